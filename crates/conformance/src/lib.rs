@@ -1,0 +1,1 @@
+//! What every queue must do, written once.

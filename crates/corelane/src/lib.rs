@@ -1,0 +1,52 @@
+//! Queues that move data between cores.
+//!
+//! Each queue is one file that reads like the paper it comes from. All have the same two handles, a
+//! [`Producer`] and a [`Consumer`].
+//!
+//! ```
+//! use corelane::{Consumer, Producer, spsc};
+//!
+//! let (mut tx, mut rx) = spsc::channel::<String>(1024)?;
+//! std::thread::scope(|s| {
+//!     s.spawn(move || tx.try_push("hello".to_string()).unwrap());
+//!     s.spawn(move || {
+//!         loop {
+//!             match rx.try_pop() {
+//!                 Ok(text) => break assert_eq!(text, "hello"),
+//!                 Err(_) => std::hint::spin_loop(),
+//!             }
+//!         }
+//!     });
+//! });
+//! # Ok::<(), corelane::CapacityError>(())
+//! ```
+//!
+//! # Which one?
+//!
+//! [`spsc::channel`] picks a good default. The page of [`spsc`] has a table of when to use which.
+//!
+//! # Features
+//!
+//! `std` (default) brings memory mappings ([`Memory::HugePages`], [`Memory::Mirrored`]) and the
+//! queues that need a timer. Without it the crate is `no_std` and needs `alloc`.
+
+#![cfg_attr(not(feature = "std"), no_std)]
+
+extern crate alloc;
+
+mod chunk;
+mod memory;
+mod pad;
+mod queue;
+mod region;
+mod registry;
+pub mod slot;
+pub mod spsc;
+
+pub use chunk::{ReadChunk, ReadChunkIntoIter, WriteChunk};
+pub use queue::{
+    CapacityError, Config, Consumer, LentItems, LentSlots, PopIter, Producer, TryPopError,
+    TryPushError,
+};
+pub use region::{Backing, Memory};
+pub use registry::{Built, Info, SpscQueue, SpscTokenQueue};

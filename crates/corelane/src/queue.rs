@@ -1,0 +1,458 @@
+//! The two traits every queue implements, their errors, and how a queue is asked for.
+
+use core::fmt;
+use core::mem::MaybeUninit;
+
+use crate::chunk::{ReadChunk, WriteChunk};
+use crate::region::Memory;
+
+/// A run of free slots. The second part is empty unless the run goes over the end of the ring.
+pub type LentSlots<'a, T> = (&'a mut [MaybeUninit<T>], &'a mut [MaybeUninit<T>]);
+
+/// A run of items. The second part is empty unless the run goes over the end of the ring.
+pub type LentItems<'a, T> = (&'a mut [T], &'a mut [T]);
+
+/// The sending side of a queue.
+///
+/// A handle is the private half of the algorithm: cached indices and batch positions live in it,
+/// never in shared memory. Single-producer handles can be sent to another thread but neither
+/// cloned nor shared.
+///
+/// # Batches
+///
+/// [`write_chunk_uninit`](Self::write_chunk_uninit) lends free slots, to be filled in place;
+/// [`push_slice`](Self::push_slice) and [`push_iter`](Self::push_iter) are built on it. One batch is
+/// published at once where the algorithm can, otherwise item by item in one tight loop.
+pub trait Producer: Sized {
+    /// What the queue carries.
+    type Item;
+
+    /// Appends `item`.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`](TryPushError::Full) if no slot is free, [`Closed`](TryPushError::Closed) if no slot is
+    /// free and the consumer is gone. Both give the item back. While there is room, items are
+    /// accepted even though nobody will pop them: looking for the consumer on every push would cost
+    /// a cache miss when it leaves and a load every time before.
+    fn try_push(&mut self, item: Self::Item) -> Result<(), TryPushError<Self::Item>>;
+
+    /// Items that fit into the queue while nothing is popped.
+    ///
+    /// At least what was asked for when the queue was made; each queue's page says how it is
+    /// rounded.
+    fn capacity(&self) -> usize;
+
+    /// Number of items that can be pushed now without failing, counted up to `wanted`.
+    ///
+    /// Shared memory is looked at only when fewer than `wanted` are known to be free. The answer is
+    /// a lower bound: the consumer may free more at any moment.
+    fn free_slots(&mut self, wanted: usize) -> usize;
+
+    /// Whether the consumer has been dropped.
+    ///
+    /// `true` also means that all the consumer did before happens before this call returns.
+    fn is_closed(&self) -> bool;
+
+    /// Makes every pushed item visible to the consumer.
+    ///
+    /// Only queues with delayed publication ([`mcring`](crate::spsc::mc_ring)) have anything to do;
+    /// for all others an item is visible when `try_push` returns.
+    fn flush(&mut self) {}
+
+    /// The slots of the next `n` items, to be written before [`publish`](Self::publish).
+    ///
+    /// # Safety
+    ///
+    /// `n` is at most what the last call of [`lendable`](Self::lendable) answered, and nothing was
+    /// pushed since.
+    unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, Self::Item>;
+
+    /// Number of slots [`lend`](Self::lend) can give at once, up to `wanted`.
+    ///
+    /// Less than [`free_slots`](Self::free_slots) only for queues that lend a private buffer instead
+    /// of their slots.
+    fn lendable(&mut self, wanted: usize) -> usize {
+        self.free_slots(wanted)
+    }
+
+    /// Pushes the first `n` items written into the lent slots.
+    ///
+    /// # Safety
+    ///
+    /// `n` is at most what was lent last, and the first `n` of those slots hold items.
+    unsafe fn publish(&mut self, n: usize);
+
+    /// Whether a push would fail now.
+    ///
+    /// `false` is a promise (only this handle fills slots); `true` may be outdated at once.
+    fn is_full(&mut self) -> bool {
+        self.free_slots(1) == 0
+    }
+
+    /// Lends up to `n` free slots, to be filled in place and then committed.
+    ///
+    /// The chunk has [`len`](WriteChunk::len) slots: fewer than `n` if fewer are free, or if the
+    /// queue lends a private buffer and that is smaller. Asking for 0 gives an empty chunk.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_push`](Self::try_push), if not one slot is free.
+    fn write_chunk_uninit(&mut self, n: usize) -> Result<WriteChunk<'_, Self>, TryPushError<()>> {
+        let len = self.lendable(n);
+        if len == 0 && n > 0 {
+            return Err(full(self.is_closed(), ()));
+        }
+        Ok(WriteChunk::new(self, len))
+    }
+
+    /// Appends copies of as many leading `items` as fit, and returns how many that were.
+    fn push_slice(&mut self, items: &[Self::Item]) -> usize
+    where
+        Self::Item: Copy,
+    {
+        let mut done = 0;
+        while done < items.len() {
+            let Ok(chunk) = self.write_chunk_uninit(items.len() - done) else { break };
+            done += chunk.copy_from_slice(&items[done..]);
+        }
+        done
+    }
+
+    /// Appends items of `items` until it ends or the queue is full, and returns how many that were.
+    ///
+    /// No item is taken from the iterator that has no slot: pass `iter.by_ref()` to go on later.
+    fn push_iter<I: IntoIterator<Item = Self::Item>>(&mut self, items: I) -> usize {
+        let mut items = items.into_iter();
+        let mut done = 0;
+        loop {
+            // An iterator that says it is short saves looking for slots that it would not fill.
+            let wanted = items.size_hint().1.unwrap_or(usize::MAX);
+            let Ok(chunk) = self.write_chunk_uninit(wanted) else { return done };
+            let len = chunk.len();
+            let filled = chunk.fill_from_iter(&mut items);
+            done += filled;
+            if filled < len || len == 0 {
+                return done;
+            }
+        }
+    }
+}
+
+/// The receiving side of a queue.
+pub trait Consumer: Sized {
+    /// What the queue carries.
+    type Item;
+
+    /// Removes the oldest item.
+    ///
+    /// # Errors
+    ///
+    /// [`Empty`](TryPopError::Empty) if there is none, [`Closed`](TryPopError::Closed) if there is
+    /// none and none will come because the producer is gone. All that was pushed is popped before
+    /// `Closed` is seen.
+    fn try_pop(&mut self) -> Result<Self::Item, TryPopError>;
+
+    /// Items that fit into the queue while nothing is popped.
+    fn capacity(&self) -> usize;
+
+    /// Number of items that can be popped now without failing, counted up to `wanted`.
+    ///
+    /// Shared memory is looked at only when fewer than `wanted` are known to be there. The answer
+    /// is a lower bound: the producer may push more at any moment.
+    fn available(&mut self, wanted: usize) -> usize;
+
+    /// Whether the producer has been dropped. Items may still be waiting.
+    ///
+    /// `true` also means that all the producer did before happens before this call returns.
+    fn is_closed(&self) -> bool;
+
+    /// The next `n` items in place, to be taken before [`release`](Self::release).
+    ///
+    /// # Safety
+    ///
+    /// `n` is at most what the last call of [`lendable`](Self::lendable) answered, and nothing was
+    /// popped since.
+    unsafe fn lend(&mut self, n: usize) -> LentItems<'_, Self::Item>;
+
+    /// Number of items [`lend`](Self::lend) can give at once, up to `wanted`.
+    fn lendable(&mut self, wanted: usize) -> usize {
+        self.available(wanted)
+    }
+
+    /// Gives the slots of the next `n` items back to the producer.
+    ///
+    /// # Safety
+    ///
+    /// `n` is at most what was lent last, and the first `n` of those items have been moved out or
+    /// dropped.
+    unsafe fn release(&mut self, n: usize);
+
+    /// Number of items that are visible now.
+    fn len(&mut self) -> usize {
+        self.available(usize::MAX)
+    }
+
+    /// Whether a pop would fail now.
+    ///
+    /// `false` is a promise (only this handle takes items); `true` may be outdated at once.
+    fn is_empty(&mut self) -> bool {
+        self.available(1) == 0
+    }
+
+    /// Lends up to `n` items in place, to be read or taken and then committed.
+    ///
+    /// The chunk has [`len`](ReadChunk::len) items: fewer than `n` if fewer are there, or if the queue
+    /// lends a private buffer and that is smaller. Asking for 0 gives an empty chunk.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_pop`](Self::try_pop), if not one item is there.
+    fn read_chunk(&mut self, n: usize) -> Result<ReadChunk<'_, Self>, TryPopError> {
+        let mut len = self.lendable(n);
+        if len == 0 && n > 0 {
+            if !self.is_closed() {
+                return Err(TryPopError::Empty);
+            }
+            // The last items may have come between the look at the slots and the look at the flag.
+            len = self.lendable(n);
+            if len == 0 {
+                return Err(TryPopError::Closed);
+            }
+        }
+        Ok(ReadChunk::new(self, len))
+    }
+
+    /// Moves items into the front of `into` until it is full or the queue is empty, and returns how
+    /// many that were.
+    fn pop_slice(&mut self, into: &mut [Self::Item]) -> usize
+    where
+        Self::Item: Copy,
+    {
+        let mut done = 0;
+        while done < into.len() {
+            let Ok(chunk) = self.read_chunk(into.len() - done) else { break };
+            done += chunk.copy_to_slice(&mut into[done..]);
+        }
+        done
+    }
+
+    /// Pops items for as long as there are any, as an iterator.
+    ///
+    /// It ends when the queue is empty, which does not mean that nothing will come.
+    fn pop_iter(&mut self) -> PopIter<'_, Self> {
+        PopIter(self)
+    }
+}
+
+/// Iterator of [`Consumer::pop_iter`].
+#[derive(Debug)]
+pub struct PopIter<'a, C>(&'a mut C);
+
+impl<C: Consumer> Iterator for PopIter<'_, C> {
+    type Item = C::Item;
+
+    #[inline]
+    fn next(&mut self) -> Option<C::Item> {
+        self.0.try_pop().ok()
+    }
+}
+
+/// Why a push failed. Holds the item that was not pushed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum TryPushError<T> {
+    /// No slot is free.
+    Full(T),
+    /// Another thread is in the middle of an operation; neither full nor empty.
+    Busy(T),
+    /// The consumer is gone, nobody will pop this item.
+    Closed(T),
+}
+
+impl<T> TryPushError<T> {
+    /// The item that was not pushed.
+    pub fn into_inner(self) -> T {
+        match self {
+            Self::Full(item) | Self::Busy(item) | Self::Closed(item) => item,
+        }
+    }
+}
+
+impl<T> fmt::Debug for TryPushError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "Full(..)",
+            Self::Busy(_) => "Busy(..)",
+            Self::Closed(_) => "Closed(..)",
+        })
+    }
+}
+
+impl<T> fmt::Display for TryPushError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "the queue is full",
+            Self::Busy(_) => "the queue is busy",
+            Self::Closed(_) => "the consumer is gone",
+        })
+    }
+}
+
+impl<T> core::error::Error for TryPushError<T> {}
+
+/// Why a pop failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TryPopError {
+    /// No item is there.
+    Empty,
+    /// Another thread is in the middle of an operation; neither full nor empty.
+    Busy,
+    /// No item is there and the producer is gone.
+    Closed,
+}
+
+impl fmt::Display for TryPopError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "the queue is empty",
+            Self::Busy => "the queue is busy",
+            Self::Closed => "the queue is empty and the producer is gone",
+        })
+    }
+}
+
+impl core::error::Error for TryPopError {}
+
+/// What a queue should be like.
+///
+/// ```
+/// use corelane::{Config, Memory, Producer, spsc::lamport};
+///
+/// let (tx, _rx) = lamport::channel_with::<u64>(Config::new(1000).memory(Memory::HugePages))?;
+/// assert_eq!(tx.capacity(), 1024);
+/// # Ok::<(), corelane::CapacityError>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Config {
+    pub(crate) capacity: usize,
+    pub(crate) memory: Memory,
+    pub(crate) batch: Option<usize>,
+    pub(crate) first: u64,
+}
+
+impl Config {
+    /// A queue on the heap for at least `capacity` items.
+    pub const fn new(capacity: usize) -> Self {
+        Self { capacity, memory: Memory::Heap, batch: None, first: 0 }
+    }
+
+    /// Where the shared part lives.
+    pub const fn memory(mut self, memory: Memory) -> Self {
+        self.memory = memory;
+        self
+    }
+
+    /// Items that the algorithm handles as a group: `H` of the improved FastForward queues, the
+    /// batch size of MCRingBuffer and B-Queue. Other queues have no such group and ignore it.
+    ///
+    /// Each queue's page gives its default and how a value is clamped.
+    pub const fn batch(mut self, items: usize) -> Self {
+        self.batch = Some(items);
+        self
+    }
+
+    /// Number that the counters start at, rounded down where an algorithm needs a multiple.
+    ///
+    /// Counters have 64 bits and wrap after centuries. Tests start them just below.
+    pub const fn first(mut self, position: u64) -> Self {
+        self.first = position;
+        self
+    }
+}
+
+/// Why a queue could not be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CapacityError {
+    /// The capacity is 0 or more than this queue can have for this item.
+    OutOfRange {
+        /// The capacity asked for.
+        asked: usize,
+        /// The largest that could be asked for.
+        most: usize,
+    },
+    /// There is not so much memory.
+    OutOfMemory {
+        /// Size of the whole queue in bytes.
+        bytes: usize,
+    },
+}
+
+impl fmt::Display for CapacityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfRange { asked, most } => {
+                write!(f, "a capacity of {asked} is not possible here, choose 1 to {most}")
+            }
+            Self::OutOfMemory { bytes } => {
+                write!(f, "no memory for a queue of {bytes} bytes, choose a smaller capacity")
+            }
+        }
+    }
+}
+
+impl core::error::Error for CapacityError {}
+
+/// The answer to a push that found no room, with the item.
+#[cold]
+pub(crate) fn full<T>(closed: bool, item: T) -> TryPushError<T> {
+    match closed {
+        true => TryPushError::Closed(item),
+        false => TryPushError::Full(item),
+    }
+}
+
+/// The answer to a pop that found nothing: a last look if the producer is gone.
+///
+/// The producer may have pushed between the first look and its end, so what it pushed is looked for
+/// once more before the answer is `Closed`.
+#[cold]
+pub(crate) fn empty<C: Consumer>(
+    consumer: &mut C,
+    pop: impl FnOnce(&mut C) -> Option<C::Item>,
+) -> Result<C::Item, TryPopError> {
+    match consumer.is_closed() {
+        true => pop(consumer).ok_or(TryPopError::Closed),
+        false => Err(TryPopError::Empty),
+    }
+}
+
+/// [`Producer::push_slice`] for queues that publish each item by itself.
+#[inline]
+pub(crate) fn push_each<P: Producer<Item: Copy>>(producer: &mut P, items: &[P::Item]) -> usize {
+    items.iter().position(|&item| producer.try_push(item).is_err()).unwrap_or(items.len())
+}
+
+/// [`Consumer::pop_slice`] for queues that free each slot by itself.
+#[inline]
+pub(crate) fn pop_each<C: Consumer<Item: Copy>>(consumer: &mut C, into: &mut [C::Item]) -> usize {
+    let mut done = 0;
+    for slot in into {
+        let Ok(item) = consumer.try_pop() else { break };
+        *slot = item;
+        done += 1;
+    }
+    done
+}
+
+/// `Debug` for handles, whatever the items are.
+macro_rules! debug_handle {
+    ($([$($bounds:tt)*] $handle:ty, $name:literal;)*) => {$(
+        impl<$($bounds)*> core::fmt::Debug for $handle {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.debug_struct($name).field("capacity", &self.capacity()).finish_non_exhaustive()
+            }
+        }
+    )*};
+}
+pub(crate) use debug_handle;

@@ -1,0 +1,427 @@
+//! Where the shared part of a queue lives: one header and an array of slots, with no pointer inside.
+
+use alloc::alloc::{Layout, alloc, dealloc};
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+use core::slice::from_raw_parts_mut;
+
+use crate::memory::{Arc, AtomicBool, Cells, Ordering};
+use crate::pad::{APART, Padded};
+use crate::queue::{CapacityError, LentItems, LentSlots};
+
+/// Where a queue's shared memory comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Memory {
+    /// The global allocator.
+    #[default]
+    Heap,
+    /// Pages of 2 MiB, so that a large ring takes few entries of the TLB.
+    ///
+    /// Falls back to transparent huge pages, and where there is no mapping at all to the heap.
+    /// [`Backing`] of the finished queue says which it is.
+    HugePages,
+    /// Slots mapped twice, one behind the other, so that any run of slots is one slice.
+    ///
+    /// Only queues that lend their slots gain by it. The size of all slots together must be a
+    /// multiple of the page size; where it isn't, or where there is no mapping, falls back to the
+    /// heap.
+    Mirrored,
+}
+
+/// What the memory of a finished queue really is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Backing {
+    /// The global allocator.
+    Heap,
+    /// Reserved pages of 2 MiB.
+    HugePages,
+    /// Ordinary mapped pages that the kernel has been asked to merge into huge ones.
+    TransparentHugePages,
+    /// Slots mapped twice.
+    Mirrored,
+}
+
+/// A piece of zeroed memory that several handles share.
+#[derive(Debug)]
+struct Region {
+    base: NonNull<u8>,
+    layout: Layout,
+    backing: Backing,
+    /// Bytes mapped from `base` on; 0 on the heap.
+    mapped: usize,
+}
+
+impl Region {
+    /// Memory of `layout`; for [`Memory::Mirrored`] the last `tail` bytes twice.
+    fn new(memory: Memory, layout: Layout, tail: usize) -> Result<Self, CapacityError> {
+        let mapping = match memory {
+            Memory::Heap => None,
+            Memory::HugePages => map::huge_pages(layout.size()),
+            Memory::Mirrored => map::mirrored(layout.size(), tail),
+        };
+        match mapping {
+            Some((base, mapped, backing)) => Ok(Self { base, layout, backing, mapped }),
+            None => Self::heap(layout),
+        }
+    }
+
+    fn heap(layout: Layout) -> Result<Self, CapacityError> {
+        // SAFETY: the layout has a header in it, so its size is not zero.
+        let base = NonNull::new(unsafe { alloc(layout) })
+            .ok_or(CapacityError::OutOfMemory { bytes: layout.size() })?;
+        Ok(Self { base, layout, backing: Backing::Heap, mapped: 0 })
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        match self.backing {
+            // SAFETY: `base` came from `alloc` with this layout.
+            Backing::Heap => unsafe { dealloc(self.base.as_ptr(), self.layout) },
+            // SAFETY: `base` came from `map` with this length, and no handle is left.
+            _ => unsafe { map::unmap(self.base, self.mapped) },
+        }
+    }
+}
+
+/// The shared part of an algorithm: its header, and how to drop what nobody popped.
+pub trait State: Sized {
+    /// What the queue carries.
+    type Item;
+    /// The array of slots, as the algorithm sees it.
+    type Slots: Slots;
+
+    /// Drops all items that were pushed and never popped.
+    ///
+    /// Called once, when both handles are gone.
+    fn drop_items(&self, slots: &Self::Slots);
+}
+
+/// An array of slots in a region.
+pub trait Slots: Clone {
+    /// Size and alignment of one slot.
+    const SLOT: Layout;
+
+    /// Makes `len` empty slots at `base`.
+    ///
+    /// # Safety
+    ///
+    /// `base` points to memory for `len` slots that nothing else uses while the array lives.
+    unsafe fn init(base: NonNull<u8>, len: usize) -> Self;
+
+    /// Ends the life of the slots (not of items: those are gone by now).
+    ///
+    /// # Safety
+    ///
+    /// No clone of the array is used afterwards.
+    unsafe fn finish(&self);
+}
+
+impl<T> Slots for Cells<T> {
+    const SLOT: Layout = Layout::new::<T>();
+
+    unsafe fn init(base: NonNull<u8>, len: usize) -> Self {
+        Self::new(base.cast(), len)
+    }
+
+    unsafe fn finish(&self) {}
+}
+
+/// What lies at the start of the region.
+#[repr(C)]
+struct Head<H> {
+    /// Set when the producer and the consumer are dropped; read only where an operation would fail.
+    gone: Padded<[AtomicBool; 2]>,
+    header: H,
+}
+
+/// The region of one queue with its contents; freed when both ends are gone.
+struct Shared<H: State> {
+    region: Region,
+    slots: H::Slots,
+}
+
+impl<H: State> Shared<H> {
+    fn head(&self) -> NonNull<Head<H>> {
+        self.region.base.cast()
+    }
+}
+
+impl<H: State> Drop for Shared<H> {
+    fn drop(&mut self) {
+        /// Frees the header and the slots, also when an item's destructor panics.
+        struct Finish<'a, H: State>(&'a mut Shared<H>);
+        impl<H: State> Drop for Finish<'_, H> {
+            fn drop(&mut self) {
+                // SAFETY: the last handle is gone, so nothing refers to the slots or the header.
+                unsafe {
+                    self.0.slots.finish();
+                    self.0.head().drop_in_place();
+                }
+            }
+        }
+        let this = Finish(self);
+        // SAFETY: the header was written by `ends` and lives until `Finish` is dropped.
+        unsafe { this.0.head().as_ref() }.header.drop_items(&this.0.slots);
+    }
+}
+
+/// Which of the two ends of a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Producer,
+    Consumer,
+}
+
+/// One side's hold on the shared part of a queue. Dropping it tells the other side.
+pub(crate) struct End<H: State> {
+    header: NonNull<Head<H>>,
+    slots: H::Slots,
+    side: Side,
+    shared: Arc<Shared<H>>,
+}
+
+// SAFETY: an end gives access to the header, made of atomics, and to items, which it may move to
+// another thread only if they are `Send`. There is one end per side, and it is neither `Clone` nor
+// `Sync`, so no two threads act for the same side.
+unsafe impl<H: State> Send for End<H> where H::Item: Send {}
+
+/// Both ends of a new queue with `len` slots (a power of two, from [`slots_for`]).
+pub(crate) fn ends<H: State>(
+    memory: Memory,
+    len: usize,
+    header: H,
+) -> Result<(End<H>, End<H>), CapacityError> {
+    let (layout, offset, memory) = layout::<H>(memory, len);
+    let region = Region::new(memory, layout, layout.size() - offset)?;
+    // SAFETY: the layout has room for `Head<H>` at its start and for `len` slots at `offset`, each
+    // aligned, and nobody else knows the region yet.
+    let slots = unsafe {
+        let gone = Padded([AtomicBool::new(false), AtomicBool::new(false)]);
+        region.base.cast().write(Head { gone, header });
+        H::Slots::init(region.base.add(offset), len)
+    };
+    let shared = Arc::new(Shared::<H> { region, slots });
+    let end = |side| End::<H> {
+        header: shared.head(),
+        slots: shared.slots.clone(),
+        side,
+        shared: shared.clone(),
+    };
+    Ok((end(Side::Producer), end(Side::Consumer)))
+}
+
+/// Number of slots, a power of two, for `capacity` items and `unused` slots that stay empty.
+///
+/// # Errors
+///
+/// If the capacity is 0, or so large that the slots would not fit into memory.
+pub(crate) fn slots_for<H: State>(capacity: usize, unused: usize) -> Result<usize, CapacityError> {
+    // Half of all addresses, less a page for the header, is more than any machine has.
+    let room = isize::MAX as usize / 2 - 2 * map::PAGE - size_of::<Head<H>>();
+    let most_slots = 1_usize << (room / H::Slots::SLOT.size().max(1)).ilog2();
+    let most = most_slots - unused;
+    if capacity == 0 || capacity > most {
+        return Err(CapacityError::OutOfRange { asked: capacity, most });
+    }
+    Ok((capacity + unused).next_power_of_two())
+}
+
+/// Layout of header and slots, where the slots begin, and which memory can hold them.
+fn layout<H: State>(memory: Memory, len: usize) -> (Layout, usize, Memory) {
+    let slot = H::Slots::SLOT;
+    let bytes = slot.size() * len;
+    let memory = match memory {
+        // A mirror repeats whole pages.
+        Memory::Mirrored if bytes == 0 || !bytes.is_multiple_of(map::PAGE) => Memory::Heap,
+        other => other,
+    };
+    let align = if memory == Memory::Mirrored { map::PAGE } else { APART };
+    let (layout, offset) = Layout::from_size_align(bytes, slot.align().max(align))
+        .and_then(|slots| Layout::new::<Head<H>>().extend(slots))
+        .expect("slots_for leaves room for the header");
+    (layout, offset, memory)
+}
+
+impl<H: State> End<H> {
+    /// The shared variables.
+    #[inline]
+    pub(crate) fn header(&self) -> &H {
+        // SAFETY: `shared` keeps the region alive, and its header was written by `ends`.
+        unsafe { &self.header.as_ref().header }
+    }
+
+    /// The shared slots.
+    #[inline]
+    pub(crate) fn slots(&self) -> &H::Slots {
+        &self.slots
+    }
+
+    /// What kind of memory the queue has.
+    pub(crate) fn backing(&self) -> Backing {
+        self.shared.region.backing
+    }
+
+    fn gone(&self, side: Side) -> &AtomicBool {
+        // SAFETY: as in `header`.
+        unsafe { &self.header.as_ref().gone[side as usize] }
+    }
+
+    /// Whether the other end has been dropped.
+    #[cold]
+    pub(crate) fn peer_is_gone(&self) -> bool {
+        let peer = match self.side {
+            Side::Producer => Side::Consumer,
+            Side::Consumer => Side::Producer,
+        };
+        // Acquire pairs with the store in `drop`: all the peer did before is visible.
+        self.gone(peer).load(Ordering::Acquire)
+    }
+}
+
+impl<H: State> Drop for End<H> {
+    fn drop(&mut self) {
+        // Release pairs with the load in `peer_is_gone`.
+        self.gone(self.side).store(true, Ordering::Release);
+    }
+}
+
+impl<H: State> fmt::Debug for End<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("End").field("side", &self.side).field("backing", &self.backing()).finish()
+    }
+}
+
+impl<T, H: State<Item = T, Slots = Cells<T>>> End<H> {
+    /// The run of `n` slots from `position` on, in one or two parts.
+    fn run(&self, position: u64, n: usize) -> [(*mut MaybeUninit<T>, usize); 2] {
+        let slots = self.slots();
+        let to_end = slots.len() - (position as usize & (slots.len() - 1));
+        let first = if self.backing() == Backing::Mirrored { n } else { n.min(to_end) };
+        let second = n - first;
+        [
+            (slots.run(position, first), first),
+            (slots.run(position.wrapping_add(first as u64), second), second),
+        ]
+    }
+
+    /// Free slots to be lent to the user.
+    ///
+    /// # Safety
+    ///
+    /// This is the producer's end, and the `n` slots from `position` on are free.
+    pub(crate) unsafe fn lend_slots(&mut self, position: u64, n: usize) -> LentSlots<'_, T> {
+        let [first, second] = self.run(position, n);
+        // SAFETY: both are runs of slots that by the caller's word are this side's alone, and they
+        // do not overlap, because `n` is at most the number of slots.
+        unsafe { (from_raw_parts_mut(first.0, first.1), from_raw_parts_mut(second.0, second.1)) }
+    }
+
+    /// Items to be lent to the user.
+    ///
+    /// # Safety
+    ///
+    /// This is the consumer's end, and the `n` slots from `position` on hold items.
+    pub(crate) unsafe fn lend_items(&mut self, position: u64, n: usize) -> LentItems<'_, T> {
+        let [first, second] = self.run(position, n);
+        // SAFETY: as in `lend_slots`; by the caller's word the slots hold items.
+        unsafe {
+            (
+                from_raw_parts_mut(first.0.cast(), first.1),
+                from_raw_parts_mut(second.0.cast(), second.1),
+            )
+        }
+    }
+}
+
+/// Memory mappings, where the operating system has them.
+#[cfg(all(feature = "std", target_os = "linux"))]
+mod map {
+    use core::ffi::c_void;
+    use core::ptr::{self, NonNull};
+
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+    use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+
+    use super::Backing;
+
+    /// Size of an ordinary page.
+    pub(super) const PAGE: usize = 4096;
+    const HUGE_PAGE: usize = 2 << 20;
+    const READ_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
+
+    /// Where a mapping starts, how long it is, and what kind it turned out to be.
+    type Mapping = (NonNull<u8>, usize, Backing);
+
+    /// Reserved huge pages, or else pages that may become huge.
+    pub(super) fn huge_pages(size: usize) -> Option<Mapping> {
+        let len = size.next_multiple_of(HUGE_PAGE);
+        let map = |flags| {
+            // SAFETY: a new private mapping at an address of the kernel's choice.
+            unsafe { mmap_anonymous(ptr::null_mut(), len, READ_WRITE, flags) }
+        };
+        if let Ok(base) = map(MapFlags::PRIVATE | MapFlags::HUGETLB) {
+            return Some((NonNull::new(base.cast())?, len, Backing::HugePages));
+        }
+        let base = map(MapFlags::PRIVATE).ok()?;
+        // SAFETY: the mapping has just been made with this length; the advice changes no content.
+        let _ = unsafe { madvise(base, len, Advice::LinuxHugepage) };
+        Some((NonNull::new(base.cast())?, len, Backing::TransparentHugePages))
+    }
+
+    /// `size` bytes whose last `tail` bytes are seen a second time right behind.
+    pub(super) fn mirrored(size: usize, tail: usize) -> Option<Mapping> {
+        let file = memfd_create("corelane", MemfdFlags::CLOEXEC).ok()?;
+        ftruncate(&file, size as u64).ok()?;
+        let total = size + tail;
+        // SAFETY: reserves addresses of the kernel's choice. Both maps then replace parts of just
+        // that reservation, and both lie within the file's length.
+        unsafe {
+            let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+            let base = mmap_anonymous(ptr::null_mut(), total, ProtFlags::empty(), flags).ok()?;
+            let fixed = MapFlags::SHARED | MapFlags::FIXED;
+            let both = mmap(base, size, READ_WRITE, fixed, &file, 0).and_then(|_| {
+                let behind = base.cast::<u8>().add(size).cast::<c_void>();
+                mmap(behind, tail, READ_WRITE, fixed, &file, (size - tail) as u64)
+            });
+            if both.is_err() {
+                let _ = munmap(base, total);
+                return None;
+            }
+            Some((NonNull::new(base.cast())?, total, Backing::Mirrored))
+        }
+    }
+
+    /// Gives a region's addresses back.
+    ///
+    /// # Safety
+    ///
+    /// `base` and `len` are those of a mapping made here, and nothing refers to it.
+    pub(super) unsafe fn unmap(base: NonNull<u8>, len: usize) {
+        // SAFETY: the caller's. It cannot fail for a mapping that exists.
+        let _ = unsafe { munmap(base.as_ptr().cast(), len) };
+    }
+}
+
+/// Stand-ins where there is no mapping: every region is on the heap.
+#[cfg(not(all(feature = "std", target_os = "linux")))]
+mod map {
+    use core::ptr::NonNull;
+
+    use super::Backing;
+
+    pub(super) const PAGE: usize = 4096;
+
+    pub(super) fn huge_pages(_size: usize) -> Option<(NonNull<u8>, usize, Backing)> {
+        None
+    }
+
+    pub(super) fn mirrored(_size: usize, _tail: usize) -> Option<(NonNull<u8>, usize, Backing)> {
+        None
+    }
+
+    pub(super) unsafe fn unmap(_base: NonNull<u8>, _len: usize) {}
+}

@@ -1,0 +1,90 @@
+//! Every queue by its id: one line here brings it tests, models, benchmarks and its page in reports.
+
+use crate::queue::{CapacityError, Config, Consumer, Producer};
+use crate::slot::Token;
+
+/// Both handles of a new queue.
+pub type Built<P, C> = Result<(P, C), CapacityError>;
+
+/// What a queue promises, in words, as `lane list` and the reports print it.
+#[derive(Debug, Clone, Copy)]
+pub struct Info {
+    /// Short name used on command lines and in result files.
+    pub id: &'static str,
+    /// Name in the literature.
+    pub name: &'static str,
+    /// Paper and section.
+    pub paper: &'static str,
+    /// Progress and order.
+    pub guarantee: &'static str,
+    /// How many items fit, for a ring of N slots.
+    pub capacity: &'static str,
+    /// When to use it.
+    pub choose: &'static str,
+    /// When not to.
+    pub avoid: &'static str,
+}
+
+/// A single-producer single-consumer queue for items of any type.
+pub trait SpscQueue {
+    /// What it promises.
+    const INFO: Info;
+    /// Its sending side.
+    type Producer<T: Send>: Producer<Item = T> + Send;
+    /// Its receiving side.
+    type Consumer<T: Send>: Consumer<Item = T> + Send;
+
+    /// A queue for at least `config.capacity` items.
+    ///
+    /// # Errors
+    ///
+    /// If the capacity is 0 or too large.
+    fn channel<T: Send>(config: Config) -> Built<Self::Producer<T>, Self::Consumer<T>>;
+}
+
+/// A single-producer single-consumer queue whose slots are one word, for tokens.
+pub trait SpscTokenQueue {
+    /// What it promises.
+    const INFO: Info;
+    /// Its sending side.
+    type Producer<T: Token>: Producer<Item = T> + Send;
+    /// Its receiving side.
+    type Consumer<T: Token>: Consumer<Item = T> + Send;
+
+    /// A queue for at least `config.capacity` tokens.
+    ///
+    /// # Errors
+    ///
+    /// If the capacity is 0 or too large.
+    fn channel<T: Token>(config: Config) -> Built<Self::Producer<T>, Self::Consumer<T>>;
+}
+
+/// Calls the macro `$with` once for each [`SpscQueue`](crate::SpscQueue), with an identifier and its type.
+///
+/// All but `mcring-sane`, which brings a thread of its own and exists only to be measured.
+#[macro_export]
+macro_rules! for_each_spsc_queue {
+    ($with:ident) => {
+        $with!(lq, $crate::spsc::lamport::Lq);
+        $with!(llq, $crate::spsc::lazy_lamport::Llq);
+        $with!(blq, $crate::spsc::batched_lamport::Blq);
+        $with!(ffq, $crate::spsc::fast_forward::Ffq);
+        $with!(ffq_slip, $crate::spsc::fast_forward::FfqSlip);
+        $with!(iffq, $crate::spsc::improved_fast_forward::Iffq);
+        $with!(biffq, $crate::spsc::batched_fast_forward::Biffq);
+        $with!(mcring, $crate::spsc::mc_ring::McRing);
+        $with!(bqueue, $crate::spsc::b_queue::BQueue);
+    };
+}
+
+/// Calls the macro `$with` once for each [`SpscTokenQueue`](crate::SpscTokenQueue), with an identifier and its type.
+#[macro_export]
+macro_rules! for_each_spsc_token_queue {
+    ($with:ident) => {
+        $with!(ffq, $crate::spsc::fast_forward::Ffq);
+        $with!(ffq_slip, $crate::spsc::fast_forward::FfqSlip);
+        $with!(iffq, $crate::spsc::improved_fast_forward::Iffq);
+        $with!(biffq, $crate::spsc::batched_fast_forward::Biffq);
+        $with!(bqueue, $crate::spsc::b_queue::BQueue);
+    };
+}

@@ -1,0 +1,289 @@
+//! Slots that say themselves whether they hold an item, as the FastForward family needs them.
+
+use alloc::alloc::Layout;
+use alloc::boxed::Box;
+use core::mem::MaybeUninit;
+use core::num::{NonZeroU64, NonZeroUsize};
+use core::ptr::{self, NonNull};
+
+use crate::memory::{AtomicBool, AtomicPtr, Ordering, UnsafeCell};
+use crate::region::Slots;
+
+/// A slot that is either empty or holds an item, and shows which to both sides.
+///
+/// Only the producer fills and only the consumer clears. That a slot is full is published together
+/// with all slots filled before it; that it is empty, together with all slots cleared before it.
+pub trait Slot: Send {
+    /// What it holds.
+    type Item;
+
+    /// An empty slot.
+    fn empty() -> Self;
+
+    /// Whether the slot holds an item (or is [blocked](Self::block)).
+    fn is_full(&self) -> bool;
+
+    /// Puts an item into the slot.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the producer, and has seen this slot, or one after it, empty in this lap.
+    unsafe fn fill(&self, item: Self::Item);
+
+    /// Copies the item out; the slot stays full until it is cleared.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the consumer, has seen this slot, or one after it, full in this lap, and reads
+    /// it only once.
+    unsafe fn read(&self) -> Self::Item;
+
+    /// Copies the item out if there is one; the slot stays full until it is cleared.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the consumer and reads each item only once.
+    #[inline]
+    unsafe fn try_read(&self) -> Option<Self::Item> {
+        // SAFETY: the slot has just been seen full; the rest is the caller's.
+        self.is_full().then(|| unsafe { self.read() })
+    }
+
+    /// Gives the slot back to the producer.
+    fn clear(&self);
+
+    /// Makes an empty slot look full without an item, until it is cleared.
+    fn block(&self);
+}
+
+/// A slot for any item: a flag beside the value.
+#[derive(Debug)]
+pub struct Flagged<T> {
+    full: AtomicBool,
+    item: UnsafeCell<MaybeUninit<T>>,
+}
+
+// SAFETY: a slot hands its item from one thread to another, which `T: Send` allows.
+unsafe impl<T: Send> Send for Flagged<T> {}
+
+impl<T: Send> Slot for Flagged<T> {
+    type Item = T;
+
+    fn empty() -> Self {
+        Self { full: AtomicBool::new(false), item: UnsafeCell::new(MaybeUninit::uninit()) }
+    }
+
+    #[inline]
+    fn is_full(&self) -> bool {
+        // Acquire pairs with the stores in `fill` (for the consumer) and `clear` (for the producer).
+        self.full.load(Ordering::Acquire)
+    }
+
+    #[inline]
+    unsafe fn fill(&self, item: T) {
+        // SAFETY: the slot is empty and only the producer writes to empty slots.
+        self.item.with_mut(|slot| unsafe { (*slot).write(item) });
+        // Release pairs with the load in `is_full`: whoever sees the flag sees the item.
+        self.full.store(true, Ordering::Release);
+    }
+
+    #[inline]
+    unsafe fn read(&self) -> T {
+        // SAFETY: the slot is full, so the producer leaves it alone, and it is read only once.
+        self.item.with(|slot| unsafe { (*slot).assume_init_read() })
+    }
+
+    #[inline]
+    fn clear(&self) {
+        // Release pairs with the load in `is_full`: the item is read before the slot is refilled.
+        self.full.store(false, Ordering::Release);
+    }
+
+    fn block(&self) {
+        // Relaxed: done before the queue is shared.
+        self.full.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A slot of one word for [tokens](Token): null is empty, anything else is the item.
+#[derive(Debug)]
+pub struct Packed<T> {
+    word: AtomicPtr<()>,
+    item: core::marker::PhantomData<T>,
+}
+
+// SAFETY: a slot hands its token from one thread to another, and tokens are `Send`.
+unsafe impl<T: Token> Send for Packed<T> {}
+
+impl<T: Token> Slot for Packed<T> {
+    type Item = T;
+
+    fn empty() -> Self {
+        Self { word: AtomicPtr::new(ptr::null_mut()), item: core::marker::PhantomData }
+    }
+
+    #[inline]
+    fn is_full(&self) -> bool {
+        // Acquire pairs with the stores in `fill` (for the consumer) and `clear` (for the producer).
+        !self.word.load(Ordering::Acquire).is_null()
+    }
+
+    #[inline]
+    unsafe fn fill(&self, item: T) {
+        // Release pairs with the loads in `is_full` and `try_read`: what the token stands for is
+        // visible to whoever sees it.
+        self.word.store(item.into_word().as_ptr(), Ordering::Release);
+    }
+
+    #[inline]
+    unsafe fn read(&self) -> T {
+        // Relaxed: the caller has seen this word, or a later one, through an acquire load.
+        let word = self.word.load(Ordering::Relaxed);
+        // SAFETY: the slot is full, so the word came from `into_word`, and it is read only once.
+        unsafe { T::from_word(NonNull::new_unchecked(word)) }
+    }
+
+    #[inline]
+    unsafe fn try_read(&self) -> Option<T> {
+        // Acquire pairs with the store in `fill`.
+        let word = NonNull::new(self.word.load(Ordering::Acquire))?;
+        // SAFETY: a word that is not null came from `into_word`, and it is read only once.
+        Some(unsafe { T::from_word(word) })
+    }
+
+    #[inline]
+    fn clear(&self) {
+        // Release pairs with the load in `is_full`: earlier slots are cleared before the producer,
+        // which looks at this one only, fills them.
+        self.word.store(ptr::null_mut(), Ordering::Release);
+    }
+
+    fn block(&self) {
+        // Relaxed: done before the queue is shared.
+        self.word.store(ptr::dangling_mut(), Ordering::Relaxed);
+    }
+}
+
+/// An item that is one non-zero word, so that a slot needs no flag of its own.
+///
+/// # Safety
+///
+/// `from_word(into_word(x))` gives `x` back, once, on any thread.
+pub unsafe trait Token: Send + Sized {
+    /// The token as a word. Ownership goes with it.
+    fn into_word(self) -> NonNull<()>;
+
+    /// The token that a word stands for.
+    ///
+    /// # Safety
+    ///
+    /// `word` came from [`into_word`](Self::into_word), and is turned back only once.
+    unsafe fn from_word(word: NonNull<()>) -> Self;
+}
+
+/// Tokens that are pointers with an owner.
+macro_rules! pointer_token {
+    ($($(#[$attr:meta])* [$($bounds:tt)*] $type:ty, $into:expr, $from:expr;)*) => {$(
+        // SAFETY: the pointer is never null, carries the ownership, and is turned back once.
+        $(#[$attr])* unsafe impl<$($bounds)*> Token for $type {
+            #[inline]
+            fn into_word(self) -> NonNull<()> {
+                // SAFETY: pointers to objects are not null.
+                unsafe { NonNull::new_unchecked($into(self).cast_mut().cast()) }
+            }
+
+            #[inline]
+            unsafe fn from_word(word: NonNull<()>) -> Self {
+                // SAFETY: by the caller's word, the pointer came from `into_word` just once.
+                unsafe { $from(word.as_ptr().cast()) }
+            }
+        }
+    )*};
+}
+
+pointer_token! {
+    [T: Send] Box<T>, |token: Self| Box::into_raw(token).cast_const(), Box::from_raw;
+    [T: Send + Sync] alloc::sync::Arc<T>, alloc::sync::Arc::into_raw,
+        |word: *mut T| alloc::sync::Arc::from_raw(word);
+    ['a, T: Sync] &'a T, ptr::from_ref, |word: *mut T| &*word;
+    ['a, T: Send] &'a mut T, |token: Self| ptr::from_mut(token).cast_const(), |word: *mut T| &mut *word;
+}
+
+// SAFETY: a non-zero number of a pointer's width goes through an address and back unchanged.
+unsafe impl Token for NonZeroUsize {
+    #[inline]
+    fn into_word(self) -> NonNull<()> {
+        NonNull::without_provenance(self)
+    }
+
+    #[inline]
+    unsafe fn from_word(word: NonNull<()>) -> Self {
+        word.addr()
+    }
+}
+
+// SAFETY: as for `NonZeroUsize`, which has the same values on these machines.
+#[cfg(target_pointer_width = "64")]
+unsafe impl Token for NonZeroU64 {
+    #[inline]
+    fn into_word(self) -> NonNull<()> {
+        // The width makes both conversions exact.
+        let number = NonZeroUsize::try_from(self);
+        // SAFETY: `usize` has 64 bits here.
+        NonNull::without_provenance(unsafe { number.unwrap_unchecked() })
+    }
+
+    #[inline]
+    unsafe fn from_word(word: NonNull<()>) -> Self {
+        // SAFETY: addresses of a `NonNull` are not zero.
+        unsafe { Self::new_unchecked(word.addr().get() as u64) }
+    }
+}
+
+/// A ring of slots that synchronise themselves, addressed by positions that only grow.
+#[derive(Debug)]
+pub(crate) struct SlotRing<S> {
+    base: NonNull<S>,
+    mask: usize,
+}
+
+impl<S> Clone for SlotRing<S> {
+    fn clone(&self) -> Self {
+        Self { base: self.base, mask: self.mask }
+    }
+}
+
+impl<S> SlotRing<S> {
+    /// Number of slots.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.mask + 1
+    }
+
+    /// The slot at `position`.
+    #[inline]
+    pub fn at(&self, position: u64) -> &S {
+        // SAFETY: the mask keeps the index among the slots, which live as long as the array.
+        unsafe { self.base.add(position as usize & self.mask).as_ref() }
+    }
+}
+
+impl<S: Slot> Slots for SlotRing<S> {
+    const SLOT: Layout = Layout::new::<S>();
+
+    unsafe fn init(base: NonNull<u8>, len: usize) -> Self {
+        let base = base.cast::<S>();
+        for i in 0..len {
+            // SAFETY: by the caller's word there is room for `len` slots.
+            unsafe { base.add(i).write(S::empty()) };
+        }
+        Self { base, mask: len - 1 }
+    }
+
+    unsafe fn finish(&self) {
+        for i in 0..self.len() {
+            // SAFETY: each slot was written by `init`, and is not used any more.
+            unsafe { self.base.add(i).drop_in_place() };
+        }
+    }
+}
