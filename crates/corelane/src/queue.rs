@@ -404,7 +404,7 @@ impl fmt::Display for CapacityError {
 impl core::error::Error for CapacityError {}
 
 /// The answer to a push that found no room, with the item.
-#[cold]
+#[inline]
 pub(crate) fn full<T>(closed: bool, item: T) -> TryPushError<T> {
     match closed {
         true => TryPushError::Closed(item),
@@ -412,18 +412,30 @@ pub(crate) fn full<T>(closed: bool, item: T) -> TryPushError<T> {
     }
 }
 
-/// The answer to a pop that found nothing: a last look if the producer is gone.
+/// [`Consumer::try_pop`] from an algorithm's own `pop`, which knows only empty.
 ///
-/// The producer may have pushed between the first look and its end, so what it pushed is looked for
-/// once more before the answer is `Closed`.
-#[cold]
-pub(crate) fn empty<C: Consumer>(
+/// The producer may have pushed between the first look and its end. So if it is gone, what it pushed
+/// is looked for once more before the answer is `Closed`.
+///
+/// Always inlined: a call that takes the handle by reference, however rarely made, would force the
+/// compiler to keep the handle in memory instead of in registers around every release store.
+#[inline(always)]
+pub(crate) fn try_pop_by<C: Consumer>(
     consumer: &mut C,
-    pop: impl FnOnce(&mut C) -> Option<C::Item>,
+    pop: impl Fn(&mut C) -> Option<C::Item>,
 ) -> Result<C::Item, TryPopError> {
-    match consumer.is_closed() {
-        true => pop(consumer).ok_or(TryPopError::Closed),
-        false => Err(TryPopError::Empty),
+    let mut closed = false;
+    loop {
+        if let Some(item) = pop(consumer) {
+            return Ok(item);
+        }
+        if closed {
+            return Err(TryPopError::Closed);
+        }
+        closed = consumer.is_closed();
+        if !closed {
+            return Err(TryPopError::Empty);
+        }
     }
 }
 

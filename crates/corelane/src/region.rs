@@ -220,14 +220,18 @@ pub(crate) fn ends<H: State>(
 ///
 /// If the capacity is 0, or so large that the slots would not fit into memory.
 pub(crate) fn slots_for<H: State>(capacity: usize, unused: usize) -> Result<usize, CapacityError> {
-    // Half of all addresses, less a page for the header, is more than any machine has.
-    let room = isize::MAX as usize / 2 - 2 * map::PAGE - size_of::<Head<H>>();
-    let most_slots = 1_usize << (room / H::Slots::SLOT.size().max(1)).ilog2();
-    let most = most_slots - unused;
+    let most = (1 << most_slots::<H>().ilog2()) - unused;
     if capacity == 0 || capacity > most {
         return Err(CapacityError::OutOfRange { asked: capacity, most });
     }
     Ok((capacity + unused).next_power_of_two())
+}
+
+/// Number of slots for which there are addresses: more than any machine has memory for.
+pub(crate) fn most_slots<H: State>() -> usize {
+    // Half of all addresses, for a mirror; and some room for the header.
+    let room = isize::MAX as usize / 2 - 2 * map::PAGE - size_of::<Head<H>>();
+    room / H::Slots::SLOT.size().max(1)
 }
 
 /// Layout of header and slots, where the slots begin, and which memory can hold them.
@@ -265,13 +269,14 @@ impl<H: State> End<H> {
         self.shared.region.backing
     }
 
+    #[inline]
     fn gone(&self, side: Side) -> &AtomicBool {
         // SAFETY: as in `header`.
         unsafe { &self.header.as_ref().gone[side as usize] }
     }
 
     /// Whether the other end has been dropped.
-    #[cold]
+    #[inline]
     pub(crate) fn peer_is_gone(&self) -> bool {
         let peer = match self.side {
             Side::Producer => Side::Consumer,

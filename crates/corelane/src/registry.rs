@@ -74,6 +74,7 @@ macro_rules! for_each_spsc_queue {
         $with!(biffq, $crate::spsc::batched_fast_forward::Biffq);
         $with!(mcring, $crate::spsc::mc_ring::McRing);
         $with!(bqueue, $crate::spsc::b_queue::BQueue);
+        $with!(linering, $crate::spsc::line_ring::LineRing);
     };
 }
 

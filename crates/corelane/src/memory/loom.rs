@@ -6,9 +6,15 @@ use core::ptr::NonNull;
 use loom::cell::UnsafeCell as Tracker;
 
 pub use loom::cell::UnsafeCell;
-pub use loom::hint::spin_loop;
 pub use loom::sync::Arc;
 pub use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
+
+/// Lets the others run: one step, however long the wait would be.
+pub fn pause(spins: u32) {
+    if spins > 0 {
+        loom::hint::spin_loop();
+    }
+}
 
 /// The slots of a ring, as in the real world.
 ///

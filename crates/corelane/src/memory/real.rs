@@ -4,8 +4,15 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 pub use alloc::sync::Arc;
-pub use core::hint::spin_loop;
 pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
+
+/// Waits for about `spins` turns of a spin loop.
+#[inline]
+pub fn pause(spins: u32) {
+    for _ in 0..spins {
+        core::hint::spin_loop();
+    }
+}
 
 /// A value whose accesses the algorithm orders.
 #[derive(Debug)]

@@ -95,6 +95,7 @@ impl<S: Slot> queue::Producer for Producer<S> {
         self.single.free_slots(wanted)
     }
 
+    #[inline]
     fn is_closed(&self) -> bool {
         self.single.is_closed()
     }

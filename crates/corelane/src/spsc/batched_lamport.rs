@@ -106,6 +106,7 @@ impl<T> queue::Producer for Producer<T> {
         self.lazy.free_slots(wanted)
     }
 
+    #[inline]
     fn is_closed(&self) -> bool {
         self.lazy.is_closed()
     }
@@ -170,6 +171,7 @@ impl<T> queue::Consumer for Consumer<T> {
         self.lazy.available(wanted)
     }
 
+    #[inline]
     fn is_closed(&self) -> bool {
         self.lazy.is_closed()
     }

@@ -39,11 +39,11 @@ use core::marker::PhantomData;
 
 use super::staging::{Staged, Staging};
 use crate::chunk::drop_each;
-use crate::memory::{AtomicU64, Ordering, spin_loop};
+use crate::memory::{AtomicU64, Ordering, pause};
 use crate::pad::Padded;
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
-    TryPushError, debug_handle, empty, full, pop_each, push_each,
+    TryPushError, debug_handle, full, pop_each, push_each, try_pop_by,
 };
 use crate::region::{Backing, End, State, ends, slots_for};
 use crate::registry::{Info, SpscQueue, SpscTokenQueue};
@@ -177,6 +177,7 @@ impl<S: Slot> queue::Producer for Producer<S> {
         leading(wanted.min(slots.len()), |i| !slots.at(self.write.wrapping_add(i)).is_full())
     }
 
+    #[inline]
     fn is_closed(&self) -> bool {
         self.end.peer_is_gone()
     }
@@ -230,7 +231,7 @@ impl<S: Slot> queue::Consumer for Consumer<S> {
 
     #[inline]
     fn try_pop(&mut self) -> Result<S::Item, TryPopError> {
-        self.pop().map_or_else(|| empty(self, Self::pop), Ok)
+        try_pop_by(self, Self::pop)
     }
 
     #[inline]
@@ -244,6 +245,7 @@ impl<S: Slot> queue::Consumer for Consumer<S> {
         leading(wanted.min(slots.len()), |i| slots.at(self.read.wrapping_add(i)).is_full())
     }
 
+    #[inline]
     fn is_closed(&self) -> bool {
         self.end.peer_is_gone()
     }
@@ -288,6 +290,7 @@ impl<S: Slot> Drop for Consumer<S> {
 /// from there on.
 ///
 /// Looks at the last one first: if it holds, one look is enough.
+#[inline]
 pub(super) fn leading(most: usize, holds: impl Fn(u64) -> bool) -> usize {
     let (mut yes, mut no) = (0, most + 1);
     let mut probe = most;
@@ -318,7 +321,7 @@ const GOOD: u64 = 6;
 /// Pops from one adjustment to the next; the paper leaves it open.
 const ADJUST_EVERY: u32 = 64;
 /// Spins for each line that is missing (the paper's `avg_time`).
-const SPINS_PER_LINE: u64 = 16;
+const SPINS_PER_LINE: u32 = 16;
 
 /// A queue with slots of type `S` whose consumer slips.
 ///
@@ -352,9 +355,7 @@ impl<S: Slot> SlippingConsumer<S> {
         }
         loop {
             let before = distance;
-            for _ in 0..SPINS_PER_LINE * (GOOD + 1 - distance) {
-                spin_loop();
-            }
+            pause(SPINS_PER_LINE * (GOOD + 1 - distance) as u32);
             distance = self.distance();
             if distance >= GOOD || distance <= before {
                 return;
@@ -384,6 +385,7 @@ impl<S: Slot> queue::Consumer for SlippingConsumer<S> {
         self.consumer.available(wanted)
     }
 
+    #[inline]
     fn is_closed(&self) -> bool {
         self.consumer.is_closed()
     }

@@ -31,7 +31,7 @@ use super::fast_forward::{Unread, leading};
 use super::staging::{Staged, Staging};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
-    TryPushError, debug_handle, empty, full, pop_each, push_each,
+    TryPushError, debug_handle, full, pop_each, push_each, try_pop_by,
 };
 use crate::region::{Backing, End, ends, slots_for};
 use crate::registry::{Info, SpscQueue, SpscTokenQueue};
@@ -177,6 +177,7 @@ impl<S: Slot> queue::Producer for Producer<S> {
         }
     }
 
+    #[inline]
     fn is_closed(&self) -> bool {
         self.end.peer_is_gone()
     }
@@ -243,7 +244,7 @@ impl<S: Slot> queue::Consumer for Consumer<S> {
 
     #[inline]
     fn try_pop(&mut self) -> Result<S::Item, TryPopError> {
-        self.pop().map_or_else(|| empty(self, Self::pop), Ok)
+        try_pop_by(self, Self::pop)
     }
 
     #[inline]
@@ -258,6 +259,7 @@ impl<S: Slot> queue::Consumer for Consumer<S> {
         leading(most, |i| slots.at(self.read.wrapping_add(i)).is_full())
     }
 
+    #[inline]
     fn is_closed(&self) -> bool {
         self.end.peer_is_gone()
     }

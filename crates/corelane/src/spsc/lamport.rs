@@ -33,7 +33,7 @@ use crate::memory::{AtomicU64, Cells, Ordering};
 use crate::pad::Padded;
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
-    TryPushError, debug_handle, empty, full, pop_each, push_each,
+    TryPushError, debug_handle, full, pop_each, push_each, try_pop_by,
 };
 use crate::region::{Backing, End, State, ends, slots_for};
 use crate::registry::{Info, SpscQueue};
@@ -149,6 +149,7 @@ impl<T> queue::Producer for Producer<T> {
         wanted.min(self.capacity() - self.write().wrapping_sub(read) as usize)
     }
 
+    #[inline]
     fn is_closed(&self) -> bool {
         self.end.peer_is_gone()
     }
@@ -205,7 +206,7 @@ impl<T> queue::Consumer for Consumer<T> {
 
     #[inline]
     fn try_pop(&mut self) -> Result<T, TryPopError> {
-        self.pop().map_or_else(|| empty(self, Self::pop), Ok)
+        try_pop_by(self, Self::pop)
     }
 
     #[inline]
@@ -219,6 +220,7 @@ impl<T> queue::Consumer for Consumer<T> {
         wanted.min(write.wrapping_sub(self.read()) as usize)
     }
 
+    #[inline]
     fn is_closed(&self) -> bool {
         self.end.peer_is_gone()
     }

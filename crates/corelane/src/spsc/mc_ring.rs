@@ -33,7 +33,7 @@ use super::lamport::Indices;
 use crate::memory::Ordering;
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
-    TryPushError, debug_handle, empty, full,
+    TryPushError, debug_handle, full, try_pop_by,
 };
 use crate::region::{Backing, End, ends, slots_for};
 use crate::registry::{Info, SpscQueue};
@@ -146,6 +146,7 @@ impl<T> queue::Producer for Producer<T> {
         wanted.min(self.known_free())
     }
 
+    #[inline]
     fn is_closed(&self) -> bool {
         self.end.peer_is_gone()
     }
@@ -230,7 +231,7 @@ impl<T> queue::Consumer for Consumer<T> {
 
     #[inline]
     fn try_pop(&mut self) -> Result<T, TryPopError> {
-        self.pop().map_or_else(|| empty(self, Self::pop), Ok)
+        try_pop_by(self, Self::pop)
     }
 
     #[inline]
@@ -245,6 +246,7 @@ impl<T> queue::Consumer for Consumer<T> {
         wanted.min(self.known())
     }
 
+    #[inline]
     fn is_closed(&self) -> bool {
         self.end.peer_is_gone()
     }

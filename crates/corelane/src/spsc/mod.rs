@@ -7,24 +7,23 @@ pub mod fast_forward;
 pub mod improved_fast_forward;
 pub mod lamport;
 pub mod lazy_lamport;
+pub mod line_ring;
 pub mod mc_ring;
 #[cfg(feature = "std")]
 pub mod mc_ring_sane;
 mod staging;
 
-use crate::queue::CapacityError;
-use crate::slot::Flagged;
+pub use line_ring::{Consumer, Producer};
 
-/// The sending side of [`channel`].
-pub type Producer<T> = b_queue::Producer<Flagged<T>>;
-/// The receiving side of [`channel`].
-pub type Consumer<T> = b_queue::Consumer<Flagged<T>>;
+use crate::queue::CapacityError;
 
 /// A queue for at least `capacity` items: the best all-round choice.
+///
+/// It is the [line ring](line_ring).
 ///
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
 pub fn channel<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    b_queue::channel(capacity)
+    line_ring::channel(capacity)
 }

@@ -66,7 +66,7 @@ impl<T> Staged<T> {
     }
 
     /// Makes at least the `n` oldest items staged; `read(i)` copies the `i`th oldest out of its slot.
-    pub(super) fn stage(&mut self, n: usize, read: impl Fn(u64) -> T) {
+    pub(super) fn stage(&mut self, n: usize, mut read: impl FnMut(u64) -> T) {
         self.items.drain(..self.start);
         self.start = 0;
         for i in self.items.len()..n {
