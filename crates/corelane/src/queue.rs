@@ -43,6 +43,14 @@ pub trait Producer: Sized {
     /// rounded.
     fn capacity(&self) -> usize;
 
+    /// Slots that may be free although a push says full.
+    ///
+    /// Some queues give space back in groups, to touch shared memory less often: of `capacity()`
+    /// slots they promise all to a new queue, and all but `slack()` to one in use. 0 for the others.
+    fn slack(&self) -> usize {
+        0
+    }
+
     /// Number of items that can be pushed now without failing, counted up to `wanted`.
     ///
     /// Shared memory is looked at only when fewer than `wanted` are known to be free. The answer is

@@ -160,6 +160,10 @@ impl<S: Slot> queue::Producer for Producer<S> {
         self.end.slots().len()
     }
 
+    fn slack(&self) -> usize {
+        self.batch as usize - 1
+    }
+
     fn free_slots(&mut self, wanted: usize) -> usize {
         loop {
             let free = self.batch_head.wrapping_sub(self.head) as usize;

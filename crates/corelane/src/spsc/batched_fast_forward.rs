@@ -91,6 +91,10 @@ impl<S: Slot> queue::Producer for Producer<S> {
         self.single.capacity()
     }
 
+    fn slack(&self) -> usize {
+        self.single.slack()
+    }
+
     fn free_slots(&mut self, wanted: usize) -> usize {
         self.single.free_slots(wanted)
     }

@@ -166,6 +166,10 @@ impl<S: Slot> queue::Producer for Producer<S> {
         self.end.slots().len() - 2 * self.h as usize
     }
 
+    fn slack(&self) -> usize {
+        self.h as usize - 1
+    }
+
     /// The paper's `biffq_wspace`.
     fn free_slots(&mut self, wanted: usize) -> usize {
         loop {

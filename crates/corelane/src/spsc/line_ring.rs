@@ -311,6 +311,7 @@ pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Cap
             entered: 1,
             limit: len as u64,
             capacity,
+            slack: together as usize * n,
             end: tx,
             staging: Staging::new(),
         },
@@ -352,6 +353,8 @@ pub struct Producer<T> {
     /// How many may be entered, by the last look at `read`.
     limit: u64,
     capacity: usize,
+    /// Items in the lines that the consumer may have emptied and not given back.
+    slack: usize,
     end: End<Header<T>>,
     staging: Staging<T>,
 }
@@ -441,6 +444,10 @@ impl<T> queue::Producer for Producer<T> {
     #[inline]
     fn capacity(&self) -> usize {
         self.capacity
+    }
+
+    fn slack(&self) -> usize {
+        self.slack
     }
 
     fn free_slots(&mut self, wanted: usize) -> usize {

@@ -139,6 +139,10 @@ impl<T> queue::Producer for Producer<T> {
         self.end.slots().len()
     }
 
+    fn slack(&self) -> usize {
+        self.batch as usize - 1
+    }
+
     fn free_slots(&mut self, wanted: usize) -> usize {
         if self.known_free() < wanted {
             self.look();

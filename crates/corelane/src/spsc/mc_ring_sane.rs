@@ -108,6 +108,10 @@ impl<T> queue::Producer for Producer<T> {
         self.ring.capacity()
     }
 
+    fn slack(&self) -> usize {
+        self.ring.slack()
+    }
+
     fn free_slots(&mut self, wanted: usize) -> usize {
         self.ring.free_slots(wanted)
     }
