@@ -1,0 +1,210 @@
+//! Everything that can be measured, by id. Our queues come from the library's registry.
+
+use std::num::NonZeroU64;
+use std::sync::LazyLock;
+
+use corelane::{Info, SpscQueue, SpscTokenQueue, for_each_spsc_queue, for_each_spsc_token_queue};
+
+use crate::cell::{Run, Sample, Wrong};
+use crate::cli::{PayloadKind, Test};
+use crate::link::{Link, Setup};
+use crate::ours::{Any, Packed};
+use crate::payload::Indirect;
+#[cfg(feature = "peers")]
+use crate::peers;
+use crate::{open_loop, rtt, stream};
+
+/// Ending of the id of a queue for any type of which there is also one with packed slots.
+const ANY: &str = "-any";
+
+/// The any-type queue that stands for all of them in the quick run, should it exist.
+const QUICK_ANY: &str = "bqueue-any";
+
+static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+    let mut entries = ours();
+    #[cfg(feature = "peers")]
+    entries.extend(peers::entries());
+    entries
+});
+
+/// All entries, ours first.
+pub(crate) fn entries() -> &'static [Entry] {
+    &ENTRIES
+}
+
+/// Something that can be measured.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// Name on command lines and in results.
+    pub(crate) id: String,
+    /// What it is.
+    pub(crate) kind: Kind,
+    /// How it is measured.
+    pub(crate) kernels: Kernels,
+}
+
+/// Ours or not.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    /// A queue of corelane.
+    Ours {
+        /// What it promises.
+        info: Info,
+        /// How an item lies in memory.
+        slots: Slots,
+    },
+    /// A crate one would otherwise use.
+    Peer {
+        /// Its package.
+        package: &'static str,
+        /// The version that was built in.
+        version: String,
+        /// What it calls itself.
+        what: &'static str,
+    },
+}
+
+/// How an item lies in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Slots {
+    /// One word that is empty or the item; tokens only.
+    Packed,
+    /// Whatever items of any type need.
+    Any,
+}
+
+impl Entry {
+    /// Whether it is not ours.
+    pub(crate) fn is_peer(&self) -> bool {
+        matches!(self.kind, Kind::Peer { .. })
+    }
+
+    /// Whether it is the any-type variant of a queue that is also there with packed slots.
+    fn is_variant(&self) -> bool {
+        !self.is_peer() && self.id.ends_with(ANY)
+    }
+
+    /// Whether the quick run takes it.
+    pub(crate) fn is_quick(&self) -> bool {
+        !self.is_variant() || self.id == QUICK_ANY
+    }
+
+    /// Its kernels for `payload`.
+    pub(crate) fn kernels(&self, payload: PayloadKind) -> &KernelSet {
+        match payload {
+            PayloadKind::U64 => &self.kernels.number,
+            PayloadKind::Indirect => &self.kernels.indirect,
+        }
+    }
+}
+
+/// A kernel, compiled for one queue and one payload.
+type Kernel = fn(&Run<'_>) -> Result<Sample, Wrong>;
+
+/// The kernels of one queue.
+#[derive(Debug)]
+pub(crate) struct Kernels {
+    number: KernelSet,
+    indirect: KernelSet,
+}
+
+/// The kernels of one queue and one payload.
+#[derive(Debug)]
+pub(crate) struct KernelSet {
+    /// Opens the queue and closes it again; the error says what is wrong with the set-up.
+    pub(crate) probe: fn(&Setup) -> Result<(), String>,
+    stream: Kernel,
+    rtt: Kernel,
+    open_loop: Kernel,
+}
+
+impl Kernels {
+    /// Those of a queue that carries numbers as `N` and pointers as `I`.
+    pub(crate) fn of<N: Link, I: Link>() -> Self {
+        Self { number: KernelSet::of::<N>(), indirect: KernelSet::of::<I>() }
+    }
+}
+
+impl KernelSet {
+    fn of<L: Link>() -> Self {
+        Self {
+            probe: |setup| L::open(setup).map(drop),
+            stream: stream::measure::<L>,
+            rtt: rtt::measure::<L>,
+            open_loop: open_loop::measure::<L>,
+        }
+    }
+
+    /// Runs `test` once.
+    pub(crate) fn measure(&self, test: Test, run: &Run<'_>) -> Result<Sample, Wrong> {
+        match test {
+            Test::Stream => (self.stream)(run),
+            Test::Rtt => (self.rtt)(run),
+            Test::OpenLoop => (self.open_loop)(run),
+        }
+    }
+}
+
+/// The library's queues. Where there are packed slots they have the plain id.
+fn ours() -> Vec<Entry> {
+    let mut packed = Vec::new();
+    let mut any = Vec::new();
+    macro_rules! add_packed {
+        ($name:ident, $queue:ty) => {
+            packed.push(packed_entry::<$queue>())
+        };
+    }
+    macro_rules! add_any {
+        ($name:ident, $queue:ty) => {
+            any.push(any_entry::<$queue>())
+        };
+    }
+    for_each_spsc_token_queue!(add_packed);
+    for_each_spsc_queue!(add_any);
+    let mut entries = Vec::new();
+    for mut entry in any {
+        if let Some(at) = packed.iter().position(|packed| packed.id == entry.id) {
+            entries.push(packed.remove(at));
+            entry.id.push_str(ANY);
+        }
+        entries.push(entry);
+    }
+    entries.append(&mut packed);
+    entries
+}
+
+fn packed_entry<Q: SpscTokenQueue + 'static>() -> Entry {
+    let kernels = Kernels::of::<Packed<Q, NonZeroU64>, Packed<Q, Indirect>>();
+    our_entry(Q::INFO, Slots::Packed, kernels)
+}
+
+fn any_entry<Q: SpscQueue + 'static>() -> Entry {
+    our_entry(Q::INFO, Slots::Any, Kernels::of::<Any<Q, u64>, Any<Q, Indirect>>())
+}
+
+fn our_entry(info: Info, slots: Slots, kernels: Kernels) -> Entry {
+    Entry { id: info.id.into(), kind: Kind::Ours { info, slots }, kernels }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn ids_are_unique() {
+        let ids: HashSet<_> = entries().iter().map(|entry| &entry.id).collect();
+        assert_eq!(ids.len(), entries().len());
+    }
+
+    #[test]
+    fn every_queue_with_packed_slots_keeps_its_any_type_variant() {
+        let is_packed =
+            |entry: &&Entry| matches!(entry.kind, Kind::Ours { slots: Slots::Packed, .. });
+        for entry in entries().iter().filter(is_packed) {
+            let variant = format!("{}{ANY}", entry.id);
+            assert!(entries().iter().any(|entry| entry.id == variant), "no {variant}");
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! The command line.
+
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use corelane::Memory;
+use serde::Serialize;
+
+use crate::catalogue;
+use crate::pair::Wait;
+use crate::stats::Group;
+
+/// Measures the queues of corelane on this machine, beside the physical floor and beside the crates
+/// one would otherwise use.
+///
+/// Without a command: a quick run of everything, a recommendation, and corelane-report.html in the
+/// current directory.
+#[derive(Debug, Parser)]
+#[command(name = "lane", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List the queues with what they guarantee, and the peers with their versions.
+    List,
+    /// Measure queues.
+    ///
+    /// Queues are measured interleaved, round by round. Each round also measures what the caches
+    /// alone can do, and rounds are grouped by it: near (the cores share a cache) or far.
+    /// Ctrl-C ends the run and keeps what was measured; the exit code is then 130.
+    Bench(BenchCommand),
+}
+
+/// `lane bench`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchCommand {
+    /// Which kind of queue.
+    #[command(subcommand)]
+    pub(crate) suite: Suite,
+}
+
+/// Kinds of queues.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Suite {
+    /// One producer, one consumer.
+    Spsc(Box<BenchArgs>),
+}
+
+/// What to measure, and how.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct BenchArgs {
+    /// Queues and peers to measure, by id (see `lane list`); all if none is named.
+    #[arg(value_name = "QUEUE", value_parser = ids(), hide_possible_values = true)]
+    pub(crate) queues: Vec<String>,
+
+    /// What to measure.
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["stream", "rtt"])]
+    pub(crate) test: Vec<Test>,
+
+    /// Emulated load of both sides, for `stream`: free 0/0 ns, fp 0/10, fc 20/10, balanced 50/50
+    /// (producer/consumer).
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "free")]
+    pub(crate) regime: Vec<Regime>,
+
+    /// Emulated load of the producer per item, instead of a regime.
+    #[arg(long, value_name = "NS", conflicts_with = "regime")]
+    pub(crate) load_p: Option<u64>,
+
+    /// Emulated load of the consumer per item, instead of a regime.
+    #[arg(long, value_name = "NS", conflicts_with = "regime")]
+    pub(crate) load_c: Option<u64>,
+
+    /// `stream` under all pairs of loads from 0 to 90 ns in steps of 10, for heat maps.
+    #[arg(long, conflicts_with_all = ["regime", "load_p", "load_c", "test"])]
+    pub(crate) grid: bool,
+
+    /// What travels: a number in the slot, or a pointer to a page that both sides touch.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "u64")]
+    pub(crate) payload: Vec<PayloadKind>,
+
+    /// Items a queue must hold.
+    #[arg(long, value_name = "N", default_value = "4096")]
+    pub(crate) capacity: Positive,
+
+    /// Most items per call, for `stream`; 1 uses the calls for single items.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1")]
+    pub(crate) batch: Vec<Positive>,
+
+    /// How often everything is measured.
+    #[arg(long, value_name = "N", default_value = "15")]
+    pub(crate) rounds: Positive,
+
+    /// Length of one measurement, such as 30ms or 2s [default: 30ms; open-loop: 200ms, with a
+    /// capture 1s; grid: 5ms].
+    #[arg(long, value_name = "TIME", value_parser = length, conflicts_with = "items")]
+    pub(crate) duration: Option<Duration>,
+
+    /// Items of one `stream` or `rtt` measurement, instead of a duration.
+    #[arg(long, value_name = "N")]
+    pub(crate) items: Option<NonZeroU64>,
+
+    /// Cores of producer and consumer; the same core twice is allowed.
+    #[arg(long, value_name = "A,B")]
+    pub(crate) cores: Option<CorePair>,
+
+    /// Longest `line_rtt` in nanoseconds at which two cores count as near.
+    #[arg(long, value_name = "NS", default_value_t = Group::FAR_ABOVE_NS)]
+    pub(crate) far_above: f64,
+
+    /// Also measure all peers, when queues are named.
+    #[arg(long, overrides_with = "no_peers")]
+    pub(crate) peers: bool,
+
+    /// Measure no peers.
+    #[arg(long, overrides_with = "peers")]
+    pub(crate) no_peers: bool,
+
+    /// Where our queues live.
+    #[arg(long, value_enum, default_value = "heap")]
+    pub(crate) memory: MemoryKind,
+
+    /// What a side does before it looks again at a queue that was full or empty.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "pause")]
+    pub(crate) wait: Vec<Wait>,
+
+    /// Items per second of `open-loop`, at random times (Poisson) [default: 1000000].
+    #[arg(long, value_name = "ITEMS_PER_S", conflicts_with = "trace")]
+    pub(crate) rate: Option<PositiveReal>,
+
+    /// Send the packets of this capture (pcap or pcapng) in `open-loop`, at their times; gaps over
+    /// 10 ms are shortened to that. With `--payload indirect` both sides touch as many bytes as the
+    /// packet has.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+
+    /// Replay the capture this many times as fast.
+    #[arg(long, value_name = "X", default_value = "1", requires = "trace")]
+    pub(crate) speedup: PositiveReal,
+
+    /// Write the results as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write a report that opens in any browser, in one file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+impl Default for BenchArgs {
+    /// What `lane bench spsc` means.
+    fn default() -> Self {
+        /// Gives the arguments a command of their own.
+        #[derive(Parser)]
+        struct Alone {
+            #[command(flatten)]
+            args: BenchArgs,
+        }
+        Alone::parse_from(["lane"]).args
+    }
+}
+
+/// Lists and suggests ids when one is unknown.
+fn ids() -> PossibleValuesParser {
+    PossibleValuesParser::new(catalogue::entries().iter().map(|entry| entry.id.as_str()))
+}
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Test {
+    /// Nanoseconds per item, one side sending as fast as it can.
+    Stream,
+    /// Nanoseconds for one item to the other thread and back.
+    Rtt,
+    /// Latency of items that are sent on a schedule.
+    OpenLoop,
+}
+
+impl Test {
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Stream => "stream",
+            Self::Rtt => "rtt",
+            Self::OpenLoop => "open-loop",
+        }
+    }
+
+    /// What its values count.
+    pub(crate) fn unit(self) -> &'static str {
+        match self {
+            Self::Stream => "ns/item",
+            Self::Rtt => "ns/transaction",
+            Self::OpenLoop => "ns",
+        }
+    }
+}
+
+/// Pairs of loads with a name, after paper 000.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Regime {
+    /// No load.
+    Free,
+    /// Fast producer.
+    Fp,
+    /// Fast consumer.
+    Fc,
+    /// Both equally slow.
+    Balanced,
+}
+
+impl Regime {
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Fp => "fp",
+            Self::Fc => "fc",
+            Self::Balanced => "balanced",
+        }
+    }
+
+    /// Load of the producer and of the consumer, in nanoseconds.
+    pub(crate) fn loads(self) -> (u64, u64) {
+        match self {
+            Self::Free => (0, 0),
+            Self::Fp => (0, 10),
+            Self::Fc => (20, 10),
+            Self::Balanced => (50, 50),
+        }
+    }
+}
+
+/// What travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum PayloadKind {
+    /// A number.
+    U64,
+    /// A pointer to a page.
+    Indirect,
+}
+
+impl PayloadKind {
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::U64 => "u64",
+            Self::Indirect => "indirect",
+        }
+    }
+}
+
+/// Where our queues live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum MemoryKind {
+    /// The global allocator.
+    Heap,
+    /// Pages of 2 MiB.
+    Huge,
+    /// Slots mapped twice in a row.
+    Mirrored,
+}
+
+impl From<MemoryKind> for Memory {
+    fn from(kind: MemoryKind) -> Self {
+        match kind {
+            MemoryKind::Heap => Self::Heap,
+            MemoryKind::Huge => Self::HugePages,
+            MemoryKind::Mirrored => Self::Mirrored,
+        }
+    }
+}
+
+/// A whole number that isn't 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Positive(pub(crate) usize);
+
+impl FromStr for Positive {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(0) => Err("choose 1 or more".into()),
+            Ok(number) => Ok(Self(number)),
+            Err(_) => Err("give a whole number from 1".into()),
+        }
+    }
+}
+
+/// A real number above 0.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct PositiveReal(pub(crate) f64);
+
+impl FromStr for PositiveReal {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(number) if number > 0.0 && f64::is_finite(number) => Ok(Self(number)),
+            _ => Err("give a number above 0".into()),
+        }
+    }
+}
+
+/// A length of time above 0, with its unit.
+fn length(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(length) if !length.is_zero() => Ok(length),
+        _ => Err("give a time above 0 with its unit, such as 500us, 30ms or 2s".into()),
+    }
+}
+
+/// Two cores by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CorePair(pub(crate) usize, pub(crate) usize);
+
+impl FromStr for CorePair {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let pair = text
+            .split_once(',')
+            .and_then(|(a, b)| Some(Self(a.trim().parse().ok()?, b.trim().parse().ok()?)));
+        pair.ok_or_else(|| "give two core numbers with a comma, such as 0,1".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn lengths_have_units() {
+        assert_eq!(length("30ms"), Ok(Duration::from_millis(30)));
+        for wrong in ["30", "ms", "0s", "-1s", ""] {
+            assert!(length(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_pair_of_cores_may_be_one_core() {
+        assert_eq!("3,3".parse(), Ok(CorePair(3, 3)));
+        assert!("3".parse::<CorePair>().is_err());
+    }
+}

@@ -1,0 +1,24 @@
+//! Ctrl-C: the first ends the run after the current cell, the second ends the program.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What a shell reports for a program that Ctrl-C ended.
+pub(crate) const EXIT_CODE: u8 = 130;
+
+static REQUESTED: AtomicBool = AtomicBool::new(false);
+
+/// Starts to listen.
+pub(crate) fn listen() {
+    let handler = || {
+        if REQUESTED.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(EXIT_CODE));
+        }
+    };
+    // Without a handler Ctrl-C ends the program at once, which is no reason not to measure.
+    let _ = ctrlc::set_handler(handler);
+}
+
+/// Whether the run should end.
+pub(crate) fn requested() -> bool {
+    REQUESTED.load(Ordering::Relaxed)
+}

@@ -1,0 +1,65 @@
+//! What a benchmark needs of a queue, ours or a peer's.
+
+use crate::payload::Payload;
+
+/// What a queue should be like.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setup {
+    /// Items that must fit.
+    pub(crate) capacity: usize,
+    /// Where the slots live. Peers choose for themselves.
+    pub(crate) memory: corelane::Memory,
+}
+
+/// A queue with its item type, which can be opened.
+pub(crate) trait Link: 'static {
+    /// What it carries.
+    type Item: Payload;
+    /// Its sending side.
+    type Tx: Tx<Item = Self::Item>;
+    /// Its receiving side.
+    type Rx: Rx<Item = Self::Item>;
+
+    /// A new queue, or why there can be none.
+    fn open(setup: &Setup) -> Result<(Self::Tx, Self::Rx), String>;
+}
+
+/// The sending side.
+pub(crate) trait Tx: Send {
+    /// What it sends.
+    type Item: Copy;
+
+    /// Sends `item`, or says that the queue is full.
+    fn try_push(&mut self, item: Self::Item) -> bool;
+
+    /// Sends as many leading `items` as fit and returns how many that were.
+    #[inline(always)]
+    fn push_batch(&mut self, items: &[Self::Item]) -> usize {
+        items.iter().take_while(|item| self.try_push(**item)).count()
+    }
+
+    /// Makes all that was sent visible, where that isn't so anyway.
+    #[inline(always)]
+    fn flush(&mut self) {}
+}
+
+/// The receiving side.
+pub(crate) trait Rx: Send {
+    /// What it receives.
+    type Item: Copy;
+
+    /// The next item, if there is one.
+    fn try_pop(&mut self) -> Option<Self::Item>;
+
+    /// Fills the front of `into` and returns how many items that were.
+    #[inline(always)]
+    fn pop_batch(&mut self, into: &mut [Self::Item]) -> usize {
+        let mut popped = 0;
+        while popped < into.len() {
+            let Some(item) = self.try_pop() else { break };
+            into[popped] = item;
+            popped += 1;
+        }
+        popped
+    }
+}

@@ -1,0 +1,106 @@
+//! `lane` measures corelane's queues on the machine it runs on.
+
+mod advice;
+mod capture;
+mod catalogue;
+mod cell;
+mod cli;
+mod clock;
+mod failure;
+mod floor;
+mod interrupt;
+mod link;
+mod listing;
+mod machine;
+mod number;
+mod open_loop;
+mod ours;
+mod pair;
+mod payload;
+#[cfg(feature = "peers")]
+mod peers;
+mod plan;
+mod report;
+mod results;
+mod rtt;
+mod runner;
+mod schedule;
+mod sink;
+mod stats;
+mod stream;
+mod table;
+mod work;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{BenchCommand, Cli, Command, Suite};
+use failure::Failure;
+use plan::Plan;
+use results::Results;
+use sink::Sink;
+
+fn main() -> ExitCode {
+    carry_out(Cli::parse()).unwrap_or_else(Failure::report)
+}
+
+fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
+    match cli.command {
+        None => measure(Plan::quick()?),
+        Some(Command::List) => {
+            print(&listing::render())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Command::Bench(BenchCommand { suite: Suite::Spsc(args) })) => {
+            measure(Plan::bench(&args)?)
+        }
+    }
+}
+
+/// Runs `plan` and hands its results to whoever wants them.
+fn measure(mut plan: Plan) -> Result<ExitCode, Failure> {
+    interrupt::listen();
+    plan.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    let results = runner::run(&plan)?;
+    // Files first: they must be there even if nobody reads what is printed.
+    let written = write_files(&mut plan, &results)?;
+    print(&summary(&results, &written))?;
+    Ok(ExitCode::from(if results.interrupted { interrupt::EXIT_CODE } else { 0 }))
+}
+
+fn write_files(plan: &mut Plan, results: &Results) -> Result<Vec<String>, Failure> {
+    let mut written = Vec::new();
+    if let Some(sink) = &mut plan.json {
+        let json = serde_json::to_string_pretty(results).expect("results are plain data");
+        write(sink, &json, &mut written)?;
+    }
+    if let Some(sink) = &mut plan.html {
+        write(sink, &report::render(results), &mut written)?;
+    }
+    Ok(written)
+}
+
+fn write(sink: &mut Sink, contents: &str, written: &mut Vec<String>) -> Result<(), Failure> {
+    let path = sink.path().display().to_string();
+    sink.write(contents.as_bytes())
+        .map_err(|error| Failure::Run(format!("can't write {path}: {error}")))?;
+    written.push(path);
+    Ok(())
+}
+
+fn summary(results: &Results, written: &[String]) -> String {
+    let mut text = table::render(results);
+    if let Some(advice) = advice::paragraph(results) {
+        text.push_str(&format!("\n{advice}\n"));
+    }
+    for path in written {
+        text.push_str(&format!("\nWritten: {path}\n"));
+    }
+    text
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    Ok(io::stdout().lock().write_all(text.as_bytes())?)
+}

@@ -1,0 +1,79 @@
+//! corelane's queues as links.
+
+use std::marker::PhantomData;
+
+use corelane::slot::Token;
+use corelane::{CapacityError, Config, Consumer, Producer, SpscQueue, SpscTokenQueue};
+
+use crate::link::{Link, Rx, Setup, Tx};
+use crate::payload::Payload;
+
+/// A queue for items of any type.
+pub(crate) struct Any<Q, T>(PhantomData<(Q, T)>);
+
+/// A queue whose slots are one word.
+pub(crate) struct Packed<Q, T>(PhantomData<(Q, T)>);
+
+/// A handle of one of our queues.
+pub(crate) struct Ours<H>(H);
+
+impl<Q: SpscQueue + 'static, T: Payload> Link for Any<Q, T> {
+    type Item = T;
+    type Tx = Ours<Q::Producer<T>>;
+    type Rx = Ours<Q::Consumer<T>>;
+
+    fn open(setup: &Setup) -> Result<(Self::Tx, Self::Rx), String> {
+        wrap(Q::channel(config(setup)))
+    }
+}
+
+impl<Q: SpscTokenQueue + 'static, T: Payload + Token> Link for Packed<Q, T> {
+    type Item = T;
+    type Tx = Ours<Q::Producer<T>>;
+    type Rx = Ours<Q::Consumer<T>>;
+
+    fn open(setup: &Setup) -> Result<(Self::Tx, Self::Rx), String> {
+        wrap(Q::channel(config(setup)))
+    }
+}
+
+fn config(setup: &Setup) -> Config {
+    Config::new(setup.capacity).memory(setup.memory)
+}
+
+fn wrap<P, C>(channel: Result<(P, C), CapacityError>) -> Result<(Ours<P>, Ours<C>), String> {
+    channel.map(|(tx, rx)| (Ours(tx), Ours(rx))).map_err(|error| error.to_string())
+}
+
+impl<P: Producer<Item: Copy> + Send> Tx for Ours<P> {
+    type Item = P::Item;
+
+    #[inline(always)]
+    fn try_push(&mut self, item: P::Item) -> bool {
+        self.0.try_push(item).is_ok()
+    }
+
+    #[inline(always)]
+    fn push_batch(&mut self, items: &[P::Item]) -> usize {
+        self.0.push_slice(items)
+    }
+
+    #[inline(always)]
+    fn flush(&mut self) {
+        self.0.flush();
+    }
+}
+
+impl<C: Consumer<Item: Copy> + Send> Rx for Ours<C> {
+    type Item = C::Item;
+
+    #[inline(always)]
+    fn try_pop(&mut self) -> Option<C::Item> {
+        self.0.try_pop().ok()
+    }
+
+    #[inline(always)]
+    fn pop_batch(&mut self, into: &mut [C::Item]) -> usize {
+        self.0.pop_slice(into)
+    }
+}

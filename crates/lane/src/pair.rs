@@ -1,0 +1,132 @@
+//! Two pinned threads that meet.
+
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+
+use clap::ValueEnum;
+use core_affinity::CoreId;
+use serde::Serialize;
+
+/// The cores of the two sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cores {
+    /// Where the producer runs.
+    pub(crate) producer: CoreId,
+    /// Where the consumer runs.
+    pub(crate) consumer: CoreId,
+}
+
+impl Cores {
+    /// Whether both sides share one core and so must yield to each other.
+    pub(crate) fn same(self) -> bool {
+        self.producer == self.consumer
+    }
+
+    /// How a side waits for the other here: as `wanted`, unless both share a core.
+    pub(crate) fn wait(self, wanted: Wait) -> Wait {
+        if self.same() { Wait::Yield } else { wanted }
+    }
+}
+
+/// What a side does between two looks at a queue that had no room or no item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Wait {
+    /// Looks again at once, as in paper 000.
+    Greedy,
+    /// Looks again after a pause instruction (`std::hint::spin_loop`).
+    ///
+    /// Without one the processor has loads of the awaited line in flight when the line is taken
+    /// away, and discards them all: on an EPYC a flag's round trip takes 125 ns without and 105 ns
+    /// with it.
+    Pause,
+    /// Lets the other thread run; always used when both share a core.
+    Yield,
+}
+
+impl Wait {
+    /// Waits a moment.
+    #[inline(always)]
+    pub(crate) fn pause(self) {
+        match self {
+            Self::Greedy => {}
+            Self::Pause => spin_loop(),
+            Self::Yield => thread::yield_now(),
+        }
+    }
+
+    /// Calls `attempt` until it gives something.
+    #[inline(always)]
+    pub(crate) fn until<T>(self, mut attempt: impl FnMut() -> Option<T>) -> T {
+        loop {
+            if let Some(result) = attempt() {
+                return result;
+            }
+            self.pause();
+        }
+    }
+}
+
+/// Where the two threads meet; can be used again and again.
+#[derive(Debug, Default)]
+pub(crate) struct Gate(AtomicUsize);
+
+impl Gate {
+    /// Returns when both threads are here. What one did before, the other sees after.
+    pub(crate) fn meet(&self, wait: Wait) {
+        let arrived = self.0.fetch_add(1, Ordering::AcqRel) + 1;
+        let complete = arrived.next_multiple_of(2);
+        wait.until(|| (self.0.load(Ordering::Acquire) >= complete).then_some(()));
+    }
+}
+
+/// What both sides of a warmed-up measurement share: where they meet, and how many items follow.
+#[derive(Debug, Default)]
+pub(crate) struct Meeting {
+    gate: Gate,
+    items: AtomicU64,
+}
+
+impl Meeting {
+    /// Waits for the other side to be ready.
+    pub(crate) fn ready(&self, wait: Wait) {
+        self.gate.meet(wait);
+    }
+
+    /// Ends the warm-up and tells the other side how many items to measure.
+    pub(crate) fn announce(&self, items: u64, wait: Wait) {
+        self.items.store(items, Ordering::Relaxed);
+        self.gate.meet(wait);
+    }
+
+    /// Ends the warm-up and hears how many items to measure.
+    pub(crate) fn hear(&self, wait: Wait) -> u64 {
+        self.gate.meet(wait);
+        self.items.load(Ordering::Relaxed)
+    }
+}
+
+/// Runs both sides at once, each on its core, and returns what they return.
+pub(crate) fn run<A: Send, B: Send>(
+    cores: Cores,
+    producer: impl FnOnce() -> A + Send,
+    consumer: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    thread::scope(|scope| {
+        let consumer = scope.spawn(move || pinned(cores.consumer, consumer));
+        let producer = scope.spawn(move || pinned(cores.producer, producer));
+        (joined(producer), joined(consumer))
+    })
+}
+
+fn pinned<T>(core: CoreId, side: impl FnOnce() -> T) -> T {
+    // The core was checked when the command line was read. Should it go away later, an unpinned
+    // measurement shows in the spread.
+    core_affinity::set_for_current(core);
+    side()
+}
+
+fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}

@@ -1,0 +1,56 @@
+//! flume: a channel that drains in one call what has come.
+
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+
+use flume::{Receiver, Sender};
+
+use crate::link::{Link, Rx, Setup, Tx};
+use crate::payload::Payload;
+
+pub(super) struct Flume<T>(PhantomData<T>);
+
+/// The receiver and what it drained but hasn't handed out.
+pub(super) struct Draining<T> {
+    receiver: Receiver<T>,
+    drained: VecDeque<T>,
+}
+
+impl<T: Payload> Link for Flume<T> {
+    type Item = T;
+    type Tx = Sender<T>;
+    type Rx = Draining<T>;
+
+    fn open(setup: &Setup) -> Result<(Self::Tx, Self::Rx), String> {
+        let (sender, receiver) = flume::bounded(setup.capacity);
+        Ok((sender, Draining { receiver, drained: VecDeque::with_capacity(setup.capacity) }))
+    }
+}
+
+impl<T: Payload> Tx for Sender<T> {
+    type Item = T;
+
+    #[inline(always)]
+    fn try_push(&mut self, item: T) -> bool {
+        self.try_send(item).is_ok()
+    }
+}
+
+impl<T: Payload> Rx for Draining<T> {
+    type Item = T;
+
+    #[inline(always)]
+    fn try_pop(&mut self) -> Option<T> {
+        self.receiver.try_recv().ok()
+    }
+
+    #[inline(always)]
+    fn pop_batch(&mut self, into: &mut [T]) -> usize {
+        if self.drained.is_empty() {
+            self.drained.extend(self.receiver.drain());
+        }
+        let popped = into.len().min(self.drained.len());
+        into.iter_mut().zip(self.drained.drain(..popped)).for_each(|(place, item)| *place = item);
+        popped
+    }
+}

@@ -1,0 +1,319 @@
+//! What a command line asks for, checked and spelled out as single cells.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use core_affinity::CoreId;
+
+use crate::capture;
+use crate::catalogue::{self, Entry, KernelSet};
+use crate::cell::{Length, Params};
+use crate::cli::{BenchArgs, CorePair, PayloadKind, Positive, PositiveReal, Test};
+use crate::failure::Failure;
+use crate::pair::{Cores, Wait};
+use crate::schedule::{self, Arrival};
+use crate::sink::Sink;
+
+/// Loads of the grid, as in paper 000, Fig. 14.
+const GRID_LOADS_NS: [u64; 10] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90];
+/// Items per second of an open-loop test, unless given.
+const RATE: f64 = 1e6;
+
+/// Length of one measurement of the quick run.
+const QUICK_CELL: Duration = Duration::from_millis(12);
+/// The quick run begins no round after this long, so that it ends within a minute.
+const QUICK_RUN: Duration = Duration::from_secs(40);
+
+/// Everything a run needs.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// What is measured in each round, in this order.
+    pub(crate) cells: Vec<Cell>,
+    /// How often.
+    pub(crate) rounds: usize,
+    /// No round begins after this long.
+    pub(crate) budget: Option<Duration>,
+    /// Where the two sides run.
+    pub(crate) cores: Cores,
+    /// Longest `line_rtt` that counts as near.
+    pub(crate) far_above_ns: f64,
+    /// Send times of open-loop cells.
+    pub(crate) schedule: Vec<Arrival>,
+    /// What the user should know about the choices made here.
+    pub(crate) notes: Vec<String>,
+    /// Where the results go as JSON.
+    pub(crate) json: Option<Sink>,
+    /// Where the report goes.
+    pub(crate) html: Option<Sink>,
+}
+
+/// One queue, one test, one set of parameters.
+#[derive(Debug)]
+pub(crate) struct Cell {
+    /// What is measured.
+    pub(crate) entry: &'static Entry,
+    /// How.
+    pub(crate) test: Test,
+    /// With what parameters.
+    pub(crate) params: Params,
+    /// For how long.
+    pub(crate) length: Length,
+}
+
+impl Cell {
+    /// Its compiled kernels.
+    pub(crate) fn kernels(&self) -> &'static KernelSet {
+        self.entry.kernels(self.params.payload)
+    }
+}
+
+impl Plan {
+    /// The quick run: what `lane` does without a command.
+    pub(crate) fn quick() -> Result<Self, Failure> {
+        let args = BenchArgs {
+            batch: vec![Positive(1), Positive(32)],
+            duration: Some(QUICK_CELL),
+            html: Some(PathBuf::from("corelane-report.html")),
+            ..BenchArgs::default()
+        };
+        let entries = catalogue::entries().iter().filter(|entry| entry.is_quick()).collect();
+        Ok(Self { budget: Some(QUICK_RUN), ..Self::of(&args, entries)? })
+    }
+
+    /// `lane bench`.
+    pub(crate) fn bench(args: &BenchArgs) -> Result<Self, Failure> {
+        Self::of(args, chosen(args))
+    }
+
+    fn of(args: &BenchArgs, entries: Vec<&'static Entry>) -> Result<Self, Failure> {
+        check_batches(args)?;
+        let cores = cores(args.cores)?;
+        let mut notes = Vec::new();
+        let timetable = Timetable::of(args)?;
+        notes.extend(timetable.as_ref().and_then(|timetable| timetable.note.clone()));
+        let (schedule, name) = timetable.map(|t| (t.arrivals, t.name)).unzip();
+        let mut plan = Self {
+            cells: cells(args, &entries, name.as_deref()),
+            rounds: args.rounds.0,
+            budget: None,
+            cores,
+            far_above_ns: args.far_above,
+            schedule: schedule.unwrap_or_default(),
+            notes,
+            json: None,
+            html: None,
+        };
+        plan.drop_impossible(&args.queues)?;
+        plan.json = args.json.as_deref().map(open).transpose()?;
+        plan.html = args.html.as_deref().map(open).transpose()?;
+        Ok(plan)
+    }
+
+    /// Leaves out what can't have this set-up, with a note; refuses if it was asked for by name.
+    fn drop_impossible(&mut self, named: &[String]) -> Result<(), Failure> {
+        let mut refused: Vec<(&str, String)> = Vec::new();
+        for cell in &self.cells {
+            let id = cell.entry.id.as_str();
+            if refused.iter().any(|(refused, _)| *refused == id) {
+                continue;
+            }
+            if let Err(reason) = (cell.kernels().probe)(&cell.params.setup()) {
+                if named.iter().any(|name| name == id) {
+                    return Err(Failure::Usage(format!("{id} can't be measured: {reason}")));
+                }
+                refused.push((id, reason));
+            }
+        }
+        self.cells.retain(|cell| refused.iter().all(|(id, _)| *id != cell.entry.id));
+        self.notes.extend(refused.into_iter().map(|(id, why)| format!("{id} left out: {why}")));
+        if self.cells.is_empty() {
+            return Err(Failure::Usage(format!("nothing to measure; {}", self.notes.join("; "))));
+        }
+        Ok(())
+    }
+}
+
+fn open(path: &Path) -> Result<Sink, Failure> {
+    Sink::open(path).map_err(|error| {
+        let path = path.display();
+        Failure::Usage(format!("can't write {path} ({error}); choose another path"))
+    })
+}
+
+fn check_batches(args: &BenchArgs) -> Result<(), Failure> {
+    let capacity = args.capacity.0;
+    match args.batch.iter().find(|batch| batch.0 > capacity) {
+        Some(Positive(batch)) => Err(Failure::Usage(format!(
+            "--batch {batch} is more than --capacity {capacity}; choose 1 to {capacity}"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The cores asked for, or the first two, or the only one twice.
+fn cores(wanted: Option<CorePair>) -> Result<Cores, Failure> {
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    let Some(CorePair(producer, consumer)) = wanted else {
+        let first = *cores.first().unwrap_or(&CoreId { id: 0 });
+        return Ok(Cores { producer: first, consumer: *cores.get(1).unwrap_or(&first) });
+    };
+    let find = |id| {
+        cores.iter().copied().find(|core| core.id == id).ok_or_else(|| {
+            let have: Vec<_> = cores.iter().map(|core| core.id.to_string()).collect();
+            Failure::Usage(format!("there is no core {id} here; choose from {}", have.join(", ")))
+        })
+    };
+    Ok(Cores { producer: find(producer)?, consumer: find(consumer)? })
+}
+
+/// The queues named, or all; and the peers as asked for.
+fn chosen(args: &BenchArgs) -> Vec<&'static Entry> {
+    let named = |entry: &Entry| args.queues.contains(&entry.id);
+    let wanted = |entry: &&Entry| match (entry.is_peer(), args.queues.is_empty()) {
+        (true, true) => !args.no_peers,
+        (true, false) => args.peers || named(entry),
+        (false, true) => true,
+        (false, false) => named(entry),
+    };
+    catalogue::entries().iter().filter(wanted).collect()
+}
+
+/// When items of open-loop cells are sent.
+struct Timetable {
+    arrivals: Vec<Arrival>,
+    name: String,
+    note: Option<String>,
+}
+
+impl Timetable {
+    /// The timetable, if an open-loop test was asked for.
+    fn of(args: &BenchArgs) -> Result<Option<Self>, Failure> {
+        if !args.test.contains(&Test::OpenLoop) {
+            return match (&args.trace, args.rate) {
+                (None, None) => Ok(None),
+                _ => Err(Failure::Usage("--trace and --rate need --test open-loop".into())),
+            };
+        }
+        let table = match &args.trace {
+            Some(path) => Self::replay(args, path)?,
+            None => Self::poisson(args),
+        };
+        if table.arrivals.is_empty() {
+            let mend = "raise --rate or --duration";
+            return Err(Failure::Usage(format!("no item is due in this time; {mend}")));
+        }
+        Ok(Some(table))
+    }
+
+    fn poisson(args: &BenchArgs) -> Self {
+        let PositiveReal(rate) = args.rate.unwrap_or(PositiveReal(RATE));
+        let length = args.duration.unwrap_or(Duration::from_millis(200));
+        let name = format!("poisson {rate}/s");
+        Self { arrivals: schedule::poisson(rate, length), name, note: None }
+    }
+
+    fn replay(args: &BenchArgs, path: &Path) -> Result<Self, Failure> {
+        let packets = capture::read(path).map_err(|reason| {
+            let path = path.display();
+            Failure::Usage(format!("can't replay {path}: {reason}; give another --trace"))
+        })?;
+        let PositiveReal(speedup) = args.speedup;
+        let length = args.duration.unwrap_or(Duration::from_secs(1));
+        let arrivals = schedule::replay(&packets, speedup, length);
+        let (sent, all) = (arrivals.len(), packets.len());
+        let note = (sent < all).then(|| {
+            let mend = "raise --duration or --speedup to send more";
+            format!(
+                "open-loop sends {sent} of the {all} packets, those of the first {length:?}; {mend}"
+            )
+        });
+        let file = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        Ok(Self { arrivals, name: format!("{file} x{speedup}"), note })
+    }
+}
+
+/// All cells in the order of a round: for each set of parameters, all queues.
+fn cells(args: &BenchArgs, entries: &[&'static Entry], schedule: Option<&str>) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for (&payload, &wait) in args.payload.iter().flat_map(|p| args.wait.iter().map(move |w| (p, w)))
+    {
+        for (test, params) in variations(args, (payload, wait), schedule) {
+            cells.extend(entries.iter().map(|entry| Cell {
+                entry,
+                test,
+                params: params.clone(),
+                length: length(args),
+            }));
+        }
+    }
+    cells
+}
+
+fn length(args: &BenchArgs) -> Length {
+    let usual = Duration::from_millis(if args.grid { 5 } else { 30 });
+    match args.items {
+        Some(items) => Length::Items(items.get()),
+        None => Length::Time(args.duration.unwrap_or(usual)),
+    }
+}
+
+/// The tests with their parameters.
+fn variations(
+    args: &BenchArgs,
+    (payload, wait): (PayloadKind, Wait),
+    schedule: Option<&str>,
+) -> Vec<(Test, Params)> {
+    let idle = Params {
+        capacity: args.capacity.0,
+        batch: 1,
+        payload,
+        regime: "free",
+        load_p_ns: 0,
+        load_c_ns: 0,
+        memory: args.memory,
+        wait,
+        schedule: None,
+    };
+    if args.grid {
+        return streams(args, &idle);
+    }
+    let of_test = |&test: &Test| match test {
+        Test::Stream => streams(args, &idle),
+        Test::Rtt => vec![(test, idle.clone())],
+        Test::OpenLoop => {
+            vec![(test, Params { schedule: schedule.map(str::to_owned), ..idle.clone() })]
+        }
+    };
+    args.test.iter().flat_map(of_test).collect()
+}
+
+fn streams(args: &BenchArgs, idle: &Params) -> Vec<(Test, Params)> {
+    let loads = loads(args);
+    let stream = |&Positive(batch): &Positive| {
+        let with = move |&(regime, load_p_ns, load_c_ns): &_| Params {
+            batch,
+            regime,
+            load_p_ns,
+            load_c_ns,
+            ..idle.clone()
+        };
+        loads.iter().map(with).map(|params| (Test::Stream, params)).collect::<Vec<_>>()
+    };
+    args.batch.iter().flat_map(stream).collect()
+}
+
+/// Name, load of the producer and load of the consumer.
+fn loads(args: &BenchArgs) -> Vec<(&'static str, u64, u64)> {
+    if args.grid {
+        let row = |p| GRID_LOADS_NS.map(|c| ("grid", p, c));
+        return GRID_LOADS_NS.into_iter().flat_map(row).collect();
+    }
+    if args.load_p.is_some() || args.load_c.is_some() {
+        return vec![("custom", args.load_p.unwrap_or(0), args.load_c.unwrap_or(0))];
+    }
+    let named = |regime: &crate::cli::Regime| {
+        let (p, c) = regime.loads();
+        (regime.name(), p, c)
+    };
+    args.regime.iter().map(named).collect()
+}

@@ -1,0 +1,134 @@
+//! Bar charts: one bar per queue, the fastest on top, quartiles as whiskers.
+
+use super::canvas::{Align, Canvas, FLOOR, INK, OURS, PEER, RULE, SOFT};
+use crate::cli::Test;
+use crate::number::short;
+use crate::results::CellResult;
+use crate::stats::{Group, Quartiles};
+
+const WIDTH: u32 = 960;
+const LEFT: i32 = 170;
+const RIGHT: i32 = 880;
+const TOP: i32 = 34;
+const ROW: i32 = 24;
+const FOOT: i32 = 44;
+
+/// Largest over smallest value from which a linear scale hides the small ones.
+const LOGARITHMIC_FROM: f64 = 20.0;
+
+/// The chart of `table`, sorted as it comes, with the floor as a dashed line.
+pub(super) fn draw(
+    table: &[&CellResult],
+    group: Group,
+    floor: Option<(&'static str, f64)>,
+) -> String {
+    let bars: Vec<_> = table
+        .iter()
+        .filter_map(|result| Some((*result, result.groups.get(&group)?.value)))
+        .collect();
+    let axis = Axis::of(&bars, floor.map(|(_, floor)| floor));
+    let bottom = TOP + ROW * bars.len() as i32;
+    Canvas::svg((WIDTH, (bottom + FOOT) as u32), |canvas| {
+        axis.draw(canvas, bottom, table[0].test);
+        for (row, (result, value)) in (0..).zip(&bars) {
+            bar(canvas, &axis, TOP + ROW * row, result, *value);
+        }
+        if let Some((name, floor)) = floor {
+            let x = axis.x(floor);
+            canvas.dashes(x, (TOP - 8, bottom), FLOOR);
+            canvas.text(&format!("{name} {}", short(floor)), (x, TOP - 18), Align::Left, 13, FLOOR);
+        }
+    })
+}
+
+fn bar(canvas: &Canvas<'_>, axis: &Axis, top: i32, result: &CellResult, value: Quartiles) {
+    let (middle, end) = (top + ROW / 2, axis.x(value.median));
+    let (colour, ink) = if result.peer { (PEER, SOFT) } else { (OURS, INK) };
+    canvas.text(&result.queue, (LEFT - 10, middle), Align::Right, 14, ink);
+    canvas.rectangle([(LEFT, top + 4), (end, top + ROW - 4)], colour);
+    let (low, high) = (axis.x(value.p25), axis.x(value.p75));
+    canvas.line((low, middle), (high, middle), INK, 1);
+    for x in [low, high] {
+        canvas.line((x, middle - 4), (x, middle + 4), INK, 1);
+    }
+    canvas.text(&short(value.median), (high.max(end) + 8, middle), Align::Left, 13, INK);
+}
+
+/// From values to pixels.
+struct Axis {
+    from: f64,
+    to: f64,
+    logarithmic: bool,
+}
+
+impl Axis {
+    fn of(bars: &[(&CellResult, Quartiles)], floor: Option<f64>) -> Self {
+        let medians = bars.iter().map(|(_, value)| value.median);
+        let smallest = medians.chain(floor).fold(f64::INFINITY, f64::min).max(1e-3);
+        let largest = bars.iter().map(|(_, value)| value.p75.max(value.median)).fold(0.0, f64::max);
+        let largest = largest.max(floor.unwrap_or(0.0)).max(smallest);
+        let logarithmic = largest / smallest > LOGARITHMIC_FROM;
+        let from = if logarithmic { smallest / 2.0 } else { 0.0 };
+        Self { from, to: largest, logarithmic }
+    }
+
+    /// The pixel of `value`, within the chart.
+    fn x(&self, value: f64) -> i32 {
+        let share = if self.logarithmic {
+            (value.max(self.from) / self.from).ln() / (self.to / self.from).ln()
+        } else {
+            value / self.to
+        };
+        LEFT + (share.clamp(0.0, 1.0) * f64::from(RIGHT - LEFT)).round() as i32
+    }
+
+    fn draw(&self, canvas: &Canvas<'_>, bottom: i32, test: Test) {
+        for tick in self.ticks() {
+            let x = self.x(tick);
+            canvas.line((x, TOP), (x, bottom), RULE, 1);
+            canvas.text(&label(tick), (x, bottom + 12), Align::Centre, 12, SOFT);
+        }
+        let scale = if self.logarithmic { ", logarithmic scale" } else { "" };
+        let unit = format!("{}{scale}; shorter is better", test.unit());
+        canvas.text(&unit, (LEFT, bottom + 31), Align::Left, 12, SOFT);
+    }
+
+    fn ticks(&self) -> Vec<f64> {
+        if self.logarithmic {
+            let decades = -3..=9;
+            let all = decades.flat_map(|decade| [1.0, 2.0, 5.0].map(|m| m * 10f64.powi(decade)));
+            return all.filter(|tick| (self.from..=self.to).contains(tick)).collect();
+        }
+        let rough = self.to / 6.0;
+        let decade = 10f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * decade).into_iter().find(|s| *s >= rough);
+        let step = step.unwrap_or(rough);
+        (0..).map(|n| f64::from(n) * step).take_while(|tick| *tick <= self.to).collect()
+    }
+}
+
+/// A round number without zeros that say nothing.
+fn label(tick: f64) -> String {
+    let text = format!("{tick:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round() {
+        let axis = Axis { from: 0.0, to: 7.3, logarithmic: false };
+        assert_eq!(axis.ticks(), [0.0, 2.0, 4.0, 6.0]);
+        let axis = Axis { from: 0.9, to: 110.0, logarithmic: true };
+        assert_eq!(axis.ticks(), [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0]);
+        assert_eq!([0.5, 10.0, 200.0].map(label), ["0.5", "10", "200"]);
+    }
+
+    #[test]
+    fn the_scale_covers_the_chart() {
+        let axis = Axis { from: 1.0, to: 100.0, logarithmic: true };
+        assert_eq!([1.0, 10.0, 100.0].map(|v| axis.x(v)), [LEFT, (LEFT + RIGHT) / 2, RIGHT]);
+    }
+}

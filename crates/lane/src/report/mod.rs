@@ -1,0 +1,150 @@
+//! The report: one HTML file, readable without a network.
+
+mod bars;
+mod canvas;
+mod heat;
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::advice;
+use crate::number::short;
+use crate::results::{CellResult, Results};
+use crate::stats::Group;
+use crate::table;
+
+const STYLE: &str = include_str!("style.css");
+
+/// The whole file.
+pub(crate) fn render(results: &Results) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { "corelane: queues on this machine" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header { h1 { "Queues on this machine" } (circumstances(results)) }
+                @if let Some(advice) = advice::paragraph(results) {
+                    section.advice { h2 { "Which one to take" } p { (advice) } }
+                }
+                @for group in results.groups() { (group_section(results, group)) }
+                (rounds(results))
+                (reading())
+            }
+        }
+    };
+    page.into_string()
+}
+
+/// Where and how the numbers were measured.
+fn circumstances(results: &Results) -> Markup {
+    let when = UNIX_EPOCH + Duration::from_secs(results.unix_time);
+    html! {
+        dl {
+            dt { "Machine" } dd { (results.machine.summary()) }
+            dt { "Command" } dd { code { (results.command) } }
+            dt { "Date" } dd { (humantime::format_rfc3339_seconds(when)) }
+            dt { "Rounds" }
+            dd { (results.rounds.len()) " counted, queues interleaved. " (table::left_out(results)) }
+        }
+    }
+}
+
+fn group_section(results: &Results, group: Group) -> Markup {
+    let tables = results.tables(group);
+    let (grids, charts): (Vec<_>, Vec<_>) = tables.iter().partition(|table| is_grid(table));
+    html! {
+        section {
+            h2 { (group.title()) }
+            p.floors { (table::heading(results, group)) }
+            @for table in charts { (comparison(results, table, group)) }
+            @if !grids.is_empty() { (heat::section(&grids, group)) }
+        }
+    }
+}
+
+fn is_grid(table: &[&CellResult]) -> bool {
+    table[0].params.regime == "grid"
+}
+
+/// One chart with its numbers.
+fn comparison(results: &Results, table: &[&CellResult], group: Group) -> Markup {
+    let floor = results.floor(table[0].test, group);
+    html! {
+        article {
+            h3 { (table::title(table[0])) }
+            div.chart { (PreEscaped(bars::draw(table, group, floor))) }
+            details { summary { "Numbers" } (numbers(table, group, floor.map(|(_, floor)| floor))) }
+        }
+    }
+}
+
+fn numbers(table: &[&CellResult], group: Group, floor: Option<f64>) -> Markup {
+    let test = table[0].test;
+    html! {
+        table {
+            thead { tr { @for name in table::header(test) { th { (name) } } } }
+            tbody {
+                @for result in table {
+                    @if let Some(summary) = result.groups.get(&group) {
+                        tr.peer[result.peer] {
+                            td { (result.queue) }
+                            @for value in table::columns(test, summary, floor) { td { (value) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The floors round by round.
+fn rounds(results: &Results) -> Markup {
+    html! {
+        section {
+            h2 { "Rounds" }
+            details {
+                summary { "Floors of each round" }
+                table {
+                    thead {
+                        tr { th { "round" } th { "group" } th { "line_rtt ns" } th { "block_handoff ns/u64" } }
+                    }
+                    tbody {
+                        @for (number, round) in (1..).zip(&results.rounds) {
+                            tr {
+                                td { (number) }
+                                td { (round.group.name()) }
+                                td { (short(round.line_rtt_ns)) }
+                                td { (short(round.block_handoff_ns_per_u64)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn reading() -> Markup {
+    html! {
+        section.reading {
+            h2 { "How to read this" }
+            p {
+                "Bars are medians over rounds, whiskers the quartiles. The dashed line is the floor, "
+                "measured in the same rounds without any queue: "
+                code { "line_rtt" } " is two threads bouncing one flag each way, "
+                code { "block_handoff" } " is one thread writing blocks of 4 KiB and the other summing "
+                "them, one flag per block. "
+                "Near and far are rounds in which the two cores did or did not share a cache; they are "
+                "never averaged. The batch columns are items moved per run of failed pushes (P) or "
+                "pops (C): a side whose batch is small is the faster one, waiting for the other."
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Results as text.
+
+use std::fmt::Write;
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use crate::cli::Test;
+use crate::number::{short, times};
+use crate::pair::Wait;
+use crate::results::{CellResult, Results, Summary};
+use crate::stats::{Group, Quartiles};
+
+/// All tables, group by group, with the floors.
+pub(crate) fn render(results: &Results) -> String {
+    let mut text = format!("{}\n", results.machine.summary());
+    for group in results.groups() {
+        text.push_str(&heading(results, group));
+        for table in results.tables(group) {
+            write!(text, "\n{}\n{}\n", title(table[0]), rows(results, &table, group))
+                .expect("writing to a string");
+        }
+    }
+    text.push_str(&left_out(results));
+    text
+}
+
+/// What this table is about, in words.
+pub(crate) fn title(result: &CellResult) -> String {
+    let params = &result.params;
+    let what = match result.test {
+        Test::Stream if params.batch == 1 => "stream, one item per call".to_owned(),
+        Test::Stream => format!("stream, up to {} items per call", params.batch),
+        Test::Rtt => "rtt, one item there and back".to_owned(),
+        Test::OpenLoop => {
+            format!("open-loop, {}", params.schedule.as_deref().unwrap_or("no schedule"))
+        }
+    };
+    let regime = match result.test {
+        Test::Stream => {
+            format!(", {} ({}/{} ns load)", params.regime, params.load_p_ns, params.load_c_ns)
+        }
+        Test::Rtt | Test::OpenLoop => String::new(),
+    };
+    format!(
+        "{what}{regime}, {}, capacity {}, {}",
+        params.payload.name(),
+        params.capacity,
+        wait(params.wait)
+    )
+}
+
+fn wait(wait: Wait) -> &'static str {
+    match wait {
+        Wait::Greedy => "waiting greedily",
+        Wait::Pause => "waiting with pauses",
+        Wait::Yield => "waiting by yielding",
+    }
+}
+
+/// One line on the rounds of a group and their floors.
+pub(crate) fn heading(results: &Results, group: Group) -> String {
+    let floor = |name, unit, quartiles: Option<Quartiles>| {
+        quartiles.map_or_else(String::new, |q| {
+            format!("; {name} {} {unit} ({}–{})", short(q.median), short(q.p25), short(q.p75))
+        })
+    };
+    format!(
+        "\n{}: {} rounds{}{}\n",
+        group.name().to_uppercase(),
+        results.rounds_of(group).count(),
+        floor("line_rtt", "ns", results.line_rtt(group)),
+        floor("block_handoff", "ns/u64", results.block_handoff(group)),
+    )
+}
+
+/// What isn't in the numbers.
+pub(crate) fn left_out(results: &Results) -> String {
+    let mut text = String::new();
+    if results.mixed_rounds > 0 {
+        let rounds = results.mixed_rounds;
+        text = format!("\n{rounds} mixed rounds left out: the cores moved between near and far.\n");
+    }
+    if results.interrupted {
+        text.push_str("\nInterrupted: fewer rounds than asked for.\n");
+    }
+    text
+}
+
+fn rows(results: &Results, table: &[&CellResult], group: Group) -> Table {
+    let test = table[0].test;
+    let floor = results.floor(test, group);
+    let mut text = Table::new();
+    text.load_style(presets::NOTHING);
+    text.set_header(header(test));
+    for result in table {
+        let Some(summary) = result.groups.get(&group) else { continue };
+        let name = if result.peer { format!("  {}", result.queue) } else { result.queue.clone() };
+        let mut cells = vec![name];
+        cells.extend(columns(test, summary, floor.map(|(_, floor)| floor)));
+        text.add_row(cells);
+    }
+    for column in text.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    text
+}
+
+/// Names of the columns of a table of `test`.
+pub(crate) fn header(test: Test) -> [&'static str; 6] {
+    match test {
+        Test::Stream => ["queue", "ns/item", "p25–p75", "× floor", "P batch", "C batch"],
+        Test::Rtt => ["queue", "ns/transaction", "p25–p75", "× floor", "", ""],
+        Test::OpenLoop => ["queue", "p50 ns", "p25–p75", "p99 ns", "p99.9 ns", "max ns"],
+    }
+}
+
+/// The columns after the queue's name.
+pub(crate) fn columns(test: Test, summary: &Summary, floor: Option<f64>) -> [String; 5] {
+    let value = summary.value;
+    let spread = format!("{}–{}", short(value.p25), short(value.p75));
+    let last = match (test, summary.perceived_batch, summary.latency_ns) {
+        (Test::OpenLoop, _, Some(l)) => [l.p99, l.p999, l.max].map(|ns| short(ns as f64)),
+        (_, batch, _) => {
+            let (p, c) = batch.map_or_else(Default::default, |batch| {
+                (short(batch.producer), short(batch.consumer))
+            });
+            [floor.map_or_else(String::new, |floor| times(value.median / floor)), p, c]
+        }
+    };
+    let [a, b, c] = last;
+    [short(value.median), spread, a, b, c]
+}
