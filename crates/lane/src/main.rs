@@ -8,6 +8,7 @@ mod cli;
 mod clock;
 mod failure;
 mod floor;
+mod grid;
 mod interrupt;
 mod link;
 mod listing;

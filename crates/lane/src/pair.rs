@@ -46,6 +46,15 @@ pub(crate) enum Wait {
 }
 
 impl Wait {
+    /// What it is, for people.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Greedy => "waiting greedily",
+            Self::Pause => "waiting with pauses",
+            Self::Yield => "waiting by yielding",
+        }
+    }
+
     /// Waits a moment.
     #[inline(always)]
     pub(crate) fn pause(self) {

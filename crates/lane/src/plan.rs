@@ -10,6 +10,7 @@ use crate::catalogue::{self, Entry, KernelSet};
 use crate::cell::{Length, Params};
 use crate::cli::{BenchArgs, CorePair, PayloadKind, Positive, PositiveReal, Test};
 use crate::failure::Failure;
+use crate::grid;
 use crate::pair::{Cores, Wait};
 use crate::schedule::{self, Arrival};
 use crate::sink::Sink;
@@ -20,16 +21,16 @@ const GRID_LOADS_NS: [u64; 10] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90];
 const RATE: f64 = 1e6;
 
 /// Length of one measurement of the quick run.
-const QUICK_CELL: Duration = Duration::from_millis(12);
+const QUICK_CELL: Duration = Duration::from_millis(20);
 /// The quick run begins no round after this long, so that it ends within a minute.
 const QUICK_RUN: Duration = Duration::from_secs(40);
 
 /// Everything a run needs.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// What is measured in each round, in this order.
+    /// What is measured, with those next to each other that differ only in the queue.
     pub(crate) cells: Vec<Cell>,
-    /// How often.
+    /// How often each is measured.
     pub(crate) rounds: usize,
     /// No round begins after this long.
     pub(crate) budget: Option<Duration>,
@@ -61,6 +62,11 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
+    /// Whether both measure the same of different queues.
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        self.test == other.test && self.params == other.params
+    }
+
     /// Its compiled kernels.
     pub(crate) fn kernels(&self) -> &'static KernelSet {
         self.entry.kernels(self.params.payload)
@@ -305,7 +311,7 @@ fn streams(args: &BenchArgs, idle: &Params) -> Vec<(Test, Params)> {
 /// Name, load of the producer and load of the consumer.
 fn loads(args: &BenchArgs) -> Vec<(&'static str, u64, u64)> {
     if args.grid {
-        let row = |p| GRID_LOADS_NS.map(|c| ("grid", p, c));
+        let row = |p| GRID_LOADS_NS.map(|c| (grid::REGIME, p, c));
         return GRID_LOADS_NS.into_iter().flat_map(row).collect();
     }
     if args.load_p.is_some() || args.load_c.is_some() {

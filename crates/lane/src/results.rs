@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::cell::{Params, PerceivedBatch, Sample};
 use crate::cli::Test;
 use crate::floor::Floors;
+use crate::grid;
 use crate::machine::Machine;
 use crate::stats::{Group, Quartiles};
 
@@ -152,10 +153,11 @@ impl Results {
         Some((name, quartiles.median))
     }
 
-    /// The results by test and parameters, each list with the fastest queue of `group` first.
+    /// The results by test and parameters, but for the matrices; each list with the fastest queue of `group` first.
     pub(crate) fn tables(&self, group: Group) -> Vec<Vec<&CellResult>> {
         let mut tables: Vec<Vec<&CellResult>> = Vec::new();
-        for result in self.results.iter().filter(|result| result.groups.contains_key(&group)) {
+        let wanted = |r: &&CellResult| !r.is_grid() && r.groups.contains_key(&group);
+        for result in self.results.iter().filter(wanted) {
             let alike = |table: &&mut Vec<&CellResult>| table[0].is_alike(result);
             match tables.iter_mut().find(alike) {
                 Some(table) => table.push(result),
@@ -181,6 +183,11 @@ impl CellResult {
         let summarise = |(group, samples): (&Group, &Vec<_>)| Some((*group, Summary::of(samples)?));
         let groups = samples.iter().filter_map(summarise).collect();
         Self { suite: "spsc", test, queue, peer, params, unit: test.unit(), groups }
+    }
+
+    /// Whether it is one square of a matrix.
+    pub(crate) fn is_grid(&self) -> bool {
+        self.params.regime == grid::REGIME
     }
 
     /// Whether both say the same of different queues.

@@ -14,41 +14,71 @@ use crate::plan::{Cell, Plan};
 use crate::results::{CellResult, Results, Round};
 use crate::stats::Group;
 
-/// What each cell gave, by group of the round.
-type Samples = BTreeMap<Group, Vec<Sample>>;
+/// What a run has gathered so far.
+struct Gathered {
+    /// What each cell gave, by group of the round.
+    samples: Vec<BTreeMap<Group, Vec<Sample>>>,
+    rounds: Vec<Round>,
+    mixed: usize,
+}
 
 /// Measures all that `plan` asks for, or as much of it as there is time for.
+///
+/// A round measures one thing of all queues. It is short, so that the cores rarely move within it,
+/// and the rounds of different tests alternate.
 pub(crate) fn run(plan: &Plan) -> Result<Results, Failure> {
     let progress = progress(plan);
     let begin = Instant::now();
-    let mut samples = vec![Samples::new(); plan.cells.len()];
-    let (mut rounds, mut mixed) = (Vec::new(), 0);
+    let samples = vec![BTreeMap::new(); plan.cells.len()];
+    let mut gathered = Gathered { samples, rounds: Vec::new(), mixed: 0 };
+    let mut before = Floors::measure(plan.cores);
     for _ in 0..plan.rounds {
-        if interrupt::requested() || plan.budget.is_some_and(|budget| begin.elapsed() > budget) {
+        if plan.budget.is_some_and(|budget| begin.elapsed() > budget) {
             break;
         }
-        let floors = Floors::measure(plan.cores);
-        let measured = round(plan, &progress)?;
-        match Round::between(floors, Floors::measure(plan.cores), plan.far_above_ns) {
-            Some(round) => {
-                rounds.push(round);
-                for (all, sample) in samples.iter_mut().zip(measured) {
-                    all.entry(round.group).or_default().push(sample);
-                }
+        let mut first = 0;
+        for cells in plan.cells.chunk_by(Cell::is_alike) {
+            if interrupt::requested() {
+                break;
             }
-            None => mixed += 1,
+            let measured = round(plan, cells, &progress)?;
+            let after = Floors::measure(plan.cores);
+            gathered.add(Round::between(before, after, plan.far_above_ns), first, measured);
+            (before, first) = (after, first + cells.len());
         }
     }
     progress.finish_and_clear();
-    let results = plan.cells.iter().zip(&samples).map(|(cell, samples)| result(cell, samples));
-    let machine = Machine::describe(plan.cores);
-    Ok(Results::new(machine, interrupt::requested(), mixed, rounds, results.collect()))
+    Ok(gathered.results(plan))
+}
+
+impl Gathered {
+    /// Adds what the cells from number `first` on gave in `round`; if that is one.
+    fn add(&mut self, round: Option<Round>, first: usize, measured: Vec<Sample>) {
+        let Some(round) = round else {
+            self.mixed += 1;
+            return;
+        };
+        self.rounds.push(round);
+        for (all, sample) in self.samples[first..].iter_mut().zip(measured) {
+            all.entry(round.group).or_default().push(sample);
+        }
+    }
+
+    fn results(self, plan: &Plan) -> Results {
+        let result = |(cell, samples): (&Cell, &_)| {
+            let (id, peer) = (cell.entry.id.clone(), cell.entry.is_peer());
+            CellResult::new(cell.test, id, peer, cell.params.clone(), samples)
+        };
+        let results = plan.cells.iter().zip(&self.samples).map(result).collect();
+        let machine = Machine::describe(plan.cores);
+        Results::new(machine, interrupt::requested(), self.mixed, self.rounds, results)
+    }
 }
 
 /// Measures each cell once. Ends early, with those measured so far, when interrupted.
-fn round(plan: &Plan, progress: &ProgressBar) -> Result<Vec<Sample>, Failure> {
-    let mut samples = Vec::with_capacity(plan.cells.len());
-    for cell in &plan.cells {
+fn round(plan: &Plan, cells: &[Cell], progress: &ProgressBar) -> Result<Vec<Sample>, Failure> {
+    let mut samples = Vec::with_capacity(cells.len());
+    for cell in cells {
         progress.set_message(format!("{} {}", cell.test.name(), cell.entry.id));
         let sample = measure(plan, cell)?;
         // The producer of an interrupted schedule stops in the middle.
@@ -73,11 +103,6 @@ fn measure(plan: &Plan, cell: &Cell) -> Result<Sample, Failure> {
         let items = wrong.items;
         Failure::Run(format!("{id} is broken: {items} items of {test} came out of order or lost"))
     })
-}
-
-fn result(cell: &Cell, samples: &Samples) -> CellResult {
-    let (id, peer) = (cell.entry.id.clone(), cell.entry.is_peer());
-    CellResult::new(cell.test, id, peer, cell.params.clone(), samples)
 }
 
 /// On stderr, and only on a terminal. It has no thread of its own, which would disturb.

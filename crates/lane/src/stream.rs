@@ -109,8 +109,8 @@ fn send<T: Tx<Item: Payload>>(
     Pace { load_ns, batch, wait }: Pace,
 ) -> u64 {
     let stalls = match (load_ns, batch) {
-        (0, 1) => send_single(tx, range, source, Free::default(), wait),
-        (0, _) => send_batches(tx, range, source, Free::default(), batch, wait),
+        (0, 1) => send_single(tx, range, source, Free, wait),
+        (0, _) => send_batches(tx, range, source, Free, batch, wait),
         (ns, 1) => send_single(tx, range, source, Busy::new(ns), wait),
         (ns, _) => send_batches(tx, range, source, Busy::new(ns), batch, wait),
     };
@@ -177,8 +177,8 @@ fn receive<R: Rx<Item: Payload>>(
     Pace { load_ns, batch, wait }: Pace,
 ) -> Counts {
     match (load_ns, batch) {
-        (0, 1) => receive_single(rx, range, Free::default(), wait),
-        (0, _) => receive_batches(rx, range, source, Free::default(), batch, wait),
+        (0, 1) => receive_single(rx, range, Free, wait),
+        (0, _) => receive_batches(rx, range, source, Free, batch, wait),
         (ns, 1) => receive_single(rx, range, Busy::new(ns), wait),
         (ns, _) => receive_batches(rx, range, source, Busy::new(ns), batch, wait),
     }

@@ -1,12 +1,10 @@
 //! Results as text.
 
-use std::fmt::Write;
-
 use comfy_table::{CellAlignment, Table, presets};
 
 use crate::cli::Test;
+use crate::grid::{self, Map};
 use crate::number::{short, times};
-use crate::pair::Wait;
 use crate::results::{CellResult, Results, Summary};
 use crate::stats::{Group, Quartiles};
 
@@ -14,10 +12,12 @@ use crate::stats::{Group, Quartiles};
 pub(crate) fn render(results: &Results) -> String {
     let mut text = format!("{}\n", results.machine.summary());
     for group in results.groups() {
-        text.push_str(&heading(results, group));
+        text.push_str(&format!("\n{}; {}\n", group.title(), floors(results, group)));
         for table in results.tables(group) {
-            write!(text, "\n{}\n{}\n", title(table[0]), rows(results, &table, group))
-                .expect("writing to a string");
+            text.push_str(&format!("\n{}\n{}\n", title(table[0]), rows(results, &table, group)));
+        }
+        for map in grid::maps(results, group) {
+            text.push_str(&format!("\n{}\n{}\n", map.title(), matrix(&map)));
         }
     }
     text.push_str(&left_out(results));
@@ -45,28 +45,19 @@ pub(crate) fn title(result: &CellResult) -> String {
         "{what}{regime}, {}, capacity {}, {}",
         params.payload.name(),
         params.capacity,
-        wait(params.wait)
+        params.wait.words()
     )
 }
 
-fn wait(wait: Wait) -> &'static str {
-    match wait {
-        Wait::Greedy => "waiting greedily",
-        Wait::Pause => "waiting with pauses",
-        Wait::Yield => "waiting by yielding",
-    }
-}
-
 /// One line on the rounds of a group and their floors.
-pub(crate) fn heading(results: &Results, group: Group) -> String {
+pub(crate) fn floors(results: &Results, group: Group) -> String {
     let floor = |name, unit, quartiles: Option<Quartiles>| {
         quartiles.map_or_else(String::new, |q| {
             format!("; {name} {} {unit} ({}–{})", short(q.median), short(q.p25), short(q.p75))
         })
     };
     format!(
-        "\n{}: {} rounds{}{}\n",
-        group.name().to_uppercase(),
+        "{} rounds{}{}",
         results.rounds_of(group).count(),
         floor("line_rtt", "ns", results.line_rtt(group)),
         floor("block_handoff", "ns/u64", results.block_handoff(group)),
@@ -86,6 +77,27 @@ pub(crate) fn left_out(results: &Results) -> String {
     text
 }
 
+/// Millions of items per second: the producer's load to the right, the consumer's upwards.
+fn matrix(map: &Map<'_>) -> Table {
+    let mut text = Table::new();
+    text.load_style(presets::NOTHING);
+    let columns = map.columns();
+    let row = |c: u64| columns.iter().map(move |&p| map.at(p, c).map_or("".into(), short));
+    for c in map.rows().into_iter().rev() {
+        text.add_row(std::iter::once(format!("{c} ns")).chain(row(c)));
+    }
+    let loads = columns.iter().map(|p| format!("{p} ns"));
+    text.add_row(std::iter::once("C / P".into()).chain(loads));
+    align_right(&mut text);
+    text
+}
+
+fn align_right(text: &mut Table) {
+    for column in text.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+}
+
 fn rows(results: &Results, table: &[&CellResult], group: Group) -> Table {
     let test = table[0].test;
     let floor = results.floor(test, group);
@@ -99,9 +111,7 @@ fn rows(results: &Results, table: &[&CellResult], group: Group) -> Table {
         cells.extend(columns(test, summary, floor.map(|(_, floor)| floor)));
         text.add_row(cells);
     }
-    for column in text.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    align_right(&mut text);
     text
 }
 

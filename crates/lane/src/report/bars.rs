@@ -10,7 +10,7 @@ const WIDTH: u32 = 960;
 const LEFT: i32 = 170;
 const RIGHT: i32 = 880;
 const TOP: i32 = 34;
-const ROW: i32 = 24;
+const ROW: i32 = 26;
 const FOOT: i32 = 44;
 
 /// Largest over smallest value from which a linear scale hides the small ones.
@@ -36,7 +36,7 @@ pub(super) fn draw(
         if let Some((name, floor)) = floor {
             let x = axis.x(floor);
             canvas.dashes(x, (TOP - 8, bottom), FLOOR);
-            canvas.text(&format!("{name} {}", short(floor)), (x, TOP - 18), Align::Left, 13, FLOOR);
+            canvas.text(&format!("{name} {}", short(floor)), (x, TOP - 18), Align::Left, 15, FLOOR);
         }
     })
 }
@@ -44,14 +44,14 @@ pub(super) fn draw(
 fn bar(canvas: &Canvas<'_>, axis: &Axis, top: i32, result: &CellResult, value: Quartiles) {
     let (middle, end) = (top + ROW / 2, axis.x(value.median));
     let (colour, ink) = if result.peer { (PEER, SOFT) } else { (OURS, INK) };
-    canvas.text(&result.queue, (LEFT - 10, middle), Align::Right, 14, ink);
+    canvas.text(&result.queue, (LEFT - 10, middle), Align::Right, 16, ink);
     canvas.rectangle([(LEFT, top + 4), (end, top + ROW - 4)], colour);
     let (low, high) = (axis.x(value.p25), axis.x(value.p75));
     canvas.line((low, middle), (high, middle), INK, 1);
     for x in [low, high] {
         canvas.line((x, middle - 4), (x, middle + 4), INK, 1);
     }
-    canvas.text(&short(value.median), (high.max(end) + 8, middle), Align::Left, 13, INK);
+    canvas.text(&short(value.median), (high.max(end) + 8, middle), Align::Left, 15, INK);
 }
 
 /// From values to pixels.
@@ -86,11 +86,11 @@ impl Axis {
         for tick in self.ticks() {
             let x = self.x(tick);
             canvas.line((x, TOP), (x, bottom), RULE, 1);
-            canvas.text(&label(tick), (x, bottom + 12), Align::Centre, 12, SOFT);
+            canvas.text(&label(tick), (x, bottom + 12), Align::Centre, 14, SOFT);
         }
         let scale = if self.logarithmic { ", logarithmic scale" } else { "" };
         let unit = format!("{}{scale}; shorter is better", test.unit());
-        canvas.text(&unit, (LEFT, bottom + 31), Align::Left, 12, SOFT);
+        canvas.text(&unit, (LEFT, bottom + 31), Align::Left, 14, SOFT);
     }
 
     fn ticks(&self) -> Vec<f64> {

@@ -67,12 +67,22 @@ impl Canvas<'_> {
 
     /// Text of `size` pixels.
     pub(super) fn text(&self, text: &str, at: (i32, i32), align: Align, size: i32, ink: RGBColor) {
+        let style = ("sans-serif", size).into_font().color(&ink);
+        self.label(text, at, style, align);
+    }
+
+    /// Text of `size` pixels, to be read upwards, centred.
+    pub(super) fn upwards(&self, text: &str, at: (i32, i32), size: i32, ink: RGBColor) {
+        let font = ("sans-serif", size).into_font().transform(FontTransform::Rotate270);
+        self.label(text, at, font.color(&ink), Align::Centre);
+    }
+
+    fn label(&self, text: &str, at: (i32, i32), style: TextStyle<'_>, align: Align) {
         let horizontal = match align {
             Align::Left => HPos::Left,
             Align::Centre => HPos::Center,
             Align::Right => HPos::Right,
         };
-        let style = ("sans-serif", size).into_font().color(&ink);
         let style = style.pos(Pos::new(horizontal, VPos::Center));
         self.area.draw_text(text, &style, at).expect(NO_ERROR);
     }

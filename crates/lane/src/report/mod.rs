@@ -9,6 +9,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::advice;
+use crate::grid;
 use crate::number::short;
 use crate::results::{CellResult, Results};
 use crate::stats::Group;
@@ -58,19 +59,15 @@ fn circumstances(results: &Results) -> Markup {
 
 fn group_section(results: &Results, group: Group) -> Markup {
     let tables = results.tables(group);
-    let (grids, charts): (Vec<_>, Vec<_>) = tables.iter().partition(|table| is_grid(table));
+    let maps = grid::maps(results, group);
     html! {
         section {
             h2 { (group.title()) }
-            p.floors { (table::heading(results, group)) }
-            @for table in charts { (comparison(results, table, group)) }
-            @if !grids.is_empty() { (heat::section(&grids, group)) }
+            p.floors { (table::floors(results, group)) }
+            @for table in &tables { (comparison(results, table, group)) }
+            @if !maps.is_empty() { (heat::section(&maps)) }
         }
     }
-}
-
-fn is_grid(table: &[&CellResult]) -> bool {
-    table[0].params.regime == "grid"
 }
 
 /// One chart with its numbers.

@@ -1,0 +1,5 @@
+//! The program as its users meet it.
+
+mod common;
+mod refusals;
+mod runs;
