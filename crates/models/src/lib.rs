@@ -1,1 +1,130 @@
-//! Models.
+//! Models of the queues: small concurrent programs that loom runs in every execution that the C11
+//! memory model allows.
+//!
+//! A model is a function that panics if in some execution an item is lost, doubled, reordered, or
+//! seen before it is ready. [`all`] lists them, and the tests of this crate run each.
+//!
+//! - `common` and `chunks` hold for every queue: a line in the library's registry brings a queue all
+//!   of them. `lq` needs no others.
+//! - A file per algorithm has the corners that its paper names.
+//! - `seeded` has a copy of each algorithm's mechanism with a bug that must be found.
+//!
+//! Models have two threads, rings of one to eight slots, and counters that wrap on the way. A model
+//! is run in all executions if these are fewer than three thousand, otherwise in those with at most
+//! three preemptions, or two if these are too many as well: [`Run`] says which.
+
+mod b_queue;
+mod batched_lamport;
+mod chunks;
+mod common;
+mod explore;
+mod fast_forward;
+mod improved_fast_forward;
+mod item;
+mod lazy_lamport;
+mod line_ring;
+mod mc_ring;
+mod narrow;
+mod seeded;
+mod subject;
+
+use std::fmt;
+
+use corelane_loom::spsc::b_queue::BQueue;
+use corelane_loom::spsc::batched_fast_forward::Biffq;
+use corelane_loom::spsc::improved_fast_forward::Iffq;
+use subject::{Any, Named, Tokens};
+
+pub use seeded::{Seeded, seeded};
+
+/// Which slots of a queue a model is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Items {
+    /// Items of any type.
+    Any,
+    /// Tokens in slots of one word.
+    Tokens,
+}
+
+/// A program to be run in all its executions.
+#[derive(Debug, Clone, Copy)]
+pub struct Model {
+    /// Id of the queue.
+    pub queue: &'static str,
+    /// Which of its slots.
+    pub items: Items,
+    /// What the program does.
+    pub name: &'static str,
+    /// Runs it. Panics if an execution goes wrong.
+    pub run: fn() -> Run,
+}
+
+/// What was run of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// How many executions.
+    pub executions: usize,
+    /// Only those in which a thread that could go on is interrupted at most so often, if there is a
+    /// bound.
+    pub preemptions: Option<usize>,
+}
+
+impl Model {
+    fn new<S: Named>(name: &'static str, run: fn() -> Run) -> Self {
+        Self { queue: S::ID, items: S::ITEMS, name, run }
+    }
+}
+
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tokens = if self.items == Items::Tokens { "tokens::" } else { "" };
+        write!(f, "{}::{tokens}{}", self.queue, self.name)
+    }
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} executions", self.executions)?;
+        match self.preemptions {
+            Some(most) => write!(f, " with at most {most} preemptions"),
+            None => f.write_str(", which are all"),
+        }
+    }
+}
+
+/// All models of all queues.
+pub fn all() -> Vec<Model> {
+    let mut models = common_models();
+    models.extend(lazy_lamport::models());
+    models.extend(batched_lamport::models());
+    models.extend(mc_ring::models());
+    models.extend(fast_forward::models());
+    models.extend(improved_fast_forward::models::<Any<Iffq>>());
+    models.extend(improved_fast_forward::models::<Tokens<Iffq>>());
+    models.extend(improved_fast_forward::models::<Any<Biffq>>());
+    models.extend(improved_fast_forward::models::<Tokens<Biffq>>());
+    models.extend(b_queue::models::<Any<BQueue>>());
+    models.extend(b_queue::models::<Tokens<BQueue>>());
+    models.extend(line_ring::models());
+    models
+}
+
+/// The models that every queue has by its line in the registry.
+fn common_models() -> Vec<Model> {
+    let mut models = Vec::new();
+    macro_rules! any {
+        ($id:ident, $queue:ty) => {
+            models.extend(common::models::<Any<$queue>>());
+            models.extend(chunks::models::<Any<$queue>>());
+        };
+    }
+    macro_rules! tokens {
+        ($id:ident, $queue:ty) => {
+            models.extend(common::models::<Tokens<$queue>>());
+            models.extend(chunks::models::<Tokens<$queue>>());
+        };
+    }
+    corelane_loom::for_each_spsc_queue!(any);
+    corelane_loom::for_each_spsc_token_queue!(tokens);
+    models
+}

@@ -1,13 +1,85 @@
 //! loom's memory: every access is a step that the model checker orders in all allowed ways.
+//!
+//! Each knows its caller's line; with `LOOM_LOCATION=1` the message of a failed model tells it.
 
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 use loom::cell::UnsafeCell as Tracker;
+use loom::sync::atomic;
 
 pub use loom::cell::UnsafeCell;
 pub use loom::sync::Arc;
-pub use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
+
+use super::Ordering;
+
+/// Makes loom take two loads of one variable for steps whose order matters.
+///
+/// loom (0.7.2) runs steps that don't depend on each other in one order only, and compares each step
+/// with the last one before it on the same variable. A thread that loads a variable and then stores
+/// to it hides, by its own load, an earlier load of another thread, and the executions in which the
+/// store comes before that load are never run (tokio-rs/loom#166, #392). Rings do just that: of a
+/// whole model a single execution may be left.
+///
+/// So each load is preceded by a step on a variable beside it that depends on all others there. It is
+/// a comparison that always fails: it writes nothing and orders nothing.
+#[derive(Debug)]
+struct Turn(atomic::AtomicBool);
+
+impl Turn {
+    #[track_caller]
+    fn new() -> Self {
+        Self(atomic::AtomicBool::new(false))
+    }
+
+    #[track_caller]
+    fn take(&self) {
+        let failed = self.0.compare_exchange(true, true, Ordering::Relaxed, Ordering::Relaxed);
+        debug_assert!(failed.is_err());
+    }
+}
+
+/// Atomics of loom whose loads take turns.
+macro_rules! atomics {
+    ($($(#[$doc:meta])* $name:ident $(<$T:ident>)? = $value:ty;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name $(<$T>)? {
+            turn: Turn,
+            value: atomic::$name $(<$T>)?,
+        }
+
+        impl $(<$T>)? $name $(<$T>)? {
+            /// An atomic that holds `value`.
+            #[track_caller]
+            pub fn new(value: $value) -> Self {
+                Self { turn: Turn::new(), value: atomic::$name::new(value) }
+            }
+
+            /// Reads one of the values that the memory model allows here.
+            #[track_caller]
+            pub fn load(&self, order: Ordering) -> $value {
+                self.turn.take();
+                self.value.load(order)
+            }
+
+            /// Writes `value`.
+            #[track_caller]
+            pub fn store(&self, value: $value, order: Ordering) {
+                self.value.store(value, order);
+            }
+        }
+    )*};
+}
+
+atomics! {
+    /// A flag.
+    AtomicBool = bool;
+    /// A number.
+    AtomicU64 = u64;
+    /// A pointer.
+    AtomicPtr<T> = *mut T;
+}
 
 /// Lets the others run: one step, however long the wait would be.
 pub fn pause(spins: u32) {

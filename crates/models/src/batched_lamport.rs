@@ -1,0 +1,94 @@
+//! `blq`: publication and slots given back apart from push and pop (000 §3.3).
+
+use corelane_loom::spsc::batched_lamport::{Blq, Consumer, Producer};
+use corelane_loom::{Consumer as _, Producer as _, TryPushError};
+use loom::hint::spin_loop;
+
+use crate::explore::{done, explore_sides, pop_until_closed, push_all, tiny};
+use crate::item::{Cargo, Ticket, Wide};
+use crate::subject::{Any, Narrow};
+use crate::{Model, Run, narrow};
+
+type Item = Wide<Ticket>;
+
+pub(crate) fn models() -> Vec<Model> {
+    let mut models = narrow::models::<Narrow<Blq>>();
+    models.extend([
+        Model::new::<Any<Blq>>("flush_shows_all", flush_shows_all),
+        Model::new::<Any<Blq>>("full_of_unpublished", full_of_unpublished),
+        Model::new::<Any<Blq>>("freed_together", freed_together),
+    ]);
+    models
+}
+
+fn push_local(tx: &mut Producer<Item>, number: u64) -> bool {
+    match tx.push_local(Item::of(number)) {
+        Ok(()) => true,
+        Err(TryPushError::Full(item)) => {
+            assert_eq!(item.number(), number, "the item comes back");
+            false
+        }
+        Err(error) => panic!("pushing item {number}: {error}"),
+    }
+}
+
+fn pop_local(rx: &mut Consumer<Item>) -> Option<u64> {
+    rx.pop_local().map(|item| item.number())
+}
+
+/// Items pushed without publication come all at once: by `flush`, or when the producer is dropped.
+fn flush_shows_all() -> Run {
+    explore_sides::<Any<Blq>, Ticket, _, _>(
+        tiny(3),
+        |mut tx| {
+            assert!(push_local(&mut tx, 0) && push_local(&mut tx, 1));
+            tx.flush();
+            assert!(push_local(&mut tx, 2));
+        },
+        |mut rx| {
+            assert_ne!(rx.available(2), 1, "half of what was published");
+            pop_until_closed(&mut rx, 0..3);
+        },
+        done,
+    )
+}
+
+/// A queue full of items that were never published stays full, and empty for the other side.
+fn full_of_unpublished() -> Run {
+    explore_sides::<Any<Blq>, Ticket, _, _>(
+        tiny(1),
+        |mut tx| {
+            assert!(push_local(&mut tx, 0));
+            assert!(!push_local(&mut tx, 1), "nobody can have made room");
+            tx.flush();
+            push_all(&mut tx, 1..2);
+        },
+        |mut rx| pop_until_closed(&mut rx, 0..2),
+        done,
+    )
+}
+
+/// Slots of items popped without publication come back all at once, by `free` or when the consumer is
+/// dropped.
+fn freed_together() -> Run {
+    explore_sides::<Any<Blq>, Ticket, _, _>(
+        tiny(1),
+        |mut tx| {
+            push_all(&mut tx, 0..3);
+        },
+        |mut rx| {
+            while pop_local(&mut rx) != Some(0) {
+                spin_loop();
+            }
+            assert_eq!(pop_local(&mut rx), None, "the slot is not free yet");
+            rx.free();
+            while pop_local(&mut rx) != Some(1) {
+                spin_loop();
+            }
+            // Item 2 finds room only if the slot is given back here as well.
+            rx.free();
+            pop_until_closed(&mut rx, 2..3);
+        },
+        done,
+    )
+}

@@ -1,0 +1,197 @@
+//! Batches: models of lent slots, lent items and slices, for every queue.
+
+use corelane_loom::{Config, Consumer, Producer, TryPopError, TryPushError};
+use loom::hint::spin_loop;
+
+use crate::explore::{done, explore_sides, pop_all, pop_until_closed, push_all, push_now, tiny};
+use crate::item::{Cargo, Number, Ticket, reclaim};
+use crate::subject::Subject;
+use crate::{Model, Run};
+
+/// The models of a queue that move batches.
+pub(crate) fn models<S: Subject<Ticket> + Subject<Number, Item: Copy>>() -> Vec<Model> {
+    vec![
+        Model::new::<S>("chunks", || chunks_through::<S>(tiny(2), 1)),
+        Model::new::<S>("partial_commits", partial_commits::<S>),
+        Model::new::<S>("abandoned_chunks", abandoned_chunks::<S>),
+        Model::new::<S>("chunks_left_behind", chunks_left_behind::<S>),
+        Model::new::<S>("used_in_place", used_in_place::<S>),
+        Model::new::<S>("slices", || slices_through::<S>(tiny(2), 1)),
+    ]
+}
+
+/// Fills a chunk of two slots, or fewer if fewer are free, with items from `number` on; returns how
+/// many.
+fn write_two<P: Producer<Item: Cargo>>(tx: &mut P, number: u64) -> u64 {
+    match tx.write_chunk_uninit(2) {
+        Ok(chunk) => chunk.fill_from_iter((number..number + 2).map(Cargo::of)) as u64,
+        Err(TryPushError::Full(())) => 0,
+        Err(error) => panic!("writing a chunk: {error}"),
+    }
+}
+
+/// Looks at a chunk of two items, or fewer if fewer are there, the first of them `number`; commits at
+/// most `n`, or drops the chunk if that is none. Returns how many it committed.
+fn read_two<C: Consumer<Item: Cargo>>(rx: &mut C, number: u64, n: usize) -> u64 {
+    match rx.read_chunk(2) {
+        Ok(chunk) => {
+            let (first, second) = chunk.as_slices();
+            assert!((1..=2).contains(&(first.len() + second.len())));
+            for (expected, item) in (number..).zip(first.iter().chain(second)) {
+                assert_eq!(item.number(), expected, "first in, first out");
+            }
+            let n = n.min(chunk.len());
+            if n > 0 {
+                chunk.commit(n);
+            }
+            n as u64
+        }
+        Err(TryPopError::Empty) => 0,
+        Err(error) => panic!("reading a chunk: {error}"),
+    }
+}
+
+/// Calls `step` with the items done so far, which returns how many more it did, until all `items` are
+/// done. Lets the other side run whenever it did none.
+fn until_all(items: u64, mut step: impl FnMut(u64) -> u64) {
+    let mut so_far = 0;
+    while so_far < items {
+        match step(so_far) {
+            0 => spin_loop(),
+            n => so_far += n,
+        }
+    }
+}
+
+/// More items than fit, in chunks of two, round the end of the ring.
+pub(crate) fn chunks_through<S: Subject<Ticket>>(config: Config, more: u64) -> Run {
+    explore_sides::<S, _, _, _>(
+        config,
+        move |mut tx| {
+            // An even number, so that the last chunk is not too long.
+            let items = (tx.capacity() as u64 + more).next_multiple_of(2);
+            let mut next = 0;
+            while next < items - 1 {
+                match write_two(&mut tx, next) {
+                    0 => spin_loop(),
+                    n => next += n,
+                }
+            }
+            push_all(&mut tx, next..items);
+            tx.flush();
+        },
+        move |mut rx| {
+            let items = (rx.capacity() as u64 + more).next_multiple_of(2);
+            until_all(items, |next| read_two(&mut rx, next, 2));
+        },
+        done,
+    )
+}
+
+/// Chunks of two of which only the first slot is written, or only the first item popped.
+fn partial_commits<S: Subject<Ticket>>() -> Run {
+    explore_sides::<S, _, _, _>(
+        tiny(2),
+        |mut tx| {
+            for number in 0..3 {
+                while !write_one_of_two(&mut tx, number) {
+                    spin_loop();
+                }
+            }
+        },
+        |mut rx| until_all(3, |next| read_two(&mut rx, next, 1)),
+        done,
+    )
+}
+
+/// Commits a single item of a chunk of two, if there is room.
+fn write_one_of_two<P: Producer<Item: Cargo>>(tx: &mut P, number: u64) -> bool {
+    let Ok(mut chunk) = tx.write_chunk_uninit(2) else { return false };
+    let (first, second) = chunk.as_mut_slices();
+    let slot = first.iter_mut().chain(second).next().expect("chunks are not empty");
+    slot.write(Cargo::of(number));
+    // SAFETY: the first slot is written.
+    unsafe { chunk.commit(1) };
+    true
+}
+
+/// Chunks that are dropped without a commit leave the queue as it was.
+fn abandoned_chunks<S: Subject<Ticket>>() -> Run {
+    explore_sides::<S, _, _, _>(
+        tiny(2),
+        |mut tx| {
+            drop(tx.write_chunk_uninit(2));
+            push_now(&mut tx, 0);
+            drop(tx.write_chunk_uninit(2));
+            push_now(&mut tx, 1);
+        },
+        |mut rx| {
+            read_two(&mut rx, 0, 0);
+            pop_all(&mut rx, 0..1);
+            read_two(&mut rx, 1, 0);
+            pop_until_closed(&mut rx, 1..2);
+        },
+        done,
+    )
+}
+
+/// The consumer is dropped with items that it has looked at and not popped, and others: each is
+/// dropped once.
+fn chunks_left_behind<S: Subject<Ticket>>() -> Run {
+    explore_sides::<S, _, _, _>(
+        tiny(2),
+        |mut tx| {
+            push_now(&mut tx, 0);
+            push_now(&mut tx, 1);
+        },
+        |mut rx| {
+            let popped = read_two(&mut rx, 0, 1);
+            read_two(&mut rx, popped, 0);
+        },
+        done,
+    )
+}
+
+/// Items of a queue for C are used in place: all that was done to item k before its chunk was
+/// committed happens before the push of item k + C.
+fn used_in_place<S: Subject<Ticket>>() -> Run {
+    explore_sides::<S, _, _, _>(
+        tiny(1),
+        |mut tx| {
+            let capacity = tx.capacity() as u64;
+            push_all(&mut tx, 0..capacity);
+            while write_two(&mut tx, capacity) == 0 {
+                spin_loop();
+            }
+            reclaim(0);
+        },
+        |mut rx| {
+            until_all(rx.capacity() as u64, |next| read_two(&mut rx, next, 2));
+            rx
+        },
+        done,
+    )
+}
+
+/// More items than fit, as slices of items that can be copied.
+pub(crate) fn slices_through<S: Subject<Number, Item: Copy>>(config: Config, more: u64) -> Run {
+    explore_sides::<S, _, _, _>(
+        config,
+        move |mut tx| {
+            let items: Vec<_> = (0..tx.capacity() as u64 + more).map(Cargo::of).collect();
+            until_all(items.len() as u64, |next| tx.push_slice(&items[next as usize..]) as u64);
+            tx.flush();
+        },
+        move |mut rx| {
+            until_all(rx.capacity() as u64 + more, |next| {
+                let mut into = [Cargo::of(u64::MAX - 1); 2];
+                let n = rx.pop_slice(&mut into);
+                for (expected, item) in (next..).zip(&into[..n]) {
+                    assert_eq!(item.number(), expected, "first in, first out");
+                }
+                n as u64
+            });
+        },
+        done,
+    )
+}

@@ -1,0 +1,236 @@
+//! Single items: models that hold for every queue between one producer and one consumer.
+
+use corelane_loom::{Config, Consumer, Producer, TryPopError, TryPushError};
+use loom::hint::spin_loop;
+
+use crate::explore::{
+    done, explore_sides, pop, pop_all, pop_until_closed, push, push_all, push_now, tiny,
+};
+use crate::item::{Cargo, Ticket, reclaim};
+use crate::subject::Subject;
+use crate::{Model, Run};
+
+/// The models of a queue that move single items.
+pub(crate) fn models<S: Subject<Ticket>>() -> Vec<Model> {
+    vec![
+        Model::new::<S>("transfer", transfer::<S>),
+        Model::new::<S>("transfer_three", transfer_three::<S>),
+        Model::new::<S>("attempts", attempts::<S>),
+        Model::new::<S>("pool_of_buffers", pool_of_buffers::<S>),
+        Model::new::<S>("producer_closes", producer_closes::<S>),
+        Model::new::<S>("consumer_closes", consumer_closes::<S>),
+        Model::new::<S>("closing_is_ordered", closing_is_ordered::<S>),
+        Model::new::<S>("teardown_races_push", teardown_races_push::<S>),
+        Model::new::<S>("observers", observers::<S>),
+    ]
+}
+
+/// More items than slots through the smallest ring: full, empty, and round the end.
+pub(crate) fn transfer<S: Subject<Ticket>>() -> Run {
+    transfer_through::<S>(tiny(1), 2)
+}
+
+/// Moves `more` items than fit. What is not published yet is when the producer is dropped.
+pub(crate) fn transfer_through<S: Subject<Ticket>>(config: Config, more: u64) -> Run {
+    explore_sides::<S, _, _, _>(
+        config,
+        move |mut tx| {
+            let items = tx.capacity() as u64 + more;
+            push_all(&mut tx, 0..items);
+        },
+        move |mut rx| {
+            let items = rx.capacity() as u64 + more;
+            pop_until_closed(&mut rx, 0..items);
+        },
+        done,
+    )
+}
+
+/// Three items through a ring of two or a little more, so that the sides work on different slots.
+fn transfer_three<S: Subject<Ticket>>() -> Run {
+    explore_sides::<S, _, _, _>(
+        tiny(2),
+        |mut tx| push_all(&mut tx, 0..3),
+        |mut rx| pop_all(&mut rx, 0..3),
+        done,
+    )
+}
+
+/// Neither side waits: what was accepted comes out in order, now or later, and nothing else does.
+/// Never are more items in the queue than fit. Afterwards the room is there again.
+pub(crate) fn attempts<S: Subject<Ticket>>() -> Run {
+    explore_sides::<S, _, _, _>(
+        tiny(1),
+        |mut tx| {
+            let capacity = tx.capacity() as u64;
+            let mut pushed = 0;
+            for attempt in 0..capacity + 2 {
+                let accepted = push(&mut tx, pushed);
+                assert!(accepted || attempt >= capacity, "a new queue holds its capacity");
+                pushed += u64::from(accepted);
+            }
+            (tx, pushed)
+        },
+        |mut rx| {
+            let mut popped = 0;
+            for _ in 0..3 {
+                if let Some(number) = pop(&mut rx) {
+                    assert_eq!(number, popped, "first in, first out");
+                    popped += 1;
+                }
+            }
+            (rx, popped)
+        },
+        |(mut tx, pushed), (mut rx, popped)| {
+            let capacity = tx.capacity() as u64;
+            assert!(pushed <= popped + capacity, "more than the capacity was accepted");
+            for number in popped..pushed {
+                assert_eq!(pop(&mut rx), Some(number), "a completed push is visible");
+            }
+            assert_eq!(pop(&mut rx), None);
+            for number in pushed..pushed + capacity - tx.slack() as u64 {
+                push_now(&mut tx, number);
+            }
+        },
+    )
+}
+
+/// In a queue for C items, whatever the consumer did before it popped item k happens before the push
+/// of item k + C returns. So the producer may recycle what its items point to by counting.
+fn pool_of_buffers<S: Subject<Ticket>>() -> Run {
+    explore_sides::<S, _, _, _>(
+        tiny(1),
+        |mut tx| {
+            let capacity = tx.capacity() as u64;
+            for number in 0..capacity + 2 {
+                push_all(&mut tx, number..number + 1);
+                // Item k - 1 is used up before item k is popped.
+                if number > capacity {
+                    reclaim(number - capacity - 1);
+                }
+            }
+        },
+        |mut rx| {
+            let items = rx.capacity() as u64 + 2;
+            pop_all(&mut rx, 0..items);
+        },
+        done,
+    )
+}
+
+/// The producer is dropped right after its last push: first all items, then `Closed`, for ever.
+pub(crate) fn producer_closes<S: Subject<Ticket>>() -> Run {
+    explore_sides::<S, _, _, _>(
+        tiny(2),
+        |mut tx| {
+            push_now(&mut tx, 0);
+            push_now(&mut tx, 1);
+        },
+        |mut rx| {
+            pop_until_closed(&mut rx, 0..2);
+            assert!(rx.is_closed());
+            assert!(matches!(rx.try_pop(), Err(TryPopError::Closed)));
+        },
+        done,
+    )
+}
+
+/// The consumer is dropped while the producer waits for room: the item comes back.
+fn consumer_closes<S: Subject<Ticket>>() -> Run {
+    explore_sides::<S, _, _, _>(
+        tiny(1),
+        |mut tx| push_until_closed(&mut tx),
+        |mut rx| {
+            if let Some(number) = pop(&mut rx) {
+                assert_eq!(number, 0, "first in, first out");
+            }
+        },
+        done,
+    )
+}
+
+/// Pushes items, each as soon as there is room, until the consumer is gone.
+fn push_until_closed<P: Producer<Item: Cargo>>(tx: &mut P) {
+    for number in 0.. {
+        let mut item = Cargo::of(number);
+        while let Err(error) = tx.try_push(item) {
+            let closed = matches!(error, TryPushError::Closed(_));
+            item = error.into_inner();
+            assert_eq!(item.number(), number, "the item comes back");
+            if closed {
+                return;
+            }
+            spin_loop();
+        }
+    }
+}
+
+/// All that the consumer did happens before the producer sees that it is gone.
+fn closing_is_ordered<S: Subject<Ticket>>() -> Run {
+    explore_sides::<S, _, _, _>(
+        tiny(1),
+        |mut tx| {
+            push_now(&mut tx, 0);
+            while !tx.is_closed() {
+                spin_loop();
+            }
+            reclaim(0);
+        },
+        |mut rx| pop_all(&mut rx, 0..1),
+        done,
+    )
+}
+
+/// Either side is dropped at any moment, with items left behind: each is dropped once.
+fn teardown_races_push<S: Subject<Ticket>>() -> Run {
+    explore_sides::<S, _, _, _>(
+        tiny(2),
+        |mut tx| {
+            push_now(&mut tx, 0);
+            push_now(&mut tx, 1);
+        },
+        |mut rx| {
+            if let Some(number) = pop(&mut rx) {
+                assert_eq!(number, 0, "first in, first out");
+            }
+        },
+        done,
+    )
+}
+
+/// What the observers count can be pushed and popped.
+fn observers<S: Subject<Ticket>>() -> Run {
+    explore_sides::<S, _, _, _>(
+        tiny(1),
+        |mut tx| {
+            let mut pushed = 0;
+            for _ in 0..2 {
+                let free = tx.free_slots(usize::MAX);
+                assert!(free <= tx.capacity(), "more free slots than slots");
+                assert!(free > 0 || pushed > 0, "a new queue is not full");
+                for _ in 0..free {
+                    push_now(&mut tx, pushed);
+                    pushed += 1;
+                }
+            }
+            if !tx.is_full() {
+                push_now(&mut tx, pushed);
+            }
+        },
+        |mut rx| {
+            let mut popped = 0;
+            for _ in 0..2 {
+                let there = rx.available(usize::MAX);
+                assert!(there <= rx.capacity(), "more items than slots");
+                for _ in 0..there {
+                    assert_eq!(pop(&mut rx), Some(popped), "an item that was counted");
+                    popped += 1;
+                }
+            }
+            if !rx.is_empty() {
+                assert_eq!(pop(&mut rx), Some(popped), "the queue was not empty");
+            }
+        },
+        done,
+    )
+}

@@ -1,0 +1,150 @@
+//! Running a model, and the steps that models are made of.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use corelane_loom::{Config, Consumer, Producer, TryPopError, TryPushError};
+use loom::hint::spin_loop;
+use loom::model::Builder;
+use loom::thread;
+
+use crate::Run;
+use crate::item::{Cargo, Ledger};
+use crate::subject::Subject;
+
+/// How often a thread that could go on may be interrupted, and how many executions of a model may be
+/// run with that bound before the next is tried. The last has no limit.
+const BOUNDS: [(Option<usize>, usize); 4] =
+    [(None, 3_000), (Some(3), 8_000), (Some(2), 20_000), (Some(1), usize::MAX)];
+
+/// Steps of one execution that are too many: a loop goes on for ever.
+const ENDLESS: usize = 5_000;
+
+/// Runs `model` in all its executions, or in those with few preemptions if there are too many.
+pub(crate) fn explore(model: impl Fn() + Send + Sync + 'static) -> Run {
+    let model = Arc::new(model);
+    for (preemptions, most) in BOUNDS {
+        let executions = explore_within(preemptions, most, model.clone());
+        // loom counts from 1 and stops before the execution that is one too many.
+        if executions < most - 1 {
+            return Run { executions, preemptions };
+        }
+    }
+    unreachable!("the last bound has no limit");
+}
+
+/// Runs at most `most - 1` executions, and returns how many it ran.
+fn explore_within(
+    preemptions: Option<usize>,
+    most: usize,
+    model: Arc<impl Fn() + Send + Sync + 'static>,
+) -> usize {
+    let executions = Arc::new(AtomicUsize::new(0));
+    let counter = executions.clone();
+    let mut builder = Builder::new();
+    builder.max_branches = ENDLESS;
+    builder.preemption_bound = preemptions;
+    builder.checkpoint_interval = most;
+    builder.max_permutations = Some(most);
+    builder.check(move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+        let ledger = Ledger::open();
+        model();
+        ledger.close();
+    });
+    executions.load(Ordering::Relaxed)
+}
+
+/// Runs a queue with one side in each of two threads, then `finish` with what they return.
+pub(crate) fn explore_sides<S: Subject<T>, T: Cargo, P: Send + 'static, C>(
+    config: Config,
+    produce: impl Fn(S::Tx) -> P + Copy + Send + Sync + 'static,
+    consume: impl Fn(S::Rx) -> C + Send + Sync + 'static,
+    finish: impl Fn(P, C) + Send + Sync + 'static,
+) -> Run {
+    explore(move || {
+        let (tx, rx) = S::channel(config);
+        let producer = thread::spawn(move || produce(tx));
+        let consumed = consume(rx);
+        finish(producer.join().expect("a panic ends the model"), consumed);
+    })
+}
+
+/// What [`explore_sides`] is given where nothing is left to be done.
+pub(crate) fn done<P, C>(_: P, _: C) {}
+
+/// A queue for `capacity` items whose groups have one item, and whose counters are about to wrap.
+pub(crate) fn tiny(capacity: usize) -> Config {
+    grouped(capacity, 1)
+}
+
+/// As [`tiny`], with groups of `batch` items.
+pub(crate) fn grouped(capacity: usize, batch: usize) -> Config {
+    Config::new(capacity).batch(batch).first(u64::MAX - 1)
+}
+
+/// Pushes item `number` if there is room, and says whether there was.
+pub(crate) fn push<P: Producer<Item: Cargo>>(tx: &mut P, number: u64) -> bool {
+    match tx.try_push(Cargo::of(number)) {
+        Ok(()) => true,
+        Err(TryPushError::Full(item)) => {
+            assert_eq!(item.number(), number, "the item comes back");
+            false
+        }
+        Err(error) => panic!("pushing item {number}: {error}"),
+    }
+}
+
+/// Pushes item `number`, for which there is room.
+pub(crate) fn push_now<P: Producer<Item: Cargo>>(tx: &mut P, number: u64) {
+    assert!(push(tx, number), "there is room for item {number}");
+}
+
+/// Pushes items `numbers`, each as soon as there is room.
+pub(crate) fn push_all<P: Producer<Item: Cargo>>(tx: &mut P, numbers: Range<u64>) {
+    for number in numbers {
+        while !push(tx, number) {
+            spin_loop();
+        }
+    }
+}
+
+/// Pops an item if one is there, drops it, and returns its number.
+pub(crate) fn pop<C: Consumer<Item: Cargo>>(rx: &mut C) -> Option<u64> {
+    match rx.try_pop() {
+        Ok(item) => Some(item.number()),
+        Err(TryPopError::Busy) => panic!("nobody else is at work"),
+        Err(TryPopError::Empty | TryPopError::Closed) => None,
+    }
+}
+
+/// Pops items `numbers`, each as soon as it is there.
+pub(crate) fn pop_all<C: Consumer<Item: Cargo>>(rx: &mut C, numbers: Range<u64>) {
+    for number in numbers {
+        let popped = loop {
+            match rx.try_pop() {
+                Ok(item) => break item.number(),
+                Err(TryPopError::Closed) => panic!("closed before item {number} was popped"),
+                Err(_) => spin_loop(),
+            }
+        };
+        assert_eq!(popped, number, "first in, first out");
+    }
+}
+
+/// Pops until the queue is closed, and checks that this gives exactly the items `numbers`.
+pub(crate) fn pop_until_closed<C: Consumer<Item: Cargo>>(rx: &mut C, numbers: Range<u64>) {
+    let mut expected = numbers.start;
+    loop {
+        match rx.try_pop() {
+            Ok(item) => {
+                assert_eq!(item.number(), expected, "first in, first out");
+                expected += 1;
+            }
+            Err(TryPopError::Closed) => break,
+            Err(_) => spin_loop(),
+        }
+    }
+    assert_eq!(expected, numbers.end, "closed before all items were popped");
+}

@@ -1,0 +1,11 @@
+//! `llq`: slots that stay unused, more than one.
+
+use corelane_loom::spsc::lazy_lamport::Llq;
+
+use crate::subject::Narrow;
+use crate::{Model, narrow};
+
+/// With two items in a line, two slots stay unused.
+pub(crate) fn models() -> Vec<Model> {
+    narrow::models::<Narrow<Llq>>()
+}

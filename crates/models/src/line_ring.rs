@@ -1,0 +1,11 @@
+//! `linering`: lines of more than one item.
+
+use corelane_loom::spsc::line_ring::LineRing;
+
+use crate::subject::Narrow;
+use crate::{Model, narrow};
+
+/// With two items in a line, lines are seen half full, and are left and given back whole.
+pub(crate) fn models() -> Vec<Model> {
+    narrow::models::<Narrow<LineRing>>()
+}

@@ -1,0 +1,83 @@
+//! `mcring`: publication a batch at a time (002 §2.5).
+
+use corelane_loom::spsc::mc_ring::McRing;
+use corelane_loom::{Consumer, Producer};
+
+use crate::chunks::chunks_through;
+use crate::common::transfer_through;
+use crate::explore::{done, explore_sides, grouped, pop_all, pop_until_closed, push_now};
+use crate::item::Ticket;
+use crate::subject::Any;
+use crate::{Model, Run};
+
+type S = Any<McRing>;
+
+pub(crate) fn models() -> Vec<Model> {
+    vec![
+        Model::new::<S>("batch_transfer", || transfer_through::<S>(grouped(4, 2), 1)),
+        Model::new::<S>("batch_is_clamped", || transfer_through::<S>(grouped(2, 100), 1)),
+        Model::new::<S>("batch_chunks", || chunks_through::<S>(grouped(4, 2), 1)),
+        Model::new::<S>("delayed_publication", delayed_publication),
+        Model::new::<S>("flush_publishes", flush_publishes),
+        Model::new::<S>("freed_a_batch_late", freed_a_batch_late),
+    ]
+}
+
+/// Items become visible two at a time; a last one alone when the producer is dropped.
+fn delayed_publication() -> Run {
+    explore_sides::<S, Ticket, _, _>(
+        grouped(4, 2),
+        |mut tx| {
+            for number in 0..3 {
+                push_now(&mut tx, number);
+            }
+        },
+        |mut rx| {
+            assert_ne!(rx.available(usize::MAX), 1, "half a batch");
+            pop_until_closed(&mut rx, 0..3);
+        },
+        done,
+    )
+}
+
+/// A batch that is not full yet can be waited for after `flush`.
+fn flush_publishes() -> Run {
+    explore_sides::<S, Ticket, _, _>(
+        grouped(4, 2),
+        |mut tx| {
+            push_now(&mut tx, 0);
+            tx.flush();
+            tx
+        },
+        |mut rx| {
+            pop_all(&mut rx, 0..1);
+            rx
+        },
+        |mut tx, mut rx| {
+            // The batches go on from where the flush has cut them.
+            push_now(&mut tx, 1);
+            assert_eq!(rx.available(1), 0, "half a batch");
+            push_now(&mut tx, 2);
+            pop_all(&mut rx, 1..3);
+        },
+    )
+}
+
+/// A slot comes back with the other of its batch, and not before.
+fn freed_a_batch_late() -> Run {
+    explore_sides::<S, Ticket, _, _>(
+        grouped(4, 2),
+        |mut tx| {
+            for number in 0..4 {
+                push_now(&mut tx, number);
+            }
+            let free = tx.free_slots(usize::MAX);
+            assert!(free == 0 || free == 2, "half a batch");
+        },
+        |mut rx| {
+            pop_all(&mut rx, 0..3);
+            rx
+        },
+        done,
+    )
+}

@@ -1,0 +1,174 @@
+//! Handles for mechanisms that are only two functions.
+
+use std::marker::PhantomData;
+
+use corelane_loom::{Config, Consumer, LentItems, LentSlots, Producer, TryPopError, TryPushError};
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, Ordering};
+
+use crate::Items;
+use crate::item::Ticket;
+use crate::subject::{Named, Subject};
+
+/// How one side's items get to the other.
+pub(crate) trait Mechanism: 'static {
+    /// Id of the queue it is taken from.
+    const ID: &'static str;
+    /// Items that fit.
+    const CAPACITY: usize;
+    /// What the producer keeps to itself.
+    type Tx: Default + Send;
+    /// What the consumer keeps to itself.
+    type Rx: Default + Send;
+
+    /// An empty queue.
+    fn new() -> Self;
+    /// Appends an item, or gives it back if there is no room.
+    fn push(&self, tx: &mut Self::Tx, item: Ticket) -> Result<(), Ticket>;
+    /// Takes the oldest item.
+    fn pop(&self, rx: &mut Self::Rx) -> Option<Ticket>;
+    /// What is left to do when the producer is dropped.
+    fn close(&self, _tx: &mut Self::Tx) {}
+}
+
+/// A place for an item. Which side may touch it is up to the mechanism.
+pub(crate) struct Place(UnsafeCell<Option<Ticket>>);
+
+// SAFETY: whether accesses from several threads are ordered is what loom checks at each.
+unsafe impl Sync for Place {}
+
+impl Place {
+    pub(crate) fn empty() -> Self {
+        Self(UnsafeCell::new(None))
+    }
+
+    pub(crate) fn put(&self, item: Ticket) {
+        // SAFETY: loom has found no concurrent access, or it has panicked.
+        self.0.with_mut(|place| unsafe { *place = Some(item) });
+    }
+
+    pub(crate) fn take(&self) -> Ticket {
+        // SAFETY: as in `put`.
+        let item = self.0.with_mut(|place| unsafe { (*place).take() });
+        item.expect("an item is taken from an empty place")
+    }
+}
+
+struct Shared<M> {
+    mechanism: M,
+    gone: [AtomicBool; 2],
+}
+
+/// The queue made of a mechanism.
+pub(crate) struct Handles<M>(PhantomData<M>);
+
+impl<M: Mechanism> Named for Handles<M> {
+    const ID: &'static str = M::ID;
+    const ITEMS: Items = Items::Any;
+}
+
+impl<M: Mechanism> Subject<Ticket> for Handles<M> {
+    type Item = Ticket;
+    type Tx = Sender<M>;
+    type Rx = Receiver<M>;
+
+    fn channel(_: Config) -> (Sender<M>, Receiver<M>) {
+        let gone = [AtomicBool::new(false), AtomicBool::new(false)];
+        let shared = Arc::new(Shared { mechanism: M::new(), gone });
+        let (tx, rx) = Default::default();
+        (Sender { tx, shared: shared.clone() }, Receiver { rx, shared })
+    }
+}
+
+pub(crate) struct Sender<M: Mechanism> {
+    tx: M::Tx,
+    shared: Arc<Shared<M>>,
+}
+
+// SAFETY: as for `Place`.
+unsafe impl<M: Mechanism> Send for Sender<M> {}
+
+pub(crate) struct Receiver<M: Mechanism> {
+    rx: M::Rx,
+    shared: Arc<Shared<M>>,
+}
+
+// SAFETY: as for `Place`.
+unsafe impl<M: Mechanism> Send for Receiver<M> {}
+
+impl<M: Mechanism> Producer for Sender<M> {
+    type Item = Ticket;
+
+    fn try_push(&mut self, item: Ticket) -> Result<(), TryPushError<Ticket>> {
+        self.shared.mechanism.push(&mut self.tx, item).map_err(|item| match self.is_closed() {
+            true => TryPushError::Closed(item),
+            false => TryPushError::Full(item),
+        })
+    }
+
+    fn capacity(&self) -> usize {
+        M::CAPACITY
+    }
+
+    fn free_slots(&mut self, _: usize) -> usize {
+        unimplemented!("the models of seeded bugs don't ask")
+    }
+
+    fn is_closed(&self) -> bool {
+        self.shared.gone[1].load(Ordering::Acquire)
+    }
+
+    unsafe fn lend(&mut self, _: usize) -> LentSlots<'_, Ticket> {
+        unimplemented!("there are no batches")
+    }
+
+    unsafe fn publish(&mut self, _: usize) {
+        unimplemented!("there are no batches")
+    }
+}
+
+impl<M: Mechanism> Consumer for Receiver<M> {
+    type Item = Ticket;
+
+    fn try_pop(&mut self) -> Result<Ticket, TryPopError> {
+        let closed = self.is_closed();
+        self.shared.mechanism.pop(&mut self.rx).ok_or(match closed {
+            true => TryPopError::Closed,
+            false => TryPopError::Empty,
+        })
+    }
+
+    fn capacity(&self) -> usize {
+        M::CAPACITY
+    }
+
+    fn available(&mut self, _: usize) -> usize {
+        unimplemented!("the models of seeded bugs don't ask")
+    }
+
+    fn is_closed(&self) -> bool {
+        self.shared.gone[0].load(Ordering::Acquire)
+    }
+
+    unsafe fn lend(&mut self, _: usize) -> LentItems<'_, Ticket> {
+        unimplemented!("there are no batches")
+    }
+
+    unsafe fn release(&mut self, _: usize) {
+        unimplemented!("there are no batches")
+    }
+}
+
+impl<M: Mechanism> Drop for Sender<M> {
+    fn drop(&mut self) {
+        self.shared.mechanism.close(&mut self.tx);
+        self.shared.gone[0].store(true, Ordering::Release);
+    }
+}
+
+impl<M: Mechanism> Drop for Receiver<M> {
+    fn drop(&mut self) {
+        self.shared.gone[1].store(true, Ordering::Release);
+    }
+}

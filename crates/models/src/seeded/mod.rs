@@ -1,0 +1,58 @@
+//! Bugs that the models must find: a check that cannot fail is worthless.
+//!
+//! Each is the mechanism of one queue, cut down to what is needed, with a switch that breaks it. With
+//! the switch off the models pass, so that it is the bug that they find and nothing else.
+
+mod fast_forward;
+mod handles;
+mod lamport;
+
+use std::fmt;
+
+use crate::Run;
+use crate::common::{attempts, producer_closes, transfer};
+use handles::Handles;
+
+/// A mechanism with a bug that can be switched off, and a model of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Seeded {
+    /// Id of the queue whose mechanism it is.
+    pub queue: &'static str,
+    /// What is wrong.
+    pub bug: &'static str,
+    /// Runs the model on the mechanism as it should be.
+    pub sound: fn() -> Run,
+    /// Runs the model on the broken one. Panics, or else the model is no good.
+    pub broken: fn() -> Run,
+}
+
+impl fmt::Display for Seeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.queue, self.bug)
+    }
+}
+
+/// A seeded bug for every queue.
+pub fn seeded() -> Vec<Seeded> {
+    macro_rules! seeded {
+        ($($queue:literal, $bug:literal: $model:ident, $mechanism:ident::$name:ident;)*) => {
+            vec![$(Seeded {
+                queue: $queue,
+                bug: $bug,
+                sound: $model::<Handles<$mechanism::$name<false>>>,
+                broken: $model::<Handles<$mechanism::$name<true>>>,
+            }),*]
+        };
+    }
+    seeded! {
+        "lq", "publishes with a relaxed store": transfer, lamport::Lamport;
+        "llq", "looks again but does not compare again": attempts, lamport::Lazy;
+        "blq", "publishes before it writes": transfer, lamport::Batched;
+        "mcring", "keeps a batch that is not full": producer_closes, lamport::McRing;
+        "ffq", "clears a slot before it reads the item": transfer, fast_forward::FastForward;
+        "iffq", "leaves the first lap unguarded": attempts, fast_forward::Improved;
+        "biffq", "looks at the first slot of a batch only": transfer, fast_forward::Batch;
+        "bqueue", "goes one past the slot it has seen full": transfer, fast_forward::BQueue;
+        "linering", "stores to a line that it has given back": transfer, fast_forward::LineRing;
+    }
+}

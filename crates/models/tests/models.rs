@@ -1,0 +1,29 @@
+//! Runs every model of every queue, each as a test of its own. With `--nocapture` it tells how many
+//! executions each has.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use corelane_models::Model;
+use libtest_mimic::{Arguments, Trial};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let verbose = arguments.nocapture;
+    let trial = |model: Model| Trial::test(model.to_string(), move || check(model, verbose));
+    let trials = corelane_models::all().into_iter().map(trial).collect();
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn check(model: Model, verbose: bool) -> Result<(), libtest_mimic::Failed> {
+    let start = Instant::now();
+    let run = (model.run)();
+    if verbose {
+        println!("{model}: {run}, {:.2?}", start.elapsed());
+    }
+    // Two threads that share anything have more than one execution; see `memory/loom.rs`.
+    match run.executions {
+        ..=1 => Err("only one execution: loom does not see what the threads do".into()),
+        _ => Ok(()),
+    }
+}
