@@ -1,0 +1,127 @@
+//! What fits, what is refused, and when a queue may say full.
+
+use corelane::{CapacityError, Config, Consumer, Producer, TryPushError};
+
+use crate::{Item, Queue, Subject, channel, numbers};
+
+/// Capacities that queues are asked for.
+fn capacities() -> impl Iterator<Item = usize> {
+    (1..=70).chain([127, 128, 129, 1000, 4096])
+}
+
+/// A new queue holds exactly `capacity()` items, and at least as many as were asked for.
+pub fn exact_when_new<Q: Subject>() {
+    for asked in capacities() {
+        let mut queue = numbers::<Q>(Config::new(asked));
+        assert!(queue.capacity() >= asked);
+        assert_eq!(queue.rx.capacity(), queue.capacity());
+        assert_eq!(queue.tx.free_slots(usize::MAX), queue.capacity());
+        assert_eq!(queue.fill(), queue.capacity());
+        queue.observe();
+        assert_eq!(queue.drain(), queue.capacity());
+    }
+}
+
+/// The same when it is filled by chunks, with nothing but chunks.
+pub fn exact_when_new_by_chunks<Q: Subject>() {
+    for asked in capacities() {
+        let mut queue = numbers::<Q>(Config::new(asked));
+        while queue.write_chunk(usize::MAX, usize::MAX) > 0 {}
+        assert_eq!(queue.len(), queue.capacity());
+        while queue.read_chunk(usize::MAX, usize::MAX) > 0 {}
+        assert_eq!(queue.len(), 0);
+    }
+}
+
+/// A producer alone in a new queue never runs into the slots it filled first, wherever counters start
+/// (row `first_wrap_uninitialised`).
+pub fn first_wrap_uninitialised<Q: Subject>() {
+    for first in (0..70).chain([127, 128, 1 << 32, u64::MAX - 40]) {
+        let mut queue = numbers::<Q>(Config::new(20).first(first));
+        for _ in 0..3 * queue.capacity() {
+            // `push` checks that a queue that has said full goes on saying so.
+            queue.push();
+        }
+        assert_eq!(queue.len(), queue.capacity());
+        assert_eq!(queue.drain(), queue.capacity());
+    }
+}
+
+/// At every fill level and offset, a push succeeds unless `slack()` allows otherwise (row
+/// `false_full`).
+pub fn false_full<Q: Subject>() {
+    for asked in [1, 2, 3, 5, 8, 31, 64] {
+        let mut queue = numbers::<Q>(Config::new(asked));
+        assert!(queue.tx.slack() < queue.capacity(), "one item always fits");
+        for level in (0..=queue.capacity()).step_by(1 + asked / 8) {
+            for _ in 0..2 * queue.capacity() + 1 {
+                // Every push and pop compares its answer with what is promised.
+                while queue.len() < level && queue.push() {}
+                queue.push();
+                queue.pop();
+                queue.pop();
+            }
+            queue.drain();
+        }
+    }
+}
+
+/// After every drain all but `slack()` slots are free again, at every offset.
+pub fn free_again_after_drain<Q: Subject>() {
+    for asked in [1, 2, 5, 16, 60] {
+        let mut queue = numbers::<Q>(Config::new(asked));
+        for _ in 0..2 * queue.capacity() + 2 {
+            let filled = queue.fill();
+            assert!(filled >= queue.capacity() - queue.tx.slack());
+            queue.drain();
+            queue.turn(1);
+        }
+    }
+}
+
+/// A push into a full queue gives its item back and changes nothing.
+pub fn full_gives_the_item_back<Q: Subject>() {
+    let (mut tx, mut rx) = channel::<Q>(4);
+    while tx.try_push(Item::of(1)).is_ok() {}
+    match tx.try_push(Item::of(2)) {
+        Err(error @ TryPushError::Full(_)) => {
+            assert_eq!(error.to_string(), "the queue is full");
+            assert!(Q::Number::is(&error.into_inner(), 2));
+        }
+        other => panic!("{other:?} instead of full"),
+    }
+    tx.flush();
+    assert!(rx.pop_iter().all(|item: Q::Number| item.is(1)));
+}
+
+/// The error that a queue for `asked` items is refused with.
+fn refused<Q: Subject>(asked: usize) -> CapacityError {
+    let built = <Q as Queue<Q::Number>>::channel(Config::new(asked));
+    built.err().unwrap_or_else(|| panic!("a queue for {asked} items was made"))
+}
+
+/// Capacities that are impossible are refused with an error that says what is possible (row
+/// `capacity_overflow`).
+pub fn capacity_overflow<Q: Subject>() {
+    let half = usize::MAX / 2;
+    for asked in [0, usize::MAX, usize::MAX - 1, half, half + 1, half + 2, half - 1, half - 63] {
+        let error = refused::<Q>(asked);
+        let CapacityError::OutOfRange { asked: named, most } = error else {
+            panic!("{error} for {asked}")
+        };
+        assert_eq!(named, asked);
+        assert!(most > 1 << 40, "far more than any machine has memory for: {most}");
+        let text = error.to_string();
+        assert!(text.contains(&asked.to_string()) && text.contains(&most.to_string()), "{text}");
+        // What the error calls possible is no overflow, but there is no machine for it either.
+        assert!(matches!(refused::<Q>(most), CapacityError::OutOfMemory { bytes } if bytes > most));
+        assert!(matches!(refused::<Q>(most + 1), CapacityError::OutOfRange { .. }));
+    }
+    for batch in [0, 1, 1 << 20, usize::MAX] {
+        let build = |asked| <Q as Queue<Q::Number>>::channel(Config::new(asked).batch(batch));
+        for asked in [0, usize::MAX, half, half / 2] {
+            assert!(build(asked).is_err(), "a queue for {asked} items in batches of {batch}");
+        }
+        assert!(build(1).is_ok_and(|(tx, _)| tx.capacity() >= 1));
+    }
+}

@@ -1,0 +1,265 @@
+//! A queue that knows what must be in it.
+
+use corelane::{Config, Consumer, Producer, TryPopError, TryPushError};
+
+use crate::{Item, Queue, Subject};
+
+/// A chunk of so many slots is granted whenever they are free: no private buffer is smaller.
+const SURELY_LENT: usize = 32;
+
+/// A queue in the hands of one thread, which knows what every call must answer.
+///
+/// The items are numbered in the order in which they are pushed. Every call compares what the queue
+/// answers with what it must, and panics if they differ.
+#[derive(Debug)]
+pub struct Checked<P, C> {
+    /// The sending side.
+    pub tx: P,
+    /// The receiving side.
+    pub rx: C,
+    pushed: u64,
+    popped: u64,
+}
+
+/// A checked queue for the numbers of a [`Subject`].
+pub type Numbers<Q> =
+    Checked<<Q as Queue<<Q as Subject>::Number>>::Tx, <Q as Queue<<Q as Subject>::Number>>::Rx>;
+
+/// A new queue for numbers.
+pub fn numbers<Q: Subject>(config: Config) -> Numbers<Q> {
+    with_items::<Q, Q::Number>(config)
+}
+
+/// A new queue for items of type `T`.
+pub fn with_items<Q: Queue<T>, T>(config: Config) -> Checked<Q::Tx, Q::Rx> {
+    let (tx, rx) = Q::channel(config).expect("this capacity is possible");
+    Checked { tx, rx, pushed: 0, popped: 0 }
+}
+
+impl<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
+    /// Items in the queue.
+    pub fn len(&self) -> usize {
+        (self.pushed - self.popped) as usize
+    }
+
+    /// Whether nothing is in the queue.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Items that fit.
+    pub fn capacity(&self) -> usize {
+        self.tx.capacity()
+    }
+
+    /// Fewest slots that must be free to the producer now, whatever has happened before.
+    fn promised(&self) -> usize {
+        (self.capacity() - self.tx.slack()).saturating_sub(self.len())
+    }
+
+    /// Notes that `n` items went in.
+    fn note_pushed(&mut self, n: usize) {
+        self.tx.flush();
+        self.pushed += n as u64;
+        assert!(self.len() <= self.capacity(), "{} items of {}", self.len(), self.capacity());
+    }
+
+    /// The items to be pushed next.
+    fn coming(&self) -> impl Iterator<Item = T> + use<T, P, C> {
+        (self.pushed..).map(T::of)
+    }
+
+    /// Checks that `item` is the one that must come out next.
+    fn note_popped(&mut self, item: &T) {
+        assert!(item.is(self.popped), "item {} is another one", self.popped);
+        self.popped += 1;
+    }
+
+    /// Pushes the next item. `false` if the queue is full.
+    pub fn push(&mut self) -> bool {
+        match self.tx.try_push(T::of(self.pushed)) {
+            Ok(()) => self.note_pushed(1),
+            Err(TryPushError::Full(item)) => {
+                assert!(item.is(self.pushed), "another item was given back");
+                assert_eq!(self.promised(), 0, "false full with {} items", self.len());
+                return false;
+            }
+            Err(other) => panic!("{other} instead of full"),
+        }
+        true
+    }
+
+    /// Pops the next item. `false` if the queue is empty.
+    pub fn pop(&mut self) -> bool {
+        match self.rx.try_pop() {
+            Ok(item) => self.note_popped(&item),
+            Err(error) => {
+                assert_eq!(error, TryPopError::Empty);
+                assert_eq!(self.len(), 0, "false empty");
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Pushes until the queue is full, and returns how many items that were.
+    pub fn fill(&mut self) -> usize {
+        (0..).take_while(|_| self.push()).count()
+    }
+
+    /// Pops until the queue is empty, and returns how many items that were.
+    pub fn drain(&mut self) -> usize {
+        (0..).take_while(|_| self.pop()).count()
+    }
+
+    /// Moves both sides on by `n` items, one at a time.
+    pub fn turn(&mut self, n: usize) {
+        for _ in 0..n {
+            assert!(self.push() && self.pop());
+        }
+    }
+
+    /// Asks for a chunk of `n` slots, writes all of them and commits at most `k`. Returns how many
+    /// that were.
+    pub fn write_chunk(&mut self, n: usize, k: usize) -> usize {
+        let (promised, free) = (self.promised(), self.tx.free_slots(n));
+        let coming = self.coming();
+        let mut chunk = match self.tx.write_chunk_uninit(n) {
+            Ok(chunk) => chunk,
+            Err(error) => {
+                assert!(matches!(error, TryPushError::Full(())), "{error} instead of full");
+                assert!(n > 0 && promised == 0, "false full for a chunk");
+                return 0;
+            }
+        };
+        let len = chunk.len();
+        assert!(len <= n && len <= free, "a chunk of {len} for {n}, {free} free");
+        assert!(len >= n.min(free).min(SURELY_LENT), "a chunk of {len} for {n}, {free} free");
+        assert_eq!(chunk.is_empty(), len == 0);
+        let (first, second) = chunk.as_mut_slices();
+        assert_eq!(first.len() + second.len(), len);
+        for (slot, item) in first.iter_mut().chain(second).zip(coming) {
+            slot.write(item);
+        }
+        let k = k.min(len);
+        // SAFETY: all slots of the chunk are written.
+        unsafe { chunk.commit(k) };
+        self.note_pushed(k);
+        k
+    }
+
+    /// Asks for a chunk of `n` items, compares all of them and commits at most `k`. Returns how many
+    /// that were.
+    pub fn read_chunk(&mut self, n: usize, k: usize) -> usize {
+        let expected = n.min(self.len());
+        let chunk = match self.rx.read_chunk(n) {
+            Ok(chunk) => chunk,
+            Err(error) => {
+                assert_eq!(error, TryPopError::Empty);
+                assert!(n > 0 && expected == 0, "false empty for a chunk");
+                return 0;
+            }
+        };
+        let len = chunk.len();
+        assert!(len <= expected, "a chunk of {len} for {n}, {expected} items there");
+        assert!(len >= expected.min(SURELY_LENT), "a chunk of {len} for {n}, {expected} there");
+        assert_eq!(chunk.is_empty(), len == 0);
+        let (first, second) = chunk.as_slices();
+        assert_eq!(first.len() + second.len(), len);
+        for (item, number) in first.iter().chain(second).zip(self.popped..) {
+            assert!(item.is(number), "item {number} of a chunk is another one");
+        }
+        let k = k.min(len);
+        chunk.commit(k);
+        self.popped += k as u64;
+        k
+    }
+
+    /// Takes a chunk of `n` items by value, but only the first `k` of them: the others are dropped.
+    /// Returns how many items have left the queue.
+    pub fn take_chunk(&mut self, n: usize, k: usize) -> usize {
+        let Ok(chunk) = self.rx.read_chunk(n) else { return 0 };
+        let len = chunk.len();
+        let mut items = chunk.into_iter();
+        assert_eq!(items.len(), len);
+        for (item, number) in items.by_ref().take(k).zip(self.popped..) {
+            assert!(item.is(number), "item {number} of a chunk is another one");
+        }
+        assert_eq!(items.len(), len.saturating_sub(k));
+        drop(items);
+        self.popped += len as u64;
+        len
+    }
+
+    /// Pushes up to `n` items from an iterator, which says how long it is only if `sized`. Returns
+    /// how many that were.
+    pub fn push_iter(&mut self, n: usize, sized: bool) -> usize {
+        let mut taken = 0;
+        let mut items = self.coming().take(n).inspect(|_| taken += 1);
+        let done = match sized {
+            true => self.tx.push_iter(items),
+            false => self.tx.push_iter(std::iter::from_fn(|| items.next())),
+        };
+        assert_eq!(taken, done, "every item taken from the iterator is pushed");
+        self.note_pushed(done);
+        assert!(done == n || self.promised() == 0, "false full after {done} of {n} items");
+        done
+    }
+
+    /// Pops up to `n` items through the iterator, and returns how many that were.
+    pub fn pop_iter(&mut self, n: usize) -> usize {
+        let expected = n.min(self.len());
+        let mut done = 0;
+        for (item, number) in self.rx.pop_iter().take(n).zip(self.popped..) {
+            assert!(item.is(number), "item {number} is another one");
+            done += 1;
+        }
+        assert_eq!(done, expected);
+        self.popped += done as u64;
+        done
+    }
+
+    /// Compares all that can be observed with what must be the case.
+    pub fn observe(&mut self) {
+        let len = self.len();
+        assert_eq!(self.rx.capacity(), self.capacity());
+        assert_eq!(self.rx.len(), len);
+        assert_eq!(self.rx.is_empty(), len == 0);
+        for wanted in [0, 1, 2, len, len + 1, usize::MAX] {
+            assert_eq!(self.rx.available(wanted), wanted.min(len));
+        }
+        let free = self.tx.free_slots(usize::MAX);
+        assert!(free >= self.promised(), "false full: {free} free, {len} items");
+        assert!(free <= self.capacity() - len, "{free} free, {len} items");
+        for wanted in [0, 1, 2, free, free + 1, usize::MAX] {
+            assert_eq!(self.tx.free_slots(wanted), wanted.min(free));
+        }
+        assert_eq!(self.tx.is_full(), free == 0);
+    }
+}
+
+impl<T: Item + Copy, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
+    /// Pushes up to `n` items from a slice, and returns how many that were.
+    pub fn push_slice(&mut self, n: usize) -> usize {
+        let items: Vec<T> = self.coming().take(n).collect();
+        let done = self.tx.push_slice(&items);
+        assert!(done <= n);
+        self.note_pushed(done);
+        assert!(done == n || self.promised() == 0, "false full after {done} of {n} items");
+        done
+    }
+
+    /// Pops up to `n` items into a slice, and returns how many that were.
+    pub fn pop_slice(&mut self, n: usize) -> usize {
+        // A number that is never pushed: what is behind the items popped stays as it was.
+        let mut items = vec![T::of(u64::MAX - 1); n];
+        let done = self.rx.pop_slice(&mut items);
+        assert_eq!(done, n.min(self.len()));
+        for (item, number) in items.iter().zip(self.popped..).take(done) {
+            assert!(item.is(number), "item {number} of a slice is another one");
+        }
+        assert!(items[done..].iter().all(|item| item.is(u64::MAX - 1)));
+        self.popped += done as u64;
+        done
+    }
+}

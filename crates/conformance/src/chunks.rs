@@ -1,0 +1,195 @@
+//! Batches: lent slots and items, slices and iterators.
+
+use corelane::{Config, Consumer, Memory, Producer};
+
+use crate::ledger::{explode, must_explode};
+use crate::{Item, Subject, channel, numbers};
+
+/// Every length at every offset with every partial commit, in a ring small enough to try them all.
+pub fn every_length_at_every_offset<Q: Subject>() {
+    for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
+        let mut queue = numbers::<Q>(Config::new(8).memory(memory));
+        // More than this only repeats what a batch of many groups does.
+        let most = queue.capacity().min(12);
+        for n in 0..=most + 1 {
+            for k in 0..=n {
+                for _ in 0..queue.capacity().min(20) {
+                    queue.write_chunk(n, k);
+                    queue.read_chunk(k, k / 2);
+                    queue.read_chunk(n, n);
+                    queue.drain();
+                    queue.turn(1);
+                }
+            }
+        }
+    }
+}
+
+/// Around the end of a ring of whole pages, where the second mapping of mirrored slots begins.
+pub fn around_the_end_of_pages<Q: Subject>() {
+    for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
+        let mut queue = numbers::<Q>(Config::new(512).memory(memory));
+        let most = queue.capacity();
+        for n in [1, 2, 31, 63, 64, 65, most / 2, most - 1, most, most + 1] {
+            for _ in 0..6 {
+                while queue.write_chunk(n, n) > 0 {}
+                while queue.read_chunk(n, n) > 0 {}
+                queue.turn(1);
+            }
+        }
+    }
+}
+
+/// A chunk that is dropped changes nothing, however often and whatever is called in between.
+pub fn dropped_chunks<Q: Subject>() {
+    let mut queue = numbers::<Q>(Config::new(30));
+    for n in 1..=queue.capacity() {
+        queue.push_iter(n, true);
+        let _ = queue.rx.read_chunk(n);
+        let _ = queue.tx.write_chunk_uninit(n);
+        queue.read_chunk(n, 0);
+        queue.write_chunk(n, 0);
+        queue.observe();
+        // From here on some items come from a private buffer and some from their slots.
+        queue.pop();
+        queue.read_chunk(n + 3, n / 2);
+        queue.push_iter(3, false);
+        queue.pop_iter(2);
+        queue.take_chunk(n / 3, 1);
+        queue.drain();
+    }
+}
+
+/// Items can be changed in place before they are taken, or left changed in the queue.
+pub fn changed_in_place<Q: Subject>() {
+    let (mut tx, mut rx) = channel::<Q>(8);
+    tx.push_iter([1, 2, 3, 4].map(Item::of));
+    tx.flush();
+    let mut chunk = rx.read_chunk(3).unwrap();
+    let (first, second) = chunk.as_mut_slices();
+    for item in first.iter_mut().chain(second) {
+        *item = Item::of(7);
+    }
+    chunk.commit(1);
+    let rest: Vec<Q::Number> = rx.pop_iter().collect();
+    assert!(rest.len() == 3 && rest[0].is(7) && rest[1].is(7) && rest[2].is(4));
+}
+
+/// A commit of more than the chunk has panics and commits nothing.
+pub fn commit_of_too_many<Q: Subject>() {
+    let mut queue = numbers::<Q>(Config::new(8));
+    queue.push_iter(3, true);
+    let silent = |f: &mut dyn FnMut()| {
+        // The message of the library's assertion is of no interest here.
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
+        std::panic::set_hook(hook);
+        assert!(result.is_err(), "nothing panicked");
+    };
+    silent(&mut || queue.rx.read_chunk(2).unwrap().commit(3));
+    // SAFETY: none needed, the call must panic before it looks at a slot.
+    silent(&mut || unsafe { queue.tx.write_chunk_uninit(2).unwrap().commit(3) });
+    queue.observe();
+    assert_eq!(queue.drain(), 3);
+}
+
+/// Batches of no item do nothing, whether the queue is empty, full or in between (row
+/// `zero_length_batch`).
+pub fn zero_length_batch<Q: Subject>() {
+    let mut queue = numbers::<Q>(Config::new(8));
+    for fill in 0..3 {
+        assert!(queue.tx.write_chunk_uninit(0).unwrap().is_empty());
+        assert!(queue.rx.read_chunk(0).unwrap().is_empty());
+        let nothing = [
+            queue.write_chunk(0, 0),
+            queue.write_chunk(3, 0),
+            queue.read_chunk(0, 0),
+            queue.read_chunk(3, 0),
+            queue.take_chunk(0, 0),
+            queue.push_iter(0, true),
+            queue.push_iter(0, false),
+            queue.pop_iter(0),
+            queue.push_slice(0),
+            queue.pop_slice(0),
+        ];
+        assert_eq!(nothing, [0; 10]);
+        queue.observe();
+        match fill {
+            0 => assert!(queue.push()),
+            _ => assert!(queue.fill() > 0 || fill == 2),
+        }
+    }
+    queue.drain();
+}
+
+/// Batches larger than the ring, and than any private buffer, are split or cut, never overrun (row
+/// `batch_larger_than_buffer`).
+pub fn batch_larger_than_buffer<Q: Subject>() {
+    for capacity in [1, 3, 60, 64, 65, 300] {
+        let mut queue = numbers::<Q>(Config::new(capacity));
+        for n in [1, 31, 63, 64, 65, 66, 127, 128, 129, 200, 1000] {
+            queue.push_slice(n);
+            queue.pop_slice(n);
+            queue.push_iter(n, true);
+            queue.pop_iter(n);
+            queue.push_iter(n, false);
+            queue.pop_slice(n);
+            queue.write_chunk(n, n);
+            queue.take_chunk(n, n);
+            queue.push_slice(n);
+            while queue.read_chunk(n, n) > 0 {}
+            queue.drain();
+            queue.turn(1);
+        }
+    }
+}
+
+/// An iterator whose hint is wrong costs nothing but time.
+pub fn lying_size_hint<Q: Subject>() {
+    struct Lying<I>(I, (usize, Option<usize>));
+    impl<I: Iterator> Iterator for Lying<I> {
+        type Item = I::Item;
+        fn next(&mut self) -> Option<I::Item> {
+            self.0.next()
+        }
+        fn size_hint(&self) -> (usize, Option<usize>) {
+            self.1
+        }
+    }
+
+    let (mut tx, mut rx) = channel::<Q>(20);
+    for hint in [(0, Some(0)), (0, Some(3)), (100, Some(100)), (usize::MAX, None)] {
+        let mut items = Lying((0..9).map(Item::of), hint);
+        let mut done = tx.push_iter(items.by_ref());
+        tx.flush();
+        let rest: Vec<Q::Number> = items.0.collect();
+        assert_eq!(done + rest.len(), 9, "no item is lost for the hint {hint:?}");
+        done += tx.push_slice(&rest);
+        tx.flush();
+        assert_eq!(done, 9);
+        assert!(rx.pop_iter().zip(0..).all(|(item, n): (Q::Number, _)| item.is(n)));
+    }
+}
+
+/// When an iterator panics, what it gave before is pushed, and the queue goes on.
+pub fn panicking_iterator<Q: Subject>() {
+    for before in [0, 1, 5, 64, 70] {
+        let (mut tx, mut rx) = channel::<Q>(200);
+        let items = |from: u64| {
+            (from..).map(move |n| if n == from + before { explode() } else { Item::of(n) })
+        };
+        must_explode(|| tx.push_iter(items(0)));
+        let mut more = items(before);
+        must_explode(|| {
+            loop {
+                tx.write_chunk_uninit(20).unwrap().fill_from_iter(more.by_ref());
+            }
+        });
+        assert!(tx.try_push(Item::of(2 * before)).is_ok());
+        tx.flush();
+        let all: Vec<Q::Number> = rx.pop_iter().collect();
+        assert!(all.iter().zip(0..).all(|(item, n)| item.is(n)), "after {before}");
+        assert_eq!(all.len() as u64, 2 * before + 1);
+    }
+}

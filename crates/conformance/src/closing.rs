@@ -1,0 +1,111 @@
+//! Full, empty and closed, alone and while the other side works.
+
+use corelane::{Config, Consumer, Producer, TryPopError, TryPushError};
+
+use crate::threads::{Cores, Patience, both, scaled};
+use crate::{Checked, Item, Subject, channel, numbers};
+
+/// A consumer gets all items, then `Closed` by every way out.
+pub fn closed_after_the_last_item<Q: Subject>() {
+    for n in 0..12 {
+        let mut queue = numbers::<Q>(Config::new(12));
+        queue.turn(5);
+        for _ in 0..n {
+            queue.push();
+        }
+        let Checked { tx, mut rx, .. } = queue;
+        assert!(!rx.is_closed());
+        drop(tx);
+        assert!(rx.is_closed());
+        assert_eq!(rx.len(), n);
+        for number in 5..5 + n as u64 {
+            assert!(rx.try_pop().is_ok_and(|item| item.is(number)));
+        }
+        assert_eq!(rx.try_pop().err(), Some(TryPopError::Closed));
+        assert_eq!(rx.read_chunk(1).err(), Some(TryPopError::Closed));
+        assert_eq!(rx.read_chunk(0).map(|chunk| chunk.len()), Ok(0));
+        assert_eq!(rx.pop_slice(&mut [Q::Number::of(0)]), 0);
+        assert_eq!(rx.pop_iter().count(), 0);
+        assert!(rx.is_empty());
+    }
+}
+
+/// What has not been flushed when the producer is dropped arrives nevertheless.
+pub fn dropping_the_producer_flushes<Q: Subject>() {
+    for n in 0..20 {
+        let (mut tx, mut rx) = channel::<Q>(1000);
+        match n % 3 {
+            0 => assert!((0..n).map(Item::of).all(|item| tx.try_push(item).is_ok())),
+            1 => assert_eq!(tx.push_iter((0..n).map(Item::of)) as u64, n),
+            _ => {
+                let items: Vec<_> = (0..n).map(Item::of).collect();
+                assert_eq!(tx.push_slice(&items) as u64, n);
+            }
+        }
+        drop(tx);
+        assert!(rx.pop_iter().zip(0..n).all(|(item, n): (Q::Number, _)| item.is(n)));
+        assert_eq!(rx.try_pop().err(), Some(TryPopError::Closed));
+    }
+}
+
+/// Without a consumer items are taken while there is room, then given back with `Closed`.
+pub fn closed_when_full<Q: Subject>() {
+    let mut queue = numbers::<Q>(Config::new(6));
+    queue.turn(3);
+    let Checked { mut tx, rx, .. } = queue;
+    let certain = tx.capacity() - tx.slack();
+    assert!(!tx.is_closed());
+    drop(rx);
+    assert!(tx.is_closed());
+    let taken = (0..).take_while(|_| tx.try_push(Item::of(9)).is_ok()).count();
+    assert!(certain <= taken && taken <= tx.capacity());
+    match tx.try_push(Item::of(10)) {
+        Err(error @ TryPushError::Closed(_)) => {
+            assert_eq!(error.to_string(), "the consumer is gone");
+            assert!(Q::Number::is(&error.into_inner(), 10));
+        }
+        other => panic!("{other:?} instead of closed"),
+    }
+    assert!(matches!(tx.write_chunk_uninit(1), Err(TryPushError::Closed(()))));
+    assert!(tx.write_chunk_uninit(0).is_ok_and(|chunk| chunk.is_empty()));
+    assert_eq!(tx.push_slice(&[Item::of(1)]), 0);
+    assert_eq!(tx.push_iter([Item::of(1)]), 0);
+}
+
+/// A consumer that works while the producer pushes its last items and goes gets them all before it
+/// is told (row `disconnect_before_data`).
+pub fn disconnect_before_data<Q: Subject>() {
+    for round in 0..scaled(400) {
+        let (mut tx, mut rx) = channel::<Q>(32);
+        let n = round % 20;
+        let send = move || {
+            for number in 0..n {
+                assert!(tx.try_push(Item::of(number)).is_ok());
+            }
+        };
+        let by_chunks = round % 2 == 0;
+        let pop = move || -> Result<Q::Number, TryPopError> {
+            match by_chunks {
+                true => rx.read_chunk(1).map(|chunk| chunk.into_iter().next().expect("an item")),
+                false => rx.try_pop(),
+            }
+        };
+        let ((), popped) = both(Cores::Two, send, move || count_until_closed(pop));
+        assert_eq!(popped, n, "closed before the last item");
+    }
+}
+
+/// Pops with `pop` until it says closed, and returns the number of items, which must be in order.
+fn count_until_closed<T: Item>(mut pop: impl FnMut() -> Result<T, TryPopError>) -> u64 {
+    let mut popped = 0;
+    Patience::until(|| match pop() {
+        Ok(item) => {
+            assert!(item.is(popped));
+            popped += 1;
+            None
+        }
+        Err(TryPopError::Closed) => Some(()),
+        Err(_) => None,
+    });
+    popped
+}

@@ -1,0 +1,78 @@
+//! `len`, `available`, `free_slots`, `is_empty`, `is_full`.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use corelane::{Config, Consumer, Producer};
+
+use crate::threads::{Cores, Patience, both, scaled};
+use crate::{Item, Subject, channel, numbers};
+
+/// All that can be observed is right at every fill level and every offset, also across wraps of the
+/// counters (row `observer_lies`).
+pub fn observer_lies<Q: Subject>() {
+    for (capacity, first) in [(1, 0), (5, 0), (8, u64::MAX - 9), (30, u64::MAX - 33)] {
+        let mut queue = numbers::<Q>(Config::new(capacity).first(first));
+        for _ in 0..queue.capacity() + 2 {
+            queue.observe();
+            while queue.push() {
+                queue.observe();
+            }
+            while queue.pop() {
+                queue.observe();
+            }
+            queue.turn(1);
+        }
+    }
+}
+
+/// A dropped or partly committed chunk is seen by all observers.
+pub fn observed_after_chunks<Q: Subject>() {
+    let mut queue = numbers::<Q>(Config::new(40));
+    for n in 0..queue.capacity() + 2 {
+        queue.write_chunk(n, n / 2);
+        queue.observe();
+        queue.read_chunk(n, 0);
+        queue.observe();
+        queue.read_chunk(n, n / 3);
+        queue.observe();
+    }
+}
+
+/// While the other side works, no observer is out of bounds, and what it promises is kept (row
+/// `head_tail_reordered`).
+pub fn head_tail_reordered<Q: Subject>() {
+    let (mut tx, mut rx) = channel::<Q>(20);
+    let capacity = tx.capacity();
+    let rounds = scaled(20_000);
+    let done = &AtomicBool::new(false);
+    let send = move || {
+        for _ in 0..rounds {
+            let mut patience = Patience::default();
+            let free = tx.free_slots(usize::MAX);
+            assert!(free <= capacity, "{free} free of {capacity}");
+            for _ in 0..free {
+                assert!(tx.try_push(Item::of(0)).is_ok(), "as many slots were free");
+            }
+            tx.flush();
+            if free == 0 {
+                patience.wait();
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+    };
+    let receive = move || {
+        while !done.load(Ordering::Relaxed) {
+            let mut patience = Patience::default();
+            let len = rx.len();
+            assert!(len <= capacity, "{len} items of {capacity}");
+            assert!(rx.is_empty() <= (len == 0), "items do not vanish");
+            for _ in 0..len {
+                assert!(rx.try_pop().is_ok(), "as many items were there");
+            }
+            if len == 0 {
+                patience.wait();
+            }
+        }
+    };
+    both(Cores::Two, send, receive);
+}

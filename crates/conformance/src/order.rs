@@ -1,0 +1,138 @@
+//! First in first out, by every way in and every way out.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use corelane::{Config, Consumer, Producer};
+
+use crate::rng::Rng;
+use crate::threads::{Cores, Patience, both, scaled};
+use crate::{Checked, Item, Subject, channel, numbers};
+
+/// Capacities that are small, odd, and around powers of two.
+const CAPACITIES: [usize; 10] = [1, 2, 3, 4, 7, 8, 9, 33, 100, 256];
+
+/// Items pushed in groups of every size come out in their order, over several laps.
+pub fn fifo<Q: Subject>() {
+    for capacity in CAPACITIES {
+        let mut queue = numbers::<Q>(Config::new(capacity));
+        let most = queue.capacity();
+        for group in (1..=most).step_by(1 + most / 40) {
+            for _ in 0..4 {
+                (0..group).take_while(|_| queue.push()).count();
+                (0..group.div_ceil(2)).take_while(|_| queue.pop()).count();
+            }
+            queue.drain();
+        }
+    }
+}
+
+/// A full queue gives back all it holds, and again, many times.
+pub fn fill_and_drain<Q: Subject>() {
+    for capacity in CAPACITIES {
+        let mut queue = numbers::<Q>(Config::new(capacity));
+        for _ in 0..20 {
+            let filled = queue.fill();
+            assert_eq!(queue.drain(), filled);
+            queue.turn(1);
+        }
+    }
+}
+
+/// One random step: one of the ways in or out, for a random number of items.
+fn random_step<T, P, C>(queue: &mut Checked<P, C>, rng: &mut Rng)
+where
+    T: Item + Copy,
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
+    let limit = 2 + if rng.below(4) == 0 { queue.capacity() + 70 } else { 6 };
+    let n = rng.below(limit);
+    let k = rng.below(n + 1);
+    match rng.below(15) {
+        0 | 1 => (0..n).take_while(|_| queue.push()).count(),
+        2 | 3 => (0..n).take_while(|_| queue.pop()).count(),
+        4 => queue.write_chunk(n, k),
+        5 => queue.write_chunk(n, n),
+        6 => queue.read_chunk(n, k),
+        7 => queue.read_chunk(n, n),
+        8 => queue.take_chunk(n, k),
+        9 => queue.push_iter(n, true),
+        10 => queue.push_iter(n, false),
+        11 => queue.pop_iter(n),
+        12 => queue.push_slice(n),
+        13 => queue.pop_slice(n),
+        // Rarely, because looking refreshes what a queue knows of its other side.
+        _ => {
+            queue.observe();
+            0
+        }
+    };
+}
+
+/// A random mix of all calls, compared with a model at every step.
+pub fn random_mix<Q: Subject>() {
+    for (seed, capacity) in CAPACITIES.into_iter().enumerate() {
+        let mut rng = Rng::new(seed as u64);
+        let mut queue = numbers::<Q>(Config::new(capacity));
+        for _ in 0..scaled(5_000) {
+            random_step(&mut queue, &mut rng);
+        }
+        queue.drain();
+    }
+}
+
+/// The same for every size of group that an algorithm may be given.
+pub fn random_mix_for_every_batch<Q: Subject>() {
+    for batch in [0, 1, 2, 3, 5, 8, 16, 60, 64, 100, 1000, usize::MAX] {
+        let mut rng = Rng::new(batch as u64);
+        let mut queue = numbers::<Q>(Config::new(50).batch(batch));
+        assert!(queue.capacity() >= 50);
+        for _ in 0..scaled(2_000) {
+            random_step(&mut queue, &mut rng);
+        }
+        queue.drain();
+    }
+}
+
+/// What one side has done completely is seen by what the other begins afterwards, although it has just
+/// looked (row `false_empty`).
+pub fn false_empty<Q: Subject>() {
+    for capacity in CAPACITIES {
+        let mut queue = numbers::<Q>(Config::new(capacity));
+        for _ in 0..3 * queue.capacity() {
+            // A consumer that has seen the queue empty must look again.
+            assert!(!queue.pop() && queue.read_chunk(1, 1) == 0);
+            assert!(queue.push());
+            assert!(queue.pop());
+        }
+    }
+}
+
+/// As [`false_empty`], between two threads that tell each other when they are done.
+pub fn false_empty_across_threads<Q: Subject>() {
+    let rounds = scaled(20_000);
+    let (mut tx, mut rx) = channel::<Q>(64);
+    let certain = tx.capacity() - tx.slack();
+    let (pushed, popped) = (&AtomicU64::new(0), &AtomicU64::new(0));
+    let wait_for = |counter: &AtomicU64, n| {
+        Patience::until(|| (counter.load(Ordering::Acquire) >= n).then_some(()));
+    };
+    let send = move || {
+        for n in 1..=rounds {
+            // All earlier items are popped, so `certain` slots must be seen free.
+            assert!(tx.free_slots(certain) >= certain, "false full in round {n}");
+            assert!(tx.try_push(Item::of(n)).is_ok(), "false full in round {n}");
+            tx.flush();
+            pushed.store(n, Ordering::Release);
+            wait_for(popped, n);
+        }
+    };
+    let receive = move || {
+        for n in 1..=rounds {
+            wait_for(pushed, n);
+            assert!(rx.try_pop().is_ok_and(|item: Q::Number| item.is(n)), "false empty at {n}");
+            popped.store(n, Ordering::Release);
+        }
+    };
+    both(Cores::Two, send, receive);
+}

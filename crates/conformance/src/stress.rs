@@ -1,0 +1,164 @@
+//! Two threads, on two cores and on one.
+
+use std::borrow::Borrow;
+use std::ops::Range;
+
+use corelane::{Config, Consumer, Producer, TryPopError, TryPushError};
+
+use crate::rng::Rng;
+use crate::threads::{Cores, Patience, both, scaled};
+use crate::{Item, Ledger, Queue, Subject, channel};
+
+/// How items are moved.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Single,
+    Chunks,
+    Slices,
+    Iterators,
+}
+
+/// All ways.
+const WAYS: [Way; 4] = [Way::Single, Way::Chunks, Way::Slices, Way::Iterators];
+
+/// Pushes some of the items numbered `coming`. Returns how many.
+fn send_some<T: Item + Copy>(
+    tx: &mut impl Producer<Item = T>,
+    way: Way,
+    coming: Range<u64>,
+) -> usize {
+    let len = (coming.end - coming.start) as usize;
+    let mut items = coming.map(T::of);
+    match way {
+        Way::Single => match tx.try_push(items.next().expect("one item at least")) {
+            Ok(()) => 1,
+            Err(TryPushError::Closed(_)) => panic!("the consumer has given up"),
+            Err(_) => 0,
+        },
+        Way::Chunks => tx.write_chunk_uninit(len).map_or(0, |chunk| chunk.fill_from_iter(items)),
+        Way::Slices => tx.push_slice(&items.collect::<Vec<_>>()),
+        Way::Iterators => tx.push_iter(items),
+    }
+}
+
+/// Pops up to `n` items, which must be those from `expected` on. Returns how many.
+fn receive_some<T: Item + Copy>(
+    rx: &mut impl Consumer<Item = T>,
+    way: Way,
+    n: usize,
+    expected: u64,
+) -> usize {
+    let check = |items: &mut dyn Iterator<Item = T>| {
+        items.zip(expected..).map(|(item, n)| assert!(item.is(n), "item {n} is lost")).count()
+    };
+    match way {
+        Way::Single => check(&mut rx.try_pop().ok().into_iter()),
+        Way::Chunks => rx.read_chunk(n).map_or(0, |chunk| check(&mut chunk.into_iter())),
+        Way::Slices => {
+            let mut items = vec![T::of(0); n];
+            let done = rx.pop_slice(&mut items);
+            check(&mut items.into_iter().take(done))
+        }
+        Way::Iterators => check(&mut rx.pop_iter().take(n)),
+    }
+}
+
+/// Sends `count` items through a queue for `capacity`, in a new way and a new amount each time.
+fn stream<Q: Subject>(cores: Cores, capacity: usize, count: u64, ways: &[Way]) {
+    let (mut tx, mut rx) = channel::<Q>(capacity);
+    let send = move || {
+        let (mut rng, mut next) = (Rng::new(1), 0);
+        let mut patience = Patience::default();
+        while next < count {
+            let end = count.min(next + 1 + rng.below(40) as u64);
+            match send_some(&mut tx, ways[rng.below(ways.len())], next..end) {
+                0 => patience.wait(),
+                n => (next, patience) = (next + n as u64, Patience::default()),
+            }
+            if rng.below(100) == 0 {
+                tx.flush();
+            }
+        }
+    };
+    let receive = move || {
+        let (mut rng, mut next) = (Rng::new(2), 0);
+        let mut patience = Patience::default();
+        while next < count {
+            let n = 1 + rng.below(40);
+            match receive_some(&mut rx, ways[rng.below(ways.len())], n, next) {
+                0 => patience.wait(),
+                n => (next, patience) = (next + n as u64, Patience::default()),
+            }
+        }
+        Patience::until(|| (rx.try_pop().err()? == TryPopError::Closed).then_some(()));
+    };
+    both(cores, send, receive);
+}
+
+/// Items one by one, on two cores.
+pub fn singly_on_two_cores<Q: Subject>() {
+    stream::<Q>(Cores::Two, 64, scaled(200_000), &[Way::Single]);
+    stream::<Q>(Cores::Two, 1, scaled(20_000), &[Way::Single]);
+}
+
+/// Items one by one, both threads on one core.
+pub fn singly_on_one_core<Q: Subject>() {
+    stream::<Q>(Cores::One, 64, scaled(50_000), &[Way::Single]);
+    stream::<Q>(Cores::One, 2, scaled(1_000), &[Way::Single]);
+}
+
+/// Items in batches of random size, in each of the ways for itself, on two cores.
+pub fn batches_on_two_cores<Q: Subject>() {
+    for way in WAYS {
+        stream::<Q>(Cores::Two, 100, scaled(100_000), &[way]);
+    }
+}
+
+/// All ways mixed, in rings of several sizes, on two cores.
+pub fn mixed_on_two_cores<Q: Subject>() {
+    for capacity in [1, 3, 20, 1000] {
+        stream::<Q>(Cores::Two, capacity, scaled(30_000), &WAYS);
+    }
+}
+
+/// All ways mixed, both threads on one core.
+pub fn mixed_on_one_core<Q: Subject>() {
+    for capacity in [3, 100] {
+        stream::<Q>(Cores::One, capacity, scaled(20_000), &WAYS);
+    }
+}
+
+/// Items that own memory: none is lost, doubled or leaked, and what they own arrives with them.
+pub fn owned_items<Q: Subject>() {
+    let count = scaled(50_000) as usize;
+    let ledger = Ledger::new(count);
+    let (mut tx, mut rx) = <Q as Queue<Q::Owned>>::channel(Config::new(50)).unwrap();
+    let maker = &ledger;
+    let send = move || {
+        let mut items = (0..count).map(|_| maker.make());
+        let mut patience = Patience::default();
+        while items.len() > 0 {
+            match tx.push_iter(items.by_ref().take(30)) {
+                0 => patience.wait(),
+                _ => patience = Patience::default(),
+            }
+        }
+    };
+    let receive = move || {
+        let mut next = 0;
+        Patience::until(|| {
+            let chunk = match rx.read_chunk(1 + next % 70) {
+                Ok(chunk) => chunk,
+                Err(error) => return (error == TryPopError::Closed).then_some(()),
+            };
+            for item in chunk {
+                assert_eq!(item.borrow().number(), next);
+                next += 1;
+            }
+            None
+        });
+        assert_eq!(next, count);
+    };
+    both(Cores::Two, send, receive);
+    ledger.settle();
+}

@@ -1,0 +1,104 @@
+//! What a check is generic over.
+
+use std::borrow::Borrow;
+use std::marker::PhantomData;
+use std::num::NonZeroU64;
+
+use corelane::slot::Token;
+use corelane::{Built, Config, Consumer, Producer, SpscQueue, SpscTokenQueue};
+
+use crate::Counted;
+
+/// An item that says which number it was made from.
+pub trait Item: Send {
+    /// The item for number `n`.
+    fn of(n: u64) -> Self;
+    /// Whether this is the item for number `n`, as far as the type can tell.
+    fn is(&self, n: u64) -> bool;
+}
+
+impl Item for u64 {
+    fn of(n: u64) -> Self {
+        n
+    }
+
+    fn is(&self, n: u64) -> bool {
+        *self == n
+    }
+}
+
+impl Item for NonZeroU64 {
+    fn of(n: u64) -> Self {
+        Self::MIN.saturating_add(n)
+    }
+
+    fn is(&self, n: u64) -> bool {
+        *self == Self::of(n)
+    }
+}
+
+/// A queue for items of one type.
+pub trait Queue<T> {
+    /// Its sending side.
+    type Tx: Producer<Item = T> + Send;
+    /// Its receiving side.
+    type Rx: Consumer<Item = T> + Send;
+
+    /// A new queue.
+    ///
+    /// # Errors
+    ///
+    /// If the capacity is 0 or too large.
+    fn channel(config: Config) -> Built<Self::Tx, Self::Rx>;
+}
+
+/// A queue with everything the checks need to know of it.
+pub trait Subject: Queue<<Self as Subject>::Number> + Queue<<Self as Subject>::Owned> {
+    /// Items for checks that count and compare.
+    type Number: Item + Copy;
+    /// Items for checks of ownership.
+    type Owned: From<Counted> + Borrow<Counted> + Send;
+}
+
+/// A queue for items of any type.
+#[derive(Debug)]
+pub struct Any<Q>(PhantomData<Q>);
+
+impl<Q: SpscQueue, T: Send> Queue<T> for Any<Q> {
+    type Tx = Q::Producer<T>;
+    type Rx = Q::Consumer<T>;
+
+    fn channel(config: Config) -> Built<Self::Tx, Self::Rx> {
+        Q::channel(config)
+    }
+}
+
+impl<Q: SpscQueue> Subject for Any<Q> {
+    type Number = u64;
+    type Owned = Counted;
+}
+
+/// A queue for tokens.
+#[derive(Debug)]
+pub struct Tokens<Q>(PhantomData<Q>);
+
+impl<Q: SpscTokenQueue, T: Token> Queue<T> for Tokens<Q> {
+    type Tx = Q::Producer<T>;
+    type Rx = Q::Consumer<T>;
+
+    fn channel(config: Config) -> Built<Self::Tx, Self::Rx> {
+        Q::channel(config)
+    }
+}
+
+impl<Q: SpscTokenQueue> Subject for Tokens<Q> {
+    type Number = NonZeroU64;
+    type Owned = Box<Counted>;
+}
+
+/// Both ends of a new queue for numbers.
+pub(crate) fn channel<Q: Subject>(
+    capacity: usize,
+) -> (<Q as Queue<Q::Number>>::Tx, <Q as Queue<Q::Number>>::Rx) {
+    <Q as Queue<Q::Number>>::channel(Config::new(capacity)).expect("this capacity is possible")
+}

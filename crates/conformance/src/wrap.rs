@@ -1,0 +1,88 @@
+//! Counters that start just below every width at which they could wrap.
+
+use corelane::{Config, Consumer, Producer};
+
+use crate::{Ledger, Queue, Subject, numbers};
+
+/// Numbers at which a counter, a packed field or a lap ends.
+fn ends(capacity: usize) -> impl Iterator<Item = u64> {
+    let laps = [1, 2, 3].map(|laps| laps * capacity.next_power_of_two() as u64);
+    // 0 stands for 2^64.
+    [0, 1 << 63, 1 << 48, 1 << 32, 1 << 31, 1 << 16, 1 << 15, 1 << 8, 1 << 7]
+        .into_iter()
+        .chain(laps)
+}
+
+/// Queues whose counters start up to a little more than a lap before each of the [`ends`].
+fn starts(capacity: usize) -> impl Iterator<Item = Config> {
+    let config = move |first| Config::new(capacity).first(first);
+    let before = [0, 1, 2, 3, 7, capacity as u64, capacity as u64 + 1];
+    ends(capacity).flat_map(move |end| before.map(|n| config(end.wrapping_sub(n))))
+}
+
+/// Order, fill levels and all observers are right across every wrap (row `counter_wrap_width`).
+pub fn counter_wrap_width<Q: Subject>() {
+    for config in [1, 4, 20].into_iter().flat_map(starts) {
+        let mut queue = numbers::<Q>(config);
+        for _ in 0..4 {
+            queue.fill();
+            queue.observe();
+            queue.drain();
+            queue.observe();
+            queue.turn(1);
+        }
+    }
+}
+
+/// So are chunks, slices and iterators.
+pub fn batches_across_wraps<Q: Subject>() {
+    for config in starts(12) {
+        let mut queue = numbers::<Q>(config);
+        for n in [1, 5, 12, 100] {
+            queue.write_chunk(n, n);
+            queue.read_chunk(n, n / 2);
+            queue.push_slice(n);
+            queue.pop_slice(n);
+            queue.push_iter(n, false);
+            queue.take_chunk(n, n / 2);
+            queue.drain();
+            queue.observe();
+        }
+    }
+}
+
+/// A consumer that slept while counters wrapped in all their lower bits still tells laps apart, and so
+/// does a producer (row `aba_on_narrow_index`).
+pub fn aba_on_narrow_index<Q: Subject>() {
+    let mut queue = numbers::<Q>(Config::new(4));
+    // The consumer's view is taken, then 2^17 items pass, in steps that bring every low bit back.
+    for laps in [1_usize << 8, 1 << 16] {
+        queue.fill();
+        queue.observe();
+        queue.drain();
+        for _ in 0..laps / queue.capacity() {
+            queue.push_iter(queue.capacity(), true);
+            queue.drain();
+        }
+        queue.observe();
+        assert!(!queue.pop(), "an item of an earlier lap");
+        queue.fill();
+        assert!(!queue.push(), "a slot of an earlier lap");
+        queue.drain();
+    }
+}
+
+/// What is left in the queue across a wrap is dropped.
+pub fn leftovers_across_wraps<Q: Subject>() {
+    for config in starts(4) {
+        let ledger = Ledger::new(10_000);
+        let (mut tx, mut rx) = <Q as Queue<Q::Owned>>::channel(config).unwrap();
+        for _ in 0..2 {
+            tx.push_iter((0..tx.capacity()).map(|_| ledger.make()));
+            tx.flush();
+            rx.pop_iter().take(3).for_each(drop);
+        }
+        drop((tx, rx));
+        ledger.settle();
+    }
+}
