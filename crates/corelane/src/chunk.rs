@@ -186,14 +186,25 @@ impl<'a, C: Consumer> ReadChunk<'a, C> {
     /// If `n` is more than [`len`](Self::len).
     pub fn commit(self, n: usize) {
         assert!(n <= self.len(), "commit of {n} items, but the chunk has {}", self.len());
-        let mut items = self.into_iter();
-        items.end = n;
-        drop(items);
+        /// Gives the slots back, also when a destructor panics.
+        struct Release<'a, C: Consumer>(&'a mut C, usize);
+        impl<C: Consumer> Drop for Release<'_, C> {
+            fn drop(&mut self) {
+                release_taken(self.0, self.1);
+            }
+        }
+
+        let Self { consumer, first, second } = self;
+        let _release = Release(consumer, n);
+        let mut items = each(first).chain(each(second)).take(n);
+        // SAFETY: the items of the chunk, each of which is moved out once.
+        drop_each(|| items.next().map(|item| unsafe { item.read() }));
     }
 
     /// Drops all items of the chunk and gives their slots back.
     pub fn commit_all(self) {
-        drop(self.into_iter());
+        let n = self.len();
+        self.commit(n);
     }
 
     /// Moves items into the front of `into`, and returns how many that were. The others stay in the
@@ -223,20 +234,23 @@ impl<'a, C: Consumer> IntoIterator for ReadChunk<'a, C> {
     type Item = C::Item;
     type IntoIter = ReadChunkIntoIter<'a, C>;
 
-    /// Moves the items out one by one. What is not taken when the iterator is dropped is dropped
-    /// with it; all slots are given back together then.
+    /// Moves the items out one by one, each with its slot. What is not taken when the iterator is
+    /// dropped is dropped with it.
+    ///
+    /// A slot is given back as soon as its item is out, because the iterator may be forgotten. To give
+    /// all back together, use the items in place and [`commit`](ReadChunk::commit).
     fn into_iter(self) -> ReadChunkIntoIter<'a, C> {
-        let end = self.len();
-        ReadChunkIntoIter { chunk: self, taken: 0, end }
+        let left = self.len();
+        ReadChunkIntoIter { consumer: self.consumer, left }
     }
 }
 
 /// Iterator over the items of a [`ReadChunk`].
 #[derive(Debug)]
 pub struct ReadChunkIntoIter<'a, C: Consumer> {
-    chunk: ReadChunk<'a, C>,
-    taken: usize,
-    end: usize,
+    consumer: &'a mut C,
+    /// Items that are lent and not yet taken.
+    left: usize,
 }
 
 impl<C: Consumer> Iterator for ReadChunkIntoIter<'_, C> {
@@ -244,23 +258,17 @@ impl<C: Consumer> Iterator for ReadChunkIntoIter<'_, C> {
 
     #[inline]
     fn next(&mut self) -> Option<C::Item> {
-        if self.taken == self.end {
-            return None;
+        self.left = self.left.checked_sub(1)?;
+        // SAFETY: one of the items lent is left; it is moved out and released, so it comes only once.
+        unsafe {
+            let item = ptr::read(&self.consumer.lend(1).0[0]);
+            self.consumer.release(1);
+            Some(item)
         }
-        let (i, in_first) = (self.taken, self.chunk.first.len());
-        // Counted before the item can be dropped: a destructor that panics has run.
-        self.taken += 1;
-        // SAFETY: item `i` is inside the chunk and is moved out only once, because `taken` grows.
-        Some(unsafe {
-            match i < in_first {
-                true => ptr::read(self.chunk.first.cast::<C::Item>().add(i)),
-                false => ptr::read(self.chunk.second.cast::<C::Item>().add(i - in_first)),
-            }
-        })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.end - self.taken, Some(self.end - self.taken))
+        (self.left, Some(self.left))
     }
 }
 
@@ -268,17 +276,14 @@ impl<C: Consumer> ExactSizeIterator for ReadChunkIntoIter<'_, C> {}
 
 impl<C: Consumer> Drop for ReadChunkIntoIter<'_, C> {
     fn drop(&mut self) {
-        /// Gives the slots back, also when a destructor panics.
-        struct Release<'b, 'a, C: Consumer>(&'b mut ReadChunkIntoIter<'a, C>);
-        impl<C: Consumer> Drop for Release<'_, '_, C> {
-            fn drop(&mut self) {
-                let ReadChunkIntoIter { chunk, end, .. } = &mut *self.0;
-                release_taken(chunk.consumer, *end);
-            }
-        }
-        let rest = Release(self);
-        drop_each(|| rest.0.next());
+        drop_each(|| self.next());
     }
+}
+
+/// Pointers to the items of a slice.
+fn each<T>(slice: *mut [T]) -> impl Iterator<Item = *mut T> {
+    // SAFETY: `i` is inside the slice.
+    (0..slice.len()).map(move |i| unsafe { slice.cast::<T>().add(i) })
 }
 
 /// Publishes the first `n` lent slots, which have been written.

@@ -179,8 +179,8 @@ pub trait Consumer: Sized {
     ///
     /// # Safety
     ///
-    /// `n` is at most what the last call of [`lendable`](Self::lendable) answered, and nothing was
-    /// popped since.
+    /// `n` is at most what the last call of [`lendable`](Self::lendable) answered, less what has been
+    /// released since, and nothing was popped since.
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, Self::Item>;
 
     /// Number of items [`lend`](Self::lend) can give at once, up to `wanted`.

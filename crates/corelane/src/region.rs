@@ -59,6 +59,8 @@ impl Region {
     fn new(memory: Memory, layout: Layout, tail: usize) -> Result<Self, CapacityError> {
         let mapping = match memory {
             Memory::Heap => None,
+            // A mapping is aligned to a page and no more.
+            _ if layout.align() > map::PAGE => None,
             Memory::HugePages => map::huge_pages(layout.size()),
             Memory::Mirrored => map::mirrored(layout.size(), tail),
         };
@@ -181,7 +183,9 @@ pub(crate) struct End<H: State> {
     header: NonNull<Head<H>>,
     slots: H::Slots,
     side: Side,
-    shared: Arc<Shared<H>>,
+    /// An `Arc<Shared<H>>` as a pointer: dropping it must not take the handle's address. A handle
+    /// whose address goes nowhere is kept in registers, and a push needs a store less.
+    shared: *const Shared<H>,
 }
 
 // SAFETY: an end gives access to the header, made of atomics, and to items, which it may move to
@@ -209,7 +213,7 @@ pub(crate) fn ends<H: State>(
         header: shared.head(),
         slots: shared.slots.clone(),
         side,
-        shared: shared.clone(),
+        shared: Arc::into_raw(shared.clone()),
     };
     Ok((end(Side::Producer), end(Side::Consumer)))
 }
@@ -266,7 +270,8 @@ impl<H: State> End<H> {
 
     /// What kind of memory the queue has.
     pub(crate) fn backing(&self) -> Backing {
-        self.shared.region.backing
+        // SAFETY: this end's share in `shared` lasts until it is dropped.
+        unsafe { &*self.shared }.region.backing
     }
 
     #[inline]
@@ -288,10 +293,29 @@ impl<H: State> End<H> {
 }
 
 impl<H: State> Drop for End<H> {
+    #[inline(always)]
     fn drop(&mut self) {
-        // Release pairs with the load in `peer_is_gone`.
-        self.gone(self.side).store(true, Ordering::Release);
+        // SAFETY: this end came with a share, and is not used any more.
+        unsafe { leave(self.shared, self.side) };
     }
+}
+
+/// Tells the other side that this one is gone, and frees the queue if it was the last.
+///
+/// Out of line, but by value: see [`End::shared`].
+///
+/// # Safety
+///
+/// The caller has a share of the `Arc` behind `shared`, and gives it up.
+#[cold]
+#[inline(never)]
+unsafe fn leave<H: State>(shared: *const Shared<H>, side: Side) {
+    // SAFETY: by the caller's word.
+    let shared = unsafe { Arc::from_raw(shared) };
+    // SAFETY: the header was written by `ends` and lives as long as `shared`.
+    let head = unsafe { shared.head().as_ref() };
+    // Release pairs with the load in `peer_is_gone`.
+    head.gone[side as usize].store(true, Ordering::Release);
 }
 
 impl<H: State> fmt::Debug for End<H> {

@@ -327,7 +327,13 @@ impl<S: Slot> queue::Consumer for Consumer<S> {
 impl<S: Slot> Drop for Consumer<S> {
     fn drop(&mut self) {
         // What is staged is dropped here; the slots behind it, when both handles are gone.
-        self.end.header().start_at(self.tail.wrapping_add(self.staged.len() as u64));
+        let first = self.tail.wrapping_add(self.staged.len() as u64);
+        while self.tail != first {
+            // Or else a full ring would show it once more behind all others.
+            self.end.slots().at(self.tail).clear();
+            self.tail = self.tail.wrapping_add(1);
+        }
+        self.end.header().start_at(first);
     }
 }
 

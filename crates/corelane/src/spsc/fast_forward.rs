@@ -282,7 +282,13 @@ impl<S: Slot> queue::Consumer for Consumer<S> {
 impl<S: Slot> Drop for Consumer<S> {
     fn drop(&mut self) {
         // What is staged is dropped here; the slots behind it, when both handles are gone.
-        self.end.header().start_at(self.read.wrapping_add(self.staged.len() as u64));
+        let first = self.read.wrapping_add(self.staged.len() as u64);
+        while self.read != first {
+            // Or else a full ring would show it once more behind all others.
+            self.end.slots().at(self.read).clear();
+            self.read = self.read.wrapping_add(1);
+        }
+        self.end.header().start_at(first);
     }
 }
 

@@ -28,6 +28,7 @@ use crate::pad::Padded;
 use crate::queue::{
     self, CapacityError, Config, LentSlots, Producer as _, TryPushError, debug_handle,
 };
+use crate::region::Backing;
 use crate::registry::{Info, SpscQueue};
 
 /// Time from one flush to the next.
@@ -83,6 +84,11 @@ pub struct Producer<T> {
 }
 
 impl<T> Producer<T> {
+    /// What kind of memory the queue lives in.
+    pub fn backing(&self) -> Backing {
+        self.ring.backing()
+    }
+
     /// Flushes if the timer has fired since the last time.
     #[inline]
     fn flush_if_due(&mut self) {
