@@ -307,7 +307,6 @@ impl<H: State> Drop for End<H> {
 /// # Safety
 ///
 /// The caller has a share of the `Arc` behind `shared`, and gives it up.
-#[cold]
 #[inline(never)]
 unsafe fn leave<H: State>(shared: *const Shared<H>, side: Side) {
     // SAFETY: by the caller's word.

@@ -5,7 +5,6 @@
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use loom::cell::UnsafeCell as Tracker;
 use loom::sync::atomic;
 
 pub use loom::cell::UnsafeCell;
@@ -95,7 +94,7 @@ pub fn pause(spins: u32) {
 #[derive(Debug)]
 pub struct Cells<T> {
     base: NonNull<MaybeUninit<T>>,
-    trackers: std::sync::Arc<[Tracker<()>]>,
+    trackers: std::sync::Arc<[UnsafeCell<()>]>,
 }
 
 impl<T> Clone for Cells<T> {
@@ -107,7 +106,7 @@ impl<T> Clone for Cells<T> {
 impl<T> Cells<T> {
     /// The slots that start at `base`; `len` is a power of two.
     pub fn new(base: NonNull<MaybeUninit<T>>, len: usize) -> Self {
-        Self { base, trackers: (0..len).map(|_| Tracker::new(())).collect() }
+        Self { base, trackers: (0..len).map(|_| UnsafeCell::new(())).collect() }
     }
 
     /// Number of slots.

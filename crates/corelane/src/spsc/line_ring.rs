@@ -38,8 +38,9 @@
 //! ```
 
 use alloc::alloc::Layout;
+use alloc::boxed::Box;
 use core::marker::PhantomData;
-use core::mem::MaybeUninit;
+use core::mem::{MaybeUninit, needs_drop};
 use core::ptr::NonNull;
 
 use super::staging::{Staged, Staging};
@@ -48,7 +49,7 @@ use crate::memory::{AtomicU64, Ordering, UnsafeCell, pause};
 use crate::pad::Padded;
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
-    TryPushError, debug_handle, full, try_pop_by,
+    TryPushError, debug_handle, full,
 };
 use crate::region::{Backing, End, Slots, State, ends, most_slots};
 use crate::registry::{Info, SpscQueue};
@@ -223,6 +224,9 @@ impl<T> State for Header<T> {
     type Slots = Lines<T>;
 
     fn drop_items(&self, lines: &Lines<T>) {
+        if !needs_drop::<T>() {
+            return;
+        }
         // Relaxed: both handles are gone, and dropping them has ordered what they did before this.
         let [index, start, taken] = self.stopped_at.each_ref().map(|x| x.load(Ordering::Relaxed));
         let mut place = Place { line: lines.get(index), start, i: taken as usize };
@@ -323,7 +327,7 @@ pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Cap
             patience,
             capacity,
             end: rx,
-            staged: Staged::new(),
+            staged: Box::new(Staged::new()),
         },
     ))
 }
@@ -373,8 +377,9 @@ pub struct Consumer<T> {
     patience: Patience,
     capacity: usize,
     end: End<Header<T>>,
-    /// Items from `place` on that have been copied out to be lent.
-    staged: Staged<T>,
+    /// Items from `place` on that have been copied out to be lent. Boxed, so that it can be passed by
+    /// reference without the handle: see `queue::try_pop_by`.
+    staged: Box<Staged<T>>,
 }
 
 // SAFETY: places point into the region that `end` keeps alive, and `End<Header<T>>` is `Send` for
@@ -397,7 +402,7 @@ impl<T> Producer<T> {
     }
 
     /// Goes to the next line, if the consumer has left it.
-    #[inline(always)] // see `try_pop_by`
+    #[inline(always)] // see `queue::try_pop_by`
     fn enter(&mut self) -> bool {
         if self.entered == self.limit {
             self.look();
@@ -421,7 +426,7 @@ impl<T> Producer<T> {
     }
 
     /// Writes `item` at its place.
-    #[inline(always)] // see `try_pop_by`
+    #[inline(always)] // see `queue::try_pop_by`
     fn push(&mut self, item: T) -> Result<(), T> {
         if self.place.is_done() && !self.enter() {
             return Err(item);
@@ -520,21 +525,21 @@ impl Patience {
     /// Lines between two catch-ups that are distance enough.
     const FAR_BEHIND: u64 = 32;
 
-    /// Learns from the items since the last catch-up, waits, and looks at the line again.
+    /// Called when a line is not full yet and the consumer stands at `position`: learns from the
+    /// items since the last time and, if they make a stream, waits. Says whether it has waited.
     ///
-    /// Out of line, but by value: see `try_pop_by`.
+    /// Out of line, but by value: see `queue::try_pop_by`.
     #[inline(never)]
-    fn look_again<T>(mut self, place: Place<T>) -> (Self, usize) {
-        let position = place.start.wrapping_add(place.i as u64);
+    fn caught_up(mut self, position: u64, far_behind: u64) -> (Self, bool) {
         let run = position.wrapping_sub(self.mark);
         self.mark = position;
         if run < Self::STREAM {
             self.pauses /= 2;
-        } else if run < Self::FAR_BEHIND * Line::<T>::N as u64 {
+        } else if run < far_behind {
             self.pauses = (2 * self.pauses + 1).min(Self::MOST);
         }
         pause(self.pauses);
-        (self, place.line.filled(place.start))
+        (self, self.pauses > 0)
     }
 }
 
@@ -545,7 +550,7 @@ impl<T> Consumer<T> {
     }
 
     /// Goes to the next line and, if that makes G of them, gives the lines left behind back.
-    #[inline(always)] // see `try_pop_by`
+    #[inline(always)] // see `queue::try_pop_by`
     fn leave(&mut self) {
         // Hand-back: the value is what it was, but the line is the consumer's own now.
         // Relaxed: it says nothing new, and the store below orders it before the producer's next.
@@ -562,49 +567,61 @@ impl<T> Consumer<T> {
     }
 
     /// Looks for items behind those that are known.
-    #[inline(always)] // see `try_pop_by`
-    fn refill(&mut self) -> bool {
+    #[inline(always)] // see `queue::try_pop_by`
+    fn refill(&mut self) -> Result<(), TryPopError> {
+        // Before the look at the line: what the producer pushed before it went is seen by that.
+        let closed = self.is_closed();
+        if self.staged.len() > 0 {
+            put_back(
+                &mut self.staged,
+                self.place.line,
+                self.place.start,
+                self.place.i,
+                self.end.slots().first,
+                self.end.slots().last,
+            );
+        }
         if self.place.is_done() {
             self.leave();
         }
         let mut filled = self.place.line.filled(self.place.start);
-        let caught_up = filled != Line::<T>::N;
-        if caught_up && (filled > self.place.i || self.patience.pauses > 0) {
-            (self.patience, filled) = self.patience.look_again(self.place.clone());
+        if filled != Line::<T>::N {
+            let position = self.place.start.wrapping_add(self.place.i as u64);
+            let waited;
+            (self.patience, waited) =
+                self.patience.caught_up(position, Patience::FAR_BEHIND * Line::<T>::N as u64);
+            if waited {
+                filled = self.place.line.filled(self.place.start);
+            }
         }
         if filled <= self.place.i {
-            return false;
+            return Err(if closed { TryPopError::Closed } else { TryPopError::Empty });
         }
         self.filled = filled;
-        true
+        Ok(())
     }
+}
 
-    /// Moves past an item that has been taken from the staged ones.
-    #[inline]
-    fn step(&mut self) {
-        if self.place.is_done() {
-            self.leave();
-        }
-        self.place.i += 1;
-        // Items that are staged must not be read from their line again.
-        self.filled = self.place.i;
-    }
-
-    #[inline(always)] // see `try_pop_by`
-    fn pop(&mut self) -> Option<T> {
-        if self.place.i == self.filled {
-            if let Some(item) = self.staged.take() {
-                self.step();
-                return Some(item);
-            }
-            if !self.refill() {
-                return None;
-            }
-        }
-        let i = self.place.i;
-        self.place.i = i + 1;
-        // SAFETY: `tail` vouches for all items before `filled`, and `place` has moved past this.
-        Some(unsafe { self.place.line.read(i) })
+/// Puts items that were lent and not taken back where they came from.
+///
+/// Out of line, but by value: see `queue::try_pop_by`.
+#[cold]
+#[inline(never)]
+fn put_back<T>(
+    staged: &mut Staged<T>,
+    line: Line<T>,
+    start: u64,
+    i: usize,
+    first: Line<T>,
+    last: Line<T>,
+) {
+    let lines = Lines { first, last };
+    let mut place = Place { line, start, i };
+    while let Some(item) = staged.take() {
+        place.enter_next_if_done(&lines);
+        // SAFETY: the consumer has not moved past this place, so the producer leaves it alone.
+        unsafe { place.line.write(place.i, item) };
+        place.i += 1;
     }
 }
 
@@ -613,7 +630,13 @@ impl<T> queue::Consumer for Consumer<T> {
 
     #[inline]
     fn try_pop(&mut self) -> Result<T, TryPopError> {
-        try_pop_by(self, Self::pop)
+        if self.place.i == self.filled {
+            self.refill()?;
+        }
+        let i = self.place.i;
+        self.place.i = i + 1;
+        // SAFETY: `tail` vouches for all items before `filled`, and `place` has moved past this.
+        Ok(unsafe { self.place.line.read(i) })
     }
 
     #[inline]
@@ -647,7 +670,7 @@ impl<T> queue::Consumer for Consumer<T> {
     {
         let mut done = 0;
         while done < into.len() {
-            let Some(item) = self.pop() else { break };
+            let Ok(item) = self.try_pop() else { break };
             into[done] = item;
             done += 1;
             // The others that are known to be in this line.
@@ -688,13 +711,22 @@ impl<T> queue::Consumer for Consumer<T> {
         // SAFETY: `n` items are staged and have been moved out, by the caller's word.
         unsafe { self.staged.forget(n) };
         for _ in 0..n {
-            self.step();
+            if self.place.is_done() {
+                self.leave();
+            }
+            self.place.i += 1;
         }
+        self.filled = self.place.i;
     }
 }
 
 impl<T> Drop for Consumer<T> {
+    #[inline]
     fn drop(&mut self) {
+        if !needs_drop::<T>() {
+            // Nothing will look, and the handle's place can stay in registers: see `End::shared`.
+            return;
+        }
         // What is staged is dropped here; the items behind it, when both handles are gone.
         for _ in 0..self.staged.len() {
             self.place.enter_next_if_done(self.end.slots());
