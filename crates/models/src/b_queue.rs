@@ -14,7 +14,9 @@ use crate::{Model, Run};
 pub(crate) fn models<S: Subject<Ticket> + Subject<Number, Item: Copy>>() -> Vec<Model> {
     vec![
         Model::new::<S>("batch_transfer", || transfer_through::<S>(grouped(4, 2), 1)),
-        Model::new::<S>("batch_chunks", || chunks_through::<S>(grouped(4, 2), 1)),
+        Model::new::<S>("batch_chunks", || {
+            chunks_through::<S>(grouped(4, 2), |capacity| capacity + 1)
+        }),
         Model::new::<S>("batch_slices", || slices_through::<S>(grouped(4, 2), 1)),
         Model::new::<S>("backtracking", backtracking::<S>),
         Model::new::<S>("history", history::<S>),

@@ -12,7 +12,7 @@ use crate::{Model, Run, narrow};
 type Item = Wide<Ticket>;
 
 pub(crate) fn models() -> Vec<Model> {
-    let mut models = narrow::models::<Narrow<Blq>>();
+    let mut models = narrow::models::<Narrow<Blq>, 3>();
     models.extend([
         Model::new::<Any<Blq>>("flush_shows_all", flush_shows_all),
         Model::new::<Any<Blq>>("full_of_unpublished", full_of_unpublished),

@@ -11,7 +11,7 @@ use crate::{Model, Run};
 /// The models of a queue that move batches.
 pub(crate) fn models<S: Subject<Ticket> + Subject<Number, Item: Copy>>() -> Vec<Model> {
     vec![
-        Model::new::<S>("chunks", || chunks_through::<S>(tiny(2), 1)),
+        Model::new::<S>("chunks", || chunks_through::<S>(tiny(2), |capacity| capacity + 1)),
         Model::new::<S>("partial_commits", partial_commits::<S>),
         Model::new::<S>("abandoned_chunks", abandoned_chunks::<S>),
         Model::new::<S>("chunks_left_behind", chunks_left_behind::<S>),
@@ -63,13 +63,13 @@ fn until_all(items: u64, mut step: impl FnMut(u64) -> u64) {
     }
 }
 
-/// More items than fit, in chunks of two, round the end of the ring.
-pub(crate) fn chunks_through<S: Subject<Ticket>>(config: Config, more: u64) -> Run {
+/// Chunks of two, round the end of the ring. `items` tells from the capacity how many items to move;
+/// one more if that is odd.
+pub(crate) fn chunks_through<S: Subject<Ticket>>(config: Config, items: fn(u64) -> u64) -> Run {
     explore_sides::<S, _, _, _>(
         config,
         move |mut tx| {
-            // An even number, so that the last chunk is not too long.
-            let items = (tx.capacity() as u64 + more).next_multiple_of(2);
+            let items = items(tx.capacity() as u64).next_multiple_of(2);
             let mut next = 0;
             while next < items - 1 {
                 match write_two(&mut tx, next) {
@@ -81,7 +81,7 @@ pub(crate) fn chunks_through<S: Subject<Ticket>>(config: Config, more: u64) -> R
             tx.flush();
         },
         move |mut rx| {
-            let items = (rx.capacity() as u64 + more).next_multiple_of(2);
+            let items = items(rx.capacity() as u64).next_multiple_of(2);
             until_all(items, |next| read_two(&mut rx, next, 2));
         },
         done,

@@ -16,7 +16,7 @@ use crate::subject::Subject;
 /// How often a thread that could go on may be interrupted, and how many executions of a model may be
 /// run with that bound before the next is tried. The last has no limit.
 const BOUNDS: [(Option<usize>, usize); 4] =
-    [(None, 3_000), (Some(3), 8_000), (Some(2), 20_000), (Some(1), usize::MAX)];
+    [(None, 3_000), (Some(3), 8_000), (Some(2), 40_000), (Some(1), usize::MAX)];
 
 /// Steps of one execution that are too many: a loop goes on for ever.
 const ENDLESS: usize = 5_000;

@@ -1,11 +1,11 @@
 //! `iffq`: partitions of more than one slot (000 §4.2).
 //!
-//! With partitions of one slot, as the common models have them, all corners but one are there: a
-//! partition that is in part full, in part waiting to be cleared.
+//! With partitions of one slot, as the common models have them, no partition is in part full and in
+//! part waiting to be cleared; and their items are too few for a slot to be used twice.
 
 use crate::chunks::{chunks_through, slices_through};
 use crate::common::transfer_through;
-use crate::explore::{explore_sides, grouped, pop, pop_all, pop_until_closed, push};
+use crate::explore::{explore_sides, grouped, pop, pop_all, pop_until_closed, push, tiny};
 use crate::item::{Number, Ticket};
 use crate::subject::Subject;
 use crate::{Model, Run};
@@ -13,8 +13,11 @@ use corelane_loom::{Consumer, Producer};
 
 pub(crate) fn models<S: Subject<Ticket> + Subject<Number, Item: Copy>>() -> Vec<Model> {
     vec![
+        Model::new::<S>("whole_lap", || transfer_through::<S>(tiny(1), 4)),
         Model::new::<S>("partition_transfer", || transfer_through::<S>(grouped(1, 2), 2)),
-        Model::new::<S>("partition_chunks", || chunks_through::<S>(grouped(1, 2), 1)),
+        Model::new::<S>("partition_chunks", || {
+            chunks_through::<S>(grouped(1, 2), |capacity| capacity + 1)
+        }),
         Model::new::<S>("partition_slices", || slices_through::<S>(grouped(1, 2), 1)),
         Model::new::<S>("first_wrap_uninitialised", first_wrap_uninitialised::<S>),
         Model::new::<S>("cleared_a_partition_late", cleared_a_partition_late::<S>),

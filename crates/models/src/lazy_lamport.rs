@@ -7,5 +7,5 @@ use crate::{Model, narrow};
 
 /// With two items in a line, two slots stay unused.
 pub(crate) fn models() -> Vec<Model> {
-    narrow::models::<Narrow<Llq>>()
+    narrow::models::<Narrow<Llq>, 3>()
 }

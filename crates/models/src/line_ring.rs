@@ -7,5 +7,5 @@ use crate::{Model, narrow};
 
 /// With two items in a line, lines are seen half full, and are left and given back whole.
 pub(crate) fn models() -> Vec<Model> {
-    narrow::models::<Narrow<LineRing>>()
+    narrow::models::<Narrow<LineRing>, 1>()
 }

@@ -16,7 +16,9 @@ pub(crate) fn models() -> Vec<Model> {
     vec![
         Model::new::<S>("batch_transfer", || transfer_through::<S>(grouped(4, 2), 1)),
         Model::new::<S>("batch_is_clamped", || transfer_through::<S>(grouped(2, 100), 1)),
-        Model::new::<S>("batch_chunks", || chunks_through::<S>(grouped(4, 2), 1)),
+        Model::new::<S>("batch_chunks", || {
+            chunks_through::<S>(grouped(4, 2), |capacity| capacity + 1)
+        }),
         Model::new::<S>("delayed_publication", delayed_publication),
         Model::new::<S>("flush_publishes", flush_publishes),
         Model::new::<S>("freed_a_batch_late", freed_a_batch_late),

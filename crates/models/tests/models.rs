@@ -8,7 +8,10 @@ use corelane_models::Model;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // loom maps and unmaps two stacks for every execution, and threads of one process get into each
+    // other's way with that: two of them are slower than one.
+    arguments.test_threads.get_or_insert(1);
     let verbose = arguments.nocapture;
     let trial = |model: Model| Trial::test(model.to_string(), move || check(model, verbose));
     let trials = corelane_models::all().into_iter().map(trial).collect();
@@ -19,7 +22,7 @@ fn check(model: Model, verbose: bool) -> Result<(), libtest_mimic::Failed> {
     let start = Instant::now();
     let run = (model.run)();
     if verbose {
-        println!("{model}: {run}, {:.2?}", start.elapsed());
+        print!("{run}, {:.2?} ", start.elapsed());
     }
     // Two threads that share anything have more than one execution; see `memory/loom.rs`.
     match run.executions {
