@@ -1,23 +1,40 @@
 //! The recommendation: one paragraph, computed from the measured numbers.
 
+use std::collections::BTreeSet;
+
+use crate::catalogue::{self, Kind};
 use crate::cli::{PayloadKind, Test};
 use crate::number::{short, times};
+use crate::pair::Wait;
 use crate::results::{CellResult, Results};
 use crate::stats::Group;
 
 /// Which queue to take for what, as far as the results tell.
 pub(crate) fn paragraph(results: &Results) -> Option<String> {
-    let groups: Vec<_> = results.groups().filter_map(|group| sentences(results, group)).collect();
-    (!groups.is_empty()).then(|| groups.join(" "))
+    let picks = |group| {
+        let tables = results.tables(group);
+        tables.iter().filter_map(|table| Pick::of(results, table, group)).collect::<Vec<_>>()
+    };
+    let groups: Vec<_> = results.groups().map(|group| (group, picks(group))).collect();
+    let mut text: Vec<_> =
+        groups.iter().filter_map(|(group, picks)| sentence(results, *group, picks)).collect();
+    text.extend(caveats(groups.iter().flat_map(|(_, picks)| picks)));
+    (!text.is_empty()).then(|| text.join(" "))
 }
 
-fn sentences(results: &Results, group: Group) -> Option<String> {
-    let picks: Vec<_> = results
-        .tables(group)
-        .iter()
-        .filter_map(|table| Pick::of(results, table, group))
-        .map(|pick| pick.sentence())
-        .collect();
+/// What the library says against the queues that were picked.
+fn caveats<'a>(picks: impl Iterator<Item = &'a Pick<'a>>) -> Option<String> {
+    let picked: BTreeSet<_> = picks.map(|pick| pick.best.queue.as_str()).collect();
+    let against = picked.iter().filter_map(|id| match &catalogue::find(id)?.kind {
+        Kind::Ours { info, .. } => Some(format!("{id}: {}", info.avoid)),
+        Kind::Peer { .. } => None,
+    });
+    let against: Vec<_> = against.collect();
+    (!against.is_empty()).then(|| format!("When not to take them: {}.", against.join("; ")))
+}
+
+fn sentence(results: &Results, group: Group, picks: &[Pick<'_>]) -> Option<String> {
+    let picks: Vec<_> = picks.iter().map(Pick::words).collect();
     let (rounds, all) = (results.rounds_of(group).count(), results.rounds.len());
     let distance = results.line_rtt(group)?.median;
     (!picks.is_empty()).then(|| {
@@ -52,12 +69,16 @@ impl<'a> Pick<'a> {
         })
     }
 
-    fn sentence(&self) -> String {
+    fn words(&self) -> String {
         let purpose = match (self.best.test, self.best.params.batch) {
             (Test::Stream, 1) => "to stream items one by one".to_owned(),
             (Test::Stream, batch) => format!("to stream in batches of {batch}"),
             (Test::Rtt, _) => "for the shortest round trip".to_owned(),
             (Test::OpenLoop, _) => "for the lowest median latency under this schedule".to_owned(),
+        };
+        let purpose = match self.best.params.wait {
+            Wait::Greedy => format!("{purpose}, waiting greedily,"),
+            Wait::Pause | Wait::Yield => purpose,
         };
         let (queue, value, unit) = (&self.best.queue, short(self.value), self.best.test.unit());
         let peer = self.peer.map(|(name, peer)| self.against(name, peer));

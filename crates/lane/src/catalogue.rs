@@ -10,7 +10,6 @@ use crate::cli::{PayloadKind, Test};
 use crate::link::{Link, Setup};
 use crate::ours::{Any, Packed};
 use crate::payload::Indirect;
-#[cfg(feature = "peers")]
 use crate::peers;
 use crate::{open_loop, rtt, stream};
 
@@ -22,7 +21,6 @@ const QUICK_ANY: &str = "bqueue-any";
 
 static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     let mut entries = ours();
-    #[cfg(feature = "peers")]
     entries.extend(peers::entries());
     entries
 });
@@ -30,6 +28,11 @@ static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
 /// All entries, ours first.
 pub(crate) fn entries() -> &'static [Entry] {
     &ENTRIES
+}
+
+/// The entry named `id`.
+pub(crate) fn find(id: &str) -> Option<&'static Entry> {
+    entries().iter().find(|entry| entry.id == id)
 }
 
 /// Something that can be measured.
@@ -204,7 +207,7 @@ mod tests {
             |entry: &&Entry| matches!(entry.kind, Kind::Ours { slots: Slots::Packed, .. });
         for entry in entries().iter().filter(is_packed) {
             let variant = format!("{}{ANY}", entry.id);
-            assert!(entries().iter().any(|entry| entry.id == variant), "no {variant}");
+            assert!(find(&variant).is_some(), "no {variant}");
         }
     }
 }

@@ -18,7 +18,6 @@ mod open_loop;
 mod ours;
 mod pair;
 mod payload;
-#[cfg(feature = "peers")]
 mod peers;
 mod plan;
 mod report;

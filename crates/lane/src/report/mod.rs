@@ -30,7 +30,12 @@ pub(crate) fn render(results: &Results) -> String {
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                header { h1 { "Queues on this machine" } (circumstances(results)) }
+                header {
+                    h1 { "Queues on this machine" } (circumstances(results))
+                    p.key {
+                        span.ours { "corelane" } span.peer { "peers" } span.floor { "floor" }
+                    }
+                }
                 @if let Some(advice) = advice::paragraph(results) {
                     section.advice { h2 { "Which one to take" } p { (advice) } }
                 }

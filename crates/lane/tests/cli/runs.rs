@@ -90,7 +90,7 @@ fn every_queue_and_peer_passes_every_test_with_every_payload() {
     let per_queue = 2 * 3;
     assert!(queues.len() >= 9 * per_queue);
     assert_eq!(queues.len() % per_queue, 0, "every queue has every cell");
-    assert_eq!(results(&json).iter().any(|r| r["peer"] == true), cfg!(feature = "peers"));
+    assert!(results(&json).iter().any(|r| r["peer"] == true));
 }
 
 #[test]
