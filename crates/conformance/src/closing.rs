@@ -75,7 +75,7 @@ pub fn closed_when_full<Q: Subject>() {
 /// A consumer that works while the producer pushes its last items and goes gets them all before it
 /// is told (row `disconnect_before_data`).
 pub fn disconnect_before_data<Q: Subject>() {
-    for round in 0..scaled(400) {
+    for round in 0..scaled(1_600) {
         let (mut tx, mut rx) = channel::<Q>(32);
         let n = round % 20;
         let send = move || {

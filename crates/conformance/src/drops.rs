@@ -269,7 +269,7 @@ pub fn panicking_iterator<Q: Subject>() {
 /// One side goes in the middle of traffic: whatever was on its way is dropped once (row
 /// `teardown_races_push`).
 pub fn teardown_races_push<Q: Subject>() {
-    for round in 0..scaled(300) as usize {
+    for round in 0..scaled(1_200) as usize {
         let Stock { mut tx, mut rx, ledger } = Stock::<Q>::new(12, round % 29, 0);
         let (sends, receives) = (round * 7 % 50, round * 11 % 50);
         let ledger_of_sender = &ledger;

@@ -216,6 +216,18 @@ pub fn tokens<Q: SpscTokenQueue>() {
     goes_through::<Tokens<Q>, NonZeroUsize>(50);
 }
 
+/// Items of which hardly any fits into the addresses there are: refused, not miscounted (row
+/// `capacity_overflow`).
+pub fn huge<Q: SpscQueue>() {
+    type Huge = [u8; 1 << 46];
+    for capacity in [1, 2, 100, 1 << 14, 1 << 18, 1 << 20, usize::MAX / 2, usize::MAX] {
+        for batch in [1, 64, 1 << 16, usize::MAX] {
+            let config = Config::new(capacity).batch(batch);
+            assert!(Q::channel::<Huge>(config).is_err(), "{capacity} items of 2^46 bytes");
+        }
+    }
+}
+
 thread_local! {
     /// Zero-sized items made and not yet dropped.
     static ALIVE: Cell<isize> = const { Cell::new(0) };

@@ -43,7 +43,7 @@ pub fn observed_after_chunks<Q: Subject>() {
 pub fn head_tail_reordered<Q: Subject>() {
     let (mut tx, mut rx) = channel::<Q>(20);
     let capacity = tx.capacity();
-    let rounds = scaled(20_000);
+    let rounds = scaled(80_000);
     let done = &AtomicBool::new(false);
     let send = move || {
         for _ in 0..rounds {

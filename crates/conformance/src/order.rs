@@ -74,7 +74,7 @@ pub fn random_mix<Q: Subject>() {
     for (seed, capacity) in CAPACITIES.into_iter().enumerate() {
         let mut rng = Rng::new(seed as u64);
         let mut queue = numbers::<Q>(Config::new(capacity));
-        for _ in 0..scaled(5_000) {
+        for _ in 0..scaled(20_000) {
             random_step(&mut queue, &mut rng);
         }
         queue.drain();
@@ -87,7 +87,7 @@ pub fn random_mix_for_every_batch<Q: Subject>() {
         let mut rng = Rng::new(batch as u64);
         let mut queue = numbers::<Q>(Config::new(50).batch(batch));
         assert!(queue.capacity() >= 50);
-        for _ in 0..scaled(2_000) {
+        for _ in 0..scaled(8_000) {
             random_step(&mut queue, &mut rng);
         }
         queue.drain();
@@ -110,7 +110,7 @@ pub fn false_empty<Q: Subject>() {
 
 /// As [`false_empty`], between two threads that tell each other when they are done.
 pub fn false_empty_across_threads<Q: Subject>() {
-    let rounds = scaled(20_000);
+    let rounds = scaled(80_000);
     let (mut tx, mut rx) = channel::<Q>(64);
     let certain = tx.capacity() - tx.slack();
     let (pushed, popped) = (&AtomicU64::new(0), &AtomicU64::new(0));

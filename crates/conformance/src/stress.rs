@@ -97,40 +97,40 @@ fn stream<Q: Subject>(cores: Cores, capacity: usize, count: u64, ways: &[Way]) {
 
 /// Items one by one, on two cores.
 pub fn singly_on_two_cores<Q: Subject>() {
-    stream::<Q>(Cores::Two, 64, scaled(200_000), &[Way::Single]);
-    stream::<Q>(Cores::Two, 1, scaled(20_000), &[Way::Single]);
+    stream::<Q>(Cores::Two, 64, scaled(800_000), &[Way::Single]);
+    stream::<Q>(Cores::Two, 1, scaled(80_000), &[Way::Single]);
 }
 
 /// Items one by one, both threads on one core.
 pub fn singly_on_one_core<Q: Subject>() {
-    stream::<Q>(Cores::One, 64, scaled(50_000), &[Way::Single]);
-    stream::<Q>(Cores::One, 2, scaled(1_000), &[Way::Single]);
+    stream::<Q>(Cores::One, 64, scaled(200_000), &[Way::Single]);
+    stream::<Q>(Cores::One, 2, scaled(4_000), &[Way::Single]);
 }
 
 /// Items in batches of random size, in each of the ways for itself, on two cores.
 pub fn batches_on_two_cores<Q: Subject>() {
     for way in WAYS {
-        stream::<Q>(Cores::Two, 100, scaled(100_000), &[way]);
+        stream::<Q>(Cores::Two, 100, scaled(400_000), &[way]);
     }
 }
 
 /// All ways mixed, in rings of several sizes, on two cores.
 pub fn mixed_on_two_cores<Q: Subject>() {
     for capacity in [1, 3, 20, 1000] {
-        stream::<Q>(Cores::Two, capacity, scaled(30_000), &WAYS);
+        stream::<Q>(Cores::Two, capacity, scaled(120_000), &WAYS);
     }
 }
 
 /// All ways mixed, both threads on one core.
 pub fn mixed_on_one_core<Q: Subject>() {
     for capacity in [3, 100] {
-        stream::<Q>(Cores::One, capacity, scaled(20_000), &WAYS);
+        stream::<Q>(Cores::One, capacity, scaled(80_000), &WAYS);
     }
 }
 
 /// Items that own memory: none is lost, doubled or leaked, and what they own arrives with them.
 pub fn owned_items<Q: Subject>() {
-    let count = scaled(50_000) as usize;
+    let count = scaled(200_000) as usize;
     let ledger = Ledger::new(count);
     let (mut tx, mut rx) = <Q as Queue<Q::Owned>>::channel(Config::new(50)).unwrap();
     let maker = &ledger;

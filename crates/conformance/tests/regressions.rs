@@ -72,6 +72,7 @@ macro_rules! for_any_items {
             common! { Any<$queue> }
 
             checks! { $queue:
+                items::huge,
                 items::zero_sized_items,
                 items::large_item_on_stack,
             }

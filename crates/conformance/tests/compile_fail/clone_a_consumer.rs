@@ -1,0 +1,8 @@
+//! error[E0599]: no method named `clone` found
+
+use corelane::spsc;
+
+fn main() {
+    let (_tx, rx) = spsc::lamport::channel::<u64>(8).unwrap();
+    let _second = rx.clone();
+}

@@ -1,0 +1,7 @@
+//! error[E0277]: `Rc<u64>` cannot be sent between threads safely
+
+use std::rc::Rc;
+
+fn main() {
+    let _queue = corelane::spsc::b_queue::channel::<Rc<u64>>(8);
+}

@@ -1,0 +1,11 @@
+//! error[E0505]: cannot move out of `chunk` because it is borrowed
+
+use corelane::{Consumer, spsc};
+
+fn main() {
+    let (_tx, mut rx) = spsc::lamport::channel::<u64>(8).unwrap();
+    let chunk = rx.read_chunk(2).unwrap();
+    let item = &chunk.as_slices().0[0];
+    chunk.commit_all();
+    println!("{item}");
+}

@@ -1,0 +1,11 @@
+//! error[E0277]: cannot be shared between threads safely
+
+use corelane::{Consumer, spsc};
+
+fn main() {
+    let (_tx, rx) = spsc::lamport::channel::<u64>(8).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| rx.is_closed());
+        scope.spawn(|| rx.is_closed());
+    });
+}

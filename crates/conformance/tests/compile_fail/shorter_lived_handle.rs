@@ -1,0 +1,31 @@
+//! 10 times error: lifetime may not live long enough
+
+use corelane::spsc::{b_queue, batched_lamport, fast_forward, improved_fast_forward};
+use corelane::spsc::{batched_fast_forward, lamport, lazy_lamport, line_ring, mc_ring, mc_ring_sane};
+use corelane::slot::Flagged;
+
+/// A producer that forgot how long its items must live could push some that live shorter.
+macro_rules! shorten {
+    ($($name:ident: $producer:ty => $shorter:ty;)*) => {$(
+        fn $name<'a>(tx: $producer) -> $shorter {
+            tx
+        }
+    )*};
+}
+
+shorten! {
+    lq: lamport::Producer<&'static str> => lamport::Producer<&'a str>;
+    llq: lazy_lamport::Producer<&'static str> => lazy_lamport::Producer<&'a str>;
+    blq: batched_lamport::Producer<&'static str> => batched_lamport::Producer<&'a str>;
+    ffq: fast_forward::Producer<Flagged<&'static str>> => fast_forward::Producer<Flagged<&'a str>>;
+    iffq: improved_fast_forward::Producer<Flagged<&'static str>>
+        => improved_fast_forward::Producer<Flagged<&'a str>>;
+    biffq: batched_fast_forward::Producer<Flagged<&'static str>>
+        => batched_fast_forward::Producer<Flagged<&'a str>>;
+    mcring: mc_ring::Producer<&'static str> => mc_ring::Producer<&'a str>;
+    mcring_sane: mc_ring_sane::Producer<&'static str> => mc_ring_sane::Producer<&'a str>;
+    bqueue: b_queue::Producer<Flagged<&'static str>> => b_queue::Producer<Flagged<&'a str>>;
+    linering: line_ring::Producer<&'static str> => line_ring::Producer<&'a str>;
+}
+
+fn main() {}

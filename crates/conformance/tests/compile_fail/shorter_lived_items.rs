@@ -1,0 +1,17 @@
+//! error[E0597]: `short` does not live long enough
+
+use corelane::{Consumer, Producer, spsc::lamport};
+
+/// Pushes an item that lives no longer than its handle needs to think.
+fn push<'a>(tx: &mut lamport::Producer<&'a str>, item: &'a str) {
+    assert!(tx.try_push(item).is_ok());
+}
+
+fn main() {
+    let (mut tx, mut rx) = lamport::channel::<&'static str>(8).unwrap();
+    {
+        let short = String::from("short");
+        push(&mut tx, &short);
+    }
+    let _long: Result<&'static str, _> = rx.try_pop();
+}

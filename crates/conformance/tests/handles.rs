@@ -1,0 +1,123 @@
+//! What the types of the handles promise, asked of the compiler for every queue (row
+//! `non_send_item_crosses`).
+
+use std::rc::Rc;
+
+use corelane::slot::Packed;
+use corelane::{SpscQueue, SpscTokenQueue, for_each_spsc_queue, for_each_spsc_token_queue};
+
+/// Whether a type implements a trait, as a constant.
+///
+/// The inherent method wins if the bound holds, the trait's if not.
+macro_rules! implements {
+    ($type:ty: $($bound:tt)+) => {{
+        #[allow(dead_code)] // unused where the bound holds
+        trait Otherwise {
+            const ANSWER: bool = false;
+        }
+        impl<T: ?Sized> Otherwise for T {}
+        struct Asked<T: ?Sized>(std::marker::PhantomData<T>);
+        #[allow(dead_code)] // unused where the bound does not hold
+        impl<T: ?Sized + $($bound)+> Asked<T> {
+            const ANSWER: bool = true;
+        }
+        Asked::<$type>::ANSWER
+    }};
+}
+
+#[test]
+fn the_question_can_be_answered_both_ways() {
+    assert!(implements!(u64: Clone) && implements!(u64: Send + Sync));
+    assert!(!implements!(Rc<u64>: Send) && !implements!(std::cell::Cell<u64>: Sync));
+}
+
+/// Handles move between threads, but there is one of each, used by one thread at a time.
+macro_rules! one_of_each {
+    ($($handle:ty,)*) => {$(
+        assert!(implements!($handle: Send + std::fmt::Debug));
+        assert!(!implements!($handle: Clone), "two handles of one side");
+        assert!(!implements!($handle: Sync), "two threads with one handle");
+    )*};
+}
+
+macro_rules! any_items {
+    ($name:ident, $queue:ty) => {
+        mod $name {
+            use super::*;
+
+            type Tx<T> = <$queue as SpscQueue>::Producer<T>;
+            type Rx<T> = <$queue as SpscQueue>::Consumer<T>;
+
+            #[test]
+            fn one_of_each() {
+                one_of_each! { Tx<u64>, Rx<u64>, Tx<Box<String>>, Rx<Box<String>>, }
+            }
+
+            /// An item that is `Send` but not `Sync` may cross.
+            #[test]
+            fn items_need_not_be_sync() {
+                one_of_each! { Tx<std::cell::Cell<u64>>, Rx<std::cell::Cell<u64>>, }
+            }
+        }
+    };
+}
+
+macro_rules! tokens {
+    ($name:ident, $queue:ty) => {
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn one_of_each() {
+                one_of_each! {
+                    <$queue as SpscTokenQueue>::Producer<Box<u64>>,
+                    <$queue as SpscTokenQueue>::Consumer<Box<u64>>,
+                }
+            }
+        }
+    };
+}
+
+for_each_spsc_queue!(any_items);
+any_items!(mcring_sane, corelane::spsc::mc_ring_sane::McRingSane);
+
+/// Queues whose slots are one word.
+mod packed {
+    use super::*;
+
+    for_each_spsc_token_queue!(tokens);
+}
+
+/// Queues that can be made for any item, even one that must stay in its thread: the handles stay too.
+///
+/// The others refuse such an item as soon as a queue for it is asked for, see `compile_fail`.
+#[test]
+fn non_send_item_crosses() {
+    use corelane::spsc::{
+        batched_lamport, lamport, lazy_lamport, line_ring, mc_ring, mc_ring_sane,
+    };
+
+    macro_rules! stays {
+        ($($module:ident)*) => {$(
+            assert!(implements!($module::Producer<u64>: Send));
+            assert!(!implements!($module::Producer<Rc<u64>>: Send), stringify!($module));
+            assert!(!implements!($module::Consumer<Rc<u64>>: Send), stringify!($module));
+        )*};
+    }
+    stays! { batched_lamport lamport lazy_lamport line_ring mc_ring mc_ring_sane }
+}
+
+/// A token stands for something that may cross.
+#[test]
+fn tokens_are_send() {
+    use corelane::slot::{Slot, Token};
+
+    assert!(implements!(Box<u64>: Token) && implements!(std::sync::Arc<u64>: Token));
+    assert!(implements!(&'static mut u64: Token) && implements!(&'static u64: Token));
+    assert!(!implements!(Box<Rc<u64>>: Token));
+    assert!(!implements!(Rc<u64>: Token));
+    assert!(!implements!(std::sync::Arc<std::cell::Cell<u64>>: Token), "shared, but not Sync");
+    assert!(!implements!(&'static std::cell::Cell<u64>: Token), "shared, but not Sync");
+    assert!(!implements!(&'static mut Rc<u64>: Token));
+    assert!(implements!(Packed<Box<u64>>: Slot) && !implements!(Packed<Box<Rc<u64>>>: Slot));
+}
