@@ -1,12 +1,13 @@
 //! Where the shared part of a queue lives: one header and an array of slots, with no pointer inside.
 
 use alloc::alloc::{Layout, alloc, dealloc};
+use alloc::boxed::Box;
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use core::slice::from_raw_parts_mut;
 
-use crate::memory::{Arc, AtomicBool, Cells, Ordering};
+use crate::memory::{AtomicU32, Cells, Ordering};
 use crate::pad::{APART, Padded};
 use crate::queue::{CapacityError, LentItems, LentSlots};
 
@@ -135,8 +136,8 @@ impl<T> Slots for Cells<T> {
 /// What lies at the start of the region.
 #[repr(C)]
 struct Head<H> {
-    /// Set when the producer and the consumer are dropped; read only where an operation would fail.
-    gone: Padded<[AtomicBool; 2]>,
+    /// A bit for each [`Side`] that has been dropped; read only where an operation would fail.
+    gone: Padded<AtomicU32>,
     header: H,
 }
 
@@ -178,14 +179,23 @@ pub(crate) enum Side {
     Consumer,
 }
 
+impl Side {
+    #[inline]
+    fn bit(self) -> u32 {
+        1 << self as u32
+    }
+}
+
 /// One side's hold on the shared part of a queue. Dropping it tells the other side.
 pub(crate) struct End<H: State> {
     header: NonNull<Head<H>>,
     slots: H::Slots,
     side: Side,
-    /// An `Arc<Shared<H>>` as a pointer: dropping it must not take the handle's address. A handle
-    /// whose address goes nowhere is kept in registers, and a push needs a store less.
-    shared: *const Shared<H>,
+    /// A box of both ends, freed by the last one to go.
+    ///
+    /// A bare pointer, because dropping an end must not take the handle's address: a handle whose
+    /// address goes nowhere is kept in registers, and a push needs a store less.
+    shared: *mut Shared<H>,
 }
 
 // SAFETY: an end gives access to the header, made of atomics, and to items, which it may move to
@@ -204,17 +214,13 @@ pub(crate) fn ends<H: State>(
     // SAFETY: the layout has room for `Head<H>` at its start and for `len` slots at `offset`, each
     // aligned, and nobody else knows the region yet.
     let slots = unsafe {
-        let gone = Padded([AtomicBool::new(false), AtomicBool::new(false)]);
+        let gone = Padded(AtomicU32::new(0));
         region.base.cast().write(Head { gone, header });
         H::Slots::init(region.base.add(offset), len)
     };
-    let shared = Arc::new(Shared::<H> { region, slots });
-    let end = |side| End::<H> {
-        header: shared.head(),
-        slots: shared.slots.clone(),
-        side,
-        shared: Arc::into_raw(shared.clone()),
-    };
+    let header = region.base.cast();
+    let shared = Box::into_raw(Box::new(Shared::<H> { region, slots: slots.clone() }));
+    let end = |side| End::<H> { header, slots: slots.clone(), side, shared };
     Ok((end(Side::Producer), end(Side::Consumer)))
 }
 
@@ -224,7 +230,8 @@ pub(crate) fn ends<H: State>(
 ///
 /// If the capacity is 0, or so large that the slots would not fit into memory.
 pub(crate) fn slots_for<H: State>(capacity: usize, unused: usize) -> Result<usize, CapacityError> {
-    let most = (1 << most_slots::<H>().ilog2()) - unused;
+    let most = most_slots::<H>().checked_ilog2().map_or(0, |log| 1_usize << log);
+    let most = most.saturating_sub(unused);
     if capacity == 0 || capacity > most {
         return Err(CapacityError::OutOfRange { asked: capacity, most });
     }
@@ -258,7 +265,7 @@ impl<H: State> End<H> {
     /// The shared variables.
     #[inline]
     pub(crate) fn header(&self) -> &H {
-        // SAFETY: `shared` keeps the region alive, and its header was written by `ends`.
+        // SAFETY: the region lives as long as an end does, and `ends` wrote the header.
         unsafe { &self.header.as_ref().header }
     }
 
@@ -270,32 +277,24 @@ impl<H: State> End<H> {
 
     /// What kind of memory the queue has.
     pub(crate) fn backing(&self) -> Backing {
-        // SAFETY: this end's share in `shared` lasts until it is dropped.
+        // SAFETY: `shared` is freed by the last end only, and this one is still there.
         unsafe { &*self.shared }.region.backing
-    }
-
-    #[inline]
-    fn gone(&self, side: Side) -> &AtomicBool {
-        // SAFETY: as in `header`.
-        unsafe { &self.header.as_ref().gone[side as usize] }
     }
 
     /// Whether the other end has been dropped.
     #[inline]
     pub(crate) fn peer_is_gone(&self) -> bool {
-        let peer = match self.side {
-            Side::Producer => Side::Consumer,
-            Side::Consumer => Side::Producer,
-        };
-        // Acquire pairs with the store in `drop`: all the peer did before is visible.
-        self.gone(peer).load(Ordering::Acquire)
+        // SAFETY: as in `header`.
+        let gone = unsafe { &self.header.as_ref().gone };
+        // Acquire pairs with the update in `leave`: all the peer did before is visible.
+        gone.load(Ordering::Acquire) & !self.side.bit() != 0
     }
 }
 
 impl<H: State> Drop for End<H> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: this end came with a share, and is not used any more.
+        // SAFETY: `shared` is this end's own, which is not used any more.
         unsafe { leave(self.shared, self.side) };
     }
 }
@@ -306,15 +305,18 @@ impl<H: State> Drop for End<H> {
 ///
 /// # Safety
 ///
-/// The caller has a share of the `Arc` behind `shared`, and gives it up.
+/// `shared` is that of an end, which is not used any more.
 #[inline(never)]
-unsafe fn leave<H: State>(shared: *const Shared<H>, side: Side) {
-    // SAFETY: by the caller's word.
-    let shared = unsafe { Arc::from_raw(shared) };
-    // SAFETY: the header was written by `ends` and lives as long as `shared`.
-    let head = unsafe { shared.head().as_ref() };
-    // Release pairs with the load in `peer_is_gone`.
-    head.gone[side as usize].store(true, Ordering::Release);
+unsafe fn leave<H: State>(shared: *mut Shared<H>, side: Side) {
+    // SAFETY: this side is not gone yet, so nobody has freed `shared` and its header.
+    let gone = unsafe { &(*shared).head().as_ref().gone };
+    // Release pairs with the load in `peer_is_gone`, and with the acquire of whoever is last here:
+    // that one sees all that the first did with the queue.
+    let before = gone.fetch_or(side.bit(), Ordering::AcqRel);
+    if before != 0 {
+        // SAFETY: the other side is gone as well, and this was the last use here.
+        drop(unsafe { Box::from_raw(shared) });
+    }
 }
 
 impl<H: State> fmt::Debug for End<H> {
