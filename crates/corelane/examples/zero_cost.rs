@@ -3,7 +3,7 @@
 //! `tests/zero_cost.rs` compiles this and compares the machine code of the two functions.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use corelane::spsc::lamport::{self, Producer};
 use corelane::{Consumer, Producer as _};
@@ -19,14 +19,14 @@ pub extern "C" fn push_by_corelane(tx: &mut Producer<u64>, item: u64) -> bool {
 #[derive(Debug)]
 #[repr(C, align(128))]
 struct Head {
-    gone: [AtomicBool; 2],
-    write: Line,
-    read: Line,
+    gone: Line<AtomicU32>,
+    write: Line<AtomicU64>,
+    read: Line<AtomicU64>,
 }
 
 #[derive(Debug)]
 #[repr(align(128))]
-struct Line(AtomicU64);
+struct Line<T>(T);
 
 /// The sending side of a Lamport queue, by hand.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub extern "C" fn push_by_hand(tx: &mut ByHand, item: u64) -> bool {
         let read = head.read.0.load(Ordering::Acquire);
         if write.wrapping_sub(read) == tx.mask as u64 + 1 {
             // Who pushes into a full queue learns whether anybody is left to empty it.
-            std::hint::black_box(head.gone[1].load(Ordering::Acquire));
+            std::hint::black_box(head.gone.0.load(Ordering::Acquire));
             return false;
         }
         tx.slots.add(write as usize & tx.mask).write(item);
@@ -63,8 +63,7 @@ fn main() {
     assert_eq!(rx.try_pop(), Ok(7));
 
     let line = || Line(AtomicU64::new(0));
-    let gone = [AtomicBool::new(false), AtomicBool::new(false)];
-    let mut head = Head { gone, write: line(), read: line() };
+    let mut head = Head { gone: Line(AtomicU32::new(0)), write: line(), read: line() };
     let mut slot = 0;
     let mut tx =
         ByHand { head: NonNull::from(&mut head), slots: NonNull::from(&mut slot), mask: 0 };

@@ -8,7 +8,6 @@ use core::ptr::NonNull;
 use loom::sync::atomic;
 
 pub use loom::cell::UnsafeCell;
-pub use loom::sync::Arc;
 
 use super::Ordering;
 
@@ -48,6 +47,7 @@ macro_rules! atomics {
             value: atomic::$name $(<$T>)?,
         }
 
+        #[allow(dead_code, reason = "the facade is the same for each type")]
         impl $(<$T>)? $name $(<$T>)? {
             /// An atomic that holds `value`.
             #[track_caller]
@@ -74,10 +74,21 @@ macro_rules! atomics {
 atomics! {
     /// A flag.
     AtomicBool = bool;
-    /// A number.
+    /// A number of 32 bits.
+    AtomicU32 = u32;
+    /// A number of 64 bits.
     AtomicU64 = u64;
     /// A pointer.
     AtomicPtr<T> = *mut T;
+}
+
+impl AtomicU32 {
+    /// Sets the bits of `value`, and returns what was there before.
+    #[track_caller]
+    pub fn fetch_or(&self, value: u32, order: Ordering) -> u32 {
+        self.turn.take();
+        self.value.fetch_or(value, order)
+    }
 }
 
 /// Lets the others run: one step, however long the wait would be.

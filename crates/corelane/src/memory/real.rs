@@ -3,8 +3,7 @@
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-pub use alloc::sync::Arc;
-pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
+pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 
 /// Waits for about `spins` turns of a spin loop.
 #[inline]
