@@ -38,13 +38,19 @@ fn sentence(results: &Results, group: Group, picks: &[Pick<'_>]) -> Option<Strin
     let (rounds, all) = (results.rounds_of(group).count(), results.rounds.len());
     let distance = results.line_rtt(group)?.median;
     (!picks.is_empty()).then(|| {
-        let (name, distance) = (group.name(), short(distance));
-        let begin = format!(
-            "While the cores are {name} (line_rtt {distance} ns, {rounds} of {all} rounds):"
-        );
+        let distance = short(distance);
+        let place = match (results.machine.same_core, group) {
+            (true, _) => "With both threads on one core",
+            (false, Group::Near) => "While the cores are near",
+            (false, Group::Far) => "While the cores are far",
+        };
+        let begin = format!("{place} (line_rtt {distance} ns, {rounds} of {all} rounds):");
         format!("{begin} {}.", picks.join("; "))
     })
 }
+
+/// Relative difference that isn't worth a word.
+const LEVEL: f64 = 0.02;
 
 /// The best of one table.
 struct Pick<'a> {
@@ -94,7 +100,9 @@ impl<'a> Pick<'a> {
 
     fn against(&self, name: &str, peer: f64) -> String {
         let peer_value = short(peer);
-        if peer >= self.value {
+        if (peer / self.value - 1.0).abs() < LEVEL {
+            format!(", level with the best peer, {name} at {peer_value}")
+        } else if peer > self.value {
             format!(
                 ", {} as fast as the best peer, {name} at {peer_value}",
                 times(peer / self.value)

@@ -84,13 +84,6 @@ pub(crate) struct Run<'a> {
     pub(crate) schedule: &'a [crate::schedule::Arrival],
 }
 
-impl Run<'_> {
-    /// What a side does while the queue is full or empty.
-    pub(crate) fn wait(&self) -> Wait {
-        self.cores.wait(self.params.wait)
-    }
-}
-
 /// What one cell gave in one round.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sample {

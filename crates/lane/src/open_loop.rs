@@ -29,7 +29,7 @@ pub(crate) fn measure<L: Link>(run: &Run<'_>) -> Result<Sample, Wrong> {
     let clock = Clock::get();
     let (gate, start) = (&Gate::default(), &AtomicU64::new(0));
     let sent = &AtomicU64::new(SENDING);
-    let wait = run.wait();
+    let wait = run.params.wait;
     let source = L::Item::source(run.params.capacity);
     let ((), (latency, wrong)) = pair::run(
         run.cores,

@@ -23,7 +23,7 @@ impl Cores {
         self.producer == self.consumer
     }
 
-    /// How a side waits for the other here: as `wanted`, unless both share a core.
+    /// What a side does here while it waits: as `wanted`, unless both share a core.
     pub(crate) fn wait(self, wanted: Wait) -> Wait {
         if self.same() { Wait::Yield } else { wanted }
     }

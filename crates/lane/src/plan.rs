@@ -99,11 +99,12 @@ impl Plan {
         notes.extend(timetable.as_ref().and_then(|timetable| timetable.note.clone()));
         let (schedule, name) = timetable.map(|t| (t.arrivals, t.name)).unzip();
         let mut plan = Self {
-            cells: cells(args, &entries, name.as_deref()),
+            cells: cells(args, &entries, &waits(args, cores), name.as_deref()),
             rounds: args.rounds.0,
             budget: None,
             cores,
-            far_above_ns: args.far_above,
+            // Whatever a round trip takes on one core, it isn't far.
+            far_above_ns: if cores.same() { f64::INFINITY } else { args.far_above },
             schedule: schedule.unwrap_or_default(),
             notes,
             json: None,
@@ -239,20 +240,31 @@ impl Timetable {
 }
 
 /// All cells in the order of a round: for each set of parameters, all queues.
-fn cells(args: &BenchArgs, entries: &[&'static Entry], schedule: Option<&str>) -> Vec<Cell> {
+fn cells(
+    args: &BenchArgs,
+    entries: &[&'static Entry],
+    waits: &[Wait],
+    schedule: Option<&str>,
+) -> Vec<Cell> {
+    let length = length(args);
     let mut cells = Vec::new();
-    for (&payload, &wait) in args.payload.iter().flat_map(|p| args.wait.iter().map(move |w| (p, w)))
-    {
-        for (test, params) in variations(args, (payload, wait), schedule) {
-            cells.extend(entries.iter().map(|entry| Cell {
-                entry,
-                test,
-                params: params.clone(),
-                length: length(args),
-            }));
+    for &payload in &args.payload {
+        for &wait in waits {
+            for (test, params) in variations(args, (payload, wait), schedule) {
+                let cell =
+                    |entry: &&'static Entry| Cell { entry, test, params: params.clone(), length };
+                cells.extend(entries.iter().map(cell));
+            }
         }
     }
     cells
+}
+
+/// The ways to wait; on one core there is only one.
+fn waits(args: &BenchArgs, cores: Cores) -> Vec<Wait> {
+    let mut waits: Vec<_> = args.wait.iter().map(|wait| cores.wait(*wait)).collect();
+    waits.dedup();
+    waits
 }
 
 fn length(args: &BenchArgs) -> Length {

@@ -16,7 +16,7 @@ pub(crate) fn measure<L: Link>(run: &Run<'_>) -> Result<Sample, Wrong> {
     let open = || L::open(&run.params.setup()).expect("tried before the first round");
     let ((requests, requested), (replies, replied)) = (open(), open());
     let source = L::Item::source(run.params.capacity);
-    let (meeting, wait) = (&Meeting::default(), run.wait());
+    let (meeting, wait) = (&Meeting::default(), run.params.wait);
     // Each handle moves into its thread: side by side here, their private halves would share lines.
     let ((ns, wrong_replies), wrong_requests) = pair::run(
         run.cores,

@@ -27,14 +27,6 @@ impl Group {
         if line_rtt_ns > far_above_ns { Self::Far } else { Self::Near }
     }
 
-    /// What it means, as a heading.
-    pub(crate) fn title(self) -> &'static str {
-        match self {
-            Self::Near => "Near: the cores share a cache",
-            Self::Far => "Far: the cores share no cache",
-        }
-    }
-
     /// Its name.
     pub(crate) fn name(self) -> &'static str {
         match self {

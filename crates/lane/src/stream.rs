@@ -17,7 +17,7 @@ pub(crate) fn measure<L: Link>(run: &Run<'_>) -> Result<Sample, Wrong> {
     let (tx, rx) = L::open(&run.params.setup()).expect("tried before the first round");
     let source = L::Item::source(run.params.capacity);
     let meeting = &Meeting::default();
-    let pace = |load_ns| Pace { load_ns, batch: run.params.batch, wait: run.wait() };
+    let pace = |load_ns| Pace { load_ns, batch: run.params.batch, wait: run.params.wait };
     let (p, c) = (pace(run.params.load_p_ns), pace(run.params.load_c_ns));
     // Each handle moves into its thread: side by side here, their private halves would share lines.
     let (sent, received) = pair::run(

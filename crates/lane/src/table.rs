@@ -12,7 +12,7 @@ use crate::stats::{Group, Quartiles};
 pub(crate) fn render(results: &Results) -> String {
     let mut text = format!("{}\n", results.machine.summary());
     for group in results.groups() {
-        text.push_str(&format!("\n{}; {}\n", group.title(), floors(results, group)));
+        text.push_str(&format!("\n{}; {}\n", place(results, group), floors(results, group)));
         for table in results.tables(group) {
             text.push_str(&format!("\n{}\n{}\n", title(table[0]), rows(results, &table, group)));
         }
@@ -47,6 +47,15 @@ pub(crate) fn title(result: &CellResult) -> String {
         params.capacity,
         params.wait.words()
     )
+}
+
+/// What a group means, as a heading.
+pub(crate) fn place(results: &Results, group: Group) -> &'static str {
+    match (results.machine.same_core, group) {
+        (true, _) => "Same core: the threads take turns",
+        (false, Group::Near) => "Near: the cores share a cache",
+        (false, Group::Far) => "Far: the cores share no cache",
+    }
 }
 
 /// One line on the rounds of a group and their floors.

@@ -67,7 +67,7 @@ fn group_section(results: &Results, group: Group) -> Markup {
     let maps = grid::maps(results, group);
     html! {
         section {
-            h2 { (group.title()) }
+            h2 { (table::place(results, group)) }
             p.floors { (table::floors(results, group)) }
             @for table in &tables { (comparison(results, table, group)) }
             @if !maps.is_empty() { (heat::section(&maps)) }

@@ -147,6 +147,8 @@ fn one_core_for_both_sides_is_allowed_and_labelled() {
     assert!(stdout(&bench(&args)).contains("same core"));
     let json = json_of(&args);
     assert_eq!(json["machine"]["same_core"], true);
+    assert_eq!(json["rounds"][0]["group"], "near");
+    assert_eq!(results(&json)[0]["params"]["wait"], "yield");
 }
 
 #[test]
