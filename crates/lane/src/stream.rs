@@ -68,7 +68,7 @@ struct Received {
 }
 
 fn produce<T: Tx<Item: Payload>>(
-    mut tx: T,
+    tx: T,
     source: <T::Item as Payload>::Source,
     length: Length,
     meeting: &Meeting,
@@ -76,15 +76,15 @@ fn produce<T: Tx<Item: Payload>>(
 ) -> Sent {
     let warm_up = length.warm_up(WARM_UP);
     meeting.ready(pace.wait);
-    send(&mut tx, 0..warm_up, source, pace);
+    let (tx, _) = send(tx, 0..warm_up, source, pace);
     let items = meeting.hear(pace.wait);
     let start = Instant::now();
-    let stalls = send(&mut tx, warm_up..warm_up + items, source, pace);
+    let (_tx, stalls) = send(tx, warm_up..warm_up + items, source, pace);
     Sent { start, stalls }
 }
 
 fn consume<R: Rx<Item: Payload>>(
-    mut rx: R,
+    rx: R,
     source: <R::Item as Payload>::Source,
     length: Length,
     meeting: &Meeting,
@@ -93,39 +93,42 @@ fn consume<R: Rx<Item: Payload>>(
     let warm_up = length.warm_up(WARM_UP);
     meeting.ready(pace.wait);
     let start = Instant::now();
-    let warmed = receive(&mut rx, 0..warm_up, source, pace);
+    let (rx, warmed) = receive(rx, 0..warm_up, source, pace);
     let items = length.items(warm_up, start.elapsed());
     meeting.announce(items, pace.wait);
-    let counts = receive(&mut rx, warm_up..warm_up + items, source, pace);
+    let (_rx, counts) = receive(rx, warm_up..warm_up + items, source, pace);
     let end = Instant::now();
     Received { end, items, stalls: counts.stalls, wrong: warmed.wrong + counts.wrong }
 }
 
-/// Pushes items `range`; returns the number of runs of failed pushes.
+/// Pushes items `range`; returns the number of runs of failed pushes, and the handle.
+///
+/// The loops own their handles, as a thread that was given one does. Behind a reference the compiler
+/// must keep a handle's fields in memory.
 fn send<T: Tx<Item: Payload>>(
-    tx: &mut T,
+    tx: T,
     range: Range<u64>,
     source: <T::Item as Payload>::Source,
     Pace { load_ns, batch, wait }: Pace,
-) -> u64 {
-    let stalls = match (load_ns, batch) {
+) -> (T, u64) {
+    let (mut tx, stalls) = match (load_ns, batch) {
         (0, 1) => send_single(tx, range, source, Free, wait),
         (0, _) => send_batches(tx, range, source, Free, batch, wait),
         (ns, 1) => send_single(tx, range, source, Busy::new(ns), wait),
         (ns, _) => send_batches(tx, range, source, Busy::new(ns), batch, wait),
     };
     tx.flush();
-    stalls
+    (tx, stalls)
 }
 
 #[inline(never)]
 fn send_single<T: Tx<Item: Payload>>(
-    tx: &mut T,
+    mut tx: T,
     range: Range<u64>,
     source: <T::Item as Payload>::Source,
     mut work: impl Work,
     wait: Wait,
-) -> u64 {
+) -> (T, u64) {
     let mut stalls = 0;
     for sequence in range {
         let item = T::Item::make(source, work.produce(sequence));
@@ -134,18 +137,18 @@ fn send_single<T: Tx<Item: Payload>>(
             wait.until(|| tx.try_push(item).then_some(()));
         }
     }
-    stalls
+    (tx, stalls)
 }
 
 #[inline(never)]
 fn send_batches<T: Tx<Item: Payload>>(
-    tx: &mut T,
+    mut tx: T,
     mut range: Range<u64>,
     source: <T::Item as Payload>::Source,
     mut work: impl Work,
     batch: usize,
     wait: Wait,
-) -> u64 {
+) -> (T, u64) {
     let mut items = vec![T::Item::blank(source); batch];
     let mut stalls = 0;
     while !range.is_empty() {
@@ -159,7 +162,7 @@ fn send_batches<T: Tx<Item: Payload>>(
             pushed += wait.until(|| some(tx.push_batch(&items[pushed..filled])));
         }
     }
-    stalls
+    (tx, stalls)
 }
 
 /// What the consumer counts.
@@ -171,11 +174,11 @@ struct Counts {
 
 /// Pops and checks items `range`.
 fn receive<R: Rx<Item: Payload>>(
-    rx: &mut R,
+    rx: R,
     range: Range<u64>,
     source: <R::Item as Payload>::Source,
     Pace { load_ns, batch, wait }: Pace,
-) -> Counts {
+) -> (R, Counts) {
     match (load_ns, batch) {
         (0, 1) => receive_single(rx, range, Free, wait),
         (0, _) => receive_batches(rx, range, source, Free, batch, wait),
@@ -186,11 +189,11 @@ fn receive<R: Rx<Item: Payload>>(
 
 #[inline(never)]
 fn receive_single<R: Rx<Item: Payload>>(
-    rx: &mut R,
+    mut rx: R,
     range: Range<u64>,
     mut work: impl Work,
     wait: Wait,
-) -> Counts {
+) -> (R, Counts) {
     let mut counts = Counts::default();
     for sequence in range {
         let item = rx.try_pop().unwrap_or_else(|| {
@@ -201,18 +204,18 @@ fn receive_single<R: Rx<Item: Payload>>(
         counts.wrong += u64::from(!R::Item::is(value, sequence));
         work.consume(value);
     }
-    counts
+    (rx, counts)
 }
 
 #[inline(never)]
 fn receive_batches<R: Rx<Item: Payload>>(
-    rx: &mut R,
+    mut rx: R,
     range: Range<u64>,
     source: <R::Item as Payload>::Source,
     mut work: impl Work,
     batch: usize,
     wait: Wait,
-) -> Counts {
+) -> (R, Counts) {
     let mut items = vec![R::Item::blank(source); batch];
     let mut counts = Counts::default();
     let mut sequence = range.start;
@@ -228,7 +231,7 @@ fn receive_batches<R: Rx<Item: Payload>>(
             sequence += 1;
         }
     }
-    counts
+    (rx, counts)
 }
 
 /// `count`, unless nothing was moved.

@@ -144,7 +144,7 @@ impl<S: Slot> Producer<S> {
 impl<S: Slot> queue::Producer for Producer<S> {
     type Item = S::Item;
 
-    #[inline]
+    #[inline(always)] // a call would cost more than the push or pop itself
     fn try_push(&mut self, item: S::Item) -> Result<(), TryPushError<S::Item>> {
         if self.head == self.batch_head && !self.next_batch() {
             return Err(full(self.is_closed(), item));
@@ -271,7 +271,7 @@ impl<S: Slot> Consumer<S> {
 impl<S: Slot> queue::Consumer for Consumer<S> {
     type Item = S::Item;
 
-    #[inline]
+    #[inline(always)] // a call would cost more than the push or pop itself
     fn try_pop(&mut self) -> Result<S::Item, TryPopError> {
         try_pop_by(self, Self::pop)
     }

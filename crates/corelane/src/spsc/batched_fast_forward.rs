@@ -81,7 +81,7 @@ impl<S: Slot> Producer<S> {
 impl<S: Slot> queue::Producer for Producer<S> {
     type Item = S::Item;
 
-    #[inline]
+    #[inline(always)] // a call would cost more than the push or pop itself
     fn try_push(&mut self, item: S::Item) -> Result<(), TryPushError<S::Item>> {
         self.single.try_push(item)
     }

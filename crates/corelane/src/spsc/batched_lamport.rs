@@ -92,7 +92,7 @@ impl<T> Producer<T> {
 impl<T> queue::Producer for Producer<T> {
     type Item = T;
 
-    #[inline]
+    #[inline(always)] // a call would cost more than the push or pop itself
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
         self.lazy.try_push(item)
     }
@@ -157,7 +157,7 @@ impl<T> Consumer<T> {
 impl<T> queue::Consumer for Consumer<T> {
     type Item = T;
 
-    #[inline]
+    #[inline(always)] // a call would cost more than the push or pop itself
     fn try_pop(&mut self) -> Result<T, TryPopError> {
         self.lazy.try_pop()
     }

@@ -154,7 +154,7 @@ impl<S: Slot> Producer<S> {
 impl<S: Slot> queue::Producer for Producer<S> {
     type Item = S::Item;
 
-    #[inline]
+    #[inline(always)] // a call would cost more than the push or pop itself
     fn try_push(&mut self, item: S::Item) -> Result<(), TryPushError<S::Item>> {
         let slot = self.end.slots().at(self.write);
         if slot.is_full() {
@@ -229,7 +229,7 @@ impl<S: Slot> Consumer<S> {
 impl<S: Slot> queue::Consumer for Consumer<S> {
     type Item = S::Item;
 
-    #[inline]
+    #[inline(always)] // a call would cost more than the push or pop itself
     fn try_pop(&mut self) -> Result<S::Item, TryPopError> {
         try_pop_by(self, Self::pop)
     }
@@ -373,7 +373,7 @@ impl<S: Slot> SlippingConsumer<S> {
 impl<S: Slot> queue::Consumer for SlippingConsumer<S> {
     type Item = S::Item;
 
-    #[inline]
+    #[inline(always)] // a call would cost more than the push or pop itself
     fn try_pop(&mut self) -> Result<S::Item, TryPopError> {
         let item = self.consumer.try_pop()?;
         self.until_adjust -= 1;

@@ -151,7 +151,7 @@ impl<S: Slot> Producer<S> {
 impl<S: Slot> queue::Producer for Producer<S> {
     type Item = S::Item;
 
-    #[inline]
+    #[inline(always)] // a call would cost more than the push or pop itself
     fn try_push(&mut self, item: S::Item) -> Result<(), TryPushError<S::Item>> {
         if self.write == self.limit && !self.advance_limit() {
             return Err(full(self.is_closed(), item));
@@ -246,7 +246,7 @@ impl<S: Slot> Consumer<S> {
 impl<S: Slot> queue::Consumer for Consumer<S> {
     type Item = S::Item;
 
-    #[inline]
+    #[inline(always)] // a call would cost more than the push or pop itself
     fn try_pop(&mut self) -> Result<S::Item, TryPopError> {
         try_pop_by(self, Self::pop)
     }

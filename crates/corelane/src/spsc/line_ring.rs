@@ -441,7 +441,7 @@ impl<T> Producer<T> {
 impl<T> queue::Producer for Producer<T> {
     type Item = T;
 
-    #[inline]
+    #[inline(always)] // a call would cost more than the push or pop itself
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
         self.push(item).map_err(|item| full(self.is_closed(), item))
     }
@@ -628,7 +628,7 @@ fn put_back<T>(
 impl<T> queue::Consumer for Consumer<T> {
     type Item = T;
 
-    #[inline]
+    #[inline(always)] // a call would cost more than the push or pop itself
     fn try_pop(&mut self) -> Result<T, TryPopError> {
         if self.place.i == self.filled {
             self.refill()?;

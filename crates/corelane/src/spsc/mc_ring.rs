@@ -120,7 +120,7 @@ impl<T> Producer<T> {
 impl<T> queue::Producer for Producer<T> {
     type Item = T;
 
-    #[inline]
+    #[inline(always)] // a call would cost more than the push or pop itself
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
         if self.known_free() == 0 {
             self.look();
@@ -233,7 +233,7 @@ impl<T> Consumer<T> {
 impl<T> queue::Consumer for Consumer<T> {
     type Item = T;
 
-    #[inline]
+    #[inline(always)] // a call would cost more than the push or pop itself
     fn try_pop(&mut self) -> Result<T, TryPopError> {
         try_pop_by(self, Self::pop)
     }

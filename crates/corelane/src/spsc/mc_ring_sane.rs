@@ -103,7 +103,7 @@ impl<T> Producer<T> {
 impl<T> queue::Producer for Producer<T> {
     type Item = T;
 
-    #[inline]
+    #[inline(always)] // a call would cost more than the push or pop itself
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
         let result = self.ring.try_push(item);
         self.flush_if_due();
