@@ -17,6 +17,8 @@ pub struct Info {
     pub paper: &'static str,
     /// Progress and order.
     pub guarantee: &'static str,
+    /// Whether an item may stay invisible after its push has returned, until a flush.
+    pub delayed: bool,
     /// How many items fit, for a ring of N slots.
     pub capacity: &'static str,
     /// When to use it.

@@ -49,6 +49,15 @@ fn sentence(results: &Results, group: Group, picks: &[Pick<'_>]) -> Option<Strin
     })
 }
 
+/// Whether an item is visible when its push returns, as with all peers. Queues that publish later are
+/// faster and no answer to the same question.
+fn publishes(result: &CellResult) -> bool {
+    catalogue::find(&result.queue).is_none_or(|entry| match &entry.kind {
+        Kind::Ours { info, .. } => !info.delayed,
+        Kind::Peer { .. } => true,
+    })
+}
+
 /// Relative difference that isn't worth a word.
 const LEVEL: f64 = 0.02;
 
@@ -64,7 +73,7 @@ impl<'a> Pick<'a> {
     /// From a table with the fastest first. Only what needs no further words: numbers, no load.
     fn of(results: &Results, table: &[&'a CellResult], group: Group) -> Option<Self> {
         let of = |peer| table.iter().copied().find(|result| result.peer == peer);
-        let best = of(false)?;
+        let best = table.iter().copied().find(|result| !result.peer && publishes(result))?;
         let params = &best.params;
         let plain = params.payload == PayloadKind::U64 && params.regime == "free";
         plain.then(|| Self {

@@ -347,6 +347,7 @@ const INFO: Info = Info {
     name: "B-Queue",
     paper: "Wang, Zhang, Tang, Hua 2012, §3",
     guarantee: "wait-free FIFO",
+    delayed: false,
     capacity: "N, given back a batch at a time",
     choose: "items are pushed one by one and throughput counts",
     avoid: "the last slots count: full means that less than a batch is free",

@@ -141,6 +141,7 @@ const INFO: Info = Info {
     name: "batched improved FastForward queue",
     paper: "Maffione, Lettieri, Rizzo 2019, §4.3",
     guarantee: "wait-free FIFO",
+    delayed: false,
     capacity: "N - 2H",
     choose: "the producer has batches and the consumer waits for items",
     avoid: "there are no batches; every slot counts",

@@ -208,6 +208,7 @@ impl SpscQueue for Blq {
         name: "batched Lamport queue",
         paper: "Maffione, Lettieri, Rizzo 2019, §3.3",
         guarantee: "wait-free FIFO",
+        delayed: false,
         capacity: "N - K",
         choose: "items come in batches; slots are to be filled or read in place",
         avoid: "items come one by one and throughput counts",

@@ -429,6 +429,7 @@ const INFO: Info = Info {
     name: "FastForward queue",
     paper: "Maffione, Lettieri, Rizzo 2019, §4.1",
     guarantee: "wait-free FIFO",
+    delayed: false,
     capacity: "N",
     choose: "single items must arrive soon, few are in flight",
     avoid: "for throughput: two cache misses per item and side",

@@ -312,6 +312,7 @@ const INFO: Info = Info {
     name: "improved FastForward queue",
     paper: "Maffione, Lettieri, Rizzo 2019, §4.2",
     guarantee: "wait-free FIFO",
+    delayed: false,
     capacity: "N - 2H",
     choose: "the producer is often faster, and single items must still arrive soon",
     avoid: "every slot counts: space comes back H slots at a time",

@@ -259,6 +259,7 @@ impl SpscQueue for Lq {
         name: "Lamport queue",
         paper: "Maffione, Lettieri, Rizzo 2019, §3.1",
         guarantee: "wait-free FIFO",
+        delayed: false,
         capacity: "N",
         choose: "to learn, or as the baseline",
         avoid: "for speed: three cache misses per item and side",

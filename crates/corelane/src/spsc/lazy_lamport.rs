@@ -287,6 +287,7 @@ impl SpscQueue for Llq {
         name: "lazy Lamport queue",
         paper: "Maffione, Lettieri, Rizzo 2019, §3.2",
         guarantee: "wait-free FIFO",
+        delayed: false,
         capacity: "N - K",
         choose: "a plain ring; the producer is the faster side",
         avoid: "items come one by one and throughput counts",

@@ -286,9 +286,10 @@ impl SpscQueue for McRing {
         name: "MCRingBuffer",
         paper: "Wang, Zhang, Tang, Hua 2012, §2.5",
         guarantee: "wait-free FIFO; an item is visible when its batch is full or flushed",
+        delayed: true,
         capacity: "N",
         choose: "a stream that never pauses",
-        avoid: "somebody waits for an answer: without flush two rings in a cycle deadlock",
+        avoid: "somebody waits for an answer: without flush two rings in a cycle stop for ever",
     };
     type Producer<T: Send> = Producer<T>;
     type Consumer<T: Send> = Consumer<T>;

@@ -156,6 +156,7 @@ impl SpscQueue for McRingSane {
         name: "MCRingBuffer with a timer",
         paper: "Wang, Zhang, Tang, Hua 2012, §2.6 (3)",
         guarantee: "wait-free FIFO; an item is visible after its batch, a flush or a timer tick",
+        delayed: true,
         capacity: "N",
         choose: "to measure what the timer costs",
         avoid: "otherwise: a producer that stops still strands items",
