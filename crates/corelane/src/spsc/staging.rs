@@ -82,13 +82,14 @@ impl<T> Staged<T> {
     }
 
     /// Takes the oldest item, if any is staged.
+    ///
+    /// Without a branch that could panic: what may unwind keeps a caller's handle in memory.
     #[inline]
     pub(super) fn take(&mut self) -> Option<T> {
-        (self.len() > 0).then(|| {
-            self.start += 1;
-            // SAFETY: all elements from `start` on hold items, and `start` has moved past this one.
-            unsafe { self.items[self.start - 1].assume_init_read() }
-        })
+        let item = self.items.get(self.start)?;
+        self.start += 1;
+        // SAFETY: all elements from `start` on hold items, and `start` has moved past this one.
+        Some(unsafe { item.assume_init_read() })
     }
 
     /// Stops holding the `n` oldest items.
