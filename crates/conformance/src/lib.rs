@@ -48,3 +48,14 @@ pub use checked::{Checked, Numbers, numbers, with_items};
 pub use ledger::{Counted, Ledger};
 use subject::channel;
 pub use subject::{Any, Item, Queue, Subject, Tokens};
+
+/// A test for each check, named after it.
+#[macro_export]
+macro_rules! checks {
+    ($queue:ty: $($module:ident::$check:ident,)*) => {$(
+        #[test]
+        fn $check() {
+            $module::$check::<$queue>();
+        }
+    )*};
+}

@@ -20,9 +20,11 @@ fn starts(capacity: usize) -> impl Iterator<Item = Config> {
     ends(capacity).flat_map(move |end| before.map(|n| config(end.wrapping_sub(n))))
 }
 
-/// Order, fill levels and all observers are right across every wrap (row `counter_wrap_width`).
+/// Order, fill levels and all observers are right across every wrap, also in rings as large as a narrow
+/// counter is wide, where full could look like empty (row `counter_wrap_width`).
 pub fn counter_wrap_width<Q: Subject>() {
-    for config in [1, 4, 20].into_iter().flat_map(starts) {
+    let wide = [1 << 8, 1 << 16].map(Config::new);
+    for config in [1, 4, 20].into_iter().flat_map(starts).chain(wide) {
         let mut queue = numbers::<Q>(config);
         for _ in 0..4 {
             queue.fill();

@@ -30,18 +30,8 @@
 
 use corelane::{for_each_spsc_queue, for_each_spsc_token_queue};
 use corelane_conformance::{
-    Any, Tokens, capacity, chunks, closing, drops, items, observers, order, wrap,
+    Any, Tokens, capacity, checks, chunks, closing, drops, items, observers, order, wrap,
 };
-
-/// A test for each check, named after it.
-macro_rules! checks {
-    ($queue:ty: $($module:ident::$check:ident,)*) => {$(
-        #[test]
-        fn $check() {
-            $module::$check::<$queue>();
-        }
-    )*};
-}
 
 macro_rules! common {
     ($queue:ty) => {
@@ -98,4 +88,22 @@ mod packed {
     use super::*;
 
     for_each_spsc_token_queue!(for_tokens);
+}
+
+/// Queues that are documented to be exact may never say full with a slot free.
+#[test]
+fn false_full_of_exact_queues() {
+    use corelane::spsc::{batched_lamport, fast_forward, lamport, lazy_lamport};
+    use corelane::{Config, Producer, SpscQueue};
+
+    fn slack<Q: SpscQueue>(capacity: usize) -> usize {
+        Q::channel::<u64>(Config::new(capacity)).unwrap().0.slack()
+    }
+
+    for capacity in [1, 64, 1000] {
+        assert_eq!(slack::<lamport::Lq>(capacity), 0);
+        assert_eq!(slack::<lazy_lamport::Llq>(capacity), 0);
+        assert_eq!(slack::<batched_lamport::Blq>(capacity), 0);
+        assert_eq!(slack::<fast_forward::Ffq>(capacity), 0);
+    }
 }

@@ -2,18 +2,9 @@
 
 use corelane::{SpscQueue, for_each_spsc_queue, for_each_spsc_token_queue};
 use corelane_conformance::{
-    Any, Tokens, capacity, chunks, closing, drops, items, memory, observers, order, stress, wrap,
+    Any, Tokens, capacity, checks, chunks, closing, drops, items, memory, observers, order, stress,
+    wrap,
 };
-
-/// A test for each check, named after it.
-macro_rules! checks {
-    ($queue:ty: $($module:ident::$check:ident,)*) => {$(
-        #[test]
-        fn $check() {
-            $module::$check::<$queue>();
-        }
-    )*};
-}
 
 /// What every queue must do, whatever its items.
 macro_rules! common {
