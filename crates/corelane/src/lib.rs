@@ -50,3 +50,8 @@ pub use queue::{
 };
 pub use region::{Backing, Memory};
 pub use registry::{Built, Info, SpscQueue, SpscTokenQueue};
+
+/// The README's example compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
