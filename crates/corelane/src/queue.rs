@@ -31,8 +31,9 @@ pub trait Producer: Sized {
     ///
     /// # Errors
     ///
-    /// [`Full`](TryPushError::Full) if no slot is free, [`Closed`](TryPushError::Closed) if no slot is
-    /// free and the consumer is gone. Both give the item back. While there is room, items are
+    /// [`Full`](TryPushError::Full) if no slot was found free, [`Closed`](TryPushError::Closed) if no
+    /// slot was found free and the consumer is gone (what it freed as its last deed may let a later
+    /// push succeed). Both give the item back. While there is room, items are
     /// accepted even though nobody will pop them: looking for the consumer on every push would cost
     /// a cache miss when it leaves and a load every time before.
     fn try_push(&mut self, item: Self::Item) -> Result<(), TryPushError<Self::Item>>;
@@ -53,8 +54,8 @@ pub trait Producer: Sized {
 
     /// Number of items that can be pushed now without failing, counted up to `wanted`.
     ///
-    /// Shared memory is looked at only when fewer than `wanted` are known to be free. The answer is
-    /// a lower bound: the consumer may free more at any moment.
+    /// The answer is a lower bound: the consumer may free more at any moment. A small `wanted` may save
+    /// a look at shared memory.
     fn free_slots(&mut self, wanted: usize) -> usize;
 
     /// Whether the consumer has been dropped.
@@ -148,7 +149,13 @@ pub trait Producer: Sized {
 }
 
 /// The receiving side of a queue.
-pub trait Consumer: Sized {
+///
+/// # Safety
+///
+/// Chunks move items out of what [`lend`](Self::lend) gives. So it gives the oldest items of the
+/// queue, which are initialised and the implementor's own; and items that were lent and then
+/// [released](Self::release) are never read, dropped or lent again.
+pub unsafe trait Consumer: Sized {
     /// What the queue carries.
     type Item;
 
@@ -166,8 +173,8 @@ pub trait Consumer: Sized {
 
     /// Number of items that can be popped now without failing, counted up to `wanted`.
     ///
-    /// Shared memory is looked at only when fewer than `wanted` are known to be there. The answer
-    /// is a lower bound: the producer may push more at any moment.
+    /// The answer is a lower bound: the producer may push more at any moment. A small `wanted` may save
+    /// a look at shared memory.
     fn available(&mut self, wanted: usize) -> usize;
 
     /// Whether the producer has been dropped. Items may still be waiting.
@@ -361,7 +368,8 @@ impl Config {
     }
 
     /// Items that the algorithm handles as a group: `H` of the improved FastForward queues, the
-    /// batch size of MCRingBuffer and B-Queue. Other queues have no such group and ignore it.
+    /// batch size of MCRingBuffer and B-Queue, what the line ring gives back together. Other queues
+    /// have no such group and ignore it.
     ///
     /// Each queue's page gives its default and how a value is clamped.
     pub const fn batch(mut self, items: usize) -> Self {

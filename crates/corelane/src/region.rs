@@ -45,7 +45,7 @@ pub enum Backing {
     Mirrored,
 }
 
-/// A piece of zeroed memory that several handles share.
+/// A piece of memory that several handles share.
 #[derive(Debug)]
 struct Region {
     base: NonNull<u8>,
@@ -248,7 +248,7 @@ pub(crate) fn most_slots<H: State>() -> usize {
 /// Layout of header and slots, where the slots begin, and which memory can hold them.
 fn layout<H: State>(memory: Memory, len: usize) -> (Layout, usize, Memory) {
     let slot = H::Slots::SLOT;
-    let bytes = slot.size() * len;
+    let bytes = slot.size().checked_mul(len).expect("slots_for bounds the number of slots");
     let memory = match memory {
         // A mirror repeats whole pages.
         Memory::Mirrored if bytes == 0 || !bytes.is_multiple_of(map::PAGE) => Memory::Heap,

@@ -13,7 +13,23 @@ use crate::region::Slots;
 ///
 /// Only the producer fills and only the consumer clears. That a slot is full is published together
 /// with all slots filled before it; that it is empty, together with all slots cleared before it.
-pub trait Slot: Send {
+///
+/// Both sides use a slot at once, each in its part; so it is for this crate alone to implement:
+///
+/// ```compile_fail
+/// struct Mine(std::cell::Cell<Option<u64>>);
+///
+/// impl corelane::slot::Slot for Mine {
+///     type Item = u64;
+///     fn empty() -> Self { Mine(None.into()) }
+///     fn is_full(&self) -> bool { self.0.get().is_some() }
+///     unsafe fn fill(&self, item: u64) { self.0.set(Some(item)) }
+///     unsafe fn read(&self) -> u64 { self.0.get().unwrap() }
+///     fn clear(&self) { self.0.set(None) }
+///     fn block(&self) {}
+/// }
+/// ```
+pub trait Slot: sealed::Sealed + Send {
     /// What it holds.
     type Item;
 
@@ -54,6 +70,12 @@ pub trait Slot: Send {
 
     /// Makes an empty slot look full without an item, until it is cleared.
     fn block(&self);
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl<T> Sealed for super::Flagged<T> {}
+    impl<T> Sealed for super::Packed<T> {}
 }
 
 /// A slot for any item: a flag beside the value.
@@ -168,7 +190,7 @@ impl<T: Token> Slot for Packed<T> {
 ///
 /// # Safety
 ///
-/// `from_word(into_word(x))` gives `x` back, once, on any thread.
+/// `from_word(into_word(x))` gives `x` back, once, on any thread, and neither panics.
 pub unsafe trait Token: Send + Sized {
     /// The token as a word. Ownership goes with it.
     fn into_word(self) -> NonNull<()>;

@@ -268,7 +268,8 @@ impl<S: Slot> Consumer<S> {
     }
 }
 
-impl<S: Slot> queue::Consumer for Consumer<S> {
+// SAFETY: items are lent from `staged`, which forgets them when they are released, and `tail` moves past them.
+unsafe impl<S: Slot> queue::Consumer for Consumer<S> {
     type Item = S::Item;
 
     #[inline(always)] // a call would cost more than the push or pop itself

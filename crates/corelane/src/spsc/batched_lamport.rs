@@ -154,7 +154,8 @@ impl<T> Consumer<T> {
     }
 }
 
-impl<T> queue::Consumer for Consumer<T> {
+// SAFETY: the lazy queue's own calls do it.
+unsafe impl<T> queue::Consumer for Consumer<T> {
     type Item = T;
 
     #[inline(always)] // a call would cost more than the push or pop itself

@@ -226,7 +226,8 @@ impl<S: Slot> Consumer<S> {
     }
 }
 
-impl<S: Slot> queue::Consumer for Consumer<S> {
+// SAFETY: items are lent from `staged`, which forgets them when they are released, and `read` moves past them.
+unsafe impl<S: Slot> queue::Consumer for Consumer<S> {
     type Item = S::Item;
 
     #[inline(always)] // a call would cost more than the push or pop itself
@@ -370,7 +371,8 @@ impl<S: Slot> SlippingConsumer<S> {
     }
 }
 
-impl<S: Slot> queue::Consumer for SlippingConsumer<S> {
+// SAFETY: the plain consumer's own calls do it.
+unsafe impl<S: Slot> queue::Consumer for SlippingConsumer<S> {
     type Item = S::Item;
 
     #[inline(always)] // a call would cost more than the push or pop itself

@@ -12,7 +12,7 @@
 //! |---|---|
 //! | guarantee | wait-free, first in first out |
 //! | capacity | N − 2·H; N is a power of two that is large enough. A new queue holds just that; later it may say full while up to H − 1 more would fit |
-//! | H | 4·K, for K slots in a line of 64 bytes; set by [`Config::batch`], rounded up to a power of two |
+//! | H | 4·K, for K slots in a line of 64 bytes; set by [`Config::batch`], at most 65,536, rounded up to a power of two |
 //! | misses per item | producer 1 + 1/H, consumer 1 + 1/K (fast consumer); 1/K + 1/H and 2/K + 1/H (fast producer) |
 //! | paper | Maffione, Lettieri, Rizzo: *Cache-aware design of general-purpose SPSC queues*, §4.2 |
 //!
@@ -243,7 +243,8 @@ impl<S: Slot> Consumer<S> {
     }
 }
 
-impl<S: Slot> queue::Consumer for Consumer<S> {
+// SAFETY: items are lent from `staged`, which forgets them when they are released, and `read` moves past them.
+unsafe impl<S: Slot> queue::Consumer for Consumer<S> {
     type Item = S::Item;
 
     #[inline(always)] // a call would cost more than the push or pop itself

@@ -201,7 +201,8 @@ impl<T> Consumer<T> {
     }
 }
 
-impl<T> queue::Consumer for Consumer<T> {
+// SAFETY: the items from `read` on are lent, and `release` moves `read` past them.
+unsafe impl<T> queue::Consumer for Consumer<T> {
     type Item = T;
 
     #[inline(always)] // a call would cost more than the push or pop itself

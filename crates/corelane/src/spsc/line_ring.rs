@@ -23,8 +23,8 @@
 //! | guarantee | wait-free, first in first out; an item is visible when its push returns |
 //! | capacity | at least what was asked for, at any time. A new queue holds L·n, for L lines of n items; later it may say full while lines that the consumer has emptied are not given back yet |
 //! | lines | n is as many as fit beside 8 bytes in 64, at least 1; L = ⌈capacity/n⌉ + G + 1 |
-//! | G, lines given back together | 64, at most a quarter of the ring; set by [`Config::batch`] in items |
-//! | misses per item and side | 2/n when the consumer keeps behind (one transfer of the line each way), 2 when it waits for each item |
+//! | G, lines given back together | 64, at most ⌈¼·capacity/n⌉; set by [`Config::batch`] in items, rounded down to a power of two of lines |
+//! | misses per item | producer 1/n, consumer 2/n (a read and the hand-back) while the consumer keeps behind, and 1/(G·n) each for `read`; 1 and 1 for the line when it waits for each item |
 //! | paper | none. Slots that tell themselves: FastForward. Distance: B-Queue. A flag that needs no clearing: NVMe's phase bit |
 //!
 //! ```
@@ -335,8 +335,9 @@ pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Cap
 /// L, the number of lines, and G, how many are given back together (a power of two).
 fn geometry<T>(config: Config) -> Result<(usize, u64), CapacityError> {
     let n = Line::<T>::N;
-    // G and the line that the consumer is in come on top of what was asked for.
-    let most_lines = most_slots::<Header<T>>() / 2 - 1;
+    // G more, which the consumer may have left and not given back; and one, so that the producer need
+    // not wait for the line that the consumer is in.
+    let most_lines = (most_slots::<Header<T>>() / 2).saturating_sub(1);
     if config.capacity == 0 || config.capacity > most_lines * n {
         let most = most_lines.saturating_mul(n);
         return Err(CapacityError::OutOfRange { asked: config.capacity, most });
@@ -625,7 +626,8 @@ fn put_back<T>(
     }
 }
 
-impl<T> queue::Consumer for Consumer<T> {
+// SAFETY: items are lent from `staged`, which forgets them when they are released, and `place` moves past them.
+unsafe impl<T> queue::Consumer for Consumer<T> {
     type Item = T;
 
     #[inline(always)] // a call would cost more than the push or pop itself
@@ -767,5 +769,39 @@ impl SpscQueue for LineRing {
 
     fn channel<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
         channel_with(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn items_as_large_as_memory_are_refused() {
+        const HUGE: usize = (1 << 61) - 3000;
+        for capacity in [1, (1 << 58) - 65] {
+            let error = channel::<[u8; HUGE]>(capacity).unwrap_err();
+            assert_eq!(error, CapacityError::OutOfRange { asked: capacity, most: 0 });
+        }
+    }
+
+    #[test]
+    fn what_was_asked_for_always_fits() {
+        for asked in [1, 6, 7, 8, 100, 1000] {
+            let (mut tx, mut rx) = channel::<u64>(asked).unwrap();
+            // Wherever the consumer stands in its line, and however many lines it has kept back.
+            for step in 0..1000 {
+                let free = tx.push_iter(0..);
+                assert!(free > 0 || step > 0);
+                for _ in 0..step % (asked + 2) {
+                    let _ = rx.try_pop();
+                }
+                if !tx.is_full() {
+                    continue;
+                }
+                assert!(rx.len() >= asked, "full with {} of {asked}", rx.len());
+            }
+        }
     }
 }

@@ -230,7 +230,8 @@ impl<T> Consumer<T> {
     }
 }
 
-impl<T> queue::Consumer for Consumer<T> {
+// SAFETY: the items from `next_read` on are lent, and `release` moves `next_read` past them.
+unsafe impl<T> queue::Consumer for Consumer<T> {
     type Item = T;
 
     #[inline(always)] // a call would cost more than the push or pop itself

@@ -25,7 +25,7 @@ impl<T> Staging<T> {
 
     /// Room for `n` items, at most [`SIZE`](Self::SIZE).
     pub(super) fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
-        self.0.reserve(Self::SIZE);
+        self.0.reserve(n);
         (&mut self.0.spare_capacity_mut()[..n], &mut [])
     }
 
