@@ -1,7 +1,5 @@
 //! `len`, `available`, `free_slots`, `is_empty`, `is_full`.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use corelane::{Config, Consumer, Producer};
 
 use crate::threads::{Cores, Patience, both, scaled};
@@ -44,7 +42,6 @@ pub fn head_tail_reordered<Q: Subject>() {
     let (mut tx, mut rx) = channel::<Q>(20);
     let capacity = tx.capacity();
     let rounds = scaled(80_000);
-    let done = &AtomicBool::new(false);
     let send = move || {
         for _ in 0..rounds {
             let mut patience = Patience::default();
@@ -58,10 +55,9 @@ pub fn head_tail_reordered<Q: Subject>() {
                 patience.wait();
             }
         }
-        done.store(true, Ordering::Relaxed);
     };
     let receive = move || {
-        while !done.load(Ordering::Relaxed) {
+        while !rx.is_closed() {
             let mut patience = Patience::default();
             let len = rx.len();
             assert!(len <= capacity, "{len} items of {capacity}");

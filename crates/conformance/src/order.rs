@@ -114,8 +114,9 @@ pub fn false_empty_across_threads<Q: Subject>() {
     let (mut tx, mut rx) = channel::<Q>(64);
     let certain = tx.capacity() - tx.slack();
     let (pushed, popped) = (&AtomicU64::new(0), &AtomicU64::new(0));
-    let wait_for = |counter: &AtomicU64, n| {
-        Patience::until(|| (counter.load(Ordering::Acquire) >= n).then_some(()));
+    // If the other side has failed, this one must not wait for it.
+    let wait_for = |counter: &AtomicU64, n, is_closed: &dyn Fn() -> bool| {
+        Patience::until(|| (counter.load(Ordering::Acquire) >= n || is_closed()).then_some(()));
     };
     let send = move || {
         for n in 1..=rounds {
@@ -124,12 +125,12 @@ pub fn false_empty_across_threads<Q: Subject>() {
             assert!(tx.try_push(Item::of(n)).is_ok(), "false full in round {n}");
             tx.flush();
             pushed.store(n, Ordering::Release);
-            wait_for(popped, n);
+            wait_for(popped, n, &|| tx.is_closed());
         }
     };
     let receive = move || {
         for n in 1..=rounds {
-            wait_for(pushed, n);
+            wait_for(pushed, n, &|| rx.is_closed());
             assert!(rx.try_pop().is_ok_and(|item: Q::Number| item.is(n)), "false empty at {n}");
             popped.store(n, Ordering::Release);
         }

@@ -86,6 +86,7 @@ fn stream<Q: Subject>(cores: Cores, capacity: usize, count: u64, ways: &[Way]) {
         while next < count {
             let n = 1 + rng.below(40);
             match receive_some(&mut rx, ways[rng.below(ways.len())], n, next) {
+                0 if rx.is_closed() && rx.is_empty() => panic!("closed after {next} of {count}"),
                 0 => patience.wait(),
                 n => (next, patience) = (next + n as u64, Patience::default()),
             }
