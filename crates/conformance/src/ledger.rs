@@ -105,8 +105,10 @@ impl Counted {
 impl Drop for Counted {
     fn drop(&mut self) {
         let drops = self.ledger.drops[self.number].fetch_add(1, Ordering::Relaxed);
-        // Not when a check has failed: two panics at once would abort before it is reported.
-        let explodes = self.ledger.bomb.load(Ordering::Relaxed) == self.number && !panicking();
+        // Not when a check has failed: two panics at once would abort before it is reported. And not a
+        // second time, which is for `settle` to report.
+        let is_armed = self.ledger.bomb.load(Ordering::Relaxed) == self.number;
+        let explodes = is_armed && drops == 0 && !panicking();
         if drops == 0 {
             // SAFETY: the count says that nobody has done it before.
             unsafe { ManuallyDrop::drop(&mut self.ledger) };

@@ -2,6 +2,8 @@
 
 use std::borrow::Borrow;
 use std::ops::Range;
+use std::panic::resume_unwind;
+use std::thread::{self, ScopedJoinHandle};
 
 use corelane::{Config, Consumer, Producer, TryPopError, TryPushError};
 
@@ -127,6 +129,57 @@ pub fn mixed_on_one_core<Q: Subject>() {
     for capacity in [3, 100] {
         stream::<Q>(Cores::One, capacity, scaled(80_000), &WAYS);
     }
+}
+
+/// A side that is stopped in the middle of a batch, as a preempted thread is, holds nobody up: the other
+/// goes on until nothing is left to be done (row `oversubscription_collapse`).
+pub fn oversubscription_collapse<Q: Subject>() {
+    beside_a_stopped_producer::<Q>();
+    beside_a_stopped_consumer::<Q>();
+}
+
+/// Pops all there is while the producer has slots in its hands.
+fn beside_a_stopped_producer<Q: Subject>() {
+    let (tx, mut rx) = channel::<Q>(64);
+    let pop = move || {
+        assert!((0..3).all(|n| rx.try_pop().is_ok_and(|item: Q::Number| item.is(n))));
+        assert_eq!(rx.try_pop().err(), Some(TryPopError::Empty));
+    };
+    thread::scope(|scope| {
+        // The scope's own: if this fails, it is dropped before the other thread is waited for.
+        let mut tx = tx;
+        assert_eq!(tx.push_iter((0..3).map(Item::of)), 3);
+        tx.flush();
+        let mut chunk = tx.write_chunk_uninit(20).unwrap();
+        let _ = chunk.as_mut_slices();
+        finishes(scope.spawn(pop));
+        drop(chunk);
+    });
+}
+
+/// Pushes all that fits while the consumer has items in its hands.
+fn beside_a_stopped_consumer<Q: Subject>() {
+    let (mut tx, rx) = channel::<Q>(64);
+    assert_eq!(tx.push_iter((0..3).map(Item::of)), 3);
+    tx.flush();
+    let push = move || {
+        let certain = tx.capacity() - tx.slack() - 3;
+        let pushed = (0..).take_while(|&n| tx.try_push(Item::of(n)).is_ok()).count();
+        assert!(pushed >= certain, "{pushed} of {certain} items fit");
+        assert!(matches!(tx.try_push(Item::of(0)), Err(TryPushError::Full(_))));
+    };
+    thread::scope(|scope| {
+        let mut rx = rx;
+        let chunk = rx.read_chunk(2).unwrap();
+        finishes(scope.spawn(push));
+        drop(chunk);
+    });
+}
+
+/// Waits for a thread, but not for ever.
+fn finishes(thread: ScopedJoinHandle<'_, ()>) {
+    Patience::until(|| thread.is_finished().then_some(()));
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic));
 }
 
 /// Items that own memory: none is lost, doubled or leaked, and what they own arrives with them.

@@ -3,6 +3,7 @@
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 /// Where the two sides of a queue run.
 #[derive(Debug, Clone, Copy)]
@@ -54,25 +55,30 @@ pub(crate) fn both<A: Send, B: Send>(
     })
 }
 
-/// How a thread waits: it spins a little, then lets others run.
+/// How a thread waits: it spins a little, then lets others run, then sleeps, and in the end gives up.
 #[derive(Debug, Default)]
 pub(crate) struct Patience(u32);
 
 impl Patience {
     /// Spins until the core is given away.
     const SPINS: u32 = 64;
+    /// Attempts until the thread sleeps between them.
+    const AWAKE: u32 = Self::SPINS + 1_000;
+    /// Attempts that are too many: each of the last is a millisecond at least.
+    const MOST: u32 = Self::AWAKE + 3_000;
 
     /// Waits a little longer than the last time.
     pub(crate) fn wait(&mut self) {
-        if self.0 < Self::SPINS {
-            self.0 += 1;
-            std::hint::spin_loop();
-        } else {
-            thread::yield_now();
+        self.0 += 1;
+        match self.0 {
+            ..=Self::SPINS => std::hint::spin_loop(),
+            ..=Self::AWAKE => thread::yield_now(),
+            ..=Self::MOST => thread::sleep(Duration::from_millis(1)),
+            _ => panic!("nothing has moved in {} attempts", Self::MOST),
         }
     }
 
-    /// Calls `try_it` until it gives something.
+    /// Calls `try_it` until it gives something, or too often.
     pub(crate) fn until<R>(mut try_it: impl FnMut() -> Option<R>) -> R {
         let mut patience = Self::default();
         loop {

@@ -348,11 +348,16 @@ impl core::error::Error for TryPopError {}
 /// # Ok::<(), corelane::CapacityError>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Config {
-    pub(crate) capacity: usize,
-    pub(crate) memory: Memory,
-    pub(crate) batch: Option<usize>,
-    pub(crate) first: u64,
+    /// Items that must fit.
+    pub capacity: usize,
+    /// Where the shared part lives.
+    pub memory: Memory,
+    /// Items handled as a group, if it is not the algorithm's default.
+    pub batch: Option<usize>,
+    /// Number that the counters start at.
+    pub first: u64,
 }
 
 impl Config {

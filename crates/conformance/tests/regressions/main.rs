@@ -1,0 +1,175 @@
+//! Bugs that queues in the wild really had: for each row of the project's list that can apply to a
+//! ring between one producer and one consumer, a test on every queue, named after the row, and one on
+//! rings that have the bug, which must fail.
+//!
+//! | row | where it is tested, or for which queues it will be |
+//! |---|---|
+//! | `drop_panics_mid_batch` | here |
+//! | `aba_on_narrow_index` | here: no index is narrow, so laps of 2^8 and 2^16 must change nothing |
+//! | `capacity_overflow` | here; `huge` items too, but tokens are one word |
+//! | `counter_wrap_width` | here |
+//! | `teardown_races_push` | here |
+//! | `observer_lies` | here |
+//! | `disconnect_before_data` | here |
+//! | `false_full` | here |
+//! | `false_empty` | here, in one thread and between two (`false_empty_across_threads`) |
+//! | `head_tail_reordered` | here |
+//! | `zero_length_batch` | here |
+//! | `batch_larger_than_buffer` | here |
+//! | `first_wrap_uninitialised` | here |
+//! | `oversubscription_collapse` | here: what a preempted thread holds up, as throughput would be a clock's word |
+//! | `memory_never_returned` | here for a ring's region; the memory of a burst with `dspsc`, `uspsc`, `msq`, `lcrq`, `lprq`, `faaq` |
+//! | `zero_sized_items` | here; tokens have a size |
+//! | `large_item_on_stack` | here; tokens are one word |
+//! | `non_send_item_crosses` | `handles.rs` for every queue and for a broken handle, `compile_fail.rs` with the compiler's words |
+//! | `vacuous_model` | the models crate, which runs a model on the machine's atomics as well |
+//! | `double_pop`, `steal_from_self`, `takeover_during_steal` | to come with `bwos-lifo`, `bwos-fifo`, `abp` |
+//! | `lost_wakeup_on_notify`, `cancelled_receive_loses_item` | to come with blocking and async, and with `elcrq` |
+//! | `batch_spills_into_version` | to come with `bbq` and its kin, which pack an offset beside a version |
+//! | `read_behind_stalled_writer` | to come with several producers: `bbq`, `ring`, `faaq`, `cnq` |
+//! | `killed_peer` | to come with shared memory between processes |
+
+mod broken;
+mod leaks;
+mod ring;
+
+use std::collections::BTreeSet;
+
+use corelane::{for_each_spsc_queue, for_each_spsc_token_queue};
+use corelane_conformance::{
+    Any, Tokens, capacity, checks, chunks, closing, drops, items, observers, order, stress, wrap,
+};
+
+/// The rows that apply to every queue: row, check, and the bugs that the check must find.
+macro_rules! rows {
+    ($with:ident! $($args:tt)*) => {
+        $with! { $($args)*
+            drop_panics_mid_batch: drops::drop_panics_mid_batch finds NoReleaseOnUnwind NoTeardownOnUnwind;
+            aba_on_narrow_index: wrap::aba_on_narrow_index finds ViewOf8Bits ViewOf16Bits;
+            capacity_overflow: capacity::capacity_overflow finds RoundingWraps BytesWrap;
+            counter_wrap_width: wrap::counter_wrap_width finds CountersOf8Bits CountersOf16Bits;
+            teardown_races_push: drops::teardown_races_push finds LooksBeforeItGoes;
+            observer_lies: observers::observer_lies finds SubtractsIndices SubtractsSaturating;
+            disconnect_before_data: closing::disconnect_before_data finds ClosedAfterOneLook;
+            false_full: capacity::false_full finds FullByOldCopy;
+            false_empty: order::false_empty finds EmptyByOldCopy;
+            false_empty: order::false_empty_across_threads finds EmptyByOldCopy StaysInStoreBuffer;
+            head_tail_reordered: observers::head_tail_reordered finds LoadsReadEarly LoadsWriteEarly;
+            zero_length_batch: chunks::zero_length_batch finds ZeroIsOne;
+            batch_larger_than_buffer: chunks::batch_larger_than_buffer finds OverrunsBuffer;
+            first_wrap_uninitialised: capacity::first_wrap_uninitialised finds FirstLapUnguarded;
+            oversubscription_collapse: stress::oversubscription_collapse finds WaitsForProducer WaitsForConsumer;
+            memory_never_returned: leaks::memory_never_returned finds KeepsMemory;
+        }
+    };
+}
+
+/// The rows that apply to queues for items of any type.
+macro_rules! rows_of_any_items {
+    ($with:ident! $($args:tt)*) => {
+        $with! { $($args)*
+            capacity_overflow: items::huge finds BytesWrap;
+            zero_sized_items: items::zero_sized_items finds CountsBytes;
+            large_item_on_stack: items::large_item_on_stack finds BuildsOnStack;
+        }
+    };
+}
+
+/// A test for each row on a queue of ours.
+macro_rules! on_ours {
+    ($queue:ty, $($row:ident: $module:ident::$check:ident finds $($bug:ident)*;)*) => {
+        checks! { $queue: $($module::$check,)* }
+    };
+}
+
+/// A test for each row on a ring without a bug and on broken ones. `$any` makes a subject of a ring.
+macro_rules! on_broken {
+    ($any:ident, $($row:ident: $module:ident::$check:ident finds $($bug:ident)*;)*) => {$(
+        #[test]
+        fn $check() {
+            passes_and_fails(
+                concat!("on_broken::", stringify!($check)),
+                $module::$check::<$any<{ Bug::Nothing as u8 }>>,
+                &[$((Bug::$bug, $module::$check::<$any<{ Bug::$bug as u8 }>>)),*],
+            );
+        }
+    )*};
+}
+
+/// The names of the rows.
+macro_rules! names {
+    ($($row:ident: $module:ident::$check:ident finds $($bug:ident)*;)*) => {
+        [$(stringify!($row)),*]
+    };
+}
+
+macro_rules! for_any_items {
+    ($name:ident, $queue:ty) => {
+        mod $name {
+            use super::*;
+
+            rows! { on_ours! Any<$queue>, }
+            rows_of_any_items! { on_ours! $queue, }
+        }
+    };
+}
+
+macro_rules! for_tokens {
+    ($name:ident, $queue:ty) => {
+        mod $name {
+            use super::*;
+
+            rows! { on_ours! Tokens<$queue>, }
+        }
+    };
+}
+
+for_each_spsc_queue!(for_any_items);
+for_any_items!(mcring_sane, corelane::spsc::mc_ring_sane::McRingSane);
+
+/// Queues whose slots are one word.
+mod packed {
+    use super::*;
+
+    for_each_spsc_token_queue!(for_tokens);
+}
+
+/// Rings with bugs that the checks must find.
+mod on_broken {
+    use super::broken::passes_and_fails;
+    use super::ring::{Bug, Ring};
+    use super::*;
+
+    type AnyRing<const BUG: u8> = Any<Ring<BUG>>;
+
+    rows! { on_broken! AnyRing, }
+    rows_of_any_items! { on_broken! Ring, }
+}
+
+/// The rows that the table at the top calls tested here are those that are.
+#[test]
+fn the_table_is_right() {
+    let tested = rows!(names!).into_iter().chain(rows_of_any_items!(names!));
+    let tested: BTreeSet<_> = tested.collect();
+    let table = include_str!("main.rs").lines().filter_map(|line| line.strip_prefix("//! | `"));
+    let told: BTreeSet<_> = table.filter_map(|line| Some(line.split_once("` | here")?.0)).collect();
+    assert_eq!(tested, told);
+}
+
+/// Queues that are documented to be exact may never say full with a slot free.
+#[test]
+fn false_full_of_exact_queues() {
+    use corelane::spsc::{batched_lamport, fast_forward, lamport, lazy_lamport};
+    use corelane::{Config, Producer, SpscQueue};
+
+    fn slack<Q: SpscQueue>(capacity: usize) -> usize {
+        Q::channel::<u64>(Config::new(capacity)).unwrap().0.slack()
+    }
+
+    for capacity in [1, 64, 1000] {
+        assert_eq!(slack::<lamport::Lq>(capacity), 0);
+        assert_eq!(slack::<lazy_lamport::Llq>(capacity), 0);
+        assert_eq!(slack::<batched_lamport::Blq>(capacity), 0);
+        assert_eq!(slack::<fast_forward::Ffq>(capacity), 0);
+    }
+}
