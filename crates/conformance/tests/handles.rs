@@ -88,6 +88,28 @@ mod packed {
     for_each_spsc_token_queue!(tokens);
 }
 
+/// Whether a handle crosses with its item, and stays with an item that must stay.
+macro_rules! crosses_with_its_item {
+    ($handle:ident) => {
+        implements!($handle<u64>: Send) && !implements!($handle<Rc<u64>>: Send)
+    };
+}
+
+/// A handle that may cross whatever its item is, and one that may never.
+#[test]
+fn non_send_item_crosses_with_a_broken_handle() {
+    struct Sound<T>(std::marker::PhantomData<*mut T>);
+    // SAFETY: it has no item.
+    unsafe impl<T: Send> Send for Sound<T> {}
+    struct TooWide<T>(std::marker::PhantomData<*mut T>);
+    // SAFETY: it has no item. With one, this would be the bug.
+    unsafe impl<T> Send for TooWide<T> {}
+    struct TooNarrow<T>(std::marker::PhantomData<*mut T>);
+
+    assert!(crosses_with_its_item!(Sound));
+    assert!(!crosses_with_its_item!(TooWide) && !crosses_with_its_item!(TooNarrow));
+}
+
 /// Queues that can be made for any item, even one that must stay in its thread: the handles stay too.
 ///
 /// The others refuse such an item as soon as a queue for it is asked for, see `compile_fail`.
@@ -98,11 +120,10 @@ fn non_send_item_crosses() {
     };
 
     macro_rules! stays {
-        ($($module:ident)*) => {$(
-            assert!(implements!($module::Producer<u64>: Send));
-            assert!(!implements!($module::Producer<Rc<u64>>: Send), stringify!($module));
-            assert!(!implements!($module::Consumer<Rc<u64>>: Send), stringify!($module));
-        )*};
+        ($($module:ident)*) => {$({
+            use $module::{Consumer as Rx, Producer as Tx};
+            assert!(crosses_with_its_item!(Tx) && crosses_with_its_item!(Rx), stringify!($module));
+        })*};
     }
     stays! { batched_lamport lamport lazy_lamport line_ring mc_ring mc_ring_sane }
 }

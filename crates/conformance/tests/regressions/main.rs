@@ -53,12 +53,20 @@ macro_rules! rows {
             disconnect_before_data: closing::disconnect_before_data finds ClosedAfterOneLook;
             false_full: capacity::false_full finds FullByOldCopy;
             false_empty: order::false_empty finds EmptyByOldCopy;
-            false_empty: order::false_empty_across_threads finds EmptyByOldCopy StaysInStoreBuffer;
+            false_empty: order::false_empty_across_threads finds EmptyByOldCopy FullByOldCopy StaysInStoreBuffer;
             head_tail_reordered: observers::head_tail_reordered finds LoadsReadEarly LoadsWriteEarly;
             zero_length_batch: chunks::zero_length_batch finds ZeroIsOne;
             batch_larger_than_buffer: chunks::batch_larger_than_buffer finds OverrunsBuffer;
             first_wrap_uninitialised: capacity::first_wrap_uninitialised finds FirstLapUnguarded;
             oversubscription_collapse: stress::oversubscription_collapse finds WaitsForProducer WaitsForConsumer;
+        }
+    };
+}
+
+/// The rows whose checks see one thread only: not for `mcring-sane`, which has another for its timer.
+macro_rules! rows_of_one_thread {
+    ($with:ident! $($args:tt)*) => {
+        $with! { $($args)*
             memory_never_returned: leaks::memory_never_returned finds KeepsMemory;
         }
     };
@@ -77,20 +85,20 @@ macro_rules! rows_of_any_items {
 
 /// A test for each row on a queue of ours.
 macro_rules! on_ours {
-    ($queue:ty, $($row:ident: $module:ident::$check:ident finds $($bug:ident)*;)*) => {
+    ($queue:ty, $($row:ident: $module:ident::$check:ident finds $($bug:ident)+;)*) => {
         checks! { $queue: $($module::$check,)* }
     };
 }
 
 /// A test for each row on a ring without a bug and on broken ones. `$any` makes a subject of a ring.
 macro_rules! on_broken {
-    ($any:ident, $($row:ident: $module:ident::$check:ident finds $($bug:ident)*;)*) => {$(
+    ($any:ident, $($row:ident: $module:ident::$check:ident finds $($bug:ident)+;)*) => {$(
         #[test]
         fn $check() {
             passes_and_fails(
                 concat!("on_broken::", stringify!($check)),
                 $module::$check::<$any<{ Bug::Nothing as u8 }>>,
-                &[$((Bug::$bug, $module::$check::<$any<{ Bug::$bug as u8 }>>)),*],
+                &[$((Bug::$bug, $module::$check::<$any<{ Bug::$bug as u8 }>>)),+],
             );
         }
     )*};
@@ -98,7 +106,7 @@ macro_rules! on_broken {
 
 /// The names of the rows.
 macro_rules! names {
-    ($($row:ident: $module:ident::$check:ident finds $($bug:ident)*;)*) => {
+    ($($row:ident: $module:ident::$check:ident finds $($bug:ident)+;)*) => {
         [$(stringify!($row)),*]
     };
 }
@@ -134,6 +142,39 @@ mod packed {
     for_each_spsc_token_queue!(for_tokens);
 }
 
+/// What is checked in one thread.
+mod in_one_thread {
+    use super::*;
+
+    macro_rules! any_items {
+        ($name:ident, $queue:ty) => {
+            mod $name {
+                use super::*;
+
+                rows_of_one_thread! { on_ours! Any<$queue>, }
+            }
+        };
+    }
+
+    macro_rules! tokens {
+        ($name:ident, $queue:ty) => {
+            mod $name {
+                use super::*;
+
+                rows_of_one_thread! { on_ours! Tokens<$queue>, }
+            }
+        };
+    }
+
+    for_each_spsc_queue!(any_items);
+
+    mod packed {
+        use super::*;
+
+        for_each_spsc_token_queue!(tokens);
+    }
+}
+
 /// Rings with bugs that the checks must find.
 mod on_broken {
     use super::broken::passes_and_fails;
@@ -143,14 +184,16 @@ mod on_broken {
     type AnyRing<const BUG: u8> = Any<Ring<BUG>>;
 
     rows! { on_broken! AnyRing, }
+    rows_of_one_thread! { on_broken! AnyRing, }
     rows_of_any_items! { on_broken! Ring, }
 }
 
 /// The rows that the table at the top calls tested here are those that are.
 #[test]
 fn the_table_is_right() {
-    let tested = rows!(names!).into_iter().chain(rows_of_any_items!(names!));
-    let tested: BTreeSet<_> = tested.collect();
+    let mut tested = BTreeSet::from(rows!(names!));
+    tested.extend(rows_of_any_items!(names!));
+    tested.extend(rows_of_one_thread!(names!));
     let table = include_str!("main.rs").lines().filter_map(|line| line.strip_prefix("//! | `"));
     let told: BTreeSet<_> = table.filter_map(|line| Some(line.split_once("` | here")?.0)).collect();
     assert_eq!(tested, told);

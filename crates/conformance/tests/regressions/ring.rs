@@ -251,17 +251,18 @@ impl<T, const BUG: u8> Shared<T, BUG> {
 /// The slots for `asked` items, a power of two.
 fn slots<T, const BUG: u8>(asked: usize) -> Result<Vec<Slot<T>>, CapacityError> {
     let size = size_of::<Slot<T>>();
-    let most = 1 << (isize::MAX as usize / 2 / size).ilog2();
+    let room = isize::MAX as usize / 2;
+    let most = 1 << (room / size).ilog2();
     let len = asked.checked_next_power_of_two().unwrap_or(0);
     let bytes = len.wrapping_mul(size);
-    let refused = if Shared::<T, BUG>::has(Bug::RoundingWraps) {
-        asked == 0 || len > most
+    let fits = if Shared::<T, BUG>::has(Bug::RoundingWraps) {
+        len <= most
     } else if Shared::<T, BUG>::has(Bug::BytesWrap) {
-        asked == 0 || bytes > isize::MAX as usize
+        bytes <= room
     } else {
-        asked == 0 || asked > most
+        asked <= most
     };
-    if refused {
+    if asked == 0 || !fits {
         return Err(CapacityError::OutOfRange { asked, most });
     }
     if Shared::<T, BUG>::has(Bug::BuildsOnStack) {
@@ -269,8 +270,16 @@ fn slots<T, const BUG: u8>(asked: usize) -> Result<Vec<Slot<T>>, CapacityError> 
     }
     let mut slots = Vec::new();
     slots.try_reserve_exact(bytes / size).map_err(|_| CapacityError::OutOfMemory { bytes })?;
-    slots.resize_with(bytes / size, || Mutex::new(ManuallyDrop::new(None)));
+    if bytes > 0 {
+        fill(&mut slots, bytes / size);
+    }
     Ok(slots)
+}
+
+/// Makes `len` empty slots.
+#[inline(never)] // a slot may be larger than the stack, and then there is no memory for any
+fn fill<T>(slots: &mut Vec<Slot<T>>, len: usize) {
+    slots.resize_with(len, || Mutex::new(ManuallyDrop::new(None)));
 }
 
 /// The sending side.
