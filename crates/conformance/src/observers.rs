@@ -41,26 +41,28 @@ pub fn observed_after_chunks<Q: Subject>() {
 pub fn head_tail_reordered<Q: Subject>() {
     let (mut tx, mut rx) = channel::<Q>(20);
     let capacity = tx.capacity();
-    let rounds = scaled(80_000);
+    let rounds = scaled(40_000);
     let send = move || {
-        for _ in 0..rounds {
-            let mut patience = Patience::default();
+        let (mut round, mut patience) = (0, Patience::default());
+        while round < rounds && !tx.is_closed() {
             let free = tx.free_slots(usize::MAX);
             assert!(free <= capacity, "{free} free of {capacity}");
+            if free == 0 {
+                patience.wait();
+                continue;
+            }
             for _ in 0..free {
                 assert!(tx.try_push(Item::of(0)).is_ok(), "as many slots were free");
             }
             // Some more than were counted, so that what was seen then is too old now.
             (0..3).take_while(|_| tx.try_push(Item::of(0)).is_ok()).count();
             tx.flush();
-            if free == 0 {
-                patience.wait();
-            }
+            (round, patience) = (round + 1, Patience::default());
         }
     };
     let receive = move || {
+        let mut patience = Patience::default();
         while !rx.is_closed() {
-            let mut patience = Patience::default();
             let len = rx.len();
             assert!(len <= capacity, "{len} items of {capacity}");
             assert!(rx.is_empty() <= (len == 0), "items do not vanish");
@@ -68,9 +70,9 @@ pub fn head_tail_reordered<Q: Subject>() {
                 assert!(rx.try_pop().is_ok(), "as many items were there");
             }
             // As above.
-            rx.pop_iter().take(3).count();
-            if len == 0 {
-                patience.wait();
+            match len + rx.pop_iter().take(3).count() {
+                0 => patience.wait(),
+                _ => patience = Patience::default(),
             }
         }
     };
