@@ -97,15 +97,15 @@ pub fn disconnect_before_data<Q: Subject>() {
 
 /// Pops with `pop` until it says closed, and returns the number of items, which must be in order.
 fn count_until_closed<T: Item>(mut pop: impl FnMut() -> Result<T, TryPopError>) -> u64 {
-    let mut popped = 0;
-    Patience::until(|| match pop() {
-        Ok(item) => {
-            assert!(item.is(popped));
-            popped += 1;
-            None
+    let (mut popped, mut patience) = (0, Patience::default());
+    loop {
+        match pop() {
+            Ok(item) => {
+                assert!(item.is(popped));
+                (popped, patience) = (popped + 1, Patience::default());
+            }
+            Err(TryPopError::Closed) => return popped,
+            Err(_) => patience.wait(),
         }
-        Err(TryPopError::Closed) => Some(()),
-        Err(_) => None,
-    });
-    popped
+    }
 }

@@ -41,10 +41,12 @@ pub fn observed_after_chunks<Q: Subject>() {
 pub fn head_tail_reordered<Q: Subject>() {
     let (mut tx, mut rx) = channel::<Q>(20);
     let capacity = tx.capacity();
-    let rounds = scaled(40_000);
+    // Most looks find the queue full if the consumer is slow, or sleeps: these alone prove nothing.
+    let (looks, moves) = (scaled(80_000), scaled(2_000));
     let send = move || {
-        let (mut round, mut patience) = (0, Patience::default());
-        while round < rounds && !tx.is_closed() {
+        let (mut looked, mut moved, mut patience) = (0, 0, Patience::default());
+        while (looked < looks || moved < moves) && !tx.is_closed() {
+            looked += 1;
             let free = tx.free_slots(usize::MAX);
             assert!(free <= capacity, "{free} free of {capacity}");
             if free == 0 {
@@ -57,7 +59,7 @@ pub fn head_tail_reordered<Q: Subject>() {
             // Some more than were counted, so that what was seen then is too old now.
             (0..3).take_while(|_| tx.try_push(Item::of(0)).is_ok()).count();
             tx.flush();
-            (round, patience) = (round + 1, Patience::default());
+            (moved, patience) = (moved + 1, Patience::default());
         }
     };
     let receive = move || {

@@ -153,7 +153,7 @@ fn beside_a_stopped_producer<Q: Subject>() {
         let mut chunk = tx.write_chunk_uninit(20).unwrap();
         let _ = chunk.as_mut_slices();
         finishes(scope.spawn(pop));
-        drop(chunk);
+        chunk.fill_from_iter([]);
     });
 }
 
@@ -172,7 +172,7 @@ fn beside_a_stopped_consumer<Q: Subject>() {
         let mut rx = rx;
         let chunk = rx.read_chunk(2).unwrap();
         finishes(scope.spawn(push));
-        drop(chunk);
+        chunk.commit(0);
     });
 }
 
@@ -199,19 +199,17 @@ pub fn owned_items<Q: Subject>() {
         }
     };
     let receive = move || {
-        let mut next = 0;
-        Patience::until(|| {
-            let chunk = match rx.read_chunk(1 + next % 70) {
-                Ok(chunk) => chunk,
-                Err(error) => return (error == TryPopError::Closed).then_some(()),
-            };
-            for item in chunk {
-                assert_eq!(item.borrow().number(), next);
-                next += 1;
+        let (mut next, mut patience) = (0, Patience::default());
+        loop {
+            match rx.read_chunk(1 + next % 70) {
+                Ok(chunk) => chunk.into_iter().for_each(|item| {
+                    assert_eq!(item.borrow().number(), next);
+                    (next, patience) = (next + 1, Patience::default());
+                }),
+                Err(TryPopError::Closed) => break assert_eq!(next, count),
+                Err(_) => patience.wait(),
             }
-            None
-        });
-        assert_eq!(next, count);
+        }
     };
     both(Cores::Two, send, receive);
     ledger.settle();

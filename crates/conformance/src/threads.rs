@@ -70,11 +70,13 @@ impl Patience {
     /// Waits a little longer than the last time.
     pub(crate) fn wait(&mut self) {
         self.0 += 1;
-        match self.0 {
-            ..=Self::SPINS => std::hint::spin_loop(),
-            ..=Self::AWAKE => thread::yield_now(),
-            ..=Self::MOST => thread::sleep(Duration::from_millis(1)),
-            _ => panic!("nothing has moved in {} attempts", Self::MOST),
+        assert!(self.0 <= Self::MOST, "nothing has moved in {} attempts", Self::MOST);
+        if self.0 <= Self::SPINS {
+            std::hint::spin_loop();
+        } else if self.0 <= Self::AWAKE {
+            thread::yield_now();
+        } else {
+            thread::sleep(Duration::from_millis(1));
         }
     }
 
