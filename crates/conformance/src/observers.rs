@@ -1,6 +1,6 @@
 //! `len`, `available`, `free_slots`, `is_empty`, `is_full`.
 
-use corelane::{Config, Consumer, Producer};
+use corelane::{Config, Consumer, Producer, TryPopError, TryPushError};
 
 use crate::threads::{Cores, Patience, both, scaled};
 use crate::{Item, Subject, channel, numbers};
@@ -41,29 +41,23 @@ pub fn observed_after_chunks<Q: Subject>() {
 pub fn head_tail_reordered<Q: Subject>() {
     let (mut tx, mut rx) = channel::<Q>(20);
     let capacity = tx.capacity();
-    // Most looks find the queue full if the consumer is slow, or sleeps: these alone prove nothing.
-    let (looks, moves) = (scaled(80_000), scaled(2_000));
+    // Between two looks more than a queue of items passes: what was seen at the first is too old then.
+    let unseen = capacity + 1;
     let send = move || {
-        let (mut looked, mut moved, mut patience) = (0, 0, Patience::default());
-        while (looked < looks || moved < moves) && !tx.is_closed() {
-            looked += 1;
+        for _ in 0..scaled(40_000) {
             let free = tx.free_slots(usize::MAX);
             assert!(free <= capacity, "{free} free of {capacity}");
-            if free == 0 {
-                patience.wait();
-                continue;
-            }
             for _ in 0..free {
                 assert!(tx.try_push(Item::of(0)).is_ok(), "as many slots were free");
             }
-            // Some more than were counted, so that what was seen then is too old now.
-            (0..3).take_while(|_| tx.try_push(Item::of(0)).is_ok()).count();
+            attempt(unseen, || match tx.try_push(Item::of(0)) {
+                Ok(()) => Some(true),
+                Err(error) => matches!(error, TryPushError::Closed(_)).then_some(false),
+            });
             tx.flush();
-            (moved, patience) = (moved + 1, Patience::default());
         }
     };
     let receive = move || {
-        let mut patience = Patience::default();
         while !rx.is_closed() {
             let len = rx.len();
             assert!(len <= capacity, "{len} items of {capacity}");
@@ -71,12 +65,16 @@ pub fn head_tail_reordered<Q: Subject>() {
             for _ in 0..len {
                 assert!(rx.try_pop().is_ok(), "as many items were there");
             }
-            // As above.
-            match len + rx.pop_iter().take(3).count() {
-                0 => patience.wait(),
-                _ => patience = Patience::default(),
-            }
+            attempt(unseen, || match rx.try_pop() {
+                Ok(_) => Some(true),
+                Err(error) => (error == TryPopError::Closed).then_some(false),
+            });
         }
     };
     both(Cores::Two, send, receive);
+}
+
+/// Lets `step` succeed `n` times, waiting as long as it has no answer, or until it fails.
+fn attempt(n: usize, mut step: impl FnMut() -> Option<bool>) {
+    (0..n).all(|_| Patience::until(&mut step));
 }

@@ -354,7 +354,6 @@ impl<T, const BUG: u8> Producer for Tx<T, BUG> {
         self.look();
         let mut read = self.read_shadow;
         if Self::has(Bug::LoadsReadEarly) {
-            pause();
             read = mem::replace(&mut self.read_early, read);
         }
         let used = self.shared.observed(self.write, read);
@@ -457,7 +456,6 @@ impl<T, const BUG: u8> Rx<T, BUG> {
     fn observed_write(&mut self) -> u64 {
         let write = self.shared.load_write();
         if Self::has(Bug::LoadsWriteEarly) {
-            pause();
             return mem::replace(&mut self.write_early, write);
         }
         let unchanged = write ^ self.view;
