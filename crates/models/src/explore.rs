@@ -1,9 +1,11 @@
 //! Running a model, and the steps that models are made of.
 
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use corelane_loom::memory::watched;
 use corelane_loom::{Config, Consumer, Producer, TryPopError, TryPushError};
 use loom::hint::spin_loop;
 use loom::model::Builder;
@@ -12,6 +14,7 @@ use loom::thread;
 use crate::Run;
 use crate::item::{Cargo, Ledger};
 use crate::subject::Subject;
+use crate::watcher::{Watcher, begin_execution};
 
 /// How often a thread that could go on may be interrupted, and how many executions of a model may be
 /// run with that bound before the next is tried. The last has no limit.
@@ -22,13 +25,29 @@ const BOUNDS: [(Option<usize>, usize); 4] =
 const ENDLESS: usize = 5_000;
 
 /// Runs `model` in all its executions, or in those with few preemptions if there are too many.
+///
+/// Then once more for each weak compare-and-swap, which fails without cause when it is first reached.
 pub(crate) fn explore(model: impl Fn() + Send + Sync + 'static) -> Run {
     let model = Arc::new(model);
+    let watcher = Rc::new(Watcher::new(None));
+    let mut run = explore_watched(model.clone(), watcher.clone());
+    for place in watcher.weak_cas() {
+        let failing = explore_watched(model.clone(), Rc::new(Watcher::new(Some(place))));
+        run.executions += failing.executions;
+        run.sites.extend(failing.sites);
+        run.spurious_failures += 1;
+    }
+    run
+}
+
+fn explore_watched(model: Arc<impl Fn() + Send + Sync + 'static>, watcher: Rc<Watcher>) -> Run {
     for (preemptions, most) in BOUNDS {
-        let executions = explore_within(preemptions, most, model.clone());
+        let explore = || explore_within(preemptions, most, model.clone());
+        let executions = watched(watcher.clone(), explore);
         // loom counts from 1 and stops before the execution that is one too many.
         if executions < most - 1 {
-            return Run { executions, preemptions };
+            let (sites, most_stores) = (watcher.sites(), watcher.most_stores());
+            return Run { executions, preemptions, sites, spurious_failures: 0, most_stores };
         }
     }
     unreachable!("the last bound has no limit");
@@ -49,6 +68,7 @@ fn explore_within(
     builder.max_permutations = Some(most);
     builder.check(move || {
         counter.fetch_add(1, Ordering::Relaxed);
+        begin_execution();
         let ledger = Ledger::open();
         model();
         ledger.close();

@@ -26,16 +26,21 @@ mod line_ring;
 mod mc_ring;
 mod narrow;
 mod seeded;
+mod site;
 mod subject;
+mod watcher;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use corelane_loom::spsc::b_queue::BQueue;
 use corelane_loom::spsc::batched_fast_forward::Biffq;
 use corelane_loom::spsc::improved_fast_forward::Iffq;
+use serde::{Deserialize, Serialize};
 use subject::{Any, Named, Tokens};
 
 pub use seeded::{Seeded, seeded};
+pub use site::{Op, Site, Strength, source, sources};
 
 /// Which slots of a queue a model is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,18 +65,42 @@ pub struct Model {
 }
 
 /// What was run of a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     /// How many executions.
     pub executions: usize,
     /// Only those in which a thread that could go on is interrupted at most so often, if there is a
     /// bound.
     pub preemptions: Option<usize>,
+    /// Every atomic access, with the ordering that the source asks for.
+    pub sites: BTreeSet<Site>,
+    /// How many weak compare-and-swaps were also run with a failure that had no cause.
+    pub spurious_failures: usize,
+    /// Most stores to one variable in an execution, of which [loom keeps the last
+    /// seven](LOOM_KEEPS_STORES).
+    pub most_stores: usize,
+}
+
+/// How many stores to a variable loom remembers. A load never sees an older one.
+pub const LOOM_KEEPS_STORES: usize = 7;
+
+/// An ordering that is to be weaker than the source has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Weakening {
+    /// Where.
+    pub site: Site,
+    /// Which ordering it gets.
+    pub to: Strength,
 }
 
 impl Model {
     fn new<S: Named>(name: &'static str, run: fn() -> Run) -> Self {
         Self { queue: S::ID, items: S::ITEMS, name, run }
+    }
+
+    /// Runs the model with a weaker ordering at one site. Panics if that one is too weak.
+    pub fn run_weakened(&self, weakening: &Weakening) -> Run {
+        watcher::with_weakening(weakening, self.run)
     }
 }
 
