@@ -111,8 +111,8 @@ impl Plan {
             html: None,
         };
         plan.drop_impossible(&args.queues)?;
-        plan.json = args.json.as_deref().map(open).transpose()?;
-        plan.html = args.html.as_deref().map(open).transpose()?;
+        plan.json = args.json.as_deref().map(Sink::open).transpose()?;
+        plan.html = args.html.as_deref().map(Sink::open).transpose()?;
         Ok(plan)
     }
 
@@ -138,13 +138,6 @@ impl Plan {
         }
         Ok(())
     }
-}
-
-fn open(path: &Path) -> Result<Sink, Failure> {
-    Sink::open(path).map_err(|error| {
-        let path = path.display();
-        Failure::Usage(format!("can't write {path} ({error}); choose another path"))
-    })
 }
 
 fn check_batches(args: &BenchArgs) -> Result<(), Failure> {

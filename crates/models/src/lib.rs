@@ -39,7 +39,7 @@ use corelane_loom::spsc::improved_fast_forward::Iffq;
 use serde::{Deserialize, Serialize};
 use subject::{Any, Named, Tokens};
 
-pub use seeded::{Seeded, seeded};
+pub use seeded::{Seeded, canary, seeded};
 pub use site::{Op, Site, Strength, source, sources};
 
 /// Which slots of a queue a model is about.

@@ -109,7 +109,8 @@ impl Watch for Watcher {
     fn fails_spuriously(&self, at: Place) -> bool {
         self.weak_cas.borrow_mut().insert(at);
         self.failing == Some(at)
-            && EXECUTION.with_borrow_mut(|execution| !std::mem::replace(&mut execution.failed, true))
+            && EXECUTION
+                .with_borrow_mut(|execution| !std::mem::replace(&mut execution.failed, true))
     }
 }
 
