@@ -58,6 +58,10 @@ pub(crate) struct VerifyArgs {
           hide_possible_values = true)]
     pub(crate) queues: Vec<String>,
 
+    /// Also run a bigger model of each queue, with three threads, which takes minutes.
+    #[arg(long)]
+    pub(crate) big: bool,
+
     /// Write the results as JSON.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

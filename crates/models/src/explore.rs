@@ -18,8 +18,14 @@ use crate::watcher::{Watcher, begin_execution};
 
 /// How often a thread that could go on may be interrupted, and how many executions of a model may be
 /// run with that bound before the next is tried. The last has no limit.
-const BOUNDS: [(Option<usize>, usize); 4] =
-    [(None, 3_000), (Some(3), 8_000), (Some(2), 40_000), (Some(1), usize::MAX)];
+type Bounds = [(Option<usize>, usize); 4];
+
+/// Those of ordinary models, which take a second or so.
+const BOUNDS: Bounds = [(None, 3_000), (Some(3), 8_000), (Some(2), 40_000), (Some(1), usize::MAX)];
+
+/// Those of big models, which take minutes.
+const BIG_BOUNDS: Bounds =
+    [(None, 200_000), (Some(5), 500_000), (Some(4), 1_000_000), (Some(3), usize::MAX)];
 
 /// Steps of one execution that are too many: a loop goes on for ever.
 const ENDLESS: usize = 5_000;
@@ -28,11 +34,21 @@ const ENDLESS: usize = 5_000;
 ///
 /// Then once more for each weak compare-and-swap, which fails without cause when it is first reached.
 pub(crate) fn explore(model: impl Fn() + Send + Sync + 'static) -> Run {
+    explore_up_to(BOUNDS, model)
+}
+
+/// As [`explore`], with patience.
+pub(crate) fn explore_big(model: impl Fn() + Send + Sync + 'static) -> Run {
+    explore_up_to(BIG_BOUNDS, model)
+}
+
+fn explore_up_to(bounds: Bounds, model: impl Fn() + Send + Sync + 'static) -> Run {
     let model = Arc::new(model);
     let watcher = Rc::new(Watcher::new(None));
-    let mut run = explore_watched(model.clone(), watcher.clone());
+    let mut run = explore_watched(bounds, model.clone(), watcher.clone());
     for place in watcher.weak_cas() {
-        let failing = explore_watched(model.clone(), Rc::new(Watcher::new(Some(place))));
+        let watcher = Rc::new(Watcher::new(Some(place)));
+        let failing = explore_watched(bounds, model.clone(), watcher);
         run.executions += failing.executions;
         run.sites.extend(failing.sites);
         run.spurious_failures += 1;
@@ -40,8 +56,12 @@ pub(crate) fn explore(model: impl Fn() + Send + Sync + 'static) -> Run {
     run
 }
 
-fn explore_watched(model: Arc<impl Fn() + Send + Sync + 'static>, watcher: Rc<Watcher>) -> Run {
-    for (preemptions, most) in BOUNDS {
+fn explore_watched(
+    bounds: Bounds,
+    model: Arc<impl Fn() + Send + Sync + 'static>,
+    watcher: Rc<Watcher>,
+) -> Run {
+    for (preemptions, most) in bounds {
         let explore = || explore_within(preemptions, most, model.clone());
         let executions = watched(watcher.clone(), explore);
         // loom counts from 1 and stops before the execution that is one too many.

@@ -15,6 +15,7 @@
 
 mod b_queue;
 mod batched_lamport;
+mod big;
 mod chunks;
 mod common;
 mod explore;
@@ -37,6 +38,7 @@ use corelane_loom::spsc::b_queue::BQueue;
 use corelane_loom::spsc::batched_fast_forward::Biffq;
 use corelane_loom::spsc::improved_fast_forward::Iffq;
 use serde::{Deserialize, Serialize};
+
 use subject::{Any, Named, Tokens};
 
 pub use seeded::{Seeded, canary, seeded};
@@ -121,6 +123,26 @@ impl fmt::Display for Run {
     }
 }
 
+/// The models that these modules make for each queue in the library's registry.
+macro_rules! for_each_subject {
+    ($($module:ident),*) => {{
+        let mut models = Vec::new();
+        macro_rules! any {
+            ($id:ident, $queue:ty) => {
+                $(models.extend($module::models::<Any<$queue>>());)*
+            };
+        }
+        macro_rules! tokens {
+            ($id:ident, $queue:ty) => {
+                $(models.extend($module::models::<Tokens<$queue>>());)*
+            };
+        }
+        corelane_loom::for_each_spsc_queue!(any);
+        corelane_loom::for_each_spsc_token_queue!(tokens);
+        models
+    }};
+}
+
 /// All models of all queues.
 pub fn all() -> Vec<Model> {
     let mut models = common_models();
@@ -138,22 +160,12 @@ pub fn all() -> Vec<Model> {
     models
 }
 
+/// Models with one thread more, which take too long to be among [`all`]: minutes each.
+pub fn big() -> Vec<Model> {
+    for_each_subject!(big)
+}
+
 /// The models that every queue has by its line in the registry.
 fn common_models() -> Vec<Model> {
-    let mut models = Vec::new();
-    macro_rules! any {
-        ($id:ident, $queue:ty) => {
-            models.extend(common::models::<Any<$queue>>());
-            models.extend(chunks::models::<Any<$queue>>());
-        };
-    }
-    macro_rules! tokens {
-        ($id:ident, $queue:ty) => {
-            models.extend(common::models::<Tokens<$queue>>());
-            models.extend(chunks::models::<Tokens<$queue>>());
-        };
-    }
-    corelane_loom::for_each_spsc_queue!(any);
-    corelane_loom::for_each_spsc_token_queue!(tokens);
-    models
+    for_each_subject!(common, chunks)
 }

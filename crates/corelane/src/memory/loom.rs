@@ -173,7 +173,7 @@ impl<T> Cells<T> {
     }
 
     /// Number of slots.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.trackers.len()
     }
 

@@ -62,7 +62,7 @@ impl<T> Cells<T> {
 
     /// Number of slots.
     #[inline]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.mask + 1
     }
 

@@ -39,7 +39,7 @@ pub(crate) fn carry_out(args: &VerifyArgs) -> Result<ExitCode, Failure> {
         [] => all,
         named => named.iter().map(String::as_str).collect(),
     };
-    let verification = orderings::verify(&queues)?;
+    let verification = orderings::verify(&queues, args.big)?;
     let written = files.write(&verification)?;
     let with_sites = !args.queues.is_empty();
     print(&text::render(&verification, with_sites, &written))?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use corelane_models::{Model, Run, Site, Strength, Weakening, all, canary, seeded};
+use corelane_models::{Model, Run, Site, Strength, Weakening, all, big, canary, seeded};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 
@@ -17,10 +17,14 @@ use crate::interrupt;
 type Timed<A> = (A, f64);
 
 /// Makes the ordering tables of `queues`, or of as many as there is time for before Ctrl-C.
-pub(crate) fn verify(queues: &[&str]) -> Result<Verification, Failure> {
+///
+/// The big models are run only `with_big`.
+pub(crate) fn verify(queues: &[&str], with_big: bool) -> Result<Verification, Failure> {
     let begin = Instant::now();
     let mut verification = Verification::new(find_seeded_bugs(queues)?);
-    let mut tables = observe(queues)?;
+    let big = if with_big { big() } else { Vec::new() };
+    let models = all().into_iter().chain(canary()).chain(big);
+    let mut tables = observe(models.filter(|model| queues.contains(&model.queue)).collect())?;
     weaken(&mut tables)?;
     verification.queues = tables.into_iter().filter_map(Observed::table).collect();
     let complete = !interrupt::requested();
@@ -60,10 +64,8 @@ struct Observed {
     seconds: f64,
 }
 
-/// Runs all models of `queues`.
-fn observe(queues: &[&str]) -> Result<Vec<Observed>, Failure> {
-    let is_asked_for = |model: &Model| queues.contains(&model.queue);
-    let models: Vec<_> = all().into_iter().chain(canary()).filter(is_asked_for).collect();
+/// Runs `models`, and sorts them by queue.
+fn observe(models: Vec<Model>) -> Result<Vec<Observed>, Failure> {
     let answers = in_parallel("models", &models, |model| {
         Ok((*model, ask(Job::Model { name: model.to_string(), weakening: None })?))
     })?;

@@ -93,17 +93,19 @@ pub(crate) fn shown_by(site: &SiteVerdict) -> String {
 pub(crate) fn summary(verification: &Verification) -> String {
     let needed = verification.total(|queue| queue.count(Verdict::Needed));
     let strong = verification.total(QueueTable::strong);
-    let found = verification.seeded_bugs.iter().filter(|bug| bug.found).count();
     let mut text = format!(
         "{needed} of {strong} orderings stronger than Relaxed are needed.\n\
-         {} models, {} executions, {} more runs with a weaker ordering, {:.0} s.\n\
-         {found} of {} seeded bugs found.",
+         {} models, {} executions, {} more runs with a weaker ordering, {:.0} s.",
         verification.total(|queue| queue.models),
         verification.total(|queue| queue.executions),
         verification.total(|queue| queue.weakened_runs),
         verification.seconds,
-        verification.seeded_bugs.len(),
     );
+    let bugs = verification.seeded_bugs.len();
+    if bugs > 0 {
+        let found = verification.seeded_bugs.iter().filter(|bug| bug.found).count();
+        text.push_str(&format!("\n{found} of {bugs} seeded bugs found."));
+    }
     for bug in verification.seeded_bugs.iter().filter(|bug| !bug.found) {
         text.push_str(&format!("\nNot found: {} {}.", bug.queue, bug.bug));
     }

@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use corelane_models::{Model, Run, Weakening, all, canary, seeded};
+use corelane_models::{Model, Run, Weakening, all, big, canary, seeded};
 use serde::{Deserialize, Serialize};
 
 /// After this long a run is taken for endless.
@@ -87,8 +87,8 @@ fn carry_out(job: &Job) -> Run {
 }
 
 fn find(name: &str) -> Model {
-    let model = all().into_iter().chain(canary()).find(|model| model.to_string() == name);
-    model.expect("the model is known")
+    let models = [all(), canary(), big()].into_iter().flatten();
+    models.into_iter().find(|model| model.to_string() == name).expect("the model is known")
 }
 
 fn fail(why: &str) {
