@@ -63,7 +63,7 @@ fn totals(verification: &Verification) -> Markup {
                     td { (queue.executions) }
                     @for count in queue.by_strength().values() { td { (count) } }
                     td { (queue.count(Verdict::Needed)) "/" (queue.strong()) }
-                    td { (score(queue)) }
+                    td.score { (score(queue)) }
                     td { (format!("{:.0} s", queue.seconds)) }
                 } }
             }
@@ -120,9 +120,10 @@ fn shows(sites: &BTreeMap<u32, Vec<&SiteVerdict>>, number: u32) -> bool {
 fn verdict(verdict: &SiteVerdict) -> Markup {
     html! {
         div.verdict class=(verdict.verdict.name()) {
-            b { (verdict.verdict.name()) } " "
-            (verdict.site.ordering) " " (verdict.site.op) ". "
-            (shown_by(verdict))
+            b { (verdict.site.ordering) " " (verdict.site.op) }
+            @if verdict.verdict != Verdict::Relaxed {
+                ": " (verdict.verdict.name()) ". " (shown_by(verdict))
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use comfy_table::{CellAlignment, Table, presets};
 use corelane_models::Strength;
 
-use super::outcome::{QueueTable, SiteVerdict, Verdict, Verification};
+use super::outcome::{Evidence, QueueTable, SiteVerdict, Verdict, Verification, Weakened};
 
 /// All there is to say; each site of each queue only `with_sites`.
 pub(crate) fn render(verification: &Verification, with_sites: bool, written: &[String]) -> String {
@@ -76,17 +76,14 @@ fn sites(queue: &QueueTable, all: bool) -> Table {
     text
 }
 
-/// What there is for the verdict.
+/// What there is for the verdict, weakening by weakening.
 pub(crate) fn shown_by(site: &SiteVerdict) -> String {
-    match (site.verdict, &site.evidence) {
-        (Verdict::Survives, _) => {
-            let survived = site.weakened.iter().filter(|step| step.evidence.is_none());
-            let survived: Vec<_> = survived.map(|step| step.to.to_string()).collect();
-            format!("no model fails with {}", survived.join(" or "))
-        }
-        (_, Some(evidence)) => format!("{}: {}", evidence.model, evidence.why),
-        (_, None) => String::new(),
-    }
+    let step = |step: &Weakened| match &step.evidence {
+        Some(Evidence { model, why }) if site.weakened.len() == 1 => format!("{model}: {why}"),
+        Some(Evidence { model, why }) => format!("as {}, {model}: {why}", step.to),
+        None => format!("no model fails with {}", step.to),
+    };
+    site.weakened.iter().map(step).collect::<Vec<_>>().join(" ")
 }
 
 /// The result in a few words.

@@ -4,7 +4,7 @@
 //! for ever. None of that may touch the next run.
 
 use std::io::{self, Read, Write};
-use std::panic::{catch_unwind, set_hook};
+use std::panic::{PanicHookInfo, catch_unwind, set_hook};
 use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -60,7 +60,7 @@ pub(crate) fn serve() -> ExitCode {
         eprintln!("error: --worker is for lane's own use");
         return ExitCode::from(2);
     };
-    set_hook(Box::new(|panic| fail(first_line(panic.payload_as_str().unwrap_or("it panicked")))));
+    set_hook(Box::new(|panic| fail(first_line(&message(panic)))));
     thread::spawn(|| {
         thread::sleep(LIMIT);
         fail("it does not end");
@@ -99,6 +99,12 @@ fn fail(why: &str) {
 fn answer(answer: &Answer) {
     let line = serde_json::to_string(answer).expect("an answer is plain data");
     let _ = writeln!(io::stdout().lock(), "{line}");
+}
+
+fn message(panic: &PanicHookInfo<'_>) -> String {
+    let payload = panic.payload();
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref().cloned()).unwrap_or_else(|| "it panicked".into())
 }
 
 /// What loom says in its first line; the others have places in its own sources.
