@@ -11,7 +11,31 @@
 //!
 //! Models have two threads, rings of one to eight slots, and counters that wrap on the way. A model
 //! is run in all executions if these are fewer than three thousand, otherwise in those with at most
-//! three preemptions, or two if these are too many as well: [`Run`] says which.
+//! three preemptions, or two if these are too many as well: [`Run`] says which. The models in [`big`]
+//! have three threads, and minutes.
+//!
+//! # The ordering table
+//!
+//! Each run notes every atomic access with its place and ordering ([`Site`]). A model can be run again
+//! with the ordering of one site weaker ([`Model::run_weakened`]). If no model fails then, the ordering
+//! is too strong or a model is missing. `lane verify` does this for all sites of all queues.
+//!
+//! # What loom does not see, and what is done about it
+//!
+//! - *It hides executions* if a thread loads a variable before it stores to it (tokio-rs/loom#166,
+//!   #392). Loads of the facade take turns, which brings them back; see `memory/loom.rs`.
+//! - *It never fails a weak compare-and-swap without cause.* The facade does: a model that comes by
+//!   one is run once more for each, which then fails when it is first reached in an execution, and
+//!   gives the value that a load may see there. (A strong one that fails always sees the newest value.)
+//! - *It takes sequentially consistent accesses for acquire and release.* The facade refuses them;
+//!   queues use `fence(SeqCst)`, which loom takes for a little more than it is: it also orders like an
+//!   acquire of all fences before it.
+//! - *It remembers [seven stores](LOOM_KEEPS_STORES) of a variable.* Runs count them, and the tests
+//!   refuse models that store more often.
+//! - *It has five threads at most*, of which models use two or three.
+//! - *Loads see stores that were already done*: there is no load buffering. That, compilers, and
+//!   everything else that is not in a model are left to histories at full speed and to
+//!   ThreadSanitizer.
 
 mod b_queue;
 mod batched_lamport;

@@ -83,7 +83,7 @@ pub(crate) fn shown_by(site: &SiteVerdict) -> String {
         Some(Evidence { model, why }) => format!("as {}, {model}: {why}", step.to),
         None => format!("no model fails with {}", step.to),
     };
-    site.weakened.iter().map(step).collect::<Vec<_>>().join(" ")
+    site.weakened.iter().map(step).collect::<Vec<_>>().join("; ")
 }
 
 /// The result in a few words.
