@@ -5,14 +5,16 @@ use pcap_parser::{Block, EnhancedPacketBlock, InterfaceDescriptionBlock, PcapBlo
 use crate::{CaptureError, Packet};
 
 const NS_PER_S: u64 = 1_000_000_000;
+/// Its kind, and its length at both ends.
+const SHORTEST_BLOCK: u32 = 12;
 
 /// The clocks of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Clocks {
     /// Nanoseconds per fraction, in a legacy file.
     legacy: u64,
-    /// Whether the pcapng section is big-endian.
-    big_endian: bool,
+    /// Whether the pcapng section is big-endian, if there is one.
+    big_endian: Option<bool>,
     /// The clock of each interface of the pcapng section.
     interfaces: Vec<Clock>,
 }
@@ -46,14 +48,24 @@ impl Clocks {
         }
     }
 
+    /// Whether a pcapng block that begins like this claims to be shorter than its own frame.
+    ///
+    /// To be asked before the parser sees the block: it would subtract the frame first and check later.
+    pub(crate) fn is_impossible(&self, block: &[u8]) -> bool {
+        let len = block.get(4..).and_then(|rest| rest.first_chunk());
+        let (Some(big_endian), Some(&len)) = (self.big_endian, len) else { return false };
+        let len = if big_endian { u32::from_be_bytes(len) } else { u32::from_le_bytes(len) };
+        len < SHORTEST_BLOCK
+    }
+
     fn next_generation(&mut self, block: &Block<'_>) -> Result<Option<Packet>, CaptureError> {
         match block {
             Block::SectionHeader(section) => {
-                self.big_endian = section.big_endian();
+                self.big_endian = Some(section.big_endian());
                 self.interfaces.clear();
             }
             Block::InterfaceDescription(interface) => {
-                self.interfaces.push(Clock::of(interface, self.big_endian)?);
+                self.interfaces.push(Clock::of(interface, self.big_endian == Some(true))?);
             }
             Block::EnhancedPacket(packet) => {
                 let clock = self.interfaces.get(packet.if_id as usize);

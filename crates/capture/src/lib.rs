@@ -55,6 +55,9 @@ pub fn read(source: impl Read + Send) -> Result<Vec<Packet>, CaptureError> {
     let mut reader = create_reader(BUFFER, Filled(source)).map_err(|error| header(&error))?;
     let (mut packets, mut clocks, mut capacity) = (Vec::new(), Clocks::default(), BUFFER);
     loop {
+        if clocks.is_impossible(reader.data()) {
+            return Err(CaptureError::Damaged { packets: packets.len() });
+        }
         match reader.next() {
             Ok((consumed, block)) => {
                 packets.extend(clocks.packet(&block)?);

@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
-use write::{Interface, Legacy, Record, Section, Written};
+use write::{Capture, Interface, Legacy, LegacyRecord, Record, Section};
 
 /// Failures are kept beside this file, and tried first in the next run.
 fn config() -> ProptestConfig {
@@ -22,14 +22,18 @@ fn kept() -> impl Strategy<Value = usize> {
     prop_oneof![30 => 0..100_usize, 3 => 0..70_000_usize, 1 => 0..300_000_usize]
 }
 
-fn legacy() -> impl Strategy<Value = Written> {
+fn legacy() -> impl Strategy<Value = Legacy> {
     let record = (any::<u32>(), any::<u32>(), any::<u32>(), kept());
-    (any::<bool>(), any::<bool>(), vec(record, 0..20)).prop_map(|(big, nanos, records)| {
-        let mut file = Legacy::new(big, nanos);
-        for (seconds, fraction, bytes, kept) in records {
-            file.packet(seconds, fraction, bytes, kept);
-        }
-        file.written()
+    let record = record.prop_map(|(seconds, fraction, bytes, kept)| LegacyRecord {
+        seconds,
+        fraction,
+        bytes,
+        kept,
+    });
+    (any::<bool>(), any::<bool>(), vec(record, 0..20)).prop_map(|(big, nanos, records)| Legacy {
+        big,
+        nanos,
+        records,
     })
 }
 
@@ -70,9 +74,9 @@ fn section() -> impl Strategy<Value = Section> {
 }
 
 /// A capture in either format.
-fn capture() -> impl Strategy<Value = Written> {
-    let sections = vec(section(), 1..3).prop_map(|sections| write::sections(&sections));
-    prop_oneof![legacy(), sections]
+fn capture() -> impl Strategy<Value = Capture> {
+    let sections = vec(section(), 1..3).prop_map(Capture::Sections);
+    prop_oneof![legacy().prop_map(Capture::Legacy), sections]
 }
 
 /// A change to a capture.
@@ -119,6 +123,14 @@ fn damage() -> impl Strategy<Value = Damage> {
     ]
 }
 
+/// Kind, length (if not the right one) and contents of a block, of all kinds that have a name.
+fn block() -> impl Strategy<Value = (u32, Option<u32>, Vec<u8>)> {
+    let special = vec![0x0a0d_0d0a, 0xbad, 0x4000_0bad, 0x8000_0001];
+    let kind = prop_oneof![0..12_u32, prop::sample::select(special)];
+    let len = prop::option::of(prop_oneof![0..64_u32, any::<u32>()]);
+    (kind, len, vec(prop_oneof![any::<u8>(), Just(0)], 0..64))
+}
+
 /// A pipe that gives at most so many bytes at a time.
 struct Dribble<'a>(&'a [u8], usize);
 
@@ -139,17 +151,20 @@ proptest! {
 
     #[test]
     fn valid_captures_are_read_back(capture in capture()) {
+        let capture = capture.write();
         prop_assert_eq!(read(capture.bytes.as_slice()), expected(&capture.packets));
     }
 
     #[test]
     fn pipes_are_read_like_files(capture in capture(), most in 1..2000_usize) {
+        let capture = capture.write();
         prop_assert_eq!(read(Dribble(&capture.bytes, most)), expected(&capture.packets));
     }
 
     /// What was recorded before a capture was cut off is counted, and nothing else.
     #[test]
     fn truncation_is_told(capture in capture(), at in any::<prop::sample::Index>()) {
+        let capture = capture.write();
         let at = at.index(capture.bytes.len());
         match read(&capture.bytes[..at]) {
             Ok(packets) => prop_assert!(capture.packets.starts_with(&packets)),
@@ -163,8 +178,21 @@ proptest! {
 
     #[test]
     fn damaged_captures_do_no_harm(capture in capture(), damage in vec(damage(), 1..20)) {
-        let mut bytes = capture.bytes;
+        let mut bytes = capture.write().bytes;
         damage.iter().for_each(|damage| damage.apply(&mut bytes));
+        let _ = read(bytes.as_slice());
+    }
+
+    #[test]
+    fn arbitrary_blocks_do_no_harm(big in any::<bool>(), blocks in vec(block(), 1..10)) {
+        let empty = Section { big, interfaces: Vec::new(), records: Vec::new() };
+        let mut bytes = Capture::Sections(vec![empty]).write().bytes;
+        for (kind, len, body) in blocks {
+            for n in [kind, len.unwrap_or(body.len() as u32 + 12)] {
+                bytes.extend(if big { n.to_be_bytes() } else { n.to_le_bytes() });
+            }
+            bytes.extend(body);
+        }
         let _ = read(bytes.as_slice());
     }
 
@@ -183,9 +211,9 @@ fn a_failing_source_is_told() {
             Err(std::io::Error::other("the disk is gone"))
         }
     }
-    let mut file = Legacy::new(false, false);
-    file.packet(1, 2, 3, 3);
-    let start = file.written().bytes;
+    let record = LegacyRecord { seconds: 1, fraction: 2, bytes: 3, kept: 3 };
+    let file = Legacy { big: false, nanos: false, records: vec![record] };
+    let start = Capture::Legacy(file).write().bytes;
     assert_eq!(read(start.as_slice().chain(Broken)), Err(CaptureError::Unreadable));
     assert_eq!(read(Broken), Err(CaptureError::Unreadable));
 }

@@ -5,15 +5,13 @@ use proptest::sample::Index;
 
 const NS_PER_S: u128 = 1_000_000_000;
 
-/// A capture, and the packets it holds.
-#[derive(Debug, Clone)]
+/// A file, and the packets it holds.
 pub struct Written {
     pub bytes: Vec<u8>,
     pub packets: Vec<Packet>,
 }
 
 /// Numbers in the byte order of a file.
-#[derive(Debug, Clone, Default)]
 struct Bytes {
     big: bool,
     all: Vec<u8>,
@@ -51,37 +49,61 @@ impl Bytes {
     }
 }
 
+/// A capture to be written.
+#[derive(Debug, Clone)]
+pub enum Capture {
+    Legacy(Legacy),
+    Sections(Vec<Section>),
+}
+
+impl Capture {
+    /// The file.
+    pub fn write(&self) -> Written {
+        let mut written = Written { bytes: Vec::new(), packets: Vec::new() };
+        match self {
+            Self::Legacy(legacy) => legacy.write(&mut written),
+            Self::Sections(sections) => {
+                sections.iter().for_each(|section| section.write(&mut written));
+            }
+        }
+        written
+    }
+}
+
 /// A pcap file.
+#[derive(Debug, Clone)]
 pub struct Legacy {
-    to: Bytes,
-    ns_per_fraction: u64,
-    packets: Vec<Packet>,
+    pub big: bool,
+    pub nanos: bool,
+    pub records: Vec<LegacyRecord>,
+}
+
+/// A packet of a pcap file.
+#[derive(Debug, Clone)]
+pub struct LegacyRecord {
+    pub seconds: u32,
+    pub fraction: u32,
+    pub bytes: u32,
+    pub kept: usize,
 }
 
 impl Legacy {
-    /// A file without packets, for micro- or nanoseconds.
-    pub fn new(big: bool, nanos: bool) -> Self {
-        let mut to = Bytes { big, all: Vec::new() };
-        to.u32(if nanos { 0xa1b2_3c4d } else { 0xa1b2_c3d4 });
+    fn write(&self, written: &mut Written) {
+        let mut to = Bytes { big: self.big, all: Vec::new() };
+        to.u32(if self.nanos { 0xa1b2_3c4d } else { 0xa1b2_c3d4 });
         to.u16(2);
         to.u16(4);
         // Time zone, accuracy, longest packet, link type.
         [0, 0, 1 << 18, 1].into_iter().for_each(|n| to.u32(n));
-        Self { to, ns_per_fraction: if nanos { 1 } else { 1000 }, packets: Vec::new() }
-    }
-
-    /// Adds a packet.
-    pub fn packet(&mut self, seconds: u32, fraction: u32, bytes: u32, kept: usize) {
-        [seconds, fraction, kept as u32, bytes].into_iter().for_each(|n| self.to.u32(n));
-        self.to.data(kept);
-        let at_ns =
-            u64::from(seconds) * NS_PER_S as u64 + u64::from(fraction) * self.ns_per_fraction;
-        self.packets.push(Packet { at_ns, bytes });
-    }
-
-    /// The file.
-    pub fn written(self) -> Written {
-        Written { bytes: self.to.all, packets: self.packets }
+        let ns_per_fraction = if self.nanos { 1 } else { 1000 };
+        for &LegacyRecord { seconds, fraction, bytes, kept } in &self.records {
+            [seconds, fraction, kept as u32, bytes].into_iter().for_each(|n| to.u32(n));
+            to.data(kept);
+            let at_ns =
+                u64::from(seconds) * NS_PER_S as u64 + u64::from(fraction) * ns_per_fraction;
+            written.packets.push(Packet { at_ns, bytes });
+        }
+        written.bytes = to.all;
     }
 }
 
@@ -180,23 +202,23 @@ pub struct Section {
     pub records: Vec<Record>,
 }
 
-/// A pcapng file of these sections.
-pub fn sections(sections: &[Section]) -> Written {
-    let (mut bytes, mut packets) = (Vec::new(), Vec::new());
-    for Section { big, interfaces, records } in sections {
-        let mut section = Bytes { big: *big, all: Vec::new() };
-        block(&mut section, 0x0a0d_0d0a, |to| {
+impl Section {
+    /// Adds the section to a file.
+    fn write(&self, written: &mut Written) {
+        let mut to = Bytes { big: self.big, all: Vec::new() };
+        block(&mut to, 0x0a0d_0d0a, |to| {
             to.u32(0x1a2b_3c4d);
             to.u16(1);
             to.u16(0);
             // Of unknown length.
             to.u64(u64::MAX);
         });
-        interfaces.iter().for_each(|interface| interface.write(&mut section));
-        packets.extend(records.iter().filter_map(|record| record.write(&mut section, interfaces)));
-        bytes.extend(section.all);
+        self.interfaces.iter().for_each(|interface| interface.write(&mut to));
+        let packets =
+            self.records.iter().filter_map(|record| record.write(&mut to, &self.interfaces));
+        written.packets.extend(packets);
+        written.bytes.extend(to.all);
     }
-    Written { bytes, packets }
 }
 
 /// A block, with its length at both ends.
