@@ -13,8 +13,14 @@ use write::{Capture, Interface, Legacy, LegacyRecord, Record, Section};
 
 /// Failures are kept beside this file, and tried first in the next run.
 fn config() -> ProptestConfig {
+    let usual = ProptestConfig::default();
     let persistence = FileFailurePersistence::WithSource("proptest-regressions");
-    ProptestConfig { failure_persistence: Some(Box::new(persistence)), ..Default::default() }
+    ProptestConfig {
+        // Cheap ones, so more than usual. `PROPTEST_CASES` is in the usual ones already.
+        cases: std::env::var_os("PROPTEST_CASES").map_or(2000, |_| usual.cases),
+        failure_persistence: Some(Box::new(persistence)),
+        ..usual
+    }
 }
 
 /// Bytes of a packet that the capture holds: few, mostly, or more than the reader's first buffer.
@@ -126,8 +132,8 @@ fn damage() -> impl Strategy<Value = Damage> {
 /// Kind, length (if not the right one) and contents of a block, of all kinds that have a name.
 fn block() -> impl Strategy<Value = (u32, Option<u32>, Vec<u8>)> {
     let special = vec![0x0a0d_0d0a, 0xbad, 0x4000_0bad, 0x8000_0001];
-    let kind = prop_oneof![0..12_u32, prop::sample::select(special)];
-    let len = prop::option::of(prop_oneof![0..64_u32, any::<u32>()]);
+    let kind = prop_oneof![0..13_u32, prop::sample::select(special)];
+    let len = prop::option::of(prop_oneof![0..16_u32, 16..64_u32, any::<u32>()]);
     (kind, len, vec(prop_oneof![any::<u8>(), Just(0)], 0..64))
 }
 
