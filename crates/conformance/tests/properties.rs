@@ -3,6 +3,8 @@
 //! A failure is shrunk to a few calls on a small queue, kept beside this file and tried first in the
 //! next run. `PROPTEST_CASES` sets how many sequences each test tries.
 
+mod broken;
+
 use std::borrow::Borrow;
 use std::cell::{Cell, RefCell};
 use std::num::NonZeroU64;
@@ -14,10 +16,12 @@ use corelane_conformance::model::{Call, Model, Read, Slices, Written};
 use corelane_conformance::{Any, Counted, Item, Ledger, Queue, Tokens};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
+use proptest::test_runner::{FileFailurePersistence, TestCaseError, TestError, TestRunner};
+
+use broken::Bug;
 
 /// Sequences for each queue and kind of item.
-const CASES: u32 = 1000;
+const CASES: u32 = 1500;
 /// The same for queues that come with a thread of their own.
 const CASES_WITH_THREADS: u32 = 100;
 
@@ -43,8 +47,8 @@ struct Setup {
 }
 
 impl Setup {
-    fn config(self) -> Config {
-        let config = Config::new(self.capacity).first(self.first).memory(self.memory);
+    fn config(self, most: usize) -> Config {
+        let config = Config::new(self.capacity.min(most)).first(self.first).memory(self.memory);
         self.batch.map_or(config, |batch| config.batch(batch))
     }
 }
@@ -67,6 +71,12 @@ fn setup() -> impl Strategy<Value = Setup> {
         first,
         memory,
     })
+}
+
+/// Limits a capacity. What comes first is shrunk first: the capacity for the calls, then the calls, and
+/// then, with this, the capacity for those that are left.
+fn most() -> impl Strategy<Value = usize> {
+    1..2000_usize
 }
 
 /// How many items a call is for.
@@ -241,9 +251,9 @@ fn holds<Q: Queue<T>, T: Kind>(
     delayed: bool,
     slices: impl Fn() -> Option<SlicesOf<Q, T>>,
 ) {
-    proptest!(config(cases), |(setup in setup(), calls in calls())| {
+    proptest!(config(cases), |(setup in setup(), calls in calls(), most in most())| {
         T::begin();
-        let queue = Q::channel(setup.config()).expect("this capacity is possible");
+        let queue = Q::channel(setup.config(most)).expect("this capacity is possible");
         let mut model = Model::new(queue, delayed, slices());
         model.call(Call::Look);
         calls.into_iter().for_each(|call| model.call(call));
@@ -313,4 +323,65 @@ mod packed {
     use super::*;
 
     for_each_spsc_token_queue!(tokens);
+}
+
+/// Queues with a bug: the it is found, and by a short sequence of calls.
+mod seeded {
+    use super::*;
+
+    /// The calls and the capacity that a failure is shrunk to, if there is one.
+    fn found(bug: Bug) -> Option<(Vec<Call>, usize)> {
+        // Always enough, whatever is asked for.
+        let config = ProptestConfig { failure_persistence: None, cases: 1000, ..config(CASES) };
+        let outcome = TestRunner::new(config).run(
+            &(1..=70_usize, calls(), most()),
+            |(capacity, calls, most)| {
+                let run = || {
+                    let queue = broken::channel(capacity.min(most), bug);
+                    let mut model = Model::new(queue, false, Some(Slices::of_queue()));
+                    calls.into_iter().for_each(|call| model.call(call));
+                };
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
+                    .map_err(|_| TestCaseError::fail("an answer is wrong"))
+            },
+        );
+        match outcome {
+            Ok(()) => None,
+            Err(TestError::Fail(_, (capacity, calls, most))) => Some((calls, capacity.min(most))),
+            Err(abort) => panic!("{abort}"),
+        }
+    }
+
+    /// Checks that the bug is found, and shown by a few calls on a small queue.
+    ///
+    /// The fewest are two to four, but those left may not be the fewest: with any one less it does not fail.
+    fn is_found(bug: Bug) {
+        let (calls, capacity) = found(bug).expect("the bug is found");
+        assert!(capacity <= 2 && calls.len() <= 8, "{calls:?} on {capacity} slots");
+    }
+
+    #[test]
+    fn the_queue_without_a_bug() {
+        assert!(found(Bug::None).is_none());
+    }
+
+    #[test]
+    fn second_lap_loses_an_item() {
+        is_found(Bug::SecondLapLosesAnItem);
+    }
+
+    #[test]
+    fn full_is_counted_short() {
+        is_found(Bug::FullIsCountedShort);
+    }
+
+    #[test]
+    fn closed_before_the_last_item() {
+        is_found(Bug::ClosedBeforeTheLastItem);
+    }
+
+    #[test]
+    fn dropped_chunk_comes_twice() {
+        is_found(Bug::DroppedChunkComesTwice);
+    }
 }
