@@ -9,7 +9,8 @@
 //! use ([`slack`](corelane::Producer::slack)), and what makes items visible
 //! ([`flush`](corelane::Producer::flush)).
 //!
-//! Most checks drive a [`Checked`] queue, which knows what must be in it and compares every answer.
+//! Most checks drive a [`Checked`] queue, which knows what must be in it and compares every answer. Calls
+//! made up at random, with either handle gone and without flushes, are compared with a [`model`].
 //!
 //! | module | what is checked |
 //! |---|---|
@@ -33,6 +34,7 @@ pub mod closing;
 pub mod drops;
 pub mod items;
 pub mod memory;
+pub mod model;
 pub mod observers;
 pub mod order;
 pub mod stress;

@@ -1,7 +1,6 @@
 //! `lane` measures corelane's queues on the machine it runs on, and verifies them.
 
 mod advice;
-mod capture;
 mod catalogue;
 mod cell;
 mod cli;
