@@ -1,0 +1,4 @@
+//! Histories: the monitor, and what it says of real queues.
+
+mod made;
+mod search;
