@@ -91,7 +91,8 @@ pub(super) fn false_full(table: &Table, least: usize) -> Option<Witness> {
 /// After p pushes the queue is full only before pop p − `least` + 1. After that pop it is empty only if
 /// all visible items are popped.
 pub(super) fn full_and_empty(table: &Table, least: usize) -> Option<Witness> {
-    if !table.is_single() {
+    // A pop that has not returned may be one more, or another consumer's.
+    if !table.is_single() || table.pending_pops > 0 {
         return None;
     }
     let producer = table.only_producer()?;

@@ -123,11 +123,6 @@ impl Log {
         self.words.len() - self.len
     }
 
-    /// Forgets everything.
-    pub fn clear(&mut self) {
-        self.len = 0;
-    }
-
     /// Notes the time.
     #[inline]
     pub fn stamp(&mut self, time: u64) {
@@ -190,6 +185,7 @@ impl Log {
         self.words[self.len - 1].store(word.pack(), Ordering::Relaxed);
     }
 
+    /// The last word.
     pub(super) fn last(&self) -> Option<Word> {
         let last = self.len.checked_sub(1)?;
         Some(Word::unpack(self.words[last].load(Ordering::Relaxed)))

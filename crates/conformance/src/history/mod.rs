@@ -6,10 +6,14 @@ mod log;
 mod monitor;
 mod order;
 mod record;
+mod run;
 mod table;
 mod witness;
 
 pub use log::{Log, Span, Value};
-pub use monitor::{History, Rules, check};
+pub use monitor::{Counts, History, Rules, check};
 pub use record::{Clock, Recorder};
+pub use run::{
+    Finding, GoOn, HistorySubject, Pace, Plan, Summary, Way, all_subjects, check_queue, record,
+};
 pub use witness::{Call, Operation, Violation, Witness};

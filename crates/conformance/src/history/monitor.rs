@@ -1,6 +1,6 @@
 //! The decision whether a history is one of a queue.
 
-use super::log::{Log, Span};
+use super::log::{Log, Span, Word};
 use super::table::{Id, Table};
 use super::witness::{Operation, Violation, Witness};
 use super::{empty, full, order};
@@ -12,6 +12,36 @@ pub struct History {
     pub logs: Vec<Log>,
     /// Whether the last pops found that all is popped and nothing will come.
     pub drained: bool,
+}
+
+/// How many operations of each kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Pushes of an item.
+    pub pushes: u64,
+    /// Pops that gave an item.
+    pub pops: u64,
+    /// Pops that found the queue empty.
+    pub empties: u64,
+    /// Pushes that found the queue full.
+    pub fulls: u64,
+}
+
+impl History {
+    /// Counts the operations.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for (_, word) in self.logs.iter().flat_map(Log::operations) {
+            match word {
+                Word::Pushes(n) => counts.pushes += n,
+                Word::Pop(_) => counts.pops += 1,
+                Word::Empty => counts.empties += 1,
+                Word::Full => counts.fulls += 1,
+                _ => {}
+            }
+        }
+        counts
+    }
 }
 
 /// What the queue promises.

@@ -59,9 +59,10 @@ impl Recorder {
     /// Most words that one operation needs: its own and two stamps.
     pub const WORDS: usize = 3;
 
-    /// Begins a log. There will be a stamp after every `period`-th operation, and of the log's room
-    /// what `moves` operations need is kept for those that move an item.
-    pub fn new(clock: Clock, log: Log, period: u32, moves: usize) -> Self {
+    /// Begins a log with room for `moves` operations that move an item, and as many others; what is
+    /// beyond stays unnoted. There is a stamp after every `period`-th operation.
+    pub fn new(clock: Clock, moves: usize, period: u32) -> Self {
+        let log = Log::with_room(Self::WORDS * (2 * moves + 64));
         let reserved = Self::WORDS * (moves + 1);
         let mut recorder = Self { clock, log, period, unstamped: 0, reserved };
         recorder.stamp();
@@ -82,32 +83,30 @@ impl Recorder {
     ///
     /// Without it the first operation after the pause would have an interval as wide as the pause.
     pub fn resume(&mut self) {
-        // Right after a stamp, what matters is the time that has passed since; else, what was done.
-        let room = self.log.room() >= self.reserved + Self::WORDS;
-        let stamped = matches!(self.log.last(), Some(Word::Stamp(_)));
-        if room || !stamped {
+        // Two stamps in a row: the first ends what was before the pause.
+        if self.has_spare() {
             self.stamp();
         }
     }
 
-    /// Whether another item fits into the log.
+    /// Whether `n` more operations fit into the log.
     #[inline]
-    pub fn has_room(&self) -> bool {
-        self.log.room() >= 2 * Self::WORDS
+    pub fn has_room(&self, n: usize) -> bool {
+        self.log.room() >= Self::WORDS * (n + 1)
     }
 
     /// Notes that `n` items were pushed.
     #[inline]
     pub fn pushed(&mut self, n: usize) {
         self.log.pushes(n as u64);
-        self.use_reserve();
+        self.use_reserve(n);
     }
 
     /// Notes that the item with this number was popped.
     #[inline]
     pub fn popped(&mut self, number: u64) {
         self.log.pop(number);
-        self.use_reserve();
+        self.use_reserve(1);
     }
 
     /// Notes an answer that the queue is empty.
@@ -150,12 +149,12 @@ impl Recorder {
         self.log
     }
 
-    /// An answer that moves nothing may stay unnoted, when room is scarce.
+    /// Whether there is room for what moves nothing.
     fn has_spare(&self) -> bool {
         self.log.room() >= self.reserved + Self::WORDS
     }
 
-    fn use_reserve(&mut self) {
-        self.reserved = self.reserved.saturating_sub(Self::WORDS).max(Self::WORDS);
+    fn use_reserve(&mut self, moves: usize) {
+        self.reserved = self.reserved.saturating_sub(Self::WORDS * moves).max(Self::WORDS);
     }
 }

@@ -1,4 +1,5 @@
 //! Histories: the monitor, and what it says of real queues.
 
 mod made;
+mod queues;
 mod search;

@@ -146,13 +146,19 @@ fn compare(family: Family, rules: impl Strategy<Value = Rules>, complete: bool) 
     let count = |cell: &Cell<u32>| cell.set(cell.get() + 1);
     let input = (seeds(family.producers + family.consumers), rules, any::<bool>());
     let config = Config { cases: 20_000, failure_persistence: None, ..Config::default() };
-    let outcome = TestRunner::new_with_rng(config, proptest::test_runner::TestRng::deterministic_rng(Default::default())).run(&input, |(seeds, rules, drained)| {
+    let outcome = TestRunner::new_with_rng(
+        config,
+        proptest::test_runner::TestRng::deterministic_rng(Default::default()),
+    )
+    .run(&input, |(seeds, rules, drained)| {
         let operations = family.make(&seeds);
         let found = check(&history(&operations, drained), &rules);
         match (exists(&operations, &rules, drained), found) {
             (true, Ok(())) => count(&accepted),
             (true, Err(witness)) => {
-                return Err(TestCaseError::fail(format!("{operations:#?}\nfalse alarm: {witness}")));
+                return Err(TestCaseError::fail(format!(
+                    "{operations:#?}\nfalse alarm: {witness}"
+                )));
             }
             (false, Ok(())) if complete => {
                 return Err(TestCaseError::fail(format!("{operations:#?}\nmissed")));

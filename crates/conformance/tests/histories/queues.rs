@@ -1,0 +1,41 @@
+//! Histories of every queue.
+
+use std::time::Duration;
+
+use corelane_conformance::history::{HistorySubject, Summary, all_subjects};
+
+/// `n` operations, scaled as other stress tests are.
+fn scaled(n: u64) -> u64 {
+    let scale = std::env::var("CORELANE_STRESS").map_or(1.0, |text| text.parse().unwrap());
+    (n as f64 * scale) as u64
+}
+
+fn check_clean(subject: &HistorySubject, operations: u64) -> Summary {
+    let mut go_on = |summary: &Summary| summary.operations < operations;
+    let summary = (subject.run)(Duration::MAX, &mut go_on);
+    let HistorySubject { id, packed, .. } = subject;
+    println!(
+        "{id:>8}{} {:>9} operations, {:>8} empty, {:>8} full, {:>4} histories, \
+         {:>3} with full and empty at once, {:.2} s",
+        if *packed { " packed" } else { "       " },
+        summary.operations,
+        summary.empties,
+        summary.fulls,
+        summary.histories,
+        summary.contradictory,
+        summary.seconds
+    );
+    if let Some(finding) = &summary.violation {
+        panic!("{id}: {finding}");
+    }
+    summary
+}
+
+/// Some histories of every queue are a queue's. `CORELANE_STRESS=50` makes them 10⁷ operations each.
+#[test]
+fn every_queue_is_linearizable() {
+    for subject in all_subjects() {
+        let summary = check_clean(&subject, scaled(200_000));
+        assert!(summary.empties > 0 && summary.fulls > 0, "both ends are met");
+    }
+}
