@@ -106,7 +106,7 @@ struct Side<'a> {
 
 impl<'a> Side<'a> {
     /// Failures in a row after which a side believes that nothing will change.
-    const HOPELESS: u32 = 1 << 20;
+    const HOPELESS: u32 = 1 << 18;
 
     fn new(plan: &'a Plan, clock: Clock, slow: Pace, seed: u64) -> Self {
         let recorder = Recorder::new(clock, plan.pushes, plan.period);

@@ -39,3 +39,33 @@ fn every_queue_is_linearizable() {
         assert!(summary.empties > 0 && summary.fulls > 0, "both ends are met");
     }
 }
+
+/// The time that 10⁷ operations take to check: `CORELANE_STRESS=50` makes the history that long.
+#[test]
+fn long_history() {
+    use corelane::{Config, spsc::lamport};
+    use corelane_conformance::history::{Pace, Plan, Rules, Way, check, record};
+
+    let plan = Plan {
+        capacity: 1000,
+        pushes: scaled(100_000) as usize,
+        period: 4,
+        way: Way::Single,
+        pace: Pace::Even,
+        one_core: false,
+        ..Plan::of_round(0)
+    };
+    let (tx, rx) = lamport::channel_with::<u64>(Config::new(plan.capacity)).unwrap();
+    let rules = Rules { capacity: Some(corelane::Producer::capacity(&tx)), ..Rules::default() };
+    let recording = std::time::Instant::now();
+    let history = record(&plan, tx, rx);
+    let recorded = recording.elapsed();
+    let checking = std::time::Instant::now();
+    let outcome = check(&history, &rules);
+    println!(
+        "{:?}: recorded in {recorded:?}, checked in {:?}",
+        history.counts(),
+        checking.elapsed()
+    );
+    assert_eq!(outcome, Ok(()));
+}
