@@ -42,8 +42,8 @@
 //! - *Any number of threads, an unbounded queue*, if every operation has its own interval, no two stamps
 //!   are equal and no pop is pending. Such a history is linearizable if and only if it has none of the
 //!   first four patterns (Henzinger, Sezgin, Vafeiadis: *Aspect-Oriented Linearizability Proofs*, CONCUR
-//!   2013, with corrections to the fourth in Bouajjani, Emmi, Enea, Hamza: *On Reducing Linearizability
-//!   to State Reachability*, ICALP 2015). Items must be distinct, and here they are numbered.
+//!   2013; Bouajjani, Emmi, Enea, Hamza: *On Reducing Linearizability to State Reachability*, ICALP 2015,
+//!   by induction as below). Items must be distinct, and here they are numbered.
 //! - *One producer and one consumer, bounded or not, delayed or not*, whatever intervals are shared, if
 //!   no pop is pending. Each side's order is fixed, so a history has no order only if two operations
 //!   of one side enclose, in a circle, two of the other, and each way in which that can be is a row of
@@ -71,20 +71,19 @@
 //! # Full and empty at once
 //!
 //! Rings that publish with release and look with acquire have histories with the last pattern, on x86
-//! too. The producer stores its counter and finds the queue full by an old counter of the consumer; the
-//! consumer stores its counter and finds the queue empty by an old counter of the producer; both stores
-//! wait in store buffers. Either answer is right for itself and out of date by the time it is used, and
+//! too. The producer stores its counter, or a slot's flag, and finds the queue full by what the consumer
+//! has stored long ago; the consumer stores its own and finds the queue empty by what the producer has
+//! stored long ago; the new stores wait in store buffers. Either answer is right for itself and out of date by the time it is used, and
 //! a fence to exclude the pair would cost every poll of an empty queue. So [`check_queue`] counts these
 //! histories ([`Summary::contradictory`]) and does not call them violations.
 //!
 //! # Cost
 //!
 //! All passes are linear but for the sorts, which find the runs that each thread's stamps are: O(n log p)
-//! for p threads, at most O(n log n); relaxed order adds a factor log k. Fulls cost two binary searches
-//! each, and one more for every push that is called meanwhile by another thread. Lowe (*Testing for
-//! linearizability*, 2017) compares general searches, which are exponential; Lee and Mathur (*Efficient
-//! Decrease-and-Conquer Linearizability Monitoring*, 2025) and Abdulla and others (*Efficient
-//! Linearizability Monitoring*, PLDI 2025) reach O(n log n) for queues, too, among other types.
+//! for p threads, at most O(n log n); relaxed order adds a factor log k. Fulls cost a few binary searches
+//! each, and some more for every push that is called meanwhile. Lee and Mathur (*Efficient
+//! Decrease-and-Conquer Linearizability Monitoring*, OOPSLA 2025) and Abdulla and others (*Efficient
+//! Linearizability Monitoring*, PLDI 2025) reach O(n log n) for unbounded queues in other ways.
 
 mod empty;
 mod full;

@@ -30,9 +30,9 @@ impl Clock {
 /// of an operation and the clock there is a sequentially consistent fence on either side:
 ///
 /// - *Before the clock*: the operation's stores may still wait in a store buffer when it returns. The
-///   fence lets the clock be read only when they are visible to all (x86 drains the buffer, Arm's
-///   `dmb ish` makes later reads wait). So an operation that another thread has not seen yet has not
-///   ended yet.
+///   fence lets nothing later be read until they are visible to all, and the clock, which itself begins
+///   with a load that it waits for (on Linux), or is read behind a barrier (x86's `lfence; rdtsc`), is
+///   later. So an operation that another thread may overlook has not ended.
 /// - *After the clock*: a processor may begin later loads before a clock is read, even x86 around
 ///   `rdtsc`. The stamp is stored to the log first, which needs the clock's value, and the fence lets
 ///   no later load pass that store. So no operation reads memory before it has begun.
