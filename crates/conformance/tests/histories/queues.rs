@@ -4,11 +4,7 @@ use std::time::Duration;
 
 use corelane_conformance::history::{HistorySubject, Summary, all_subjects};
 
-/// `n` operations, scaled as other stress tests are.
-fn scaled(n: u64) -> u64 {
-    let scale = std::env::var("CORELANE_STRESS").map_or(1.0, |text| text.parse().unwrap());
-    (n as f64 * scale) as u64
-}
+use crate::scaled;
 
 fn check_clean(subject: &HistorySubject, operations: u64) -> Summary {
     let mut go_on = |summary: &Summary| summary.operations < operations;
