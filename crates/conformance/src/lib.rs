@@ -24,6 +24,7 @@
 //! | [`items`] | zero-sized, tiny, large, over-aligned and non-`Copy` items |
 //! | [`memory`] | heap, huge pages and mirrored slots |
 //! | [`stress`] | two threads on two cores and on one |
+//! | [`history`] | what real threads did, through a linearizability monitor |
 //!
 //! The environment variable `CORELANE_STRESS` scales the number of operations of the stress tests, for
 //! sanitizers (`0.05`) or long runs (`100`).
@@ -32,6 +33,7 @@ pub mod capacity;
 pub mod chunks;
 pub mod closing;
 pub mod drops;
+pub mod history;
 pub mod items;
 pub mod memory;
 pub mod model;
