@@ -46,7 +46,7 @@ pub(crate) enum Command {
     /// Bugs seeded into copies of the queues show that the models are awake.
     ///
     /// Ctrl-C ends the run and keeps the queues that are finished; the exit code is then 130. It is 1
-    /// if a queue fails its models or a seeded bug is not found.
+    /// if a queue is found broken, or a seeded bug is not found.
     Verify(VerifyArgs),
 }
 
@@ -61,6 +61,13 @@ pub(crate) struct VerifyArgs {
     /// Also run a bigger model of each queue, with three threads, which takes minutes.
     #[arg(long)]
     pub(crate) big: bool,
+
+    /// Instead of models: let two threads use each queue for so long (30s, 10m), and check that what
+    /// they saw is what a queue can do. It is not if an item comes twice, never or out of order, or if
+    /// empty or full is answered where that can't be.
+    #[arg(long, value_name = "TIME", value_parser = length,
+          conflicts_with_all = ["big", "html", "markdown"])]
+    pub(crate) histories: Option<Duration>,
 
     /// Write the results as JSON.
     #[arg(long, value_name = "FILE")]

@@ -1,5 +1,6 @@
 //! `lane verify`: which orderings the queues need, and whether their histories are those of queues.
 
+mod histories;
 mod html;
 mod markdown;
 mod orderings;
@@ -9,6 +10,7 @@ mod unreached;
 mod worker;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use crate::cli::VerifyArgs;
 use crate::failure::Failure;
@@ -33,21 +35,42 @@ pub(crate) fn carry_out(args: &VerifyArgs) -> Result<ExitCode, Failure> {
         return Ok(worker::serve());
     }
     interrupt::listen();
-    let mut files = Files::open(args)?;
-    let all = orderings::queue_ids();
     let queues: Vec<_> = match args.queues.as_slice() {
-        [] => all,
+        [] => orderings::queue_ids(),
         named => named.iter().map(String::as_str).collect(),
     };
-    let verification = orderings::verify(&queues, args.big)?;
+    let sound = match args.histories {
+        Some(time) => check_histories(args, &queues, time)?,
+        None => check_orderings(args, &queues)?,
+    };
+    Ok(ExitCode::from(match sound {
+        _ if interrupt::requested() => interrupt::EXIT_CODE,
+        true => 0,
+        false => UNSOUND,
+    }))
+}
+
+/// Whether all queues pass their models and all seeded bugs are found.
+fn check_orderings(args: &VerifyArgs, queues: &[&str]) -> Result<bool, Failure> {
+    let mut files = Files::open(args)?;
+    let verification = orderings::verify(queues, args.big)?;
     let written = files.write(&verification)?;
     let with_sites = !args.queues.is_empty();
     print(&text::render(&verification, with_sites, &written))?;
-    Ok(match verification {
-        Verification { interrupted: true, .. } => ExitCode::from(interrupt::EXIT_CODE),
-        sound if sound.is_sound() => ExitCode::SUCCESS,
-        _ => ExitCode::from(UNSOUND),
-    })
+    Ok(verification.is_sound())
+}
+
+/// Whether all histories are those of queues.
+fn check_histories(args: &VerifyArgs, queues: &[&str], time: Duration) -> Result<bool, Failure> {
+    let mut json = args.json.as_deref().map(Sink::open).transpose()?;
+    let histories = histories::check(queues, time)?;
+    let mut text = histories.render();
+    if let Some(sink) = &mut json {
+        let contents = serde_json::to_string_pretty(&histories).expect("results are plain data");
+        text.push_str(&format!("\nWritten: {}\n", sink.replace(&contents)?));
+    }
+    print(&text)?;
+    Ok(histories.are_sound())
 }
 
 /// Where the results go beside the terminal.

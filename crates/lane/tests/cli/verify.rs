@@ -74,3 +74,24 @@ fn a_file_that_cannot_be_written_is_refused() {
     let output = lane(&["verify", "lq", "--json", "/nowhere/v.json"]);
     assert_refused(&output, &["/nowhere/v.json", "choose another path"]);
 }
+
+#[test]
+fn histories_of_a_queue_are_clean() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let json = directory.path().join("histories.json");
+    let json = json.to_str().expect("text");
+    let output = lane(&["verify", "bqueue", "--histories", "300ms", "--json", json]);
+    assert_success(&output);
+    assert!(stdout(&output).contains("bqueue (tokens)"), "{}", stdout(&output));
+    let json: Value = serde_json::from_str(&fs::read_to_string(json).expect("it was written"))
+        .expect("it is JSON");
+    for queue in json["queues"].as_array().expect("a list of queues") {
+        assert!(queue["operations"].as_u64() > Some(10_000), "{queue}");
+        assert!(queue["violation"].is_null(), "{queue}");
+    }
+}
+
+#[test]
+fn the_canary_has_no_histories() {
+    assert_refused(&lane(&["verify", "canary", "--histories", "1s"]), &["name another queue"]);
+}
