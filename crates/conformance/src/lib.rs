@@ -9,7 +9,8 @@
 //! use ([`slack`](corelane::Producer::slack)), and what makes items visible
 //! ([`flush`](corelane::Producer::flush)).
 //!
-//! Most checks drive a [`Checked`] queue, which knows what must be in it and compares every answer.
+//! Most checks drive a [`Checked`] queue, which knows what must be in it and compares every answer. Calls
+//! made up at random, with either handle gone and without flushes, are compared with a [`model`].
 //!
 //! | module | what is checked |
 //! |---|---|
@@ -23,6 +24,7 @@
 //! | [`items`] | zero-sized, tiny, large, over-aligned and non-`Copy` items |
 //! | [`memory`] | heap, huge pages and mirrored slots |
 //! | [`stress`] | two threads on two cores and on one |
+//! | [`history`] | what real threads did, through a linearizability monitor |
 //!
 //! The environment variable `CORELANE_STRESS` scales the number of operations of the stress tests, for
 //! sanitizers (`0.05`) or long runs (`100`).
@@ -31,8 +33,10 @@ pub mod capacity;
 pub mod chunks;
 pub mod closing;
 pub mod drops;
+pub mod history;
 pub mod items;
 pub mod memory;
+pub mod model;
 pub mod observers;
 pub mod order;
 pub mod stress;

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::num::NonZeroU64;
 
 use corelane::slot::Token;
-use corelane::{Built, Config, Consumer, Producer, SpscQueue, SpscTokenQueue};
+use corelane::{Built, Config, Consumer, Info, Producer, SpscQueue, SpscTokenQueue};
 
 use crate::Counted;
 
@@ -54,8 +54,10 @@ pub trait Queue<T> {
 
 /// A queue with everything the checks need to know of it.
 pub trait Subject: Queue<<Self as Subject>::Number> + Queue<<Self as Subject>::Owned> {
+    /// What it promises.
+    const INFO: Info;
     /// Items for checks that count and compare.
-    type Number: Item + Copy;
+    type Number: Item + Copy + Into<u64>;
     /// Items for checks of ownership.
     type Owned: From<Counted> + Borrow<Counted> + Send;
 }
@@ -74,6 +76,7 @@ impl<Q: SpscQueue, T: Send> Queue<T> for Any<Q> {
 }
 
 impl<Q: SpscQueue> Subject for Any<Q> {
+    const INFO: Info = Q::INFO;
     type Number = u64;
     type Owned = Counted;
 }
@@ -92,6 +95,7 @@ impl<Q: SpscTokenQueue, T: Token> Queue<T> for Tokens<Q> {
 }
 
 impl<Q: SpscTokenQueue> Subject for Tokens<Q> {
+    const INFO: Info = Q::INFO;
     type Number = NonZeroU64;
     type Owned = Box<Counted>;
 }

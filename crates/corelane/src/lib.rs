@@ -35,7 +35,8 @@
 extern crate alloc;
 
 mod chunk;
-mod memory;
+#[doc(hidden)]
+pub mod memory;
 mod pad;
 mod queue;
 mod region;

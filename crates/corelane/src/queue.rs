@@ -276,7 +276,10 @@ impl<C: Consumer> Iterator for PopIter<'_, C> {
 /// Why a push failed. Holds the item that was not pushed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TryPushError<T> {
-    /// No slot is free.
+    /// No slot is free, as far as this side can see.
+    ///
+    /// A pop on another core shows a moment after it has returned. So one side may be told *full*
+    /// while the other is told *empty*: each by what it has seen of the other.
     Full(T),
     /// Another thread is in the middle of an operation; neither full nor empty.
     Busy(T),
@@ -318,7 +321,7 @@ impl<T> core::error::Error for TryPushError<T> {}
 /// Why a pop failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TryPopError {
-    /// No item is there.
+    /// No item is there, as far as this side can see: see [`TryPushError::Full`].
     Empty,
     /// Another thread is in the middle of an operation; neither full nor empty.
     Busy,

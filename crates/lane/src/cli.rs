@@ -13,9 +13,10 @@ use serde::Serialize;
 use crate::catalogue;
 use crate::pair::Wait;
 use crate::stats::Group;
+use crate::verify;
 
 /// Measures the queues of corelane on this machine, beside the physical floor and beside the crates
-/// one would otherwise use.
+/// one would otherwise use, and verifies their memory orderings.
 ///
 /// Without a command: a quick run of everything, a recommendation, and corelane-report.html in the
 /// current directory.
@@ -38,6 +39,51 @@ pub(crate) enum Command {
     /// alone can do, and rounds are grouped by it: near (the cores share a cache) or far.
     /// Ctrl-C ends the run and keeps what was measured; the exit code is then 130.
     Bench(BenchCommand),
+    /// Show that each memory ordering in the sources is needed.
+    ///
+    /// Runs the models of each queue in all executions that the C11 memory model allows, then again
+    /// with one ordering weaker at a time. An ordering is needed if with a weaker one a model fails.
+    /// Bugs seeded into copies of the queues show that the models are awake.
+    ///
+    /// Ctrl-C ends the run and keeps the queues that are finished; the exit code is then 130. It is 1
+    /// if a queue is found broken, or a seeded bug is not found.
+    Verify(VerifyArgs),
+}
+
+/// What to verify.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// Queues to verify, by id; all if none is named. `canary` is a broken one, to see a failure.
+    #[arg(value_name = "QUEUE", value_parser = PossibleValuesParser::new(verify::ids()),
+          hide_possible_values = true)]
+    pub(crate) queues: Vec<String>,
+
+    /// Also run a bigger model of each queue, with three threads, which takes minutes.
+    #[arg(long)]
+    pub(crate) big: bool,
+
+    /// Instead of models: let two threads use each queue for so long (30s, 10m), and check that what
+    /// they saw is what a queue can do. It is not if an item comes twice, never or out of order, or if
+    /// empty or full is answered where that can't be.
+    #[arg(long, value_name = "TIME", value_parser = length,
+          conflicts_with_all = ["big", "html", "markdown"])]
+    pub(crate) histories: Option<Duration>,
+
+    /// Write the results as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write the sources with the verdict beside each line, in one file for any browser.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+
+    /// Write the ordering table as Markdown, without what differs from run to run.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+
+    /// Run one model for another process.
+    #[arg(long, hide = true)]
+    pub(crate) worker: bool,
 }
 
 /// `lane bench`.

@@ -1,7 +1,6 @@
-//! `lane` measures corelane's queues on the machine it runs on.
+//! `lane` measures corelane's queues on the machine it runs on, and verifies them.
 
 mod advice;
-mod capture;
 mod catalogue;
 mod cell;
 mod cli;
@@ -29,6 +28,7 @@ mod sink;
 mod stats;
 mod stream;
 mod table;
+mod verify;
 mod work;
 
 use std::io::{self, Write};
@@ -40,7 +40,6 @@ use cli::{BenchCommand, Cli, Command, Suite};
 use failure::Failure;
 use plan::Plan;
 use results::Results;
-use sink::Sink;
 
 fn main() -> ExitCode {
     carry_out(Cli::parse()).unwrap_or_else(Failure::report)
@@ -56,6 +55,7 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
         Some(Command::Bench(BenchCommand { suite: Suite::Spsc(args) })) => {
             measure(Plan::bench(&args)?)
         }
+        Some(Command::Verify(args)) => verify::carry_out(&args),
     }
 }
 
@@ -74,20 +74,12 @@ fn write_files(plan: &mut Plan, results: &Results) -> Result<Vec<String>, Failur
     let mut written = Vec::new();
     if let Some(sink) = &mut plan.json {
         let json = serde_json::to_string_pretty(results).expect("results are plain data");
-        write(sink, &json, &mut written)?;
+        written.push(sink.replace(&json)?);
     }
     if let Some(sink) = &mut plan.html {
-        write(sink, &report::render(results), &mut written)?;
+        written.push(sink.replace(&report::render(results))?);
     }
     Ok(written)
-}
-
-fn write(sink: &mut Sink, contents: &str, written: &mut Vec<String>) -> Result<(), Failure> {
-    let path = sink.path().display().to_string();
-    sink.write(contents.as_bytes())
-        .map_err(|error| Failure::Run(format!("can't write {path}: {error}")))?;
-    written.push(path);
-    Ok(())
 }
 
 fn summary(results: &Results, written: &[String]) -> String {

@@ -1,11 +1,12 @@
 //! What a command line asks for, checked and spelled out as single cells.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use core_affinity::CoreId;
+use corelane_capture::Packet;
 
-use crate::capture;
 use crate::catalogue::{self, Entry, KernelSet};
 use crate::cell::{Length, Params};
 use crate::cli::{BenchArgs, CorePair, PayloadKind, Positive, PositiveReal, Test};
@@ -111,8 +112,8 @@ impl Plan {
             html: None,
         };
         plan.drop_impossible(&args.queues)?;
-        plan.json = args.json.as_deref().map(open).transpose()?;
-        plan.html = args.html.as_deref().map(open).transpose()?;
+        plan.json = args.json.as_deref().map(Sink::open).transpose()?;
+        plan.html = args.html.as_deref().map(Sink::open).transpose()?;
         Ok(plan)
     }
 
@@ -138,13 +139,6 @@ impl Plan {
         }
         Ok(())
     }
-}
-
-fn open(path: &Path) -> Result<Sink, Failure> {
-    Sink::open(path).map_err(|error| {
-        let path = path.display();
-        Failure::Usage(format!("can't write {path} ({error}); choose another path"))
-    })
 }
 
 fn check_batches(args: &BenchArgs) -> Result<(), Failure> {
@@ -220,7 +214,7 @@ impl Timetable {
     }
 
     fn replay(args: &BenchArgs, path: &Path) -> Result<Self, Failure> {
-        let packets = capture::read(path).map_err(|reason| {
+        let packets = packets(path).map_err(|reason| {
             let path = path.display();
             Failure::Usage(format!("can't replay {path}: {reason}; give another --trace"))
         })?;
@@ -237,6 +231,12 @@ impl Timetable {
         let file = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
         Ok(Self { arrivals, name: format!("{file} x{speedup}"), note })
     }
+}
+
+/// The packets of a capture, or one line that says what is wrong with it.
+fn packets(path: &Path) -> Result<Vec<Packet>, String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    corelane_capture::read(file).map_err(|error| error.to_string())
 }
 
 /// All cells in the order of a round: for each set of parameters, all queues.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use corelane_capture::Packet;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand_distr::{Distribution, Exp};
@@ -36,7 +37,7 @@ pub(crate) fn poisson(rate: f64, length: Duration) -> Vec<Arrival> {
 /// The packets of a capture, `speedup` times as fast, as far as they fit into `length`.
 ///
 /// The first packet is due at once. Time never runs back, even where a capture's does.
-pub(crate) fn replay(packets: &[Arrival], speedup: f64, length: Duration) -> Vec<Arrival> {
+pub(crate) fn replay(packets: &[Packet], speedup: f64, length: Duration) -> Vec<Arrival> {
     let mut at = 0;
     let mut last = packets.first().map_or(0, |packet| packet.at_ns);
     let times = packets.iter().map(|packet| {
@@ -61,22 +62,26 @@ mod tests {
         assert!((990_000..1_010_000).contains(&items), "{items} items");
     }
 
+    fn captured(ns: &[u64]) -> Vec<Packet> {
+        ns.iter().map(|&at_ns| Packet { at_ns, bytes: 60 }).collect()
+    }
+
     #[test]
     fn replay_starts_at_once_and_runs_faster() {
-        let packets = at(&[1_000_000, 1_000_500, 1_002_000]);
+        let packets = captured(&[1_000_000, 1_000_500, 1_002_000]);
         assert_eq!(replay(&packets, 2.0, Duration::from_secs(1)), at(&[0, 250, 1000]));
     }
 
     #[test]
     fn replay_shortens_silence_and_never_runs_back() {
-        let packets = at(&[0, 60_000_000_000, 59_000_000_000, 59_000_000_001]);
+        let packets = captured(&[0, 60_000_000_000, 59_000_000_000, 59_000_000_001]);
         let gap = 10_000_000;
         assert_eq!(replay(&packets, 1.0, Duration::from_secs(1)), at(&[0, gap, gap, gap + 1]));
     }
 
     #[test]
     fn replay_ends_after_its_length() {
-        let packets = at(&[0, 1_000_000, 3_000_000]);
+        let packets = captured(&[0, 1_000_000, 3_000_000]);
         assert_eq!(replay(&packets, 1.0, Duration::from_millis(2)).len(), 2);
     }
 }

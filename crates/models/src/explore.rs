@@ -1,9 +1,11 @@
 //! Running a model, and the steps that models are made of.
 
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use corelane_loom::memory::watched;
 use corelane_loom::{Config, Consumer, Producer, TryPopError, TryPushError};
 use loom::hint::spin_loop;
 use loom::model::Builder;
@@ -12,23 +14,60 @@ use loom::thread;
 use crate::Run;
 use crate::item::{Cargo, Ledger};
 use crate::subject::Subject;
+use crate::watcher::{Watcher, begin_execution};
 
 /// How often a thread that could go on may be interrupted, and how many executions of a model may be
 /// run with that bound before the next is tried. The last has no limit.
-const BOUNDS: [(Option<usize>, usize); 4] =
-    [(None, 3_000), (Some(3), 8_000), (Some(2), 40_000), (Some(1), usize::MAX)];
+type Bounds = [(Option<usize>, usize); 4];
+
+/// Those of ordinary models, which take a second or so.
+const BOUNDS: Bounds = [(None, 3_000), (Some(3), 8_000), (Some(2), 40_000), (Some(1), usize::MAX)];
+
+/// Those of big models, which take minutes.
+const BIG_BOUNDS: Bounds =
+    [(None, 200_000), (Some(5), 500_000), (Some(4), 1_000_000), (Some(3), usize::MAX)];
 
 /// Steps of one execution that are too many: a loop goes on for ever.
 const ENDLESS: usize = 5_000;
 
 /// Runs `model` in all its executions, or in those with few preemptions if there are too many.
+///
+/// Then once more for each weak compare-and-swap, which fails without cause when it is first reached.
 pub(crate) fn explore(model: impl Fn() + Send + Sync + 'static) -> Run {
+    explore_up_to(BOUNDS, model)
+}
+
+/// As [`explore`], with patience.
+pub(crate) fn explore_big(model: impl Fn() + Send + Sync + 'static) -> Run {
+    explore_up_to(BIG_BOUNDS, model)
+}
+
+fn explore_up_to(bounds: Bounds, model: impl Fn() + Send + Sync + 'static) -> Run {
     let model = Arc::new(model);
-    for (preemptions, most) in BOUNDS {
-        let executions = explore_within(preemptions, most, model.clone());
+    let watcher = Rc::new(Watcher::new(None));
+    let mut run = explore_watched(bounds, model.clone(), watcher.clone());
+    for place in watcher.weak_cas() {
+        let watcher = Rc::new(Watcher::new(Some(place)));
+        let failing = explore_watched(bounds, model.clone(), watcher);
+        run.executions += failing.executions;
+        run.sites.extend(failing.sites);
+        run.spurious_failures += 1;
+    }
+    run
+}
+
+fn explore_watched(
+    bounds: Bounds,
+    model: Arc<impl Fn() + Send + Sync + 'static>,
+    watcher: Rc<Watcher>,
+) -> Run {
+    for (preemptions, most) in bounds {
+        let explore = || explore_within(preemptions, most, model.clone());
+        let executions = watched(watcher.clone(), explore);
         // loom counts from 1 and stops before the execution that is one too many.
         if executions < most - 1 {
-            return Run { executions, preemptions };
+            let (sites, most_stores) = (watcher.sites(), watcher.most_stores());
+            return Run { executions, preemptions, sites, spurious_failures: 0, most_stores };
         }
     }
     unreachable!("the last bound has no limit");
@@ -49,6 +88,7 @@ fn explore_within(
     builder.max_permutations = Some(most);
     builder.check(move || {
         counter.fetch_add(1, Ordering::Relaxed);
+        begin_execution();
         let ledger = Ledger::open();
         model();
         ledger.close();

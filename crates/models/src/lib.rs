@@ -11,10 +11,35 @@
 //!
 //! Models have two threads, rings of one to eight slots, and counters that wrap on the way. A model
 //! is run in all executions if these are fewer than three thousand, otherwise in those with at most
-//! three preemptions, or two if these are too many as well: [`Run`] says which.
+//! three preemptions, or two if these are too many as well: [`Run`] says which. The models in [`big`]
+//! have three threads, and minutes.
+//!
+//! # The ordering table
+//!
+//! Each run notes every atomic access with its place and ordering ([`Site`]). A model can be run again
+//! with the ordering of one site weaker ([`Model::run_weakened`]). If no model fails then, the ordering
+//! is too strong or a model is missing. `lane verify` does this for all sites of all queues.
+//!
+//! # What loom does not see, and what is done about it
+//!
+//! - *It hides executions* if a thread loads a variable before it stores to it (tokio-rs/loom#166,
+//!   #392). Loads of the facade take turns, which brings them back; see `memory/loom.rs`.
+//! - *It never fails a weak compare-and-swap without cause.* The facade does: a model that comes by
+//!   one is run once more for each, which then fails when it is first reached in an execution, and
+//!   gives the value that a load may see there. (A strong one that fails always sees the newest value.)
+//! - *It takes sequentially consistent accesses for acquire and release.* The facade refuses them;
+//!   queues use `fence(SeqCst)`, which loom takes for a little more than it is: it also orders like an
+//!   acquire of all fences before it.
+//! - *It remembers [seven stores](LOOM_KEEPS_STORES) of a variable.* Runs count them, and the tests
+//!   refuse models that store more often.
+//! - *It has five threads at most*, of which models use two or three.
+//! - *Loads see stores that were already done*: there is no load buffering. That, compilers, and
+//!   everything else that is not in a model are left to histories at full speed and to
+//!   ThreadSanitizer.
 
 mod b_queue;
 mod batched_lamport;
+mod big;
 mod chunks;
 mod common;
 mod explore;
@@ -26,16 +51,22 @@ mod line_ring;
 mod mc_ring;
 mod narrow;
 mod seeded;
+mod site;
 mod subject;
+mod watcher;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use corelane_loom::spsc::b_queue::BQueue;
 use corelane_loom::spsc::batched_fast_forward::Biffq;
 use corelane_loom::spsc::improved_fast_forward::Iffq;
+use serde::{Deserialize, Serialize};
+
 use subject::{Any, Named, Tokens};
 
-pub use seeded::{Seeded, seeded};
+pub use seeded::{Seeded, canary, seeded};
+pub use site::{Op, Site, Strength, source, sources};
 
 /// Which slots of a queue a model is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,26 +91,46 @@ pub struct Model {
 }
 
 /// What was run of a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     /// How many executions.
     pub executions: usize,
     /// Only those in which a thread that could go on is interrupted at most so often, if there is a
     /// bound.
     pub preemptions: Option<usize>,
+    /// Every atomic access, with the ordering that the source asks for.
+    pub sites: BTreeSet<Site>,
+    /// How many weak compare-and-swaps were also run with a failure that had no cause.
+    pub spurious_failures: usize,
+    /// Most stores to one variable in an execution, of which [loom keeps the last
+    /// seven](LOOM_KEEPS_STORES).
+    pub most_stores: usize,
 }
 
-impl Run {
-    /// Whether loom has seen nothing of what the two threads do: then there are two executions at most,
-    /// because it matters to loom alone which of them goes first.
-    pub fn is_vacuous(&self) -> bool {
-        self.executions <= 2
-    }
+/// Most executions of a model of which loom sees nothing, neither atomics nor cells: which of the two
+/// threads goes first is a choice nevertheless.
+pub const VACUOUS: usize = 2;
+
+/// How many stores to a variable loom remembers. A load never sees an older one.
+pub const LOOM_KEEPS_STORES: usize = 7;
+
+/// An ordering that is to be weaker than the source has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Weakening {
+    /// Where.
+    pub site: Site,
+    /// Which ordering it gets.
+    pub to: Strength,
 }
 
 impl Model {
     fn new<S: Named>(name: &'static str, run: fn() -> Run) -> Self {
         Self { queue: S::ID, items: S::ITEMS, name, run }
+    }
+
+    /// Runs the model with a weaker ordering at one site. Panics if that one is too weak.
+    pub fn run_weakened(&self, weakening: &Weakening) -> Run {
+        watcher::with_weakening(weakening, self.run)
     }
 }
 
@@ -100,6 +151,26 @@ impl fmt::Display for Run {
     }
 }
 
+/// The models that these modules make for each queue in the library's registry.
+macro_rules! for_each_subject {
+    ($($module:ident),*) => {{
+        let mut models = Vec::new();
+        macro_rules! any {
+            ($id:ident, $queue:ty) => {
+                $(models.extend($module::models::<Any<$queue>>());)*
+            };
+        }
+        macro_rules! tokens {
+            ($id:ident, $queue:ty) => {
+                $(models.extend($module::models::<Tokens<$queue>>());)*
+            };
+        }
+        corelane_loom::for_each_spsc_queue!(any);
+        corelane_loom::for_each_spsc_token_queue!(tokens);
+        models
+    }};
+}
+
 /// All models of all queues.
 pub fn all() -> Vec<Model> {
     let mut models = common_models();
@@ -117,22 +188,12 @@ pub fn all() -> Vec<Model> {
     models
 }
 
+/// Models with one thread more, which take too long to be among [`all`]: minutes each.
+pub fn big() -> Vec<Model> {
+    for_each_subject!(big)
+}
+
 /// The models that every queue has by its line in the registry.
 fn common_models() -> Vec<Model> {
-    let mut models = Vec::new();
-    macro_rules! any {
-        ($id:ident, $queue:ty) => {
-            models.extend(common::models::<Any<$queue>>());
-            models.extend(chunks::models::<Any<$queue>>());
-        };
-    }
-    macro_rules! tokens {
-        ($id:ident, $queue:ty) => {
-            models.extend(common::models::<Tokens<$queue>>());
-            models.extend(chunks::models::<Tokens<$queue>>());
-        };
-    }
-    corelane_loom::for_each_spsc_queue!(any);
-    corelane_loom::for_each_spsc_token_queue!(tokens);
-    models
+    for_each_subject!(common, chunks)
 }

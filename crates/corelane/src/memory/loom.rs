@@ -1,6 +1,8 @@
 //! loom's memory: every access is a step that the model checker orders in all allowed ways.
 //!
-//! Each knows its caller's line; with `LOOM_LOCATION=1` the message of a failed model tells it.
+//! Each knows its caller's line. A [`Watch`] is told of it, and may have it done with another ordering.
+
+mod watch;
 
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
@@ -8,8 +10,10 @@ use core::ptr::NonNull;
 use loom::sync::atomic;
 
 pub use loom::cell::UnsafeCell;
+pub use watch::{Access, Op, Watch, watched};
 
 use super::Ordering;
+use watch::{fails_spuriously, ordering};
 
 /// Makes loom take two loads of one variable for steps whose order matters.
 ///
@@ -59,13 +63,44 @@ macro_rules! atomics {
             #[track_caller]
             pub fn load(&self, order: Ordering) -> $value {
                 self.turn.take();
-                self.value.load(order)
+                self.value.load(ordering(Op::Load, Some(self), order))
             }
 
             /// Writes `value`.
             #[track_caller]
             pub fn store(&self, value: $value, order: Ordering) {
-                self.value.store(value, order);
+                self.value.store(value, ordering(Op::Store, Some(self), order));
+            }
+
+            /// Writes `new` if the value is `current`; returns what was there.
+            #[track_caller]
+            pub fn compare_exchange(
+                &self,
+                current: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                let success = ordering(Op::Cas, Some(self), success);
+                let failure = ordering(Op::Load, Some(self), failure);
+                self.value.compare_exchange(current, new, success, failure)
+            }
+
+            /// As [`compare_exchange`](Self::compare_exchange), but may fail without cause.
+            ///
+            /// loom's own never does. Here it does when a [`Watch`] says so.
+            #[track_caller]
+            pub fn compare_exchange_weak(
+                &self,
+                current: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                if fails_spuriously() {
+                    return Err(self.load(failure));
+                }
+                self.compare_exchange(current, new, success, failure)
             }
         }
     )*};
@@ -86,8 +121,25 @@ impl AtomicU32 {
     /// Sets the bits of `value`, and returns what was there before.
     #[track_caller]
     pub fn fetch_or(&self, value: u32, order: Ordering) -> u32 {
-        self.turn.take();
-        self.value.fetch_or(value, order)
+        self.value.fetch_or(value, ordering(Op::Rmw, Some(self), order))
+    }
+}
+
+impl AtomicU64 {
+    /// Adds `value`, and returns what was there before.
+    #[track_caller]
+    pub fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
+        self.value.fetch_add(value, ordering(Op::Rmw, Some(self), order))
+    }
+}
+
+/// Orders the accesses before it and those after it.
+#[track_caller]
+pub fn fence(order: Ordering) {
+    match ordering::<()>(Op::Fence, None, order) {
+        // Weakened until nothing is left.
+        Ordering::Relaxed => {}
+        order => atomic::fence(order),
     }
 }
 
@@ -121,7 +173,7 @@ impl<T> Cells<T> {
     }
 
     /// Number of slots.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.trackers.len()
     }
 

@@ -3,6 +3,8 @@
 //! Algorithms name neither `core::sync::atomic` nor a model checker. They are compiled once against
 //! the machine's memory (`real.rs`) and once against loom's (`loom.rs`, in the package
 //! `corelane-loom`), from the same sources. In loom's world every access knows its caller's line.
+//!
+//! Public for the crates that check the queues; not for use, and not stable.
 
 #[cfg(not(feature = "loom"))]
 mod real;

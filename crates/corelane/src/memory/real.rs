@@ -3,7 +3,7 @@
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
+pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, fence};
 
 /// Waits for about `spins` turns of a spin loop.
 #[inline]
@@ -62,7 +62,7 @@ impl<T> Cells<T> {
 
     /// Number of slots.
     #[inline]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.mask + 1
     }
 

@@ -3,3 +3,4 @@
 mod common;
 mod refusals;
 mod runs;
+mod verify;

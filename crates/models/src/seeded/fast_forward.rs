@@ -1,7 +1,7 @@
 //! Rings whose slots, or lines, say themselves whether they are full.
 
-use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use loom::sync::atomic::{AtomicBool, AtomicU64};
+use corelane_loom::memory::Ordering::{Acquire, Relaxed, Release};
+use corelane_loom::memory::{AtomicBool, AtomicU64};
 
 use super::handles::{Mechanism, Place};
 use crate::item::Ticket;

@@ -2,10 +2,10 @@
 
 use std::marker::PhantomData;
 
+use corelane_loom::memory::{AtomicBool, Ordering};
 use corelane_loom::{Config, Consumer, LentItems, LentSlots, Producer, TryPopError, TryPushError};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicBool, Ordering};
 
 use crate::Items;
 use crate::item::Ticket;

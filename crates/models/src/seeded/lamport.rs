@@ -2,8 +2,8 @@
 
 use std::marker::PhantomData;
 
-use loom::sync::atomic::AtomicU64;
-use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use corelane_loom::memory::AtomicU64;
+use corelane_loom::memory::Ordering::{Acquire, Relaxed, Release};
 
 use super::handles::{Mechanism, Place};
 use crate::item::Ticket;

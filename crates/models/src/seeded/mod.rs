@@ -9,8 +9,8 @@ mod lamport;
 
 use std::fmt;
 
-use crate::Run;
 use crate::common::{attempts, producer_closes, transfer};
+use crate::{Model, Run};
 use handles::Handles;
 
 /// A mechanism with a bug that can be switched off, and a model of it.
@@ -55,4 +55,12 @@ pub fn seeded() -> Vec<Seeded> {
         "bqueue", "goes one past the slot it has seen full": transfer, fast_forward::BQueue;
         "linering", "stores to a line that it has given back": transfer, fast_forward::LineRing;
     }
+}
+
+/// A queue whose models fail: Lamport's, published with a relaxed store, under an id of its own.
+///
+/// It is not among [`all`](crate::all). It shows that a broken queue is noticed, and how.
+pub fn canary() -> Vec<Model> {
+    let run = transfer::<Handles<lamport::Lamport<true>>>;
+    vec![Model { queue: "canary", items: crate::Items::Any, name: "transfer", run }]
 }

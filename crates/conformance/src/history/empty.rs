@@ -1,0 +1,86 @@
+//! False empties.
+
+use super::log::Span;
+use super::table::{Answer, Id, Table};
+use super::witness::{Violation, Witness};
+
+/// A time in which the queue is surely not empty: its ends are not in it.
+#[derive(Debug, Clone, Copy)]
+struct Island {
+    start: u64,
+    end: u64,
+}
+
+/// An empty answer to which there is no moment when the queue can have been empty.
+pub(super) fn false_empty(table: &Table) -> Option<Witness> {
+    if table.empties.is_empty() {
+        return None;
+    }
+    let by_visible = table.sorted_by(|id| table.visible(id));
+    let islands = islands(table, &by_visible);
+    let later = earliest_popped_later(table);
+    table.empties.iter().find_map(|empty| {
+        let reach = reach(&islands, empty.span.invoked);
+        let in_turn = empty.next < table.pops_of(empty.thread).end && later[empty.next] < reach;
+        (in_turn || reach > empty.span.answered).then(|| witness(table, &by_visible, empty))
+    })
+}
+
+/// The union of the times in which one item is surely there: from when it is visible to when its pop is
+/// called.
+fn islands(table: &Table, by_visible: &[Id]) -> Vec<Island> {
+    let mut islands: Vec<Island> = Vec::new();
+    for &id in by_visible {
+        let (start, end) = (table.visible(id), table.stays_until(id));
+        match islands.last_mut() {
+            _ if end <= start => {}
+            // One item is there when the other goes.
+            Some(last) if start < last.end => last.end = last.end.max(end),
+            _ => islands.push(Island { start, end }),
+        }
+    }
+    islands
+}
+
+/// The first moment from `time` on when the queue can be empty.
+fn reach(islands: &[Island], time: u64) -> u64 {
+    let before = islands.partition_point(|island| island.start < time);
+    islands[..before].last().map_or(time, |island| island.end.max(time))
+}
+
+/// For each pop, when the first item is visible of those that its thread pops from there on.
+fn earliest_popped_later(table: &Table) -> Vec<u64> {
+    let mut later = vec![Span::PENDING; table.pops.len()];
+    for thread in 0..table.threads() {
+        let mut earliest = Span::PENDING;
+        for index in table.pops_of(thread).rev() {
+            earliest = earliest.min(table.visible(table.pops[index].id));
+            later[index] = earliest;
+        }
+    }
+    later
+}
+
+/// The fewest items that are there in turn, from the call to the answer.
+fn witness(table: &Table, by_visible: &[Id], empty: &Answer) -> Witness {
+    let mut operations = vec![empty.show_empty()];
+    // Popped by the thread that said empty, and after it had.
+    let later = empty.next..table.pops_of(empty.thread).end;
+    let popped_later = |id| table.pop_index(id).is_some_and(|index| later.contains(&index));
+    let mut covered = empty.span.invoked;
+    let mut ids = by_visible.iter().copied().peekable();
+    let mut longest: Option<Id> = None;
+    while covered <= empty.span.answered {
+        while let Some(id) = ids.next_if(|&id| table.visible(id) < covered) {
+            if popped_later(id) {
+                operations.extend(table.show_stay(id));
+                return Witness { violation: Violation::FalseEmpty, operations };
+            }
+            longest = longest.into_iter().chain([id]).max_by_key(|&id| table.stays_until(id));
+        }
+        let Some(id) = longest.filter(|&id| table.stays_until(id) > covered) else { break };
+        covered = table.stays_until(id);
+        operations.extend(table.show_stay(id));
+    }
+    Witness { violation: Violation::FalseEmpty, operations }
+}

@@ -1,0 +1,109 @@
+//! Bounded queues: too many items, and full too early.
+
+use super::log::Span;
+use super::table::{Answer, Id, Table};
+use super::witness::{Violation, Witness};
+
+/// A moment at which more than `capacity` items were surely in the queue.
+pub(super) fn overfull(table: &Table, capacity: usize) -> Option<Witness> {
+    let surely_in = |id: &Id| table.push(*id).answered < table.stays_until(*id);
+    let mut coming = table.sorted_by(|id| table.push(id).answered);
+    coming.retain(surely_in);
+    let mut going = table.sorted_by(|id| table.stays_until(id));
+    going.retain(surely_in);
+    let mut gone = 0;
+    for (come, &id) in coming.iter().enumerate() {
+        let now = table.push(id).answered;
+        while table.stays_until(going[gone]) <= now {
+            gone += 1;
+        }
+        if come + 1 - gone > capacity {
+            let there = coming[..=come].iter().filter(|&&id| table.stays_until(id) > now);
+            let operations = there.flat_map(|&id| table.show(id)).collect();
+            return Some(Witness { violation: Violation::Overfull { capacity }, operations });
+        }
+    }
+    None
+}
+
+/// When items may have come, and when they have surely gone.
+#[derive(Debug)]
+struct Traffic<'a> {
+    table: &'a Table,
+    /// Calls of all pushes, sorted.
+    coming: Vec<u64>,
+    /// Answers of all pops, sorted.
+    gone: Vec<u64>,
+}
+
+impl<'a> Traffic<'a> {
+    fn new(table: &'a Table) -> Self {
+        let mut coming: Vec<u64> = table.pushes.iter().map(|push| push.invoked).collect();
+        let mut gone: Vec<u64> = table.pops.iter().map(|pop| pop.span.answered).collect();
+        coming.sort();
+        gone.sort();
+        Self { table, coming, gone }
+    }
+
+    /// Most items that can be in the queue at some moment of a full answer.
+    ///
+    /// Only when a push is called the number grows.
+    fn most(&self, full: &Answer) -> usize {
+        let Span { invoked, answered } = full.span;
+        let mut most = self.most_at(full, invoked);
+        let mut next = self.coming.partition_point(|&time| time <= invoked);
+        while let Some(&time) = self.coming.get(next).filter(|&&time| time <= answered) {
+            most = most.max(self.most_at(full, time));
+            next += self.coming[next..].partition_point(|&other| other <= time);
+        }
+        most
+    }
+
+    /// Most items at the moment `time` of a full answer.
+    fn most_at(&self, full: &Answer, time: u64) -> usize {
+        // Of the thread's own pushes, its program says which have been; of the others', the clock.
+        let own = self.table.pushes_of(full.thread);
+        let before = full.next - own.start;
+        let own_called = self.table.pushes[own].partition_point(|push| push.invoked <= time);
+        let called = self.coming.partition_point(|&called| called <= time);
+        let gone = self.gone.partition_point(|&answered| answered < time);
+        (before + called - own_called).saturating_sub(gone)
+    }
+}
+
+/// A full answer to which there is no moment with `least` items.
+pub(super) fn false_full(table: &Table, least: usize) -> Option<Witness> {
+    if table.fulls.is_empty() {
+        return None;
+    }
+    let traffic = Traffic::new(table);
+    table.fulls.iter().find_map(|full| {
+        let most = traffic.most(full);
+        (most < least).then(|| {
+            let operations = vec![full.show_full()];
+            Witness { violation: Violation::FalseFull { most, least }, operations }
+        })
+    })
+}
+
+/// A full and an empty answer of which neither can have been first, for one producer and one consumer.
+///
+/// After p pushes the queue is full only before pop p − `least` + 1. After that pop it is empty only if
+/// all visible items are popped.
+pub(super) fn full_and_empty(table: &Table, least: usize) -> Option<Witness> {
+    // A pop that has not returned may be one more, or another consumer's.
+    if !table.is_single() || table.pending_pops > 0 {
+        return None;
+    }
+    let producer = table.only_producer()?;
+    let first_push = table.pushes_of(producer).start;
+    table.fulls.iter().find_map(|full| {
+        let (pushed, visible) = (full.next - first_push, full.hidden - first_push);
+        // Pops and empties are those of the only consumer, so `next` counts its pops.
+        let late = |popped: usize| popped + least > pushed;
+        let empty = table.empties.get(table.empties.partition_point(|empty| !late(empty.next)))?;
+        let violation = Violation::FullAndEmpty { pushed, popped: empty.next, least };
+        let operations = vec![full.show_full(), empty.show_empty()];
+        (empty.next < visible).then_some(Witness { violation, operations })
+    })
+}

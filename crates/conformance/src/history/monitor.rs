@@ -1,0 +1,109 @@
+//! The decision whether a history is one of a queue.
+
+use super::log::{Log, Span, Word};
+use super::table::{Id, Table};
+use super::witness::{Operation, Violation, Witness};
+use super::{empty, full, order};
+
+/// What the threads have noted.
+#[derive(Debug)]
+pub struct History {
+    /// One log for each thread. Values name a producer by its place here.
+    pub logs: Vec<Log>,
+    /// Whether the last pops found that all is popped and nothing will come.
+    pub drained: bool,
+}
+
+/// How many operations of each kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Pushes of an item.
+    pub pushes: u64,
+    /// Pops that gave an item.
+    pub pops: u64,
+    /// Pops that found the queue empty.
+    pub empties: u64,
+    /// Pushes that found the queue full.
+    pub fulls: u64,
+}
+
+impl History {
+    /// Counts the operations.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for (_, word) in self.logs.iter().flat_map(Log::operations) {
+            match word {
+                Word::Pushes(n) => counts.pushes += n,
+                Word::Pop(_) => counts.pops += 1,
+                Word::Empty => counts.empties += 1,
+                Word::Full => counts.fulls += 1,
+                _ => {}
+            }
+        }
+        counts
+    }
+}
+
+/// What the queue promises.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// Items that fit, if that is limited.
+    pub capacity: Option<usize>,
+    /// Slots that may be free although a push says full.
+    pub slack: usize,
+    /// Whether an item may be invisible until a flush.
+    pub delayed: bool,
+    /// Items pushed before it that a pop may leave in the queue: 0 for first in first out.
+    pub k: usize,
+}
+
+/// Checks a history.
+///
+/// The [module](super) says what that proves.
+///
+/// # Errors
+///
+/// A [`Witness`], if no queue with these `rules` can have the history.
+///
+/// # Panics
+///
+/// If there are 2³² pushes or more.
+pub fn check(history: &History, rules: &Rules) -> Result<(), Witness> {
+    let table = Table::new(&history.logs, rules.delayed)?;
+    let found = early(&table)
+        .or_else(|| lost(&table, history.drained))
+        .or_else(|| order::overtaking(&table, rules.k))
+        .or_else(|| empty::false_empty(&table))
+        .or_else(|| bounds(&table, rules));
+    found.map_or(Ok(()), Err)
+}
+
+fn bounds(table: &Table, rules: &Rules) -> Option<Witness> {
+    let capacity = rules.capacity?;
+    let least = capacity.saturating_sub(rules.slack);
+    full::overfull(table, capacity)
+        .or_else(|| full::false_full(table, least))
+        .or_else(|| full::full_and_empty(table, least))
+}
+
+/// An item that was popped before it was pushed.
+fn early(table: &Table) -> Option<Witness> {
+    let pop = table.pops.iter().find(|pop| pop.span.answered < table.push(pop.id).invoked)?;
+    Some(of_item(table, Violation::Early, pop.id))
+}
+
+/// An item that is still there though nothing is.
+fn lost(table: &Table, drained: bool) -> Option<Witness> {
+    if !drained {
+        return None;
+    }
+    let there = |&id: &Id| table.push(id).answered != Span::PENDING && table.pop(id).is_none();
+    // Each pop that has not returned may have one of them.
+    let lost = table.ids().filter(there).nth(table.pending_pops)?;
+    Some(of_item(table, Violation::Lost, lost))
+}
+
+fn of_item(table: &Table, violation: Violation, id: Id) -> Witness {
+    let operations: Vec<Operation> = table.show(id).collect();
+    Witness { violation, operations }
+}

@@ -1,0 +1,156 @@
+//! What is shown of a history that no queue can have.
+
+use std::fmt;
+
+use super::log::{Span, Value};
+
+/// What is wrong with a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Violation {
+    /// A pop gave what nobody pushed.
+    Fresh,
+    /// Two pops gave the same item.
+    Repeated,
+    /// A pop had ended before its item's push began.
+    Early,
+    /// All was popped, so it was said, and an item was not.
+    Lost,
+    /// The last pop named overtook all other items named.
+    Order,
+    /// Empty, although one item or another was in the queue all the time.
+    FalseEmpty,
+    /// Full, although there was always room.
+    FalseFull {
+        /// Most items that can have been in the queue.
+        most: usize,
+        /// Fewest that may fill it.
+        least: usize,
+    },
+    /// More items than fit.
+    Overfull {
+        /// Items that fit.
+        capacity: usize,
+    },
+    /// Full before pops that must have come first, if it was empty in between.
+    FullAndEmpty {
+        /// Pushes before the full answer.
+        pushed: usize,
+        /// Pops before the empty answer.
+        popped: usize,
+        /// Fewest items that may fill the queue.
+        least: usize,
+    },
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fresh => f.write_str("popped, but never pushed"),
+            Self::Repeated => f.write_str("popped twice"),
+            Self::Early => f.write_str("popped before it was pushed"),
+            Self::Lost => f.write_str("pushed and never popped, though the queue was drained"),
+            Self::Order => f.write_str("out of order: an item overtook those pushed before it"),
+            Self::FalseEmpty => {
+                f.write_str("false empty: at every moment of the call some item was in the queue")
+            }
+            Self::FalseFull { most, least } => {
+                write!(
+                    f,
+                    "false full: never more than {most} items, and only {least} fill the queue"
+                )
+            }
+            Self::Overfull { capacity } => {
+                write!(f, "overfull: more than {capacity} items in the queue at once")
+            }
+            Self::FullAndEmpty { pushed, popped, least } => write!(
+                f,
+                "full after {pushed} pushes needs {least} items, so it was before pop {}; but the \
+                 queue was empty after {popped} pops",
+                pushed + 1 - least
+            ),
+        }
+    }
+}
+
+/// What was called, and what it answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call {
+    /// A push of this value.
+    Push(Value),
+    /// A push of this value and the flush that makes it visible.
+    Show(Value),
+    /// A pop that gave this value.
+    Pop(Value),
+    /// A pop that found nothing.
+    Empty,
+    /// A push that found no room.
+    Full,
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Push(value) => write!(f, "push {value}"),
+            Self::Show(value) => write!(f, "push {value} and flush"),
+            Self::Pop(value) => write!(f, "pop  {value}"),
+            Self::Empty => f.write_str("pop  empty"),
+            Self::Full => f.write_str("push full"),
+        }
+    }
+}
+
+/// An operation of a witness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operation {
+    /// Who called it.
+    pub thread: usize,
+    /// What it was.
+    pub call: Call,
+    /// When.
+    pub span: Span,
+}
+
+/// A violation and the few operations that show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Witness {
+    /// What is wrong.
+    pub violation: Violation,
+    /// The operations that can't be together in any history of a queue.
+    pub operations: Vec<Operation>,
+}
+
+impl Witness {
+    /// Operations shown at either end of a long list.
+    const SHOWN: usize = 6;
+
+    fn write_operation(&self, f: &mut fmt::Formatter<'_>, op: &Operation) -> fmt::Result {
+        let start = self.operations.iter().map(|op| op.span.invoked).min().unwrap_or(0);
+        let call = op.call.to_string();
+        write!(f, "\n  thread {}  {call:<16}", op.thread)?;
+        match op.span.answered {
+            Span::PENDING => write!(f, " from {:>8} ns, pending", op.span.invoked - start),
+            end => {
+                write!(f, " from {:>8} to {:>8} ns", op.span.invoked - start, end - start)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Witness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.violation)?;
+        let hidden = self.operations.len().saturating_sub(2 * Self::SHOWN);
+        let (first, rest) = match hidden {
+            0 => (&self.operations[..], &[][..]),
+            _ => (&self.operations[..Self::SHOWN], &self.operations[Self::SHOWN + hidden..]),
+        };
+        first.iter().try_for_each(|op| self.write_operation(f, op))?;
+        if hidden > 0 {
+            write!(f, "\n  … {hidden} more …")?;
+        }
+        rest.iter().try_for_each(|op| self.write_operation(f, op))
+    }
+}
+
+impl std::error::Error for Witness {}

@@ -1,0 +1,13 @@
+//! Histories: the monitor, and what it says of real queues.
+
+mod broken;
+mod made;
+mod patterns;
+mod queues;
+mod search;
+
+/// `n`, scaled by `CORELANE_STRESS` as other stress tests are.
+fn scaled(n: u64) -> u64 {
+    let scale = std::env::var("CORELANE_STRESS").map_or(1.0, |text| text.parse().unwrap());
+    (n as f64 * scale) as u64
+}

@@ -1,0 +1,387 @@
+//! Sequences of calls made up at random, on every queue with every kind of item, against a model.
+//!
+//! A failure is shrunk to a few calls on a small queue, kept beside this file and tried first in the
+//! next run. `PROPTEST_CASES` sets how many sequences each test tries.
+
+mod broken;
+
+use std::borrow::Borrow;
+use std::cell::{Cell, RefCell};
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+use corelane::{Config, Memory, SpscQueue, SpscTokenQueue};
+use corelane::{for_each_spsc_queue, for_each_spsc_token_queue};
+use corelane_conformance::model::{Call, Model, Read, Slices, Written};
+use corelane_conformance::{Any, Counted, Item, Ledger, Queue, Tokens};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::{FileFailurePersistence, TestCaseError, TestError, TestRunner};
+
+use broken::Bug;
+
+/// Sequences for each queue and kind of item.
+const CASES: u32 = 1500;
+/// The same for queues that come with a thread of their own.
+const CASES_WITH_THREADS: u32 = 100;
+
+fn config(cases: u32) -> ProptestConfig {
+    let usual = ProptestConfig::default();
+    let persistence = FileFailurePersistence::WithSource("proptest-regressions");
+    ProptestConfig {
+        // The usual ones have looked at the variable already.
+        cases: std::env::var_os("PROPTEST_CASES").map_or(cases, |_| usual.cases),
+        source_file: Some(file!()),
+        failure_persistence: Some(Box::new(persistence)),
+        ..usual
+    }
+}
+
+/// A queue as it is asked for.
+#[derive(Debug, Clone, Copy)]
+struct Setup {
+    capacity: usize,
+    batch: Option<usize>,
+    first: u64,
+    memory: Memory,
+}
+
+impl Setup {
+    fn config(self, most: usize) -> Config {
+        let config = Config::new(self.capacity.min(most)).first(self.first).memory(self.memory);
+        self.batch.map_or(config, |batch| config.batch(batch))
+    }
+}
+
+fn setup() -> impl Strategy<Value = Setup> {
+    let capacity = prop_oneof![8 => 1..=70_usize, 1 => 100..1100_usize];
+    let batch = prop::option::of(prop_oneof![4 => 0..80_usize, 1 => 80..2000_usize]);
+    // Just before the end of every width that a counter could have; 0 stands for 2^64.
+    let ends = vec![0, 1 << 63, 1 << 48, 1 << 32, 1 << 31, 1 << 16, 1 << 15, 1 << 8, 1 << 7];
+    let before = (prop::sample::select(ends), 0..200_u64);
+    let first = prop_oneof![Just(0), before.prop_map(|(end, n)| u64::wrapping_sub(end, n))];
+    let memory = prop_oneof![
+        20 => Just(Memory::Heap),
+        1 => Just(Memory::HugePages),
+        1 => Just(Memory::Mirrored),
+    ];
+    (capacity, batch, first, memory).prop_map(|(capacity, batch, first, memory)| Setup {
+        capacity,
+        batch,
+        first,
+        memory,
+    })
+}
+
+/// Limits a capacity. What comes first is shrunk first: the capacity for the calls, then the calls, and
+/// then, with this, the capacity for those that are left.
+fn most() -> impl Strategy<Value = usize> {
+    1..2000_usize
+}
+
+/// How many items a call is for.
+fn amount() -> impl Strategy<Value = usize> {
+    prop_oneof![6 => 0..6_usize, 6 => 0..80_usize, 1 => 80..1200_usize]
+}
+
+/// How many items are asked for, where any number may be.
+fn wanted() -> impl Strategy<Value = usize> {
+    prop_oneof![10 => amount(), 1 => Just(usize::MAX)]
+}
+
+fn written() -> impl Strategy<Value = Written> {
+    prop_oneof![
+        1 => Just(Written::Dropped),
+        3 => amount().prop_map(Written::Committed),
+        3 => amount().prop_map(Written::Filled),
+    ]
+}
+
+fn read() -> impl Strategy<Value = Read> {
+    prop_oneof![
+        1 => Just(Read::Dropped),
+        3 => amount().prop_map(Read::Committed),
+        1 => Just(Read::AllCommitted),
+        2 => amount().prop_map(Read::Taken),
+        2 => amount().prop_map(Read::TakenAndForgotten),
+    ]
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    prop_oneof![
+        12 => Just(Call::TryPush),
+        4 => amount().prop_map(Call::PushSlice),
+        4 => (amount(), any::<bool>()).prop_map(|(items, sized)| Call::PushIter { items, sized }),
+        8 => (wanted(), written()).prop_map(|(n, end)| Call::WriteChunk(n, end)),
+        3 => wanted().prop_map(Call::FreeSlots),
+        2 => Just(Call::IsFull),
+        2 => Just(Call::Flush),
+        1 => Just(Call::DropProducer),
+        12 => Just(Call::TryPop),
+        4 => amount().prop_map(Call::PopSlice),
+        4 => amount().prop_map(Call::PopIter),
+        8 => (wanted(), read()).prop_map(|(n, end)| Call::ReadChunk(n, end)),
+        3 => wanted().prop_map(Call::Available),
+        2 => Just(Call::Len),
+        2 => Just(Call::IsEmpty),
+        1 => Just(Call::DropConsumer),
+        2 => Just(Call::Look),
+    ]
+}
+
+fn calls() -> impl Strategy<Value = Vec<Call>> {
+    vec(call(), 0..80)
+}
+
+/// What is to be seen to before the first and after the last item of a queue.
+trait Kind: Item {
+    fn begin() {}
+    fn settle() {}
+}
+
+impl Kind for u64 {}
+impl Kind for NonZeroU64 {}
+
+thread_local! {
+    /// Where the owned items of the present queue are counted.
+    static LEDGER: RefCell<Arc<Ledger>> = RefCell::new(Ledger::new(0));
+    /// Zero-sized items made and not yet dropped.
+    static ALIVE: Cell<isize> = const { Cell::new(0) };
+}
+
+/// An item that must be dropped exactly once.
+struct Owned(Counted);
+
+impl From<Counted> for Owned {
+    fn from(item: Counted) -> Self {
+        Self(item)
+    }
+}
+
+impl Borrow<Counted> for Owned {
+    fn borrow(&self) -> &Counted {
+        &self.0
+    }
+}
+
+/// Items are numbered by the ledger, in the same order.
+macro_rules! owned_items {
+    ($($type:ty, $make:expr;)*) => {$(
+        impl Item for $type {
+            fn of(_: u64) -> Self {
+                LEDGER.with_borrow(|ledger| $make(ledger.make::<Owned>()))
+            }
+
+            fn is(&self, n: u64) -> bool {
+                self.0.number() as u64 == n
+            }
+        }
+
+        impl Kind for $type {
+            fn begin() {
+                LEDGER.set(Ledger::new(200_000));
+            }
+
+            fn settle() {
+                LEDGER.with_borrow(|ledger| ledger.settle());
+            }
+        }
+    )*};
+}
+
+owned_items! {
+    Owned, std::convert::identity;
+    Box<Owned>, Box::new;
+}
+
+/// An item without size that must be dropped exactly once.
+struct Nothing;
+
+impl Item for Nothing {
+    fn of(_: u64) -> Self {
+        ALIVE.set(ALIVE.get() + 1);
+        Self
+    }
+
+    fn is(&self, _: u64) -> bool {
+        true
+    }
+}
+
+impl Drop for Nothing {
+    fn drop(&mut self) {
+        ALIVE.set(ALIVE.get() - 1);
+    }
+}
+
+impl Kind for Nothing {
+    fn begin() {
+        ALIVE.set(0);
+    }
+
+    fn settle() {
+        assert_eq!(ALIVE.get(), 0, "items are lost, or dropped twice");
+    }
+}
+
+/// An item larger than a cache line, at multiples of more than one.
+#[derive(Clone, Copy)]
+#[repr(align(256))]
+struct Large([u64; 40]);
+
+impl Item for Large {
+    fn of(n: u64) -> Self {
+        Self([n; 40])
+    }
+
+    fn is(&self, n: u64) -> bool {
+        assert!(std::ptr::from_ref(self).addr().is_multiple_of(256));
+        self.0 == [n; 40]
+    }
+}
+
+impl Kind for Large {}
+
+/// The slices of a queue for items of type `T`.
+type SlicesOf<Q, T> = Slices<<Q as Queue<T>>::Tx, <Q as Queue<T>>::Rx>;
+
+/// Tries `cases` sequences of calls on queues like `Q`.
+fn holds<Q: Queue<T>, T: Kind>(
+    cases: u32,
+    delayed: bool,
+    slices: impl Fn() -> Option<SlicesOf<Q, T>>,
+) {
+    proptest!(config(cases), |(setup in setup(), calls in calls(), most in most())| {
+        T::begin();
+        let queue = Q::channel(setup.config(most)).expect("this capacity is possible");
+        let mut model = Model::new(queue, delayed, slices());
+        model.call(Call::Look);
+        calls.into_iter().for_each(|call| model.call(call));
+        drop(model);
+        T::settle();
+    });
+}
+
+macro_rules! any_items {
+    ($name:ident, $queue:ty, $cases:expr) => {
+        mod $name {
+            use super::*;
+
+            const DELAYED: bool = <$queue as SpscQueue>::INFO.delayed;
+
+            #[test]
+            fn numbers() {
+                holds::<Any<$queue>, u64>($cases, DELAYED, || Some(Slices::of_queue()));
+            }
+
+            #[test]
+            fn large() {
+                holds::<Any<$queue>, Large>($cases, DELAYED, || Some(Slices::of_queue()));
+            }
+
+            #[test]
+            fn owned() {
+                holds::<Any<$queue>, Owned>($cases, DELAYED, || None);
+            }
+
+            #[test]
+            fn zero_sized() {
+                holds::<Any<$queue>, Nothing>($cases, DELAYED, || None);
+            }
+        }
+    };
+    ($name:ident, $queue:ty) => {
+        any_items!($name, $queue, CASES);
+    };
+}
+
+macro_rules! tokens {
+    ($name:ident, $queue:ty) => {
+        mod $name {
+            use super::*;
+
+            const DELAYED: bool = <$queue as SpscTokenQueue>::INFO.delayed;
+
+            #[test]
+            fn numbers() {
+                holds::<Tokens<$queue>, NonZeroU64>(CASES, DELAYED, || Some(Slices::of_queue()));
+            }
+
+            #[test]
+            fn owned() {
+                holds::<Tokens<$queue>, Box<Owned>>(CASES, DELAYED, || None);
+            }
+        }
+    };
+}
+
+for_each_spsc_queue!(any_items);
+any_items!(mcring_sane, corelane::spsc::mc_ring_sane::McRingSane, CASES_WITH_THREADS);
+
+/// Queues whose slots are one word.
+mod packed {
+    use super::*;
+
+    for_each_spsc_token_queue!(tokens);
+}
+
+/// Queues with a bug: the it is found, and by a short sequence of calls.
+mod seeded {
+    use super::*;
+
+    /// The calls and the capacity that a failure is shrunk to, if there is one.
+    fn found(bug: Bug) -> Option<(Vec<Call>, usize)> {
+        // Always enough, whatever is asked for.
+        let config = ProptestConfig { failure_persistence: None, cases: 1000, ..config(CASES) };
+        let outcome = TestRunner::new(config).run(
+            &(1..=70_usize, calls(), most()),
+            |(capacity, calls, most)| {
+                let run = || {
+                    let queue = broken::channel(capacity.min(most), bug);
+                    let mut model = Model::new(queue, false, Some(Slices::of_queue()));
+                    calls.into_iter().for_each(|call| model.call(call));
+                };
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
+                    .map_err(|_| TestCaseError::fail("an answer is wrong"))
+            },
+        );
+        match outcome {
+            Ok(()) => None,
+            Err(TestError::Fail(_, (capacity, calls, most))) => Some((calls, capacity.min(most))),
+            Err(abort) => panic!("{abort}"),
+        }
+    }
+
+    /// Checks that the bug is found, and shown by a few calls on a small queue.
+    ///
+    /// The fewest are two to four, but those left may not be the fewest: with any one less it does not fail.
+    fn is_found(bug: Bug) {
+        let (calls, capacity) = found(bug).expect("the bug is found");
+        assert!(capacity <= 2 && calls.len() <= 8, "{calls:?} on {capacity} slots");
+    }
+
+    #[test]
+    fn the_queue_without_a_bug() {
+        assert!(found(Bug::None).is_none());
+    }
+
+    #[test]
+    fn second_lap_loses_an_item() {
+        is_found(Bug::SecondLapLosesAnItem);
+    }
+
+    #[test]
+    fn full_is_counted_short() {
+        is_found(Bug::FullIsCountedShort);
+    }
+
+    #[test]
+    fn closed_before_the_last_item() {
+        is_found(Bug::ClosedBeforeTheLastItem);
+    }
+
+    #[test]
+    fn dropped_chunk_comes_twice() {
+        is_found(Bug::DroppedChunkComesTwice);
+    }
+}

@@ -1,0 +1,85 @@
+//! Who looks on while a model runs: told of every atomic access, and allowed to change it.
+
+use std::cell::RefCell;
+use std::panic::Location;
+use std::rc::Rc;
+
+use super::Ordering;
+
+/// What an access does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// Reads; also the part of a compare-and-swap that failed.
+    Load,
+    /// Writes.
+    Store,
+    /// Reads and writes in one step.
+    Rmw,
+    /// Compares, and swaps if equal.
+    Cas,
+    /// Orders other accesses.
+    Fence,
+}
+
+/// An atomic access in the source.
+#[derive(Debug, Clone, Copy)]
+pub struct Access {
+    /// What it does.
+    pub op: Op,
+    /// The ordering that the source asks for.
+    pub ordering: Ordering,
+    /// Where it stands.
+    pub location: &'static Location<'static>,
+    /// Address of the variable; 0 for a fence.
+    pub variable: usize,
+}
+
+/// Someone who looks on.
+pub trait Watch {
+    /// The ordering with which the access is done. `Relaxed` does away with a fence.
+    fn ordering(&self, access: &Access) -> Ordering;
+
+    /// Whether the weak compare-and-swap at this place fails though the values are equal.
+    fn fails_spuriously(&self, at: &'static Location<'static>) -> bool;
+}
+
+thread_local! {
+    /// One will do: loom runs all threads of an execution as coroutines of one thread.
+    static WATCH: RefCell<Option<Rc<dyn Watch>>> = const { RefCell::new(None) };
+}
+
+/// Runs `f` under the eyes of `watch`, as far as this thread does it.
+pub fn watched<R>(watch: Rc<dyn Watch>, f: impl FnOnce() -> R) -> R {
+    /// Puts back who was there before, also when `f` panics.
+    struct Restore(Option<Rc<dyn Watch>>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            WATCH.set(self.0.take());
+        }
+    }
+    let _restore = Restore(WATCH.replace(Some(watch)));
+    f()
+}
+
+fn watch() -> Option<Rc<dyn Watch>> {
+    WATCH.with_borrow(Clone::clone)
+}
+
+/// The ordering to be used where the source says `ordering`.
+#[track_caller]
+pub(super) fn ordering<V>(op: Op, variable: Option<&V>, ordering: Ordering) -> Ordering {
+    assert!(
+        op == Op::Fence || ordering != Ordering::SeqCst,
+        "loom takes SeqCst accesses for AcqRel ones: use fence(SeqCst)"
+    );
+    let variable = variable.map_or(0, |variable| std::ptr::from_ref(variable).addr());
+    let access = Access { op, ordering, location: Location::caller(), variable };
+    watch().map_or(ordering, |watch| watch.ordering(&access))
+}
+
+/// Whether the weak compare-and-swap of the caller is to fail.
+#[track_caller]
+pub(super) fn fails_spuriously() -> bool {
+    let at = Location::caller();
+    watch().is_some_and(|watch| watch.fails_spuriously(at))
+}

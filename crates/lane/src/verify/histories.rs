@@ -1,0 +1,190 @@
+//! Histories: two threads use a queue at full speed, and a monitor says whether a queue can have
+//! answered like that.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use comfy_table::{CellAlignment, Table, presets};
+use corelane_conformance::history::{HistorySubject, Summary, all_subjects};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::interrupt;
+
+/// Version of the JSON file's shape.
+const SCHEMA: u32 = 1;
+
+/// What was found, in the shape of the JSON file.
+#[derive(Debug, Serialize)]
+pub(crate) struct Histories {
+    schema: u32,
+    command: String,
+    unix_time: u64,
+    /// Whether Ctrl-C ended the run early.
+    interrupted: bool,
+    queues: Vec<QueueHistories>,
+}
+
+/// What was found of one queue.
+#[derive(Debug, Serialize)]
+struct QueueHistories {
+    queue: &'static str,
+    /// Whether its slots are one word, for tokens.
+    packed: bool,
+    histories: u64,
+    operations: u64,
+    /// Answers that the queue is empty.
+    empties: u64,
+    /// Answers that it is full.
+    fulls: u64,
+    /// Histories in which it was full for one side and empty for the other, and can't have been both.
+    contradictory: u64,
+    seconds: f64,
+    /// Operations that can't be together, if there are any; none came after that.
+    violation: Option<String>,
+}
+
+/// Checks histories of each queue for `time`, or until Ctrl-C.
+pub(crate) fn check(queues: &[&str], time: Duration) -> Result<Histories, Failure> {
+    let is_asked_for = |subject: &HistorySubject| queues.contains(&subject.id);
+    let subjects: Vec<_> = all_subjects().into_iter().filter(is_asked_for).collect();
+    if subjects.is_empty() {
+        let known = "the canary has models only; name another queue, such as lq, or none for all";
+        return Err(Failure::Usage(known.into()));
+    }
+    let progress = progress(subjects.len(), time);
+    let mut checked = Vec::new();
+    for (number, subject) in subjects.iter().enumerate() {
+        if interrupt::requested() {
+            break;
+        }
+        progress.set_message(subject.id);
+        let begin = Instant::now();
+        let summary = (subject.run)(time, &mut |_| {
+            let passed = begin.elapsed().min(time) + time * number as u32;
+            progress.set_position(passed.as_millis() as u64);
+            !interrupt::requested()
+        });
+        checked.push(QueueHistories::new(subject, &summary));
+    }
+    progress.finish_and_clear();
+    Ok(Histories::new(checked))
+}
+
+fn progress(subjects: usize, time: Duration) -> ProgressBar {
+    let style =
+        ProgressStyle::with_template("histories {bar:30} {percent:>3}% {msg:<10} {eta} left")
+            .expect("valid template");
+    ProgressBar::new((time * subjects as u32).as_millis() as u64).with_style(style)
+}
+
+impl QueueHistories {
+    fn new(subject: &HistorySubject, summary: &Summary) -> Self {
+        Self {
+            queue: subject.id,
+            packed: subject.packed,
+            histories: summary.histories,
+            operations: summary.operations,
+            empties: summary.empties,
+            fulls: summary.fulls,
+            contradictory: summary.contradictory,
+            seconds: summary.seconds,
+            violation: summary.violation.as_ref().map(ToString::to_string),
+        }
+    }
+
+    fn name(&self) -> String {
+        format!("{}{}", self.queue, if self.packed { " (tokens)" } else { "" })
+    }
+}
+
+impl Histories {
+    fn new(queues: Vec<QueueHistories>) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            schema: SCHEMA,
+            command: std::env::args().collect::<Vec<_>>().join(" "),
+            unix_time: now.as_secs(),
+            interrupted: interrupt::requested(),
+            queues,
+        }
+    }
+
+    /// Whether nothing wrong was found.
+    pub(crate) fn are_sound(&self) -> bool {
+        self.queues.iter().all(|queue| queue.violation.is_none())
+    }
+
+    /// A table, and what was found wrong.
+    pub(crate) fn render(&self) -> String {
+        let mut text = format!("{}\n", self.table());
+        for queue in &self.queues {
+            if let Some(violation) = &queue.violation {
+                text.push_str(&format!("\n{} is broken: {violation}\n", queue.name()));
+            }
+        }
+        if self.are_sound() && !self.queues.is_empty() {
+            let least = self.queues.iter().map(|queue| queue.operations).min();
+            text.push_str(&format!(
+                "\nNo queue lost, doubled or reordered an item or was full or empty where that can't \
+                 be,\nin {} operations or more of each. In the histories counted as both, one side \
+                 found a queue\nfull while the other found it empty: each answer was right for itself, \
+                 and outdated.\n",
+                least.unwrap_or_default()
+            ));
+        }
+        if self.interrupted {
+            text.push_str("\nInterrupted: shorter than asked for.\n");
+        }
+        text
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING);
+        table.set_header([
+            "queue",
+            "operations",
+            "histories",
+            "empty",
+            "full",
+            "both",
+            "time",
+            "result",
+        ]);
+        for queue in &self.queues {
+            table.add_row([
+                queue.name(),
+                queue.operations.to_string(),
+                queue.histories.to_string(),
+                queue.empties.to_string(),
+                queue.fulls.to_string(),
+                queue.contradictory.to_string(),
+                format!("{:.1} s", queue.seconds),
+                if queue.violation.is_none() { "clean" } else { "BROKEN" }.to_owned(),
+            ]);
+        }
+        for column in table.column_iter_mut().skip(1) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_violation_is_reported() {
+        let subject = all_subjects()[0];
+        let summary = Summary { operations: 7, ..Summary::default() };
+        let clean = QueueHistories::new(&subject, &summary);
+        let broken = QueueHistories { violation: Some("popped twice".into()), ..clean };
+        let histories = Histories::new(vec![broken]);
+        assert!(!histories.are_sound());
+        let text = histories.render();
+        assert!(text.contains("lq is broken: popped twice"), "{text}");
+        assert!(text.contains("BROKEN") && !text.contains("No queue lost"), "{text}");
+    }
+}

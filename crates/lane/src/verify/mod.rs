@@ -1,0 +1,105 @@
+//! `lane verify`: which orderings the queues need, and whether their histories are those of queues.
+
+mod histories;
+mod html;
+mod markdown;
+mod orderings;
+mod outcome;
+mod text;
+mod unreached;
+mod worker;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use crate::cli::VerifyArgs;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::print;
+use crate::sink::Sink;
+use outcome::Verification;
+
+/// What the program ends with if a queue's models fail, or a seeded bug is not found.
+const UNSOUND: u8 = 1;
+
+/// Ids of all queues that can be verified.
+pub(crate) fn ids() -> Vec<&'static str> {
+    let mut ids = orderings::queue_ids();
+    ids.push("canary");
+    ids
+}
+
+/// Does what the command line asks for.
+pub(crate) fn carry_out(args: &VerifyArgs) -> Result<ExitCode, Failure> {
+    if args.worker {
+        return Ok(worker::serve());
+    }
+    interrupt::listen();
+    let queues: Vec<_> = match args.queues.as_slice() {
+        [] => orderings::queue_ids(),
+        named => named.iter().map(String::as_str).collect(),
+    };
+    let sound = match args.histories {
+        Some(time) => check_histories(args, &queues, time)?,
+        None => check_orderings(args, &queues)?,
+    };
+    Ok(ExitCode::from(match sound {
+        _ if interrupt::requested() => interrupt::EXIT_CODE,
+        true => 0,
+        false => UNSOUND,
+    }))
+}
+
+/// Whether all queues pass their models and all seeded bugs are found.
+fn check_orderings(args: &VerifyArgs, queues: &[&str]) -> Result<bool, Failure> {
+    let mut files = Files::open(args)?;
+    let verification = orderings::verify(queues, args.big)?;
+    let written = files.write(&verification)?;
+    let with_sites = !args.queues.is_empty();
+    print(&text::render(&verification, with_sites, &written))?;
+    Ok(verification.is_sound())
+}
+
+/// Whether all histories are those of queues.
+fn check_histories(args: &VerifyArgs, queues: &[&str], time: Duration) -> Result<bool, Failure> {
+    let mut json = args.json.as_deref().map(Sink::open).transpose()?;
+    let histories = histories::check(queues, time)?;
+    let mut text = histories.render();
+    if let Some(sink) = &mut json {
+        let contents = serde_json::to_string_pretty(&histories).expect("results are plain data");
+        text.push_str(&format!("\nWritten: {}\n", sink.replace(&contents)?));
+    }
+    print(&text)?;
+    Ok(histories.are_sound())
+}
+
+/// Where the results go beside the terminal.
+struct Files {
+    json: Option<Sink>,
+    html: Option<Sink>,
+    markdown: Option<Sink>,
+}
+
+impl Files {
+    fn open(args: &VerifyArgs) -> Result<Self, Failure> {
+        let open = |path: &Option<_>| path.as_deref().map(Sink::open).transpose();
+        Ok(Self {
+            json: open(&args.json)?,
+            html: open(&args.html)?,
+            markdown: open(&args.markdown)?,
+        })
+    }
+
+    fn write(&mut self, verification: &Verification) -> Result<Vec<String>, Failure> {
+        let json = || serde_json::to_string_pretty(verification).expect("results are plain data");
+        let mut written = Vec::new();
+        let mut write = |sink: &mut Option<Sink>, render: &dyn Fn() -> String| match sink {
+            Some(sink) => sink.replace(&render()).map(|path| written.push(path)),
+            None => Ok(()),
+        };
+        write(&mut self.json, &json)?;
+        write(&mut self.html, &|| html::render(verification))?;
+        write(&mut self.markdown, &|| markdown::render(verification))?;
+        Ok(written)
+    }
+}

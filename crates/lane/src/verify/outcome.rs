@@ -1,0 +1,233 @@
+//! What a verification found, in the shape of the JSON file.
+
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use corelane_models::{Site, Strength, source};
+use serde::Serialize;
+
+/// Version of the JSON file's shape.
+const SCHEMA: u32 = 1;
+
+/// Everything found.
+#[derive(Debug, Serialize)]
+pub(crate) struct Verification {
+    schema: u32,
+    /// The command line.
+    pub(crate) command: String,
+    /// Seconds since 1970 at the end of the run.
+    pub(crate) unix_time: u64,
+    /// How long it took.
+    pub(crate) seconds: f64,
+    /// Whether Ctrl-C ended the run early. What is here is complete nevertheless.
+    pub(crate) interrupted: bool,
+    /// The seeded bugs, and whether the models find them.
+    pub(crate) seeded_bugs: Vec<SeededBug>,
+    /// The queues.
+    pub(crate) queues: Vec<QueueTable>,
+    /// Orderings in the sources that no model reaches; only if all queues were verified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) unreached: Option<Vec<Line>>,
+}
+
+/// A mechanism that is broken on purpose.
+#[derive(Debug, Serialize)]
+pub(crate) struct SeededBug {
+    /// Whose mechanism it is.
+    pub(crate) queue: String,
+    /// What is wrong with it.
+    pub(crate) bug: String,
+    /// Whether its model failed.
+    pub(crate) found: bool,
+}
+
+/// The ordering table of one queue.
+#[derive(Debug, Serialize)]
+pub(crate) struct QueueTable {
+    /// Its id.
+    pub(crate) queue: String,
+    /// How many models it has.
+    pub(crate) models: usize,
+    /// How many of them are run with few preemptions only, because all executions are too many.
+    pub(crate) bounded_models: usize,
+    /// Executions of all models, with the orderings of the source.
+    pub(crate) executions: usize,
+    /// Processor time of all runs, also of those with weaker orderings.
+    pub(crate) seconds: f64,
+    /// Runs with a weaker ordering.
+    pub(crate) weakened_runs: usize,
+    /// The model that fails without any weakening, if one does. Nothing else is run then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) failure: Option<Evidence>,
+    /// The atomic accesses.
+    pub(crate) sites: Vec<SiteVerdict>,
+    /// Needed orderings, of those stronger than relaxed.
+    pub(crate) score: Option<f64>,
+}
+
+/// A model that failed.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Evidence {
+    /// Its name.
+    pub(crate) model: String,
+    /// What it said.
+    pub(crate) why: String,
+}
+
+/// One atomic access, and whether its ordering is needed.
+#[derive(Debug, Serialize)]
+pub(crate) struct SiteVerdict {
+    /// Where it is, and what.
+    #[serde(flatten)]
+    pub(crate) site: Site,
+    /// The function it is in.
+    pub(crate) function: String,
+    /// The line's text.
+    pub(crate) source: String,
+    /// Whether it could be weaker.
+    pub(crate) verdict: Verdict,
+    /// Of the first weakening that fails.
+    #[serde(flatten)]
+    pub(crate) evidence: Option<Evidence>,
+    /// All that was tried.
+    pub(crate) weakened: Vec<Weakened>,
+}
+
+/// Whether an ordering could be weaker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Verdict {
+    /// With any weaker one some model fails.
+    Needed,
+    /// No model fails with a weaker one.
+    Survives,
+    /// There is none that is weaker.
+    Relaxed,
+}
+
+impl Verdict {
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Needed => "needed",
+            Self::Survives => "survives",
+            Self::Relaxed => "relaxed",
+        }
+    }
+}
+
+/// One weakening of one site.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Weakened {
+    /// The ordering it was given.
+    pub(crate) to: Strength,
+    /// The model that failed, if one did.
+    #[serde(flatten)]
+    pub(crate) evidence: Option<Evidence>,
+}
+
+/// A line of the library's sources.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(crate) struct Line {
+    /// File, from the library's `src` on.
+    pub(crate) file: String,
+    /// Number, from 1.
+    pub(crate) line: u32,
+    /// Its text.
+    pub(crate) source: String,
+}
+
+impl Verification {
+    /// An empty one.
+    pub(crate) fn new(seeded_bugs: Vec<SeededBug>) -> Self {
+        Self {
+            schema: SCHEMA,
+            command: std::env::args().collect::<Vec<_>>().join(" "),
+            unix_time: 0,
+            seconds: 0.0,
+            interrupted: false,
+            seeded_bugs,
+            queues: Vec::new(),
+            unreached: None,
+        }
+    }
+
+    /// Notes the end of the run.
+    pub(crate) fn end(&mut self, seconds: f64, interrupted: bool) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.unix_time = now.as_secs();
+        self.seconds = seconds;
+        self.interrupted = interrupted;
+    }
+
+    /// Whether every queue passes its models and every seeded bug is found.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.queues.iter().all(|queue| queue.failure.is_none())
+            && self.seeded_bugs.iter().all(|bug| bug.found)
+    }
+
+    /// The sum of something over all queues.
+    pub(crate) fn total(&self, of: impl Fn(&QueueTable) -> usize) -> usize {
+        self.queues.iter().map(of).sum()
+    }
+}
+
+impl QueueTable {
+    /// How many sites have `verdict`.
+    pub(crate) fn count(&self, verdict: Verdict) -> usize {
+        self.sites.iter().filter(|site| site.verdict == verdict).count()
+    }
+
+    /// How many sites have each ordering.
+    pub(crate) fn by_strength(&self) -> BTreeMap<Strength, usize> {
+        let mut counts = Strength::ALL.map(|strength| (strength, 0)).into_iter().collect();
+        let count = |counts: &mut BTreeMap<_, usize>, site: &SiteVerdict| {
+            *counts.entry(site.site.ordering).or_default() += 1;
+        };
+        self.sites.iter().for_each(|site| count(&mut counts, site));
+        counts
+    }
+
+    /// Sets the score. A queue without strong orderings has none that is too strong.
+    pub(crate) fn rate(&mut self) {
+        let strong = self.strong();
+        let needed = self.count(Verdict::Needed);
+        self.score = Some(if strong == 0 { 1.0 } else { needed as f64 / strong as f64 });
+    }
+
+    /// How many sites are stronger than relaxed.
+    pub(crate) fn strong(&self) -> usize {
+        self.sites.len() - self.count(Verdict::Relaxed)
+    }
+}
+
+impl SiteVerdict {
+    /// The verdict on `site` from all that was tried there.
+    pub(crate) fn new(site: Site, weakened: Vec<Weakened>) -> Self {
+        let verdict = match site.ordering {
+            Strength::Relaxed => Verdict::Relaxed,
+            _ if weakened.iter().all(|step| step.evidence.is_some()) => Verdict::Needed,
+            _ => Verdict::Survives,
+        };
+        let evidence = weakened.iter().find_map(|step| step.evidence.clone());
+        let (function, source) = (function(&site), text(&site));
+        Self { site, function, source, verdict, evidence, weakened }
+    }
+}
+
+/// The line of a site, without its indentation.
+fn text(site: &Site) -> String {
+    let line = source(&site.file).and_then(|text| text.lines().nth(site.line as usize - 1));
+    line.unwrap_or_default().trim().to_owned()
+}
+
+/// The name of the function a site is in: the last one that begins before it.
+fn function(site: &Site) -> String {
+    let before = source(&site.file).unwrap_or_default().lines().take(site.line as usize);
+    let name = |line: &str| {
+        let (qualifiers, name) = line.trim().split_once("fn ")?;
+        let is_item = qualifiers.split(' ').all(|word| !word.contains('/'));
+        is_item.then(|| name.split(['(', '<']).next().unwrap_or_default().to_owned())
+    };
+    before.filter_map(name).last().unwrap_or_default()
+}

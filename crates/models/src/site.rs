@@ -1,0 +1,179 @@
+//! Where the atomic accesses are, and how strong.
+
+use std::fmt;
+use std::panic::Location;
+
+use corelane_loom::memory::{Access, Op as FacadeOp, Ordering};
+use include_dir::{Dir, include_dir};
+use serde::{Deserialize, Serialize};
+
+/// The library's sources, of which the models are compiled.
+static SOURCES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../corelane/src");
+/// How the compiler's names of these files go before the part that is the same everywhere.
+const SOURCES_AT: &str = "corelane/src/";
+
+/// What an access does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Op {
+    /// Reads; also the part of a compare-and-swap that failed.
+    Load,
+    /// Writes.
+    Store,
+    /// Reads and writes in one step.
+    Rmw,
+    /// Compares, and swaps if equal.
+    Cas,
+    /// Orders other accesses.
+    Fence,
+}
+
+impl From<FacadeOp> for Op {
+    fn from(op: FacadeOp) -> Self {
+        match op {
+            FacadeOp::Load => Self::Load,
+            FacadeOp::Store => Self::Store,
+            FacadeOp::Rmw => Self::Rmw,
+            FacadeOp::Cas => Self::Cas,
+            FacadeOp::Fence => Self::Fence,
+        }
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Load => "load",
+            Self::Store => "store",
+            Self::Rmw => "rmw",
+            Self::Cas => "cas",
+            Self::Fence => "fence",
+        })
+    }
+}
+
+/// An ordering, from weak to strong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Strength {
+    /// Atomic and no more. In place of a fence: no fence.
+    Relaxed,
+    /// Sees what was released.
+    Acquire,
+    /// Shows all that was done before.
+    Release,
+    /// Both.
+    AcqRel,
+    /// Both, and in one order for all.
+    SeqCst,
+}
+
+impl Strength {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Relaxed, Self::Acquire, Self::Release, Self::AcqRel, Self::SeqCst];
+
+    /// The orderings one step weaker that `op` can have.
+    pub fn weaker(self, op: Op) -> &'static [Self] {
+        match (self, op) {
+            (Self::Relaxed, _) => &[],
+            (Self::Acquire | Self::Release, _) => &[Self::Relaxed],
+            (Self::AcqRel, _) => &[Self::Acquire, Self::Release],
+            (Self::SeqCst, Op::Load) => &[Self::Acquire],
+            (Self::SeqCst, Op::Store) => &[Self::Release],
+            (Self::SeqCst, Op::Rmw | Op::Cas | Op::Fence) => &[Self::AcqRel],
+        }
+    }
+}
+
+impl From<Ordering> for Strength {
+    fn from(ordering: Ordering) -> Self {
+        match ordering {
+            Ordering::Relaxed => Self::Relaxed,
+            Ordering::Acquire => Self::Acquire,
+            Ordering::Release => Self::Release,
+            Ordering::AcqRel => Self::AcqRel,
+            // There is none beyond it.
+            _ => Self::SeqCst,
+        }
+    }
+}
+
+impl From<Strength> for Ordering {
+    fn from(strength: Strength) -> Self {
+        match strength {
+            Strength::Relaxed => Self::Relaxed,
+            Strength::Acquire => Self::Acquire,
+            Strength::Release => Self::Release,
+            Strength::AcqRel => Self::AcqRel,
+            Strength::SeqCst => Self::SeqCst,
+        }
+    }
+}
+
+impl fmt::Display for Strength {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // As the source has it.
+        f.pad(&format!("{self:?}"))
+    }
+}
+
+/// An atomic access in the source, with the ordering it asks for there.
+///
+/// A compare-and-swap is two: a `cas`, and a `load` for when it fails.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Site {
+    /// File, from the library's `src` on; the compiler's name for files elsewhere.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1.
+    pub column: u32,
+    /// What the access does.
+    pub op: Op,
+    /// With which ordering.
+    pub ordering: Strength,
+}
+
+impl Site {
+    pub(crate) fn new(at: &Location<'_>, op: FacadeOp, ordering: Ordering) -> Self {
+        Self {
+            file: file(at).to_owned(),
+            line: at.line(),
+            column: at.column(),
+            op: op.into(),
+            ordering: ordering.into(),
+        }
+    }
+
+    /// Whether `access` is done here.
+    pub(crate) fn is_at(&self, access: &Access) -> bool {
+        let at = access.location;
+        self.line == at.line()
+            && self.column == at.column()
+            && self.op == access.op.into()
+            && self.ordering == access.ordering.into()
+            && self.file == file(at)
+    }
+}
+
+fn file<'a>(at: &Location<'a>) -> &'a str {
+    let path = at.file();
+    path.rsplit_once(SOURCES_AT).map_or(path, |(_, file)| file)
+}
+
+/// The text of a source file of the library, by its name in a [`Site`].
+pub fn source(file: &str) -> Option<&'static str> {
+    SOURCES.get_file(file)?.contents_utf8()
+}
+
+/// Names of the source files of all algorithms: those that use the facade, which is not among them.
+pub fn sources() -> Vec<&'static str> {
+    fn collect(dir: &'static Dir<'_>, into: &mut Vec<&'static str>) {
+        into.extend(dir.files().filter_map(|file| file.path().to_str()));
+        dir.dirs().filter(|dir| !dir.path().ends_with("memory")).for_each(|dir| collect(dir, into));
+    }
+    let mut files = Vec::new();
+    collect(&SOURCES, &mut files);
+    files.sort_unstable();
+    files
+}

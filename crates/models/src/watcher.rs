@@ -1,0 +1,244 @@
+//! What is noted and changed while a model runs.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::panic::Location;
+
+use corelane_loom::memory::{Access, Op, Ordering, Watch};
+
+use crate::Weakening;
+use crate::site::Site;
+
+type Place = &'static Location<'static>;
+
+thread_local! {
+    /// What the next runs of this thread have weakened.
+    static WEAKENING: RefCell<Option<Weakening>> = const { RefCell::new(None) };
+
+    /// The execution that is going on.
+    static EXECUTION: RefCell<Execution> = RefCell::default();
+}
+
+/// What is known of one execution.
+#[derive(Debug, Default)]
+struct Execution {
+    /// Whether a weak compare-and-swap has already failed without cause.
+    failed: bool,
+    /// How many stores each variable had.
+    stores: HashMap<usize, usize>,
+}
+
+/// Forgets the last execution.
+pub(crate) fn begin_execution() {
+    EXECUTION.take();
+}
+
+/// Runs `f` with a weaker ordering at one site.
+pub(crate) fn with_weakening<R>(weakening: &Weakening, f: impl FnOnce() -> R) -> R {
+    /// Also when `f` panics, as it should.
+    struct Strengthen;
+    impl Drop for Strengthen {
+        fn drop(&mut self) {
+            WEAKENING.take();
+        }
+    }
+    WEAKENING.replace(Some(weakening.clone()));
+    let _strengthen = Strengthen;
+    f()
+}
+
+/// Looks on while loom runs the executions of a model.
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    weakening: Option<Weakening>,
+    /// The weak compare-and-swap that fails when it is first reached in an execution.
+    failing: Option<Place>,
+    accesses: RefCell<HashSet<(Place, Op, Ordering)>>,
+    weak_cas: RefCell<BTreeSet<Place>>,
+    most_stores: Cell<usize>,
+}
+
+impl Watcher {
+    pub(crate) fn new(failing: Option<Place>) -> Self {
+        Self {
+            weakening: WEAKENING.with_borrow(Clone::clone),
+            failing,
+            accesses: RefCell::default(),
+            weak_cas: RefCell::default(),
+            most_stores: Cell::default(),
+        }
+    }
+
+    /// All atomic accesses, with the orderings that the source asks for.
+    pub(crate) fn sites(&self) -> BTreeSet<Site> {
+        self.accesses.borrow().iter().map(|&(at, op, order)| Site::new(at, op, order)).collect()
+    }
+
+    /// Where a weak compare-and-swap could fail without cause.
+    pub(crate) fn weak_cas(&self) -> BTreeSet<Place> {
+        self.weak_cas.borrow().clone()
+    }
+
+    /// Most stores that a variable had in an execution.
+    pub(crate) fn most_stores(&self) -> usize {
+        self.most_stores.get()
+    }
+
+    fn count_store(&self, variable: usize) {
+        let stores = EXECUTION.with_borrow_mut(|execution| {
+            let stores = execution.stores.entry(variable).or_default();
+            *stores += 1;
+            *stores
+        });
+        self.most_stores.set(self.most_stores.get().max(stores));
+    }
+}
+
+impl Watch for Watcher {
+    fn ordering(&self, access: &Access) -> Ordering {
+        if matches!(access.op, Op::Store | Op::Rmw | Op::Cas) {
+            self.count_store(access.variable);
+        }
+        self.accesses.borrow_mut().insert((access.location, access.op, access.ordering));
+        match &self.weakening {
+            Some(Weakening { site, to }) if site.is_at(access) => (*to).into(),
+            _ => access.ordering,
+        }
+    }
+
+    fn fails_spuriously(&self, at: Place) -> bool {
+        self.weak_cas.borrow_mut().insert(at);
+        self.failing == Some(at)
+            && EXECUTION
+                .with_borrow_mut(|execution| !std::mem::replace(&mut execution.failed, true))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::catch_unwind;
+    use std::sync::Arc;
+
+    use corelane_loom::memory::{AtomicBool, AtomicU64, Ordering::*, UnsafeCell, fence};
+    use loom::thread;
+
+    use super::{Weakening, with_weakening};
+    use crate::explore::explore;
+    use crate::{Op, Run, Strength};
+
+    /// Every weakening of a program by one step, and whether it does harm.
+    fn weakenings(model: fn() -> Run) -> Vec<(Op, Strength, bool)> {
+        let mut found = Vec::new();
+        for site in model().sites {
+            for &to in site.ordering.weaker(site.op) {
+                let weakening = Weakening { site: site.clone(), to };
+                let harm = catch_unwind(|| with_weakening(&weakening, model)).is_err();
+                found.push((site.op, to, harm));
+            }
+        }
+        found.sort_by_key(|&(op, to, _)| (op, to));
+        found
+    }
+
+    /// A cell that loom watches.
+    struct Shared(UnsafeCell<u64>);
+
+    // SAFETY: loom checks that accesses are ordered.
+    unsafe impl Sync for Shared {}
+    // SAFETY: it is a number.
+    unsafe impl Send for Shared {}
+
+    #[test]
+    fn needed_and_needless_orderings_are_told_apart() {
+        let found = weakenings(|| {
+            explore(|| {
+                let shared = Arc::new((
+                    Shared(UnsafeCell::new(0)),
+                    AtomicBool::new(false),
+                    AtomicU64::new(0),
+                ));
+                let other = shared.clone();
+                let writer = thread::spawn(move || {
+                    let (cell, ready, needless) = &*other;
+                    cell.0.with_mut(|_| ());
+                    ready.store(true, Release);
+                    needless.fetch_add(1, AcqRel);
+                });
+                let (cell, ready, _) = &*shared;
+                if ready.load(Acquire) {
+                    cell.0.with(|_| ());
+                }
+                writer.join().unwrap();
+            })
+        });
+        let expected = [
+            (Op::Load, Strength::Relaxed, true),
+            (Op::Store, Strength::Relaxed, true),
+            (Op::Rmw, Strength::Acquire, false),
+            (Op::Rmw, Strength::Release, false),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    /// Two threads that each set a flag and look at the other's: one of them must see it.
+    #[test]
+    fn fences_are_weakened() {
+        let found = weakenings(|| {
+            explore(|| {
+                let flags = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
+                let side = |flags: &[AtomicBool; 2], mine: usize| {
+                    flags[mine].store(true, Relaxed);
+                    fence(SeqCst);
+                    flags[1 - mine].load(Relaxed)
+                };
+                let other = flags.clone();
+                let thread = thread::spawn(move || side(&other, 0));
+                let (a, b) = (side(&flags, 1), thread.join().unwrap());
+                assert!(a || b, "neither has seen the other");
+            })
+        });
+        assert_eq!(found, [(Op::Fence, Strength::AcqRel, true)]);
+    }
+
+    #[test]
+    fn sequentially_consistent_accesses_are_refused() {
+        let load = || explore(|| assert_eq!(AtomicU64::new(1).load(SeqCst), 1));
+        assert!(catch_unwind(load).is_err());
+    }
+
+    /// Adds one, if the compare-and-swap succeeds at the first attempt or else at a later one.
+    fn increment(counter: &AtomicU64, again: bool) {
+        let mut seen = counter.load(Relaxed);
+        while let Err(now) = counter.compare_exchange_weak(seen, seen + 1, Relaxed, Relaxed) {
+            if !again {
+                return;
+            }
+            seen = now;
+        }
+    }
+
+    fn increments_alone(again: bool) -> Run {
+        explore(move || {
+            let counter = AtomicU64::new(0);
+            increment(&counter, again);
+            increment(&counter, again);
+            assert_eq!(counter.load(Relaxed), 2);
+        })
+    }
+
+    /// With nobody else there, a compare-and-swap of loom's own would never fail.
+    #[test]
+    fn a_weak_compare_and_swap_fails_without_cause() {
+        assert_eq!(increments_alone(true).spurious_failures, 1);
+        assert!(catch_unwind(|| increments_alone(false)).is_err());
+    }
+
+    #[test]
+    fn stores_are_counted_in_each_execution() {
+        let run = explore(|| {
+            let number = AtomicU64::new(0);
+            (1..=3).for_each(|value| number.store(value, Relaxed));
+        });
+        assert_eq!(run.most_stores, 3);
+    }
+}
