@@ -25,6 +25,9 @@ pub(crate) fn render(verification: &Verification) -> String {
     }
     if let Some(lines) = verification.unreached.as_deref().filter(|lines| !lines.is_empty()) {
         text.push_str("\n## Not reached by any model\n\n");
+        if lines.iter().all(|line| line.is_relaxed()) {
+            text.push_str("All are relaxed, so that there is nothing to weaken.\n\n");
+        }
         for line in lines {
             text.push_str(&format!("- `{}`: `{}`\n", line.file, line.source));
         }

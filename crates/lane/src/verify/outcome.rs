@@ -137,6 +137,14 @@ pub(crate) struct Line {
     pub(crate) source: String,
 }
 
+impl Line {
+    /// Whether it names no stronger ordering than that.
+    pub(crate) fn is_relaxed(&self) -> bool {
+        let names = |strength: &Strength| self.source.contains(&format!("Ordering::{strength}"));
+        Strength::ALL.iter().filter(|strength| names(strength)).eq([&Strength::Relaxed])
+    }
+}
+
 impl Verification {
     /// An empty one.
     pub(crate) fn new(seeded_bugs: Vec<SeededBug>) -> Self {
