@@ -19,7 +19,7 @@ FastForward's family and B-Queue.
 
 /// The whole file.
 pub(crate) fn render(verification: &Verification) -> String {
-    let mut text = format!("{HEAD}\n{}", totals(verification));
+    let mut text = format!("{HEAD}\n{}\n{}\n", totals(verification), in_all(verification));
     for queue in &verification.queues {
         text.push_str(&format!("\n## `{}`\n\n{}", queue.queue, sites(queue)));
     }
@@ -55,6 +55,22 @@ fn totals(verification: &Verification) -> String {
         ));
     }
     text
+}
+
+/// The sums in one line, which the README repeats.
+fn in_all(verification: &Verification) -> String {
+    let bugs = &verification.seeded_bugs;
+    format!(
+        "{} of {} orderings stronger than Relaxed are needed, in {} queues: {} models, {} executions, \
+         {} of {} seeded bugs found.",
+        verification.total(|queue| queue.count(Verdict::Needed)),
+        verification.total(QueueTable::strong),
+        verification.queues.len(),
+        verification.total(|queue| queue.models),
+        verification.total(|queue| queue.executions),
+        bugs.iter().filter(|bug| bug.found).count(),
+        bugs.len(),
+    )
 }
 
 fn sites(queue: &QueueTable) -> String {
