@@ -1,0 +1,140 @@
+//! The store buffer of a core.
+
+use std::collections::VecDeque;
+use std::mem::MaybeUninit;
+
+use crate::Time;
+
+/// Most bytes that an atomic value has.
+pub(crate) const MAX_VALUE: usize = 16;
+
+/// The bytes of an atomic value.
+pub(crate) type Bytes = MaybeUninit<[u8; MAX_VALUE]>;
+
+/// Where an access is, and how long.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    pub(crate) address: usize,
+    pub(crate) bytes: usize,
+}
+
+impl Span {
+    /// Where a value is.
+    pub(crate) fn of<T>(value: *const T) -> Self {
+        Self { address: value.addr(), bytes: size_of::<T>() }
+    }
+
+    /// The parts of the span that lie in different lines of so many bytes. Nothing takes no line.
+    pub(crate) fn by_lines(self, line: usize) -> impl Iterator<Item = Self> {
+        let (mut address, end) = (self.address, self.end());
+        std::iter::from_fn(move || {
+            let bytes = end.min((address & !(line - 1)) + line) - address;
+            let part = Self { address, bytes };
+            address += bytes;
+            (bytes > 0).then_some(part)
+        })
+    }
+
+    fn end(self) -> usize {
+        self.address + self.bytes
+    }
+
+    fn overlaps(self, other: Self) -> bool {
+        self.address < other.end() && other.address < self.end()
+    }
+}
+
+/// A store that hasn't entered the cache.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) line: usize,
+    pub(crate) site: u32,
+    pub(crate) span: Span,
+    /// What is still to be written, and where. Plain data already is.
+    pub(crate) value: Option<(*mut u8, Bytes)>,
+    /// Whether the miss of the store was charged when its line was asked for early.
+    pub(crate) charged: bool,
+}
+
+impl Entry {
+    /// Makes the store visible.
+    pub(crate) fn write(&self) {
+        if let Some((to, bytes)) = self.value {
+            // SAFETY: whoever stored there keeps the memory valid until the store is done.
+            unsafe { to.copy_from_nonoverlapping(bytes.as_ptr().cast(), self.span.bytes) };
+        }
+    }
+}
+
+/// What a load finds in the store buffer of its own core.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// No store to these bytes.
+    Nothing,
+    /// The last store to them, which covers them; with its value, if it is atomic.
+    Whole(Option<Bytes>),
+    /// Stores to some of them: the load has to wait.
+    Part,
+}
+
+/// Stores in program order, the oldest of which may be on its way into the cache.
+#[derive(Debug, Default)]
+pub(crate) struct Buffer {
+    entries: VecDeque<Entry>,
+    /// Until when the oldest store, already visible, takes its place.
+    entering: Option<Time>,
+}
+
+impl Buffer {
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len() + usize::from(self.entering.is_some())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds a store. True if it is the only one, so that none is on its way and it is to be sent.
+    pub(crate) fn push(&mut self, entry: Entry) -> bool {
+        self.entries.push_back(entry);
+        self.len() == 1
+    }
+
+    /// The last store is in; the next one to send.
+    pub(crate) fn next(&mut self) -> Option<Entry> {
+        self.entering = None;
+        self.entries.pop_front()
+    }
+
+    pub(crate) fn set_entering(&mut self, until: Time) {
+        self.entering = Some(until);
+    }
+
+    /// What a load of `span` gets from here.
+    pub(crate) fn find(&self, span: Span) -> Found {
+        let Some(entry) = self.entries.iter().rev().find(|entry| entry.span.overlaps(span)) else {
+            return Found::Nothing;
+        };
+        match entry.value {
+            None if entry.span.address <= span.address && span.end() <= entry.span.end() => {
+                Found::Whole(None)
+            }
+            Some((_, bytes)) if same(entry.span, span) => Found::Whole(Some(bytes)),
+            _ => Found::Part,
+        }
+    }
+
+    /// Whether a value for some of these bytes is still to be written.
+    pub(crate) fn holds_value_in(&self, span: Span) -> bool {
+        self.entries.iter().any(|entry| entry.value.is_some() && entry.span.overlaps(span))
+    }
+
+    /// Makes all stores visible, in order.
+    pub(crate) fn write_all(&mut self) {
+        self.entries.drain(..).for_each(|entry| entry.write());
+    }
+}
+
+fn same(a: Span, b: Span) -> bool {
+    a.address == b.address && a.bytes == b.bytes
+}

@@ -1,0 +1,213 @@
+//! Who holds which line: a directory that serves the requests for a line one after the other.
+
+use rustc_hash::FxHashMap;
+
+use crate::Time;
+use crate::machine::{Costs, Distance, Machine, Protocol};
+
+/// Lines are numbered page by page.
+const PAGE: usize = 4096;
+/// No owner.
+const NOBODY: u8 = u8::MAX;
+
+/// The state of a line.
+///
+/// | state | owner | sharers | dirty |
+/// |---|---|---|---|
+/// | modified | c | c | yes |
+/// | owned | c | c and others | yes |
+/// | exclusive | c | c | no |
+/// | shared | nobody | some | no |
+/// | invalid | nobody | none | no |
+#[derive(Debug, Clone)]
+struct Line {
+    /// The physical cores that hold a copy.
+    sharers: u128,
+    /// Until when the last request is being served.
+    busy: Time,
+    owner: u8,
+    dirty: bool,
+}
+
+/// What a request is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// A copy to read.
+    Read,
+    /// The only copy.
+    Write,
+}
+
+/// Why a request couldn't be served by the core's own cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Miss {
+    Read,
+    Write,
+    Upgrade,
+}
+
+/// How a request was served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reply {
+    /// When the line is there. For a hit, when the core may look.
+    pub(crate) ready: Time,
+    pub(crate) miss: Option<(Miss, Distance)>,
+    /// Whether the other line of the pair came along.
+    pub(crate) prefetched: bool,
+}
+
+/// What the directory has to know of a physical core.
+#[derive(Debug)]
+struct Place {
+    bit: u128,
+    l3_mates: u128,
+    socket_mates: u128,
+}
+
+#[derive(Debug)]
+pub(crate) struct Directory {
+    costs: Costs,
+    protocol: Protocol,
+    pair_prefetcher: bool,
+    line_shift: u32,
+    places: Vec<Place>,
+    pages: FxHashMap<usize, usize>,
+    lines: Vec<Line>,
+}
+
+impl Directory {
+    pub(crate) fn new(machine: &Machine) -> Self {
+        let topology = machine.topology;
+        let place = |core| Place {
+            bit: 1_u128 << core,
+            l3_mates: topology.l3_mates(core),
+            socket_mates: topology.socket_mates(core),
+        };
+        Self {
+            costs: machine.costs,
+            protocol: machine.protocol,
+            pair_prefetcher: machine.pair_prefetcher,
+            line_shift: machine.line.trailing_zeros(),
+            places: (0..topology.physical_cores()).map(place).collect(),
+            pages: FxHashMap::default(),
+            lines: Vec::new(),
+        }
+    }
+
+    /// Number of the line that `address` is in.
+    ///
+    /// Pages are numbered by first touch, so that numbers don't depend on where the system puts them.
+    pub(crate) fn line_of(&mut self, address: usize) -> usize {
+        let untouched = Line { sharers: 0, busy: Time::ZERO, owner: NOBODY, dirty: false };
+        let first = *self.pages.entry(address / PAGE).or_insert_with(|| {
+            let first = self.lines.len();
+            self.lines.resize(first + (PAGE >> self.line_shift), untouched);
+            first
+        });
+        first + ((address % PAGE) >> self.line_shift)
+    }
+
+    /// Whether `core` could write to the line at once.
+    pub(crate) fn is_free_and_owned(&self, line: usize, core: usize, at: Time) -> bool {
+        let line = &self.lines[line];
+        line.sharers == self.places[core].bit && line.busy <= at
+    }
+
+    /// Keeps the line from others until then.
+    pub(crate) fn hold(&mut self, line: usize, until: Time) {
+        self.lines[line].busy = until;
+    }
+
+    /// Serves the request of physical core `core`.
+    pub(crate) fn request(&mut self, line: usize, core: usize, what: Request, at: Time) -> Reply {
+        let held = &mut self.lines[line];
+        if held.sharers == self.places[core].bit {
+            // Nobody else is in: what the line is busy with is a request of this very core.
+            held.dirty |= what == Request::Write;
+            return Reply { ready: at.max(held.busy), miss: None, prefetched: false };
+        }
+        match what {
+            Request::Read => self.read(line, core, at),
+            Request::Write => self.write(line, core, at),
+        }
+    }
+
+    fn read(&mut self, line: usize, core: usize, at: Time) -> Reply {
+        let place = &self.places[core];
+        let held = &mut self.lines[line];
+        if held.sharers & place.bit != 0 {
+            return Reply { ready: at, miss: None, prefetched: false };
+        }
+        let source = source(held, place);
+        let ready = at.max(held.busy) + self.costs.transfer(source);
+        // Clean copies are handed out to many at a time; all others keep the line busy.
+        if held.owner != NOBODY || held.sharers == 0 {
+            held.busy = ready;
+        }
+        share(held, place.bit, core, self.protocol);
+        let prefetched = self.pair_prefetcher && self.prefetch(line ^ 1, core, at, ready);
+        Reply { ready, miss: Some((Miss::Read, source)), prefetched }
+    }
+
+    /// Fetches a line that nobody has asked for, if that disturbs nobody.
+    fn prefetch(&mut self, line: usize, core: usize, at: Time, ready: Time) -> bool {
+        let place = &self.places[core];
+        let Some(held) = self.lines.get_mut(line) else { return false };
+        if held.sharers & place.bit != 0 || held.dirty || held.busy > at {
+            return false;
+        }
+        share(held, place.bit, core, self.protocol);
+        if held.sharers == place.bit {
+            held.busy = ready;
+        }
+        true
+    }
+
+    fn write(&mut self, line: usize, core: usize, at: Time) -> Reply {
+        let place = &self.places[core];
+        let held = &mut self.lines[line];
+        let others = held.sharers & !place.bit;
+        let miss = if held.sharers & place.bit != 0 { Miss::Upgrade } else { Miss::Write };
+        let farthest = farthest(others, place);
+        let ready = at.max(held.busy) + self.costs.transfer(farthest);
+        *held = Line { sharers: place.bit, busy: ready, owner: core as u8, dirty: true };
+        Reply { ready, miss: Some((miss, farthest)), prefetched: false }
+    }
+}
+
+/// Who serves a read.
+fn source(line: &Line, place: &Place) -> Distance {
+    if line.owner != NOBODY {
+        return farthest(1_u128 << line.owner, place);
+    }
+    match line.sharers {
+        0 => Distance::Memory,
+        sharers if sharers & place.l3_mates != 0 => Distance::L3,
+        sharers if sharers & place.socket_mates != 0 => Distance::SameSocket,
+        _ => Distance::OtherSocket,
+    }
+}
+
+/// How far the farthest of `others` is.
+fn farthest(others: u128, place: &Place) -> Distance {
+    if others == 0 {
+        Distance::Memory
+    } else if others & !place.socket_mates != 0 {
+        Distance::OtherSocket
+    } else if others & !place.l3_mates != 0 {
+        Distance::SameSocket
+    } else {
+        Distance::SameL3
+    }
+}
+
+/// Gives a copy to one core more.
+fn share(line: &mut Line, bit: u128, core: usize, protocol: Protocol) {
+    if line.sharers == 0 {
+        line.owner = core as u8;
+    } else if protocol == Protocol::Mesi || !line.dirty {
+        line.owner = NOBODY;
+        line.dirty = false;
+    }
+    line.sharers |= bit;
+}

@@ -1,0 +1,294 @@
+//! What simulated threads call.
+
+use std::cell::{Cell, RefCell};
+use std::panic::Location;
+use std::ptr::{self, NonNull};
+
+use corosensei::Yielder;
+
+use crate::Time;
+use crate::buffer::{Bytes, Found, MAX_VALUE, Span};
+use crate::engine::{Engine, SiteId, Step, Wait};
+
+thread_local! {
+    /// The simulation that runs on this host thread.
+    static CURRENT: Cell<Option<NonNull<Inside>>> = const { Cell::new(None) };
+}
+
+/// A simulation while it runs.
+#[derive(Debug)]
+pub(crate) struct Inside {
+    engine: RefCell<Engine>,
+    /// Through which the thread that is on can stop.
+    yielder: Cell<*const Yielder<(), ()>>,
+}
+
+/// Leaves the simulation, even by a panic.
+struct Leave;
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        CURRENT.set(None);
+    }
+}
+
+impl Inside {
+    pub(crate) fn new(engine: Engine) -> Self {
+        Self { engine: RefCell::new(engine), yielder: Cell::new(ptr::null()) }
+    }
+
+    /// Calls `run`, during which accesses are simulated.
+    pub(crate) fn enter<R>(&self, run: impl FnOnce() -> R) -> R {
+        assert!(CURRENT.get().is_none(), "a simulation can't run inside of another");
+        CURRENT.set(Some(NonNull::from(self)));
+        let _leave = Leave;
+        run()
+    }
+
+    /// Ends the simulation. Stores that are still under way become visible.
+    pub(crate) fn leave(self) -> Engine {
+        let mut engine = self.engine.into_inner();
+        engine.write_all();
+        engine
+    }
+
+    pub(crate) fn next(&self) -> Step {
+        self.engine.borrow_mut().next()
+    }
+
+    /// Stops the thread until it is resumed.
+    fn stop(&self) {
+        let yielder = self.yielder.get();
+        // SAFETY: this is called on the thread's own stack, where its yielder lives.
+        unsafe { &*yielder }.suspend(());
+        self.yielder.set(yielder);
+    }
+
+    /// Lets everything happen that is due before the thread goes on.
+    fn take_turn(&self) {
+        while !self.engine.borrow_mut().is_due() {
+            self.stop();
+        }
+    }
+
+    /// Takes the turn for an access from there.
+    fn access(&self, location: &'static Location<'static>) -> SiteId {
+        let site = self.engine.borrow_mut().site(location);
+        self.take_turn();
+        site
+    }
+
+    /// Waits for the store buffer, and charges the time.
+    fn wait(&self, site: SiteId, wait: Wait) {
+        let since = self.engine.borrow().now();
+        while self.engine.borrow_mut().must_wait(wait) {
+            self.stop();
+        }
+        self.engine.borrow_mut().stalled(site, since);
+    }
+
+    /// Loads; the value, if it isn't the one in memory.
+    fn load(&self, span: Span, location: &'static Location<'static>) -> Option<Bytes> {
+        let site = self.access(location);
+        let found = self.engine.borrow().find(span);
+        match found {
+            Found::Whole(value) => {
+                self.engine.borrow_mut().forward(site);
+                return value;
+            }
+            Found::Part => self.wait(site, Wait::Empty),
+            Found::Nothing => {}
+        }
+        self.engine.borrow_mut().read(site, span);
+        None
+    }
+
+    fn store(&self, span: Span, value: (*mut u8, Bytes), location: &'static Location<'static>) {
+        let site = self.access(location);
+        self.wait(site, Wait::Room);
+        self.engine.borrow_mut().store(site, span, Some(value));
+    }
+
+    fn read_modify_write(&self, span: Span, location: &'static Location<'static>) {
+        let site = self.access(location);
+        self.wait(site, Wait::Empty);
+        self.engine.borrow_mut().read_modify_write(site, span);
+    }
+
+    fn read(&self, span: Span, location: &'static Location<'static>) {
+        let site = self.settle_values(span, location);
+        for part in span.by_lines(self.line()) {
+            self.take_turn();
+            self.engine.borrow_mut().read_plain(site, part);
+        }
+    }
+
+    fn write(&self, span: Span, location: &'static Location<'static>) {
+        let site = self.settle_values(span, location);
+        for part in span.by_lines(self.line()) {
+            self.take_turn();
+            self.wait(site, Wait::Room);
+            self.engine.borrow_mut().store(site, part, None);
+        }
+    }
+
+    /// Takes the turn for plain access to `span`. Atomic stores to it must be in memory by then.
+    fn settle_values(&self, span: Span, location: &'static Location<'static>) -> SiteId {
+        let site = self.access(location);
+        if self.engine.borrow().awaits_value_in(span) {
+            self.wait(site, Wait::Empty);
+        }
+        site
+    }
+
+    fn line(&self) -> usize {
+        self.engine.borrow().line()
+    }
+
+    fn fence(&self, location: &'static Location<'static>) {
+        let site = self.access(location);
+        self.wait(site, Wait::Empty);
+        self.engine.borrow_mut().fenced();
+    }
+}
+
+/// A thread starts, on its own stack.
+pub(crate) fn begin_thread(yielder: &Yielder<(), ()>) {
+    if let Some(inside) = inside() {
+        inside.yielder.set(yielder);
+    }
+}
+
+/// The thread has done all it had to.
+pub(crate) fn end_thread() {
+    if let Some(inside) = inside() {
+        inside.engine.borrow_mut().end();
+    }
+}
+
+/// The simulation that the caller is part of.
+fn inside<'a>() -> Option<&'a Inside> {
+    // SAFETY: it is there for as long as `Inside::enter` runs; callers are inside of that, and keep the
+    // reference no longer than their own call.
+    CURRENT.get().map(|inside| unsafe { inside.as_ref() })
+}
+
+/// Whether the caller is a simulated thread.
+pub fn is_simulated() -> bool {
+    inside().is_some()
+}
+
+/// The clock of the calling thread's core, or zero outside of a simulation.
+pub fn now() -> Time {
+    inside().map_or(Time::ZERO, |inside| inside.engine.borrow().now())
+}
+
+/// Lets so much time pass, without access to memory.
+pub fn work(time: Time) {
+    if let Some(inside) = inside() {
+        inside.engine.borrow_mut().work(time);
+        inside.take_turn();
+    }
+}
+
+/// Lets `turns` turns of a spin loop pass.
+pub fn pause(turns: u32) {
+    if let Some(inside) = inside() {
+        inside.engine.borrow_mut().pause(turns);
+        inside.take_turn();
+    }
+}
+
+/// Waits until all stores of the calling thread are visible: a sequentially consistent fence.
+///
+/// Weaker ones cost nothing on a machine that keeps stores in order, and aren't simulated.
+#[track_caller]
+pub fn fence() {
+    if let Some(inside) = inside() {
+        inside.fence(Location::caller());
+    }
+}
+
+/// Reads an atomic value.
+///
+/// # Safety
+///
+/// `from` is valid for reads of `T` and aligned, and only threads of the running simulation access it,
+/// or outside of one, only the caller.
+#[track_caller]
+pub unsafe fn load<T: Copy>(from: *const T) -> T {
+    if let Some(inside) = inside()
+        && let Some(bytes) = inside.load(Span::of(from), Location::caller())
+    {
+        // SAFETY: these are the bytes of the `T` that was last stored here.
+        return unsafe { bytes.as_ptr().cast::<T>().read_unaligned() };
+    }
+    // SAFETY: the caller's.
+    unsafe { from.read() }
+}
+
+/// Writes an atomic value. Other threads see it when it leaves the store buffer.
+///
+/// # Safety
+///
+/// `to` is valid for writes of `T` and aligned, and only threads of the running simulation access it,
+/// or outside of one, only the caller. It stays valid until the calling thread passes a [`fence`] or
+/// an [`rmw`], or another thread sees this or a later store of it, or the run ends.
+#[track_caller]
+pub unsafe fn store<T: Copy>(to: *mut T, value: T) {
+    const { assert!(size_of::<T>() <= MAX_VALUE) };
+    if let Some(inside) = inside() {
+        let mut bytes = Bytes::uninit();
+        // SAFETY: a `T` has at most so many bytes.
+        unsafe { bytes.as_mut_ptr().cast::<T>().write_unaligned(value) };
+        inside.store(Span::of(to), (to.cast(), bytes), Location::caller());
+    } else {
+        // SAFETY: the caller's.
+        unsafe { to.write(value) }
+    }
+}
+
+/// Reads an atomic value and writes the one that `update` makes of it, with nothing in between; or
+/// doesn't write if that is `None`. Takes the line for itself in either case. All stores of the calling
+/// thread are visible before. Returns what was read.
+///
+/// # Safety
+///
+/// `at` is valid for reads and writes of `T` and aligned, and only threads of the running simulation
+/// access it, or outside of one, only the caller. `update` doesn't call anything of this crate.
+#[track_caller]
+pub unsafe fn rmw<T: Copy + PartialEq>(at: *mut T, update: impl FnOnce(T) -> Option<T>) -> T {
+    let inside = inside();
+    if let Some(inside) = inside {
+        inside.read_modify_write(Span::of(at), Location::caller());
+    }
+    // SAFETY: the caller's.
+    let old = unsafe { at.read() };
+    if let Some(new) = update(old) {
+        // SAFETY: the caller's.
+        unsafe { at.write(new) };
+        if let Some(inside) = inside.filter(|_| new != old) {
+            inside.engine.borrow_mut().modified();
+        }
+    }
+    old
+}
+
+/// Lets plain data of so many bytes be read: the caller does it afterwards.
+#[track_caller]
+pub fn read<T>(from: *const T, bytes: usize) {
+    if let Some(inside) = inside() {
+        inside.read(Span { address: from.addr(), bytes }, Location::caller());
+    }
+}
+
+/// Lets plain data of so many bytes be written: the caller does it afterwards.
+///
+/// The data are in memory at once; their way through the store buffer takes time only. That makes no
+/// difference to threads that look at them after a later atomic store of the caller's has told them to.
+#[track_caller]
+pub fn write<T>(to: *mut T, bytes: usize) {
+    if let Some(inside) = inside() {
+        inside.write(Span { address: to.addr(), bytes }, Location::caller());
+    }
+}

@@ -1,0 +1,47 @@
+//! A deterministic simulator of cores, caches and the coherence traffic between them.
+//!
+//! Threads are coroutines on one host thread, each on a virtual core with its own clock. They tell the
+//! simulator of each access to memory, and the simulator tells what it would have cost: which line had
+//! to come from how far, and how long the core waited. It charges that to the core and to the place in
+//! the source.
+//!
+//! **Use it** to count the misses of an algorithm per operation and source line, and to see how they
+//! grow with the number of cores or sockets, on machines one doesn't have.
+//! **Don't** use it to predict times in nanoseconds: cores are simple, and costs are rounded.
+//!
+//! # The model
+//!
+//! - **Order.** Whoever is earliest goes first, threads and store buffers alike; chance decides between
+//!   those of the same time. So a run depends on the program, the [`Machine`] and the seed, and on
+//!   nothing else, as long as the program's data lie in the same places of a page.
+//! - **Cores** execute in order. A load keeps its core until the line is there. Instructions other than
+//!   accesses take no time, except by [`work`] and [`pause`].
+//! - **Lines** are in one of the MESI or MOESI states, kept in a directory. A line serves one request at a
+//!   time, in the order in which they are made; but clean copies are handed out side by side. A
+//!   read-modify-write keeps the line until it is done.
+//! - **Caches** are private to a physical core, and so shared by its threads. They and the L3 never
+//!   overflow: there are misses for lines never touched, and for lines that others wrote to or read.
+//! - **Stores** wait in a buffer of their core and enter the cache in program order (TSO). An [atomic
+//!   store](store) becomes visible to others when it does, and to its own core at once. A
+//!   [read-modify-write](rmw) and a [fence] wait for the buffer to be empty. So two threads that each
+//!   store and then load what the other stored may both miss the other's store, as on real machines.
+//!   Nothing else is reordered.
+//! - **Sockets** differ in distance only. Memory is equally far from all.
+//!
+//! A thread's call outside of a run acts on memory directly, so that data can be set up and torn down
+//! by the same code that is simulated.
+
+mod buffer;
+mod directory;
+mod engine;
+mod inside;
+mod machine;
+mod report;
+mod simulation;
+mod time;
+
+pub use inside::{fence, is_simulated, load, now, pause, read, rmw, store, work, write};
+pub use machine::{Costs, Distance, MAX_CORES, Machine, Protocol, StoreBuffer, Topology};
+pub use report::{CoreReport, Counters, Deadlock, Report, Site, SiteReport, Stuck};
+pub use simulation::Simulation;
+pub use time::Time;

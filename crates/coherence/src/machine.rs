@@ -1,0 +1,331 @@
+//! What is simulated: cores, the distances between them, and what everything costs.
+
+use crate::Time;
+
+/// Most virtual cores that a machine can have.
+pub const MAX_CORES: usize = 128;
+
+/// Everything that a simulation knows of the hardware.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Machine {
+    /// How many cores there are, and where.
+    pub topology: Topology,
+    /// What everything takes.
+    pub costs: Costs,
+    /// What a dirty line becomes when another core reads it.
+    pub protocol: Protocol,
+    /// The stores that a core can have under way.
+    pub store_buffer: StoreBuffer,
+    /// Whether a read miss fetches the other line of the aligned pair as well, as the "spatial
+    /// prefetcher" of Intel's cores does. It takes no line that is dirty elsewhere.
+    pub pair_prefetcher: bool,
+    /// Size of a cache line in bytes, a power of two from 16 to 2048.
+    pub line: usize,
+    /// A run is given up when nothing was written for so long, and the longest piece of work on top.
+    /// A first touch of a line and the end of a thread count as writes.
+    pub patience: Time,
+}
+
+/// Where the cores are.
+///
+/// Virtual cores are numbered as Linux does it: first one thread of every physical core, socket by
+/// socket and within these L3 by L3, then the second threads in the same order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Topology {
+    /// Number of sockets.
+    pub sockets: usize,
+    /// Number of L3 caches in a socket.
+    pub l3_per_socket: usize,
+    /// Number of physical cores that share an L3.
+    pub cores_per_l3: usize,
+    /// Number of virtual cores that share a physical one, and its private caches with it.
+    pub threads_per_core: usize,
+}
+
+/// What everything takes. Latencies are from the request to its end, the lookup in nearer caches
+/// included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Costs {
+    /// A load that hits a private cache, or is forwarded from the core's store buffer.
+    pub hit: Time,
+    /// A store that needn't wait, and its entry into the cache if the core owns the line.
+    pub store: Time,
+    /// A read-modify-write of a line that the core owns. The line is held for as long.
+    pub rmw: Time,
+    /// A full fence when no store is buffered.
+    pub fence: Time,
+    /// One turn of a spin loop.
+    pub pause: Time,
+    /// A clean line from the L3 next to the core.
+    pub l3: Time,
+    /// A line from, or an invalidation of, a core that shares the L3.
+    pub same_l3: Time,
+    /// The same with another L3 of the socket.
+    pub same_socket: Time,
+    /// The same with another socket.
+    pub other_socket: Time,
+    /// A line that no cache holds.
+    pub memory: Time,
+}
+
+/// What a dirty line becomes when another core reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// It is written back; later readers get it from a shared cache.
+    Mesi,
+    /// Its owner keeps it, and serves later readers.
+    Moesi,
+}
+
+/// The stores that a core can have under way. They enter the cache in program order (TSO).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoreBuffer {
+    /// Number of stores. With none, each store keeps its core until it is done.
+    pub entries: usize,
+    /// Whether a line is asked for as soon as a store to it is issued, so that misses overlap; else it
+    /// is when all earlier stores are done.
+    pub early_ownership: bool,
+}
+
+/// Where a line came from, or the farthest copy that had to be invalidated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Distance {
+    /// The L3 next to the core.
+    L3,
+    /// A core that shares the L3.
+    SameL3,
+    /// Another L3 of the socket.
+    SameSocket,
+    /// Another socket.
+    OtherSocket,
+    /// Memory.
+    Memory,
+}
+
+impl Distance {
+    /// All distances, the nearest first.
+    pub const ALL: [Self; 5] =
+        [Self::L3, Self::SameL3, Self::SameSocket, Self::OtherSocket, Self::Memory];
+}
+
+impl Costs {
+    /// What a line takes from there.
+    pub fn transfer(&self, distance: Distance) -> Time {
+        match distance {
+            Distance::L3 => self.l3,
+            Distance::SameL3 => self.same_l3,
+            Distance::SameSocket => self.same_socket,
+            Distance::OtherSocket => self.other_socket,
+            Distance::Memory => self.memory,
+        }
+    }
+}
+
+impl Topology {
+    /// Number of physical cores.
+    pub fn physical_cores(&self) -> usize {
+        self.sockets * self.l3_per_socket * self.cores_per_l3
+    }
+
+    /// Number of virtual cores.
+    pub fn cores(&self) -> usize {
+        self.physical_cores() * self.threads_per_core
+    }
+
+    /// The physical core that a virtual core is a thread of.
+    pub fn physical(&self, core: usize) -> usize {
+        core % self.physical_cores()
+    }
+
+    /// Which physical cores share the L3 of this one.
+    pub(crate) fn l3_mates(&self, physical: usize) -> u128 {
+        group(physical, self.cores_per_l3)
+    }
+
+    /// Which physical cores share the socket of this one.
+    pub(crate) fn socket_mates(&self, physical: usize) -> u128 {
+        group(physical, self.l3_per_socket * self.cores_per_l3)
+    }
+}
+
+/// The bits of the group of `size` that `member` is in.
+fn group(member: usize, size: usize) -> u128 {
+    (u128::MAX >> (128 - size)) << (member / size * size)
+}
+
+/// Presets: the machines of the papers, as far as they describe them.
+///
+/// Where no source is named a cost is an **estimate** from processors of the same kind, and none is
+/// calibrated: trust the counts, and ratios of times rather than times.
+impl Machine {
+    /// "I7" of Maffione, Lettieri, Rizzo (2019), Table 2: an i7-3770K at 3.5 GHz, 4 cores, 8 threads.
+    ///
+    /// L1 4 cycles, L3 30 cycles: 7-cpu.com, *Intel Ivy Bridge*. Dirty line of another core 75 cycles:
+    /// Intel, *Performance Analysis Guide for Core i7 and Xeon 5500* (an older core). 36 stores, pause
+    /// about 10 cycles: Intel, *64 and IA-32 Architectures Optimization Reference Manual*.
+    pub fn i7() -> Self {
+        let cycles = |n| Time::cycles(n, 3500);
+        Self {
+            topology: Topology {
+                sockets: 1,
+                l3_per_socket: 1,
+                cores_per_l3: 4,
+                threads_per_core: 2,
+            },
+            costs: Costs {
+                hit: cycles(4),
+                store: cycles(1),
+                rmw: cycles(20),
+                fence: cycles(33),
+                pause: cycles(10),
+                l3: cycles(30),
+                same_l3: cycles(75),
+                same_socket: cycles(75),
+                other_socket: cycles(75),
+                memory: Time::ns(62),
+            },
+            protocol: Protocol::Mesi,
+            store_buffer: StoreBuffer { entries: 36, early_ownership: true },
+            pair_prefetcher: true,
+            line: 64,
+            patience: Time::ns(10_000_000),
+        }
+    }
+
+    /// "XEON40" of Maffione, Lettieri, Rizzo (2019), Table 2: two E5-2640 at 2.4 GHz, 20 cores, 40
+    /// threads; by cores and cache size the fourth generation of that name.
+    ///
+    /// Dirty line of another core 40.3 to 42.3 ns: Intel's Memory Latency Checker on an E5-2660 v4,
+    /// quoted by J. McCalpin, *Core-to-Core Communication Latency in Skylake/Kaby Lake*,
+    /// community.intel.com. 42 stores, pause about 10 cycles: Intel's optimization manual.
+    pub fn xeon40() -> Self {
+        let cycles = |n| Time::cycles(n, 2400);
+        Self {
+            topology: Topology {
+                sockets: 2,
+                l3_per_socket: 1,
+                cores_per_l3: 10,
+                threads_per_core: 2,
+            },
+            costs: Costs {
+                hit: cycles(4),
+                store: cycles(1),
+                rmw: cycles(20),
+                fence: cycles(33),
+                pause: cycles(10),
+                l3: cycles(50),
+                same_l3: Time::ns(41),
+                same_socket: Time::ns(41),
+                other_socket: Time::ns(120),
+                memory: Time::ns(90),
+            },
+            store_buffer: StoreBuffer { entries: 42, early_ownership: true },
+            ..Self::i7()
+        }
+    }
+
+    /// "x86-88T" of J. Wang, *High Performance and Dependable Asynchronous Communication on Multi-Core
+    /// Systems* (2024), §3.9: two Xeon Gold 6266C, 44 cores, 88 threads; taken
+    /// to run at 3.0 GHz.
+    ///
+    /// L3 15 ns, other socket 141 ns: ibid., §4.2.1. 56 stores, pause up to 140 cycles:
+    /// Intel's optimization manual, Skylake.
+    pub fn x86_88t() -> Self {
+        let cycles = |n| Time::cycles(n, 3000);
+        Self {
+            topology: Topology {
+                sockets: 2,
+                l3_per_socket: 1,
+                cores_per_l3: 22,
+                threads_per_core: 2,
+            },
+            costs: Costs {
+                hit: cycles(5),
+                store: cycles(1),
+                rmw: cycles(18),
+                fence: cycles(33),
+                pause: cycles(140),
+                l3: Time::ns(15),
+                same_l3: Time::ns(48),
+                same_socket: Time::ns(48),
+                other_socket: Time::ns(141),
+                memory: Time::ns(85),
+            },
+            store_buffer: StoreBuffer { entries: 56, early_ownership: true },
+            ..Self::i7()
+        }
+    }
+
+    /// "arm-96T" of J. Wang (2024), §4.6: a TaiShan 2280 v2 with two Kunpeng 920 of 48
+    /// cores, taken to run at 2.6 GHz, one thread each, in L3 groups of four (Chehab et al., *CLoF*,
+    /// SOSP 2021).
+    ///
+    /// All costs are estimates. Stores are kept in order, as everywhere here; the real machine may
+    /// reorder them.
+    pub fn arm_96t() -> Self {
+        let cycles = |n| Time::cycles(n, 2600);
+        Self {
+            topology: Topology {
+                sockets: 2,
+                l3_per_socket: 12,
+                cores_per_l3: 4,
+                threads_per_core: 1,
+            },
+            costs: Costs {
+                hit: cycles(4),
+                store: cycles(1),
+                rmw: cycles(20),
+                fence: cycles(20),
+                pause: cycles(20),
+                l3: Time::ns(15),
+                same_l3: Time::ns(30),
+                same_socket: Time::ns(65),
+                other_socket: Time::ns(200),
+                memory: Time::ns(110),
+            },
+            store_buffer: StoreBuffer { entries: 32, early_ownership: true },
+            pair_prefetcher: false,
+            ..Self::i7()
+        }
+    }
+
+    /// As this machine, with stores that keep their core until they are done and without prefetcher:
+    /// the model in which the papers count misses.
+    pub fn counting(self) -> Self {
+        let store_buffer = StoreBuffer { entries: 0, early_ownership: false };
+        Self { store_buffer, pair_prefetcher: false, ..self }
+    }
+
+    /// Panics if no such machine can be simulated.
+    pub(crate) fn check(&self) {
+        let cores = self.topology.cores();
+        assert!((1..=MAX_CORES).contains(&cores), "a machine has 1 to {MAX_CORES} virtual cores");
+        let line = self.line;
+        assert!(
+            line.is_power_of_two() && (16..=2048).contains(&line),
+            "lines have a power of two of 16 to 2048 bytes"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn presets_have_the_papers_numbers_of_cores() {
+        let machines = [Machine::i7(), Machine::xeon40(), Machine::x86_88t(), Machine::arm_96t()];
+        machines.iter().for_each(Machine::check);
+        assert_eq!(machines.map(|machine| machine.topology.cores()), [8, 40, 88, 96]);
+    }
+
+    #[test]
+    fn mates_are_bits_of_whole_groups() {
+        let topology =
+            Topology { sockets: 2, l3_per_socket: 2, cores_per_l3: 2, threads_per_core: 2 };
+        assert_eq!(topology.l3_mates(5), 0b0011_0000);
+        assert_eq!(topology.socket_mates(5), 0b1111_0000);
+        assert_eq!(topology.physical(13), 5);
+        assert_eq!(group(127, 128), u128::MAX);
+    }
+}

@@ -1,0 +1,126 @@
+//! Threads as coroutines, and the machine that runs them.
+
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, Yielder};
+
+use crate::engine::{Engine, Step};
+use crate::inside::{Inside, begin_thread, end_thread};
+use crate::machine::Machine;
+use crate::report::{Deadlock, Report};
+
+/// Stack of a thread. Only what it touches takes memory.
+const STACK: usize = 512 << 10;
+
+type Thread = Coroutine<(), (), ()>;
+
+/// A machine and the threads it is to run.
+///
+/// ```
+/// use std::cell::UnsafeCell;
+/// use std::rc::Rc;
+///
+/// use coherence::{Machine, Simulation, Time, load, pause, store};
+///
+/// let word = Rc::new(UnsafeCell::new(0_u64));
+/// let mut simulation = Simulation::new(Machine::i7(), 1);
+/// let written = word.clone();
+/// // SAFETY: the word outlives the run, and only simulated threads touch it.
+/// simulation.spawn(0, move || unsafe { store(written.get(), 1) });
+/// let read = word.clone();
+/// simulation.spawn(1, move || {
+///     // SAFETY: as above.
+///     while unsafe { load(read.get()) } == 0 {
+///         pause(1);
+///     }
+/// });
+/// let report = simulation.run()?;
+/// assert!(report.core(1).unwrap().total.misses() > 0);
+/// # Ok::<(), coherence::Deadlock>(())
+/// ```
+pub struct Simulation {
+    engine: Engine,
+    threads: Vec<Option<Thread>>,
+}
+
+impl fmt::Debug for Simulation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Simulation").field("engine", &self.engine).finish_non_exhaustive()
+    }
+}
+
+impl Simulation {
+    /// A simulation of `machine`, without threads. The same seed gives the same run; another one
+    /// settles otherwise who is first of those that are due at the same time.
+    ///
+    /// # Panics
+    ///
+    /// If the machine has no cores or more than [`MAX_CORES`](crate::MAX_CORES), or if its lines have
+    /// no size that is allowed.
+    pub fn new(machine: Machine, seed: u64) -> Self {
+        machine.check();
+        let threads = (0..machine.topology.cores()).map(|_| None).collect();
+        Self { engine: Engine::new(machine, seed), threads }
+    }
+
+    /// Lets a virtual core run `thread`, from time 0 on.
+    ///
+    /// Only accesses take time, [`pause`](crate::pause) and [`work`](crate::work): a thread that loops
+    /// without any of these never comes to an end.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such core, or if it has a thread already.
+    pub fn spawn(&mut self, core: usize, thread: impl FnOnce() + 'static) {
+        self.engine.start(core);
+        let stack = DefaultStack::new(STACK).expect("there is memory for a thread's stack");
+        let body = move |yielder: &Yielder<(), ()>, ()| {
+            begin_thread(yielder);
+            thread();
+            end_thread();
+        };
+        self.threads[core] = Some(Coroutine::with_stack(stack, body));
+    }
+
+    /// Runs all threads to their ends.
+    ///
+    /// # Errors
+    ///
+    /// If the threads write nothing for the machine's [`patience`](Machine::patience). They are
+    /// unwound then, and what their destructors do isn't simulated.
+    ///
+    /// # Panics
+    ///
+    /// If a thread panics, or inside of another simulation.
+    pub fn run(self) -> Result<Report, Deadlock> {
+        let Self { engine, mut threads } = self;
+        let inside = Inside::new(engine);
+        let end = inside.enter(|| step_all(&inside, &mut threads));
+        let engine = inside.leave();
+        // What is left of the threads is unwound here, where accesses go straight to memory.
+        drop(threads);
+        match end {
+            Ok(Step::Deadlock) => Err(engine.deadlock()),
+            Ok(_) => Ok(engine.report()),
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+}
+
+/// Lets threads take turns until there is nothing left to do, or nothing to hope for.
+fn step_all(
+    inside: &Inside,
+    threads: &mut [Option<Thread>],
+) -> Result<Step, Box<dyn Any + Send + 'static>> {
+    loop {
+        let core = match inside.next() {
+            Step::Resume(core) => core,
+            end => return Ok(end),
+        };
+        let thread = threads[core].as_mut().expect("a thread that is due exists");
+        catch_unwind(AssertUnwindSafe(|| thread.resume(())))?;
+    }
+}
