@@ -1,0 +1,8 @@
+//! What the simulator must count, how long things must take, and who sees what.
+
+mod litmus;
+mod memory;
+mod protocol;
+mod runs;
+mod sharing;
+mod store_buffer;

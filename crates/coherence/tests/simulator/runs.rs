@@ -1,0 +1,159 @@
+//! Whole runs: that they can be repeated, that they end, and what is left of those that don't.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+use coherence::{
+    Machine, Report, Simulation, Stuck, Time, Topology, is_simulated, now, pause, work,
+};
+
+use crate::memory::{LINE, Memory, Shared, buffered, machine, run_on};
+
+/// Eight cores that fight for a few lines.
+fn fight(machine: Machine, seed: u64) -> Report {
+    let memory = Memory::new();
+    run_on(machine, seed, 8, move |core| {
+        for turn in 0..200 {
+            memory.add((turn + core) % 3 * LINE, 1);
+            memory.store((turn * core) % 5 * LINE + 1, 1);
+            memory.load((turn ^ core) % 7 * LINE);
+        }
+    })
+}
+
+#[test]
+fn same_seed_same_run() {
+    for machine in [machine(), buffered(4), Machine::i7(), Machine::x86_88t()] {
+        assert_eq!(fight(machine.clone(), 5), fight(machine, 5));
+    }
+}
+
+#[test]
+fn another_seed_settles_ties_otherwise() {
+    let first = fight(machine(), 0);
+    assert!((1..5).any(|seed| fight(machine(), seed) != first));
+}
+
+#[test]
+fn a_machine_may_have_128_cores() {
+    let topology = Topology { sockets: 4, l3_per_socket: 4, cores_per_l3: 8, threads_per_core: 1 };
+    let memory = Memory::new();
+    let counts = memory.clone();
+    let report = run_on(Machine { topology, ..buffered(4) }, 1, 128, move |core| {
+        for _ in 0..20 {
+            counts.add(0, 1);
+            counts.store(LINE * (core + 1), 1);
+            counts.load(LINE * ((core + 1) % 128 + 1));
+        }
+    });
+    assert_eq!(memory.load(0), 128 * 20);
+    assert_eq!(report.cores.len(), 128);
+    assert_eq!(report.accesses, 128 * 20 * 3);
+}
+
+#[test]
+#[should_panic(expected = "1 to 128 virtual cores")]
+fn a_machine_has_no_more_than_128_cores() {
+    let topology = Topology { sockets: 3, l3_per_socket: 4, cores_per_l3: 8, threads_per_core: 2 };
+    Simulation::new(Machine { topology, ..machine() }, 1);
+}
+
+#[test]
+#[should_panic(expected = "core 3 has a thread already")]
+fn a_core_has_one_thread() {
+    let mut simulation = Simulation::new(machine(), 1);
+    simulation.spawn(3, || {});
+    simulation.spawn(3, || {});
+}
+
+/// Tells that it was dropped.
+struct Told(Shared<bool>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        assert!(!is_simulated());
+        self.0.set(true);
+    }
+}
+
+#[test]
+fn deadlock_names_the_lines() {
+    let memory = Memory::new();
+    let dropped: [Shared<bool>; 2] = Default::default();
+    let mut simulation = Simulation::new(buffered(4), 1);
+    for (core, dropped) in dropped.iter().cloned().enumerate() {
+        let memory = memory.clone();
+        simulation.spawn(core, move || {
+            let _told = Told(dropped);
+            memory.store(2 * LINE + core, 1);
+            while memory.load(core * LINE) == 0 {
+                pause(1);
+            }
+            memory.store((1 - core) * LINE, 1);
+        });
+    }
+    simulation.spawn(5, || work(Time::ns(50_000)));
+    let deadlock = simulation.run().unwrap_err();
+    assert!(deadlock.time > Time::ns(150_000), "patience and the longest work");
+    let cores: Vec<_> = deadlock.threads.iter().map(|thread| thread.core).collect();
+    assert_eq!(cores, [0, 1]);
+    for Stuck { site, .. } in &deadlock.threads {
+        let site = site.unwrap();
+        assert!(site.file.ends_with("runs.rs"));
+        assert_eq!(site.line, line!() - 15, "{deadlock}");
+    }
+    assert!(deadlock.to_string().contains("core 1 at "), "{deadlock}");
+    assert!(dropped.iter().all(|dropped| dropped.get()), "threads are unwound");
+    assert_eq!(memory.load(2 * LINE + 1), 1, "stores are not lost");
+}
+
+#[test]
+fn exchanging_a_value_for_itself_is_no_progress() {
+    let memory = Memory::new();
+    let mut simulation = Simulation::new(machine(), 1);
+    for core in 0..2 {
+        let memory = memory.clone();
+        simulation.spawn(core, move || while memory.compare_exchange(0, 0, 0) {});
+    }
+    assert_eq!(simulation.run().unwrap_err().threads.len(), 2);
+}
+
+#[test]
+fn panics_come_through() {
+    let dropped: Shared<bool> = Rc::default();
+    let mut simulation = Simulation::new(machine(), 1);
+    let told = Told(dropped.clone());
+    simulation.spawn(0, move || {
+        let _told = told;
+        pause(100);
+    });
+    simulation.spawn(1, || {
+        pause(1);
+        panic!("as planned");
+    });
+    let panic = catch_unwind(AssertUnwindSafe(|| simulation.run())).unwrap_err();
+    assert_eq!(panic.downcast_ref(), Some(&"as planned"));
+    assert!(dropped.get());
+    assert!(!is_simulated());
+}
+
+#[test]
+fn outside_of_a_run_memory_is_plain() {
+    let memory = Memory::new();
+    memory.store(0, 3);
+    assert_eq!(memory.add(0, 1), 3);
+    assert_eq!(memory.load(0), 4);
+    assert_eq!(now(), Time::ZERO);
+}
+
+#[test]
+fn time_passes_as_told() {
+    let report = run_on(machine(), 1, 1, |_| {
+        assert!(is_simulated());
+        work(Time::ns(7));
+        pause(2);
+        assert_eq!(now(), Time::ns(13));
+    });
+    assert_eq!(report.time, Time::ns(13));
+    assert_eq!(report.accesses, 0);
+}
