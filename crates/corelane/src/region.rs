@@ -326,15 +326,20 @@ impl<H: State> fmt::Debug for End<H> {
 }
 
 impl<T, H: State<Item = T, Slots = Cells<T>>> End<H> {
-    /// The run of `n` slots from `position` on, in one or two parts.
-    fn run(&self, position: u64, n: usize) -> [(*mut MaybeUninit<T>, usize); 2] {
+    /// The run of `n` slots from `position` on, in one or two parts, each from `part`.
+    fn run(
+        &self,
+        position: u64,
+        n: usize,
+        part: impl Fn(&Cells<T>, u64, usize) -> *mut MaybeUninit<T>,
+    ) -> [(*mut MaybeUninit<T>, usize); 2] {
         let slots = self.slots();
         let to_end = slots.len() - (position as usize & (slots.len() - 1));
         let first = if self.backing() == Backing::Mirrored { n } else { n.min(to_end) };
         let second = n - first;
         [
-            (slots.run(position, first), first),
-            (slots.run(position.wrapping_add(first as u64), second), second),
+            (part(slots, position, first), first),
+            (part(slots, position.wrapping_add(first as u64), second), second),
         ]
     }
 
@@ -344,7 +349,7 @@ impl<T, H: State<Item = T, Slots = Cells<T>>> End<H> {
     ///
     /// This is the producer's end, and the `n` slots from `position` on are free.
     pub(crate) unsafe fn lend_slots(&mut self, position: u64, n: usize) -> LentSlots<'_, T> {
-        let [first, second] = self.run(position, n);
+        let [first, second] = self.run(position, n, Cells::run_to_fill);
         // SAFETY: both are runs of slots that by the caller's word are this side's alone, and they
         // do not overlap, because `n` is at most the number of slots.
         unsafe { (from_raw_parts_mut(first.0, first.1), from_raw_parts_mut(second.0, second.1)) }
@@ -356,7 +361,7 @@ impl<T, H: State<Item = T, Slots = Cells<T>>> End<H> {
     ///
     /// This is the consumer's end, and the `n` slots from `position` on hold items.
     pub(crate) unsafe fn lend_items(&mut self, position: u64, n: usize) -> LentItems<'_, T> {
-        let [first, second] = self.run(position, n);
+        let [first, second] = self.run(position, n, Cells::run_to_empty);
         // SAFETY: as in `lend_slots`; by the caller's word the slots hold items.
         unsafe {
             (

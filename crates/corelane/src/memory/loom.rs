@@ -210,11 +210,25 @@ impl<T> Cells<T> {
         unsafe { self.slot(position).read().assume_init() }
     }
 
-    /// First of the `n` slots from `position` on, which are about to be written or read.
+    /// First of the `n` slots from `position` on, which are about to be written.
     ///
     /// The run must not go over the end of the ring.
     #[track_caller]
-    pub fn run(&self, position: u64, n: usize) -> *mut MaybeUninit<T> {
+    pub fn run_to_fill(&self, position: u64, n: usize) -> *mut MaybeUninit<T> {
+        self.run(position, n)
+    }
+
+    /// First of the `n` slots from `position` on, which are about to be read. Moving an item out is
+    /// for loom a write.
+    ///
+    /// The run must not go over the end of the ring.
+    #[track_caller]
+    pub fn run_to_empty(&self, position: u64, n: usize) -> *mut MaybeUninit<T> {
+        self.run(position, n)
+    }
+
+    #[track_caller]
+    fn run(&self, position: u64, n: usize) -> *mut MaybeUninit<T> {
         for tracker in &self.trackers[self.index(position)..][..n] {
             tracker.with_mut(|_| ());
         }

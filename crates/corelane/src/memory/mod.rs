@@ -1,19 +1,25 @@
 //! The facade through which every algorithm touches memory.
 //!
-//! Algorithms name neither `core::sync::atomic` nor a model checker. They are compiled once against
-//! the machine's memory (`real.rs`) and once against loom's (`loom.rs`, in the package
-//! `corelane-loom`), from the same sources. In loom's world every access knows its caller's line.
+//! Algorithms name neither `core::sync::atomic` nor a model checker nor the simulator. They are
+//! compiled from the same sources against the machine's memory (`real.rs`), against loom's (`loom.rs`,
+//! in the package `corelane-loom`) and against simulated memory (`sim.rs`, in `corelane-sim`). In the
+//! latter two every access knows its caller's line.
 //!
 //! Public for the crates that check the queues; not for use, and not stable.
 
-#[cfg(not(feature = "loom"))]
+#[cfg(not(any(feature = "loom", feature = "sim")))]
 mod real;
-#[cfg(not(feature = "loom"))]
+#[cfg(not(any(feature = "loom", feature = "sim")))]
 pub use real::*;
 
 #[cfg(feature = "loom")]
 mod loom;
 #[cfg(feature = "loom")]
 pub use self::loom::*;
+
+#[cfg(feature = "sim")]
+mod sim;
+#[cfg(feature = "sim")]
+pub use sim::*;
 
 pub use core::sync::atomic::Ordering;

@@ -95,11 +95,19 @@ impl<T> Cells<T> {
         unsafe { self.slot(position).read().assume_init() }
     }
 
-    /// First of the `n` slots from `position` on, which are about to be written or read.
+    /// First of the `n` slots from `position` on, which are about to be written.
     ///
     /// The run must not go over the end of the ring.
     #[inline]
-    pub fn run(&self, position: u64, _n: usize) -> *mut MaybeUninit<T> {
+    pub fn run_to_fill(&self, position: u64, _n: usize) -> *mut MaybeUninit<T> {
+        self.slot(position)
+    }
+
+    /// First of the `n` slots from `position` on, which are about to be read.
+    ///
+    /// The run must not go over the end of the ring.
+    #[inline]
+    pub fn run_to_empty(&self, position: u64, _n: usize) -> *mut MaybeUninit<T> {
         self.slot(position)
     }
 }

@@ -1,0 +1,237 @@
+//! Simulated memory: every access is charged to a model of caches, and to its caller's line.
+//!
+//! Variables have the size and place that they have in the real world, so they share lines as there.
+//! Outside of a simulation they are the machine's, so that queues can be made and inspected.
+//!
+//! While a simulation runs, nobody else may use its queues: its threads are coroutines of one host
+//! thread, and what they access is ordered by the simulator, not by the machine.
+
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+use core::sync::atomic;
+
+use coherence::is_simulated;
+
+use super::Ordering;
+
+/// Atomics whose accesses are simulated where there is a simulation.
+macro_rules! atomics {
+    ($($(#[$doc:meta])* $name:ident $(<$T:ident>)? = $value:ty;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug)]
+        #[repr(transparent)]
+        pub struct $name $(<$T>)? (atomic::$name $(<$T>)?);
+
+        #[allow(dead_code, reason = "the facade is the same for each type")]
+        impl $(<$T>)? $name $(<$T>)? {
+            /// An atomic that holds `value`.
+            pub fn new(value: $value) -> Self {
+                Self(atomic::$name::new(value))
+            }
+
+            /// Reads the value.
+            #[track_caller]
+            pub fn load(&self, order: Ordering) -> $value {
+                match is_simulated() {
+                    // SAFETY: it is an atomic of its own type, and only this simulation's.
+                    true => unsafe { coherence::load(self.0.as_ptr()) },
+                    false => self.0.load(order),
+                }
+            }
+
+            /// Writes `value`.
+            #[track_caller]
+            pub fn store(&self, value: $value, order: Ordering) {
+                match is_simulated() {
+                    // SAFETY: as in `load`; and an end that leaves its queue waits for its stores.
+                    true => unsafe { coherence::store(self.0.as_ptr(), value) },
+                    false => self.0.store(value, order),
+                }
+            }
+
+            /// Writes `new` if the value is `current`; returns what was there.
+            #[track_caller]
+            pub fn compare_exchange(
+                &self,
+                current: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                if !is_simulated() {
+                    return self.0.compare_exchange(current, new, success, failure);
+                }
+                let update = |old| (old == current).then_some(new);
+                // SAFETY: as in `load`.
+                let old = unsafe { coherence::rmw(self.0.as_ptr(), update) };
+                if old == current { Ok(old) } else { Err(old) }
+            }
+
+            /// As [`compare_exchange`](Self::compare_exchange).
+            #[track_caller]
+            pub fn compare_exchange_weak(
+                &self,
+                current: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                self.compare_exchange(current, new, success, failure)
+            }
+        }
+    )*};
+}
+
+atomics! {
+    /// A flag.
+    AtomicBool = bool;
+    /// A number of 32 bits.
+    AtomicU32 = u32;
+    /// A number of 64 bits.
+    AtomicU64 = u64;
+    /// A pointer.
+    AtomicPtr<T> = *mut T;
+}
+
+impl AtomicU32 {
+    /// Sets the bits of `value`, and returns what was there before.
+    #[track_caller]
+    pub fn fetch_or(&self, value: u32, order: Ordering) -> u32 {
+        match is_simulated() {
+            // SAFETY: as in `load`.
+            true => unsafe { coherence::rmw(self.0.as_ptr(), |old| Some(old | value)) },
+            false => self.0.fetch_or(value, order),
+        }
+    }
+}
+
+impl AtomicU64 {
+    /// Adds `value`, and returns what was there before.
+    #[track_caller]
+    pub fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
+        match is_simulated() {
+            // SAFETY: as in `load`.
+            true => unsafe { coherence::rmw(self.0.as_ptr(), |old| Some(old.wrapping_add(value))) },
+            false => self.0.fetch_add(value, order),
+        }
+    }
+}
+
+/// Orders the accesses before it and those after it. All but the strongest cost nothing where stores
+/// are kept in order.
+#[track_caller]
+pub fn fence(order: Ordering) {
+    match is_simulated() {
+        true if order == Ordering::SeqCst => coherence::fence(),
+        true => {}
+        false => atomic::fence(order),
+    }
+}
+
+/// Waits for about `spins` turns of a spin loop.
+pub fn pause(spins: u32) {
+    coherence::pause(spins);
+}
+
+/// A value whose accesses the algorithm orders.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
+
+impl<T> UnsafeCell<T> {
+    /// A cell that holds `value`.
+    pub const fn new(value: T) -> Self {
+        Self(core::cell::UnsafeCell::new(value))
+    }
+
+    /// Reads through `f`.
+    #[track_caller]
+    pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        coherence::read(self.0.get(), size_of::<T>());
+        f(self.0.get())
+    }
+
+    /// Writes through `f`.
+    #[track_caller]
+    pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        coherence::write(self.0.get(), size_of::<T>());
+        f(self.0.get())
+    }
+}
+
+/// The slots of a ring, as in the real world.
+#[derive(Debug)]
+pub struct Cells<T> {
+    base: NonNull<MaybeUninit<T>>,
+    mask: usize,
+}
+
+impl<T> Clone for Cells<T> {
+    fn clone(&self) -> Self {
+        Self { base: self.base, mask: self.mask }
+    }
+}
+
+impl<T> Cells<T> {
+    /// The slots that start at `base`; `len` is a power of two.
+    pub fn new(base: NonNull<MaybeUninit<T>>, len: usize) -> Self {
+        Self { base, mask: len - 1 }
+    }
+
+    /// Number of slots.
+    pub(crate) fn len(&self) -> usize {
+        self.mask + 1
+    }
+
+    /// Address of the slot at `position`.
+    fn slot(&self, position: u64) -> *mut MaybeUninit<T> {
+        // SAFETY: `base` is the first of `mask + 1` slots, and the mask keeps the index among them.
+        unsafe { self.base.as_ptr().add(position as usize & self.mask) }
+    }
+
+    /// Writes `item` into the slot at `position`.
+    ///
+    /// # Safety
+    ///
+    /// The slot holds no item, and no other access to it is concurrent.
+    #[track_caller]
+    pub unsafe fn write(&self, position: u64, item: T) {
+        let slot = self.run_to_fill(position, 1);
+        // SAFETY: the caller's.
+        unsafe { slot.write(MaybeUninit::new(item)) };
+    }
+
+    /// Moves the item out of the slot at `position`.
+    ///
+    /// # Safety
+    ///
+    /// The slot holds an item, which is taken for as moved, and no write to it is concurrent.
+    #[track_caller]
+    pub unsafe fn read(&self, position: u64) -> T {
+        let slot = self.run_to_empty(position, 1);
+        // SAFETY: the caller's.
+        unsafe { slot.read().assume_init() }
+    }
+
+    /// First of the `n` slots from `position` on, which are about to be written: all of them are
+    /// charged here.
+    ///
+    /// The run must not go over the end of the ring.
+    #[track_caller]
+    pub fn run_to_fill(&self, position: u64, n: usize) -> *mut MaybeUninit<T> {
+        let slot = self.slot(position);
+        coherence::write(slot, n * size_of::<T>());
+        slot
+    }
+
+    /// First of the `n` slots from `position` on, which are about to be read: all of them are charged
+    /// here.
+    ///
+    /// The run must not go over the end of the ring.
+    #[track_caller]
+    pub fn run_to_empty(&self, position: u64, n: usize) -> *mut MaybeUninit<T> {
+        let slot = self.slot(position);
+        coherence::read(slot, n * size_of::<T>());
+        slot
+    }
+}
