@@ -1,7 +1,7 @@
 //! The ordering table: each queue's models as the sources are, and with one ordering weaker at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use corelane_models::{Model, Run, Site, Strength, Weakening, all, big, canary, seeded};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -13,8 +13,14 @@ use super::worker::{self, Answer, Job};
 use crate::failure::Failure;
 use crate::interrupt;
 
-/// What one process had to say, and after how many seconds.
-type Timed<A> = (A, f64);
+/// How long it may take that Ctrl-C, of which a process has died, is noticed here as well.
+const A_MOMENT: Duration = Duration::from_millis(500);
+
+/// What a model did, or why it failed.
+type Outcome = Result<Run, String>;
+
+/// An outcome, and how many seconds it took.
+type Timed<O> = (O, f64);
 
 /// Makes the ordering tables of `queues`, or of as many as there is time for before Ctrl-C.
 ///
@@ -28,7 +34,9 @@ pub(crate) fn verify(queues: &[&str], with_big: bool) -> Result<Verification, Fa
     weaken(&mut tables)?;
     verification.queues = tables.into_iter().filter_map(Observed::table).collect();
     let complete = !interrupt::requested();
-    if complete && queue_ids().iter().all(|id| queues.contains(id)) {
+    // The sites of a broken queue are not known.
+    let complete_and_sound = complete && verification.is_sound();
+    if complete_and_sound && queue_ids().iter().all(|id| queues.contains(id)) {
         verification.unreached = Some(unreached::lines(&verification.queues));
     }
     verification.end(begin.elapsed().as_secs_f64(), !complete);
@@ -46,8 +54,8 @@ pub(crate) fn queue_ids() -> Vec<&'static str> {
 fn find_seeded_bugs(queues: &[&str]) -> Result<Vec<SeededBug>, Failure> {
     let bugs: Vec<_> = seeded().into_iter().filter(|bug| queues.contains(&bug.queue)).collect();
     let found = in_parallel("seeded bugs", &bugs, |bug| {
-        let (answer, _) = ask(Job::Seeded { queue: bug.queue.to_owned() })?;
-        let found = matches!(answer, Answer::Failed { .. });
+        let (outcome, _) = ask(&bug.to_string(), Job::Seeded { queue: bug.queue.to_owned() })?;
+        let found = outcome.is_err();
         Ok(SeededBug { queue: bug.queue.to_owned(), bug: bug.bug.to_owned(), found })
     })?;
     Ok(found.into_iter().flatten().collect())
@@ -57,7 +65,7 @@ fn find_seeded_bugs(queues: &[&str]) -> Result<Vec<SeededBug>, Failure> {
 struct Observed {
     queue: &'static str,
     /// Model by model; none if it was not run because of Ctrl-C.
-    runs: Vec<Option<(Model, Timed<Answer>)>>,
+    runs: Vec<Option<(Model, Timed<Outcome>)>>,
     /// Site by site what was tried there; none if something was not.
     tried: BTreeMap<Site, Option<Vec<Weakened>>>,
     weakened_runs: usize,
@@ -67,7 +75,8 @@ struct Observed {
 /// Runs `models`, and sorts them by queue.
 fn observe(models: Vec<Model>) -> Result<Vec<Observed>, Failure> {
     let answers = in_parallel("models", &models, |model| {
-        Ok((*model, ask(Job::Model { name: model.to_string(), weakening: None })?))
+        let name = model.to_string();
+        Ok((*model, ask(&name, Job::Model { name: name.clone(), weakening: None })?))
     })?;
     let mut observed: Vec<Observed> = Vec::new();
     // The special models of a queue come after all common ones.
@@ -82,26 +91,26 @@ fn observe(models: Vec<Model>) -> Result<Vec<Observed>, Failure> {
 }
 
 impl Observed {
-    fn new(queue: &'static str, first: Option<(Model, Timed<Answer>)>) -> Self {
+    fn new(queue: &'static str, first: Option<(Model, Timed<Outcome>)>) -> Self {
         let tried = BTreeMap::new();
         Self { queue, runs: vec![first], tried, weakened_runs: 0, seconds: 0.0 }
     }
 
     /// The runs that passed, those with the fewest executions first.
-    fn passed(&self) -> Vec<(&Model, &Run)> {
-        let passed = self.runs.iter().flatten().filter_map(|(model, (answer, _))| match answer {
-            Answer::Passed(run) => Some((model, run)),
-            Answer::Failed { .. } => None,
-        });
+    fn passed<'a>(&'a self) -> Vec<(&'a Model, &'a Run)> {
+        let run = |(model, (outcome, _)): &'a (Model, Timed<Outcome>)| {
+            Some((model, outcome.as_ref().ok()?))
+        };
+        let passed = self.runs.iter().flatten().filter_map(run);
         let mut passed: Vec<_> = passed.collect();
         passed.sort_by_cached_key(|(model, run)| (run.executions, model.to_string()));
         passed
     }
 
     fn failure(&self) -> Option<Evidence> {
-        self.runs.iter().flatten().find_map(|(model, (answer, _))| match answer {
-            Answer::Passed(_) => None,
-            Answer::Failed { why } => Some(Evidence { model: model.to_string(), why: why.clone() }),
+        self.runs.iter().flatten().find_map(|(model, (outcome, _))| {
+            let why = outcome.as_ref().err()?.clone();
+            Some(Evidence { model: model.to_string(), why })
         })
     }
 
@@ -218,22 +227,34 @@ fn try_weakening(attempt: &Attempt) -> Result<Tried, Failure> {
     let mut tried = Tried { weakened, runs: 0, seconds: 0.0 };
     for name in &attempt.models {
         let weakening = Some(attempt.weakening.clone());
-        let (answer, seconds) = ask(Job::Model { name: name.clone(), weakening })?;
+        let (outcome, seconds) = ask(name, Job::Model { name: name.clone(), weakening })?;
         tried.runs += 1;
         tried.seconds += seconds;
-        if let Answer::Failed { why } = answer {
-            tried.weakened.evidence = Some(Evidence { model: name.clone(), why });
-            break;
+        match outcome {
+            Ok(run) if run.weakened => {}
+            Ok(_) => return Err(Failure::Run(format!("{name} did not come by what was weakened"))),
+            Err(why) => {
+                tried.weakened.evidence = Some(Evidence { model: name.clone(), why });
+                break;
+            }
         }
     }
     Ok(tried)
 }
 
-fn ask(job: Job) -> Result<Timed<Answer>, Failure> {
+/// Runs `job`; `name` is for messages.
+fn ask(name: &str, job: Job) -> Result<Timed<Outcome>, Failure> {
     let begin = Instant::now();
     let answer = worker::run(&job)
         .map_err(|error| Failure::Run(format!("can't run a model in a process: {error}")))?;
-    Ok((answer, begin.elapsed().as_secs_f64()))
+    let outcome = match answer {
+        Answer::Passed(run) => Ok(run),
+        Answer::Failed { why } => Err(why),
+        Answer::Undecided { why } => {
+            return Err(Failure::Run(format!("{name} is undecided: {why}; run it again")));
+        }
+    };
+    Ok((outcome, begin.elapsed().as_secs_f64()))
 }
 
 /// Does `work` for all `items`, on all cores, with a progress bar. What Ctrl-C cuts off is none.
@@ -249,10 +270,14 @@ fn in_parallel<T: Sync, R: Send>(
         if interrupt::requested() {
             return Ok(None);
         }
-        let result = work(item)?;
-        progress.inc(1);
-        // Ctrl-C also ends the processes, so this may be no answer.
-        Ok((!interrupt::requested()).then_some(result))
+        match work(item) {
+            // Ctrl-C also ends the processes.
+            Err(_) if interrupt::requested_within(A_MOMENT) => Ok(None),
+            result => {
+                progress.inc(1);
+                result.map(Some)
+            }
+        }
     });
     let done = done.collect();
     progress.finish_and_clear();
