@@ -119,7 +119,7 @@ fn shows(sites: &BTreeMap<u32, Vec<&SiteVerdict>>, number: u32) -> bool {
 
 fn verdict(verdict: &SiteVerdict) -> Markup {
     html! {
-        div.verdict class=(verdict.verdict.name()) {
+        div class={ "verdict " (verdict.verdict.name()) } {
             b { (verdict.site.ordering) " " (verdict.site.op) }
             @if verdict.verdict != Verdict::Relaxed {
                 ": " (verdict.verdict.name()) ". " (shown_by(verdict))
