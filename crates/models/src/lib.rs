@@ -126,6 +126,10 @@ impl Run {
     }
 }
 
+/// Most executions of a model of which loom sees nothing, neither atomics nor cells: which of the two
+/// threads goes first is a choice nevertheless.
+pub const VACUOUS: usize = 2;
+
 /// How many values of a variable loom remembers. A load never sees an older one.
 pub const LOOM_KEEPS_VALUES: usize = 7;
 
