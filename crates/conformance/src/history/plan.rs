@@ -109,7 +109,7 @@ impl Plan {
     pub(super) fn rest(&self, rng: &mut Rng, slow: bool) -> usize {
         let few = self.capacity.min(self.step());
         match self.pace {
-            Pace::Bursts if rng.below(16) == 0 => rng.below(50 * few + 20 * self.capacity),
+            Pace::Bursts if rng.below(16) == 0 => rng.below(50 * few + 2 * self.capacity),
             _ if slow => rng.below(10 * few),
             _ => 0,
         }
