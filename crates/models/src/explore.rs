@@ -15,7 +15,7 @@ use loom::thread;
 use crate::Run;
 use crate::item::{Cargo, Ledger};
 use crate::subject::Subject;
-use crate::watcher::{Watcher, begin_execution};
+use crate::watcher::{Watcher, begin_execution, count_values};
 
 /// How often a thread that could go on may be interrupted, and how many executions of a model may be
 /// run with that bound before the next is tried. The last has no limit.
@@ -119,10 +119,22 @@ pub(crate) fn explore_sides<S: Subject<T>, T: Cargo, P: Send + 'static, C>(
 ) -> Run {
     explore(move || {
         let (tx, rx) = S::channel(config);
-        let producer = thread::spawn(move || produce(tx));
-        let consumed = consume(rx);
-        finish(producer.join().expect("a panic ends the model"), consumed);
+        let (produced, consumed) = both(move || produce(tx), || consume(rx));
+        finish(produced, consumed);
     })
+}
+
+/// Runs `produce` in a thread of its own, and `consume` at the same time.
+pub(crate) fn both<P: Send + 'static, C>(
+    produce: impl FnOnce() -> P + Send + 'static,
+    consume: impl FnOnce() -> C,
+) -> (P, C) {
+    count_values(true);
+    let producer = thread::spawn(produce);
+    let consumed = consume();
+    let produced = producer.join().expect("a panic ends the model");
+    count_values(false);
+    (produced, consumed)
 }
 
 /// What [`explore_sides`] is given where nothing is left to be done.

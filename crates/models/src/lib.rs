@@ -104,8 +104,8 @@ pub struct Run {
     pub sites: BTreeSet<Site>,
     /// How many weak compare-and-swaps were also run with a failure that had no cause.
     pub spurious_failures: usize,
-    /// Most values that a variable had in an execution, with the first. [loom keeps the last
-    /// seven](LOOM_KEEPS_VALUES).
+    /// Most values that a variable had in an execution while there were two threads, of which [loom keeps
+    /// the last seven](LOOM_KEEPS_VALUES).
     pub most_values: usize,
     /// Whether an ordering was weakened, as it was to be.
     pub weakened: bool,

@@ -27,13 +27,9 @@ fn check(model: Model, verbose: bool) -> Result<(), libtest_mimic::Failed> {
     if run.executions <= VACUOUS {
         return Err("hardly an execution: loom does not see what the threads do".into());
     }
-    if run.most_values > LOOM_KEEPS_VALUES && !MANY_VALUES.contains(&model.name) {
+    if run.most_values > LOOM_KEEPS_VALUES {
         let values = run.most_values;
         return Err(format!("{values} values of a variable are more than loom remembers").into());
     }
     Ok(())
 }
-
-/// Models in which a variable has more values than loom remembers, but most of them before there is a
-/// second thread or after it is gone, so that what is forgotten could not be read.
-const MANY_VALUES: [&str; 1] = ["slip"];
