@@ -134,7 +134,8 @@ const PLAN: Plan = Plan {
     pushes: 20_000,
     period: 3,
     way: Way::Single,
-    pace: Pace::Even,
+    // So that the consumer finds it empty.
+    pace: Pace::SlowProducer,
     one_core: false,
     seed: 0,
 };
