@@ -80,6 +80,11 @@ impl Patience {
         }
     }
 
+    /// How often it has slept.
+    pub(crate) fn naps(&self) -> u32 {
+        self.0.saturating_sub(Self::AWAKE)
+    }
+
     /// Calls `try_it` until it gives something, or too often.
     pub(crate) fn until<R>(mut try_it: impl FnMut() -> Option<R>) -> R {
         let mut patience = Self::default();

@@ -41,12 +41,14 @@ pub(crate) enum Command {
     Bench(BenchCommand),
     /// Show that each memory ordering in the sources is needed.
     ///
-    /// Runs the models of each queue in all executions that the C11 memory model allows, then again
-    /// with one ordering weaker at a time. An ordering is needed if with a weaker one a model fails.
+    /// Runs the models of each queue in all executions that the C11 memory model allows (where these
+    /// are too many, in those with few preemptions), then again with one ordering weaker at a time. An
+    /// ordering is needed if with any weaker one a model fails.
     /// Bugs seeded into copies of the queues show that the models are awake.
     ///
     /// Ctrl-C ends the run and keeps the queues that are finished; the exit code is then 130. It is 1
-    /// if a queue is found broken, or a seeded bug is not found.
+    /// if a queue is found broken, or a seeded bug is not found. An ordering that isn't needed is told,
+    /// but is no fault.
     Verify(VerifyArgs),
 }
 

@@ -1,6 +1,7 @@
 //! Ctrl-C: the first ends the run after the current cell, the second ends the program.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// What a shell reports for a program that Ctrl-C ended.
 pub(crate) const EXIT_CODE: u8 = 130;
@@ -21,4 +22,13 @@ pub(crate) fn listen() {
 /// Whether the run should end.
 pub(crate) fn requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)
+}
+
+/// Whether the run should end, if that becomes known within `time`.
+pub(crate) fn requested_within(time: Duration) -> bool {
+    let begin = Instant::now();
+    while !requested() && begin.elapsed() < time {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    requested()
 }

@@ -1,5 +1,6 @@
 //! Running a model, and the steps that models are made of.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use loom::thread;
 use crate::Run;
 use crate::item::{Cargo, Ledger};
 use crate::subject::Subject;
-use crate::watcher::{Watcher, begin_execution};
+use crate::watcher::{Watcher, begin_execution, count_values};
 
 /// How often a thread that could go on may be interrupted, and how many executions of a model may be
 /// run with that bound before the next is tried. The last has no limit.
@@ -32,7 +33,8 @@ const ENDLESS: usize = 5_000;
 
 /// Runs `model` in all its executions, or in those with few preemptions if there are too many.
 ///
-/// Then once more for each weak compare-and-swap, which fails without cause when it is first reached.
+/// Then once more for each weak compare-and-swap of each thread, which fails without cause when the
+/// thread first comes by.
 pub(crate) fn explore(model: impl Fn() + Send + Sync + 'static) -> Run {
     explore_up_to(BOUNDS, model)
 }
@@ -44,14 +46,20 @@ pub(crate) fn explore_big(model: impl Fn() + Send + Sync + 'static) -> Run {
 
 fn explore_up_to(bounds: Bounds, model: impl Fn() + Send + Sync + 'static) -> Run {
     let model = Arc::new(model);
-    let watcher = Rc::new(Watcher::new(None));
+    let watcher = Rc::new(Watcher::new(BTreeSet::new()));
     let mut run = explore_watched(bounds, model.clone(), watcher.clone());
-    for place in watcher.weak_cas() {
-        let watcher = Rc::new(Watcher::new(Some(place)));
-        let failing = explore_watched(bounds, model.clone(), watcher);
-        run.executions += failing.executions;
-        run.sites.extend(failing.sites);
+    let mut known = watcher.weak_cas();
+    let mut to_fail: Vec<_> = known.iter().map(|cas| BTreeSet::from([cas.clone()])).collect();
+    while let Some(failing) = to_fail.pop() {
+        let watcher = Rc::new(Watcher::new(failing.clone()));
+        run.add(explore_watched(bounds, model.clone(), watcher.clone()));
         run.spurious_failures += 1;
+        // Failures may lead to places that nobody comes by without them.
+        for new in watcher.weak_cas() {
+            if known.insert(new.clone()) {
+                to_fail.push(failing.iter().cloned().chain([new]).collect());
+            }
+        }
     }
     run
 }
@@ -66,8 +74,14 @@ fn explore_watched(
         let executions = watched(watcher.clone(), explore);
         // loom counts from 1 and stops before the execution that is one too many.
         if executions < most - 1 {
-            let (sites, most_stores) = (watcher.sites(), watcher.most_stores());
-            return Run { executions, preemptions, sites, spurious_failures: 0, most_stores };
+            return Run {
+                executions,
+                preemptions,
+                sites: watcher.sites(),
+                spurious_failures: 0,
+                most_values: watcher.most_values(),
+                weakened: watcher.has_weakened(),
+            };
         }
     }
     unreachable!("the last bound has no limit");
@@ -105,10 +119,22 @@ pub(crate) fn explore_sides<S: Subject<T>, T: Cargo, P: Send + 'static, C>(
 ) -> Run {
     explore(move || {
         let (tx, rx) = S::channel(config);
-        let producer = thread::spawn(move || produce(tx));
-        let consumed = consume(rx);
-        finish(producer.join().expect("a panic ends the model"), consumed);
+        let (produced, consumed) = both(move || produce(tx), || consume(rx));
+        finish(produced, consumed);
     })
+}
+
+/// Runs `produce` in a thread of its own, and `consume` at the same time.
+pub(crate) fn both<P: Send + 'static, C>(
+    produce: impl FnOnce() -> P + Send + 'static,
+    consume: impl FnOnce() -> C,
+) -> (P, C) {
+    count_values(true);
+    let producer = thread::spawn(produce);
+    let consumed = consume();
+    let produced = producer.join().expect("a panic ends the model");
+    count_values(false);
+    (produced, consumed)
 }
 
 /// What [`explore_sides`] is given where nothing is left to be done.

@@ -2,7 +2,7 @@
 
 use corelane_loom::spsc::fast_forward::FfqSlip;
 
-use crate::explore::{explore, pop_all, pop_until_closed, push_all, tiny};
+use crate::explore::{both, explore, pop_all, pop_until_closed, push_all, tiny};
 use crate::item::Ticket;
 use crate::subject::{Any, Subject};
 use crate::{Model, Run};
@@ -24,9 +24,8 @@ fn slip() -> Run {
             push_all(&mut tx, number..number + 1);
             pop_all(&mut rx, number..number + 1);
         }
-        let producer =
-            loom::thread::spawn(move || push_all(&mut tx, UNTIL_SLIP - 1..UNTIL_SLIP + 2));
-        pop_until_closed(&mut rx, UNTIL_SLIP - 1..UNTIL_SLIP + 2);
-        producer.join().expect("a panic ends the model");
+        let numbers = UNTIL_SLIP - 1..UNTIL_SLIP + 2;
+        let pushed = numbers.clone();
+        both(move || push_all(&mut tx, pushed), || pop_until_closed(&mut rx, numbers));
     })
 }

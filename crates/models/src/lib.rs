@@ -25,13 +25,15 @@
 //! - *It hides executions* if a thread loads a variable before it stores to it (tokio-rs/loom#166,
 //!   #392). Loads of the facade take turns, which brings them back; see `memory/loom.rs`.
 //! - *It never fails a weak compare-and-swap without cause.* The facade does: a model that comes by
-//!   one is run once more for each, which then fails when it is first reached in an execution, and
-//!   gives the value that a load may see there. (A strong one that fails always sees the newest value.)
+//!   one is run once more for each and each thread, in which it fails when the thread first comes by,
+//!   and gives the value that a load may see there. (A strong one that fails always sees the newest.)
 //! - *It takes sequentially consistent accesses for acquire and release.* The facade refuses them;
 //!   queues use `fence(SeqCst)`, which loom takes for a little more than it is: it also orders like an
-//!   acquire of all fences before it.
-//! - *It remembers [seven stores](LOOM_KEEPS_STORES) of a variable.* Runs count them, and the tests
-//!   refuse models that store more often.
+//!   acquire of all such fences before it. An acquire fence also acquires what other threads have read
+//!   before it, if that happens before.
+//! - *It remembers [seven values](LOOM_KEEPS_VALUES) of a variable.* Runs count them, and the tests
+//!   refuse models with more.
+//! - *It is fair*: a thread that has waited never sees a value older than one it could see before.
 //! - *It has five threads at most*, of which models use two or three.
 //! - *Loads see stores that were already done*: there is no load buffering. That, compilers, and
 //!   everything else that is not in a model are left to histories at full speed and to
@@ -102,17 +104,34 @@ pub struct Run {
     pub sites: BTreeSet<Site>,
     /// How many weak compare-and-swaps were also run with a failure that had no cause.
     pub spurious_failures: usize,
-    /// Most stores to one variable in an execution, of which [loom keeps the last
-    /// seven](LOOM_KEEPS_STORES).
-    pub most_stores: usize,
+    /// Most values that a variable had in an execution while there were two threads, of which [loom keeps
+    /// the last seven](LOOM_KEEPS_VALUES).
+    pub most_values: usize,
+    /// Whether an ordering was weakened, as it was to be.
+    pub weakened: bool,
+}
+
+impl Run {
+    /// Adds executions of the same model.
+    fn add(&mut self, more: Self) {
+        self.executions += more.executions;
+        self.preemptions = match (self.preemptions, more.preemptions) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        self.sites.extend(more.sites);
+        self.spurious_failures += more.spurious_failures;
+        self.most_values = self.most_values.max(more.most_values);
+        self.weakened |= more.weakened;
+    }
 }
 
 /// Most executions of a model of which loom sees nothing, neither atomics nor cells: which of the two
 /// threads goes first is a choice nevertheless.
 pub const VACUOUS: usize = 2;
 
-/// How many stores to a variable loom remembers. A load never sees an older one.
-pub const LOOM_KEEPS_STORES: usize = 7;
+/// How many values of a variable loom remembers. A load never sees an older one.
+pub const LOOM_KEEPS_VALUES: usize = 7;
 
 /// An ordering that is to be weaker than the source has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

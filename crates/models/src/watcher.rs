@@ -11,6 +11,11 @@ use crate::site::Site;
 
 type Place = &'static Location<'static>;
 
+/// A weak compare-and-swap of one thread, which loom names by a number.
+///
+/// It is the thread that counts how often it was there: what depends on others, loom must know.
+pub(crate) type WeakCas = (Place, String);
+
 thread_local! {
     /// What the next runs of this thread have weakened.
     static WEAKENING: RefCell<Option<Weakening>> = const { RefCell::new(None) };
@@ -22,15 +27,26 @@ thread_local! {
 /// What is known of one execution.
 #[derive(Debug, Default)]
 struct Execution {
-    /// Whether a weak compare-and-swap has already failed without cause.
-    failed: bool,
-    /// How many stores each variable had.
-    stores: HashMap<usize, usize>,
+    /// The weak compare-and-swaps that have failed without cause.
+    failed: BTreeSet<WeakCas>,
+    /// Whether values are counted.
+    counts: bool,
+    /// How many values each variable has had since, with the one that it had.
+    values: HashMap<usize, usize>,
 }
 
 /// Forgets the last execution.
 pub(crate) fn begin_execution() {
     EXECUTION.take();
+}
+
+/// Whether to count the values of variables from now on: while there is one thread, it can't read others
+/// than the last, so loom may forget them.
+pub(crate) fn count_values(counts: bool) {
+    EXECUTION.with_borrow_mut(|execution| {
+        execution.counts = counts;
+        execution.values.clear();
+    });
 }
 
 /// Runs `f` with a weaker ordering at one site.
@@ -51,21 +67,24 @@ pub(crate) fn with_weakening<R>(weakening: &Weakening, f: impl FnOnce() -> R) ->
 #[derive(Debug)]
 pub(crate) struct Watcher {
     weakening: Option<Weakening>,
-    /// The weak compare-and-swap that fails when it is first reached in an execution.
-    failing: Option<Place>,
+    /// Whether anything has been weakened.
+    weakened: Cell<bool>,
+    /// The weak compare-and-swaps that fail when their thread first comes by in an execution.
+    failing: BTreeSet<WeakCas>,
     accesses: RefCell<HashSet<(Place, Op, Ordering)>>,
-    weak_cas: RefCell<BTreeSet<Place>>,
-    most_stores: Cell<usize>,
+    weak_cas: RefCell<BTreeSet<WeakCas>>,
+    most_values: Cell<usize>,
 }
 
 impl Watcher {
-    pub(crate) fn new(failing: Option<Place>) -> Self {
+    pub(crate) fn new(failing: BTreeSet<WeakCas>) -> Self {
         Self {
             weakening: WEAKENING.with_borrow(Clone::clone),
+            weakened: Cell::default(),
             failing,
             accesses: RefCell::default(),
             weak_cas: RefCell::default(),
-            most_stores: Cell::default(),
+            most_values: Cell::default(),
         }
     }
 
@@ -74,43 +93,55 @@ impl Watcher {
         self.accesses.borrow().iter().map(|&(at, op, order)| Site::new(at, op, order)).collect()
     }
 
-    /// Where a weak compare-and-swap could fail without cause.
-    pub(crate) fn weak_cas(&self) -> BTreeSet<Place> {
+    /// The weak compare-and-swaps that could fail without cause.
+    pub(crate) fn weak_cas(&self) -> BTreeSet<WeakCas> {
         self.weak_cas.borrow().clone()
     }
 
-    /// Most stores that a variable had in an execution.
-    pub(crate) fn most_stores(&self) -> usize {
-        self.most_stores.get()
+    /// Most values that a variable had in an execution while there were two threads.
+    pub(crate) fn most_values(&self) -> usize {
+        self.most_values.get()
     }
 
-    fn count_store(&self, variable: usize) {
-        let stores = EXECUTION.with_borrow_mut(|execution| {
-            let stores = execution.stores.entry(variable).or_default();
-            *stores += 1;
-            *stores
+    /// Whether the access to be weakened was done.
+    pub(crate) fn has_weakened(&self) -> bool {
+        self.weakened.get()
+    }
+
+    fn count_value(&self, variable: usize) {
+        let values = EXECUTION.with_borrow_mut(|execution| {
+            if !execution.counts {
+                return 1;
+            }
+            let values = execution.values.entry(variable).or_insert(1);
+            *values += 1;
+            *values
         });
-        self.most_stores.set(self.most_stores.get().max(stores));
+        self.most_values.set(self.most_values.get().max(values));
     }
 }
 
 impl Watch for Watcher {
     fn ordering(&self, access: &Access) -> Ordering {
         if matches!(access.op, Op::Store | Op::Rmw | Op::Cas) {
-            self.count_store(access.variable);
+            self.count_value(access.variable);
         }
         self.accesses.borrow_mut().insert((access.location, access.op, access.ordering));
         match &self.weakening {
-            Some(Weakening { site, to }) if site.is_at(access) => (*to).into(),
+            Some(Weakening { site, to }) if site.is_at(access) => {
+                self.weakened.set(true);
+                (*to).into()
+            }
             _ => access.ordering,
         }
     }
 
     fn fails_spuriously(&self, at: Place) -> bool {
-        self.weak_cas.borrow_mut().insert(at);
-        self.failing == Some(at)
-            && EXECUTION
-                .with_borrow_mut(|execution| !std::mem::replace(&mut execution.failed, true))
+        let here = (at, format!("{:?}", loom::thread::current().id()));
+        let fails = self.failing.contains(&here)
+            && EXECUTION.with_borrow_mut(|execution| execution.failed.insert(here.clone()));
+        self.weak_cas.borrow_mut().insert(here);
+        fails
     }
 }
 
@@ -123,7 +154,7 @@ mod tests {
     use loom::thread;
 
     use super::{Weakening, with_weakening};
-    use crate::explore::explore;
+    use crate::explore::{both, explore};
     use crate::{Op, Run, Strength};
 
     /// Every weakening of a program by one step, and whether it does harm.
@@ -233,12 +264,52 @@ mod tests {
         assert!(catch_unwind(|| increments_alone(false)).is_err());
     }
 
+    /// Which thread is first must not decide which of them fails.
     #[test]
-    fn stores_are_counted_in_each_execution() {
-        let run = explore(|| {
-            let number = AtomicU64::new(0);
-            (1..=3).for_each(|value| number.store(value, Relaxed));
-        });
-        assert_eq!(run.most_stores, 3);
+    fn a_weak_compare_and_swap_fails_in_each_thread() {
+        let run = || {
+            explore(|| {
+                let numbers = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
+                let other = numbers.clone();
+                let careless = thread::spawn(move || increment(&other[1], false));
+                increment(&numbers[0], true);
+                careless.join().unwrap();
+                assert_eq!(numbers[1].load(Relaxed), 1);
+            })
+        };
+        assert!(catch_unwind(run).is_err());
+    }
+
+    /// A place that is only reached after a failure elsewhere.
+    #[test]
+    fn a_weak_compare_and_swap_after_another_fails_too() {
+        let run = || {
+            explore(|| {
+                let number = AtomicU64::new(0);
+                if number.compare_exchange_weak(0, 1, Relaxed, Relaxed).is_err() {
+                    number.compare_exchange_weak(0, 1, Relaxed, Relaxed).unwrap();
+                }
+            })
+        };
+        assert!(catch_unwind(run).is_err());
+    }
+
+    #[test]
+    fn values_are_counted_while_there_are_two_threads() {
+        let run = || {
+            explore(|| {
+                let number = Arc::new(AtomicU64::new(0));
+                let store = |values| {
+                    move |number: &AtomicU64| {
+                        (0..values).for_each(|value| number.store(value, Relaxed));
+                    }
+                };
+                store(9)(&number);
+                let other = number.clone();
+                both(move || store(2)(&other), || store(1)(&number));
+                store(9)(&number);
+            })
+        };
+        assert_eq!(run().most_values, 4);
     }
 }

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use corelane_models::{LOOM_KEEPS_STORES, Model, VACUOUS};
+use corelane_models::{LOOM_KEEPS_VALUES, Model, VACUOUS};
 use libtest_mimic::{Arguments, Trial};
 
 fn main() -> ExitCode {
@@ -27,13 +27,9 @@ fn check(model: Model, verbose: bool) -> Result<(), libtest_mimic::Failed> {
     if run.executions <= VACUOUS {
         return Err("hardly an execution: loom does not see what the threads do".into());
     }
-    if run.most_stores > LOOM_KEEPS_STORES && !MANY_STORES.contains(&model.name) {
-        let stores = run.most_stores;
-        return Err(format!("{stores} stores to a variable are more than loom remembers").into());
+    if run.most_values > LOOM_KEEPS_VALUES {
+        let values = run.most_values;
+        return Err(format!("{values} values of a variable are more than loom remembers").into());
     }
     Ok(())
 }
-
-/// Models that store to a variable more often than loom remembers, but most times before there is a
-/// second thread, which therefore can't read what is forgotten.
-const MANY_STORES: [&str; 1] = ["slip"];

@@ -11,19 +11,27 @@ pub(super) fn overfull(table: &Table, capacity: usize) -> Option<Witness> {
     coming.retain(surely_in);
     let mut going = table.sorted_by(|id| table.stays_until(id));
     going.retain(surely_in);
-    let mut gone = 0;
+    let (mut gone, mut most, mut fullest) = (0, capacity, None);
     for (come, &id) in coming.iter().enumerate() {
         let now = table.push(id).answered;
         while table.stays_until(going[gone]) <= now {
             gone += 1;
         }
-        if come + 1 - gone > capacity {
-            let there = coming[..=come].iter().filter(|&&id| table.stays_until(id) > now);
-            let operations = there.flat_map(|&id| table.show(id)).collect();
-            return Some(Witness { violation: Violation::Overfull { capacity }, operations });
+        if come + 1 - gone > most {
+            most = come + 1 - gone;
+            fullest = Some(come);
         }
     }
-    None
+    let last = coming[fullest?];
+    let now = table.push(last).answered;
+    let first = coming.iter().find(|&&id| table.stays_until(id) > now).copied()?;
+    Some(overfull_witness(table, capacity, most, [first, last]))
+}
+
+fn overfull_witness(table: &Table, capacity: usize, items: usize, ends: [Id; 2]) -> Witness {
+    let [first, last] = ends.map(|id| table.value(id));
+    let operations = ends.into_iter().flat_map(|id| table.show(id)).collect();
+    Witness { violation: Violation::Overfull { capacity, items, first, last }, operations }
 }
 
 /// When items may have come, and when they have surely gone.

@@ -6,7 +6,9 @@
 //! If there is none, it shows the few operations that can't be together, a [`Witness`].
 //!
 //! [`check_queue`] does that for one queue, with other capacities, batches, paces and stamps each round;
-//! [`all_subjects`] lists the queues.
+//! [`all_subjects`] lists the queues. Some rounds are of long histories, some of many short ones: what
+//! goes wrong only when a side leaves has one chance in each. [`check_round`] repeats a round that has
+//! found something.
 //!
 //! # What is noted
 //!
@@ -68,14 +70,21 @@
 //!
 //! The tests compare all this with an exhaustive search.
 //!
+//! A history says nothing of answers that never came, so a queue that moves nothing any more, or says
+//! closed before all is pushed, may have a short and clean one. [`record`] knows the plan and holds the
+//! end against it: [`Stuck`](Violation::Stuck), [`FalseClosed`](Violation::FalseClosed). The first is
+//! a matter of patience, not of proof: a side has slept a thousand times in vain, and the other one has
+//! left, or slept half as often in that time, so it was not just waiting for a core.
+//!
 //! # Full and empty at once
 //!
 //! Rings that publish with release and look with acquire have histories with the last pattern, on x86
 //! too. The producer stores its counter, or a slot's flag, and finds the queue full by what the consumer
 //! has stored long ago; the consumer stores its own and finds the queue empty by what the producer has
-//! stored long ago; the new stores wait in store buffers. Either answer is right for itself and out of date by the time it is used, and
-//! a fence to exclude the pair would cost every poll of an empty queue. So [`check_queue`] counts these
-//! histories ([`Summary::contradictory`]) and does not call them violations.
+//! stored long ago; the new stores wait in store buffers. Either answer is right for itself and out of
+//! date by the time it is used, and a fence to exclude the pair would cost every poll of an empty queue.
+//! So [`check_queue`] counts these histories ([`Summary::contradictory`]) and does not call them
+//! violations.
 //!
 //! # Cost
 //!
@@ -90,15 +99,17 @@ mod full;
 mod log;
 mod monitor;
 mod order;
+mod plan;
 mod record;
 mod run;
+mod sides;
 mod table;
 mod witness;
 
 pub use log::{Log, Span, Value};
 pub use monitor::{Counts, History, Rules, check};
+pub use plan::{Pace, Plan, Way};
 pub use record::{Clock, Recorder};
-pub use run::{
-    Finding, GoOn, HistorySubject, Pace, Plan, Summary, Way, all_subjects, check_queue, record,
-};
+pub use run::{Finding, GoOn, HistorySubject, Summary, all_subjects, check_queue, check_round};
+pub use sides::{Recording, record, record_all};
 pub use witness::{Call, Operation, Violation, Witness};

@@ -100,7 +100,16 @@ fn lost(table: &Table, drained: bool) -> Option<Witness> {
     let there = |&id: &Id| table.push(id).answered != Span::PENDING && table.pop(id).is_none();
     // Each pop that has not returned may have one of them.
     let lost = table.ids().filter(there).nth(table.pending_pops)?;
-    Some(of_item(table, Violation::Lost, lost))
+    Some(Witness { violation: Violation::Lost, operations: around(table, lost) })
+}
+
+/// An item's push between the pops of those that the same thread pushed before and after it.
+fn around(table: &Table, id: Id) -> Vec<Operation> {
+    let pushes = table.pushes_of(table.producer(id));
+    let pop = |id: usize| table.show_pop(id as Id);
+    let before = (pushes.start..id as usize).rev().find_map(pop);
+    let after = (id as usize + 1..pushes.end).find_map(pop);
+    before.into_iter().chain([table.show_push(id)]).chain(after).collect()
 }
 
 fn of_item(table: &Table, violation: Violation, id: Id) -> Witness {

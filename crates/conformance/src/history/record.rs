@@ -98,8 +98,10 @@ impl Recorder {
     /// Notes that `n` items were pushed.
     #[inline]
     pub fn pushed(&mut self, n: usize) {
-        self.log.pushes(n as u64);
-        self.use_reserve(n);
+        if n > 0 {
+            self.log.pushes(n as u64);
+            self.use_reserve(n);
+        }
     }
 
     /// Notes that the item with this number was popped.

@@ -216,7 +216,8 @@ impl Table {
         ids
     }
 
-    fn value(&self, id: Id) -> Value {
+    /// The item's identity.
+    pub(super) fn value(&self, id: Id) -> Value {
         let producer = self.producer(id);
         Value { producer, sequence: (id as usize - self.first_push[producer]) as u64 }
     }

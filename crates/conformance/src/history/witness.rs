@@ -31,6 +31,12 @@ pub enum Violation {
     Overfull {
         /// Items that fit.
         capacity: usize,
+        /// Most items that were surely there at one moment: when the push of `last` had answered.
+        items: usize,
+        /// The oldest of them.
+        first: Value,
+        /// The newest.
+        last: Value,
     },
     /// Full before pops that must have come first, if it was empty in between.
     FullAndEmpty {
@@ -40,6 +46,28 @@ pub enum Violation {
         popped: usize,
         /// Fewest items that may fill the queue.
         least: usize,
+    },
+    /// Nothing moved any more before all was pushed and popped.
+    ///
+    /// No pattern of a history but how it ended; so with [`FalseClosed`](Self::FalseClosed).
+    Stuck {
+        /// Items to be pushed.
+        planned: usize,
+        /// Items pushed.
+        pushed: usize,
+        /// Items popped.
+        popped: usize,
+    },
+    /// A side was told that the other was gone, and it was not.
+    FalseClosed {
+        /// Who was told.
+        thread: usize,
+        /// Items to be pushed.
+        planned: usize,
+        /// Items pushed.
+        pushed: usize,
+        /// Items popped.
+        popped: usize,
     },
 }
 
@@ -60,14 +88,26 @@ impl fmt::Display for Violation {
                     "false full: never more than {most} items, and only {least} fill the queue"
                 )
             }
-            Self::Overfull { capacity } => {
-                write!(f, "overfull: more than {capacity} items in the queue at once")
-            }
+            Self::Overfull { capacity, items, first, last } => write!(
+                f,
+                "overfull: {items} items in the queue at once, from {first} to {last}, when the push \
+                 of the latter had answered; {capacity} fit"
+            ),
             Self::FullAndEmpty { pushed, popped, least } => write!(
                 f,
                 "full after {pushed} pushes needs {least} items, so it was before pop {}; but the \
                  queue was empty after {popped} pops",
                 pushed + 1 - least
+            ),
+            Self::Stuck { planned, pushed, popped } => write!(
+                f,
+                "stuck: nothing moves after {pushed} of {planned} pushes and {popped} pops, the last \
+                 answers being"
+            ),
+            Self::FalseClosed { thread, planned, pushed, popped } => write!(
+                f,
+                "false closed: thread {thread} was told that the other is gone, which was still at \
+                 work, after {pushed} of {planned} pushes and {popped} pops"
             ),
         }
     }

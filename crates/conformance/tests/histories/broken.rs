@@ -12,7 +12,7 @@ use std::sync::atomic::{
 };
 
 use corelane::{Consumer, LentItems, LentSlots, Producer, TryPopError, TryPushError};
-use corelane_conformance::history::{Pace, Plan, Rules, Violation, Way, Witness, check, record};
+use corelane_conformance::history::{Pace, Plan, Rules, Violation, Way, Witness, record_all};
 
 /// How one side's items get to the other.
 trait Mechanism: Sync + Send + 'static {
@@ -21,6 +21,8 @@ trait Mechanism: Sync + Send + 'static {
     const DELAYED: bool = false;
     /// Whether full and empty answers must agree with each other.
     const AGREES: bool = false;
+    /// Whether the bug is one of the end, so that it needs many histories.
+    const AT_THE_END: bool = false;
     /// What the producer keeps to itself.
     type Tx: Default + Send;
     /// What the consumer keeps to itself.
@@ -33,6 +35,10 @@ trait Mechanism: Sync + Send + 'static {
     fn flush(&self, _tx: &mut Self::Tx) {}
     /// What is left to do when the producer is dropped.
     fn close(&self, _tx: &mut Self::Tx) {}
+    /// Whether the consumer looks for its items before it looks whether the producer is gone.
+    fn looks_late(&self) -> bool {
+        false
+    }
 }
 
 /// Waits a moment in a place where a thread might, as well, have lost its core.
@@ -95,10 +101,10 @@ unsafe impl<M: Mechanism> Consumer for Receiver<M> {
     type Item = u64;
 
     fn try_pop(&mut self) -> Result<u64, TryPopError> {
-        let closed = self.is_closed();
-        self.1.mechanism.pop(&mut self.0).ok_or(match closed {
-            true => TryPopError::Closed,
-            false => TryPopError::Empty,
+        let before = self.is_closed();
+        self.1.mechanism.pop(&mut self.0).ok_or_else(|| {
+            let late = self.1.mechanism.looks_late() && self.is_closed();
+            if before || late { TryPopError::Closed } else { TryPopError::Empty }
         })
     }
 
@@ -335,6 +341,38 @@ impl Mechanism for Fenced {
 
     fn pop(&self, read: &mut u64) -> Option<u64> {
         self.insist(|| self.0.pop(read))
+    }
+}
+
+/// The end of any queue. Broken: the consumer looks whether the producer is gone after it has looked for
+/// items, so the last ones may come in between.
+struct Closing(Counted);
+
+impl Mechanism for Closing {
+    const CAPACITY: usize = Counted::N as usize;
+    const AT_THE_END: bool = true;
+    type Tx = Local;
+    type Rx = u64;
+
+    fn new(broken: bool) -> Self {
+        Self(Counted::new(broken))
+    }
+
+    fn push(&self, tx: &mut Local, item: u64) -> bool {
+        let room = !self.0.stays_full(tx);
+        if room {
+            self.0.put(tx, item);
+            self.0.write.store(tx.write, Release);
+        }
+        room
+    }
+
+    fn pop(&self, read: &mut u64) -> Option<u64> {
+        self.0.pop(read)
+    }
+
+    fn looks_late(&self) -> bool {
+        self.0.broken
     }
 }
 
@@ -601,23 +639,26 @@ impl Mechanism for LineRing {
     }
 }
 
-/// A history, and what is wrong with it.
+/// Histories, and what is wrong with one of them.
 fn round<M: Mechanism>(broken: bool, number: u64) -> Option<Witness> {
     let one_of = |choices: [Pace; 4]| choices[number as usize % choices.len()];
     let plan = Plan {
+        queues: if M::AT_THE_END { 500 } else { 1 },
         // Not whole batches.
-        pushes: 1003,
+        pushes: if M::AT_THE_END { 10 } else { 1003 },
         period: if number.is_multiple_of(3) { 16 } else { 1 },
         way: Way::Single,
         pace: one_of([Pace::SlowConsumer, Pace::SlowProducer, Pace::Bursts, Pace::Even]),
         one_core: false,
         ..Plan::of_round(number)
     };
-    let (tx, rx) = channel::<M>(broken);
+    let queues = (0..plan.queues).map(|_| channel::<M>(broken));
     let rules = Rules { capacity: Some(M::CAPACITY), slack: M::SLACK, delayed: M::DELAYED, k: 0 };
-    let witness = check(&record(&plan, tx, rx), &rules).err()?;
-    let stale = !M::AGREES && matches!(witness.violation, Violation::FullAndEmpty { .. });
-    (!stale).then_some(witness)
+    record_all(&plan, queues).into_iter().find_map(|recording| {
+        let witness = recording.check(&rules).err()?;
+        let stale = !M::AGREES && matches!(witness.violation, Violation::FullAndEmpty { .. });
+        (!stale).then_some(witness)
+    })
 }
 
 /// The bug is found, and without it nothing is.
@@ -626,7 +667,9 @@ fn found<M: Mechanism>() {
         let witness = round::<M>(false, number);
         assert!(witness.is_none(), "{}", witness.unwrap());
     }
-    let witness = (0..1000).find_map(|number| round::<M>(true, number));
+    // Most need a few. Some need both threads to run at the same moment, so while others keep the cores
+    // busy it takes many.
+    let witness = (0..50_000).find_map(|number| round::<M>(true, number));
     println!("{}", witness.expect("the bug shows"));
 }
 
@@ -649,5 +692,6 @@ found! {
     biffq: Batch,
     bqueue: BQueue,
     linering: LineRing,
+    closing: Closing,
     full_and_empty: Fenced,
 }

@@ -37,7 +37,8 @@ pub fn history(operations: &[Made], drained: bool) -> History {
 }
 
 fn log(operations: &[Made], thread: usize) -> Log {
-    let mut log = Log::with_room(100);
+    // Each operation may take two stamps.
+    let mut log = Log::with_room(3 * operations.len());
     let mut open: Option<Span> = None;
     for op in operations.iter().filter(|op| op.thread == thread) {
         if open != Some(op.span) {

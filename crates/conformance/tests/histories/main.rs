@@ -1,6 +1,7 @@
 //! Histories: the monitor, and what it says of real queues.
 
 mod broken;
+mod faulty;
 mod made;
 mod patterns;
 mod queues;

@@ -61,7 +61,7 @@ fn early() {
 #[test]
 fn lost() {
     let bad = [push(0, 0, 1), push(0, 2, 3), pop(0, 0, 4, 5)];
-    assert_eq!(found(&bad, FIFO, true), Some((Violation::Lost, 1)));
+    assert_eq!(found(&bad, FIFO, true), Some((Violation::Lost, 2)));
     assert_eq!(found(&bad, FIFO, false), None, "it may still be there");
     let pending = [push(0, 0, 1), push(0, 2, Span::PENDING), pop(0, 0, 4, 5)];
     assert_eq!(found(&pending, FIFO, true), None);
@@ -152,8 +152,9 @@ fn false_empty_of_a_delayed_item() {
 #[test]
 fn overfull() {
     let bad = [push(0, 0, 1), push(0, 2, 3), push(0, 4, 5), pop(0, 0, 6, 7)];
-    let violation = Violation::Overfull { capacity: 2 };
-    assert_eq!(found(&bad, TWO, false), Some((violation, 4)));
+    let [first, last] = [0, 2].map(|sequence| item(0, sequence));
+    let violation = Violation::Overfull { capacity: 2, items: 3, first, last };
+    assert_eq!(found(&bad, TWO, false), Some((violation, 3)));
     let good = [push(0, 0, 1), push(0, 2, 3), push(0, 4, 5), pop(0, 0, 5, 7)];
     assert_eq!(found(&good, TWO, false), None);
 }
@@ -181,6 +182,26 @@ fn full_and_empty() {
     assert_eq!(found(&overlap[..4], TWO, false), None);
     assert_eq!(with(&[full(4, 9)]), None);
     assert_eq!(with(&[full(4, 9), pop(0, 1, 9, 10), empty(10, 11)]), None);
+}
+
+#[test]
+fn overfull_is_told_in_one_sentence() {
+    let bad: Vec<Made> = (0..1000).map(|n| push(0, 2 * n, 2 * n + 1)).collect();
+    let witness = check(&history(&bad, false), &TWO).unwrap_err();
+    let text = "overfull: 1000 items in the queue at once, from 0:0 to 0:999, when the push of the \
+                latter had answered; 2 fit\n  \
+                thread 0  push 0:0         from        0 to        1 ns\n  \
+                thread 0  push 0:999       from     1998 to     1999 ns";
+    assert_eq!(witness.to_string(), text);
+}
+
+#[test]
+fn what_is_lost_is_shown_between_its_neighbours() {
+    let pushes = [push(0, 0, 1), push(0, 2, 3), push(0, 4, 5), push(0, 6, 7)];
+    let pops = [pop(0, 0, 8, 9), pop(0, 3, 10, 11)];
+    let witness = check(&history(&[&pushes[..], &pops].concat(), true), &FIFO).unwrap_err();
+    let shown: Vec<String> = witness.operations.iter().map(|op| op.call.to_string()).collect();
+    assert_eq!(shown, ["pop  0:0", "push 0:1", "pop  0:3"]);
 }
 
 #[test]

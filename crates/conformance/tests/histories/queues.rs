@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use corelane_conformance::history::{HistorySubject, Summary, all_subjects};
+use corelane_conformance::history::{HistorySubject, Plan, Summary, all_subjects};
 
 use crate::scaled;
 
@@ -37,14 +37,49 @@ fn every_queue_is_linearizable() {
     }
 }
 
+/// The end is part of every history: else what is lost there is not missed.
+#[test]
+fn every_history_is_drained() {
+    use corelane::{Config, spsc::lamport, spsc::line_ring};
+    use corelane_conformance::history::record;
+
+    for round in 0..60 {
+        // Slow enough for many empties, and room for few.
+        let plan = Plan { queues: 1, pushes: 300, ..Plan::of_round(round) };
+        let config = Config::new(plan.capacity);
+        let (tx, rx) = lamport::channel_with::<u64>(config).unwrap();
+        assert!(record(&plan, tx, rx).history.drained, "lq, {plan:?}");
+        let (tx, rx) = line_ring::channel_with::<u64>(config).unwrap();
+        assert!(record(&plan, tx, rx).history.drained, "linering, {plan:?}");
+    }
+}
+
+/// What a finding says is enough to repeat its round.
+#[test]
+fn a_round_can_be_repeated() {
+    use corelane_conformance::history::{Finding, Violation, Witness};
+
+    let plan = (0..).map(Plan::of_round).find(|plan| plan.queues > 1).unwrap();
+    let summary = (all_subjects()[0].round)(&plan);
+    assert!(summary.violation.is_none());
+    assert_eq!(summary.histories, plan.queues as u64);
+    let witness = Witness { violation: Violation::Lost, operations: vec![] };
+    let text = Finding { plan, witness: witness.clone() }.to_string();
+    assert!(text.contains(&format!("in Plan::of_round({}), ", plan.seed)), "{text}");
+    let other = Plan { pushes: 77, ..plan };
+    let text = Finding { plan: other, witness }.to_string();
+    assert!(text.contains("in Plan {"), "{text}");
+}
+
 /// The time that 10⁷ operations take to check: `CORELANE_STRESS=50` makes the history that long.
 #[test]
 fn long_history() {
     use corelane::{Config, spsc::lamport};
-    use corelane_conformance::history::{Pace, Plan, Rules, Way, check, record};
+    use corelane_conformance::history::{Pace, Rules, Way, check, record};
 
     let plan = Plan {
         capacity: 1000,
+        queues: 1,
         pushes: scaled(100_000) as usize,
         period: 4,
         way: Way::Single,
@@ -55,7 +90,7 @@ fn long_history() {
     let (tx, rx) = lamport::channel_with::<u64>(Config::new(plan.capacity)).unwrap();
     let rules = Rules { capacity: Some(corelane::Producer::capacity(&tx)), ..Rules::default() };
     let recording = std::time::Instant::now();
-    let history = record(&plan, tx, rx);
+    let history = record(&plan, tx, rx).history;
     let recorded = recording.elapsed();
     let checking = std::time::Instant::now();
     let outcome = check(&history, &rules);

@@ -48,7 +48,7 @@ struct QueueHistories {
 pub(crate) fn check(queues: &[&str], time: Duration) -> Result<Histories, Failure> {
     let is_asked_for = |subject: &HistorySubject| queues.contains(&subject.id);
     let subjects: Vec<_> = all_subjects().into_iter().filter(is_asked_for).collect();
-    if subjects.is_empty() {
+    if !queues.iter().all(|queue| subjects.iter().any(|subject| subject.id == *queue)) {
         let known = "the canary has models only; name another queue, such as lq, or none for all";
         return Err(Failure::Usage(known.into()));
     }

@@ -119,7 +119,7 @@ fn shows(sites: &BTreeMap<u32, Vec<&SiteVerdict>>, number: u32) -> bool {
 
 fn verdict(verdict: &SiteVerdict) -> Markup {
     html! {
-        div.verdict class=(verdict.verdict.name()) {
+        div class={ "verdict " (verdict.verdict.name()) } {
             b { (verdict.site.ordering) " " (verdict.site.op) }
             @if verdict.verdict != Verdict::Relaxed {
                 ": " (verdict.verdict.name()) ". " (shown_by(verdict))
@@ -148,7 +148,8 @@ fn reading() -> Markup {
             h2 { "How to read this" }
             p {
                 "A model is a small program with two threads that loom runs in every execution that "
-                "the C11 memory model allows. Each ordering was made weaker alone and the queue's "
+                "the C11 memory model allows or, where these are too many, in every one in which "
+                "threads are interrupted two or three times at most. Each ordering was made weaker alone and the queue's "
                 "models were run again. " b { "Needed" } ": with any weaker ordering the model named "
                 "fails. " b { "Survives" } ": no model fails, so the ordering is too strong or a model "
                 "is missing. " b { "Relaxed" } ": there is no weaker one."

@@ -54,10 +54,11 @@ pub(crate) fn carry_out(args: &VerifyArgs) -> Result<ExitCode, Failure> {
 fn check_orderings(args: &VerifyArgs, queues: &[&str]) -> Result<bool, Failure> {
     let mut files = Files::open(args)?;
     let verification = orderings::verify(queues, args.big)?;
-    let written = files.write(&verification)?;
+    let written = files.write(&verification);
     let with_sites = !args.queues.is_empty();
-    print(&text::render(&verification, with_sites, &written))?;
-    Ok(verification.is_sound())
+    // What was found is shown even if it can't be written.
+    show(&text::render(&verification, with_sites, written.as_deref().unwrap_or_default()))?;
+    written.map(|_| verification.is_sound())
 }
 
 /// Whether all histories are those of queues.
@@ -65,12 +66,21 @@ fn check_histories(args: &VerifyArgs, queues: &[&str], time: Duration) -> Result
     let mut json = args.json.as_deref().map(Sink::open).transpose()?;
     let histories = histories::check(queues, time)?;
     let mut text = histories.render();
-    if let Some(sink) = &mut json {
-        let contents = serde_json::to_string_pretty(&histories).expect("results are plain data");
-        text.push_str(&format!("\nWritten: {}\n", sink.replace(&contents)?));
+    let contents = serde_json::to_string_pretty(&histories).expect("results are plain data");
+    let written = json.as_mut().map(|sink| sink.replace(&contents)).transpose();
+    if let Ok(Some(path)) = &written {
+        text.push_str(&format!("\nWritten: {path}\n"));
     }
-    print(&text)?;
-    Ok(histories.are_sound())
+    show(&text)?;
+    written.map(|_| histories.are_sound())
+}
+
+/// Prints. A reader who has seen enough changes nothing about what the program ends with.
+fn show(text: &str) -> Result<(), Failure> {
+    match print(text) {
+        Err(Failure::PipeClosed) => Ok(()),
+        other => other,
+    }
 }
 
 /// Where the results go beside the terminal.

@@ -1,20 +1,23 @@
 //! The ordering table: each queue's models as the sources are, and with one ordering weaker at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use corelane_models::{Model, Run, Site, Strength, Weakening, all, big, canary, seeded};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 
-use super::outcome::{Evidence, QueueTable, SeededBug, SiteVerdict, Verification, Weakened};
+use super::outcome::{Evidence, QueueTable, SeededBug, Verification, Weakened};
 use super::unreached;
 use super::worker::{self, Answer, Job};
 use crate::failure::Failure;
 use crate::interrupt;
 
-/// What one process had to say, and after how many seconds.
-type Timed<A> = (A, f64);
+/// How long it may take that Ctrl-C, of which a process has died, is noticed here as well.
+const A_MOMENT: Duration = Duration::from_millis(500);
+
+/// What a model did, or why it failed.
+type Outcome = Result<Run, String>;
 
 /// Makes the ordering tables of `queues`, or of as many as there is time for before Ctrl-C.
 ///
@@ -23,15 +26,19 @@ pub(crate) fn verify(queues: &[&str], with_big: bool) -> Result<Verification, Fa
     let begin = Instant::now();
     let mut verification = Verification::new(find_seeded_bugs(queues)?);
     let big = if with_big { big() } else { Vec::new() };
-    let models = all().into_iter().chain(canary()).chain(big);
-    let mut tables = observe(models.filter(|model| queues.contains(&model.queue)).collect())?;
-    weaken(&mut tables)?;
-    verification.queues = tables.into_iter().filter_map(Observed::table).collect();
-    let complete = !interrupt::requested();
-    if complete && queue_ids().iter().all(|id| queues.contains(id)) {
+    let models: Vec<_> = all().into_iter().chain(canary()).chain(big).collect();
+    for (number, &queue) in (1..).zip(queues) {
+        let of_queue = models.iter().filter(|model| model.queue == queue).copied().collect();
+        let title = format!("{queue}, {number} of {}", queues.len());
+        verification.queues.extend(Table { title, queue, models: of_queue }.make()?);
+    }
+    let interrupted = interrupt::requested();
+    // The sites of a broken queue are not known.
+    let all_known = !interrupted && verification.is_sound();
+    if all_known && queue_ids().iter().all(|id| queues.contains(id)) {
         verification.unreached = Some(unreached::lines(&verification.queues));
     }
-    verification.end(begin.elapsed().as_secs_f64(), !complete);
+    verification.end(begin.elapsed().as_secs_f64(), interrupted);
     Ok(verification)
 }
 
@@ -46,104 +53,25 @@ pub(crate) fn queue_ids() -> Vec<&'static str> {
 fn find_seeded_bugs(queues: &[&str]) -> Result<Vec<SeededBug>, Failure> {
     let bugs: Vec<_> = seeded().into_iter().filter(|bug| queues.contains(&bug.queue)).collect();
     let found = in_parallel("seeded bugs", &bugs, |bug| {
-        let (answer, _) = ask(Job::Seeded { queue: bug.queue.to_owned() })?;
-        let found = matches!(answer, Answer::Failed { .. });
+        let (outcome, _) = ask(&bug.to_string(), Job::Seeded { queue: bug.queue.to_owned() })?;
+        let found = outcome.is_err();
         Ok(SeededBug { queue: bug.queue.to_owned(), bug: bug.bug.to_owned(), found })
     })?;
-    Ok(found.into_iter().flatten().collect())
+    Ok(found.unwrap_or_default())
 }
 
-/// A queue whose models were run.
-struct Observed {
-    queue: &'static str,
-    /// Model by model; none if it was not run because of Ctrl-C.
-    runs: Vec<Option<(Model, Timed<Answer>)>>,
-    /// Site by site what was tried there; none if something was not.
-    tried: BTreeMap<Site, Option<Vec<Weakened>>>,
-    weakened_runs: usize,
-    seconds: f64,
+/// A table to be made.
+struct Table<'a> {
+    /// For the progress bar.
+    title: String,
+    queue: &'a str,
+    models: Vec<Model>,
 }
 
-/// Runs `models`, and sorts them by queue.
-fn observe(models: Vec<Model>) -> Result<Vec<Observed>, Failure> {
-    let answers = in_parallel("models", &models, |model| {
-        Ok((*model, ask(Job::Model { name: model.to_string(), weakening: None })?))
-    })?;
-    let mut observed: Vec<Observed> = Vec::new();
-    // The special models of a queue come after all common ones.
-    for (model, answer) in models.iter().zip(answers) {
-        match observed.iter_mut().find(|queue| queue.queue == model.queue) {
-            Some(queue) => queue.runs.push(answer),
-            None => observed.push(Observed::new(model.queue, answer)),
-        }
-    }
-    observed.iter_mut().for_each(Observed::note_sites);
-    Ok(observed)
-}
-
-impl Observed {
-    fn new(queue: &'static str, first: Option<(Model, Timed<Answer>)>) -> Self {
-        let tried = BTreeMap::new();
-        Self { queue, runs: vec![first], tried, weakened_runs: 0, seconds: 0.0 }
-    }
-
-    /// The runs that passed, those with the fewest executions first.
-    fn passed(&self) -> Vec<(&Model, &Run)> {
-        let passed = self.runs.iter().flatten().filter_map(|(model, (answer, _))| match answer {
-            Answer::Passed(run) => Some((model, run)),
-            Answer::Failed { .. } => None,
-        });
-        let mut passed: Vec<_> = passed.collect();
-        passed.sort_by_cached_key(|(model, run)| (run.executions, model.to_string()));
-        passed
-    }
-
-    fn failure(&self) -> Option<Evidence> {
-        self.runs.iter().flatten().find_map(|(model, (answer, _))| match answer {
-            Answer::Passed(_) => None,
-            Answer::Failed { why } => Some(Evidence { model: model.to_string(), why: why.clone() }),
-        })
-    }
-
-    fn note_sites(&mut self) {
-        self.seconds = self.runs.iter().flatten().map(|(_, (_, seconds))| seconds).sum();
-        let sites = self.passed().into_iter().flat_map(|(_, run)| run.sites.clone());
-        self.tried = sites.map(|site| (site, Some(Vec::new()))).collect();
-    }
-
-    /// The finished table, if nothing was left out.
-    fn table(self) -> Option<QueueTable> {
-        let failure = self.failure();
-        if self.runs.iter().any(Option::is_none) && failure.is_none() {
-            return None;
-        }
-        let passed = self.passed();
-        let mut table = QueueTable {
-            queue: self.queue.to_owned(),
-            models: self.runs.len(),
-            bounded_models: passed.iter().filter(|(_, run)| run.preemptions.is_some()).count(),
-            executions: passed.iter().map(|(_, run)| run.executions).sum(),
-            seconds: self.seconds,
-            weakened_runs: self.weakened_runs,
-            failure,
-            sites: Vec::new(),
-            score: None,
-        };
-        if table.failure.is_none() {
-            let verdict = |(site, tried): (Site, Option<_>)| Some(SiteVerdict::new(site, tried?));
-            table.sites = self.tried.into_iter().map(verdict).collect::<Option<_>>()?;
-            table.rate();
-        }
-        Some(table)
-    }
-}
-
-/// One ordering of one queue that is to be weakened.
+/// An ordering that is to be weakened.
 struct Attempt {
-    /// Which of the queues.
-    queue: usize,
     weakening: Weakening,
-    /// The models that come by, those with the fewest executions first.
+    /// The models that come by.
     models: Vec<String>,
 }
 
@@ -154,107 +82,146 @@ struct Tried {
     seconds: f64,
 }
 
-/// Weakens each ordering of each queue whose models pass, step by step as long as no model fails.
-fn weaken(queues: &mut [Observed]) -> Result<(), Failure> {
-    let mut attempts: Vec<_> = queues
-        .iter()
-        .enumerate()
-        .filter(|(_, observed)| observed.failure().is_none())
-        .flat_map(|(queue, observed)| {
-            observed.tried.keys().flat_map(move |site| steps(queue, observed, site, site.ordering))
-        })
-        .collect();
-    while !attempts.is_empty() {
-        let tried = in_parallel("orderings", &attempts, try_weakening)?;
-        let mut next = Vec::new();
-        for (Attempt { queue, weakening: Weakening { site, to }, .. }, tried) in
-            attempts.into_iter().zip(tried)
-        {
-            let survived = tried.as_ref().is_some_and(|tried| tried.weakened.evidence.is_none());
-            queues[queue].note(&site, tried);
-            if survived {
-                next.extend(steps(queue, &queues[queue], &site, to));
+impl Table<'_> {
+    /// The table; none if Ctrl-C came first.
+    fn make(&self) -> Result<Option<QueueTable>, Failure> {
+        let outcomes = in_parallel(&format!("{}: models", self.title), &self.models, |model| {
+            let name = model.to_string();
+            let (outcome, seconds) =
+                ask(&name, Job::Model { name: name.clone(), weakening: None })?;
+            Ok((name, outcome, seconds))
+        })?;
+        let Some(outcomes) = outcomes else { return Ok(None) };
+        let mut table = QueueTable::new(self.queue, self.models.len());
+        let mut passed = Vec::new();
+        for (model, outcome, seconds) in outcomes {
+            table.seconds += seconds;
+            match outcome {
+                Ok(run) => passed.push((model, run)),
+                Err(why) => _ = table.failure.get_or_insert(Evidence { model, why }),
             }
         }
-        attempts = next;
-    }
-    Ok(())
-}
-
-impl Observed {
-    fn note(&mut self, site: &Site, tried: Option<Tried>) {
-        let steps = self.tried.get_mut(site).expect("the site was seen");
-        let Some(tried) = tried else {
-            *steps = None;
-            return;
-        };
-        self.weakened_runs += tried.runs;
-        self.seconds += tried.seconds;
-        // Two ways may lead to one ordering.
-        if let Some(steps) = steps
-            && steps.iter().all(|step| step.to != tried.weakened.to)
-        {
-            steps.push(tried.weakened);
+        table.bounded_models = passed.iter().filter(|(_, run)| run.preemptions.is_some()).count();
+        table.executions = passed.iter().map(|(_, run)| run.executions).sum();
+        if table.failure.is_some() {
+            return Ok(Some(table));
         }
+        passed.sort_by_cached_key(|(model, run)| (run.executions, model.clone()));
+        Ok(self.weaken(&passed, &mut table)?.then_some(table))
+    }
+
+    /// Weakens each ordering, step by step as long as no model fails. `false` if Ctrl-C came first.
+    ///
+    /// `models` are tried in this order.
+    fn weaken(&self, models: &[(String, Run)], table: &mut QueueTable) -> Result<bool, Failure> {
+        let sites = models.iter().flat_map(|(_, run)| run.sites.clone());
+        let mut tried: BTreeMap<Site, Vec<Weakened>> =
+            sites.map(|site| (site, Vec::new())).collect();
+        let mut attempts: Vec<_> =
+            tried.keys().flat_map(|site| steps(models, site, site.ordering)).collect();
+        while !attempts.is_empty() {
+            let title = format!("{}: orderings", self.title);
+            let Some(results) = in_parallel(&title, &attempts, Attempt::make)? else {
+                return Ok(false);
+            };
+            let mut next = Vec::new();
+            for (Attempt { weakening: Weakening { site, to }, .. }, result) in
+                attempts.into_iter().zip(results)
+            {
+                table.weakened_runs += result.runs;
+                table.seconds += result.seconds;
+                if result.weakened.evidence.is_none() {
+                    next.extend(steps(models, &site, to));
+                }
+                let tried = tried.get_mut(&site).expect("the site is one of them");
+                // Two ways may lead to one ordering.
+                if tried.iter().all(|step| step.to != to) {
+                    tried.push(result.weakened);
+                }
+            }
+            attempts = next;
+        }
+        table.judge(tried);
+        Ok(true)
     }
 }
 
 /// The attempts to weaken `site`, which is left with the ordering `from` by those before.
-fn steps(queue: usize, observed: &Observed, site: &Site, from: Strength) -> Vec<Attempt> {
-    let comes_by =
-        |(model, run): (&Model, &Run)| run.sites.contains(site).then(|| model.to_string());
-    let models: Vec<_> = observed.passed().into_iter().filter_map(comes_by).collect();
-    let attempt = |&to| Attempt {
-        queue,
-        weakening: Weakening { site: site.clone(), to },
-        models: models.clone(),
+fn steps(models: &[(String, Run)], site: &Site, from: Strength) -> Vec<Attempt> {
+    let come_by = models.iter().filter(|(_, run)| run.sites.contains(site));
+    let models: Vec<_> = come_by.map(|(model, _)| model.clone()).collect();
+    let attempt = |&to| {
+        let weakening = Weakening { site: site.clone(), to };
+        Attempt { weakening, models: models.clone() }
     };
     from.weaker(site.op).iter().map(attempt).collect()
 }
 
-/// Runs the models until one fails.
-fn try_weakening(attempt: &Attempt) -> Result<Tried, Failure> {
-    let weakened = Weakened { to: attempt.weakening.to, evidence: None };
-    let mut tried = Tried { weakened, runs: 0, seconds: 0.0 };
-    for name in &attempt.models {
-        let weakening = Some(attempt.weakening.clone());
-        let (answer, seconds) = ask(Job::Model { name: name.clone(), weakening })?;
-        tried.runs += 1;
-        tried.seconds += seconds;
-        if let Answer::Failed { why } = answer {
-            tried.weakened.evidence = Some(Evidence { model: name.clone(), why });
-            break;
+impl Attempt {
+    /// Runs the models until one fails.
+    fn make(&self) -> Result<Tried, Failure> {
+        let weakened = Weakened { to: self.weakening.to, evidence: None };
+        let mut tried = Tried { weakened, runs: 0, seconds: 0.0 };
+        for name in &self.models {
+            let weakening = Some(self.weakening.clone());
+            let (outcome, seconds) = ask(name, Job::Model { name: name.clone(), weakening })?;
+            tried.runs += 1;
+            tried.seconds += seconds;
+            match outcome {
+                Ok(run) if run.weakened => {}
+                Ok(_) => {
+                    let text = format!("{name} did not come by what was weakened");
+                    return Err(Failure::Run(text));
+                }
+                Err(why) => {
+                    tried.weakened.evidence = Some(Evidence { model: name.clone(), why });
+                    break;
+                }
+            }
         }
+        Ok(tried)
     }
-    Ok(tried)
 }
 
-fn ask(job: Job) -> Result<Timed<Answer>, Failure> {
+/// Runs `job`, and tells how many seconds it took; `name` is for messages.
+fn ask(name: &str, job: Job) -> Result<(Outcome, f64), Failure> {
     let begin = Instant::now();
     let answer = worker::run(&job)
         .map_err(|error| Failure::Run(format!("can't run a model in a process: {error}")))?;
-    Ok((answer, begin.elapsed().as_secs_f64()))
+    let outcome = match answer {
+        Answer::Passed(run) => Ok(run),
+        Answer::Failed { why } => Err(why),
+        Answer::Undecided { why } => {
+            return Err(Failure::Run(format!("{name} is undecided: {why}; run it again")));
+        }
+    };
+    Ok((outcome, begin.elapsed().as_secs_f64()))
 }
 
-/// Does `work` for all `items`, on all cores, with a progress bar. What Ctrl-C cuts off is none.
+/// Does `work` for all `items`, on all cores, with a progress bar. None if Ctrl-C came first.
 fn in_parallel<T: Sync, R: Send>(
-    what: &'static str,
+    what: &str,
     items: &[T],
     work: impl Fn(&T) -> Result<R, Failure> + Sync,
-) -> Result<Vec<Option<R>>, Failure> {
-    let style = ProgressStyle::with_template("{msg:<12} {bar:30} {pos}/{len} {eta} left")
-        .expect("valid template");
-    let progress = ProgressBar::new(items.len() as u64).with_style(style).with_message(what);
-    let done = items.par_iter().map(|item| {
+) -> Result<Option<Vec<R>>, Failure> {
+    let style =
+        ProgressStyle::with_template("{bar:30} {pos:>3}/{len:3} {msg}").expect("valid template");
+    let progress = ProgressBar::new(items.len() as u64).with_style(style);
+    progress.set_message(what.to_owned());
+    let one = |item| {
         if interrupt::requested() {
             return Ok(None);
         }
-        let result = work(item)?;
-        progress.inc(1);
-        // Ctrl-C also ends the processes, so this may be no answer.
-        Ok((!interrupt::requested()).then_some(result))
-    });
-    let done = done.collect();
+        match work(item) {
+            // Ctrl-C also ends the processes.
+            Err(_) if interrupt::requested_within(A_MOMENT) => Ok(None),
+            result => {
+                progress.inc(1);
+                result.map(Some)
+            }
+        }
+    };
+    let done: Result<Vec<Option<R>>, Failure> = items.par_iter().map(one).collect();
     progress.finish_and_clear();
-    done
+    Ok(done?.into_iter().collect())
 }

@@ -181,6 +181,21 @@ impl Verification {
 }
 
 impl QueueTable {
+    /// An empty one.
+    pub(crate) fn new(queue: &str, models: usize) -> Self {
+        Self {
+            queue: queue.to_owned(),
+            models,
+            bounded_models: 0,
+            executions: 0,
+            seconds: 0.0,
+            weakened_runs: 0,
+            failure: None,
+            sites: Vec::new(),
+            score: None,
+        }
+    }
+
     /// How many sites have `verdict`.
     pub(crate) fn count(&self, verdict: Verdict) -> usize {
         self.sites.iter().filter(|site| site.verdict == verdict).count()
@@ -196,10 +211,13 @@ impl QueueTable {
         counts
     }
 
-    /// Sets the score. A queue without strong orderings has none that is too strong.
-    pub(crate) fn rate(&mut self) {
+    /// Judges all sites by what was tried there.
+    pub(crate) fn judge(&mut self, tried: BTreeMap<Site, Vec<Weakened>>) {
+        let verdict = |(site, weakened)| SiteVerdict::new(site, weakened);
+        self.sites = tried.into_iter().map(verdict).collect();
         let strong = self.strong();
         let needed = self.count(Verdict::Needed);
+        // A queue without strong orderings has none that is too strong.
         self.score = Some(if strong == 0 { 1.0 } else { needed as f64 / strong as f64 });
     }
 
@@ -211,7 +229,7 @@ impl QueueTable {
 
 impl SiteVerdict {
     /// The verdict on `site` from all that was tried there.
-    pub(crate) fn new(site: Site, weakened: Vec<Weakened>) -> Self {
+    fn new(site: Site, weakened: Vec<Weakened>) -> Self {
         let verdict = match site.ordering {
             Strength::Relaxed => Verdict::Relaxed,
             _ if weakened.iter().all(|step| step.evidence.is_some()) => Verdict::Needed,

@@ -62,7 +62,7 @@ pub(crate) fn score(queue: &QueueTable) -> String {
 fn sites(queue: &QueueTable, all: bool) -> Table {
     let mut text = Table::new();
     text.load_style(presets::NOTHING);
-    text.set_header(["where", "function", "access", "ordering", "verdict", "shown by"]);
+    text.set_header(["where", "function", "access", "ordering", "verdict", "failing model"]);
     for site in queue.sites.iter().filter(|site| all || site.verdict == Verdict::Survives) {
         text.add_row([
             format!("{}:{}", site.site.file, site.site.line),
@@ -70,10 +70,21 @@ fn sites(queue: &QueueTable, all: bool) -> Table {
             site.site.op.to_string(),
             site.site.ordering.to_string(),
             site.verdict.name().to_owned(),
-            shown_by(site),
+            failing_model(queue, site),
         ]);
     }
     text
+}
+
+/// What there is for the verdict, as far as a terminal is wide enough for it.
+fn failing_model(queue: &QueueTable, site: &SiteVerdict) -> String {
+    match (&site.evidence, site.verdict) {
+        (_, Verdict::Survives) => shown_by(site),
+        (Some(Evidence { model, .. }), _) => {
+            model.strip_prefix(&format!("{}::", queue.queue)).unwrap_or(model).to_owned()
+        }
+        (None, _) => String::new(),
+    }
 }
 
 /// What there is for the verdict, weakening by weakening.
