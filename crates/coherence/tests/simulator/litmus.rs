@@ -14,9 +14,9 @@ fn machines() -> [Machine; 3] {
     [machine(), buffered(4), Machine { store_buffer: early, ..machine() }]
 }
 
-/// A delay that depends on the seed: for either thread from 0 to 20 ns.
+/// A delay that depends on the seed: for either thread from 0 to 240 ns.
 fn delay(seed: u64, thread: u64) {
-    work(Time::ns((seed >> (4 * thread)) % 16));
+    work(Time::ns((seed >> (4 * thread)) % 16 * 16));
 }
 
 /// Each of two threads stores one word and loads the other one's. All pairs that they have seen.

@@ -100,7 +100,7 @@ fn deadlock_names_the_lines() {
     for Stuck { site, .. } in &deadlock.threads {
         let site = site.unwrap();
         assert!(site.file.ends_with("runs.rs"));
-        assert_eq!(site.line, line!() - 15, "{deadlock}");
+        assert_eq!(site.line, line!() - 14, "{deadlock}");
     }
     assert!(deadlock.to_string().contains("core 1 at "), "{deadlock}");
     assert!(dropped.iter().all(|dropped| dropped.get()), "threads are unwound");

@@ -1,6 +1,6 @@
 //! What sharing costs: contention, false sharing, and a ring.
 
-use coherence::{Counters, Machine, Simulation, Time, pause, read, write};
+use coherence::{Counters, Machine, Simulation, Time, Topology, pause, read, write};
 
 use crate::memory::{LINE, Memory, machine, run_on};
 
@@ -19,7 +19,8 @@ fn contention_queues_up() {
 fn contention_queues_up_on_many_cores() {
     let one_l3 = |cores| {
         let mut machine = machine();
-        machine.topology.cores_per_l3 = cores;
+        machine.topology =
+            Topology { sockets: 1, l3_per_socket: 1, cores_per_l3: cores, threads_per_core: 1 };
         let memory = Memory::new();
         run_on(machine, 1, cores, move |_| {
             memory.add(0, 1);

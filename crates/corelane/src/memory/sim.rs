@@ -23,6 +23,7 @@ macro_rules! atomics {
         pub struct $name $(<$T>)? (atomic::$name $(<$T>)?);
 
         #[allow(dead_code, reason = "the facade is the same for each type")]
+        #[allow(clippy::not_unsafe_ptr_arg_deref, reason = "a pointer is only a value here")]
         impl $(<$T>)? $name $(<$T>)? {
             /// An atomic that holds `value`.
             pub fn new(value: $value) -> Self {
