@@ -62,6 +62,9 @@ struct Core {
     ended: Option<Time>,
     last_site: Option<SiteId>,
     counters: Vec<Counters>,
+    /// Since when nothing is counted, and for how long nothing was before.
+    uncounted_since: Option<Time>,
+    uncounted: Time,
 }
 
 /// The state of a simulation, without the threads themselves.
@@ -80,6 +83,8 @@ pub(crate) struct Engine {
     last_write: Time,
     longest_work: Time,
     last_event: Time,
+    /// Where that goes which isn't counted.
+    ignored: Counters,
 }
 
 impl Engine {
@@ -99,6 +104,7 @@ impl Engine {
             last_write: Time::ZERO,
             longest_work: Time::ZERO,
             last_event: Time::ZERO,
+            ignored: Counters::default(),
         }
     }
 
@@ -195,6 +201,20 @@ impl Engine {
         self.spend(self.machine.costs.fence);
     }
 
+    /// Whether to count the current thread's accesses from now on.
+    pub(crate) fn count(&mut self, on: bool) {
+        let core = &mut self.cores[self.current];
+        let now = core.clock;
+        core.uncounted_since = match (on, core.uncounted_since.take()) {
+            (true, Some(since)) => {
+                core.uncounted += now - since;
+                None
+            }
+            (true, None) => None,
+            (false, since) => Some(since.unwrap_or(now)),
+        };
+    }
+
     /// The current thread has ended.
     pub(crate) fn end(&mut self) {
         let now = self.now();
@@ -220,7 +240,11 @@ impl Engine {
 
     /// The current thread's counters for a place.
     fn counters(&mut self, core: usize, site: SiteId) -> &mut Counters {
-        let counters = &mut self.cores[core].counters;
+        let core = &mut self.cores[core];
+        if core.uncounted_since.is_some() {
+            return &mut self.ignored;
+        }
+        let counters = &mut core.counters;
         if counters.len() <= site as usize {
             counters.resize(self.sites.len(), Counters::default());
         }
@@ -437,7 +461,8 @@ impl Engine {
             let sites = self.by_site(state);
             let mut total = Counters::default();
             sites.iter().for_each(|site| total += site.counters);
-            Some(CoreReport { core, ended, total, sites })
+            let counted = state.uncounted_since.unwrap_or(ended) - state.uncounted;
+            Some(CoreReport { core, ended, counted, total, sites })
         };
         let cores: Vec<_> = self.cores.iter().enumerate().filter_map(core).collect();
         let ended = cores.iter().map(|core| core.ended).max().unwrap_or_default();

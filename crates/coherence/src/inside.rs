@@ -183,6 +183,14 @@ pub fn now() -> Time {
     inside().map_or(Time::ZERO, |inside| inside.engine.borrow().now())
 }
 
+/// Whether to count the calling thread's accesses from now on. They are from the start, so a thread
+/// that is to warm up says `false` there, and `true` when it is warm.
+pub fn count(on: bool) {
+    if let Some(inside) = inside() {
+        inside.engine.borrow_mut().count(on);
+    }
+}
+
 /// Lets so much time pass, without access to memory.
 pub fn work(time: Time) {
     if let Some(inside) = inside() {

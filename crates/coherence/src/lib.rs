@@ -40,7 +40,7 @@ mod report;
 mod simulation;
 mod time;
 
-pub use inside::{fence, is_simulated, load, now, pause, read, rmw, store, work, write};
+pub use inside::{count, fence, is_simulated, load, now, pause, read, rmw, store, work, write};
 pub use machine::{Costs, Distance, MAX_CORES, Machine, Protocol, StoreBuffer, Topology};
 pub use report::{CoreReport, Counters, Deadlock, Report, Site, SiteReport, Stuck};
 pub use simulation::Simulation;

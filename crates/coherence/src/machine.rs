@@ -289,6 +289,16 @@ impl Machine {
         }
     }
 
+    /// All presets, by name.
+    pub fn presets() -> [(&'static str, Self); 4] {
+        [
+            ("i7", Self::i7()),
+            ("xeon40", Self::xeon40()),
+            ("x86-88t", Self::x86_88t()),
+            ("arm-96t", Self::arm_96t()),
+        ]
+    }
+
     /// As this machine, with stores that keep their core until they are done and without prefetcher:
     /// the model in which the papers count misses.
     pub fn counting(self) -> Self {
@@ -314,7 +324,7 @@ mod tests {
 
     #[test]
     fn presets_have_the_papers_numbers_of_cores() {
-        let machines = [Machine::i7(), Machine::xeon40(), Machine::x86_88t(), Machine::arm_96t()];
+        let machines = Machine::presets().map(|(_, machine)| machine);
         machines.iter().for_each(Machine::check);
         assert_eq!(machines.map(|machine| machine.topology.cores()), [8, 40, 88, 96]);
     }

@@ -31,9 +31,11 @@ pub struct CoreReport {
     pub core: usize,
     /// When the thread ended.
     pub ended: Time,
-    /// All its accesses.
+    /// For how long its accesses were [counted](crate::count): all the time, if it didn't say otherwise.
+    pub counted: Time,
+    /// All accesses that were counted.
     pub total: Counters,
-    /// Its accesses by where they are in the source, in that order.
+    /// The same by where they are in the source, in that order.
     pub sites: Vec<SiteReport>,
 }
 

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 use coherence::{
-    Machine, Report, Simulation, Stuck, Time, Topology, is_simulated, now, pause, work,
+    Machine, Report, Simulation, Stuck, Time, Topology, count, is_simulated, now, pause, work,
 };
 
 use crate::memory::{LINE, Memory, Shared, buffered, machine, run_on};
@@ -156,4 +156,22 @@ fn time_passes_as_told() {
     });
     assert_eq!(report.time, Time::ns(13));
     assert_eq!(report.accesses, 0);
+}
+
+#[test]
+fn only_what_is_to_be_counted_is() {
+    let memory = Memory::new();
+    let report = run_on(machine(), 1, 1, move |_| {
+        count(false);
+        memory.load(0);
+        count(true);
+        memory.load(0);
+        memory.load(LINE);
+        count(false);
+        memory.load(2 * LINE);
+    });
+    let core = &report.cores[0];
+    assert_eq!((core.total.hits, core.total.read_misses), (1, 1));
+    assert_eq!((core.counted, core.ended), (Time::ns(201), Time::ns(601)));
+    assert_eq!(report.accesses, 4);
 }

@@ -1,0 +1,32 @@
+//! The queues on simulated machines: how many cache misses an item costs, and which line of the source
+//! causes them.
+//!
+//! The queues are the library's own sources, compiled against simulated memory (`corelane-sim`); the
+//! machine is [`coherence`]'s. A [`Stream`] is what the two sides do; [`all`] lists the queues that can
+//! run it.
+//!
+//! ```
+//! use corelane_simulate::{Stream, find};
+//! use coherence::{Machine, Time};
+//!
+//! let loads = [Time::ns(0), Time::ns(500)];
+//! let stream = Stream { capacity: 256, loads, ..Stream::new(Machine::i7().counting()) };
+//! let run = find("lq").unwrap().stream(&stream)?;
+//! // Lamport's queue with a fast producer: three misses per item and side.
+//! assert_eq!(run.sides.map(|side| side.misses_per_item().round()), [3.0, 3.0]);
+//! # Ok::<(), corelane_simulate::Failure>(())
+//! ```
+//!
+//! # What is simulated
+//!
+//! All that two sides share: each atomic, and each line of a slot that an item covers. Slots that are
+//! lent as a whole are charged when they are lent. What a side keeps to itself, handles and private
+//! buffers, costs nothing, and neither does computing. So counts of misses are those of the algorithm;
+//! times are more than misses only as far as [`Costs`](coherence::Costs) says.
+
+mod item;
+mod queue;
+mod stream;
+
+pub use queue::{Queue, all, find};
+pub use stream::{Failure, Payload, Run, Side, Stream};
