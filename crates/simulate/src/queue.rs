@@ -1,6 +1,7 @@
 //! Every queue by its id.
 
 use std::num::NonZeroU64;
+use std::sync::LazyLock;
 
 use corelane_sim::{
     CapacityError, Config, Info, SpscQueue, SpscTokenQueue, for_each_spsc_queue,
@@ -70,8 +71,19 @@ impl Queue {
     }
 }
 
+static QUEUES: LazyLock<Vec<Queue>> = LazyLock::new(registered);
+
 /// All queues, in the order of the library's registry.
-pub fn all() -> Vec<Queue> {
+pub fn all() -> &'static [Queue] {
+    &QUEUES
+}
+
+/// The queue named `id`.
+pub fn find(id: &str) -> Option<&'static Queue> {
+    all().iter().find(|queue| queue.id == id)
+}
+
+fn registered() -> Vec<Queue> {
     let (mut any, mut packed) = (Vec::new(), Vec::new());
     macro_rules! add_any {
         ($name:ident, $queue:ty) => {
@@ -94,9 +106,4 @@ pub fn all() -> Vec<Queue> {
         queues.push(queue);
     }
     queues
-}
-
-/// The queue named `id`.
-pub fn find(id: &str) -> Option<Queue> {
-    all().into_iter().find(|queue| queue.id == id)
 }
