@@ -52,6 +52,8 @@ pub(crate) struct Entry {
     pub(crate) span: Span,
     /// What is still to be written, and where. Plain data already is.
     pub(crate) value: Option<(*mut u8, Bytes)>,
+    /// When all earlier loads are done: no store enters the cache before.
+    pub(crate) after: Time,
     /// Whether the miss of the store was charged when its line was asked for early.
     pub(crate) charged: bool,
 }
@@ -100,9 +102,18 @@ impl Buffer {
         self.len() == 1
     }
 
-    /// The last store is in; the next one to send.
-    pub(crate) fn next(&mut self) -> Option<Entry> {
+    /// The last store is in.
+    pub(crate) fn settle(&mut self) {
         self.entering = None;
+    }
+
+    /// When the next store may be sent, if there is one.
+    pub(crate) fn next_after(&self) -> Option<Time> {
+        self.entries.front().map(|entry| entry.after)
+    }
+
+    /// Takes the next store, which is to be sent.
+    pub(crate) fn next(&mut self) -> Option<Entry> {
         self.entries.pop_front()
     }
 

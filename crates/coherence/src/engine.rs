@@ -4,7 +4,7 @@
 //! the directory and to memory, it does at its own time, before anything that is later.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::panic::Location;
 
 use rustc_hash::FxHashMap;
@@ -58,6 +58,7 @@ struct Core {
     clock: Time,
     buffer: Buffer,
     wait: Option<Wait>,
+    ahead: Ahead,
     runs: bool,
     ended: Option<Time>,
     last_site: Option<SiteId>,
@@ -65,6 +66,18 @@ struct Core {
     /// Since when nothing is counted, and for how long nothing was before.
     uncounted_since: Option<Time>,
     uncounted: Time,
+}
+
+/// Loads that a core has begun and not waited for.
+#[derive(Debug, Default)]
+struct Ahead {
+    /// When the last accesses are done, and from where they were, the oldest first.
+    accesses: VecDeque<(Time, SiteId)>,
+    /// When all of them are.
+    done: Time,
+    /// Whether the thread has just waited for something: it can't have guessed that this would end, so
+    /// what it loads next it needs at once.
+    surprised: bool,
 }
 
 /// The state of a simulation, without the threads themselves.
@@ -185,15 +198,45 @@ impl Engine {
         self.cores[self.current].clock += time;
     }
 
-    /// As [`spend`](Self::spend), for work that writes nothing meanwhile.
+    /// As [`spend`](Self::spend), for work that writes nothing meanwhile. Loads go on beside it, but none
+    /// is left when it ends.
     pub(crate) fn work(&mut self, time: Time) {
         self.longest_work = self.longest_work.max(time);
         self.spend(time);
+        self.await_loads();
+    }
+
+    /// Lets the current thread wait until all its loads are done.
+    pub(crate) fn await_loads(&mut self) {
+        while let Some((done, site)) = self.cores[self.current].ahead.accesses.pop_front() {
+            self.wait_until(done, site);
+        }
+    }
+
+    fn wait_until(&mut self, done: Time, site: SiteId) {
+        let core = self.current;
+        let lost = done.max(self.now()) - self.now();
+        self.counters(core, site).stall += lost;
+        self.cores[core].clock += lost;
+    }
+
+    /// The current thread's access is done at that time, and it goes on before, if it may.
+    fn go_ahead(&mut self, done: Time, site: SiteId) {
+        let ahead = &mut self.cores[self.current].ahead;
+        ahead.done = ahead.done.max(done);
+        ahead.accesses.push_back((done, site));
+        if ahead.accesses.len() > self.machine.lookahead
+            && let Some((done, site)) = ahead.accesses.pop_front()
+        {
+            self.wait_until(done, site);
+        }
     }
 
     /// Lets turns of a spin loop pass.
     pub(crate) fn pause(&mut self, turns: u32) {
+        self.await_loads();
         self.spend(self.machine.costs.pause * u64::from(turns));
+        self.cores[self.current].ahead.surprised = true;
     }
 
     /// The current thread has passed a full fence.
@@ -304,11 +347,18 @@ impl Engine {
         let line = self.directory.line_of(span.address);
         let (core, now, hit) = (self.current, self.now(), self.machine.costs.hit);
         let reply = self.request(core, site, line, Request::Read, now);
-        self.settle(site, reply, hit);
+        if self.machine.lookahead == 0 || self.cores[core].ahead.surprised {
+            self.settle(site, reply, hit);
+            return;
+        }
+        self.counters(core, site).hits += u64::from(reply.miss.is_none());
+        self.spend(hit);
+        self.go_ahead(reply.ready, site);
     }
 
     /// The current thread reads plain data of one line.
     pub(crate) fn read_plain(&mut self, site: SiteId, span: Span) {
+        self.cores[self.current].ahead.surprised = false;
         match self.find(span) {
             Found::Whole(_) => self.forward(site),
             Found::Part | Found::Nothing => self.read(site, span),
@@ -363,9 +413,11 @@ impl Engine {
         self.accesses += 1;
         let line = self.directory.line_of(span.address);
         let (now, core) = (self.now(), self.current);
-        let entry = Entry { line, site, span, value, charged: false };
-        let Core { physical, ref buffer, .. } = self.cores[core];
-        let free = || self.directory.is_free_and_owned(line, physical, now);
+        self.cores[core].ahead.surprised = false;
+        let Core { physical, ref buffer, ref ahead, .. } = self.cores[core];
+        let after = ahead.done;
+        let entry = Entry { line, site, span, value, after, charged: false };
+        let free = || after <= now && self.directory.is_free_and_owned(line, physical, now);
         if self.machine.store_buffer.entries == 0 || (buffer.is_empty() && free()) {
             entry.write();
             self.write_through(site, line);
@@ -382,16 +434,27 @@ impl Engine {
             entry.charged = reply.miss.is_some();
         }
         let store = self.machine.costs.store;
+        let (site, after) = (entry.site, entry.after);
         if self.cores[core].buffer.push(entry) {
-            self.schedule(now + store, What::Drain(core));
+            self.schedule(after.max(now + store), What::Drain(core));
         }
         self.spend(store);
+        if self.machine.lookahead > 0 {
+            self.go_ahead(now, site);
+        }
     }
 
     /// The store that was entering a core's cache is in, and the next one is sent.
     fn drain(&mut self, core: usize, at: Time) {
         self.last_event = at;
-        let entry = self.cores[core].buffer.next();
+        let buffer = &mut self.cores[core].buffer;
+        buffer.settle();
+        if let Some(after) = buffer.next_after().filter(|after| *after > at) {
+            self.schedule(after, What::Drain(core));
+            self.wake(core, at, false);
+            return;
+        }
+        let entry = buffer.next();
         self.wake(core, at, entry.is_some());
         let Some(entry) = entry else { return };
         let reply = self.request(core, entry.site, entry.line, Request::Write, at);

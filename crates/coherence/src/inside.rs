@@ -110,6 +110,7 @@ impl Inside {
     }
 
     fn read_modify_write(&self, span: Span, location: &'static Location<'static>) {
+        self.engine.borrow_mut().await_loads();
         let site = self.access(location);
         self.wait(site, Wait::Empty);
         self.engine.borrow_mut().read_modify_write(site, span);
@@ -146,6 +147,7 @@ impl Inside {
     }
 
     fn fence(&self, location: &'static Location<'static>) {
+        self.engine.borrow_mut().await_loads();
         let site = self.access(location);
         self.wait(site, Wait::Empty);
         self.engine.borrow_mut().fenced();
@@ -181,6 +183,13 @@ pub fn is_simulated() -> bool {
 /// The clock of the calling thread's core, or zero outside of a simulation.
 pub fn now() -> Time {
     inside().map_or(Time::ZERO, |inside| inside.engine.borrow().now())
+}
+
+/// Waits until all loads of the calling thread are done, as work does that depends on them.
+pub fn await_loads() {
+    if let Some(inside) = inside() {
+        inside.engine.borrow_mut().await_loads();
+    }
 }
 
 /// Whether to count the calling thread's accesses from now on. They are from the start, so a thread

@@ -14,7 +14,9 @@
 //! - **Order.** Whoever is earliest goes first, threads and store buffers alike; chance decides between
 //!   those of the same time. So a run depends on the program, the [`Machine`] and the seed, and on
 //!   nothing else, as long as the program's data lie in the same places of a page.
-//! - **Cores** execute in order. A load keeps its core until the line is there. Instructions other than
+//! - **Cores** execute in order. A load keeps its core until the line is there; or, with
+//!   [lookahead](Machine::lookahead), the core goes on, so that misses overlap, up to so many accesses, and
+//!   not past a [`pause`], which says that the thread waits for what it loads. Instructions other than
 //!   accesses take no time, except by [`work`] and [`pause`].
 //! - **Lines** are in one of the MESI or MOESI states, kept in a directory. A line serves one request at a
 //!   time, in the order in which they are made; but clean copies are handed out side by side. A
@@ -40,7 +42,9 @@ mod report;
 mod simulation;
 mod time;
 
-pub use inside::{count, fence, is_simulated, load, now, pause, read, rmw, store, work, write};
+pub use inside::{
+    await_loads, count, fence, is_simulated, load, now, pause, read, rmw, store, work, write,
+};
 pub use machine::{Costs, Distance, MAX_CORES, Machine, Protocol, StoreBuffer, Topology};
 pub use report::{CoreReport, Counters, Deadlock, Report, Site, SiteReport, Stuck};
 pub use simulation::Simulation;
