@@ -24,9 +24,14 @@
 //! buffers, costs nothing, and neither does computing. So counts of misses are those of the algorithm;
 //! times are more than misses only as far as [`Costs`](coherence::Costs) says.
 
+mod fit;
+mod floor;
 mod item;
 mod queue;
+mod rtt;
 mod stream;
 
+pub use fit::Measured;
+pub use floor::{block_handoff, line_rtt};
 pub use queue::{Queue, all, find};
 pub use stream::{Failure, Payload, Run, Side, Stream};

@@ -8,6 +8,7 @@ use corelane_sim::{
     for_each_spsc_token_queue,
 };
 
+use crate::rtt;
 use crate::stream::{self, Failure, Run, Stream};
 
 /// Ending of the id of a queue for any type of which there is also one with packed slots.
@@ -25,6 +26,7 @@ pub struct Queue {
     pub packed: bool,
     probe: fn(Config) -> Result<(), CapacityError>,
     stream: fn(&Stream) -> Result<Run, Failure>,
+    round_trip: fn(&Stream) -> Result<f64, Failure>,
 }
 
 impl Queue {
@@ -50,6 +52,20 @@ impl Queue {
         (self.stream)(stream)
     }
 
+    /// Simulates requests and replies through two such queues, one at a time, and returns nanoseconds for
+    /// one of each. Loads, bursts and payload of `stream` don't matter here.
+    ///
+    /// # Errors
+    ///
+    /// If the queue can't have this capacity, or gets stuck.
+    ///
+    /// # Panics
+    ///
+    /// If the machine doesn't have the cores.
+    pub fn round_trip(&self, stream: &Stream) -> Result<f64, Failure> {
+        (self.round_trip)(stream)
+    }
+
     fn any<Q: SpscQueue + 'static>() -> Self {
         Self {
             id: Q::INFO.id.into(),
@@ -57,6 +73,7 @@ impl Queue {
             packed: false,
             probe: |config| Q::channel::<u64>(config).map(drop),
             stream: |stream| stream::run(stream, Q::channel::<u64>),
+            round_trip: |stream| rtt::run(stream, Q::channel::<u64>),
         }
     }
 
@@ -67,6 +84,7 @@ impl Queue {
             packed: true,
             probe: |config| Q::channel::<NonZeroU64>(config).map(drop),
             stream: |stream| stream::run(stream, Q::channel::<NonZeroU64>),
+            round_trip: |stream| rtt::run(stream, Q::channel::<NonZeroU64>),
         }
     }
 }
