@@ -59,6 +59,20 @@ pub(crate) enum Command {
     ///
     /// Ctrl-C ends the run and keeps what is finished; the exit code is then 130.
     Simulate(SimulateCommand),
+    /// Measure what the simulator needs to know of this machine.
+    Calibrate(CalibrateArgs),
+}
+
+/// What to calibrate.
+#[derive(Debug, Args)]
+pub(crate) struct CalibrateArgs {
+    /// Cores to measure between.
+    #[arg(long, value_name = "A,B")]
+    pub(crate) cores: Option<CorePair>,
+
+    /// Write a file for `lane simulate --machine FILE`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
 }
 
 /// `lane simulate`.
@@ -89,9 +103,19 @@ pub(crate) struct SimulateArgs {
           hide_possible_values = true)]
     pub(crate) queues: Vec<String>,
 
-    /// Whose caches and distances to simulate.
-    #[arg(long, default_value = "i7", value_parser = PossibleValuesParser::new(simulate::machines()))]
+    /// Whose caches and distances to simulate: i7, xeon40, x86-88t, arm-96t (the papers' machines);
+    /// calibrated (this one, measured first); or a file that `lane calibrate --json FILE` wrote.
+    #[arg(long, default_value = "i7", value_name = "MACHINE")]
     pub(crate) machine: String,
+
+    /// Measure the queues on this machine, simulate the same, and show how far off the simulation is.
+    #[arg(long, conflicts_with_all = ["machine", "pair", "model", "regime", "grid", "annotate",
+          "payload", "capacity", "batch", "items", "html"])]
+    pub(crate) validate: bool,
+
+    /// How often everything is measured for --validate.
+    #[arg(long, value_name = "N", default_value = "15", requires = "validate")]
+    pub(crate) rounds: Positive,
 
     /// Virtual cores of producer and consumer. Cores are numbered socket by socket, and second
     /// threads after all first ones.

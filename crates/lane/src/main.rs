@@ -2,6 +2,7 @@
 //! others.
 
 mod advice;
+mod calibrate;
 mod catalogue;
 mod cell;
 mod cli;
@@ -58,6 +59,7 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
             measure(Plan::bench(&args)?)
         }
         Some(Command::Verify(args)) => verify::carry_out(&args),
+        Some(Command::Calibrate(args)) => calibrate::carry_out(&args),
         Some(Command::Simulate(SimulateCommand { suite, args })) => match suite {
             Some(SimulateSuite::Spsc(args)) => simulate::carry_out(&args),
             None => simulate::carry_out(&args),

@@ -4,7 +4,9 @@ mod annotate;
 mod html;
 mod outcome;
 mod text;
+mod validate;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -15,15 +17,20 @@ use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 use serde::Serialize;
 
+use crate::calibrate::Calibration;
 use crate::cli::{PayloadKind, SimulateArgs};
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::plan;
 use crate::print;
 use crate::sink::Sink;
 use outcome::{Cell, Simulation};
 
 /// Loads of the grid: 0 to 90 ns, as in paper 000, Figs 14 and 17.
 const GRID_NS: [u64; 10] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90];
+
+/// Name of the machine that this is.
+const CALIBRATED: &str = "calibrated";
 
 /// What drives the sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
@@ -90,16 +97,14 @@ pub(crate) fn ids() -> Vec<&'static str> {
     all().iter().map(|queue| queue.id.as_str()).collect()
 }
 
-/// Names of all machines that can be.
-pub(crate) fn machines() -> Vec<&'static str> {
-    Machine::presets().into_iter().map(|(name, _)| name).collect()
-}
-
 /// Does what the command line asks for.
 pub(crate) fn carry_out(args: &SimulateArgs) -> Result<ExitCode, Failure> {
     interrupt::listen();
     let open = |path: &Option<_>| path.as_deref().map(Sink::open).transpose();
     let (mut json, mut html) = (open(&args.json)?, open(&args.html)?);
+    if args.validate {
+        return validate(args, json);
+    }
     let simulation = simulate(args)?;
     let mut text = text::render(&simulation);
     if args.annotate.is_some() {
@@ -118,6 +123,20 @@ pub(crate) fn carry_out(args: &SimulateArgs) -> Result<ExitCode, Failure> {
     print(&text)?;
     written?;
     Ok(ExitCode::from(if simulation.interrupted { interrupt::EXIT_CODE } else { 0 }))
+}
+
+/// Measures, predicts, and shows both.
+fn validate(args: &SimulateArgs, mut json: Option<Sink>) -> Result<ExitCode, Failure> {
+    let validation = validate::validate(args)?;
+    let mut text = validation.render();
+    let contents = serde_json::to_string_pretty(&validation).expect("results are plain data");
+    let written = json.as_mut().map(|sink| sink.replace(&contents)).transpose();
+    if let Ok(Some(path)) = &written {
+        text.push_str(&format!("\nWritten: {path}\n"));
+    }
+    print(&text)?;
+    written?;
+    Ok(ExitCode::from(if validation.interrupted { interrupt::EXIT_CODE } else { 0 }))
 }
 
 /// A queue in a regime.
@@ -158,11 +177,28 @@ fn progress(jobs: usize) -> ProgressBar {
     ProgressBar::new(jobs as u64).with_style(style)
 }
 
+/// The machine that is meant.
+fn machine(name: &str) -> Result<Machine, Failure> {
+    let presets = Machine::presets();
+    if let Some((_, machine)) = presets.iter().find(|(preset, _)| *preset == name) {
+        return Ok(machine.clone());
+    }
+    if name == CALIBRATED {
+        return Ok(Calibration::measure(plan::cores(None)?).machine());
+    }
+    let path = Path::new(name);
+    if !path.exists() {
+        let presets = presets.map(|(name, _)| name).join(", ");
+        return Err(Failure::Usage(format!(
+            "there is no machine {name}; choose {presets}, {CALIBRATED}, or a file of lane calibrate"
+        )));
+    }
+    Ok(Calibration::read(path)?.machine())
+}
+
 /// What all jobs have in common.
 fn stream(args: &SimulateArgs) -> Result<Stream, Failure> {
-    let named = |(name, _): &(&str, _)| *name == args.machine;
-    let (_, machine) =
-        Machine::presets().into_iter().find(named).expect("clap knows these machines only");
+    let machine = machine(&args.machine)?;
     let machine = match Model::of(args) {
         Model::Full => machine,
         Model::Counting => machine.counting(),
