@@ -171,7 +171,9 @@ impl Engine {
     pub(crate) fn is_due(&mut self) -> bool {
         let now = self.now();
         while let Some(&Reverse((at, chance, what))) = self.events.peek() {
-            if at > now || (at == now && chance > self.chance()) {
+            // A store that is in now has its line until now.
+            let is_store = matches!(what, What::Drain(_));
+            if at > now || (at == now && !is_store && chance > self.chance()) {
                 break;
             }
             let What::Drain(core) = what else {
@@ -213,7 +215,8 @@ impl Engine {
         }
     }
 
-    fn wait_until(&mut self, done: Time, site: SiteId) {
+    /// Lets the current thread wait until then, and charges the time.
+    pub(crate) fn wait_until(&mut self, done: Time, site: SiteId) {
         let core = self.current;
         let lost = done.max(self.now()) - self.now();
         self.counters(core, site).stall += lost;
@@ -341,10 +344,22 @@ impl Engine {
         self.machine.line
     }
 
+    /// When `line` can be sent to the current thread, if that needs it and has to wait.
+    pub(crate) fn busy(&self, line: usize) -> Option<Time> {
+        let now = self.now();
+        self.directory
+            .busy_until(line, self.cores[self.current].physical, now)
+            .filter(|at| *at > now)
+    }
+
+    /// The line of `span`.
+    pub(crate) fn line_of(&mut self, span: Span) -> usize {
+        self.directory.line_of(span.address)
+    }
+
     /// The current thread loads from memory.
-    pub(crate) fn read(&mut self, site: SiteId, span: Span) {
+    pub(crate) fn read(&mut self, site: SiteId, line: usize) {
         self.accesses += 1;
-        let line = self.directory.line_of(span.address);
         let (core, now, hit) = (self.current, self.now(), self.machine.costs.hit);
         let reply = self.request(core, site, line, Request::Read, now);
         if self.machine.lookahead == 0 || self.cores[core].ahead.surprised {
@@ -361,7 +376,10 @@ impl Engine {
         self.cores[self.current].ahead.surprised = false;
         match self.find(span) {
             Found::Whole(_) => self.forward(site),
-            Found::Part | Found::Nothing => self.read(site, span),
+            Found::Part | Found::Nothing => {
+                let line = self.line_of(span);
+                self.read(site, line);
+            }
         }
     }
 
@@ -416,7 +434,7 @@ impl Engine {
         self.cores[core].ahead.surprised = false;
         let Core { physical, ref buffer, ref ahead, .. } = self.cores[core];
         let after = ahead.done;
-        let entry = Entry { line, site, span, value, after, charged: false };
+        let entry = Entry { line, site, span, value, after, waited: false, charged: false };
         let free = || after <= now && self.directory.is_free_and_owned(line, physical, now);
         if self.machine.store_buffer.entries == 0 || (buffer.is_empty() && free()) {
             entry.write();
@@ -429,8 +447,9 @@ impl Engine {
     /// Puts a store into the current thread's buffer.
     fn enqueue(&mut self, mut entry: Entry) {
         let (now, core) = (self.now(), self.current);
-        if self.machine.store_buffer.early_ownership {
-            let reply = self.request(core, entry.site, entry.line, Request::Write, now);
+        let busy = self.directory.busy_until(entry.line, self.cores[core].physical, now);
+        if self.machine.store_buffer.early_ownership && busy.is_none_or(|at| at <= now) {
+            let reply = self.request(core, entry.site, entry.line, Request::WriteLater, now);
             entry.charged = reply.miss.is_some();
         }
         let store = self.machine.costs.store;
@@ -444,35 +463,52 @@ impl Engine {
         }
     }
 
-    /// The store that was entering a core's cache is in, and the next one is sent.
+    /// What a core's store buffer does next: a store arrives in the cache, or the next one is sent.
     fn drain(&mut self, core: usize, at: Time) {
         self.last_event = at;
-        let buffer = &mut self.cores[core].buffer;
-        buffer.settle();
-        if let Some(after) = buffer.next_after().filter(|after| *after > at) {
-            self.schedule(after, What::Drain(core));
-            self.wake(core, at, false);
-            return;
+        self.arrive(core, at);
+        self.wake(core, at);
+        let Core { physical, ref mut buffer, .. } = self.cores[core];
+        let Some(next) = buffer.next() else { return };
+        let mut sent = next.after;
+        if !next.waited {
+            next.waited = true;
+            let busy = self.directory.busy_until(next.line, physical, at);
+            sent = sent.max(busy.unwrap_or(at));
         }
-        let entry = buffer.next();
-        self.wake(core, at, entry.is_some());
-        let Some(entry) = entry else { return };
-        let reply = self.request(core, entry.site, entry.line, Request::Write, at);
-        let is_hit = reply.miss.is_none() && !entry.charged;
-        self.counters(core, entry.site).hits += u64::from(is_hit);
-        entry.write();
-        self.written(at);
-        let until = reply.ready.max(at + self.machine.costs.store);
-        self.cores[core].buffer.set_entering(until);
+        match sent > at {
+            true => self.schedule(sent, What::Drain(core)),
+            false => self.send(core, at),
+        }
+    }
+
+    /// Makes a store visible that has come into a core's cache.
+    fn arrive(&mut self, core: usize, at: Time) {
+        let mut buffer = std::mem::take(&mut self.cores[core].buffer);
+        if buffer.arrive(at, |site| self.counters(core, site).hits += 1) {
+            self.written(at);
+        }
+        self.cores[core].buffer = buffer;
+    }
+
+    /// Asks for the line of the oldest store of a core, which holds it until the store is in.
+    fn send(&mut self, core: usize, at: Time) {
+        let Some(&Entry { line, site, charged, .. }) = self.cores[core].buffer.send() else {
+            return;
+        };
+        let reply = self.request(core, site, line, Request::WriteLater, at);
+        let is_hit = reply.miss.is_none() && !charged;
+        self.counters(core, site).hits += u64::from(is_hit);
+        let until = reply.ready.max(at) + self.machine.costs.store;
+        self.directory.hold(line, until);
         self.schedule(until, What::Drain(core));
     }
 
-    /// Lets a core's thread go on if what it waits for has come. `is_sending` is whether there's another
-    /// store to send.
-    fn wake(&mut self, core: usize, at: Time, is_sending: bool) {
+    /// Lets a core's thread go on if what it waits for has come.
+    fn wake(&mut self, core: usize, at: Time) {
         let entries = self.machine.store_buffer.entries;
         let waiting = &mut self.cores[core];
-        let left = waiting.buffer.len() + usize::from(is_sending);
+        let left = waiting.buffer.len();
         let has_come = match waiting.wait {
             None => false,
             Some(Wait::Room) => left < entries,

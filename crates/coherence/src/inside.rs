@@ -99,8 +99,20 @@ impl Inside {
             Found::Part => self.wait(site, Wait::Empty),
             Found::Nothing => {}
         }
-        self.engine.borrow_mut().read(site, span);
+        let line = self.engine.borrow_mut().line_of(span);
+        self.await_line(site, line);
+        self.engine.borrow_mut().read(site, line);
         None
+    }
+
+    /// Waits while the line is on its way between others: what a load gives is what is there when its own
+    /// turn has come.
+    fn await_line(&self, site: SiteId, line: usize) {
+        let busy = self.engine.borrow().busy(line);
+        if let Some(until) = busy {
+            self.engine.borrow_mut().wait_until(until, site);
+            self.take_turn();
+        }
     }
 
     fn store(&self, span: Span, value: (*mut u8, Bytes), location: &'static Location<'static>) {

@@ -23,8 +23,9 @@
 //!   read-modify-write keeps the line until it is done.
 //! - **Caches** are private to a physical core, and so shared by its threads. They and the L3 never
 //!   overflow: there are misses for lines never touched, and for lines that others wrote to or read.
-//! - **Stores** wait in a buffer of their core and enter the cache in program order (TSO). An [atomic
-//!   store](store) becomes visible to others when it does, and to its own core at once. A
+//! - **Stores** wait in a buffer of their core and enter the cache in program order (TSO), those to the
+//!   line that has just come together. An [atomic store](store) becomes visible to others when it does,
+//!   and to its own core at once. A load sees what is there when its request is served. A
 //!   [read-modify-write](rmw) and a [fence] wait for the buffer to be empty. So two threads that each
 //!   store and then load what the other stored may both miss the other's store, as on real machines.
 //!   Nothing else is reordered.
