@@ -75,6 +75,8 @@ struct Ahead {
     accesses: VecDeque<(Time, SiteId)>,
     /// When all of them are.
     done: Time,
+    /// When the lines come that the core waits for, the first to be asked for first.
+    fills: VecDeque<Time>,
     /// Whether the thread has just waited for something: it can't have guessed that this would end, so
     /// what it loads next it needs at once.
     surprised: bool,
@@ -368,7 +370,20 @@ impl Engine {
         }
         self.counters(core, site).hits += u64::from(reply.miss.is_none());
         self.spend(hit);
-        self.go_ahead(reply.ready, site);
+        let ready = if reply.miss.is_some() { self.fill(reply.ready, site) } else { reply.ready };
+        self.go_ahead(ready, site);
+    }
+
+    /// Lets the current thread wait until it can ask for another line, and says when that will come which
+    /// would come at `ready` if it needn't wait.
+    fn fill(&mut self, ready: Time, site: SiteId) -> Time {
+        let (core, now) = (self.current, self.now());
+        let fills = &mut self.cores[core].ahead.fills;
+        let first = if fills.len() < self.machine.fills { None } else { fills.pop_front() };
+        let late = first.map_or(now, |first| first.max(now)) - now;
+        self.cores[core].ahead.fills.push_back(ready + late);
+        self.wait_until(now + late, site);
+        ready + late
     }
 
     /// The current thread reads plain data of one line.

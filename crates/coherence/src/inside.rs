@@ -212,7 +212,14 @@ pub fn count(on: bool) {
     }
 }
 
-/// Lets so much time pass, without access to memory.
+/// Lets so much time pass in instructions that wait for no load.
+pub fn compute(time: Time) {
+    if let Some(inside) = inside() {
+        inside.engine.borrow_mut().spend(time);
+    }
+}
+
+/// Lets so much time pass, without access to memory. All loads are done then.
 pub fn work(time: Time) {
     if let Some(inside) = inside() {
         inside.engine.borrow_mut().work(time);

@@ -44,7 +44,8 @@ mod simulation;
 mod time;
 
 pub use inside::{
-    await_loads, count, fence, is_simulated, load, now, pause, read, rmw, store, work, write,
+    await_loads, compute, count, fence, is_simulated, load, now, pause, read, rmw, store, work,
+    write,
 };
 pub use machine::{Costs, Distance, MAX_CORES, Machine, Protocol, StoreBuffer, Topology};
 pub use report::{CoreReport, Counters, Deadlock, Report, Site, SiteReport, Stuck};

@@ -19,6 +19,8 @@ pub struct Machine {
     /// Accesses that a core can begin while an earlier load waits for its line, as processors do that
     /// execute out of order and guess branches. With none, each load keeps its core until it is done.
     pub lookahead: usize,
+    /// Lines that a core can wait for at once, when it looks ahead.
+    pub fills: usize,
     /// Whether a read miss fetches the other line of the aligned pair as well, as the "spatial
     /// prefetcher" of Intel's cores does. It takes no line that is dirty elsewhere.
     pub pair_prefetcher: bool,
@@ -191,6 +193,7 @@ impl Machine {
             protocol: Protocol::Mesi,
             store_buffer: StoreBuffer { entries: 36, early_ownership: true },
             lookahead: 0,
+            fills: 10,
             pair_prefetcher: true,
             line: 64,
             patience: Time::ns(10_000_000),

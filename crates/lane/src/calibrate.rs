@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use coherence::Machine;
+use coherence::{Machine, Time};
 use comfy_table::{CellAlignment, Table, presets};
 use corelane_simulate::Measured;
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ pub(crate) struct Calibration {
     schema: u32,
     line_rtt_ns: f64,
     block_handoff_ns_per_u64: f64,
-    hit_ns: f64,
+    private_ring_ns: f64,
     rmw_ns: f64,
     fence_ns: f64,
     pause_ns: f64,
@@ -56,7 +56,7 @@ impl Calibration {
             schema: SCHEMA,
             line_rtt_ns,
             block_handoff_ns_per_u64,
-            hit_ns: private_ring() / ACCESSES,
+            private_ring_ns: private_ring(),
             rmw_ns: timed(|word| {
                 word.fetch_add(1, Ordering::AcqRel);
             }),
@@ -87,7 +87,7 @@ impl Calibration {
         let times = [
             self.line_rtt_ns,
             self.block_handoff_ns_per_u64,
-            self.hit_ns,
+            self.private_ring_ns,
             self.rmw_ns,
             self.fence_ns,
             self.pause_ns,
@@ -99,14 +99,14 @@ impl Calibration {
     pub(crate) fn told(&self, group: Group) -> String {
         let machine = self.machine();
         format!(
-            "{}: line_rtt {} ns, block_handoff {} ns, so a line needs {} ns and a core runs {} accesses \
-             ahead; a hit {} ns, a locked instruction {} ns, a pause {} ns",
+            "{}: line_rtt {} ns, block_handoff {} ns, so a line needs {} ns and a core waits for {} at \
+             once; a ring of one thread {} ns, a locked instruction {} ns, a pause {} ns",
             group.name(),
             short(self.line_rtt_ns),
             short(self.block_handoff_ns_per_u64),
             short(machine.costs.same_l3.as_ns()),
-            machine.lookahead,
-            short(self.hit_ns),
+            machine.fills,
+            short(self.private_ring_ns),
             short(self.rmw_ns),
             short(self.pause_ns)
         )
@@ -114,15 +114,23 @@ impl Calibration {
 
     /// A simulated machine with these costs.
     pub(crate) fn machine(&self) -> Machine {
-        let measured = Measured {
+        self.measured().fit()
+    }
+
+    /// What a push or a pop takes if all its accesses hit.
+    pub(crate) fn call(&self) -> Time {
+        self.measured().call()
+    }
+
+    fn measured(&self) -> Measured {
+        Measured {
             line_rtt: self.line_rtt_ns,
             block_handoff: self.block_handoff_ns_per_u64,
-            hit: self.hit_ns,
+            private_ring: self.private_ring_ns,
             rmw: self.rmw_ns,
             fence: self.fence_ns,
             pause: self.pause_ns,
-        };
-        measured.fit()
+        }
     }
 }
 
@@ -151,7 +159,7 @@ fn render(calibration: &Calibration) -> String {
     for (what, ns) in [
         ("a flag to the other core and back (line_rtt)", calibration.line_rtt_ns),
         ("a u64 of a block handed over (block_handoff)", calibration.block_handoff_ns_per_u64),
-        ("an access that hits, among its instructions", calibration.hit_ns),
+        ("an item through a ring of one thread", calibration.private_ring_ns),
         ("a locked instruction", calibration.rmw_ns),
         ("a store and a full fence", calibration.fence_ns),
         ("a pause", calibration.pause_ns),
@@ -163,9 +171,9 @@ fn render(calibration: &Calibration) -> String {
     }
     format!(
         "{table}\n\nThe cores are {group}. Simulated floors take as long if a line needs {} ns from core to \
-         core,\nand a core runs up to {} accesses ahead of a load that waits.\n",
+         core,\nand a core waits for up to {} lines at once.\n",
         short(machine.costs.same_l3.as_ns()),
-        machine.lookahead
+        machine.fills
     )
 }
 
@@ -175,11 +183,8 @@ fn timed(step: impl Fn(&AtomicU64)) -> f64 {
     per_repeat(|| (0..REPEATS).for_each(|_| step(black_box(&word))))
 }
 
-/// Accesses to memory for an item of [`private_ring`].
-const ACCESSES: f64 = 8.0;
-
-/// Nanoseconds of an item through a ring that both ends of are one thread's: what a queue's accesses
-/// take if all of them hit.
+/// Nanoseconds of an item through a ring that both ends of are one thread's: what a push and a pop take
+/// if all their accesses hit.
 fn private_ring() -> f64 {
     const MASK: u64 = 255;
     let slots: Vec<AtomicU64> = (0..=MASK).map(AtomicU64::new).collect();

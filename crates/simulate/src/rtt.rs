@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use coherence::{Simulation, now, pause};
+use coherence::{Simulation, compute, now, pause};
 use corelane_sim::{CapacityError, Config, Consumer, Producer};
 
 use crate::item::Item;
@@ -22,6 +22,7 @@ where
     let open = || channel(stream.config()).map_err(Failure::Capacity);
     let ((requests, requested), (replies, replied)) = (open()?, open()?);
     let (warm_up, all) = (stream.warm_up, stream.warm_up + stream.items);
+    let call = stream.call;
     let spent = Rc::new(Cell::new(0.0));
     let result = spent.clone();
     let mut simulation = Simulation::new(stream.machine.clone(), stream.seed);
@@ -32,7 +33,9 @@ where
             if number == warm_up {
                 start = now();
             }
+            compute(call);
             send(&mut tx, T::of(number));
+            compute(call);
             receive(&mut rx);
         }
         spent.set((now() - start).as_ns());
@@ -40,7 +43,9 @@ where
     simulation.spawn(stream.cores[1], move || {
         let (mut tx, mut rx) = (replies, requested);
         for _ in 0..all {
+            compute(call);
             let request = receive(&mut rx);
+            compute(call);
             send(&mut tx, request);
         }
     });

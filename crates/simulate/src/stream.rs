@@ -5,7 +5,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use coherence::{
-    CoreReport, Deadlock, Machine, Simulation, Time, await_loads, count, now, pause, work,
+    CoreReport, Deadlock, Machine, Simulation, Time, await_loads, compute, count, now, pause, work,
 };
 use corelane_sim::{CapacityError, Config, Consumer, Producer};
 
@@ -30,6 +30,8 @@ pub struct Stream {
     pub burst: usize,
     /// Work of the producer and of the consumer for each item.
     pub loads: [Time; 2],
+    /// What the instructions of a push or a pop take besides.
+    pub call: Time,
     /// Whether the sides take turns: one fills the queue, then the other one empties it. It is what
     /// costs the fewest misses.
     pub turns: bool,
@@ -62,6 +64,7 @@ impl Stream {
             first: 0,
             burst: 1,
             loads: [Time::ZERO; 2],
+            call: Time::ZERO,
             turns: false,
             payload: Payload::Embedded,
             warm_up: 20_000,
@@ -234,7 +237,11 @@ impl Turn {
 
     /// The emulated load of one item.
     fn work(&self) {
-        work(self.stream.loads[self.number]);
+        compute(self.stream.call);
+        let load = self.stream.loads[self.number];
+        if load > Time::ZERO {
+            work(load);
+        }
     }
 
     /// The queue is full or empty, for the first time or again.

@@ -31,6 +31,7 @@ pub fn machine() -> Machine {
         protocol: Protocol::Mesi,
         store_buffer: StoreBuffer { entries: 0, early_ownership: false },
         lookahead: 0,
+        fills: 2,
         pair_prefetcher: false,
         line: 64,
         patience: Time::ns(100_000),

@@ -178,13 +178,16 @@ fn progress(jobs: usize) -> ProgressBar {
 }
 
 /// The machine that is meant.
-fn machine(name: &str) -> Result<Machine, Failure> {
+///
+/// And what a push or a pop takes there besides its accesses.
+fn machine(name: &str) -> Result<(Machine, Time), Failure> {
     let presets = Machine::presets();
     if let Some((_, machine)) = presets.iter().find(|(preset, _)| *preset == name) {
-        return Ok(machine.clone());
+        return Ok((machine.clone(), Time::ZERO));
     }
     if name == CALIBRATED {
-        return Ok(Calibration::measure(plan::cores(None)?).machine());
+        let calibration = Calibration::measure(plan::cores(None)?);
+        return Ok((calibration.machine(), calibration.call()));
     }
     let path = Path::new(name);
     if !path.exists() {
@@ -193,12 +196,13 @@ fn machine(name: &str) -> Result<Machine, Failure> {
             "there is no machine {name}; choose {presets}, {CALIBRATED}, or a file of lane calibrate"
         )));
     }
-    Ok(Calibration::read(path)?.machine())
+    let calibration = Calibration::read(path)?;
+    Ok((calibration.machine(), calibration.call()))
 }
 
 /// What all jobs have in common.
 fn stream(args: &SimulateArgs) -> Result<Stream, Failure> {
-    let machine = machine(&args.machine)?;
+    let (machine, call) = machine(&args.machine)?;
     let machine = match Model::of(args) {
         Model::Full => machine,
         Model::Counting => machine.counting(),
@@ -221,6 +225,7 @@ fn stream(args: &SimulateArgs) -> Result<Stream, Failure> {
             PayloadKind::U64 => Payload::Embedded,
             PayloadKind::Indirect => Payload::Indirect,
         },
+        call,
         warm_up: items,
         items,
         ..Stream::new(machine)

@@ -72,7 +72,7 @@ pub(super) fn validate(args: &SimulateArgs) -> Result<Validation, Failure> {
         results.groups().filter_map(|group| Some((group, calibrated(&results, group)?))).collect();
     let mut cells = Vec::new();
     for (group, calibration) in &calibrations {
-        let machine = calibration.machine();
+        let machine = (calibration.machine(), calibration.call());
         let measured: Vec<_> =
             results.results.iter().filter(|cell| cell.groups.contains_key(group)).collect();
         let bar = progress(measured.len());
@@ -102,7 +102,7 @@ fn calibrated(results: &Results, group: Group) -> Option<Calibration> {
 }
 
 fn predictions(
-    machine: &Machine,
+    machine: &(Machine, Time),
     group: Group,
     measured: &[&CellResult],
     seed: u64,
@@ -123,7 +123,11 @@ fn predictions(
     measured.par_iter().map(predict).collect()
 }
 
-fn predict(machine: &Machine, cell: &CellResult, seed: u64) -> Result<f64, Failure> {
+fn predict(
+    (machine, call): &(Machine, Time),
+    cell: &CellResult,
+    seed: u64,
+) -> Result<f64, Failure> {
     let params = &cell.params;
     let stream = Stream {
         seed,
@@ -131,6 +135,7 @@ fn predict(machine: &Machine, cell: &CellResult, seed: u64) -> Result<f64, Failu
         burst: params.batch,
         loads: [params.load_p_ns, params.load_c_ns].map(Time::ns),
         payload: Payload::Embedded,
+        call: *call,
         warm_up: ITEMS,
         items: ITEMS,
         ..Stream::new(machine.clone())
