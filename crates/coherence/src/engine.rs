@@ -71,8 +71,10 @@ struct Core {
 /// Loads that a core has begun and not waited for.
 #[derive(Debug, Default)]
 struct Ahead {
-    /// When the last accesses are done, and from where they were, the oldest first.
-    accesses: VecDeque<(Time, SiteId)>,
+    /// What the core has begun, the oldest first.
+    begun: VecDeque<Begun>,
+    /// How many accesses that counts for.
+    length: usize,
     /// When all of them are.
     done: Time,
     /// When the lines come that the core waits for, the first to be asked for first.
@@ -80,6 +82,16 @@ struct Ahead {
     /// Whether the thread has just waited for something: it can't have guessed that this would end, so
     /// what it loads next it needs at once.
     surprised: bool,
+}
+
+/// An access, or work, that a core has begun and not waited for.
+#[derive(Debug, Clone, Copy)]
+struct Begun {
+    /// When it is done.
+    done: Time,
+    site: SiteId,
+    /// How many accesses it counts for.
+    length: usize,
 }
 
 /// The state of a simulation, without the threads themselves.
@@ -202,19 +214,33 @@ impl Engine {
         self.cores[self.current].clock += time;
     }
 
-    /// As [`spend`](Self::spend), for work that writes nothing meanwhile. Loads go on beside it, but none
-    /// is left when it ends.
+    /// As [`spend`](Self::spend), for work that writes nothing meanwhile. It begins when all loads and
+    /// all work before are done; a core that looks ahead goes on meanwhile.
     pub(crate) fn work(&mut self, time: Time) {
         self.longest_work = self.longest_work.max(time);
-        self.spend(time);
-        self.await_loads();
+        let core = &self.cores[self.current];
+        match core.last_site {
+            Some(site) if self.machine.lookahead > 0 => {
+                let done = core.ahead.done.max(core.clock) + time;
+                let length = time.as_ps() / self.machine.work_per_access.as_ps().max(1);
+                self.go_ahead(Begun { done, site, length: length as usize });
+            }
+            _ => self.spend(time),
+        }
     }
 
     /// Lets the current thread wait until all its loads are done.
     pub(crate) fn await_loads(&mut self) {
-        while let Some((done, site)) = self.cores[self.current].ahead.accesses.pop_front() {
-            self.wait_until(done, site);
-        }
+        while self.await_oldest() {}
+    }
+
+    /// Lets the current thread wait for what it has begun first. False if there's nothing.
+    fn await_oldest(&mut self) -> bool {
+        let ahead = &mut self.cores[self.current].ahead;
+        let Some(Begun { done, site, length }) = ahead.begun.pop_front() else { return false };
+        ahead.length -= length;
+        self.wait_until(done, site);
+        true
     }
 
     /// Lets the current thread wait until then, and charges the time.
@@ -225,15 +251,14 @@ impl Engine {
         self.cores[core].clock += lost;
     }
 
-    /// The current thread's access is done at that time, and it goes on before, if it may.
-    fn go_ahead(&mut self, done: Time, site: SiteId) {
+    /// The current thread goes on before what it has begun is done, if it may.
+    fn go_ahead(&mut self, begun: Begun) {
         let ahead = &mut self.cores[self.current].ahead;
-        ahead.done = ahead.done.max(done);
-        ahead.accesses.push_back((done, site));
-        if ahead.accesses.len() > self.machine.lookahead
-            && let Some((done, site)) = ahead.accesses.pop_front()
-        {
-            self.wait_until(done, site);
+        ahead.done = ahead.done.max(begun.done);
+        ahead.length += begun.length;
+        ahead.begun.push_back(begun);
+        while self.cores[self.current].ahead.length > self.machine.lookahead {
+            self.await_oldest();
         }
     }
 
@@ -371,7 +396,7 @@ impl Engine {
         self.counters(core, site).hits += u64::from(reply.miss.is_none());
         self.spend(hit);
         let ready = if reply.miss.is_some() { self.fill(reply.ready, site) } else { reply.ready };
-        self.go_ahead(ready, site);
+        self.go_ahead(Begun { done: ready, site, length: 1 });
     }
 
     /// Lets the current thread wait until it can ask for another line, and says when that will come which
@@ -474,7 +499,7 @@ impl Engine {
         }
         self.spend(store);
         if self.machine.lookahead > 0 {
-            self.go_ahead(now, site);
+            self.go_ahead(Begun { done: now, site, length: 1 });
         }
     }
 

@@ -197,13 +197,6 @@ pub fn now() -> Time {
     inside().map_or(Time::ZERO, |inside| inside.engine.borrow().now())
 }
 
-/// Waits until all loads of the calling thread are done, as work does that depends on them.
-pub fn await_loads() {
-    if let Some(inside) = inside() {
-        inside.engine.borrow_mut().await_loads();
-    }
-}
-
 /// Whether to count the calling thread's accesses from now on. They are from the start, so a thread
 /// that is to warm up says `false` there, and `true` when it is warm.
 pub fn count(on: bool) {
@@ -219,7 +212,7 @@ pub fn compute(time: Time) {
     }
 }
 
-/// Lets so much time pass, without access to memory. All loads are done then.
+/// Lets so much time pass in work on what was loaded, without access to memory.
 pub fn work(time: Time) {
     if let Some(inside) = inside() {
         inside.engine.borrow_mut().work(time);

@@ -44,8 +44,7 @@ mod simulation;
 mod time;
 
 pub use inside::{
-    await_loads, compute, count, fence, is_simulated, load, now, pause, read, rmw, store, work,
-    write,
+    compute, count, fence, is_simulated, load, now, pause, read, rmw, store, work, write,
 };
 pub use machine::{Costs, Distance, MAX_CORES, Machine, Protocol, StoreBuffer, Topology};
 pub use report::{CoreReport, Counters, Deadlock, Report, Site, SiteReport, Stuck};

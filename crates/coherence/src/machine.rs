@@ -19,6 +19,8 @@ pub struct Machine {
     /// Accesses that a core can begin while an earlier load waits for its line, as processors do that
     /// execute out of order and guess branches. With none, each load keeps its core until it is done.
     pub lookahead: usize,
+    /// Work that takes as much of the lookahead as an access.
+    pub work_per_access: Time,
     /// Lines that a core can wait for at once, when it looks ahead.
     pub fills: usize,
     /// Whether a read miss fetches the other line of the aligned pair as well, as the "spatial
@@ -193,6 +195,7 @@ impl Machine {
             protocol: Protocol::Mesi,
             store_buffer: StoreBuffer { entries: 36, early_ownership: true },
             lookahead: 0,
+            work_per_access: Time::ns(1),
             fills: 10,
             pair_prefetcher: true,
             line: 64,

@@ -5,7 +5,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use coherence::{
-    CoreReport, Deadlock, Machine, Simulation, Time, await_loads, compute, count, now, pause, work,
+    CoreReport, Deadlock, Machine, Simulation, Time, compute, count, now, pause, work,
 };
 use corelane_sim::{CapacityError, Config, Consumer, Producer};
 
@@ -370,10 +370,6 @@ fn take<T: Item>(side: &Turn, item: T, expected: u64) {
         side.aside.wrong.set(side.aside.wrong.get().or(Some((expected, found))));
     }
     side.pool.read(found);
-    // The work is on what the item says.
-    if side.stream.loads[1] > Time::ZERO {
-        await_loads();
-    }
     side.work();
 }
 

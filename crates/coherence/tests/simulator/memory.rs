@@ -31,6 +31,7 @@ pub fn machine() -> Machine {
         protocol: Protocol::Mesi,
         store_buffer: StoreBuffer { entries: 0, early_ownership: false },
         lookahead: 0,
+        work_per_access: Time::ns(1),
         fills: 2,
         pair_prefetcher: false,
         line: 64,
