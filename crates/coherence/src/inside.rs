@@ -66,7 +66,8 @@ impl Inside {
 
     /// Lets everything happen that is due before the thread goes on.
     fn take_turn(&self) {
-        while !self.engine.borrow_mut().is_due() {
+        let is_due = self.engine.borrow_mut().is_due();
+        if !is_due {
             self.stop();
         }
     }
