@@ -1,16 +1,17 @@
-//! Random numbers that depend on a seed only.
+//! Where choices come from.
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
+/// Random numbers that depend on a seed only: SplitMix64 (Steele, Lea, Flood 2014).
 #[derive(Debug, Clone)]
-pub(crate) struct Chance(u64);
+pub struct Chance(u64);
 
 impl Chance {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// The numbers that belong to `seed`.
+    pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
     /// Any number.
-    pub(crate) fn any(&mut self) -> u32 {
+    pub fn any(&mut self) -> u32 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -18,8 +19,8 @@ impl Chance {
         (z >> 32) as u32
     }
 
-    /// A number below `limit`, which has at most 32 bits.
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+    /// A number below `limit`, of at most 32 bits.
+    pub fn below(&mut self, limit: u64) -> u64 {
         (u64::from(self.any()) * limit) >> 32
     }
 }

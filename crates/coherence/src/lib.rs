@@ -46,6 +46,7 @@ mod schedule;
 mod simulation;
 mod time;
 
+pub use chance::Chance;
 pub use inside::{count, fence, is_simulated, load, now, pause, read, rmw, store, work, write};
 pub use machine::{Costs, Distance, MAX_CORES, Machine, Protocol, StoreBuffer, Topology};
 pub use report::{CoreReport, Counters, Deadlock, Report, Site, SiteReport, Stuck};

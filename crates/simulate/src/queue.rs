@@ -2,11 +2,14 @@
 
 use std::num::NonZeroU64;
 
+use coherence::Schedule;
 use corelane_sim::{
     CapacityError, Config, Info, SpscQueue, SpscTokenQueue, for_each_spsc_queue,
     for_each_spsc_token_queue,
 };
 
+use crate::ledger::Counted;
+use crate::schedules::{Case, Wrong};
 use crate::stream::{self, Failure, Run, Stream};
 
 /// Ending of the id of a queue for any type of which there is also one with packed slots.
@@ -24,6 +27,7 @@ pub struct Queue {
     pub packed: bool,
     probe: fn(Config) -> Result<(), CapacityError>,
     stream: fn(&Stream) -> Result<Run, Failure>,
+    pub(crate) test: fn(Case, Schedule) -> Result<u64, Wrong>,
 }
 
 impl Queue {
@@ -56,6 +60,7 @@ impl Queue {
             packed: false,
             probe: |config| Q::channel::<u64>(config).map(drop),
             stream: |stream| stream::run(stream, Q::channel::<u64>),
+            test: |case, schedule| case.run(schedule, Q::channel::<Counted>),
         }
     }
 
@@ -66,6 +71,7 @@ impl Queue {
             packed: true,
             probe: |config| Q::channel::<NonZeroU64>(config).map(drop),
             stream: |stream| stream::run(stream, Q::channel::<NonZeroU64>),
+            test: |case, schedule| case.run(schedule, Q::channel::<Counted>),
         }
     }
 }

@@ -163,7 +163,7 @@ fn mix(schedule: Schedule, seed: u64) -> Report {
         for turn in 0..50 {
             memory.add((turn + core) % 3 * LINE, 1);
             memory.store((turn * core) % 5 * LINE + 1, 1);
-            if memory.load((turn ^ core) % 7 * LINE) % 5 == 0 {
+            if memory.load((turn ^ core) % 7 * LINE).is_multiple_of(5) {
                 pause(1);
             }
         }
