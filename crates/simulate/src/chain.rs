@@ -8,7 +8,60 @@ use std::rc::Rc;
 use coherence::{Chance, pause};
 use corelane_sim::{Consumer, Producer, TryPopError, TryPushError};
 
+use crate::item::Item;
 use crate::ledger::Counted;
+
+/// What is handed on.
+pub(crate) trait Parcel: Sized + 'static {
+    /// The parcel with this number.
+    fn of(number: u64) -> Self;
+    fn number(&self) -> u64;
+
+    /// Gives the first `n` or fewer away together.
+    fn push(tx: &mut impl Producer<Item = Self>, n: usize, from: &mut VecDeque<Self>);
+    /// Takes `n` or fewer together.
+    fn pop(rx: &mut impl Consumer<Item = Self>, n: usize, into: &mut VecDeque<Self>);
+}
+
+/// Numbers can be copied in slices.
+impl<T: Item> Parcel for T {
+    fn of(number: u64) -> Self {
+        Item::of(number)
+    }
+
+    fn number(&self) -> u64 {
+        Item::number(*self)
+    }
+
+    fn push(tx: &mut impl Producer<Item = Self>, n: usize, from: &mut VecDeque<Self>) {
+        let pushed = tx.push_slice(&from.make_contiguous()[..n]);
+        from.drain(..pushed);
+    }
+
+    fn pop(rx: &mut impl Consumer<Item = Self>, n: usize, into: &mut VecDeque<Self>) {
+        let mut items = vec![Item::of(0); n];
+        let popped = rx.pop_slice(&mut items);
+        into.extend(&items[..popped]);
+    }
+}
+
+impl Parcel for Counted {
+    fn of(number: u64) -> Self {
+        Self::new(number)
+    }
+
+    fn number(&self) -> u64 {
+        self.number()
+    }
+
+    fn push(tx: &mut impl Producer<Item = Self>, n: usize, from: &mut VecDeque<Self>) {
+        tx.push_iter(from_fn(|| from.pop_front()).take(n));
+    }
+
+    fn pop(rx: &mut impl Consumer<Item = Self>, n: usize, into: &mut VecDeque<Self>) {
+        into.extend(rx.pop_iter().take(n));
+    }
+}
 
 /// Items that a thread may have in its hands before it takes more.
 const HANDFUL: usize = 8;
@@ -39,7 +92,7 @@ impl Link {
     }
 
     /// Checks that `item` is the next.
-    fn note_taken(&self, item: &Counted) {
+    fn note_taken(&self, item: &impl Parcel) {
         let (expected, found) = (self.taken.get() % self.lap, item.number());
         assert_eq!(found, expected, "item {found} came where {expected} was due");
         self.taken.set(self.taken.get() + 1);
@@ -73,9 +126,9 @@ pub(crate) struct Inlet<C> {
     link: Rc<Link>,
 }
 
-impl<C: Consumer<Item = Counted>> Inlet<C> {
+impl<C: Consumer<Item: Parcel>> Inlet<C> {
     /// Takes up to `n` items in one of all ways.
-    fn take(&mut self, n: usize, into: &mut VecDeque<Counted>, chance: &mut Chance) -> Outcome {
+    fn take(&mut self, n: usize, into: &mut VecDeque<C::Item>, chance: &mut Chance) -> Outcome {
         let before = into.len();
         let taken = match chance.below(6) {
             0 | 1 => self.rx.try_pop().map(|item| into.push_back(item)),
@@ -83,7 +136,7 @@ impl<C: Consumer<Item = Counted>> Inlet<C> {
             3 => self.replace(n, into),
             4 => self.take_available(n, into),
             _ => {
-                into.extend(self.rx.pop_iter().take(n));
+                Parcel::pop(&mut self.rx, n, into);
                 Ok(())
             }
         };
@@ -98,11 +151,11 @@ impl<C: Consumer<Item = Counted>> Inlet<C> {
     }
 
     /// Drops some items of a chunk where they are, and hands on others with the same numbers.
-    fn replace(&mut self, n: usize, into: &mut VecDeque<Counted>) -> Result<(), TryPopError> {
+    fn replace(&mut self, n: usize, into: &mut VecDeque<C::Item>) -> Result<(), TryPopError> {
         let chunk = self.rx.read_chunk(n)?;
         let (first, second) = chunk.as_slices();
         let most = chunk.len() - chunk.len() / 3;
-        into.extend(first.iter().chain(second).take(most).map(|item| Counted::new(item.number())));
+        into.extend(first.iter().chain(second).take(most).map(|item| Parcel::of(item.number())));
         chunk.commit(most);
         Ok(())
     }
@@ -111,7 +164,7 @@ impl<C: Consumer<Item = Counted>> Inlet<C> {
     fn take_available(
         &mut self,
         n: usize,
-        into: &mut VecDeque<Counted>,
+        into: &mut VecDeque<C::Item>,
     ) -> Result<(), TryPopError> {
         for _ in 0..self.rx.available(n) {
             into.push_back(self.rx.try_pop().expect("an available item"));
@@ -128,21 +181,22 @@ pub(crate) struct Outlet<P> {
     is_flushed: bool,
 }
 
-impl<P: Producer<Item = Counted>> Outlet<P> {
+impl<P: Producer<Item: Parcel>> Outlet<P> {
     /// What is known of the queue.
     pub(crate) fn link(&self) -> Rc<Link> {
         self.link.clone()
     }
 
     /// Puts items in before the run.
-    pub(crate) fn fill(&mut self, items: impl ExactSizeIterator<Item = Counted>) {
+    pub(crate) fn fill(&mut self, items: Vec<P::Item>) {
         self.link.note_given(items.len());
-        items.for_each(|item| assert!(self.tx.try_push(item).is_ok(), "a new queue is full"));
+        let mut items = items.into_iter();
+        assert!(items.all(|item| self.tx.try_push(item).is_ok()), "a new queue is full");
         self.tx.flush();
     }
 
     /// Gives up to `n` items away in one of all ways.
-    fn give(&mut self, n: usize, from: &mut VecDeque<Counted>, chance: &mut Chance) -> Outcome {
+    fn give(&mut self, n: usize, from: &mut VecDeque<P::Item>, chance: &mut Chance) -> Outcome {
         let (before, n) = (from.len(), n.min(from.len()));
         let is_closed = match chance.below(6) {
             0 | 1 => self.give_first(from),
@@ -154,7 +208,7 @@ impl<P: Producer<Item = Counted>> Outlet<P> {
                 false
             }
             _ => {
-                self.tx.push_iter(from_fn(|| from.pop_front()).take(n));
+                Parcel::push(&mut self.tx, n, from);
                 false
             }
         };
@@ -165,7 +219,7 @@ impl<P: Producer<Item = Counted>> Outlet<P> {
     }
 
     /// Gives the first item away. `true` if nobody is there to take it.
-    fn give_first(&mut self, from: &mut VecDeque<Counted>) -> bool {
+    fn give_first(&mut self, from: &mut VecDeque<P::Item>) -> bool {
         let Some(item) = from.pop_front() else { return false };
         let Err(error) = self.tx.try_push(item) else { return false };
         let is_closed = matches!(error, TryPushError::Closed(_));
@@ -173,7 +227,7 @@ impl<P: Producer<Item = Counted>> Outlet<P> {
         is_closed
     }
 
-    fn give_chunk(&mut self, n: usize, from: &mut VecDeque<Counted>) -> bool {
+    fn give_chunk(&mut self, n: usize, from: &mut VecDeque<P::Item>) -> bool {
         match self.tx.write_chunk_uninit(n) {
             Ok(chunk) => {
                 chunk.fill_from_iter(from_fn(|| from.pop_front()));
@@ -184,7 +238,7 @@ impl<P: Producer<Item = Counted>> Outlet<P> {
     }
 
     /// Pushes what is said to fit.
-    fn give_promised(&mut self, n: usize, from: &mut VecDeque<Counted>) -> bool {
+    fn give_promised(&mut self, n: usize, from: &mut VecDeque<P::Item>) -> bool {
         for item in from.drain(..self.tx.free_slots(n).min(n)) {
             assert!(self.tx.try_push(item).is_ok(), "no room for what was said to fit");
         }
@@ -215,15 +269,20 @@ pub(crate) struct Plan {
 
 /// A thread between two queues. The first of a chain makes items, the last one drops them.
 #[derive(Debug)]
-pub(crate) struct Stage<P, C> {
+pub(crate) struct Stage<T, P, C> {
     plan: Plan,
     inlet: Option<Inlet<C>>,
     outlet: Option<Outlet<P>>,
-    held: VecDeque<Counted>,
+    held: VecDeque<T>,
     taken: u64,
 }
 
-impl<P: Producer<Item = Counted>, C: Consumer<Item = Counted>> Stage<P, C> {
+impl<T, P, C> Stage<T, P, C>
+where
+    T: Parcel,
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
     pub(crate) fn new(plan: Plan, inlet: Option<Inlet<C>>, outlet: Option<Outlet<P>>) -> Self {
         Self { plan, inlet, outlet, held: VecDeque::new(), taken: 0 }
     }
@@ -253,7 +312,7 @@ impl<P: Producer<Item = Counted>, C: Consumer<Item = Counted>> Stage<P, C> {
             None if self.taken == self.plan.makes => Outcome::Closed,
             None => {
                 let end = self.plan.makes.min(self.taken + n);
-                self.held.extend((self.taken..end).map(Counted::new));
+                self.held.extend((self.taken..end).map(T::of));
                 Outcome::Moved
             }
         };

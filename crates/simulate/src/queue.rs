@@ -60,7 +60,10 @@ impl Queue {
             packed: false,
             probe: |config| Q::channel::<u64>(config).map(drop),
             stream: |stream| stream::run(stream, Q::channel::<u64>),
-            test: |case, schedule| case.run(schedule, Q::channel::<Counted>),
+            test: |case, schedule| match case.counts_drops {
+                true => case.run(schedule, Q::channel::<Counted>),
+                false => case.run(schedule, Q::channel::<u64>),
+            },
         }
     }
 
@@ -71,7 +74,10 @@ impl Queue {
             packed: true,
             probe: |config| Q::channel::<NonZeroU64>(config).map(drop),
             stream: |stream| stream::run(stream, Q::channel::<NonZeroU64>),
-            test: |case, schedule| case.run(schedule, Q::channel::<Counted>),
+            test: |case, schedule| match case.counts_drops {
+                true => case.run(schedule, Q::channel::<Counted>),
+                false => case.run(schedule, Q::channel::<NonZeroU64>),
+            },
         }
     }
 }

@@ -12,8 +12,8 @@ use coherence::{Chance, Machine, Schedule, Simulation, StoreBuffer, Topology};
 use corelane_sim::{CapacityError, Config, Consumer, Producer};
 
 use crate::Queue;
-use crate::chain::{Link, Plan, Stage};
-use crate::ledger::{self, Counted};
+use crate::chain::{Link, Parcel, Plan, Stage};
+use crate::ledger;
 
 /// A run in which a queue did what it must not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,10 +96,19 @@ pub(crate) struct Case {
     chance: Chance,
     /// Number of threads.
     threads: usize,
-    /// Number of items that the first thread makes, or lets pass if threads are in a ring.
-    items: u64,
-    /// Whether the last thread gives the items back to the first.
+    /// Whether the last thread gives the items back to the first. If not, it drops them.
     is_ring: bool,
+    /// Number of items, if they don't go round for ever.
+    items: u64,
+    /// Items are numbered from 0 to this, again and again: all that are in a ring.
+    lap: u64,
+    /// Who quits before its time, perhaps nobody, and after how many items.
+    quitter: u64,
+    quits_after: u64,
+    /// Whether threads flush before they wait. In a ring they must.
+    flushes: bool,
+    /// Whether items are counted when they are dropped. If not, they are numbers, which can be copied.
+    pub(crate) counts_drops: bool,
 }
 
 /// Most threads of a case.
@@ -133,59 +142,65 @@ impl Case {
             false => (2 + chance.below(3), 5 + chance.below(30)),
         };
         let is_ring = chance.below(3) == 0;
-        Self { seed, threads: threads as usize, items, is_ring, chance }
+        Self {
+            seed,
+            threads: threads as usize,
+            is_ring,
+            items,
+            lap: if is_ring { 1 + chance.below(8) } else { u64::MAX },
+            quitter: if is_ring { 0 } else { chance.below(2 * threads) },
+            quits_after: if is_ring { items } else { chance.below(items) },
+            flushes: is_ring || chance.below(2) == 0,
+            counts_drops: chance.below(2) == 0,
+            chance,
+        }
     }
 
     /// Runs it with queues that `channel` makes, and returns the number of steps.
-    pub(crate) fn run<P, C>(
+    pub(crate) fn run<T: Parcel, P, C>(
         self,
         schedule: Schedule,
         channel: impl Fn(Config) -> Result<(P, C), CapacityError>,
     ) -> Result<u64, Wrong>
     where
-        P: Producer<Item = Counted> + 'static,
-        C: Consumer<Item = Counted> + 'static,
+        P: Producer<Item = T> + 'static,
+        C: Consumer<Item = T> + 'static,
     {
         let run = || self.run_to_the_end(schedule, channel);
         catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(Wrong(message(&*panic))))
     }
 
     /// As [`run`](Self::run), but panics if a thread does.
-    fn run_to_the_end<P, C>(
+    fn run_to_the_end<T: Parcel, P, C>(
         mut self,
         schedule: Schedule,
         channel: impl Fn(Config) -> Result<(P, C), CapacityError>,
     ) -> Result<u64, Wrong>
     where
-        P: Producer<Item = Counted> + 'static,
-        C: Consumer<Item = Counted> + 'static,
+        P: Producer<Item = T> + 'static,
+        C: Consumer<Item = T> + 'static,
     {
         ledger::open();
-        let queues = self.threads - usize::from(!self.is_ring);
-        let lap = if self.is_ring { 1 + self.chance.below(8) } else { u64::MAX };
         let (mut outlets, mut inlets, mut links) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..queues {
-            let (tx, rx) = channel(self.config(lap))?;
-            let (outlet, inlet) = Link::between(tx, rx, lap);
+        for _ in 0..self.queues() {
+            let (tx, rx) = channel(self.config())?;
+            let (outlet, inlet) = Link::between(tx, rx, self.lap);
             links.push(outlet.link());
             outlets.push(Some(outlet));
             inlets.push(Some(inlet));
         }
         if self.is_ring {
             inlets.rotate_right(1);
-            let last = outlets.last_mut().and_then(Option::as_mut).expect("there are queues");
-            last.fill((0..lap as u32).map(|number| Counted::new(number.into())));
+            let last = outlets.last_mut().and_then(Option::as_mut);
+            last.expect("there are queues").fill((0..self.lap).map(T::of).collect());
         } else {
             inlets.insert(0, None);
             outlets.push(None);
         }
         let mut simulation = Simulation::new(machine(), self.seed).schedule(schedule);
-        let plans = self.plans();
-        for (core, ((plan, inlet), outlet)) in
-            plans.into_iter().zip(inlets).zip(outlets).enumerate()
-        {
-            let stage = Stage::new(plan, inlet, outlet);
-            simulation.spawn(core, move || stage.run());
+        for (thread, (inlet, outlet)) in inlets.into_iter().zip(outlets).enumerate() {
+            let stage = Stage::new(self.plan(thread as u64), inlet, outlet);
+            simulation.spawn(thread, move || stage.run());
         }
         let report = simulation.run()?;
         links.iter().for_each(|link| link.settle());
@@ -193,10 +208,14 @@ impl Case {
         Ok(report.steps)
     }
 
+    fn queues(&self) -> usize {
+        if self.is_ring { self.threads } else { self.threads - 1 }
+    }
+
     /// What a queue is to be like. In a ring all items must fit into each.
-    fn config(&mut self, lap: u64) -> Config {
+    fn config(&mut self) -> Config {
         let capacity = CAPACITIES[self.chance.below(5) as usize];
-        let capacity = if self.is_ring { capacity.max(lap) } else { capacity };
+        let capacity = if self.is_ring { capacity.max(self.lap) } else { capacity };
         let first = match self.chance.below(2) {
             0 => 0,
             _ => 0_u64.wrapping_sub(self.chance.below(3 * capacity)),
@@ -208,20 +227,13 @@ impl Case {
         }
     }
 
-    /// What the threads are to do. In a ring the first is the one to end it.
-    fn plans(&mut self) -> Vec<Plan> {
-        let flushes = self.is_ring || self.chance.below(2) == 0;
-        let (quitter, after) = match self.is_ring {
-            true => (0, self.items),
-            false => (self.chance.below(2 * self.threads as u64), self.chance.below(self.items)),
-        };
-        let mut plan = |thread| Plan {
+    fn plan(&mut self, thread: u64) -> Plan {
+        Plan {
             makes: self.items,
-            quits_after: if thread == quitter { after } else { u64::MAX },
-            flushes,
+            quits_after: if thread == self.quitter { self.quits_after } else { u64::MAX },
+            flushes: self.flushes,
             chance: Chance::new(u64::from(self.chance.any()) << 32),
-        };
-        (0..self.threads as u64).map(&mut plan).collect()
+        }
     }
 }
 
