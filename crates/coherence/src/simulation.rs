@@ -107,7 +107,8 @@ impl Simulation {
     ///
     /// # Panics
     ///
-    /// If a thread panics, or inside of another simulation.
+    /// If a thread panics, or inside of another simulation. What destructors do then isn't simulated
+    /// either.
     pub fn run(self) -> Result<Report, Deadlock> {
         let Self { engine, mut threads } = self;
         let inside = Inside::new(engine);

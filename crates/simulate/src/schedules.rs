@@ -3,6 +3,9 @@
 //! A seed makes up a [`Case`]: so many threads in a chain or a ring, with a queue from each to the next,
 //! and what they do. The same seed makes the choices of the schedule. So a failure can be had again.
 
+#[cfg(test)]
+mod faulty;
+
 use std::any::Any;
 use std::error::Error;
 use std::fmt;
@@ -80,7 +83,7 @@ impl Queue {
 }
 
 /// What was wrong.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Wrong(String);
 
 impl<E: Error> From<E> for Wrong {
