@@ -52,6 +52,10 @@ pub(crate) struct Entry {
     pub(crate) span: Span,
     /// What is still to be written, and where. Plain data already is.
     pub(crate) value: Option<(*mut u8, Bytes)>,
+    /// When all earlier loads are done: no store enters the cache before.
+    pub(crate) after: Time,
+    /// Whether it has waited for a line that was busy.
+    pub(crate) waited: bool,
     /// Whether the miss of the store was charged when its line was asked for early.
     pub(crate) charged: bool,
 }
@@ -81,17 +85,17 @@ pub(crate) enum Found {
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
     entries: VecDeque<Entry>,
-    /// Until when the oldest store, already visible, takes its place.
-    entering: Option<Time>,
+    /// Whether the oldest store is on its way.
+    sent: bool,
 }
 
 impl Buffer {
     pub(crate) fn len(&self) -> usize {
-        self.entries.len() + usize::from(self.entering.is_some())
+        self.entries.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.entries.is_empty()
     }
 
     /// Adds a store. True if it is the only one, so that none is on its way and it is to be sent.
@@ -100,14 +104,37 @@ impl Buffer {
         self.len() == 1
     }
 
-    /// The last store is in; the next one to send.
-    pub(crate) fn next(&mut self) -> Option<Entry> {
-        self.entering = None;
+    /// The oldest store, if it isn't on its way.
+    pub(crate) fn next(&mut self) -> Option<&mut Entry> {
+        self.entries.front_mut().filter(|_| !self.sent)
+    }
+
+    /// Sends the oldest store.
+    pub(crate) fn send(&mut self) -> Option<&Entry> {
+        self.sent = true;
+        self.entries.front()
+    }
+
+    /// The oldest store, which leaves.
+    pub(crate) fn pop(&mut self) -> Option<Entry> {
         self.entries.pop_front()
     }
 
-    pub(crate) fn set_entering(&mut self, until: Time) {
-        self.entering = Some(until);
+    /// The store that is on its way arrives. Those behind it to the same line are in the cache with it,
+    /// if the loads before them are done; calls `of_same_line` with the places of these.
+    pub(crate) fn arrive(&mut self, at: Time, mut of_same_line: impl FnMut(u32)) -> bool {
+        if !std::mem::take(&mut self.sent) {
+            return false;
+        }
+        let Some(first) = self.entries.pop_front() else { return false };
+        first.write();
+        let joins = |entry: &Entry| entry.line == first.line && entry.after <= at;
+        let joining = self.entries.iter().take_while(|entry| joins(entry)).count();
+        for entry in self.entries.drain(..joining) {
+            entry.write();
+            of_same_line(entry.site);
+        }
+        true
     }
 
     /// What a load of `span` gets from here.

@@ -25,8 +25,18 @@ struct Line {
     sharers: u128,
     /// Until when the last request is being served.
     busy: Time,
+    /// The cores that had a copy when the owner asked for the only one. They keep theirs until then.
+    leaving: u128,
+    left: Time,
     owner: u8,
     dirty: bool,
+}
+
+impl Line {
+    /// Whether a core that has to give up its copy still has it at that time.
+    fn keeps(&self, bit: u128, at: Time) -> bool {
+        self.leaving & bit != 0 && at < self.left
+    }
 }
 
 /// What a request is for.
@@ -34,8 +44,11 @@ struct Line {
 pub(crate) enum Request {
     /// A copy to read.
     Read,
-    /// The only copy.
+    /// The only copy, for what is visible at once.
     Write,
+    /// The only copy, for a store that is visible when the line is there: others keep their copies until
+    /// then.
+    WriteLater,
 }
 
 /// Why a request couldn't be served by the core's own cache.
@@ -98,7 +111,14 @@ impl Directory {
     ///
     /// Pages are numbered by first touch, so that numbers don't depend on where the system puts them.
     pub(crate) fn line_of(&mut self, address: usize) -> usize {
-        let untouched = Line { sharers: 0, busy: Time::ZERO, owner: NOBODY, dirty: false };
+        let untouched = Line {
+            sharers: 0,
+            busy: Time::ZERO,
+            leaving: 0,
+            left: Time::ZERO,
+            owner: NOBODY,
+            dirty: false,
+        };
         let first = *self.pages.entry(address / PAGE).or_insert_with(|| {
             let first = self.lines.len();
             self.lines.resize(first + (PAGE >> self.line_shift), untouched);
@@ -113,6 +133,13 @@ impl Directory {
         line.sharers == self.places[core].bit && line.busy <= at
     }
 
+    /// When the line can be sent to a core; nothing if the core has a copy at that time.
+    pub(crate) fn busy_until(&self, line: usize, core: usize, at: Time) -> Option<Time> {
+        let (line, bit) = (&self.lines[line], self.places[core].bit);
+        let has_copy = line.sharers & bit != 0 || line.keeps(bit, at);
+        (!has_copy).then_some(line.busy)
+    }
+
     /// Keeps the line from others until then.
     pub(crate) fn hold(&mut self, line: usize, until: Time) {
         self.lines[line].busy = until;
@@ -123,19 +150,20 @@ impl Directory {
         let held = &mut self.lines[line];
         if held.sharers == self.places[core].bit {
             // Nobody else is in: what the line is busy with is a request of this very core.
-            held.dirty |= what == Request::Write;
+            held.dirty |= what != Request::Read;
             return Reply { ready: at.max(held.busy), miss: None, prefetched: false };
         }
         match what {
             Request::Read => self.read(line, core, at),
-            Request::Write => self.write(line, core, at),
+            Request::Write => self.write(line, core, at, false),
+            Request::WriteLater => self.write(line, core, at, true),
         }
     }
 
     fn read(&mut self, line: usize, core: usize, at: Time) -> Reply {
         let place = &self.places[core];
         let held = &mut self.lines[line];
-        if held.sharers & place.bit != 0 {
+        if held.sharers & place.bit != 0 || held.keeps(place.bit, at) {
             return Reply { ready: at, miss: None, prefetched: false };
         }
         let source = source(held, place);
@@ -163,14 +191,21 @@ impl Directory {
         true
     }
 
-    fn write(&mut self, line: usize, core: usize, at: Time) -> Reply {
+    fn write(&mut self, line: usize, core: usize, at: Time, later: bool) -> Reply {
         let place = &self.places[core];
         let held = &mut self.lines[line];
         let others = held.sharers & !place.bit;
         let miss = if held.sharers & place.bit != 0 { Miss::Upgrade } else { Miss::Write };
         let farthest = farthest(others, place);
         let ready = at.max(held.busy) + self.costs.transfer(farthest);
-        *held = Line { sharers: place.bit, busy: ready, owner: core as u8, dirty: true };
+        *held = Line {
+            sharers: place.bit,
+            busy: ready,
+            leaving: if later { others } else { 0 },
+            left: ready,
+            owner: core as u8,
+            dirty: true,
+        };
         Reply { ready, miss: Some((miss, farthest)), prefetched: false }
     }
 }

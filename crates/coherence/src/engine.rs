@@ -5,7 +5,7 @@
 //! are [another schedule's](crate::Schedule), whoever has one is taken to have been held up until then.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::panic::Location;
 
 use rustc_hash::FxHashMap;
@@ -52,6 +52,7 @@ struct Core {
     clock: Time,
     buffer: Buffer,
     wait: Option<Wait>,
+    ahead: Ahead,
     runs: bool,
     ended: Option<Time>,
     last_site: Option<SiteId>,
@@ -59,6 +60,18 @@ struct Core {
     /// Since when nothing is counted, and for how long nothing was before.
     uncounted_since: Option<Time>,
     uncounted: Time,
+}
+
+/// Loads that a core has begun and not waited for.
+#[derive(Debug, Default)]
+struct Ahead {
+    /// When the last accesses are done, and from where they were, the oldest first.
+    accesses: VecDeque<(Time, SiteId)>,
+    /// When all of them are.
+    done: Time,
+    /// Whether the thread has just waited for something: it can't have guessed that this would end, so
+    /// what it loads next it needs at once.
+    surprised: bool,
 }
 
 /// The state of a simulation, without the threads themselves.
@@ -176,7 +189,9 @@ impl Engine {
             return false;
         }
         while let Some(&Reverse((at, chance, agent))) = self.events.peek() {
-            if at > now || (at == now && chance > self.chance.any()) {
+            // A store that is in now has its line until now.
+            let is_store = matches!(agent, Agent::Buffer(_));
+            if at > now || (at == now && !is_store && chance > self.chance.any()) {
                 break;
             }
             let Agent::Buffer(core) = agent else {
@@ -203,16 +218,47 @@ impl Engine {
         self.cores[self.current].clock += time;
     }
 
-    /// As [`spend`](Self::spend), for work that writes nothing meanwhile.
+    /// As [`spend`](Self::spend), for work that writes nothing meanwhile. Loads go on beside it, but none
+    /// is left when it ends.
     pub(crate) fn work(&mut self, time: Time) {
         self.longest_work = self.longest_work.max(time);
         self.spend(time);
+        self.await_loads();
+    }
+
+    /// Lets the current thread wait until all its loads are done.
+    pub(crate) fn await_loads(&mut self) {
+        while let Some((done, site)) = self.cores[self.current].ahead.accesses.pop_front() {
+            self.wait_until(done, site);
+        }
+    }
+
+    /// Lets the current thread wait until then, and charges the time.
+    pub(crate) fn wait_until(&mut self, done: Time, site: SiteId) {
+        let core = self.current;
+        let lost = done.max(self.now()) - self.now();
+        self.counters(core, site).stall += lost;
+        self.cores[core].clock += lost;
+    }
+
+    /// The current thread's access is done at that time, and it goes on before, if it may.
+    fn go_ahead(&mut self, done: Time, site: SiteId) {
+        let ahead = &mut self.cores[self.current].ahead;
+        ahead.done = ahead.done.max(done);
+        ahead.accesses.push_back((done, site));
+        if ahead.accesses.len() > self.machine.lookahead
+            && let Some((done, site)) = ahead.accesses.pop_front()
+        {
+            self.wait_until(done, site);
+        }
     }
 
     /// Lets turns of a spin loop pass.
     pub(crate) fn pause(&mut self, turns: u32) {
+        self.await_loads();
         self.spend(self.machine.costs.pause * u64::from(turns));
         let core = self.current;
+        self.cores[core].ahead.surprised = true;
         self.turns.iter_mut().for_each(|turns| turns.pause(core));
     }
 
@@ -233,6 +279,11 @@ impl Engine {
             (true, None) => None,
             (false, since) => Some(since.unwrap_or(now)),
         };
+    }
+
+    /// Whether somebody else than time decides who goes on.
+    pub(crate) fn has_turns(&self) -> bool {
+        self.turns.is_some()
     }
 
     /// The current thread has ended.
@@ -319,20 +370,42 @@ impl Engine {
         self.machine.line
     }
 
+    /// When `line` can be sent to the current thread, if that needs it and has to wait.
+    pub(crate) fn busy(&self, line: usize) -> Option<Time> {
+        let now = self.now();
+        self.directory
+            .busy_until(line, self.cores[self.current].physical, now)
+            .filter(|at| self.turns.is_none() && *at > now)
+    }
+
+    /// The line of `span`.
+    pub(crate) fn line_of(&mut self, span: Span) -> usize {
+        self.directory.line_of(span.address)
+    }
+
     /// The current thread loads from memory.
-    pub(crate) fn read(&mut self, site: SiteId, span: Span) {
+    pub(crate) fn read(&mut self, site: SiteId, line: usize) {
         self.accesses += 1;
-        let line = self.directory.line_of(span.address);
         let (core, now, hit) = (self.current, self.now(), self.machine.costs.hit);
         let reply = self.request(core, site, line, Request::Read, now);
-        self.settle(site, reply, hit);
+        if self.machine.lookahead == 0 || self.cores[core].ahead.surprised {
+            self.settle(site, reply, hit);
+            return;
+        }
+        self.counters(core, site).hits += u64::from(reply.miss.is_none());
+        self.spend(hit);
+        self.go_ahead(reply.ready, site);
     }
 
     /// The current thread reads plain data of one line.
     pub(crate) fn read_plain(&mut self, site: SiteId, span: Span) {
+        self.cores[self.current].ahead.surprised = false;
         match self.find(span) {
             Found::Whole(_) => self.forward(site),
-            Found::Part | Found::Nothing => self.read(site, span),
+            Found::Part | Found::Nothing => {
+                let line = self.line_of(span);
+                self.read(site, line);
+            }
         }
     }
 
@@ -384,9 +457,13 @@ impl Engine {
         self.accesses += 1;
         let line = self.directory.line_of(span.address);
         let (now, core) = (self.now(), self.current);
-        let entry = Entry { line, site, span, value, charged: false };
-        let Core { physical, ref buffer, .. } = self.cores[core];
-        let free = || self.turns.is_none() && self.directory.is_free_and_owned(line, physical, now);
+        self.cores[core].ahead.surprised = false;
+        let Core { physical, ref buffer, ref ahead, .. } = self.cores[core];
+        let after = ahead.done;
+        let entry = Entry { line, site, span, value, after, waited: false, charged: false };
+        let by_time = self.turns.is_none();
+        let free =
+            || by_time && after <= now && self.directory.is_free_and_owned(line, physical, now);
         if self.machine.store_buffer.entries == 0 || (buffer.is_empty() && free()) {
             entry.write();
             self.write_through(site, line);
@@ -398,39 +475,86 @@ impl Engine {
     /// Puts a store into the current thread's buffer.
     fn enqueue(&mut self, mut entry: Entry) {
         let (now, core) = (self.now(), self.current);
-        if self.machine.store_buffer.early_ownership {
-            let reply = self.request(core, entry.site, entry.line, Request::Write, now);
+        let busy = self.directory.busy_until(entry.line, self.cores[core].physical, now);
+        if self.machine.store_buffer.early_ownership && busy.is_none_or(|at| at <= now) {
+            let reply = self.request(core, entry.site, entry.line, Request::WriteLater, now);
             entry.charged = reply.miss.is_some();
         }
         let store = self.machine.costs.store;
+        let (site, after) = (entry.site, entry.after);
         if self.cores[core].buffer.push(entry) {
-            self.schedule(now + store, Agent::Buffer(core));
+            self.schedule(after.max(now + store), Agent::Buffer(core));
         }
         self.spend(store);
+        if self.machine.lookahead > 0 {
+            self.go_ahead(now, site);
+        }
     }
 
-    /// The store that was entering a core's cache is in, and the next one is sent.
+    /// What a core's store buffer does next: a store arrives in the cache, or the next one is sent.
     fn drain(&mut self, core: usize, at: Time) {
         self.last_event = at;
-        let entry = self.cores[core].buffer.next();
-        self.wake(core, at, entry.is_some());
-        let Some(entry) = entry else { return };
+        if self.turns.is_some() {
+            return self.enter(core, at);
+        }
+        self.arrive(core, at);
+        self.wake(core, at);
+        let Core { physical, ref mut buffer, .. } = self.cores[core];
+        let Some(next) = buffer.next() else { return };
+        let mut sent = next.after;
+        if !next.waited {
+            next.waited = true;
+            let busy = self.directory.busy_until(next.line, physical, at);
+            sent = sent.max(busy.unwrap_or(at));
+        }
+        match sent > at {
+            true => self.schedule(sent, Agent::Buffer(core)),
+            false => self.send(core, at),
+        }
+    }
+
+    /// Sends the oldest store of a core, which arrives at once: what would come between the two, a
+    /// schedule can put before them.
+    fn enter(&mut self, core: usize, at: Time) {
+        let Some(entry) = self.cores[core].buffer.pop() else { return };
         let reply = self.request(core, entry.site, entry.line, Request::Write, at);
         let is_hit = reply.miss.is_none() && !entry.charged;
         self.counters(core, entry.site).hits += u64::from(is_hit);
         entry.write();
         self.written(at);
-        let until = reply.ready.max(at + self.machine.costs.store);
-        self.cores[core].buffer.set_entering(until);
+        self.wake(core, at);
+        if !self.cores[core].buffer.is_empty() {
+            self.schedule(at, Agent::Buffer(core));
+        }
+    }
+
+    /// Makes a store visible that has come into a core's cache.
+    fn arrive(&mut self, core: usize, at: Time) {
+        let mut buffer = std::mem::take(&mut self.cores[core].buffer);
+        if buffer.arrive(at, |site| self.counters(core, site).hits += 1) {
+            self.written(at);
+        }
+        self.cores[core].buffer = buffer;
+    }
+
+    /// Asks for the line of the oldest store of a core, which holds it until the store is in.
+    fn send(&mut self, core: usize, at: Time) {
+        let Some(&Entry { line, site, charged, .. }) = self.cores[core].buffer.send() else {
+            return;
+        };
+        let reply = self.request(core, site, line, Request::WriteLater, at);
+        let is_hit = reply.miss.is_none() && !charged;
+        self.counters(core, site).hits += u64::from(is_hit);
+        let until = reply.ready.max(at) + self.machine.costs.store;
+        self.directory.hold(line, until);
         self.schedule(until, Agent::Buffer(core));
     }
 
-    /// Lets a core's thread go on if what it waits for has come. `is_sending` is whether there's another
-    /// store to send.
-    fn wake(&mut self, core: usize, at: Time, is_sending: bool) {
+    /// Lets a core's thread go on if what it waits for has come.
+    fn wake(&mut self, core: usize, at: Time) {
         let entries = self.machine.store_buffer.entries;
         let waiting = &mut self.cores[core];
-        let left = waiting.buffer.len() + usize::from(is_sending);
+        let left = waiting.buffer.len();
         let has_come = match waiting.wait {
             None => false,
             Some(Wait::Room) => left < entries,

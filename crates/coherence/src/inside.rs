@@ -76,9 +76,11 @@ impl Inside {
 
     /// Lets everything happen that is due before the thread goes on.
     fn take_turn(&self) {
-        let is_due = self.engine.borrow_mut().is_due();
-        if !is_due {
+        while !self.engine.borrow_mut().is_due() {
             self.stop();
+            if self.engine.borrow().has_turns() {
+                return;
+            }
         }
     }
 
@@ -110,8 +112,20 @@ impl Inside {
             Found::Part => self.wait(site, Wait::Empty),
             Found::Nothing => {}
         }
-        self.engine.borrow_mut().read(site, span);
+        let line = self.engine.borrow_mut().line_of(span);
+        self.await_line(site, line);
+        self.engine.borrow_mut().read(site, line);
         None
+    }
+
+    /// Waits while the line is on its way between others: what a load gives is what is there when its own
+    /// turn has come.
+    fn await_line(&self, site: SiteId, line: usize) {
+        let busy = self.engine.borrow().busy(line);
+        if let Some(until) = busy {
+            self.engine.borrow_mut().wait_until(until, site);
+            self.take_turn();
+        }
     }
 
     fn store(&self, span: Span, value: (*mut u8, Bytes), location: &'static Location<'static>) {
@@ -121,6 +135,7 @@ impl Inside {
     }
 
     fn read_modify_write(&self, span: Span, location: &'static Location<'static>) {
+        self.engine.borrow_mut().await_loads();
         let site = self.access(location);
         self.wait(site, Wait::Empty);
         self.engine.borrow_mut().read_modify_write(site, span);
@@ -157,6 +172,7 @@ impl Inside {
     }
 
     fn fence(&self, location: &'static Location<'static>) {
+        self.engine.borrow_mut().await_loads();
         let site = self.access(location);
         self.wait(site, Wait::Empty);
         self.engine.borrow_mut().fenced();
@@ -197,6 +213,13 @@ pub fn is_simulated() -> bool {
 /// The clock of the calling thread's core, or zero outside of a simulation.
 pub fn now() -> Time {
     inside().map_or(Time::ZERO, |inside| inside.engine.borrow().now())
+}
+
+/// Waits until all loads of the calling thread are done, as work does that depends on them.
+pub fn await_loads() {
+    if let Some(inside) = inside() {
+        inside.engine.borrow_mut().await_loads();
+    }
 }
 
 /// Whether to count the calling thread's accesses from now on. They are from the start, so a thread

@@ -14,15 +14,18 @@
 //! - **Order.** Whoever is earliest goes first, threads and store buffers alike; chance decides between
 //!   those of the same time. So a run depends on the program, the [`Machine`] and the seed, and on
 //!   nothing else, as long as the program's data lie in the same places of a page.
-//! - **Cores** execute in order. A load keeps its core until the line is there. Instructions other than
+//! - **Cores** execute in order. A load keeps its core until the line is there; or, with
+//!   [lookahead](Machine::lookahead), the core goes on, so that misses overlap, up to so many accesses, and
+//!   not past a [`pause`], which says that the thread waits for what it loads. Instructions other than
 //!   accesses take no time, except by [`work`] and [`pause`].
 //! - **Lines** are in one of the MESI or MOESI states, kept in a directory. A line serves one request at a
 //!   time, in the order in which they are made; but clean copies are handed out side by side. A
 //!   read-modify-write keeps the line until it is done.
 //! - **Caches** are private to a physical core, and so shared by its threads. They and the L3 never
 //!   overflow: there are misses for lines never touched, and for lines that others wrote to or read.
-//! - **Stores** wait in a buffer of their core and enter the cache in program order (TSO). An [atomic
-//!   store](store) becomes visible to others when it does, and to its own core at once. A
+//! - **Stores** wait in a buffer of their core and enter the cache in program order (TSO), those to the
+//!   line that has just come together. An [atomic store](store) becomes visible to others when it does,
+//!   and to its own core at once. A load sees what is there when its request is served. A
 //!   [read-modify-write](rmw) and a [fence] wait for the buffer to be empty. So two threads that each
 //!   store and then load what the other stored may both miss the other's store, as on real machines.
 //!   Nothing else is reordered.
@@ -47,7 +50,9 @@ mod simulation;
 mod time;
 
 pub use chance::Chance;
-pub use inside::{count, fence, is_simulated, load, now, pause, read, rmw, store, work, write};
+pub use inside::{
+    await_loads, count, fence, is_simulated, load, now, pause, read, rmw, store, work, write,
+};
 pub use machine::{Costs, Distance, MAX_CORES, Machine, Protocol, StoreBuffer, Topology};
 pub use report::{CoreReport, Counters, Deadlock, Report, Site, SiteReport, Stuck};
 pub use schedule::Schedule;

@@ -16,6 +16,9 @@ pub struct Machine {
     pub protocol: Protocol,
     /// The stores that a core can have under way.
     pub store_buffer: StoreBuffer,
+    /// Accesses that a core can begin while an earlier load waits for its line, as processors do that
+    /// execute out of order and guess branches. With none, each load keeps its core until it is done.
+    pub lookahead: usize,
     /// Whether a read miss fetches the other line of the aligned pair as well, as the "spatial
     /// prefetcher" of Intel's cores does. It takes no line that is dirty elsewhere.
     pub pair_prefetcher: bool,
@@ -46,7 +49,8 @@ pub struct Topology {
 /// included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Costs {
-    /// A load that hits a private cache, or is forwarded from the core's store buffer.
+    /// A load that hits a private cache, or is forwarded from the core's store buffer. With
+    /// [lookahead](Machine::lookahead), how long it keeps the core from the next access.
     pub hit: Time,
     /// A store that needn't wait, and its entry into the cache if the core owns the line.
     pub store: Time,
@@ -186,6 +190,7 @@ impl Machine {
             },
             protocol: Protocol::Mesi,
             store_buffer: StoreBuffer { entries: 36, early_ownership: true },
+            lookahead: 0,
             pair_prefetcher: true,
             line: 64,
             patience: Time::ns(10_000_000),
@@ -299,11 +304,11 @@ impl Machine {
         ]
     }
 
-    /// As this machine, with stores that keep their core until they are done and without prefetcher:
+    /// As this machine, with loads and stores that keep their core until they are done and without prefetcher:
     /// the model in which the papers count misses.
     pub fn counting(self) -> Self {
         let store_buffer = StoreBuffer { entries: 0, early_ownership: false };
-        Self { store_buffer, pair_prefetcher: false, ..self }
+        Self { store_buffer, lookahead: 0, pair_prefetcher: false, ..self }
     }
 
     /// Panics if no such machine can be simulated.

@@ -12,11 +12,12 @@ use serde::Serialize;
 
 use crate::catalogue;
 use crate::pair::Wait;
+use crate::simulate;
 use crate::stats::Group;
 use crate::verify;
 
 /// Measures the queues of corelane on this machine, beside the physical floor and beside the crates
-/// one would otherwise use, and verifies their memory orderings.
+/// one would otherwise use, verifies their memory orderings, and simulates them on other machines.
 ///
 /// Without a command: a quick run of everything, a recommendation, and corelane-report.html in the
 /// current directory.
@@ -50,6 +51,123 @@ pub(crate) enum Command {
     /// if a queue is found broken, or a seeded bug is not found. An ordering that isn't needed is told,
     /// but is no fault.
     Verify(VerifyArgs),
+    /// Simulate queues on other machines, and show which lines of the source cost cache misses.
+    ///
+    /// The queues' own sources run on simulated cores, and every access is charged to a model of the
+    /// caches. Counts of misses are those of the algorithm; times are as good as the machine's figures.
+    /// The same seed gives the same result.
+    ///
+    /// Ctrl-C ends the run and keeps what is finished; the exit code is then 130.
+    Simulate(SimulateCommand),
+    /// Measure what the simulator needs to know of this machine.
+    Calibrate(CalibrateArgs),
+}
+
+/// What to calibrate.
+#[derive(Debug, Args)]
+pub(crate) struct CalibrateArgs {
+    /// Cores to measure between.
+    #[arg(long, value_name = "A,B")]
+    pub(crate) cores: Option<CorePair>,
+
+    /// Write a file for `lane simulate --machine FILE`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// `lane simulate`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct SimulateCommand {
+    /// Which kind of queue [default: spsc].
+    #[command(subcommand)]
+    pub(crate) suite: Option<SimulateSuite>,
+
+    /// What to simulate, if the kind of queue is left out.
+    #[command(flatten)]
+    pub(crate) args: SimulateArgs,
+}
+
+/// Kinds of queues that can be simulated.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SimulateSuite {
+    /// One producer, one consumer.
+    Spsc(Box<SimulateArgs>),
+}
+
+/// What to simulate, and on what.
+#[derive(Debug, Args)]
+pub(crate) struct SimulateArgs {
+    /// Queues to simulate, by id; all if none is named.
+    #[arg(value_name = "QUEUE", value_parser = PossibleValuesParser::new(simulate::ids()),
+          hide_possible_values = true)]
+    pub(crate) queues: Vec<String>,
+
+    /// Whose caches and distances to simulate: i7, xeon40, x86-88t, arm-96t (the papers' machines);
+    /// calibrated (this one, measured first); or a file that `lane calibrate --json FILE` wrote.
+    #[arg(long, default_value = "i7", value_name = "MACHINE")]
+    pub(crate) machine: String,
+
+    /// Measure the queues on this machine, simulate the same, and show how far off the simulation is.
+    #[arg(long, conflicts_with_all = ["machine", "pair", "model", "regime", "grid", "annotate",
+          "payload", "capacity", "batch", "items", "html"])]
+    pub(crate) validate: bool,
+
+    /// How often everything is measured for --validate.
+    #[arg(long, value_name = "N", default_value = "15", requires = "validate")]
+    pub(crate) rounds: Positive,
+
+    /// Virtual cores of producer and consumer. Cores are numbered socket by socket, and second
+    /// threads after all first ones.
+    #[arg(long, value_name = "A,B", default_value = "0,1")]
+    pub(crate) pair: CorePair,
+
+    /// How far to simulate cores [default: full; with --annotate counting].
+    #[arg(long, value_enum)]
+    pub(crate) model: Option<simulate::Model>,
+
+    /// Emulated load of both sides per item: free 0/0 ns, fp 0/10, fc 20/10, balanced 50/50
+    /// (producer/consumer); or turns: one side fills the queue, then the other empties it [default:
+    /// free, fp, fc; with --annotate fc].
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) regime: Vec<simulate::Regime>,
+
+    /// All pairs of loads from 0 to 90 ns in steps of 10, for heat maps of misses.
+    #[arg(long, conflicts_with = "regime")]
+    pub(crate) grid: bool,
+
+    /// Show this queue's source with the misses and stalls of each line.
+    #[arg(long, value_name = "QUEUE", conflicts_with_all = ["queues", "grid"],
+          value_parser = PossibleValuesParser::new(simulate::ids()), hide_possible_values = true)]
+    pub(crate) annotate: Option<String>,
+
+    /// What travels: a number in the slot, or a pointer to a page that both sides touch.
+    #[arg(long, value_enum, default_value = "u64")]
+    pub(crate) payload: PayloadKind,
+
+    /// Items a queue must hold.
+    #[arg(long, value_name = "N", default_value = "256")]
+    pub(crate) capacity: Positive,
+
+    /// Most items per call; 1 uses the calls for single items.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) batch: Positive,
+
+    /// Items that are counted, after as many that warm up.
+    #[arg(long, value_name = "N", default_value = "20000")]
+    pub(crate) items: Positive,
+
+    /// Decides who is first of those that are due at the same time.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
+
+    /// Write the results as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write a report that opens in any browser, in one file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 /// What to verify.

@@ -75,7 +75,8 @@ impl Map<'_> {
     }
 }
 
-fn distinct(all: impl Iterator<Item = u64>) -> Vec<u64> {
+/// All of them once, ascending.
+pub(crate) fn distinct(all: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut loads: Vec<_> = all.collect();
     loads.sort_unstable();
     loads.dedup();

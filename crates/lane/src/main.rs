@@ -1,6 +1,8 @@
-//! `lane` measures corelane's queues on the machine it runs on, and verifies them.
+//! `lane` measures corelane's queues on the machine it runs on, verifies them, and simulates them on
+//! others.
 
 mod advice;
+mod calibrate;
 mod catalogue;
 mod cell;
 mod cli;
@@ -24,6 +26,7 @@ mod results;
 mod rtt;
 mod runner;
 mod schedule;
+mod simulate;
 mod sink;
 mod stats;
 mod stream;
@@ -36,7 +39,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use cli::{BenchCommand, Cli, Command, Suite};
+use cli::{BenchCommand, Cli, Command, SimulateCommand, SimulateSuite, Suite};
 use failure::Failure;
 use plan::Plan;
 use results::Results;
@@ -56,6 +59,11 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
             measure(Plan::bench(&args)?)
         }
         Some(Command::Verify(args)) => verify::carry_out(&args),
+        Some(Command::Calibrate(args)) => calibrate::carry_out(&args),
+        Some(Command::Simulate(SimulateCommand { suite, args })) => match suite {
+            Some(SimulateSuite::Spsc(args)) => simulate::carry_out(&args),
+            None => simulate::carry_out(&args),
+        },
     }
 }
 

@@ -152,7 +152,7 @@ fn check_batches(args: &BenchArgs) -> Result<(), Failure> {
 }
 
 /// The cores asked for, or the first two, or the only one twice.
-fn cores(wanted: Option<CorePair>) -> Result<Cores, Failure> {
+pub(crate) fn cores(wanted: Option<CorePair>) -> Result<Cores, Failure> {
     let cores = core_affinity::get_core_ids().unwrap_or_default();
     let Some(CorePair(producer, consumer)) = wanted else {
         let first = *cores.first().unwrap_or(&CoreId { id: 0 });

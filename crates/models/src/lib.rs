@@ -68,7 +68,7 @@ use serde::{Deserialize, Serialize};
 use subject::{Any, Named, Tokens};
 
 pub use seeded::{Seeded, canary, seeded};
-pub use site::{Op, Site, Strength, source, sources};
+pub use site::{Op, Site, Strength, source, source_name, sources};
 
 /// Which slots of a queue a model is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

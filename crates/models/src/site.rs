@@ -157,7 +157,11 @@ impl Site {
 }
 
 fn file<'a>(at: &Location<'a>) -> &'a str {
-    let path = at.file();
+    source_name(at.file())
+}
+
+/// What [`source`] calls the file that the compiler calls `path`; `path` itself for files elsewhere.
+pub fn source_name(path: &str) -> &str {
     path.rsplit_once(SOURCES_AT).map_or(path, |(_, file)| file)
 }
 

@@ -28,12 +28,17 @@
 //! times are more than misses only as far as [`Costs`](coherence::Costs) says.
 
 mod chain;
+mod fit;
+mod floor;
 mod item;
 mod ledger;
 mod queue;
+mod rtt;
 mod schedules;
 mod stream;
 
+pub use fit::Measured;
+pub use floor::{block_handoff, line_rtt};
 pub use queue::{Queue, all, find};
 pub use schedules::{Failed, Tested};
 pub use stream::{Failure, Payload, Run, Side, Stream};

@@ -1,6 +1,7 @@
 //! Every queue by its id.
 
 use std::num::NonZeroU64;
+use std::sync::LazyLock;
 
 use coherence::Schedule;
 use corelane_sim::{
@@ -9,6 +10,7 @@ use corelane_sim::{
 };
 
 use crate::ledger::Counted;
+use crate::rtt;
 use crate::schedules::{Case, Wrong};
 use crate::stream::{self, Failure, Run, Stream};
 
@@ -27,6 +29,7 @@ pub struct Queue {
     pub packed: bool,
     probe: fn(Config) -> Result<(), CapacityError>,
     stream: fn(&Stream) -> Result<Run, Failure>,
+    round_trip: fn(&Stream) -> Result<f64, Failure>,
     pub(crate) test: fn(Case, Schedule) -> Result<u64, Wrong>,
 }
 
@@ -53,6 +56,20 @@ impl Queue {
         (self.stream)(stream)
     }
 
+    /// Simulates requests and replies through two such queues, one at a time, and returns nanoseconds for
+    /// one of each. Loads, bursts and payload of `stream` don't matter here.
+    ///
+    /// # Errors
+    ///
+    /// If the queue can't have this capacity, or gets stuck.
+    ///
+    /// # Panics
+    ///
+    /// If the machine doesn't have the cores.
+    pub fn round_trip(&self, stream: &Stream) -> Result<f64, Failure> {
+        (self.round_trip)(stream)
+    }
+
     fn any<Q: SpscQueue + 'static>() -> Self {
         Self {
             id: Q::INFO.id.into(),
@@ -60,6 +77,7 @@ impl Queue {
             packed: false,
             probe: |config| Q::channel::<u64>(config).map(drop),
             stream: |stream| stream::run(stream, Q::channel::<u64>),
+            round_trip: |stream| rtt::run(stream, Q::channel::<u64>),
             test: |case, schedule| match case.counts_drops {
                 true => case.run(schedule, Q::channel::<Counted>),
                 false => case.run(schedule, Q::channel::<u64>),
@@ -74,6 +92,7 @@ impl Queue {
             packed: true,
             probe: |config| Q::channel::<NonZeroU64>(config).map(drop),
             stream: |stream| stream::run(stream, Q::channel::<NonZeroU64>),
+            round_trip: |stream| rtt::run(stream, Q::channel::<NonZeroU64>),
             test: |case, schedule| match case.counts_drops {
                 true => case.run(schedule, Q::channel::<Counted>),
                 false => case.run(schedule, Q::channel::<NonZeroU64>),
@@ -82,8 +101,19 @@ impl Queue {
     }
 }
 
+static QUEUES: LazyLock<Vec<Queue>> = LazyLock::new(registered);
+
 /// All queues, in the order of the library's registry.
-pub fn all() -> Vec<Queue> {
+pub fn all() -> &'static [Queue] {
+    &QUEUES
+}
+
+/// The queue named `id`.
+pub fn find(id: &str) -> Option<&'static Queue> {
+    all().iter().find(|queue| queue.id == id)
+}
+
+fn registered() -> Vec<Queue> {
     let (mut any, mut packed) = (Vec::new(), Vec::new());
     macro_rules! add_any {
         ($name:ident, $queue:ty) => {
@@ -106,9 +136,4 @@ pub fn all() -> Vec<Queue> {
         queues.push(queue);
     }
     queues
-}
-
-/// The queue named `id`.
-pub fn find(id: &str) -> Option<Queue> {
-    all().into_iter().find(|queue| queue.id == id)
 }

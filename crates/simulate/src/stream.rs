@@ -4,7 +4,9 @@ use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
 
-use coherence::{CoreReport, Deadlock, Machine, Simulation, Time, count, now, pause, work};
+use coherence::{
+    CoreReport, Deadlock, Machine, Simulation, Time, await_loads, count, now, pause, work,
+};
 use corelane_sim::{CapacityError, Config, Consumer, Producer};
 
 use crate::item::Item;
@@ -361,6 +363,10 @@ fn take<T: Item>(side: &Turn, item: T, expected: u64) {
         side.aside.wrong.set(side.aside.wrong.get().or(Some((expected, found))));
     }
     side.pool.read(found);
+    // The work is on what the item says.
+    if side.stream.loads[1] > Time::ZERO {
+        await_loads();
+    }
     side.work();
 }
 

@@ -30,6 +30,7 @@ pub fn machine() -> Machine {
         },
         protocol: Protocol::Mesi,
         store_buffer: StoreBuffer { entries: 0, early_ownership: false },
+        lookahead: 0,
         pair_prefetcher: false,
         line: 64,
         patience: Time::ns(100_000),

@@ -2,7 +2,7 @@
 
 mod bars;
 mod canvas;
-mod heat;
+pub(crate) mod heat;
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -70,9 +70,32 @@ fn group_section(results: &Results, group: Group) -> Markup {
             h2 { (table::place(results, group)) }
             p.floors { (table::floors(results, group)) }
             @for table in &tables { (comparison(results, table, group)) }
-            @if !maps.is_empty() { (heat::section(&maps)) }
+            @if !maps.is_empty() { (throughput(&maps)) }
         }
     }
+}
+
+/// Heat maps of throughput. One pair of loads, none at all, is ten times as fast as the rest.
+fn throughput(maps: &[grid::Map<'_>]) -> Markup {
+    let squares = |map: &grid::Map<'_>| map.points.iter().map(square).collect();
+    let maps: Vec<_> =
+        maps.iter().map(|map| heat::Map { title: map.title(), squares: squares(map) }).collect();
+    let values = || maps.iter().flat_map(|map| map.squares.iter().map(|square| square.value));
+    let (dark, bright) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+    let legend = format!(
+        "Million items per second, one square per pair of emulated loads; brighter is better; colours \
+         are logarithmic and the same in all maps ({} to {}). Fast producers are at the top left, fast \
+         consumers at the bottom right.",
+        short(dark),
+        short(bright)
+    );
+    let range = heat::Range { dark, bright, logarithmic: true };
+    heat::section("Throughput under load", &legend, &maps, &range)
+}
+
+fn square(point: &grid::Point) -> heat::Square {
+    let grid::Point { load_p_ns, load_c_ns, throughput } = *point;
+    heat::Square { load_p_ns, load_c_ns, value: throughput }
 }
 
 /// One chart with its numbers.

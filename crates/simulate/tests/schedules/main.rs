@@ -13,14 +13,14 @@ use libtest_mimic::{Arguments, Failed, Trial};
 /// Seeds for each queue, each for two runs. The environment variable `CORELANE_STRESS` scales them.
 fn seeds() -> Range<u64> {
     let scale = env::var("CORELANE_STRESS").map_or(1.0, |scale| scale.parse().expect("a number"));
-    0..(400.0 * scale) as u64
+    0..(300.0 * scale) as u64
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let verbose = arguments.nocapture;
-    let trial = |queue: Queue| Trial::test(queue.id.clone(), move || check(&queue, verbose));
-    let queues = corelane_simulate::all().into_iter().map(trial);
+    let trial = |queue: &'static Queue| Trial::test(&queue.id, move || check(queue, verbose));
+    let queues = corelane_simulate::all().iter().map(trial);
     let trials = queues.chain(seeded::trials()).collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -1,0 +1,264 @@
+//! `lane simulate`: cache misses and their places in the source, on machines that aren't here.
+
+mod annotate;
+mod html;
+mod outcome;
+mod text;
+mod validate;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use clap::ValueEnum;
+use coherence::{Machine, Time};
+use corelane_simulate::{Payload, Queue, Stream, all, find};
+use indicatif::{ProgressBar, ProgressStyle};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::calibrate::Calibration;
+use crate::cli::{PayloadKind, SimulateArgs};
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::plan;
+use crate::print;
+use crate::sink::Sink;
+use outcome::{Cell, Simulation};
+
+/// Loads of the grid: 0 to 90 ns, as in paper 000, Figs 14 and 17.
+const GRID_NS: [u64; 10] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90];
+
+/// Name of the machine that this is.
+const CALIBRATED: &str = "calibrated";
+
+/// What drives the sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Regime {
+    /// No load.
+    Free,
+    /// Fast producer.
+    Fp,
+    /// Fast consumer.
+    Fc,
+    /// Both equally slow.
+    Balanced,
+    /// One side fills the queue, then the other empties it.
+    Turns,
+    /// A pair of loads of the grid.
+    #[value(skip)]
+    Grid,
+}
+
+impl Regime {
+    /// Its name.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Fp => "fp",
+            Self::Fc => "fc",
+            Self::Balanced => "balanced",
+            Self::Turns => "turns",
+            Self::Grid => "grid",
+        }
+    }
+
+    /// Loads of the producer and the consumer, in nanoseconds.
+    fn loads(self) -> [u64; 2] {
+        match self {
+            Self::Free | Self::Turns | Self::Grid => [0, 0],
+            Self::Fp => [0, 10],
+            Self::Fc => [20, 10],
+            Self::Balanced => [50, 50],
+        }
+    }
+}
+
+/// How far cores are simulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Model {
+    /// Stores wait in a buffer, and lines are prefetched if the machine does that.
+    Full,
+    /// As the papers count misses: a store keeps its core until it is done, and nothing is prefetched.
+    Counting,
+}
+
+impl Model {
+    fn of(args: &SimulateArgs) -> Self {
+        let counts = args.annotate.is_some();
+        args.model.unwrap_or(if counts { Self::Counting } else { Self::Full })
+    }
+}
+
+/// Ids of all queues that can be simulated.
+pub(crate) fn ids() -> Vec<&'static str> {
+    all().iter().map(|queue| queue.id.as_str()).collect()
+}
+
+/// Does what the command line asks for.
+pub(crate) fn carry_out(args: &SimulateArgs) -> Result<ExitCode, Failure> {
+    interrupt::listen();
+    let open = |path: &Option<_>| path.as_deref().map(Sink::open).transpose();
+    let (mut json, mut html) = (open(&args.json)?, open(&args.html)?);
+    if args.validate {
+        return validate(args, json);
+    }
+    let simulation = simulate(args)?;
+    let mut text = text::render(&simulation);
+    if args.annotate.is_some() {
+        text.push_str(&annotate::render(&simulation));
+    }
+    let mut write = |sink: &mut Option<Sink>, contents: &dyn Fn() -> String| {
+        if let Some(sink) = sink {
+            let path = sink.replace(&contents())?;
+            text.push_str(&format!("\nWritten: {path}\n"));
+        }
+        Ok::<_, Failure>(())
+    };
+    let as_json = || serde_json::to_string_pretty(&simulation).expect("results are plain data");
+    let written =
+        write(&mut json, &as_json).and_then(|()| write(&mut html, &|| html::render(&simulation)));
+    print(&text)?;
+    written?;
+    Ok(ExitCode::from(if simulation.interrupted { interrupt::EXIT_CODE } else { 0 }))
+}
+
+/// Measures, predicts, and shows both.
+fn validate(args: &SimulateArgs, mut json: Option<Sink>) -> Result<ExitCode, Failure> {
+    let validation = validate::validate(args)?;
+    let mut text = validation.render();
+    let contents = serde_json::to_string_pretty(&validation).expect("results are plain data");
+    let written = json.as_mut().map(|sink| sink.replace(&contents)).transpose();
+    if let Ok(Some(path)) = &written {
+        text.push_str(&format!("\nWritten: {path}\n"));
+    }
+    print(&text)?;
+    written?;
+    Ok(ExitCode::from(if validation.interrupted { interrupt::EXIT_CODE } else { 0 }))
+}
+
+/// A queue in a regime.
+struct Job {
+    queue: &'static Queue,
+    regime: Regime,
+    loads: [u64; 2],
+}
+
+fn simulate(args: &SimulateArgs) -> Result<Simulation, Failure> {
+    let stream = stream(args)?;
+    let jobs = jobs(args);
+    for job in &jobs {
+        job.queue.probe(stream.config()).map_err(|error| {
+            Failure::Usage(format!("{}: {error}; choose another --capacity", job.queue.id))
+        })?;
+    }
+    let progress = progress(jobs.len());
+    let done = AtomicUsize::new(0);
+    let cells: Result<Vec<Option<Cell>>, Failure> = jobs
+        .par_iter()
+        .map(|job| {
+            if interrupt::requested() {
+                return Ok(None);
+            }
+            let cell = run(job, &stream)?;
+            progress.set_position(done.fetch_add(1, Ordering::Relaxed) as u64 + 1);
+            Ok(Some(cell))
+        })
+        .collect();
+    progress.finish_and_clear();
+    Ok(Simulation::new(args, cells?.into_iter().flatten().collect()))
+}
+
+fn progress(jobs: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("simulating {bar:30} {percent:>3}% {eta} left")
+        .expect("valid template");
+    ProgressBar::new(jobs as u64).with_style(style)
+}
+
+/// The machine that is meant.
+fn machine(name: &str) -> Result<Machine, Failure> {
+    let presets = Machine::presets();
+    if let Some((_, machine)) = presets.iter().find(|(preset, _)| *preset == name) {
+        return Ok(machine.clone());
+    }
+    if name == CALIBRATED {
+        return Ok(Calibration::measure(plan::cores(None)?).machine());
+    }
+    let path = Path::new(name);
+    if !path.exists() {
+        let presets = presets.map(|(name, _)| name).join(", ");
+        return Err(Failure::Usage(format!(
+            "there is no machine {name}; choose {presets}, {CALIBRATED}, or a file of lane calibrate"
+        )));
+    }
+    Ok(Calibration::read(path)?.machine())
+}
+
+/// What all jobs have in common.
+fn stream(args: &SimulateArgs) -> Result<Stream, Failure> {
+    let machine = machine(&args.machine)?;
+    let machine = match Model::of(args) {
+        Model::Full => machine,
+        Model::Counting => machine.counting(),
+    };
+    let (cores, pair) = (machine.topology.cores(), args.pair);
+    if pair.0.max(pair.1) >= cores || pair.0 == pair.1 {
+        let machine = &args.machine;
+        return Err(Failure::Usage(format!(
+            "{machine} has cores 0 to {}; choose two different ones with --pair A,B",
+            cores - 1
+        )));
+    }
+    let items = args.items.0 as u64;
+    Ok(Stream {
+        cores: [pair.0, pair.1],
+        seed: args.seed,
+        capacity: args.capacity.0,
+        burst: args.batch.0,
+        payload: match args.payload {
+            PayloadKind::U64 => Payload::Embedded,
+            PayloadKind::Indirect => Payload::Indirect,
+        },
+        warm_up: items,
+        items,
+        ..Stream::new(machine)
+    })
+}
+
+fn jobs(args: &SimulateArgs) -> Vec<Job> {
+    let named = args.annotate.iter().chain(&args.queues);
+    let mut queues: Vec<_> = named.filter_map(|id| find(id)).collect();
+    if queues.is_empty() {
+        queues = all().iter().collect();
+    }
+    let regimes: Vec<_> = if args.grid {
+        let pairs = GRID_NS.into_iter().flat_map(|p| GRID_NS.map(|c| [p, c]));
+        pairs.map(|loads| (Regime::Grid, loads)).collect()
+    } else {
+        let default: &[_] = match args.annotate {
+            None => &[Regime::Free, Regime::Fp, Regime::Fc],
+            Some(_) => &[Regime::Fc],
+        };
+        let asked = if args.regime.is_empty() { default } else { &args.regime };
+        asked.iter().map(|regime| (*regime, regime.loads())).collect()
+    };
+    let of = |(regime, loads): &(Regime, [u64; 2])| {
+        let (regime, loads) = (*regime, *loads);
+        queues.iter().map(move |queue| Job { queue, regime, loads }).collect::<Vec<_>>()
+    };
+    regimes.iter().flat_map(of).collect()
+}
+
+fn run(job: &Job, stream: &Stream) -> Result<Cell, Failure> {
+    let stream = Stream {
+        loads: job.loads.map(Time::ns),
+        turns: job.regime == Regime::Turns,
+        ..stream.clone()
+    };
+    match job.queue.stream(&stream) {
+        Ok(run) => Ok(Cell::new(&job.queue.id, job.regime, job.loads, &run)),
+        Err(error) => Err(Failure::Run(format!("{}: {error}", job.queue.id))),
+    }
+}

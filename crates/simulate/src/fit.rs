@@ -1,0 +1,108 @@
+//! A machine made from measurements: what can't be measured alone is chosen so that the simulated
+//! floors take as long as the measured ones.
+
+use coherence::{Costs, Machine, Protocol, StoreBuffer, Time, Topology};
+
+use crate::floor::{block_handoff, line_rtt};
+
+/// What was measured on two cores, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measured {
+    /// A flag to the other core and one back.
+    pub line_rtt: f64,
+    /// A `u64` in a block of 4 KiB that changes hands.
+    pub block_handoff: f64,
+    /// An access that hits the nearest cache, among the instructions that usually go with it.
+    pub hit: f64,
+    /// A locked instruction on a line that the core owns.
+    pub rmw: f64,
+    /// A full fence behind a store.
+    pub fence: f64,
+    /// A turn of a spin loop.
+    pub pause: f64,
+}
+
+/// Cores of a fitted machine.
+const CORES: [usize; 2] = [0, 1];
+/// Most accesses that a core is thought to run ahead.
+const MOST_LOOKAHEAD: u64 = 512;
+/// Most nanoseconds that a line is thought to need, in picoseconds.
+const MOST_TRANSFER: u64 = 2_000_000;
+
+impl Measured {
+    /// Two cores on which the simulated floors take as long as measured.
+    pub fn fit(&self) -> Machine {
+        let with = |transfer: u64, lookahead: u64| self.machine(Time::ps(transfer), lookahead);
+        let transfer = least(1, MOST_TRANSFER, |transfer| {
+            line_rtt(&with(transfer, 64), CORES) >= self.line_rtt
+        });
+        let lookahead = least(1, MOST_LOOKAHEAD, |lookahead| {
+            block_handoff(&with(transfer, lookahead), CORES) <= self.block_handoff
+        });
+        with(transfer, lookahead)
+    }
+
+    fn machine(&self, transfer: Time, lookahead: u64) -> Machine {
+        let ns = |ns: f64| Time::ps((ns * 1000.0).round().max(1.0) as u64);
+        Machine {
+            topology: Topology {
+                sockets: 1,
+                l3_per_socket: 1,
+                cores_per_l3: 2,
+                threads_per_core: 1,
+            },
+            costs: Costs {
+                hit: ns(self.hit),
+                store: ns(self.hit),
+                rmw: ns(self.rmw),
+                fence: ns(self.fence),
+                pause: ns(self.pause),
+                l3: transfer,
+                same_l3: transfer,
+                same_socket: transfer,
+                other_socket: transfer,
+                memory: transfer * 3,
+            },
+            protocol: Protocol::Moesi,
+            store_buffer: StoreBuffer { entries: 64, early_ownership: true },
+            lookahead: lookahead as usize,
+            pair_prefetcher: false,
+            ..Machine::i7()
+        }
+    }
+}
+
+/// The least number from `low` to `high` for which `holds`, which then holds for all above; `high` if
+/// for none.
+fn least(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    while low < high {
+        let middle = low.midpoint(high);
+        if holds(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_floors_come_out_as_measured() {
+        let measured = Measured {
+            line_rtt: 110.0,
+            block_handoff: 0.35,
+            hit: 0.2,
+            rmw: 4.0,
+            fence: 8.0,
+            pause: 10.0,
+        };
+        let machine = measured.fit();
+        let [trip, block] = [line_rtt(&machine, CORES), block_handoff(&machine, CORES)];
+        assert!((trip / 110.0 - 1.0).abs() < 0.1, "{trip}");
+        assert!((block / 0.35 - 1.0).abs() < 0.1, "{block} with {}", machine.lookahead);
+    }
+}

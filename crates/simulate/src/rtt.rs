@@ -1,0 +1,65 @@
+//! Latency: two threads, two queues, one request at a time (000 §5.3).
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use coherence::{Simulation, now, pause};
+use corelane_sim::{CapacityError, Config, Consumer, Producer};
+
+use crate::item::Item;
+use crate::stream::{Failure, Stream};
+
+/// Runs `stream.items` transactions through two queues that `channel` makes, and returns nanoseconds
+/// per transaction.
+pub(crate) fn run<T: Item, P, C>(
+    stream: &Stream,
+    channel: impl Fn(Config) -> Result<(P, C), CapacityError>,
+) -> Result<f64, Failure>
+where
+    P: Producer<Item = T> + 'static,
+    C: Consumer<Item = T> + 'static,
+{
+    let open = || channel(stream.config()).map_err(Failure::Capacity);
+    let ((requests, requested), (replies, replied)) = (open()?, open()?);
+    let (warm_up, all) = (stream.warm_up, stream.warm_up + stream.items);
+    let spent = Rc::new(Cell::new(0.0));
+    let result = spent.clone();
+    let mut simulation = Simulation::new(stream.machine.clone(), stream.seed);
+    simulation.spawn(stream.cores[0], move || {
+        let (mut tx, mut rx) = (requests, replied);
+        let mut start = now();
+        for number in 0..all {
+            if number == warm_up {
+                start = now();
+            }
+            send(&mut tx, T::of(number));
+            receive(&mut rx);
+        }
+        spent.set((now() - start).as_ns());
+    });
+    simulation.spawn(stream.cores[1], move || {
+        let (mut tx, mut rx) = (replies, requested);
+        for _ in 0..all {
+            let request = receive(&mut rx);
+            send(&mut tx, request);
+        }
+    });
+    simulation.run().map_err(Failure::Stuck)?;
+    Ok(result.get() / stream.items as f64)
+}
+
+fn send<T: Item>(tx: &mut impl Producer<Item = T>, item: T) {
+    while tx.try_push(item).is_err() {
+        pause(1);
+    }
+    tx.flush();
+}
+
+fn receive<T: Item>(rx: &mut impl Consumer<Item = T>) -> T {
+    loop {
+        match rx.try_pop() {
+            Ok(item) => return item,
+            Err(_) => pause(1),
+        }
+    }
+}
