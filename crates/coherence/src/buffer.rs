@@ -115,6 +115,11 @@ impl Buffer {
         self.entries.front()
     }
 
+    /// The oldest store, which leaves.
+    pub(crate) fn pop(&mut self) -> Option<Entry> {
+        self.entries.pop_front()
+    }
+
     /// The store that is on its way arrives. Those behind it to the same line are in the cache with it,
     /// if the loads before them are done; calls `of_same_line` with the places of these.
     pub(crate) fn arrive(&mut self, at: Time, mut of_same_line: impl FnMut(u32)) -> bool {

@@ -1,7 +1,8 @@
 //! The clocks, the events, and what each access does to them.
 //!
 //! Threads and store buffers take turns: the earliest always goes first. So whatever an access does to
-//! the directory and to memory, it does at its own time, before anything that is later.
+//! the directory and to memory, it does at its own time, before anything that is later. If the turns
+//! are [another schedule's](crate::Schedule), whoever has one is taken to have been held up until then.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -11,24 +12,17 @@ use rustc_hash::FxHashMap;
 
 use crate::Time;
 use crate::buffer::{Buffer, Bytes, Entry, Found, Span};
+use crate::chance::Chance;
 use crate::directory::{Directory, Miss, Reply, Request};
 use crate::machine::Machine;
 use crate::report::{CoreReport, Counters, Deadlock, Report, Site, SiteReport, Stuck};
+use crate::schedule::{Agent, Schedule, Turns};
 
 /// Place of an access in the source, numbered.
 pub(crate) type SiteId = u32;
 
-/// What happens at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
-    /// The thread of this core goes on.
-    Resume(usize),
-    /// The oldest store of this core's buffer is in, or is to be sent.
-    Drain(usize),
-}
-
 /// Time, then chance: that decides between events of the same time.
-type Event = (Time, u32, What);
+type Event = (Time, u32, Agent);
 
 /// What a thread waits for that isn't a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +97,9 @@ pub(crate) struct Engine {
     /// The core whose thread is on.
     current: usize,
     events: BinaryHeap<Reverse<Event>>,
-    random: u64,
+    chance: Chance,
+    /// Whose turn it is, if that isn't a matter of time. There are no events then.
+    turns: Option<Turns>,
     sites: Vec<&'static Location<'static>>,
     site_ids: FxHashMap<usize, SiteId>,
     accesses: u64,
@@ -124,7 +120,8 @@ impl Engine {
             machine,
             current: 0,
             events: BinaryHeap::new(),
-            random: seed,
+            chance: Chance::new(seed),
+            turns: None,
             sites: Vec::new(),
             site_ids: FxHashMap::default(),
             accesses: 0,
@@ -135,45 +132,62 @@ impl Engine {
         }
     }
 
+    /// Lets threads and store buffers take turns in another way. None is there yet.
+    pub(crate) fn set_schedule(&mut self, schedule: Schedule) {
+        assert!(self.cores.iter().all(|core| !core.runs), "the schedule comes before the threads");
+        self.turns = Turns::new(schedule, self.cores.len(), self.chance.clone());
+    }
+
     /// A thread of this core is to start at time 0.
     pub(crate) fn start(&mut self, core: usize) {
         let cores = self.cores.len();
         assert!(core < cores, "the machine has {cores} cores; there is no core {core}");
         assert!(!self.cores[core].runs, "core {core} has a thread already");
         self.cores[core].runs = true;
-        self.schedule(Time::ZERO, What::Resume(core));
+        self.schedule(Time::ZERO, Agent::Thread(core));
     }
 
-    fn schedule(&mut self, at: Time, what: What) {
-        let chance = self.chance();
-        self.events.push(Reverse((at, chance, what)));
-    }
-
-    /// A random number: SplitMix64 (Steele, Lea, Flood 2014).
-    fn chance(&mut self) -> u32 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z >> 32) as u32
+    fn schedule(&mut self, at: Time, agent: Agent) {
+        match &mut self.turns {
+            Some(turns) => turns.add(agent),
+            None => self.events.push(Reverse((at, self.chance.any(), agent))),
+        }
     }
 
     /// Does what is due until it is a thread's turn.
     pub(crate) fn next(&mut self) -> Step {
-        while let Some(Reverse((at, _, what))) = self.events.pop() {
-            match what {
-                What::Drain(core) => self.drain(core, at),
-                What::Resume(_) if at > self.deadline() => {
+        while let Some((at, agent)) = self.next_agent() {
+            match agent {
+                Agent::Buffer(core) => self.drain(core, at),
+                Agent::Thread(_) if self.is_stuck(at) => {
                     self.last_event = at;
                     return Step::Deadlock;
                 }
-                What::Resume(core) => {
+                Agent::Thread(core) => {
                     self.current = core;
                     return Step::Resume(core);
                 }
             }
         }
         Step::End
+    }
+
+    /// Whose turn it is, and when.
+    fn next_agent(&mut self) -> Option<(Time, Agent)> {
+        let Some(turns) = &mut self.turns else {
+            return self.events.pop().map(|Reverse((at, _, agent))| (at, agent));
+        };
+        let agent = turns.next()?;
+        if let Agent::Thread(core) = agent {
+            let clock = &mut self.cores[core].clock;
+            *clock = self.last_event.max(*clock);
+            self.last_event = *clock;
+        }
+        Some((self.last_event, agent))
+    }
+
+    fn is_stuck(&self, now: Time) -> bool {
+        self.turns.as_ref().map_or_else(|| now > self.deadline(), Turns::is_stuck)
     }
 
     fn deadline(&self) -> Time {
@@ -184,21 +198,25 @@ impl Engine {
     /// is resumed when it may.
     pub(crate) fn is_due(&mut self) -> bool {
         let now = self.now();
-        while let Some(&Reverse((at, chance, what))) = self.events.peek() {
+        if self.turns.is_some() {
+            self.schedule(now, Agent::Thread(self.current));
+            return false;
+        }
+        while let Some(&Reverse((at, chance, agent))) = self.events.peek() {
             // A store that is in now has its line until now.
-            let is_store = matches!(what, What::Drain(_));
-            if at > now || (at == now && !is_store && chance > self.chance()) {
+            let is_store = matches!(agent, Agent::Buffer(_));
+            if at > now || (at == now && !is_store && chance > self.chance.any()) {
                 break;
             }
-            let What::Drain(core) = what else {
-                self.schedule(now, What::Resume(self.current));
+            let Agent::Buffer(core) = agent else {
+                self.schedule(now, Agent::Thread(self.current));
                 return false;
             };
             self.events.pop();
             self.drain(core, at);
         }
         if now > self.deadline() {
-            self.schedule(now, What::Resume(self.current));
+            self.schedule(now, Agent::Thread(self.current));
             return false;
         }
         true
@@ -266,7 +284,9 @@ impl Engine {
     pub(crate) fn pause(&mut self, turns: u32) {
         self.await_loads();
         self.spend(self.machine.costs.pause * u64::from(turns));
-        self.cores[self.current].ahead.surprised = true;
+        let core = self.current;
+        self.cores[core].ahead.surprised = true;
+        self.turns.iter_mut().for_each(|turns| turns.pause(core));
     }
 
     /// The current thread has passed a full fence.
@@ -288,6 +308,11 @@ impl Engine {
         };
     }
 
+    /// Whether somebody else than time decides who goes on.
+    pub(crate) fn has_turns(&self) -> bool {
+        self.turns.is_some()
+    }
+
     /// The current thread has ended.
     pub(crate) fn end(&mut self) {
         let now = self.now();
@@ -298,6 +323,7 @@ impl Engine {
     /// Something has changed at that time.
     fn written(&mut self, at: Time) {
         self.last_write = self.last_write.max(at);
+        self.turns.iter_mut().for_each(Turns::written);
     }
 
     /// The number of a place, which is from now on the current thread's last one.
@@ -376,7 +402,7 @@ impl Engine {
         let now = self.now();
         self.directory
             .busy_until(line, self.cores[self.current].physical, now)
-            .filter(|at| *at > now)
+            .filter(|at| self.turns.is_none() && *at > now)
     }
 
     /// The line of `span`.
@@ -475,7 +501,9 @@ impl Engine {
         let Core { physical, ref buffer, ref ahead, .. } = self.cores[core];
         let after = ahead.done;
         let entry = Entry { line, site, span, value, after, waited: false, charged: false };
-        let free = || after <= now && self.directory.is_free_and_owned(line, physical, now);
+        let by_time = self.turns.is_none();
+        let free =
+            || by_time && after <= now && self.directory.is_free_and_owned(line, physical, now);
         if self.machine.store_buffer.entries == 0 || (buffer.is_empty() && free()) {
             entry.write();
             self.write_through(site, line);
@@ -495,7 +523,7 @@ impl Engine {
         let store = self.machine.costs.store;
         let (site, after) = (entry.site, entry.after);
         if self.cores[core].buffer.push(entry) {
-            self.schedule(after.max(now + store), What::Drain(core));
+            self.schedule(after.max(now + store), Agent::Buffer(core));
         }
         self.spend(store);
         if self.machine.lookahead > 0 {
@@ -506,6 +534,9 @@ impl Engine {
     /// What a core's store buffer does next: a store arrives in the cache, or the next one is sent.
     fn drain(&mut self, core: usize, at: Time) {
         self.last_event = at;
+        if self.turns.is_some() {
+            return self.enter(core, at);
+        }
         self.arrive(core, at);
         self.wake(core, at);
         let Core { physical, ref mut buffer, .. } = self.cores[core];
@@ -517,8 +548,23 @@ impl Engine {
             sent = sent.max(busy.unwrap_or(at));
         }
         match sent > at {
-            true => self.schedule(sent, What::Drain(core)),
+            true => self.schedule(sent, Agent::Buffer(core)),
             false => self.send(core, at),
+        }
+    }
+
+    /// Sends the oldest store of a core, which arrives at once: what would come between the two, a
+    /// schedule can put before them.
+    fn enter(&mut self, core: usize, at: Time) {
+        let Some(entry) = self.cores[core].buffer.pop() else { return };
+        let reply = self.request(core, entry.site, entry.line, Request::Write, at);
+        let is_hit = reply.miss.is_none() && !entry.charged;
+        self.counters(core, entry.site).hits += u64::from(is_hit);
+        entry.write();
+        self.written(at);
+        self.wake(core, at);
+        if !self.cores[core].buffer.is_empty() {
+            self.schedule(at, Agent::Buffer(core));
         }
     }
 
@@ -541,7 +587,7 @@ impl Engine {
         self.counters(core, site).hits += u64::from(is_hit);
         let until = reply.ready.max(at) + self.machine.costs.store;
         self.directory.hold(line, until);
-        self.schedule(until, What::Drain(core));
+        self.schedule(until, Agent::Buffer(core));
     }
 
     /// Lets a core's thread go on if what it waits for has come.
@@ -558,7 +604,7 @@ impl Engine {
             waiting.wait = None;
             waiting.clock = waiting.clock.max(at);
             let at = waiting.clock;
-            self.schedule(at, What::Resume(core));
+            self.schedule(at, Agent::Thread(core));
         }
     }
 
@@ -605,7 +651,8 @@ impl Engine {
         };
         let cores: Vec<_> = self.cores.iter().enumerate().filter_map(core).collect();
         let ended = cores.iter().map(|core| core.ended).max().unwrap_or_default();
-        Report { time: ended.max(self.last_event), accesses: self.accesses, cores }
+        let steps = self.turns.as_ref().map_or(0, Turns::steps);
+        Report { time: ended.max(self.last_event), accesses: self.accesses, steps, cores }
     }
 
     /// Counters in the order of the source. The compiler may have several copies of one place.

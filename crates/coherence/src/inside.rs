@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
 use std::ptr::{self, NonNull};
+use std::thread::panicking;
 
 use corosensei::Yielder;
 
@@ -52,6 +53,15 @@ impl Inside {
         engine
     }
 
+    /// A thread panics. It can't stop any more, because a thread that stops in a destructor can't be
+    /// unwound; so what its destructors do isn't simulated, and must find all stores in memory.
+    #[cold]
+    fn give_up(&self) {
+        if let Ok(mut engine) = self.engine.try_borrow_mut() {
+            engine.write_all();
+        }
+    }
+
     pub(crate) fn next(&self) -> Step {
         self.engine.borrow_mut().next()
     }
@@ -68,6 +78,9 @@ impl Inside {
     fn take_turn(&self) {
         while !self.engine.borrow_mut().is_due() {
             self.stop();
+            if self.engine.borrow().has_turns() {
+                return;
+            }
         }
     }
 
@@ -184,7 +197,12 @@ pub(crate) fn end_thread() {
 fn inside<'a>() -> Option<&'a Inside> {
     // SAFETY: it is there for as long as `Inside::enter` runs; callers are inside of that, and keep the
     // reference no longer than their own call.
-    CURRENT.get().map(|inside| unsafe { inside.as_ref() })
+    let inside = CURRENT.get().map(|inside| unsafe { inside.as_ref() })?;
+    if panicking() {
+        inside.give_up();
+        return None;
+    }
+    Some(inside)
 }
 
 /// Whether the caller is a simulated thread.

@@ -31,22 +31,30 @@
 //!   Nothing else is reordered.
 //! - **Sockets** differ in distance only. Memory is equally far from all.
 //!
+//! Instead of time, a [`Schedule`] can say who goes first: by chance or by priorities, to look for bugs.
+//! It may hold up any thread or store for long, so it finds what could go wrong on machines that keep
+//! stores in order, and the seed repeats it.
+//!
 //! A thread's call outside of a run acts on memory directly, so that data can be set up and torn down
 //! by the same code that is simulated.
 
 mod buffer;
+mod chance;
 mod directory;
 mod engine;
 mod inside;
 mod machine;
 mod report;
+mod schedule;
 mod simulation;
 mod time;
 
+pub use chance::Chance;
 pub use inside::{
     compute, count, fence, is_simulated, load, now, pause, read, rmw, store, work, write,
 };
 pub use machine::{Costs, Distance, MAX_CORES, Machine, Protocol, StoreBuffer, Topology};
 pub use report::{CoreReport, Counters, Deadlock, Report, Site, SiteReport, Stuck};
+pub use schedule::Schedule;
 pub use simulation::Simulation;
 pub use time::Time;

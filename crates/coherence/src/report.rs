@@ -13,6 +13,8 @@ pub struct Report {
     pub time: Time,
     /// Number of simulated accesses: loads, stores, read-modify-writes, and lines of plain data.
     pub accesses: u64,
+    /// Number of steps, if the [schedule](crate::Schedule) counts them; 0 if it goes by time.
+    pub steps: u64,
     /// The cores that ran a thread, in order.
     pub cores: Vec<CoreReport>,
 }

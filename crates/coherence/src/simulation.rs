@@ -11,6 +11,7 @@ use crate::engine::{Engine, Step};
 use crate::inside::{Inside, begin_thread, end_thread};
 use crate::machine::Machine;
 use crate::report::{Deadlock, Report};
+use crate::schedule::Schedule;
 
 /// Stack of a thread. Only what it touches takes memory.
 const STACK: usize = 512 << 10;
@@ -66,6 +67,18 @@ impl Simulation {
         Self { engine: Engine::new(machine, seed), threads }
     }
 
+    /// Lets threads and store buffers take turns by another schedule. It is the seed that makes the
+    /// choices, so the same seed gives the same run as before.
+    ///
+    /// # Panics
+    ///
+    /// If there are threads already.
+    #[must_use]
+    pub fn schedule(mut self, schedule: Schedule) -> Self {
+        self.engine.set_schedule(schedule);
+        self
+    }
+
     /// Lets a virtual core run `thread`, from time 0 on.
     ///
     /// Only accesses take time, [`pause`](crate::pause) and [`work`](crate::work): a thread that loops
@@ -94,7 +107,8 @@ impl Simulation {
     ///
     /// # Panics
     ///
-    /// If a thread panics, or inside of another simulation.
+    /// If a thread panics, or inside of another simulation. What destructors do then isn't simulated
+    /// either.
     pub fn run(self) -> Result<Report, Deadlock> {
         let Self { engine, mut threads } = self;
         let inside = Inside::new(engine);

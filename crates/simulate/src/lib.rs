@@ -17,6 +17,9 @@
 //! # Ok::<(), corelane_simulate::Failure>(())
 //! ```
 //!
+//! The same queues can be tested: [`Queue::test`] runs whole chains of them under schedules that look for
+//! bugs, and says which seed shows one.
+//!
 //! # What is simulated
 //!
 //! All that two sides share: each atomic, and each line of a slot that an item covers. Slots that are
@@ -24,14 +27,18 @@
 //! buffers, costs nothing, and neither does computing. So counts of misses are those of the algorithm;
 //! times are more than misses only as far as [`Costs`](coherence::Costs) says.
 
+mod chain;
 mod fit;
 mod floor;
 mod item;
+mod ledger;
 mod queue;
 mod rtt;
+mod schedules;
 mod stream;
 
 pub use fit::Measured;
 pub use floor::{block_handoff, line_rtt};
 pub use queue::{Queue, all, find};
+pub use schedules::{Failed, Tested};
 pub use stream::{Failure, Payload, Run, Side, Stream};

@@ -3,12 +3,15 @@
 use std::num::NonZeroU64;
 use std::sync::LazyLock;
 
+use coherence::Schedule;
 use corelane_sim::{
     CapacityError, Config, Info, SpscQueue, SpscTokenQueue, for_each_spsc_queue,
     for_each_spsc_token_queue,
 };
 
+use crate::ledger::Counted;
 use crate::rtt;
+use crate::schedules::{Case, Wrong};
 use crate::stream::{self, Failure, Run, Stream};
 
 /// Ending of the id of a queue for any type of which there is also one with packed slots.
@@ -27,6 +30,7 @@ pub struct Queue {
     probe: fn(Config) -> Result<(), CapacityError>,
     stream: fn(&Stream) -> Result<Run, Failure>,
     round_trip: fn(&Stream) -> Result<f64, Failure>,
+    pub(crate) test: fn(Case, Schedule) -> Result<u64, Wrong>,
 }
 
 impl Queue {
@@ -74,6 +78,10 @@ impl Queue {
             probe: |config| Q::channel::<u64>(config).map(drop),
             stream: |stream| stream::run(stream, Q::channel::<u64>),
             round_trip: |stream| rtt::run(stream, Q::channel::<u64>),
+            test: |case, schedule| match case.counts_drops {
+                true => case.run(schedule, Q::channel::<Counted>),
+                false => case.run(schedule, Q::channel::<u64>),
+            },
         }
     }
 
@@ -85,6 +93,10 @@ impl Queue {
             probe: |config| Q::channel::<NonZeroU64>(config).map(drop),
             stream: |stream| stream::run(stream, Q::channel::<NonZeroU64>),
             round_trip: |stream| rtt::run(stream, Q::channel::<NonZeroU64>),
+            test: |case, schedule| match case.counts_drops {
+                true => case.run(schedule, Q::channel::<Counted>),
+                false => case.run(schedule, Q::channel::<NonZeroU64>),
+            },
         }
     }
 }

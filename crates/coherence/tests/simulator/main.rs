@@ -4,5 +4,6 @@ mod litmus;
 mod memory;
 mod protocol;
 mod runs;
+mod schedules;
 mod sharing;
 mod store_buffer;

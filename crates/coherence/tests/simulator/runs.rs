@@ -138,6 +138,29 @@ fn panics_come_through() {
 }
 
 #[test]
+fn destructors_of_a_panicking_thread_find_its_stores() {
+    struct Adds(Rc<Memory>);
+    impl Drop for Adds {
+        fn drop(&mut self) {
+            assert!(!is_simulated());
+            self.0.add(0, 1);
+        }
+    }
+    let memory = Memory::new();
+    let mut simulation = Simulation::new(buffered(4), 1);
+    for core in 0..2 {
+        let adds = Adds(memory.clone());
+        simulation.spawn(core, move || {
+            pause(100 * core as u32);
+            adds.0.store(core * LINE, 5);
+            panic!("as planned");
+        });
+    }
+    catch_unwind(AssertUnwindSafe(|| simulation.run())).unwrap_err();
+    assert_eq!(memory.load(0), 5 + 2);
+}
+
+#[test]
 fn outside_of_a_run_memory_is_plain() {
     let memory = Memory::new();
     memory.store(0, 3);

@@ -1,0 +1,74 @@
+//! Items that are counted when they are dropped.
+
+use std::cell::RefCell;
+use std::num::NonZeroU64;
+use std::ptr::NonNull;
+
+use corelane_sim::slot::Token;
+
+thread_local! {
+    /// All items of the run on this host thread.
+    static LEDGER: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What is known of an item.
+#[derive(Debug)]
+struct Line {
+    number: u64,
+    drops: u32,
+}
+
+/// An item with a number, and a line in the ledger. It owns nothing else, so an algorithm that drops
+/// it twice does no harm but is found out.
+#[derive(Debug)]
+pub(crate) struct Counted(NonZeroU64);
+
+impl Counted {
+    pub(crate) fn new(number: u64) -> Self {
+        LEDGER.with_borrow_mut(|ledger| {
+            ledger.push(Line { number, drops: 0 });
+            Self(NonZeroU64::new(ledger.len() as u64).expect("there's a line now"))
+        })
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        LEDGER.with_borrow(|ledger| ledger[self.line()].number)
+    }
+
+    fn line(&self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        LEDGER.with_borrow_mut(|ledger| ledger[self.line()].drops += 1);
+    }
+}
+
+// SAFETY: the word is the number of the line, which isn't zero, and nothing is owned by it.
+unsafe impl Token for Counted {
+    fn into_word(self) -> NonNull<()> {
+        let word = NonZeroU64::try_into(self.0).expect("lines are numbered by addresses' width");
+        std::mem::forget(self);
+        NonNull::without_provenance(word)
+    }
+
+    unsafe fn from_word(word: NonNull<()>) -> Self {
+        Self(NonZeroU64::try_from(word.addr()).expect("an address has no more bits"))
+    }
+}
+
+/// Forgets all items.
+pub(crate) fn open() {
+    LEDGER.with_borrow_mut(Vec::clear);
+}
+
+/// Checks that every item has been dropped, exactly once.
+pub(crate) fn settle() {
+    LEDGER.with_borrow(|ledger| {
+        for Line { number, drops } in ledger {
+            assert_eq!(*drops, 1, "item {number} was dropped {drops} times");
+        }
+    });
+}

@@ -1,0 +1,248 @@
+//! Tests of the queues under schedules that look for bugs.
+//!
+//! A seed makes up a [`Case`]: so many threads in a chain or a ring, with a queue from each to the next,
+//! and what they do. The same seed makes the choices of the schedule. So a failure can be had again.
+
+#[cfg(test)]
+mod faulty;
+
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use coherence::{Chance, Machine, Schedule, Simulation, StoreBuffer, Topology};
+use corelane_sim::{CapacityError, Config, Consumer, Producer};
+
+use crate::Queue;
+use crate::chain::{Link, Parcel, Plan, Stage};
+use crate::ledger;
+
+/// A run in which a queue did what it must not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// Id of the queue.
+    pub queue: String,
+    /// The seed of the run.
+    pub seed: u64,
+    /// The schedule.
+    pub schedule: Schedule,
+    /// What was wrong.
+    pub what: String,
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { queue, seed, schedule, what } = self;
+        write!(f, "{queue} fails with seed {seed}, schedule {schedule:?}: {what}")
+    }
+}
+
+impl Error for Failed {}
+
+/// How much was tested.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tested {
+    /// Number of runs.
+    pub runs: u64,
+    /// Steps of all runs.
+    pub steps: u64,
+}
+
+impl Queue {
+    /// Runs the case of each seed twice: at random, and by priorities with as many steps.
+    ///
+    /// Items pass through up to 16 threads, singly and in batches, through queues of all small
+    /// capacities whose counters wrap on the way. Some threads go before their time. Each thread must
+    /// get all items in their order, each item must be dropped once, and nobody may wait for ever.
+    ///
+    /// # Errors
+    ///
+    /// The first failure; [`replay`](Self::replay) shows it again.
+    pub fn test(&self, seeds: impl IntoIterator<Item = u64>) -> Result<Tested, Failed> {
+        let mut tested = Tested::default();
+        for seed in seeds {
+            let steps = self.replay(seed, Schedule::Random)?;
+            let depth = 1 + (seed % 4) as u32;
+            let again = self.replay(seed, Schedule::Priorities { depth, steps })?;
+            tested.runs += 2;
+            tested.steps += steps + again;
+        }
+        Ok(tested)
+    }
+
+    /// Runs the case of a seed under a schedule, and returns the number of steps.
+    ///
+    /// # Errors
+    ///
+    /// If the run fails.
+    pub fn replay(&self, seed: u64, schedule: Schedule) -> Result<u64, Failed> {
+        let failed = |Wrong(what)| Failed { queue: self.id.clone(), seed, schedule, what };
+        (self.test)(Case::new(seed), schedule).map_err(failed)
+    }
+}
+
+/// What was wrong.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Wrong(String);
+
+impl<E: Error> From<E> for Wrong {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// What a seed stands for.
+#[derive(Debug)]
+pub(crate) struct Case {
+    seed: u64,
+    chance: Chance,
+    /// Number of threads.
+    threads: usize,
+    /// Whether the last thread gives the items back to the first. If not, it drops them.
+    is_ring: bool,
+    /// Number of items, if they don't go round for ever.
+    items: u64,
+    /// Items are numbered from 0 to this, again and again: all that are in a ring.
+    lap: u64,
+    /// Who quits before its time, perhaps nobody, and after how many items.
+    quitter: u64,
+    quits_after: u64,
+    /// Whether threads flush before they wait. In a ring they must.
+    flushes: bool,
+    /// Whether items are counted when they are dropped. If not, they are numbers, which can be copied.
+    pub(crate) counts_drops: bool,
+}
+
+/// Most threads of a case.
+const THREADS: usize = 16;
+/// Items that the queues are asked to hold.
+const CAPACITIES: [u64; 5] = [1, 2, 3, 8, 64];
+
+/// As many cores as there may be threads. Distances don't matter; few stores make the most of having to
+/// wait for room.
+fn machine() -> Machine {
+    Machine {
+        topology: Topology {
+            sockets: 1,
+            l3_per_socket: 1,
+            cores_per_l3: THREADS,
+            threads_per_core: 1,
+        },
+        store_buffer: StoreBuffer { entries: 4, early_ownership: false },
+        pair_prefetcher: false,
+        ..Machine::i7()
+    }
+}
+
+impl Case {
+    fn new(seed: u64) -> Self {
+        // Not the numbers that the schedule gets.
+        let mut chance = Chance::new(!seed);
+        let is_large = chance.below(4) == 0;
+        let (threads, items) = match is_large {
+            true => (8 + chance.below(9), 150),
+            false => (2 + chance.below(3), 5 + chance.below(30)),
+        };
+        let is_ring = chance.below(3) == 0;
+        Self {
+            seed,
+            threads: threads as usize,
+            is_ring,
+            items,
+            lap: if is_ring { 1 + chance.below(8) } else { u64::MAX },
+            quitter: if is_ring { 0 } else { chance.below(2 * threads) },
+            quits_after: if is_ring { items } else { chance.below(items) },
+            flushes: is_ring || chance.below(2) == 0,
+            counts_drops: chance.below(2) == 0,
+            chance,
+        }
+    }
+
+    /// Runs it with queues that `channel` makes, and returns the number of steps.
+    pub(crate) fn run<T: Parcel, P, C>(
+        self,
+        schedule: Schedule,
+        channel: impl Fn(Config) -> Result<(P, C), CapacityError>,
+    ) -> Result<u64, Wrong>
+    where
+        P: Producer<Item = T> + 'static,
+        C: Consumer<Item = T> + 'static,
+    {
+        let run = || self.run_to_the_end(schedule, channel);
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(Wrong(message(&*panic))))
+    }
+
+    /// As [`run`](Self::run), but panics if a thread does.
+    fn run_to_the_end<T: Parcel, P, C>(
+        mut self,
+        schedule: Schedule,
+        channel: impl Fn(Config) -> Result<(P, C), CapacityError>,
+    ) -> Result<u64, Wrong>
+    where
+        P: Producer<Item = T> + 'static,
+        C: Consumer<Item = T> + 'static,
+    {
+        ledger::open();
+        let (mut outlets, mut inlets, mut links) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..self.queues() {
+            let (tx, rx) = channel(self.config())?;
+            let (outlet, inlet) = Link::between(tx, rx, self.lap);
+            links.push(outlet.link());
+            outlets.push(Some(outlet));
+            inlets.push(Some(inlet));
+        }
+        if self.is_ring {
+            inlets.rotate_right(1);
+            let last = outlets.last_mut().and_then(Option::as_mut);
+            last.expect("there are queues").fill((0..self.lap).map(T::of).collect());
+        } else {
+            inlets.insert(0, None);
+            outlets.push(None);
+        }
+        let mut simulation = Simulation::new(machine(), self.seed).schedule(schedule);
+        for (thread, (inlet, outlet)) in inlets.into_iter().zip(outlets).enumerate() {
+            let stage = Stage::new(self.plan(thread as u64), inlet, outlet);
+            simulation.spawn(thread, move || stage.run());
+        }
+        let report = simulation.run()?;
+        links.iter().for_each(|link| link.settle());
+        ledger::settle();
+        Ok(report.steps)
+    }
+
+    fn queues(&self) -> usize {
+        if self.is_ring { self.threads } else { self.threads - 1 }
+    }
+
+    /// What a queue is to be like. In a ring all items must fit into each.
+    fn config(&mut self) -> Config {
+        let capacity = CAPACITIES[self.chance.below(5) as usize];
+        let capacity = if self.is_ring { capacity.max(self.lap) } else { capacity };
+        let first = match self.chance.below(2) {
+            0 => 0,
+            _ => 0_u64.wrapping_sub(self.chance.below(3 * capacity)),
+        };
+        let config = Config::new(capacity as usize).first(first);
+        match self.chance.below(3) {
+            0 => config,
+            _ => config.batch(1 + self.chance.below(4) as usize),
+        }
+    }
+
+    fn plan(&mut self, thread: u64) -> Plan {
+        Plan {
+            makes: self.items,
+            quits_after: if thread == self.quitter { self.quits_after } else { u64::MAX },
+            flushes: self.flushes,
+            chance: Chance::new(u64::from(self.chance.any()) << 32),
+        }
+    }
+}
+
+/// What a thread has panicked with.
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("a panic without a message").into()
+}

@@ -1,0 +1,187 @@
+//! Queues that do wrong, so that it is known that somebody would notice.
+
+use coherence::Schedule;
+use corelane_sim::spsc::lamport;
+use corelane_sim::{
+    CapacityError, Config, Consumer, LentItems, LentSlots, Producer, TryPopError, TryPushError,
+};
+
+use super::{Case, Wrong};
+use crate::ledger::Counted;
+
+/// What a queue does wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// It drops an item when it is pushed.
+    Loses,
+    /// It drops an item that it gives out as well.
+    DropsTwice,
+    /// It drops one item less than it has when its consumer goes.
+    Leaks,
+    /// It says closed while it is empty.
+    ClosesEarly,
+    /// It never says that the producer is gone.
+    NeverCloses,
+    /// It promises one item more than it has.
+    PromisesItems,
+    /// It promises one free slot more than it has.
+    PromisesRoom,
+}
+
+use Fault::*;
+
+/// Number of the call that a queue gets wrong, if it is only one.
+const WRONG_CALL: u32 = 4;
+
+struct Tx {
+    tx: lamport::Producer<Counted>,
+    fault: Fault,
+    pushes: u32,
+}
+
+struct Rx {
+    rx: lamport::Consumer<Counted>,
+    fault: Fault,
+    pops: u32,
+}
+
+impl Producer for Tx {
+    type Item = Counted;
+
+    fn try_push(&mut self, item: Counted) -> Result<(), TryPushError<Counted>> {
+        self.pushes += 1;
+        if self.fault == Loses && self.pushes == WRONG_CALL {
+            return Ok(());
+        }
+        self.tx.try_push(item)
+    }
+
+    fn capacity(&self) -> usize {
+        self.tx.capacity()
+    }
+
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        self.tx.free_slots(wanted) + usize::from(self.fault == PromisesRoom)
+    }
+
+    fn lendable(&mut self, wanted: usize) -> usize {
+        self.tx.free_slots(wanted)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.tx.is_closed()
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, Counted> {
+        // SAFETY: the caller's.
+        unsafe { self.tx.lend(n) }
+    }
+
+    unsafe fn publish(&mut self, n: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.tx.publish(n) }
+    }
+}
+
+// SAFETY: chunks are the ring's own. What `try_pop` drops twice is only a number.
+unsafe impl Consumer for Rx {
+    type Item = Counted;
+
+    fn try_pop(&mut self) -> Result<Counted, TryPopError> {
+        let popped = self.rx.try_pop();
+        self.pops += 1;
+        match popped {
+            Err(TryPopError::Empty) if self.fault == ClosesEarly => Err(TryPopError::Closed),
+            Err(TryPopError::Closed) if self.fault == NeverCloses => Err(TryPopError::Empty),
+            Ok(item) if self.fault == DropsTwice && self.pops == WRONG_CALL => {
+                // SAFETY: an item owns nothing.
+                drop(unsafe { std::ptr::read(&item) });
+                Ok(item)
+            }
+            popped => popped,
+        }
+    }
+
+    fn capacity(&self) -> usize {
+        self.rx.capacity()
+    }
+
+    fn available(&mut self, wanted: usize) -> usize {
+        self.rx.available(wanted) + usize::from(self.fault == PromisesItems)
+    }
+
+    fn lendable(&mut self, wanted: usize) -> usize {
+        self.rx.available(wanted)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.fault != NeverCloses && self.rx.is_closed()
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentItems<'_, Counted> {
+        // SAFETY: the caller's.
+        unsafe { self.rx.lend(n) }
+    }
+
+    unsafe fn release(&mut self, n: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.rx.release(n) }
+    }
+}
+
+impl Drop for Rx {
+    fn drop(&mut self) {
+        if self.fault == Leaks {
+            std::mem::forget(self.rx.try_pop());
+        }
+    }
+}
+
+fn channel(fault: Fault, config: Config) -> Result<(Tx, Rx), CapacityError> {
+    let (tx, rx) = lamport::channel_with(config)?;
+    Ok((Tx { tx, fault, pushes: 0 }, Rx { rx, fault, pops: 0 }))
+}
+
+fn run(fault: Fault, seed: u64) -> Result<u64, Wrong> {
+    Case::new(seed).run(Schedule::Random, |config| channel(fault, config))
+}
+
+/// Checks that some run fails, and says so; again and again.
+#[track_caller]
+fn assert_noticed(fault: Fault, expected: &str) {
+    let fails = |seed| Some((seed, run(fault, seed).err()?));
+    let (seed, wrong) = (0..50).find_map(fails).expect("somebody notices");
+    assert!(wrong.0.contains(expected), "{wrong:?}");
+    assert_eq!(fails(seed), Some((seed, wrong)));
+}
+
+#[test]
+fn lost_items_are_noticed() {
+    assert_noticed(Loses, "where 3 was due");
+}
+
+#[test]
+fn items_dropped_twice_are_noticed() {
+    assert_noticed(DropsTwice, "was dropped 2 times");
+}
+
+#[test]
+fn leaks_are_noticed() {
+    assert_noticed(Leaks, "was dropped 0 times");
+}
+
+#[test]
+fn early_ends_are_noticed() {
+    assert_noticed(ClosesEarly, "closed after");
+}
+
+#[test]
+fn late_ends_are_noticed() {
+    assert_noticed(NeverCloses, "nothing was written for long");
+}
+
+#[test]
+fn false_promises_are_noticed() {
+    assert_noticed(PromisesItems, "an available item");
+    assert_noticed(PromisesRoom, "no room for what was said to fit");
+}
