@@ -27,8 +27,8 @@ const CORES: [usize; 2] = [0, 1];
 /// An access that hits takes a share of a cycle if others go on beside it. In picoseconds.
 const HIT_PS: u64 = 80;
 /// Accesses that a core runs ahead: of 450 instructions, as today's cores have them in flight, every
-/// fourth.
-const LOOKAHEAD: usize = 112;
+/// third.
+const LOOKAHEAD: usize = 150;
 /// Most lines that a core is thought to wait for at once.
 const MOST_FILLS: u64 = 64;
 /// Most nanoseconds that a line is thought to need, in picoseconds.

@@ -89,7 +89,7 @@ impl Stream {
 pub struct Run {
     /// The producer and the consumer.
     pub sides: [Side; 2],
-    /// From the first push that was counted to the last pop.
+    /// From the first pop that was counted to the last: a producer may be a full queue ahead.
     pub time: Time,
     /// Simulated accesses, with those of the warm-up.
     pub accesses: u64,
@@ -160,7 +160,7 @@ impl std::error::Error for Failure {}
 struct Aside {
     /// Whose turn it is, if they take turns.
     consumer_is_on: Cell<bool>,
-    /// When the first push that is counted began, and the last pop ended.
+    /// When the first pop that is counted began, and the last one ended.
     start: Cell<Time>,
     end: Cell<Time>,
     stalls: [Cell<u64>; 2],
@@ -178,7 +178,7 @@ where
 {
     let (tx, rx) = channel(stream.config()).map_err(Failure::Capacity)?;
     let aside = Rc::new(Aside::default());
-    let pool = Rc::new(Pool::new(stream));
+    let pool = Rc::new(Pool::new(stream)?);
     let mut simulation = Simulation::new(stream.machine.clone(), stream.seed);
     let [sending, receiving] = [0, 1].map(|number| Turn {
         stream: stream.clone(),
@@ -223,7 +223,7 @@ impl Turn {
         if number == self.stream.warm_up {
             count(true);
             self.counts.set(true);
-            if self.number == 0 {
+            if self.number == 1 {
                 self.aside.start.set(now());
             }
         } else if number == self.stream.warm_up + self.stream.items {
@@ -375,27 +375,35 @@ fn take<T: Item>(side: &Turn, item: T, expected: u64) {
 
 /// The pages that indirect items stand for: twice as many as fit into the queue, so that both sides
 /// never touch the same one at once (000 §5.1).
+///
+/// Only their addresses matter: nothing is ever stored there.
 #[derive(Debug)]
 struct Pool {
     pages: Vec<Page>,
+    len: usize,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 #[repr(align(4096))]
-struct Page([u8; 4096]);
+struct Page(#[expect(dead_code, reason = "only the address matters")] [u8; 4096]);
 
 impl Pool {
-    fn new(stream: &Stream) -> Self {
-        let pages = match stream.payload {
+    fn new(stream: &Stream) -> Result<Self, Failure> {
+        let len = match stream.payload {
             Payload::Embedded => 0,
             Payload::Indirect => 2 * stream.capacity.next_power_of_two(),
         };
-        Self { pages: vec![Page([0; 4096]); pages] }
+        let mut pages = Vec::new();
+        pages.try_reserve_exact(len).map_err(|_| {
+            let bytes = len.saturating_mul(size_of::<Page>());
+            Failure::Capacity(CapacityError::OutOfMemory { bytes })
+        })?;
+        Ok(Self { pages, len })
     }
 
-    fn page(&self, number: u64) -> Option<*const u8> {
-        let index = number.checked_rem(self.pages.len() as u64)?;
-        Some(self.pages[index as usize].0.as_ptr())
+    fn page(&self, number: u64) -> Option<*const Page> {
+        let index = number.checked_rem(self.len as u64)?;
+        Some(self.pages.as_ptr().wrapping_add(index as usize))
     }
 
     /// The producer writes four bytes.

@@ -33,7 +33,7 @@ pub(crate) struct Validation {
     cells: Vec<Prediction>,
     /// Of all cells.
     median_abs_error: f64,
-    /// Of all pairs of cells of one group: how many are in the same order, less those that are not.
+    /// Of all cells, compared with those of the same group.
     kendall_tau: f64,
     /// Whether Ctrl-C ended the measurements early.
     pub(super) interrupted: bool,
@@ -148,19 +148,21 @@ fn predict(
     predicted.map_err(|error| Failure::Run(format!("{}: {error}", cell.queue)))
 }
 
-/// Kendall's τ between measured and predicted times, over all pairs of cells of the same group.
+/// Kendall's τ between measured and predicted times, over all pairs of cells of the same group; in the
+/// form for ties (τ-b), because where loads decide many predictions are the same.
 fn kendall_tau<'a>(cells: impl Iterator<Item = &'a Prediction>) -> f64 {
     let cells: Vec<_> = cells.collect();
-    let (mut agree, mut pairs) = (0.0, 0.0);
+    let (mut agree, mut measured_pairs, mut predicted_pairs) = (0.0, 0.0_f64, 0.0_f64);
     for (number, a) in cells.iter().enumerate() {
         for b in cells[..number].iter().filter(|b| b.group == a.group) {
             let measured = a.measured_ns.total_cmp(&b.measured_ns) as i8;
             let predicted = a.predicted_ns.total_cmp(&b.predicted_ns) as i8;
             agree += f64::from(measured * predicted);
-            pairs += 1.0;
+            measured_pairs += f64::from(measured.abs());
+            predicted_pairs += f64::from(predicted.abs());
         }
     }
-    agree / pairs
+    agree / (measured_pairs * predicted_pairs).sqrt()
 }
 
 impl Validation {
@@ -246,5 +248,6 @@ mod tests {
         assert_eq!(tau([(1.0, 5.0), (2.0, 6.0), (3.0, 7.0)]), 1.0);
         assert_eq!(tau([(1.0, 7.0), (2.0, 6.0), (3.0, 5.0)]), -1.0);
         assert_eq!(tau([(1.0, 6.0), (2.0, 5.0), (3.0, 7.0)]), 1.0 / 3.0);
+        assert_eq!(tau([(1.0, 6.0), (2.0, 6.0), (3.0, 7.0)]), 2.0 / 6.0_f64.sqrt());
     }
 }

@@ -3,4 +3,5 @@
 mod common;
 mod refusals;
 mod runs;
+mod simulate;
 mod verify;

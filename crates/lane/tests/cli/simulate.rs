@@ -1,0 +1,113 @@
+//! `lane simulate` and `lane calibrate`: that what they say is what the simulator says, every time.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::common::{assert_refused, assert_success, lane, stdout};
+
+/// Runs `lane` with `args` and a file for its results, and returns these.
+fn results(args: &[&str], flag: &str) -> String {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("results");
+    let path = path.to_str().expect("a path of text");
+    assert_success(&lane(&[args, &[flag, path]].concat()));
+    fs::read_to_string(path).expect("the file was written")
+}
+
+fn json(args: &[&str]) -> Value {
+    serde_json::from_str(&results(args, "--json")).expect("it is JSON")
+}
+
+#[test]
+fn lamports_queue_misses_three_times_on_three_lines() {
+    let output = lane(&["simulate", "--annotate", "lq"]);
+    assert_success(&output);
+    let text = stdout(&output);
+    assert!(text.contains("3.00 misses per item of the producer, 3.00 of the consumer"), "{text}");
+    for source in ["header().read.load(Ordering::Acquire)", "slots().write(write, item)"] {
+        let line = text.lines().find(|line| line.contains(source)).expect("a line of the source");
+        assert!(line.trim_start().starts_with("1.00"), "{line}");
+    }
+}
+
+#[test]
+fn sides_and_lines_add_up() {
+    let json = json(&["simulate", "spsc", "lq", "bqueue", "--regime", "fp", "--items", "2000"]);
+    assert_eq!(json["schema"], 1);
+    assert_eq!(json["cells"].as_array().map(Vec::len), Some(2));
+    for cell in json["cells"].as_array().expect("a list") {
+        for side in ["producer", "consumer"] {
+            let side = &cell[side];
+            let number = |of: &Value, name: &str| of[name].as_f64().expect("a number");
+            let lines = side["lines"].as_array().expect("a list");
+            for name in ["misses", "read_misses", "write_misses", "upgrades", "stall_ns"] {
+                let sum: f64 = lines.iter().map(|line| number(line, name)).sum();
+                assert!((sum - number(side, name)).abs() < 1e-6, "{name} of {side}");
+            }
+            assert_eq!(side["items"], 2000);
+        }
+    }
+}
+
+#[test]
+fn a_run_depends_on_the_seed_and_nothing_else() {
+    let run = |seed: &str| {
+        let mut json = json(&["simulate", "spsc", "--items", "1000", "--seed", seed]);
+        json["cells"].take()
+    };
+    assert_eq!(run("7"), run("7"));
+    assert_ne!(run("7"), run("8"));
+}
+
+#[test]
+fn the_page_has_maps_or_sources() {
+    let page = results(&["simulate", "spsc", "lq", "--items", "300", "--grid"], "--html");
+    assert_eq!(page.matches("<svg").count(), 2, "the producer's map and the consumer's");
+    let page = results(&["simulate", "spsc", "lq", "--items", "300"], "--html");
+    assert!(page.contains("misses per item") && page.contains("lamport.rs"));
+    assert!(!page.contains("src=\"http"), "the page needs no network");
+}
+
+#[test]
+fn a_calibration_is_a_machine() {
+    let file = results(&["calibrate"], "--json");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("machine.json");
+    fs::write(&path, &file).expect("a file can be written");
+    let machine = path.to_str().expect("a path of text");
+    let output = lane(&["simulate", "spsc", "lq", "--machine", machine, "--items", "300"]);
+    assert_success(&output);
+    assert!(stdout(&output).contains("cores 0 and 1"));
+
+    fs::write(&path, file.replace("\"pause_ns\": ", "\"pause_ns\": -")).expect("as above");
+    let output = lane(&["simulate", "spsc", "--machine", machine]);
+    assert_refused(&output, &["impossible", "lane calibrate --json"]);
+}
+
+#[test]
+fn predictions_stand_beside_measurements() {
+    let json = json(&["simulate", "lq", "--validate", "--rounds", "1"]);
+    assert_eq!(json["schema"], 1);
+    assert!(json["median_abs_error"].is_f64() || json["median_abs_error"].is_null());
+    for cell in json["cells"].as_array().expect("a list") {
+        assert_eq!(cell["queue"], "lq");
+        assert!(cell["measured_ns"].as_f64() > Some(0.0), "{cell}");
+        assert!(cell["predicted_ns"].as_f64() > Some(0.0), "{cell}");
+    }
+}
+
+#[test]
+fn what_cannot_be_simulated_is_refused() {
+    let simulate = |args: &[&str]| lane(&[&["simulate", "spsc"], args].concat());
+    assert_refused(&simulate(&["lqq"]), &["'lq'"]);
+    assert_refused(&simulate(&["--pair", "0,9"]), &["cores 0 to 7", "--pair"]);
+    assert_refused(&simulate(&["--pair", "1,1"]), &["two different"]);
+    assert_refused(&simulate(&["--machine", "vax"]), &["vax", "xeon40", "calibrated"]);
+    assert_refused(&simulate(&["--machine", "Cargo.toml"]), &["no calibration", "lane calibrate"]);
+    assert_refused(&simulate(&["--capacity", "0"]), &["choose 1 or more"]);
+    assert_refused(&simulate(&["--capacity", "18446744073709551615"]), &["--capacity"]);
+    assert_refused(&simulate(&["--rounds", "3"]), &["--validate"]);
+    assert_refused(&simulate(&["--json", "/no/such/place"]), &["can't write"]);
+    assert_refused(&lane(&["calibrate", "--cores", "0,999"]), &["no core 999"]);
+}
