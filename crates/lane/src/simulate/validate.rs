@@ -181,9 +181,9 @@ impl Validation {
             text.push_str(&format!("\n{}\n{}\n", title(cells), table(cells)));
         }
         text.push_str(&format!(
-            "\nMedian absolute error {:.0} %, Kendall's τ {:.2} over {} cells.\n",
+            "\nMedian absolute error {:.0} %, Kendall's τ {} over {} cells.\n",
             100.0 * self.median_abs_error,
-            self.kendall_tau,
+            told(self.kendall_tau),
             self.cells.len()
         ));
         if self.interrupted {
@@ -197,13 +197,18 @@ fn title(cells: &[&Prediction]) -> String {
     let errors = Quartiles::of(cells.iter().map(|cell| cell.error().abs()));
     let regime = if cells[0].test == Test::Stream { cells[0].regime } else { "one at a time" };
     format!(
-        "{} {regime}, {}, {}: median absolute error {:.0} %, τ {:.2}",
+        "{} {regime}, {}, {}: median absolute error {:.0} %, τ {}",
         cells[0].test.name(),
         cells[0].group.name(),
         cells[0].test.unit(),
         100.0 * errors.map_or(f64::NAN, |errors| errors.median),
-        kendall_tau(cells.iter().copied())
+        told(kendall_tau(cells.iter().copied()))
     )
+}
+
+/// τ for people; there is none where all predictions are the same.
+fn told(tau: f64) -> String {
+    if tau.is_nan() { "–".into() } else { format!("{tau:.2}") }
 }
 
 fn table(cells: &[&Prediction]) -> Table {
