@@ -16,8 +16,9 @@
 //!   nothing else, as long as the program's data lie in the same places of a page.
 //! - **Cores** execute in order. A load keeps its core until the line is there; or, with
 //!   [lookahead](Machine::lookahead), the core goes on, so that misses overlap, up to so many accesses, and
-//!   not past a [`pause`], which says that the thread waits for what it loads. Instructions other than
-//!   accesses take no time, except by [`work`] and [`pause`].
+//!   not past a [`pause`], which says that the thread waits for what it loads. What it loads next it needs
+//!   at once. Stores become visible when all loads before them are done, and [`work`] begins then.
+//!   Instructions other than accesses take no time, except by [`work`], [`compute`] and [`pause`].
 //! - **Lines** are in one of the MESI or MOESI states, kept in a directory. A line serves one request at a
 //!   time, in the order in which they are made; but clean copies are handed out side by side. A
 //!   read-modify-write keeps the line until it is done.
@@ -25,7 +26,8 @@
 //!   overflow: there are misses for lines never touched, and for lines that others wrote to or read.
 //! - **Stores** wait in a buffer of their core and enter the cache in program order (TSO), those to the
 //!   line that has just come together. An [atomic store](store) becomes visible to others when it does,
-//!   and to its own core at once. A load sees what is there when its request is served. A
+//!   and to its own core at once. Until a line comes to such a store, others keep their copies of it. A
+//!   load sees what is there when its request is served. A
 //!   [read-modify-write](rmw) and a [fence] wait for the buffer to be empty. So two threads that each
 //!   store and then load what the other stored may both miss the other's store, as on real machines.
 //!   Nothing else is reordered.

@@ -1,5 +1,6 @@
 //! What the simulator must count, how long things must take, and who sees what.
 
+mod ahead;
 mod litmus;
 mod memory;
 mod protocol;

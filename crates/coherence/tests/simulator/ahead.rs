@@ -1,0 +1,103 @@
+//! Cores that go on while a load waits for its line.
+
+use coherence::{Machine, Report, Simulation, StoreBuffer, Time, fence, pause, work};
+
+use crate::memory::{LINE, Memory, Shared, machine, took, until};
+
+/// A machine that looks so many accesses ahead, and waits for so many lines at once.
+fn ahead(lookahead: usize, fills: usize) -> Machine {
+    let store_buffer = StoreBuffer { entries: 8, early_ownership: true };
+    Machine { lookahead, fills, store_buffer, ..machine() }
+}
+
+/// Runs one thread alone.
+fn alone(machine: Machine, thread: impl FnOnce(&Memory) + 'static) -> Report {
+    let memory = Memory::new();
+    let mut simulation = Simulation::new(machine, 1);
+    simulation.spawn(0, move || thread(&memory));
+    simulation.run().expect("the thread ends")
+}
+
+/// Loads from so many lines that nobody has touched.
+fn load_lines(memory: &Memory, lines: usize) {
+    for line in 0..lines {
+        memory.load(line * LINE);
+    }
+}
+
+#[test]
+fn misses_overlap() {
+    let report = alone(ahead(8, 8), |memory| {
+        assert_eq!(took(|| load_lines(memory, 4)), 4, "each keeps the core for a hit");
+        // The last was asked for at 3, and comes at 203.
+        assert_eq!(took(fence), 203 - 4 + 5);
+    });
+    let total = report.cores[0].total;
+    assert_eq!((total.read_misses, total.stall), (4, Time::ns(203 - 4)));
+}
+
+#[test]
+fn without_lookahead_they_do_not() {
+    alone(ahead(0, 8), |memory| assert_eq!(took(|| load_lines(memory, 4)), 4 * 200));
+}
+
+#[test]
+fn a_core_goes_no_farther_than_its_lookahead() {
+    // The third begins at 2 and then has to wait for the first.
+    alone(ahead(2, 8), |memory| assert_eq!(took(|| load_lines(memory, 3)), 200));
+}
+
+#[test]
+fn lines_on_their_way_are_limited() {
+    alone(ahead(8, 1), |memory| {
+        load_lines(memory, 3);
+        pause(0);
+        assert_eq!(took(|| load_lines(memory, 3)), 3, "they are there");
+        assert!(coherence::now() >= Time::ns(3 * 200));
+    });
+}
+
+#[test]
+fn what_is_waited_for_is_not_guessed() {
+    alone(ahead(8, 8), |memory| {
+        pause(1);
+        assert_eq!(took(|| load_lines(memory, 1)), 200);
+    });
+}
+
+#[test]
+fn a_store_is_not_seen_before_earlier_loads_are_done() {
+    let memory = Memory::new();
+    let seen: Shared<[u64; 2]> = Default::default();
+    let mut simulation = Simulation::new(ahead(8, 8), 1);
+    let stores = memory.clone();
+    simulation.spawn(0, move || {
+        stores.store(0, 0);
+        fence();
+        stores.load(LINE); // comes 200 later
+        stores.store(0, 1);
+        fence();
+    });
+    let sees = seen.clone();
+    simulation.spawn(1, move || {
+        let look = |at| {
+            until(at);
+            memory.load(0)
+        };
+        sees.set([350, 800].map(look));
+    });
+    simulation.run().unwrap();
+    assert_eq!(seen.take(), [0, 1]);
+}
+
+#[test]
+fn work_goes_on_beside_later_loads() {
+    alone(ahead(64, 8), |memory| {
+        memory.load(0);
+        work(Time::ns(50)); // from 200 to 250
+        memory.load(LINE);
+        assert!(coherence::now() < Time::ns(10));
+        fence();
+        assert_eq!(coherence::now(), Time::ns(250 + 5));
+    });
+}
