@@ -18,8 +18,11 @@ use crate::machine::Machine;
 use crate::report::{CoreReport, Counters, Deadlock, Report, Site, SiteReport, Stuck};
 use crate::schedule::{Agent, Schedule, Turns};
 
-/// Place of an access in the source, numbered.
+/// Place of an access in the source, numbered; that is where its costs are charged.
 pub(crate) type SiteId = u32;
+
+/// In place of a number: the access isn't counted.
+const UNCOUNTED: SiteId = SiteId::MAX;
 
 /// Time, then chance: that decides between events of the same time.
 type Event = (Time, u32, Agent);
@@ -60,6 +63,13 @@ struct Core {
     /// Since when nothing is counted, and for how long nothing was before.
     uncounted_since: Option<Time>,
     uncounted: Time,
+}
+
+impl Core {
+    /// Where to charge an access that the thread makes at `site` now.
+    fn charged(&self, site: SiteId) -> SiteId {
+        if self.uncounted_since.is_some() { UNCOUNTED } else { site }
+    }
 }
 
 /// Loads that a core has begun and not waited for.
@@ -239,6 +249,7 @@ impl Engine {
         let core = &self.cores[self.current];
         match core.last_site {
             Some(site) if self.machine.lookahead > 0 => {
+                let site = core.charged(site);
                 let done = core.ahead.done.max(core.clock) + time;
                 let length = time.as_ps() / self.machine.work_per_access.as_ps().max(1);
                 self.go_ahead(Begun { done, site, length: length as usize });
@@ -326,24 +337,24 @@ impl Engine {
         self.turns.iter_mut().for_each(Turns::written);
     }
 
-    /// The number of a place, which is from now on the current thread's last one.
+    /// Where to charge an access at a place, which is from now on the current thread's last one.
     pub(crate) fn site(&mut self, location: &'static Location<'static>) -> SiteId {
         let sites = &mut self.sites;
         let id = *self.site_ids.entry(std::ptr::from_ref(location).addr()).or_insert_with(|| {
             sites.push(location);
             sites.len() as SiteId - 1
         });
-        self.cores[self.current].last_site = Some(id);
-        id
+        let core = &mut self.cores[self.current];
+        core.last_site = Some(id);
+        core.charged(id)
     }
 
     /// The current thread's counters for a place.
     fn counters(&mut self, core: usize, site: SiteId) -> &mut Counters {
-        let core = &mut self.cores[core];
-        if core.uncounted_since.is_some() {
+        if site == UNCOUNTED {
             return &mut self.ignored;
         }
-        let counters = &mut core.counters;
+        let counters = &mut self.cores[core].counters;
         if counters.len() <= site as usize {
             counters.resize(self.sites.len(), Counters::default());
         }

@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::iter;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -109,8 +110,8 @@ pub(crate) struct SimulateArgs {
     pub(crate) machine: String,
 
     /// Measure the queues on this machine, simulate the same, and show how far off the simulation is.
-    #[arg(long, conflicts_with_all = ["machine", "pair", "model", "regime", "grid", "annotate",
-          "payload", "capacity", "batch", "items", "html"])]
+    #[arg(long, conflicts_with_all = ["machine", "pair", "cores", "sweep", "model", "regime", "grid",
+          "annotate", "payload", "capacity", "batch", "items", "html"])]
     pub(crate) validate: bool,
 
     /// How often everything is measured for --validate.
@@ -121,6 +122,15 @@ pub(crate) struct SimulateArgs {
     /// threads after all first ones.
     #[arg(long, value_name = "A,B", default_value = "0,1")]
     pub(crate) pair: CorePair,
+
+    /// Simulate a pipeline on the first N virtual cores: a producer, threads that pop items and push
+    /// them into the next queue, and a consumer. A core alone pushes and pops.
+    #[arg(long, value_name = "N", conflicts_with = "pair")]
+    pub(crate) cores: Option<Positive>,
+
+    /// Simulate pipelines on A to B cores: A, B, and powers of two and half as much again between them.
+    #[arg(long, value_name = "cores=A..B", conflicts_with_all = ["pair", "cores", "grid", "annotate"])]
+    pub(crate) sweep: Option<Sweep>,
 
     /// How far to simulate cores [default: full; with --annotate counting].
     #[arg(long, value_enum)]
@@ -137,7 +147,7 @@ pub(crate) struct SimulateArgs {
     pub(crate) grid: bool,
 
     /// Show this queue's source with the misses and stalls of each line.
-    #[arg(long, value_name = "QUEUE", conflicts_with_all = ["queues", "grid"],
+    #[arg(long, value_name = "QUEUE", conflicts_with_all = ["queues", "grid", "cores"],
           value_parser = PossibleValuesParser::new(simulate::ids()), hide_possible_values = true)]
     pub(crate) annotate: Option<String>,
 
@@ -502,6 +512,36 @@ impl FromStr for CorePair {
     }
 }
 
+/// Numbers of cores, from the first to the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sweep {
+    first: usize,
+    last: usize,
+}
+
+impl Sweep {
+    /// The ends, and powers of two and half as much again between them.
+    pub(crate) fn cores(self) -> impl Iterator<Item = usize> {
+        let steps = (0..usize::BITS - 1).flat_map(|log| [2 << log, 3 << log]);
+        let between = steps.filter(move |cores| (self.first + 1..self.last).contains(cores));
+        let last = (self.last > self.first).then_some(self.last);
+        iter::once(self.first).chain(between).chain(last)
+    }
+}
+
+impl FromStr for Sweep {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let range = text.strip_prefix("cores=").and_then(|range| range.split_once(".."));
+        let ends = range.and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
+        match ends {
+            Some((first, last)) if 0 < first && first <= last => Ok(Self { first, last }),
+            _ => Err("give a range of cores from 1 on, such as cores=1..96".into()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -518,6 +558,17 @@ mod tests {
         assert_eq!(length("30ms"), Ok(Duration::from_millis(30)));
         for wrong in ["30", "ms", "0s", "-1s", ""] {
             assert!(length(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sweeps_take_steps_of_like_ratio() {
+        let cores = |text: &str| text.parse::<Sweep>().unwrap().cores().collect::<Vec<_>>();
+        assert_eq!(cores("cores=1..12"), [1, 2, 3, 4, 6, 8, 12]);
+        assert_eq!(cores("cores=5..13"), [5, 6, 8, 12, 13]);
+        assert_eq!(cores("cores=2..2"), [2]);
+        for wrong in ["cores=0..4", "cores=4..2", "cores=4", "capacity=1..2", "cores=1..x", ""] {
+            assert!(wrong.parse::<Sweep>().is_err(), "{wrong}");
         }
     }
 

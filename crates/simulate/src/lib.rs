@@ -13,7 +13,7 @@
 //! let stream = Stream { capacity: 256, loads, ..Stream::new(Machine::i7().counting()) };
 //! let run = find("lq").unwrap().stream(&stream)?;
 //! // Lamport's queue with a fast producer: three misses per item and side.
-//! assert_eq!(run.sides.map(|side| side.misses_per_item().round()), [3.0, 3.0]);
+//! assert_eq!([0, 1].map(|side| run.sides[side].misses_per_item().round()), [3.0, 3.0]);
 //! # Ok::<(), corelane_simulate::Failure>(())
 //! ```
 //!
@@ -32,10 +32,12 @@ mod fit;
 mod floor;
 mod item;
 mod ledger;
+mod pool;
 mod queue;
 mod rtt;
 mod schedules;
 mod stream;
+mod worker;
 
 pub use fit::Measured;
 pub use floor::{block_handoff, line_rtt};

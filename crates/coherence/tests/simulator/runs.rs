@@ -4,7 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 use coherence::{
-    Machine, Report, Simulation, Stuck, Time, Topology, count, is_simulated, now, pause, work,
+    Machine, Report, Simulation, StoreBuffer, Stuck, Time, Topology, count, is_simulated, now,
+    pause, work,
 };
 
 use crate::memory::{LINE, Memory, Shared, buffered, machine, run_on};
@@ -197,4 +198,21 @@ fn only_what_is_to_be_counted_is() {
     assert_eq!((core.total.hits, core.total.read_misses), (1, 1));
     assert_eq!((core.counted, core.ended), (Time::ns(201), Time::ns(601)));
     assert_eq!(report.accesses, 4);
+}
+
+/// A store is counted if it was made while accesses were, whenever it enters the cache.
+#[test]
+fn a_store_that_waits_is_counted_as_when_it_was_made() {
+    let memory = Memory::new();
+    let store_buffer = StoreBuffer { entries: 8, early_ownership: false };
+    let report = run_on(Machine { store_buffer, ..machine() }, 1, 1, move |_| {
+        memory.store(0, 1);
+        count(false);
+        memory.store(LINE, 1);
+        count(true);
+        memory.store(LINE, 2);
+        memory.load(0);
+    });
+    let total = report.cores[0].total;
+    assert_eq!((total.hits, total.write_misses), (2, 1));
 }

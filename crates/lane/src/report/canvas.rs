@@ -34,9 +34,9 @@ pub(super) struct Canvas<'a> {
 }
 
 /// Drawing into a string can't fail.
-const NO_ERROR: &str = "drawing into memory";
+pub(super) const NO_ERROR: &str = "drawing into memory";
 
-impl Canvas<'_> {
+impl<'a> Canvas<'a> {
     /// A picture of `size` pixels, drawn by `draw`.
     pub(super) fn svg(size: (u32, u32), draw: impl FnOnce(&Canvas<'_>)) -> String {
         let mut svg = String::new();
@@ -45,6 +45,11 @@ impl Canvas<'_> {
         canvas.area.present().expect(NO_ERROR);
         drop(canvas);
         svg
+    }
+
+    /// All of it, for a chart.
+    pub(super) fn area(&self) -> &DrawingArea<SVGBackend<'a>, plotters::coord::Shift> {
+        &self.area
     }
 
     /// A filled rectangle between two corners.

@@ -3,6 +3,7 @@
 mod bars;
 mod canvas;
 pub(crate) mod heat;
+pub(crate) mod lines;
 
 use std::time::{Duration, UNIX_EPOCH};
 

@@ -7,6 +7,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::Regime;
 use super::annotate::{files, lines, stall_share};
 use super::outcome::{Cell, LineCosts, SideCosts, Simulation};
+use super::sweep;
 use super::text::title;
 use crate::number::short;
 use crate::report::heat::{self, Map, Range, Square};
@@ -29,6 +30,8 @@ pub(super) fn render(simulation: &Simulation) -> String {
                 header { h1 { "Simulated cache misses" } (circumstances(simulation)) }
                 @if simulation.cells.iter().any(|cell| cell.regime == Regime::Grid) {
                     (maps(simulation))
+                } @else if simulation.is_sweep() {
+                    @for cells in simulation.by_regime() { (sweep::section(cells)) }
                 } @else {
                     @for cells in simulation.by_regime() { (regime(cells)) }
                 }
@@ -58,7 +61,7 @@ fn regime(cells: &[Cell]) -> Markup {
                 thead {
                     tr {
                         th { "queue" }
-                        @for side in ["P", "C"] {
+                        @for (side, _) in cells[0].sides() {
                             th { (side) " misses" } th { "read" } th { "write" } th { "upgrade" }
                             th { "stall ns" } th { "batch" }
                         }
@@ -76,7 +79,7 @@ fn row(cell: &Cell) -> Markup {
     html! {
         tr {
             td { (cell.queue) }
-            @for side in [&cell.producer, &cell.consumer] {
+            @for (_, side) in cell.sides() {
                 td { b { (format!("{:.3}", side.costs.misses)) } }
                 @for count in [side.costs.read_misses, side.costs.write_misses, side.costs.upgrades] {
                     td { (format!("{count:.3}")) }
@@ -183,7 +186,8 @@ fn reading() -> Markup {
                 "whose line was not there. " b { "Upgrade" } ": a store to a line that others had too. "
                 b { "Stall" } ": the time that the core waited for lines. " b { "Batch" } ": items from "
                 "one time that the queue was full (P) or empty (C) to the next; a side whose batch is "
-                "small is the faster one. What a side keeps to itself costs nothing."
+                "small is the faster one. What a side keeps to itself costs nothing. In a pipeline, the "
+                "threads between P and C (" b { "F" } ", on average) pay for a pop and a push."
             }
         }
     }

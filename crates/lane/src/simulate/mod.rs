@@ -3,12 +3,12 @@
 mod annotate;
 mod html;
 mod outcome;
+mod sweep;
 mod text;
 mod validate;
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::ValueEnum;
 use coherence::{Machine, Time};
@@ -106,7 +106,10 @@ pub(crate) fn carry_out(args: &SimulateArgs) -> Result<ExitCode, Failure> {
         return validate(args, json);
     }
     let simulation = simulate(args)?;
-    let mut text = text::render(&simulation);
+    let mut text = match simulation.is_sweep() {
+        true => sweep::render(&simulation),
+        false => text::render(&simulation),
+    };
     if args.annotate.is_some() {
         text.push_str(&annotate::render(&simulation));
     }
@@ -144,18 +147,18 @@ struct Job {
     queue: &'static Queue,
     regime: Regime,
     loads: [u64; 2],
+    cores: Vec<usize>,
 }
 
 fn simulate(args: &SimulateArgs) -> Result<Simulation, Failure> {
     let stream = stream(args)?;
-    let jobs = jobs(args);
+    let jobs = jobs(args, &rows(args, &stream.machine)?);
     for job in &jobs {
         job.queue.probe(stream.config()).map_err(|error| {
             Failure::Usage(format!("{}: {error}; choose another --capacity", job.queue.id))
         })?;
     }
-    let progress = progress(jobs.len());
-    let done = AtomicUsize::new(0);
+    let progress = progress(jobs.iter().map(|job| job.cores.len()).sum());
     let cells: Result<Vec<Option<Cell>>, Failure> = jobs
         .par_iter()
         .map(|job| {
@@ -163,7 +166,7 @@ fn simulate(args: &SimulateArgs) -> Result<Simulation, Failure> {
                 return Ok(None);
             }
             let cell = run(job, &stream)?;
-            progress.set_position(done.fetch_add(1, Ordering::Relaxed) as u64 + 1);
+            progress.inc(job.cores.len() as u64);
             Ok(Some(cell))
         })
         .collect();
@@ -171,10 +174,11 @@ fn simulate(args: &SimulateArgs) -> Result<Simulation, Failure> {
     Ok(Simulation::new(args, cells?.into_iter().flatten().collect()))
 }
 
-fn progress(jobs: usize) -> ProgressBar {
+/// For jobs on so many cores altogether.
+fn progress(cores: usize) -> ProgressBar {
     let style = ProgressStyle::with_template("simulating {bar:30} {percent:>3}% {eta} left")
         .expect("valid template");
-    ProgressBar::new(jobs as u64).with_style(style)
+    ProgressBar::new(cores as u64).with_style(style)
 }
 
 /// The machine that is meant.
@@ -207,17 +211,8 @@ fn stream(args: &SimulateArgs) -> Result<Stream, Failure> {
         Model::Full => machine,
         Model::Counting => machine.counting(),
     };
-    let (cores, pair) = (machine.topology.cores(), args.pair);
-    if pair.0.max(pair.1) >= cores || pair.0 == pair.1 {
-        let machine = &args.machine;
-        return Err(Failure::Usage(format!(
-            "{machine} has cores 0 to {}; choose two different ones with --pair A,B",
-            cores - 1
-        )));
-    }
     let items = args.items.0 as u64;
     Ok(Stream {
-        cores: [pair.0, pair.1],
         seed: args.seed,
         capacity: args.capacity.0,
         burst: args.batch.0,
@@ -232,7 +227,34 @@ fn stream(args: &SimulateArgs) -> Result<Stream, Failure> {
     })
 }
 
-fn jobs(args: &SimulateArgs) -> Vec<Job> {
+/// The cores of each pipeline that is asked for.
+fn rows(args: &SimulateArgs, machine: &Machine) -> Result<Vec<Vec<usize>>, Failure> {
+    let (name, cores, pair) = (&args.machine, machine.topology.cores(), args.pair);
+    let numbers: Vec<usize> = match (args.sweep, args.cores) {
+        (Some(sweep), _) => sweep.cores().collect(),
+        (None, Some(cores)) => vec![cores.0],
+        (None, None) if pair.0.max(pair.1) < cores && pair.0 != pair.1 => {
+            return Ok(vec![vec![pair.0, pair.1]]);
+        }
+        (None, None) => {
+            return Err(Failure::Usage(format!(
+                "{name} has cores 0 to {}; choose two different ones with --pair A,B",
+                cores - 1
+            )));
+        }
+    };
+    if numbers.iter().any(|number| *number > cores) {
+        return Err(Failure::Usage(format!(
+            "{name} has {cores} cores; choose no more, or another --machine"
+        )));
+    }
+    if args.regime.contains(&Regime::Turns) && numbers.iter().any(|number| *number > 2) {
+        return Err(Failure::Usage("only two threads take turns; choose another --regime".into()));
+    }
+    Ok(numbers.into_iter().map(|number| (0..number).collect()).collect())
+}
+
+fn jobs(args: &SimulateArgs, rows: &[Vec<usize>]) -> Vec<Job> {
     let named = args.annotate.iter().chain(&args.queues);
     let mut queues: Vec<_> = named.filter_map(|id| find(id)).collect();
     if queues.is_empty() {
@@ -243,27 +265,32 @@ fn jobs(args: &SimulateArgs) -> Vec<Job> {
         pairs.map(|loads| (Regime::Grid, loads)).collect()
     } else {
         let default: &[_] = match args.annotate {
+            None if args.sweep.is_some() => &[Regime::Free],
             None => &[Regime::Free, Regime::Fp, Regime::Fc],
             Some(_) => &[Regime::Fc],
         };
         let asked = if args.regime.is_empty() { default } else { &args.regime };
         asked.iter().map(|regime| (*regime, regime.loads())).collect()
     };
-    let of = |(regime, loads): &(Regime, [u64; 2])| {
-        let (regime, loads) = (*regime, *loads);
-        queues.iter().map(move |queue| Job { queue, regime, loads }).collect::<Vec<_>>()
-    };
-    regimes.iter().flat_map(of).collect()
+    let mut jobs = Vec::new();
+    for (regime, loads) in regimes {
+        for cores in rows {
+            let job = |queue: &&'static Queue| Job { queue, regime, loads, cores: cores.clone() };
+            jobs.extend(queues.iter().map(job));
+        }
+    }
+    jobs
 }
 
 fn run(job: &Job, stream: &Stream) -> Result<Cell, Failure> {
     let stream = Stream {
         loads: job.loads.map(Time::ns),
         turns: job.regime == Regime::Turns,
+        cores: job.cores.clone(),
         ..stream.clone()
     };
     match job.queue.stream(&stream) {
-        Ok(run) => Ok(Cell::new(&job.queue.id, job.regime, job.loads, &run)),
+        Ok(run) => Ok(Cell::new(job, &run)),
         Err(error) => Err(Failure::Run(format!("{}: {error}", job.queue.id))),
     }
 }

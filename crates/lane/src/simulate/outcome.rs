@@ -1,6 +1,7 @@
 //! What came out, in the shape of the JSON file.
 
 use std::collections::BTreeMap;
+use std::slice;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use coherence::{Counters, Distance};
@@ -8,7 +9,7 @@ use corelane_models::source_name;
 use corelane_simulate::{Run, Side};
 use serde::Serialize;
 
-use super::{Model, Regime};
+use super::{Job, Model, Regime};
 use crate::cli::{PayloadKind, SimulateArgs};
 use crate::interrupt;
 
@@ -23,7 +24,6 @@ pub(crate) struct Simulation {
     pub(super) unix_time: u64,
     pub(super) machine: String,
     model: Model,
-    pub(super) cores: [usize; 2],
     pub(super) capacity: usize,
     pub(super) batch: usize,
     pub(super) payload: PayloadKind,
@@ -40,12 +40,17 @@ pub(crate) struct Cell {
     pub(super) regime: Regime,
     pub(super) load_p_ns: u64,
     pub(super) load_c_ns: u64,
+    /// Those of the producer, of threads that pass items on, and of the consumer.
+    pub(super) cores: Vec<usize>,
     pub(super) ns_per_item: f64,
     pub(super) producer: SideCosts,
+    /// What threads that pass items on pay, on average.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) forwarders: Option<SideCosts>,
     pub(super) consumer: SideCosts,
 }
 
-/// What one side's items cost.
+/// What the items of a thread, or of several like ones, cost.
 #[derive(Debug, Serialize)]
 pub(crate) struct SideCosts {
     items: u64,
@@ -112,37 +117,65 @@ impl PerItem {
 }
 
 impl SideCosts {
-    fn new(side: &Side) -> Self {
+    /// Of threads that do the same.
+    fn new(sides: &[Side]) -> Option<Self> {
+        let items = sides.iter().map(|side| side.items).sum::<u64>();
+        let stalls = sides.iter().map(|side| side.stalls).sum::<u64>();
+        let mut total = Counters::default();
         let mut lines: BTreeMap<_, Counters> = BTreeMap::new();
-        for site in &side.core.sites {
-            let place = (source_name(site.site.file).to_owned(), site.site.line);
-            *lines.entry(place).or_default() += site.counters;
+        for side in sides {
+            total += side.core.total;
+            for site in &side.core.sites {
+                let place = (source_name(site.site.file).to_owned(), site.site.line);
+                *lines.entry(place).or_default() += site.counters;
+            }
         }
         let line = |((file, line), counters)| LineCosts {
             file,
             line,
-            costs: PerItem::new(&counters, side.items),
+            costs: PerItem::new(&counters, items),
         };
-        Self {
-            items: side.items,
-            perceived_batch: side.perceived_batch(),
-            costs: PerItem::new(&side.core.total, side.items),
+        (!sides.is_empty()).then(|| Self {
+            items,
+            perceived_batch: items as f64 / stalls.max(1) as f64,
+            costs: PerItem::new(&total, items),
             lines: lines.into_iter().map(line).collect(),
-        }
+        })
     }
 }
 
 impl Cell {
-    pub(super) fn new(queue: &str, regime: Regime, loads: [u64; 2], run: &Run) -> Self {
+    pub(super) fn new(job: &Job, run: &Run) -> Self {
+        let [producer, between @ .., consumer] = &run.sides[..] else {
+            unreachable!("a run has two sides");
+        };
+        let one = |side: &Side| SideCosts::new(slice::from_ref(side)).expect("it is one");
         Self {
-            queue: queue.to_owned(),
-            regime,
-            load_p_ns: loads[0],
-            load_c_ns: loads[1],
+            queue: job.queue.id.clone(),
+            regime: job.regime,
+            load_p_ns: job.loads[0],
+            load_c_ns: job.loads[1],
+            cores: job.cores.clone(),
             ns_per_item: run.ns_per_item(),
-            producer: SideCosts::new(&run.sides[0]),
-            consumer: SideCosts::new(&run.sides[1]),
+            producer: one(producer),
+            forwarders: SideCosts::new(between),
+            consumer: one(consumer),
         }
+    }
+
+    /// The kinds of threads, with a letter for each.
+    pub(super) fn sides(&self) -> impl Iterator<Item = (&'static str, &SideCosts)> {
+        let sides = [Some(&self.producer), self.forwarders.as_ref(), Some(&self.consumer)];
+        ["P", "F", "C"].into_iter().zip(sides).filter_map(|(name, side)| Some((name, side?)))
+    }
+
+    /// Misses that an item costs for each queue that it goes through.
+    pub(super) fn misses_per_queue(&self) -> f64 {
+        let between = self.forwarders.as_ref().map_or(0.0, |side| side.costs.misses);
+        let threads = self.cores.len();
+        let forwarders = threads.saturating_sub(2) as f64;
+        let all = self.producer.costs.misses + forwarders * between + self.consumer.costs.misses;
+        all / threads.saturating_sub(1).max(1) as f64
     }
 }
 
@@ -155,7 +188,6 @@ impl Simulation {
             unix_time: now.as_secs(),
             machine: args.machine.clone(),
             model: Model::of(args),
-            cores: [args.pair.0, args.pair.1],
             capacity: args.capacity.0,
             batch: args.batch.0,
             payload: args.payload,
@@ -172,17 +204,39 @@ impl Simulation {
         })
     }
 
+    /// Whether there are pipelines on several numbers of cores.
+    pub(super) fn is_sweep(&self) -> bool {
+        let mut numbers = self.cells.iter().map(|cell| cell.cores.len());
+        let first = numbers.next();
+        numbers.any(|number| Some(number) != first)
+    }
+
+    /// Which cores there were, for people.
+    fn cores(&self) -> String {
+        let all = || self.cells.iter().map(|cell| &cell.cores);
+        let (Some(fewest), Some(most)) =
+            (all().min_by_key(|cores| cores.len()), all().max_by_key(|cores| cores.len()))
+        else {
+            return "no cores".into();
+        };
+        match (fewest.len(), &most[..]) {
+            (fewest, most) if fewest < most.len() => format!("{fewest} to {} cores", most.len()),
+            (_, [a, b]) => format!("cores {a} and {b}"),
+            (1, _) => "1 core".into(),
+            (_, most) => format!("{} cores in a row", most.len()),
+        }
+    }
+
     /// What was simulated, for people.
     pub(super) fn circumstances(&self) -> String {
-        let Self { machine, cores: [a, b], capacity, batch, seed, .. } = self;
+        let Self { machine, capacity, batch, seed, .. } = self;
+        let cores = self.cores();
         let batch = if *batch > 1 { format!(", {batch} at a time") } else { String::new() };
         let counting = match self.model {
             Model::Full => "",
             Model::Counting => ", stores wait, no prefetcher",
         };
         let payload = self.payload.name();
-        format!(
-            "{machine}, cores {a} and {b}{counting}; {payload}, capacity {capacity}{batch}; seed {seed}"
-        )
+        format!("{machine}, {cores}{counting}; {payload}, capacity {capacity}{batch}; seed {seed}")
     }
 }

@@ -16,12 +16,21 @@ pub(super) fn render(simulation: &Simulation) -> String {
         ));
     } else {
         for cells in simulation.by_regime() {
-            text.push_str(&format!("\n{}\n{}\n", title(&cells[0]), table(cells)));
+            let table = match cells[0].forwarders {
+                Some(_) => pipelines(cells),
+                None => table(cells),
+            };
+            text.push_str(&format!("\n{}\n{table}\n", title(&cells[0])));
         }
         text.push_str(
             "\nMisses per item: reads of a line that isn't there + writes to one + writes to a line that \
              \nothers share; P is the producer, C the consumer. All of it is simulated.\n",
         );
+        if simulation.cells.iter().any(|cell| cell.forwarders.is_some()) {
+            text.push_str(
+                "F: what each thread between them pays, on average, for a pop and a push.\n",
+            );
+        }
     }
     if simulation.interrupted {
         text.push_str("\nInterrupted: the rest is left out.\n");
@@ -73,6 +82,27 @@ fn table(cells: &[Cell]) -> Table {
     right_aligned(header, rows)
 }
 
+/// Queues with threads between producer and consumer.
+fn pipelines(cells: &[Cell]) -> Table {
+    let names = |what: &str| {
+        let named = |(side, _)| format!("{side} {what}");
+        cells[0].sides().map(named).collect::<Vec<_>>()
+    };
+    let header = [vec!["queue".into()], names("misses"), names("stall ns"), vec!["ns/item".into()]];
+    let rows = cells.iter().map(|cell| {
+        let misses = cell.sides().map(|(_, side)| format!("{:.3}", side.costs.misses));
+        let stalls = cell.sides().map(|(_, side)| short(side.costs.stall_ns));
+        [
+            vec![cell.queue.clone()],
+            misses.collect(),
+            stalls.collect(),
+            vec![short(cell.ns_per_item)],
+        ]
+        .concat()
+    });
+    right_aligned(header.concat(), rows)
+}
+
 /// For each queue the fewest and the most misses of a producer, and of a consumer.
 fn grid(simulation: &Simulation) -> Table {
     let mut queues: Vec<&str> = simulation.cells.iter().map(|cell| cell.queue.as_str()).collect();
@@ -92,13 +122,14 @@ fn grid(simulation: &Simulation) -> Table {
     right_aligned(header, rows)
 }
 
-fn right_aligned<const N: usize>(
-    header: [&str; N],
-    rows: impl Iterator<Item = [String; N]>,
+/// A table whose columns but the first are numbers.
+pub(super) fn right_aligned<R: IntoIterator<Item = String>>(
+    header: impl IntoIterator<Item = impl Into<String>>,
+    rows: impl Iterator<Item = R>,
 ) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(header);
+    table.set_header(header.into_iter().map(Into::<String>::into));
     rows.for_each(|row| {
         table.add_row(row);
     });

@@ -70,6 +70,28 @@ fn the_page_has_maps_or_sources() {
 }
 
 #[test]
+fn pipelines_grow_core_by_core() {
+    let args = "simulate spsc lq bqueue --items 300 --capacity 64 --sweep cores=1..4";
+    let sweep: Vec<_> = args.split(' ').collect();
+    let json = json(&sweep);
+    let cells = json["cells"].as_array().expect("a list");
+    let cores = |cell: &Value| cell["cores"].as_array().map(Vec::len);
+    let numbers: Vec<_> = cells.iter().filter_map(cores).collect();
+    assert_eq!(numbers, [1, 1, 2, 2, 3, 3, 4, 4]);
+    for cell in cells {
+        assert_eq!(cell["forwarders"].is_object(), cores(cell) > Some(2), "{cell}");
+        assert_eq!(cell["producer"]["misses"] == 0.0, cores(cell) == Some(1), "{cell}");
+    }
+    let page = results(&sweep, "--html");
+    assert_eq!(page.matches("<svg").count(), 2, "times, and misses");
+
+    let row = ["simulate", "spsc", "lq", "--items", "200", "--cores", "3"];
+    let output = lane(&row);
+    assert!(stdout(&output).contains("F misses"), "{}", stdout(&output));
+    assert!(results(&row, "--html").contains("F misses"));
+}
+
+#[test]
 fn a_calibration_is_a_machine() {
     let file = results(&["calibrate"], "--json");
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -103,6 +125,12 @@ fn what_cannot_be_simulated_is_refused() {
     assert_refused(&simulate(&["lqq"]), &["'lq'"]);
     assert_refused(&simulate(&["--pair", "0,9"]), &["cores 0 to 7", "--pair"]);
     assert_refused(&simulate(&["--pair", "1,1"]), &["two different"]);
+    assert_refused(&simulate(&["--cores", "9"]), &["i7 has 8 cores"]);
+    assert_refused(&simulate(&["--cores", "0"]), &["choose 1 or more"]);
+    assert_refused(&simulate(&["--cores", "3", "--regime", "turns"]), &["two threads"]);
+    assert_refused(&simulate(&["--sweep", "cores=1..96"]), &["i7 has 8 cores"]);
+    assert_refused(&simulate(&["--sweep", "capacity=1..2"]), &["cores=1..96"]);
+    assert_refused(&simulate(&["--sweep", "cores=1..4", "--grid"]), &["--grid"]);
     assert_refused(&simulate(&["--machine", "vax"]), &["vax", "xeon40", "calibrated"]);
     assert_refused(&simulate(&["--machine", "Cargo.toml"]), &["no calibration", "lane calibrate"]);
     assert_refused(&simulate(&["--capacity", "0"]), &["choose 1 or more"]);
