@@ -30,6 +30,8 @@ struct Line {
     left: Time,
     owner: u8,
     dirty: bool,
+    /// Whether the owner, who is the only one then, has written to it since it came.
+    written: bool,
 }
 
 impl Line {
@@ -118,6 +120,7 @@ impl Directory {
             left: Time::ZERO,
             owner: NOBODY,
             dirty: false,
+            written: false,
         };
         let first = *self.pages.entry(address / PAGE).or_insert_with(|| {
             let first = self.lines.len();
@@ -151,6 +154,7 @@ impl Directory {
         if held.sharers == self.places[core].bit {
             // Nobody else is in: what the line is busy with is a request of this very core.
             held.dirty |= what != Request::Read;
+            held.written |= what != Request::Read;
             return Reply { ready: at.max(held.busy), miss: None, prefetched: false };
         }
         match what {
@@ -205,6 +209,7 @@ impl Directory {
             left: ready,
             owner: core as u8,
             dirty: true,
+            written: true,
         };
         Reply { ready, miss: Some((miss, farthest)), prefetched: false }
     }
@@ -236,13 +241,16 @@ fn farthest(others: u128, place: &Place) -> Distance {
     }
 }
 
-/// Gives a copy to one core more.
+/// Gives a copy to one core more, or the only one.
 fn share(line: &mut Line, bit: u128, core: usize, protocol: Protocol) {
-    if line.sharers == 0 {
+    let migrates = protocol == Protocol::Migratory && line.written;
+    if line.sharers == 0 || migrates {
+        line.sharers = 0;
         line.owner = core as u8;
     } else if protocol == Protocol::Mesi || !line.dirty {
         line.owner = NOBODY;
         line.dirty = false;
     }
     line.sharers |= bit;
+    line.written = false;
 }

@@ -83,6 +83,9 @@ pub enum Protocol {
     Mesi,
     /// Its owner keeps it, and serves later readers.
     Moesi,
+    /// As MOESI, but a line that its owner has written to since it came leaves the owner for the first
+    /// who reads it, as if that were to write to it next. Current processors of AMD's seem to do this.
+    Migratory,
 }
 
 /// The stores that a core can have under way. They enter the cache in program order (TSO).

@@ -20,6 +20,7 @@ use crate::plan;
 use crate::print;
 use crate::sink::Sink;
 use crate::stats::{Group, Quartiles};
+use crate::takeover::Takeover;
 
 /// Samples of which the median is taken.
 const SAMPLES: usize = 15;
@@ -38,6 +39,9 @@ pub(crate) struct Calibration {
     rmw_ns: f64,
     fence_ns: f64,
     pause_ns: f64,
+    store_to_others_line_ns: f64,
+    store_to_read_line_ns: f64,
+    store_to_own_line_ns: f64,
 }
 
 impl Calibration {
@@ -47,11 +51,14 @@ impl Calibration {
         let median = |value: fn(&Floors) -> f64| {
             Quartiles::of(floors.iter().map(value)).map_or(f64::NAN, |values| values.median)
         };
-        Self::with(median(|floors| floors.line_rtt_ns), median(|floors| floors.block_handoff_ns))
+        let (line_rtt, block_handoff) =
+            (median(|floors| floors.line_rtt_ns), median(|floors| floors.block_handoff_ns));
+        Self::with(cores, line_rtt, block_handoff)
     }
 
-    /// The same with floors that were measured elsewhere.
-    pub(crate) fn with(line_rtt_ns: f64, block_handoff_ns_per_u64: f64) -> Self {
+    /// The same with floors that were measured before.
+    pub(crate) fn with(cores: Cores, line_rtt_ns: f64, block_handoff_ns_per_u64: f64) -> Self {
+        let takeover = Takeover::measure(cores);
         Self {
             schema: SCHEMA,
             line_rtt_ns,
@@ -65,6 +72,9 @@ impl Calibration {
                 fence(Ordering::SeqCst);
             }),
             pause_ns: timed(|_| spin_loop()),
+            store_to_others_line_ns: takeover.others_ns,
+            store_to_read_line_ns: takeover.read_ns,
+            store_to_own_line_ns: takeover.own_ns,
         }
     }
 
@@ -91,6 +101,9 @@ impl Calibration {
             self.rmw_ns,
             self.fence_ns,
             self.pause_ns,
+            self.store_to_others_line_ns,
+            self.store_to_read_line_ns,
+            self.store_to_own_line_ns,
         ];
         self.schema == SCHEMA && times.iter().all(|ns| (0.001..1e6).contains(ns))
     }
@@ -112,6 +125,13 @@ impl Calibration {
         )
     }
 
+    /// Whether a line that another core has written to is this one's alone when it has read it: stores
+    /// to it take about as long then as to lines that were its own before.
+    fn is_migratory(&self) -> bool {
+        let middle = self.store_to_others_line_ns.midpoint(self.store_to_own_line_ns);
+        self.store_to_read_line_ns < middle
+    }
+
     /// A simulated machine with these costs.
     pub(crate) fn machine(&self) -> Machine {
         self.measured().fit()
@@ -124,6 +144,7 @@ impl Calibration {
 
     fn measured(&self) -> Measured {
         Measured {
+            migratory: self.is_migratory(),
             line_rtt: self.line_rtt_ns,
             block_handoff: self.block_handoff_ns_per_u64,
             private_ring: self.private_ring_ns,
@@ -163,15 +184,23 @@ fn render(calibration: &Calibration) -> String {
         ("a locked instruction", calibration.rmw_ns),
         ("a store and a full fence", calibration.fence_ns),
         ("a pause", calibration.pause_ns),
+        ("a store to one of many lines of the other core", calibration.store_to_others_line_ns),
+        ("the same after reading them", calibration.store_to_read_line_ns),
+        ("the same again", calibration.store_to_own_line_ns),
     ] {
         table.add_row([what.to_owned(), short(ns)]);
     }
     if let Some(column) = table.column_mut(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
+    let read = match calibration.is_migratory() {
+        true => "moves to that one as a whole",
+        false => "is shared with it",
+    };
     format!(
         "{table}\n\nThe cores are {group}. Simulated floors take as long if a line needs {} ns from core to \
-         core,\nand a core waits for up to {} lines at once.\n",
+         core,\nand a core waits for up to {} lines at once. A line that one core wrote to and the other \
+         reads\n{read}.\n",
         short(machine.costs.same_l3.as_ns()),
         machine.fills
     )

@@ -31,6 +31,7 @@ mod sink;
 mod stats;
 mod stream;
 mod table;
+mod takeover;
 mod verify;
 mod work;
 

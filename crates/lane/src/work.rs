@@ -61,6 +61,18 @@ impl Busy {
         Self { steps, trash: black_box(1), zero: black_box(0) }
     }
 
+    /// What such work really takes, again and again: whole steps, and the loop around them.
+    pub(crate) fn actual_ns(ns: u64) -> f64 {
+        let mut work = Self::new(ns);
+        let rounds = (CALIBRATION / work.steps.max(1)).max(1);
+        let mut sample = || {
+            let start = Instant::now();
+            (0..rounds).for_each(|value| work.consume(value));
+            start.elapsed().as_nanos() as f64 / rounds as f64
+        };
+        (0..CALIBRATIONS).map(|_| sample()).fold(f64::INFINITY, f64::min)
+    }
+
     #[inline(always)]
     fn spin(&mut self) {
         self.trash = black_box(chain(self.trash, self.steps));

@@ -20,6 +20,8 @@ pub struct Measured {
     pub fence: f64,
     /// A turn of a spin loop.
     pub pause: f64,
+    /// Whether a line that one core has written to leaves it when another reads it.
+    pub migratory: bool,
 }
 
 /// Cores of a fitted machine.
@@ -74,7 +76,7 @@ impl Measured {
                 other_socket: transfer,
                 memory: transfer * 3,
             },
-            protocol: Protocol::Moesi,
+            protocol: if self.migratory { Protocol::Migratory } else { Protocol::Moesi },
             store_buffer: StoreBuffer { entries: 64, early_ownership: true },
             lookahead: LOOKAHEAD,
             fills,
@@ -111,6 +113,7 @@ mod tests {
             rmw: 4.0,
             fence: 8.0,
             pause: 10.0,
+            migratory: true,
         };
         let machine = measured.fit();
         let [trip, block] = [line_rtt(&machine, CORES), block_handoff(&machine, CORES)];

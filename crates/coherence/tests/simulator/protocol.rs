@@ -100,6 +100,18 @@ fn owner_serves_all_readers_under_moesi() {
     assert_eq!(times(moesi, &clean), [200, 100, 20]);
 }
 
+/// Who reads what another has written to needs nothing more to write, once.
+#[test]
+fn written_lines_migrate_to_readers() {
+    let migratory = Machine { protocol: Protocol::Migratory, ..machine() };
+    let steps = [(0, Store), (2, Load), (2, Store), (0, Load), (2, Load), (0, Store), (2, Load)];
+    assert_eq!(times(migratory.clone(), &steps), [200, 100, 2, 100, 100, 100, 100]);
+    assert_eq!(times(machine(), &steps), [200, 100, 100, 100, 1, 100, 100]);
+    // What only was read is shared, dirty or not.
+    let steps = [(0, Store), (2, Load), (3, Load), (2, Load), (3, Load)];
+    assert_eq!(times(migratory, &steps), [200, 100, 50, 1, 1]);
+}
+
 #[test]
 fn misses_are_counted_by_kind_and_distance() {
     let steps = [(0, Store), (2, Load), (0, Store), (4, Store), (0, Load), (0, Load), (0, Rmw)];

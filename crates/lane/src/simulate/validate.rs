@@ -1,5 +1,7 @@
 //! Predictions beside measurements: the benchmarks of this machine, simulated on its calibration.
 
+use std::collections::BTreeMap;
+
 use coherence::{Machine, Time};
 use comfy_table::{CellAlignment, Table, presets};
 use corelane_simulate::{Payload, Queue, Stream, all, find};
@@ -13,10 +15,12 @@ use crate::cli::{BenchArgs, Positive, Regime, SimulateArgs, Test};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::number::short;
+use crate::pair::Cores;
 use crate::plan::Plan;
 use crate::results::{CellResult, Results};
 use crate::runner;
 use crate::stats::{Group, Quartiles};
+use crate::work::Busy;
 
 /// Version of the JSON file's shape.
 const SCHEMA: u32 = 1;
@@ -67,16 +71,18 @@ pub(super) fn validate(args: &SimulateArgs) -> Result<Validation, Failure> {
         capacity: Positive(4096),
         ..BenchArgs::default()
     };
-    let results = runner::run(&Plan::bench(&bench)?)?;
-    let calibrations: Vec<_> =
-        results.groups().filter_map(|group| Some((group, calibrated(&results, group)?))).collect();
+    let plan = Plan::bench(&bench)?;
+    let results = runner::run(&plan)?;
+    let calibrated = |group| Some((group, calibrated(&results, plan.cores, group)?));
+    let calibrations: Vec<_> = results.groups().filter_map(calibrated).collect();
+    let loads = Loads::measure(&results);
     let mut cells = Vec::new();
     for (group, calibration) in &calibrations {
-        let machine = (calibration.machine(), calibration.call());
+        let here = Here { machine: calibration.machine(), call: calibration.call(), loads: &loads };
         let measured: Vec<_> =
             results.results.iter().filter(|cell| cell.groups.contains_key(group)).collect();
         let bar = progress(measured.len());
-        cells.extend(predictions(&machine, *group, &measured, args.seed, &bar)?);
+        cells.extend(predictions(&here, *group, &measured, args.seed, &bar)?);
         bar.finish_and_clear();
     }
     let errors = cells.iter().map(|cell| cell.error().abs());
@@ -96,20 +102,34 @@ fn queues(args: &SimulateArgs) -> impl Iterator<Item = &'static Queue> {
 }
 
 /// The machine as it was in the rounds of `group`.
-fn calibrated(results: &Results, group: Group) -> Option<Calibration> {
+fn calibrated(results: &Results, cores: Cores, group: Group) -> Option<Calibration> {
     let line_rtt = results.line_rtt(group)?.median;
-    Some(Calibration::with(line_rtt, results.block_handoff(group)?.median))
+    Some(Calibration::with(cores, line_rtt, results.block_handoff(group)?.median))
+}
+
+/// What the emulated loads really take.
+struct Loads(BTreeMap<u64, Time>);
+
+impl Loads {
+    fn measure(results: &Results) -> Self {
+        let all = results.results.iter().map(|cell| [cell.params.load_p_ns, cell.params.load_c_ns]);
+        let mut loads: BTreeMap<_, _> = all.flatten().map(|ns| (ns, Time::ZERO)).collect();
+        for (ns, time) in loads.range_mut(1..) {
+            *time = Time::ps((1000.0 * Busy::actual_ns(*ns)) as u64);
+        }
+        Self(loads)
+    }
 }
 
 fn predictions(
-    machine: &(Machine, Time),
+    here: &Here<'_>,
     group: Group,
     measured: &[&CellResult],
     seed: u64,
     bar: &ProgressBar,
 ) -> Result<Vec<Prediction>, Failure> {
     let predict = |cell: &&CellResult| {
-        let predicted_ns = predict(machine, cell, seed)?;
+        let predicted_ns = here.predict(cell, seed)?;
         bar.inc(1);
         Ok(Prediction {
             queue: cell.queue.clone(),
@@ -123,29 +143,34 @@ fn predictions(
     measured.par_iter().map(predict).collect()
 }
 
-fn predict(
-    (machine, call): &(Machine, Time),
-    cell: &CellResult,
-    seed: u64,
-) -> Result<f64, Failure> {
-    let params = &cell.params;
-    let stream = Stream {
-        seed,
-        capacity: params.capacity,
-        burst: params.batch,
-        loads: [params.load_p_ns, params.load_c_ns].map(Time::ns),
-        payload: Payload::Embedded,
-        call: *call,
-        warm_up: ITEMS,
-        items: ITEMS,
-        ..Stream::new(machine.clone())
-    };
-    let queue = find(&cell.queue).expect("only queues that can be simulated were measured");
-    let predicted = match cell.test {
-        Test::Rtt => queue.round_trip(&stream),
-        _ => queue.stream(&stream).map(|run| run.ns_per_item()),
-    };
-    predicted.map_err(|error| Failure::Run(format!("{}: {error}", cell.queue)))
+/// This machine, as it is simulated.
+struct Here<'a> {
+    machine: Machine,
+    call: Time,
+    loads: &'a Loads,
+}
+
+impl Here<'_> {
+    fn predict(&self, cell: &CellResult, seed: u64) -> Result<f64, Failure> {
+        let params = &cell.params;
+        let stream = Stream {
+            seed,
+            capacity: params.capacity,
+            burst: params.batch,
+            loads: [params.load_p_ns, params.load_c_ns].map(|ns| self.loads.0[&ns]),
+            payload: Payload::Embedded,
+            call: self.call,
+            warm_up: ITEMS,
+            items: ITEMS,
+            ..Stream::new(self.machine.clone())
+        };
+        let queue = find(&cell.queue).expect("only queues that can be simulated were measured");
+        let predicted = match cell.test {
+            Test::Rtt => queue.round_trip(&stream),
+            _ => queue.stream(&stream).map(|run| run.ns_per_item()),
+        };
+        predicted.map_err(|error| Failure::Run(format!("{}: {error}", cell.queue)))
+    }
 }
 
 /// Kendall's τ between measured and predicted times, over all pairs of cells of the same group; in the
