@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::Time;
+use crate::cache::Cache;
 use crate::machine::{Costs, Distance, Machine, Protocol};
 
 /// Lines are numbered page by page.
@@ -19,6 +20,8 @@ const NOBODY: u8 = u8::MAX;
 /// | exclusive | c | c | no |
 /// | shared | nobody | some | no |
 /// | invalid | nobody | none | no |
+///
+/// A line that has left the last private cache is invalid, and in an L3.
 #[derive(Debug, Clone)]
 struct Line {
     /// The physical cores that hold a copy.
@@ -29,6 +32,8 @@ struct Line {
     leaving: u128,
     left: Time,
     owner: u8,
+    /// The core from whose cache it last went to the L3.
+    left_from: u8,
     dirty: bool,
     /// Whether the owner, who is the only one then, has written to it since it came.
     written: bool,
@@ -88,6 +93,8 @@ pub(crate) struct Directory {
     places: Vec<Place>,
     pages: FxHashMap<usize, usize>,
     lines: Vec<Line>,
+    /// By physical core, if they can overflow.
+    caches: Vec<Cache>,
 }
 
 impl Directory {
@@ -106,6 +113,9 @@ impl Directory {
             places: (0..topology.physical_cores()).map(place).collect(),
             pages: FxHashMap::default(),
             lines: Vec::new(),
+            caches: machine.private_cache.map_or_else(Vec::new, |size| {
+                (0..topology.physical_cores()).map(|_| Cache::new(size, machine.line)).collect()
+            }),
         }
     }
 
@@ -119,6 +129,7 @@ impl Directory {
             leaving: 0,
             left: Time::ZERO,
             owner: NOBODY,
+            left_from: NOBODY,
             dirty: false,
             written: false,
         };
@@ -150,6 +161,33 @@ impl Directory {
 
     /// Serves the request of physical core `core`.
     pub(crate) fn request(&mut self, line: usize, core: usize, what: Request, at: Time) -> Reply {
+        let reply = self.serve(line, core, what, at);
+        if !self.caches.is_empty() {
+            self.make_room(line, core);
+            if reply.prefetched {
+                self.make_room(line ^ 1, core);
+            }
+        }
+        reply
+    }
+
+    /// A line has come to a core, or is used there. If there is no room for it, another one goes.
+    fn make_room(&mut self, line: usize, core: usize) {
+        let (lines, bit) = (&mut self.lines, self.places[core].bit);
+        let has = |line: usize| lines[line].sharers & bit != 0;
+        let Some(goes) = self.caches[core].take_in(line, has) else { return };
+        let held = &mut lines[goes];
+        if held.sharers & bit == 0 {
+            return;
+        }
+        held.sharers &= !bit;
+        held.left_from = core as u8;
+        if held.owner == core as u8 {
+            (held.owner, held.dirty, held.written) = (NOBODY, false, false);
+        }
+    }
+
+    fn serve(&mut self, line: usize, core: usize, what: Request, at: Time) -> Reply {
         let held = &mut self.lines[line];
         if held.sharers == self.places[core].bit {
             // Nobody else is in: what the line is busy with is a request of this very core.
@@ -200,18 +238,19 @@ impl Directory {
         let held = &mut self.lines[line];
         let others = held.sharers & !place.bit;
         let miss = if held.sharers & place.bit != 0 { Miss::Upgrade } else { Miss::Write };
-        let farthest = farthest(others, place);
-        let ready = at.max(held.busy) + self.costs.transfer(farthest);
+        let from = if others == 0 { source(held, place) } else { farthest(others, place) };
+        let ready = at.max(held.busy) + self.costs.transfer(from);
         *held = Line {
             sharers: place.bit,
             busy: ready,
             leaving: if later { others } else { 0 },
             left: ready,
             owner: core as u8,
+            left_from: held.left_from,
             dirty: true,
             written: true,
         };
-        Reply { ready, miss: Some((miss, farthest)), prefetched: false }
+        Reply { ready, miss: Some((miss, from)), prefetched: false }
     }
 }
 
@@ -220,8 +259,12 @@ fn source(line: &Line, place: &Place) -> Distance {
     if line.owner != NOBODY {
         return farthest(1_u128 << line.owner, place);
     }
-    match line.sharers {
-        0 => Distance::Memory,
+    let sharers = match (line.sharers, line.left_from) {
+        (0, NOBODY) => return Distance::Memory,
+        (0, core) => 1_u128 << core,
+        (sharers, _) => sharers,
+    };
+    match sharers {
         sharers if sharers & place.l3_mates != 0 => Distance::L3,
         sharers if sharers & place.socket_mates != 0 => Distance::SameSocket,
         _ => Distance::OtherSocket,
@@ -230,9 +273,7 @@ fn source(line: &Line, place: &Place) -> Distance {
 
 /// How far the farthest of `others` is.
 fn farthest(others: u128, place: &Place) -> Distance {
-    if others == 0 {
-        Distance::Memory
-    } else if others & !place.socket_mates != 0 {
+    if others & !place.socket_mates != 0 {
         Distance::OtherSocket
     } else if others & !place.l3_mates != 0 {
         Distance::SameSocket

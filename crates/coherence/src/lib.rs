@@ -22,8 +22,10 @@
 //! - **Lines** are in one of the MESI or MOESI states, kept in a directory. A line serves one request at a
 //!   time, in the order in which they are made; but clean copies are handed out side by side. A
 //!   read-modify-write keeps the line until it is done.
-//! - **Caches** are private to a physical core, and so shared by its threads. They and the L3 never
-//!   overflow: there are misses for lines never touched, and for lines that others wrote to or read.
+//! - **Caches** are private to a physical core, and so shared by its threads. They have as much room as
+//!   the [machine says](PrivateCache), or never overflow: then there are misses only for lines never
+//!   touched, and for lines that others wrote to or read. What leaves a core's cache is in the L3, which
+//!   never overflows.
 //! - **Stores** wait in a buffer of their core and enter the cache in program order (TSO), those to the
 //!   line that has just come together. An [atomic store](store) becomes visible to others when it does,
 //!   and to its own core at once. Until a line comes to such a store, others keep their copies of it. A
@@ -41,6 +43,7 @@
 //! by the same code that is simulated.
 
 mod buffer;
+mod cache;
 mod chance;
 mod directory;
 mod engine;
@@ -55,7 +58,9 @@ pub use chance::Chance;
 pub use inside::{
     compute, count, fence, is_simulated, load, now, pause, read, rmw, store, work, write,
 };
-pub use machine::{Costs, Distance, MAX_CORES, Machine, Protocol, StoreBuffer, Topology};
+pub use machine::{
+    Costs, Distance, MAX_CORES, Machine, PrivateCache, Protocol, StoreBuffer, Topology,
+};
 pub use report::{CoreReport, Counters, Deadlock, Report, Site, SiteReport, Stuck};
 pub use schedule::Schedule;
 pub use simulation::Simulation;

@@ -28,6 +28,8 @@ pub struct Machine {
     pub pair_prefetcher: bool,
     /// Size of a cache line in bytes, a power of two from 16 to 2048.
     pub line: usize,
+    /// The caches that a physical core has for itself; with none they never overflow. L3 never do.
+    pub private_cache: Option<PrivateCache>,
     /// A run is given up when nothing was written for so long, and the longest piece of work on top.
     /// A first touch of a line and the end of a thread count as writes.
     pub patience: Time,
@@ -64,7 +66,7 @@ pub struct Costs {
     pub fence: Time,
     /// One turn of a spin loop.
     pub pause: Time,
-    /// A clean line from the L3 next to the core.
+    /// A line from the L3 next to the core.
     pub l3: Time,
     /// A line from, or an invalidation of, a core that shares the L3.
     pub same_l3: Time,
@@ -96,6 +98,23 @@ pub struct StoreBuffer {
     /// Whether a line is asked for as soon as a store to it is issued, so that misses overlap; else it
     /// is when all earlier stores are done.
     pub early_ownership: bool,
+}
+
+/// Caches that a physical core has for itself, taken as one: what leaves it goes to the L3. The line
+/// least recently used goes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PrivateCache {
+    /// Its size.
+    pub bytes: usize,
+    /// In how many places of it a line can be.
+    pub ways: usize,
+}
+
+impl PrivateCache {
+    /// How many sets of [`ways`](Self::ways) lines there are.
+    pub(crate) fn sets(self, line: usize) -> usize {
+        self.bytes / line / self.ways.max(1)
+    }
 }
 
 /// Where a line came from, or the farthest copy that had to be invalidated.
@@ -172,8 +191,8 @@ impl Machine {
     /// "I7" of Maffione, Lettieri, Rizzo (2019), Table 2: an i7-3770K at 3.5 GHz, 4 cores, 8 threads.
     ///
     /// L1 4 cycles, L3 30 cycles: 7-cpu.com, *Intel Ivy Bridge*. Dirty line of another core 75 cycles:
-    /// Intel, *Performance Analysis Guide for Core i7 and Xeon 5500* (an older core). 36 stores, pause
-    /// about 10 cycles: Intel, *64 and IA-32 Architectures Optimization Reference Manual*.
+    /// Intel, *Performance Analysis Guide for Core i7 and Xeon 5500* (an older core). 36 stores, L2 of
+    /// 256 KiB in 8 ways, pause about 10 cycles: Intel, *64 and IA-32 Architectures Optimization Reference Manual*.
     pub fn i7() -> Self {
         let cycles = |n| Time::cycles(n, 3500);
         Self {
@@ -202,6 +221,7 @@ impl Machine {
             fills: 10,
             pair_prefetcher: true,
             line: 64,
+            private_cache: Some(PrivateCache { bytes: 256 << 10, ways: 8 }),
             patience: Time::ns(10_000_000),
         }
     }
@@ -211,7 +231,8 @@ impl Machine {
     ///
     /// Dirty line of another core 40.3 to 42.3 ns: Intel's Memory Latency Checker on an E5-2660 v4,
     /// quoted by J. McCalpin, *Core-to-Core Communication Latency in Skylake/Kaby Lake*,
-    /// community.intel.com. 42 stores, pause about 10 cycles: Intel's optimization manual.
+    /// community.intel.com. 42 stores, L2 of 256 KiB in 8 ways, pause about 10 cycles: Intel's
+    /// optimization manual.
     pub fn xeon40() -> Self {
         let cycles = |n| Time::cycles(n, 2400);
         Self {
@@ -243,7 +264,7 @@ impl Machine {
     /// to run at 3.0 GHz.
     ///
     /// L3 15 ns, other socket 141 ns: ibid., §4.2.1. 56 stores, pause up to 140 cycles:
-    /// Intel's optimization manual, Skylake.
+    /// Intel's optimization manual, Skylake. L2 of 1 MiB in 16 ways: Intel, ibid.
     pub fn x86_88t() -> Self {
         let cycles = |n| Time::cycles(n, 3000);
         Self {
@@ -266,6 +287,7 @@ impl Machine {
                 memory: Time::ns(85),
             },
             store_buffer: StoreBuffer { entries: 56, early_ownership: true },
+            private_cache: Some(PrivateCache { bytes: 1 << 20, ways: 16 }),
             ..Self::i7()
         }
     }
@@ -299,6 +321,7 @@ impl Machine {
             },
             store_buffer: StoreBuffer { entries: 32, early_ownership: true },
             pair_prefetcher: false,
+            private_cache: Some(PrivateCache { bytes: 512 << 10, ways: 8 }),
             ..Self::i7()
         }
     }
@@ -313,11 +336,11 @@ impl Machine {
         ]
     }
 
-    /// As this machine, with loads and stores that keep their core until they are done and without prefetcher:
-    /// the model in which the papers count misses.
+    /// As this machine, with loads and stores that keep their core until they are done, without
+    /// prefetcher, and with caches that never overflow: the model in which the papers count misses.
     pub fn counting(self) -> Self {
         let store_buffer = StoreBuffer { entries: 0, early_ownership: false };
-        Self { store_buffer, lookahead: 0, pair_prefetcher: false, ..self }
+        Self { store_buffer, lookahead: 0, pair_prefetcher: false, private_cache: None, ..self }
     }
 
     /// Panics if no such machine can be simulated.
@@ -329,6 +352,8 @@ impl Machine {
             line.is_power_of_two() && (16..=2048).contains(&line),
             "lines have a power of two of 16 to 2048 bytes"
         );
+        let holds = |cache: PrivateCache| cache.ways > 0 && cache.sets(line) > 0;
+        assert!(self.private_cache.is_none_or(holds), "a cache has room for a line in each way");
     }
 }
 

@@ -35,6 +35,7 @@ pub fn machine() -> Machine {
         fills: 2,
         pair_prefetcher: false,
         line: 64,
+        private_cache: None,
         patience: Time::ns(100_000),
     }
 }

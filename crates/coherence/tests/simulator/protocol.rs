@@ -3,9 +3,12 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use coherence::{Counters, Distance, Machine, Protocol, Report, Simulation, Time, read, write};
+use coherence::{
+    Counters, Distance, Machine, PrivateCache, Protocol, Report, Simulation, Time, read, work,
+    write,
+};
 
-use crate::memory::{LINE, Memory, machine, took, until};
+use crate::memory::{LINE, Memory, machine, run_on, took, until};
 use Op::{Load, Rmw, Store};
 
 #[derive(Clone, Copy)]
@@ -200,4 +203,35 @@ fn prefetcher_takes_nothing_dirty() {
     let report = simulation.run().unwrap();
     let total = report.core(1).unwrap().total;
     assert_eq!((total.misses(), total.prefetches), (2, 0));
+}
+
+/// Four lines in two sets: what has no room goes to the L3, dirty or not, and comes from there.
+#[test]
+fn what_a_cache_has_no_room_for_is_in_the_l3() {
+    let small = Some(PrivateCache { bytes: 4 * 64, ways: 2 });
+    let memory = Memory::new();
+    let report = run_on(Machine { private_cache: small, ..machine() }, 1, 3, move |core| {
+        if core == 0 {
+            memory.store(0, 1);
+            memory.load(2 * LINE);
+            memory.load(0);
+            // The set is full, and line 2 the one that was used less recently.
+            memory.load(4 * LINE);
+            memory.load(0);
+            memory.load(2 * LINE);
+            memory.load(6 * LINE);
+            memory.load(8 * LINE);
+            memory.store(0, 2);
+        } else if core == 2 {
+            work(Time::ns(100_000));
+            memory.load(6 * LINE);
+            memory.load(2 * LINE);
+        }
+    });
+    let from = |core: usize| report.cores[core].total.transfers;
+    assert_eq!(from(0), [2, 0, 0, 0, 5]);
+    assert_eq!(report.cores[0].total.hits, 2);
+    // Both have gone to the other L3.
+    assert_eq!(from(2), [0, 0, 2, 0, 0]);
+    assert_eq!(report.core(2).unwrap().ended, Time::ns(100_200));
 }
