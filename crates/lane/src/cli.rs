@@ -163,9 +163,9 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) batch: Positive,
 
-    /// Items that are counted, after as many that warm up.
-    #[arg(long, value_name = "N", default_value = "20000")]
-    pub(crate) items: Positive,
+    /// Items that are counted, after as many that warm up [default: 20000; with --sweep 5000].
+    #[arg(long, value_name = "N")]
+    pub(crate) items: Option<Positive>,
 
     /// Decides who is first of those that are due at the same time.
     #[arg(long, value_name = "N", default_value = "1")]

@@ -211,7 +211,8 @@ fn stream(args: &SimulateArgs) -> Result<Stream, Failure> {
         Model::Full => machine,
         Model::Counting => machine.counting(),
     };
-    let items = args.items.0 as u64;
+    let items =
+        args.items.map_or(if args.sweep.is_some() { 5000 } else { 20_000 }, |items| items.0);
     Ok(Stream {
         seed: args.seed,
         capacity: args.capacity.0,
@@ -221,8 +222,8 @@ fn stream(args: &SimulateArgs) -> Result<Stream, Failure> {
             PayloadKind::Indirect => Payload::Indirect,
         },
         call,
-        warm_up: items,
-        items,
+        warm_up: items as u64,
+        items: items as u64,
         ..Stream::new(machine)
     })
 }
