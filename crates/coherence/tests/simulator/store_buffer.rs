@@ -271,3 +271,25 @@ fn stores_that_enter_together_are_counted_once() {
     let total = simulation.run().unwrap().core(0).unwrap().total;
     assert_eq!((total.write_misses, total.hits), (2, 1));
 }
+
+/// **Shows a bug**: a store waits for a busy line, a read-modify-write queues up for it at once.
+#[test]
+#[ignore = "a bug: the read-modify-write overtakes the store"]
+fn requests_are_served_in_the_order_in_which_they_are_made() {
+    let memory = Memory::new();
+    let mut simulation = Simulation::new(buffered(4), 1);
+    let [first, second] = [memory.clone(), memory.clone()];
+    simulation.spawn(0, move || {
+        first.add(0, 1); // until 210
+    });
+    simulation.spawn(1, move || {
+        until(100);
+        second.store(0, 7);
+        fence();
+    });
+    simulation.spawn(2, move || {
+        until(150);
+        assert_eq!(memory.add(0, 1), 7);
+    });
+    simulation.run().unwrap();
+}
