@@ -26,7 +26,7 @@ enum Fault {
     PromisesItems,
     /// It promises one free slot more than it has.
     PromisesRoom,
-    /// It drops what is left of a chunk.
+    /// It drops what is left of a chunk of which more than one item was taken.
     ReleasesAll,
     /// It says full for ever when its counter has wrapped.
     StopsAtWrap,
@@ -149,7 +149,7 @@ unsafe impl Consumer for Rx {
 
     unsafe fn release(&mut self, n: usize) {
         let lent = std::mem::take(&mut self.lent);
-        let n = if self.fault == ReleasesAll { lent } else { n };
+        let n = if self.fault == ReleasesAll && n > 1 { lent } else { n };
         // SAFETY: the caller's; or items are lost, which own nothing.
         unsafe { self.rx.release(n) }
     }
