@@ -8,3 +8,4 @@ mod runs;
 mod schedules;
 mod sharing;
 mod store_buffer;
+mod tso;

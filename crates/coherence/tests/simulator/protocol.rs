@@ -100,7 +100,10 @@ fn owner_serves_all_readers_under_moesi() {
     let moesi = Machine { protocol: Protocol::Moesi, ..machine() };
     assert_eq!(times(moesi.clone(), &steps), [200, 100, 100, 1, 100]);
     let clean = [(0, Load), (2, Load), (3, Load)];
-    assert_eq!(times(moesi, &clean), [200, 100, 20]);
+    assert_eq!(times(moesi.clone(), &clean), [200, 100, 20]);
+    // A store to an exclusive line makes it dirty.
+    let later = [(0, Load), (0, Store), (2, Load), (3, Load)];
+    assert_eq!(times(moesi, &later), [200, 2, 100, 100]);
 }
 
 /// Who reads what another has written to needs nothing more to write, once.
@@ -234,4 +237,52 @@ fn what_a_cache_has_no_room_for_is_in_the_l3() {
     // Both have gone to the other L3.
     assert_eq!(from(2), [0, 0, 2, 0, 0]);
     assert_eq!(report.core(2).unwrap().ended, Time::ns(100_200));
+}
+
+#[test]
+fn what_is_prefetched_is_on_its_way() {
+    let memory = Memory::new();
+    let mut simulation = Simulation::new(Machine { pair_prefetcher: true, ..machine() }, 1);
+    let loads = memory.clone();
+    simulation.spawn(0, move || assert_eq!(loads.load(0), 0)); // comes at 200, with its pair
+    simulation.spawn(1, move || {
+        until(100);
+        assert_eq!(took(|| assert_eq!(memory.load(LINE), 0)), 100 + 50, "from its new owner");
+    });
+    simulation.run().unwrap();
+}
+
+#[test]
+fn prefetcher_takes_nothing_that_is_on_its_way() {
+    let memory = Memory::new();
+    let mut simulation = Simulation::new(Machine { pair_prefetcher: true, ..machine() }, 1);
+    let [stores, loads] = [memory.clone(), memory.clone()];
+    simulation.spawn(4, move || stores.store(LINE, 1));
+    simulation.spawn(0, move || {
+        until(1000);
+        loads.load(0); // comes at 1200, without its pair, which is dirty
+    });
+    simulation.spawn(1, move || {
+        until(1100);
+        assert_eq!(took(|| assert_eq!(memory.load(LINE), 1)), 300);
+        assert_eq!(took(|| assert_eq!(memory.load(0), 0)), 50, "it didn't come along");
+    });
+    simulation.run().unwrap();
+}
+
+/// **Shows a bug**: a shared line is a hit for the other thread of a core while it's on its way.
+#[test]
+#[ignore = "a bug: the second load takes 1 ns"]
+fn line_on_its_way_is_there_for_neither_thread_of_a_core() {
+    let memory = Memory::new();
+    let mut simulation = Simulation::new(machine(), 1);
+    for (core, start) in [(4, 0), (0, 1000), (8, 1010)] {
+        let memory = memory.clone();
+        simulation.spawn(core, move || {
+            until(start);
+            let load = took(|| assert_eq!(memory.load(0), 0));
+            assert!(load >= 200, "core {core}: {load}");
+        });
+    }
+    simulation.run().unwrap();
 }

@@ -1,9 +1,12 @@
 //! Schedules that look for bugs: what they find, and that they find nothing else.
 
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
-use coherence::{Deadlock, Machine, Report, Schedule, Simulation, Time, fence, pause, work};
+use coherence::{
+    Deadlock, Machine, Report, Schedule, Simulation, StoreBuffer, Time, fence, now, pause, work,
+};
 
 use crate::memory::{LINE, Memory, Shared, buffered, machine};
 
@@ -220,4 +223,70 @@ fn schedule_comes_first() {
     let mut simulation = Simulation::new(machine(), 1);
     simulation.spawn(0, || {});
     let _ = simulation.schedule(Schedule::Random);
+}
+
+#[test]
+fn lines_asked_for_early_are_counted_once() {
+    let store_buffer = StoreBuffer { entries: 4, early_ownership: true };
+    let machine = Machine { store_buffer, ..machine() };
+    let memory = Memory::new();
+    let report = run_by(Schedule::Random, &machine, 1, 0..1, move |_| memory.store(0, 1)).unwrap();
+    let total = report.cores[0].total;
+    assert_eq!((total.write_misses, total.hits), (1, 0));
+}
+
+#[test]
+fn clocks_show_who_was_first() {
+    for (schedule, seed) in all().into_iter().flat_map(|by| (0..20).map(move |seed| (by, seed))) {
+        let memory = Memory::new();
+        let thread = move |core| {
+            if core == 0 {
+                work(Time::ns(10_000));
+                return memory.store(0, 1);
+            }
+            while memory.load(0) == 0 {
+                pause(1);
+            }
+            assert!(now() > Time::ns(10_000));
+        };
+        run_by(schedule, &buffered(4), seed, 0..2, thread).unwrap();
+    }
+}
+
+/// **Shows a bug**: a panic empties all store buffers, and nobody wakes those who wait for that.
+#[test]
+#[ignore = "a bug: some runs end without the second thread, and say nothing"]
+fn a_panic_that_is_caught_holds_up_nobody() {
+    struct Looks(Rc<Memory>);
+    impl Drop for Looks {
+        fn drop(&mut self) {
+            self.0.load(LINE);
+        }
+    }
+    for seed in 0..100 {
+        let memory = Memory::new();
+        let thread = move |core| {
+            let looks = Looks(memory.clone());
+            if core == 0 {
+                let panics = move || {
+                    let _looks = looks;
+                    resume_unwind(Box::new(()));
+                };
+                catch_unwind(AssertUnwindSafe(panics)).unwrap_err();
+            } else {
+                memory.store(0, 1);
+                fence();
+            }
+        };
+        let report = run_by(Schedule::Random, &buffered(4), seed, 0..2, thread).unwrap();
+        assert_eq!(report.cores.len(), 2, "seed {seed}");
+    }
+}
+
+/// **Shows a bug**: no number of steps above 32 bits can be chosen from.
+#[test]
+#[ignore = "a bug: the multiplication overflows"]
+fn runs_may_be_long() {
+    let schedule = Schedule::Priorities { depth: 3, steps: u64::MAX };
+    run_by(schedule, &machine(), 1, 0..2, |_| pause(1)).unwrap();
 }

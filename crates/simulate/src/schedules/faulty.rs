@@ -26,6 +26,10 @@ enum Fault {
     PromisesItems,
     /// It promises one free slot more than it has.
     PromisesRoom,
+    /// It drops what is left of a chunk of which more than one item was taken.
+    ReleasesAll,
+    /// It says full for ever when its counter has wrapped.
+    StopsAtWrap,
 }
 
 use Fault::*;
@@ -37,12 +41,22 @@ struct Tx {
     tx: lamport::Producer<Counted>,
     fault: Fault,
     pushes: u32,
+    /// What its counter would be.
+    position: u64,
 }
 
 struct Rx {
     rx: lamport::Consumer<Counted>,
     fault: Fault,
     pops: u32,
+    /// Items of the chunk, until some are released.
+    lent: usize,
+}
+
+impl Tx {
+    fn is_stopped(&self) -> bool {
+        self.fault == StopsAtWrap && self.position == 0
+    }
 }
 
 impl Producer for Tx {
@@ -53,7 +67,12 @@ impl Producer for Tx {
         if self.fault == Loses && self.pushes == WRONG_CALL {
             return Ok(());
         }
-        self.tx.try_push(item)
+        if self.is_stopped() {
+            return Err(TryPushError::Full(item));
+        }
+        let pushed = self.tx.try_push(item);
+        self.position = self.position.wrapping_add(u64::from(pushed.is_ok()));
+        pushed
     }
 
     fn capacity(&self) -> usize {
@@ -61,11 +80,14 @@ impl Producer for Tx {
     }
 
     fn free_slots(&mut self, wanted: usize) -> usize {
-        self.tx.free_slots(wanted) + usize::from(self.fault == PromisesRoom)
+        match self.is_stopped() {
+            true => 0,
+            false => self.tx.free_slots(wanted) + usize::from(self.fault == PromisesRoom),
+        }
     }
 
     fn lendable(&mut self, wanted: usize) -> usize {
-        self.tx.free_slots(wanted)
+        if self.is_stopped() { 0 } else { self.tx.free_slots(wanted) }
     }
 
     fn is_closed(&self) -> bool {
@@ -78,6 +100,7 @@ impl Producer for Tx {
     }
 
     unsafe fn publish(&mut self, n: usize) {
+        self.position = self.position.wrapping_add(n as u64);
         // SAFETY: the caller's.
         unsafe { self.tx.publish(n) }
     }
@@ -119,12 +142,15 @@ unsafe impl Consumer for Rx {
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, Counted> {
+        self.lent = self.lent.max(n);
         // SAFETY: the caller's.
         unsafe { self.rx.lend(n) }
     }
 
     unsafe fn release(&mut self, n: usize) {
-        // SAFETY: the caller's.
+        let lent = std::mem::take(&mut self.lent);
+        let n = if self.fault == ReleasesAll && n > 1 { lent } else { n };
+        // SAFETY: the caller's; or items are lost, which own nothing.
         unsafe { self.rx.release(n) }
     }
 }
@@ -138,8 +164,10 @@ impl Drop for Rx {
 }
 
 fn channel(fault: Fault, config: Config) -> Result<(Tx, Rx), CapacityError> {
+    // Only numbers that wrap come to 0 again.
+    let position = if config.first == 0 { 1 } else { config.first };
     let (tx, rx) = lamport::channel_with(config)?;
-    Ok((Tx { tx, fault, pushes: 0 }, Rx { rx, fault, pops: 0 }))
+    Ok((Tx { tx, fault, pushes: 0, position }, Rx { rx, fault, pops: 0, lent: 0 }))
 }
 
 fn run(fault: Fault, seed: u64) -> Result<u64, Wrong> {
@@ -184,4 +212,25 @@ fn late_ends_are_noticed() {
 fn false_promises_are_noticed() {
     assert_noticed(PromisesItems, "an available item");
     assert_noticed(PromisesRoom, "no room for what was said to fit");
+}
+
+#[test]
+fn what_is_left_of_chunks_is_noticed() {
+    assert_noticed(ReleasesAll, "where");
+}
+
+#[test]
+fn wrong_wraps_are_noticed() {
+    assert_noticed(StopsAtWrap, "nothing was written for long");
+}
+
+#[test]
+fn cases_are_of_all_kinds() {
+    let some = |is: fn(&Case) -> bool| assert!((0..300).any(|seed| is(&Case::new(seed))));
+    some(|case| case.counts_drops && case.is_ring);
+    some(|case| !case.counts_drops && !case.is_ring);
+    some(|case| !case.flushes && case.quitter >= case.threads as u64);
+    some(|case| case.quitter < case.threads as u64);
+    some(|case| case.threads == super::THREADS);
+    assert!(super::machine().store_buffer.entries > 0);
 }
