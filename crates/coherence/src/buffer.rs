@@ -54,8 +54,6 @@ pub(crate) struct Entry {
     pub(crate) value: Option<(*mut u8, Bytes)>,
     /// When all earlier loads are done: no store enters the cache before.
     pub(crate) after: Time,
-    /// Whether it has waited for a line that was busy.
-    pub(crate) waited: bool,
     /// Whether the miss of the store was charged when its line was asked for early.
     pub(crate) charged: bool,
 }
@@ -105,8 +103,8 @@ impl Buffer {
     }
 
     /// The oldest store, if it isn't on its way.
-    pub(crate) fn next(&mut self) -> Option<&mut Entry> {
-        self.entries.front_mut().filter(|_| !self.sent)
+    pub(crate) fn next(&self) -> Option<&Entry> {
+        self.entries.front().filter(|_| !self.sent)
     }
 
     /// Sends the oldest store.
@@ -121,8 +119,8 @@ impl Buffer {
     }
 
     /// The store that is on its way arrives. Those behind it to the same line are in the cache with it,
-    /// if the loads before them are done; calls `of_same_line` with the places of these.
-    pub(crate) fn arrive(&mut self, at: Time, mut of_same_line: impl FnMut(u32)) -> bool {
+    /// if the loads before them are done; calls `of_same_line` with each of these.
+    pub(crate) fn arrive(&mut self, at: Time, mut of_same_line: impl FnMut(&Entry)) -> bool {
         if !std::mem::take(&mut self.sent) {
             return false;
         }
@@ -132,7 +130,7 @@ impl Buffer {
         let joining = self.entries.iter().take_while(|entry| joins(entry)).count();
         for entry in self.entries.drain(..joining) {
             entry.write();
-            of_same_line(entry.site);
+            of_same_line(&entry);
         }
         true
     }
@@ -158,6 +156,7 @@ impl Buffer {
 
     /// Makes all stores visible, in order.
     pub(crate) fn write_all(&mut self) {
+        self.sent = false;
         self.entries.drain(..).for_each(|entry| entry.write());
     }
 }

@@ -19,8 +19,8 @@ impl Chance {
         (z >> 32) as u32
     }
 
-    /// A number below `limit`, of at most 32 bits.
+    /// A number below `limit`: one of 2³² that are evenly spread.
     pub fn below(&mut self, limit: u64) -> u64 {
-        (u64::from(self.any()) * limit) >> 32
+        ((u128::from(self.any()) * u128::from(limit)) >> 32) as u64
     }
 }

@@ -31,6 +31,9 @@ struct Line {
     /// The cores that had a copy when the owner asked for the only one. They keep theirs until then.
     leaving: u128,
     left: Time,
+    /// The cores whose copies were under way last, and when the latest of these comes.
+    coming: u128,
+    come: Time,
     owner: u8,
     /// The core from whose cache it last went to the L3.
     left_from: u8,
@@ -43,6 +46,20 @@ impl Line {
     /// Whether a core that has to give up its copy still has it at that time.
     fn keeps(&self, bit: u128, at: Time) -> bool {
         self.leaving & bit != 0 && at < self.left
+    }
+
+    /// When a core that has a copy can use it.
+    fn usable(&self, bit: u128, at: Time) -> Time {
+        if self.coming & bit != 0 { at.max(self.come) } else { at }
+    }
+
+    /// A copy is on its way to a core.
+    fn send(&mut self, bit: u128, at: Time, ready: Time) {
+        if self.come <= at {
+            self.coming = 0;
+        }
+        self.coming |= bit;
+        self.come = self.come.max(ready);
     }
 }
 
@@ -128,6 +145,8 @@ impl Directory {
             busy: Time::ZERO,
             leaving: 0,
             left: Time::ZERO,
+            coming: 0,
+            come: Time::ZERO,
             owner: NOBODY,
             left_from: NOBODY,
             dirty: false,
@@ -147,11 +166,25 @@ impl Directory {
         line.sharers == self.places[core].bit && line.busy <= at
     }
 
-    /// When the line can be sent to a core; nothing if the core has a copy at that time.
-    pub(crate) fn busy_until(&self, line: usize, core: usize, at: Time) -> Option<Time> {
+    /// Until when the line is busy, if a core needs it for something that its own cache can't do.
+    pub(crate) fn busy_until(
+        &self,
+        line: usize,
+        core: usize,
+        what: Request,
+        at: Time,
+    ) -> Option<Time> {
         let (line, bit) = (&self.lines[line], self.places[core].bit);
-        let has_copy = line.sharers & bit != 0 || line.keeps(bit, at);
-        (!has_copy).then_some(line.busy)
+        let has_it = match what {
+            Request::Read => line.sharers & bit != 0 || line.keeps(bit, at),
+            Request::Write | Request::WriteLater => line.sharers == bit,
+        };
+        (!has_it).then_some(line.busy)
+    }
+
+    /// Until when the line is busy.
+    pub(crate) fn busy(&self, line: usize) -> Time {
+        self.lines[line].busy
     }
 
     /// Keeps the line from others until then.
@@ -206,7 +239,8 @@ impl Directory {
         let place = &self.places[core];
         let held = &mut self.lines[line];
         if held.sharers & place.bit != 0 || held.keeps(place.bit, at) {
-            return Reply { ready: at, miss: None, prefetched: false };
+            let ready = held.usable(place.bit, at);
+            return Reply { ready, miss: None, prefetched: false };
         }
         let source = source(held, place);
         let ready = at.max(held.busy) + self.costs.transfer(source);
@@ -215,11 +249,12 @@ impl Directory {
             held.busy = ready;
         }
         share(held, place.bit, core, self.protocol);
+        held.send(place.bit, at, ready);
         let prefetched = self.pair_prefetcher && self.prefetch(line ^ 1, core, at, ready);
         Reply { ready, miss: Some((Miss::Read, source)), prefetched }
     }
 
-    /// Fetches a line that nobody has asked for, if that disturbs nobody.
+    /// Fetches a line that nobody has asked for, if it is neither dirty nor busy.
     fn prefetch(&mut self, line: usize, core: usize, at: Time, ready: Time) -> bool {
         let place = &self.places[core];
         let Some(held) = self.lines.get_mut(line) else { return false };
@@ -227,6 +262,7 @@ impl Directory {
             return false;
         }
         share(held, place.bit, core, self.protocol);
+        held.send(place.bit, at, ready);
         if held.sharers == place.bit {
             held.busy = ready;
         }
@@ -245,6 +281,8 @@ impl Directory {
             busy: ready,
             leaving: if later { others } else { 0 },
             left: ready,
+            coming: 0,
+            come: Time::ZERO,
             owner: core as u8,
             left_from: held.left_from,
             dirty: true,

@@ -24,8 +24,17 @@ pub(crate) type SiteId = u32;
 /// In place of a number: the access isn't counted.
 const UNCOUNTED: SiteId = SiteId::MAX;
 
-/// Time, then chance: that decides between events of the same time.
-type Event = (Time, u32, Agent);
+/// Time, then rank, then chance: these decide between events of the same time.
+type Event = (Time, Rank, u32, Agent);
+
+/// What goes before what at the same time: a line is busy until what has come in with it is done, and
+/// free for those who waited for it before anybody else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Arrival,
+    Waiter,
+    Other,
+}
 
 /// What a thread waits for that isn't a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +68,8 @@ struct Core {
     runs: bool,
     ended: Option<Time>,
     last_site: Option<SiteId>,
+    /// For how long the thread has worked or paused since its last access.
+    busy: Time,
     counters: Vec<Counters>,
     /// Since when nothing is counted, and for how long nothing was before.
     uncounted_since: Option<Time>,
@@ -81,8 +92,8 @@ struct Ahead {
     length: usize,
     /// When all of them are.
     done: Time,
-    /// When the lines come that the core waits for, the first to be asked for first.
-    fills: VecDeque<Time>,
+    /// When the lines come that the core waits for.
+    fills: Vec<Time>,
     /// Whether the thread has just waited for something: it can't have guessed that this would end, so
     /// what it loads next it needs at once.
     surprised: bool,
@@ -112,8 +123,12 @@ pub(crate) struct Engine {
     turns: Option<Turns>,
     sites: Vec<&'static Location<'static>>,
     site_ids: FxHashMap<usize, SiteId>,
+    /// Who waits for a line, the first to come first. He has a turn when the line is free; the others
+    /// have none.
+    queues: FxHashMap<usize, VecDeque<Agent>>,
     accesses: u64,
     last_write: Time,
+    /// The longest that a thread has worked or paused without an access.
     longest_work: Time,
     last_event: Time,
     /// Where that goes which isn't counted.
@@ -134,6 +149,7 @@ impl Engine {
             turns: None,
             sites: Vec::new(),
             site_ids: FxHashMap::default(),
+            queues: FxHashMap::default(),
             accesses: 0,
             last_write: Time::ZERO,
             longest_work: Time::ZERO,
@@ -158,9 +174,13 @@ impl Engine {
     }
 
     fn schedule(&mut self, at: Time, agent: Agent) {
+        self.schedule_as(Rank::Other, at, agent);
+    }
+
+    fn schedule_as(&mut self, rank: Rank, at: Time, agent: Agent) {
         match &mut self.turns {
             Some(turns) => turns.add(agent),
-            None => self.events.push(Reverse((at, self.chance.any(), agent))),
+            None => self.events.push(Reverse((at, rank, self.chance.any(), agent))),
         }
     }
 
@@ -185,7 +205,7 @@ impl Engine {
     /// Whose turn it is, and when.
     fn next_agent(&mut self) -> Option<(Time, Agent)> {
         let Some(turns) = &mut self.turns else {
-            return self.events.pop().map(|Reverse((at, _, agent))| (at, agent));
+            return self.events.pop().map(|Reverse((at, _, _, agent))| (at, agent));
         };
         let agent = turns.next()?;
         if let Agent::Thread(core) = agent {
@@ -212,10 +232,8 @@ impl Engine {
             self.schedule(now, Agent::Thread(self.current));
             return false;
         }
-        while let Some(&Reverse((at, chance, agent))) = self.events.peek() {
-            // A store that is in now has its line until now.
-            let is_store = matches!(agent, Agent::Buffer(_));
-            if at > now || (at == now && !is_store && chance > self.chance.any()) {
+        while let Some(&Reverse((at, rank, chance, agent))) = self.events.peek() {
+            if at > now || at == now && (rank, chance) > (Rank::Other, self.chance.any()) {
                 break;
             }
             let Agent::Buffer(core) = agent else {
@@ -238,14 +256,27 @@ impl Engine {
     }
 
     /// Lets the current thread's clock go on.
-    pub(crate) fn spend(&mut self, time: Time) {
+    fn spend(&mut self, time: Time) {
         self.cores[self.current].clock += time;
     }
 
-    /// As [`spend`](Self::spend), for work that writes nothing meanwhile. It begins when all loads and
-    /// all work before are done; a core that looks ahead goes on meanwhile.
+    /// The current thread is busy for so long without an access: it isn't stuck.
+    fn be_busy(&mut self, time: Time) {
+        let busy = &mut self.cores[self.current].busy;
+        *busy += time;
+        self.longest_work = self.longest_work.max(*busy);
+    }
+
+    /// Lets time pass in instructions that wait for nothing.
+    pub(crate) fn compute(&mut self, time: Time) {
+        self.be_busy(time);
+        self.spend(time);
+    }
+
+    /// Lets time pass in work that begins when all loads and all work before are done; a core that
+    /// looks ahead goes on meanwhile.
     pub(crate) fn work(&mut self, time: Time) {
-        self.longest_work = self.longest_work.max(time);
+        self.be_busy(time);
         let core = &self.cores[self.current];
         match core.last_site {
             Some(site) if self.machine.lookahead > 0 => {
@@ -294,7 +325,7 @@ impl Engine {
     /// Lets turns of a spin loop pass.
     pub(crate) fn pause(&mut self, turns: u32) {
         self.await_loads();
-        self.spend(self.machine.costs.pause * u64::from(turns));
+        self.compute(self.machine.costs.pause * u64::from(turns));
         let core = self.current;
         self.cores[core].ahead.surprised = true;
         self.turns.iter_mut().for_each(|turns| turns.pause(core));
@@ -326,6 +357,7 @@ impl Engine {
 
     /// The current thread has ended.
     pub(crate) fn end(&mut self) {
+        self.await_loads();
         let now = self.now();
         self.cores[self.current].ended = Some(now);
         self.written(now);
@@ -346,6 +378,7 @@ impl Engine {
         });
         let core = &mut self.cores[self.current];
         core.last_site = Some(id);
+        core.busy = Time::ZERO;
         core.charged(id)
     }
 
@@ -403,17 +436,68 @@ impl Engine {
         self.spend(self.machine.costs.hit);
     }
 
+    /// Whether stores wait in a buffer.
+    pub(crate) fn buffers_stores(&self) -> bool {
+        self.machine.store_buffer.entries > 0
+    }
+
     /// Size of a line.
     pub(crate) fn line(&self) -> usize {
         self.machine.line
     }
 
-    /// When `line` can be sent to the current thread, if that needs it and has to wait.
-    pub(crate) fn busy(&self, line: usize) -> Option<Time> {
-        let now = self.now();
-        self.directory
-            .busy_until(line, self.cores[self.current].physical, now)
-            .filter(|at| self.turns.is_none() && *at > now)
+    /// Whether the current thread has to stop and wait until it is its turn to ask for `line`. If so it is
+    /// resumed when it may look again.
+    pub(crate) fn must_queue(&mut self, line: usize, what: Request) -> bool {
+        self.queues_up(Agent::Thread(self.current), line, what, self.now())
+    }
+
+    /// Whether somebody has to wait for others to get `line`, one after the other.
+    fn queues_up(&mut self, who: Agent, line: usize, what: Request, at: Time) -> bool {
+        let physical = self.cores[who.core()].physical;
+        let Some(busy) = self.directory.busy_until(line, physical, what, at) else { return false };
+        let first = self.queues.get(&line).and_then(VecDeque::front);
+        if self.turns.is_some() || busy <= at && first.is_none_or(|first| *first == who) {
+            return false;
+        }
+        let queue = self.queues.entry(line).or_default();
+        if queue.front() == Some(&who) || queue.is_empty() {
+            if queue.is_empty() {
+                queue.push_back(who);
+            }
+            self.call(who, busy);
+        } else {
+            queue.push_back(who);
+        }
+        true
+    }
+
+    /// Gives a waiter a turn at that time.
+    fn call(&mut self, who: Agent, at: Time) {
+        if let Agent::Thread(core) = who {
+            let clock = &mut self.cores[core].clock;
+            *clock = at.max(*clock);
+        }
+        self.schedule_as(Rank::Waiter, at, who);
+    }
+
+    /// Somebody has asked for `line` and needn't wait any more: it's the next one's turn when the line is
+    /// free again.
+    fn leave_queue(&mut self, who: Agent, line: usize) {
+        let Some(queue) = self.queues.get_mut(&line) else { return };
+        if queue.front() != Some(&who) {
+            return;
+        }
+        queue.pop_front();
+        match queue.front() {
+            Some(next) => {
+                let next = *next;
+                self.call(next, self.directory.busy(line));
+            }
+            None => {
+                self.queues.remove(&line);
+            }
+        }
     }
 
     /// The line of `span`.
@@ -426,6 +510,7 @@ impl Engine {
         self.accesses += 1;
         let (core, now, hit) = (self.current, self.now(), self.machine.costs.hit);
         let reply = self.request(core, site, line, Request::Read, now);
+        self.leave_queue(Agent::Thread(core), line);
         if self.machine.lookahead == 0 || self.cores[core].ahead.surprised {
             self.settle(site, reply, hit);
             return;
@@ -441,23 +526,17 @@ impl Engine {
     fn fill(&mut self, ready: Time, site: SiteId) -> Time {
         let (core, now) = (self.current, self.now());
         let fills = &mut self.cores[core].ahead.fills;
-        let first = if fills.len() < self.machine.fills { None } else { fills.pop_front() };
-        let late = first.map_or(now, |first| first.max(now)) - now;
-        self.cores[core].ahead.fills.push_back(ready + late);
+        let first = (0..fills.len()).min_by_key(|fill| fills[*fill]);
+        let free = first.filter(|_| fills.len() >= self.machine.fills);
+        let late = free.map_or(now, |fill| fills.swap_remove(fill).max(now)) - now;
+        fills.push(ready + late);
         self.wait_until(now + late, site);
         ready + late
     }
 
-    /// The current thread reads plain data of one line.
-    pub(crate) fn read_plain(&mut self, site: SiteId, span: Span) {
+    /// The current thread can't have guessed what it does now, or needn't have.
+    pub(crate) fn guess_again(&mut self) {
         self.cores[self.current].ahead.surprised = false;
-        match self.find(span) {
-            Found::Whole(_) => self.forward(site),
-            Found::Part | Found::Nothing => {
-                let line = self.line_of(span);
-                self.read(site, line);
-            }
-        }
     }
 
     /// The current thread stores to a line, without a store buffer or past an empty one.
@@ -465,6 +544,7 @@ impl Engine {
         let (core, now, store) = (self.current, self.now(), self.machine.costs.store);
         let reply = self.request(core, site, line, Request::Write, now);
         self.settle(site, reply, store);
+        self.leave_queue(Agent::Thread(core), line);
         self.written(now);
     }
 
@@ -482,9 +562,8 @@ impl Engine {
     }
 
     /// The current thread takes a line for a read-modify-write.
-    pub(crate) fn read_modify_write(&mut self, site: SiteId, span: Span) {
+    pub(crate) fn read_modify_write(&mut self, site: SiteId, line: usize) {
         self.accesses += 1;
-        let line = self.directory.line_of(span.address);
         let (core, rmw) = (self.current, self.machine.costs.rmw);
         let now = self.now();
         let mut reply = self.request(core, site, line, Request::Write, now);
@@ -494,6 +573,7 @@ impl Engine {
         self.settle(site, reply, rmw);
         let until = self.now();
         self.directory.hold(line, until);
+        self.leave_queue(Agent::Thread(core), line);
     }
 
     /// The current thread's read-modify-write has changed the value.
@@ -506,12 +586,12 @@ impl Engine {
     /// `value` is what is to be written, and where, unless that is done already.
     pub(crate) fn store(&mut self, site: SiteId, span: Span, value: Option<(*mut u8, Bytes)>) {
         self.accesses += 1;
-        let line = self.directory.line_of(span.address);
+        let line = self.line_of(span);
         let (now, core) = (self.now(), self.current);
-        self.cores[core].ahead.surprised = false;
+        self.guess_again();
         let Core { physical, ref buffer, ref ahead, .. } = self.cores[core];
         let after = ahead.done;
-        let entry = Entry { line, site, span, value, after, waited: false, charged: false };
+        let entry = Entry { line, site, span, value, after, charged: false };
         let by_time = self.turns.is_none();
         let free =
             || by_time && after <= now && self.directory.is_free_and_owned(line, physical, now);
@@ -526,8 +606,10 @@ impl Engine {
     /// Puts a store into the current thread's buffer.
     fn enqueue(&mut self, mut entry: Entry) {
         let (now, core) = (self.now(), self.current);
-        let busy = self.directory.busy_until(entry.line, self.cores[core].physical, now);
-        if self.machine.store_buffer.early_ownership && busy.is_none_or(|at| at <= now) {
+        let (line, physical) = (entry.line, self.cores[core].physical);
+        let busy = self.directory.busy_until(line, physical, Request::WriteLater, now);
+        let is_free = busy.is_none_or(|at| at <= now && !self.queues.contains_key(&line));
+        if self.machine.store_buffer.early_ownership && is_free {
             let reply = self.request(core, entry.site, entry.line, Request::WriteLater, now);
             entry.charged = reply.miss.is_some();
         }
@@ -550,24 +632,21 @@ impl Engine {
         }
         self.arrive(core, at);
         self.wake(core, at);
-        let Core { physical, ref mut buffer, .. } = self.cores[core];
-        let Some(next) = buffer.next() else { return };
-        let mut sent = next.after;
-        if !next.waited {
-            next.waited = true;
-            let busy = self.directory.busy_until(next.line, physical, at);
-            sent = sent.max(busy.unwrap_or(at));
-        }
-        match sent > at {
-            true => self.schedule(sent, Agent::Buffer(core)),
-            false => self.send(core, at),
+        let Some(&Entry { line, after, .. }) = self.cores[core].buffer.next() else { return };
+        if after > at {
+            self.schedule(after, Agent::Buffer(core));
+        } else if !self.queues_up(Agent::Buffer(core), line, Request::WriteLater, at) {
+            self.send(core, at);
         }
     }
 
     /// Sends the oldest store of a core, which arrives at once: what would come between the two, a
     /// schedule can put before them.
     fn enter(&mut self, core: usize, at: Time) {
-        let Some(entry) = self.cores[core].buffer.pop() else { return };
+        let Some(entry) = self.cores[core].buffer.pop() else {
+            // A thread that panicked has made all stores visible.
+            return self.wake(core, at);
+        };
         let reply = self.request(core, entry.site, entry.line, Request::Write, at);
         let is_hit = reply.miss.is_none() && !entry.charged;
         self.counters(core, entry.site).hits += u64::from(is_hit);
@@ -582,7 +661,10 @@ impl Engine {
     /// Makes a store visible that has come into a core's cache.
     fn arrive(&mut self, core: usize, at: Time) {
         let mut buffer = std::mem::take(&mut self.cores[core].buffer);
-        if buffer.arrive(at, |site| self.counters(core, site).hits += 1) {
+        let count = |entry: &Entry| {
+            self.counters(core, entry.site).hits += u64::from(!entry.charged);
+        };
+        if buffer.arrive(at, count) {
             self.written(at);
         }
         self.cores[core].buffer = buffer;
@@ -598,7 +680,8 @@ impl Engine {
         self.counters(core, site).hits += u64::from(is_hit);
         let until = reply.ready.max(at) + self.machine.costs.store;
         self.directory.hold(line, until);
-        self.schedule(until, Agent::Buffer(core));
+        self.leave_queue(Agent::Buffer(core), line);
+        self.schedule_as(Rank::Arrival, until, Agent::Buffer(core));
     }
 
     /// Lets a core's thread go on if what it waits for has come.

@@ -9,6 +9,7 @@ use corosensei::Yielder;
 
 use crate::Time;
 use crate::buffer::{Bytes, Found, MAX_VALUE, Span};
+use crate::directory::Request;
 use crate::engine::{Engine, SiteId, Step, Wait};
 
 thread_local! {
@@ -112,49 +113,77 @@ impl Inside {
             Found::Part => self.wait(site, Wait::Empty),
             Found::Nothing => {}
         }
-        let line = self.engine.borrow_mut().line_of(span);
-        self.await_line(site, line);
-        self.engine.borrow_mut().read(site, line);
+        self.read_line(site, span);
         None
     }
 
-    /// Waits while the line is on its way between others: what a load gives is what is there when its own
-    /// turn has come.
-    fn await_line(&self, site: SiteId, line: usize) {
-        let busy = self.engine.borrow().busy(line);
-        if let Some(until) = busy {
-            self.engine.borrow_mut().wait_until(until, site);
-            self.take_turn();
+    fn read_line(&self, site: SiteId, span: Span) {
+        let line = self.await_line(site, span, Request::Read);
+        self.engine.borrow_mut().read(site, line);
+    }
+
+    /// Waits while the line of `span` is busy with requests that were made before, and gives its number.
+    /// What an access finds is what is there when it is served.
+    fn await_line(&self, site: SiteId, span: Span, what: Request) -> usize {
+        let line = self.engine.borrow_mut().line_of(span);
+        let since = self.engine.borrow().now();
+        while self.engine.borrow_mut().must_queue(line, what) {
+            self.stop();
         }
+        self.engine.borrow_mut().stalled(site, since);
+        line
     }
 
     fn store(&self, span: Span, value: (*mut u8, Bytes), location: &'static Location<'static>) {
         let site = self.access(location);
-        self.wait(site, Wait::Room);
+        self.make_way(site, span);
         self.engine.borrow_mut().store(site, span, Some(value));
+    }
+
+    /// Waits for room in the store buffer, or without one for the line.
+    fn make_way(&self, site: SiteId, span: Span) {
+        self.wait(site, Wait::Room);
+        if !self.engine.borrow().buffers_stores() {
+            self.await_line(site, span, Request::Write);
+        }
     }
 
     fn read_modify_write(&self, span: Span, location: &'static Location<'static>) {
         self.engine.borrow_mut().await_loads();
         let site = self.access(location);
         self.wait(site, Wait::Empty);
-        self.engine.borrow_mut().read_modify_write(site, span);
+        let line = self.await_line(site, span, Request::Write);
+        self.engine.borrow_mut().read_modify_write(site, line);
     }
 
     fn read(&self, span: Span, location: &'static Location<'static>) {
         let site = self.settle_values(span, location);
-        for part in span.by_lines(self.line()) {
-            self.take_turn();
-            self.engine.borrow_mut().read_plain(site, part);
-        }
+        self.engine.borrow_mut().guess_again();
+        self.by_lines(span, |part| {
+            let found = self.engine.borrow().find(part);
+            match found {
+                Found::Whole(_) => self.engine.borrow_mut().forward(site),
+                Found::Part | Found::Nothing => self.read_line(site, part),
+            }
+        });
     }
 
     fn write(&self, span: Span, location: &'static Location<'static>) {
         let site = self.settle_values(span, location);
-        for part in span.by_lines(self.line()) {
-            self.take_turn();
-            self.wait(site, Wait::Room);
+        self.by_lines(span, |part| {
+            self.make_way(site, part);
             self.engine.borrow_mut().store(site, part, None);
+        });
+    }
+
+    /// Accesses the parts of `span` that lie in different lines, each in its own turn. The first has one.
+    fn by_lines(&self, span: Span, access: impl Fn(Span)) {
+        let line = self.engine.borrow().line();
+        for (number, part) in span.by_lines(line).enumerate() {
+            if number > 0 {
+                self.take_turn();
+            }
+            access(part);
         }
     }
 
@@ -165,10 +194,6 @@ impl Inside {
             self.wait(site, Wait::Empty);
         }
         site
-    }
-
-    fn line(&self) -> usize {
-        self.engine.borrow().line()
     }
 
     fn fence(&self, location: &'static Location<'static>) {
@@ -226,7 +251,7 @@ pub fn count(on: bool) {
 /// Lets so much time pass in instructions that wait for no load.
 pub fn compute(time: Time) {
     if let Some(inside) = inside() {
-        inside.engine.borrow_mut().spend(time);
+        inside.engine.borrow_mut().compute(time);
     }
 }
 

@@ -6,7 +6,9 @@ use crate::chance::Chance;
 ///
 /// By time, a run is one that the machine could well have. The others look for bugs: they hold up
 /// threads, and stores on their way to the cache, for as long as it takes. A *step* is one access of a
-/// thread, one pause, or one store that leaves its buffer; there is a choice before each.
+/// thread to a line, one pause, one piece of work, or one store that leaves its buffer; a thread also
+/// takes one to start, and one to go on when its buffer has room or is empty. There is a choice before
+/// each.
 ///
 /// Clocks go on, but what they show then is only an order. Every store is buffered if the machine has
 /// a store buffer, also if its line is at hand. Patience is counted in steps: a run is given up when
@@ -53,6 +55,13 @@ pub(crate) enum Agent {
 }
 
 impl Agent {
+    /// Whose it is.
+    pub(crate) fn core(self) -> usize {
+        match self {
+            Self::Thread(core) | Self::Buffer(core) => core,
+        }
+    }
+
     fn index(self) -> usize {
         match self {
             Self::Thread(core) => 2 * core,

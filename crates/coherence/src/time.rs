@@ -4,7 +4,7 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
-/// A time or duration of the simulation, in whole picoseconds.
+/// A time or duration of the simulation, in whole picoseconds. Sums end at the longest that there is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
@@ -42,13 +42,13 @@ impl Add for Time {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
+        Self(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for Time {
     fn add_assign(&mut self, other: Self) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
@@ -64,7 +64,7 @@ impl Mul<u64> for Time {
     type Output = Self;
 
     fn mul(self, times: u64) -> Self {
-        Self(self.0 * times)
+        Self(self.0.saturating_mul(times))
     }
 }
 

@@ -270,9 +270,8 @@ fn prefetcher_takes_nothing_that_is_on_its_way() {
     simulation.run().unwrap();
 }
 
-/// **Shows a bug**: a shared line is a hit for the other thread of a core while it's on its way.
+/// a shared line is a hit for the other thread of a core while it's on its way.
 #[test]
-#[ignore = "a bug: the second load takes 1 ns"]
 fn line_on_its_way_is_there_for_neither_thread_of_a_core() {
     let memory = Memory::new();
     let mut simulation = Simulation::new(machine(), 1);

@@ -245,9 +245,8 @@ fn a_panic_loses_no_store_of_others() {
     assert_eq!(memory.load(0), 1);
 }
 
-/// **Shows a bug**: only [`work`] adds to the patience.
+/// only [`work`] adds to the patience.
 #[test]
-#[ignore = "a bug: the run is given up"]
 fn long_computations_are_no_deadlock() {
     let memory = Memory::new();
     let mut simulation = Simulation::new(machine(), 1);
@@ -258,9 +257,8 @@ fn long_computations_are_no_deadlock() {
     simulation.run().unwrap();
 }
 
-/// **Shows a bug**: the deadline overflows; a release build gives the run up at once.
+/// the deadline overflows; a release build gives the run up at once.
 #[test]
-#[ignore = "a bug: the addition overflows"]
 fn patience_may_be_endless() {
     let memory = Memory::new();
     run_on(Machine { patience: Time::ps(u64::MAX), ..machine() }, 1, 2, move |_| {

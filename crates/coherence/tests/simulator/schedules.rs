@@ -253,9 +253,8 @@ fn clocks_show_who_was_first() {
     }
 }
 
-/// **Shows a bug**: a panic empties all store buffers, and nobody wakes those who wait for that.
+/// a panic empties all store buffers, and nobody wakes those who wait for that.
 #[test]
-#[ignore = "a bug: some runs end without the second thread, and say nothing"]
 fn a_panic_that_is_caught_holds_up_nobody() {
     struct Looks(Rc<Memory>);
     impl Drop for Looks {
@@ -283,9 +282,8 @@ fn a_panic_that_is_caught_holds_up_nobody() {
     }
 }
 
-/// **Shows a bug**: no number of steps above 32 bits can be chosen from.
+/// no number of steps above 32 bits can be chosen from.
 #[test]
-#[ignore = "a bug: the multiplication overflows"]
 fn runs_may_be_long() {
     let schedule = Schedule::Priorities { depth: 3, steps: u64::MAX };
     run_by(schedule, &machine(), 1, 0..2, |_| pause(1)).unwrap();

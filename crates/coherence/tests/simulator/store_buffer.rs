@@ -233,9 +233,8 @@ fn a_copy_is_kept_until_the_line_is_with_its_owner() {
     }
 }
 
-/// **Shows a bug**: a read-modify-write that waits for a line takes its value before it has it.
+/// a read-modify-write that waits for a line takes its value before it has it.
 #[test]
-#[ignore = "a bug: it reads 0, and the store overwrites its sum"]
 fn read_modify_write_finds_the_store_that_is_served_before_it() {
     let memory = Memory::new();
     let mut simulation = Simulation::new(buffered(4), 1);
@@ -250,9 +249,8 @@ fn read_modify_write_finds_the_store_that_is_served_before_it() {
     assert_eq!(memory.load(0), 6);
 }
 
-/// **Shows a bug**: a store that was asked for early is counted once more if it enters with another.
+/// a store that was asked for early is counted once more if it enters with another.
 #[test]
-#[ignore = "a bug: two hits and two misses for three stores"]
 fn stores_that_enter_together_are_counted_once() {
     let store_buffer = StoreBuffer { entries: 8, early_ownership: true };
     let memory = Memory::new();
@@ -272,9 +270,8 @@ fn stores_that_enter_together_are_counted_once() {
     assert_eq!((total.write_misses, total.hits), (2, 1));
 }
 
-/// **Shows a bug**: a store waits for a busy line, a read-modify-write queues up for it at once.
+/// a store waits for a busy line, a read-modify-write queues up for it at once.
 #[test]
-#[ignore = "a bug: the read-modify-write overtakes the store"]
 fn requests_are_served_in_the_order_in_which_they_are_made() {
     let memory = Memory::new();
     let mut simulation = Simulation::new(buffered(4), 1);
