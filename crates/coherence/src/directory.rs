@@ -8,6 +8,8 @@ use crate::machine::{Costs, Distance, Machine, Protocol};
 
 /// Lines are numbered page by page.
 const PAGE: usize = 4096;
+/// How many pages are found without looking them up.
+const RECENT: usize = 64;
 /// No owner.
 const NOBODY: u8 = u8::MAX;
 
@@ -108,7 +110,10 @@ pub(crate) struct Directory {
     pair_prefetcher: bool,
     line_shift: u32,
     places: Vec<Place>,
+    /// Number of the first line of each page.
     pages: FxHashMap<usize, usize>,
+    /// The same for some that were asked for lately.
+    recent: [(usize, usize); RECENT],
     lines: Vec<Line>,
     /// By physical core, if they can overflow.
     caches: Vec<Cache>,
@@ -129,6 +134,7 @@ impl Directory {
             line_shift: machine.line.trailing_zeros(),
             places: (0..topology.physical_cores()).map(place).collect(),
             pages: FxHashMap::default(),
+            recent: [(usize::MAX, 0); RECENT],
             lines: Vec::new(),
             caches: machine.private_cache.map_or_else(Vec::new, |size| {
                 (0..topology.physical_cores()).map(|_| Cache::new(size, machine.line)).collect()
@@ -152,12 +158,17 @@ impl Directory {
             dirty: false,
             written: false,
         };
-        let first = *self.pages.entry(address / PAGE).or_insert_with(|| {
-            let first = self.lines.len();
-            self.lines.resize(first + (PAGE >> self.line_shift), untouched);
-            first
-        });
-        first + ((address % PAGE) >> self.line_shift)
+        let (page, within) = (address / PAGE, (address % PAGE) >> self.line_shift);
+        let recent = &mut self.recent[page % RECENT];
+        if recent.0 != page {
+            let first = *self.pages.entry(page).or_insert_with(|| {
+                let first = self.lines.len();
+                self.lines.resize(first + (PAGE >> self.line_shift), untouched);
+                first
+            });
+            *recent = (page, first);
+        }
+        recent.1 + within
     }
 
     /// Whether `core` could write to the line at once.

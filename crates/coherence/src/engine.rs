@@ -6,6 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::mem;
 use std::panic::Location;
 
 use rustc_hash::FxHashMap;
@@ -24,8 +25,24 @@ pub(crate) type SiteId = u32;
 /// In place of a number: the access isn't counted.
 const UNCOUNTED: SiteId = SiteId::MAX;
 
-/// Time, then rank, then chance: these decide between events of the same time.
-type Event = (Time, Rank, u32, Agent);
+/// Somebody's turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Event {
+    at: Time,
+    /// Between events of the same time rank decides, then chance. The agent's index comes last.
+    order: u64,
+}
+
+impl Event {
+    fn new(at: Time, rank: Rank, chance: u32, agent: Agent) -> Self {
+        let order = (rank as u64) << 48 | u64::from(chance) << 16 | agent.index() as u64;
+        Self { at, order }
+    }
+
+    fn agent(self) -> Agent {
+        Agent::from_index(self.order as u16 as usize)
+    }
+}
 
 /// What goes before what at the same time: a line is busy until what has come in with it is done, and
 /// free for those who waited for it before anybody else.
@@ -118,6 +135,8 @@ pub(crate) struct Engine {
     /// The core whose thread is on.
     current: usize,
     events: BinaryHeap<Reverse<Event>>,
+    /// The event that has come before the current thread's.
+    called: Option<Reverse<Event>>,
     chance: Chance,
     /// Whose turn it is, if that isn't a matter of time. There are no events then.
     turns: Option<Turns>,
@@ -145,6 +164,7 @@ impl Engine {
             machine,
             current: 0,
             events: BinaryHeap::new(),
+            called: None,
             chance: Chance::new(seed),
             turns: None,
             sites: Vec::new(),
@@ -180,7 +200,7 @@ impl Engine {
     fn schedule_as(&mut self, rank: Rank, at: Time, agent: Agent) {
         match &mut self.turns {
             Some(turns) => turns.add(agent),
-            None => self.events.push(Reverse((at, rank, self.chance.any(), agent))),
+            None => self.events.push(Reverse(Event::new(at, rank, self.chance.any(), agent))),
         }
     }
 
@@ -205,7 +225,8 @@ impl Engine {
     /// Whose turn it is, and when.
     fn next_agent(&mut self) -> Option<(Time, Agent)> {
         let Some(turns) = &mut self.turns else {
-            return self.events.pop().map(|Reverse((at, _, _, agent))| (at, agent));
+            let Reverse(event) = self.called.take().or_else(|| self.events.pop())?;
+            return Some((event.at, event.agent()));
         };
         let agent = turns.next()?;
         if let Agent::Thread(core) = agent {
@@ -232,16 +253,23 @@ impl Engine {
             self.schedule(now, Agent::Thread(self.current));
             return false;
         }
-        while let Some(&Reverse((at, rank, chance, agent))) = self.events.peek() {
-            if at > now || at == now && (rank, chance) > (Rank::Other, self.chance.any()) {
+        let me = Agent::Thread(self.current);
+        while let Some(&Reverse(next)) = self.events.peek() {
+            if next.at > now {
                 break;
             }
-            let Agent::Buffer(core) = agent else {
-                self.schedule(now, Agent::Thread(self.current));
-                return false;
-            };
-            self.events.pop();
-            self.drain(core, at);
+            let mine = Event::new(now, Rank::Other, self.chance.any(), me);
+            if next > mine {
+                break;
+            }
+            if let Agent::Buffer(core) = next.agent() {
+                self.events.pop();
+                self.drain(core, next.at);
+                continue;
+            }
+            self.called =
+                self.events.peek_mut().map(|mut first| mem::replace(&mut *first, Reverse(mine)));
+            return false;
         }
         if now > self.deadline() {
             self.schedule(now, Agent::Thread(self.current));
@@ -448,6 +476,7 @@ impl Engine {
 
     /// Whether the current thread has to stop and wait until it is its turn to ask for `line`. If so it is
     /// resumed when it may look again.
+    #[inline]
     pub(crate) fn must_queue(&mut self, line: usize, what: Request) -> bool {
         self.queues_up(Agent::Thread(self.current), line, what, self.now())
     }
@@ -660,7 +689,7 @@ impl Engine {
 
     /// Makes a store visible that has come into a core's cache.
     fn arrive(&mut self, core: usize, at: Time) {
-        let mut buffer = std::mem::take(&mut self.cores[core].buffer);
+        let mut buffer = mem::take(&mut self.cores[core].buffer);
         let count = |entry: &Entry| {
             self.counters(core, entry.site).hits += u64::from(!entry.charged);
         };

@@ -68,6 +68,10 @@ impl Inside {
     }
 
     /// Stops the thread until it is resumed.
+    ///
+    /// This and what calls it is inlined: a processor guesses wrong at each return behind a switch of
+    /// stacks.
+    #[inline(always)]
     fn stop(&self) {
         let yielder = self.yielder.get();
         // SAFETY: this is called on the thread's own stack, where its yielder lives.
@@ -76,6 +80,7 @@ impl Inside {
     }
 
     /// Lets everything happen that is due before the thread goes on.
+    #[inline(always)]
     fn take_turn(&self) {
         while !self.engine.borrow_mut().is_due() {
             self.stop();
@@ -86,6 +91,7 @@ impl Inside {
     }
 
     /// Takes the turn for an access from there.
+    #[inline(always)]
     fn access(&self, location: &'static Location<'static>) -> SiteId {
         let site = self.engine.borrow_mut().site(location);
         self.take_turn();
@@ -93,12 +99,26 @@ impl Inside {
     }
 
     /// Waits for the store buffer, and charges the time.
+    #[inline(always)]
     fn wait(&self, site: SiteId, wait: Wait) {
-        let since = self.engine.borrow().now();
-        while self.engine.borrow_mut().must_wait(wait) {
-            self.stop();
+        self.stop_while(site, |engine| engine.must_wait(wait));
+    }
+
+    /// Stops the thread for as long as it must, and charges the time.
+    #[inline(always)]
+    fn stop_while(&self, site: SiteId, mut must: impl FnMut(&mut Engine) -> bool) {
+        let mut engine = self.engine.borrow_mut();
+        let since = engine.now();
+        if !must(&mut engine) {
+            return;
         }
-        self.engine.borrow_mut().stalled(site, since);
+        while {
+            drop(engine);
+            self.stop();
+            engine = self.engine.borrow_mut();
+            must(&mut engine)
+        } {}
+        engine.stalled(site, since);
     }
 
     /// Loads; the value, if it isn't the one in memory.
@@ -117,6 +137,7 @@ impl Inside {
         None
     }
 
+    #[inline(always)]
     fn read_line(&self, site: SiteId, span: Span) {
         let line = self.await_line(site, span, Request::Read);
         self.engine.borrow_mut().read(site, line);
@@ -124,13 +145,10 @@ impl Inside {
 
     /// Waits while the line of `span` is busy with requests that were made before, and gives its number.
     /// What an access finds is what is there when it is served.
+    #[inline(always)]
     fn await_line(&self, site: SiteId, span: Span, what: Request) -> usize {
         let line = self.engine.borrow_mut().line_of(span);
-        let since = self.engine.borrow().now();
-        while self.engine.borrow_mut().must_queue(line, what) {
-            self.stop();
-        }
-        self.engine.borrow_mut().stalled(site, since);
+        self.stop_while(site, |engine| engine.must_queue(line, what));
         line
     }
 
@@ -141,6 +159,7 @@ impl Inside {
     }
 
     /// Waits for room in the store buffer, or without one for the line.
+    #[inline(always)]
     fn make_way(&self, site: SiteId, span: Span) {
         self.wait(site, Wait::Room);
         if !self.engine.borrow().buffers_stores() {
@@ -177,6 +196,7 @@ impl Inside {
     }
 
     /// Accesses the parts of `span` that lie in different lines, each in its own turn. The first has one.
+    #[inline(always)]
     fn by_lines(&self, span: Span, access: impl Fn(Span)) {
         let line = self.engine.borrow().line();
         for (number, part) in span.by_lines(line).enumerate() {
@@ -188,6 +208,7 @@ impl Inside {
     }
 
     /// Takes the turn for plain access to `span`. Atomic stores to it must be in memory by then.
+    #[inline(always)]
     fn settle_values(&self, span: Span, location: &'static Location<'static>) -> SiteId {
         let site = self.access(location);
         if self.engine.borrow().awaits_value_in(span) {

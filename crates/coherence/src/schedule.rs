@@ -62,10 +62,19 @@ impl Agent {
         }
     }
 
-    fn index(self) -> usize {
+    /// A number of its own.
+    pub(crate) fn index(self) -> usize {
         match self {
             Self::Thread(core) => 2 * core,
             Self::Buffer(core) => 2 * core + 1,
+        }
+    }
+
+    /// The one with that number.
+    pub(crate) fn from_index(index: usize) -> Self {
+        match index % 2 {
+            0 => Self::Thread(index / 2),
+            _ => Self::Buffer(index / 2),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Threads as coroutines, and the machine that runs them.
 
-use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -112,7 +111,8 @@ impl Simulation {
     pub fn run(self) -> Result<Report, Deadlock> {
         let Self { engine, mut threads } = self;
         let inside = Inside::new(engine);
-        let end = inside.enter(|| step_all(&inside, &mut threads));
+        let step_all = || step_all(&inside, &mut threads);
+        let end = inside.enter(|| catch_unwind(AssertUnwindSafe(step_all)));
         let engine = inside.leave();
         // What is left of the threads is unwound here, where accesses go straight to memory.
         drop(threads);
@@ -125,16 +125,12 @@ impl Simulation {
 }
 
 /// Lets threads take turns until there is nothing left to do, or nothing to hope for.
-fn step_all(
-    inside: &Inside,
-    threads: &mut [Option<Thread>],
-) -> Result<Step, Box<dyn Any + Send + 'static>> {
+fn step_all(inside: &Inside, threads: &mut [Option<Thread>]) -> Step {
     loop {
         let core = match inside.next() {
             Step::Resume(core) => core,
-            end => return Ok(end),
+            end => return end,
         };
-        let thread = threads[core].as_mut().expect("a thread that is due exists");
-        catch_unwind(AssertUnwindSafe(|| thread.resume(())))?;
+        threads[core].as_mut().expect("a thread that is due exists").resume(());
     }
 }
