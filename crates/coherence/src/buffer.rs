@@ -154,6 +154,12 @@ impl Buffer {
         self.entries.iter().any(|entry| entry.value.is_some() && entry.span.overlaps(span))
     }
 
+    /// Values for these bytes needn't be written any more.
+    pub(crate) fn forget(&mut self, span: Span) {
+        let in_span = |entry: &&mut Entry| entry.span.overlaps(span);
+        self.entries.iter_mut().filter(in_span).for_each(|entry| entry.value = None);
+    }
+
     /// Makes all stores visible, in order.
     pub(crate) fn write_all(&mut self) {
         self.sent = false;

@@ -749,9 +749,19 @@ impl Engine {
         self.counters(self.current, site).stall += lost;
     }
 
+    /// Stores of all threads to these bytes needn't be done any more.
+    pub(crate) fn forget(&mut self, span: Span) {
+        self.cores.iter_mut().for_each(|core| core.buffer.forget(span));
+    }
+
     /// Makes all stores visible, whatever their time.
     pub(crate) fn write_all(&mut self) {
         self.cores.iter_mut().for_each(|core| core.buffer.write_all());
+    }
+
+    /// Whether no thread waits any more.
+    pub(crate) fn all_have_ended(&self) -> bool {
+        self.cores.iter().all(|core| !core.runs || core.ended.is_some())
     }
 
     pub(crate) fn deadlock(&self) -> Deadlock {

@@ -302,7 +302,8 @@ pub fn fence() {
     }
 }
 
-/// Reads an atomic value.
+/// Reads an atomic value. If it lies in two lines, only the first is charged, here and for [`store`] and
+/// [`rmw`].
 ///
 /// # Safety
 ///
@@ -326,7 +327,8 @@ pub unsafe fn load<T: Copy>(from: *const T) -> T {
 ///
 /// `to` is valid for writes of `T` and aligned, and only threads of the running simulation access it,
 /// or outside of one, only the caller. It stays valid until the calling thread passes a [`fence`] or
-/// an [`rmw`], or another thread sees this or a later store of it, or the run ends.
+/// an [`rmw`], or another thread sees this or a later store of it, or [`forget`] is told, or the run
+/// ends.
 #[track_caller]
 pub unsafe fn store<T: Copy>(to: *mut T, value: T) {
     const { assert!(size_of::<T>() <= MAX_VALUE) };
@@ -383,5 +385,12 @@ pub fn read<T>(from: *const T, bytes: usize) {
 pub fn write<T>(to: *mut T, bytes: usize) {
     if let Some(inside) = inside() {
         inside.write(Span { address: to.addr(), bytes }, Location::caller());
+    }
+}
+
+/// An atomic value goes: stores to it that no thread but their own has seen are never done.
+pub fn forget<T>(at: *const T) {
+    if let Some(inside) = inside() {
+        inside.engine.borrow_mut().forget(Span::of(at));
     }
 }

@@ -16,8 +16,9 @@
 //!   nothing else, as long as the program's data lie in the same places of a page.
 //! - **Cores** execute in order. A load keeps its core until the line is there; or, with
 //!   [lookahead](Machine::lookahead), the core goes on, so that misses overlap, up to so many accesses, and
-//!   not past a [`pause`], which says that the thread waits for what it loads. What it loads next it needs
-//!   at once. Stores become visible when all loads before them are done, and [`work`] begins then.
+//!   not past a [`pause`], which says that the thread waits for what it loads: what it loads from then on,
+//!   until it reads plain data or stores, it needs at once. A load of a busy line keeps its core until it
+//!   is served. Stores become visible when all loads before them are done, and [`work`] begins then.
 //!   Instructions other than accesses take no time, except by [`work`], [`compute`] and [`pause`].
 //! - **Lines** are in one of the MESI or MOESI states, kept in a directory. A line serves one request at a
 //!   time, in the order in which they are made; but clean copies are handed out side by side. A
@@ -56,7 +57,7 @@ mod time;
 
 pub use chance::Chance;
 pub use inside::{
-    compute, count, fence, is_simulated, load, now, pause, read, rmw, store, work, write,
+    compute, count, fence, forget, is_simulated, load, now, pause, read, rmw, store, work, write,
 };
 pub use machine::{
     Costs, Distance, MAX_CORES, Machine, PrivateCache, Protocol, StoreBuffer, Topology,

@@ -95,8 +95,8 @@ pub enum Protocol {
 pub struct StoreBuffer {
     /// Number of stores. With none, each store keeps its core until it is done.
     pub entries: usize,
-    /// Whether a line is asked for as soon as a store to it is issued, so that misses overlap; else it
-    /// is when all earlier stores are done.
+    /// Whether a line is asked for as soon as a store to it is issued, if it isn't busy then, so that
+    /// misses overlap; else it is when all earlier stores are done.
     pub early_ownership: bool,
 }
 
@@ -352,6 +352,8 @@ impl Machine {
             line.is_power_of_two() && (16..=2048).contains(&line),
             "lines have a power of two of 16 to 2048 bytes"
         );
+        assert!(self.costs.hit > Time::ZERO, "an access takes time");
+        assert!(self.fills > 0, "a core can wait for a line");
         let holds = |cache: PrivateCache| cache.ways > 0 && cache.sets(line) > 0;
         assert!(self.private_cache.is_none_or(holds), "a cache has room for a line in each way");
     }

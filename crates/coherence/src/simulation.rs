@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::thread::panicking;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, Yielder};
@@ -80,8 +81,8 @@ impl Simulation {
 
     /// Lets a virtual core run `thread`, from time 0 on.
     ///
-    /// Only accesses take time, [`pause`](crate::pause) and [`work`](crate::work): a thread that loops
-    /// without any of these never comes to an end.
+    /// Only what this crate is called for takes time: a thread that loops without an access, a
+    /// [`pause`](crate::pause) or [`work`](crate::work) never comes to an end.
     ///
     /// # Panics
     ///
@@ -106,9 +107,10 @@ impl Simulation {
     ///
     /// # Panics
     ///
-    /// If a thread panics, or inside of another simulation. What destructors do then isn't simulated
-    /// either.
+    /// If a thread panics, inside of another simulation, or while the caller is being unwound. What
+    /// destructors do then isn't simulated either.
     pub fn run(self) -> Result<Report, Deadlock> {
+        assert!(!panicking(), "nothing can be simulated during a panic");
         let Self { engine, mut threads } = self;
         let inside = Inside::new(engine);
         let step_all = || step_all(&inside, &mut threads);
@@ -117,8 +119,8 @@ impl Simulation {
         // What is left of the threads is unwound here, where accesses go straight to memory.
         drop(threads);
         match end {
-            Ok(Step::Deadlock) => Err(engine.deadlock()),
-            Ok(_) => Ok(engine.report()),
+            Ok(Step::End) if engine.all_have_ended() => Ok(engine.report()),
+            Ok(_) => Err(engine.deadlock()),
             Err(panic) => resume_unwind(panic),
         }
     }

@@ -8,7 +8,18 @@ use corelane_sim::slot::Token;
 
 thread_local! {
     /// All items of the run on this host thread.
-    static LEDGER: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+    static LEDGER: RefCell<Ledger> = const { RefCell::new(Ledger::EMPTY) };
+}
+
+#[derive(Debug)]
+struct Ledger {
+    lines: Vec<Line>,
+    /// Whether something was dropped that has no line.
+    has_strangers: bool,
+}
+
+impl Ledger {
+    const EMPTY: Self = Self { lines: Vec::new(), has_strangers: false };
 }
 
 /// What is known of an item.
@@ -26,13 +37,13 @@ pub(crate) struct Counted(NonZeroU64);
 impl Counted {
     pub(crate) fn new(number: u64) -> Self {
         LEDGER.with_borrow_mut(|ledger| {
-            ledger.push(Line { number, drops: 0 });
-            Self(NonZeroU64::new(ledger.len() as u64).expect("there's a line now"))
+            ledger.lines.push(Line { number, drops: 0 });
+            Self(NonZeroU64::new(ledger.lines.len() as u64).expect("there's a line now"))
         })
     }
 
     pub(crate) fn number(&self) -> u64 {
-        LEDGER.with_borrow(|ledger| ledger[self.line()].number)
+        LEDGER.with_borrow(|ledger| ledger.lines[self.line()].number)
     }
 
     fn line(&self) -> usize {
@@ -42,7 +53,11 @@ impl Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        LEDGER.with_borrow_mut(|ledger| ledger[self.line()].drops += 1);
+        LEDGER.with_borrow_mut(|ledger| match ledger.lines.get_mut(self.line()) {
+            Some(line) => line.drops += 1,
+            // No panic here: it may be one that drops this.
+            None => ledger.has_strangers = true,
+        });
     }
 }
 
@@ -61,13 +76,14 @@ unsafe impl Token for Counted {
 
 /// Forgets all items.
 pub(crate) fn open() {
-    LEDGER.with_borrow_mut(Vec::clear);
+    LEDGER.set(Ledger::EMPTY);
 }
 
 /// Checks that every item has been dropped, exactly once.
 pub(crate) fn settle() {
     LEDGER.with_borrow(|ledger| {
-        for Line { number, drops } in ledger {
+        assert!(!ledger.has_strangers, "something was dropped that never was an item");
+        for Line { number, drops } in &ledger.lines {
             assert_eq!(*drops, 1, "item {number} was dropped {drops} times");
         }
     });

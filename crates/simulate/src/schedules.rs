@@ -7,9 +7,11 @@
 mod faulty;
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::error::Error;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
 
 use coherence::{Chance, Machine, Schedule, Simulation, StoreBuffer, Topology};
 use corelane_sim::{CapacityError, Config, Consumer, Producer};
@@ -78,7 +80,39 @@ impl Queue {
     /// If the run fails.
     pub fn replay(&self, seed: u64, schedule: Schedule) -> Result<u64, Failed> {
         let failed = |Wrong(what)| Failed { queue: self.id.clone(), seed, schedule, what };
+        let _running = Running::new(format!("{} with seed {seed}, schedule {schedule:?}", self.id));
         (self.test)(Case::new(seed), schedule).map_err(failed)
+    }
+}
+
+thread_local! {
+    /// What runs on this host thread.
+    static RUNNING: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Names the run in the message of a panic: some bugs end in a panic that can't be caught.
+struct Running;
+
+impl Running {
+    fn new(what: String) -> Self {
+        static HOOK: Once = Once::new();
+        HOOK.call_once(|| {
+            let usual = panic::take_hook();
+            panic::set_hook(Box::new(move |info| {
+                RUNNING.with_borrow(|what| {
+                    what.iter().for_each(|what| eprintln!("\nwhile testing {what}:"));
+                });
+                usual(info);
+            }));
+        });
+        RUNNING.set(Some(what));
+        Self
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.set(None);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use coherence::{Machine, Simulation, StoreBuffer, Time, fence, load, pause, read, write};
+use coherence::{Machine, Simulation, StoreBuffer, Time, fence, forget, load, pause, read, write};
 
 use crate::memory::{LINE, Memory, Shared, buffered, machine, took, until};
 
@@ -287,6 +287,21 @@ fn requests_are_served_in_the_order_in_which_they_are_made() {
     simulation.spawn(2, move || {
         until(150);
         assert_eq!(memory.add(0, 1), 7);
+    });
+    simulation.run().unwrap();
+}
+
+#[test]
+fn what_is_forgotten_is_not_written() {
+    let memory = Memory::new();
+    let mut simulation = Simulation::new(buffered(4), 1);
+    let stores = memory.clone();
+    simulation.spawn(0, move || {
+        stores.store(0, 1);
+        stores.store(1, 1);
+        forget(stores.at(0));
+        fence();
+        assert_eq!([0, 1].map(|word| stores.load(word)), [0, 1]);
     });
     simulation.run().unwrap();
 }

@@ -44,7 +44,8 @@ macro_rules! atomics {
             #[track_caller]
             pub fn store(&self, value: $value, order: Ordering) {
                 match is_simulated() {
-                    // SAFETY: as in `load`; and an end that leaves its queue waits for its stores.
+                    // SAFETY: as in `load`; an atomic that is dropped is forgotten, and an end that leaves
+                    // its queue waits for its stores.
                     true => unsafe { coherence::store(self.0.as_ptr(), value) },
                     false => self.0.store(value, order),
                 }
@@ -78,6 +79,12 @@ macro_rules! atomics {
                 failure: Ordering,
             ) -> Result<$value, $value> {
                 self.compare_exchange(current, new, success, failure)
+            }
+        }
+
+        impl $(<$T>)? Drop for $name $(<$T>)? {
+            fn drop(&mut self) {
+                coherence::forget(self.0.as_ptr());
             }
         }
     )*};
