@@ -44,13 +44,13 @@ impl Event {
     }
 }
 
-/// What goes before what at the same time: a line is busy until what has come in with it is done, and
-/// free for those who waited for it before anybody else.
+/// What goes before what at the same time: stores that can enter the cache when a line comes do, before
+/// it goes on to those who wait for it; and these come before anybody else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    Arrival,
+    Buffer,
     Waiter,
-    Other,
+    Thread,
 }
 
 /// What a thread waits for that isn't a time.
@@ -194,7 +194,11 @@ impl Engine {
     }
 
     fn schedule(&mut self, at: Time, agent: Agent) {
-        self.schedule_as(Rank::Other, at, agent);
+        let rank = match agent {
+            Agent::Buffer(_) => Rank::Buffer,
+            Agent::Thread(_) => Rank::Thread,
+        };
+        self.schedule_as(rank, at, agent);
     }
 
     fn schedule_as(&mut self, rank: Rank, at: Time, agent: Agent) {
@@ -258,7 +262,7 @@ impl Engine {
             if next.at > now {
                 break;
             }
-            let mine = Event::new(now, Rank::Other, self.chance.any(), me);
+            let mine = Event::new(now, Rank::Thread, self.chance.any(), me);
             if next > mine {
                 break;
             }
@@ -710,7 +714,7 @@ impl Engine {
         let until = reply.ready.max(at) + self.machine.costs.store;
         self.directory.hold(line, until);
         self.leave_queue(Agent::Buffer(core), line);
-        self.schedule_as(Rank::Arrival, until, Agent::Buffer(core));
+        self.schedule(until, Agent::Buffer(core));
     }
 
     /// Lets a core's thread go on if what it waits for has come.
