@@ -72,6 +72,8 @@ pub(crate) enum Request {
     Read,
     /// The only copy, for what is visible at once.
     Write,
+    /// The same for a read-modify-write, behind all who wait for the line.
+    Modify,
     /// The only copy, for a store that is visible when the line is there: others keep their copies until
     /// then.
     WriteLater,
@@ -177,7 +179,7 @@ impl Directory {
         line.sharers == self.places[core].bit && line.busy <= at
     }
 
-    /// Until when the line is busy, if a core needs it for something that its own cache can't do.
+    /// Until when the line is busy, if a core has to wait for that.
     pub(crate) fn busy_until(
         &self,
         line: usize,
@@ -189,6 +191,7 @@ impl Directory {
         let has_it = match what {
             Request::Read => line.sharers & bit != 0 || line.keeps(bit, at),
             Request::Write | Request::WriteLater => line.sharers == bit,
+            Request::Modify => false,
         };
         (!has_it).then_some(line.busy)
     }
@@ -241,7 +244,7 @@ impl Directory {
         }
         match what {
             Request::Read => self.read(line, core, at),
-            Request::Write => self.write(line, core, at, false),
+            Request::Write | Request::Modify => self.write(line, core, at, false),
             Request::WriteLater => self.write(line, core, at, true),
         }
     }

@@ -44,13 +44,13 @@ impl Event {
     }
 }
 
-/// What goes before what at the same time: stores that can enter the cache when a line comes do, before
-/// it goes on to those who wait for it; and these come before anybody else.
+/// What goes before what at the same time: a core uses a line that has come before the line goes on to
+/// those who wait for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Buffer,
-    Waiter,
     Thread,
+    Waiter,
 }
 
 /// What a thread waits for that isn't a time.
@@ -599,7 +599,7 @@ impl Engine {
         self.accesses += 1;
         let (core, rmw) = (self.current, self.machine.costs.rmw);
         let now = self.now();
-        let mut reply = self.request(core, site, line, Request::Write, now);
+        let mut reply = self.request(core, site, line, Request::Modify, now);
         if reply.miss.is_some() {
             reply.ready += rmw;
         }

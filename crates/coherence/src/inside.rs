@@ -171,7 +171,7 @@ impl Inside {
         self.engine.borrow_mut().await_loads();
         let site = self.access(location);
         self.wait(site, Wait::Empty);
-        let line = self.await_line(site, span, Request::Write);
+        let line = self.await_line(site, span, Request::Modify);
         self.engine.borrow_mut().read_modify_write(site, line);
     }
 

@@ -73,7 +73,7 @@ fn write(lines: &[Line], value: u64) {
     fence(Ordering::SeqCst);
 }
 
-/// Nanoseconds per line of [`write`].
+/// Nanoseconds per line of [`write()`].
 fn timed(lines: &[Line], value: u64) -> f64 {
     // The time-stamp counter wouldn't wait for the fence; the system's clock does.
     let start = Instant::now();
