@@ -34,6 +34,7 @@
 
 extern crate alloc;
 
+mod blocks;
 mod chunk;
 #[doc(hidden)]
 pub mod memory;

@@ -2,6 +2,7 @@
 
 use alloc::alloc::{Layout, alloc, dealloc};
 use alloc::boxed::Box;
+use core::alloc::LayoutError;
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
@@ -103,17 +104,28 @@ pub trait State: Sized {
     fn drop_items(&self, slots: &Self::Slots);
 }
 
-/// An array of slots in a region.
+/// An array of slots in a region, perhaps with variables of its own before it.
 pub trait Slots: Clone {
     /// Size and alignment of one slot.
     const SLOT: Layout;
+    /// How many slots there are, and how they are arranged if that isn't always the same.
+    type Shape: Copy;
 
-    /// Makes `len` empty slots at `base`.
+    /// Memory for the slots, if there are so many addresses.
+    fn slots(shape: Self::Shape) -> Result<Layout, LayoutError>;
+
+    /// Memory for the variables.
+    fn variables(_: Self::Shape) -> Result<Layout, LayoutError> {
+        Ok(Layout::new::<()>())
+    }
+
+    /// Makes empty slots, and the variables that belong to them.
     ///
     /// # Safety
     ///
-    /// `base` points to memory for `len` slots that nothing else uses while the array lives.
-    unsafe fn init(base: NonNull<u8>, len: usize) -> Self;
+    /// `variables` and `slots` point to memory of these layouts, which nothing else uses while the array
+    /// lives.
+    unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, shape: Self::Shape) -> Self;
 
     /// Ends the life of the slots (not of items: those are gone by now).
     ///
@@ -123,11 +135,22 @@ pub trait Slots: Clone {
     unsafe fn finish(&self);
 }
 
+/// Layout of `len` times `slot`, whose size is a multiple of its alignment.
+pub(crate) fn array(slot: Layout, len: usize) -> Result<Layout, LayoutError> {
+    let bytes = slot.size().saturating_mul(len);
+    Layout::from_size_align(bytes, slot.align())
+}
+
 impl<T> Slots for Cells<T> {
     const SLOT: Layout = Layout::new::<T>();
+    type Shape = usize;
 
-    unsafe fn init(base: NonNull<u8>, len: usize) -> Self {
-        Self::new(base.cast(), len)
+    fn slots(len: usize) -> Result<Layout, LayoutError> {
+        array(Self::SLOT, len)
+    }
+
+    unsafe fn init(_: NonNull<u8>, slots: NonNull<u8>, len: usize) -> Self {
+        Self::new(slots.cast(), len)
     }
 
     unsafe fn finish(&self) {}
@@ -203,20 +226,21 @@ pub(crate) struct End<H: State> {
 // `Sync`, so no two threads act for the same side.
 unsafe impl<H: State> Send for End<H> where H::Item: Send {}
 
-/// Both ends of a new queue with `len` slots (a power of two, from [`slots_for`]).
+/// Both ends of a new queue with slots of `shape`, whose number comes from [`slots_for`].
 pub(crate) fn ends<H: State>(
     memory: Memory,
-    len: usize,
+    shape: <H::Slots as Slots>::Shape,
     header: H,
 ) -> Result<(End<H>, End<H>), CapacityError> {
-    let (layout, offset, memory) = layout::<H>(memory, len);
-    let region = Region::new(memory, layout, layout.size() - offset)?;
-    // SAFETY: the layout has room for `Head<H>` at its start and for `len` slots at `offset`, each
+    let (places, memory) = Places::new::<H>(memory, shape);
+    let region = Region::new(memory, places.all, places.all.size() - places.slots)?;
+    // SAFETY: the layout has room for `Head<H>` at its start, then for variables and slots, each
     // aligned, and nobody else knows the region yet.
     let slots = unsafe {
         let gone = Padded(AtomicU32::new(0));
         region.base.cast().write(Head { gone, header });
-        H::Slots::init(region.base.add(offset), len)
+        let (variables, slots) = (places.variables, places.slots);
+        H::Slots::init(region.base.add(variables), region.base.add(slots), shape)
     };
     let header = region.base.cast();
     let shared = Box::into_raw(Box::new(Shared::<H> { region, slots: slots.clone() }));
@@ -245,20 +269,34 @@ pub(crate) fn most_slots<H: State>() -> usize {
     room / H::Slots::SLOT.size().max(1)
 }
 
-/// Layout of header and slots, where the slots begin, and which memory can hold them.
-fn layout<H: State>(memory: Memory, len: usize) -> (Layout, usize, Memory) {
-    let slot = H::Slots::SLOT;
-    let bytes = slot.size().checked_mul(len).expect("slots_for bounds the number of slots");
-    let memory = match memory {
-        // A mirror repeats whole pages.
-        Memory::Mirrored if bytes == 0 || !bytes.is_multiple_of(map::PAGE) => Memory::Heap,
-        other => other,
-    };
-    let align = if memory == Memory::Mirrored { map::PAGE } else { APART };
-    let (layout, offset) = Layout::from_size_align(bytes, slot.align().max(align))
-        .and_then(|slots| Layout::new::<Head<H>>().extend(slots))
-        .expect("slots_for leaves room for the header");
-    (layout, offset, memory)
+/// Where in a region everything is.
+struct Places {
+    all: Layout,
+    /// Offset of the variables that belong to the slots.
+    variables: usize,
+    /// Offset of the slots, which come last.
+    slots: usize,
+}
+
+impl Places {
+    /// The places of a queue with slots of `shape`, and which memory can hold them.
+    fn new<H: State>(memory: Memory, shape: <H::Slots as Slots>::Shape) -> (Self, Memory) {
+        const FITS: &str = "slots_for leaves room for the header";
+        let slots = H::Slots::slots(shape).expect("slots_for bounds the number of slots");
+        let memory = match memory {
+            // A mirror repeats whole pages.
+            Memory::Mirrored if slots.size() == 0 || !slots.size().is_multiple_of(map::PAGE) => {
+                Memory::Heap
+            }
+            other => other,
+        };
+        let align = if memory == Memory::Mirrored { map::PAGE } else { APART };
+        let variables = H::Slots::variables(shape).expect(FITS);
+        let (before, variables) = Layout::new::<Head<H>>().extend(variables).expect(FITS);
+        let slots = slots.align_to(align).expect(FITS);
+        let (all, slots) = before.extend(slots).expect(FITS);
+        (Self { all, variables, slots }, memory)
+    }
 }
 
 impl<H: State> End<H> {
@@ -325,7 +363,20 @@ impl<H: State> fmt::Debug for End<H> {
     }
 }
 
-impl<T, H: State<Item = T, Slots = Cells<T>>> End<H> {
+/// Slots that lie side by side.
+pub trait Ring<T> {
+    /// All of them.
+    fn cells(&self) -> &Cells<T>;
+}
+
+impl<T> Ring<T> for Cells<T> {
+    #[inline]
+    fn cells(&self) -> &Self {
+        self
+    }
+}
+
+impl<T, H: State<Item = T, Slots: Ring<T>>> End<H> {
     /// The run of `n` slots from `position` on, in one or two parts, each from `part`.
     fn run(
         &self,
@@ -333,7 +384,7 @@ impl<T, H: State<Item = T, Slots = Cells<T>>> End<H> {
         n: usize,
         part: impl Fn(&Cells<T>, u64, usize) -> *mut MaybeUninit<T>,
     ) -> [(*mut MaybeUninit<T>, usize); 2] {
-        let slots = self.slots();
+        let slots = self.slots().cells();
         let to_end = slots.len() - (position as usize & (slots.len() - 1));
         let first = if self.backing() == Backing::Mirrored { n } else { n.min(to_end) };
         let second = n - first;

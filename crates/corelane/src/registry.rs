@@ -77,6 +77,7 @@ macro_rules! for_each_spsc_queue {
         $with!(mcring, $crate::spsc::mc_ring::McRing);
         $with!(bqueue, $crate::spsc::b_queue::BQueue);
         $with!(linering, $crate::spsc::line_ring::LineRing);
+        $with!(bbq_spsc, $crate::spsc::block::BbqSpsc);
     };
 }
 

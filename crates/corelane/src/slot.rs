@@ -2,12 +2,13 @@
 
 use alloc::alloc::Layout;
 use alloc::boxed::Box;
+use core::alloc::LayoutError;
 use core::mem::MaybeUninit;
 use core::num::{NonZeroU64, NonZeroUsize};
 use core::ptr::{self, NonNull};
 
 use crate::memory::{AtomicBool, AtomicPtr, Ordering, UnsafeCell};
-use crate::region::Slots;
+use crate::region::{Slots, array};
 
 /// A slot that is either empty or holds an item, and shows which to both sides.
 ///
@@ -292,8 +293,13 @@ impl<S> SlotRing<S> {
 
 impl<S: Slot> Slots for SlotRing<S> {
     const SLOT: Layout = Layout::new::<S>();
+    type Shape = usize;
 
-    unsafe fn init(base: NonNull<u8>, len: usize) -> Self {
+    fn slots(len: usize) -> Result<Layout, LayoutError> {
+        array(Self::SLOT, len)
+    }
+
+    unsafe fn init(_: NonNull<u8>, base: NonNull<u8>, len: usize) -> Self {
         let base = base.cast::<S>();
         for i in 0..len {
             // SAFETY: by the caller's word there is room for `len` slots.

@@ -39,6 +39,7 @@
 
 use alloc::alloc::Layout;
 use alloc::boxed::Box;
+use core::alloc::LayoutError;
 use core::marker::PhantomData;
 use core::mem::{MaybeUninit, needs_drop};
 use core::ptr::NonNull;
@@ -51,7 +52,7 @@ use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
     TryPushError, debug_handle, full,
 };
-use crate::region::{Backing, End, Slots, State, ends, most_slots};
+use crate::region::{Backing, End, Slots, State, array, ends, most_slots};
 use crate::registry::{Info, SpscQueue};
 
 /// One line: `tail`, the position after the last item in it, and room for N items.
@@ -173,8 +174,13 @@ impl<T> Slots for Lines<T> {
         Ok(layout) => layout,
         Err(_) => panic!("a line of items has a layout"),
     };
+    type Shape = usize;
 
-    unsafe fn init(base: NonNull<u8>, len: usize) -> Self {
+    fn slots(len: usize) -> Result<Layout, LayoutError> {
+        array(Self::SLOT, len)
+    }
+
+    unsafe fn init(_: NonNull<u8>, base: NonNull<u8>, len: usize) -> Self {
         // SAFETY: by the caller's word there is room for `len` lines.
         let lines = unsafe {
             let last = base.add((len - 1) * Line::<T>::STRIDE);

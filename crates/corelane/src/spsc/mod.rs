@@ -5,6 +5,7 @@
 //! | [`line_ring`] | by default: items pushed one by one, near or far; slices | slots are to be filled in place; memory must be exact |
 //! | [`batched_lamport`] | items come in batches; slots are filled and read in place | items come one by one and throughput counts |
 //! | [`b_queue`] | one by one, in a power of two of slots; short round trips | the last slots count |
+//! | [`block`] | many items wait, one by one or in batches | the last slots count |
 //! | [`fast_forward`] | few items in flight, each must arrive soon | for throughput |
 //! | [`improved_fast_forward`] | the producer is often the faster side | every slot counts |
 //! | [`batched_fast_forward`] | the same, with batches | every slot counts |
@@ -18,6 +19,7 @@
 pub mod b_queue;
 pub mod batched_fast_forward;
 pub mod batched_lamport;
+pub mod block;
 pub mod fast_forward;
 pub mod improved_fast_forward;
 pub mod lamport;

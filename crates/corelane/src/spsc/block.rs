@@ -1,0 +1,352 @@
+//! `bbq-spsc`: the block-based bounded queue, for one producer and one consumer.
+//!
+//! The ring is cut into blocks, and each block counts its own items: how many have been pushed into it
+//! (`committed`), and how many popped from it (`consumed`). As long as the two sides are in different
+//! blocks, neither touches a variable of the other: a producer looks at `consumed` when it enters a
+//! block, a consumer finds all of a full block with one look at `committed`.
+//!
+//! **Use it** if many items wait in the queue most of the time, in bursts or one by one, and for large
+//! queues.
+//! **Don't** use it where the last slots count: slots come back a block at a time, so "full" may mean
+//! that almost a whole block is free.
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | wait-free, first in first out |
+//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two, at least 2; less up to S − 1 in use, S slots to a block |
+//! | blocks | 2^max(1, ⌊log₂ N / 4⌋), as the paper found best; [`Config::batch`] gives S instead, rounded down to a power of two, from 1 to N/2 |
+//! | misses per item and side | 1/K for the slot, 2/S for the block while the sides are apart; 1 more while the consumer keeps up |
+//! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.3, and the form for one producer and one consumer of §2.4.5 |
+//!
+//! Cursors here are positions that never start again: where the paper's have a version and an offset,
+//! these have the version in their upper bits.
+//!
+//! ```
+//! use corelane::{Config, Consumer, Producer, spsc::block};
+//!
+//! let (mut tx, mut rx) = block::channel_with(Config::new(1000).batch(64))?;
+//! assert_eq!(tx.capacity(), 1024);
+//! tx.try_push('a')?;
+//! assert_eq!(rx.try_pop(), Ok('a'));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use core::marker::PhantomData;
+
+use crate::blocks::{Blocks, Shape, Variables};
+use crate::chunk::drop_each;
+use crate::memory::{AtomicU64, Ordering};
+use crate::pad::Padded;
+use crate::queue::{
+    self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
+    TryPushError, debug_handle, full, try_pop_by,
+};
+use crate::region::{Backing, End, Ring, State, ends};
+use crate::registry::{Info, SpscQueue};
+
+/// How far the two sides have come in a block: positions from its start to its end, of this lap or, until
+/// a side comes by, of an earlier one.
+#[derive(Debug)]
+#[repr(C)]
+struct Block {
+    /// Next position to fill. Written by the producer only; the paper's `allocated` and `committed`.
+    committed: Padded<AtomicU64>,
+    /// Next position to empty. Written by the consumer only; the paper's `reserved` and `consumed`.
+    consumed: Padded<AtomicU64>,
+}
+
+impl Variables for Block {
+    fn new(block: usize, shape: &Shape) -> Self {
+        // As if a lap before had filled and emptied it.
+        let end = shape.first.wrapping_add(((block + 1) * shape.size) as u64);
+        let at = || Padded(AtomicU64::new(end.wrapping_sub(shape.len() as u64)));
+        Self { committed: at(), consumed: at() }
+    }
+}
+
+/// What the sides share besides the blocks: nothing.
+struct Header<T>(PhantomData<T>);
+
+impl<T> State for Header<T> {
+    type Item = T;
+    type Slots = Blocks<Block, T>;
+
+    fn drop_items(&self, blocks: &Blocks<Block, T>) {
+        // Relaxed: both handles are gone, and dropping them has ordered what they did before this.
+        let relaxed = |at: &AtomicU64| at.load(Ordering::Relaxed);
+        // The first position that holds an item, if the block has any.
+        let held = |start: u64| {
+            let block = blocks.at(start);
+            let (consumed, committed) = (relaxed(&block.consumed), relaxed(&block.committed));
+            // What the consumer has left in it may be a lap behind.
+            let lap = committed.wrapping_sub(1) & !(blocks.size() - 1);
+            let from = if is_before(consumed, lap) { lap } else { consumed };
+            is_before(from, committed).then_some(from)
+        };
+        let starts = (0..blocks.len() as u64).step_by(blocks.size() as usize);
+        let older = |a, b| if is_before(b, a) { b } else { a };
+        let Some(mut read) = starts.filter_map(held).reduce(older) else { return };
+        drop_each(|| {
+            is_before(read, relaxed(&blocks.at(read).committed)).then(|| {
+                let position = read;
+                read = read.wrapping_add(1);
+                // SAFETY: the slot holds an item that was never popped; `read` moves past it.
+                unsafe { blocks.cells().read(position) }
+            })
+        });
+    }
+}
+
+/// Whether one position comes before the other. They are less than half of all numbers apart.
+#[inline]
+fn is_before(a: u64, b: u64) -> bool {
+    (a.wrapping_sub(b) as i64) < 0
+}
+
+/// A queue for at least `capacity` items.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_with(Config::new(capacity))
+}
+
+/// As [`channel`], with all options.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    let shape = Shape::new::<Header<T>>(config)?;
+    let first = shape.first;
+    let (tx, rx) = ends(config.memory, shape, Header(PhantomData))?;
+    Ok((
+        Producer { write: first, free: first, end: tx },
+        Consumer { read: first, known: first, end: rx },
+    ))
+}
+
+/// The sending side.
+#[repr(align(128))]
+pub struct Producer<T> {
+    /// Next position to fill.
+    write: u64,
+    /// The position from which on slots may hold items: the end of a block.
+    free: u64,
+    end: End<Header<T>>,
+}
+
+/// The receiving side.
+#[repr(align(128))]
+pub struct Consumer<T> {
+    /// Next position to empty.
+    read: u64,
+    /// The position up to which items have been seen.
+    known: u64,
+    end: End<Header<T>>,
+}
+
+impl<T> Producer<T> {
+    /// What kind of memory the queue lives in.
+    pub fn backing(&self) -> Backing {
+        self.end.backing()
+    }
+
+    /// Slots that are known to be free.
+    #[inline]
+    fn known_free(&self) -> usize {
+        self.free.wrapping_sub(self.write) as usize
+    }
+
+    /// Takes in one block more if all of its items have been popped: the paper's `advance_phead`.
+    #[inline]
+    fn enter_block(&mut self) -> bool {
+        let blocks = self.end.slots();
+        let end = blocks.end(self.free);
+        // Acquire pairs with the stores in `Consumer`: the items of the last lap have been taken.
+        let consumed = blocks.at(self.free).consumed.load(Ordering::Acquire);
+        let is_free = consumed == end.wrapping_sub(blocks.len() as u64);
+        if is_free {
+            self.free = end;
+        }
+        is_free
+    }
+
+    /// Shows the items of the block that ends at or behind `write` to the consumer.
+    #[inline]
+    fn commit(&self, block: u64, write: u64) {
+        // Release pairs with the load in `Consumer::look`: whoever sees the position sees the items.
+        self.end.slots().at(block).committed.store(write, Ordering::Release);
+    }
+}
+
+impl<T> queue::Producer for Producer<T> {
+    type Item = T;
+
+    #[inline(always)] // a call would cost more than the push or pop itself
+    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        if self.known_free() == 0 && !self.enter_block() {
+            return Err(full(self.end.peer_is_gone(), item));
+        }
+        let write = self.write;
+        // SAFETY: the slot is free, and the producer's alone until it is committed.
+        unsafe { self.end.slots().cells().write(write, item) };
+        self.write = write.wrapping_add(1);
+        self.commit(write, self.write);
+        Ok(())
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.end.slots().len()
+    }
+
+    fn slack(&self) -> usize {
+        self.end.slots().size() as usize - 1
+    }
+
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        while self.known_free() < wanted && self.enter_block() {}
+        wanted.min(self.known_free())
+    }
+
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.end.peer_is_gone()
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
+        // SAFETY: `n` slots from `write` on are free, by the caller's word.
+        unsafe { self.end.lend_slots(self.write, n) }
+    }
+
+    unsafe fn publish(&mut self, n: usize) {
+        let end = self.write.wrapping_add(n as u64);
+        while self.write != end {
+            let block = self.write;
+            self.write = nearer(block, self.end.slots().end(block), end);
+            self.commit(block, self.write);
+        }
+    }
+}
+
+impl<T> Consumer<T> {
+    /// What kind of memory the queue lives in.
+    pub fn backing(&self) -> Backing {
+        self.end.backing()
+    }
+
+    /// Items that have been seen.
+    #[inline]
+    fn known(&self) -> usize {
+        self.known.wrapping_sub(self.read) as usize
+    }
+
+    /// Looks for items behind those that are known. False if there are none.
+    #[inline]
+    fn look(&mut self) -> bool {
+        // Acquire pairs with the store in `Producer::commit`: the items are there.
+        let committed = self.end.slots().at(self.known).committed.load(Ordering::Acquire);
+        // The block may still be one of an earlier lap.
+        let is_news = is_before(self.known, committed);
+        if is_news {
+            self.known = committed;
+        }
+        is_news
+    }
+
+    /// Gives the slots of the block that ends at or behind `read` back to the producer.
+    #[inline]
+    fn free(&self, block: u64, read: u64) {
+        // Release pairs with the load in `Producer::enter_block`: the items are out before their slots
+        // are free.
+        self.end.slots().at(block).consumed.store(read, Ordering::Release);
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<T> {
+        if self.known() == 0 && !self.look() {
+            return None;
+        }
+        let read = self.read;
+        // SAFETY: the position is full, and the consumer moves past it with the next line.
+        let item = unsafe { self.end.slots().cells().read(read) };
+        self.read = read.wrapping_add(1);
+        self.free(read, self.read);
+        Some(item)
+    }
+}
+
+// SAFETY: the items from `read` on are lent, and `release` moves `read` past them.
+unsafe impl<T> queue::Consumer for Consumer<T> {
+    type Item = T;
+
+    #[inline(always)] // a call would cost more than the push or pop itself
+    fn try_pop(&mut self) -> Result<T, TryPopError> {
+        try_pop_by(self, Self::pop)
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.end.slots().len()
+    }
+
+    fn available(&mut self, wanted: usize) -> usize {
+        while self.known() < wanted && self.look() {}
+        wanted.min(self.known())
+    }
+
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.end.peer_is_gone()
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {
+        // SAFETY: `n` slots from `read` on hold items, by the caller's word.
+        unsafe { self.end.lend_items(self.read, n) }
+    }
+
+    unsafe fn release(&mut self, n: usize) {
+        let end = self.read.wrapping_add(n as u64);
+        while self.read != end {
+            let block = self.read;
+            self.read = nearer(block, self.end.slots().end(block), end);
+            self.free(block, self.read);
+        }
+    }
+}
+
+/// Which of two positions is nearer to `from`, before both.
+#[inline]
+fn nearer(from: u64, a: u64, b: u64) -> u64 {
+    if a.wrapping_sub(from) < b.wrapping_sub(from) { a } else { b }
+}
+
+debug_handle! {
+    [T] Producer<T>, "Producer";
+    [T] Consumer<T>, "Consumer";
+}
+
+/// The queue, for code that is generic over queues.
+#[derive(Debug)]
+pub struct BbqSpsc;
+
+impl SpscQueue for BbqSpsc {
+    const INFO: Info = Info {
+        id: "bbq-spsc",
+        name: "block-based bounded queue",
+        paper: "Wang 2024, §2.4.5",
+        guarantee: "wait-free FIFO",
+        delayed: false,
+        capacity: "N, in use N - S + 1",
+        choose: "many items wait in it, or they come in batches",
+        avoid: "the last slots count: full means that less than a block is free",
+    };
+    type Producer<T: Send> = Producer<T>;
+    type Consumer<T: Send> = Consumer<T>;
+
+    fn channel<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+        channel_with(config)
+    }
+}
