@@ -42,6 +42,7 @@
 mod b_queue;
 mod batched_lamport;
 mod big;
+mod block;
 mod chunks;
 mod common;
 mod explore;
@@ -204,6 +205,7 @@ pub fn all() -> Vec<Model> {
     models.extend(b_queue::models::<Any<BQueue>>());
     models.extend(b_queue::models::<Tokens<BQueue>>());
     models.extend(line_ring::models());
+    models.extend(block::models());
     models
 }
 

@@ -3,6 +3,7 @@
 //! Each is the mechanism of one queue, cut down to what is needed, with a switch that breaks it. With
 //! the switch off the models pass, so that it is the bug that they find and nothing else.
 
+mod block;
 mod fast_forward;
 mod handles;
 mod lamport;
@@ -53,6 +54,7 @@ pub fn seeded() -> Vec<Seeded> {
         "iffq", "leaves the first lap unguarded": attempts, fast_forward::Improved;
         "biffq", "looks at the first slot of a batch only": transfer, fast_forward::Batch;
         "bqueue", "goes one past the slot it has seen full": transfer, fast_forward::BQueue;
+        "bbq-spsc", "takes the count of an earlier lap for news": attempts, block::Blocks;
         "linering", "stores to a line that it has given back": transfer, fast_forward::LineRing;
     }
 }

@@ -1,0 +1,87 @@
+//! `bbq-spsc`: blocks of several slots, entered when they are empty, left when they are done (001 §2.4).
+
+use corelane_loom::spsc::block::BbqSpsc;
+use corelane_loom::{Consumer, Producer};
+
+use crate::chunks::{chunks_through, slices_through};
+use crate::common::transfer_through;
+use crate::explore::{done, explore_sides, grouped, pop, pop_until_closed, push, push_now};
+use crate::item::{Cargo, Ticket};
+use crate::subject::Any;
+use crate::{Model, Run};
+
+type S = Any<BbqSpsc>;
+
+pub(crate) fn models() -> Vec<Model> {
+    vec![
+        Model::new::<S>("block_transfer", || transfer_through::<S>(grouped(4, 2), 1)),
+        Model::new::<S>("block_chunks", || {
+            chunks_through::<S>(grouped(4, 2), |capacity| capacity + 1)
+        }),
+        Model::new::<S>("block_slices", || slices_through::<S>(grouped(4, 2), 1)),
+        Model::new::<S>("chunk_over_blocks", chunk_over_blocks),
+        Model::new::<S>("full_until_a_block_is_empty", full_until_a_block_is_empty),
+        Model::new::<S>("block_of_an_earlier_lap", block_of_an_earlier_lap),
+    ]
+}
+
+/// A chunk that ends in the next block: each block counts its own items, the first one first.
+fn chunk_over_blocks() -> Run {
+    explore_sides::<S, Ticket, _, _>(
+        grouped(4, 2),
+        |mut tx| {
+            push_now(&mut tx, 0);
+            let chunk = tx.write_chunk_uninit(3).expect("the queue is new");
+            assert_eq!(chunk.fill_from_iter((1..4).map(Cargo::of)), 3);
+        },
+        |mut rx| pop_until_closed(&mut rx, 0..4),
+        done,
+    )
+}
+
+/// The producer goes on when both slots of the block are free, and then for two items.
+fn full_until_a_block_is_empty() -> Run {
+    explore_sides::<S, Ticket, _, _>(
+        grouped(4, 2),
+        |mut tx| {
+            for number in 0..4 {
+                push_now(&mut tx, number);
+            }
+            let more = push(&mut tx, 4);
+            assert!(!more || push(&mut tx, 5), "the block has two slots");
+            if more { 6 } else { 4 }
+        },
+        |mut rx| {
+            let popped = (0..2).filter(|_| pop(&mut rx).is_some()).count() as u64;
+            (rx, popped)
+        },
+        |pushed, (mut rx, popped)| {
+            assert!(pushed == 4 || popped == 2, "half a block was enough");
+            pop_until_closed(&mut rx, popped..pushed);
+        },
+    )
+}
+
+/// The consumer has emptied a block and looks at the next one, which the producer may not have entered:
+/// what that has counted is a lap old.
+fn block_of_an_earlier_lap() -> Run {
+    explore_sides::<S, Ticket, _, _>(
+        grouped(4, 2),
+        |mut tx| {
+            for number in 0..3 {
+                push_now(&mut tx, number);
+            }
+            tx
+        },
+        |mut rx| {
+            let popped = (0..4).filter(|_| pop(&mut rx).is_some()).count() as u64;
+            assert!(popped <= 3);
+            (rx, popped)
+        },
+        |tx, (mut rx, popped)| {
+            assert_eq!(rx.available(usize::MAX) as u64, 3 - popped);
+            drop(tx);
+            pop_until_closed(&mut rx, popped..3);
+        },
+    )
+}
