@@ -18,6 +18,9 @@
 //! | misses per item and side | 1/K for the slot, 2/S for the block while the sides are apart; 1 more while the consumer keeps up |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.3, and the form for one producer and one consumer of §2.4.5 |
 //!
+//! A consumer that keeps catching up with a stream waits a moment before it looks again (less than a
+//! microsecond; not in a dialogue, where items come one by one), which the paper's doesn't.
+//!
 //! Cursors here are positions that never start again: where the paper's have a version and an offset,
 //! these have the version in their upper bits.
 //!
@@ -33,6 +36,7 @@
 
 use core::marker::PhantomData;
 
+use super::patience::Patience;
 use crate::blocks::{Blocks, Shape, Variables};
 use crate::chunk::drop_each;
 use crate::memory::{AtomicU64, Ordering};
@@ -123,9 +127,12 @@ pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Cap
     let (tx, rx) = ends(config.memory, shape, Header(PhantomData))?;
     Ok((
         Producer { write: first, free: first, end: tx },
-        Consumer { read: first, known: first, end: rx },
+        Consumer { read: first, known: first, patience: Patience::new(first), end: rx },
     ))
 }
+
+/// Items between two times that the consumer catches up which are distance enough.
+const FAR_BEHIND: u64 = 256;
 
 /// The sending side.
 #[repr(align(128))]
@@ -144,6 +151,7 @@ pub struct Consumer<T> {
     read: u64,
     /// The position up to which items have been seen.
     known: u64,
+    patience: Patience,
     end: End<Header<T>>,
 }
 
@@ -264,9 +272,22 @@ impl<T> Consumer<T> {
         self.end.slots().at(block).consumed.store(read, Ordering::Release);
     }
 
+    /// Looks for items after all that were known have been popped. False if there are none.
+    #[inline(always)] // see `queue::try_pop_by`
+    fn refill(&mut self) -> bool {
+        let mut found = self.look();
+        if self.known & (self.end.slots().size() - 1) != 0 {
+            // The producer is in this block.
+            let waited;
+            (self.patience, waited) = self.patience.caught_up(self.read, FAR_BEHIND);
+            found |= waited && self.look();
+        }
+        found
+    }
+
     #[inline]
     fn pop(&mut self) -> Option<T> {
-        if self.known() == 0 && !self.look() {
+        if self.known() == 0 && !self.refill() {
             return None;
         }
         let read = self.read;

@@ -44,9 +44,10 @@ use core::marker::PhantomData;
 use core::mem::{MaybeUninit, needs_drop};
 use core::ptr::NonNull;
 
+use super::patience::Patience;
 use super::staging::{Staged, Staging};
 use crate::chunk::drop_each;
-use crate::memory::{AtomicU64, Ordering, UnsafeCell, pause};
+use crate::memory::{AtomicU64, Ordering, UnsafeCell};
 use crate::pad::Padded;
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
@@ -313,7 +314,7 @@ pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Cap
         place.enter_next(tx.slots());
     }
     let first = Place { line: tx.slots().first, start: config.first, i: 0 };
-    let patience = Patience { mark: config.first, pauses: 0 };
+    let patience = Patience::new(config.first);
     let capacity = len * n;
     Ok((
         Producer {
@@ -388,6 +389,9 @@ pub struct Consumer<T> {
     /// reference without the handle: see `queue::try_pop_by`.
     staged: Box<Staged<T>>,
 }
+
+/// Lines between two catch-ups that are distance enough.
+const FAR_BEHIND: u64 = 32;
 
 // SAFETY: places point into the region that `end` keeps alive, and `End<Header<T>>` is `Send` for
 // items that are.
@@ -515,41 +519,6 @@ impl<T> queue::Producer for Producer<T> {
     }
 }
 
-/// How long a consumer waits before it looks again at a line that the producer is in.
-#[derive(Clone, Copy)]
-struct Patience {
-    /// Position at which the consumer last caught up.
-    mark: u64,
-    /// Pauses to be made, 0 to [`Patience::MOST`].
-    pauses: u32,
-}
-
-impl Patience {
-    /// Most pauses in one pop: less than a far line needs for a round trip.
-    const MOST: u32 = 16;
-    /// Items between two catch-ups that make a stream. In a dialogue there are one or two.
-    const STREAM: u64 = 3;
-    /// Lines between two catch-ups that are distance enough.
-    const FAR_BEHIND: u64 = 32;
-
-    /// Called when a line is not full yet and the consumer stands at `position`: learns from the
-    /// items since the last time and, if they make a stream, waits. Says whether it has waited.
-    ///
-    /// Out of line, but by value: see `queue::try_pop_by`.
-    #[inline(never)]
-    fn caught_up(mut self, position: u64, far_behind: u64) -> (Self, bool) {
-        let run = position.wrapping_sub(self.mark);
-        self.mark = position;
-        if run < Self::STREAM {
-            self.pauses /= 2;
-        } else if run < far_behind {
-            self.pauses = (2 * self.pauses + 1).min(Self::MOST);
-        }
-        pause(self.pauses);
-        (self, self.pauses > 0)
-    }
-}
-
 impl<T> Consumer<T> {
     /// What kind of memory the queue lives in.
     pub fn backing(&self) -> Backing {
@@ -596,7 +565,7 @@ impl<T> Consumer<T> {
             let position = self.place.start.wrapping_add(self.place.i as u64);
             let waited;
             (self.patience, waited) =
-                self.patience.caught_up(position, Patience::FAR_BEHIND * Line::<T>::N as u64);
+                self.patience.caught_up(position, FAR_BEHIND * Line::<T>::N as u64);
             if waited {
                 filled = self.place.line.filled(self.place.start);
             }

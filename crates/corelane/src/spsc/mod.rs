@@ -28,6 +28,7 @@ pub mod line_ring;
 pub mod mc_ring;
 #[cfg(feature = "std")]
 pub mod mc_ring_sane;
+mod patience;
 mod staging;
 
 pub use line_ring::{Consumer, Producer};

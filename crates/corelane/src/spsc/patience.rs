@@ -1,0 +1,42 @@
+//! Keeping a distance: a consumer that follows a stream too closely costs both sides a miss per look.
+
+use crate::memory::pause;
+
+/// How long a consumer waits before it looks again at what the producer is writing.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    /// Position at which the consumer last caught up.
+    mark: u64,
+    /// Pauses to be made, 0 to [`Patience::MOST`].
+    pauses: u32,
+}
+
+impl Patience {
+    /// Most pauses in one pop: less than a far line needs for a round trip.
+    const MOST: u32 = 16;
+    /// Items between two catch-ups that make a stream. In a dialogue there are one or two.
+    const STREAM: u64 = 3;
+
+    /// That of a new consumer.
+    pub(super) fn new(position: u64) -> Self {
+        Self { mark: position, pauses: 0 }
+    }
+
+    /// Called when the consumer stands at `position` and has caught up with the producer: learns from
+    /// the items since the last time and, if they make a stream and are fewer than `far_behind`, waits
+    /// longer each time. Says whether it has waited.
+    ///
+    /// Out of line, but by value: see `queue::try_pop_by`.
+    #[inline(never)]
+    pub(super) fn caught_up(mut self, position: u64, far_behind: u64) -> (Self, bool) {
+        let run = position.wrapping_sub(self.mark);
+        self.mark = position;
+        if run < Self::STREAM {
+            self.pauses /= 2;
+        } else if run < far_behind {
+            self.pauses = (2 * self.pauses + 1).min(Self::MOST);
+        }
+        pause(self.pauses);
+        (self, self.pauses > 0)
+    }
+}
