@@ -128,3 +128,41 @@ impl<V: Variables, T> Slots for Blocks<V, T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spsc::block::channel_with;
+    use crate::{Memory, Producer};
+
+    /// Slots, and slots of a block.
+    fn shape(config: Config) -> (usize, usize) {
+        let (tx, _rx) = channel_with::<()>(config).unwrap();
+        (tx.capacity(), tx.slack() + 1)
+    }
+
+    #[test]
+    fn blocks_are_as_many_as_the_paper_has_found_best() {
+        let shapes = [1, 3, 128, 256, 1000, 4096, 65536].map(|n| shape(Config::new(n)));
+        let expected =
+            [(2, 1), (4, 2), (128, 64), (256, 64), (1024, 256), (4096, 512), (65536, 4096)];
+        assert_eq!(shapes, expected);
+    }
+
+    #[test]
+    fn blocks_are_as_large_as_asked() {
+        let sizes = [0, 1, 3, 64, 128, usize::MAX].map(|n| shape(Config::new(128).batch(n)).1);
+        assert_eq!(sizes, [1, 1, 2, 64, 64, 64]);
+        assert_eq!(shape(Config::new(1 << 20).batch(1)), (1 << 20, 16));
+    }
+
+    #[test]
+    fn blocks_start_apart() {
+        for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
+            let (mut tx, _rx) = channel_with::<u8>(Config::new(4096).memory(memory)).unwrap();
+            let mut chunk = tx.write_chunk_uninit(1).unwrap();
+            let first = chunk.as_mut_slices().0.as_ptr();
+            assert_eq!(first.addr() % crate::pad::APART, 0);
+        }
+    }
+}

@@ -376,7 +376,8 @@ impl Config {
     }
 
     /// Items that the algorithm handles as a group: `H` of the improved FastForward queues, the
-    /// batch size of MCRingBuffer and B-Queue, what the line ring gives back together. Other queues
+    /// batch size of MCRingBuffer and B-Queue, what the line ring gives back together, the slots of a
+    /// block of the block-based queues. Other queues
     /// have no such group and ignore it.
     ///
     /// Each queue's page gives its default and how a value is clamped.

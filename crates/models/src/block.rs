@@ -20,6 +20,8 @@ pub(crate) fn models() -> Vec<Model> {
         }),
         Model::new::<S>("block_slices", || slices_through::<S>(grouped(4, 2), 1)),
         Model::new::<S>("chunk_over_blocks", chunk_over_blocks),
+        Model::new::<S>("commit_over_blocks", commit_over_blocks),
+        Model::new::<S>("left_in_two_laps", left_in_two_laps),
         Model::new::<S>("full_until_a_block_is_empty", full_until_a_block_is_empty),
         Model::new::<S>("block_of_an_earlier_lap", block_of_an_earlier_lap),
     ]
@@ -35,6 +37,50 @@ fn chunk_over_blocks() -> Run {
             assert_eq!(chunk.fill_from_iter((1..4).map(Cargo::of)), 3);
         },
         |mut rx| pop_until_closed(&mut rx, 0..4),
+        done,
+    )
+}
+
+/// A chunk that is popped over the end of a block: the block before that end is empty then.
+fn commit_over_blocks() -> Run {
+    explore_sides::<S, Ticket, _, _>(
+        grouped(4, 2),
+        |mut tx| {
+            for number in 0..4 {
+                push_now(&mut tx, number);
+            }
+            (4..6).take_while(|number| push(&mut tx, *number)).count() as u64
+        },
+        |mut rx| {
+            let popped = rx.read_chunk(3).map_or(0, |chunk| {
+                let len = chunk.len();
+                chunk.commit(len);
+                len as u64
+            });
+            (rx, popped)
+        },
+        |more, (mut rx, popped)| {
+            assert!(more == 0 || popped >= 2, "half a block was enough");
+            assert_eq!(rx.available(usize::MAX) as u64, 4 + more - popped);
+            pop_until_closed(&mut rx, popped..4 + more);
+        },
+    )
+}
+
+/// Both sides go while items are left in a block that the consumer knows from a lap before.
+fn left_in_two_laps() -> Run {
+    explore_sides::<S, Ticket, _, _>(
+        grouped(4, 2),
+        |mut tx| {
+            for number in 0..4 {
+                push_now(&mut tx, number);
+            }
+            let _ = push(&mut tx, 4);
+        },
+        |mut rx| {
+            while pop(&mut rx).is_some() {}
+            rx
+        },
         done,
     )
 }

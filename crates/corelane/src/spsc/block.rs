@@ -13,13 +13,15 @@
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out |
-//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two, at least 2; less up to S − 1 in use, S slots to a block |
-//! | blocks | 2^max(1, ⌊log₂ N / 4⌋), as the paper found best; [`Config::batch`] gives S instead, rounded down to a power of two, from 1 to N/2 |
-//! | misses per item and side | 1/K for the slot, 2/S for the block while the sides are apart; 1 more while the consumer keeps up |
+//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two, at least 2; less up to S − 1 in use, S slots to a block: of 128, 65 |
+//! | blocks | 2^max(1, ⌊log₂ N / 4⌋), as the paper found best; [`Config::batch`] gives S instead, rounded down to a power of two, from 1 (or N/65536) to N/2; 256 bytes for each besides its slots |
+//! | misses per item and side | 1/K for the slot, 2/S for the block while the sides are apart; 2 while the consumer keeps up, and 1 while a producer waits for a block |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.3, and the form for one producer and one consumer of §2.4.5 |
 //!
-//! A consumer that keeps catching up with a stream waits a moment before it looks again (less than a
-//! microsecond; not in a dialogue, where items come one by one), which the paper's doesn't.
+//! A consumer that keeps catching up with a stream waits before it goes on: up to 16 pauses, half a
+//! microsecond or one, also if an item is there. In a dialogue, where items come one by one, it doesn't;
+//! nor do [`read_chunk`](crate::Consumer::read_chunk) and [`available`](crate::Consumer::available). The
+//! paper's never waits.
 //!
 //! Cursors here are positions that never start again: where the paper's have a version and an offset,
 //! these have the version in their upper bits.
@@ -369,5 +371,21 @@ impl SpscQueue for BbqSpsc {
 
     fn channel<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
         channel_with(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_but_the_slack_fit_into_a_queue_in_use() {
+        let (mut tx, mut rx) = channel_with(Config::new(16).batch(4)).unwrap();
+        assert_eq!((tx.capacity(), tx.slack()), (16, 3));
+        assert_eq!(tx.push_iter(0..4), 4);
+        assert_eq!(rx.pop_iter().take(3).count(), 3);
+        assert_eq!(1 + tx.push_iter(0..), 16 - 3);
+        assert!(rx.try_pop().is_ok());
+        assert_eq!(tx.push_iter(0..), 4, "a whole block is free");
     }
 }

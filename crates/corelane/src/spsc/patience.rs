@@ -12,7 +12,7 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    /// Most pauses in one pop: less than a far line needs for a round trip.
+    /// Most pauses in one pop: about as long as a far line needs for a round trip.
     const MOST: u32 = 16;
     /// Items between two catch-ups that make a stream. In a dialogue there are one or two.
     const STREAM: u64 = 3;

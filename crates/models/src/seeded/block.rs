@@ -15,7 +15,7 @@ struct Block {
     consumed: AtomicU64,
 }
 
-/// `bbq-spsc`. Broken: the consumer takes the count of an earlier lap for news.
+/// `bbq-spsc`. Broken: the consumer gives a block back before it has taken the item out.
 pub(crate) struct Blocks<const BROKEN: bool>([Block; N]);
 
 impl<const BROKEN: bool> Blocks<BROKEN> {
@@ -50,12 +50,15 @@ impl<const BROKEN: bool> Mechanism for Blocks<BROKEN> {
 
     fn pop(&self, read: &mut u64) -> Option<Ticket> {
         let block = self.block(*read);
-        let news = block.committed.load(Acquire).wrapping_sub(*read) as i64;
-        if news == 0 || (news < 0 && !BROKEN) {
+        // It may still have the count of an earlier lap.
+        if block.committed.load(Acquire).wrapping_sub(*read) as i64 <= 0 {
             return None;
         }
-        let item = block.place.take();
         *read += 1;
+        if BROKEN {
+            block.consumed.store(*read, Release);
+        }
+        let item = block.place.take();
         block.consumed.store(*read, Release);
         Some(item)
     }

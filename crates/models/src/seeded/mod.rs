@@ -54,7 +54,7 @@ pub fn seeded() -> Vec<Seeded> {
         "iffq", "leaves the first lap unguarded": attempts, fast_forward::Improved;
         "biffq", "looks at the first slot of a batch only": transfer, fast_forward::Batch;
         "bqueue", "goes one past the slot it has seen full": transfer, fast_forward::BQueue;
-        "bbq-spsc", "takes the count of an earlier lap for news": attempts, block::Blocks;
+        "bbq-spsc", "gives a block back before it is empty": transfer, block::Blocks;
         "linering", "stores to a line that it has given back": transfer, fast_forward::LineRing;
     }
 }
