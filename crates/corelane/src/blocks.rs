@@ -85,6 +85,13 @@ impl<V, T> Blocks<V, T> {
         unsafe { self.variables.add(block).as_ref() }
     }
 
+    /// The variables of the block with this number, counted on over the end of the ring.
+    #[inline]
+    pub(crate) fn numbered(&self, number: u64) -> &V {
+        // SAFETY: as in `at`.
+        unsafe { self.variables.add(number as usize & self.mask).as_ref() }
+    }
+
     /// The position at which the block after that of `position` starts.
     #[inline]
     pub(crate) fn end(&self, position: u64) -> u64 {

@@ -38,6 +38,7 @@ mod blocks;
 mod chunk;
 #[doc(hidden)]
 pub mod memory;
+pub mod mpmc;
 mod pad;
 mod queue;
 mod region;

@@ -8,7 +8,7 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use core::slice::from_raw_parts_mut;
 
-use crate::memory::{AtomicU32, Cells, Ordering};
+use crate::memory::{AtomicU64, Cells, Ordering};
 use crate::pad::{APART, Padded};
 use crate::queue::{CapacityError, LentItems, LentSlots};
 
@@ -159,8 +159,8 @@ impl<T> Slots for Cells<T> {
 /// What lies at the start of the region.
 #[repr(C)]
 struct Head<H> {
-    /// A bit for each [`Side`] that has been dropped; read only where an operation would fail.
-    gone: Padded<AtomicU32>,
+    /// How many ends each [`Side`] has; read only where an operation would fail.
+    present: Padded<AtomicU64>,
     header: H,
 }
 
@@ -203,13 +203,29 @@ pub(crate) enum Side {
 }
 
 impl Side {
+    /// What an end of this side adds to the number of ends.
     #[inline]
-    fn bit(self) -> u32 {
-        1 << self as u32
+    fn one(self) -> u64 {
+        match self {
+            Self::Producer => 1,
+            Self::Consumer => 1 << 32,
+        }
+    }
+
+    /// The number of ends of the other side, times something.
+    #[inline]
+    fn peers(self, present: u64) -> u64 {
+        match self {
+            Self::Producer => present >> 32,
+            Self::Consumer => present & u64::from(u32::MAX),
+        }
     }
 }
 
-/// One side's hold on the shared part of a queue. Dropping it tells the other side.
+/// Most ends that a side may have.
+const MOST_ENDS: u64 = 1 << 16;
+
+/// A hold on the shared part of a queue. Dropping a side's last one tells the other side.
 pub(crate) struct End<H: State> {
     header: NonNull<Head<H>>,
     slots: H::Slots,
@@ -222,8 +238,8 @@ pub(crate) struct End<H: State> {
 }
 
 // SAFETY: an end gives access to the header, made of atomics, and to items, which it may move to
-// another thread only if they are `Send`. There is one end per side, and it is neither `Clone` nor
-// `Sync`, so no two threads act for the same side.
+// another thread only if they are `Send`. An end isn't `Sync`; algorithms whose sides are one thread's
+// don't duplicate it.
 unsafe impl<H: State> Send for End<H> where H::Item: Send {}
 
 /// Both ends of a new queue with slots of `shape`, whose number comes from [`slots_for`].
@@ -237,8 +253,8 @@ pub(crate) fn ends<H: State>(
     // SAFETY: the layout has room for `Head<H>` at its start, then for variables and slots, each
     // aligned, and nobody else knows the region yet.
     let slots = unsafe {
-        let gone = Padded(AtomicU32::new(0));
-        region.base.cast().write(Head { gone, header });
+        let present = Padded(AtomicU64::new(Side::Producer.one() + Side::Consumer.one()));
+        region.base.cast().write(Head { present, header });
         let (variables, slots) = (places.variables, places.slots);
         H::Slots::init(region.base.add(variables), region.base.add(slots), shape)
     };
@@ -319,13 +335,29 @@ impl<H: State> End<H> {
         unsafe { &*self.shared }.region.backing
     }
 
-    /// Whether the other end has been dropped.
+    /// Whether all ends of the other side have been dropped.
     #[inline]
     pub(crate) fn peer_is_gone(&self) -> bool {
         // SAFETY: as in `header`.
-        let gone = unsafe { &self.header.as_ref().gone };
-        // Acquire pairs with the update in `leave`: all the peer did before is visible.
-        gone.load(Ordering::Acquire) & !self.side.bit() != 0
+        let present = unsafe { &self.header.as_ref().present };
+        // Acquire pairs with the update in `leave`: all the peers did before is visible.
+        self.side.peers(present.load(Ordering::Acquire)) == 0
+    }
+
+    /// One more end of this side, for algorithms that allow several.
+    ///
+    /// # Panics
+    ///
+    /// If there are 65,536 already.
+    pub(crate) fn duplicate(&self) -> Self {
+        // SAFETY: as in `header`.
+        let present = unsafe { &self.header.as_ref().present };
+        // Relaxed: whoever uses the new end got it from this thread.
+        let before = present.fetch_add(self.side.one(), Ordering::Relaxed);
+        let end = Self { slots: self.slots.clone(), ..*self };
+        let ends = (before / self.side.one()) & u64::from(u32::MAX);
+        assert!(ends < MOST_ENDS, "a side of a queue has at most {MOST_ENDS} handles");
+        end
     }
 }
 
@@ -337,7 +369,7 @@ impl<H: State> Drop for End<H> {
     }
 }
 
-/// Tells the other side that this one is gone, and frees the queue if it was the last.
+/// Says that this end is gone, and frees the queue if it was the last.
 ///
 /// Out of line, but by value: see [`End::shared`].
 ///
@@ -346,13 +378,13 @@ impl<H: State> Drop for End<H> {
 /// `shared` is that of an end, which is not used any more.
 #[inline(never)]
 unsafe fn leave<H: State>(shared: *mut Shared<H>, side: Side) {
-    // SAFETY: this side is not gone yet, so nobody has freed `shared` and its header.
-    let gone = unsafe { &(*shared).head().as_ref().gone };
+    // SAFETY: this end is not gone yet, so nobody has freed `shared` and its header.
+    let present = unsafe { &(*shared).head().as_ref().present };
     // Release pairs with the load in `peer_is_gone`, and with the acquire of whoever is last here:
-    // that one sees all that the first did with the queue.
-    let before = gone.fetch_or(side.bit(), Ordering::AcqRel);
-    if before != 0 {
-        // SAFETY: the other side is gone as well, and this was the last use here.
+    // that one sees all that the others did with the queue.
+    let before = present.fetch_add(side.one().wrapping_neg(), Ordering::AcqRel);
+    if before == side.one() {
+        // SAFETY: all other ends are gone as well, and this was the last use here.
         drop(unsafe { Box::from_raw(shared) });
     }
 }

@@ -1,0 +1,3 @@
+//! Queues between several producers and several consumers.
+
+pub mod block;
