@@ -1,6 +1,6 @@
 //! What fits, what is refused, and when a queue may say full.
 
-use corelane::{CapacityError, Config, Consumer, Producer, TryPushError};
+use corelane::{CapacityError, Config, Consumer, Producer, SingleProducer, TryPushError};
 
 use crate::{Item, Queue, Subject, channel, numbers};
 

@@ -1,6 +1,6 @@
 //! A queue that knows what must be in it.
 
-use corelane::{Config, Consumer, Producer, TryPopError, TryPushError};
+use corelane::{Config, SingleConsumer, SingleProducer, TryPopError, TryPushError};
 
 use crate::{Item, Queue, Subject};
 
@@ -36,7 +36,7 @@ pub fn with_items<Q: Queue<T>, T>(config: Config) -> Checked<Q::Tx, Q::Rx> {
     Checked { tx, rx, pushed: 0, popped: 0 }
 }
 
-impl<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
+impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Checked<P, C> {
     /// Items in the queue.
     pub fn len(&self) -> usize {
         (self.pushed - self.popped) as usize
@@ -238,7 +238,7 @@ impl<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
     }
 }
 
-impl<T: Item + Copy, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
+impl<T: Item + Copy, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Checked<P, C> {
     /// Pushes up to `n` items from a slice, and returns how many that were.
     pub fn push_slice(&mut self, n: usize) -> usize {
         let items: Vec<T> = self.coming().take(n).collect();

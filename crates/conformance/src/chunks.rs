@@ -1,6 +1,6 @@
 //! Batches: lent slots and items, slices and iterators.
 
-use corelane::{Config, Consumer, Memory, Producer};
+use corelane::{Config, Consumer, Memory, Producer, SingleConsumer, SingleProducer};
 
 use crate::ledger::{explode, must_explode};
 use crate::{Item, Subject, channel, numbers};

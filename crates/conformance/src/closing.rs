@@ -1,6 +1,8 @@
 //! Full, empty and closed, alone and while the other side works.
 
-use corelane::{Config, Consumer, Producer, TryPopError, TryPushError};
+use corelane::{
+    Config, Consumer, Producer, SingleConsumer, SingleProducer, TryPopError, TryPushError,
+};
 
 use crate::threads::{Cores, Patience, both, scaled};
 use crate::{Checked, Item, Subject, channel, numbers};

@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-use corelane::{Config, Consumer, Producer};
+use corelane::{Config, Consumer, Producer, SingleConsumer, SingleProducer};
 
 use crate::ledger::must_explode;
 use crate::threads::{Cores, Patience, both, scaled};
@@ -295,7 +295,7 @@ pub fn teardown_races_push<Q: Subject>() {
 
 /// Pushes one item, waiting for room. `false` if the consumer has gone.
 fn push_until_closed<T: From<crate::Counted>>(
-    tx: &mut impl Producer<Item = T>,
+    tx: &mut impl SingleProducer<Item = T>,
     ledger: &Arc<Ledger>,
 ) -> bool {
     use corelane::TryPushError::{Busy, Closed, Full};
@@ -312,7 +312,7 @@ fn push_until_closed<T: From<crate::Counted>>(
 }
 
 /// Takes a chunk of up to `n` items. `None` if the queue is closed and empty.
-fn receive_some(rx: &mut impl Consumer, n: usize) -> Option<usize> {
+fn receive_some(rx: &mut impl SingleConsumer, n: usize) -> Option<usize> {
     Patience::until(|| match rx.read_chunk(n) {
         Ok(chunk) => Some(Some(chunk.into_iter().count())),
         Err(corelane::TryPopError::Closed) => Some(None),

@@ -1,14 +1,14 @@
 //! Heap, huge pages and mirrored slots.
 
-use corelane::{Backing, Config, Consumer, Memory, Producer};
+use corelane::{Backing, Config, Memory, SingleConsumer, SingleProducer};
 
 /// Queues say truthfully what their memory is, and mirrored slots are lent as one slice.
 ///
 /// `build` makes the queue, `backing` asks what its memory is.
 pub fn backing_is_told<P, C>(build: impl Fn(Config) -> (P, C), backing: impl Fn(&P) -> Backing)
 where
-    P: Producer<Item = u64>,
-    C: Consumer<Item = u64>,
+    P: SingleProducer<Item = u64>,
+    C: SingleConsumer<Item = u64>,
 {
     let build = |capacity, memory| {
         let (tx, rx) = build(Config::new(capacity).memory(memory));
@@ -40,8 +40,8 @@ where
 /// Checks that no chunk has a second slice, wherever in the ring it begins.
 fn one_slice_anywhere<P, C>(tx: &mut P, rx: &mut C)
 where
-    P: Producer<Item = u64>,
-    C: Consumer<Item = u64>,
+    P: SingleProducer<Item = u64>,
+    C: SingleConsumer<Item = u64>,
 {
     for n in [1, 700, 1000, 3000, 4096] {
         for _ in 0..20 {

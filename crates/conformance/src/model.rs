@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::mem::forget;
 
-use corelane::{Consumer, Producer, TryPopError, TryPushError};
+use corelane::{SingleConsumer, SingleProducer, TryPopError, TryPushError};
 
 use crate::Item;
 
@@ -68,12 +68,12 @@ pub enum Read {
 }
 
 /// The calls that only queues of items that are `Copy` have.
-pub struct Slices<P: Producer, C: Consumer> {
+pub struct Slices<P: SingleProducer, C: SingleConsumer> {
     push: fn(&mut P, &[P::Item]) -> usize,
     pop: fn(&mut C, &mut [C::Item]) -> usize,
 }
 
-impl<T: Copy, P: Producer<Item = T>, C: Consumer<Item = T>> Slices<P, C> {
+impl<T: Copy, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Slices<P, C> {
     /// The queue's own.
     pub fn of_queue() -> Self {
         Self { push: P::push_slice, pop: C::pop_slice }
@@ -84,7 +84,7 @@ impl<T: Copy, P: Producer<Item = T>, C: Consumer<Item = T>> Slices<P, C> {
 ///
 /// Other than [`Checked`](crate::Checked) it flushes only when told to, and either handle may go. Each
 /// call panics if the queue's answer is none of those that are right.
-pub struct Model<P: Producer, C: Consumer> {
+pub struct Model<P: SingleProducer, C: SingleConsumer> {
     tx: Option<P>,
     rx: Option<C>,
     slices: Option<Slices<P, C>>,
@@ -105,19 +105,19 @@ pub struct Model<P: Producer, C: Consumer> {
     granted: usize,
 }
 
-impl<P: Producer, C: Consumer> fmt::Debug for Slices<P, C> {
+impl<P: SingleProducer, C: SingleConsumer> fmt::Debug for Slices<P, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Slices").finish_non_exhaustive()
     }
 }
 
-impl<P: Producer, C: Consumer> fmt::Debug for Model<P, C> {
+impl<P: SingleProducer, C: SingleConsumer> fmt::Debug for Model<P, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Model").field("items", &self.items).finish_non_exhaustive()
     }
 }
 
-impl<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>> Model<P, C> {
+impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P, C> {
     /// The two handles of a new queue, which is `delayed` if items may stay invisible until a flush.
     ///
     /// Without `slices`, what would go through slices goes through iterators.

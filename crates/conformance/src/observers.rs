@@ -1,6 +1,8 @@
 //! `len`, `available`, `free_slots`, `is_empty`, `is_full`.
 
-use corelane::{Config, Consumer, Producer, TryPopError, TryPushError};
+use corelane::{
+    Config, Consumer, Producer, SingleConsumer, SingleProducer, TryPopError, TryPushError,
+};
 
 use crate::threads::{Cores, Patience, both, scaled};
 use crate::{Item, Subject, channel, numbers};

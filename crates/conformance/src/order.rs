@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use corelane::{Config, Consumer, Producer};
+use corelane::{Config, Consumer, Producer, SingleConsumer, SingleProducer};
 
 use crate::rng::Rng;
 use crate::threads::{Cores, Patience, both, scaled};
@@ -42,8 +42,8 @@ pub fn fill_and_drain<Q: Subject>() {
 fn random_step<T, P, C>(queue: &mut Checked<P, C>, rng: &mut Rng)
 where
     T: Item + Copy,
-    P: Producer<Item = T>,
-    C: Consumer<Item = T>,
+    P: SingleProducer<Item = T>,
+    C: SingleConsumer<Item = T>,
 {
     let limit = 2 + if rng.below(4) == 0 { queue.capacity() + 70 } else { 6 };
     let n = rng.below(limit);

@@ -5,7 +5,9 @@ use std::ops::Range;
 use std::panic::resume_unwind;
 use std::thread::{self, ScopedJoinHandle};
 
-use corelane::{Config, Consumer, Producer, TryPopError, TryPushError};
+use corelane::{
+    Config, Consumer, Producer, SingleConsumer, SingleProducer, TryPopError, TryPushError,
+};
 
 use crate::rng::Rng;
 use crate::threads::{Cores, Patience, both, scaled};
@@ -25,7 +27,7 @@ const WAYS: [Way; 4] = [Way::Single, Way::Chunks, Way::Slices, Way::Iterators];
 
 /// Pushes some of the items numbered `coming`. Returns how many.
 fn send_some<T: Item + Copy>(
-    tx: &mut impl Producer<Item = T>,
+    tx: &mut impl SingleProducer<Item = T>,
     way: Way,
     coming: Range<u64>,
 ) -> usize {
@@ -45,7 +47,7 @@ fn send_some<T: Item + Copy>(
 
 /// Pops up to `n` items, which must be those from `expected` on. Returns how many.
 fn receive_some<T: Item + Copy>(
-    rx: &mut impl Consumer<Item = T>,
+    rx: &mut impl SingleConsumer<Item = T>,
     way: Way,
     n: usize,
     expected: u64,

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::num::NonZeroU64;
 
 use corelane::slot::Token;
-use corelane::{Built, Config, Consumer, Info, Producer, SpscQueue, SpscTokenQueue};
+use corelane::{Built, Config, Info, SingleConsumer, SingleProducer, SpscQueue, SpscTokenQueue};
 
 use crate::Counted;
 
@@ -40,9 +40,9 @@ impl Item for NonZeroU64 {
 /// A queue for items of one type.
 pub trait Queue<T> {
     /// Its sending side.
-    type Tx: Producer<Item = T> + Send;
+    type Tx: SingleProducer<Item = T> + Send;
     /// Its receiving side.
-    type Rx: Consumer<Item = T> + Send;
+    type Rx: SingleConsumer<Item = T> + Send;
 
     /// A new queue.
     ///

@@ -1,6 +1,6 @@
 //! Counters that start just below every width at which they could wrap.
 
-use corelane::{Config, Consumer, Producer};
+use corelane::{Config, Consumer, Producer, SingleProducer};
 
 use crate::{Ledger, Queue, Subject, numbers};
 

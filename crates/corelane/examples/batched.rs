@@ -3,7 +3,9 @@
 
 use std::thread;
 
-use corelane::{Config, Consumer, Memory, Producer, TryPopError, spsc::batched_lamport};
+use corelane::{
+    Config, Memory, SingleConsumer, SingleProducer, TryPopError, spsc::batched_lamport,
+};
 
 /// A packet's headers.
 #[derive(Clone, Copy)]

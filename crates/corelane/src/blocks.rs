@@ -140,7 +140,7 @@ impl<V: Variables, T> Slots for Blocks<V, T> {
 mod tests {
     use super::*;
     use crate::spsc::block::channel_with;
-    use crate::{Memory, Producer};
+    use crate::{Memory, Producer, SingleProducer};
 
     /// Slots, and slots of a block.
     fn shape(config: Config) -> (usize, usize) {

@@ -4,16 +4,16 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr;
 
-use crate::queue::{Consumer, LentSlots, Producer};
+use crate::queue::{LentSlots, SingleConsumer, SingleProducer};
 
-/// Free slots, lent by [`Producer::write_chunk_uninit`].
+/// Free slots, lent by [`SingleProducer::write_chunk_uninit`].
 ///
 /// Nothing is published until [`commit`](Self::commit) or one of the calls that fill the chunk.
 /// Dropping it instead leaves the queue as it was; items already written are then forgotten, not
 /// dropped, as with any `MaybeUninit`.
 ///
 /// ```
-/// use corelane::{Producer, spsc};
+/// use corelane::{SingleProducer, spsc};
 ///
 /// let (mut tx, _rx) = spsc::lamport::channel::<u8>(8)?;
 /// let mut chunk = tx.write_chunk_uninit(5).unwrap();
@@ -25,12 +25,12 @@ use crate::queue::{Consumer, LentSlots, Producer};
 /// unsafe { chunk.commit(3) };
 /// # Ok::<(), corelane::CapacityError>(())
 /// ```
-pub struct WriteChunk<'a, P: Producer> {
+pub struct WriteChunk<'a, P: SingleProducer> {
     producer: &'a mut P,
     len: usize,
 }
 
-impl<'a, P: Producer> WriteChunk<'a, P> {
+impl<'a, P: SingleProducer> WriteChunk<'a, P> {
     /// `len` slots, which `producer` has just said it can lend.
     pub(crate) fn new(producer: &'a mut P, len: usize) -> Self {
         Self { producer, len }
@@ -72,8 +72,8 @@ impl<'a, P: Producer> WriteChunk<'a, P> {
     /// If the iterator panics, what it gave before is pushed: no item is lost.
     pub fn fill_from_iter(mut self, items: impl IntoIterator<Item = P::Item>) -> usize {
         /// Publishes what has been written, also when the iterator panics.
-        struct Written<'a, P: Producer>(&'a mut P, usize);
-        impl<P: Producer> Drop for Written<'_, P> {
+        struct Written<'a, P: SingleProducer>(&'a mut P, usize);
+        impl<P: SingleProducer> Drop for Written<'_, P> {
             fn drop(&mut self) {
                 publish_written(self.0, self.1);
             }
@@ -117,19 +117,19 @@ fn copy_into<T: Copy>(from: &[T], to: &mut [MaybeUninit<T>]) {
     unsafe { ptr::copy_nonoverlapping(from.as_ptr(), to.as_mut_ptr().cast(), from.len()) };
 }
 
-impl<P: Producer> fmt::Debug for WriteChunk<'_, P> {
+impl<P: SingleProducer> fmt::Debug for WriteChunk<'_, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WriteChunk").field("len", &self.len).finish_non_exhaustive()
     }
 }
 
-/// Items in place, lent by [`Consumer::read_chunk`].
+/// Items in place, lent by [`SingleConsumer::read_chunk`].
 ///
 /// Nothing is popped until [`commit`](Self::commit) or one of the calls that take the items. Dropping
 /// the chunk instead leaves the queue as it was.
 ///
 /// ```
-/// use corelane::{Consumer, Producer, spsc};
+/// use corelane::{Consumer, Producer, SingleConsumer, spsc};
 ///
 /// let (mut tx, mut rx) = spsc::lamport::channel::<u64>(8)?;
 /// tx.push_slice(&[1, 2, 3, 4]);
@@ -139,13 +139,13 @@ impl<P: Producer> fmt::Debug for WriteChunk<'_, P> {
 /// assert_eq!(rx.try_pop(), Ok(3));
 /// # Ok::<(), corelane::CapacityError>(())
 /// ```
-pub struct ReadChunk<'a, C: Consumer> {
+pub struct ReadChunk<'a, C: SingleConsumer> {
     consumer: &'a mut C,
     first: *mut [C::Item],
     second: *mut [C::Item],
 }
 
-impl<'a, C: Consumer> ReadChunk<'a, C> {
+impl<'a, C: SingleConsumer> ReadChunk<'a, C> {
     /// `len` items, which `consumer` has just said it can lend.
     pub(crate) fn new(consumer: &'a mut C, len: usize) -> Self {
         // SAFETY: `lendable` has just answered `len`, and the chunk holds the consumer from here on.
@@ -187,8 +187,8 @@ impl<'a, C: Consumer> ReadChunk<'a, C> {
     pub fn commit(self, n: usize) {
         assert!(n <= self.len(), "commit of {n} items, but the chunk has {}", self.len());
         /// Gives the slots back, also when a destructor panics.
-        struct Release<'a, C: Consumer>(&'a mut C, usize);
-        impl<C: Consumer> Drop for Release<'_, C> {
+        struct Release<'a, C: SingleConsumer>(&'a mut C, usize);
+        impl<C: SingleConsumer> Drop for Release<'_, C> {
             fn drop(&mut self) {
                 release_taken(self.0, self.1);
             }
@@ -224,13 +224,13 @@ impl<'a, C: Consumer> ReadChunk<'a, C> {
     }
 }
 
-impl<C: Consumer> fmt::Debug for ReadChunk<'_, C> {
+impl<C: SingleConsumer> fmt::Debug for ReadChunk<'_, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReadChunk").field("len", &self.len()).finish_non_exhaustive()
     }
 }
 
-impl<'a, C: Consumer> IntoIterator for ReadChunk<'a, C> {
+impl<'a, C: SingleConsumer> IntoIterator for ReadChunk<'a, C> {
     type Item = C::Item;
     type IntoIter = ReadChunkIntoIter<'a, C>;
 
@@ -247,13 +247,13 @@ impl<'a, C: Consumer> IntoIterator for ReadChunk<'a, C> {
 
 /// Iterator over the items of a [`ReadChunk`].
 #[derive(Debug)]
-pub struct ReadChunkIntoIter<'a, C: Consumer> {
+pub struct ReadChunkIntoIter<'a, C: SingleConsumer> {
     consumer: &'a mut C,
     /// Items that are lent and not yet taken.
     left: usize,
 }
 
-impl<C: Consumer> Iterator for ReadChunkIntoIter<'_, C> {
+impl<C: SingleConsumer> Iterator for ReadChunkIntoIter<'_, C> {
     type Item = C::Item;
 
     #[inline]
@@ -272,12 +272,40 @@ impl<C: Consumer> Iterator for ReadChunkIntoIter<'_, C> {
     }
 }
 
-impl<C: Consumer> ExactSizeIterator for ReadChunkIntoIter<'_, C> {}
+impl<C: SingleConsumer> ExactSizeIterator for ReadChunkIntoIter<'_, C> {}
 
-impl<C: Consumer> Drop for ReadChunkIntoIter<'_, C> {
+impl<C: SingleConsumer> Drop for ReadChunkIntoIter<'_, C> {
     fn drop(&mut self) {
         drop_each(|| self.next());
     }
+}
+
+/// `push_slice` for queues that publish many items at once.
+#[inline]
+pub(crate) fn push_slice<P: SingleProducer<Item: Copy>>(
+    producer: &mut P,
+    items: &[P::Item],
+) -> usize {
+    let mut done = 0;
+    while done < items.len() {
+        let Ok(chunk) = producer.write_chunk_uninit(items.len() - done) else { break };
+        done += chunk.copy_from_slice(&items[done..]);
+    }
+    done
+}
+
+/// `pop_slice` for queues that free many slots at once.
+#[inline]
+pub(crate) fn pop_slice<C: SingleConsumer<Item: Copy>>(
+    consumer: &mut C,
+    into: &mut [C::Item],
+) -> usize {
+    let mut done = 0;
+    while done < into.len() {
+        let Ok(chunk) = consumer.read_chunk(into.len() - done) else { break };
+        done += chunk.copy_to_slice(&mut into[done..]);
+    }
+    done
 }
 
 /// Pointers to the items of a slice.
@@ -287,7 +315,7 @@ fn each<T>(slice: *mut [T]) -> impl Iterator<Item = *mut T> {
 }
 
 /// Publishes the first `n` lent slots, which have been written.
-fn publish_written<P: Producer>(producer: &mut P, n: usize) {
+fn publish_written<P: SingleProducer>(producer: &mut P, n: usize) {
     // SAFETY: `n` slots are lent and written. Lending them again costs nothing and is, for a model
     // checker, the last access before they are published.
     unsafe {
@@ -297,7 +325,7 @@ fn publish_written<P: Producer>(producer: &mut P, n: usize) {
 }
 
 /// Releases the first `n` lent slots, whose items have been taken.
-fn release_taken<C: Consumer>(consumer: &mut C, n: usize) {
+fn release_taken<C: SingleConsumer>(consumer: &mut C, n: usize) {
     // SAFETY: `n` items are lent and moved out. As in `publish_written`, lending is the last access.
     unsafe {
         let _ = consumer.lend(n);

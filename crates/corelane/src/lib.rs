@@ -48,8 +48,8 @@ pub mod spsc;
 
 pub use chunk::{ReadChunk, ReadChunkIntoIter, WriteChunk};
 pub use queue::{
-    CapacityError, Config, Consumer, LentItems, LentSlots, PopIter, Producer, TryPopError,
-    TryPushError,
+    CapacityError, Config, Consumer, LentItems, LentSlots, PopIter, Producer, SingleConsumer,
+    SingleProducer, TryPopError, TryPushError,
 };
 pub use region::{Backing, Memory};
 pub use registry::{Built, Info, SpscQueue, SpscTokenQueue};

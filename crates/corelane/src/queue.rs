@@ -12,17 +12,11 @@ pub type LentSlots<'a, T> = (&'a mut [MaybeUninit<T>], &'a mut [MaybeUninit<T>])
 /// A run of items. The second part is empty unless the run goes over the end of the ring.
 pub type LentItems<'a, T> = (&'a mut [T], &'a mut [T]);
 
-/// The sending side of a queue.
+/// A sending side of a queue.
 ///
 /// A handle is the private half of the algorithm: cached indices and batch positions live in it,
-/// never in shared memory. Single-producer handles can be sent to another thread but neither
-/// cloned nor shared.
-///
-/// # Batches
-///
-/// [`write_chunk_uninit`](Self::write_chunk_uninit) lends free slots, to be filled in place;
-/// [`push_slice`](Self::push_slice) and [`push_iter`](Self::push_iter) are built on it. One batch is
-/// published at once where the algorithm can, otherwise item by item in one tight loop.
+/// never in shared memory. It can be sent to another thread. Where there may be several producers it can
+/// be cloned; where there is only one it is a [`SingleProducer`], and can't.
 pub trait Producer: Sized {
     /// What the queue carries.
     type Item;
@@ -31,11 +25,11 @@ pub trait Producer: Sized {
     ///
     /// # Errors
     ///
-    /// [`Full`](TryPushError::Full) if no slot was found free, [`Closed`](TryPushError::Closed) if no
-    /// slot was found free and the consumer is gone (what it freed as its last deed may let a later
-    /// push succeed). Both give the item back. While there is room, items are
-    /// accepted even though nobody will pop them: looking for the consumer on every push would cost
-    /// a cache miss when it leaves and a load every time before.
+    /// [`Full`](TryPushError::Full) if no slot was found free, [`Busy`](TryPushError::Busy) if another
+    /// thread is about to free one, [`Closed`](TryPushError::Closed) if no slot was found free and all
+    /// consumers are gone (what they freed as their last deed may let a later push succeed). All give the
+    /// item back. While there is room, items are accepted even though nobody will pop them: looking for
+    /// consumers on every push would cost a cache miss when they leave and a load every time before.
     fn try_push(&mut self, item: Self::Item) -> Result<(), TryPushError<Self::Item>>;
 
     /// Items that fit into the queue while nothing is popped.
@@ -52,15 +46,9 @@ pub trait Producer: Sized {
         0
     }
 
-    /// Number of items that can be pushed now without failing, counted up to `wanted`.
+    /// Whether all consumers have been dropped.
     ///
-    /// The answer is a lower bound: the consumer may free more at any moment. A small `wanted` may save
-    /// a look at shared memory.
-    fn free_slots(&mut self, wanted: usize) -> usize;
-
-    /// Whether the consumer has been dropped.
-    ///
-    /// `true` also means that all the consumer did before happens before this call returns.
+    /// `true` also means that all they did before happens before this call returns.
     fn is_closed(&self) -> bool;
 
     /// Makes every pushed item visible to the consumer.
@@ -68,6 +56,34 @@ pub trait Producer: Sized {
     /// Only queues with delayed publication ([`mcring`](crate::spsc::mc_ring)) have anything to do;
     /// for all others an item is visible when `try_push` returns.
     fn flush(&mut self) {}
+
+    /// Appends copies of as many leading `items` as fit, and returns how many that were.
+    ///
+    /// Where the algorithm can, many are published at once. Items of other producers may come between
+    /// them.
+    fn push_slice(&mut self, items: &[Self::Item]) -> usize
+    where
+        Self::Item: Copy,
+    {
+        items.iter().position(|&item| self.try_push(item).is_err()).unwrap_or(items.len())
+    }
+}
+
+/// The sending side of a queue that has only one.
+///
+/// Nobody else fills slots, so it can say how many are free, and lend them.
+///
+/// # Batches
+///
+/// [`write_chunk_uninit`](Self::write_chunk_uninit) lends free slots, to be filled in place;
+/// [`push_iter`](Self::push_iter) is built on it. One batch is published at once where the algorithm can,
+/// otherwise item by item in one tight loop.
+pub trait SingleProducer: Producer {
+    /// Number of items that can be pushed now without failing, counted up to `wanted`.
+    ///
+    /// The answer is a lower bound: the consumer may free more at any moment. A small `wanted` may save
+    /// a look at shared memory.
+    fn free_slots(&mut self, wanted: usize) -> usize;
 
     /// The slots of the next `n` items, to be written before [`publish`](Self::publish).
     ///
@@ -106,26 +122,13 @@ pub trait Producer: Sized {
     ///
     /// # Errors
     ///
-    /// As [`try_push`](Self::try_push), if not one slot is free.
+    /// As [`try_push`](Producer::try_push), if not one slot is free.
     fn write_chunk_uninit(&mut self, n: usize) -> Result<WriteChunk<'_, Self>, TryPushError<()>> {
         let len = self.lendable(n);
         if len == 0 && n > 0 {
             return Err(full(self.is_closed(), ()));
         }
         Ok(WriteChunk::new(self, len))
-    }
-
-    /// Appends copies of as many leading `items` as fit, and returns how many that were.
-    fn push_slice(&mut self, items: &[Self::Item]) -> usize
-    where
-        Self::Item: Copy,
-    {
-        let mut done = 0;
-        while done < items.len() {
-            let Ok(chunk) = self.write_chunk_uninit(items.len() - done) else { break };
-            done += chunk.copy_from_slice(&items[done..]);
-        }
-        done
     }
 
     /// Appends items of `items` until it ends or the queue is full, and returns how many that were.
@@ -148,14 +151,11 @@ pub trait Producer: Sized {
     }
 }
 
-/// The receiving side of a queue.
+/// A receiving side of a queue.
 ///
-/// # Safety
-///
-/// Chunks move items out of what [`lend`](Self::lend) gives. So it gives the oldest items of the
-/// queue, which are initialised and the implementor's own; and items that were lent and then
-/// [released](Self::release) are never read, dropped or lent again.
-pub unsafe trait Consumer: Sized {
+/// Where there may be several consumers it can be cloned; where there is only one it is a
+/// [`SingleConsumer`], and can't.
+pub trait Consumer: Sized {
     /// What the queue carries.
     type Item;
 
@@ -163,24 +163,58 @@ pub unsafe trait Consumer: Sized {
     ///
     /// # Errors
     ///
-    /// [`Empty`](TryPopError::Empty) if there is none, [`Closed`](TryPopError::Closed) if there is
-    /// none and none will come because the producer is gone. All that was pushed is popped before
+    /// [`Empty`](TryPopError::Empty) if there is none, [`Busy`](TryPopError::Busy) if another thread's push
+    /// is unfinished and comes before any that is finished, [`Closed`](TryPopError::Closed) if there is
+    /// none and none will come because all producers are gone. All that was pushed is popped before
     /// `Closed` is seen.
     fn try_pop(&mut self) -> Result<Self::Item, TryPopError>;
 
     /// Items that fit into the queue while nothing is popped.
     fn capacity(&self) -> usize;
 
+    /// Whether all producers have been dropped. Items may still be waiting.
+    ///
+    /// `true` also means that all they did before happens before this call returns.
+    fn is_closed(&self) -> bool;
+
+    /// Moves items into the front of `into` until it is full or the queue is empty, and returns how
+    /// many that were.
+    fn pop_slice(&mut self, into: &mut [Self::Item]) -> usize
+    where
+        Self::Item: Copy,
+    {
+        let mut done = 0;
+        for slot in into {
+            let Ok(item) = self.try_pop() else { break };
+            *slot = item;
+            done += 1;
+        }
+        done
+    }
+
+    /// Pops items for as long as there are any, as an iterator.
+    ///
+    /// It ends when the queue is empty, which does not mean that nothing will come.
+    fn pop_iter(&mut self) -> PopIter<'_, Self> {
+        PopIter(self)
+    }
+}
+
+/// The receiving side of a queue that has only one.
+///
+/// Nobody else takes items, so it can say how many there are, and lend them.
+///
+/// # Safety
+///
+/// Chunks move items out of what [`lend`](Self::lend) gives. So it gives the oldest items of the
+/// queue, which are initialised and the implementor's own; and items that were lent and then
+/// [released](Self::release) are never read, dropped or lent again.
+pub unsafe trait SingleConsumer: Consumer {
     /// Number of items that can be popped now without failing, counted up to `wanted`.
     ///
     /// The answer is a lower bound: the producer may push more at any moment. A small `wanted` may save
     /// a look at shared memory.
     fn available(&mut self, wanted: usize) -> usize;
-
-    /// Whether the producer has been dropped. Items may still be waiting.
-    ///
-    /// `true` also means that all the producer did before happens before this call returns.
-    fn is_closed(&self) -> bool;
 
     /// The next `n` items in place, to be taken before [`release`](Self::release).
     ///
@@ -222,7 +256,7 @@ pub unsafe trait Consumer: Sized {
     ///
     /// # Errors
     ///
-    /// As [`try_pop`](Self::try_pop), if not one item is there.
+    /// As [`try_pop`](Consumer::try_pop), if not one item is there.
     fn read_chunk(&mut self, n: usize) -> Result<ReadChunk<'_, Self>, TryPopError> {
         let mut len = self.lendable(n);
         if len == 0 && n > 0 {
@@ -236,27 +270,6 @@ pub unsafe trait Consumer: Sized {
             }
         }
         Ok(ReadChunk::new(self, len))
-    }
-
-    /// Moves items into the front of `into` until it is full or the queue is empty, and returns how
-    /// many that were.
-    fn pop_slice(&mut self, into: &mut [Self::Item]) -> usize
-    where
-        Self::Item: Copy,
-    {
-        let mut done = 0;
-        while done < into.len() {
-            let Ok(chunk) = self.read_chunk(into.len() - done) else { break };
-            done += chunk.copy_to_slice(&mut into[done..]);
-        }
-        done
-    }
-
-    /// Pops items for as long as there are any, as an iterator.
-    ///
-    /// It ends when the queue is empty, which does not mean that nothing will come.
-    fn pop_iter(&mut self) -> PopIter<'_, Self> {
-        PopIter(self)
     }
 }
 
@@ -283,7 +296,7 @@ pub enum TryPushError<T> {
     Full(T),
     /// Another thread is in the middle of an operation; neither full nor empty.
     Busy(T),
-    /// The consumer is gone, nobody will pop this item.
+    /// All consumers are gone, nobody will pop this item.
     Closed(T),
 }
 
@@ -325,7 +338,7 @@ pub enum TryPopError {
     Empty,
     /// Another thread is in the middle of an operation; neither full nor empty.
     Busy,
-    /// No item is there and the producer is gone.
+    /// No item is there and all producers are gone.
     Closed,
 }
 
@@ -462,24 +475,6 @@ pub(crate) fn try_pop_by<C: Consumer>(
             return Err(TryPopError::Empty);
         }
     }
-}
-
-/// [`Producer::push_slice`] for queues that publish each item by itself.
-#[inline]
-pub(crate) fn push_each<P: Producer<Item: Copy>>(producer: &mut P, items: &[P::Item]) -> usize {
-    items.iter().position(|&item| producer.try_push(item).is_err()).unwrap_or(items.len())
-}
-
-/// [`Consumer::pop_slice`] for queues that free each slot by itself.
-#[inline]
-pub(crate) fn pop_each<C: Consumer<Item: Copy>>(consumer: &mut C, into: &mut [C::Item]) -> usize {
-    let mut done = 0;
-    for slot in into {
-        let Ok(item) = consumer.try_pop() else { break };
-        *slot = item;
-        done += 1;
-    }
-    done
 }
 
 /// `Debug` for handles, whatever the items are.

@@ -1,6 +1,6 @@
 //! Every queue by its id: one line here brings it tests, models, benchmarks and its page in reports.
 
-use crate::queue::{CapacityError, Config, Consumer, Producer};
+use crate::queue::{CapacityError, Config, SingleConsumer, SingleProducer};
 use crate::slot::Token;
 
 /// Both handles of a new queue.
@@ -32,9 +32,9 @@ pub trait SpscQueue {
     /// What it promises.
     const INFO: Info;
     /// Its sending side.
-    type Producer<T: Send>: Producer<Item = T> + Send;
+    type Producer<T: Send>: SingleProducer<Item = T> + Send;
     /// Its receiving side.
-    type Consumer<T: Send>: Consumer<Item = T> + Send;
+    type Consumer<T: Send>: SingleConsumer<Item = T> + Send;
 
     /// A queue for at least `config.capacity` items.
     ///
@@ -49,9 +49,9 @@ pub trait SpscTokenQueue {
     /// What it promises.
     const INFO: Info;
     /// Its sending side.
-    type Producer<T: Token>: Producer<Item = T> + Send;
+    type Producer<T: Token>: SingleProducer<Item = T> + Send;
     /// Its receiving side.
-    type Consumer<T: Token>: Consumer<Item = T> + Send;
+    type Consumer<T: Token>: SingleConsumer<Item = T> + Send;
 
     /// A queue for at least `config.capacity` tokens.
     ///

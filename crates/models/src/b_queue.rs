@@ -1,6 +1,6 @@
 //! `bqueue`: looking ahead by a batch, and going back (002 §3).
 
-use corelane_loom::Consumer;
+use corelane_loom::SingleConsumer;
 
 use crate::chunks::{chunks_through, slices_through};
 use crate::common::transfer_through;

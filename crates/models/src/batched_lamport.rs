@@ -1,7 +1,7 @@
 //! `blq`: publication and slots given back apart from push and pop (000 §3.3).
 
 use corelane_loom::spsc::batched_lamport::{Blq, Consumer, Producer};
-use corelane_loom::{Consumer as _, Producer as _, TryPushError};
+use corelane_loom::{Producer as _, SingleConsumer, TryPushError};
 use loom::hint::spin_loop;
 
 use crate::explore::{done, explore_sides, pop_until_closed, push_all, tiny};

@@ -1,7 +1,7 @@
 //! `bbq-spsc`: blocks of several slots, entered when they are empty, left when they are done (001 §2.4).
 
 use corelane_loom::spsc::block::BbqSpsc;
-use corelane_loom::{Consumer, Producer};
+use corelane_loom::{SingleConsumer, SingleProducer};
 
 use crate::chunks::{chunks_through, slices_through};
 use crate::common::transfer_through;

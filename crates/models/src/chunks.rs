@@ -1,6 +1,8 @@
 //! Batches: models of lent slots, lent items and slices, for every queue.
 
-use corelane_loom::{Config, Consumer, Producer, TryPopError, TryPushError};
+use corelane_loom::{
+    Config, Consumer, Producer, SingleConsumer, SingleProducer, TryPopError, TryPushError,
+};
 use loom::hint::spin_loop;
 
 use crate::explore::{done, explore_sides, pop_all, pop_until_closed, push_all, push_now, tiny};
@@ -22,7 +24,7 @@ pub(crate) fn models<S: Subject<Ticket> + Subject<Number, Item: Copy>>() -> Vec<
 
 /// Fills a chunk of two slots, or fewer if fewer are free, with items from `number` on; returns how
 /// many.
-fn write_two<P: Producer<Item: Cargo>>(tx: &mut P, number: u64) -> u64 {
+fn write_two<P: SingleProducer<Item: Cargo>>(tx: &mut P, number: u64) -> u64 {
     match tx.write_chunk_uninit(2) {
         Ok(chunk) => chunk.fill_from_iter((number..number + 2).map(Cargo::of)) as u64,
         Err(TryPushError::Full(())) => 0,
@@ -32,7 +34,7 @@ fn write_two<P: Producer<Item: Cargo>>(tx: &mut P, number: u64) -> u64 {
 
 /// Looks at a chunk of two items, or fewer if fewer are there, the first of them `number`; commits at
 /// most `n`, or drops the chunk if that is none. Returns how many it committed.
-fn read_two<C: Consumer<Item: Cargo>>(rx: &mut C, number: u64, n: usize) -> u64 {
+fn read_two<C: SingleConsumer<Item: Cargo>>(rx: &mut C, number: u64, n: usize) -> u64 {
     match rx.read_chunk(2) {
         Ok(chunk) => {
             let (first, second) = chunk.as_slices();
@@ -105,7 +107,7 @@ fn partial_commits<S: Subject<Ticket>>() -> Run {
 }
 
 /// Commits a single item of a chunk of two, if there is room.
-fn write_one_of_two<P: Producer<Item: Cargo>>(tx: &mut P, number: u64) -> bool {
+fn write_one_of_two<P: SingleProducer<Item: Cargo>>(tx: &mut P, number: u64) -> bool {
     let Ok(mut chunk) = tx.write_chunk_uninit(2) else { return false };
     let (first, second) = chunk.as_mut_slices();
     let slot = first.iter_mut().chain(second).next().expect("chunks are not empty");

@@ -1,6 +1,8 @@
 //! Single items: models that hold for every queue between one producer and one consumer.
 
-use corelane_loom::{Config, Consumer, Producer, TryPopError, TryPushError};
+use corelane_loom::{
+    Config, Consumer, Producer, SingleConsumer, SingleProducer, TryPopError, TryPushError,
+};
 use loom::hint::spin_loop;
 
 use crate::explore::{

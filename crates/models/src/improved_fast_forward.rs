@@ -9,7 +9,7 @@ use crate::explore::{explore_sides, grouped, pop, pop_all, pop_until_closed, pus
 use crate::item::{Number, Ticket};
 use crate::subject::Subject;
 use crate::{Model, Run};
-use corelane_loom::{Consumer, Producer};
+use corelane_loom::{Producer, SingleConsumer, SingleProducer};
 
 pub(crate) fn models<S: Subject<Ticket> + Subject<Number, Item: Copy>>() -> Vec<Model> {
     vec![

@@ -1,7 +1,7 @@
 //! `mcring`: publication a batch at a time (002 §2.5).
 
 use corelane_loom::spsc::mc_ring::McRing;
-use corelane_loom::{Consumer, Producer};
+use corelane_loom::{Producer, SingleConsumer, SingleProducer};
 
 use crate::chunks::chunks_through;
 use crate::common::transfer_through;

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::marker::PhantomData;
 
 use corelane_loom::slot::Token;
-use corelane_loom::{Config, Consumer, Producer, SpscQueue, SpscTokenQueue};
+use corelane_loom::{Config, SingleConsumer, SingleProducer, SpscQueue, SpscTokenQueue};
 
 use crate::Items;
 use crate::item::{Cargo, Narrow as NarrowItem, Wide};
@@ -22,9 +22,9 @@ pub(crate) trait Subject<T: Cargo>: Named {
     /// What it carries.
     type Item: Cargo + Debug;
     /// Its sending side.
-    type Tx: Producer<Item = Self::Item> + Send + 'static;
+    type Tx: SingleProducer<Item = Self::Item> + Send + 'static;
     /// Its receiving side.
-    type Rx: Consumer<Item = Self::Item> + Send + 'static;
+    type Rx: SingleConsumer<Item = Self::Item> + Send + 'static;
 
     /// A new queue.
     fn channel(config: Config) -> (Self::Tx, Self::Rx);

@@ -6,7 +6,7 @@ use std::iter::from_fn;
 use std::rc::Rc;
 
 use coherence::{Chance, pause};
-use corelane_sim::{Consumer, Producer, TryPopError, TryPushError};
+use corelane_sim::{SingleConsumer, SingleProducer, TryPopError, TryPushError};
 
 use crate::item::Item;
 use crate::ledger::Counted;
@@ -18,9 +18,9 @@ pub(crate) trait Parcel: Sized + 'static {
     fn number(&self) -> u64;
 
     /// Gives the first `n` or fewer away together.
-    fn push(tx: &mut impl Producer<Item = Self>, n: usize, from: &mut VecDeque<Self>);
+    fn push(tx: &mut impl SingleProducer<Item = Self>, n: usize, from: &mut VecDeque<Self>);
     /// Takes `n` or fewer together.
-    fn pop(rx: &mut impl Consumer<Item = Self>, n: usize, into: &mut VecDeque<Self>);
+    fn pop(rx: &mut impl SingleConsumer<Item = Self>, n: usize, into: &mut VecDeque<Self>);
 }
 
 /// Numbers can be copied in slices.
@@ -33,12 +33,12 @@ impl<T: Item> Parcel for T {
         Item::number(*self)
     }
 
-    fn push(tx: &mut impl Producer<Item = Self>, n: usize, from: &mut VecDeque<Self>) {
+    fn push(tx: &mut impl SingleProducer<Item = Self>, n: usize, from: &mut VecDeque<Self>) {
         let pushed = tx.push_slice(&from.make_contiguous()[..n]);
         from.drain(..pushed);
     }
 
-    fn pop(rx: &mut impl Consumer<Item = Self>, n: usize, into: &mut VecDeque<Self>) {
+    fn pop(rx: &mut impl SingleConsumer<Item = Self>, n: usize, into: &mut VecDeque<Self>) {
         let mut items = vec![Item::of(0); n];
         let popped = rx.pop_slice(&mut items);
         into.extend(&items[..popped]);
@@ -54,11 +54,11 @@ impl Parcel for Counted {
         self.number()
     }
 
-    fn push(tx: &mut impl Producer<Item = Self>, n: usize, from: &mut VecDeque<Self>) {
+    fn push(tx: &mut impl SingleProducer<Item = Self>, n: usize, from: &mut VecDeque<Self>) {
         tx.push_iter(from_fn(|| from.pop_front()).take(n));
     }
 
-    fn pop(rx: &mut impl Consumer<Item = Self>, n: usize, into: &mut VecDeque<Self>) {
+    fn pop(rx: &mut impl SingleConsumer<Item = Self>, n: usize, into: &mut VecDeque<Self>) {
         into.extend(rx.pop_iter().take(n));
     }
 }
@@ -126,7 +126,7 @@ pub(crate) struct Inlet<C> {
     link: Rc<Link>,
 }
 
-impl<C: Consumer<Item: Parcel>> Inlet<C> {
+impl<C: SingleConsumer<Item: Parcel>> Inlet<C> {
     /// Takes up to `n` items in one of all ways.
     fn take(&mut self, n: usize, into: &mut VecDeque<C::Item>, chance: &mut Chance) -> Outcome {
         let before = into.len();
@@ -181,7 +181,7 @@ pub(crate) struct Outlet<P> {
     is_flushed: bool,
 }
 
-impl<P: Producer<Item: Parcel>> Outlet<P> {
+impl<P: SingleProducer<Item: Parcel>> Outlet<P> {
     /// What is known of the queue.
     pub(crate) fn link(&self) -> Rc<Link> {
         self.link.clone()
@@ -280,8 +280,8 @@ pub(crate) struct Stage<T, P, C> {
 impl<T, P, C> Stage<T, P, C>
 where
     T: Parcel,
-    P: Producer<Item = T>,
-    C: Consumer<Item = T>,
+    P: SingleProducer<Item = T>,
+    C: SingleConsumer<Item = T>,
 {
     pub(crate) fn new(plan: Plan, inlet: Option<Inlet<C>>, outlet: Option<Outlet<P>>) -> Self {
         Self { plan, inlet, outlet, held: VecDeque::new(), taken: 0 }

@@ -14,7 +14,7 @@ use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
 use coherence::{Chance, Machine, Schedule, Simulation, StoreBuffer, Topology};
-use corelane_sim::{CapacityError, Config, Consumer, Producer};
+use corelane_sim::{CapacityError, Config, SingleConsumer, SingleProducer};
 
 use crate::Queue;
 use crate::chain::{Link, Parcel, Plan, Stage};
@@ -200,8 +200,8 @@ impl Case {
         channel: impl Fn(Config) -> Result<(P, C), CapacityError>,
     ) -> Result<u64, Wrong>
     where
-        P: Producer<Item = T> + 'static,
-        C: Consumer<Item = T> + 'static,
+        P: SingleProducer<Item = T> + 'static,
+        C: SingleConsumer<Item = T> + 'static,
     {
         let run = || self.run_to_the_end(schedule, channel);
         catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(Wrong(message(&*panic))))
@@ -214,8 +214,8 @@ impl Case {
         channel: impl Fn(Config) -> Result<(P, C), CapacityError>,
     ) -> Result<u64, Wrong>
     where
-        P: Producer<Item = T> + 'static,
-        C: Consumer<Item = T> + 'static,
+        P: SingleProducer<Item = T> + 'static,
+        C: SingleConsumer<Item = T> + 'static,
     {
         ledger::open();
         let (mut outlets, mut inlets, mut links) = (Vec::new(), Vec::new(), Vec::new());

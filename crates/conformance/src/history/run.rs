@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use corelane::{Config, Producer, for_each_spsc_queue, for_each_spsc_token_queue};
+use corelane::{Config, SingleProducer, for_each_spsc_queue, for_each_spsc_token_queue};
 
 use super::{History, Plan, Rules, Violation, Witness, record_all};
 use crate::{Any, Queue, Subject, Tokens};
@@ -119,7 +119,7 @@ fn queue_for<Q: Subject>(plan: &Plan) -> Ends<Q> {
 }
 
 /// What a queue must obey.
-fn rules_of<Q: Subject>(tx: &impl Producer) -> Rules {
+fn rules_of<Q: Subject>(tx: &impl SingleProducer) -> Rules {
     Rules { capacity: Some(tx.capacity()), slack: tx.slack(), delayed: Q::INFO.delayed, k: 0 }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
-use corelane::{Consumer, Producer, TryPopError, TryPushError};
+use corelane::{SingleConsumer, SingleProducer, TryPopError, TryPushError};
 
 use super::log::{Log, Word};
 use super::plan::{Pace, Plan, Way};
@@ -191,7 +191,7 @@ impl<'a> Side<'a> {
 }
 
 /// Pushes the planned items.
-fn send<T: Item>(mut tx: impl Producer<Item = T>, mut side: Side) -> Part {
+fn send<T: Item>(mut tx: impl SingleProducer<Item = T>, mut side: Side) -> Part {
     side.meet();
     let end = push_all(&mut tx, &mut side);
     side.leave(tx, end);
@@ -200,7 +200,7 @@ fn send<T: Item>(mut tx: impl Producer<Item = T>, mut side: Side) -> Part {
     side.finish(end)
 }
 
-fn push_all<T: Item>(tx: &mut impl Producer<Item = T>, side: &mut Side) -> End {
+fn push_all<T: Item>(tx: &mut impl SingleProducer<Item = T>, side: &mut Side) -> End {
     let mut next = 0;
     while next < side.pushes {
         let n = side.next_step().min(side.pushes - next);
@@ -233,7 +233,7 @@ fn note_no_room<T>(recorder: &mut Recorder, error: &TryPushError<T>) -> bool {
 
 /// Pushes `n` items one by one. Says how many it were, and whether the consumer is gone.
 fn push_singly<T: Item>(
-    tx: &mut impl Producer<Item = T>,
+    tx: &mut impl SingleProducer<Item = T>,
     recorder: &mut Recorder,
     next: usize,
     n: usize,
@@ -254,7 +254,7 @@ fn push_singly<T: Item>(
 
 /// As [`push_singly`], at once.
 fn push_batch<T: Item>(
-    tx: &mut impl Producer<Item = T>,
+    tx: &mut impl SingleProducer<Item = T>,
     recorder: &mut Recorder,
     way: Way,
     next: usize,
@@ -289,13 +289,13 @@ fn push_batch<T: Item>(
 }
 
 /// Pops until the queue is closed.
-fn receive<T: Item + Into<u64>>(mut rx: impl Consumer<Item = T>, mut side: Side) -> Part {
+fn receive<T: Item + Into<u64>>(mut rx: impl SingleConsumer<Item = T>, mut side: Side) -> Part {
     let end = pop_all(&mut rx, &mut side);
     side.leave(rx, end);
     side.finish(end)
 }
 
-fn pop_all<T: Item + Into<u64>>(rx: &mut impl Consumer<Item = T>, side: &mut Side) -> End {
+fn pop_all<T: Item + Into<u64>>(rx: &mut impl SingleConsumer<Item = T>, side: &mut Side) -> End {
     // What moves nothing leaves this room alone.
     while side.recorder.has_room(2 * Plan::STEP) {
         let n = side.next_step();
@@ -336,7 +336,7 @@ fn note_pop<T: Item + Into<u64>>(
 
 /// Pops up to `n` items one by one. Says how many it were, and why not more.
 fn pop_singly<T: Item + Into<u64>>(
-    rx: &mut impl Consumer<Item = T>,
+    rx: &mut impl SingleConsumer<Item = T>,
     recorder: &mut Recorder,
     n: usize,
 ) -> (usize, Option<TryPopError>) {
@@ -352,7 +352,7 @@ fn pop_singly<T: Item + Into<u64>>(
 
 /// As [`pop_singly`], at once.
 fn pop_batch<T: Item + Into<u64>>(
-    rx: &mut impl Consumer<Item = T>,
+    rx: &mut impl SingleConsumer<Item = T>,
     recorder: &mut Recorder,
     way: Way,
     n: usize,
@@ -455,8 +455,8 @@ fn last_operation(thread: usize, log: &Log) -> Option<Operation> {
 /// A side that fails again and again gives up, so there is a history of a queue that is stuck, too.
 pub fn record<T: Item + Into<u64>>(
     plan: &Plan,
-    tx: impl Producer<Item = T> + Send,
-    rx: impl Consumer<Item = T> + Send,
+    tx: impl SingleProducer<Item = T> + Send,
+    rx: impl SingleConsumer<Item = T> + Send,
 ) -> Recording {
     let recordings = record_all(plan, [(tx, rx)]);
     recordings.into_iter().next().expect("one for each queue")
@@ -471,8 +471,8 @@ pub fn record_all<T: Item + Into<u64>, Tx, Rx>(
     queues: impl IntoIterator<Item = (Tx, Rx)>,
 ) -> Vec<Recording>
 where
-    Tx: Producer<Item = T> + Send,
-    Rx: Consumer<Item = T> + Send,
+    Tx: SingleProducer<Item = T> + Send,
+    Rx: SingleConsumer<Item = T> + Send,
 {
     let clock = Clock::start();
     let queues: Vec<_> = queues.into_iter().collect();

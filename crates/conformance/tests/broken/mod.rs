@@ -5,7 +5,10 @@ use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::rc::Rc;
 
-use corelane::{Consumer, LentItems, LentSlots, Producer, TryPopError, TryPushError};
+use corelane::{
+    Consumer, LentItems, LentSlots, Producer, SingleConsumer, SingleProducer, TryPopError,
+    TryPushError,
+};
 
 /// A queue's bug, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,12 +79,14 @@ impl Producer for Tx {
         self.ring.borrow().capacity
     }
 
-    fn free_slots(&mut self, wanted: usize) -> usize {
-        self.ring.borrow().free().min(wanted)
-    }
-
     fn is_closed(&self) -> bool {
         self.ring.borrow().closed[1]
+    }
+}
+
+impl SingleProducer for Tx {
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        self.ring.borrow().free().min(wanted)
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, u64> {
@@ -108,8 +113,7 @@ pub struct Rx {
     buffer: Vec<u64>,
 }
 
-// SAFETY: numbers can be copied any number of times.
-unsafe impl Consumer for Rx {
+impl Consumer for Rx {
     type Item = u64;
 
     fn try_pop(&mut self) -> Result<u64, TryPopError> {
@@ -126,14 +130,17 @@ unsafe impl Consumer for Rx {
         self.ring.borrow().capacity
     }
 
+    fn is_closed(&self) -> bool {
+        self.ring.borrow().closed[0]
+    }
+}
+
+// SAFETY: numbers can be copied any number of times.
+unsafe impl SingleConsumer for Rx {
     fn available(&mut self, wanted: usize) -> usize {
         let ring = self.ring.borrow();
         let short = ring.bug == Bug::FullIsCountedShort && ring.free() == 0;
         (ring.items.len() - usize::from(short)).min(wanted)
-    }
-
-    fn is_closed(&self) -> bool {
-        self.ring.borrow().closed[0]
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, u64> {

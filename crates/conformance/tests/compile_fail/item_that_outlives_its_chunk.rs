@@ -1,6 +1,6 @@
 //! error[E0505]: cannot move out of `chunk` because it is borrowed
 
-use corelane::{Consumer, spsc};
+use corelane::{SingleConsumer, spsc};
 
 fn main() {
     let (_tx, mut rx) = spsc::lamport::channel::<u64>(8).unwrap();

@@ -11,7 +11,10 @@ use std::sync::atomic::{
     fence,
 };
 
-use corelane::{Consumer, LentItems, LentSlots, Producer, TryPopError, TryPushError};
+use corelane::{
+    Consumer, LentItems, LentSlots, Producer, SingleConsumer, SingleProducer, TryPopError,
+    TryPushError,
+};
 use corelane_conformance::history::{Pace, Plan, Rules, Violation, Way, Witness, record_all};
 
 /// How one side's items get to the other.
@@ -75,16 +78,18 @@ impl<M: Mechanism> Producer for Sender<M> {
         M::CAPACITY
     }
 
-    fn free_slots(&mut self, _: usize) -> usize {
-        unimplemented!("nobody asks")
-    }
-
     fn is_closed(&self) -> bool {
         self.1.gone[1].load(Acquire)
     }
 
     fn flush(&mut self) {
         self.1.mechanism.flush(&mut self.0);
+    }
+}
+
+impl<M: Mechanism> SingleProducer for Sender<M> {
+    fn free_slots(&mut self, _: usize) -> usize {
+        unimplemented!("nobody asks")
     }
 
     unsafe fn lend(&mut self, _: usize) -> LentSlots<'_, u64> {
@@ -96,8 +101,7 @@ impl<M: Mechanism> Producer for Sender<M> {
     }
 }
 
-// SAFETY: nothing is lent.
-unsafe impl<M: Mechanism> Consumer for Receiver<M> {
+impl<M: Mechanism> Consumer for Receiver<M> {
     type Item = u64;
 
     fn try_pop(&mut self) -> Result<u64, TryPopError> {
@@ -112,12 +116,15 @@ unsafe impl<M: Mechanism> Consumer for Receiver<M> {
         M::CAPACITY
     }
 
-    fn available(&mut self, _: usize) -> usize {
-        unimplemented!("nobody asks")
-    }
-
     fn is_closed(&self) -> bool {
         self.1.gone[0].load(Acquire)
+    }
+}
+
+// SAFETY: nothing is lent.
+unsafe impl<M: Mechanism> SingleConsumer for Receiver<M> {
+    fn available(&mut self, _: usize) -> usize {
+        unimplemented!("nobody asks")
     }
 
     unsafe fn lend(&mut self, _: usize) -> LentItems<'_, u64> {

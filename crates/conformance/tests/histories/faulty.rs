@@ -1,8 +1,8 @@
 //! A sound queue behind handles that give wrong answers, or rare ones.
 
 use corelane::{
-    Config, Consumer, LentItems, LentSlots, Producer, SpscQueue, TryPopError, TryPushError,
-    spsc::b_queue::BQueue,
+    Config, Consumer, LentItems, LentSlots, Producer, SingleConsumer, SingleProducer, SpscQueue,
+    TryPopError, TryPushError, spsc::b_queue::BQueue,
 };
 use corelane_conformance::history::{Pace, Plan, Recording, Rules, Violation, Way, record};
 
@@ -44,7 +44,7 @@ impl<H> Faulty<H> {
     }
 }
 
-impl<H: Producer> Producer for Faulty<H> {
+impl<H: SingleProducer> Producer for Faulty<H> {
     type Item = H::Item;
 
     fn try_push(&mut self, item: H::Item) -> Result<(), TryPushError<H::Item>> {
@@ -52,10 +52,6 @@ impl<H: Producer> Producer for Faulty<H> {
             true => Err(TryPushError::Busy(item)),
             false => self.inner.try_push(item),
         }
-    }
-
-    fn push_iter<I: IntoIterator<Item = H::Item>>(&mut self, items: I) -> usize {
-        items.into_iter().map_while(|item| self.try_push(item).ok()).count()
     }
 
     fn capacity(&self) -> usize {
@@ -66,12 +62,18 @@ impl<H: Producer> Producer for Faulty<H> {
         self.inner.slack()
     }
 
-    fn free_slots(&mut self, wanted: usize) -> usize {
-        self.inner.free_slots(wanted)
-    }
-
     fn is_closed(&self) -> bool {
         self.fault == Fault::ProducerToldClosed || self.inner.is_closed()
+    }
+}
+
+impl<H: SingleProducer> SingleProducer for Faulty<H> {
+    fn push_iter<I: IntoIterator<Item = H::Item>>(&mut self, items: I) -> usize {
+        items.into_iter().map_while(|item| self.try_push(item).ok()).count()
+    }
+
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        self.inner.free_slots(wanted)
     }
 
     unsafe fn lend(&mut self, _: usize) -> LentSlots<'_, H::Item> {
@@ -83,8 +85,7 @@ impl<H: Producer> Producer for Faulty<H> {
     }
 }
 
-// SAFETY: nothing is lent.
-unsafe impl<H: Consumer> Consumer for Faulty<H> {
+impl<H: SingleConsumer> Consumer for Faulty<H> {
     type Item = H::Item;
 
     fn try_pop(&mut self) -> Result<H::Item, TryPopError> {
@@ -102,12 +103,15 @@ unsafe impl<H: Consumer> Consumer for Faulty<H> {
         self.inner.capacity()
     }
 
-    fn available(&mut self, wanted: usize) -> usize {
-        self.inner.available(wanted)
-    }
-
     fn is_closed(&self) -> bool {
         self.inner.is_closed()
+    }
+}
+
+// SAFETY: nothing is lent.
+unsafe impl<H: SingleConsumer> SingleConsumer for Faulty<H> {
+    fn available(&mut self, wanted: usize) -> usize {
+        self.inner.available(wanted)
     }
 
     unsafe fn lend(&mut self, _: usize) -> LentItems<'_, H::Item> {

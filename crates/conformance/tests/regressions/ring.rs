@@ -13,8 +13,8 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use corelane::{
-    Built, CapacityError, Config, Consumer, Info, LentItems, LentSlots, Producer, SpscQueue,
-    TryPopError, TryPushError,
+    Built, CapacityError, Config, Consumer, Info, LentItems, LentSlots, Producer, SingleConsumer,
+    SingleProducer, SpscQueue, TryPopError, TryPushError,
 };
 
 /// What is wrong with a ring.
@@ -350,6 +350,12 @@ impl<T, const BUG: u8> Producer for Tx<T, BUG> {
         self.shared.slots.len()
     }
 
+    fn is_closed(&self) -> bool {
+        self.shared.is_gone(Side::Consumer)
+    }
+}
+
+impl<T, const BUG: u8> SingleProducer for Tx<T, BUG> {
     fn free_slots(&mut self, wanted: usize) -> usize {
         self.look();
         let mut read = self.read_shadow;
@@ -358,10 +364,6 @@ impl<T, const BUG: u8> Producer for Tx<T, BUG> {
         }
         let used = self.shared.observed(self.write, read);
         wanted.min(self.shared.capacity().wrapping_sub(used) as usize)
-    }
-
-    fn is_closed(&self) -> bool {
-        self.shared.is_gone(Side::Consumer)
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
@@ -473,9 +475,7 @@ impl<T, const BUG: u8> Rx<T, BUG> {
     }
 }
 
-// SAFETY: what is lent are the items of a private buffer. Some copies lend one twice, which is a bug to
-// be found with items that can be dropped twice.
-unsafe impl<T, const BUG: u8> Consumer for Rx<T, BUG> {
+impl<T, const BUG: u8> Consumer for Rx<T, BUG> {
     type Item = T;
 
     fn try_pop(&mut self) -> Result<T, TryPopError> {
@@ -501,13 +501,17 @@ unsafe impl<T, const BUG: u8> Consumer for Rx<T, BUG> {
         self.shared.slots.len()
     }
 
+    fn is_closed(&self) -> bool {
+        self.shared.is_gone(Side::Producer)
+    }
+}
+
+// SAFETY: what is lent are the items of a private buffer. Some copies lend one twice, which is a bug to
+// be found with items that can be dropped twice.
+unsafe impl<T, const BUG: u8> SingleConsumer for Rx<T, BUG> {
     fn available(&mut self, wanted: usize) -> usize {
         let write = self.observed_write();
         wanted.min(self.shared.observed(write, self.read) as usize)
-    }
-
-    fn is_closed(&self) -> bool {
-        self.shared.is_gone(Side::Producer)
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {

@@ -66,9 +66,8 @@ impl Variables for Block {
             0 => layout.start(number),
             _ => layout.end(number.wrapping_sub(shape.blocks as u64)),
         };
-        let cursors = || {
-            Padded(Cursors { taken: AtomicU64::new(cursor), done: AtomicU64::new(cursor) })
-        };
+        let cursors =
+            || Padded(Cursors { taken: AtomicU64::new(cursor), done: AtomicU64::new(cursor) });
         Self { producers: cursors(), consumers: cursors() }
     }
 }
@@ -339,9 +338,8 @@ impl<T> Consumer<T> {
             match self.reserve(block) {
                 Reserved::Slot(offset) => {
                     // SAFETY: the item is there, and was reserved to this thread alone.
-                    let item = unsafe {
-                        blocks.cells().read((head << self.layout.log_size) + offset)
-                    };
+                    let item =
+                        unsafe { blocks.cells().read((head << self.layout.log_size) + offset) };
                     // Release pairs with the load in `advance_phead`: the item is out.
                     block.consumers.done.fetch_add(1, Ordering::Release);
                     return Ok(item);

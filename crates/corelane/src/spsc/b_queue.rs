@@ -38,7 +38,7 @@ use super::improved_fast_forward::per_line;
 use super::staging::{Staged, Staging};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
-    TryPushError, debug_handle, full, pop_each, push_each, try_pop_by,
+    TryPushError, debug_handle, full, try_pop_by,
 };
 use crate::region::{Backing, End, ends, slots_for};
 use crate::registry::{Info, SpscQueue, SpscTokenQueue};
@@ -164,6 +164,13 @@ impl<S: Slot> queue::Producer for Producer<S> {
         self.batch as usize - 1
     }
 
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.end.peer_is_gone()
+    }
+}
+
+impl<S: Slot> queue::SingleProducer for Producer<S> {
     fn free_slots(&mut self, wanted: usize) -> usize {
         loop {
             let free = self.batch_head.wrapping_sub(self.head) as usize;
@@ -173,18 +180,6 @@ impl<S: Slot> queue::Producer for Producer<S> {
                 return wanted.min(free);
             }
         }
-    }
-
-    #[inline]
-    fn is_closed(&self) -> bool {
-        self.end.peer_is_gone()
-    }
-
-    fn push_slice(&mut self, items: &[S::Item]) -> usize
-    where
-        S::Item: Copy,
-    {
-        push_each(self, items)
     }
 
     fn lendable(&mut self, wanted: usize) -> usize {
@@ -268,8 +263,7 @@ impl<S: Slot> Consumer<S> {
     }
 }
 
-// SAFETY: items are lent from `staged`, which forgets them when they are released, and `tail` moves past them.
-unsafe impl<S: Slot> queue::Consumer for Consumer<S> {
+impl<S: Slot> queue::Consumer for Consumer<S> {
     type Item = S::Item;
 
     #[inline(always)] // a call would cost more than the push or pop itself
@@ -282,22 +276,18 @@ unsafe impl<S: Slot> queue::Consumer for Consumer<S> {
         self.end.slots().len()
     }
 
-    fn available(&mut self, wanted: usize) -> usize {
-        let slots = self.end.slots();
-        // The producer fills in order: if a slot is full, so are all from `tail` up to it.
-        leading(wanted.min(slots.len()), |i| slots.at(self.tail.wrapping_add(i)).is_full())
-    }
-
     #[inline]
     fn is_closed(&self) -> bool {
         self.end.peer_is_gone()
     }
+}
 
-    fn pop_slice(&mut self, into: &mut [S::Item]) -> usize
-    where
-        S::Item: Copy,
-    {
-        pop_each(self, into)
+// SAFETY: items are lent from `staged`, which forgets them when they are released, and `tail` moves past them.
+unsafe impl<S: Slot> queue::SingleConsumer for Consumer<S> {
+    fn available(&mut self, wanted: usize) -> usize {
+        let slots = self.end.slots();
+        // The producer fills in order: if a slot is full, so are all from `tail` up to it.
+        leading(wanted.min(slots.len()), |i| slots.at(self.tail.wrapping_add(i)).is_full())
     }
 
     fn lendable(&mut self, wanted: usize) -> usize {

@@ -29,7 +29,8 @@
 use super::improved_fast_forward as iffq;
 pub use super::improved_fast_forward::Consumer;
 use crate::queue::{
-    self, CapacityError, Config, LentSlots, Producer as _, TryPushError, debug_handle,
+    self, CapacityError, Config, LentSlots, Producer as _, SingleProducer as _, TryPushError,
+    debug_handle,
 };
 use crate::region::Backing;
 use crate::registry::{Info, SpscQueue, SpscTokenQueue};
@@ -95,10 +96,6 @@ impl<S: Slot> queue::Producer for Producer<S> {
         self.single.slack()
     }
 
-    fn free_slots(&mut self, wanted: usize) -> usize {
-        self.single.free_slots(wanted)
-    }
-
     #[inline]
     fn is_closed(&self) -> bool {
         self.single.is_closed()
@@ -115,6 +112,12 @@ impl<S: Slot> queue::Producer for Producer<S> {
             unsafe { self.single.fill_next(item) };
         }
         n
+    }
+}
+
+impl<S: Slot> queue::SingleProducer for Producer<S> {
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        self.single.free_slots(wanted)
     }
 
     fn lendable(&mut self, wanted: usize) -> usize {

@@ -30,6 +30,7 @@
 //! ```
 
 use super::lazy_lamport;
+use crate::chunk;
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
     TryPushError, debug_handle,
@@ -102,10 +103,6 @@ impl<T> queue::Producer for Producer<T> {
         self.lazy.capacity()
     }
 
-    fn free_slots(&mut self, wanted: usize) -> usize {
-        self.lazy.free_slots(wanted)
-    }
-
     #[inline]
     fn is_closed(&self) -> bool {
         self.lazy.is_closed()
@@ -113,6 +110,19 @@ impl<T> queue::Producer for Producer<T> {
 
     fn flush(&mut self) {
         self.lazy.publish_write();
+    }
+
+    fn push_slice(&mut self, items: &[T]) -> usize
+    where
+        T: Copy,
+    {
+        chunk::push_slice(self, items)
+    }
+}
+
+impl<T> queue::SingleProducer for Producer<T> {
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        self.lazy.free_slots(wanted)
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
@@ -154,8 +164,7 @@ impl<T> Consumer<T> {
     }
 }
 
-// SAFETY: the lazy queue's own calls do it.
-unsafe impl<T> queue::Consumer for Consumer<T> {
+impl<T> queue::Consumer for Consumer<T> {
     type Item = T;
 
     #[inline(always)] // a call would cost more than the push or pop itself
@@ -168,13 +177,23 @@ unsafe impl<T> queue::Consumer for Consumer<T> {
         self.lazy.capacity()
     }
 
-    fn available(&mut self, wanted: usize) -> usize {
-        self.lazy.available(wanted)
-    }
-
     #[inline]
     fn is_closed(&self) -> bool {
         self.lazy.is_closed()
+    }
+
+    fn pop_slice(&mut self, into: &mut [T]) -> usize
+    where
+        T: Copy,
+    {
+        chunk::pop_slice(self, into)
+    }
+}
+
+// SAFETY: the lazy queue's own calls do it.
+unsafe impl<T> queue::SingleConsumer for Consumer<T> {
+    fn available(&mut self, wanted: usize) -> usize {
+        self.lazy.available(wanted)
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {

@@ -20,7 +20,7 @@
 //!
 //! A consumer that keeps catching up with a stream waits before it goes on: up to 16 pauses, half a
 //! microsecond or one, also if an item is there. In a dialogue, where items come one by one, it doesn't;
-//! nor do [`read_chunk`](crate::Consumer::read_chunk) and [`available`](crate::Consumer::available). The
+//! nor do [`read_chunk`](crate::SingleConsumer::read_chunk) and [`available`](crate::SingleConsumer::available). The
 //! paper's never waits.
 //!
 //! Cursors here are positions that never start again: where the paper's have a version and an offset,
@@ -40,7 +40,7 @@ use core::marker::PhantomData;
 
 use super::patience::Patience;
 use crate::blocks::{Blocks, Shape, Variables};
-use crate::chunk::drop_each;
+use crate::chunk::{self, drop_each};
 use crate::memory::{AtomicU64, Ordering};
 use crate::pad::Padded;
 use crate::queue::{
@@ -216,14 +216,23 @@ impl<T> queue::Producer for Producer<T> {
         self.end.slots().size() as usize - 1
     }
 
-    fn free_slots(&mut self, wanted: usize) -> usize {
-        while self.known_free() < wanted && self.enter_block() {}
-        wanted.min(self.known_free())
-    }
-
     #[inline]
     fn is_closed(&self) -> bool {
         self.end.peer_is_gone()
+    }
+
+    fn push_slice(&mut self, items: &[T]) -> usize
+    where
+        T: Copy,
+    {
+        chunk::push_slice(self, items)
+    }
+}
+
+impl<T> queue::SingleProducer for Producer<T> {
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        while self.known_free() < wanted && self.enter_block() {}
+        wanted.min(self.known_free())
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
@@ -301,8 +310,7 @@ impl<T> Consumer<T> {
     }
 }
 
-// SAFETY: the items from `read` on are lent, and `release` moves `read` past them.
-unsafe impl<T> queue::Consumer for Consumer<T> {
+impl<T> queue::Consumer for Consumer<T> {
     type Item = T;
 
     #[inline(always)] // a call would cost more than the push or pop itself
@@ -315,14 +323,24 @@ unsafe impl<T> queue::Consumer for Consumer<T> {
         self.end.slots().len()
     }
 
-    fn available(&mut self, wanted: usize) -> usize {
-        while self.known() < wanted && self.look() {}
-        wanted.min(self.known())
-    }
-
     #[inline]
     fn is_closed(&self) -> bool {
         self.end.peer_is_gone()
+    }
+
+    fn pop_slice(&mut self, into: &mut [T]) -> usize
+    where
+        T: Copy,
+    {
+        chunk::pop_slice(self, into)
+    }
+}
+
+// SAFETY: the items from `read` on are lent, and `release` moves `read` past them.
+unsafe impl<T> queue::SingleConsumer for Consumer<T> {
+    fn available(&mut self, wanted: usize) -> usize {
+        while self.known() < wanted && self.look() {}
+        wanted.min(self.known())
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {
@@ -377,6 +395,7 @@ impl SpscQueue for BbqSpsc {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::SingleProducer as _;
 
     #[test]
     fn all_but_the_slack_fit_into_a_queue_in_use() {

@@ -43,7 +43,7 @@ use crate::memory::{AtomicU64, Ordering, pause};
 use crate::pad::Padded;
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
-    TryPushError, debug_handle, full, pop_each, push_each, try_pop_by,
+    TryPushError, debug_handle, full, try_pop_by,
 };
 use crate::region::{Backing, End, State, ends, slots_for};
 use crate::registry::{Info, SpscQueue, SpscTokenQueue};
@@ -171,22 +171,17 @@ impl<S: Slot> queue::Producer for Producer<S> {
         self.end.slots().len()
     }
 
-    fn free_slots(&mut self, wanted: usize) -> usize {
-        let slots = self.end.slots();
-        // The consumer clears in order: if a slot is empty, so are all from `write` up to it.
-        leading(wanted.min(slots.len()), |i| !slots.at(self.write.wrapping_add(i)).is_full())
-    }
-
     #[inline]
     fn is_closed(&self) -> bool {
         self.end.peer_is_gone()
     }
+}
 
-    fn push_slice(&mut self, items: &[S::Item]) -> usize
-    where
-        S::Item: Copy,
-    {
-        push_each(self, items)
+impl<S: Slot> queue::SingleProducer for Producer<S> {
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        let slots = self.end.slots();
+        // The consumer clears in order: if a slot is empty, so are all from `write` up to it.
+        leading(wanted.min(slots.len()), |i| !slots.at(self.write.wrapping_add(i)).is_full())
     }
 
     fn lendable(&mut self, wanted: usize) -> usize {
@@ -226,8 +221,7 @@ impl<S: Slot> Consumer<S> {
     }
 }
 
-// SAFETY: items are lent from `staged`, which forgets them when they are released, and `read` moves past them.
-unsafe impl<S: Slot> queue::Consumer for Consumer<S> {
+impl<S: Slot> queue::Consumer for Consumer<S> {
     type Item = S::Item;
 
     #[inline(always)] // a call would cost more than the push or pop itself
@@ -240,22 +234,18 @@ unsafe impl<S: Slot> queue::Consumer for Consumer<S> {
         self.end.slots().len()
     }
 
-    fn available(&mut self, wanted: usize) -> usize {
-        let slots = self.end.slots();
-        // The producer fills in order: if a slot is full, so are all from `read` up to it.
-        leading(wanted.min(slots.len()), |i| slots.at(self.read.wrapping_add(i)).is_full())
-    }
-
     #[inline]
     fn is_closed(&self) -> bool {
         self.end.peer_is_gone()
     }
+}
 
-    fn pop_slice(&mut self, into: &mut [S::Item]) -> usize
-    where
-        S::Item: Copy,
-    {
-        pop_each(self, into)
+// SAFETY: items are lent from `staged`, which forgets them when they are released, and `read` moves past them.
+unsafe impl<S: Slot> queue::SingleConsumer for Consumer<S> {
+    fn available(&mut self, wanted: usize) -> usize {
+        let slots = self.end.slots();
+        // The producer fills in order: if a slot is full, so are all from `read` up to it.
+        leading(wanted.min(slots.len()), |i| slots.at(self.read.wrapping_add(i)).is_full())
     }
 
     fn lendable(&mut self, wanted: usize) -> usize {
@@ -371,8 +361,7 @@ impl<S: Slot> SlippingConsumer<S> {
     }
 }
 
-// SAFETY: the plain consumer's own calls do it.
-unsafe impl<S: Slot> queue::Consumer for SlippingConsumer<S> {
+impl<S: Slot> queue::Consumer for SlippingConsumer<S> {
     type Item = S::Item;
 
     #[inline(always)] // a call would cost more than the push or pop itself
@@ -389,20 +378,16 @@ unsafe impl<S: Slot> queue::Consumer for SlippingConsumer<S> {
         self.consumer.capacity()
     }
 
-    fn available(&mut self, wanted: usize) -> usize {
-        self.consumer.available(wanted)
-    }
-
     #[inline]
     fn is_closed(&self) -> bool {
         self.consumer.is_closed()
     }
+}
 
-    fn pop_slice(&mut self, into: &mut [S::Item]) -> usize
-    where
-        S::Item: Copy,
-    {
-        pop_each(self, into)
+// SAFETY: the plain consumer's own calls do it.
+unsafe impl<S: Slot> queue::SingleConsumer for SlippingConsumer<S> {
+    fn available(&mut self, wanted: usize) -> usize {
+        self.consumer.available(wanted)
     }
 
     fn lendable(&mut self, wanted: usize) -> usize {

@@ -31,7 +31,7 @@ use super::fast_forward::{Unread, leading};
 use super::staging::{Staged, Staging};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
-    TryPushError, debug_handle, full, pop_each, push_each, try_pop_by,
+    TryPushError, debug_handle, full, try_pop_by,
 };
 use crate::region::{Backing, End, ends, slots_for};
 use crate::registry::{Info, SpscQueue, SpscTokenQueue};
@@ -170,6 +170,13 @@ impl<S: Slot> queue::Producer for Producer<S> {
         self.h as usize - 1
     }
 
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.end.peer_is_gone()
+    }
+}
+
+impl<S: Slot> queue::SingleProducer for Producer<S> {
     /// The paper's `biffq_wspace`.
     fn free_slots(&mut self, wanted: usize) -> usize {
         loop {
@@ -179,18 +186,6 @@ impl<S: Slot> queue::Producer for Producer<S> {
                 return wanted.min(space);
             }
         }
-    }
-
-    #[inline]
-    fn is_closed(&self) -> bool {
-        self.end.peer_is_gone()
-    }
-
-    fn push_slice(&mut self, items: &[S::Item]) -> usize
-    where
-        S::Item: Copy,
-    {
-        push_each(self, items)
     }
 
     fn lendable(&mut self, wanted: usize) -> usize {
@@ -243,8 +238,7 @@ impl<S: Slot> Consumer<S> {
     }
 }
 
-// SAFETY: items are lent from `staged`, which forgets them when they are released, and `read` moves past them.
-unsafe impl<S: Slot> queue::Consumer for Consumer<S> {
+impl<S: Slot> queue::Consumer for Consumer<S> {
     type Item = S::Item;
 
     #[inline(always)] // a call would cost more than the push or pop itself
@@ -257,23 +251,19 @@ unsafe impl<S: Slot> queue::Consumer for Consumer<S> {
         self.end.slots().len() - 2 * self.h as usize
     }
 
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.end.peer_is_gone()
+    }
+}
+
+// SAFETY: items are lent from `staged`, which forgets them when they are released, and `read` moves past them.
+unsafe impl<S: Slot> queue::SingleConsumer for Consumer<S> {
     fn available(&mut self, wanted: usize) -> usize {
         let slots = self.end.slots();
         // Up to the capacity no slot is one that waits to be cleared: full ones come first.
         let most = wanted.min(self.capacity());
         leading(most, |i| slots.at(self.read.wrapping_add(i)).is_full())
-    }
-
-    #[inline]
-    fn is_closed(&self) -> bool {
-        self.end.peer_is_gone()
-    }
-
-    fn pop_slice(&mut self, into: &mut [S::Item]) -> usize
-    where
-        S::Item: Copy,
-    {
-        pop_each(self, into)
     }
 
     fn lendable(&mut self, wanted: usize) -> usize {

@@ -33,7 +33,7 @@ use crate::memory::{AtomicU64, Cells, Ordering};
 use crate::pad::Padded;
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
-    TryPushError, debug_handle, full, pop_each, push_each, try_pop_by,
+    TryPushError, debug_handle, full, try_pop_by,
 };
 use crate::region::{Backing, End, State, ends, slots_for};
 use crate::registry::{Info, SpscQueue};
@@ -143,22 +143,17 @@ impl<T> queue::Producer for Producer<T> {
         self.end.slots().len()
     }
 
-    fn free_slots(&mut self, wanted: usize) -> usize {
-        // Acquire pairs with the store in `release`.
-        let read = self.end.header().read.load(Ordering::Acquire);
-        wanted.min(self.capacity() - self.write().wrapping_sub(read) as usize)
-    }
-
     #[inline]
     fn is_closed(&self) -> bool {
         self.end.peer_is_gone()
     }
+}
 
-    fn push_slice(&mut self, items: &[T]) -> usize
-    where
-        T: Copy,
-    {
-        push_each(self, items)
+impl<T> queue::SingleProducer for Producer<T> {
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        // Acquire pairs with the store in `release`.
+        let read = self.end.header().read.load(Ordering::Acquire);
+        wanted.min(self.capacity() - self.write().wrapping_sub(read) as usize)
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
@@ -201,8 +196,7 @@ impl<T> Consumer<T> {
     }
 }
 
-// SAFETY: the items from `read` on are lent, and `release` moves `read` past them.
-unsafe impl<T> queue::Consumer for Consumer<T> {
+impl<T> queue::Consumer for Consumer<T> {
     type Item = T;
 
     #[inline(always)] // a call would cost more than the push or pop itself
@@ -215,22 +209,18 @@ unsafe impl<T> queue::Consumer for Consumer<T> {
         self.end.slots().len()
     }
 
-    fn available(&mut self, wanted: usize) -> usize {
-        // Acquire pairs with the stores of `write`.
-        let write = self.end.header().write.load(Ordering::Acquire);
-        wanted.min(write.wrapping_sub(self.read()) as usize)
-    }
-
     #[inline]
     fn is_closed(&self) -> bool {
         self.end.peer_is_gone()
     }
+}
 
-    fn pop_slice(&mut self, into: &mut [T]) -> usize
-    where
-        T: Copy,
-    {
-        pop_each(self, into)
+// SAFETY: the items from `read` on are lent, and `release` moves `read` past them.
+unsafe impl<T> queue::SingleConsumer for Consumer<T> {
+    fn available(&mut self, wanted: usize) -> usize {
+        // Acquire pairs with the stores of `write`.
+        let write = self.end.header().write.load(Ordering::Acquire);
+        wanted.min(write.wrapping_sub(self.read()) as usize)
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {

@@ -32,7 +32,7 @@ use super::lamport::Indices;
 use crate::memory::Ordering;
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
-    TryPushError, debug_handle, full, pop_each, push_each, try_pop_by,
+    TryPushError, debug_handle, full, try_pop_by,
 };
 use crate::region::{Backing, End, ends, slots_for};
 use crate::registry::{Info, SpscQueue};
@@ -150,23 +150,18 @@ impl<T> queue::Producer for Producer<T> {
         self.capacity
     }
 
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.end.peer_is_gone()
+    }
+}
+
+impl<T> queue::SingleProducer for Producer<T> {
     fn free_slots(&mut self, wanted: usize) -> usize {
         if self.known_free() < wanted {
             self.look();
         }
         wanted.min(self.known_free())
-    }
-
-    #[inline]
-    fn is_closed(&self) -> bool {
-        self.end.peer_is_gone()
-    }
-
-    fn push_slice(&mut self, items: &[T]) -> usize
-    where
-        T: Copy,
-    {
-        push_each(self, items)
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
@@ -229,8 +224,7 @@ impl<T> Consumer<T> {
     }
 }
 
-// SAFETY: the items from `read` on are lent, and `release` moves `read` past them.
-unsafe impl<T> queue::Consumer for Consumer<T> {
+impl<T> queue::Consumer for Consumer<T> {
     type Item = T;
 
     #[inline(always)] // a call would cost more than the push or pop itself
@@ -243,23 +237,19 @@ unsafe impl<T> queue::Consumer for Consumer<T> {
         self.capacity
     }
 
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.end.peer_is_gone()
+    }
+}
+
+// SAFETY: the items from `read` on are lent, and `release` moves `read` past them.
+unsafe impl<T> queue::SingleConsumer for Consumer<T> {
     fn available(&mut self, wanted: usize) -> usize {
         if self.known() < wanted {
             self.look();
         }
         wanted.min(self.known())
-    }
-
-    #[inline]
-    fn is_closed(&self) -> bool {
-        self.end.peer_is_gone()
-    }
-
-    fn pop_slice(&mut self, into: &mut [T]) -> usize
-    where
-        T: Copy,
-    {
-        pop_each(self, into)
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {

@@ -466,16 +466,6 @@ impl<T> queue::Producer for Producer<T> {
         self.slack
     }
 
-    fn free_slots(&mut self, wanted: usize) -> usize {
-        let here = Line::<T>::N - self.place.i;
-        let free =
-            |this: &Self| here + this.limit.wrapping_sub(this.entered) as usize * Line::<T>::N;
-        if free(self) < wanted {
-            self.look();
-        }
-        wanted.min(free(self))
-    }
-
     #[inline]
     fn is_closed(&self) -> bool {
         self.end.peer_is_gone()
@@ -496,6 +486,18 @@ impl<T> queue::Producer for Producer<T> {
             rest = &rest[n..];
         }
         items.len() - rest.len()
+    }
+}
+
+impl<T> queue::SingleProducer for Producer<T> {
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        let here = Line::<T>::N - self.place.i;
+        let free =
+            |this: &Self| here + this.limit.wrapping_sub(this.entered) as usize * Line::<T>::N;
+        if free(self) < wanted {
+            self.look();
+        }
+        wanted.min(free(self))
     }
 
     fn lendable(&mut self, wanted: usize) -> usize {
@@ -601,8 +603,7 @@ fn put_back<T>(
     }
 }
 
-// SAFETY: items are lent from `staged`, which forgets them when they are released, and `place` moves past them.
-unsafe impl<T> queue::Consumer for Consumer<T> {
+impl<T> queue::Consumer for Consumer<T> {
     type Item = T;
 
     #[inline(always)] // a call would cost more than the push or pop itself
@@ -619,21 +620,6 @@ unsafe impl<T> queue::Consumer for Consumer<T> {
     #[inline]
     fn capacity(&self) -> usize {
         self.capacity
-    }
-
-    fn available(&mut self, wanted: usize) -> usize {
-        let mut place = self.place.clone();
-        let mut count = 0;
-        loop {
-            place.enter_next_if_done(self.end.slots());
-            let filled = place.line.filled(place.start);
-            count += filled.saturating_sub(place.i);
-            // A lap later `tail` is outdated, so this ends.
-            if filled < Line::<T>::N || count >= wanted {
-                return wanted.min(count);
-            }
-            place.i = filled;
-        }
     }
 
     #[inline]
@@ -660,6 +646,24 @@ unsafe impl<T> queue::Consumer for Consumer<T> {
             done += n;
         }
         done
+    }
+}
+
+// SAFETY: items are lent from `staged`, which forgets them when they are released, and `place` moves past them.
+unsafe impl<T> queue::SingleConsumer for Consumer<T> {
+    fn available(&mut self, wanted: usize) -> usize {
+        let mut place = self.place.clone();
+        let mut count = 0;
+        loop {
+            place.enter_next_if_done(self.end.slots());
+            let filled = place.line.filled(place.start);
+            count += filled.saturating_sub(place.i);
+            // A lap later `tail` is outdated, so this ends.
+            if filled < Line::<T>::N || count >= wanted {
+                return wanted.min(count);
+            }
+            place.i = filled;
+        }
     }
 
     fn lendable(&mut self, wanted: usize) -> usize {
@@ -750,6 +754,7 @@ impl SpscQueue for LineRing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::{SingleConsumer as _, SingleProducer as _};
 
     #[test]
     #[cfg(target_pointer_width = "64")]

@@ -30,6 +30,7 @@
 //! ```
 
 use super::lamport::Indices;
+use crate::chunk;
 use crate::memory::Ordering;
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
@@ -143,13 +144,6 @@ impl<T> queue::Producer for Producer<T> {
         self.batch as usize - 1
     }
 
-    fn free_slots(&mut self, wanted: usize) -> usize {
-        if self.known_free() < wanted {
-            self.look();
-        }
-        wanted.min(self.known_free())
-    }
-
     #[inline]
     fn is_closed(&self) -> bool {
         self.end.peer_is_gone()
@@ -161,6 +155,22 @@ impl<T> queue::Producer for Producer<T> {
         // Release pairs with the load in `look` of the consumer: whoever sees the position sees the
         // items.
         self.end.header().write.store(self.published, Ordering::Release);
+    }
+
+    fn push_slice(&mut self, items: &[T]) -> usize
+    where
+        T: Copy,
+    {
+        chunk::push_slice(self, items)
+    }
+}
+
+impl<T> queue::SingleProducer for Producer<T> {
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        if self.known_free() < wanted {
+            self.look();
+        }
+        wanted.min(self.known_free())
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
@@ -230,8 +240,7 @@ impl<T> Consumer<T> {
     }
 }
 
-// SAFETY: the items from `next_read` on are lent, and `release` moves `next_read` past them.
-unsafe impl<T> queue::Consumer for Consumer<T> {
+impl<T> queue::Consumer for Consumer<T> {
     type Item = T;
 
     #[inline(always)] // a call would cost more than the push or pop itself
@@ -244,16 +253,26 @@ unsafe impl<T> queue::Consumer for Consumer<T> {
         self.end.slots().len()
     }
 
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.end.peer_is_gone()
+    }
+
+    fn pop_slice(&mut self, into: &mut [T]) -> usize
+    where
+        T: Copy,
+    {
+        chunk::pop_slice(self, into)
+    }
+}
+
+// SAFETY: the items from `next_read` on are lent, and `release` moves `next_read` past them.
+unsafe impl<T> queue::SingleConsumer for Consumer<T> {
     fn available(&mut self, wanted: usize) -> usize {
         if self.known() < wanted {
             self.look();
         }
         wanted.min(self.known())
-    }
-
-    #[inline]
-    fn is_closed(&self) -> bool {
-        self.end.peer_is_gone()
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {

@@ -118,16 +118,18 @@ impl<T> queue::Producer for Producer<T> {
         self.ring.slack()
     }
 
-    fn free_slots(&mut self, wanted: usize) -> usize {
-        self.ring.free_slots(wanted)
-    }
-
     fn is_closed(&self) -> bool {
         self.ring.is_closed()
     }
 
     fn flush(&mut self) {
         self.ring.flush();
+    }
+}
+
+impl<T> queue::SingleProducer for Producer<T> {
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        self.ring.free_slots(wanted)
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {

@@ -3,7 +3,10 @@
 use std::marker::PhantomData;
 
 use corelane_loom::memory::{AtomicBool, Ordering};
-use corelane_loom::{Config, Consumer, LentItems, LentSlots, Producer, TryPopError, TryPushError};
+use corelane_loom::{
+    Config, Consumer, LentItems, LentSlots, Producer, SingleConsumer, SingleProducer, TryPopError,
+    TryPushError,
+};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 
@@ -111,12 +114,14 @@ impl<M: Mechanism> Producer for Sender<M> {
         M::CAPACITY
     }
 
-    fn free_slots(&mut self, _: usize) -> usize {
-        unimplemented!("the models of seeded bugs don't ask")
-    }
-
     fn is_closed(&self) -> bool {
         self.shared.gone[1].load(Ordering::Acquire)
+    }
+}
+
+impl<M: Mechanism> SingleProducer for Sender<M> {
+    fn free_slots(&mut self, _: usize) -> usize {
+        unimplemented!("the models of seeded bugs don't ask")
     }
 
     unsafe fn lend(&mut self, _: usize) -> LentSlots<'_, Ticket> {
@@ -128,8 +133,7 @@ impl<M: Mechanism> Producer for Sender<M> {
     }
 }
 
-// SAFETY: these copies are broken on purpose, and their items are made so that nothing is freed twice.
-unsafe impl<M: Mechanism> Consumer for Receiver<M> {
+impl<M: Mechanism> Consumer for Receiver<M> {
     type Item = Ticket;
 
     fn try_pop(&mut self) -> Result<Ticket, TryPopError> {
@@ -144,12 +148,15 @@ unsafe impl<M: Mechanism> Consumer for Receiver<M> {
         M::CAPACITY
     }
 
-    fn available(&mut self, _: usize) -> usize {
-        unimplemented!("the models of seeded bugs don't ask")
-    }
-
     fn is_closed(&self) -> bool {
         self.shared.gone[0].load(Ordering::Acquire)
+    }
+}
+
+// SAFETY: these copies are broken on purpose, and their items are made so that nothing is freed twice.
+unsafe impl<M: Mechanism> SingleConsumer for Receiver<M> {
+    fn available(&mut self, _: usize) -> usize {
+        unimplemented!("the models of seeded bugs don't ask")
     }
 
     unsafe fn lend(&mut self, _: usize) -> LentItems<'_, Ticket> {

@@ -3,7 +3,8 @@
 use coherence::Schedule;
 use corelane_sim::spsc::lamport;
 use corelane_sim::{
-    CapacityError, Config, Consumer, LentItems, LentSlots, Producer, TryPopError, TryPushError,
+    CapacityError, Config, Consumer, LentItems, LentSlots, Producer, SingleConsumer,
+    SingleProducer, TryPopError, TryPushError,
 };
 
 use super::{Case, Wrong};
@@ -79,6 +80,12 @@ impl Producer for Tx {
         self.tx.capacity()
     }
 
+    fn is_closed(&self) -> bool {
+        self.tx.is_closed()
+    }
+}
+
+impl SingleProducer for Tx {
     fn free_slots(&mut self, wanted: usize) -> usize {
         match self.is_stopped() {
             true => 0,
@@ -88,10 +95,6 @@ impl Producer for Tx {
 
     fn lendable(&mut self, wanted: usize) -> usize {
         if self.is_stopped() { 0 } else { self.tx.free_slots(wanted) }
-    }
-
-    fn is_closed(&self) -> bool {
-        self.tx.is_closed()
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, Counted> {
@@ -106,8 +109,7 @@ impl Producer for Tx {
     }
 }
 
-// SAFETY: chunks are the ring's own. What `try_pop` drops twice is only a number.
-unsafe impl Consumer for Rx {
+impl Consumer for Rx {
     type Item = Counted;
 
     fn try_pop(&mut self) -> Result<Counted, TryPopError> {
@@ -129,16 +131,19 @@ unsafe impl Consumer for Rx {
         self.rx.capacity()
     }
 
+    fn is_closed(&self) -> bool {
+        self.fault != NeverCloses && self.rx.is_closed()
+    }
+}
+
+// SAFETY: chunks are the ring's own. What `try_pop` drops twice is only a number.
+unsafe impl SingleConsumer for Rx {
     fn available(&mut self, wanted: usize) -> usize {
         self.rx.available(wanted) + usize::from(self.fault == PromisesItems)
     }
 
     fn lendable(&mut self, wanted: usize) -> usize {
         self.rx.available(wanted)
-    }
-
-    fn is_closed(&self) -> bool {
-        self.fault != NeverCloses && self.rx.is_closed()
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, Counted> {
