@@ -1,19 +1,28 @@
-//! A ring of slots in blocks, each with variables of its own: the memory of the block-based queues.
+//! A ring of slots in blocks, each with variables of its own: the memory of the block-based queues
+//! (J. Wang 2024, Fig. 2.2).
+//!
+//! Cursors are positions that only grow, as everywhere here: where the paper's have a version and an
+//! offset, these have the version in their upper bits. A block's cursors go from its start to its end, of
+//! this lap or, until somebody comes by, of an earlier one. Only [`Separate::allocated`] may go further,
+//! and so is the paper's.
 
 use alloc::alloc::Layout;
 use core::alloc::LayoutError;
+use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use crate::memory::Cells;
+use crate::chunk::drop_each;
+use crate::memory::{AtomicU64, Cells, Ordering};
+use crate::pad::Padded;
 use crate::queue::{CapacityError, Config};
-use crate::region::{Ring, Slots, State, array, slots_for};
+use crate::region::{MOST_ENDS, Ring, Slots, State, array, slots_for};
 
 /// Most blocks of a queue.
 const MOST_BLOCKS: usize = 1 << 16;
 
 /// How many blocks there are, and how large they are: both are powers of two.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Shape {
+pub struct Shape {
     pub(crate) blocks: usize,
     /// Slots of a block.
     pub(crate) size: usize,
@@ -40,62 +49,312 @@ impl Shape {
     pub(crate) fn len(&self) -> usize {
         self.blocks * self.size
     }
+
+    /// The same in logarithms.
+    fn arrangement(&self) -> Arrangement {
+        Arrangement { log_size: self.size.ilog2(), log_blocks: self.blocks.ilog2() }
+    }
+
+    /// The end of the block with this index in the lap before the first.
+    fn end_before_first(&self, block: usize) -> u64 {
+        let end = self.first.wrapping_add(((block + 1) * self.size) as u64);
+        end.wrapping_sub(self.len() as u64)
+    }
 }
 
 /// The variables of a block.
-pub(crate) trait Variables {
-    /// Those of the block with this number, in a new queue.
+pub trait Variables {
+    /// What the sides share besides the blocks.
+    type Heads;
+
+    /// Those of the block with this index, in a new queue: as if a lap before had filled and emptied it.
     fn new(block: usize, shape: &Shape) -> Self;
+
+    /// Next position to fill, if the block is filled in order.
+    fn committed(&self) -> &AtomicU64;
+
+    /// Next position to empty, if the block is emptied in order.
+    fn consumed(&self) -> &AtomicU64;
+
+    /// Whether all before `committed`, which has been loaded before, is filled.
+    #[inline]
+    fn is_gapless(&self, _committed: u64, _: Arrangement) -> bool {
+        true
+    }
+
+    /// Whether something behind `position` is filled that can't be popped yet.
+    #[inline]
+    fn has_gap(&self, _position: u64, _: Arrangement) -> bool {
+        false
+    }
+}
+
+/// The variables of a block between one producer and one consumer (§2.4.5).
+#[derive(Debug)]
+#[repr(C)]
+pub struct Merged {
+    /// The paper's `allocated` and `committed`. Written by the producer only.
+    committed: Padded<AtomicU64>,
+    /// The paper's `reserved` and `consumed`. Written by the consumer only.
+    consumed: Padded<AtomicU64>,
+}
+
+impl Variables for Merged {
+    type Heads = ();
+
+    fn new(block: usize, shape: &Shape) -> Self {
+        let at = || Padded(AtomicU64::new(shape.end_before_first(block)));
+        Self { committed: at(), consumed: at() }
+    }
+
+    #[inline]
+    fn committed(&self) -> &AtomicU64 {
+        &self.committed
+    }
+
+    #[inline]
+    fn consumed(&self) -> &AtomicU64 {
+        &self.consumed
+    }
+}
+
+/// The variables of a block with several producers or several consumers (Fig. 2.4).
+#[derive(Debug)]
+#[repr(C)]
+pub struct Separate {
+    pub(crate) producers: Padded<ProducerCursors>,
+    pub(crate) consumers: Padded<ConsumerCursors>,
+}
+
+/// What producers count in a block.
+#[derive(Debug)]
+#[repr(C)]
+pub struct ProducerCursors {
+    /// Slots that have been taken to be filled, and then some: see [`Arrangement::allocated`].
+    pub(crate) allocated: AtomicU64,
+    /// How many of them are filled, as a position. One producer needs no other.
+    pub(crate) committed: AtomicU64,
+}
+
+/// What consumers count in a block.
+#[derive(Debug)]
+#[repr(C)]
+pub struct ConsumerCursors {
+    /// Next position to be taken by somebody who empties it.
+    pub(crate) reserved: AtomicU64,
+    /// How many of those are empty, as a position. One consumer needs no other.
+    pub(crate) consumed: AtomicU64,
+}
+
+/// The blocks that several producers and several consumers work in, by number, or earlier ones.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Heads {
+    pub(crate) phead: Padded<AtomicU64>,
+    pub(crate) chead: Padded<AtomicU64>,
+}
+
+impl Heads {
+    /// Those of a new queue.
+    pub(crate) fn new(shape: &Shape) -> Self {
+        // The last block of the lap before the first, in which nothing is left to be done.
+        let last = shape.arrangement().number(shape.first).wrapping_sub(1);
+        let last = || Padded(AtomicU64::new(last));
+        Self { phead: last(), chead: last() }
+    }
+}
+
+impl Variables for Separate {
+    type Heads = Heads;
+
+    fn new(block: usize, shape: &Shape) -> Self {
+        let arrangement = shape.arrangement();
+        let number = arrangement.number(shape.first).wrapping_add(block as u64);
+        let lap_before = number.wrapping_sub(shape.blocks as u64);
+        let allocated = arrangement.allocated(lap_before, arrangement.size());
+        let at = || AtomicU64::new(shape.end_before_first(block));
+        Self {
+            producers: Padded(ProducerCursors {
+                allocated: AtomicU64::new(allocated),
+                committed: at(),
+            }),
+            consumers: Padded(ConsumerCursors { reserved: at(), consumed: at() }),
+        }
+    }
+
+    #[inline]
+    fn committed(&self) -> &AtomicU64 {
+        &self.producers.committed
+    }
+
+    #[inline]
+    fn consumed(&self) -> &AtomicU64 {
+        &self.consumers.consumed
+    }
+
+    /// A count says that so many slots are filled, not which. All are that were allocated, if it is as
+    /// many.
+    #[inline]
+    fn is_gapless(&self, committed: u64, arrangement: Arrangement) -> bool {
+        let offset = committed & (arrangement.size() - 1);
+        // Relaxed: whoever committed had allocated before, and `committed` was loaded with acquire.
+        let allocated = || self.producers.allocated.load(Ordering::Relaxed);
+        offset == 0 || allocated() == arrangement.allocated(arrangement.number(committed), offset)
+    }
+
+    fn has_gap(&self, position: u64, arrangement: Arrangement) -> bool {
+        // Acquire as everywhere before `is_gapless`.
+        let committed = self.producers.committed.load(Ordering::Acquire);
+        is_before(position, committed) && !self.is_gapless(committed, arrangement)
+    }
+}
+
+/// How positions and the numbers of blocks come from each other. Blocks are numbered on and on.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrangement {
+    log_size: u32,
+    log_blocks: u32,
+}
+
+impl Arrangement {
+    /// Bits of `allocated` for an offset, besides those for a slot of a block: producers that come too
+    /// late add to it as well, each at most once a lap and at most a block.
+    const LATE_BITS: u32 = MOST_ENDS.ilog2() + 1;
+
+    /// Slots of a block.
+    #[inline]
+    pub(crate) fn size(self) -> u64 {
+        1 << self.log_size
+    }
+
+    /// Slots of all blocks.
+    #[inline]
+    pub(crate) fn len(self) -> u64 {
+        1 << (self.log_size + self.log_blocks)
+    }
+
+    /// The block that a position is in.
+    #[inline]
+    pub(crate) fn number(self, position: u64) -> u64 {
+        position >> self.log_size
+    }
+
+    /// The first position of a block.
+    #[inline]
+    pub(crate) fn start(self, number: u64) -> u64 {
+        number << self.log_size
+    }
+
+    /// `allocated` when `offset` slots of a block have been taken: how often the block has been entered,
+    /// above the offset.
+    #[inline]
+    pub(crate) fn allocated(self, number: u64, offset: u64) -> u64 {
+        ((number >> self.log_blocks) << (self.log_size + Self::LATE_BITS)).wrapping_add(offset)
+    }
+
+    /// How many slots `allocated` counts, more than a block has if some came too late.
+    #[inline]
+    pub(crate) fn offset(self, allocated: u64) -> u64 {
+        allocated & ((1 << (self.log_size + Self::LATE_BITS)) - 1)
+    }
+}
+
+/// Whether one position, number or `allocated` comes before the other. They are less than half of all
+/// apart.
+#[inline]
+pub(crate) fn is_before(a: u64, b: u64) -> bool {
+    (a.wrapping_sub(b) as i64) < 0
+}
+
+/// What the sides share besides slots.
+pub struct Header<T, V: Variables> {
+    pub(crate) heads: V::Heads,
+    items: PhantomData<T>,
+}
+
+impl<T, V: Variables> Header<T, V> {
+    pub(crate) fn new(heads: V::Heads) -> Self {
+        Self { heads, items: PhantomData }
+    }
+}
+
+impl<T, V: Variables> State for Header<T, V> {
+    type Item = T;
+    type Slots = Blocks<V, T>;
+
+    fn drop_items(&self, blocks: &Blocks<V, T>) {
+        // Relaxed: all handles are gone, and dropping them has ordered what they did before this.
+        let relaxed = |at: &AtomicU64| at.load(Ordering::Relaxed);
+        let arrangement = blocks.arrangement();
+        // The first position of a block that holds an item, if one does.
+        let held = |start: u64| {
+            let block = blocks.at(start);
+            let (consumed, committed) = (relaxed(block.consumed()), relaxed(block.committed()));
+            // What the consumers have left in it may be a lap behind.
+            let in_block = committed.wrapping_sub(start) & (arrangement.len() - 1);
+            let lap = committed.wrapping_sub(in_block);
+            let from = if is_before(consumed, lap) { lap } else { consumed };
+            is_before(from, committed).then_some(from)
+        };
+        let starts = (0..arrangement.len()).step_by(arrangement.size() as usize);
+        let older = |a, b| if is_before(b, a) { b } else { a };
+        let Some(mut read) = starts.filter_map(held).reduce(older) else { return };
+        drop_each(|| {
+            is_before(read, relaxed(blocks.at(read).committed())).then(|| {
+                let position = read;
+                read = read.wrapping_add(1);
+                // SAFETY: the slot holds an item that was never popped; `read` moves past it.
+                unsafe { blocks.cells().read(position) }
+            })
+        });
+    }
 }
 
 /// Blocks with variables `V`, and slots for items `T`.
 #[derive(Debug)]
-pub(crate) struct Blocks<V, T> {
+pub struct Blocks<V, T> {
     variables: NonNull<V>,
     mask: usize,
-    log_size: u32,
+    arrangement: Arrangement,
     slots: Cells<T>,
 }
 
 impl<V, T> Clone for Blocks<V, T> {
     fn clone(&self) -> Self {
-        let Self { variables, mask, log_size, ref slots } = *self;
-        Self { variables, mask, log_size, slots: slots.clone() }
+        Self { slots: self.slots.clone(), ..*self }
     }
 }
 
 impl<V, T> Blocks<V, T> {
+    /// How positions and numbers come from each other.
+    #[inline]
+    pub(crate) fn arrangement(&self) -> Arrangement {
+        self.arrangement
+    }
+
     /// Number of all slots.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        (self.mask + 1) << self.log_size
-    }
-
-    /// Slots of a block.
-    #[inline]
-    pub(crate) fn size(&self) -> u64 {
-        1 << self.log_size
+        self.slots.len()
     }
 
     /// The variables of the block that `position` is in.
     #[inline]
     pub(crate) fn at(&self, position: u64) -> &V {
-        let block = (position >> self.log_size) as usize & self.mask;
-        // SAFETY: the mask keeps the index among the blocks, which live as long as the array.
-        unsafe { self.variables.add(block).as_ref() }
+        self.numbered(self.arrangement.number(position))
     }
 
-    /// The variables of the block with this number, counted on over the end of the ring.
+    /// The variables of the block with this number.
     #[inline]
     pub(crate) fn numbered(&self, number: u64) -> &V {
-        // SAFETY: as in `at`.
+        // SAFETY: the mask keeps the index among the blocks, which live as long as the array.
         unsafe { self.variables.add(number as usize & self.mask).as_ref() }
     }
 
     /// The position at which the block after that of `position` starts.
     #[inline]
     pub(crate) fn end(&self, position: u64) -> u64 {
-        (position | (self.size() - 1)).wrapping_add(1)
+        (position | (self.arrangement.size() - 1)).wrapping_add(1)
     }
 }
 
@@ -125,7 +384,7 @@ impl<V: Variables, T> Slots for Blocks<V, T> {
             unsafe { variables.add(block).write(V::new(block, &shape)) };
         }
         let slots = Cells::new(slots.cast(), shape.len());
-        Self { variables, mask: shape.blocks - 1, log_size: shape.size.ilog2(), slots }
+        Self { variables, mask: shape.blocks - 1, arrangement: shape.arrangement(), slots }
     }
 
     unsafe fn finish(&self) {

@@ -39,11 +39,13 @@ mod chunk;
 #[doc(hidden)]
 pub mod memory;
 pub mod mpmc;
+pub mod mpsc;
 mod pad;
 mod queue;
 mod region;
 mod registry;
 pub mod slot;
+pub mod spmc;
 pub mod spsc;
 
 pub use chunk::{ReadChunk, ReadChunkIntoIter, WriteChunk};

@@ -223,7 +223,7 @@ impl Side {
 }
 
 /// Most ends that a side may have.
-const MOST_ENDS: u64 = 1 << 16;
+pub(crate) const MOST_ENDS: u64 = 1 << 16;
 
 /// A hold on the shared part of a queue. Dropping a side's last one tells the other side.
 pub(crate) struct End<H: State> {

@@ -1,7 +1,7 @@
 //! First models of `bbq` between several threads.
 
 use corelane_loom::mpmc::block::{Consumer, Producer, channel_with};
-use corelane_loom::{Config, TryPopError, TryPushError};
+use corelane_loom::{Config, Consumer as _, Producer as _, TryPopError, TryPushError};
 use loom::hint::spin_loop;
 use loom::thread;
 

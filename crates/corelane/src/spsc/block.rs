@@ -23,9 +23,6 @@
 //! nor do [`read_chunk`](crate::SingleConsumer::read_chunk) and [`available`](crate::SingleConsumer::available). The
 //! paper's never waits.
 //!
-//! Cursors here are positions that never start again: where the paper's have a version and an offset,
-//! these have the version in their upper bits.
-//!
 //! ```
 //! use corelane::{Config, Consumer, Producer, spsc::block};
 //!
@@ -36,78 +33,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use core::marker::PhantomData;
-
 use super::patience::Patience;
-use crate::blocks::{Blocks, Shape, Variables};
-use crate::chunk::{self, drop_each};
-use crate::memory::{AtomicU64, Ordering};
-use crate::pad::Padded;
+use crate::blocks::{Header, Merged, Shape, Variables, is_before};
+use crate::chunk;
+use crate::memory::Ordering;
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
     TryPushError, debug_handle, full, try_pop_by,
 };
-use crate::region::{Backing, End, Ring, State, ends};
+use crate::region::{Backing, End, Ring, ends};
 use crate::registry::{Info, SpscQueue};
-
-/// How far the two sides have come in a block: positions from its start to its end, of this lap or, until
-/// a side comes by, of an earlier one.
-#[derive(Debug)]
-#[repr(C)]
-struct Block {
-    /// Next position to fill. Written by the producer only; the paper's `allocated` and `committed`.
-    committed: Padded<AtomicU64>,
-    /// Next position to empty. Written by the consumer only; the paper's `reserved` and `consumed`.
-    consumed: Padded<AtomicU64>,
-}
-
-impl Variables for Block {
-    fn new(block: usize, shape: &Shape) -> Self {
-        // As if a lap before had filled and emptied it.
-        let end = shape.first.wrapping_add(((block + 1) * shape.size) as u64);
-        let at = || Padded(AtomicU64::new(end.wrapping_sub(shape.len() as u64)));
-        Self { committed: at(), consumed: at() }
-    }
-}
-
-/// What the sides share besides the blocks: nothing.
-struct Header<T>(PhantomData<T>);
-
-impl<T> State for Header<T> {
-    type Item = T;
-    type Slots = Blocks<Block, T>;
-
-    fn drop_items(&self, blocks: &Blocks<Block, T>) {
-        // Relaxed: both handles are gone, and dropping them has ordered what they did before this.
-        let relaxed = |at: &AtomicU64| at.load(Ordering::Relaxed);
-        // The first position that holds an item, if the block has any.
-        let held = |start: u64| {
-            let block = blocks.at(start);
-            let (consumed, committed) = (relaxed(&block.consumed), relaxed(&block.committed));
-            // What the consumer has left in it may be a lap behind.
-            let lap = committed.wrapping_sub(1) & !(blocks.size() - 1);
-            let from = if is_before(consumed, lap) { lap } else { consumed };
-            is_before(from, committed).then_some(from)
-        };
-        let starts = (0..blocks.len() as u64).step_by(blocks.size() as usize);
-        let older = |a, b| if is_before(b, a) { b } else { a };
-        let Some(mut read) = starts.filter_map(held).reduce(older) else { return };
-        drop_each(|| {
-            is_before(read, relaxed(&blocks.at(read).committed)).then(|| {
-                let position = read;
-                read = read.wrapping_add(1);
-                // SAFETY: the slot holds an item that was never popped; `read` moves past it.
-                unsafe { blocks.cells().read(position) }
-            })
-        });
-    }
-}
-
-/// Whether one position comes before the other. They are less than half of all numbers apart.
-#[inline]
-fn is_before(a: u64, b: u64) -> bool {
-    (a.wrapping_sub(b) as i64) < 0
-}
 
 /// A queue for at least `capacity` items.
 ///
@@ -124,40 +59,40 @@ pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Capacit
 ///
 /// As [`channel`].
 pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    let shape = Shape::new::<Header<T>>(config)?;
-    let first = shape.first;
-    let (tx, rx) = ends(config.memory, shape, Header(PhantomData))?;
-    Ok((
-        Producer { write: first, free: first, end: tx },
-        Consumer { read: first, known: first, patience: Patience::new(first), end: rx },
-    ))
+    let shape = Shape::new::<Header<T, Merged>>(config)?;
+    let (tx, rx) = ends(config.memory, shape, Header::new(()))?;
+    Ok((Producer::new(tx, &shape), Consumer::new(rx, &shape)))
 }
 
 /// Items between two times that the consumer catches up which are distance enough.
 const FAR_BEHIND: u64 = 256;
 
-/// The sending side.
+/// The sending side, also of [`spmc::block`](crate::spmc::block). `V` stands for what is in a block.
 #[repr(align(128))]
-pub struct Producer<T> {
+pub struct Producer<T, V: Variables = Merged> {
     /// Next position to fill.
     write: u64,
     /// The position from which on slots may hold items: the end of a block.
     free: u64,
-    end: End<Header<T>>,
+    end: End<Header<T, V>>,
 }
 
-/// The receiving side.
+/// The receiving side, also of [`mpsc::block`](crate::mpsc::block). `V` stands for what is in a block.
 #[repr(align(128))]
-pub struct Consumer<T> {
+pub struct Consumer<T, V: Variables = Merged> {
     /// Next position to empty.
     read: u64,
     /// The position up to which items have been seen.
     known: u64,
     patience: Patience,
-    end: End<Header<T>>,
+    end: End<Header<T, V>>,
 }
 
-impl<T> Producer<T> {
+impl<T, V: Variables> Producer<T, V> {
+    pub(crate) fn new(end: End<Header<T, V>>, shape: &Shape) -> Self {
+        Self { write: shape.first, free: shape.first, end }
+    }
+
     /// What kind of memory the queue lives in.
     pub fn backing(&self) -> Backing {
         self.end.backing()
@@ -175,7 +110,7 @@ impl<T> Producer<T> {
         let blocks = self.end.slots();
         let end = blocks.end(self.free);
         // Acquire pairs with the stores in `Consumer`: the items of the last lap have been taken.
-        let consumed = blocks.at(self.free).consumed.load(Ordering::Acquire);
+        let consumed = blocks.at(self.free).consumed().load(Ordering::Acquire);
         let is_free = consumed == end.wrapping_sub(blocks.len() as u64);
         if is_free {
             self.free = end;
@@ -187,11 +122,11 @@ impl<T> Producer<T> {
     #[inline]
     fn commit(&self, block: u64, write: u64) {
         // Release pairs with the load in `Consumer::look`: whoever sees the position sees the items.
-        self.end.slots().at(block).committed.store(write, Ordering::Release);
+        self.end.slots().at(block).committed().store(write, Ordering::Release);
     }
 }
 
-impl<T> queue::Producer for Producer<T> {
+impl<T, V: Variables> queue::Producer for Producer<T, V> {
     type Item = T;
 
     #[inline(always)] // a call would cost more than the push or pop itself
@@ -213,7 +148,7 @@ impl<T> queue::Producer for Producer<T> {
     }
 
     fn slack(&self) -> usize {
-        self.end.slots().size() as usize - 1
+        self.end.slots().arrangement().size() as usize - 1
     }
 
     #[inline]
@@ -229,7 +164,7 @@ impl<T> queue::Producer for Producer<T> {
     }
 }
 
-impl<T> queue::SingleProducer for Producer<T> {
+impl<T, V: Variables> queue::SingleProducer for Producer<T, V> {
     fn free_slots(&mut self, wanted: usize) -> usize {
         while self.known_free() < wanted && self.enter_block() {}
         wanted.min(self.known_free())
@@ -250,7 +185,12 @@ impl<T> queue::SingleProducer for Producer<T> {
     }
 }
 
-impl<T> Consumer<T> {
+impl<T, V: Variables> Consumer<T, V> {
+    pub(crate) fn new(end: End<Header<T, V>>, shape: &Shape) -> Self {
+        let first = shape.first;
+        Self { read: first, known: first, patience: Patience::new(first), end }
+    }
+
     /// What kind of memory the queue lives in.
     pub fn backing(&self) -> Backing {
         self.end.backing()
@@ -265,10 +205,12 @@ impl<T> Consumer<T> {
     /// Looks for items behind those that are known. False if there are none.
     #[inline]
     fn look(&mut self) -> bool {
+        let (block, arrangement) =
+            (self.end.slots().at(self.known), self.end.slots().arrangement());
         // Acquire pairs with the store in `Producer::commit`: the items are there.
-        let committed = self.end.slots().at(self.known).committed.load(Ordering::Acquire);
+        let committed = block.committed().load(Ordering::Acquire);
         // The block may still be one of an earlier lap.
-        let is_news = is_before(self.known, committed);
+        let is_news = is_before(self.known, committed) && block.is_gapless(committed, arrangement);
         if is_news {
             self.known = committed;
         }
@@ -280,14 +222,14 @@ impl<T> Consumer<T> {
     fn free(&self, block: u64, read: u64) {
         // Release pairs with the load in `Producer::enter_block`: the items are out before their slots
         // are free.
-        self.end.slots().at(block).consumed.store(read, Ordering::Release);
+        self.end.slots().at(block).consumed().store(read, Ordering::Release);
     }
 
     /// Looks for items after all that were known have been popped. False if there are none.
     #[inline(always)] // see `queue::try_pop_by`
     fn refill(&mut self) -> bool {
         let mut found = self.look();
-        if self.known & (self.end.slots().size() - 1) != 0 {
+        if self.known & (self.end.slots().arrangement().size() - 1) != 0 {
             // The producer is in this block.
             let waited;
             (self.patience, waited) = self.patience.caught_up(self.read, FAR_BEHIND);
@@ -310,12 +252,16 @@ impl<T> Consumer<T> {
     }
 }
 
-impl<T> queue::Consumer for Consumer<T> {
+impl<T, V: Variables> queue::Consumer for Consumer<T, V> {
     type Item = T;
 
     #[inline(always)] // a call would cost more than the push or pop itself
     fn try_pop(&mut self) -> Result<T, TryPopError> {
-        try_pop_by(self, Self::pop)
+        try_pop_by(self, Self::pop).map_err(|error| {
+            let (blocks, at) = (self.end.slots(), self.known);
+            let is_busy = blocks.at(at).has_gap(at, blocks.arrangement());
+            if error == TryPopError::Empty && is_busy { TryPopError::Busy } else { error }
+        })
     }
 
     #[inline]
@@ -337,7 +283,7 @@ impl<T> queue::Consumer for Consumer<T> {
 }
 
 // SAFETY: the items from `read` on are lent, and `release` moves `read` past them.
-unsafe impl<T> queue::SingleConsumer for Consumer<T> {
+unsafe impl<T, V: Variables> queue::SingleConsumer for Consumer<T, V> {
     fn available(&mut self, wanted: usize) -> usize {
         while self.known() < wanted && self.look() {}
         wanted.min(self.known())
@@ -365,8 +311,8 @@ fn nearer(from: u64, a: u64, b: u64) -> u64 {
 }
 
 debug_handle! {
-    [T] Producer<T>, "Producer";
-    [T] Consumer<T>, "Consumer";
+    [T, V: Variables] Producer<T, V>, "Producer";
+    [T, V: Variables] Consumer<T, V>, "Consumer";
 }
 
 /// The queue, for code that is generic over queues.

@@ -1,0 +1,57 @@
+//! `bbq-mpsc`: the block-based bounded queue, for several producers and one consumer.
+//!
+//! Producers are those of [`mpmc::block`](crate::mpmc::block). The consumer is that of
+//! [`spsc::block`](crate::spsc::block): it reserves nothing, needs no compare-and-swap, and lends items in
+//! place. It only has to see, where a block isn't full, that pushes are finished in order.
+//!
+//! **Use it** where many threads send to one: logs, events, results.
+//! **Don't** use it where the consumer may never wait for a producer that was stopped in the middle.
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | producers deadlock-free, consumer wait-free; first in first out (linearizable) |
+//! | capacity, blocks, handles | as [`mpmc::block`](crate::mpmc::block) |
+//! | paper | J. Wang (2024), §2.4, with the consumer of §2.4.5 |
+//!
+//! ```
+//! use corelane::{Consumer, Producer, mpsc::block};
+//!
+//! let (mut tx, mut rx) = block::channel(100)?;
+//! std::thread::scope(|s| {
+//!     let mut tx = tx.clone();
+//!     s.spawn(move || tx.try_push(1).unwrap());
+//! });
+//! tx.try_push(2)?;
+//! assert_eq!((rx.try_pop(), rx.try_pop()), (Ok(1), Ok(2)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use crate::blocks::Separate;
+use crate::mpmc::block::{Peers, both_ends};
+use crate::queue::{CapacityError, Config};
+use crate::spsc;
+
+/// A sending side.
+pub type Producer<T> = crate::mpmc::block::Producer<T>;
+
+/// The receiving side.
+pub type Consumer<T> = spsc::block::Consumer<T, Separate>;
+
+/// A queue for at least `capacity` items.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_with(Config::new(capacity))
+}
+
+/// As [`channel`], with all options.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    let (tx, rx, shape) = both_ends(config)?;
+    Ok((Producer::new(tx, Peers::One), Consumer::new(rx, &shape)))
+}

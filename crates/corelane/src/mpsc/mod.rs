@@ -1,0 +1,3 @@
+//! Queues between several producers and one consumer.
+
+pub mod block;

@@ -1,0 +1,55 @@
+//! `bbq-spmc`: the block-based bounded queue, for one producer and several consumers.
+//!
+//! The producer is that of [`spsc::block`](crate::spsc::block): it allocates nothing, a push is a plain
+//! store, and it lends slots in place. Consumers are those of [`mpmc::block`](crate::mpmc::block), but
+//! needn't ask whether pushes are finished in order.
+//!
+//! **Use it** where one thread hands work to many.
+//! **Don't** use it where each consumer is to see every item: each item goes to one of them.
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | producer wait-free, consumers lock-free; first in first out (linearizable) |
+//! | capacity, blocks, handles | as [`mpmc::block`](crate::mpmc::block) |
+//! | paper | J. Wang (2024), §2.4, with the producer of §2.4.5 |
+//!
+//! ```
+//! use corelane::{Consumer, Producer, spmc::block};
+//!
+//! let (mut tx, mut rx) = block::channel(100)?;
+//! let mut other = rx.clone();
+//! tx.try_push("a")?;
+//! tx.try_push("b")?;
+//! assert_eq!((rx.try_pop(), other.try_pop()), (Ok("a"), Ok("b")));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use crate::blocks::Separate;
+use crate::mpmc::block::{Peers, both_ends};
+use crate::queue::{CapacityError, Config};
+use crate::spsc;
+
+/// The sending side.
+pub type Producer<T> = spsc::block::Producer<T, Separate>;
+
+/// A receiving side.
+pub type Consumer<T> = crate::mpmc::block::Consumer<T>;
+
+/// A queue for at least `capacity` items.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_with(Config::new(capacity))
+}
+
+/// As [`channel`], with all options.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    let (tx, rx, shape) = both_ends(config)?;
+    Ok((Producer::new(tx, &shape), Consumer::new(rx, Peers::One)))
+}

@@ -1,0 +1,3 @@
+//! Queues between one producer and several consumers.
+
+pub mod block;
