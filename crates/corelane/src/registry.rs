@@ -1,10 +1,32 @@
 //! Every queue by its id: one line here brings it tests, models, benchmarks and its page in reports.
 
-use crate::queue::{CapacityError, Config, SingleConsumer, SingleProducer};
+use crate::queue::{CapacityError, Config, Consumer, Producer, SingleConsumer, SingleProducer};
 use crate::slot::Token;
 
 /// Both handles of a new queue.
 pub type Built<P, C> = Result<(P, C), CapacityError>;
+
+/// How many handles a queue may have on each side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sides {
+    /// One producer, one consumer.
+    OneToOne,
+    /// Several producers, one consumer.
+    ManyToOne,
+    /// One producer, several consumers.
+    OneToMany,
+    /// Several producers, several consumers.
+    ManyToMany,
+}
+
+impl Sides {
+    /// Whether there may be so many producers and consumers.
+    pub fn allow(self, producers: usize, consumers: usize) -> bool {
+        let many_producers = matches!(self, Self::ManyToOne | Self::ManyToMany);
+        let many_consumers = matches!(self, Self::OneToMany | Self::ManyToMany);
+        (producers == 1 || many_producers) && (consumers == 1 || many_consumers)
+    }
+}
 
 /// What a queue promises, in words, as `lane list` and the reports print it.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +37,8 @@ pub struct Info {
     pub name: &'static str,
     /// Paper and section.
     pub paper: &'static str,
+    /// Whom it is between.
+    pub sides: Sides,
     /// Progress and order.
     pub guarantee: &'static str,
     /// Whether an item may stay invisible after its push has returned, until a flush.
@@ -61,6 +85,29 @@ pub trait SpscTokenQueue {
     fn channel<T: Token>(config: Config) -> Built<Self::Producer<T>, Self::Consumer<T>>;
 }
 
+/// A queue for items of any type that may have several handles on one side at least.
+pub trait MpmcQueue {
+    /// What it promises.
+    const INFO: Info;
+    /// A sending side.
+    type Producer<T: Send>: Producer<Item = T> + Send;
+    /// A receiving side.
+    type Consumer<T: Send>: Consumer<Item = T> + Send;
+
+    /// A queue for at least `config.capacity` items.
+    ///
+    /// # Errors
+    ///
+    /// If the capacity is 0 or too large.
+    fn channel<T: Send>(config: Config) -> Built<Self::Producer<T>, Self::Consumer<T>>;
+
+    /// A clone of a sending side, if there may be several.
+    fn another_producer<T: Send>(producer: &Self::Producer<T>) -> Option<Self::Producer<T>>;
+
+    /// A clone of a receiving side, if there may be several.
+    fn another_consumer<T: Send>(consumer: &Self::Consumer<T>) -> Option<Self::Consumer<T>>;
+}
+
 /// Calls the macro `$with` once for each [`SpscQueue`](crate::SpscQueue), with an identifier and its type.
 ///
 /// All but `mcring-sane`, which brings a thread of its own and exists only to be measured.
@@ -90,5 +137,15 @@ macro_rules! for_each_spsc_token_queue {
         $with!(iffq, $crate::spsc::improved_fast_forward::Iffq);
         $with!(biffq, $crate::spsc::batched_fast_forward::Biffq);
         $with!(bqueue, $crate::spsc::b_queue::BQueue);
+    };
+}
+
+/// Calls the macro `$with` once for each [`MpmcQueue`](crate::MpmcQueue), with an identifier and its type.
+#[macro_export]
+macro_rules! for_each_mpmc_queue {
+    ($with:ident) => {
+        $with!(bbq, $crate::mpmc::block::Bbq);
+        $with!(bbq_mpsc, $crate::mpsc::block::BbqMpsc);
+        $with!(bbq_spmc, $crate::spmc::block::BbqSpmc);
     };
 }

@@ -13,8 +13,8 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use corelane::{
-    Built, CapacityError, Config, Consumer, Info, LentItems, LentSlots, Producer, SingleConsumer,
-    SingleProducer, SpscQueue, TryPopError, TryPushError,
+    Built, CapacityError, Config, Consumer, Info, LentItems, LentSlots, Producer, Sides,
+    SingleConsumer, SingleProducer, SpscQueue, TryPopError, TryPushError,
 };
 
 /// What is wrong with a ring.
@@ -568,6 +568,7 @@ impl<const BUG: u8> SpscQueue for Ring<BUG> {
         id: "ring",
         name: "ring with a bug",
         paper: "",
+        sides: Sides::OneToOne,
         guarantee: "",
         delayed: false,
         capacity: "N",

@@ -52,6 +52,7 @@ use crate::queue::{
     debug_handle, full,
 };
 use crate::region::{Backing, End, Ring, ends};
+use crate::registry::{Info, MpmcQueue, Sides};
 
 /// A queue for at least `capacity` items, between any number of threads on either side.
 ///
@@ -421,4 +422,36 @@ impl<T> Clone for Consumer<T> {
 debug_handle! {
     [T] Producer<T>, "Producer";
     [T] Consumer<T>, "Consumer";
+}
+
+/// The queue, for code that is generic over queues.
+#[derive(Debug)]
+pub struct Bbq;
+
+impl MpmcQueue for Bbq {
+    const INFO: Info = Info {
+        id: "bbq",
+        name: "block-based bounded queue",
+        paper: "Wang 2024, §2.3, §2.4",
+        sides: Sides::ManyToMany,
+        guarantee: "deadlock-free FIFO",
+        delayed: false,
+        capacity: "N, in use N - S + 1",
+        choose: "several threads on either side",
+        avoid: "a stopped thread must never hold up others, or the last slots count",
+    };
+    type Producer<T: Send> = Producer<T>;
+    type Consumer<T: Send> = Consumer<T>;
+
+    fn channel<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+        channel_with(config)
+    }
+
+    fn another_producer<T: Send>(producer: &Producer<T>) -> Option<Producer<T>> {
+        Some(producer.clone())
+    }
+
+    fn another_consumer<T: Send>(consumer: &Consumer<T>) -> Option<Consumer<T>> {
+        Some(consumer.clone())
+    }
 }

@@ -9,7 +9,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | guarantee | producers deadlock-free, consumer wait-free; first in first out (linearizable) |
+//! | guarantee | deadlock-free, first in first out (linearizable) |
 //! | capacity, blocks, handles | as [`mpmc::block`](crate::mpmc::block) |
 //! | paper | J. Wang (2024), §2.4, with the consumer of §2.4.5 |
 //!
@@ -29,6 +29,7 @@
 use crate::blocks::Separate;
 use crate::mpmc::block::{Peers, both_ends};
 use crate::queue::{CapacityError, Config};
+use crate::registry::{Info, MpmcQueue, Sides};
 use crate::spsc;
 
 /// A sending side.
@@ -54,4 +55,36 @@ pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Capacit
 pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let (tx, rx, shape) = both_ends(config)?;
     Ok((Producer::new(tx, Peers::One), Consumer::new(rx, &shape)))
+}
+
+/// The queue, for code that is generic over queues.
+#[derive(Debug)]
+pub struct BbqMpsc;
+
+impl MpmcQueue for BbqMpsc {
+    const INFO: Info = Info {
+        id: "bbq-mpsc",
+        name: "block-based bounded queue, one consumer",
+        paper: "Wang 2024, §2.4",
+        sides: Sides::ManyToOne,
+        guarantee: "deadlock-free FIFO",
+        delayed: false,
+        capacity: "N, in use N - S + 1",
+        choose: "several threads send to one",
+        avoid: "a stopped thread must never hold up others, or the last slots count",
+    };
+    type Producer<T: Send> = Producer<T>;
+    type Consumer<T: Send> = Consumer<T>;
+
+    fn channel<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+        channel_with(config)
+    }
+
+    fn another_producer<T: Send>(producer: &Producer<T>) -> Option<Producer<T>> {
+        Some(producer.clone())
+    }
+
+    fn another_consumer<T: Send>(_: &Consumer<T>) -> Option<Consumer<T>> {
+        None
+    }
 }

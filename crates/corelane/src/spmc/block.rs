@@ -9,7 +9,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | guarantee | producer wait-free, consumers lock-free; first in first out (linearizable) |
+//! | guarantee | deadlock-free, first in first out (linearizable) |
 //! | capacity, blocks, handles | as [`mpmc::block`](crate::mpmc::block) |
 //! | paper | J. Wang (2024), §2.4, with the producer of §2.4.5 |
 //!
@@ -27,6 +27,7 @@
 use crate::blocks::Separate;
 use crate::mpmc::block::{Peers, both_ends};
 use crate::queue::{CapacityError, Config};
+use crate::registry::{Info, MpmcQueue, Sides};
 use crate::spsc;
 
 /// The sending side.
@@ -52,4 +53,36 @@ pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Capacit
 pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let (tx, rx, shape) = both_ends(config)?;
     Ok((Producer::new(tx, &shape), Consumer::new(rx, Peers::One)))
+}
+
+/// The queue, for code that is generic over queues.
+#[derive(Debug)]
+pub struct BbqSpmc;
+
+impl MpmcQueue for BbqSpmc {
+    const INFO: Info = Info {
+        id: "bbq-spmc",
+        name: "block-based bounded queue, one producer",
+        paper: "Wang 2024, §2.4",
+        sides: Sides::OneToMany,
+        guarantee: "deadlock-free FIFO",
+        delayed: false,
+        capacity: "N, in use N - S + 1",
+        choose: "one thread hands work to several",
+        avoid: "each consumer is to see every item, or the last slots count",
+    };
+    type Producer<T: Send> = Producer<T>;
+    type Consumer<T: Send> = Consumer<T>;
+
+    fn channel<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+        channel_with(config)
+    }
+
+    fn another_producer<T: Send>(_: &Producer<T>) -> Option<Producer<T>> {
+        None
+    }
+
+    fn another_consumer<T: Send>(consumer: &Consumer<T>) -> Option<Consumer<T>> {
+        Some(consumer.clone())
+    }
 }

@@ -41,7 +41,7 @@ use crate::queue::{
     TryPushError, debug_handle, full, try_pop_by,
 };
 use crate::region::{Backing, End, ends, slots_for};
-use crate::registry::{Info, SpscQueue, SpscTokenQueue};
+use crate::registry::{Info, Sides, SpscQueue, SpscTokenQueue};
 use crate::slot::{Flagged, Packed, Slot, Token};
 
 /// The paper's BATCH_SIZE and BATCH_MAX, as in its evaluation.
@@ -337,6 +337,7 @@ const INFO: Info = Info {
     id: "bqueue",
     name: "B-Queue",
     paper: "Wang, Zhang, Tang, Hua 2012, §3",
+    sides: Sides::OneToOne,
     guarantee: "wait-free FIFO",
     delayed: false,
     capacity: "N, given back a batch at a time",

@@ -33,7 +33,7 @@ use crate::queue::{
     debug_handle,
 };
 use crate::region::Backing;
-use crate::registry::{Info, SpscQueue, SpscTokenQueue};
+use crate::registry::{Info, Sides, SpscQueue, SpscTokenQueue};
 use crate::slot::{Flagged, Packed, Slot, Token};
 
 /// A queue for at least `capacity` items of any type.
@@ -143,6 +143,7 @@ const INFO: Info = Info {
     id: "biffq",
     name: "batched improved FastForward queue",
     paper: "Maffione, Lettieri, Rizzo 2019, §4.3",
+    sides: Sides::OneToOne,
     guarantee: "wait-free FIFO",
     delayed: false,
     capacity: "N - 2H",

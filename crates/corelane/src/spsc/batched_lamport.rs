@@ -36,7 +36,7 @@ use crate::queue::{
     TryPushError, debug_handle,
 };
 use crate::region::Backing;
-use crate::registry::{Info, SpscQueue};
+use crate::registry::{Info, Sides, SpscQueue};
 
 /// A queue for at least `capacity` items.
 ///
@@ -227,6 +227,7 @@ impl SpscQueue for Blq {
         id: "blq",
         name: "batched Lamport queue",
         paper: "Maffione, Lettieri, Rizzo 2019, §3.3",
+        sides: Sides::OneToOne,
         guarantee: "wait-free FIFO",
         delayed: false,
         capacity: "N - K",

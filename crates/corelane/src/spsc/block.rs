@@ -42,7 +42,7 @@ use crate::queue::{
     TryPushError, debug_handle, full, try_pop_by,
 };
 use crate::region::{Backing, End, Ring, ends};
-use crate::registry::{Info, SpscQueue};
+use crate::registry::{Info, Sides, SpscQueue};
 
 /// A queue for at least `capacity` items.
 ///
@@ -324,6 +324,7 @@ impl SpscQueue for BbqSpsc {
         id: "bbq-spsc",
         name: "block-based bounded queue",
         paper: "Wang 2024, §2.4.5",
+        sides: Sides::OneToOne,
         guarantee: "wait-free FIFO",
         delayed: false,
         capacity: "N, in use N - S + 1",

@@ -46,7 +46,7 @@ use crate::queue::{
     TryPushError, debug_handle, full, try_pop_by,
 };
 use crate::region::{Backing, End, State, ends, slots_for};
-use crate::registry::{Info, SpscQueue, SpscTokenQueue};
+use crate::registry::{Info, Sides, SpscQueue, SpscTokenQueue};
 use crate::slot::{Flagged, Packed, Slot, SlotRing, Token};
 
 /// All that the FastForward family shares besides its slots.
@@ -415,6 +415,7 @@ const INFO: Info = Info {
     id: "ffq",
     name: "FastForward queue",
     paper: "Maffione, Lettieri, Rizzo 2019, §4.1",
+    sides: Sides::OneToOne,
     guarantee: "wait-free FIFO",
     delayed: false,
     capacity: "N",

@@ -34,7 +34,7 @@ use crate::queue::{
     TryPushError, debug_handle, full, try_pop_by,
 };
 use crate::region::{Backing, End, ends, slots_for};
-use crate::registry::{Info, SpscQueue, SpscTokenQueue};
+use crate::registry::{Info, Sides, SpscQueue, SpscTokenQueue};
 use crate::slot::{Flagged, Packed, Slot, Token};
 
 /// Slots in a line, the paper's K, as a power of two.
@@ -302,6 +302,7 @@ const INFO: Info = Info {
     id: "iffq",
     name: "improved FastForward queue",
     paper: "Maffione, Lettieri, Rizzo 2019, §4.2",
+    sides: Sides::OneToOne,
     guarantee: "wait-free FIFO",
     delayed: false,
     capacity: "N - 2H",

@@ -36,7 +36,7 @@ use crate::queue::{
     TryPushError, debug_handle, full, try_pop_by,
 };
 use crate::region::{Backing, End, State, ends, slots_for};
-use crate::registry::{Info, SpscQueue};
+use crate::registry::{Info, Sides, SpscQueue};
 
 /// The counters that all queues of Lamport's family share. Positions from `read` to `write` hold
 /// items.
@@ -249,6 +249,7 @@ impl SpscQueue for Lq {
         id: "lq",
         name: "Lamport queue",
         paper: "Maffione, Lettieri, Rizzo 2019, §3.1",
+        sides: Sides::OneToOne,
         guarantee: "wait-free FIFO",
         delayed: false,
         capacity: "N",

@@ -35,7 +35,7 @@ use crate::queue::{
     TryPushError, debug_handle, full, try_pop_by,
 };
 use crate::region::{Backing, End, ends, slots_for};
-use crate::registry::{Info, SpscQueue};
+use crate::registry::{Info, Sides, SpscQueue};
 
 /// Items in a line, the paper's K: slots that stay unused.
 pub(super) const fn per_line<T>() -> usize {
@@ -277,6 +277,7 @@ impl SpscQueue for Llq {
         id: "llq",
         name: "lazy Lamport queue",
         paper: "Maffione, Lettieri, Rizzo 2019, §3.2",
+        sides: Sides::OneToOne,
         guarantee: "wait-free FIFO",
         delayed: false,
         capacity: "N - K",

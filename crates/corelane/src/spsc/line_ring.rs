@@ -54,7 +54,7 @@ use crate::queue::{
     TryPushError, debug_handle, full,
 };
 use crate::region::{Backing, End, Slots, State, array, ends, most_slots};
-use crate::registry::{Info, SpscQueue};
+use crate::registry::{Info, Sides, SpscQueue};
 
 /// One line: `tail`, the position after the last item in it, and room for N items.
 struct Line<T> {
@@ -737,6 +737,7 @@ impl SpscQueue for LineRing {
         id: "linering",
         name: "line ring",
         paper: "none; see its page",
+        sides: Sides::OneToOne,
         guarantee: "wait-free FIFO",
         delayed: false,
         capacity: "L lines of n items; given back G lines at a time, over and above what was asked for",

@@ -37,7 +37,7 @@ use crate::queue::{
     TryPushError, debug_handle, full, try_pop_by,
 };
 use crate::region::{Backing, End, ends, slots_for};
-use crate::registry::{Info, SpscQueue};
+use crate::registry::{Info, Sides, SpscQueue};
 
 /// A queue for at least `capacity` items.
 ///
@@ -305,6 +305,7 @@ impl SpscQueue for McRing {
         id: "mcring",
         name: "MCRingBuffer",
         paper: "Wang, Zhang, Tang, Hua 2012, §2.5",
+        sides: Sides::OneToOne,
         guarantee: "wait-free FIFO; an item is visible when its batch is full or flushed",
         delayed: true,
         capacity: "N",

@@ -29,7 +29,7 @@ use crate::queue::{
     self, CapacityError, Config, LentSlots, Producer as _, TryPushError, debug_handle,
 };
 use crate::region::Backing;
-use crate::registry::{Info, SpscQueue};
+use crate::registry::{Info, Sides, SpscQueue};
 
 /// Time from one flush to the next.
 const PERIOD: Duration = Duration::from_micros(10);
@@ -157,6 +157,7 @@ impl SpscQueue for McRingSane {
         id: "mcring-sane",
         name: "MCRingBuffer with a timer",
         paper: "Wang, Zhang, Tang, Hua 2012, §2.6 (3)",
+        sides: Sides::OneToOne,
         guarantee: "wait-free FIFO; an item is visible after its batch, a flush or a timer tick",
         delayed: true,
         capacity: "N",
