@@ -73,8 +73,14 @@ pub trait Variables {
     /// Next position to fill, if the block is filled in order.
     fn committed(&self) -> &AtomicU64;
 
-    /// Next position to empty, if the block is emptied in order.
+    /// Next position to empty; exact when no consumer is left.
     fn consumed(&self) -> &AtomicU64;
+
+    /// The end of the block in the lap in which it was last emptied.
+    fn emptied(&self) -> &AtomicU64;
+
+    /// Says that the only consumer has emptied the block, which ends here in this lap.
+    fn give_back(&self, end: u64);
 
     /// Whether all before `committed`, which has been loaded before, is filled.
     #[inline]
@@ -95,7 +101,8 @@ pub trait Variables {
 pub struct Merged {
     /// The paper's `allocated` and `committed`. Written by the producer only.
     committed: Padded<AtomicU64>,
-    /// The paper's `reserved` and `consumed`. Written by the consumer only.
+    /// The paper's `reserved` and `consumed`. Written by the consumer only, when the block is empty or the
+    /// consumer goes: the producer, which may be waiting for that, has the line meanwhile.
     consumed: Padded<AtomicU64>,
 }
 
@@ -116,6 +123,17 @@ impl Variables for Merged {
     fn consumed(&self) -> &AtomicU64 {
         &self.consumed
     }
+
+    #[inline]
+    fn emptied(&self) -> &AtomicU64 {
+        &self.consumed
+    }
+
+    #[inline]
+    fn give_back(&self, end: u64) {
+        // Release pairs with the load in `enter_block`: the items are out before their slots are free.
+        self.consumed.store(end, Ordering::Release);
+    }
 }
 
 /// The variables of a block with several producers or several consumers (Fig. 2.4).
@@ -124,6 +142,7 @@ impl Variables for Merged {
 pub struct Separate {
     pub(crate) producers: Padded<ProducerCursors>,
     pub(crate) consumers: Padded<ConsumerCursors>,
+    pub(crate) ends: Padded<Ends>,
 }
 
 /// What producers count in a block.
@@ -144,6 +163,16 @@ pub struct ConsumerCursors {
     pub(crate) reserved: AtomicU64,
     /// How many of those are empty, as a position. One consumer needs no other.
     pub(crate) consumed: AtomicU64,
+}
+
+/// What consumers tell producers who wait for the block, which must not disturb consumers meanwhile.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Ends {
+    /// The end of the block in the lap in which its last slot was reserved.
+    pub(crate) left: AtomicU64,
+    /// The end of the block in the lap in which it was last emptied.
+    pub(crate) emptied: AtomicU64,
 }
 
 /// The blocks that several producers and several consumers work in, by number, or earlier ones.
@@ -179,6 +208,7 @@ impl Variables for Separate {
                 committed: at(),
             }),
             consumers: Padded(ConsumerCursors { reserved: at(), consumed: at() }),
+            ends: Padded(Ends { left: at(), emptied: at() }),
         }
     }
 
@@ -190,6 +220,18 @@ impl Variables for Separate {
     #[inline]
     fn consumed(&self) -> &AtomicU64 {
         &self.consumers.consumed
+    }
+
+    #[inline]
+    fn emptied(&self) -> &AtomicU64 {
+        &self.ends.emptied
+    }
+
+    #[inline]
+    fn give_back(&self, end: u64) {
+        self.consumers.consumed.store(end, Ordering::Relaxed);
+        // Release pairs with the load in `advance_phead`: the items are out before their slots are free.
+        self.ends.emptied.store(end, Ordering::Release);
     }
 
     /// A count says that so many slots are filled, not which. All are that were allocated, if it is as

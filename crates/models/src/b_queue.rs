@@ -8,10 +8,10 @@ use crate::explore::{
     done, explore_sides, grouped, pop, pop_all, pop_until_closed, push, push_all, push_now,
 };
 use crate::item::{Number, Ticket};
-use crate::subject::Subject;
+use crate::subject::Single;
 use crate::{Model, Run};
 
-pub(crate) fn models<S: Subject<Ticket> + Subject<Number, Item: Copy>>() -> Vec<Model> {
+pub(crate) fn models<S: Single<Ticket> + Single<Number, Item: Copy>>() -> Vec<Model> {
     vec![
         Model::new::<S>("batch_transfer", || transfer_through::<S>(grouped(4, 2), 1)),
         Model::new::<S>("batch_chunks", || {
@@ -25,7 +25,7 @@ pub(crate) fn models<S: Subject<Ticket> + Subject<Number, Item: Copy>>() -> Vec<
 }
 
 /// The consumer looks four slots ahead, and at two and one when that is empty.
-fn backtracking<S: Subject<Ticket>>() -> Run {
+fn backtracking<S: Single<Ticket>>() -> Run {
     explore_sides::<S, Ticket, _, _>(
         grouped(8, 4),
         |mut tx| {
@@ -40,7 +40,7 @@ fn backtracking<S: Subject<Ticket>>() -> Run {
 
 /// How far the consumer looks depends on how far it got the last times. When nothing was there it
 /// forgets that, and sees the next single item.
-fn history<S: Subject<Ticket>>() -> Run {
+fn history<S: Single<Ticket>>() -> Run {
     explore_sides::<S, Ticket, _, _>(
         grouped(4, 2),
         |mut tx| {
@@ -60,7 +60,7 @@ fn history<S: Subject<Ticket>>() -> Run {
 }
 
 /// The producer needs a whole batch of free slots, and then uses it without looking again.
-fn probe_of_a_batch<S: Subject<Ticket>>() -> Run {
+fn probe_of_a_batch<S: Single<Ticket>>() -> Run {
     explore_sides::<S, Ticket, _, _>(
         grouped(4, 2),
         |mut tx| {

@@ -1,17 +1,20 @@
-//! Batches: models of lent slots, lent items and slices, for every queue.
+//! Batches: models of lent slots, lent items and slices, and of what can be counted, for every queue between
+//! one producer and one consumer.
 
 use corelane_loom::{
     Config, Consumer, Producer, SingleConsumer, SingleProducer, TryPopError, TryPushError,
 };
 use loom::hint::spin_loop;
 
-use crate::explore::{done, explore_sides, pop_all, pop_until_closed, push_all, push_now, tiny};
+use crate::explore::{
+    done, explore_sides, pop, pop_all, pop_until_closed, push_all, push_now, tiny,
+};
 use crate::item::{Cargo, Number, Ticket, reclaim};
-use crate::subject::Subject;
+use crate::subject::Single;
 use crate::{Model, Run};
 
 /// The models of a queue that move batches.
-pub(crate) fn models<S: Subject<Ticket> + Subject<Number, Item: Copy>>() -> Vec<Model> {
+pub(crate) fn models<S: Single<Ticket> + Single<Number, Item: Copy>>() -> Vec<Model> {
     vec![
         Model::new::<S>("chunks", || chunks_through::<S>(tiny(2), |capacity| capacity + 1)),
         Model::new::<S>("partial_commits", partial_commits::<S>),
@@ -19,6 +22,7 @@ pub(crate) fn models<S: Subject<Ticket> + Subject<Number, Item: Copy>>() -> Vec<
         Model::new::<S>("chunks_left_behind", chunks_left_behind::<S>),
         Model::new::<S>("used_in_place", used_in_place::<S>),
         Model::new::<S>("slices", || slices_through::<S>(tiny(2), 1)),
+        Model::new::<S>("observers", observers::<S>),
     ]
 }
 
@@ -67,7 +71,7 @@ fn until_all(items: u64, mut step: impl FnMut(u64) -> u64) {
 
 /// Chunks of two, round the end of the ring. `items` tells from the capacity how many items to move;
 /// one more if that is odd.
-pub(crate) fn chunks_through<S: Subject<Ticket>>(config: Config, items: fn(u64) -> u64) -> Run {
+pub(crate) fn chunks_through<S: Single<Ticket>>(config: Config, items: fn(u64) -> u64) -> Run {
     explore_sides::<S, _, _, _>(
         config,
         move |mut tx| {
@@ -91,7 +95,7 @@ pub(crate) fn chunks_through<S: Subject<Ticket>>(config: Config, items: fn(u64) 
 }
 
 /// Chunks of two of which only the first slot is written, or only the first item popped.
-fn partial_commits<S: Subject<Ticket>>() -> Run {
+fn partial_commits<S: Single<Ticket>>() -> Run {
     explore_sides::<S, _, _, _>(
         tiny(2),
         |mut tx| {
@@ -118,7 +122,7 @@ fn write_one_of_two<P: SingleProducer<Item: Cargo>>(tx: &mut P, number: u64) -> 
 }
 
 /// Chunks that are dropped without a commit leave the queue as it was.
-fn abandoned_chunks<S: Subject<Ticket>>() -> Run {
+fn abandoned_chunks<S: Single<Ticket>>() -> Run {
     explore_sides::<S, _, _, _>(
         tiny(2),
         |mut tx| {
@@ -139,7 +143,7 @@ fn abandoned_chunks<S: Subject<Ticket>>() -> Run {
 
 /// The consumer is dropped with items that it has looked at and not popped, and others: each is
 /// dropped once.
-fn chunks_left_behind<S: Subject<Ticket>>() -> Run {
+fn chunks_left_behind<S: Single<Ticket>>() -> Run {
     explore_sides::<S, _, _, _>(
         tiny(2),
         |mut tx| {
@@ -156,7 +160,7 @@ fn chunks_left_behind<S: Subject<Ticket>>() -> Run {
 
 /// Items of a queue for C are used in place: all that was done to item k before its chunk was
 /// committed happens before the push of item k + C.
-fn used_in_place<S: Subject<Ticket>>() -> Run {
+fn used_in_place<S: Single<Ticket>>() -> Run {
     explore_sides::<S, _, _, _>(
         tiny(1),
         |mut tx| {
@@ -176,7 +180,7 @@ fn used_in_place<S: Subject<Ticket>>() -> Run {
 }
 
 /// More items than fit, as slices of items that can be copied.
-pub(crate) fn slices_through<S: Subject<Number, Item: Copy>>(config: Config, more: u64) -> Run {
+pub(crate) fn slices_through<S: Single<Number, Item: Copy>>(config: Config, more: u64) -> Run {
     explore_sides::<S, _, _, _>(
         config,
         move |mut tx| {
@@ -193,6 +197,43 @@ pub(crate) fn slices_through<S: Subject<Number, Item: Copy>>(config: Config, mor
                 }
                 n as u64
             });
+        },
+        done,
+    )
+}
+
+/// What the observers count can be pushed and popped.
+fn observers<S: Single<Ticket>>() -> Run {
+    explore_sides::<S, _, _, _>(
+        tiny(1),
+        |mut tx| {
+            let mut pushed = 0;
+            for _ in 0..2 {
+                let free = tx.free_slots(usize::MAX);
+                assert!(free <= tx.capacity(), "more free slots than slots");
+                assert!(free > 0 || pushed > 0, "a new queue is not full");
+                for _ in 0..free {
+                    push_now(&mut tx, pushed);
+                    pushed += 1;
+                }
+            }
+            if !tx.is_full() {
+                push_now(&mut tx, pushed);
+            }
+        },
+        |mut rx| {
+            let mut popped = 0;
+            for _ in 0..2 {
+                let there = rx.available(usize::MAX);
+                assert!(there <= rx.capacity(), "more items than slots");
+                for _ in 0..there {
+                    assert_eq!(pop(&mut rx), Some(popped), "an item that was counted");
+                    popped += 1;
+                }
+            }
+            if !rx.is_empty() {
+                assert_eq!(pop(&mut rx), Some(popped), "the queue was not empty");
+            }
         },
         done,
     )

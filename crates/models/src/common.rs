@@ -1,8 +1,6 @@
-//! Single items: models that hold for every queue between one producer and one consumer.
+//! Single items: models of one producer and one consumer, which hold for every queue.
 
-use corelane_loom::{
-    Config, Consumer, Producer, SingleConsumer, SingleProducer, TryPopError, TryPushError,
-};
+use corelane_loom::{Config, Consumer, Producer, TryPopError, TryPushError};
 use loom::hint::spin_loop;
 
 use crate::explore::{
@@ -23,7 +21,6 @@ pub(crate) fn models<S: Subject<Ticket>>() -> Vec<Model> {
         Model::new::<S>("consumer_closes", consumer_closes::<S>),
         Model::new::<S>("closing_is_ordered", closing_is_ordered::<S>),
         Model::new::<S>("teardown_races_push", teardown_races_push::<S>),
-        Model::new::<S>("observers", observers::<S>),
     ]
 }
 
@@ -194,43 +191,6 @@ fn teardown_races_push<S: Subject<Ticket>>() -> Run {
         |mut rx| {
             if let Some(number) = pop(&mut rx) {
                 assert_eq!(number, 0, "first in, first out");
-            }
-        },
-        done,
-    )
-}
-
-/// What the observers count can be pushed and popped.
-fn observers<S: Subject<Ticket>>() -> Run {
-    explore_sides::<S, _, _, _>(
-        tiny(1),
-        |mut tx| {
-            let mut pushed = 0;
-            for _ in 0..2 {
-                let free = tx.free_slots(usize::MAX);
-                assert!(free <= tx.capacity(), "more free slots than slots");
-                assert!(free > 0 || pushed > 0, "a new queue is not full");
-                for _ in 0..free {
-                    push_now(&mut tx, pushed);
-                    pushed += 1;
-                }
-            }
-            if !tx.is_full() {
-                push_now(&mut tx, pushed);
-            }
-        },
-        |mut rx| {
-            let mut popped = 0;
-            for _ in 0..2 {
-                let there = rx.available(usize::MAX);
-                assert!(there <= rx.capacity(), "more items than slots");
-                for _ in 0..there {
-                    assert_eq!(pop(&mut rx), Some(popped), "an item that was counted");
-                    popped += 1;
-                }
-            }
-            if !rx.is_empty() {
-                assert_eq!(pop(&mut rx), Some(popped), "the queue was not empty");
             }
         },
         done,

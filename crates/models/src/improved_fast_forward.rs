@@ -7,11 +7,11 @@ use crate::chunks::{chunks_through, slices_through};
 use crate::common::transfer_through;
 use crate::explore::{explore_sides, grouped, pop, pop_all, pop_until_closed, push, tiny};
 use crate::item::{Number, Ticket};
-use crate::subject::Subject;
+use crate::subject::Single;
 use crate::{Model, Run};
 use corelane_loom::{Producer, SingleConsumer, SingleProducer};
 
-pub(crate) fn models<S: Subject<Ticket> + Subject<Number, Item: Copy>>() -> Vec<Model> {
+pub(crate) fn models<S: Single<Ticket> + Single<Number, Item: Copy>>() -> Vec<Model> {
     vec![
         Model::new::<S>("whole_lap", || transfer_through::<S>(tiny(1), 4)),
         Model::new::<S>("partition_transfer", || transfer_through::<S>(grouped(1, 2), 2)),
@@ -25,7 +25,7 @@ pub(crate) fn models<S: Subject<Ticket> + Subject<Number, Item: Copy>>() -> Vec<
 }
 
 /// In the first lap, too, the producer stays a partition behind the consumer.
-fn first_wrap_uninitialised<S: Subject<Ticket>>() -> Run {
+fn first_wrap_uninitialised<S: Single<Ticket>>() -> Run {
     explore_sides::<S, Ticket, _, _>(
         grouped(1, 2),
         |mut tx| {
@@ -45,7 +45,7 @@ fn first_wrap_uninitialised<S: Subject<Ticket>>() -> Run {
 }
 
 /// Slots come back a partition at a time, when the consumer is two further.
-fn cleared_a_partition_late<S: Subject<Ticket>>() -> Run {
+fn cleared_a_partition_late<S: Single<Ticket>>() -> Run {
     explore_sides::<S, Ticket, _, _>(
         grouped(1, 2),
         |mut tx| {

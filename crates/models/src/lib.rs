@@ -54,6 +54,7 @@ mod line_ring;
 mod mc_ring;
 mod narrow;
 mod seeded;
+mod shared;
 mod site;
 mod subject;
 mod watcher;
@@ -66,7 +67,7 @@ use corelane_loom::spsc::batched_fast_forward::Biffq;
 use corelane_loom::spsc::improved_fast_forward::Iffq;
 use serde::{Deserialize, Serialize};
 
-use subject::{Any, Named, Tokens};
+use subject::{Any, Many, Named, Tokens};
 
 pub use seeded::{Seeded, canary, seeded};
 pub use site::{Op, Site, Strength, source, source_name, sources};
@@ -216,5 +217,13 @@ pub fn big() -> Vec<Model> {
 
 /// The models that every queue has by its line in the registry.
 fn common_models() -> Vec<Model> {
-    for_each_subject!(common, chunks)
+    let mut models = for_each_subject!(common, chunks);
+    macro_rules! many {
+        ($id:ident, $queue:ty) => {
+            models.extend(common::models::<Many<$queue>>());
+            models.extend(shared::models::<Many<$queue>>());
+        };
+    }
+    corelane_loom::for_each_mpmc_queue!(many);
+    models
 }

@@ -5,13 +5,13 @@ use crate::chunks::{chunks_through, slices_through};
 use crate::common::{attempts, transfer_through};
 use crate::explore::tiny;
 use crate::item::{Number, Ticket};
-use crate::subject::Subject;
+use crate::subject::Single;
 
 /// The common models in which two items share a line. It takes `MORE` items than fit to use a slot
 /// twice.
 pub(crate) fn models<S, const MORE: u64>() -> Vec<Model>
 where
-    S: Subject<Ticket> + Subject<Number, Item: Copy>,
+    S: Single<Ticket> + Single<Number, Item: Copy>,
 {
     vec![
         Model::new::<S>("narrow_transfer", || transfer_through::<S>(tiny(1), MORE)),

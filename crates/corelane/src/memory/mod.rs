@@ -23,3 +23,17 @@ mod sim;
 pub use sim::*;
 
 pub use core::sync::atomic::Ordering;
+
+/// Moves `variable` on to `value`, unless it is there or further already: a maximum of numbers that wrap,
+/// and are less than half of all apart.
+#[inline]
+#[track_caller]
+pub(crate) fn advance(variable: &AtomicU64, value: u64, order: Ordering) {
+    let mut current = variable.load(Ordering::Relaxed);
+    while (current.wrapping_sub(value) as i64) < 0 {
+        match variable.compare_exchange(current, value, order, Ordering::Relaxed) {
+            Ok(_) => return,
+            Err(found) => current = found,
+        }
+    }
+}

@@ -46,7 +46,7 @@
 //! ```
 
 use crate::blocks::{Header, Heads, Separate, Shape, Variables as _, is_before};
-use crate::memory::{AtomicU64, Ordering};
+use crate::memory::{Ordering, advance};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, Producer as _, TryPopError, TryPushError,
     debug_handle, full,
@@ -70,7 +70,7 @@ pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Capacit
 /// As [`channel`].
 pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let (tx, rx, _) = both_ends(config)?;
-    Ok((Producer { end: tx, peers: Peers::Many }, Consumer { end: rx, peers: Peers::Many }))
+    Ok((Producer::new(tx), Consumer::new(rx, false)))
 }
 
 /// Both ends of a new queue, with its shape.
@@ -83,38 +83,16 @@ pub(crate) fn both_ends<T>(config: Config) -> Result<(Side<T>, Side<T>, Shape), 
 /// A hold on the queue.
 type Side<T> = End<Header<T, Separate>>;
 
-/// Who is on the other side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Peers {
-    /// One handle, which doesn't write all cursors: `allocated` or `reserved`.
-    One,
-    /// Any number.
-    Many,
-}
-
 /// A sending side.
 pub struct Producer<T> {
     end: Side<T>,
-    peers: Peers,
 }
 
 /// A receiving side.
 pub struct Consumer<T> {
     end: Side<T>,
-    peers: Peers,
-}
-
-/// Moves `variable` on to `value`, if it isn't there or further already: the paper's MAX, for numbers that
-/// wrap.
-#[inline]
-fn advance(variable: &AtomicU64, value: u64, order: Ordering) {
-    let mut current = variable.load(Ordering::Relaxed);
-    while is_before(current, value) {
-        match variable.compare_exchange_weak(current, value, order, Ordering::Relaxed) {
-            Ok(_) => return,
-            Err(found) => current = found,
-        }
-    }
+    /// Whether there is only one producer, which fills a block in order and leaves `allocated` alone.
+    is_filled_in_order: bool,
 }
 
 /// Slots of one block that are one thread's alone.
@@ -143,8 +121,8 @@ enum Nothing {
 }
 
 impl<T> Producer<T> {
-    pub(crate) fn new(end: Side<T>, peers: Peers) -> Self {
-        Self { end, peers }
+    pub(crate) fn new(end: Side<T>) -> Self {
+        Self { end }
     }
 
     /// What kind of memory the queue lives in.
@@ -192,14 +170,13 @@ impl<T> Producer<T> {
         let arrangement = blocks.arrangement();
         let next = head.wrapping_add(1);
         let (block, start) = (blocks.numbered(next), arrangement.start(next));
-        // Acquire pairs with the additions of consumers: the slots' items have been taken.
-        let consumed = block.consumers.consumed.load(Ordering::Acquire);
+        // Acquire pairs with the store in `consume`: the slots' items have been taken.
+        let emptied = block.ends.emptied.load(Ordering::Acquire);
         let end_of_last_lap =
             start.wrapping_add(arrangement.size()).wrapping_sub(arrangement.len());
-        if is_before(consumed, end_of_last_lap) {
-            let is_busy = self.peers == Peers::Many
-                && block.consumers.reserved.load(Ordering::Relaxed) != consumed;
-            return Err(if is_busy { Nothing::Yet } else { Nothing::AtAll });
+        if is_before(emptied, end_of_last_lap) {
+            let is_left = block.ends.left.load(Ordering::Relaxed) == end_of_last_lap;
+            return Err(if is_left { Nothing::Yet } else { Nothing::AtAll });
         }
         advance(&block.producers.committed, start, Ordering::Relaxed);
         // Release pairs with the addition in `allocate_in`: `committed` is set, and the slots are free.
@@ -270,8 +247,8 @@ impl<T> queue::Producer for Producer<T> {
 }
 
 impl<T> Consumer<T> {
-    pub(crate) fn new(end: Side<T>, peers: Peers) -> Self {
-        Self { end, peers }
+    pub(crate) fn new(end: Side<T>, is_filled_in_order: bool) -> Self {
+        Self { end, is_filled_in_order }
     }
 
     /// What kind of memory the queue lives in.
@@ -307,17 +284,24 @@ impl<T> Consumer<T> {
             if !is_before(reserved, committed) {
                 return Err(Nothing::AtAll);
             }
-            if self.peers == Peers::Many && !block.is_gapless(committed, arrangement) {
+            if !self.is_filled_in_order && !block.is_gapless(committed, arrangement) {
                 return Err(Nothing::Yet);
             }
             let n = wanted.min(committed.wrapping_sub(reserved));
-            match block.consumers.reserved.compare_exchange_weak(
+            let next = reserved.wrapping_add(n);
+            match block.consumers.reserved.compare_exchange(
                 reserved,
-                reserved.wrapping_add(n),
+                next,
                 Ordering::Relaxed,
                 Ordering::Acquire, // as above
             ) {
-                Ok(position) => return Ok(Some(Run { block, position, n })),
+                Ok(position) => {
+                    if next == end {
+                        // Nothing is ordered by it: it says why a push fails.
+                        block.ends.left.store(end, Ordering::Relaxed);
+                    }
+                    return Ok(Some(Run { block, position, n }));
+                }
                 Err(found) => reserved = found,
             }
         }
@@ -342,11 +326,23 @@ impl<T> Consumer<T> {
         Ok(())
     }
 
-    /// Gives the slots of `run` back.
+    /// Gives the slots of `run` back: to producers, if they are the last of a block.
     #[inline]
     fn consume(&self, run: &Run<'_>) {
-        // Release pairs with the loads of `consumed` by producers: the items are out.
-        run.block.consumers.consumed.fetch_add(run.n, Ordering::Release);
+        let block = run.block;
+        // Release and acquire pair with each other: all items are out when the last of the block is.
+        let consumed = block.consumers.consumed.fetch_add(run.n, Ordering::AcqRel);
+        let consumed = consumed.wrapping_add(run.n);
+        if self.is_end(consumed) {
+            // Release pairs with the loads of producers.
+            block.ends.emptied.store(consumed, Ordering::Release);
+        }
+    }
+
+    /// Whether a position that is not the start of a block is its end.
+    #[inline]
+    fn is_end(&self, position: u64) -> bool {
+        position & (self.end.slots().arrangement().size() - 1) == 0
     }
 
     /// [`reserve`](Self::reserve) with the answer for whoever finds nothing.
@@ -409,13 +405,13 @@ impl<T> queue::Consumer for Consumer<T> {
 
 impl<T> Clone for Producer<T> {
     fn clone(&self) -> Self {
-        Self { end: self.end.duplicate(), peers: self.peers }
+        Self::new(self.end.duplicate())
     }
 }
 
 impl<T> Clone for Consumer<T> {
     fn clone(&self) -> Self {
-        Self { end: self.end.duplicate(), peers: self.peers }
+        Self { end: self.end.duplicate(), ..*self }
     }
 }
 

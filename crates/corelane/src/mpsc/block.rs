@@ -27,7 +27,7 @@
 //! ```
 
 use crate::blocks::Separate;
-use crate::mpmc::block::{Peers, both_ends};
+use crate::mpmc::block::both_ends;
 use crate::queue::{CapacityError, Config};
 use crate::registry::{Info, MpmcQueue, Sides};
 use crate::spsc;
@@ -54,7 +54,7 @@ pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Capacit
 /// As [`channel`].
 pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let (tx, rx, shape) = both_ends(config)?;
-    Ok((Producer::new(tx, Peers::One), Consumer::new(rx, &shape)))
+    Ok((Producer::new(tx), Consumer::new(rx, &shape)))
 }
 
 /// The queue, for code that is generic over queues.

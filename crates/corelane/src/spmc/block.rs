@@ -25,7 +25,7 @@
 //! ```
 
 use crate::blocks::Separate;
-use crate::mpmc::block::{Peers, both_ends};
+use crate::mpmc::block::both_ends;
 use crate::queue::{CapacityError, Config};
 use crate::registry::{Info, MpmcQueue, Sides};
 use crate::spsc;
@@ -52,7 +52,7 @@ pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Capacit
 /// As [`channel`].
 pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let (tx, rx, shape) = both_ends(config)?;
-    Ok((Producer::new(tx, &shape), Consumer::new(rx, Peers::One)))
+    Ok((Producer::new(tx, &shape), Consumer::new(rx, true)))
 }
 
 /// The queue, for code that is generic over queues.

@@ -109,9 +109,9 @@ impl<T, V: Variables> Producer<T, V> {
     fn enter_block(&mut self) -> bool {
         let blocks = self.end.slots();
         let end = blocks.end(self.free);
-        // Acquire pairs with the stores in `Consumer`: the items of the last lap have been taken.
-        let consumed = blocks.at(self.free).consumed().load(Ordering::Acquire);
-        let is_free = consumed == end.wrapping_sub(blocks.len() as u64);
+        // Acquire pairs with the store of whoever emptied it: the items of the last lap are out.
+        let emptied = blocks.at(self.free).emptied().load(Ordering::Acquire);
+        let is_free = emptied == end.wrapping_sub(blocks.len() as u64);
         if is_free {
             self.free = end;
         }
@@ -217,12 +217,14 @@ impl<T, V: Variables> Consumer<T, V> {
         is_news
     }
 
-    /// Gives the slots of the block that ends at or behind `read` back to the producer.
+    /// Goes on to `read`, which is at most the end of this block, and gives the block back at its end.
     #[inline]
-    fn free(&self, block: u64, read: u64) {
-        // Release pairs with the load in `Producer::enter_block`: the items are out before their slots
-        // are free.
-        self.end.slots().at(block).consumed().store(read, Ordering::Release);
+    fn go_on_to(&mut self, read: u64) {
+        let (blocks, block) = (self.end.slots(), self.read);
+        self.read = read;
+        if read & (blocks.arrangement().size() - 1) == 0 {
+            blocks.at(block).give_back(read);
+        }
     }
 
     /// Looks for items after all that were known have been popped. False if there are none.
@@ -246,8 +248,7 @@ impl<T, V: Variables> Consumer<T, V> {
         let read = self.read;
         // SAFETY: the position is full, and the consumer moves past it with the next line.
         let item = unsafe { self.end.slots().cells().read(read) };
-        self.read = read.wrapping_add(1);
-        self.free(read, self.read);
+        self.go_on_to(read.wrapping_add(1));
         Some(item)
     }
 }
@@ -297,9 +298,19 @@ unsafe impl<T, V: Variables> queue::SingleConsumer for Consumer<T, V> {
     unsafe fn release(&mut self, n: usize) {
         let end = self.read.wrapping_add(n as u64);
         while self.read != end {
-            let block = self.read;
-            self.read = nearer(block, self.end.slots().end(block), end);
-            self.free(block, self.read);
+            self.go_on_to(nearer(self.read, self.end.slots().end(self.read), end));
+        }
+    }
+}
+
+impl<T, V: Variables> Drop for Consumer<T, V> {
+    #[inline(always)] // see `region::leave`
+    fn drop(&mut self) {
+        let blocks = self.end.slots();
+        if self.read & (blocks.arrangement().size() - 1) != 0 {
+            // For `Header::drop_items`; producers go on only at the end of a block. Relaxed: dropping the
+            // end orders it.
+            blocks.at(self.read).consumed().store(self.read, Ordering::Relaxed);
         }
     }
 }

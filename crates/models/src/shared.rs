@@ -1,0 +1,381 @@
+//! Several handles on a side: models of three threads, for every queue that allows that.
+//!
+//! Items are made before the threads start, since they must be made in order; a thread gets some of them.
+
+use corelane_loom::{Config, Consumer, Producer, TryPopError, TryPushError};
+use loom::hint::spin_loop;
+use loom::sync::atomic::{AtomicBool, Ordering};
+use loom::thread::{self, JoinHandle};
+
+use crate::explore::{explore_shared, grouped, tiny};
+use crate::item::{Cargo, Number, Ticket};
+use crate::subject::{Shared, Subject};
+use crate::watcher::count_values;
+use crate::{Model, Run};
+
+/// The models of a queue that may have several producers or several consumers.
+pub(crate) fn models<S: Shared<Ticket> + Shared<Number, Item: Copy>>() -> Vec<Model> {
+    let mut models = Vec::new();
+    if <S as Shared<Ticket>>::SIDES.allow(2, 1) {
+        models.extend([
+            Model::new::<S>("two_producers", || two_producers::<S>(tiny(2))),
+            Model::new::<S>("two_producers_in_a_block", || two_producers::<S>(grouped(4, 2))),
+            Model::new::<S>("two_producers_and_one_slot", two_producers_and_one_slot::<S>),
+            Model::new::<S>("order_past_another_producer", order_past_another_producer::<S>),
+            Model::new::<S>("false_empty", false_empty::<S>),
+            Model::new::<S>("full_of_two_producers", full_of_two_producers::<S>),
+            Model::new::<S>("slices_of_two_producers", slices_of_two_producers::<S>),
+            Model::new::<S>("last_producer_closes", last_producer_closes::<S>),
+        ]);
+    }
+    if <S as Shared<Ticket>>::SIDES.allow(1, 2) {
+        models.extend([
+            Model::new::<S>("two_consumers", || two_consumers::<S>(tiny(2))),
+            Model::new::<S>("two_consumers_in_a_block", || two_consumers::<S>(grouped(4, 2))),
+            Model::new::<S>(
+                "two_consumers_behind_a_producer",
+                two_consumers_behind_a_producer::<S>,
+            ),
+            Model::new::<S>("two_consumers_and_one_item", two_consumers_and_one_item::<S>),
+            Model::new::<S>("false_full", false_full::<S>),
+            Model::new::<S>("slices_of_two_consumers", slices_of_two_consumers::<S>),
+            Model::new::<S>("last_consumer_closes", last_consumer_closes::<S>),
+        ]);
+    }
+    models
+}
+
+/// So many items, numbered from 0.
+fn items<T: Cargo>(n: u64) -> Vec<T> {
+    (0..n).map(Cargo::of).collect()
+}
+
+/// Starts a thread. Until [`join`] several are at work.
+fn start<R: 'static>(work: impl FnOnce() -> R + 'static) -> JoinHandle<R> {
+    count_values(true);
+    thread::spawn(work)
+}
+
+fn join<R>(threads: impl IntoIterator<Item = JoinHandle<R>>) -> Vec<R> {
+    let results = threads.into_iter().map(|t| t.join().expect("a panic ends the model")).collect();
+    count_values(false);
+    results
+}
+
+/// Pushes `item` as soon as there is room.
+fn push<P: Producer>(tx: &mut P, mut item: P::Item) {
+    while let Err(error) = tx.try_push(item) {
+        assert!(!matches!(error, TryPushError::Closed(_)), "the consumers are there");
+        item = error.into_inner();
+        spin_loop();
+    }
+}
+
+/// Tries to push `item`, and says whether there was room.
+fn attempt<P: Producer>(tx: &mut P, item: P::Item) -> bool {
+    match tx.try_push(item) {
+        Ok(()) => true,
+        Err(TryPushError::Closed(_)) => panic!("the consumers are there"),
+        Err(_) => false,
+    }
+}
+
+/// Pops all items that are there, while nobody else is at work.
+fn drain<C: Consumer<Item: Cargo>>(rx: &mut C) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    loop {
+        match rx.try_pop() {
+            Ok(item) => numbers.push(item.number()),
+            Err(TryPopError::Busy) => panic!("nobody else is at work"),
+            Err(_) => return numbers,
+        }
+    }
+}
+
+/// Pops until the queue is closed.
+fn pop_to_the_end<C: Consumer<Item: Cargo>>(rx: &mut C) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    loop {
+        match rx.try_pop() {
+            Ok(item) => numbers.push(item.number()),
+            Err(TryPopError::Closed) => return numbers,
+            Err(_) => spin_loop(),
+        }
+    }
+}
+
+/// Looks for an item so often, and returns the numbers of those it got.
+fn look<C: Consumer<Item: Cargo>>(rx: &mut C, times: usize) -> Vec<u64> {
+    (0..times).filter_map(|_| rx.try_pop().ok()).map(|item| item.number()).collect()
+}
+
+/// All of the first `n` items are there once.
+fn all_are_there(mut numbers: Vec<u64>, n: u64) {
+    numbers.sort_unstable();
+    assert!(numbers.iter().copied().eq(0..n), "{numbers:?} instead of {n} items");
+}
+
+/// Two threads push an item each, while the consumer looks for them.
+fn two_producers<S: Shared<Ticket>>(config: Config) -> Run {
+    explore_shared(move || {
+        let (tx, mut rx) = S::channel(config);
+        let mut items = items::<S::Item>(2).into_iter();
+        let threads = [S::another_producer(&tx), tx].map(|mut tx| {
+            let item = items.next().expect("there are two");
+            start(move || push(&mut tx, item))
+        });
+        let mut numbers = look(&mut rx, 2);
+        join(threads);
+        numbers.extend(drain(&mut rx));
+        all_are_there(numbers, 2);
+        assert!(matches!(rx.try_pop(), Err(TryPopError::Closed)));
+    })
+}
+
+/// The queue is full, an item is popped, and two want its slot.
+fn two_producers_and_one_slot<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = S::channel(tiny(2));
+        let capacity = tx.capacity() as u64;
+        let mut items = items::<S::Item>(capacity + 2).into_iter();
+        items.by_ref().take(capacity as usize).for_each(|item| push(&mut tx, item));
+        let threads = [S::another_producer(&tx), tx].map(|mut tx| {
+            let item = items.next().expect("there are two more");
+            start(move || attempt(&mut tx, item))
+        });
+        let mut numbers = vec![rx.try_pop().expect("it is full").number()];
+        let pushed = join(threads).into_iter().filter(|pushed| *pushed).count();
+        assert!(pushed <= 1, "two items for one slot");
+        numbers.extend(drain(&mut rx));
+        assert_eq!(numbers.len(), capacity as usize + pushed);
+        assert!(numbers.iter().copied().take(capacity as usize).eq(0..capacity), "{numbers:?}");
+    })
+}
+
+/// One thread's items stay in order, whatever another one pushes between them.
+fn order_past_another_producer<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = S::channel(grouped(4, 2));
+        let mut other = S::another_producer(&tx);
+        let mut items = items::<S::Item>(3).into_iter();
+        let mut next = || items.next().expect("there are three");
+        let (first, second, third) = (next(), next(), next());
+        let threads = [
+            start(move || {
+                push(&mut tx, first);
+                push(&mut tx, second);
+            }),
+            start(move || push(&mut other, third)),
+        ];
+        let mut numbers = look(&mut rx, 2);
+        join(threads);
+        numbers.extend(drain(&mut rx));
+        let place = |number| numbers.iter().position(|n| *n == number);
+        assert!(place(0) < place(1), "{numbers:?}");
+        all_are_there(numbers, 3);
+    })
+}
+
+/// Who has been told of a finished push is not told that the queue is empty.
+fn false_empty<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = S::channel(grouped(4, 2));
+        let mut other = S::another_producer(&tx);
+        let mut items = items::<S::Item>(2).into_iter();
+        let (first, second) = (items.next().expect("one"), items.next().expect("two"));
+        let told = loom::sync::Arc::new(AtomicBool::new(false));
+        let tell = told.clone();
+        let threads = [
+            start(move || {
+                push(&mut tx, first);
+                tell.store(true, Ordering::Release);
+            }),
+            start(move || push(&mut other, second)),
+        ];
+        let is_told = told.load(Ordering::Acquire);
+        let mut numbers = match rx.try_pop() {
+            Ok(item) => vec![item.number()],
+            Err(TryPopError::Busy) => Vec::new(),
+            Err(_) => {
+                assert!(!is_told, "an item had been pushed");
+                Vec::new()
+            }
+        };
+        join(threads);
+        numbers.extend(drain(&mut rx));
+        all_are_there(numbers, 2);
+    })
+}
+
+/// Two threads fill a new queue: all its slots are free to them.
+fn full_of_two_producers<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (tx, mut rx) = S::channel(tiny(2));
+        let mut items = items::<S::Item>(tx.capacity() as u64 + 1);
+        let spare = items.pop().expect("one more than fit");
+        let mut other = S::another_producer(&tx);
+        let (mut mine, mut theirs) = (S::another_producer(&tx), tx);
+        let half = items.split_off(items.len() / 2);
+        let fill = |tx: &mut S::Tx, items: Vec<S::Item>| {
+            for item in items {
+                assert!(attempt(tx, item), "a new queue holds its capacity");
+            }
+        };
+        let thread = start(move || fill(&mut theirs, half));
+        fill(&mut mine, items);
+        join([thread]);
+        assert!(matches!(other.try_push(spare), Err(TryPushError::Full(_))));
+        let n = other.capacity() as u64;
+        all_are_there(drain(&mut rx), n);
+    })
+}
+
+/// Two threads push a slice each, over the end of a block.
+fn slices_of_two_producers<S: Shared<Number, Item: Copy>>() -> Run {
+    explore_shared(|| {
+        let (tx, mut rx) = <S as Subject<Number>>::channel(grouped(4, 2));
+        let items = items::<S::Item>(4);
+        let threads = [(S::another_producer(&tx), 0), (tx, 2)].map(|(mut tx, first)| {
+            let items = items[first..][..2].to_vec();
+            start(move || assert_eq!(tx.push_slice(&items), 2, "there is room"))
+        });
+        join(threads);
+        let numbers = drain(&mut rx);
+        for first in [0, 2] {
+            let place = |number| numbers.iter().position(|n| *n == number);
+            assert!(place(first) < place(first + 1), "{numbers:?}");
+        }
+        all_are_there(numbers, 4);
+    })
+}
+
+/// Two threads push an item and go: closed is only what has been emptied after the second.
+fn last_producer_closes<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (tx, mut rx) = S::channel(tiny(2));
+        let mut items = items::<S::Item>(2).into_iter();
+        let threads = [S::another_producer(&tx), tx].map(|mut tx| {
+            let item = items.next().expect("there are two");
+            start(move || push(&mut tx, item))
+        });
+        all_are_there(pop_to_the_end(&mut rx), 2);
+        join(threads);
+    })
+}
+
+/// Two threads look for an item each, and there are two: each gets one, the older one first.
+fn two_consumers<S: Shared<Ticket>>(config: Config) -> Run {
+    explore_shared(move || {
+        let (mut tx, mut rx) = S::channel(config);
+        items::<S::Item>(2).into_iter().for_each(|item| push(&mut tx, item));
+        let mut other = S::another_consumer(&rx);
+        let thread = start(move || look(&mut other, 1));
+        let mut numbers = look(&mut rx, 1);
+        numbers.extend(join([thread]).concat());
+        assert_eq!(numbers.len(), 2, "there were two items, and nobody pushes");
+        all_are_there(numbers, 2);
+    })
+}
+
+/// Two threads look for the items of a third, which goes on to the next lap: each item goes to one of
+/// them, in order.
+fn two_consumers_behind_a_producer<S: Shared<Ticket>>() -> Run {
+    explore_shared(move || {
+        let (mut tx, rx) = S::channel(tiny(2));
+        let n = tx.capacity() as u64;
+        let mut items = items::<S::Item>(n + 1).into_iter();
+        items.by_ref().take(n as usize).for_each(|item| push(&mut tx, item));
+        let mut last = S::another_consumer(&rx);
+        let threads = [S::another_consumer(&rx), rx].map(|mut rx| start(move || look(&mut rx, 1)));
+        let pushed = attempt(&mut tx, items.next().expect("one more"));
+        let mut numbers = join(threads);
+        numbers.push(drain(&mut last));
+        assert!(numbers.iter().all(|numbers| numbers.is_sorted()), "{numbers:?}");
+        all_are_there(numbers.concat(), n + u64::from(pushed));
+    })
+}
+
+/// One item, and two who want it: one of them gets it.
+fn two_consumers_and_one_item<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = S::channel(grouped(4, 2));
+        push(&mut tx, items::<S::Item>(1).remove(0));
+        let mut other = S::another_consumer(&rx);
+        let thread = start(move || look(&mut other, 1));
+        let mut numbers = look(&mut rx, 1);
+        numbers.extend(join([thread]).concat());
+        assert_eq!(numbers, [0], "nothing can be said to be in the way");
+    })
+}
+
+/// Who has been told that all has been popped is not told that the queue is full.
+fn false_full<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, rx) = S::channel(tiny(2));
+        let n = tx.capacity() as u64;
+        let mut items = items::<S::Item>(n + 1).into_iter();
+        items.by_ref().take(n as usize).for_each(|item| push(&mut tx, item));
+        let told = loom::sync::Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
+        let last = S::another_consumer(&rx);
+        let mut handles = [S::another_consumer(&rx), rx].into_iter().enumerate();
+        let threads = [(); 2].map(|()| {
+            let ((number, mut rx), told) = (handles.next().expect("there are two"), told.clone());
+            start(move || {
+                let numbers = look(&mut rx, 1);
+                assert_eq!(numbers.len(), 1, "the queue was full");
+                told[number].store(true, Ordering::Release);
+                numbers
+            })
+        });
+        let is_told = told.iter().all(|told| told.load(Ordering::Acquire));
+        let pushed = attempt(&mut tx, items.next().expect("one more"));
+        assert!(pushed || !is_told || n > 2, "the queue was empty");
+        let mut numbers = join(threads).concat();
+        let mut last = last;
+        numbers.extend(drain(&mut last));
+        all_are_there(numbers, n + u64::from(pushed));
+    })
+}
+
+/// Two threads pop a slice each, over the end of a block, while the producer goes on.
+fn slices_of_two_consumers<S: Shared<Number, Item: Copy>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, rx) = <S as Subject<Number>>::channel(grouped(4, 2));
+        let items = items::<S::Item>(4);
+        assert_eq!(tx.push_slice(&items[..3]), 3);
+        let mut last = S::another_consumer(&rx);
+        let threads = [S::another_consumer(&rx), rx].map(|mut rx| {
+            let mut into = vec![items[3]; 2];
+            start(move || {
+                let n = rx.pop_slice(&mut into);
+                into.iter().take(n).map(Cargo::number).collect::<Vec<_>>()
+            })
+        });
+        assert!(attempt(&mut tx, items[3]));
+        let mut numbers = join(threads);
+        numbers.push(drain(&mut last));
+        assert!(numbers.iter().all(|numbers| numbers.is_sorted()), "{numbers:?}");
+        all_are_there(numbers.concat(), 4);
+    })
+}
+
+/// Two consumers go while the producer waits for room: the item comes back when both are gone.
+fn last_consumer_closes<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, rx) = S::channel(tiny(2));
+        let mut items = items::<S::Item>(tx.capacity() as u64 + 1);
+        let spare = items.pop().expect("one more than fit");
+        items.into_iter().for_each(|item| push(&mut tx, item));
+        let threads = [S::another_consumer(&rx), rx].map(|rx| start(move || drop(rx)));
+        let mut item = spare;
+        while let Err(error) = tx.try_push(item) {
+            if matches!(error, TryPushError::Closed(_)) {
+                break;
+            }
+            item = error.into_inner();
+            spin_loop();
+        }
+        assert!(tx.is_closed());
+        join(threads);
+    })
+}
