@@ -52,7 +52,7 @@ impl Shape {
 
     /// The same in logarithms.
     fn arrangement(&self) -> Arrangement {
-        Arrangement { log_size: self.size.ilog2(), log_blocks: self.blocks.ilog2() }
+        Arrangement { log_size: self.size.ilog2(), log_len: self.len().ilog2() }
     }
 
     /// The end of the block with this index in the lap before the first.
@@ -81,6 +81,10 @@ pub trait Variables {
 
     /// Says that the only consumer has emptied the block, which ends here in this lap.
     fn give_back(&self, end: u64);
+
+    /// Says that the only producer fills the block that starts here.
+    #[inline]
+    fn enter(&self, _start: u64, _: Arrangement) {}
 
     /// Whether all before `committed`, which has been loaded before, is filled.
     #[inline]
@@ -175,7 +179,7 @@ pub struct Ends {
     pub(crate) emptied: AtomicU64,
 }
 
-/// The blocks that several producers and several consumers work in, by number, or earlier ones.
+/// Where the blocks start that several producers and several consumers work in, or earlier ones.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Heads {
@@ -187,8 +191,7 @@ impl Heads {
     /// Those of a new queue.
     pub(crate) fn new(shape: &Shape) -> Self {
         // The last block of the lap before the first, in which nothing is left to be done.
-        let last = shape.arrangement().number(shape.first).wrapping_sub(1);
-        let last = || Padded(AtomicU64::new(last));
+        let last = || Padded(AtomicU64::new(shape.first.wrapping_sub(shape.size as u64)));
         Self { phead: last(), chead: last() }
     }
 }
@@ -198,9 +201,8 @@ impl Variables for Separate {
 
     fn new(block: usize, shape: &Shape) -> Self {
         let arrangement = shape.arrangement();
-        let number = arrangement.number(shape.first).wrapping_add(block as u64);
-        let lap_before = number.wrapping_sub(shape.blocks as u64);
-        let allocated = arrangement.allocated(lap_before, arrangement.size());
+        let start = shape.end_before_first(block).wrapping_sub(arrangement.size());
+        let allocated = arrangement.all_allocated(start);
         let at = || AtomicU64::new(shape.end_before_first(block));
         Self {
             producers: Padded(ProducerCursors {
@@ -234,14 +236,22 @@ impl Variables for Separate {
         self.ends.emptied.store(end, Ordering::Release);
     }
 
+    #[inline]
+    fn enter(&self, start: u64, arrangement: Arrangement) {
+        self.producers.allocated.store(arrangement.allocated_in_order(start), Ordering::Relaxed);
+    }
+
     /// A count says that so many slots are filled, not which. All are that were allocated, if it is as
-    /// many.
+    /// many; or if one producer fills them in order.
     #[inline]
     fn is_gapless(&self, committed: u64, arrangement: Arrangement) -> bool {
-        let offset = committed & (arrangement.size() - 1);
+        if arrangement.is_start(committed) {
+            return true; // of the next block: this one is full
+        }
         // Relaxed: whoever committed had allocated before, and `committed` was loaded with acquire.
-        let allocated = || self.producers.allocated.load(Ordering::Relaxed);
-        offset == 0 || allocated() == arrangement.allocated(arrangement.number(committed), offset)
+        let allocated = self.producers.allocated.load(Ordering::Relaxed);
+        allocated == arrangement.allocated(committed)
+            || allocated == arrangement.allocated_in_order(committed)
     }
 
     fn has_gap(&self, position: u64, arrangement: Arrangement) -> bool {
@@ -251,17 +261,18 @@ impl Variables for Separate {
     }
 }
 
-/// How positions and the numbers of blocks come from each other. Blocks are numbered on and on.
+/// How positions lie in blocks.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrangement {
     log_size: u32,
-    log_blocks: u32,
+    log_len: u32,
 }
 
 impl Arrangement {
     /// Bits of `allocated` for an offset, besides those for a slot of a block: producers that come too
-    /// late add to it as well, each at most once a lap and at most a block.
-    const LATE_BITS: u32 = MOST_ENDS.ilog2() + 1;
+    /// late add to it as well, each at most once a lap and at most a block. And one for
+    /// [`allocated_in_order`](Self::allocated_in_order).
+    const LATE_BITS: u32 = MOST_ENDS.ilog2() + 2;
 
     /// Slots of a block.
     #[inline]
@@ -272,26 +283,40 @@ impl Arrangement {
     /// Slots of all blocks.
     #[inline]
     pub(crate) fn len(self) -> u64 {
-        1 << (self.log_size + self.log_blocks)
+        1 << self.log_len
     }
 
-    /// The block that a position is in.
+    /// Whether a block starts at `position`.
     #[inline]
-    pub(crate) fn number(self, position: u64) -> u64 {
-        position >> self.log_size
+    pub(crate) fn is_start(self, position: u64) -> bool {
+        position & (self.size() - 1) == 0
     }
 
-    /// The first position of a block.
+    /// Where the block of `position` starts.
     #[inline]
-    pub(crate) fn start(self, number: u64) -> u64 {
-        number << self.log_size
+    pub(crate) fn start(self, position: u64) -> u64 {
+        position & !(self.size() - 1)
     }
 
-    /// `allocated` when `offset` slots of a block have been taken: how often the block has been entered,
-    /// above the offset.
+    /// `allocated` when the slots of a block before `position` have been taken: the number of the lap,
+    /// above the offset in the block.
     #[inline]
-    pub(crate) fn allocated(self, number: u64, offset: u64) -> u64 {
-        ((number >> self.log_blocks) << (self.log_size + Self::LATE_BITS)).wrapping_add(offset)
+    pub(crate) fn allocated(self, position: u64) -> u64 {
+        let lap = (position >> self.log_len) << (self.log_size + Self::LATE_BITS);
+        lap | (position & (self.size() - 1))
+    }
+
+    /// The same when all slots of the block that starts here have been taken.
+    #[inline]
+    pub(crate) fn all_allocated(self, start: u64) -> u64 {
+        self.allocated(start) | self.size()
+    }
+
+    /// The same when one producer fills the block of `position` in order, without counting here. As an
+    /// offset it is beyond all that come too late.
+    #[inline]
+    fn allocated_in_order(self, position: u64) -> u64 {
+        self.allocated(self.start(position)) | 1 << (self.log_size + Self::LATE_BITS - 1)
     }
 
     /// How many slots `allocated` counts, more than a block has if some came too late.
@@ -301,8 +326,7 @@ impl Arrangement {
     }
 }
 
-/// Whether one position, number or `allocated` comes before the other. They are less than half of all
-/// apart.
+/// Whether one position comes before the other. They are less than half of all apart.
 #[inline]
 pub(crate) fn is_before(a: u64, b: u64) -> bool {
     (a.wrapping_sub(b) as i64) < 0
@@ -368,7 +392,7 @@ impl<V, T> Clone for Blocks<V, T> {
 }
 
 impl<V, T> Blocks<V, T> {
-    /// How positions and numbers come from each other.
+    /// How positions lie in blocks.
     #[inline]
     pub(crate) fn arrangement(&self) -> Arrangement {
         self.arrangement
@@ -383,14 +407,9 @@ impl<V, T> Blocks<V, T> {
     /// The variables of the block that `position` is in.
     #[inline]
     pub(crate) fn at(&self, position: u64) -> &V {
-        self.numbered(self.arrangement.number(position))
-    }
-
-    /// The variables of the block with this number.
-    #[inline]
-    pub(crate) fn numbered(&self, number: u64) -> &V {
+        let block = (position >> self.arrangement.log_size) as usize & self.mask;
         // SAFETY: the mask keeps the index among the blocks, which live as long as the array.
-        unsafe { self.variables.add(number as usize & self.mask).as_ref() }
+        unsafe { self.variables.add(block).as_ref() }
     }
 
     /// The position at which the block after that of `position` starts.

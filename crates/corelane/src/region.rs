@@ -212,12 +212,21 @@ impl Side {
         }
     }
 
-    /// The number of ends of the other side, times something.
+    /// The number of ends of this side.
     #[inline]
-    fn peers(self, present: u64) -> u64 {
+    fn ends(self, present: u64) -> u64 {
         match self {
-            Self::Producer => present >> 32,
-            Self::Consumer => present & u64::from(u32::MAX),
+            Self::Producer => present & u64::from(u32::MAX),
+            Self::Consumer => present >> 32,
+        }
+    }
+
+    /// The other side.
+    #[inline]
+    fn other(self) -> Self {
+        match self {
+            Self::Producer => Self::Consumer,
+            Self::Consumer => Self::Producer,
         }
     }
 }
@@ -341,7 +350,18 @@ impl<H: State> End<H> {
         // SAFETY: as in `header`.
         let present = unsafe { &self.header.as_ref().present };
         // Acquire pairs with the update in `leave`: all the peers did before is visible.
-        self.side.peers(present.load(Ordering::Acquire)) == 0
+        self.side.other().ends(present.load(Ordering::Acquire)) == 0
+    }
+
+    /// Whether this is the only end of its side.
+    ///
+    /// Then it stays so until it is duplicated, and all that other ends did happens before this call
+    /// returns.
+    pub(crate) fn is_only(&self) -> bool {
+        // SAFETY: as in `header`.
+        let present = unsafe { &self.header.as_ref().present };
+        // Acquire pairs with the update in `leave`.
+        self.side.ends(present.load(Ordering::Acquire)) == 1
     }
 
     /// One more end of this side, for algorithms that allow several.
@@ -355,8 +375,10 @@ impl<H: State> End<H> {
         // Relaxed: whoever uses the new end got it from this thread.
         let before = present.fetch_add(self.side.one(), Ordering::Relaxed);
         let end = Self { slots: self.slots.clone(), ..*self };
-        let ends = (before / self.side.one()) & u64::from(u32::MAX);
-        assert!(ends < MOST_ENDS, "a side of a queue has at most {MOST_ENDS} handles");
+        assert!(
+            self.side.ends(before) < MOST_ENDS,
+            "a side of a queue has at most {MOST_ENDS} handles"
+        );
         end
     }
 }

@@ -45,6 +45,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use core::cell::Cell;
+
 use crate::blocks::{Header, Heads, Separate, Shape, Variables as _, is_before};
 use crate::memory::{Ordering, advance};
 use crate::queue::{
@@ -53,6 +55,7 @@ use crate::queue::{
 };
 use crate::region::{Backing, End, Ring, ends};
 use crate::registry::{Info, MpmcQueue, Sides};
+use crate::spsc;
 
 /// A queue for at least `capacity` items, between any number of threads on either side.
 ///
@@ -69,15 +72,15 @@ pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Capacit
 ///
 /// As [`channel`].
 pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    let (tx, rx, _) = both_ends(config)?;
-    Ok((Producer::new(tx), Consumer::new(rx, false)))
+    let (tx, rx, first) = both_ends(config)?;
+    Ok((Producer::new(tx, first), Consumer::new(rx, first)))
 }
 
-/// Both ends of a new queue, with its shape.
-pub(crate) fn both_ends<T>(config: Config) -> Result<(Side<T>, Side<T>, Shape), CapacityError> {
+/// Both ends of a new queue, with the position it starts at.
+pub(crate) fn both_ends<T>(config: Config) -> Result<(Side<T>, Side<T>, u64), CapacityError> {
     let shape = Shape::new::<Header<T, Separate>>(config)?;
     let (tx, rx) = ends(config.memory, shape, Header::new(Heads::new(&shape)))?;
-    Ok((tx, rx, shape))
+    Ok((tx, rx, shape.first))
 }
 
 /// A hold on the queue.
@@ -85,26 +88,27 @@ type Side<T> = End<Header<T, Separate>>;
 
 /// A sending side.
 pub struct Producer<T> {
-    end: Side<T>,
+    /// What it is while there is no other.
+    single: spsc::block::Producer<T, Separate>,
+    is_alone: Cell<bool>,
 }
 
 /// A receiving side.
 pub struct Consumer<T> {
-    end: Side<T>,
-    /// Whether there is only one producer, which fills a block in order and leaves `allocated` alone.
-    is_filled_in_order: bool,
+    /// What it is while there is no other, which it knows itself.
+    single: spsc::block::Consumer<T, Separate>,
 }
 
 /// Slots of one block that are one thread's alone.
-struct Run<'a> {
-    block: &'a Separate,
-    /// Of the first slot.
+#[derive(Clone, Copy)]
+struct Run {
+    /// Position of the first slot, of this lap or an earlier one.
     position: u64,
     /// How many, one at least.
     n: u64,
 }
 
-impl Run<'_> {
+impl Run {
     /// Position of slot number `i`.
     #[inline]
     fn slot(&self, i: usize) -> u64 {
@@ -121,33 +125,77 @@ enum Nothing {
 }
 
 impl<T> Producer<T> {
-    pub(crate) fn new(end: Side<T>) -> Self {
-        Self { end }
+    pub(crate) fn new(end: Side<T>, first: u64) -> Self {
+        Self { single: spsc::block::Producer::new(end, first), is_alone: Cell::new(true) }
     }
 
     /// What kind of memory the queue lives in.
     pub fn backing(&self) -> Backing {
-        self.end.backing()
+        self.single.backing()
     }
 
-    /// Takes up to `wanted` free slots.
     #[inline]
-    fn allocate(&self, wanted: u64) -> Result<Run<'_>, Nothing> {
-        loop {
+    fn end(&self) -> &Side<T> {
+        self.single.end()
+    }
+
+    /// Takes up to `wanted` free slots; none if this is the only producer, which needs none of this.
+    #[inline(always)] // see `queue::try_pop_by`
+    fn allocate(&mut self, wanted: u64) -> Result<Option<Run>, Nothing> {
+        while !self.is_alone.get() {
             // Acquire pairs with `advance_phead`: the block's cursors are at least as new.
-            let head = self.end.header().heads.phead.load(Ordering::Acquire);
+            let head = self.end().header().heads.phead.load(Ordering::Acquire);
             if let Some(run) = self.allocate_in(head, wanted) {
-                return Ok(run);
+                return Ok(Some(run));
             }
-            self.advance_phead(head)?;
+            if !self.take_over() {
+                self.advance_phead(head)?;
+            }
         }
+        Ok(None)
     }
 
-    /// The paper's `allocate_entry`: slots of the block with number `head`, if any are left.
+    /// Goes on as the only producer, if all others are gone and no slot is left in their block.
     #[inline]
-    fn allocate_in(&self, head: u64, wanted: u64) -> Option<Run<'_>> {
-        let blocks = self.end.slots();
-        let (block, arrangement) = (blocks.numbered(head), blocks.arrangement());
+    fn take_over(&mut self) -> bool {
+        if !self.end().is_only() {
+            return false;
+        }
+        let (header, blocks) = (self.end().header(), self.end().slots());
+        let arrangement = blocks.arrangement();
+        // Relaxed: what others have written is visible, and nobody writes any more.
+        let head = header.heads.phead.load(Ordering::Relaxed);
+        let allocated = blocks.at(head).producers.allocated.load(Ordering::Relaxed);
+        let is_done = arrangement.offset(allocated) >= arrangement.size();
+        if is_done {
+            self.single.go_on_from(blocks.end(head));
+            self.is_alone.set(true);
+        }
+        is_done
+    }
+
+    /// Writes down what the only producer knows, before there are others.
+    fn share(&self) {
+        let (header, blocks) = (self.end().header(), self.end().slots());
+        let arrangement = blocks.arrangement();
+        let (write, free) = self.single.positions();
+        // Relaxed, all of it: no other producer is there yet, and consumers know it already.
+        if write == free {
+            let last = write.wrapping_sub(arrangement.size());
+            header.heads.phead.store(last, Ordering::Relaxed);
+            return;
+        }
+        let cursors = &blocks.at(write).producers;
+        advance(&cursors.committed, write, Ordering::Relaxed);
+        cursors.allocated.store(arrangement.allocated(write), Ordering::Relaxed);
+        header.heads.phead.store(arrangement.start(write), Ordering::Relaxed);
+    }
+
+    /// The paper's `allocate_entry`: slots of the block that starts at `head`, if any are left.
+    #[inline]
+    fn allocate_in(&self, head: u64, wanted: u64) -> Option<Run> {
+        let blocks = self.end().slots();
+        let (block, arrangement) = (blocks.at(head), blocks.arrangement());
         let allocated = &block.producers.allocated;
         // Producers that come too late don't go on adding.
         let taken = arrangement.offset(allocated.load(Ordering::Relaxed));
@@ -159,54 +207,55 @@ impl<T> Producer<T> {
         let offset = arrangement.offset(allocated.fetch_add(wanted, Ordering::Acquire));
         let left = arrangement.size().checked_sub(offset).filter(|left| *left > 0)?;
         // The block may have been entered once more since, but its slots are where they were.
-        let position = arrangement.start(head).wrapping_add(offset);
-        Some(Run { block, position, n: wanted.min(left) })
+        let position = head.wrapping_add(offset);
+        Some(Run { position, n: wanted.min(left) })
     }
 
     /// Enters the block after `head`, if all of it has been consumed.
     #[inline]
     fn advance_phead(&self, head: u64) -> Result<(), Nothing> {
-        let blocks = self.end.slots();
+        let blocks = self.end().slots();
         let arrangement = blocks.arrangement();
-        let next = head.wrapping_add(1);
-        let (block, start) = (blocks.numbered(next), arrangement.start(next));
+        let next = blocks.end(head);
+        let block = blocks.at(next);
         // Acquire pairs with the store in `consume`: the slots' items have been taken.
         let emptied = block.ends.emptied.load(Ordering::Acquire);
-        let end_of_last_lap =
-            start.wrapping_add(arrangement.size()).wrapping_sub(arrangement.len());
+        let end_of_last_lap = next.wrapping_add(arrangement.size()).wrapping_sub(arrangement.len());
         if is_before(emptied, end_of_last_lap) {
             let is_left = block.ends.left.load(Ordering::Relaxed) == end_of_last_lap;
             return Err(if is_left { Nothing::Yet } else { Nothing::AtAll });
         }
-        advance(&block.producers.committed, start, Ordering::Relaxed);
+        advance(&block.producers.committed, next, Ordering::Relaxed);
         // Release pairs with the addition in `allocate_in`: `committed` is set, and the slots are free.
-        advance(&block.producers.allocated, arrangement.allocated(next, 0), Ordering::Release);
+        advance(&block.producers.allocated, arrangement.allocated(next), Ordering::Release);
         // Release pairs with the load in `allocate`.
-        advance(&self.end.header().heads.phead, next, Ordering::Release);
+        advance(&self.end().header().heads.phead, next, Ordering::Release);
         Ok(())
     }
 
     /// Shows the items of `run` to consumers.
     #[inline]
-    fn commit(&self, run: &Run<'_>) {
+    fn commit(&self, run: Run) {
+        let block = self.end().slots().at(run.position);
         // Release pairs with the loads of `committed` by consumers: who sees it sees the items.
-        run.block.producers.committed.fetch_add(run.n, Ordering::Release);
+        block.producers.committed.fetch_add(run.n, Ordering::Release);
     }
 }
 
 impl<T> queue::Producer for Producer<T> {
     type Item = T;
 
-    #[inline]
+    #[inline(always)] // a call would cost more than a push of the only producer
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
         match self.allocate(1) {
-            Ok(run) => {
+            Ok(None) => self.single.try_push(item),
+            Ok(Some(run)) => {
                 // SAFETY: the slot has been consumed, and was allocated to this thread alone.
-                unsafe { self.end.slots().cells().write(run.position, item) };
-                self.commit(&run);
+                unsafe { self.end().slots().cells().write(run.position, item) };
+                self.commit(run);
                 Ok(())
             }
-            Err(_) if self.end.peer_is_gone() => Err(full(true, item)),
+            Err(_) if self.end().peer_is_gone() => Err(full(true, item)),
             Err(Nothing::AtAll) => Err(full(false, item)),
             Err(Nothing::Yet) => Err(TryPushError::Busy(item)),
         }
@@ -214,16 +263,16 @@ impl<T> queue::Producer for Producer<T> {
 
     #[inline]
     fn capacity(&self) -> usize {
-        self.end.slots().len()
+        self.end().slots().len()
     }
 
     fn slack(&self) -> usize {
-        self.end.slots().arrangement().size() as usize - 1
+        self.end().slots().arrangement().size() as usize - 1
     }
 
     #[inline]
     fn is_closed(&self) -> bool {
-        self.end.peer_is_gone()
+        self.end().peer_is_gone()
     }
 
     /// Takes what it can of a block at once.
@@ -233,13 +282,17 @@ impl<T> queue::Producer for Producer<T> {
     {
         let mut rest = items;
         while !rest.is_empty() {
-            let Ok(run) = self.allocate(rest.len() as u64) else { break };
+            let run = match self.allocate(rest.len() as u64) {
+                Ok(Some(run)) => run,
+                Ok(None) => return items.len() - rest.len() + self.single.push_slice(rest),
+                Err(_) => break,
+            };
             let (now, later) = rest.split_at(run.n as usize);
             for (i, item) in now.iter().enumerate() {
                 // SAFETY: the slots have been consumed, and were allocated to this thread alone.
-                unsafe { self.end.slots().cells().write(run.slot(i), *item) };
+                unsafe { self.end().slots().cells().write(run.slot(i), *item) };
             }
-            self.commit(&run);
+            self.commit(run);
             rest = later;
         }
         items.len() - rest.len()
@@ -247,34 +300,74 @@ impl<T> queue::Producer for Producer<T> {
 }
 
 impl<T> Consumer<T> {
-    pub(crate) fn new(end: Side<T>, is_filled_in_order: bool) -> Self {
-        Self { end, is_filled_in_order }
+    pub(crate) fn new(end: Side<T>, first: u64) -> Self {
+        Self { single: spsc::block::Consumer::new(end, first) }
     }
 
     /// What kind of memory the queue lives in.
     pub fn backing(&self) -> Backing {
-        self.end.backing()
+        self.single.backing()
     }
 
-    /// Takes up to `wanted` items.
     #[inline]
-    fn reserve(&self, wanted: u64) -> Result<Run<'_>, Nothing> {
-        loop {
+    fn end(&self) -> &Side<T> {
+        self.single.end()
+    }
+
+    /// Takes up to `wanted` items; none if this is the only consumer, which needs none of this.
+    #[inline(always)] // see `queue::try_pop_by`
+    fn reserve(&mut self, wanted: u64) -> Result<Option<Run>, Nothing> {
+        while !self.single.is_alone().get() {
             // Acquire pairs with `advance_chead`: the block's cursors are at least as new.
-            let head = self.end.header().heads.chead.load(Ordering::Acquire);
+            let head = self.end().header().heads.chead.load(Ordering::Acquire);
             if let Some(run) = self.reserve_in(head, wanted)? {
-                return Ok(run);
+                return Ok(Some(run));
             }
-            self.advance_chead(head)?;
+            if !self.take_over() {
+                self.advance_chead(head)?;
+            }
         }
+        Ok(None)
     }
 
-    /// The paper's `reserve_entry`: items of the block with number `head`; nothing if it is done.
+    /// Goes on as the only consumer, if all others are gone and no item is left in their block.
     #[inline]
-    fn reserve_in(&self, head: u64, wanted: u64) -> Result<Option<Run<'_>>, Nothing> {
-        let blocks = self.end.slots();
-        let (block, arrangement) = (blocks.numbered(head), blocks.arrangement());
-        let end = arrangement.start(head.wrapping_add(1));
+    fn take_over(&mut self) -> bool {
+        if !self.end().is_only() {
+            return false;
+        }
+        let (header, blocks) = (self.end().header(), self.end().slots());
+        // Relaxed: what others have written is visible, and nobody writes any more.
+        let head = header.heads.chead.load(Ordering::Relaxed);
+        let reserved = blocks.at(head).consumers.reserved.load(Ordering::Relaxed);
+        let end = blocks.end(head);
+        let is_done = !is_before(reserved, end);
+        if is_done {
+            self.single.go_on_from(end);
+            self.single.is_alone().set(true);
+        }
+        is_done
+    }
+
+    /// Writes down what the only consumer knows, before there are others.
+    fn share(&self) {
+        let (header, blocks) = (self.end().header(), self.end().slots());
+        let read = self.single.position();
+        // The block that it is in, also at its end.
+        let head = blocks.arrangement().start(read.wrapping_sub(1));
+        let cursors = &blocks.at(head).consumers;
+        // Relaxed, all of it: no other consumer is there yet.
+        cursors.consumed.store(read, Ordering::Relaxed);
+        cursors.reserved.store(read, Ordering::Relaxed);
+        header.heads.chead.store(head, Ordering::Relaxed);
+    }
+
+    /// The paper's `reserve_entry`: items of the block that starts at `head`; nothing if it is done.
+    #[inline]
+    fn reserve_in(&self, head: u64, wanted: u64) -> Result<Option<Run>, Nothing> {
+        let blocks = self.end().slots();
+        let (block, arrangement) = (blocks.at(head), blocks.arrangement());
+        let end = blocks.end(head);
         // Acquire pairs with `advance_chead`: `committed` is of this lap, if `reserved` is.
         let mut reserved = block.consumers.reserved.load(Ordering::Acquire);
         while is_before(reserved, end) {
@@ -284,7 +377,7 @@ impl<T> Consumer<T> {
             if !is_before(reserved, committed) {
                 return Err(Nothing::AtAll);
             }
-            if !self.is_filled_in_order && !block.is_gapless(committed, arrangement) {
+            if !block.is_gapless(committed, arrangement) {
                 return Err(Nothing::Yet);
             }
             let n = wanted.min(committed.wrapping_sub(reserved));
@@ -300,7 +393,7 @@ impl<T> Consumer<T> {
                         // Nothing is ordered by it: it says why a push fails.
                         block.ends.left.store(end, Ordering::Relaxed);
                     }
-                    return Ok(Some(Run { block, position, n }));
+                    return Ok(Some(Run { position, n }));
                 }
                 Err(found) => reserved = found,
             }
@@ -311,53 +404,31 @@ impl<T> Consumer<T> {
     /// Enters the block after `head`, if a producer has.
     #[inline]
     fn advance_chead(&self, head: u64) -> Result<(), Nothing> {
-        let blocks = self.end.slots();
-        let next = head.wrapping_add(1);
-        let (block, start) = (blocks.numbered(next), blocks.arrangement().start(next));
+        let blocks = self.end().slots();
+        let next = blocks.end(head);
+        let block = blocks.at(next);
         // Acquire pairs with `advance_phead`: `committed` is of this lap.
-        if is_before(block.producers.committed.load(Ordering::Acquire), start) {
+        if is_before(block.producers.committed.load(Ordering::Acquire), next) {
             return Err(Nothing::AtAll);
         }
-        advance(&block.consumers.consumed, start, Ordering::Relaxed);
+        advance(&block.consumers.consumed, next, Ordering::Relaxed);
         // Release pairs with the load in `reserve_in`: `consumed` is set, and `committed` of this lap.
-        advance(&block.consumers.reserved, start, Ordering::Release);
+        advance(&block.consumers.reserved, next, Ordering::Release);
         // Release pairs with the load in `reserve`.
-        advance(&self.end.header().heads.chead, next, Ordering::Release);
+        advance(&self.end().header().heads.chead, next, Ordering::Release);
         Ok(())
     }
 
     /// Gives the slots of `run` back: to producers, if they are the last of a block.
     #[inline]
-    fn consume(&self, run: &Run<'_>) {
-        let block = run.block;
+    fn consume(&self, run: Run) {
+        let block = self.end().slots().at(run.position);
         // Release and acquire pair with each other: all items are out when the last of the block is.
         let consumed = block.consumers.consumed.fetch_add(run.n, Ordering::AcqRel);
         let consumed = consumed.wrapping_add(run.n);
-        if self.is_end(consumed) {
+        if self.end().slots().arrangement().is_start(consumed) {
             // Release pairs with the loads of producers.
             block.ends.emptied.store(consumed, Ordering::Release);
-        }
-    }
-
-    /// Whether a position that is not the start of a block is its end.
-    #[inline]
-    fn is_end(&self, position: u64) -> bool {
-        position & (self.end.slots().arrangement().size() - 1) == 0
-    }
-
-    /// [`reserve`](Self::reserve) with the answer for whoever finds nothing.
-    #[inline]
-    fn reserve_or_error(&self, wanted: u64) -> Result<Run<'_>, TryPopError> {
-        let mut closed = false;
-        loop {
-            match self.reserve(wanted) {
-                Ok(run) => return Ok(run),
-                Err(Nothing::Yet) => return Err(TryPopError::Busy),
-                Err(Nothing::AtAll) if closed => return Err(TryPopError::Closed),
-                // What producers pushed before they went is looked for once more.
-                Err(Nothing::AtAll) if self.end.peer_is_gone() => closed = true,
-                Err(Nothing::AtAll) => return Err(TryPopError::Empty),
-            }
         }
     }
 }
@@ -365,23 +436,35 @@ impl<T> Consumer<T> {
 impl<T> queue::Consumer for Consumer<T> {
     type Item = T;
 
-    #[inline]
+    #[inline(always)] // a call would cost more than a pop of the only consumer
     fn try_pop(&mut self) -> Result<T, TryPopError> {
-        let run = self.reserve_or_error(1)?;
-        // SAFETY: the item is there, and was reserved to this thread alone.
-        let item = unsafe { self.end.slots().cells().read(run.position) };
-        self.consume(&run);
-        Ok(item)
+        let mut closed = false;
+        loop {
+            match self.reserve(1) {
+                Ok(None) => return self.single.try_pop(),
+                Ok(Some(run)) => {
+                    // SAFETY: the item is there, and was reserved to this thread alone.
+                    let item = unsafe { self.end().slots().cells().read(run.position) };
+                    self.consume(run);
+                    return Ok(item);
+                }
+                Err(Nothing::Yet) => return Err(TryPopError::Busy),
+                Err(Nothing::AtAll) if closed => return Err(TryPopError::Closed),
+                // What producers pushed before they went is looked for once more.
+                Err(Nothing::AtAll) if self.end().peer_is_gone() => closed = true,
+                Err(Nothing::AtAll) => return Err(TryPopError::Empty),
+            }
+        }
     }
 
     #[inline]
     fn capacity(&self) -> usize {
-        self.end.slots().len()
+        self.end().slots().len()
     }
 
     #[inline]
     fn is_closed(&self) -> bool {
-        self.end.peer_is_gone()
+        self.end().peer_is_gone()
     }
 
     /// Takes what it can of a block at once.
@@ -391,12 +474,16 @@ impl<T> queue::Consumer for Consumer<T> {
     {
         let mut done = 0;
         while done < into.len() {
-            let Ok(run) = self.reserve((into.len() - done) as u64) else { break };
+            let run = match self.reserve((into.len() - done) as u64) {
+                Ok(Some(run)) => run,
+                Ok(None) => return done + self.single.pop_slice(&mut into[done..]),
+                Err(_) => break,
+            };
             for (i, slot) in into[done..][..run.n as usize].iter_mut().enumerate() {
                 // SAFETY: the items are there, and were reserved to this thread alone.
-                *slot = unsafe { self.end.slots().cells().read(run.slot(i)) };
+                *slot = unsafe { self.end().slots().cells().read(run.slot(i)) };
             }
-            self.consume(&run);
+            self.consume(run);
             done += run.n as usize;
         }
         done
@@ -405,13 +492,23 @@ impl<T> queue::Consumer for Consumer<T> {
 
 impl<T> Clone for Producer<T> {
     fn clone(&self) -> Self {
-        Self::new(self.end.duplicate())
+        if self.is_alone.replace(false) {
+            self.share();
+        }
+        let other = Self::new(self.end().duplicate(), 0);
+        other.is_alone.set(false);
+        other
     }
 }
 
 impl<T> Clone for Consumer<T> {
     fn clone(&self) -> Self {
-        Self { end: self.end.duplicate(), ..*self }
+        if self.single.is_alone().replace(false) {
+            self.share();
+        }
+        let other = Self::new(self.end().duplicate(), 0);
+        other.single.is_alone().set(false);
+        other
     }
 }
 

@@ -53,8 +53,8 @@ pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Capacit
 ///
 /// As [`channel`].
 pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    let (tx, rx, shape) = both_ends(config)?;
-    Ok((Producer::new(tx), Consumer::new(rx, &shape)))
+    let (tx, rx, first) = both_ends(config)?;
+    Ok((Producer::new(tx, first), Consumer::new(rx, first)))
 }
 
 /// The queue, for code that is generic over queues.

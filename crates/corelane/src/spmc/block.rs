@@ -51,8 +51,8 @@ pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Capacit
 ///
 /// As [`channel`].
 pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    let (tx, rx, shape) = both_ends(config)?;
-    Ok((Producer::new(tx, &shape), Consumer::new(rx, true)))
+    let (tx, rx, first) = both_ends(config)?;
+    Ok((Producer::new(tx, first), Consumer::new(rx, first)))
 }
 
 /// The queue, for code that is generic over queues.

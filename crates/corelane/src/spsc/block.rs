@@ -33,6 +33,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use core::cell::Cell;
+
 use super::patience::Patience;
 use crate::blocks::{Header, Merged, Shape, Variables, is_before};
 use crate::chunk;
@@ -61,7 +63,7 @@ pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Capacit
 pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let shape = Shape::new::<Header<T, Merged>>(config)?;
     let (tx, rx) = ends(config.memory, shape, Header::new(()))?;
-    Ok((Producer::new(tx, &shape), Consumer::new(rx, &shape)))
+    Ok((Producer::new(tx, shape.first), Consumer::new(rx, shape.first)))
 }
 
 /// Items between two times that the consumer catches up which are distance enough.
@@ -85,12 +87,30 @@ pub struct Consumer<T, V: Variables = Merged> {
     /// The position up to which items have been seen.
     known: u64,
     patience: Patience,
+    /// Always, but for [`mpmc::block`](crate::mpmc::block).
+    is_alone: Cell<bool>,
     end: End<Header<T, V>>,
 }
 
 impl<T, V: Variables> Producer<T, V> {
-    pub(crate) fn new(end: End<Header<T, V>>, shape: &Shape) -> Self {
-        Self { write: shape.first, free: shape.first, end }
+    /// A producer that goes on at `start`, where a block starts.
+    pub(crate) fn new(end: End<Header<T, V>>, start: u64) -> Self {
+        Self { write: start, free: start, end }
+    }
+
+    pub(crate) fn end(&self) -> &End<Header<T, V>> {
+        &self.end
+    }
+
+    /// The positions where it goes on, and up to which it has entered blocks.
+    pub(crate) fn positions(&self) -> (u64, u64) {
+        (self.write, self.free)
+    }
+
+    /// Goes on at `start`, where a block starts.
+    #[inline]
+    pub(crate) fn go_on_from(&mut self, start: u64) {
+        (self.write, self.free) = (start, start);
     }
 
     /// What kind of memory the queue lives in.
@@ -113,6 +133,7 @@ impl<T, V: Variables> Producer<T, V> {
         let emptied = blocks.at(self.free).emptied().load(Ordering::Acquire);
         let is_free = emptied == end.wrapping_sub(blocks.len() as u64);
         if is_free {
+            blocks.at(self.free).enter(self.free, blocks.arrangement());
             self.free = end;
         }
         is_free
@@ -186,9 +207,31 @@ impl<T, V: Variables> queue::SingleProducer for Producer<T, V> {
 }
 
 impl<T, V: Variables> Consumer<T, V> {
-    pub(crate) fn new(end: End<Header<T, V>>, shape: &Shape) -> Self {
-        let first = shape.first;
-        Self { read: first, known: first, patience: Patience::new(first), end }
+    /// A consumer that goes on at `start`, where a block starts.
+    pub(crate) fn new(end: End<Header<T, V>>, start: u64) -> Self {
+        let (patience, is_alone) = (Patience::new(start), Cell::new(true));
+        Self { read: start, known: start, patience, is_alone, end }
+    }
+
+    pub(crate) fn end(&self) -> &End<Header<T, V>> {
+        &self.end
+    }
+
+    /// Whether the position is its own: false while it shares the queue with others.
+    #[inline]
+    pub(crate) fn is_alone(&self) -> &Cell<bool> {
+        &self.is_alone
+    }
+
+    /// The position where it goes on.
+    pub(crate) fn position(&self) -> u64 {
+        self.read
+    }
+
+    /// Goes on at `start`, where a block starts.
+    #[inline]
+    pub(crate) fn go_on_from(&mut self, start: u64) {
+        (self.read, self.known) = (start, start);
     }
 
     /// What kind of memory the queue lives in.
@@ -222,7 +265,7 @@ impl<T, V: Variables> Consumer<T, V> {
     fn go_on_to(&mut self, read: u64) {
         let (blocks, block) = (self.end.slots(), self.read);
         self.read = read;
-        if read & (blocks.arrangement().size() - 1) == 0 {
+        if blocks.arrangement().is_start(read) {
             blocks.at(block).give_back(read);
         }
     }
@@ -231,7 +274,7 @@ impl<T, V: Variables> Consumer<T, V> {
     #[inline(always)] // see `queue::try_pop_by`
     fn refill(&mut self) -> bool {
         let mut found = self.look();
-        if self.known & (self.end.slots().arrangement().size() - 1) != 0 {
+        if !self.end.slots().arrangement().is_start(self.known) {
             // The producer is in this block.
             let waited;
             (self.patience, waited) = self.patience.caught_up(self.read, FAR_BEHIND);
@@ -307,7 +350,7 @@ impl<T, V: Variables> Drop for Consumer<T, V> {
     #[inline(always)] // see `region::leave`
     fn drop(&mut self) {
         let blocks = self.end.slots();
-        if self.read & (blocks.arrangement().size() - 1) != 0 {
+        if self.is_alone.get() && !blocks.arrangement().is_start(self.read) {
             // For `Header::drop_items`; producers go on only at the end of a block. Relaxed: dropping the
             // end orders it.
             blocks.at(self.read).consumed().store(self.read, Ordering::Relaxed);
