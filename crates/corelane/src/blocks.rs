@@ -1,10 +1,11 @@
 //! A ring of slots in blocks, each with variables of its own: the memory of the block-based queues
 //! (J. Wang 2024, Fig. 2.2).
 //!
-//! Cursors are positions that only grow, as everywhere here: where the paper's have a version and an
-//! offset, these have the version in their upper bits. A block's cursors go from its start to its end, of
-//! this lap or, until somebody comes by, of an earlier one. Only [`Separate::allocated`] may go further,
-//! and so is the paper's.
+//! A block's cursors count its slots through all laps, and so never start again: where the paper's have a
+//! version and an offset, and are set back when a block is entered, these just go on. They count in
+//! [steps](Arrangement::step) of which a lap of the block has as many as a lap of the ring has slots; so they
+//! wrap when positions do, and the count of a lap is in the same bits. Only
+//! [`allocated`](Arrangement::allocated) has a version and an offset.
 
 use alloc::alloc::Layout;
 use core::alloc::LayoutError;
@@ -54,12 +55,6 @@ impl Shape {
     fn arrangement(&self) -> Arrangement {
         Arrangement { log_size: self.size.ilog2(), log_len: self.len().ilog2() }
     }
-
-    /// The end of the block with this index in the lap before the first.
-    fn end_before_first(&self, block: usize) -> u64 {
-        let end = self.first.wrapping_add(((block + 1) * self.size) as u64);
-        end.wrapping_sub(self.len() as u64)
-    }
 }
 
 /// The variables of a block.
@@ -67,34 +62,35 @@ pub trait Variables {
     /// What the sides share besides the blocks.
     type Heads;
 
-    /// Those of the block with this index, in a new queue: as if a lap before had filled and emptied it.
-    fn new(block: usize, shape: &Shape) -> Self;
+    /// Those of a block in a new queue: as if the laps before had filled and emptied it.
+    fn new(shape: &Shape) -> Self;
 
-    /// Next position to fill, if the block is filled in order.
+    /// How many slots have been filled.
     fn committed(&self) -> &AtomicU64;
 
-    /// Next position to empty; exact when no consumer is left.
+    /// How many slots have been emptied; exact when no consumer is left.
     fn consumed(&self) -> &AtomicU64;
 
-    /// The end of the block in the lap in which it was last emptied.
+    /// The same when it was all slots.
     fn emptied(&self) -> &AtomicU64;
 
-    /// Says that the only consumer has emptied the block, which ends here in this lap.
-    fn give_back(&self, end: u64);
+    /// Says that the only consumer has emptied the block, and so many slots by now.
+    fn give_back(&self, count: u64);
 
     /// Says that the only producer fills the block that starts here.
     #[inline]
     fn enter(&self, _start: u64, _: Arrangement) {}
 
-    /// Whether all before `committed`, which has been loaded before, is filled.
+    /// Whether all before `position` is filled, if `committed` says that as many slots are as if it were.
     #[inline]
-    fn is_gapless(&self, _committed: u64, _: Arrangement) -> bool {
+    fn is_gapless(&self, _position: u64, _: Arrangement) -> bool {
         true
     }
 
-    /// Whether something behind `position` is filled that can't be popped yet.
+    /// Whether something behind `position`, where a consumer has found nothing, is filled: then pushes
+    /// before it were unfinished a moment ago.
     #[inline]
-    fn has_gap(&self, _position: u64, _: Arrangement) -> bool {
+    fn had_gap(&self, _position: u64, _: Arrangement) -> bool {
         false
     }
 }
@@ -113,9 +109,9 @@ pub struct Merged {
 impl Variables for Merged {
     type Heads = ();
 
-    fn new(block: usize, shape: &Shape) -> Self {
-        let at = || Padded(AtomicU64::new(shape.end_before_first(block)));
-        Self { committed: at(), consumed: at() }
+    fn new(shape: &Shape) -> Self {
+        let count = || Padded(AtomicU64::new(shape.first));
+        Self { committed: count(), consumed: count() }
     }
 
     #[inline]
@@ -134,9 +130,9 @@ impl Variables for Merged {
     }
 
     #[inline]
-    fn give_back(&self, end: u64) {
+    fn give_back(&self, count: u64) {
         // Release pairs with the load in `enter_block`: the items are out before their slots are free.
-        self.consumed.store(end, Ordering::Release);
+        self.consumed.store(count, Ordering::Release);
     }
 }
 
@@ -153,9 +149,9 @@ pub struct Separate {
 #[derive(Debug)]
 #[repr(C)]
 pub struct ProducerCursors {
-    /// Slots that have been taken to be filled, and then some: see [`Arrangement::allocated`].
+    /// How many slots have been taken to be filled, and then some: see [`Arrangement::allocated`].
     pub(crate) allocated: AtomicU64,
-    /// How many of them are filled, as a position. One producer needs no other.
+    /// How many of them are filled. One producer needs no other.
     pub(crate) committed: AtomicU64,
 }
 
@@ -163,9 +159,9 @@ pub struct ProducerCursors {
 #[derive(Debug)]
 #[repr(C)]
 pub struct ConsumerCursors {
-    /// Next position to be taken by somebody who empties it.
+    /// How many slots have been taken to be emptied.
     pub(crate) reserved: AtomicU64,
-    /// How many of those are empty, as a position. One consumer needs no other.
+    /// How many of them are empty. One consumer needs no other.
     pub(crate) consumed: AtomicU64,
 }
 
@@ -173,9 +169,9 @@ pub struct ConsumerCursors {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Ends {
-    /// The end of the block in the lap in which its last slot was reserved.
+    /// `reserved` when it was all slots.
     pub(crate) left: AtomicU64,
-    /// The end of the block in the lap in which it was last emptied.
+    /// `consumed` when it was all slots.
     pub(crate) emptied: AtomicU64,
 }
 
@@ -199,18 +195,18 @@ impl Heads {
 impl Variables for Separate {
     type Heads = Heads;
 
-    fn new(block: usize, shape: &Shape) -> Self {
+    fn new(shape: &Shape) -> Self {
         let arrangement = shape.arrangement();
-        let start = shape.end_before_first(block).wrapping_sub(arrangement.size());
-        let allocated = arrangement.all_allocated(start);
-        let at = || AtomicU64::new(shape.end_before_first(block));
+        let lap_before = shape.first.wrapping_sub(arrangement.len());
+        let allocated = arrangement.all_allocated(lap_before);
+        let count = || AtomicU64::new(shape.first);
         Self {
             producers: Padded(ProducerCursors {
                 allocated: AtomicU64::new(allocated),
-                committed: at(),
+                committed: count(),
             }),
-            consumers: Padded(ConsumerCursors { reserved: at(), consumed: at() }),
-            ends: Padded(Ends { left: at(), emptied: at() }),
+            consumers: Padded(ConsumerCursors { reserved: count(), consumed: count() }),
+            ends: Padded(Ends { left: count(), emptied: count() }),
         }
     }
 
@@ -230,10 +226,11 @@ impl Variables for Separate {
     }
 
     #[inline]
-    fn give_back(&self, end: u64) {
-        self.consumers.consumed.store(end, Ordering::Relaxed);
+    fn give_back(&self, count: u64) {
+        self.consumers.reserved.store(count, Ordering::Relaxed);
+        self.consumers.consumed.store(count, Ordering::Relaxed);
         // Release pairs with the load in `advance_phead`: the items are out before their slots are free.
-        self.ends.emptied.store(end, Ordering::Release);
+        self.ends.emptied.store(count, Ordering::Release);
     }
 
     #[inline]
@@ -244,20 +241,21 @@ impl Variables for Separate {
     /// A count says that so many slots are filled, not which. All are that were allocated, if it is as
     /// many; or if one producer fills them in order.
     #[inline]
-    fn is_gapless(&self, committed: u64, arrangement: Arrangement) -> bool {
-        if arrangement.is_start(committed) {
+    fn is_gapless(&self, position: u64, arrangement: Arrangement) -> bool {
+        if arrangement.is_start(position) {
             return true; // of the next block: this one is full
         }
         // Relaxed: whoever committed had allocated before, and `committed` was loaded with acquire.
         let allocated = self.producers.allocated.load(Ordering::Relaxed);
-        allocated == arrangement.allocated(committed)
-            || allocated == arrangement.allocated_in_order(committed)
+        allocated == arrangement.allocated(position)
+            || allocated == arrangement.allocated_in_order(position)
     }
 
-    fn has_gap(&self, position: u64, arrangement: Arrangement) -> bool {
-        // Acquire as everywhere before `is_gapless`.
-        let committed = self.producers.committed.load(Ordering::Acquire);
-        is_before(position, committed) && !self.is_gapless(committed, arrangement)
+    #[inline]
+    fn had_gap(&self, position: u64, arrangement: Arrangement) -> bool {
+        // Relaxed: it has been loaded before, and goes on only.
+        let committed = self.producers.committed.load(Ordering::Relaxed);
+        is_before(arrangement.count(position), committed)
     }
 }
 
@@ -284,6 +282,44 @@ impl Arrangement {
     #[inline]
     pub(crate) fn len(self) -> u64 {
         1 << self.log_len
+    }
+
+    /// What the cursors count for a slot.
+    #[inline]
+    pub(crate) fn step(self) -> u64 {
+        1 << self.log_blocks()
+    }
+
+    #[inline]
+    fn log_blocks(self) -> u32 {
+        self.log_len - self.log_size
+    }
+
+    /// Cursors of the block of `position` when all slots before it are done.
+    #[inline]
+    pub(crate) fn count(self, position: u64) -> u64 {
+        let offset = position & (self.size() - 1);
+        self.count_of_laps(position) | offset << self.log_blocks()
+    }
+
+    /// Cursors when all laps before that of `position` are done.
+    #[inline]
+    fn count_of_laps(self, position: u64) -> u64 {
+        position & !(self.len() - 1)
+    }
+
+    /// Cursors of the block of `position` when all its slots are done in this lap.
+    #[inline]
+    pub(crate) fn full_count(self, position: u64) -> u64 {
+        self.count_of_laps(position).wrapping_add(self.len())
+    }
+
+    /// The position in the block of `position`, or at its end, at which a cursor has `count`. Before
+    /// `position` if that is an earlier one.
+    #[inline]
+    pub(crate) fn go_on(self, position: u64, count: u64) -> u64 {
+        let steps = count.wrapping_sub(self.count(position)) as i64;
+        position.wrapping_add_signed(steps >> self.log_blocks())
     }
 
     /// Whether a block starts at `position`.
@@ -326,7 +362,8 @@ impl Arrangement {
     }
 }
 
-/// Whether one position comes before the other. They are less than half of all apart.
+/// Whether one position, or count, comes before the other. They are less than half of all
+/// apart.
 #[inline]
 pub(crate) fn is_before(a: u64, b: u64) -> bool {
     (a.wrapping_sub(b) as i64) < 0
@@ -352,21 +389,19 @@ impl<T, V: Variables> State for Header<T, V> {
         // Relaxed: all handles are gone, and dropping them has ordered what they did before this.
         let relaxed = |at: &AtomicU64| at.load(Ordering::Relaxed);
         let arrangement = blocks.arrangement();
-        // The first position of a block that holds an item, if one does.
+        // The first position of the block starting here in each lap that holds an item, if one does.
         let held = |start: u64| {
             let block = blocks.at(start);
             let (consumed, committed) = (relaxed(block.consumed()), relaxed(block.committed()));
-            // What the consumers have left in it may be a lap behind.
-            let in_block = committed.wrapping_sub(start) & (arrangement.len() - 1);
-            let lap = committed.wrapping_sub(in_block);
-            let from = if is_before(consumed, lap) { lap } else { consumed };
-            is_before(from, committed).then_some(from)
+            let lap = arrangement.count_of_laps(consumed) | start;
+            is_before(consumed, committed).then(|| arrangement.go_on(lap, consumed))
         };
         let starts = (0..arrangement.len()).step_by(arrangement.size() as usize);
         let older = |a, b| if is_before(b, a) { b } else { a };
         let Some(mut read) = starts.filter_map(held).reduce(older) else { return };
         drop_each(|| {
-            is_before(read, relaxed(blocks.at(read).committed())).then(|| {
+            let committed = relaxed(blocks.at(read).committed());
+            is_before(arrangement.count(read), committed).then(|| {
                 let position = read;
                 read = read.wrapping_add(1);
                 // SAFETY: the slot holds an item that was never popped; `read` moves past it.
@@ -442,7 +477,7 @@ impl<V: Variables, T> Slots for Blocks<V, T> {
         let variables = variables.cast::<V>();
         for block in 0..shape.blocks {
             // SAFETY: by the caller's word there is room for the variables of all blocks.
-            unsafe { variables.add(block).write(V::new(block, &shape)) };
+            unsafe { variables.add(block).write(V::new(&shape)) };
         }
         let slots = Cells::new(slots.cast(), shape.len());
         Self { variables, mask: shape.blocks - 1, arrangement: shape.arrangement(), slots }

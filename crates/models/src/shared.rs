@@ -26,6 +26,9 @@ pub(crate) fn models<S: Shared<Ticket> + Shared<Number, Item: Copy>>() -> Vec<Mo
             Model::new::<S>("full_of_two_producers", full_of_two_producers::<S>),
             Model::new::<S>("slices_of_two_producers", slices_of_two_producers::<S>),
             Model::new::<S>("last_producer_closes", last_producer_closes::<S>),
+            Model::new::<S>("producer_a_lap_behind", producer_a_lap_behind::<S>),
+            Model::new::<S>("another_producer_comes", another_producer_comes::<S>),
+            Model::new::<S>("another_producer_goes", another_producer_goes::<S>),
         ]);
     }
     if <S as Shared<Ticket>>::SIDES.allow(1, 2) {
@@ -40,6 +43,9 @@ pub(crate) fn models<S: Shared<Ticket> + Shared<Number, Item: Copy>>() -> Vec<Mo
             Model::new::<S>("false_full", false_full::<S>),
             Model::new::<S>("slices_of_two_consumers", slices_of_two_consumers::<S>),
             Model::new::<S>("last_consumer_closes", last_consumer_closes::<S>),
+            Model::new::<S>("two_consumers_empty_a_block", two_consumers_empty_a_block::<S>),
+            Model::new::<S>("another_consumer_comes", another_consumer_comes::<S>),
+            Model::new::<S>("another_consumer_goes", another_consumer_goes::<S>),
         ]);
     }
     models
@@ -107,6 +113,22 @@ fn pop_to_the_end<C: Consumer<Item: Cargo>>(rx: &mut C) -> Vec<u64> {
 /// Looks for an item so often, and returns the numbers of those it got.
 fn look<C: Consumer<Item: Cargo>>(rx: &mut C, times: usize) -> Vec<u64> {
     (0..times).filter_map(|_| rx.try_pop().ok()).map(|item| item.number()).collect()
+}
+
+/// Tries to push `items`, and returns the numbers of those for which there was room.
+fn attempts<P: Producer<Item: Cargo>>(
+    tx: &mut P,
+    items: impl Iterator<Item = P::Item>,
+) -> Vec<u64> {
+    let numbered = items.map(|item| (item.number(), item));
+    numbered.filter_map(|(number, item)| attempt(tx, item).then_some(number)).collect()
+}
+
+/// What was popped is what was pushed.
+fn are_equal(mut popped: Vec<u64>, mut pushed: Vec<u64>) {
+    popped.sort_unstable();
+    pushed.sort_unstable();
+    assert_eq!(popped, pushed);
 }
 
 /// All of the first `n` items are there once.
@@ -263,6 +285,70 @@ fn last_producer_closes<S: Shared<Ticket>>() -> Run {
     })
 }
 
+/// A thread begins to push, and the others go once round the ring before it goes on.
+fn producer_a_lap_behind<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = S::channel(grouped(4, 2));
+        let mut other = S::another_producer(&tx);
+        let mut items = items::<S::Item>(6);
+        let late = items.pop().expect("there are six");
+        let mut items = items.into_iter();
+        let mut pushed = attempts(&mut tx, items.by_ref().take(2));
+        let thread = start(move || attempt(&mut other, late));
+        pushed.extend(attempts(&mut tx, items.by_ref().take(2)));
+        let mut popped = look(&mut rx, 2);
+        pushed.extend(attempts(&mut tx, items));
+        pushed.extend(join([thread])[0].then_some(5));
+        popped.extend(drain(&mut rx));
+        are_equal(popped, pushed);
+    })
+}
+
+/// A producer has filled half a block when another one comes.
+fn another_producer_comes<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = S::channel(grouped(4, 2));
+        let mut items = items::<S::Item>(3).into_iter();
+        let mut next = || items.next().expect("there are three");
+        let (first, second, third) = (next(), next(), next());
+        let consumer = start(move || {
+            let numbers = look(&mut rx, 2);
+            (rx, numbers)
+        });
+        push(&mut tx, first);
+        let mut other = S::another_producer(&tx);
+        let producer = start(move || push(&mut other, second));
+        push(&mut tx, third);
+        let (mut rx, mut numbers) = join([consumer]).remove(0);
+        join([producer]);
+        numbers.extend(drain(&mut rx));
+        let place = |number| numbers.iter().position(|n| *n == number);
+        assert!(place(0) < place(1) && place(0) < place(2), "{numbers:?}");
+        all_are_there(numbers, 3);
+    })
+}
+
+/// A producer is alone again when another one has pushed and gone, and goes on as before.
+fn another_producer_goes<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = S::channel(tiny(2));
+        let mut other = S::another_producer(&tx);
+        let mut items = items::<S::Item>(3).into_iter();
+        let first = items.next().expect("there are three");
+        let thread = start(move || push(&mut other, first));
+        let mut popped = Vec::new();
+        let mut pushed = vec![0];
+        for item in items {
+            pushed.extend(attempts(&mut tx, [item].into_iter()));
+            popped.extend(look(&mut rx, 1));
+        }
+        join([thread]);
+        popped.extend(drain(&mut rx));
+        assert!(popped.iter().filter(|number| **number > 0).is_sorted(), "{popped:?}");
+        are_equal(popped, pushed);
+    })
+}
+
 /// Two threads look for an item each, and there are two: each gets one, the older one first.
 fn two_consumers<S: Shared<Ticket>>(config: Config) -> Run {
     explore_shared(move || {
@@ -377,5 +463,58 @@ fn last_consumer_closes<S: Shared<Ticket>>() -> Run {
         }
         assert!(tx.is_closed());
         join(threads);
+    })
+}
+
+/// Two threads empty a block together, and the producer fills it again.
+fn two_consumers_empty_a_block<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, rx) = S::channel(grouped(4, 2));
+        let n = tx.capacity() as u64;
+        let mut items = items::<S::Item>(n + 2).into_iter();
+        items.by_ref().take(n as usize).for_each(|item| push(&mut tx, item));
+        let mut last = S::another_consumer(&rx);
+        let threads = [S::another_consumer(&rx), rx].map(|mut rx| start(move || look(&mut rx, 1)));
+        let pushed = (0..n).chain(attempts(&mut tx, items)).collect();
+        let mut numbers = join(threads).concat();
+        numbers.extend(drain(&mut last));
+        are_equal(numbers, pushed);
+    })
+}
+
+/// A consumer has emptied half a block when another one comes.
+fn another_consumer_comes<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = S::channel(grouped(4, 2));
+        let mut items = items::<S::Item>(3).into_iter();
+        items.by_ref().take(2).for_each(|item| push(&mut tx, item));
+        let last = items.next().expect("there are three");
+        let producer = start(move || push(&mut tx, last));
+        assert_eq!(look(&mut rx, 1), [0]);
+        let mut other = S::another_consumer(&rx);
+        let consumer = start(move || look(&mut other, 1));
+        let mut numbers = vec![0];
+        numbers.extend(look(&mut rx, 1));
+        numbers.extend(join([consumer]).concat());
+        join([producer]);
+        numbers.extend(drain(&mut rx));
+        all_are_there(numbers, 3);
+    })
+}
+
+/// A consumer is alone again when another one has popped and gone, and goes on as before.
+fn another_consumer_goes<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = S::channel(tiny(2));
+        let n = tx.capacity() as u64;
+        let mut items = items::<S::Item>(n + 2).into_iter();
+        items.by_ref().take(n as usize).for_each(|item| push(&mut tx, item));
+        let mut other = S::another_consumer(&rx);
+        let thread = start(move || look(&mut other, 1));
+        let mut numbers = look(&mut rx, 2);
+        let pushed = (0..n).chain(attempts(&mut tx, items)).collect();
+        numbers.extend(join([thread]).concat());
+        numbers.extend(drain(&mut rx));
+        are_equal(numbers, pushed);
     })
 }

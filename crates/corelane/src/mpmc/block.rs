@@ -186,7 +186,6 @@ impl<T> Producer<T> {
             return;
         }
         let cursors = &blocks.at(write).producers;
-        advance(&cursors.committed, write, Ordering::Relaxed);
         cursors.allocated.store(arrangement.allocated(write), Ordering::Relaxed);
         header.heads.phead.store(arrangement.start(write), Ordering::Relaxed);
     }
@@ -220,13 +219,12 @@ impl<T> Producer<T> {
         let block = blocks.at(next);
         // Acquire pairs with the store in `consume`: the slots' items have been taken.
         let emptied = block.ends.emptied.load(Ordering::Acquire);
-        let end_of_last_lap = next.wrapping_add(arrangement.size()).wrapping_sub(arrangement.len());
-        if is_before(emptied, end_of_last_lap) {
-            let is_left = block.ends.left.load(Ordering::Relaxed) == end_of_last_lap;
+        let all = arrangement.count(next);
+        if is_before(emptied, all) {
+            let is_left = block.ends.left.load(Ordering::Relaxed) == all;
             return Err(if is_left { Nothing::Yet } else { Nothing::AtAll });
         }
-        advance(&block.producers.committed, next, Ordering::Relaxed);
-        // Release pairs with the addition in `allocate_in`: `committed` is set, and the slots are free.
+        // Release pairs with the addition in `allocate_in`: the slots are free.
         advance(&block.producers.allocated, arrangement.allocated(next), Ordering::Release);
         // Release pairs with the load in `allocate`.
         advance(&self.end().header().heads.phead, next, Ordering::Release);
@@ -236,9 +234,10 @@ impl<T> Producer<T> {
     /// Shows the items of `run` to consumers.
     #[inline]
     fn commit(&self, run: Run) {
-        let block = self.end().slots().at(run.position);
-        // Release pairs with the loads of `committed` by consumers: who sees it sees the items.
-        block.producers.committed.fetch_add(run.n, Ordering::Release);
+        let blocks = self.end().slots();
+        let steps = run.n * blocks.arrangement().step();
+        // Release pairs with the loads of consumers: who sees the count sees the items.
+        blocks.at(run.position).producers.committed.fetch_add(steps, Ordering::Release);
     }
 }
 
@@ -318,19 +317,22 @@ impl<T> Consumer<T> {
     #[inline(always)] // see `queue::try_pop_by`
     fn reserve(&mut self, wanted: u64) -> Result<Option<Run>, Nothing> {
         while !self.single.is_alone().get() {
-            // Acquire pairs with `advance_chead`: the block's cursors are at least as new.
+            // Acquire pairs with `advance`: the block's cursors are at least as new.
             let head = self.end().header().heads.chead.load(Ordering::Acquire);
             if let Some(run) = self.reserve_in(head, wanted)? {
                 return Ok(Some(run));
             }
             if !self.take_over() {
-                self.advance_chead(head)?;
+                let (chead, next) =
+                    (&self.end().header().heads.chead, self.end().slots().end(head));
+                // Release pairs with the load above.
+                advance(chead, next, Ordering::Release);
             }
         }
         Ok(None)
     }
 
-    /// Goes on as the only consumer, if all others are gone and no item is left in their block.
+    /// Goes on as the only consumer, if all others are gone.
     #[inline]
     fn take_over(&mut self) -> bool {
         if !self.end().is_only() {
@@ -340,26 +342,20 @@ impl<T> Consumer<T> {
         // Relaxed: what others have written is visible, and nobody writes any more.
         let head = header.heads.chead.load(Ordering::Relaxed);
         let reserved = blocks.at(head).consumers.reserved.load(Ordering::Relaxed);
-        let end = blocks.end(head);
-        let is_done = !is_before(reserved, end);
-        if is_done {
-            self.single.go_on_from(end);
-            self.single.is_alone().set(true);
-        }
-        is_done
+        self.single.go_on_from(blocks.arrangement().go_on(head, reserved));
+        self.single.is_alone().set(true);
+        true
     }
 
     /// Writes down what the only consumer knows, before there are others.
     fn share(&self) {
         let (header, blocks) = (self.end().header(), self.end().slots());
-        let read = self.single.position();
-        // The block that it is in, also at its end.
-        let head = blocks.arrangement().start(read.wrapping_sub(1));
-        let cursors = &blocks.at(head).consumers;
+        let (read, arrangement) = (self.single.position(), blocks.arrangement());
+        let (cursors, count) = (&blocks.at(read).consumers, arrangement.count(read));
         // Relaxed, all of it: no other consumer is there yet.
-        cursors.consumed.store(read, Ordering::Relaxed);
-        cursors.reserved.store(read, Ordering::Relaxed);
-        header.heads.chead.store(head, Ordering::Relaxed);
+        cursors.consumed.store(count, Ordering::Relaxed);
+        cursors.reserved.store(count, Ordering::Relaxed);
+        header.heads.chead.store(arrangement.start(read), Ordering::Relaxed);
     }
 
     /// The paper's `reserve_entry`: items of the block that starts at `head`; nothing if it is done.
@@ -367,31 +363,32 @@ impl<T> Consumer<T> {
     fn reserve_in(&self, head: u64, wanted: u64) -> Result<Option<Run>, Nothing> {
         let blocks = self.end().slots();
         let (block, arrangement) = (blocks.at(head), blocks.arrangement());
-        let end = blocks.end(head);
-        // Acquire pairs with `advance_chead`: `committed` is of this lap, if `reserved` is.
-        let mut reserved = block.consumers.reserved.load(Ordering::Acquire);
-        while is_before(reserved, end) {
+        let full = arrangement.full_count(head);
+        let mut reserved = block.consumers.reserved.load(Ordering::Relaxed);
+        while is_before(reserved, full) {
             // Acquire pairs with `Producer::commit`: the items are there.
             let committed = block.producers.committed.load(Ordering::Acquire);
             // It may be older than what another consumer has seen and reserved.
             if !is_before(reserved, committed) {
                 return Err(Nothing::AtAll);
             }
-            if !block.is_gapless(committed, arrangement) {
+            let (position, filled) =
+                (arrangement.go_on(head, reserved), arrangement.go_on(head, committed));
+            if !block.is_gapless(filled, arrangement) {
                 return Err(Nothing::Yet);
             }
-            let n = wanted.min(committed.wrapping_sub(reserved));
-            let next = reserved.wrapping_add(n);
+            let n = wanted.min(filled.wrapping_sub(position));
+            let next = reserved.wrapping_add(n * arrangement.step());
             match block.consumers.reserved.compare_exchange(
                 reserved,
                 next,
                 Ordering::Relaxed,
-                Ordering::Acquire, // as above
+                Ordering::Relaxed,
             ) {
-                Ok(position) => {
-                    if next == end {
+                Ok(_) => {
+                    if next == full {
                         // Nothing is ordered by it: it says why a push fails.
-                        block.ends.left.store(end, Ordering::Relaxed);
+                        block.ends.left.store(full, Ordering::Relaxed);
                     }
                     return Ok(Some(Run { position, n }));
                 }
@@ -401,34 +398,17 @@ impl<T> Consumer<T> {
         Ok(None)
     }
 
-    /// Enters the block after `head`, if a producer has.
-    #[inline]
-    fn advance_chead(&self, head: u64) -> Result<(), Nothing> {
-        let blocks = self.end().slots();
-        let next = blocks.end(head);
-        let block = blocks.at(next);
-        // Acquire pairs with `advance_phead`: `committed` is of this lap.
-        if is_before(block.producers.committed.load(Ordering::Acquire), next) {
-            return Err(Nothing::AtAll);
-        }
-        advance(&block.consumers.consumed, next, Ordering::Relaxed);
-        // Release pairs with the load in `reserve_in`: `consumed` is set, and `committed` of this lap.
-        advance(&block.consumers.reserved, next, Ordering::Release);
-        // Release pairs with the load in `reserve`.
-        advance(&self.end().header().heads.chead, next, Ordering::Release);
-        Ok(())
-    }
-
     /// Gives the slots of `run` back: to producers, if they are the last of a block.
     #[inline]
     fn consume(&self, run: Run) {
-        let block = self.end().slots().at(run.position);
+        let (blocks, arrangement) = (self.end().slots(), self.end().slots().arrangement());
+        let (block, steps) = (blocks.at(run.position), run.n * arrangement.step());
         // Release and acquire pair with each other: all items are out when the last of the block is.
-        let consumed = block.consumers.consumed.fetch_add(run.n, Ordering::AcqRel);
-        let consumed = consumed.wrapping_add(run.n);
-        if self.end().slots().arrangement().is_start(consumed) {
+        let consumed = block.consumers.consumed.fetch_add(steps, Ordering::AcqRel);
+        let full = arrangement.full_count(run.position);
+        if consumed.wrapping_add(steps) == full {
             // Release pairs with the loads of producers.
-            block.ends.emptied.store(consumed, Ordering::Release);
+            block.ends.emptied.store(full, Ordering::Release);
         }
     }
 }

@@ -131,7 +131,7 @@ impl<T, V: Variables> Producer<T, V> {
         let end = blocks.end(self.free);
         // Acquire pairs with the store of whoever emptied it: the items of the last lap are out.
         let emptied = blocks.at(self.free).emptied().load(Ordering::Acquire);
-        let is_free = emptied == end.wrapping_sub(blocks.len() as u64);
+        let is_free = emptied == blocks.arrangement().count(self.free);
         if is_free {
             blocks.at(self.free).enter(self.free, blocks.arrangement());
             self.free = end;
@@ -139,11 +139,15 @@ impl<T, V: Variables> Producer<T, V> {
         is_free
     }
 
-    /// Shows the items of the block that ends at or behind `write` to the consumer.
+    /// Goes on over `n` filled slots of this block, and shows them to consumers.
     #[inline]
-    fn commit(&self, block: u64, write: u64) {
-        // Release pairs with the load in `Consumer::look`: whoever sees the position sees the items.
-        self.end.slots().at(block).committed().store(write, Ordering::Release);
+    fn commit(&mut self, n: u64) {
+        let (blocks, write) = (self.end.slots(), self.write);
+        let arrangement = blocks.arrangement();
+        let count = arrangement.count(write).wrapping_add(n * arrangement.step());
+        self.write = write.wrapping_add(n);
+        // Release pairs with the loads of consumers: whoever sees the count sees the items.
+        blocks.at(write).committed().store(count, Ordering::Release);
     }
 }
 
@@ -155,11 +159,9 @@ impl<T, V: Variables> queue::Producer for Producer<T, V> {
         if self.known_free() == 0 && !self.enter_block() {
             return Err(full(self.end.peer_is_gone(), item));
         }
-        let write = self.write;
         // SAFETY: the slot is free, and the producer's alone until it is committed.
-        unsafe { self.end.slots().cells().write(write, item) };
-        self.write = write.wrapping_add(1);
-        self.commit(write, self.write);
+        unsafe { self.end.slots().cells().write(self.write, item) };
+        self.commit(1);
         Ok(())
     }
 
@@ -197,11 +199,11 @@ impl<T, V: Variables> queue::SingleProducer for Producer<T, V> {
     }
 
     unsafe fn publish(&mut self, n: usize) {
-        let end = self.write.wrapping_add(n as u64);
-        while self.write != end {
-            let block = self.write;
-            self.write = nearer(block, self.end.slots().end(block), end);
-            self.commit(block, self.write);
+        let mut left = n as u64;
+        while left > 0 {
+            let n = left.min(self.end.slots().end(self.write).wrapping_sub(self.write));
+            self.commit(n);
+            left -= n;
         }
     }
 }
@@ -250,23 +252,25 @@ impl<T, V: Variables> Consumer<T, V> {
     fn look(&mut self) -> bool {
         let (block, arrangement) =
             (self.end.slots().at(self.known), self.end.slots().arrangement());
-        // Acquire pairs with the store in `Producer::commit`: the items are there.
+        // Acquire pairs with what producers do when they commit: the items are there.
         let committed = block.committed().load(Ordering::Acquire);
-        // The block may still be one of an earlier lap.
-        let is_news = is_before(self.known, committed) && block.is_gapless(committed, arrangement);
+        let filled = arrangement.go_on(self.known, committed);
+        // The count may still be one of an earlier lap.
+        let is_news = is_before(self.known, filled) && block.is_gapless(filled, arrangement);
         if is_news {
-            self.known = committed;
+            self.known = filled;
         }
         is_news
     }
 
-    /// Goes on to `read`, which is at most the end of this block, and gives the block back at its end.
+    /// Goes on over `n` emptied slots of this block, and gives it back at its end.
     #[inline]
-    fn go_on_to(&mut self, read: u64) {
-        let (blocks, block) = (self.end.slots(), self.read);
-        self.read = read;
-        if blocks.arrangement().is_start(read) {
-            blocks.at(block).give_back(read);
+    fn consume(&mut self, n: u64) {
+        let (blocks, read) = (self.end.slots(), self.read);
+        let arrangement = blocks.arrangement();
+        self.read = read.wrapping_add(n);
+        if arrangement.is_start(self.read) {
+            blocks.at(read).give_back(arrangement.full_count(read));
         }
     }
 
@@ -288,10 +292,9 @@ impl<T, V: Variables> Consumer<T, V> {
         if self.known() == 0 && !self.refill() {
             return None;
         }
-        let read = self.read;
         // SAFETY: the position is full, and the consumer moves past it with the next line.
-        let item = unsafe { self.end.slots().cells().read(read) };
-        self.go_on_to(read.wrapping_add(1));
+        let item = unsafe { self.end.slots().cells().read(self.read) };
+        self.consume(1);
         Some(item)
     }
 }
@@ -303,7 +306,7 @@ impl<T, V: Variables> queue::Consumer for Consumer<T, V> {
     fn try_pop(&mut self) -> Result<T, TryPopError> {
         try_pop_by(self, Self::pop).map_err(|error| {
             let (blocks, at) = (self.end.slots(), self.known);
-            let is_busy = blocks.at(at).has_gap(at, blocks.arrangement());
+            let is_busy = blocks.at(at).had_gap(at, blocks.arrangement());
             if error == TryPopError::Empty && is_busy { TryPopError::Busy } else { error }
         })
     }
@@ -339,9 +342,11 @@ unsafe impl<T, V: Variables> queue::SingleConsumer for Consumer<T, V> {
     }
 
     unsafe fn release(&mut self, n: usize) {
-        let end = self.read.wrapping_add(n as u64);
-        while self.read != end {
-            self.go_on_to(nearer(self.read, self.end.slots().end(self.read), end));
+        let mut left = n as u64;
+        while left > 0 {
+            let n = left.min(self.end.slots().end(self.read).wrapping_sub(self.read));
+            self.consume(n);
+            left -= n;
         }
     }
 }
@@ -353,15 +358,10 @@ impl<T, V: Variables> Drop for Consumer<T, V> {
         if self.is_alone.get() && !blocks.arrangement().is_start(self.read) {
             // For `Header::drop_items`; producers go on only at the end of a block. Relaxed: dropping the
             // end orders it.
-            blocks.at(self.read).consumed().store(self.read, Ordering::Relaxed);
+            let count = blocks.arrangement().count(self.read);
+            blocks.at(self.read).consumed().store(count, Ordering::Relaxed);
         }
     }
-}
-
-/// Which of two positions is nearer to `from`, before both.
-#[inline]
-fn nearer(from: u64, a: u64, b: u64) -> u64 {
-    if a.wrapping_sub(from) < b.wrapping_sub(from) { a } else { b }
 }
 
 debug_handle! {
