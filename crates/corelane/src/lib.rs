@@ -1,7 +1,8 @@
 //! Queues that move data between cores.
 //!
-//! Each queue is one file that reads like the paper it comes from. All have the same two handles, a
-//! [`Producer`] and a [`Consumer`].
+//! Each queue is one file that reads like the paper it comes from. All have two kinds of handles, a
+//! [`Producer`] and a [`Consumer`]. Where there may be several of a kind it can be cloned; where there is
+//! only one it is a [`SingleProducer`] or a [`SingleConsumer`], which can also lend its slots.
 //!
 //! ```
 //! use corelane::{Consumer, Producer, spsc};
@@ -23,7 +24,8 @@
 //!
 //! # Which one?
 //!
-//! [`spsc::channel`] picks a good default. The page of [`spsc`] has a table of when to use which.
+//! [`spsc::channel`], [`mpsc::channel`], [`spmc::channel`] and [`mpmc::channel`] pick a good default. The
+//! page of [`spsc`] has a table of when to use which.
 //!
 //! # Features
 //!

@@ -18,8 +18,8 @@ pub(crate) fn models<S: Shared<Ticket> + Shared<Number, Item: Copy>>() -> Vec<Mo
     let mut models = Vec::new();
     if <S as Shared<Ticket>>::SIDES.allow(2, 1) {
         models.extend([
-            Model::new::<S>("two_producers", || two_producers::<S>(tiny(2))),
-            Model::new::<S>("two_producers_in_a_block", || two_producers::<S>(grouped(4, 2))),
+            Model::new::<S>("two_producers", two_producers::<S>),
+            Model::new::<S>("two_producers_in_a_block", || two_producers_of::<S>(grouped(4, 2))),
             Model::new::<S>("two_producers_and_one_slot", two_producers_and_one_slot::<S>),
             Model::new::<S>("order_past_another_producer", order_past_another_producer::<S>),
             Model::new::<S>("false_empty", false_empty::<S>),
@@ -138,7 +138,11 @@ fn all_are_there(mut numbers: Vec<u64>, n: u64) {
 }
 
 /// Two threads push an item each, while the consumer looks for them.
-fn two_producers<S: Shared<Ticket>>(config: Config) -> Run {
+pub(crate) fn two_producers<S: Shared<Ticket>>() -> Run {
+    two_producers_of::<S>(tiny(2))
+}
+
+fn two_producers_of<S: Shared<Ticket>>(config: Config) -> Run {
     explore_shared(move || {
         let (tx, mut rx) = S::channel(config);
         let mut items = items::<S::Item>(2).into_iter();
@@ -382,7 +386,7 @@ fn two_consumers_behind_a_producer<S: Shared<Ticket>>() -> Run {
 }
 
 /// One item, and two who want it: one of them gets it.
-fn two_consumers_and_one_item<S: Shared<Ticket>>() -> Run {
+pub(crate) fn two_consumers_and_one_item<S: Shared<Ticket>>() -> Run {
     explore_shared(|| {
         let (mut tx, mut rx) = S::channel(grouped(4, 2));
         push(&mut tx, items::<S::Item>(1).remove(0));

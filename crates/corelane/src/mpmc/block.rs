@@ -5,9 +5,12 @@
 //! block when all of it has been consumed, so within a block they needn't ask whether there is room, and
 //! take slots by adding. While the two sides are in different blocks neither disturbs the other.
 //!
-//! **Use it** between several threads; it is the default. Where one side is one thread,
-//! [`mpsc::block`](crate::mpsc::block), [`spmc::block`](crate::spmc::block) and
-//! [`spsc::block`](crate::spsc::block) cost less.
+//! A handle that is the only one of its side needs none of that: it works as the one of
+//! [`spsc::block`](crate::spsc::block), until it is cloned, and again from the next block on when its
+//! clones are gone.
+//!
+//! **Use it** between several threads; it is the default. Where one side is one thread for good,
+//! [`mpsc::block`](crate::mpsc::block) and [`spmc::block`](crate::spmc::block) lend their slots.
 //! **Don't** use it where nobody may ever wait for a thread that was stopped in the middle: a pop says
 //! [`Busy`](TryPopError::Busy) while a push into the same block is unfinished. Or where the last slots
 //! count: "full" may mean that almost a whole block is free.
@@ -16,22 +19,26 @@
 //! |---|---|
 //! | guarantee | deadlock-free, first in first out (linearizable) |
 //! | capacity | N, the number of slots: what was asked for, rounded up to a power of two, at least 2; less up to S − 1 in use, S slots to a block |
-//! | blocks | 2^max(1, ⌊log₂ N / 4⌋), as the paper found best; [`Config::batch`] gives S instead, rounded down to a power of two, from 1 (or N/65536) to N/2; 256 bytes for each besides its slots |
+//! | blocks | 2^max(1, ⌊log₂ N / 4⌋), as the paper found best; [`Config::batch`] gives S instead, rounded down to a power of two, from 1 (or N/65536) to N/2; 384 bytes for each besides its slots |
 //! | handles | at most 65,536 a side; cloning one more panics |
-//! | operations | a push adds twice to shared counters, a pop compares-and-swaps once and adds once; [`push_slice`](crate::Producer::push_slice) and [`pop_slice`](crate::Consumer::pop_slice) do so once for all they take of a block |
+//! | operations | among several, a push adds twice to shared counters, a pop compares-and-swaps once and adds once; [`push_slice`](crate::Producer::push_slice) and [`pop_slice`](crate::Consumer::pop_slice) do so once for all they take of a block |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.3, §2.4, retry-new |
 //!
 //! # Departures from the paper
 //!
-//! - Cursors are positions that go on and on; only `allocated` has a version and an offset, because
-//!   producers that come too late add to it as well. Its offset has 17 bits more than a slot's number
-//!   needs: at most a block for each of 65,536 handles, so it never spills into the version.
-//! - The heads number blocks on and on, which does away with the first block's version that is off by one.
-//! - All counters may wrap: they are compared by their difference. A maximum can't wrap, so cursors are
-//!   moved on by compare-and-swap where the paper has MAX. A thread must not be stopped in the middle
-//!   while `allocated` goes half its way round: 2^46 laps of all blocks of one slot, 2^37 of blocks of 512.
-//! - Consumers that reserve several slots at once need compare-and-swap as well, as the paper's do for
-//!   entries of variable size.
+//! - `committed`, `reserved` and `consumed` count on through all laps and are never set back, which does
+//!   away with the paper's MAX on them, and with what could go wrong between setting two of them. `allocated`
+//!   is set back, because producers that come too late add to it as well. Its offset has 18 bits more than
+//!   a slot's number needs: at most a block for each of 65,536 handles, so it never spills into the version.
+//! - The heads are positions where blocks start, which does away with the first block's version that is off
+//!   by one.
+//! - Producers who wait for a block look at `emptied`, which is written once a lap, and not at the
+//!   `consumed` that consumers are adding to. So [`Busy`](TryPushError::Busy) is told when all of the
+//!   block has been reserved but not consumed; the paper tells it whenever a pop from it is under way.
+//! - All counters may wrap: they are compared by their difference. A maximum can't wrap, so `allocated` and
+//!   the heads are moved on by compare-and-swap where the paper has MAX. And so is `reserved`, since
+//!   several slots may be reserved at once. A thread must not be stopped in the middle while `allocated`
+//!   goes half its way round: 2^45 laps of blocks of one slot, 2^36 of blocks of 512.
 //!
 //! ```
 //! use corelane::{Consumer, Producer, mpmc::block};

@@ -1,3 +1,26 @@
 //! Queues between one producer and several consumers.
 
 pub mod block;
+
+pub use block::{Consumer, Producer};
+
+use crate::queue::CapacityError;
+
+/// A queue for at least `capacity` items, between one producer and any number of consumers: the [block-based](block) one.
+///
+/// ```
+/// use corelane::{Consumer, Producer, spmc};
+///
+/// let (mut tx, rx) = spmc::channel(100)?;
+/// let mut other = rx.clone();
+/// tx.try_push("hello")?;
+/// assert_eq!(other.try_pop(), Ok("hello"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    block::channel(capacity)
+}

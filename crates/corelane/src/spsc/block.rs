@@ -1,9 +1,9 @@
 //! `bbq-spsc`: the block-based bounded queue, for one producer and one consumer.
 //!
 //! The ring is cut into blocks, and each block counts its own items: how many have been pushed into it
-//! (`committed`), and how many popped from it (`consumed`). As long as the two sides are in different
-//! blocks, neither touches a variable of the other: a producer looks at `consumed` when it enters a
-//! block, a consumer finds all of a full block with one look at `committed`.
+//! (`committed`), and whether all have been popped from it (`consumed`). As long as the two sides are in
+//! different blocks, neither touches a variable of the other: a producer looks at `consumed` when it enters
+//! a block, a consumer finds all of a full block with one look at `committed`.
 //!
 //! **Use it** if many items wait in the queue most of the time, in bursts or one by one, and for large
 //! queues.
@@ -15,7 +15,7 @@
 //! | guarantee | wait-free, first in first out |
 //! | capacity | N, the number of slots: what was asked for, rounded up to a power of two, at least 2; less up to S − 1 in use, S slots to a block: of 128, 65 |
 //! | blocks | 2^max(1, ⌊log₂ N / 4⌋), as the paper found best; [`Config::batch`] gives S instead, rounded down to a power of two, from 1 (or N/65536) to N/2; 256 bytes for each besides its slots |
-//! | misses per item and side | 1/K for the slot, 2/S for the block while the sides are apart; 2 while the consumer keeps up, and 1 while a producer waits for a block |
+//! | misses per item and side | 1/K for the slot, 2/S for the block while the sides are apart; 2 while the consumer keeps up |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.3, and the form for one producer and one consumer of §2.4.5 |
 //!
 //! A consumer that keeps catching up with a stream waits before it goes on: up to 16 pauses, half a

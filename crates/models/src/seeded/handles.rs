@@ -2,17 +2,17 @@
 
 use std::marker::PhantomData;
 
-use corelane_loom::memory::{AtomicBool, Ordering};
+use corelane_loom::memory::{AtomicU64, Ordering};
 use corelane_loom::{
-    Config, Consumer, LentItems, LentSlots, Producer, SingleConsumer, SingleProducer, TryPopError,
-    TryPushError,
+    Config, Consumer, LentItems, LentSlots, Producer, Sides, SingleConsumer, SingleProducer,
+    TryPopError, TryPushError,
 };
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 
 use crate::Items;
 use crate::item::Ticket;
-use crate::subject::{Named, Subject};
+use crate::subject::{Named, Shared, Subject};
 
 /// How one side's items get to the other.
 pub(crate) trait Mechanism: 'static {
@@ -58,9 +58,10 @@ impl Place {
     }
 }
 
-struct Shared<M> {
+struct Common<M> {
     mechanism: M,
-    gone: [AtomicBool; 2],
+    /// Producers and consumers.
+    present: [AtomicU64; 2],
 }
 
 /// The queue made of a mechanism.
@@ -77,16 +78,30 @@ impl<M: Mechanism> Subject<Ticket> for Handles<M> {
     type Rx = Receiver<M>;
 
     fn channel(_: Config) -> (Sender<M>, Receiver<M>) {
-        let gone = [AtomicBool::new(false), AtomicBool::new(false)];
-        let shared = Arc::new(Shared { mechanism: M::new(), gone });
+        let present = [AtomicU64::new(1), AtomicU64::new(1)];
+        let shared = Arc::new(Common { mechanism: M::new(), present });
         let (tx, rx) = Default::default();
         (Sender { tx, shared: shared.clone() }, Receiver { rx, shared })
     }
 }
 
+impl<M: Mechanism<Tx = (), Rx = ()>> Shared<Ticket> for Handles<M> {
+    const SIDES: Sides = Sides::ManyToMany;
+
+    fn another_producer(tx: &Sender<M>) -> Sender<M> {
+        tx.shared.present[0].fetch_add(1, Ordering::Relaxed);
+        Sender { tx: (), shared: tx.shared.clone() }
+    }
+
+    fn another_consumer(rx: &Receiver<M>) -> Receiver<M> {
+        rx.shared.present[1].fetch_add(1, Ordering::Relaxed);
+        Receiver { rx: (), shared: rx.shared.clone() }
+    }
+}
+
 pub(crate) struct Sender<M: Mechanism> {
     tx: M::Tx,
-    shared: Arc<Shared<M>>,
+    shared: Arc<Common<M>>,
 }
 
 // SAFETY: as for `Place`.
@@ -94,7 +109,7 @@ unsafe impl<M: Mechanism> Send for Sender<M> {}
 
 pub(crate) struct Receiver<M: Mechanism> {
     rx: M::Rx,
-    shared: Arc<Shared<M>>,
+    shared: Arc<Common<M>>,
 }
 
 // SAFETY: as for `Place`.
@@ -115,7 +130,7 @@ impl<M: Mechanism> Producer for Sender<M> {
     }
 
     fn is_closed(&self) -> bool {
-        self.shared.gone[1].load(Ordering::Acquire)
+        self.shared.present[1].load(Ordering::Acquire) == 0
     }
 }
 
@@ -149,7 +164,7 @@ impl<M: Mechanism> Consumer for Receiver<M> {
     }
 
     fn is_closed(&self) -> bool {
-        self.shared.gone[0].load(Ordering::Acquire)
+        self.shared.present[0].load(Ordering::Acquire) == 0
     }
 }
 
@@ -171,12 +186,12 @@ unsafe impl<M: Mechanism> SingleConsumer for Receiver<M> {
 impl<M: Mechanism> Drop for Sender<M> {
     fn drop(&mut self) {
         self.shared.mechanism.close(&mut self.tx);
-        self.shared.gone[0].store(true, Ordering::Release);
+        self.shared.present[0].fetch_add(u64::MAX, Ordering::Release);
     }
 }
 
 impl<M: Mechanism> Drop for Receiver<M> {
     fn drop(&mut self) {
-        self.shared.gone[1].store(true, Ordering::Release);
+        self.shared.present[1].fetch_add(u64::MAX, Ordering::Release);
     }
 }

@@ -7,12 +7,15 @@ mod block;
 mod fast_forward;
 mod handles;
 mod lamport;
+mod shared_block;
 
 use std::fmt;
 
 use crate::common::{attempts, producer_closes, transfer};
+use crate::shared::{two_consumers_and_one_item, two_producers};
 use crate::{Model, Run};
 use handles::Handles;
+use shared_block::{Block, Bug};
 
 /// A mechanism with a bug that can be switched off, and a model of it.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +48,8 @@ pub fn seeded() -> Vec<Seeded> {
             }),*]
         };
     }
-    seeded! {
+    let mut bugs = shared();
+    bugs.extend(seeded! {
         "lq", "publishes with a relaxed store": transfer, lamport::Lamport;
         "llq", "looks again but does not compare again": attempts, lamport::Lazy;
         "blq", "publishes before it writes": transfer, lamport::Batched;
@@ -56,6 +60,28 @@ pub fn seeded() -> Vec<Seeded> {
         "bqueue", "goes one past the slot it has seen full": transfer, fast_forward::BQueue;
         "bbq-spsc", "gives a block back before it is empty": transfer, block::Blocks;
         "linering", "stores to a line that it has given back": transfer, fast_forward::LineRing;
+    });
+    bugs
+}
+
+/// Those of queues with several handles on a side.
+fn shared() -> Vec<Seeded> {
+    /// A number that no bug has.
+    const SOUND: u8 = u8::MAX;
+    macro_rules! shared {
+        ($($queue:literal, $bug:literal: $model:ident, $which:ident;)*) => {
+            vec![$(Seeded {
+                queue: $queue,
+                bug: $bug,
+                sound: $model::<Handles<Block<SOUND>>>,
+                broken: $model::<Handles<Block<{ Bug::$which as u8 }>>>,
+            }),*]
+        };
+    }
+    shared! {
+        "bbq", "takes a count for the slots that come first": two_producers, Gaps;
+        "bbq-mpsc", "counts items that it doesn't show": two_producers, Relaxed;
+        "bbq-spmc", "lets two consumers take one slot": two_consumers_and_one_item, Shared;
     }
 }
 

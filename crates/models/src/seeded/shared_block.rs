@@ -1,0 +1,79 @@
+//! A block that several producers fill and several consumers empty, once.
+
+use corelane_loom::memory::AtomicU64;
+use corelane_loom::memory::Ordering::{Acquire, Relaxed, Release};
+
+use super::handles::{Mechanism, Place};
+use crate::item::Ticket;
+
+/// Slots of the block.
+const N: usize = 4;
+
+/// What is wrong with a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bug {
+    /// A count is taken for the slots that come first, though an earlier one may be empty yet.
+    Gaps,
+    /// Items are counted without being shown.
+    Relaxed,
+    /// Two consumers may take the same slot.
+    Shared,
+}
+
+/// `bbq`, `bbq-mpsc` and `bbq-spmc`. Broken: as `BUG` says, a [`Bug`]'s number.
+pub(crate) struct Block<const BUG: u8> {
+    places: [Place; N],
+    allocated: AtomicU64,
+    committed: AtomicU64,
+    reserved: AtomicU64,
+}
+
+impl<const BUG: u8> Block<BUG> {
+    fn has(bug: Bug) -> bool {
+        BUG == bug as u8
+    }
+
+    /// Takes slot number `reserved`, if nobody has.
+    fn reserve(&self, reserved: u64) -> bool {
+        if Self::has(Bug::Shared) {
+            self.reserved.store(reserved + 1, Relaxed);
+            return true;
+        }
+        self.reserved.compare_exchange(reserved, reserved + 1, Relaxed, Relaxed).is_ok()
+    }
+}
+
+impl<const BUG: u8> Mechanism for Block<BUG> {
+    const ID: &'static str = "bbq";
+    const CAPACITY: usize = N;
+    type Tx = ();
+    type Rx = ();
+
+    fn new() -> Self {
+        let zero = || AtomicU64::new(0);
+        let places = [(); N].map(|()| Place::empty());
+        Self { places, allocated: zero(), committed: zero(), reserved: zero() }
+    }
+
+    fn push(&self, (): &mut (), item: Ticket) -> Result<(), Ticket> {
+        let offset = self.allocated.fetch_add(1, Relaxed) as usize;
+        let Some(place) = self.places.get(offset) else { return Err(item) };
+        place.put(item);
+        self.committed.fetch_add(1, if Self::has(Bug::Relaxed) { Relaxed } else { Release });
+        Ok(())
+    }
+
+    fn pop(&self, (): &mut ()) -> Option<Ticket> {
+        loop {
+            let reserved = self.reserved.load(Relaxed);
+            let committed = self.committed.load(Acquire);
+            let is_gapless = || self.allocated.load(Relaxed) == committed;
+            if reserved >= committed || !(Self::has(Bug::Gaps) || is_gapless()) {
+                return None;
+            }
+            if self.reserve(reserved) {
+                return Some(self.places[reserved as usize].take());
+            }
+        }
+    }
+}
