@@ -81,16 +81,15 @@ pub trait Variables {
     #[inline]
     fn enter(&self, _start: u64, _: Arrangement) {}
 
-    /// Whether all before `position` is filled, if `committed` says that as many slots are as if it were.
+    /// Whether producers have begun to fill slots from `position` on, in no order.
     #[inline]
-    fn is_gapless(&self, _position: u64, _: Arrangement) -> bool {
-        true
+    fn is_begun(&self, _position: u64, _: Arrangement) -> bool {
+        false
     }
 
-    /// Whether something behind `position`, where a consumer has found nothing, is filled: then pushes
-    /// before it were unfinished a moment ago.
+    /// Whether consumers have taken all slots, so many by now, and have not emptied all.
     #[inline]
-    fn had_gap(&self, _position: u64, _: Arrangement) -> bool {
+    fn is_left(&self, _count: u64) -> bool {
         false
     }
 }
@@ -238,24 +237,18 @@ impl Variables for Separate {
         self.producers.allocated.store(arrangement.allocated_in_order(start), Ordering::Relaxed);
     }
 
-    /// A count says that so many slots are filled, not which. All are that were allocated, if it is as
-    /// many; or if one producer fills them in order.
     #[inline]
-    fn is_gapless(&self, position: u64, arrangement: Arrangement) -> bool {
-        if arrangement.is_start(position) {
-            return true; // of the next block: this one is full
-        }
-        // Relaxed: whoever committed had allocated before, and `committed` was loaded with acquire.
+    fn is_begun(&self, position: u64, arrangement: Arrangement) -> bool {
+        // Relaxed: who has been told of a push has been told that slots before its own were allocated.
         let allocated = self.producers.allocated.load(Ordering::Relaxed);
-        allocated == arrangement.allocated(position)
-            || allocated == arrangement.allocated_in_order(position)
+        is_before(arrangement.allocated(position), allocated)
+            && allocated != arrangement.allocated_in_order(position)
     }
 
     #[inline]
-    fn had_gap(&self, position: u64, arrangement: Arrangement) -> bool {
-        // Relaxed: it has been loaded before, and goes on only.
-        let committed = self.producers.committed.load(Ordering::Relaxed);
-        is_before(arrangement.count(position), committed)
+    fn is_left(&self, count: u64) -> bool {
+        // Relaxed: it orders nothing, it says why a push fails.
+        self.ends.left.load(Ordering::Relaxed) == count
     }
 }
 
@@ -451,6 +444,28 @@ impl<V, T> Blocks<V, T> {
     #[inline]
     pub(crate) fn end(&self, position: u64) -> u64 {
         (position | (self.arrangement.size() - 1)).wrapping_add(1)
+    }
+}
+
+impl<V: Variables, T> Blocks<V, T> {
+    /// Whether producers have begun to fill slots from `position` on, where none is filled, in no order.
+    /// Then a push into a later block may be finished.
+    #[inline]
+    pub(crate) fn is_begun(&self, position: u64) -> bool {
+        self.at(position).is_begun(position, self.arrangement)
+    }
+
+    /// Whether all slots of a block before `filled` are, if as many are. A count doesn't say which.
+    #[inline]
+    pub(crate) fn is_gapless(&self, filled: u64) -> bool {
+        // At its start, `filled` is in the next block, and this one is full.
+        self.arrangement.is_start(filled) || !self.is_begun(filled)
+    }
+
+    /// Whether consumers have taken all slots of the block that starts here, and have not emptied all.
+    #[inline]
+    pub(crate) fn is_left(&self, start: u64) -> bool {
+        self.at(start).is_left(self.arrangement.count(start))
     }
 }
 

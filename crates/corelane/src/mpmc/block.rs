@@ -35,6 +35,9 @@
 //! - Producers who wait for a block look at `emptied`, which is written once a lap, and not at the
 //!   `consumed` that consumers are adding to. So [`Busy`](TryPushError::Busy) is told when all of the
 //!   block has been reserved but not consumed; the paper tells it whenever a pop from it is under way.
+//! - A pop says [`Busy`](TryPopError::Busy) also where nothing has been committed since the last pop, but
+//!   something allocated: the paper's says empty, and so do pops after a push into the next block has
+//!   returned, while one into this block is unfinished.
 //! - All counters may wrap: they are compared by their difference. A maximum can't wrap, so `allocated` and
 //!   the heads are moved on by compare-and-swap where the paper has MAX. And so is `reserved`, since
 //!   several slots may be reserved at once. A thread must not be stopped in the middle while `allocated`
@@ -54,7 +57,7 @@
 
 use core::cell::Cell;
 
-use crate::blocks::{Header, Heads, Separate, Shape, Variables as _, is_before};
+use crate::blocks::{Header, Heads, Separate, Shape, is_before};
 use crate::memory::{Ordering, advance};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, Producer as _, TryPopError, TryPushError,
@@ -226,10 +229,8 @@ impl<T> Producer<T> {
         let block = blocks.at(next);
         // Acquire pairs with the store in `consume`: the slots' items have been taken.
         let emptied = block.ends.emptied.load(Ordering::Acquire);
-        let all = arrangement.count(next);
-        if is_before(emptied, all) {
-            let is_left = block.ends.left.load(Ordering::Relaxed) == all;
-            return Err(if is_left { Nothing::Yet } else { Nothing::AtAll });
+        if is_before(emptied, arrangement.count(next)) {
+            return Err(if blocks.is_left(next) { Nothing::Yet } else { Nothing::AtAll });
         }
         // Release pairs with the addition in `allocate_in`: the slots are free.
         advance(&block.producers.allocated, arrangement.allocated(next), Ordering::Release);
@@ -375,13 +376,14 @@ impl<T> Consumer<T> {
         while is_before(reserved, full) {
             // Acquire pairs with `Producer::commit`: the items are there.
             let committed = block.producers.committed.load(Ordering::Acquire);
+            let position = arrangement.go_on(head, reserved);
             // It may be older than what another consumer has seen and reserved.
             if !is_before(reserved, committed) {
-                return Err(Nothing::AtAll);
+                let is_busy = blocks.is_begun(position);
+                return Err(if is_busy { Nothing::Yet } else { Nothing::AtAll });
             }
-            let (position, filled) =
-                (arrangement.go_on(head, reserved), arrangement.go_on(head, committed));
-            if !block.is_gapless(filled, arrangement) {
+            let filled = arrangement.go_on(head, committed);
+            if !blocks.is_gapless(filled) {
                 return Err(Nothing::Yet);
             }
             let n = wanted.min(filled.wrapping_sub(position));

@@ -157,7 +157,11 @@ impl<T, V: Variables> queue::Producer for Producer<T, V> {
     #[inline(always)] // a call would cost more than the push or pop itself
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
         if self.known_free() == 0 && !self.enter_block() {
-            return Err(full(self.end.peer_is_gone(), item));
+            let blocks = self.end.slots();
+            return Err(match full(self.end.peer_is_gone(), item) {
+                TryPushError::Full(item) if blocks.is_left(self.free) => TryPushError::Busy(item),
+                error => error,
+            });
         }
         // SAFETY: the slot is free, and the producer's alone until it is committed.
         unsafe { self.end.slots().cells().write(self.write, item) };
@@ -250,13 +254,12 @@ impl<T, V: Variables> Consumer<T, V> {
     /// Looks for items behind those that are known. False if there are none.
     #[inline]
     fn look(&mut self) -> bool {
-        let (block, arrangement) =
-            (self.end.slots().at(self.known), self.end.slots().arrangement());
+        let blocks = self.end.slots();
         // Acquire pairs with what producers do when they commit: the items are there.
-        let committed = block.committed().load(Ordering::Acquire);
-        let filled = arrangement.go_on(self.known, committed);
+        let committed = blocks.at(self.known).committed().load(Ordering::Acquire);
+        let filled = blocks.arrangement().go_on(self.known, committed);
         // The count may still be one of an earlier lap.
-        let is_news = is_before(self.known, filled) && block.is_gapless(filled, arrangement);
+        let is_news = is_before(self.known, filled) && blocks.is_gapless(filled);
         if is_news {
             self.known = filled;
         }
@@ -305,8 +308,7 @@ impl<T, V: Variables> queue::Consumer for Consumer<T, V> {
     #[inline(always)] // a call would cost more than the push or pop itself
     fn try_pop(&mut self) -> Result<T, TryPopError> {
         try_pop_by(self, Self::pop).map_err(|error| {
-            let (blocks, at) = (self.end.slots(), self.known);
-            let is_busy = blocks.at(at).had_gap(at, blocks.arrangement());
+            let is_busy = self.end.slots().is_begun(self.known);
             if error == TryPopError::Empty && is_busy { TryPopError::Busy } else { error }
         })
     }
