@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use corelane::{Config, SingleProducer, for_each_spsc_queue, for_each_spsc_token_queue};
 
 use super::{History, Plan, Rules, Violation, Witness, record_all};
-use crate::{Any, Queue, Subject, Tokens};
+use crate::{Any, Pair, Queue, Subject, Tokens};
 
 /// A violation, and how it came about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Summary {
     }
 
     /// Carries out `plan` on queues of the kind `Q` and checks what comes of it.
-    fn add_round<Q: Subject>(&mut self, plan: &Plan) {
+    fn add_round<Q: Pair>(&mut self, plan: &Plan) {
         let queues: Vec<_> = (0..plan.queues).map(|_| queue_for::<Q>(plan)).collect();
         let rules = queues.first().map(|(tx, _)| rules_of::<Q>(tx)).unwrap_or_default();
         for recording in record_all(plan, queues) {
@@ -87,7 +87,7 @@ pub type GoOn<'a> = &'a mut dyn FnMut(&Summary) -> bool;
 
 /// Records and checks histories of `Q` until `duration` is over, `go_on` says `false`, or a violation is
 /// found.
-pub fn check_queue<Q: Subject>(duration: Duration, go_on: GoOn) -> Summary {
+pub fn check_queue<Q: Pair>(duration: Duration, go_on: GoOn) -> Summary {
     let start = Instant::now();
     let mut summary = Summary::default();
     for round in 0.. {
@@ -101,7 +101,7 @@ pub fn check_queue<Q: Subject>(duration: Duration, go_on: GoOn) -> Summary {
 }
 
 /// Records and checks the histories of one round, such as one that has found something.
-pub fn check_round<Q: Subject>(plan: &Plan) -> Summary {
+pub fn check_round<Q: Pair>(plan: &Plan) -> Summary {
     let start = Instant::now();
     let mut summary = Summary::default();
     summary.add_round::<Q>(plan);
@@ -112,14 +112,14 @@ pub fn check_round<Q: Subject>(plan: &Plan) -> Summary {
 type Ends<Q> = (<Q as Queue<<Q as Subject>::Number>>::Tx, <Q as Queue<<Q as Subject>::Number>>::Rx);
 
 /// A queue as planned.
-fn queue_for<Q: Subject>(plan: &Plan) -> Ends<Q> {
+fn queue_for<Q: Pair>(plan: &Plan) -> Ends<Q> {
     let config = Config::new(plan.capacity).first(plan.first);
     let config = plan.batch.map_or(config, |batch| config.batch(batch));
     <Q as Queue<Q::Number>>::channel(config).expect("this capacity is possible")
 }
 
 /// What a queue must obey.
-fn rules_of<Q: Subject>(tx: &impl SingleProducer) -> Rules {
+fn rules_of<Q: Pair>(tx: &impl SingleProducer) -> Rules {
     Rules { capacity: Some(tx.capacity()), slack: tx.slack(), delayed: Q::INFO.delayed, k: 0 }
 }
 
@@ -137,7 +137,7 @@ pub struct HistorySubject {
 }
 
 impl HistorySubject {
-    fn new<Q: Subject>(packed: bool) -> Self {
+    fn new<Q: Pair>(packed: bool) -> Self {
         Self { id: Q::INFO.id, packed, run: check_queue::<Q>, round: check_round::<Q> }
     }
 }
