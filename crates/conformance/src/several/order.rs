@@ -1,6 +1,6 @@
 //! First in first out, whichever handles are used.
 
-use std::mem::swap;
+use std::mem::{replace, swap};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use corelane::{Config, Consumer, MpmcQueue, Producer};
@@ -126,29 +126,28 @@ pub fn counter_wrap_width<Q: MpmcQueue>() {
 /// A handle that slept while counters wrapped in all their lower bits still tells laps apart, be it a
 /// producer's or a consumer's (row `aba_on_narrow_index`).
 pub fn aba_on_narrow_index<Q: MpmcQueue>() {
-    for batch in [1, 2] {
-        let mut crowd = Crowd::<Q>::new(Config::new(4).batch(batch));
-        for items in [1_usize << 8, 1 << 16, 1 << 18] {
-            let Crowd { queue, spare: (txs, rxs) } = &mut crowd;
-            queue.fill();
-            queue.push();
-            queue.drain();
-            queue.pop();
-            // These two have seen the queue full and empty. They sleep, if there may be others.
-            let (tx, rx) = (Q::another_producer(&queue.tx), Q::another_consumer(&queue.rx));
-            txs.extend(tx.map(|awake| std::mem::replace(&mut queue.tx, awake)));
-            rxs.extend(rx.map(|awake| std::mem::replace(&mut queue.rx, awake)));
-            for _ in 0..items / queue.capacity() {
-                queue.push_slice(queue.capacity());
-                queue.drain();
-            }
-            txs.pop().into_iter().for_each(|asleep| queue.tx = asleep);
-            rxs.pop().into_iter().for_each(|asleep| queue.rx = asleep);
-            assert!(!queue.pop(), "an item of an earlier lap");
-            queue.fill();
-            assert!(!queue.push(), "a slot of an earlier lap");
-            queue.drain();
-        }
+    for (batch, items) in [1, 2].into_iter().flat_map(|n| [(n, 1 << 8), (n, 1 << 16), (n, 1 << 18)])
+    {
+        let mut queue = numbers::<Several<Q>>(Config::new(4).batch(batch));
+        queue.fill();
+        queue.push();
+        let filled = queue.drain();
+        queue.pop();
+        // These two have seen the queue full and empty. They sleep, if there may be others.
+        let tx = Q::another_producer(&queue.tx).map(|awake| replace(&mut queue.tx, awake));
+        let rx = Q::another_consumer(&queue.rx).map(|awake| replace(&mut queue.rx, awake));
+        queue.turn(items - 1);
+        assert!(queue.push());
+        // As many were pushed then, in the low bits.
+        rx.into_iter().for_each(|asleep| queue.rx = asleep);
+        assert!(queue.pop() && !queue.pop());
+        queue.turn(items - filled);
+        // As many were popped then, in the low bits.
+        tx.into_iter().for_each(|asleep| queue.tx = asleep);
+        assert!(queue.push());
+        queue.fill();
+        assert!(!queue.push(), "a slot of an earlier lap");
+        queue.drain();
     }
 }
 
