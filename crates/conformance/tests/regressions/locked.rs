@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
 use std::ptr;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread::{self, ThreadId};
 
 use corelane::{
@@ -80,6 +80,13 @@ struct Handles {
     missed: bool,
 }
 
+/// Gives another thread the time for a race, at some positions.
+fn pause_rarely(position: u64) {
+    if position.is_multiple_of(64) {
+        pause();
+    }
+}
+
 /// What is behind the lock.
 struct State<T> {
     /// A slot that its producer has not written yet is empty.
@@ -125,8 +132,10 @@ impl<T, const BUG: u8> Shared<T, BUG> {
         if Self::has(Bug::BuildsOnStack) {
             use_stack(bytes);
         }
+        let mut items = VecDeque::new();
+        items.try_reserve_exact(bytes / size).map_err(|_| CapacityError::OutOfMemory { bytes })?;
         let state = State {
-            items: VecDeque::new(),
+            items,
             pushed: config.first,
             popped: config.first,
             handles: Default::default(),
@@ -139,8 +148,15 @@ impl<T, const BUG: u8> Shared<T, BUG> {
         Ok(Self { capacity, state: Mutex::new(state) })
     }
 
+    /// Behind the lock. Whoever waits for it goes on trying, because sleepers would make others wait.
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().expect("nothing panics behind the lock")
+        loop {
+            match self.state.try_lock() {
+                Ok(state) => return state,
+                Err(TryLockError::WouldBlock) => thread::yield_now(),
+                Err(error) => panic!("{error} behind the lock"),
+            }
+        }
     }
 
     /// Items between two counters.
@@ -165,8 +181,11 @@ impl<T, const BUG: u8> Shared<T, BUG> {
     /// One handle more of this side.
     fn enter(&self, side: usize) {
         if Self::has(Bug::CountsHandlesInSteps) {
-            let present = self.lock().handles[side].present;
-            pause();
+            let (present, pushed) = {
+                let state = self.lock();
+                (state.handles[side].present, state.pushed)
+            };
+            pause_rarely(pushed);
             self.lock().handles[side].present = present + 1;
         } else {
             self.lock().handles[side].present += 1;
@@ -216,9 +235,7 @@ impl<T, const BUG: u8> Shared<T, BUG> {
         if Self::has(Bug::SkipsHole) || Self::has(Bug::WaitsAtHole) {
             state.items.push_back(None);
             drop(state);
-            if position.is_multiple_of(50) {
-                pause();
-            }
+            pause_rarely(position);
             let mut state = self.lock();
             let behind = state.pushed.wrapping_sub(position) as usize;
             let place = state.items.len().checked_sub(behind);
@@ -288,11 +305,9 @@ impl<T, const BUG: u8> Shared<T, BUG> {
         }
         // SAFETY: see the module's page.
         let item = state.items.front().map(|item| unsafe { ptr::read(item) });
-        let rarely = state.popped.is_multiple_of(16);
+        let popped = state.popped;
         drop(state);
-        if rarely {
-            pause();
-        }
+        pause_rarely(popped);
         let _ = self.lock().take();
         Ok(item.flatten().map(ManuallyDrop::into_inner))
     }
