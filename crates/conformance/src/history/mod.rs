@@ -110,6 +110,8 @@ pub use log::{Log, Span, Value};
 pub use monitor::{Counts, History, Rules, check};
 pub use plan::{Pace, Plan, Way};
 pub use record::{Clock, Recorder};
-pub use run::{Finding, GoOn, HistorySubject, Summary, all_subjects, check_queue, check_round};
-pub use sides::{Recording, record, record_all};
+pub use run::{
+    Finding, GoOn, HistorySubject, Recordable, Summary, all_subjects, check_queue, check_round,
+};
+pub use sides::{Recording, record, record_all, record_several};
 pub use witness::{Call, Operation, Violation, Witness};

@@ -38,10 +38,11 @@ fn at_most<Q: MpmcQueue>(producers: usize, consumers: usize) -> (usize, usize) {
 }
 
 /// All handles of a queue.
-type Handles<Q, T> = (Vec<<Q as MpmcQueue>::Producer<T>>, Vec<<Q as MpmcQueue>::Consumer<T>>);
+pub(crate) type Handles<Q, T> =
+    (Vec<<Q as MpmcQueue>::Producer<T>>, Vec<<Q as MpmcQueue>::Consumer<T>>);
 
 /// So many handles of a new queue, each but the first a clone of the one before.
-fn handles<Q: MpmcQueue, T: Send>(
+pub(crate) fn handles<Q: MpmcQueue, T: Send>(
     config: Config,
     (producers, consumers): (usize, usize),
 ) -> Handles<Q, T> {
