@@ -2,22 +2,23 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use corelane::{Config, Consumer, MpmcQueue, Producer, TryPopError};
+use corelane::{Config, Consumer, MpmcQueue, Producer, TryPopError, TryPushError};
 
 use super::stress::{Habits, Numbered, stream};
-use super::{at_most, handles};
+use super::{Handles, at_most, handles};
+use crate::Item;
 use crate::history::Value;
 use crate::items::Large;
-use crate::threads::{Cores, Patience, Progress, Task, all, scaled};
+use crate::threads::{Cores, Patience, Progress, Task, all, both, scaled};
 
 impl Numbered for Large {
     fn of(value: Value) -> Self {
-        crate::Item::of(value.number())
+        Item::of(value.number())
     }
 
     fn value(&self) -> Option<Value> {
         let number = self.first();
-        crate::Item::is(self, number).then(|| Value::of(number))
+        Item::is(self, number).then(|| Value::of(number))
     }
 }
 
@@ -27,6 +28,60 @@ pub fn read_behind_stalled_writer<Q: MpmcQueue>() {
     for (cores, each) in [(Cores::One, 1_500), (Cores::Two, 1_500)] {
         let habits = Habits { cores, each: scaled(each), step: 16, changing: false };
         stream::<Q, Large>(Config::new(64).batch(16), at_most::<Q>(4, 2), habits);
+    }
+}
+
+/// Items of one group in a queue that has two of them: a slice of so many large items takes long enough for
+/// others to come by.
+const GROUP: usize = 256;
+
+/// A queue of two groups, with two producers and two consumers if it may have them.
+fn two_groups<Q: MpmcQueue>() -> Handles<Q, Large> {
+    handles::<Q, Large>(Config::new(2 * GROUP).batch(GROUP), at_most::<Q>(2, 2))
+}
+
+/// While one producer is in the middle of a large slice, another one's push is done: whoever looks then may
+/// be told busy, but not empty (row `false_empty`).
+pub fn false_empty_behind_a_writer<Q: MpmcQueue>() {
+    let slice: Vec<Large> = (0..GROUP as u64).map(Item::of).collect();
+    for round in 0..scaled(200) {
+        let (mut txs, mut rxs) = two_groups::<Q>();
+        let Some(mut slow) = txs.pop().filter(|_| !txs.is_empty()) else { return };
+        let mut is_empty = false;
+        let look = || {
+            assert!(txs[0].try_push(Item::of(round)).is_ok(), "there is room");
+            is_empty = matches!(rxs[0].try_pop(), Err(TryPopError::Empty));
+        };
+        both(Cores::Two, || assert_eq!(slow.push_slice(&slice), slice.len()), look);
+        assert!(!is_empty, "false empty in round {round}: a push was done");
+    }
+}
+
+/// While one consumer is in the middle of a large slice, another one pops behind it: whoever pushes then
+/// may be told busy, but not full (row `false_full`).
+pub fn false_full_behind_a_reader<Q: MpmcQueue>() {
+    for round in 0..scaled(200) {
+        let (mut txs, mut rxs) = two_groups::<Q>();
+        let Some(mut slow) = rxs.pop().filter(|_| !rxs.is_empty()) else { return };
+        let tx = &mut txs[0];
+        let pushed = (0..).take_while(|&n| tx.try_push(Item::of(n)).is_ok()).count();
+        let certain = tx.capacity() - tx.slack();
+        let mut into = vec![<Large as Item>::of(0); GROUP];
+        let look = || {
+            // With an item all before it have been popped, or are just being.
+            let mut popped = || rxs[0].try_pop().map_or(pushed, |item| item.first() as usize + 1);
+            let mut there =
+                pushed - Patience::until(|| Some(popped()).filter(|n| pushed - n < certain));
+            let refused = loop {
+                match tx.try_push(Item::of(0)) {
+                    Ok(()) => there += 1,
+                    Err(refused) => break refused,
+                }
+            };
+            let is_false = matches!(refused, TryPushError::Full(_)) && there < certain;
+            assert!(!is_false, "false full in round {round}: {there} items of {certain}");
+        };
+        both(Cores::Two, || slow.pop_slice(&mut into), look);
     }
 }
 

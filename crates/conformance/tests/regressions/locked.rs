@@ -54,6 +54,10 @@ pub enum Bug {
     SkipsHole,
     /// A consumer that has met such a slot waits for ever.
     WaitsAtHole,
+    /// Such a slot is taken for the end of the queue.
+    EmptyAtHole,
+    /// A slot counts as full until its consumer is done.
+    FreesLate,
     /// Producers take turns, also those that don't come.
     TakesTurns,
     /// Now and then an item overtakes another.
@@ -93,6 +97,8 @@ struct State<T> {
     items: VecDeque<Option<ManuallyDrop<T>>>,
     pushed: u64,
     popped: u64,
+    /// Items that consumers have not quite taken, for [`Bug::FreesLate`].
+    in_hand: u64,
     handles: [Handles; 2],
     /// What slices that came too late have added.
     late: usize,
@@ -119,6 +125,11 @@ impl<T, const BUG: u8> Shared<T, BUG> {
         BUG == bug as u8
     }
 
+    /// Whether a push gives the lock away before it is done.
+    const fn leaves_holes() -> bool {
+        Self::has(Bug::SkipsHole) || Self::has(Bug::WaitsAtHole) || Self::has(Bug::EmptyAtHole)
+    }
+
     fn new(config: Config) -> Result<Self, CapacityError> {
         let (capacity, size) = (config.capacity, size_of::<T>().max(1));
         let room = isize::MAX as usize / 2;
@@ -138,6 +149,7 @@ impl<T, const BUG: u8> Shared<T, BUG> {
             items,
             pushed: config.first,
             popped: config.first,
+            in_hand: 0,
             handles: Default::default(),
             late: 0,
             producers: 0,
@@ -175,7 +187,7 @@ impl<T, const BUG: u8> Shared<T, BUG> {
     }
 
     fn has_room(&self, state: &State<T>) -> bool {
-        self.count(state.pushed, state.popped) < self.capacity
+        self.count(state.pushed, state.popped.wrapping_sub(state.in_hand)) < self.capacity
     }
 
     /// One handle more of this side.
@@ -232,7 +244,7 @@ impl<T, const BUG: u8> Shared<T, BUG> {
         state.late = 0;
         let position = state.pushed;
         state.pushed = position.wrapping_add(1);
-        if Self::has(Bug::SkipsHole) || Self::has(Bug::WaitsAtHole) {
+        if Self::leaves_holes() {
             state.items.push_back(None);
             drop(state);
             pause_rarely(position);
@@ -292,7 +304,19 @@ impl<T, const BUG: u8> Shared<T, BUG> {
             if Self::has(Bug::SkipsHole) {
                 let _ = state.take();
             }
-            return Err(TryPopError::Busy);
+            return match Self::has(Bug::EmptyAtHole) {
+                true => Ok(None),
+                false => Err(TryPopError::Busy),
+            };
+        }
+        if Self::has(Bug::FreesLate) {
+            let popped = state.popped;
+            let item = state.take();
+            state.in_hand += 1;
+            drop(state);
+            pause_rarely(popped);
+            self.lock().in_hand -= 1;
+            return Ok(item);
         }
         if Self::has(Bug::SwapsNeighbours)
             && state.popped.is_multiple_of(64)

@@ -17,6 +17,8 @@ macro_rules! rows_of_several {
             disconnect_before_data: closing::disconnect_before_data finds ClosedAfterOneLook ClosedByAnyHandle;
             false_empty: order::false_empty finds EmptyByOldCopy;
             false_empty: order::false_empty_across_threads finds EmptyByOldCopy StaysInStoreBuffer;
+            false_empty: stalls::false_empty_behind_a_writer finds EmptyAtHole;
+            false_full: stalls::false_full_behind_a_reader finds FreesLate;
             zero_length_batch: order::zero_length_batch finds ZeroIsOne;
             batch_spills_into_version: stalls::batch_spills_into_version finds LateSlicesSpill;
             read_behind_stalled_writer: stalls::read_behind_stalled_writer finds SkipsHole WaitsAtHole;
