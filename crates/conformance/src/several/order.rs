@@ -116,7 +116,7 @@ pub fn counter_wrap_width<Q: MpmcQueue>() {
             queue.fill();
             queue.drain();
             queue.turn(1);
-            queue.push_slice(usize::MAX.min(queue.capacity() + 1));
+            queue.push_slice(queue.capacity() + 1);
             queue.pop_slice(queue.capacity() / 2);
             queue.drain();
         }
