@@ -2,7 +2,7 @@
 
 use corelane::{CapacityError, Config, Consumer, Producer, SingleProducer, TryPushError};
 
-use crate::{Item, Queue, Subject, channel, numbers};
+use crate::{Item, Pair, Queue, Subject, channel, numbers};
 
 /// Capacities that queues are asked for.
 fn capacities() -> impl Iterator<Item = usize> {
@@ -15,18 +15,18 @@ pub fn exact_when_new<Q: Subject>() {
         let mut queue = numbers::<Q>(Config::new(asked));
         assert!(queue.capacity() >= asked);
         assert_eq!(queue.rx.capacity(), queue.capacity());
-        assert_eq!(queue.tx.free_slots(usize::MAX), queue.capacity());
         assert_eq!(queue.fill(), queue.capacity());
-        queue.observe();
         assert_eq!(queue.drain(), queue.capacity());
     }
 }
 
 /// The same when it is filled by chunks, with nothing but chunks.
-pub fn exact_when_new_by_chunks<Q: Subject>() {
+pub fn exact_when_new_by_chunks<Q: Pair>() {
     for asked in capacities() {
         let mut queue = numbers::<Q>(Config::new(asked));
+        assert_eq!(queue.tx.free_slots(usize::MAX), queue.capacity());
         while queue.write_chunk(usize::MAX, usize::MAX) > 0 {}
+        queue.observe();
         assert_eq!(queue.len(), queue.capacity());
         while queue.read_chunk(usize::MAX, usize::MAX) > 0 {}
         assert_eq!(queue.len(), 0);

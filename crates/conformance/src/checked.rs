@@ -1,6 +1,8 @@
 //! A queue that knows what must be in it.
 
-use corelane::{Config, SingleConsumer, SingleProducer, TryPopError, TryPushError};
+use corelane::{
+    Config, Consumer, Producer, SingleConsumer, SingleProducer, TryPopError, TryPushError,
+};
 
 use crate::{Item, Queue, Subject};
 
@@ -36,7 +38,7 @@ pub fn with_items<Q: Queue<T>, T>(config: Config) -> Checked<Q::Tx, Q::Rx> {
     Checked { tx, rx, pushed: 0, popped: 0 }
 }
 
-impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Checked<P, C> {
+impl<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
     /// Items in the queue.
     pub fn len(&self) -> usize {
         (self.pushed - self.popped) as usize
@@ -119,6 +121,21 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Checked<
         }
     }
 
+    /// Pops up to `n` items through the iterator, and returns how many that were.
+    pub fn pop_iter(&mut self, n: usize) -> usize {
+        let expected = n.min(self.len());
+        let mut done = 0;
+        for (item, number) in self.rx.pop_iter().take(n).zip(self.popped..) {
+            assert!(item.is(number), "item {number} is another one");
+            done += 1;
+        }
+        assert_eq!(done, expected);
+        self.popped += done as u64;
+        done
+    }
+}
+
+impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Checked<P, C> {
     /// Asks for a chunk of `n` slots, writes all of them and commits at most `k`. Returns how many
     /// that were.
     pub fn write_chunk(&mut self, n: usize, k: usize) -> usize {
@@ -206,19 +223,6 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Checked<
         done
     }
 
-    /// Pops up to `n` items through the iterator, and returns how many that were.
-    pub fn pop_iter(&mut self, n: usize) -> usize {
-        let expected = n.min(self.len());
-        let mut done = 0;
-        for (item, number) in self.rx.pop_iter().take(n).zip(self.popped..) {
-            assert!(item.is(number), "item {number} is another one");
-            done += 1;
-        }
-        assert_eq!(done, expected);
-        self.popped += done as u64;
-        done
-    }
-
     /// Compares all that can be observed with what must be the case.
     pub fn observe(&mut self) {
         let len = self.len();
@@ -238,7 +242,7 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Checked<
     }
 }
 
-impl<T: Item + Copy, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Checked<P, C> {
+impl<T: Item + Copy, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
     /// Pushes up to `n` items from a slice, and returns how many that were.
     pub fn push_slice(&mut self, n: usize) -> usize {
         let items: Vec<T> = self.coming().take(n).collect();

@@ -3,10 +3,10 @@
 use corelane::{Config, Consumer, Memory, Producer, SingleConsumer, SingleProducer};
 
 use crate::ledger::{explode, must_explode};
-use crate::{Item, Subject, channel, numbers};
+use crate::{Item, Pair, channel, numbers};
 
 /// Every length at every offset with every partial commit, in a ring small enough to try them all.
-pub fn every_length_at_every_offset<Q: Subject>() {
+pub fn every_length_at_every_offset<Q: Pair>() {
     for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
         let mut queue = numbers::<Q>(Config::new(8).memory(memory));
         // More than this only repeats what a batch of many groups does.
@@ -26,7 +26,7 @@ pub fn every_length_at_every_offset<Q: Subject>() {
 }
 
 /// Around the end of a ring of whole pages, where the second mapping of mirrored slots begins.
-pub fn around_the_end_of_pages<Q: Subject>() {
+pub fn around_the_end_of_pages<Q: Pair>() {
     for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
         let mut queue = numbers::<Q>(Config::new(512).memory(memory));
         let most = queue.capacity();
@@ -41,7 +41,7 @@ pub fn around_the_end_of_pages<Q: Subject>() {
 }
 
 /// A chunk that is dropped changes nothing, however often and whatever is called in between.
-pub fn dropped_chunks<Q: Subject>() {
+pub fn dropped_chunks<Q: Pair>() {
     let mut queue = numbers::<Q>(Config::new(30));
     for n in 1..=queue.capacity() {
         queue.push_iter(n, true);
@@ -61,7 +61,7 @@ pub fn dropped_chunks<Q: Subject>() {
 }
 
 /// Items can be changed in place before they are taken, or left changed in the queue.
-pub fn changed_in_place<Q: Subject>() {
+pub fn changed_in_place<Q: Pair>() {
     let (mut tx, mut rx) = channel::<Q>(8);
     tx.push_iter([1, 2, 3, 4].map(Item::of));
     tx.flush();
@@ -76,7 +76,7 @@ pub fn changed_in_place<Q: Subject>() {
 }
 
 /// A commit of more than the chunk has panics and commits nothing.
-pub fn commit_of_too_many<Q: Subject>() {
+pub fn commit_of_too_many<Q: Pair>() {
     let mut queue = numbers::<Q>(Config::new(8));
     queue.push_iter(3, true);
     let silent = |f: &mut dyn FnMut()| {
@@ -96,7 +96,7 @@ pub fn commit_of_too_many<Q: Subject>() {
 
 /// Batches of no item do nothing, whether the queue is empty, full or in between (row
 /// `zero_length_batch`).
-pub fn zero_length_batch<Q: Subject>() {
+pub fn zero_length_batch<Q: Pair>() {
     let mut queue = numbers::<Q>(Config::new(8));
     for fill in 0..3 {
         assert!(queue.tx.write_chunk_uninit(0).unwrap().is_empty());
@@ -125,7 +125,7 @@ pub fn zero_length_batch<Q: Subject>() {
 
 /// Batches larger than the ring, and than any private buffer, are split or cut, never overrun (row
 /// `batch_larger_than_buffer`).
-pub fn batch_larger_than_buffer<Q: Subject>() {
+pub fn batch_larger_than_buffer<Q: Pair>() {
     for capacity in [1, 3, 60, 64, 65, 300] {
         let mut queue = numbers::<Q>(Config::new(capacity));
         for n in [1, 31, 63, 64, 65, 66, 127, 128, 129, 200, 1000] {
@@ -146,7 +146,7 @@ pub fn batch_larger_than_buffer<Q: Subject>() {
 }
 
 /// An iterator whose hint is wrong costs nothing but time.
-pub fn lying_size_hint<Q: Subject>() {
+pub fn lying_size_hint<Q: Pair>() {
     struct Lying<I>(I, (usize, Option<usize>));
     impl<I: Iterator> Iterator for Lying<I> {
         type Item = I::Item;
@@ -173,7 +173,7 @@ pub fn lying_size_hint<Q: Subject>() {
 }
 
 /// When an iterator panics, what it gave before is pushed, and the queue goes on.
-pub fn panicking_iterator<Q: Subject>() {
+pub fn panicking_iterator<Q: Pair>() {
     for before in [0, 1, 5, 64, 70] {
         let (mut tx, mut rx) = channel::<Q>(200);
         let items = |from: u64| {

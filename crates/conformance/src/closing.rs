@@ -5,10 +5,10 @@ use corelane::{
 };
 
 use crate::threads::{Cores, Patience, both, scaled};
-use crate::{Checked, Item, Subject, channel, numbers};
+use crate::{Checked, Item, Pair, channel, numbers};
 
 /// A consumer gets all items, then `Closed` by every way out.
-pub fn closed_after_the_last_item<Q: Subject>() {
+pub fn closed_after_the_last_item<Q: Pair>() {
     for n in 0..12 {
         let mut queue = numbers::<Q>(Config::new(12));
         queue.turn(5);
@@ -33,7 +33,7 @@ pub fn closed_after_the_last_item<Q: Subject>() {
 }
 
 /// What has not been flushed when the producer is dropped arrives nevertheless.
-pub fn dropping_the_producer_flushes<Q: Subject>() {
+pub fn dropping_the_producer_flushes<Q: Pair>() {
     for n in 0..20 {
         let (mut tx, mut rx) = channel::<Q>(1000);
         match n % 3 {
@@ -51,7 +51,7 @@ pub fn dropping_the_producer_flushes<Q: Subject>() {
 }
 
 /// Without a consumer items are taken while there is room, then given back with `Closed`.
-pub fn closed_when_full<Q: Subject>() {
+pub fn closed_when_full<Q: Pair>() {
     let mut queue = numbers::<Q>(Config::new(6));
     queue.turn(3);
     let Checked { mut tx, rx, .. } = queue;
@@ -76,7 +76,7 @@ pub fn closed_when_full<Q: Subject>() {
 
 /// A consumer that works while the producer pushes its last items and goes gets them all before it
 /// is told (row `disconnect_before_data`).
-pub fn disconnect_before_data<Q: Subject>() {
+pub fn disconnect_before_data<Q: Pair>() {
     for round in 0..scaled(1_600) {
         let (mut tx, mut rx) = channel::<Q>(32);
         let n = round % 20;

@@ -7,7 +7,7 @@ use corelane::{Config, Consumer, Producer, SingleConsumer, SingleProducer};
 
 use crate::ledger::must_explode;
 use crate::threads::{Cores, Patience, both, scaled};
-use crate::{Ledger, Queue, Subject};
+use crate::{Ledger, Pair, Queue, Subject};
 
 type Tx<Q> = <Q as Queue<<Q as Subject>::Owned>>::Tx;
 type Rx<Q> = <Q as Queue<<Q as Subject>::Owned>>::Rx;
@@ -101,7 +101,7 @@ pub fn early_drop<Q: Subject>() {
 }
 
 /// What a chunk commits is dropped then and there, the rest stays, for all lengths and commits.
-pub fn committed_chunks<Q: Subject>() {
+pub fn committed_chunks<Q: Pair>() {
     for (capacity, most) in SIZES {
         for n in 0..=most {
             for k in (0..=n).step_by(1 + most / 9) {
@@ -121,7 +121,7 @@ pub fn committed_chunks<Q: Subject>() {
 }
 
 /// A chunk taken by value, wholly or in part, drops all of its items once.
-pub fn taken_chunks<Q: Subject>() {
+pub fn taken_chunks<Q: Pair>() {
     for (capacity, most) in SIZES {
         for n in 0..=most {
             for k in (0..=n).step_by(1 + most / 9) {
@@ -143,7 +143,7 @@ pub fn taken_chunks<Q: Subject>() {
 }
 
 /// A chunk that is dropped, or left unfinished when the queue goes, loses nothing.
-pub fn dropped_chunks<Q: Subject>() {
+pub fn dropped_chunks<Q: Pair>() {
     for (capacity, most) in SIZES {
         for n in 1..=most {
             for end_by in 0..3 {
@@ -168,7 +168,7 @@ pub fn dropped_chunks<Q: Subject>() {
 }
 
 /// Forgetting the iterator over a chunk, at any point, may leak items but drops none twice.
-pub fn forgotten_iterators<Q: Subject>() {
+pub fn forgotten_iterators<Q: Pair>() {
     for (capacity, most) in SIZES {
         for n in 1..=most {
             for k in (0..=n).step_by(1 + most / 9) {
@@ -191,7 +191,7 @@ pub fn forgotten_iterators<Q: Subject>() {
 /// A destructor that panics while a chunk is committed, while one is taken, while an item is popped,
 /// or while the queue is dropped: every other destructor runs once and the queue stays usable (row
 /// `drop_panics_mid_batch`).
-pub fn drop_panics_mid_batch<Q: Subject>() {
+pub fn drop_panics_mid_batch<Q: Pair>() {
     for (capacity, n) in SIZES {
         for bomb in 0..n {
             panics_in_chunk::<Q>(capacity, n, bomb, |rx, n| {
@@ -215,7 +215,7 @@ pub fn drop_panics_mid_batch<Q: Subject>() {
 }
 
 /// Calls `take` on chunks of up to `n` items until the item numbered `bomb` has exploded.
-fn panics_in_chunk<Q: Subject>(
+fn panics_in_chunk<Q: Pair>(
     capacity: usize,
     n: usize,
     bomb: usize,
@@ -233,7 +233,7 @@ fn panics_in_chunk<Q: Subject>(
 }
 
 /// Drops a queue with `n` items, some of which are in a chunk that was given up.
-fn panics_in_queue<Q: Subject>(capacity: usize, n: usize, bomb: usize) {
+fn panics_in_queue<Q: Pair>(capacity: usize, n: usize, bomb: usize) {
     for staged in [0, n / 2, n] {
         for producer_first in [true, false] {
             let Stock { tx, mut rx, ledger, .. } = Stock::<Q>::new(capacity, 0, n);
@@ -249,7 +249,7 @@ fn panics_in_queue<Q: Subject>(capacity: usize, n: usize, bomb: usize) {
 }
 
 /// An iterator of items that panics loses none, and neither does the chunk it was filling.
-pub fn panicking_iterator<Q: Subject>() {
+pub fn panicking_iterator<Q: Pair>() {
     for before in [0, 1, 5, 63, 64, 70] {
         let mut stock = Stock::<Q>::new(200, 3, 2);
         let ledger = stock.ledger.clone();
@@ -268,7 +268,7 @@ pub fn panicking_iterator<Q: Subject>() {
 
 /// One side goes in the middle of traffic: whatever was on its way is dropped once (row
 /// `teardown_races_push`).
-pub fn teardown_races_push<Q: Subject>() {
+pub fn teardown_races_push<Q: Pair>() {
     for round in 0..scaled(1_200) as usize {
         let Stock { mut tx, mut rx, ledger, .. } = Stock::<Q>::new(12, round % 29, 0);
         let (sends, receives) = (round * 7 % 50, round * 11 % 50);

@@ -5,7 +5,9 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread;
 
-use corelane::{Config, Memory, SpscQueue, SpscTokenQueue};
+use corelane::{
+    Built, Config, Memory, Producer, SingleConsumer, SingleProducer, SpscQueue, SpscTokenQueue,
+};
 
 use crate::{Any, Item, Queue, Tokens, with_items};
 
@@ -57,9 +59,16 @@ impl Item for Vec<u64> {
     }
 }
 
-/// 4 KiB.
+/// 4 KiB of the same number.
 #[derive(Clone, Copy)]
-struct Large([u64; 512]);
+pub(crate) struct Large([u64; 512]);
+
+impl Large {
+    /// What it begins with.
+    pub(crate) fn first(&self) -> u64 {
+        self.0[0]
+    }
+}
 
 impl Item for Large {
     fn of(n: u64) -> Self {
@@ -76,7 +85,7 @@ macro_rules! aligned {
     ($($(#[$attr:meta])* $name:ident, $align:literal;)*) => {$(
         $(#[$attr])*
         #[repr(align($align))]
-        struct $name(u64);
+        pub(crate) struct $name(u64);
 
         impl Item for $name {
             fn of(n: u64) -> Self {
@@ -158,7 +167,10 @@ impl Item for NonZeroUsize {
 }
 
 /// All ways in and out, over several laps, for items of type `T`.
-fn goes_through<Q: Queue<T>, T: Item>(capacity: usize) {
+fn goes_through<Q, T: Item>(capacity: usize)
+where
+    Q: Queue<T, Tx: SingleProducer, Rx: SingleConsumer>,
+{
     for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
         let mut queue = with_items::<Q, T>(Config::new(capacity).memory(memory));
         for n in [1, 2, 7, capacity / 2, capacity, capacity + 1, 70] {
@@ -216,14 +228,24 @@ pub fn tokens<Q: SpscTokenQueue>() {
     goes_through::<Tokens<Q>, NonZeroUsize>(50);
 }
 
+/// An item of which hardly any fits into the addresses there are.
+type Huge = [u8; 1 << 46];
+
 /// Items of which hardly any fits into the addresses there are: refused, not miscounted (row
 /// `capacity_overflow`).
 pub fn huge<Q: SpscQueue>() {
-    type Huge = [u8; 1 << 46];
+    refuses_huge(|config| Q::channel(config));
+}
+
+/// Checks that `channel` makes no queue of huge items.
+pub(crate) fn refuses_huge<P, C>(channel: impl Fn(Config) -> Built<P, C>)
+where
+    P: Producer<Item = Huge>,
+{
     for capacity in [1, 2, 100, 1 << 14, 1 << 18, 1 << 20, usize::MAX / 2, usize::MAX] {
         for batch in [1, 64, 1 << 16, usize::MAX] {
             let config = Config::new(capacity).batch(batch);
-            if let Ok(made) = Q::channel::<Huge>(config) {
+            if let Ok(made) = channel(config) {
                 // No stack is large enough for what its destructor may do.
                 std::mem::forget(made);
                 panic!("a queue for {capacity} items of 2^46 bytes was made");
@@ -238,7 +260,7 @@ thread_local! {
 }
 
 /// An item without size whose destructor counts nevertheless.
-struct Nothing;
+pub(crate) struct Nothing;
 
 impl Nothing {
     fn alive() -> isize {
@@ -267,9 +289,14 @@ impl Drop for Nothing {
 pub fn zero_sized_items<Q: SpscQueue>() {
     goes_through::<Any<Q>, ()>(100);
     goes_through::<Any<Q>, Nothing>(100);
+    nothing_is_left::<Any<Q>>();
+}
+
+/// Checks that a queue, full or not, holds as many items without size as it says.
+pub(crate) fn nothing_is_left<Q: Queue<Nothing>>() {
     assert_eq!(Nothing::alive(), 0);
     for capacity in [1, 2, 64, 65] {
-        let mut queue = with_items::<Any<Q>, Nothing>(Config::new(capacity));
+        let mut queue = with_items::<Q, Nothing>(Config::new(capacity));
         let filled = queue.fill();
         assert_eq!(filled, queue.capacity());
         assert_eq!(Nothing::alive(), filled as isize);
@@ -281,7 +308,7 @@ pub fn zero_sized_items<Q: SpscQueue>() {
 
 /// A ring of 16 MiB is made, used and dropped on a stack of 256 KiB (row `large_item_on_stack`).
 pub fn large_item_on_stack<Q: SpscQueue>() {
-    let use_it = || {
+    on_a_small_stack(|| {
         let mut queue = with_items::<Any<Q>, Large>(Config::new(4096));
         for n in [1, 70, 5000] {
             queue.push();
@@ -293,7 +320,11 @@ pub fn large_item_on_stack<Q: SpscQueue>() {
         }
         queue.push_iter(100, true);
         queue.read_chunk(10, 0);
-    };
+    });
+}
+
+/// Runs `use_it` on a stack of 256 KiB.
+pub(crate) fn on_a_small_stack(use_it: impl FnOnce() + Send + 'static) {
     let thread = thread::Builder::new().stack_size(256 << 10).spawn(use_it).unwrap();
     thread.join().unwrap();
 }

@@ -24,6 +24,7 @@
 //! | [`items`] | zero-sized, tiny, large, over-aligned and non-`Copy` items |
 //! | [`memory`] | heap, huge pages and mirrored slots |
 //! | [`stress`] | two threads on two cores and on one |
+//! | [`several`] | queues with several handles a side: many handles in one thread, many threads |
 //! | [`history`] | what real threads did, through a linearizability monitor |
 //!
 //! The environment variable `CORELANE_STRESS` scales the number of operations of the stress tests, for
@@ -39,6 +40,7 @@ pub mod memory;
 pub mod model;
 pub mod observers;
 pub mod order;
+pub mod several;
 pub mod stress;
 pub mod wrap;
 
@@ -51,7 +53,7 @@ mod threads;
 pub use checked::{Checked, Numbers, numbers, with_items};
 pub use ledger::{Counted, Ledger};
 use subject::channel;
-pub use subject::{Any, Item, Queue, Subject, Tokens};
+pub use subject::{Any, Item, Pair, Queue, Several, Subject, Tokens};
 
 /// A test for each check, named after it.
 #[macro_export]

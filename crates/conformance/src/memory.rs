@@ -1,15 +1,14 @@
 //! Heap, huge pages and mirrored slots.
 
-use corelane::{Backing, Config, Memory, SingleConsumer, SingleProducer};
+use corelane::{Backing, Config, Memory, Producer, SingleConsumer, SingleProducer};
 
-/// Queues say truthfully what their memory is, and mirrored slots are lent as one slice.
+/// Queues say truthfully what their memory is.
 ///
 /// `build` makes the queue, `backing` asks what its memory is.
-pub fn backing_is_told<P, C>(build: impl Fn(Config) -> (P, C), backing: impl Fn(&P) -> Backing)
-where
-    P: SingleProducer<Item = u64>,
-    C: SingleConsumer<Item = u64>,
-{
+pub fn backing_is_told<P: Producer<Item = u64>, C>(
+    build: impl Fn(Config) -> (P, C),
+    backing: impl Fn(&P) -> Backing,
+) {
     let build = |capacity, memory| {
         let (tx, rx) = build(Config::new(capacity).memory(memory));
         let told = backing(&tx);
@@ -27,12 +26,24 @@ where
     }
     // A few slots do not fill a page: no mirror.
     assert_eq!(build(3, Memory::Mirrored).2, Backing::Heap);
-    let (mut tx, mut rx, backing) = build(4096, Memory::Mirrored);
+}
+
+/// Mirrored slots are lent as one slice, wherever in the ring it begins.
+///
+/// The arguments are those of [`backing_is_told`].
+pub fn mirrored_slots_are_one_slice<P, C>(
+    build: impl Fn(Config) -> (P, C),
+    backing: impl Fn(&P) -> Backing,
+) where
+    P: SingleProducer<Item = u64>,
+    C: SingleConsumer<Item = u64>,
+{
+    let (mut tx, mut rx) = build(Config::new(4096).memory(Memory::Mirrored));
     let lends_slots = tx.write_chunk_uninit(4096).is_ok_and(|chunk| chunk.len() == 4096);
     if lends_slots && cfg!(target_os = "linux") {
-        assert_eq!(backing, Backing::Mirrored);
+        assert_eq!(backing(&tx), Backing::Mirrored);
     }
-    if backing == Backing::Mirrored {
+    if backing(&tx) == Backing::Mirrored {
         one_slice_anywhere(&mut tx, &mut rx);
     }
 }

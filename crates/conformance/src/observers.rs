@@ -5,11 +5,11 @@ use corelane::{
 };
 
 use crate::threads::{Cores, Patience, both, scaled};
-use crate::{Item, Subject, channel, numbers};
+use crate::{Item, Pair, channel, numbers};
 
 /// All that can be observed is right at every fill level and every offset, also across wraps of the
 /// counters (row `observer_lies`).
-pub fn observer_lies<Q: Subject>() {
+pub fn observer_lies<Q: Pair>() {
     for (capacity, first) in [(1, 0), (5, 0), (8, u64::MAX - 9), (30, u64::MAX - 33)] {
         let mut queue = numbers::<Q>(Config::new(capacity).first(first));
         for _ in 0..queue.capacity() + 2 {
@@ -26,7 +26,7 @@ pub fn observer_lies<Q: Subject>() {
 }
 
 /// A dropped or partly committed chunk is seen by all observers.
-pub fn observed_after_chunks<Q: Subject>() {
+pub fn observed_after_chunks<Q: Pair>() {
     let mut queue = numbers::<Q>(Config::new(40));
     for n in 0..queue.capacity() + 2 {
         queue.write_chunk(n, n / 2);
@@ -40,7 +40,7 @@ pub fn observed_after_chunks<Q: Subject>() {
 
 /// While the other side works, no observer is out of bounds, and what it promises is kept (row
 /// `head_tail_reordered`).
-pub fn head_tail_reordered<Q: Subject>() {
+pub fn head_tail_reordered<Q: Pair>() {
     let (mut tx, mut rx) = channel::<Q>(20);
     let capacity = tx.capacity();
     // Between two looks more than a queue of items passes: what was seen at the first is too old then.

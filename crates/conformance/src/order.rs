@@ -6,10 +6,10 @@ use corelane::{Config, Consumer, Producer, SingleConsumer, SingleProducer};
 
 use crate::rng::Rng;
 use crate::threads::{Cores, Patience, both, scaled};
-use crate::{Checked, Item, Subject, channel, numbers};
+use crate::{Checked, Item, Pair, Subject, channel, numbers};
 
 /// Capacities that are small, odd, and around powers of two.
-const CAPACITIES: [usize; 10] = [1, 2, 3, 4, 7, 8, 9, 33, 100, 256];
+pub(crate) const CAPACITIES: [usize; 10] = [1, 2, 3, 4, 7, 8, 9, 33, 100, 256];
 
 /// Items pushed in groups of every size come out in their order, over several laps.
 pub fn fifo<Q: Subject>() {
@@ -70,7 +70,7 @@ where
 }
 
 /// A random mix of all calls, compared with a model at every step.
-pub fn random_mix<Q: Subject>() {
+pub fn random_mix<Q: Pair>() {
     for (seed, capacity) in CAPACITIES.into_iter().enumerate() {
         let mut rng = Rng::new(seed as u64);
         let mut queue = numbers::<Q>(Config::new(capacity));
@@ -82,7 +82,7 @@ pub fn random_mix<Q: Subject>() {
 }
 
 /// The same for every size of group that an algorithm may be given.
-pub fn random_mix_for_every_batch<Q: Subject>() {
+pub fn random_mix_for_every_batch<Q: Pair>() {
     for batch in [0, 1, 2, 3, 5, 8, 16, 60, 64, 100, 1000, usize::MAX] {
         let mut rng = Rng::new(batch as u64);
         let mut queue = numbers::<Q>(Config::new(50).batch(batch));
@@ -96,7 +96,7 @@ pub fn random_mix_for_every_batch<Q: Subject>() {
 
 /// What one side has done completely is seen by what the other begins afterwards, although it has just
 /// looked (row `false_empty`).
-pub fn false_empty<Q: Subject>() {
+pub fn false_empty<Q: Pair>() {
     for capacity in CAPACITIES {
         let mut queue = numbers::<Q>(Config::new(capacity));
         for _ in 0..3 * queue.capacity() {
@@ -109,7 +109,7 @@ pub fn false_empty<Q: Subject>() {
 }
 
 /// As [`false_empty`], between two threads that tell each other when they are done.
-pub fn false_empty_across_threads<Q: Subject>() {
+pub fn false_empty_across_threads<Q: Pair>() {
     let rounds = scaled(80_000);
     let (mut tx, mut rx) = channel::<Q>(64);
     let certain = tx.capacity() - tx.slack();

@@ -11,7 +11,7 @@ use corelane::{
 
 use crate::rng::Rng;
 use crate::threads::{Cores, Patience, both, scaled};
-use crate::{Item, Ledger, Queue, Subject, channel};
+use crate::{Item, Ledger, Pair, Queue, channel};
 
 /// How items are moved.
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +68,7 @@ fn receive_some<T: Item + Copy>(
 }
 
 /// Sends `count` items through a queue for `capacity`, in a new way and a new amount each time.
-fn stream<Q: Subject>(cores: Cores, capacity: usize, count: u64, ways: &[Way]) {
+fn stream<Q: Pair>(cores: Cores, capacity: usize, count: u64, ways: &[Way]) {
     let (mut tx, mut rx) = channel::<Q>(capacity);
     let send = move || {
         let (mut rng, mut next) = (Rng::new(1), 0);
@@ -101,33 +101,33 @@ fn stream<Q: Subject>(cores: Cores, capacity: usize, count: u64, ways: &[Way]) {
 }
 
 /// Items one by one, on two cores.
-pub fn singly_on_two_cores<Q: Subject>() {
+pub fn singly_on_two_cores<Q: Pair>() {
     stream::<Q>(Cores::Two, 64, scaled(800_000), &[Way::Single]);
     stream::<Q>(Cores::Two, 1, scaled(80_000), &[Way::Single]);
 }
 
 /// Items one by one, both threads on one core.
-pub fn singly_on_one_core<Q: Subject>() {
+pub fn singly_on_one_core<Q: Pair>() {
     stream::<Q>(Cores::One, 64, scaled(200_000), &[Way::Single]);
     stream::<Q>(Cores::One, 2, scaled(4_000), &[Way::Single]);
 }
 
 /// Items in batches of random size, in each of the ways for itself, on two cores.
-pub fn batches_on_two_cores<Q: Subject>() {
+pub fn batches_on_two_cores<Q: Pair>() {
     for way in WAYS {
         stream::<Q>(Cores::Two, 100, scaled(400_000), &[way]);
     }
 }
 
 /// All ways mixed, in rings of several sizes, on two cores.
-pub fn mixed_on_two_cores<Q: Subject>() {
+pub fn mixed_on_two_cores<Q: Pair>() {
     for capacity in [1, 3, 20, 1000] {
         stream::<Q>(Cores::Two, capacity, scaled(120_000), &WAYS);
     }
 }
 
 /// All ways mixed, both threads on one core.
-pub fn mixed_on_one_core<Q: Subject>() {
+pub fn mixed_on_one_core<Q: Pair>() {
     for capacity in [3, 100] {
         stream::<Q>(Cores::One, capacity, scaled(80_000), &WAYS);
     }
@@ -135,13 +135,13 @@ pub fn mixed_on_one_core<Q: Subject>() {
 
 /// A side that is stopped in the middle of a batch, as a preempted thread is, holds nobody up: the other
 /// goes on until nothing is left to be done (row `oversubscription_collapse`).
-pub fn oversubscription_collapse<Q: Subject>() {
+pub fn oversubscription_collapse<Q: Pair>() {
     beside_a_stopped_producer::<Q>();
     beside_a_stopped_consumer::<Q>();
 }
 
 /// Pops all there is while the producer has slots in its hands.
-fn beside_a_stopped_producer<Q: Subject>() {
+fn beside_a_stopped_producer<Q: Pair>() {
     let (tx, mut rx) = channel::<Q>(64);
     let pop = move || {
         assert!((0..3).all(|n| rx.try_pop().is_ok_and(|item: Q::Number| item.is(n))));
@@ -160,7 +160,7 @@ fn beside_a_stopped_producer<Q: Subject>() {
 }
 
 /// Pushes all that fits while the consumer has items in its hands.
-fn beside_a_stopped_consumer<Q: Subject>() {
+fn beside_a_stopped_consumer<Q: Pair>() {
     let (mut tx, rx) = channel::<Q>(64);
     assert_eq!(tx.push_iter((0..3).map(Item::of)), 3);
     tx.flush();
@@ -185,7 +185,7 @@ fn finishes(thread: ScopedJoinHandle<'_, ()>) {
 }
 
 /// Items that own memory: none is lost, doubled or leaked, and what they own arrives with them.
-pub fn owned_items<Q: Subject>() {
+pub fn owned_items<Q: Pair>() {
     let count = scaled(200_000) as usize;
     let ledger = Ledger::new(count);
     let (mut tx, mut rx) = <Q as Queue<Q::Owned>>::channel(Config::new(50)).unwrap();

@@ -5,7 +5,10 @@ use std::marker::PhantomData;
 use std::num::NonZeroU64;
 
 use corelane::slot::Token;
-use corelane::{Built, Config, Info, SingleConsumer, SingleProducer, SpscQueue, SpscTokenQueue};
+use corelane::{
+    Built, Config, Consumer, Info, MpmcQueue, Producer, SingleConsumer, SingleProducer, SpscQueue,
+    SpscTokenQueue,
+};
 
 use crate::Counted;
 
@@ -40,9 +43,9 @@ impl Item for NonZeroU64 {
 /// A queue for items of one type.
 pub trait Queue<T> {
     /// Its sending side.
-    type Tx: SingleProducer<Item = T> + Send;
+    type Tx: Producer<Item = T> + Send;
     /// Its receiving side.
-    type Rx: SingleConsumer<Item = T> + Send;
+    type Rx: Consumer<Item = T> + Send;
 
     /// A new queue.
     ///
@@ -60,6 +63,14 @@ pub trait Subject: Queue<<Self as Subject>::Number> + Queue<<Self as Subject>::O
     type Number: Item + Copy + Into<u64>;
     /// Items for checks of ownership.
     type Owned: From<Counted> + Borrow<Counted> + Send;
+}
+
+/// A queue with one handle on each side, which lend slots and items and say how many there are.
+pub trait Pair:
+    Subject
+    + Queue<<Self as Subject>::Number, Tx: SingleProducer, Rx: SingleConsumer>
+    + Queue<<Self as Subject>::Owned, Tx: SingleProducer, Rx: SingleConsumer>
+{
 }
 
 /// A queue for items of any type.
@@ -81,6 +92,8 @@ impl<Q: SpscQueue> Subject for Any<Q> {
     type Owned = Counted;
 }
 
+impl<Q: SpscQueue> Pair for Any<Q> {}
+
 /// A queue for tokens.
 #[derive(Debug)]
 pub struct Tokens<Q>(PhantomData<Q>);
@@ -98,6 +111,27 @@ impl<Q: SpscTokenQueue> Subject for Tokens<Q> {
     const INFO: Info = Q::INFO;
     type Number = NonZeroU64;
     type Owned = Box<Counted>;
+}
+
+impl<Q: SpscTokenQueue> Pair for Tokens<Q> {}
+
+/// A queue that may have several handles a side, in the hands of checks that need only one.
+#[derive(Debug)]
+pub struct Several<Q>(PhantomData<Q>);
+
+impl<Q: MpmcQueue, T: Send> Queue<T> for Several<Q> {
+    type Tx = Q::Producer<T>;
+    type Rx = Q::Consumer<T>;
+
+    fn channel(config: Config) -> Built<Self::Tx, Self::Rx> {
+        Q::channel(config)
+    }
+}
+
+impl<Q: MpmcQueue> Subject for Several<Q> {
+    const INFO: Info = Q::INFO;
+    type Number = u64;
+    type Owned = Counted;
 }
 
 /// Both ends of a new queue for numbers.

@@ -1,25 +1,25 @@
-//! Two threads on cores of our choice, and how they wait for each other.
+//! Threads on cores of our choice, and how they wait for each other.
 
 use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Where the two sides of a queue run.
+/// Where the threads that use a queue run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Cores {
-    /// On two cores, if there are as many.
+    /// On two cores in turn, if there are as many.
     Two,
     /// On one.
     One,
 }
 
 impl Cores {
-    /// Pins the calling thread; where that is not possible it runs anywhere.
-    fn pin(self, side: usize) {
+    /// Pins the calling thread, which has this number; where that is not possible it runs anywhere.
+    fn pin(self, thread: usize) {
         let cores = core_affinity::get_core_ids().unwrap_or_default();
         let index = match self {
-            Self::Two => side.min(cores.len().saturating_sub(1)),
+            Self::Two => thread % cores.len().clamp(1, 2),
             Self::One => 0,
         };
         if let Some(&core) = cores.get(index) {
@@ -34,25 +34,120 @@ pub(crate) fn both<A: Send, B: Send>(
     a: impl FnOnce() -> A + Send,
     b: impl FnOnce() -> B + Send,
 ) -> (A, B) {
-    let ready = AtomicUsize::new(0);
-    let start = |side| {
-        cores.pin(side);
-        ready.fetch_add(1, Ordering::Relaxed);
-        let mut patience = Patience::default();
-        while ready.load(Ordering::Relaxed) < 2 {
-            patience.wait();
-        }
-    };
+    let start = Start::of(2, cores);
     thread::scope(|scope| {
         let start = &start;
-        let a = scope.spawn(move || (start(0), a()).1);
-        let b = scope.spawn(move || (start(1), b()).1);
+        let a = scope.spawn(move || (start.wait(0), a()).1);
+        let b = scope.spawn(move || (start.wait(1), b()).1);
         let (a, b) = (a.join(), b.join());
         (
             a.unwrap_or_else(|panic| resume_unwind(panic)),
             b.unwrap_or_else(|panic| resume_unwind(panic)),
         )
     })
+}
+
+/// What a thread is to do.
+pub(crate) type Task<'a, R> = Box<dyn FnOnce() -> R + Send + 'a>;
+
+/// Runs all tasks at the same time, each in a thread of its own.
+pub(crate) fn all<R: Send>(cores: Cores, tasks: Vec<Task<'_, R>>) -> Vec<R> {
+    let start = &Start::of(tasks.len(), cores);
+    thread::scope(|scope| {
+        let tasks = tasks.into_iter().enumerate();
+        let threads: Vec<_> = tasks
+            .map(|(number, task)| scope.spawn(move || (start.wait(number), task()).1))
+            .collect();
+        // All are waited for before one is heard: its panic may be the other's fault.
+        let results: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
+        results
+            .into_iter()
+            .map(|result| result.unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
+    })
+}
+
+/// What threads wait for that begin at the same time.
+#[derive(Debug)]
+struct Start {
+    threads: usize,
+    cores: Cores,
+    ready: AtomicUsize,
+}
+
+impl Start {
+    fn of(threads: usize, cores: Cores) -> Self {
+        Self { threads, cores, ready: AtomicUsize::new(0) }
+    }
+
+    /// Waits for the others, on the core of the thread with this number.
+    fn wait(&self, thread: usize) {
+        self.cores.pin(thread);
+        self.ready.fetch_add(1, Ordering::Relaxed);
+        Patience::until(|| (self.ready.load(Ordering::Relaxed) == self.threads).then_some(()));
+    }
+}
+
+/// How far each of several threads has got.
+#[derive(Debug)]
+pub(crate) struct Progress(Vec<Step>);
+
+/// A thread's steps, on lines of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Step(AtomicU64);
+
+impl Progress {
+    pub(crate) fn of(threads: usize) -> Self {
+        Self((0..threads).map(|_| Step::default()).collect())
+    }
+
+    /// The patience of the thread with this number.
+    pub(crate) fn patience(&self, thread: usize) -> Together<'_> {
+        Together { progress: self, thread, seen: 0, patience: Patience::default() }
+    }
+
+    fn steps(&self) -> u64 {
+        self.0.iter().map(|step| step.0.load(Ordering::Relaxed)).sum()
+    }
+}
+
+/// The patience of one of several threads, which lasts as long as any of them gets on.
+#[derive(Debug)]
+pub(crate) struct Together<'a> {
+    progress: &'a Progress,
+    thread: usize,
+    /// Steps of all when this thread last looked.
+    seen: u64,
+    patience: Patience,
+}
+
+impl Together<'_> {
+    /// Called when something has been done.
+    pub(crate) fn moved(&mut self) {
+        let own = &self.progress.0[self.thread].0;
+        own.store(own.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.patience = Patience::default();
+    }
+
+    /// Called when nothing could be done: waits a little longer than the last time.
+    pub(crate) fn wait(&mut self) {
+        if self.patience.naps() > 0 {
+            let steps = self.progress.steps();
+            if steps != self.seen {
+                (self.seen, self.patience) = (steps, Patience::default());
+            }
+        }
+        self.patience.wait();
+    }
+
+    /// [`moved`](Self::moved) or [`wait`](Self::wait), by what was done.
+    pub(crate) fn after(&mut self, moved: usize) {
+        match moved {
+            0 => self.wait(),
+            _ => self.moved(),
+        }
+    }
 }
 
 /// How a thread waits: it spins a little, then lets others run, then sleeps, and in the end gives up.

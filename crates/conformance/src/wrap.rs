@@ -1,8 +1,8 @@
 //! Counters that start just below every width at which they could wrap.
 
-use corelane::{Config, Consumer, Producer, SingleProducer};
+use corelane::{Config, Consumer, Producer};
 
-use crate::{Ledger, Queue, Subject, numbers};
+use crate::{Ledger, Pair, Queue, Subject, numbers};
 
 /// Numbers at which a counter, a packed field or a lap ends.
 fn ends(capacity: usize) -> impl Iterator<Item = u64> {
@@ -14,7 +14,7 @@ fn ends(capacity: usize) -> impl Iterator<Item = u64> {
 }
 
 /// Queues whose counters start up to a little more than a lap before each of the [`ends`].
-fn starts(capacity: usize) -> impl Iterator<Item = Config> {
+pub(crate) fn starts(capacity: usize) -> impl Iterator<Item = Config> {
     let config = move |first| Config::new(capacity).first(first);
     let before = [0, 1, 2, 3, 7, capacity as u64, capacity as u64 + 1];
     ends(capacity).flat_map(move |end| before.map(|n| config(end.wrapping_sub(n))))
@@ -22,7 +22,7 @@ fn starts(capacity: usize) -> impl Iterator<Item = Config> {
 
 /// Order, fill levels and all observers are right across every wrap, also in rings as large as a narrow
 /// counter is wide, where full could look like empty (row `counter_wrap_width`).
-pub fn counter_wrap_width<Q: Subject>() {
+pub fn counter_wrap_width<Q: Pair>() {
     let wide = [1 << 8, 1 << 16].map(Config::new);
     for config in [1, 4, 20].into_iter().flat_map(starts).chain(wide) {
         let mut queue = numbers::<Q>(config);
@@ -37,7 +37,7 @@ pub fn counter_wrap_width<Q: Subject>() {
 }
 
 /// So are chunks, slices and iterators.
-pub fn batches_across_wraps<Q: Subject>() {
+pub fn batches_across_wraps<Q: Pair>() {
     for config in starts(12) {
         let mut queue = numbers::<Q>(config);
         for n in [1, 5, 12, 100] {
@@ -55,7 +55,7 @@ pub fn batches_across_wraps<Q: Subject>() {
 
 /// A consumer that slept while counters wrapped in all their lower bits still tells laps apart, and so
 /// does a producer (row `aba_on_narrow_index`).
-pub fn aba_on_narrow_index<Q: Subject>() {
+pub fn aba_on_narrow_index<Q: Pair>() {
     let mut queue = numbers::<Q>(Config::new(4));
     // The consumer's view is taken, then 2^17 items pass, in steps that bring every low bit back.
     for laps in [1_usize << 8, 1 << 16] {
@@ -80,7 +80,7 @@ pub fn leftovers_across_wraps<Q: Subject>() {
         let ledger = Ledger::new(10_000);
         let (mut tx, mut rx) = <Q as Queue<Q::Owned>>::channel(config).unwrap();
         for _ in 0..2 {
-            tx.push_iter((0..tx.capacity()).map(|_| ledger.make()));
+            while tx.try_push(ledger.make()).is_ok() {}
             tx.flush();
             rx.pop_iter().take(3).for_each(drop);
         }

@@ -4,7 +4,8 @@
 use std::rc::Rc;
 
 use corelane::slot::Packed;
-use corelane::{SpscQueue, SpscTokenQueue, for_each_spsc_queue, for_each_spsc_token_queue};
+use corelane::{Config, MpmcQueue, SpscQueue, SpscTokenQueue};
+use corelane::{for_each_mpmc_queue, for_each_spsc_queue, for_each_spsc_token_queue};
 
 /// Whether a type implements a trait, as a constant.
 ///
@@ -88,6 +89,41 @@ mod packed {
     for_each_spsc_token_queue!(tokens);
 }
 
+/// Handles move between threads. Those that may be several can be cloned, and only those; none is shared.
+macro_rules! several {
+    ($name:ident, $queue:ty) => {
+        mod $name {
+            use super::*;
+
+            type Tx<T> = <$queue as MpmcQueue>::Producer<T>;
+            type Rx<T> = <$queue as MpmcQueue>::Consumer<T>;
+
+            #[test]
+            fn as_many_as_there_may_be() {
+                let sides = <$queue as MpmcQueue>::INFO.sides;
+                let (producers, consumers) = (sides.allow(2, 1), sides.allow(1, 2));
+                let (tx, rx) = <$queue as MpmcQueue>::channel::<u64>(Config::new(8)).unwrap();
+                assert_eq!(<$queue>::another_producer(&tx).is_some(), producers);
+                assert_eq!(<$queue>::another_consumer(&rx).is_some(), consumers);
+                assert_eq!(implements!(Tx<u64>: Clone), producers);
+                assert_eq!(implements!(Rx<u64>: Clone), consumers);
+                assert_eq!(implements!(Tx<u64>: corelane::SingleProducer), !producers);
+                assert_eq!(implements!(Rx<u64>: corelane::SingleConsumer), !consumers);
+            }
+
+            /// An item that is `Send` but not `Sync` may cross.
+            #[test]
+            fn items_need_not_be_sync() {
+                type Item = std::cell::Cell<u64>;
+                assert!(implements!(Tx<Item>: Send + std::fmt::Debug) && !implements!(Tx<Item>: Sync));
+                assert!(implements!(Rx<Item>: Send + std::fmt::Debug) && !implements!(Rx<Item>: Sync));
+            }
+        }
+    };
+}
+
+for_each_mpmc_queue!(several);
+
 /// Whether a handle crosses with its item, and stays with an item that must stay.
 macro_rules! crosses_with_its_item {
     ($handle:ident) => {
@@ -116,16 +152,18 @@ fn non_send_item_crosses_with_a_broken_handle() {
 #[test]
 fn non_send_item_crosses() {
     use corelane::spsc::{
-        batched_lamport, lamport, lazy_lamport, line_ring, mc_ring, mc_ring_sane,
+        self, batched_lamport, lamport, lazy_lamport, line_ring, mc_ring, mc_ring_sane,
     };
+    use corelane::{mpmc, mpsc, spmc};
 
     macro_rules! stays {
-        ($($module:ident)*) => {$({
+        ($($module:path;)*) => {$({
             use $module::{Consumer as Rx, Producer as Tx};
             assert!(crosses_with_its_item!(Tx) && crosses_with_its_item!(Rx), stringify!($module));
         })*};
     }
-    stays! { batched_lamport lamport lazy_lamport line_ring mc_ring mc_ring_sane }
+    stays! { batched_lamport; lamport; lazy_lamport; line_ring; mc_ring; mc_ring_sane; }
+    stays! { spsc::block; mpsc::block; spmc::block; mpmc::block; }
 }
 
 /// A token stands for something that may cross.

@@ -10,7 +10,7 @@ use std::cell::{Cell, RefCell};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use corelane::{Config, Memory, SpscQueue, SpscTokenQueue};
+use corelane::{Config, Memory, SingleConsumer, SingleProducer, SpscQueue, SpscTokenQueue};
 use corelane::{for_each_spsc_queue, for_each_spsc_token_queue};
 use corelane_conformance::model::{Call, Model, Read, Slices, Written};
 use corelane_conformance::{Any, Counted, Item, Ledger, Queue, Tokens};
@@ -246,11 +246,10 @@ impl Kind for Large {}
 type SlicesOf<Q, T> = Slices<<Q as Queue<T>>::Tx, <Q as Queue<T>>::Rx>;
 
 /// Tries `cases` sequences of calls on queues like `Q`.
-fn holds<Q: Queue<T>, T: Kind>(
-    cases: u32,
-    delayed: bool,
-    slices: impl Fn() -> Option<SlicesOf<Q, T>>,
-) {
+fn holds<Q, T: Kind>(cases: u32, delayed: bool, slices: impl Fn() -> Option<SlicesOf<Q, T>>)
+where
+    Q: Queue<T, Tx: SingleProducer, Rx: SingleConsumer>,
+{
     proptest!(config(cases), |(setup in setup(), calls in calls(), most in most())| {
         T::begin();
         let queue = Q::channel(setup.config(most)).expect("this capacity is possible");

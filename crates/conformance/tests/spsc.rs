@@ -71,11 +71,11 @@ macro_rules! for_any_items {
             }
 
             #[test]
-            fn backing_is_told() {
-                memory::backing_is_told(
-                    |config| <$queue as SpscQueue>::channel::<u64>(config).unwrap(),
-                    |tx: &<$queue as SpscQueue>::Producer<u64>| tx.backing(),
-                );
+            fn memory() {
+                let build = |config| <$queue as SpscQueue>::channel::<u64>(config).unwrap();
+                let backing = |tx: &<$queue as SpscQueue>::Producer<u64>| tx.backing();
+                memory::backing_is_told(build, backing);
+                memory::mirrored_slots_are_one_slice(build, backing);
             }
         }
     };

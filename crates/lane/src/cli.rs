@@ -192,9 +192,9 @@ pub(crate) struct VerifyArgs {
     #[arg(long)]
     pub(crate) big: bool,
 
-    /// Instead of models: let two threads use each queue for so long (30s, 10m), and check that what
-    /// they saw is what a queue can do. It is not if an item comes twice, never or out of order, or if
-    /// empty or full is answered where that can't be.
+    /// Instead of models: let threads use each queue for so long (30s, 10m), two or up to six, and check
+    /// that what they saw is what a queue can do. It is not if an item comes twice, never or out of
+    /// order, or if empty or full is answered where that can't be.
     #[arg(long, value_name = "TIME", value_parser = length,
           conflicts_with_all = ["big", "html", "markdown"])]
     pub(crate) histories: Option<Duration>,

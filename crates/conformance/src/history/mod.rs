@@ -5,8 +5,8 @@
 //! in which a queue gives these answers: whether the history is *linearizable* (Herlihy and Wing 1990).
 //! If there is none, it shows the few operations that can't be together, a [`Witness`].
 //!
-//! [`check_queue`] does that for one queue, with other capacities, batches, paces and stamps each round;
-//! [`all_subjects`] lists the queues. Some rounds are of long histories, some of many short ones: what
+//! [`check_queue`] does that for one queue, with other capacities, batches, paces and stamps each round, and
+//! with other numbers of threads if it may have several a side; [`all_subjects`] lists the queues. Some rounds are of long histories, some of many short ones: what
 //! goes wrong only when a side leaves has one chance in each. [`check_round`] repeats a round that has
 //! found something.
 //!
@@ -16,6 +16,10 @@
 //! operations share one. The order of a thread's operations is kept in any case. So with *a precedes b*
 //! it is meant that a answers before b is called, by the stamps, or that one thread called a, then b.
 //! Equal stamps of two threads say nothing.
+//!
+//! `Busy` is noted nowhere: it is neither full nor empty, and says nothing of what is in the queue. A queue
+//! was drained if *all* consumers have been told that nothing will come: while one is told, another may
+//! have the last item in its hands.
 //!
 //! An operation may be pending at the end. A pending push may have happened or not. A pending pop may
 //! have taken any item that no other pop gave.
@@ -73,7 +77,7 @@
 //! A history says nothing of answers that never came, so a queue that moves nothing any more, or says
 //! closed before all is pushed, may have a short and clean one. [`record`] knows the plan and holds the
 //! end against it: [`Stuck`](Violation::Stuck), [`FalseClosed`](Violation::FalseClosed). The first is
-//! a matter of patience, not of proof: a side has slept a thousand times in vain, and the other one has
+//! a matter of patience, not of proof: a thread has slept a thousand times in vain, and all others have
 //! left, or slept half as often in that time, so it was not just waiting for a core.
 //!
 //! # Full and empty at once
@@ -110,6 +114,8 @@ pub use log::{Log, Span, Value};
 pub use monitor::{Counts, History, Rules, check};
 pub use plan::{Pace, Plan, Way};
 pub use record::{Clock, Recorder};
-pub use run::{Finding, GoOn, HistorySubject, Summary, all_subjects, check_queue, check_round};
-pub use sides::{Recording, record, record_all};
+pub use run::{
+    Finding, GoOn, HistorySubject, Recordable, Summary, all_subjects, check_queue, check_round,
+};
+pub use sides::{Recording, record, record_all, record_several};
 pub use witness::{Call, Operation, Violation, Witness};

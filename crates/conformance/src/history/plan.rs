@@ -1,5 +1,7 @@
 //! What the threads of one round do.
 
+use corelane::Sides;
+
 use crate::rng::Rng;
 
 /// How items go in and out.
@@ -11,6 +13,8 @@ pub enum Way {
     Iterators,
     /// By lent slots.
     Chunks,
+    /// By slices, as queues with several handles a side have nothing else.
+    Slices,
 }
 
 /// Who is slow, so that the queue runs empty or full.
@@ -18,9 +22,9 @@ pub enum Way {
 pub enum Pace {
     /// Nobody on purpose.
     Even,
-    /// The producer.
+    /// The producers.
     SlowProducer,
-    /// The consumer.
+    /// The consumers.
     SlowConsumer,
     /// One or the other, for a while.
     Bursts,
@@ -35,9 +39,13 @@ pub struct Plan {
     pub batch: Option<usize>,
     /// Number that the counters start at.
     pub first: u64,
-    /// Queues that the two threads work through, one after the other.
+    /// Threads that push.
+    pub producers: usize,
+    /// Threads that pop.
+    pub consumers: usize,
+    /// Queues that the threads work through, one after the other.
     pub queues: usize,
-    /// Items to be pushed; at most so many to each if there are several queues.
+    /// Items to be pushed by each producer; at most so many to each queue if there are several.
     pub pushes: usize,
     /// Operations from one stamp to the next.
     pub period: u32,
@@ -45,7 +53,7 @@ pub struct Plan {
     pub way: Way,
     /// Who is slow.
     pub pace: Pace,
-    /// Whether both threads share a core.
+    /// Whether all threads share a core.
     pub one_core: bool,
     /// Start of the random numbers.
     pub seed: u64,
@@ -56,8 +64,11 @@ impl Plan {
     pub(super) const STEP: usize = 40;
     /// Most items in one step, if a history has only few.
     const SHORT_STEP: usize = 8;
+    /// Producers and consumers that are worth trying.
+    const SHAPES: [(usize, usize); 8] =
+        [(1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (1, 3), (3, 3), (4, 2)];
 
-    /// The plan of the round with this number. Neighbours differ in everything.
+    /// The plan of the round with this number for two threads. Neighbours differ in everything.
     ///
     /// One round in three is of many short histories, because each history closes only once.
     pub fn of_round(seed: u64) -> Self {
@@ -73,6 +84,8 @@ impl Plan {
             capacity,
             batch: [None, None, Some(1), Some(4), Some(16)][one_of(&[0, 1, 2, 3, 4])],
             first: [0, 0, u64::MAX - 5000][one_of(&[0, 1, 2])],
+            producers: 1,
+            consumers: 1,
             queues: if short { 500 } else { 1 },
             pushes: if short { one_of(&[2, 10, 30]) } else { Self::pushes(capacity, one_core) },
             // Between the last push and the end a stamp is in the way of what is looked for there.
@@ -82,6 +95,23 @@ impl Plan {
                 [one_of(&[0, 1, 2, 3])],
             one_core,
             seed,
+        }
+    }
+
+    /// The same for as many threads as a queue between these sides may have, or fewer.
+    pub fn of_sides(seed: u64, sides: Sides) -> Self {
+        // Numbers of their own, so that all shapes meet all that is planned for two threads.
+        let mut rng = Rng::new(!seed);
+        let shapes: Vec<_> =
+            Self::SHAPES.into_iter().filter(|shape| sides.allow(shape.0, shape.1)).collect();
+        let (producers, consumers) = shapes[rng.below(shapes.len())];
+        let plan = Self::of_round(seed);
+        Self {
+            producers,
+            consumers,
+            pushes: plan.pushes.div_ceil(producers),
+            way: [Way::Single, Way::Slices][rng.below(2)],
+            ..plan
         }
     }
 

@@ -3,10 +3,14 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use corelane::{Config, SingleProducer, for_each_spsc_queue, for_each_spsc_token_queue};
+use corelane::{
+    Config, Info, MpmcQueue, Producer, Sides, for_each_mpmc_queue, for_each_spsc_queue,
+    for_each_spsc_token_queue,
+};
 
-use super::{History, Plan, Rules, Violation, Witness, record_all};
-use crate::{Any, Queue, Subject, Tokens};
+use super::{History, Plan, Recording, Rules, Violation, Witness, record_all, record_several};
+use crate::several::handles;
+use crate::{Any, Pair, Queue, Several, Subject, Tokens};
 
 /// A violation, and how it came about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,9 +25,16 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { witness, plan } = self;
         let seed = plan.seed;
-        match *plan == Plan::of_round(seed) {
-            true => write!(f, "{witness}\nin Plan::of_round({seed}), which is {plan:?}"),
-            false => write!(f, "{witness}\nin {plan:?}"),
+        if *plan == Plan::of_round(seed) {
+            return write!(f, "{witness}\nin Plan::of_round({seed}), which is {plan:?}");
+        }
+        let all_sides = [Sides::ManyToMany, Sides::ManyToOne, Sides::OneToMany];
+        match all_sides.into_iter().find(|&sides| *plan == Plan::of_sides(seed, sides)) {
+            Some(sides) => write!(
+                f,
+                "{witness}\nin Plan::of_sides({seed}, Sides::{sides:?}), which is {plan:?}"
+            ),
+            None => write!(f, "{witness}\nin {plan:?}"),
         }
     }
 }
@@ -69,11 +80,9 @@ impl Summary {
         }
     }
 
-    /// Carries out `plan` on queues of the kind `Q` and checks what comes of it.
-    fn add_round<Q: Subject>(&mut self, plan: &Plan) {
-        let queues: Vec<_> = (0..plan.queues).map(|_| queue_for::<Q>(plan)).collect();
-        let rules = queues.first().map(|(tx, _)| rules_of::<Q>(tx)).unwrap_or_default();
-        for recording in record_all(plan, queues) {
+    /// Checks what came of `plan`.
+    fn add_round(&mut self, plan: &Plan, (rules, recordings): (Rules, Vec<Recording>)) {
+        for recording in recordings {
             self.add(&recording.history);
             if let Err(witness) = recording.check(&rules) {
                 self.judge(Finding { plan: *plan, witness });
@@ -85,13 +94,71 @@ impl Summary {
 /// Asked after each round whether to go on.
 pub type GoOn<'a> = &'a mut dyn FnMut(&Summary) -> bool;
 
+/// A kind of queue whose histories can be recorded.
+pub trait Recordable {
+    /// What it promises.
+    const INFO: Info;
+
+    /// What is done in the round with this number.
+    fn plan(round: u64) -> Plan;
+
+    /// Carries out a plan on new queues. Says what these must obey, and what came of it.
+    fn record(plan: &Plan) -> (Rules, Vec<Recording>);
+}
+
+impl<Q: Pair> Recordable for Q {
+    const INFO: Info = <Q as Subject>::INFO;
+
+    fn plan(round: u64) -> Plan {
+        Plan::of_round(round)
+    }
+
+    fn record(plan: &Plan) -> (Rules, Vec<Recording>) {
+        let queues: Vec<_> = (0..plan.queues)
+            .map(|_| <Q as Queue<Q::Number>>::channel(config_of(plan)).expect(POSSIBLE))
+            .collect();
+        let rules = queues.first().map(|(tx, _)| rules_of(&<Q as Subject>::INFO, tx));
+        (rules.unwrap_or_default(), record_all(plan, queues))
+    }
+}
+
+impl<Q: MpmcQueue> Recordable for Several<Q> {
+    const INFO: Info = Q::INFO;
+
+    fn plan(round: u64) -> Plan {
+        Plan::of_sides(round, Q::INFO.sides)
+    }
+
+    fn record(plan: &Plan) -> (Rules, Vec<Recording>) {
+        let shape = (plan.producers, plan.consumers);
+        let queues: Vec<_> =
+            (0..plan.queues).map(|_| handles::<Q, u64>(config_of(plan), shape)).collect();
+        let rules = queues.first().map(|(txs, _)| rules_of(&Q::INFO, &txs[0]));
+        (rules.unwrap_or_default(), record_several(plan, queues))
+    }
+}
+
+const POSSIBLE: &str = "this capacity is possible";
+
+/// A queue as planned.
+fn config_of(plan: &Plan) -> Config {
+    let config = Config::new(plan.capacity).first(plan.first);
+    plan.batch.map_or(config, |batch| config.batch(batch))
+}
+
+/// What a queue must obey.
+fn rules_of(info: &Info, tx: &impl Producer) -> Rules {
+    Rules { capacity: Some(tx.capacity()), slack: tx.slack(), delayed: info.delayed, k: 0 }
+}
+
 /// Records and checks histories of `Q` until `duration` is over, `go_on` says `false`, or a violation is
 /// found.
-pub fn check_queue<Q: Subject>(duration: Duration, go_on: GoOn) -> Summary {
+pub fn check_queue<Q: Recordable>(duration: Duration, go_on: GoOn) -> Summary {
     let start = Instant::now();
     let mut summary = Summary::default();
     for round in 0.. {
-        summary.add_round::<Q>(&Plan::of_round(round));
+        let plan = Q::plan(round);
+        summary.add_round(&plan, Q::record(&plan));
         summary.seconds = start.elapsed().as_secs_f64();
         if summary.violation.is_some() || start.elapsed() >= duration || !go_on(&summary) {
             break;
@@ -101,26 +168,12 @@ pub fn check_queue<Q: Subject>(duration: Duration, go_on: GoOn) -> Summary {
 }
 
 /// Records and checks the histories of one round, such as one that has found something.
-pub fn check_round<Q: Subject>(plan: &Plan) -> Summary {
+pub fn check_round<Q: Recordable>(plan: &Plan) -> Summary {
     let start = Instant::now();
     let mut summary = Summary::default();
-    summary.add_round::<Q>(plan);
+    summary.add_round(plan, Q::record(plan));
     summary.seconds = start.elapsed().as_secs_f64();
     summary
-}
-
-type Ends<Q> = (<Q as Queue<<Q as Subject>::Number>>::Tx, <Q as Queue<<Q as Subject>::Number>>::Rx);
-
-/// A queue as planned.
-fn queue_for<Q: Subject>(plan: &Plan) -> Ends<Q> {
-    let config = Config::new(plan.capacity).first(plan.first);
-    let config = plan.batch.map_or(config, |batch| config.batch(batch));
-    <Q as Queue<Q::Number>>::channel(config).expect("this capacity is possible")
-}
-
-/// What a queue must obey.
-fn rules_of<Q: Subject>(tx: &impl SingleProducer) -> Rules {
-    Rules { capacity: Some(tx.capacity()), slack: tx.slack(), delayed: Q::INFO.delayed, k: 0 }
 }
 
 /// A queue whose histories can be checked.
@@ -132,17 +185,20 @@ pub struct HistorySubject {
     pub packed: bool,
     /// [`check_queue`] for it.
     pub run: fn(Duration, GoOn) -> Summary,
+    /// The plan of the round with this number.
+    pub plan: fn(u64) -> Plan,
     /// [`check_round`] for it.
     pub round: fn(&Plan) -> Summary,
 }
 
 impl HistorySubject {
-    fn new<Q: Subject>(packed: bool) -> Self {
-        Self { id: Q::INFO.id, packed, run: check_queue::<Q>, round: check_round::<Q> }
+    fn new<Q: Recordable>(packed: bool) -> Self {
+        let (run, round) = (check_queue::<Q>, check_round::<Q>);
+        Self { id: Q::INFO.id, packed, run, plan: Q::plan, round }
     }
 }
 
-/// Every registered queue, for items of any type and for tokens.
+/// Every registered queue: between two threads, for items of any type and for tokens, and between several.
 pub fn all_subjects() -> Vec<HistorySubject> {
     let mut subjects = Vec::new();
     macro_rules! any {
@@ -155,7 +211,13 @@ pub fn all_subjects() -> Vec<HistorySubject> {
             subjects.push(HistorySubject::new::<Tokens<$queue>>(true));
         };
     }
+    macro_rules! several {
+        ($name:ident, $queue:ty) => {
+            subjects.push(HistorySubject::new::<Several<$queue>>(false));
+        };
+    }
     for_each_spsc_queue!(any);
     for_each_spsc_token_queue!(packed);
+    for_each_mpmc_queue!(several);
     subjects
 }

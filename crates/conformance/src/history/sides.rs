@@ -1,8 +1,9 @@
-//! The two sides of a queue, each in a thread of its own, that carry out a plan and note what they do.
+//! The two sides of a queue, each handle in a thread of its own, that carry out a plan and note what they
+//! do.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
-use corelane::{SingleConsumer, SingleProducer, TryPopError, TryPushError};
+use corelane::{Consumer, Producer, SingleConsumer, SingleProducer, TryPopError, TryPushError};
 
 use super::log::{Log, Word};
 use super::plan::{Pace, Plan, Way};
@@ -10,9 +11,9 @@ use super::witness::{Call, Operation, Violation, Witness};
 use super::{Clock, History, Recorder, Rules, Value, check};
 use crate::Item;
 use crate::rng::Rng;
-use crate::threads::{Cores, Patience, both};
+use crate::threads::{Cores, Patience, Task, all};
 
-/// What the other side may know of one, besides what the queue says.
+/// What the others may know of a thread, besides what the queue says.
 ///
 /// Each on lines of its own: nobody is to wait for such a line between a last push and the end.
 #[derive(Debug, Default)]
@@ -24,11 +25,11 @@ struct Presence {
     naps: AtomicU32,
 }
 
-/// What is shared by the sides of all queues of a round.
+/// What is shared by the threads at all queues of a round.
 #[derive(Debug)]
 struct Round {
-    /// The producer and the consumer of each queue.
-    presences: Vec<[Presence; 2]>,
+    /// All threads at each queue, producers first.
+    presences: Vec<Vec<Presence>>,
     /// The last queue that is worth the time: something went wrong in it.
     last: AtomicUsize,
 }
@@ -48,75 +49,101 @@ enum End {
     Stuck,
 }
 
-/// A side between two steps.
+/// A thread at a queue, between two steps.
 #[derive(Debug)]
 struct Side<'a> {
     plan: &'a Plan,
     round: &'a Round,
     /// The queue's number in the round.
     number: usize,
-    me: &'a Presence,
-    other: &'a Presence,
-    /// Items to be pushed.
+    /// The thread's number. Producers come first.
+    thread: usize,
+    /// Items to be pushed: a producer's own, or all that consumers may get.
     pushes: usize,
     recorder: Recorder,
     rng: Rng,
     /// The pace that slows this side down.
     slow: Pace,
     patience: Patience,
-    /// How often the other side had slept when this side began to.
-    other_naps: u32,
+    /// How often all had slept when this thread began to.
+    naps: Vec<u32>,
 }
 
-/// What a side leaves behind.
+/// What a thread leaves behind.
 #[derive(Debug)]
 struct Part {
     log: Log,
     end: End,
 }
 
+/// Moves up to `n` items, the first of which is the one with this number, and notes it. Says how many it
+/// were, and whether the consumers are gone.
+type PushBatch<Tx> = fn(&mut Tx, &mut Recorder, Way, u64, usize) -> (usize, bool);
+
+/// Pops up to `n` items and notes it. Says how many it were, and why not more.
+type PopBatch<Rx> = fn(&mut Rx, &mut Recorder, Way, usize) -> (usize, Option<TryPopError>);
+
 impl<'a> Side<'a> {
     /// Sleeps in a row after which a side believes that nothing will change.
     const HOPELESS: u32 = 1000;
 
-    /// Both sides of the queue with this number.
-    fn pair(plan: &'a Plan, round: &'a Round, number: usize, clock: Clock) -> [Self; 2] {
-        let [sender, receiver] = &round.presences[number];
+    /// All threads at the queue with this number.
+    fn all(plan: &'a Plan, round: &'a Round, number: usize, clock: Clock) -> Vec<Self> {
         let seed = (plan.seed << 16 | number as u64) << 2;
-        let pushes = match plan.is_short() {
-            true => Rng::new(seed | 2).below(plan.pushes + 1),
+        // Of the threads of a side, each draws numbers of its own.
+        let seed_of = |mate: usize, bit: u64| seed | bit | (mate as u64) << 60;
+        let planned = |mate| match plan.is_short() {
+            true => Rng::new(seed_of(mate, 2)).below(plan.pushes + 1),
             false => plan.pushes,
         };
-        let side = |me, other, slow, seed| Side {
+        let all_pushes = (0..plan.producers).map(planned).sum();
+        let side = |thread, pushes, slow, seed| Side {
             plan,
             round,
             number,
-            me,
-            other,
+            thread,
             pushes,
             // And room for two steps more: a consumer that finds less got more than was planned.
             recorder: Recorder::new(clock, pushes + 2 * Plan::STEP, plan.period),
             rng: Rng::new(seed),
             slow,
             patience: Patience::default(),
-            other_naps: 0,
+            naps: Vec::new(),
         };
-        [
-            side(sender, receiver, Pace::SlowProducer, seed),
-            side(receiver, sender, Pace::SlowConsumer, seed | 1),
-        ]
+        let producers = (0..plan.producers)
+            .map(|mate| side(mate, planned(mate), Pace::SlowProducer, seed_of(mate, 0)));
+        let consumers = (0..plan.consumers).map(|mate| {
+            side(plan.producers + mate, all_pushes, Pace::SlowConsumer, seed_of(mate, 1))
+        });
+        producers.chain(consumers).collect()
+    }
+
+    /// All threads at this queue.
+    fn presences(&self) -> &'a [Presence] {
+        &self.round.presences[self.number]
+    }
+
+    fn me(&self) -> &'a Presence {
+        &self.presences()[self.thread]
+    }
+
+    /// The threads of the other side.
+    fn peers(&self) -> &'a [Presence] {
+        let (producers, consumers) = self.presences().split_at(self.plan.producers);
+        if self.thread < producers.len() { consumers } else { producers }
     }
 
     /// Comes to the queue. `false` if that is not wanted any more.
     fn begin(&mut self) -> bool {
-        self.me.came.store(true, Ordering::Relaxed);
+        self.me().came.store(true, Ordering::Relaxed);
         self.recorder.resume();
         !self.is_left_out()
     }
 
-    /// Waits until the other side has come, so that it sees the end from near.
+    /// Waits until all have come, so that they see the end from near.
     fn meet(&mut self) {
-        let met = || self.other.came.load(Ordering::Relaxed) || self.is_left_out();
+        let came = |other: &Presence| other.came.load(Ordering::Relaxed);
+        let met = || self.presences().iter().all(came) || self.is_left_out();
         Patience::until(|| met().then_some(()));
     }
 
@@ -150,26 +177,28 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Whether this side has slept so often in vain, and not only because the other one was not let run.
+    /// Whether this thread has slept so often in vain, and not only because others were not let run.
     fn is_hopeless(&mut self, naps: u32) -> bool {
-        self.me.naps.fetch_add(1, Ordering::Relaxed);
-        let others = self.other.naps.load(Ordering::Relaxed);
+        self.me().naps.fetch_add(1, Ordering::Relaxed);
+        let slept = |other: &Presence| other.naps.load(Ordering::Relaxed);
         if naps == 1 {
-            self.other_naps = others;
+            self.naps = self.presences().iter().map(slept).collect();
         }
         if naps < Self::HOPELESS {
             return false;
         }
         self.patience = Patience::default();
-        let has_left = self.other.left.load(Ordering::Relaxed);
-        has_left || others - self.other_naps >= Self::HOPELESS / 2
+        self.presences().iter().zip(&self.naps).all(|(other, before)| {
+            let has_left = other.left.load(Ordering::Relaxed);
+            has_left || slept(other) - before >= Self::HOPELESS / 2
+        })
     }
 
     /// What it means that the queue says that the other side is gone.
     ///
     /// Relaxed: that answer promises to show what the other side did before, and this was part of it.
     fn told_closed(&self) -> End {
-        match self.other.left.load(Ordering::Relaxed) {
+        match self.peers().iter().all(|peer| peer.left.load(Ordering::Relaxed)) {
             true => End::Closed,
             false => End::FalseClosed,
         }
@@ -180,7 +209,7 @@ impl<'a> Side<'a> {
         if matches!(end, End::FalseClosed | End::Stuck) {
             self.round.last.fetch_min(self.number, Ordering::Relaxed);
         }
-        self.me.left.store(true, Ordering::Relaxed);
+        self.me().left.store(true, Ordering::Relaxed);
         drop(handle);
     }
 
@@ -191,22 +220,31 @@ impl<'a> Side<'a> {
 }
 
 /// Pushes the planned items.
-fn send<T: Item>(mut tx: impl SingleProducer<Item = T>, mut side: Side) -> Part {
+fn send<T: Item, Tx: Producer<Item = T>>(
+    mut tx: Tx,
+    mut side: Side,
+    push_batch: PushBatch<Tx>,
+) -> Part {
     side.meet();
-    let end = push_all(&mut tx, &mut side);
+    let end = push_all(&mut tx, &mut side, push_batch);
     side.leave(tx, end);
     // What it kept back is visible now.
     side.recorder.flushed();
     side.finish(end)
 }
 
-fn push_all<T: Item>(tx: &mut impl SingleProducer<Item = T>, side: &mut Side) -> End {
+fn push_all<T: Item, Tx: Producer<Item = T>>(
+    tx: &mut Tx,
+    side: &mut Side,
+    push_batch: PushBatch<Tx>,
+) -> End {
     let mut next = 0;
     while next < side.pushes {
         let n = side.next_step().min(side.pushes - next);
+        let first = Value { producer: side.thread, sequence: next as u64 }.number();
         let (moved, closed) = match side.plan.way {
-            Way::Single => push_singly(tx, &mut side.recorder, next, n),
-            way => push_batch(tx, &mut side.recorder, way, next, n),
+            Way::Single => push_singly(tx, &mut side.recorder, first, n),
+            way => push_batch(tx, &mut side.recorder, way, first, n),
         };
         next += moved;
         if closed || tx.is_closed() {
@@ -231,71 +269,111 @@ fn note_no_room<T>(recorder: &mut Recorder, error: &TryPushError<T>) -> bool {
     matches!(error, TryPushError::Closed(_))
 }
 
-/// Pushes `n` items one by one. Says how many it were, and whether the consumer is gone.
-fn push_singly<T: Item>(
-    tx: &mut impl SingleProducer<Item = T>,
+/// Pushes the item with this number. Fails with whether the consumers are gone.
+fn push_one<T: Item>(
+    tx: &mut impl Producer<Item = T>,
     recorder: &mut Recorder,
-    next: usize,
+    number: u64,
+) -> Result<(), bool> {
+    match tx.try_push(T::of(number)) {
+        Ok(()) => recorder.pushed(1),
+        Err(error) => return Err(note_no_room(recorder, &error)),
+    }
+    Ok(())
+}
+
+/// Pushes `n` items one by one. Says how many it were, and whether the consumers are gone.
+fn push_singly<T: Item>(
+    tx: &mut impl Producer<Item = T>,
+    recorder: &mut Recorder,
+    first: u64,
     n: usize,
 ) -> (usize, bool) {
     for moved in 0..n {
-        match tx.try_push(T::of((next + moved) as u64)) {
-            Ok(()) => recorder.pushed(1),
-            Err(error) => {
-                let closed = note_no_room(recorder, &error);
-                recorder.done();
-                return (moved, closed);
-            }
-        }
+        let outcome = push_one(tx, recorder, first + moved as u64);
         recorder.done();
+        if let Err(closed) = outcome {
+            return (moved, closed);
+        }
     }
     (n, false)
 }
 
-/// As [`push_singly`], at once.
-fn push_batch<T: Item>(
+/// Notes that the first `moved` of `n` items were pushed at once, by a method that does not say why it
+/// ended. One push more does.
+fn push_rest<T: Item>(
+    tx: &mut impl Producer<Item = T>,
+    recorder: &mut Recorder,
+    (first, n): (u64, usize),
+    moved: usize,
+) -> (usize, bool) {
+    recorder.pushed(moved);
+    if moved == n {
+        return (moved, false);
+    }
+    match push_one(tx, recorder, first + moved as u64) {
+        Ok(()) => (moved + 1, false),
+        Err(closed) => (moved, closed),
+    }
+}
+
+/// As [`push_singly`], at once, as only a single producer can.
+fn push_lent<T: Item>(
     tx: &mut impl SingleProducer<Item = T>,
     recorder: &mut Recorder,
     way: Way,
-    next: usize,
+    first: u64,
     n: usize,
 ) -> (usize, bool) {
-    let items = (next..next + n).map(|number| T::of(number as u64));
-    let (mut moved, mut closed) = (0, false);
-    if way == Way::Iterators {
-        moved = tx.push_iter(items);
-        recorder.pushed(moved);
-        if moved < n {
-            // The method does not say why it ended. This does.
-            match tx.try_push(T::of((next + moved) as u64)) {
-                Ok(()) => {
-                    recorder.pushed(1);
-                    moved += 1;
-                }
-                Err(error) => closed = note_no_room(recorder, &error),
-            }
-        }
+    let items = (first..).take(n).map(T::of);
+    let outcome = if way == Way::Iterators {
+        let moved = tx.push_iter(items);
+        push_rest(tx, recorder, (first, n), moved)
     } else {
         match tx.write_chunk_uninit(n) {
             Ok(chunk) => {
-                moved = chunk.fill_from_iter(items);
+                let moved = chunk.fill_from_iter(items);
                 recorder.pushed(moved);
+                (moved, false)
             }
-            Err(error) => closed = note_no_room(recorder, &error),
+            Err(error) => (0, note_no_room(recorder, &error)),
         }
-    }
+    };
     recorder.done();
-    (moved, closed)
+    outcome
+}
+
+/// As [`push_singly`], by slices, as any producer can.
+fn push_slice<T: Item + Copy>(
+    tx: &mut impl Producer<Item = T>,
+    recorder: &mut Recorder,
+    _: Way,
+    first: u64,
+    n: usize,
+) -> (usize, bool) {
+    let items: Vec<T> = (first..).take(n).map(T::of).collect();
+    let moved = tx.push_slice(&items);
+    let outcome = push_rest(tx, recorder, (first, n), moved);
+    recorder.done();
+    outcome
 }
 
 /// Pops until the queue is closed.
-fn receive<T: Item + Into<u64>>(mut rx: impl SingleConsumer<Item = T>, mut side: Side) -> Part {
-    let end = pop_all(&mut rx, &mut side);
+fn receive<T: Item + Into<u64>, Rx: Consumer<Item = T>>(
+    mut rx: Rx,
+    mut side: Side,
+    pop_batch: PopBatch<Rx>,
+) -> Part {
+    let end = pop_all(&mut rx, &mut side, pop_batch);
     side.leave(rx, end);
     side.finish(end)
 }
 
-fn pop_all<T: Item + Into<u64>>(rx: &mut impl SingleConsumer<Item = T>, side: &mut Side) -> End {
+fn pop_all<T: Item + Into<u64>, Rx: Consumer<Item = T>>(
+    rx: &mut Rx,
+    side: &mut Side,
+    pop_batch: PopBatch<Rx>,
+) -> End {
     // What moves nothing leaves this room alone.
     while side.recorder.has_room(2 * Plan::STEP) {
         let n = side.next_step();
@@ -336,7 +414,7 @@ fn note_pop<T: Item + Into<u64>>(
 
 /// Pops up to `n` items one by one. Says how many it were, and why not more.
 fn pop_singly<T: Item + Into<u64>>(
-    rx: &mut impl SingleConsumer<Item = T>,
+    rx: &mut impl Consumer<Item = T>,
     recorder: &mut Recorder,
     n: usize,
 ) -> (usize, Option<TryPopError>) {
@@ -350,8 +428,25 @@ fn pop_singly<T: Item + Into<u64>>(
     (n, None)
 }
 
-/// As [`pop_singly`], at once.
-fn pop_batch<T: Item + Into<u64>>(
+/// What is left to do when the first `moved` of `n` items were popped at once and noted, by a method that
+/// does not say why it ended. One pop more does.
+fn pop_rest<T: Item + Into<u64>>(
+    rx: &mut impl Consumer<Item = T>,
+    recorder: &mut Recorder,
+    n: usize,
+    moved: usize,
+) -> (usize, Option<TryPopError>) {
+    if moved == n {
+        return (moved, None);
+    }
+    match note_pop(recorder, rx.try_pop()) {
+        Ok(()) => (moved + 1, None),
+        Err(end) => (moved, Some(end)),
+    }
+}
+
+/// As [`pop_singly`], at once, as only a single consumer can.
+fn pop_lent<T: Item + Into<u64>>(
     rx: &mut impl SingleConsumer<Item = T>,
     recorder: &mut Recorder,
     way: Way,
@@ -362,22 +457,35 @@ fn pop_batch<T: Item + Into<u64>>(
         recorder.popped(number(item));
         moved += 1;
     };
-    let mut outcome = Ok(());
-    if way == Way::Iterators {
+    let outcome = if way == Way::Iterators {
         rx.pop_iter().take(n).for_each(&mut note);
-        if moved < n {
-            // The iterator does not say why it ended. This does.
-            outcome = note_pop(recorder, rx.try_pop());
-            moved += usize::from(outcome.is_ok());
-        }
+        pop_rest(rx, recorder, n, moved)
     } else {
         match rx.read_chunk(n) {
-            Ok(chunk) => chunk.into_iter().for_each(&mut note),
-            Err(end) => outcome = note_pop::<T>(recorder, Err(end)),
+            Ok(chunk) => {
+                chunk.into_iter().for_each(&mut note);
+                (moved, None)
+            }
+            Err(end) => (0, note_pop::<T>(recorder, Err(end)).err()),
         }
-    }
+    };
     recorder.done();
-    (moved, outcome.err())
+    outcome
+}
+
+/// As [`pop_singly`], by slices, as any consumer can.
+fn pop_slice<T: Item + Into<u64> + Copy>(
+    rx: &mut impl Consumer<Item = T>,
+    recorder: &mut Recorder,
+    _: Way,
+    n: usize,
+) -> (usize, Option<TryPopError>) {
+    let mut items = vec![T::of(0); n];
+    let moved = rx.pop_slice(&mut items);
+    items[..moved].iter().for_each(|item| recorder.popped(number(*item)));
+    let outcome = pop_rest(rx, recorder, n, moved);
+    recorder.done();
+    outcome
 }
 
 /// A history, and whether it came to its planned end.
@@ -390,11 +498,13 @@ pub struct Recording {
 }
 
 impl Recording {
-    fn new(planned: usize, sent: Part, received: Part) -> Self {
-        let ends = [sent.end, received.end];
-        let drained = received.end == End::Closed;
-        let history = History { logs: vec![sent.log, received.log], drained };
-        let failure = failure(&history, planned, ends);
+    /// What is left of the threads at one queue, of which the first are producers.
+    fn new(planned: usize, producers: usize, parts: Vec<Part>) -> Self {
+        let (ends, logs): (Vec<_>, _) = parts.into_iter().map(|part| (part.end, part.log)).unzip();
+        // One that was told so may have been told while another had the last item in its hands.
+        let drained = ends[producers..].iter().all(|&end| end == End::Closed);
+        let history = History { logs, drained };
+        let failure = failure(&history, planned, &ends);
         Self { history, failure }
     }
 
@@ -414,8 +524,8 @@ impl Recording {
     }
 }
 
-/// What is wrong with the ends of both sides.
-fn failure(history: &History, planned: usize, ends: [End; 2]) -> Option<Witness> {
+/// What is wrong with the ends of all threads.
+fn failure(history: &History, planned: usize, ends: &[End]) -> Option<Witness> {
     let counts = history.counts();
     let (pushed, popped) = (counts.pushes as usize, counts.pops as usize);
     let violation = if let Some(thread) = ends.iter().position(|&end| end == End::FalseClosed) {
@@ -474,27 +584,68 @@ where
     Tx: SingleProducer<Item = T> + Send,
     Rx: SingleConsumer<Item = T> + Send,
 {
-    let clock = Clock::start();
-    let queues: Vec<_> = queues.into_iter().collect();
-    let presences = queues.iter().map(|_| Default::default()).collect();
-    let round = Round { presences, last: AtomicUsize::new(usize::MAX) };
-    let mut planned = Vec::new();
-    let (mut senders, mut receivers) = (Vec::new(), Vec::new());
-    for (number, (tx, rx)) in queues.into_iter().enumerate() {
-        let [sender, receiver] = Side::pair(plan, &round, number, clock);
-        planned.push(sender.pushes);
-        senders.push((tx, sender));
-        receivers.push((rx, receiver));
-    }
-    let cores = if plan.one_core { Cores::One } else { Cores::Two };
-    let (sent, received) =
-        both(cores, || one_by_one(senders, send), || one_by_one(receivers, receive));
-    let parts = planned.into_iter().zip(sent).zip(received);
-    parts.map(|((planned, sent), received)| Recording::new(planned, sent, received)).collect()
+    let queues = queues.into_iter().map(|(tx, rx)| (vec![tx], vec![rx])).collect();
+    play(plan, queues, (push_lent, pop_lent))
 }
 
-/// One side's part in all queues.
-fn one_by_one<'a, H>(sides: Vec<(H, Side<'a>)>, play: fn(H, Side<'a>) -> Part) -> Vec<Part> {
+/// As [`record_all`], for queues that have as many handles as planned.
+pub fn record_several<T: Item + Into<u64> + Copy, Tx, Rx>(
+    plan: &Plan,
+    queues: impl IntoIterator<Item = (Vec<Tx>, Vec<Rx>)>,
+) -> Vec<Recording>
+where
+    Tx: Producer<Item = T> + Send,
+    Rx: Consumer<Item = T> + Send,
+{
+    play(plan, queues.into_iter().collect(), (push_slice, pop_slice))
+}
+
+/// Lets a thread for each handle of a queue carry out `plan`.
+fn play<T: Item + Into<u64>, Tx, Rx>(
+    plan: &Plan,
+    queues: Vec<(Vec<Tx>, Vec<Rx>)>,
+    (push_batch, pop_batch): (PushBatch<Tx>, PopBatch<Rx>),
+) -> Vec<Recording>
+where
+    Tx: Producer<Item = T> + Send,
+    Rx: Consumer<Item = T> + Send,
+{
+    let clock = Clock::start();
+    let threads = plan.producers + plan.consumers;
+    let presences = queues.iter().map(|_| (0..threads).map(|_| Presence::default()).collect());
+    let round = Round { presences: presences.collect(), last: AtomicUsize::new(usize::MAX) };
+    let mut planned = Vec::new();
+    let mut senders: Vec<Vec<_>> = (0..plan.producers).map(|_| Vec::new()).collect();
+    let mut receivers: Vec<Vec<_>> = (0..plan.consumers).map(|_| Vec::new()).collect();
+    for (number, (txs, rxs)) in queues.into_iter().enumerate() {
+        assert_eq!((txs.len(), rxs.len()), (plan.producers, plan.consumers), "as planned");
+        let mut sides = Side::all(plan, &round, number, clock);
+        let at_consumers = sides.split_off(plan.producers);
+        planned.push(sides.iter().map(|side| side.pushes).sum());
+        senders.iter_mut().zip(txs.into_iter().zip(sides)).for_each(|(all, one)| all.push(one));
+        receivers
+            .iter_mut()
+            .zip(rxs.into_iter().zip(at_consumers))
+            .for_each(|(all, one)| all.push(one));
+    }
+    let mut tasks: Vec<Task<Vec<Part>>> = Vec::new();
+    for parts in senders {
+        tasks.push(Box::new(move || one_by_one(parts, |tx, side| send(tx, side, push_batch))));
+    }
+    for parts in receivers {
+        tasks.push(Box::new(move || one_by_one(parts, |rx, side| receive(rx, side, pop_batch))));
+    }
+    let cores = if plan.one_core { Cores::One } else { Cores::Two };
+    let mut parts: Vec<_> = all(cores, tasks).into_iter().map(Vec::into_iter).collect();
+    let mut of_each = || parts.iter_mut().map(Iterator::next).collect::<Option<Vec<Part>>>();
+    planned
+        .into_iter()
+        .map_while(|planned| Some(Recording::new(planned, plan.producers, of_each()?)))
+        .collect()
+}
+
+/// A thread's part in all queues.
+fn one_by_one<'a, H>(sides: Vec<(H, Side<'a>)>, play: impl Fn(H, Side<'a>) -> Part) -> Vec<Part> {
     let mut parts = Vec::with_capacity(sides.len());
     for (handle, mut side) in sides {
         if !side.begin() {

@@ -58,7 +58,7 @@ pub enum Violation {
         /// Items popped.
         popped: usize,
     },
-    /// A side was told that the other was gone, and it was not.
+    /// A thread was told that the other side was gone, and it was not.
     FalseClosed {
         /// Who was told.
         thread: usize,
@@ -106,8 +106,8 @@ impl fmt::Display for Violation {
             ),
             Self::FalseClosed { thread, planned, pushed, popped } => write!(
                 f,
-                "false closed: thread {thread} was told that the other is gone, which was still at \
-                 work, after {pushed} of {planned} pushes and {popped} pops"
+                "false closed: thread {thread} was told that the other side is gone, which was still \
+                 at work, after {pushed} of {planned} pushes and {popped} pops"
             ),
         }
     }

@@ -1,8 +1,9 @@
-//! 10 times error: lifetime may not live long enough
+//! 13 times error: lifetime may not live long enough
 
 use corelane::spsc::{b_queue, batched_lamport, fast_forward, improved_fast_forward};
 use corelane::spsc::{batched_fast_forward, lamport, lazy_lamport, line_ring, mc_ring, mc_ring_sane};
 use corelane::slot::Flagged;
+use corelane::{mpmc, spmc, spsc};
 
 /// A producer that forgot how long its items must live could push some that live shorter.
 macro_rules! shorten {
@@ -25,6 +26,9 @@ shorten! {
     mcring: mc_ring::Producer<&'static str> => mc_ring::Producer<&'a str>;
     mcring_sane: mc_ring_sane::Producer<&'static str> => mc_ring_sane::Producer<&'a str>;
     bqueue: b_queue::Producer<Flagged<&'static str>> => b_queue::Producer<Flagged<&'a str>>;
+    bbq_spsc: spsc::block::Producer<&'static str> => spsc::block::Producer<&'a str>;
+    bbq_spmc: spmc::block::Producer<&'static str> => spmc::block::Producer<&'a str>;
+    bbq: mpmc::block::Producer<&'static str> => mpmc::block::Producer<&'a str>;
     linering: line_ring::Producer<&'static str> => line_ring::Producer<&'a str>;
 }
 

@@ -134,6 +134,8 @@ const PLAN: Plan = Plan {
     capacity: 64,
     batch: None,
     first: 0,
+    producers: 1,
+    consumers: 1,
     queues: 1,
     pushes: 20_000,
     period: 3,

@@ -6,6 +6,7 @@ mod made;
 mod patterns;
 mod queues;
 mod search;
+mod several;
 
 /// `n`, scaled by `CORELANE_STRESS` as other stress tests are.
 fn scaled(n: u64) -> u64 {

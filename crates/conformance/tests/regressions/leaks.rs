@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use corelane::Config;
-use corelane_conformance::{Subject, numbers};
+use corelane_conformance::{Pair, numbers};
 
 thread_local! {
     /// Bytes that this thread has taken and not given back.
@@ -36,7 +36,7 @@ unsafe impl GlobalAlloc for Counting {
 static COUNTING: Counting = Counting;
 
 /// Makes a queue, uses all of its batch calls and drops it, one side first or the other.
-pub fn memory_never_returned<Q: Subject>() {
+pub fn memory_never_returned<Q: Pair>() {
     let before = TAKEN.get();
     for producer_first in [true, false] {
         let mut queue = numbers::<Q>(Config::new(1000));

@@ -1,6 +1,6 @@
 //! Bugs that queues in the wild really had: for each row of the project's list that can apply to a
-//! ring between one producer and one consumer, a test on every queue, named after the row, and one on
-//! rings that have the bug, which must fail.
+//! queue here, a test on every queue, named after the row, and one on queues that have the bug, which must
+//! fail. Queues with several handles a side have tests of their own, in `several.rs`.
 //!
 //! | row | where it is tested, or for which queues it will be |
 //! |---|---|
@@ -23,14 +23,16 @@
 //! | `large_item_on_stack` | here; tokens are one word |
 //! | `non_send_item_crosses` | `handles.rs` for every queue and for a broken handle, `compile_fail.rs` with the compiler's words |
 //! | `vacuous_model` | the models crate, which runs a model on the machine's atomics as well |
-//! | `double_pop`, `steal_from_self`, `takeover_during_steal` | to come with `bwos-lifo`, `bwos-fifo`, `abp` |
+//! | `double_pop` | here for several consumers; an owner and its thieves to come with `bwos-lifo`, `bwos-fifo`, `abp` |
+//! | `steal_from_self`, `takeover_during_steal` | to come with `bwos-lifo`, `bwos-fifo`, `abp` |
 //! | `lost_wakeup_on_notify`, `cancelled_receive_loses_item` | to come with blocking and async, and with `elcrq` |
-//! | `batch_spills_into_version` | to come with `bbq` and its kin, which pack an offset beside a version |
-//! | `read_behind_stalled_writer` | to come with several producers: `bbq`, `ring`, `faaq`, `cnq` |
+//! | `batch_spills_into_version` | here, with several producers |
+//! | `read_behind_stalled_writer` | here, with several producers |
 //! | `killed_peer` | to come with shared memory between processes |
 
 mod broken;
 mod leaks;
+mod locked;
 mod ring;
 
 use std::collections::BTreeSet;
@@ -96,9 +98,9 @@ macro_rules! on_broken {
         #[test]
         fn $check() {
             passes_and_fails(
-                concat!("on_broken::", stringify!($check)),
+                concat!(module_path!(), "::", stringify!($check)),
                 $module::$check::<$any<{ Bug::Nothing as u8 }>>,
-                &[$((Bug::$bug, $module::$check::<$any<{ Bug::$bug as u8 }>>)),+],
+                &[$((stringify!($bug), $module::$check::<$any<{ Bug::$bug as u8 }>>)),+],
             );
         }
     )*};
@@ -175,6 +177,9 @@ mod in_one_thread {
     }
 }
 
+// Behind the macros that it uses.
+mod several;
+
 /// Rings with bugs that the checks must find.
 mod on_broken {
     use super::broken::passes_and_fails;
@@ -192,6 +197,7 @@ mod on_broken {
 #[test]
 fn the_table_is_right() {
     let mut tested = BTreeSet::from(rows!(names!));
+    tested.extend(several::rows_of_several!(names!));
     tested.extend(rows_of_any_items!(names!));
     tested.extend(rows_of_one_thread!(names!));
     let table = include_str!("main.rs").lines().filter_map(|line| line.strip_prefix("//! | `"));

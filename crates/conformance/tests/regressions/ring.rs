@@ -96,12 +96,12 @@ impl Side {
 }
 
 /// Gives another thread the time for a race.
-fn pause() {
+pub fn pause() {
     thread::sleep(Duration::from_micros(300));
 }
 
 /// Uses up `bytes` of the stack.
-fn use_stack(bytes: usize) {
+pub fn use_stack(bytes: usize) {
     let frame = black_box([0_u8; 1024]);
     if bytes > frame.len() {
         use_stack(bytes - frame.len());

@@ -1,6 +1,7 @@
-//! Histories: two threads use a queue at full speed, and a monitor says whether a queue can have
-//! answered like that.
+//! Histories: threads use a queue at full speed, and a monitor says whether a queue can have answered
+//! like that.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use comfy_table::{CellAlignment, Table, presets};
@@ -42,6 +43,13 @@ struct QueueHistories {
     seconds: f64,
     /// Operations that can't be together, if there are any; none came after that.
     violation: Option<String>,
+}
+
+/// Ids of all queues whose histories can be checked.
+pub(crate) fn queue_ids() -> Vec<&'static str> {
+    let mut seen = BTreeSet::new();
+    let ids = all_subjects().into_iter().map(|subject| subject.id);
+    ids.filter(|id| seen.insert(*id)).collect()
 }
 
 /// Checks histories of each queue for `time`, or until Ctrl-C.

@@ -22,10 +22,16 @@ use outcome::Verification;
 /// What the program ends with if a queue's models fail, or a seeded bug is not found.
 const UNSOUND: u8 = 1;
 
+/// A broken queue that has models and nothing else.
+const CANARY: &str = "canary";
+
 /// Ids of all queues that can be verified.
 pub(crate) fn ids() -> Vec<&'static str> {
     let mut ids = orderings::queue_ids();
-    ids.push("canary");
+    ids.extend(
+        histories::queue_ids().into_iter().filter(|id| !orderings::queue_ids().contains(id)),
+    );
+    ids.push(CANARY);
     ids
 }
 
@@ -35,9 +41,10 @@ pub(crate) fn carry_out(args: &VerifyArgs) -> Result<ExitCode, Failure> {
         return Ok(worker::serve());
     }
     interrupt::listen();
-    let queues: Vec<_> = match args.queues.as_slice() {
-        [] => orderings::queue_ids(),
-        named => named.iter().map(String::as_str).collect(),
+    let queues: Vec<_> = match (args.queues.as_slice(), args.histories) {
+        ([], None) => orderings::queue_ids(),
+        ([], Some(_)) => histories::queue_ids(),
+        (named, _) => named.iter().map(String::as_str).collect(),
     };
     let sound = match args.histories {
         Some(time) => check_histories(args, &queues, time)?,
@@ -52,6 +59,11 @@ pub(crate) fn carry_out(args: &VerifyArgs) -> Result<ExitCode, Failure> {
 
 /// Whether all queues pass their models and all seeded bugs are found.
 fn check_orderings(args: &VerifyArgs, queues: &[&str]) -> Result<bool, Failure> {
+    let modelled = orderings::queue_ids();
+    if let Some(id) = queues.iter().find(|id| **id != CANARY && !modelled.contains(*id)) {
+        let text = format!("{id} has histories, but no models yet; ask for --histories 10s");
+        return Err(Failure::Usage(text));
+    }
     let mut files = Files::open(args)?;
     let verification = orderings::verify(queues, args.big)?;
     let written = files.write(&verification);

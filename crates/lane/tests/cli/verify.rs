@@ -95,3 +95,9 @@ fn histories_of_a_queue_are_clean() {
 fn the_canary_has_no_histories() {
     assert_refused(&lane(&["verify", "canary", "--histories", "1s"]), &["name another queue"]);
 }
+
+#[test]
+fn histories_of_several_threads_are_checked() {
+    let output = lane(&["verify", "bbq", "--histories", "100ms"]);
+    assert!(stdout(&output).contains("bbq"), "{}", stdout(&output));
+}

@@ -1,0 +1,94 @@
+//! Closed when the last handle of a side has gone, and not before.
+
+use corelane::{Config, Consumer, MpmcQueue, Producer, TryPopError, TryPushError};
+
+use super::{handles, shapes};
+use crate::rng::Rng;
+use crate::threads::{Cores, Progress, Task, all, scaled};
+
+/// Takes a handle out at random.
+fn one_of<H>(handles: &mut Vec<H>, rng: &mut Rng) -> H {
+    let number = rng.below(handles.len());
+    handles.swap_remove(number)
+}
+
+/// Consumers get all items, then `Closed`, when the last producer has gone, whichever that is.
+pub fn closed_by_the_last_producer<Q: MpmcQueue>() {
+    for (shape, seed) in shapes::<Q>().zip(0..).flat_map(|(shape, n)| [(shape, n), (shape, n + 9)])
+    {
+        let mut rng = Rng::new(seed);
+        let (mut txs, mut rxs) = handles::<Q, u64>(Config::new(16), shape);
+        let producers = txs.len() as u64;
+        for n in 0..producers {
+            let mut tx = one_of(&mut txs, &mut rng);
+            assert!(rxs.iter().all(|rx| !rx.is_closed()), "a clone is left");
+            assert!(rxs.iter_mut().all(|rx| n > 0 || rx.try_pop() == Err(TryPopError::Empty)));
+            assert!(tx.try_push(n).is_ok());
+        }
+        assert!(rxs.iter().all(Consumer::is_closed));
+        for n in 0..producers {
+            let rx = rng.below(rxs.len());
+            assert_eq!(rxs[rx].try_pop(), Ok(n));
+        }
+        for rx in &mut rxs {
+            assert_eq!(rx.try_pop(), Err(TryPopError::Closed));
+            assert_eq!((rx.pop_slice(&mut [0; 3]), rx.pop_iter().count()), (0, 0));
+            assert!(Q::another_consumer(rx).is_none_or(|rx| rx.is_closed()));
+        }
+    }
+}
+
+/// Without the last consumer, items are taken while there is room, then given back with `Closed`.
+pub fn closed_by_the_last_consumer<Q: MpmcQueue>() {
+    for (shape, seed) in shapes::<Q>().zip(0..) {
+        let mut rng = Rng::new(seed);
+        let (mut txs, mut rxs) = handles::<Q, u64>(Config::new(16), shape);
+        let mut pushed = 0;
+        while !rxs.is_empty() {
+            assert!(txs.iter().all(|tx| !tx.is_closed()), "a clone is left");
+            let tx = rng.below(txs.len());
+            pushed += usize::from(txs[tx].try_push(1).is_ok());
+            drop(one_of(&mut rxs, &mut rng));
+        }
+        assert!(txs.iter().all(Producer::is_closed));
+        for tx in &mut txs {
+            pushed += (0..).take_while(|_| tx.try_push(1).is_ok()).count();
+            assert!(matches!(tx.try_push(2), Err(TryPushError::Closed(2))));
+            assert_eq!(tx.push_slice(&[1, 2]), 0);
+            assert!(Q::another_producer(tx).is_none_or(|tx| tx.is_closed()));
+        }
+        assert!(pushed >= txs[0].capacity() - txs[0].slack() && pushed <= txs[0].capacity());
+    }
+}
+
+/// Consumers that work while producers push their last items and go get them all before they are told
+/// (row `disconnect_before_data`).
+pub fn disconnect_before_data<Q: MpmcQueue>() {
+    for (shape, round) in shapes::<Q>().cycle().zip(0..scaled(700)) {
+        let (txs, rxs) = handles::<Q, u64>(Config::new(128).batch(1 << (round % 5)), shape);
+        let each = round % 20;
+        let all_items = txs.len() as u64 * each;
+        let progress = &Progress::of(rxs.len());
+        let mut tasks: Vec<Task<u64>> = Vec::new();
+        for mut tx in txs {
+            tasks.push(Box::new(move || {
+                (0..each).for_each(|n| assert!(tx.try_push(n).is_ok(), "there is room"));
+                0
+            }));
+        }
+        for (thread, mut rx) in rxs.into_iter().enumerate() {
+            tasks.push(Box::new(move || {
+                let (mut popped, mut patience) = (0, progress.patience(thread));
+                loop {
+                    match rx.try_pop() {
+                        Ok(_) => popped += 1,
+                        Err(TryPopError::Closed) => return popped,
+                        Err(_) => patience.wait(),
+                    }
+                }
+            }));
+        }
+        let popped: u64 = all(Cores::Two, tasks).into_iter().sum();
+        assert_eq!(popped, all_items, "closed before the last item");
+    }
+}

@@ -1,0 +1,132 @@
+//! Every item is dropped exactly once, in whatever order the handles go.
+
+use std::sync::Arc;
+
+use corelane::TryPushError::{Busy, Closed, Full};
+use corelane::{Config, Consumer, MpmcQueue, Producer, TryPopError};
+
+use super::{Handles, at_most, handles, shapes};
+use crate::rng::Rng;
+use crate::threads::{Cores, Progress, Task, Together, all, scaled};
+use crate::{Counted, Ledger};
+
+/// Drops all handles in a random order.
+fn drop_at_random<Q: MpmcQueue>((mut txs, mut rxs): Handles<Q, Counted>, rng: &mut Rng) {
+    while txs.len() + rxs.len() > 0 {
+        let number = rng.below(txs.len() + rxs.len());
+        match number.checked_sub(txs.len()) {
+            None => drop(txs.swap_remove(number)),
+            Some(number) => drop(rxs.swap_remove(number)),
+        }
+    }
+}
+
+/// Items left in the queue, over any number of groups and laps, are dropped with its last handle.
+pub fn leftovers_of_random_mixes<Q: MpmcQueue>() {
+    let configs = [(2, 1), (4, 1), (4, 2), (32, 1), (32, 4), (32, 16)];
+    for seed in 0..scaled(2_000) {
+        let mut rng = Rng::new(seed);
+        let (capacity, batch) = configs[rng.below(configs.len())];
+        let config = Config::new(capacity).batch(batch).first(u64::MAX - rng.below(100) as u64);
+        let (mut txs, mut rxs) = handles::<Q, Counted>(config, at_most::<Q>(3, 3));
+        let ledger = Ledger::new(4000);
+        for _ in 0..rng.below(40) {
+            let (tx, rx) = (rng.below(txs.len()), rng.below(rxs.len()));
+            let (n, k) = (rng.below(capacity + 2), rng.below(capacity + 2));
+            (0..n).take_while(|_| txs[tx].try_push(ledger.make()).is_ok()).count();
+            rxs[rx].pop_iter().take(k).for_each(drop);
+        }
+        drop_at_random::<Q>((txs, rxs), &mut rng);
+        ledger.settle();
+    }
+}
+
+/// Handles go in the middle of traffic, in any order: whatever was on its way is dropped once (row
+/// `teardown_races_push`).
+pub fn teardown_races_push<Q: MpmcQueue>() {
+    for (shape, round) in shapes::<Q>().cycle().zip(0..scaled(600) as usize) {
+        let config = Config::new(12).batch(1 << (round % 4)).first(round as u64 % 29);
+        let (txs, rxs) = handles::<Q, Counted>(config, shape);
+        let ledger = &Ledger::new(50 * txs.len());
+        let progress = &Progress::of(txs.len() + rxs.len());
+        let mut patience = (0..).map(|thread| progress.patience(thread));
+        let mut tasks: Vec<Task<()>> = Vec::new();
+        for (n, mut tx) in txs.into_iter().enumerate() {
+            let (sends, mut patience) = ((round + n) * 7 % 50, patience.next().expect("one each"));
+            tasks.push(Box::new(move || {
+                (0..sends).all(|_| push_until_closed(&mut tx, ledger, &mut patience));
+            }));
+        }
+        for (n, mut rx) in rxs.into_iter().enumerate() {
+            let (receives, mut patience) =
+                ((round + n) * 11 % 50, patience.next().expect("one each"));
+            tasks.push(Box::new(move || {
+                (0..receives).all(|_| pop_until_closed(&mut rx, &mut patience).is_some());
+            }));
+        }
+        all(Cores::Two, tasks);
+        ledger.settle();
+    }
+}
+
+/// Pushes one item, waiting for room. `false` if all consumers have gone.
+fn push_until_closed(
+    tx: &mut impl Producer<Item = Counted>,
+    ledger: &Arc<Ledger>,
+    patience: &mut Together,
+) -> bool {
+    let mut item = ledger.make();
+    loop {
+        item = match tx.try_push(item) {
+            Ok(()) => break,
+            Err(Closed(_)) => return false,
+            Err(Full(item) | Busy(item)) => item,
+        };
+        patience.wait();
+    }
+    patience.moved();
+    true
+}
+
+/// Pops one item, waiting for it. `None` if all producers have gone and nothing is left.
+fn pop_until_closed<T>(rx: &mut impl Consumer<Item = T>, patience: &mut Together) -> Option<T> {
+    let item = loop {
+        match rx.try_pop() {
+            Ok(item) => break item,
+            Err(TryPopError::Closed) => return None,
+            Err(_) => patience.wait(),
+        }
+    };
+    patience.moved();
+    Some(item)
+}
+
+/// Items that own memory, between threads: none is lost, doubled or leaked, and what they own arrives
+/// with them.
+pub fn owned_items<Q: MpmcQueue>() {
+    for shape in shapes::<Q>() {
+        let each = scaled(20_000) as usize;
+        let (txs, rxs) = handles::<Q, Counted>(Config::new(50).batch(8), shape);
+        let ledger = &Ledger::new(each * txs.len());
+        let progress = &Progress::of(txs.len() + rxs.len());
+        let mut patience = (0..).map(|thread| progress.patience(thread));
+        let mut tasks: Vec<Task<usize>> = Vec::new();
+        for mut tx in txs {
+            let mut patience = patience.next().expect("one each");
+            tasks.push(Box::new(move || {
+                assert!((0..each).all(|_| push_until_closed(&mut tx, ledger, &mut patience)));
+                0
+            }));
+        }
+        for mut rx in rxs {
+            let mut patience = patience.next().expect("one each");
+            tasks.push(Box::new(move || {
+                let items = || pop_until_closed(&mut rx, &mut patience);
+                std::iter::from_fn(items).map(|item| assert!(item.number() < ledger.made())).count()
+            }));
+        }
+        let popped: usize = all(Cores::Two, tasks).into_iter().sum();
+        assert_eq!(popped, ledger.made(), "pops of {} items", ledger.made());
+        ledger.settle();
+    }
+}

@@ -1,0 +1,202 @@
+//! First in first out, whichever handles are used.
+
+use std::mem::{replace, swap};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use corelane::{Config, Consumer, MpmcQueue, Producer};
+
+use super::{Handles, at_most, handles};
+use crate::order::CAPACITIES;
+use crate::rng::Rng;
+use crate::threads::{Cores, Patience, Task, all, scaled};
+use crate::wrap::starts;
+use crate::{Checked, Numbers, Several, numbers};
+
+/// Most handles of a side in one thread.
+const CROWD: usize = 5;
+
+/// A queue that knows what must be in it, with more handles than the two in use.
+struct Crowd<Q: MpmcQueue> {
+    queue: Numbers<Several<Q>>,
+    spare: Handles<Q, u64>,
+}
+
+impl<Q: MpmcQueue> Crowd<Q> {
+    fn new(config: Config) -> Self {
+        Self { queue: numbers::<Several<Q>>(config), spare: (Vec::new(), Vec::new()) }
+    }
+
+    /// Puts other handles to use, and clones or drops some.
+    fn change_hands(&mut self, rng: &mut Rng) {
+        let Checked { tx, rx, .. } = &mut self.queue;
+        change(rng, tx, &mut self.spare.0, Q::another_producer);
+        change(rng, rx, &mut self.spare.1, Q::another_consumer);
+        assert!(!tx.is_closed() && !rx.is_closed());
+    }
+
+    /// One random step: a way in or out, for a random number of items.
+    fn step(&mut self, rng: &mut Rng) {
+        self.change_hands(rng);
+        let queue = &mut self.queue;
+        let limit = 2 + if rng.below(4) == 0 { queue.capacity() + 70 } else { 6 };
+        let n = rng.below(limit);
+        match rng.below(5) {
+            0 => (0..n).take_while(|_| queue.push()).count(),
+            1 => (0..n).take_while(|_| queue.pop()).count(),
+            2 => queue.push_slice(n),
+            3 => queue.pop_slice(n),
+            _ => queue.pop_iter(n),
+        };
+    }
+}
+
+/// Puts another handle to use, and clones or drops one.
+fn change<H>(rng: &mut Rng, used: &mut H, spare: &mut Vec<H>, another: fn(&H) -> Option<H>) {
+    if rng.below(4) == 0 && spare.len() < CROWD {
+        spare.extend(another(used));
+    }
+    if spare.is_empty() {
+        return;
+    }
+    let number = rng.below(spare.len());
+    swap(used, &mut spare[number]);
+    if rng.below(8) == 0 {
+        spare.swap_remove(number);
+    }
+}
+
+/// A random mix of all calls by a changing crowd of handles, compared with a model at every step.
+pub fn random_mix<Q: MpmcQueue>() {
+    for (seed, capacity) in CAPACITIES.into_iter().enumerate() {
+        mix::<Q>(Config::new(capacity), seed as u64, scaled(20_000));
+    }
+}
+
+/// The same for every size of group that an algorithm may be given.
+pub fn random_mix_for_every_batch<Q: MpmcQueue>() {
+    for batch in [0, 1, 2, 3, 5, 8, 16, 64, 1000, usize::MAX] {
+        mix::<Q>(Config::new(50).batch(batch), batch as u64, scaled(8_000));
+    }
+}
+
+fn mix<Q: MpmcQueue>(config: Config, seed: u64, steps: u64) {
+    let (mut crowd, mut rng) = (Crowd::<Q>::new(config), Rng::new(seed));
+    (0..steps).for_each(|_| crowd.step(&mut rng));
+    crowd.queue.drain();
+}
+
+/// Slices of every length at every offset, in rings small enough to try them all; those of no item do
+/// nothing (row `zero_length_batch`).
+pub fn zero_length_batch<Q: MpmcQueue>() {
+    for (capacity, batch) in [(1, 1), (8, 1), (8, 2), (8, 4), (12, 8)] {
+        let mut queue = numbers::<Several<Q>>(Config::new(capacity).batch(batch));
+        for n in 0..=queue.capacity() + 1 {
+            for before in 0..queue.capacity() {
+                queue.push_slice(before);
+                assert_eq!((queue.push_slice(0), queue.pop_slice(0)), (0, 0));
+                queue.push_slice(n);
+                assert_eq!((queue.push_slice(0), queue.pop_slice(0)), (0, 0));
+                queue.pop_slice(n);
+                queue.drain();
+                assert_eq!(queue.pop_slice(0), 0);
+                queue.turn(1);
+            }
+        }
+    }
+}
+
+/// Order and fill levels are right across every wrap, also in rings as large as a narrow counter is wide,
+/// where full could look like empty (row `counter_wrap_width`).
+pub fn counter_wrap_width<Q: MpmcQueue>() {
+    let wide = [1 << 8, 1 << 16].map(Config::new);
+    let blocks = [4, 20].into_iter().flat_map(starts).map(|config| config.batch(1));
+    for config in [1, 4, 20].into_iter().flat_map(starts).chain(blocks).chain(wide) {
+        let mut queue = numbers::<Several<Q>>(config);
+        for _ in 0..3 {
+            queue.fill();
+            queue.drain();
+            queue.turn(1);
+            queue.push_slice(queue.capacity() + 1);
+            queue.pop_slice(queue.capacity() / 2);
+            queue.drain();
+        }
+    }
+}
+
+/// A handle that slept while counters wrapped in all their lower bits still tells laps apart, be it a
+/// producer's or a consumer's (row `aba_on_narrow_index`).
+pub fn aba_on_narrow_index<Q: MpmcQueue>() {
+    for (batch, items) in [1, 2].into_iter().flat_map(|n| [(n, 1 << 8), (n, 1 << 16), (n, 1 << 18)])
+    {
+        let mut queue = numbers::<Several<Q>>(Config::new(4).batch(batch));
+        queue.fill();
+        queue.push();
+        let filled = queue.drain();
+        queue.pop();
+        // These two have seen the queue full and empty. They sleep, if there may be others.
+        let tx = Q::another_producer(&queue.tx).map(|awake| replace(&mut queue.tx, awake));
+        let rx = Q::another_consumer(&queue.rx).map(|awake| replace(&mut queue.rx, awake));
+        queue.turn(items - 1);
+        assert!(queue.push());
+        // As many were pushed then, in the low bits.
+        rx.into_iter().for_each(|asleep| queue.rx = asleep);
+        assert!(queue.pop() && !queue.pop());
+        queue.turn(items - filled);
+        // As many were popped then, in the low bits.
+        tx.into_iter().for_each(|asleep| queue.tx = asleep);
+        assert!(queue.push());
+        queue.fill();
+        assert!(!queue.push(), "a slot of an earlier lap");
+        queue.drain();
+    }
+}
+
+/// What one handle has done completely is seen by any other that begins afterwards, although that has
+/// just looked (row `false_empty`).
+pub fn false_empty<Q: MpmcQueue>() {
+    for capacity in CAPACITIES {
+        let (mut crowd, mut rng) = (Crowd::<Q>::new(Config::new(capacity)), Rng::new(7));
+        for _ in 0..3 * crowd.queue.capacity() {
+            for has_item in [false, true] {
+                crowd.change_hands(&mut rng);
+                assert!(crowd.queue.pop() == has_item && crowd.queue.pop_slice(1) == 0);
+                if !has_item {
+                    assert!(crowd.queue.push());
+                }
+            }
+        }
+    }
+}
+
+/// As [`false_empty`], between threads that have the queue in turn: nobody is in the middle of anything,
+/// so nobody may say full, empty or busy.
+pub fn false_empty_across_threads<Q: MpmcQueue>() {
+    let rounds = scaled(10_000);
+    let (txs, rxs) = handles::<Q, u64>(Config::new(8).batch(2), at_most::<Q>(2, 2));
+    let (producers, consumers) = (txs.len() as u64, rxs.len() as u64);
+    let turn = &AtomicU64::new(0);
+    // Round n is a push in turn 2n and a pop in the next one. If another has failed, nobody waits for it.
+    let wait_for = |n: u64, is_closed: &dyn Fn() -> bool| {
+        Patience::until(|| (turn.load(Ordering::Acquire) >= n || is_closed()).then_some(()));
+    };
+    let mut tasks: Vec<Task<()>> = Vec::new();
+    for (mut tx, first) in txs.into_iter().zip(0..) {
+        tasks.push(Box::new(move || {
+            for n in (first..rounds).step_by(producers as usize) {
+                wait_for(2 * n, &|| tx.is_closed());
+                tx.try_push(n).unwrap_or_else(|error| panic!("{error} in round {n}"));
+                turn.store(2 * n + 1, Ordering::Release);
+            }
+        }));
+    }
+    for (mut rx, first) in rxs.into_iter().zip(0..) {
+        tasks.push(Box::new(move || {
+            for n in (first..rounds).step_by(consumers as usize) {
+                wait_for(2 * n + 1, &|| rx.is_closed());
+                assert_eq!(rx.try_pop(), Ok(n), "in round {n}");
+                turn.store(2 * n + 2, Ordering::Release);
+            }
+        }));
+    }
+    all(Cores::Two, tasks);
+}

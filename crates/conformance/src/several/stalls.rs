@@ -1,0 +1,210 @@
+//! Threads that come too late, are stopped, or want the same item.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use corelane::{Config, Consumer, MpmcQueue, Producer, TryPopError, TryPushError};
+
+use super::stress::{Habits, Numbered, stream};
+use super::{Handles, at_most, handles};
+use crate::Item;
+use crate::history::Value;
+use crate::items::Large;
+use crate::threads::{Cores, Patience, Progress, Task, all, both, scaled};
+
+impl Numbered for Large {
+    fn of(value: Value) -> Self {
+        Item::of(value.number())
+    }
+
+    fn value(&self) -> Option<Value> {
+        let number = self.first();
+        Item::is(self, number).then(|| Value::of(number))
+    }
+}
+
+/// Producers that are stopped while they write, as large items make likely, and others that write behind
+/// them: no consumer skips the hole, reads it, or waits for ever (row `read_behind_stalled_writer`).
+pub fn read_behind_stalled_writer<Q: MpmcQueue>() {
+    for (cores, each) in [(Cores::One, 1_500), (Cores::Two, 1_500)] {
+        let habits = Habits { cores, each: scaled(each), step: 16, changing: false };
+        stream::<Q, Large>(Config::new(64).batch(16), at_most::<Q>(4, 2), habits);
+    }
+}
+
+/// Items of one group in a queue that has two of them: a slice of so many large items takes long enough for
+/// others to come by.
+const GROUP: usize = 256;
+
+/// A queue of two groups, with two producers and two consumers if it may have them.
+fn two_groups<Q: MpmcQueue>() -> Handles<Q, Large> {
+    handles::<Q, Large>(Config::new(2 * GROUP).batch(GROUP), at_most::<Q>(2, 2))
+}
+
+/// While one producer is in the middle of a large slice, another one's push is done: whoever looks then may
+/// be told busy, but not empty (row `false_empty`).
+pub fn false_empty_behind_a_writer<Q: MpmcQueue>() {
+    let slice: Vec<Large> = (0..GROUP as u64).map(Item::of).collect();
+    for round in 0..scaled(200) {
+        let (mut txs, mut rxs) = two_groups::<Q>();
+        let Some(mut slow) = txs.pop().filter(|_| !txs.is_empty()) else { return };
+        let mut is_empty = false;
+        let look = || {
+            assert!(txs[0].try_push(Item::of(round)).is_ok(), "there is room");
+            is_empty = matches!(rxs[0].try_pop(), Err(TryPopError::Empty));
+        };
+        both(Cores::Two, || assert_eq!(slow.push_slice(&slice), slice.len()), look);
+        assert!(!is_empty, "false empty in round {round}: a push was done");
+    }
+}
+
+/// While one consumer is in the middle of a large slice, another one pops behind it: whoever pushes then
+/// may be told busy, but not full (row `false_full`).
+pub fn false_full_behind_a_reader<Q: MpmcQueue>() {
+    for round in 0..scaled(200) {
+        let (mut txs, mut rxs) = two_groups::<Q>();
+        let Some(mut slow) = rxs.pop().filter(|_| !rxs.is_empty()) else { return };
+        let tx = &mut txs[0];
+        let pushed = (0..).take_while(|&n| tx.try_push(Item::of(n)).is_ok()).count();
+        let certain = tx.capacity() - tx.slack();
+        let mut into = vec![<Large as Item>::of(0); GROUP];
+        let look = || {
+            // With an item all before it have been popped, or are just being.
+            let mut popped = || rxs[0].try_pop().map_or(pushed, |item| item.first() as usize + 1);
+            let mut there =
+                pushed - Patience::until(|| Some(popped()).filter(|n| pushed - n < certain));
+            let refused = loop {
+                match tx.try_push(Item::of(0)) {
+                    Ok(()) => there += 1,
+                    Err(refused) => break refused,
+                }
+            };
+            let is_false = matches!(refused, TryPushError::Full(_)) && there < certain;
+            assert!(!is_false, "false full in round {round}: {there} items of {certain}");
+        };
+        both(Cores::Two, || slow.pop_slice(&mut into), look);
+    }
+}
+
+/// Many producers come with large slices when a block, or the queue, has just become full, again and
+/// again, for many laps (row `batch_spills_into_version`).
+pub fn batch_spills_into_version<Q: MpmcQueue>() {
+    for (capacity, batch, cores) in
+        [(128, 64, Cores::Two), (4, 2, Cores::Two), (128, 64, Cores::One)]
+    {
+        let (producers, consumers) = at_most::<Q>(16, 1);
+        let each = scaled(64_000 / producers as u64);
+        let habits = Habits { cores, each, step: 2 * batch, changing: false };
+        let config = Config::new(capacity).batch(batch).first(u64::MAX - 1000);
+        stream::<Q, u64>(config, (producers, consumers), habits);
+    }
+    late_slices_in_one_thread::<Q>();
+}
+
+/// A crowd of handles, each of which pushes a large slice into a full queue, many times a lap.
+fn late_slices_in_one_thread<Q: MpmcQueue>() {
+    let (mut txs, mut rxs) = handles::<Q, u64>(Config::new(128).batch(64), at_most::<Q>(300, 1));
+    let slice: Vec<u64> = (0..64).collect();
+    assert_eq!(txs[0].push_slice(&slice), slice.len());
+    for lap in 0..scaled(100) {
+        let pushed: usize = txs.iter_mut().map(|tx| tx.push_slice(&slice)).sum();
+        assert_eq!(pushed, slice.len(), "in lap {lap}");
+        txs.iter_mut().for_each(|tx| assert_eq!(tx.push_slice(&slice), 0, "in lap {lap}"));
+        assert!(rxs[0].pop_iter().take(slice.len()).eq(0..64), "in lap {lap}");
+    }
+}
+
+/// Consumers that all want the only item: one gets it (row `double_pop`).
+pub fn double_pop<Q: MpmcQueue>() {
+    let rounds = scaled(30_000);
+    let (mut txs, rxs) = handles::<Q, u64>(Config::new(2), at_most::<Q>(1, 4));
+    let mut tx = txs.remove(0);
+    let takers: &Vec<_> = &(0..rounds).map(|_| AtomicBool::new(false)).collect();
+    let progress = &Progress::of(1 + rxs.len());
+    let taken = &AtomicU64::new(0);
+    let mut tasks: Vec<Task<()>> = vec![Box::new(move || {
+        let mut patience = progress.patience(0);
+        for n in 0..rounds {
+            assert!(tx.try_push(n).is_ok(), "item {n} is the only one");
+            while taken.load(Ordering::Acquire) <= n && !tx.is_closed() {
+                patience.wait();
+            }
+            patience.moved();
+        }
+    })];
+    for (mut rx, thread) in rxs.into_iter().zip(1..) {
+        tasks.push(Box::new(move || {
+            let mut patience = progress.patience(thread);
+            loop {
+                match rx.try_pop() {
+                    Ok(n) => {
+                        let before = takers[n as usize].swap(true, Ordering::Relaxed);
+                        assert!(!before, "item {n} is popped twice");
+                        taken.fetch_add(1, Ordering::Release);
+                        patience.moved();
+                    }
+                    Err(TryPopError::Closed) => return,
+                    Err(_) => patience.wait(),
+                }
+            }
+        }));
+    }
+    all(Cores::Two, tasks);
+    assert!(takers.iter().all(|taken| taken.load(Ordering::Relaxed)), "an item is lost");
+}
+
+/// Says that the others may go on, also if this thread fails.
+struct Released<'a>(&'a AtomicBool);
+
+impl Drop for Released<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// Threads that have used the queue and then sleep, outside of any call, hold nobody up: the others go on
+/// for many laps (row `oversubscription_collapse`).
+pub fn oversubscription_collapse<Q: MpmcQueue>() {
+    for (capacity, batch) in [(2, 1), (16, 8)] {
+        let config = Config::new(capacity).batch(batch);
+        let (txs, rxs) = handles::<Q, u64>(config, at_most::<Q>(4, 4));
+        let (asleep, over) = (&AtomicU64::new(0), &AtomicBool::new(false));
+        let sleepers = (txs.len() + rxs.len() - 2) as u64;
+        let sleep = |is_over: &AtomicBool| {
+            asleep.fetch_add(1, Ordering::AcqRel);
+            Patience::until(|| is_over.load(Ordering::Acquire).then_some(()));
+        };
+        let mut tasks: Vec<Task<()>> = Vec::new();
+        let (mut txs, mut rxs) = (txs.into_iter(), rxs.into_iter());
+        let (tx, rx) = (txs.next().expect("one"), rxs.next().expect("one"));
+        for mut tx in txs {
+            tasks.push(Box::new(move || {
+                let _ = tx.try_push(u64::MAX);
+                sleep(over);
+            }));
+        }
+        for mut rx in rxs {
+            tasks.push(Box::new(move || {
+                let _ = rx.try_pop();
+                sleep(over);
+            }));
+        }
+        tasks.push(Box::new(move || {
+            let _released = Released(over);
+            Patience::until(|| (asleep.load(Ordering::Acquire) == sleepers).then_some(()));
+            laps(tx, rx, 100 * capacity as u64);
+        }));
+        all(Cores::Two, tasks);
+    }
+}
+
+/// Sends so many items from one handle to another, in one thread, filling and draining the queue.
+fn laps(mut tx: impl Producer<Item = u64>, mut rx: impl Consumer<Item = u64>, items: u64) {
+    while rx.try_pop().is_ok() {}
+    let (mut pushed, mut popped) = (0, 0);
+    while popped < items {
+        pushed += (pushed..items).take_while(|&n| tx.try_push(n).is_ok()).count() as u64;
+        let n = rx.pop_iter().zip(popped..).map(|(item, n)| assert_eq!(item, n)).count() as u64;
+        assert!(n > 0, "held up after {popped} items");
+        popped += n;
+    }
+}

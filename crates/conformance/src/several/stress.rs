@@ -1,0 +1,213 @@
+//! Up to four producers and four consumers, on two cores and on one.
+
+use corelane::{Config, Consumer, MpmcQueue, Producer, TryPopError, TryPushError};
+
+use super::{handles, shapes};
+use crate::history::Value;
+use crate::rng::Rng;
+use crate::threads::{Cores, Progress, Task, Together, all, scaled};
+
+/// An item that says who pushed it, and as its how many-th.
+pub(super) trait Numbered: Copy + Send {
+    fn of(value: Value) -> Self;
+
+    /// The value that it was made from, if it is whole.
+    fn value(&self) -> Option<Value>;
+}
+
+impl Numbered for u64 {
+    fn of(value: Value) -> Self {
+        value.number()
+    }
+
+    fn value(&self) -> Option<Value> {
+        Some(Value::of(*self))
+    }
+}
+
+/// How threads use their handles.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Habits {
+    pub(super) cores: Cores,
+    /// Items that each producer pushes.
+    pub(super) each: u64,
+    /// Most items of one step; in steps of one, nothing but single calls is made.
+    pub(super) step: usize,
+    /// Whether handles are cloned and dropped all the time.
+    pub(super) changing: bool,
+}
+
+/// What a consumer has seen of each producer.
+struct Seen {
+    values: Vec<Value>,
+    /// The number that must be exceeded by the next item of each producer.
+    last: Vec<Option<u64>>,
+}
+
+impl Seen {
+    fn new(producers: usize) -> Self {
+        Self { values: Vec::new(), last: vec![None; producers] }
+    }
+
+    /// Notes an item, which must be behind those of the same producer.
+    fn note(&mut self, item: &impl Numbered) {
+        let value = item.value().expect("an item in pieces");
+        let Some(last) = self.last.get_mut(value.producer) else { panic!("{value} is made up") };
+        assert!(*last < Some(value.sequence), "{value} after {last:?} of the same producer");
+        *last = Some(value.sequence);
+        self.values.push(value);
+    }
+}
+
+/// Checks that what all consumers have seen is what was pushed.
+fn settle(producers: usize, each: u64, seen: Vec<Seen>) {
+    let mut popped: Vec<_> = seen.into_iter().flat_map(|seen| seen.values).collect();
+    popped.sort_unstable_by_key(|value| value.number());
+    let pushed = (0..producers)
+        .flat_map(|producer| (0..each).map(move |sequence| Value { producer, sequence }));
+    for (popped, pushed) in popped.iter().zip(pushed) {
+        assert_eq!(*popped, pushed, "an item is lost, comes twice, or is made up");
+    }
+    assert_eq!(popped.len() as u64, producers as u64 * each, "items are lost or made up");
+}
+
+/// Lets a thread for each handle of a new queue push or pop all items.
+pub(super) fn stream<Q: MpmcQueue, T: Numbered>(
+    config: Config,
+    shape: (usize, usize),
+    habits: Habits,
+) {
+    let (txs, rxs) = handles::<Q, T>(config, shape);
+    let producers = txs.len();
+    let progress = &Progress::of(producers + rxs.len());
+    let mut tasks: Vec<Task<Option<Seen>>> = Vec::new();
+    for (number, tx) in txs.into_iter().enumerate() {
+        tasks.push(Box::new(move || {
+            send::<Q, T>(tx, number, habits, progress.patience(number));
+            None
+        }));
+    }
+    for (number, rx) in rxs.into_iter().enumerate() {
+        tasks.push(Box::new(move || {
+            let number = producers + number;
+            let seen = Seen::new(producers);
+            Some(receive::<Q, T>(
+                rx,
+                seen,
+                Rng::new(number as u64),
+                habits,
+                progress.patience(number),
+            ))
+        }));
+    }
+    settle(producers, habits.each, all(habits.cores, tasks).into_iter().flatten().collect());
+}
+
+/// Whether a step is made by slices, and for how many items it is.
+fn next_step(rng: &mut Rng, habits: Habits) -> (bool, usize) {
+    let n = 1 + rng.below(habits.step);
+    (habits.step > 1 && rng.below(2) == 0, n)
+}
+
+/// Pushes all items of the producer with this number.
+fn send<Q: MpmcQueue, T: Numbered>(
+    mut tx: Q::Producer<T>,
+    producer: usize,
+    habits: Habits,
+    mut patience: Together,
+) {
+    let mut rng = Rng::new(100 + producer as u64);
+    let mut next = 0;
+    while next < habits.each {
+        let (by_slice, n) = next_step(&mut rng, habits);
+        let end = habits.each.min(next + n as u64);
+        let items = (next..end).map(|sequence| T::of(Value { producer, sequence }));
+        let done = match by_slice {
+            true => tx.push_slice(&items.collect::<Vec<_>>()),
+            false => push_singly(&mut tx, items),
+        };
+        next += done as u64;
+        patience.after(done);
+        if habits.changing && rng.below(3) == 0 {
+            // The clone is there before the old one goes.
+            Q::another_producer(&tx).into_iter().for_each(|clone| tx = clone);
+        }
+    }
+}
+
+/// Pushes items until one doesn't fit. Says how many it were.
+fn push_singly<T>(tx: &mut impl Producer<Item = T>, items: impl Iterator<Item = T>) -> usize {
+    let mut done = 0;
+    for item in items {
+        match tx.try_push(item) {
+            Ok(()) => done += 1,
+            Err(TryPushError::Closed(_)) => panic!("the consumers have given up"),
+            Err(_) => break,
+        }
+    }
+    done
+}
+
+/// Pops items until there are none and none will come.
+fn receive<Q: MpmcQueue, T: Numbered>(
+    mut rx: Q::Consumer<T>,
+    mut seen: Seen,
+    mut rng: Rng,
+    habits: Habits,
+    mut patience: Together,
+) -> Seen {
+    loop {
+        let (by_slice, n) = next_step(&mut rng, habits);
+        let before = seen.values.len();
+        if by_slice {
+            let mut items = vec![T::of(Value { producer: 0, sequence: 0 }); n];
+            let done = rx.pop_slice(&mut items);
+            items[..done].iter().for_each(|item| seen.note(item));
+        } else {
+            for _ in 0..n {
+                match rx.try_pop() {
+                    Ok(item) => seen.note(&item),
+                    Err(TryPopError::Closed) => return seen,
+                    Err(_) => break,
+                }
+            }
+        }
+        patience.after(seen.values.len() - before);
+        if habits.changing && rng.below(3) == 0 {
+            Q::another_consumer(&rx).into_iter().for_each(|clone| rx = clone);
+        }
+    }
+}
+
+/// All shapes, one way of using handles, rings from the smallest on. A queue in which each producer fits
+/// its items once has `times` as many to carry.
+fn streams<Q: MpmcQueue>(habits: Habits) {
+    for (producers, consumers) in shapes::<Q>() {
+        for (capacity, batch) in [(2, 1), (16, 1), (16, 8), (512, 64)] {
+            let (capacity, all) =
+                (Config::new(capacity).batch(batch), habits.each * capacity.min(64) as u64);
+            let habits = Habits { each: scaled(all / producers as u64), ..habits };
+            stream::<Q, u64>(capacity, (producers, consumers), habits);
+        }
+    }
+}
+
+/// Items one by one, on two cores.
+pub fn singly_on_two_cores<Q: MpmcQueue>() {
+    streams::<Q>(Habits { cores: Cores::Two, each: 3_000, step: 1, changing: false });
+}
+
+/// Single calls and slices mixed, on two cores.
+pub fn mixed_on_two_cores<Q: MpmcQueue>() {
+    streams::<Q>(Habits { cores: Cores::Two, each: 3_000, step: 40, changing: false });
+}
+
+/// All threads on one core.
+pub fn mixed_on_one_core<Q: MpmcQueue>() {
+    streams::<Q>(Habits { cores: Cores::One, each: 800, step: 40, changing: false });
+}
+
+/// Handles are cloned and dropped while others work.
+pub fn handles_come_and_go<Q: MpmcQueue>() {
+    streams::<Q>(Habits { cores: Cores::Two, each: 2_000, step: 6, changing: true });
+}

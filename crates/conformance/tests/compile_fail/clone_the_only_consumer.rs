@@ -1,0 +1,9 @@
+//! error[E0599]: no method named `clone` found
+
+use corelane::mpsc;
+
+fn main() {
+    let (tx, rx) = mpsc::block::channel::<u64>(8).unwrap();
+    let _other = tx.clone();
+    let _second = rx.clone();
+}

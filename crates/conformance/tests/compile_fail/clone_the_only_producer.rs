@@ -1,0 +1,9 @@
+//! error[E0599]: no method named `clone` found
+
+use corelane::spmc;
+
+fn main() {
+    let (tx, rx) = spmc::block::channel::<u64>(8).unwrap();
+    let _other = rx.clone();
+    let _second = tx.clone();
+}

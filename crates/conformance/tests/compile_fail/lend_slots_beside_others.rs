@@ -1,0 +1,9 @@
+//! 2 times error[E0599]: no method named
+
+use corelane::{SingleConsumer, SingleProducer, mpmc};
+
+fn main() {
+    let (mut tx, mut rx) = mpmc::block::channel::<u64>(8).unwrap();
+    let _slots = tx.write_chunk_uninit(2);
+    let _items = rx.read_chunk(2);
+}

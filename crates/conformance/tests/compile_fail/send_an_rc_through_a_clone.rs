@@ -1,0 +1,11 @@
+//! error[E0277]: `Rc<u64>` cannot be sent between threads safely
+
+use std::rc::Rc;
+
+use corelane::{Producer, mpmc};
+
+fn main() {
+    let (tx, _rx) = mpmc::block::channel::<Rc<u64>>(8).unwrap();
+    let mut other = tx.clone();
+    std::thread::spawn(move || other.try_push(Rc::new(1)).is_ok());
+}

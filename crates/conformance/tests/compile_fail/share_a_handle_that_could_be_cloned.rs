@@ -1,0 +1,11 @@
+//! 2 times error[E0277]: cannot be shared between threads safely
+
+use corelane::{Consumer, Producer, mpmc};
+
+fn main() {
+    let (tx, rx) = mpmc::block::channel::<u64>(8).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| tx.is_closed());
+        scope.spawn(|| rx.is_closed());
+    });
+}

@@ -1,0 +1,69 @@
+//! All checks on all queues that may have several handles a side.
+
+use corelane::{MpmcQueue, for_each_mpmc_queue};
+use corelane_conformance::{Several, capacity, checks, drops, memory, order, wrap};
+
+/// What one handle a side must do, as in every queue.
+macro_rules! one_a_side {
+    ($queue:ty) => {
+        checks! { $queue:
+            order::fifo,
+            order::fill_and_drain,
+            capacity::exact_when_new,
+            capacity::free_again_after_drain,
+            capacity::full_gives_the_item_back,
+            drops::leftovers,
+            drops::early_drop,
+            wrap::leftovers_across_wraps,
+        }
+    };
+}
+
+/// What several must do.
+macro_rules! several {
+    ($queue:ty) => {
+        use corelane_conformance::several::{closing, drops, items, order, stress};
+
+        checks! { $queue:
+            order::random_mix,
+            order::random_mix_for_every_batch,
+            closing::closed_by_the_last_producer,
+            closing::closed_by_the_last_consumer,
+            drops::leftovers_of_random_mixes,
+            drops::owned_items,
+            items::tiny,
+            items::large,
+            items::owning,
+            items::over_aligned,
+            stress::singly_on_two_cores,
+            stress::mixed_on_two_cores,
+            stress::mixed_on_one_core,
+            stress::handles_come_and_go,
+        }
+    };
+}
+
+macro_rules! all_checks {
+    ($name:ident, $queue:ty) => {
+        mod $name {
+            use super::*;
+
+            one_a_side! { Several<$queue> }
+
+            #[test]
+            fn memory() {
+                let build = |config| <$queue as MpmcQueue>::channel::<u64>(config).unwrap();
+                let backing = |tx: &<$queue as MpmcQueue>::Producer<u64>| tx.backing();
+                memory::backing_is_told(build, backing);
+            }
+
+            mod with_several {
+                use super::*;
+
+                several! { $queue }
+            }
+        }
+    };
+}
+
+for_each_mpmc_queue!(all_checks);
