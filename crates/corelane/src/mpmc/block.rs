@@ -325,16 +325,15 @@ impl<T> Consumer<T> {
     #[inline(always)] // see `queue::try_pop_by`
     fn reserve(&mut self, wanted: u64) -> Result<Option<Run>, Nothing> {
         while !self.single.is_alone().get() {
-            // Acquire pairs with `advance`: the block's cursors are at least as new.
-            let head = self.end().header().heads.chead.load(Ordering::Acquire);
+            let head = self.end().header().heads.chead.load(Ordering::Relaxed);
             if let Some(run) = self.reserve_in(head, wanted)? {
                 return Ok(Some(run));
             }
             if !self.take_over() {
+                // Relaxed: what a head shows may be old, and what is in the block is acquired there.
                 let (chead, next) =
                     (&self.end().header().heads.chead, self.end().slots().end(head));
-                // Release pairs with the load above.
-                advance(chead, next, Ordering::Release);
+                advance(chead, next, Ordering::Relaxed);
             }
         }
         Ok(None)
