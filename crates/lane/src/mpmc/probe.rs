@@ -1,0 +1,133 @@
+//! What is measured beside the number of items: nothing, how long items stay, or how long calls take.
+
+use std::sync::LazyLock;
+
+use hdrhistogram::Histogram;
+
+use crate::clock::Clock;
+use crate::stats::Quartiles;
+
+/// Longest time that is told apart from longer ones.
+const LONGEST_NS: u64 = 60_000_000_000;
+/// Reads of the clock that its cost is taken from.
+const READS: usize = 1000;
+
+/// Ticks that two reads of the clock in a row are apart: what a timed call that does nothing seems to
+/// take. On a virtual machine that is as long as some calls.
+static CLOCK_COST: LazyLock<u64> = LazyLock::new(|| {
+    let clock = Clock::get();
+    let costs = (0..READS).map(|_| {
+        let from = clock.now();
+        clock.now().saturating_sub(from) as f64
+    });
+    Quartiles::of(costs).map_or(0, |costs| costs.median as u64)
+});
+
+/// What a thread notes.
+pub(super) trait Probe: Sized {
+    /// One without notes, which takes no notice of what happened before.
+    fn new() -> Self;
+
+    /// Count of the next item, after `last`.
+    #[inline(always)]
+    fn count(&mut self, last: u64) -> u64 {
+        last + 1
+    }
+
+    /// Makes a call, which may fail.
+    #[inline(always)]
+    fn call<R>(&mut self, call: impl FnOnce() -> Option<R>) -> Option<R> {
+        call()
+    }
+
+    /// An item with this count was popped.
+    #[inline(always)]
+    fn popped(&mut self, _count: u64) {}
+
+    /// What was noted, in nanoseconds.
+    fn notes(self) -> Option<Histogram<u64>>;
+}
+
+/// Notes nothing.
+#[derive(Debug)]
+pub(super) struct Silent;
+
+impl Probe for Silent {
+    fn new() -> Self {
+        Self
+    }
+
+    fn notes(self) -> Option<Histogram<u64>> {
+        None
+    }
+}
+
+/// Notes how long items stay in the queue: an item's count is the time at which it was made.
+#[derive(Debug)]
+pub(super) struct Stays {
+    clock: Clock,
+    /// Items from before have stayed over the pause after the warm-up.
+    since: u64,
+    stays: Histogram<u64>,
+}
+
+impl Probe for Stays {
+    fn new() -> Self {
+        let clock = Clock::get();
+        Self { clock, since: clock.now(), stays: histogram() }
+    }
+
+    #[inline(always)]
+    fn count(&mut self, last: u64) -> u64 {
+        self.clock.now().max(last + 1)
+    }
+
+    #[inline(always)]
+    fn popped(&mut self, count: u64) {
+        if count >= self.since {
+            let stay = self.clock.now().saturating_sub(count);
+            self.stays.saturating_record(self.clock.ns(stay) as u64);
+        }
+    }
+
+    fn notes(self) -> Option<Histogram<u64>> {
+        Some(self.stays)
+    }
+}
+
+/// Notes how long each call takes that succeeds, less what it takes to look at the clock.
+///
+/// Calls are timed one by one, because a percentile of batches would say nothing of a call. Nobody waits
+/// for a call to end before the clock is read, so the part of it that other work can hide is not counted.
+#[derive(Debug)]
+pub(super) struct Calls {
+    clock: Clock,
+    cost: u64,
+    times: Histogram<u64>,
+}
+
+impl Probe for Calls {
+    fn new() -> Self {
+        Self { clock: Clock::get(), cost: *CLOCK_COST, times: histogram() }
+    }
+
+    #[inline(always)]
+    fn call<R>(&mut self, call: impl FnOnce() -> Option<R>) -> Option<R> {
+        let from = self.clock.now();
+        let result = call();
+        let ticks = self.clock.now().saturating_sub(from);
+        if result.is_some() {
+            let ns = self.clock.ns(ticks.saturating_sub(self.cost));
+            self.times.saturating_record(ns.round() as u64);
+        }
+        result
+    }
+
+    fn notes(self) -> Option<Histogram<u64>> {
+        Some(self.times)
+    }
+}
+
+fn histogram() -> Histogram<u64> {
+    Histogram::new_with_max(LONGEST_NS, 3).expect("valid bounds")
+}
