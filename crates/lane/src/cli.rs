@@ -380,8 +380,8 @@ pub(crate) struct MpmcArgs {
     #[arg(long, value_name = "N", default_value = "15")]
     pub(crate) rounds: Positive,
 
-    /// Length of one measurement, such as 30ms or 2s [default: 30ms; profiling: 200ms; full-empty:
-    /// 5ms].
+    /// Length of one measurement, such as 30ms or 2s [default: 30ms; with more threads than cores:
+    /// 100ms; profiling: 200ms; full-empty: 5ms].
     #[arg(long, value_name = "TIME", value_parser = length, conflicts_with = "items")]
     pub(crate) duration: Option<Duration>,
 

@@ -123,9 +123,9 @@ fn fairness(side: &[Report]) -> f64 {
 }
 
 fn lost(producers: &[Report]) -> f64 {
-    let failed: u64 = producers.iter().map(|report| report.failed).sum();
+    let lost: u64 = producers.iter().map(|report| report.lost).sum();
     let pushed: u64 = producers.iter().map(|report| report.items).sum();
-    failed as f64 / (failed + pushed).max(1) as f64
+    lost as f64 / (lost + pushed).max(1) as f64
 }
 
 fn notes(side: Vec<Report>) -> Option<Histogram<u64>> {

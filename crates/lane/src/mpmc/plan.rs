@@ -144,7 +144,7 @@ fn cells(
                 entry.sides.allow(params.producers, params.consumers)
                     && (entry.bounded || params.operation != Some(Operation::Push))
             };
-            let length = length(args, test, params.workload);
+            let length = length(args, test, &params);
             let cell =
                 |entry: &&'static Entry| Cell { entry, test, params: params.clone(), length };
             cells.extend(entries.iter().filter(can).map(cell));
@@ -195,10 +195,12 @@ fn waits(args: &MpmcArgs, threads: usize, cores: &[CoreId]) -> Vec<Wait> {
     if shared { vec![Wait::Yield] } else { args.wait.clone() }
 }
 
-fn length(args: &MpmcArgs, test: MpmcTest, workload: Workload) -> Length {
-    let usual = match (test, workload) {
-        (MpmcTest::FullEmpty, _) => 5,
-        (_, Workload::Profiling) => 200,
+fn length(args: &MpmcArgs, test: MpmcTest, params: &Params) -> Length {
+    let usual = match (test, params.workload, params.wait) {
+        (MpmcTest::FullEmpty, ..) => 5,
+        (_, Workload::Profiling, _) => 200,
+        // Long enough for all threads of a core to have their turns.
+        (_, _, Wait::Yield) => 100,
         _ => 30,
     };
     match args.items {

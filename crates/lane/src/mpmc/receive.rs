@@ -1,5 +1,7 @@
 //! What a consumer does. The loop is compiled for each queue and workload, and is the same for all.
 
+use std::hint::black_box;
+
 use super::account::Checks;
 use super::effort::{Effort, Who};
 use super::goods::Goods;
@@ -9,27 +11,20 @@ use crate::clock::Clock;
 use crate::link::Rx;
 use crate::pair::Wait;
 
-/// All but the handle. Loops own it, as they own their handle, so that it can be kept in registers.
+/// All but the handle. Loops take it apart, so that it can be kept in registers.
 struct Receiver<E, P> {
     effort: E,
     probe: P,
-    /// Pops that failed.
-    failed: u64,
-    /// Items of this part.
-    items: u64,
     checks: Checks,
 }
 
-impl<E, P: Probe> Receiver<E, P> {
-    /// Takes an item that was popped.
-    #[inline(always)]
-    fn take(&mut self, item: impl Goods) {
-        // SAFETY: a queue gives each item once. One that doesn't is found with items that own nothing.
-        let number = unsafe { item.unpack() };
-        let count = self.checks.see(number);
-        self.probe.popped(count);
-        self.items += 1;
-    }
+/// Takes an item that was popped.
+#[inline(always)]
+fn take(item: impl Goods, checks: &mut Checks, probe: &mut impl Probe) {
+    // SAFETY: a queue gives each item once. One that doesn't is found with items that own nothing.
+    let number = unsafe { item.unpack() };
+    let count = checks.see(number);
+    probe.popped(count);
 }
 
 /// A consumer's whole life.
@@ -40,34 +35,23 @@ where
     P: Probe,
 {
     let (clock, wait) = (Clock::get(), common.wait);
-    let receiver = Receiver::<E, P> {
-        effort: E::of(who),
-        probe: P::new(),
-        failed: 0,
-        items: 0,
-        checks: Checks::new(),
-    };
+    // It came in a box that may share lines with those of others. Now it is on this thread's stack.
+    let rx = black_box(rx);
+    let receiver =
+        Receiver::<E, P> { effort: E::of(who), probe: P::new(), failed: 0, checks: Checks::new() };
     common.gate.meet(wait);
     let (rx, receiver) = receive(rx, receiver, &common.warm_up, common);
+    let before = receiver.checks.tally.items;
     common.gate.meet(wait);
-    let receiver =
-        Receiver { effort: E::of(who), probe: P::new(), failed: 0, items: 0, ..receiver };
+    let receiver = Receiver { effort: E::of(who), probe: P::new(), ..receiver };
     let from = clock.now();
     let (rx, receiver) = receive(rx, receiver, &common.measured, common);
     let to = clock.now();
-    let (items, notes) = (receiver.items, receiver.probe.notes());
+    let (items, notes) = (receiver.checks.tally.items - before, receiver.probe.notes());
     let (_rx, checks) = settle(rx, receiver.checks, common);
     // Nobody's handle goes before all have what they are to get.
     common.gate.meet(Wait::Yield);
-    Report {
-        items,
-        failed: receiver.failed,
-        from,
-        to,
-        tally: checks.tally,
-        unordered: checks.unordered,
-        notes,
-    }
+    Report { items, lost: 0, from, to, tally: checks.tally, unordered: checks.unordered, notes }
 }
 
 fn receive<R, E, P>(
@@ -89,8 +73,8 @@ where
 
 #[inline(never)]
 fn receive_single<R, E, P>(
-    mut rx: R,
-    mut receiver: Receiver<E, P>,
+    rx: R,
+    receiver: Receiver<E, P>,
     part: &Part,
     wait: Wait,
 ) -> (R, Receiver<E, P>)
@@ -99,30 +83,32 @@ where
     E: Effort,
     P: Probe,
 {
+    let Receiver { mut effort, mut probe, mut checks } = receiver;
+    let (mut rx, before) = (rx, checks.tally.items);
     'part: while !part.is_over() {
-        for _ in 0..E::CHUNK {
-            receiver.effort.before();
+        let end = checks.tally.items + E::CHUNK;
+        while checks.tally.items < end {
+            effort.before();
             let item = loop {
-                if let Some(item) = receiver.probe.call(|| rx.try_pop()) {
+                if let Some(item) = probe.call(|| rx.try_pop()) {
                     break item;
                 }
-                receiver.failed += 1;
                 if !E::RETRIES || part.is_over() {
                     continue 'part;
                 }
                 wait.pause();
             };
-            receiver.take(item);
+            take(item, &mut checks, &mut probe);
         }
-        part.popped(receiver.items);
+        part.popped(checks.tally.items - before);
     }
-    (rx, receiver)
+    (rx, Receiver { effort, probe, checks })
 }
 
 #[inline(never)]
 fn receive_batches<R, E, P>(
-    mut rx: R,
-    mut receiver: Receiver<E, P>,
+    rx: R,
+    receiver: Receiver<E, P>,
     part: &Part,
     batch: usize,
     wait: Wait,
@@ -132,24 +118,25 @@ where
     E: Effort,
     P: Probe,
 {
-    let mut items = vec![R::Item::blank(); batch];
+    let Receiver { mut effort, mut probe, mut checks } = receiver;
+    let (mut rx, before) = (rx, checks.tally.items);
+    let mut buffer = vec![R::Item::blank(); batch];
     'part: while !part.is_over() {
-        receiver.effort.before();
+        effort.before();
         let popped = loop {
-            let popped = rx.pop_batch(&mut items);
+            let popped = rx.pop_batch(&mut buffer);
             if popped > 0 {
                 break popped;
             }
-            receiver.failed += 1;
             if part.is_over() {
                 continue 'part;
             }
             wait.pause();
         };
-        items[..popped].iter().for_each(|item| receiver.take(*item));
-        part.popped(receiver.items);
+        buffer[..popped].iter().for_each(|item| take(*item, &mut checks, &mut probe));
+        part.popped(checks.tally.items - before);
     }
-    (rx, receiver)
+    (rx, Receiver { effort, probe, checks })
 }
 
 /// Pops what is left when the time is over.

@@ -127,8 +127,8 @@ impl Common {
 pub(super) struct Report {
     /// Items of the measured part.
     pub(super) items: u64,
-    /// Operations of the measured part that failed.
-    pub(super) failed: u64,
+    /// Items of the measured part that found no room and were not tried again.
+    pub(super) lost: u64,
     /// When the measured part began and ended for this thread, in ticks.
     pub(super) from: u64,
     /// See `from`.
