@@ -37,8 +37,7 @@ where
     let (clock, wait) = (Clock::get(), common.wait);
     // It came in a box that may share lines with those of others. Now it is on this thread's stack.
     let rx = black_box(rx);
-    let receiver =
-        Receiver::<E, P> { effort: E::of(who), probe: P::new(), failed: 0, checks: Checks::new() };
+    let receiver = Receiver::<E, P> { effort: E::of(who), probe: P::new(), checks: Checks::new() };
     common.gate.meet(wait);
     let (rx, receiver) = receive(rx, receiver, &common.warm_up, common);
     let before = receiver.checks.tally.items;

@@ -219,3 +219,117 @@ fn start(tasks: Vec<Task<'_>>, common: &Common) -> Vec<Report> {
         threads.into_iter().map(pair::joined).collect()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::sync::{Arc, Mutex};
+
+    use corelane::Sides;
+
+    use super::super::effort::{Free, Spins};
+    use super::super::probe::{Calls, Silent, Stays};
+    use super::*;
+    use crate::cli::Workload;
+    use crate::link::{Rx, Setup, Tx};
+
+    /// What a queue does wrong.
+    const RIGHT: u8 = 0;
+    const DOUBLES: u8 = 1;
+    const LOSES: u8 = 2;
+    const REVERSES: u8 = 3;
+
+    /// A queue behind a lock, which does something wrong every tenth time.
+    struct Locked<const WRONG: u8>;
+
+    struct Handle<const WRONG: u8>(Arc<Mutex<(VecDeque<u64>, u64)>>, usize);
+
+    impl<const WRONG: u8> Link for Locked<WRONG> {
+        const SIDES: Sides = Sides::ManyToMany;
+        type Item = u64;
+        type Tx = Handle<WRONG>;
+        type Rx = Handle<WRONG>;
+
+        fn open(setup: &Setup) -> Result<(Self::Tx, Self::Rx), String> {
+            let shared = Arc::default();
+            Ok((Handle(Arc::clone(&shared), setup.capacity), Handle(shared, setup.capacity)))
+        }
+
+        fn another_tx(tx: &Self::Tx) -> Option<Self::Tx> {
+            Some(Handle(tx.0.clone(), tx.1))
+        }
+
+        fn another_rx(rx: &Self::Rx) -> Option<Self::Rx> {
+            Some(Handle(rx.0.clone(), rx.1))
+        }
+    }
+
+    impl<const WRONG: u8> Tx for Handle<WRONG> {
+        type Item = u64;
+
+        fn try_push(&mut self, item: u64) -> bool {
+            let (queue, pushes) = &mut *self.0.lock().expect("no panic");
+            if queue.len() >= self.1 {
+                return false;
+            }
+            *pushes += 1;
+            match WRONG {
+                DOUBLES if *pushes % 10 == 0 => queue.extend([item, item]),
+                LOSES if *pushes % 10 == 0 => {}
+                REVERSES if *pushes % 10 == 0 => queue.push_front(item),
+                _ => queue.push_back(item),
+            }
+            true
+        }
+    }
+
+    impl<const WRONG: u8> Rx for Handle<WRONG> {
+        type Item = u64;
+
+        fn try_pop(&mut self) -> Option<u64> {
+            self.0.lock().expect("no panic").0.pop_front()
+        }
+    }
+
+    fn run_on<L: Link<Item: Goods>, E: Effort, P: Probe>(batch: usize) -> Result<Reports, Fault> {
+        let params = Params {
+            producers: 2,
+            consumers: 2,
+            capacity: 16,
+            batch,
+            workload: Workload::Simple,
+            wait: Wait::Yield,
+            operation: None,
+        };
+        let length = Length::Items(500);
+        run::<L, E, P>(&Run { params: &params, length, cores: &[CoreId { id: 0 }] })
+    }
+
+    #[test]
+    fn a_right_queue_passes() {
+        for batch in [1, 8] {
+            let reports = run_on::<Locked<RIGHT>, Free, Silent>(batch).expect("it is right");
+            let items = |side: &[Report]| side.iter().map(|report| report.items).sum::<u64>();
+            assert!(items(&reports.consumers) >= 250, "a consumer has had its share");
+            assert!(reports.ticks() > 0);
+        }
+        let stays = run_on::<Locked<RIGHT>, Spins, Stays>(1).expect("it is right");
+        let noted =
+            |side: &[Report]| side.iter().filter_map(|r| Some(r.notes.as_ref()?.len())).sum();
+        let (pushes, pops): (u64, u64) = (noted(&stays.producers), noted(&stays.consumers));
+        assert!(pushes == 0 && pops > 0);
+        let calls = run_on::<Locked<RIGHT>, Free, Calls>(1).expect("it is right");
+        let (pushes, pops): (u64, u64) = (noted(&calls.producers), noted(&calls.consumers));
+        assert!(pushes > 0 && pops > 0);
+    }
+
+    #[test]
+    fn a_wrong_queue_is_found_out() {
+        let doubles = run_on::<Locked<DOUBLES>, Free, Silent>(1).expect_err("it doubles");
+        assert!(matches!(doubles, Fault::Count { pushed, popped } if pushed < popped));
+        let reverses = run_on::<Locked<REVERSES>, Free, Silent>(1).expect_err("it reverses");
+        assert!(matches!(reverses, Fault::Unordered(_)));
+        let loses = run_on::<Locked<LOSES>, Free, Silent>(8).expect_err("it loses");
+        assert!(matches!(loses, Fault::Count { pushed, popped } if pushed > popped));
+    }
+}
