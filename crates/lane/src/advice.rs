@@ -78,7 +78,7 @@ impl<'a, S: Suite> Pick<'a, S> {
             purpose: S::purpose(best)?,
             value: best.median(group),
             peer: best_peer(table).map(|peer| (peer.queue.as_str(), peer.median(group))),
-            floor: S::floor(results, best.test, group),
+            floor: S::floor(results, best.test, group).filter(|_| S::ADVICE_NAMES_FLOOR),
         })
     }
 

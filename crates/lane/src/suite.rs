@@ -20,6 +20,8 @@ use crate::stats::Group;
 pub(crate) trait Suite: Clone + Debug + Sized + 'static {
     /// Its name on command lines and in results.
     const NAME: &'static str;
+    /// Whether the recommendation compares the best with the floor, too.
+    const ADVICE_NAMES_FLOOR: bool = true;
     /// What is measured.
     type Test: Copy + Debug + PartialEq + Serialize;
     /// How; with the test the key of a result.

@@ -17,8 +17,8 @@ const READS: usize = 1000;
 static CLOCK_COST: LazyLock<u64> = LazyLock::new(|| {
     let clock = Clock::get();
     let costs = (0..READS).map(|_| {
-        let from = clock.now();
-        clock.now().saturating_sub(from) as f64
+        let from = clock.now_in_order();
+        clock.now_in_order().saturating_sub(from) as f64
     });
     Quartiles::of(costs).map_or(0, |costs| costs.median as u64)
 });
@@ -97,8 +97,9 @@ impl Probe for Stays {
 
 /// Notes how long each call takes that succeeds, less what it takes to look at the clock.
 ///
-/// Calls are timed one by one, because a percentile of batches would say nothing of a call. Nobody waits
-/// for a call to end before the clock is read, so the part of it that other work can hide is not counted.
+/// Calls are timed one by one, because a percentile of batches would say nothing of a call. The clock is
+/// read when all that was before has been done, so that a call counts as long as it takes when nothing
+/// else can be done meanwhile; but for its last stores, which nobody waits for.
 #[derive(Debug)]
 pub(super) struct Calls {
     clock: Clock,
@@ -113,9 +114,9 @@ impl Probe for Calls {
 
     #[inline(always)]
     fn call<R>(&mut self, call: impl FnOnce() -> Option<R>) -> Option<R> {
-        let from = self.clock.now();
+        let from = self.clock.now_in_order();
         let result = call();
-        let ticks = self.clock.now().saturating_sub(from);
+        let ticks = self.clock.now_in_order().saturating_sub(from);
         if result.is_some() {
             let ns = self.clock.ns(ticks.saturating_sub(self.cost));
             self.times.saturating_record(ns.round() as u64);

@@ -17,6 +17,8 @@ pub(crate) struct Mpmc;
 
 impl Suite for Mpmc {
     const NAME: &'static str = "mpmc";
+    /// Of several queues and many numbers of threads that would be said again and again.
+    const ADVICE_NAMES_FLOOR: bool = false;
     type Test = MpmcTest;
     type Params = Params;
     type Sample = Sample;
@@ -137,20 +139,19 @@ impl Suite for Mpmc {
 
     fn purpose(result: &CellResult<Self>) -> Option<String> {
         let params = &result.params;
-        let what = match result.test {
-            MpmcTest::Throughput if params.batch == 1 => "to move items one by one".to_owned(),
-            MpmcTest::Throughput => format!("to move items in batches of {}", params.batch),
-            MpmcTest::DataLatency => "for items to stay shortly".to_owned(),
-            MpmcTest::OpLatency => "for short calls".to_owned(),
-            MpmcTest::FullEmpty => return None,
+        if params.workload != Workload::Simple {
+            return None;
+        }
+        let what = match (result.test, params.batch) {
+            (MpmcTest::Throughput, 1) => format!("for {} threads", params.shape()),
+            (MpmcTest::Throughput, n) => {
+                format!("for {} threads, {n} items a call,", params.shape())
+            }
+            (MpmcTest::DataLatency, _) => format!("for short stays, {} threads,", params.shape()),
+            (MpmcTest::OpLatency | MpmcTest::FullEmpty, _) => return None,
         };
-        let workload = match params.workload {
-            Workload::Simple => "",
-            Workload::Complex => ", with work between the calls,",
-            Workload::Profiling => ", with few calls a second,",
-        };
-        let wait = if params.wait == Wait::Greedy { ", waiting greedily," } else { "" };
-        Some(format!("{what} between {} threads{workload}{wait}", params.shape()))
+        let wait = if params.wait == Wait::Greedy { " waiting greedily," } else { "" };
+        Some(format!("{what}{wait}"))
     }
 
     fn reading() -> Markup {
