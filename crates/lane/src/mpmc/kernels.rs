@@ -7,7 +7,7 @@ use super::effort::{Effort, Free, Spins, Timetable};
 use super::full_empty;
 use super::goods::Goods;
 use super::params::{Operation, Params, Sample};
-use super::probe::{Calls, Probe, Silent, Stays};
+use super::probe::{Calls, Silent, Stays};
 use super::team::{self, Reports};
 use crate::cell::Length;
 use crate::cli::{MpmcTest, Workload};
@@ -31,33 +31,26 @@ type Alone = fn(&Run<'_>) -> Result<Sample, Fault>;
 #[derive(Debug)]
 pub(crate) struct Kernels {
     probe: fn(&Params) -> Result<(), String>,
-    simple: Tests,
-    complex: Tests,
-    profiling: Tests,
+    simple_throughput: Threads,
+    simple: Latencies,
+    complex_throughput: Threads,
+    complex: Latencies,
+    profiling: Latencies,
     full: Alone,
     empty: Alone,
 }
 
-/// The kernels of one queue and one workload.
+/// The kernels of one queue and one workload that note times.
 #[derive(Debug)]
-struct Tests {
-    throughput: Threads,
-    data_latency: Threads,
-    op_latency: Threads,
+struct Latencies {
+    data: Threads,
+    op: Threads,
 }
 
-impl Tests {
+impl Latencies {
     fn of<L: Link<Item: Goods>, E: Effort>() -> Self {
-        Self {
-            throughput: kernel::<L, E, Silent>,
-            data_latency: kernel::<L, E, Stays>,
-            op_latency: kernel::<L, E, Calls>,
-        }
+        Self { data: team::run::<L, E, Stays>, op: team::run::<L, E, Calls> }
     }
-}
-
-fn kernel<L: Link<Item: Goods>, E: Effort, P: Probe>(run: &Run<'_>) -> Result<Reports, Fault> {
-    team::run::<L, E, P>(run)
 }
 
 impl Kernels {
@@ -65,9 +58,11 @@ impl Kernels {
     pub(crate) fn of<N: Link<Item: Goods>, B: Link<Item: Goods>>() -> Self {
         Self {
             probe: |params| team::handles::<N>(params).map(drop),
-            simple: Tests::of::<N, Free>(),
-            complex: Tests::of::<B, Spins>(),
-            profiling: Tests::of::<N, Timetable>(),
+            simple_throughput: team::run::<N, Free, Silent>,
+            simple: Latencies::of::<N, Free>(),
+            complex_throughput: team::run::<B, Spins, Silent>,
+            complex: Latencies::of::<B, Spins>(),
+            profiling: Latencies::of::<N, Timetable>(),
             full: full_empty::full::<N>,
             empty: full_empty::empty::<N>,
         }
@@ -81,17 +76,19 @@ impl Kernels {
     /// Runs `test` once.
     pub(super) fn measure(&self, test: MpmcTest, run: &Run<'_>) -> Result<Sample, Fault> {
         let workload = run.params.workload;
-        let tests = match workload {
+        let latencies = match workload {
             Workload::Simple => &self.simple,
             Workload::Complex => &self.complex,
             Workload::Profiling => &self.profiling,
         };
-        let threads = match (test, run.params.operation) {
-            (MpmcTest::FullEmpty, Some(Operation::Push)) => return (self.full)(run),
-            (MpmcTest::FullEmpty, _) => return (self.empty)(run),
-            (MpmcTest::Throughput, _) => tests.throughput,
-            (MpmcTest::DataLatency, _) => tests.data_latency,
-            (MpmcTest::OpLatency, _) => tests.op_latency,
+        let threads = match (test, run.params.operation, workload) {
+            (MpmcTest::FullEmpty, Some(Operation::Push), _) => return (self.full)(run),
+            (MpmcTest::FullEmpty, ..) => return (self.empty)(run),
+            (MpmcTest::Throughput, _, Workload::Complex) => self.complex_throughput,
+            // Not planned with `profiling`, whose rates are fixed.
+            (MpmcTest::Throughput, ..) => self.simple_throughput,
+            (MpmcTest::DataLatency, ..) => latencies.data,
+            (MpmcTest::OpLatency, ..) => latencies.op,
         };
         Ok(Sample::of(test, workload, threads(run)?))
     }

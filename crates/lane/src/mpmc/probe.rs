@@ -25,6 +25,10 @@ static CLOCK_COST: LazyLock<u64> = LazyLock::new(|| {
 
 /// What a thread notes.
 pub(super) trait Probe: Sized {
+    /// Whether items may go in batches. What is said of single calls or items needs none, and loops that
+    /// nobody runs needn't be compiled.
+    const BATCHES: bool = false;
+
     /// One without notes, which takes no notice of what happened before.
     fn new() -> Self;
 
@@ -53,6 +57,8 @@ pub(super) trait Probe: Sized {
 pub(super) struct Silent;
 
 impl Probe for Silent {
+    const BATCHES: bool = true;
+
     fn new() -> Self {
         Self
     }

@@ -64,9 +64,10 @@ where
     E: Effort,
     P: Probe,
 {
-    match common.batch {
-        1 => receive_single(rx, receiver, part, common.wait),
-        batch => receive_batches(rx, receiver, part, batch, common.wait),
+    if P::BATCHES && common.batch > 1 {
+        receive_batches(rx, receiver, part, common.batch, common.wait)
+    } else {
+        receive_single(rx, receiver, part, common.wait)
     }
 }
 

@@ -70,9 +70,10 @@ where
     E: Effort,
     P: Probe,
 {
-    match common.batch {
-        1 => send_single(tx, sender, part, common.wait),
-        batch => send_batches(tx, sender, part, batch, common.wait),
+    if P::BATCHES && common.batch > 1 {
+        send_batches(tx, sender, part, common.batch, common.wait)
+    } else {
+        send_single(tx, sender, part, common.wait)
     }
 }
 

@@ -196,8 +196,11 @@ where
     Reports { producers, consumers }.check()
 }
 
+/// The handles of both sides.
+type Handles<L> = (Vec<<L as Link>::Tx>, Vec<<L as Link>::Rx>);
+
 /// Handles for all threads.
-pub(super) fn handles<L: Link>(params: &Params) -> Result<(Vec<L::Tx>, Vec<L::Rx>), String> {
+pub(super) fn handles<L: Link>(params: &Params) -> Result<Handles<L>, String> {
     let (tx, rx) = L::open(&params.setup())?;
     let missing = || "not for so many threads".to_owned();
     let senders: Option<Vec<_>> = (1..params.producers).map(|_| L::another_tx(&tx)).collect();
