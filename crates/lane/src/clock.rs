@@ -66,6 +66,11 @@ impl Clock {
         now
     }
 
+    /// Ticks in a nanosecond.
+    pub(crate) fn ticks_per_ns(self) -> f64 {
+        self.ticks_per_ns
+    }
+
     /// Ticks in `ns` nanoseconds.
     pub(crate) fn ticks(self, ns: u64) -> u64 {
         (ns as f64 * self.ticks_per_ns).round() as u64

@@ -4,6 +4,7 @@ use corelane::Memory;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use super::probe::typical;
 use super::team::{Report, Reports};
 use crate::cli::{MpmcTest, Shape, Workload};
 use crate::clock::Clock;
@@ -96,16 +97,14 @@ impl Sample {
         };
         let lost = (workload == Workload::Profiling).then(|| lost(&reports.producers));
         let (pushes, pops) = (notes(reports.producers), notes(reports.consumers));
-        let p50 = |times: &Option<Histogram<u64>>| {
-            times.as_ref().map_or(f64::NAN, |times| times.value_at_quantile(0.5) as f64)
-        };
         match test {
             MpmcTest::DataLatency => {
                 let value = pops.as_ref().map_or(f64::NAN, |stays| stays.mean());
                 Self { value, lost, stays: pops, ..Self::default() }
             }
             MpmcTest::OpLatency => {
-                Self { value: p50(&pushes) + p50(&pops), lost, pushes, pops, ..Self::default() }
+                let of = |times: &Option<_>| times.as_ref().map_or(f64::NAN, typical);
+                Self { value: of(&pushes) + of(&pops), lost, pushes, pops, ..Self::default() }
             }
             // If nobody got an item, one takes at least as long.
             MpmcTest::Throughput | MpmcTest::FullEmpty => {

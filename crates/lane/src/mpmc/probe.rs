@@ -5,23 +5,37 @@ use std::sync::LazyLock;
 use hdrhistogram::Histogram;
 
 use crate::clock::Clock;
-use crate::stats::Quartiles;
 
 /// Longest time that is told apart from longer ones.
 const LONGEST_NS: u64 = 60_000_000_000;
 /// Reads of the clock that its cost is taken from.
-const READS: usize = 1000;
+const READS: usize = 10_000;
 
-/// Ticks that two reads of the clock in a row are apart: what a timed call that does nothing seems to
-/// take. On a virtual machine that is as long as some calls.
-static CLOCK_COST: LazyLock<u64> = LazyLock::new(|| {
+/// Nanoseconds that two reads of the clock in a row are apart: what a timed call that does nothing seems
+/// to take. On a virtual machine that is as long as some calls.
+static CLOCK_COST_NS: LazyLock<f64> = LazyLock::new(|| {
     let clock = Clock::get();
-    let costs = (0..READS).map(|_| {
+    let mut costs = histogram();
+    for _ in 0..READS {
         let from = clock.now_in_order();
-        clock.now_in_order().saturating_sub(from) as f64
-    });
-    Quartiles::of(costs).map_or(0, |costs| costs.median as u64)
+        costs.saturating_record(clock.now_in_order().saturating_sub(from));
+    }
+    typical(&costs) / clock.ticks_per_ns()
 });
+
+/// The mean of all times but the slowest hundredth, which were interrupted.
+///
+/// Some processors' clocks move in steps of 10 ns, as long as a call. A median can only be such a step; a
+/// mean of many times that begin at any moment of a step can be between.
+pub(super) fn typical(times: &Histogram<u64>) -> f64 {
+    let most = times.value_at_quantile(0.99);
+    let (mut sum, mut count) = (0.0, 0.0);
+    for time in times.iter_recorded().take_while(|time| time.value_iterated_to() <= most) {
+        sum += time.value_iterated_to() as f64 * time.count_at_value() as f64;
+        count += time.count_at_value() as f64;
+    }
+    sum / count
+}
 
 /// What a thread notes.
 pub(super) trait Probe: Sized {
@@ -109,13 +123,13 @@ impl Probe for Stays {
 #[derive(Debug)]
 pub(super) struct Calls {
     clock: Clock,
-    cost: u64,
+    /// In ticks, what it takes to look at the clock included.
     times: Histogram<u64>,
 }
 
 impl Probe for Calls {
     fn new() -> Self {
-        Self { clock: Clock::get(), cost: *CLOCK_COST, times: histogram() }
+        Self { clock: Clock::get(), times: histogram() }
     }
 
     #[inline(always)]
@@ -124,17 +138,35 @@ impl Probe for Calls {
         let result = call();
         let ticks = self.clock.now_in_order().saturating_sub(from);
         if result.is_some() {
-            let ns = self.clock.ns(ticks.saturating_sub(self.cost));
-            self.times.saturating_record(ns.round() as u64);
+            self.times.saturating_record(ticks);
         }
         result
     }
 
     fn notes(self) -> Option<Histogram<u64>> {
-        Some(self.times)
+        let mut times = histogram();
+        for time in self.times.iter_recorded() {
+            let ns = self.clock.ns(time.value_iterated_to()) - *CLOCK_COST_NS;
+            times.saturating_record_n(ns.max(0.0).round() as u64, time.count_at_value());
+        }
+        Some(times)
     }
 }
 
 fn histogram() -> Histogram<u64> {
     Histogram::new_with_max(LONGEST_NS, 3).expect("valid bounds")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typical_lies_between_steps_and_leaves_interruptions_out() {
+        let mut times = histogram();
+        times.record_n(10, 600).expect("in bounds");
+        times.record_n(20, 395).expect("in bounds");
+        times.record_n(1_000_000, 5).expect("in bounds");
+        assert!((typical(&times) - 13.97).abs() < 0.01);
+    }
 }
