@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 
 use crate::catalogue::{self, Kind};
-use crate::cli::{PayloadKind, Test};
 use crate::number::{short, times};
-use crate::pair::Wait;
-use crate::results::{CellResult, Results};
+use crate::results::{CellResult, Floor, Results, best_peer};
 use crate::stats::Group;
+use crate::suite::Suite;
 
 /// Which queue to take for what, as far as the results tell.
-pub(crate) fn paragraph(results: &Results) -> Option<String> {
+pub(crate) fn paragraph<S: Suite>(results: &Results<S>) -> Option<String> {
     let picks = |group| {
         let tables = results.tables(group);
         tables.iter().filter_map(|table| Pick::of(results, table, group)).collect::<Vec<_>>()
@@ -23,7 +22,7 @@ pub(crate) fn paragraph(results: &Results) -> Option<String> {
 }
 
 /// What the library says against the queues that were picked.
-fn caveats<'a>(picks: impl Iterator<Item = &'a Pick<'a>>) -> Option<String> {
+fn caveats<'a, S: Suite>(picks: impl Iterator<Item = &'a Pick<'a, S>>) -> Option<String> {
     let picked: BTreeSet<_> = picks.map(|pick| pick.best.queue.as_str()).collect();
     let against = picked.iter().filter_map(|id| match &catalogue::find(id)?.kind {
         Kind::Ours { info, .. } => Some(format!("{id}: {}", info.avoid)),
@@ -33,7 +32,7 @@ fn caveats<'a>(picks: impl Iterator<Item = &'a Pick<'a>>) -> Option<String> {
     (!against.is_empty()).then(|| format!("When not to take them: {}.", against.join("; ")))
 }
 
-fn sentence(results: &Results, group: Group, picks: &[Pick<'_>]) -> Option<String> {
+fn sentence<S: Suite>(results: &Results<S>, group: Group, picks: &[Pick<'_, S>]) -> Option<String> {
     let picks: Vec<_> = picks.iter().map(Pick::words).collect();
     let (rounds, all) = (results.rounds_of(group).count(), results.rounds.len());
     let distance = results.line_rtt(group)?.median;
@@ -51,7 +50,7 @@ fn sentence(results: &Results, group: Group, picks: &[Pick<'_>]) -> Option<Strin
 
 /// Whether an item is visible when its push returns, as with all peers. Queues that publish later are
 /// faster and no answer to the same question.
-fn publishes(result: &CellResult) -> bool {
+fn publishes<S: Suite>(result: &CellResult<S>) -> bool {
     catalogue::find(&result.queue).is_none_or(|entry| match &entry.kind {
         Kind::Ours { info, .. } => !info.delayed,
         Kind::Peer { .. } => true,
@@ -62,46 +61,36 @@ fn publishes(result: &CellResult) -> bool {
 const LEVEL: f64 = 0.02;
 
 /// The best of one table.
-struct Pick<'a> {
-    best: &'a CellResult,
+struct Pick<'a, S: Suite> {
+    best: &'a CellResult<S>,
+    purpose: String,
     value: f64,
     peer: Option<(&'a str, f64)>,
-    floor: Option<(&'static str, f64)>,
+    floor: Option<Floor>,
 }
 
-impl<'a> Pick<'a> {
-    /// From a table with the fastest first. Only what needs no further words: numbers, no load.
-    fn of(results: &Results, table: &[&'a CellResult], group: Group) -> Option<Self> {
-        let of = |peer| table.iter().copied().find(|result| result.peer == peer);
+impl<'a, S: Suite> Pick<'a, S> {
+    /// From a table with the fastest first. Only what needs no further words.
+    fn of(results: &Results<S>, table: &[&'a CellResult<S>], group: Group) -> Option<Self> {
         let best = table.iter().copied().find(|result| !result.peer && publishes(result))?;
-        let params = &best.params;
-        let plain = params.payload == PayloadKind::U64 && params.regime == "free";
-        plain.then(|| Self {
+        Some(Self {
             best,
+            purpose: S::purpose(best)?,
             value: best.median(group),
-            peer: of(true).map(|peer| (peer.queue.as_str(), peer.median(group))),
-            floor: results.floor(best.test, group),
+            peer: best_peer(table).map(|peer| (peer.queue.as_str(), peer.median(group))),
+            floor: S::floor(results, best.test, group).filter(|_| S::ADVICE_NAMES_FLOOR),
         })
     }
 
     fn words(&self) -> String {
-        let purpose = match (self.best.test, self.best.params.batch) {
-            (Test::Stream, 1) => "to stream items one by one".to_owned(),
-            (Test::Stream, batch) => format!("to stream in batches of {batch}"),
-            (Test::Rtt, _) => "for the shortest round trip".to_owned(),
-            (Test::OpenLoop, _) => "for the lowest median latency under this schedule".to_owned(),
-        };
-        let purpose = match self.best.params.wait {
-            Wait::Greedy => format!("{purpose}, waiting greedily,"),
-            Wait::Pause | Wait::Yield => purpose,
-        };
-        let (queue, value, unit) = (&self.best.queue, short(self.value), self.best.test.unit());
+        let (queue, value, unit) = (&self.best.queue, short(self.value), S::unit(self.best.test));
         let peer = self.peer.map(|(name, peer)| self.against(name, peer));
         let floor = self.floor.map(|(name, floor)| {
             format!(", {} the {name} floor of {}", times(self.value / floor), short(floor))
         });
         format!(
-            "{purpose} take {queue} ({value} {unit}{}{})",
+            "{} take {queue} ({value} {unit}{}{})",
+            self.purpose,
             peer.unwrap_or_default(),
             floor.unwrap_or_default()
         )

@@ -4,13 +4,17 @@ use std::num::NonZeroU64;
 use std::sync::LazyLock;
 
 use corelane::spsc::mc_ring_sane::McRingSane;
-use corelane::{Info, SpscQueue, SpscTokenQueue, for_each_spsc_queue, for_each_spsc_token_queue};
+use corelane::{
+    Info, MpmcQueue, Sides, SpscQueue, SpscTokenQueue, for_each_mpmc_queue, for_each_spsc_queue,
+    for_each_spsc_token_queue,
+};
 
 use crate::cell::{Run, Sample, Wrong};
 use crate::cli::{PayloadKind, Test};
 use crate::link::{Link, Setup};
-use crate::ours::{Any, Packed};
-use crate::payload::Indirect;
+use crate::mpmc::{self, Goods, Parcel};
+use crate::ours::{Any, Many, Packed};
+use crate::payload::{Indirect, Payload};
 use crate::peers;
 use crate::{open_loop, rtt, stream};
 
@@ -31,6 +35,11 @@ pub(crate) fn entries() -> &'static [Entry] {
     &ENTRIES
 }
 
+/// All that can be measured between one producer and one consumer as such.
+pub(crate) fn spsc() -> impl Iterator<Item = &'static Entry> {
+    entries().iter().filter(|entry| entry.spsc.is_some())
+}
+
 /// The entry named `id`.
 pub(crate) fn find(id: &str) -> Option<&'static Entry> {
     entries().iter().find(|entry| entry.id == id)
@@ -43,8 +52,14 @@ pub(crate) struct Entry {
     pub(crate) id: String,
     /// What it is.
     pub(crate) kind: Kind,
-    /// How it is measured.
-    pub(crate) kernels: Kernels,
+    /// Whom it is between.
+    pub(crate) sides: Sides,
+    /// Whether it is ever full.
+    pub(crate) bounded: bool,
+    /// How it is measured between one producer and one consumer, if it is meant for that.
+    pub(crate) spsc: Option<Kernels>,
+    /// How it is measured between as many as it allows.
+    pub(crate) mpmc: mpmc::Kernels,
 }
 
 /// Ours or not.
@@ -93,12 +108,14 @@ impl Entry {
         !self.is_variant() || self.id == QUICK_ANY
     }
 
-    /// Its kernels for `payload`.
-    pub(crate) fn kernels(&self, payload: PayloadKind) -> &KernelSet {
-        match payload {
-            PayloadKind::U64 => &self.kernels.number,
-            PayloadKind::Indirect => &self.kernels.indirect,
-        }
+    /// An entry for a queue that carries numbers as `N`, and boxes as `B`.
+    pub(crate) fn new<N, B>(id: &str, kind: Kind, spsc: Option<Kernels>) -> Self
+    where
+        N: Link<Item: Goods>,
+        B: Link<Item: Goods>,
+    {
+        let (sides, bounded) = (N::SIDES, N::BOUNDED);
+        Self { id: id.into(), kind, sides, bounded, spsc, mpmc: mpmc::Kernels::of::<N, B>() }
     }
 }
 
@@ -115,8 +132,7 @@ pub(crate) struct Kernels {
 /// The kernels of one queue and one payload.
 #[derive(Debug)]
 pub(crate) struct KernelSet {
-    /// Opens the queue and closes it again; the error says what is wrong with the set-up.
-    pub(crate) probe: fn(&Setup) -> Result<(), String>,
+    probe: fn(&Setup) -> Result<(), String>,
     stream: Kernel,
     rtt: Kernel,
     open_loop: Kernel,
@@ -124,19 +140,32 @@ pub(crate) struct KernelSet {
 
 impl Kernels {
     /// Those of a queue that carries numbers as `N` and pointers as `I`.
-    pub(crate) fn of<N: Link, I: Link>() -> Self {
-        Self { number: KernelSet::of::<N>(), indirect: KernelSet::of::<I>() }
+    pub(crate) fn new<N: Link<Item: Payload>, I: Link<Item: Payload>>() -> Self {
+        Self { number: KernelSet::new::<N>(), indirect: KernelSet::new::<I>() }
+    }
+
+    /// Those for `payload`.
+    pub(crate) fn of(&self, payload: PayloadKind) -> &KernelSet {
+        match payload {
+            PayloadKind::U64 => &self.number,
+            PayloadKind::Indirect => &self.indirect,
+        }
     }
 }
 
 impl KernelSet {
-    fn of<L: Link>() -> Self {
+    fn new<L: Link<Item: Payload>>() -> Self {
         Self {
             probe: |setup| L::open(setup).map(drop),
             stream: stream::measure::<L>,
             rtt: rtt::measure::<L>,
             open_loop: open_loop::measure::<L>,
         }
+    }
+
+    /// Opens the queue and closes it again; the error says what is wrong with the set-up.
+    pub(crate) fn probe(&self, setup: &Setup) -> Result<(), String> {
+        (self.probe)(setup)
     }
 
     /// Runs `test` once.
@@ -176,20 +205,37 @@ fn ours() -> Vec<Entry> {
         entries.push(entry);
     }
     entries.append(&mut packed);
+    entries.extend(many());
+    entries
+}
+
+/// The library's queues that may have several handles on one side at least.
+fn many() -> Vec<Entry> {
+    let mut entries = Vec::new();
+    macro_rules! add {
+        ($name:ident, $queue:ty) => {
+            entries.push(many_entry::<$queue>())
+        };
+    }
+    for_each_mpmc_queue!(add);
     entries
 }
 
 fn packed_entry<Q: SpscTokenQueue + 'static>() -> Entry {
-    let kernels = Kernels::of::<Packed<Q, NonZeroU64>, Packed<Q, Indirect>>();
-    our_entry(Q::INFO, Slots::Packed, kernels)
+    let kernels = Kernels::new::<Packed<Q, NonZeroU64>, Packed<Q, Indirect>>();
+    let kind = Kind::Ours { info: Q::INFO, slots: Slots::Packed };
+    Entry::new::<Packed<Q, NonZeroU64>, Packed<Q, Parcel>>(Q::INFO.id, kind, Some(kernels))
 }
 
 fn any_entry<Q: SpscQueue + 'static>() -> Entry {
-    our_entry(Q::INFO, Slots::Any, Kernels::of::<Any<Q, u64>, Any<Q, Indirect>>())
+    let kernels = Kernels::new::<Any<Q, u64>, Any<Q, Indirect>>();
+    let kind = Kind::Ours { info: Q::INFO, slots: Slots::Any };
+    Entry::new::<Any<Q, u64>, Any<Q, Parcel>>(Q::INFO.id, kind, Some(kernels))
 }
 
-fn our_entry(info: Info, slots: Slots, kernels: Kernels) -> Entry {
-    Entry { id: info.id.into(), kind: Kind::Ours { info, slots }, kernels }
+fn many_entry<Q: MpmcQueue + 'static>() -> Entry {
+    let kind = Kind::Ours { info: Q::INFO, slots: Slots::Any };
+    Entry::new::<Many<Q, u64>, Many<Q, Parcel>>(Q::INFO.id, kind, None)
 }
 
 #[cfg(test)]

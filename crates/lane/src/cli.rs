@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::fmt;
 use std::iter;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -221,14 +222,16 @@ pub(crate) struct VerifyArgs {
 pub(crate) struct BenchCommand {
     /// Which kind of queue.
     #[command(subcommand)]
-    pub(crate) suite: Suite,
+    pub(crate) suite: BenchSuite,
 }
 
 /// Kinds of queues.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Suite {
+pub(crate) enum BenchSuite {
     /// One producer, one consumer.
     Spsc(Box<BenchArgs>),
+    /// Several producers, several consumers.
+    Mpmc(Box<MpmcArgs>),
 }
 
 /// What to measure, and how.
@@ -344,9 +347,169 @@ impl Default for BenchArgs {
     }
 }
 
+/// What to measure between several threads, and how.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct MpmcArgs {
+    /// Queues and peers to measure, by id (see `lane list`); if none is named, all between several
+    /// threads, with bbq-spsc and rtrb where there is one thread a side.
+    #[arg(value_name = "QUEUE", value_parser = all_ids(), hide_possible_values = true)]
+    pub(crate) queues: Vec<String>,
+
+    /// What to measure.
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["throughput", "full-empty"])]
+    pub(crate) test: Vec<MpmcTest>,
+
+    /// Producers and consumers, up to 64 of each; may be more than there are cores [default:
+    /// 1x1,2x2,4x4,4x1,1x4].
+    #[arg(long, value_name = "PxC", value_delimiter = ',')]
+    pub(crate) threads: Vec<Shape>,
+
+    /// What threads do besides their calls.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "simple")]
+    pub(crate) workload: Vec<Workload>,
+
+    /// Items a queue must hold [default: 4096; data-latency: 128].
+    #[arg(long, value_name = "N")]
+    pub(crate) capacity: Option<Positive>,
+
+    /// Most items per call, for `throughput`; 1 uses the calls for single items.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1")]
+    pub(crate) batch: Vec<Positive>,
+
+    /// How often everything is measured.
+    #[arg(long, value_name = "N", default_value = "15")]
+    pub(crate) rounds: Positive,
+
+    /// Length of one measurement, such as 30ms or 2s [default: 30ms; with more threads than cores:
+    /// 100ms; profiling: 200ms; full-empty: 5ms].
+    #[arg(long, value_name = "TIME", value_parser = length, conflicts_with = "items")]
+    pub(crate) duration: Option<Duration>,
+
+    /// Items that are popped at least in one measurement, instead of a duration.
+    #[arg(long, value_name = "N")]
+    pub(crate) items: Option<NonZeroU64>,
+
+    /// Cores for the threads, in the order in which they are used; all if none is given.
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
+    pub(crate) cores: Vec<usize>,
+
+    /// Longest `line_rtt` in nanoseconds at which cores count as near.
+    #[arg(long, value_name = "NS", default_value_t = Group::FAR_ABOVE_NS)]
+    pub(crate) far_above: f64,
+
+    /// Also measure all peers, when queues are named.
+    #[arg(long, overrides_with = "no_peers")]
+    pub(crate) peers: bool,
+
+    /// Measure no peers.
+    #[arg(long, overrides_with = "peers")]
+    pub(crate) no_peers: bool,
+
+    /// What a thread does before it looks again at a queue that was full or empty. With more threads
+    /// than cores it yields.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "pause")]
+    pub(crate) wait: Vec<Wait>,
+
+    /// Write the results as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write a report that opens in any browser, in one file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+/// All ids of queues and peers.
+fn all_ids() -> PossibleValuesParser {
+    PossibleValuesParser::new(catalogue::entries().iter().map(|entry| entry.id.as_str()))
+}
+
+/// What is measured between several threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum MpmcTest {
+    /// Nanoseconds per item that is popped by anybody, and how evenly threads share in that.
+    Throughput,
+    /// How long items stay in the queue.
+    DataLatency,
+    /// How long one push and one pop take.
+    OpLatency,
+    /// What it costs to be told that a queue is full or empty.
+    FullEmpty,
+}
+
+impl MpmcTest {
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::DataLatency => "data-latency",
+            Self::OpLatency => "op-latency",
+            Self::FullEmpty => "full-empty",
+        }
+    }
+}
+
+/// What threads do besides their calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Workload {
+    /// Nothing but check the items.
+    Simple,
+    /// Allocate and free a buffer for each item, and spin for up to a hundred turns before each call.
+    Complex,
+    /// 10,000 pushes a second by each producer, 1,000 pops a second by each consumer, and what finds no
+    /// room is lost.
+    Profiling,
+}
+
+impl Workload {
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Simple => "simple",
+            Self::Complex => "complex",
+            Self::Profiling => "profiling",
+        }
+    }
+}
+
+/// How many threads there are on either side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// Those that push.
+    pub(crate) producers: usize,
+    /// Those that pop.
+    pub(crate) consumers: usize,
+}
+
+impl Shape {
+    /// Threads a side at most.
+    const MOST: usize = 64;
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x{}", self.producers, self.consumers)
+    }
+}
+
+impl FromStr for Shape {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let side = |text: &str| text.parse().ok().filter(|side| (1..=Self::MOST).contains(side));
+        let sides = text.split_once('x').and_then(|(p, c)| Some((side(p)?, side(c)?)));
+        let (producers, consumers) = sides.ok_or_else(|| {
+            format!("give producers x consumers, such as 2x4, each from 1 to {}", Self::MOST)
+        })?;
+        Ok(Self { producers, consumers })
+    }
+}
+
 /// Lists and suggests ids when one is unknown.
 fn ids() -> PossibleValuesParser {
-    PossibleValuesParser::new(catalogue::entries().iter().map(|entry| entry.id.as_str()))
+    PossibleValuesParser::new(catalogue::spsc().map(|entry| entry.id.as_str()))
 }
 
 /// What is measured.
@@ -569,6 +732,16 @@ mod tests {
         assert_eq!(cores("cores=2..2"), [2]);
         for wrong in ["cores=0..4", "cores=4..2", "cores=4", "capacity=1..2", "cores=1..x", ""] {
             assert!(wrong.parse::<Sweep>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn shapes_have_two_sides_of_1_to_64_threads() {
+        let shape = |text: &str| text.parse::<Shape>().map(|shape| shape.to_string());
+        assert_eq!(shape("1x1"), Ok("1x1".into()));
+        assert_eq!(shape("64x2"), Ok("64x2".into()));
+        for wrong in ["0x1", "1x0", "1x1x1", "999x999", "65x1", "2", "x", "axb", "-1x1", ""] {
+            assert!(shape(wrong).is_err(), "{wrong}");
         }
     }
 

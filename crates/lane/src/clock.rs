@@ -56,6 +56,21 @@ impl Clock {
         }
     }
 
+    /// Now, in ticks, with all earlier instructions done and no later one begun: for times so short that
+    /// the processor would move them past the reading. Stores may still be on their way.
+    #[inline(always)]
+    pub(crate) fn now_in_order(self) -> u64 {
+        fence_instructions();
+        let now = self.now();
+        fence_instructions();
+        now
+    }
+
+    /// Ticks in a nanosecond.
+    pub(crate) fn ticks_per_ns(self) -> f64 {
+        self.ticks_per_ns
+    }
+
     /// Ticks in `ns` nanoseconds.
     pub(crate) fn ticks(self, ns: u64) -> u64 {
         (ns as f64 * self.ticks_per_ns).round() as u64
@@ -66,6 +81,16 @@ impl Clock {
     pub(crate) fn ns(self, ticks: u64) -> f64 {
         ticks as f64 / self.ticks_per_ns
     }
+}
+
+/// Waits for all earlier instructions. Elsewhere than on x86 the system's clock does so itself.
+#[inline(always)]
+fn fence_instructions() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 processor has this instruction.
+    unsafe {
+        core::arch::x86_64::_mm_lfence()
+    };
 }
 
 impl Source {

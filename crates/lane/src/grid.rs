@@ -28,7 +28,8 @@ pub(crate) struct Point {
 /// The matrices of all queues, as measured in the rounds of `group`.
 pub(crate) fn maps(results: &Results, group: Group) -> Vec<Map<'_>> {
     let mut maps: Vec<Map<'_>> = Vec::new();
-    let measured = |result: &&CellResult| result.is_grid() && result.groups.contains_key(&group);
+    let measured =
+        |result: &&CellResult| result.params.regime == REGIME && result.groups.contains_key(&group);
     for result in results.results.iter().filter(measured) {
         let params = &result.params;
         let point = Point {

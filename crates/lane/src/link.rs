@@ -1,6 +1,6 @@
 //! What a benchmark needs of a queue, ours or a peer's.
 
-use crate::payload::Payload;
+use corelane::Sides;
 
 /// What a queue should be like.
 #[derive(Debug, Clone, Copy)]
@@ -11,10 +11,20 @@ pub(crate) struct Setup {
     pub(crate) memory: corelane::Memory,
 }
 
+/// What any queue can carry.
+pub(crate) trait Word: Copy + Send + Sync + 'static {}
+
+impl<T: Copy + Send + Sync + 'static> Word for T {}
+
 /// A queue with its item type, which can be opened.
 pub(crate) trait Link: 'static {
+    /// Whom it is between.
+    const SIDES: Sides = Sides::OneToOne;
+    /// Whether it is ever full.
+    const BOUNDED: bool = true;
+
     /// What it carries.
-    type Item: Payload;
+    type Item: Word;
     /// Its sending side.
     type Tx: Tx<Item = Self::Item>;
     /// Its receiving side.
@@ -22,6 +32,16 @@ pub(crate) trait Link: 'static {
 
     /// A new queue, or why there can be none.
     fn open(setup: &Setup) -> Result<(Self::Tx, Self::Rx), String>;
+
+    /// One more sending side, if there may be several.
+    fn another_tx(_tx: &Self::Tx) -> Option<Self::Tx> {
+        None
+    }
+
+    /// One more receiving side, if there may be several.
+    fn another_rx(_rx: &Self::Rx) -> Option<Self::Rx> {
+        None
+    }
 }
 
 /// The sending side.

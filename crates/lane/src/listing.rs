@@ -2,11 +2,13 @@
 
 use std::fmt::Write;
 
+use corelane::Sides;
+
 use crate::catalogue::{self, Entry, Kind, Slots};
 
 /// Every queue with what it promises, and the peers with their versions.
 pub(crate) fn render() -> String {
-    let mut text = String::from("SPSC queues of corelane\n");
+    let mut text = String::from("Queues of corelane\n");
     for entry in catalogue::entries().iter().filter(|entry| !entry.is_peer()) {
         text.push_str(&paragraph(entry));
     }
@@ -15,6 +17,16 @@ pub(crate) fn render() -> String {
         text.push_str(&paragraph(entry));
     }
     text
+}
+
+/// Whom a queue is between, in words.
+pub(crate) fn between(sides: Sides) -> &'static str {
+    match sides {
+        Sides::OneToOne => "one producer, one consumer",
+        Sides::ManyToOne => "several producers, one consumer",
+        Sides::OneToMany => "one producer, several consumers",
+        Sides::ManyToMany => "several producers, several consumers",
+    }
 }
 
 fn paragraph(entry: &Entry) -> String {
@@ -26,6 +38,7 @@ fn paragraph(entry: &Entry) -> String {
                 Slots::Any => "items of any type",
             };
             let lines = [
+                ("between", between(entry.sides)),
                 ("guarantee", info.guarantee),
                 ("capacity", info.capacity),
                 ("choose", info.choose),
@@ -38,7 +51,9 @@ fn paragraph(entry: &Entry) -> String {
             }
         }
         Kind::Peer { package, version, what } => {
-            writeln!(text, "  {:<18} {package} {version}: {what}", entry.id)
+            let bounds = if entry.bounded { "" } else { ", UNBOUNDED: never full" };
+            let between = between(entry.sides);
+            writeln!(text, "  {:<18} {package} {version}: {what}; {between}{bounds}", entry.id)
                 .expect("writing to a string");
         }
     }

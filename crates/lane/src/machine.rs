@@ -4,9 +4,10 @@ use std::fs;
 use std::sync::LazyLock;
 use std::thread;
 
+use core_affinity::CoreId;
 use serde::Serialize;
 
-use crate::pair::Cores;
+use crate::number;
 
 static CPU_INFO: LazyLock<String> =
     LazyLock::new(|| fs::read_to_string("/proc/cpuinfo").unwrap_or_default());
@@ -27,8 +28,8 @@ pub(crate) struct Machine {
     pub(crate) arch: &'static str,
     /// Operating system and kernel.
     pub(crate) os: String,
-    /// Core of the producer and core of the consumer.
-    pub(crate) cores: [usize; 2],
+    /// Cores in the order in which threads are given them: first a producer's, then a consumer's.
+    pub(crate) cores: Vec<usize>,
     /// Whether these are one core, on which nothing is concurrent.
     pub(crate) same_core: bool,
     /// Whether `lane` was compiled with optimisations.
@@ -37,7 +38,7 @@ pub(crate) struct Machine {
 
 impl Machine {
     /// This machine.
-    pub(crate) fn describe(cores: Cores) -> Self {
+    pub(crate) fn describe(cores: &[CoreId]) -> Self {
         Self {
             cpu: cpu_field("model name").unwrap_or("unknown processor").to_owned(),
             cpus: thread::available_parallelism().map_or(1, usize::from),
@@ -45,8 +46,8 @@ impl Machine {
             virtual_machine: cpu_has("hypervisor"),
             arch: std::env::consts::ARCH,
             os: operating_system(),
-            cores: [cores.producer.id, cores.consumer.id],
-            same_core: cores.same(),
+            cores: cores.iter().map(|core| core.id).collect(),
+            same_core: cores.iter().all(|core| *core == cores[0]),
             optimised: !cfg!(debug_assertions),
         }
     }
@@ -55,9 +56,10 @@ impl Machine {
     pub(crate) fn summary(&self) -> String {
         let cache = self.last_level_cache.as_ref().map(|size| format!(", {size} cache"));
         let virtual_machine = if self.virtual_machine { ", virtual" } else { "" };
-        let cores = match (self.same_core, self.cores) {
-            (true, [core, _]) => format!("both threads on core {core} (same core)"),
+        let cores = match (self.same_core, &self.cores[..]) {
+            (true, [core, ..]) => format!("all threads on core {core} (same core)"),
             (false, [a, b]) => format!("producer on core {a}, consumer on core {b}"),
+            (_, cores) => format!("threads on cores {}", number::list(cores)),
         };
         let debug = if self.optimised { "" } else { "; NOT OPTIMISED, build with --release" };
         format!(

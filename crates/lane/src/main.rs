@@ -14,6 +14,7 @@ mod interrupt;
 mod link;
 mod listing;
 mod machine;
+mod mpmc;
 mod number;
 mod open_loop;
 mod ours;
@@ -28,8 +29,10 @@ mod runner;
 mod schedule;
 mod simulate;
 mod sink;
+mod spsc;
 mod stats;
 mod stream;
+mod suite;
 mod table;
 mod takeover;
 mod verify;
@@ -40,10 +43,12 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use cli::{BenchCommand, Cli, Command, SimulateCommand, SimulateSuite, Suite};
+use cli::{BenchCommand, BenchSuite, Cli, Command, SimulateCommand, SimulateSuite};
 use failure::Failure;
-use plan::Plan;
+use mpmc::Mpmc;
 use results::Results;
+use spsc::Spsc;
+use suite::{Plan, Suite};
 
 fn main() -> ExitCode {
     carry_out(Cli::parse()).unwrap_or_else(Failure::report)
@@ -51,14 +56,15 @@ fn main() -> ExitCode {
 
 fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
-        None => measure(Plan::quick()?),
+        None => measure(Plan::<Spsc>::quick()?),
         Some(Command::List) => {
             print(&listing::render())?;
             Ok(ExitCode::SUCCESS)
         }
-        Some(Command::Bench(BenchCommand { suite: Suite::Spsc(args) })) => {
-            measure(Plan::bench(&args)?)
-        }
+        Some(Command::Bench(BenchCommand { suite })) => match suite {
+            BenchSuite::Spsc(args) => measure(Plan::<Spsc>::bench(&args)?),
+            BenchSuite::Mpmc(args) => measure(Plan::<Mpmc>::bench(&args)?),
+        },
         Some(Command::Verify(args)) => verify::carry_out(&args),
         Some(Command::Calibrate(args)) => calibrate::carry_out(&args),
         Some(Command::Simulate(SimulateCommand { suite, args })) => match suite {
@@ -69,7 +75,7 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
 }
 
 /// Runs `plan` and hands its results to whoever wants them.
-fn measure(mut plan: Plan) -> Result<ExitCode, Failure> {
+fn measure<S: Suite>(mut plan: Plan<S>) -> Result<ExitCode, Failure> {
     interrupt::listen();
     plan.notes.iter().for_each(|note| eprintln!("note: {note}"));
     let results = runner::run(&plan)?;
@@ -79,7 +85,7 @@ fn measure(mut plan: Plan) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(if results.interrupted { interrupt::EXIT_CODE } else { 0 }))
 }
 
-fn write_files(plan: &mut Plan, results: &Results) -> Result<Vec<String>, Failure> {
+fn write_files<S: Suite>(plan: &mut Plan<S>, results: &Results<S>) -> Result<Vec<String>, Failure> {
     let mut written = Vec::new();
     if let Some(sink) = &mut plan.json {
         let json = serde_json::to_string_pretty(results).expect("results are plain data");
@@ -91,7 +97,7 @@ fn write_files(plan: &mut Plan, results: &Results) -> Result<Vec<String>, Failur
     Ok(written)
 }
 
-fn summary(results: &Results, written: &[String]) -> String {
+fn summary<S: Suite>(results: &Results<S>, written: &[String]) -> String {
     let mut text = table::render(results);
     if let Some(advice) = advice::paragraph(results) {
         text.push_str(&format!("\n{advice}\n"));

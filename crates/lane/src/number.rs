@@ -9,6 +9,17 @@ pub(crate) fn short(value: f64) -> String {
     }
 }
 
+/// All numbers, with commas between them.
+pub(crate) fn list(numbers: &[usize]) -> String {
+    let texts: Vec<_> = numbers.iter().map(usize::to_string).collect();
+    texts.join(", ")
+}
+
+/// `ratio` as a multiple, with three significant digits.
+pub(crate) fn ratio(ratio: f64) -> String {
+    format!("{}×", short(ratio))
+}
+
 /// `ratio` as a multiple, with two significant digits.
 pub(crate) fn times(ratio: f64) -> String {
     if ratio >= 9.95 { format!("{ratio:.0}×") } else { format!("{ratio:.1}×") }

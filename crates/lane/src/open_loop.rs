@@ -24,7 +24,7 @@ const LONGEST_NS: u64 = 60_000_000_000;
 const SENDING: u64 = u64::MAX;
 
 /// The latencies of all items of the schedule; the value is their median.
-pub(crate) fn measure<L: Link>(run: &Run<'_>) -> Result<Sample, Wrong> {
+pub(crate) fn measure<L: Link<Item: Payload>>(run: &Run<'_>) -> Result<Sample, Wrong> {
     let (tx, rx) = L::open(&run.params.setup()).expect("tried before the first round");
     let clock = Clock::get();
     let (gate, start) = (&Gate::default(), &AtomicU64::new(0));

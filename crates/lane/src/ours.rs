@@ -3,10 +3,11 @@
 use std::marker::PhantomData;
 
 use corelane::slot::Token;
-use corelane::{CapacityError, Config, Consumer, Producer, SpscQueue, SpscTokenQueue};
+use corelane::{
+    CapacityError, Config, Consumer, MpmcQueue, Producer, Sides, SpscQueue, SpscTokenQueue,
+};
 
-use crate::link::{Link, Rx, Setup, Tx};
-use crate::payload::Payload;
+use crate::link::{Link, Rx, Setup, Tx, Word};
 
 /// A queue for items of any type.
 pub(crate) struct Any<Q, T>(PhantomData<(Q, T)>);
@@ -14,10 +15,13 @@ pub(crate) struct Any<Q, T>(PhantomData<(Q, T)>);
 /// A queue whose slots are one word.
 pub(crate) struct Packed<Q, T>(PhantomData<(Q, T)>);
 
+/// A queue that may have several handles on one side at least.
+pub(crate) struct Many<Q, T>(PhantomData<(Q, T)>);
+
 /// A handle of one of our queues.
 pub(crate) struct Ours<H>(H);
 
-impl<Q: SpscQueue + 'static, T: Payload> Link for Any<Q, T> {
+impl<Q: SpscQueue + 'static, T: Word> Link for Any<Q, T> {
     type Item = T;
     type Tx = Ours<Q::Producer<T>>;
     type Rx = Ours<Q::Consumer<T>>;
@@ -27,13 +31,33 @@ impl<Q: SpscQueue + 'static, T: Payload> Link for Any<Q, T> {
     }
 }
 
-impl<Q: SpscTokenQueue + 'static, T: Payload + Token> Link for Packed<Q, T> {
+impl<Q: SpscTokenQueue + 'static, T: Word + Token> Link for Packed<Q, T> {
     type Item = T;
     type Tx = Ours<Q::Producer<T>>;
     type Rx = Ours<Q::Consumer<T>>;
 
     fn open(setup: &Setup) -> Result<(Self::Tx, Self::Rx), String> {
         wrap(Q::channel(config(setup)))
+    }
+}
+
+impl<Q: MpmcQueue + 'static, T: Word> Link for Many<Q, T> {
+    const SIDES: Sides = Q::INFO.sides;
+
+    type Item = T;
+    type Tx = Ours<Q::Producer<T>>;
+    type Rx = Ours<Q::Consumer<T>>;
+
+    fn open(setup: &Setup) -> Result<(Self::Tx, Self::Rx), String> {
+        wrap(Q::channel(config(setup)))
+    }
+
+    fn another_tx(tx: &Self::Tx) -> Option<Self::Tx> {
+        Q::another_producer(&tx.0).map(Ours)
+    }
+
+    fn another_rx(rx: &Self::Rx) -> Option<Self::Rx> {
+        Q::another_consumer(&rx.0).map(Ours)
     }
 }
 

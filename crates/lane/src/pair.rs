@@ -77,16 +77,31 @@ impl Wait {
     }
 }
 
-/// Where the two threads meet; can be used again and again.
-#[derive(Debug, Default)]
-pub(crate) struct Gate(AtomicUsize);
+/// Where threads meet; can be used again and again.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    arrived: AtomicUsize,
+    threads: usize,
+}
+
+impl Default for Gate {
+    /// For two threads.
+    fn default() -> Self {
+        Self::of(2)
+    }
+}
 
 impl Gate {
-    /// Returns when both threads are here. What one did before, the other sees after.
+    /// For so many threads.
+    pub(crate) fn of(threads: usize) -> Self {
+        Self { arrived: AtomicUsize::new(0), threads }
+    }
+
+    /// Returns when all threads are here. What one did before, the others see after.
     pub(crate) fn meet(&self, wait: Wait) {
-        let arrived = self.0.fetch_add(1, Ordering::AcqRel) + 1;
-        let complete = arrived.next_multiple_of(2);
-        wait.until(|| (self.0.load(Ordering::Acquire) >= complete).then_some(()));
+        let arrived = self.arrived.fetch_add(1, Ordering::AcqRel) + 1;
+        let complete = arrived.next_multiple_of(self.threads);
+        wait.until(|| (self.arrived.load(Ordering::Acquire) >= complete).then_some(()));
     }
 }
 
@@ -129,13 +144,15 @@ pub(crate) fn run<A: Send, B: Send>(
     })
 }
 
-fn pinned<T>(core: CoreId, side: impl FnOnce() -> T) -> T {
+/// Runs `side` on `core`.
+pub(crate) fn pinned<T>(core: CoreId, side: impl FnOnce() -> T) -> T {
     // The core was checked when the command line was read. Should it go away later, an unpinned
     // measurement shows in the spread.
     core_affinity::set_for_current(core);
     side()
 }
 
-fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+/// What a thread returns, or its panic.
+pub(crate) fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

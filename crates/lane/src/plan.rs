@@ -14,7 +14,8 @@ use crate::failure::Failure;
 use crate::grid;
 use crate::pair::{Cores, Wait};
 use crate::schedule::{self, Arrival};
-use crate::sink::Sink;
+use crate::spsc::Spsc;
+use crate::suite::{Cell, Plan};
 
 /// Loads of the grid, as in paper 000, Fig. 14.
 const GRID_LOADS_NS: [u64; 10] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90];
@@ -26,55 +27,15 @@ const QUICK_CELL: Duration = Duration::from_millis(20);
 /// The quick run begins no round after this long, so that it ends within a minute.
 const QUICK_RUN: Duration = Duration::from_secs(40);
 
-/// Everything a run needs.
-#[derive(Debug)]
-pub(crate) struct Plan {
-    /// What is measured, with those next to each other that differ only in the queue.
-    pub(crate) cells: Vec<Cell>,
-    /// How often each is measured.
-    pub(crate) rounds: usize,
-    /// No round begins after this long.
-    pub(crate) budget: Option<Duration>,
-    /// Where the two sides run.
-    pub(crate) cores: Cores,
-    /// Longest `line_rtt` that counts as near.
-    pub(crate) far_above_ns: f64,
-    /// Send times of open-loop cells.
-    pub(crate) schedule: Vec<Arrival>,
-    /// What the user should know about the choices made here.
-    pub(crate) notes: Vec<String>,
-    /// Where the results go as JSON.
-    pub(crate) json: Option<Sink>,
-    /// Where the report goes.
-    pub(crate) html: Option<Sink>,
-}
-
-/// One queue, one test, one set of parameters.
-#[derive(Debug)]
-pub(crate) struct Cell {
-    /// What is measured.
-    pub(crate) entry: &'static Entry,
-    /// How.
-    pub(crate) test: Test,
-    /// With what parameters.
-    pub(crate) params: Params,
-    /// For how long.
-    pub(crate) length: Length,
-}
-
-impl Cell {
-    /// Whether both measure the same of different queues.
-    pub(crate) fn is_alike(&self, other: &Self) -> bool {
-        self.test == other.test && self.params == other.params
-    }
-
+impl Cell<Spsc> {
     /// Its compiled kernels.
     pub(crate) fn kernels(&self) -> &'static KernelSet {
-        self.entry.kernels(self.params.payload)
+        let kernels = self.entry.spsc.as_ref().expect("only those with kernels are chosen");
+        kernels.of(self.params.payload)
     }
 }
 
-impl Plan {
+impl Plan<Spsc> {
     /// The quick run: what `lane` does without a command.
     pub(crate) fn quick() -> Result<Self, Failure> {
         let args = BenchArgs {
@@ -83,7 +44,7 @@ impl Plan {
             html: Some(PathBuf::from("corelane-report.html")),
             ..BenchArgs::default()
         };
-        let entries = catalogue::entries().iter().filter(|entry| entry.is_quick()).collect();
+        let entries = catalogue::spsc().filter(|entry| entry.is_quick()).collect();
         Ok(Self { budget: Some(QUICK_RUN), ..Self::of(&args, entries)? })
     }
 
@@ -93,57 +54,36 @@ impl Plan {
     }
 
     fn of(args: &BenchArgs, entries: Vec<&'static Entry>) -> Result<Self, Failure> {
-        check_batches(args)?;
+        check_batches(&args.batch, args.capacity.0)?;
         let cores = cores(args.cores)?;
         let mut notes = Vec::new();
         let timetable = Timetable::of(args)?;
         notes.extend(timetable.as_ref().and_then(|timetable| timetable.note.clone()));
         let (schedule, name) = timetable.map(|t| (t.arrivals, t.name)).unzip();
-        let mut plan = Self {
+        let plan = Self {
             cells: cells(args, &entries, &waits(args, cores), name.as_deref()),
             rounds: args.rounds.0,
             budget: None,
             cores,
-            // Whatever a round trip takes on one core, it isn't far.
-            far_above_ns: if cores.same() { f64::INFINITY } else { args.far_above },
-            schedule: schedule.unwrap_or_default(),
+            all_cores: vec![cores.producer, cores.consumer],
+            far_above_ns: far_above_ns(args.far_above, cores),
+            context: schedule.unwrap_or_default(),
             notes,
             json: None,
             html: None,
         };
-        plan.drop_impossible(&args.queues)?;
-        plan.json = args.json.as_deref().map(Sink::open).transpose()?;
-        plan.html = args.html.as_deref().map(Sink::open).transpose()?;
-        Ok(plan)
-    }
-
-    /// Leaves out what can't have this set-up, with a note; refuses if it was asked for by name.
-    fn drop_impossible(&mut self, named: &[String]) -> Result<(), Failure> {
-        let mut refused: Vec<(&str, String)> = Vec::new();
-        for cell in &self.cells {
-            let id = cell.entry.id.as_str();
-            if refused.iter().any(|(refused, _)| *refused == id) {
-                continue;
-            }
-            if let Err(reason) = (cell.kernels().probe)(&cell.params.setup()) {
-                if named.iter().any(|name| name == id) {
-                    return Err(Failure::Usage(format!("{id} can't be measured: {reason}")));
-                }
-                refused.push((id, reason));
-            }
-        }
-        self.cells.retain(|cell| refused.iter().all(|(id, _)| *id != cell.entry.id));
-        self.notes.extend(refused.into_iter().map(|(id, why)| format!("{id} left out: {why}")));
-        if self.cells.is_empty() {
-            return Err(Failure::Usage(format!("nothing to measure; {}", self.notes.join("; "))));
-        }
-        Ok(())
+        plan.checked(&args.queues, args.json.as_deref(), args.html.as_deref())
     }
 }
 
-fn check_batches(args: &BenchArgs) -> Result<(), Failure> {
-    let capacity = args.capacity.0;
-    match args.batch.iter().find(|batch| batch.0 > capacity) {
+/// Longest `line_rtt` that counts as near. Whatever a round trip takes on one core, it isn't far.
+pub(crate) fn far_above_ns(wanted: f64, cores: Cores) -> f64 {
+    if cores.same() { f64::INFINITY } else { wanted }
+}
+
+/// Refuses batches that don't fit the queue.
+pub(crate) fn check_batches(batches: &[Positive], capacity: usize) -> Result<(), Failure> {
+    match batches.iter().find(|batch| batch.0 > capacity) {
         Some(Positive(batch)) => Err(Failure::Usage(format!(
             "--batch {batch} is more than --capacity {capacity}; choose 1 to {capacity}"
         ))),
@@ -158,25 +98,43 @@ pub(crate) fn cores(wanted: Option<CorePair>) -> Result<Cores, Failure> {
         let first = *cores.first().unwrap_or(&CoreId { id: 0 });
         return Ok(Cores { producer: first, consumer: *cores.get(1).unwrap_or(&first) });
     };
-    let find = |id| {
-        cores.iter().copied().find(|core| core.id == id).ok_or_else(|| {
-            let have: Vec<_> = cores.iter().map(|core| core.id.to_string()).collect();
-            Failure::Usage(format!("there is no core {id} here; choose from {}", have.join(", ")))
-        })
-    };
-    Ok(Cores { producer: find(producer)?, consumer: find(consumer)? })
+    Ok(Cores { producer: core(&cores, producer)?, consumer: core(&cores, consumer)? })
+}
+
+/// The core with the number `id` among `cores`.
+pub(crate) fn core(cores: &[CoreId], id: usize) -> Result<CoreId, Failure> {
+    cores.iter().copied().find(|core| core.id == id).ok_or_else(|| {
+        let have: Vec<_> = cores.iter().map(|core| core.id.to_string()).collect();
+        Failure::Usage(format!("there is no core {id} here; choose from {}", have.join(", ")))
+    })
 }
 
 /// The queues named, or all; and the peers as asked for.
 fn chosen(args: &BenchArgs) -> Vec<&'static Entry> {
-    let named = |entry: &Entry| args.queues.contains(&entry.id);
-    let wanted = |entry: &&Entry| match (entry.is_peer(), args.queues.is_empty()) {
-        (true, true) => !args.no_peers,
-        (true, false) => args.peers || named(entry),
-        (false, true) => true,
-        (false, false) => named(entry),
-    };
-    catalogue::entries().iter().filter(wanted).collect()
+    let peers = Peers { wanted: args.peers, unwanted: args.no_peers };
+    catalogue::spsc().filter(|entry| peers.choose(entry, &args.queues, true)).collect()
+}
+
+/// What was said of peers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peers {
+    /// `--peers`
+    pub(crate) wanted: bool,
+    /// `--no-peers`
+    pub(crate) unwanted: bool,
+}
+
+impl Peers {
+    /// Whether `entry` is to be measured when `named` are named; if it is measured `by_default`.
+    pub(crate) fn choose(self, entry: &Entry, named: &[String], by_default: bool) -> bool {
+        let is_named = named.contains(&entry.id);
+        match (entry.is_peer(), named.is_empty()) {
+            (true, true) => by_default && !self.unwanted,
+            (true, false) => is_named || (by_default && self.wanted),
+            (false, true) => by_default,
+            (false, false) => is_named,
+        }
+    }
 }
 
 /// When items of open-loop cells are sent.
@@ -245,7 +203,7 @@ fn cells(
     entries: &[&'static Entry],
     waits: &[Wait],
     schedule: Option<&str>,
-) -> Vec<Cell> {
+) -> Vec<Cell<Spsc>> {
     let length = length(args);
     let mut cells = Vec::new();
     for &payload in &args.payload {

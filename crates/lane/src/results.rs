@@ -6,19 +6,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::cell::{Params, PerceivedBatch, Sample};
-use crate::cli::Test;
+use crate::catalogue;
 use crate::floor::Floors;
-use crate::grid;
 use crate::machine::Machine;
+use crate::spsc::Spsc;
 use crate::stats::{Group, Quartiles};
+use crate::suite::{Suite, Yardsticks};
 
 /// Version of the JSON file's shape.
 const SCHEMA: u32 = 1;
 
 /// Everything measured.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Results {
+#[serde(bound = "")]
+pub(crate) struct Results<S: Suite = Spsc> {
     schema: u32,
     /// The command line.
     pub(crate) command: String,
@@ -33,7 +34,7 @@ pub(crate) struct Results {
     /// The floors, round by round.
     pub(crate) rounds: Vec<Round>,
     /// One entry per queue, test and parameters.
-    pub(crate) results: Vec<CellResult>,
+    pub(crate) results: Vec<CellResult<S>>,
 }
 
 /// One round that counts.
@@ -61,34 +62,36 @@ impl Round {
 
 /// What one cell gave.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct CellResult {
+#[serde(bound = "")]
+pub(crate) struct CellResult<S: Suite = Spsc> {
     suite: &'static str,
     /// What was measured.
-    pub(crate) test: Test,
+    pub(crate) test: S::Test,
     /// On which queue.
     pub(crate) queue: String,
     /// Whether that isn't ours.
     pub(crate) peer: bool,
     /// With what parameters.
-    pub(crate) params: Params,
+    pub(crate) params: S::Params,
     unit: &'static str,
     /// The values; a group without rounds is left out.
-    pub(crate) groups: BTreeMap<Group, Summary>,
+    pub(crate) groups: BTreeMap<Group, Summary<S>>,
 }
 
 /// What one cell gave in the rounds of one group.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Summary {
+#[serde(bound = "")]
+pub(crate) struct Summary<S: Suite = Spsc> {
     /// Of the value, over rounds.
     #[serde(flatten)]
     pub(crate) value: Quartiles,
-    /// Medians over rounds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) perceived_batch: Option<PerceivedBatch>,
-    /// Over all items of all rounds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) latency_ns: Option<Latency>,
+    /// The rest.
+    #[serde(flatten)]
+    pub(crate) details: S::Details,
 }
+
+/// The name of what the machine itself can do, and its value.
+pub(crate) type Floor = (&'static str, f64);
 
 /// Latency percentiles in nanoseconds.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -106,14 +109,14 @@ pub(crate) struct Latency {
     pub(crate) max: u64,
 }
 
-impl Results {
+impl<S: Suite> Results<S> {
     /// The results of a run that is over.
     pub(crate) fn new(
         machine: Machine,
         interrupted: bool,
         mixed_rounds: usize,
         rounds: Vec<Round>,
-        results: Vec<CellResult>,
+        results: Vec<CellResult<S>>,
     ) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let command = std::env::args().collect::<Vec<_>>().join(" ");
@@ -142,23 +145,20 @@ impl Results {
         Quartiles::of(self.rounds_of(group).map(|round| round.block_handoff_ns_per_u64))
     }
 
-    /// The floor that values of `test` are compared with, and its name.
-    pub(crate) fn floor(&self, test: Test, group: Group) -> Option<(&'static str, f64)> {
-        let (name, quartiles) = match test {
-            Test::Stream => ("block_handoff", self.block_handoff(group)?),
-            Test::Rtt => ("line_rtt", self.line_rtt(group)?),
-            // There is no floor for waiting in a queue.
-            Test::OpenLoop => return None,
-        };
-        Some((name, quartiles.median))
+    /// What the values of `table` are compared with in `group`.
+    pub(crate) fn yardsticks(&self, table: &[&CellResult<S>], group: Group) -> Yardsticks {
+        let floor = S::floor(self, table[0].test, group).map(|(_, floor)| floor);
+        let best_peer = best_peer(table).map(|peer| peer.median(group));
+        Yardsticks { floor, best_peer }
     }
 
-    /// The results by test and parameters, but for the matrices; each list with the fastest queue of `group` first.
-    pub(crate) fn tables(&self, group: Group) -> Vec<Vec<&CellResult>> {
-        let mut tables: Vec<Vec<&CellResult>> = Vec::new();
-        let wanted = |r: &&CellResult| !r.is_grid() && r.groups.contains_key(&group);
+    /// The results by test and parameters, but for the matrices; each list with the fastest queue of
+    /// `group` first.
+    pub(crate) fn tables(&self, group: Group) -> Vec<Vec<&CellResult<S>>> {
+        let mut tables: Vec<Vec<&CellResult<S>>> = Vec::new();
+        let wanted = |r: &&CellResult<S>| S::has_table(&r.params) && r.groups.contains_key(&group);
         for result in self.results.iter().filter(wanted) {
-            let alike = |table: &&mut Vec<&CellResult>| table[0].is_alike(result);
+            let alike = |table: &&mut Vec<&CellResult<S>>| table[0].is_alike(result);
             match tables.iter_mut().find(alike) {
                 Some(table) => table.push(result),
                 None => tables.push(vec![result]),
@@ -171,23 +171,26 @@ impl Results {
     }
 }
 
-impl CellResult {
+impl<S: Suite> CellResult<S> {
     /// The result of a cell from its samples, by group.
     pub(crate) fn new(
-        test: Test,
+        test: S::Test,
         queue: String,
         peer: bool,
-        params: Params,
-        samples: &BTreeMap<Group, Vec<Sample>>,
+        params: S::Params,
+        samples: &BTreeMap<Group, Vec<S::Sample>>,
     ) -> Self {
         let summarise = |(group, samples): (&Group, &Vec<_>)| Some((*group, Summary::of(samples)?));
         let groups = samples.iter().filter_map(summarise).collect();
-        Self { suite: "spsc", test, queue, peer, params, unit: test.unit(), groups }
+        Self { suite: S::NAME, test, queue, peer, params, unit: S::unit(test), groups }
     }
 
-    /// Whether it is one square of a matrix.
-    pub(crate) fn is_grid(&self) -> bool {
-        self.params.regime == grid::REGIME
+    /// The queue, and that it has no bounds if that is so.
+    pub(crate) fn label(&self) -> String {
+        match catalogue::find(&self.queue) {
+            Some(entry) if !entry.bounded => format!("{} (unbounded)", self.queue),
+            _ => self.queue.clone(),
+        }
     }
 
     /// Whether both say the same of different queues.
@@ -201,32 +204,22 @@ impl CellResult {
     }
 }
 
-impl Summary {
-    fn of(samples: &[Sample]) -> Option<Self> {
-        let value = Quartiles::of(samples.iter().map(|sample| sample.value))?;
-        Some(Self { value, perceived_batch: perceived(samples), latency_ns: latency(samples) })
-    }
+/// The fastest peer of a table that is sorted. An unbounded queue answers another question.
+pub(crate) fn best_peer<'a, S: Suite>(table: &[&'a CellResult<S>]) -> Option<&'a CellResult<S>> {
+    let counts = |id: &str| catalogue::find(id).is_none_or(|entry| entry.bounded);
+    table.iter().copied().find(|result| result.peer && counts(&result.queue))
 }
 
-fn perceived(samples: &[Sample]) -> Option<PerceivedBatch> {
-    let median = |side: fn(PerceivedBatch) -> f64| {
-        let values = samples.iter().filter_map(|sample| sample.perceived_batch.map(side));
-        Some(Quartiles::of(values)?.median)
-    };
-    Some(PerceivedBatch { producer: median(|b| b.producer)?, consumer: median(|b| b.consumer)? })
-}
-
-fn latency(samples: &[Sample]) -> Option<Latency> {
-    let mut histograms = samples.iter().filter_map(|sample| sample.latency.as_ref());
-    let mut all = histograms.next()?.clone();
-    for histogram in histograms {
-        all.add(histogram).expect("all have the same bounds");
+impl<S: Suite> Summary<S> {
+    fn of(samples: &[S::Sample]) -> Option<Self> {
+        let value = Quartiles::of(samples.iter().map(S::value))?;
+        Some(Self { value, details: S::details(samples) })
     }
-    Some(Latency::of(&all))
 }
 
 impl Latency {
-    fn of(latencies: &Histogram<u64>) -> Self {
+    /// Those of a histogram of nanoseconds.
+    pub(crate) fn of(latencies: &Histogram<u64>) -> Self {
         Self {
             items: latencies.len(),
             p50: latencies.value_at_quantile(0.5),

@@ -12,7 +12,7 @@ use crate::payload::Payload;
 const WARM_UP: u64 = 5_000;
 
 /// Nanoseconds per transaction: one item to the other thread and back.
-pub(crate) fn measure<L: Link>(run: &Run<'_>) -> Result<Sample, Wrong> {
+pub(crate) fn measure<L: Link<Item: Payload>>(run: &Run<'_>) -> Result<Sample, Wrong> {
     let open = || L::open(&run.params.setup()).expect("tried before the first round");
     let ((requests, requested), (replies, replied)) = (open(), open());
     let source = L::Item::source(run.params.capacity);

@@ -5,19 +5,19 @@ use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::cell::{Run, Sample};
 use crate::failure::Failure;
 use crate::floor::Floors;
 use crate::interrupt;
 use crate::machine::Machine;
-use crate::plan::{Cell, Plan};
+
 use crate::results::{CellResult, Results, Round};
 use crate::stats::Group;
+use crate::suite::{Cell, Plan, Suite};
 
 /// What a run has gathered so far.
-struct Gathered {
+struct Gathered<S: Suite> {
     /// What each cell gave, by group of the round.
-    samples: Vec<BTreeMap<Group, Vec<Sample>>>,
+    samples: Vec<BTreeMap<Group, Vec<S::Sample>>>,
     rounds: Vec<Round>,
     mixed: usize,
 }
@@ -26,11 +26,11 @@ struct Gathered {
 ///
 /// A round measures one thing of all queues. It is short, so that the cores rarely move within it,
 /// and the rounds of different tests alternate.
-pub(crate) fn run(plan: &Plan) -> Result<Results, Failure> {
+pub(crate) fn run<S: Suite>(plan: &Plan<S>) -> Result<Results<S>, Failure> {
     let progress = progress(plan);
     let begin = Instant::now();
     let samples = vec![BTreeMap::new(); plan.cells.len()];
-    let mut gathered = Gathered { samples, rounds: Vec::new(), mixed: 0 };
+    let mut gathered = Gathered::<S> { samples, rounds: Vec::new(), mixed: 0 };
     let mut before = Floors::measure(plan.cores);
     for _ in 0..plan.rounds {
         if plan.budget.is_some_and(|budget| begin.elapsed() > budget) {
@@ -51,9 +51,9 @@ pub(crate) fn run(plan: &Plan) -> Result<Results, Failure> {
     Ok(gathered.results(plan))
 }
 
-impl Gathered {
+impl<S: Suite> Gathered<S> {
     /// Adds what the cells from number `first` on gave in `round`; if that is one.
-    fn add(&mut self, round: Option<Round>, first: usize, measured: Vec<Sample>) {
+    fn add(&mut self, round: Option<Round>, first: usize, measured: Vec<S::Sample>) {
         let Some(round) = round else {
             self.mixed += 1;
             return;
@@ -64,23 +64,28 @@ impl Gathered {
         }
     }
 
-    fn results(self, plan: &Plan) -> Results {
-        let result = |(cell, samples): (&Cell, &_)| {
+    fn results(self, plan: &Plan<S>) -> Results<S> {
+        let result = |(cell, samples): (&Cell<S>, &_)| {
             let (id, peer) = (cell.entry.id.clone(), cell.entry.is_peer());
             CellResult::new(cell.test, id, peer, cell.params.clone(), samples)
         };
         let results = plan.cells.iter().zip(&self.samples).map(result).collect();
-        let machine = Machine::describe(plan.cores);
+        let machine = Machine::describe(&plan.all_cores);
         Results::new(machine, interrupt::requested(), self.mixed, self.rounds, results)
     }
 }
 
 /// Measures each cell once. Ends early, with those measured so far, when interrupted.
-fn round(plan: &Plan, cells: &[Cell], progress: &ProgressBar) -> Result<Vec<Sample>, Failure> {
+fn round<S: Suite>(
+    plan: &Plan<S>,
+    cells: &[Cell<S>],
+    progress: &ProgressBar,
+) -> Result<Vec<S::Sample>, Failure> {
     let mut samples = Vec::with_capacity(cells.len());
     for cell in cells {
-        progress.set_message(format!("{} {}", cell.test.name(), cell.entry.id));
-        let sample = measure(plan, cell)?;
+        progress.set_message(format!("{} {}", S::name(cell.test), cell.entry.id));
+        let broken = |what| Failure::Run(format!("{} is broken: {what}", cell.entry.id));
+        let sample = S::measure(plan, cell).map_err(broken)?;
         // The producer of an interrupted schedule stops in the middle.
         if interrupt::requested() {
             break;
@@ -91,22 +96,8 @@ fn round(plan: &Plan, cells: &[Cell], progress: &ProgressBar) -> Result<Vec<Samp
     Ok(samples)
 }
 
-fn measure(plan: &Plan, cell: &Cell) -> Result<Sample, Failure> {
-    let run = Run {
-        params: &cell.params,
-        length: cell.length,
-        cores: plan.cores,
-        schedule: &plan.schedule,
-    };
-    cell.kernels().measure(cell.test, &run).map_err(|wrong| {
-        let (id, test) = (&cell.entry.id, cell.test.name());
-        let items = wrong.items;
-        Failure::Run(format!("{id} is broken: {items} items of {test} came out of order or lost"))
-    })
-}
-
 /// On stderr, and only on a terminal. It has no thread of its own, which would disturb.
-fn progress(plan: &Plan) -> ProgressBar {
+fn progress<S: Suite>(plan: &Plan<S>) -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:30} {percent:>3}% {msg:<28} {eta} left")
         .expect("valid template");
     ProgressBar::new((plan.rounds * plan.cells.len()) as u64).with_style(style)

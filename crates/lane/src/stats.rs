@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::number::short;
+
 /// Whether two cores were close in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -50,6 +52,11 @@ pub(crate) struct Quartiles {
 }
 
 impl Quartiles {
+    /// The quarters, for people.
+    pub(crate) fn spread(&self) -> String {
+        format!("{}–{}", short(self.p25), short(self.p75))
+    }
+
     /// Of `values`, unless there are none.
     pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();

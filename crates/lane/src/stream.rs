@@ -13,7 +13,7 @@ use crate::work::{Busy, Free, Work};
 const WARM_UP: u64 = 50_000;
 
 /// Nanoseconds per item from the first push to the last pop.
-pub(crate) fn measure<L: Link>(run: &Run<'_>) -> Result<Sample, Wrong> {
+pub(crate) fn measure<L: Link<Item: Payload>>(run: &Run<'_>) -> Result<Sample, Wrong> {
     let (tx, rx) = L::open(&run.params.setup()).expect("tried before the first round");
     let source = L::Item::source(run.params.capacity);
     let meeting = &Meeting::default();

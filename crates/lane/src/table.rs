@@ -2,55 +2,28 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use crate::cli::Test;
-use crate::grid::{self, Map};
-use crate::number::{short, times};
-use crate::results::{CellResult, Results, Summary};
+use crate::grid::Map;
+use crate::number::short;
+use crate::results::{CellResult, Results};
 use crate::stats::{Group, Quartiles};
+use crate::suite::Suite;
 
 /// All tables, group by group, with the floors.
-pub(crate) fn render(results: &Results) -> String {
+pub(crate) fn render<S: Suite>(results: &Results<S>) -> String {
     let mut text = format!("{}\n", results.machine.summary());
     for group in results.groups() {
         text.push_str(&format!("\n{}; {}\n", place(results, group), floors(results, group)));
         for table in results.tables(group) {
-            text.push_str(&format!("\n{}\n{}\n", title(table[0]), rows(results, &table, group)));
+            text.push_str(&format!("\n{}\n{}\n", S::title(table[0]), rows(results, &table, group)));
         }
-        for map in grid::maps(results, group) {
-            text.push_str(&format!("\n{}\n{}\n", map.title(), matrix(&map)));
-        }
+        text.push_str(&S::more_text(results, group));
     }
     text.push_str(&left_out(results));
     text
 }
 
-/// What this table is about, in words.
-pub(crate) fn title(result: &CellResult) -> String {
-    let params = &result.params;
-    let what = match result.test {
-        Test::Stream if params.batch == 1 => "stream, one item per call".to_owned(),
-        Test::Stream => format!("stream, up to {} items per call", params.batch),
-        Test::Rtt => "rtt, one item there and back".to_owned(),
-        Test::OpenLoop => {
-            format!("open-loop, {}", params.schedule.as_deref().unwrap_or("no schedule"))
-        }
-    };
-    let regime = match result.test {
-        Test::Stream => {
-            format!(", {} ({}/{} ns load)", params.regime, params.load_p_ns, params.load_c_ns)
-        }
-        Test::Rtt | Test::OpenLoop => String::new(),
-    };
-    format!(
-        "{what}{regime}, {}, capacity {}, {}",
-        params.payload.name(),
-        params.capacity,
-        params.wait.words()
-    )
-}
-
 /// What a group means, as a heading.
-pub(crate) fn place(results: &Results, group: Group) -> &'static str {
+pub(crate) fn place<S: Suite>(results: &Results<S>, group: Group) -> &'static str {
     match (results.machine.same_core, group) {
         (true, _) => "Same core: the threads take turns",
         (false, Group::Near) => "Near: the cores share a cache",
@@ -59,10 +32,10 @@ pub(crate) fn place(results: &Results, group: Group) -> &'static str {
 }
 
 /// One line on the rounds of a group and their floors.
-pub(crate) fn floors(results: &Results, group: Group) -> String {
+pub(crate) fn floors<S: Suite>(results: &Results<S>, group: Group) -> String {
     let floor = |name, unit, quartiles: Option<Quartiles>| {
         quartiles.map_or_else(String::new, |q| {
-            format!("; {name} {} {unit} ({}–{})", short(q.median), short(q.p25), short(q.p75))
+            format!("; {name} {} {unit} ({})", short(q.median), q.spread())
         })
     };
     format!(
@@ -74,7 +47,7 @@ pub(crate) fn floors(results: &Results, group: Group) -> String {
 }
 
 /// What isn't in the numbers.
-pub(crate) fn left_out(results: &Results) -> String {
+pub(crate) fn left_out<S: Suite>(results: &Results<S>) -> String {
     let mut text = String::new();
     if results.mixed_rounds > 0 {
         let rounds = results.mixed_rounds;
@@ -87,7 +60,7 @@ pub(crate) fn left_out(results: &Results) -> String {
 }
 
 /// Millions of items per second: the producer's load to the right, the consumer's upwards.
-fn matrix(map: &Map<'_>) -> Table {
+pub(crate) fn matrix(map: &Map<'_>) -> Table {
     let mut text = Table::new();
     text.load_style(presets::NOTHING);
     let columns = map.columns();
@@ -107,45 +80,19 @@ fn align_right(text: &mut Table) {
     }
 }
 
-fn rows(results: &Results, table: &[&CellResult], group: Group) -> Table {
+fn rows<S: Suite>(results: &Results<S>, table: &[&CellResult<S>], group: Group) -> Table {
     let test = table[0].test;
-    let floor = results.floor(test, group);
+    let beside = results.yardsticks(table, group);
     let mut text = Table::new();
     text.load_style(presets::NOTHING);
-    text.set_header(header(test));
+    text.set_header(S::header(test));
     for result in table {
         let Some(summary) = result.groups.get(&group) else { continue };
-        let name = if result.peer { format!("  {}", result.queue) } else { result.queue.clone() };
-        let mut cells = vec![name];
-        cells.extend(columns(test, summary, floor.map(|(_, floor)| floor)));
+        let name = result.label();
+        let mut cells = vec![if result.peer { format!("  {name}") } else { name }];
+        cells.extend(S::columns(test, summary, &beside));
         text.add_row(cells);
     }
     align_right(&mut text);
     text
-}
-
-/// Names of the columns of a table of `test`.
-pub(crate) fn header(test: Test) -> [&'static str; 6] {
-    match test {
-        Test::Stream => ["queue", "ns/item", "p25–p75", "× floor", "P batch", "C batch"],
-        Test::Rtt => ["queue", "ns/transaction", "p25–p75", "× floor", "", ""],
-        Test::OpenLoop => ["queue", "p50 ns", "p25–p75", "p99 ns", "p99.9 ns", "max ns"],
-    }
-}
-
-/// The columns after the queue's name.
-pub(crate) fn columns(test: Test, summary: &Summary, floor: Option<f64>) -> [String; 5] {
-    let value = summary.value;
-    let spread = format!("{}–{}", short(value.p25), short(value.p75));
-    let last = match (test, summary.perceived_batch, summary.latency_ns) {
-        (Test::OpenLoop, _, Some(l)) => [l.p99, l.p999, l.max].map(|ns| short(ns as f64)),
-        (_, batch, _) => {
-            let (p, c) = batch.map_or_else(Default::default, |batch| {
-                (short(batch.producer), short(batch.consumer))
-            });
-            [floor.map_or_else(String::new, |floor| times(value.median / floor)), p, c]
-        }
-    };
-    let [a, b, c] = last;
-    [short(value.median), spread, a, b, c]
 }

@@ -8,7 +8,9 @@ mod crates;
 mod std_channel;
 
 use crate::catalogue::{Entry, Kernels, Kind};
+use crate::mpmc::Parcel;
 use crate::payload::Indirect;
+use std_channel::Sync;
 
 /// All peers. Without the feature `peers` that is the standard library alone.
 pub(crate) fn entries() -> Vec<Entry> {
@@ -27,9 +29,7 @@ fn from_registry() -> Vec<Entry> {
 
 fn std_channel() -> Entry {
     let version = "of the compiler".into();
-    Entry {
-        id: "std-channel".into(),
-        kind: Kind::Peer { package: "std", version, what: "MPSC channel, sync_channel" },
-        kernels: Kernels::of::<std_channel::Sync<u64>, std_channel::Sync<Indirect>>(),
-    }
+    let kind = Kind::Peer { package: "std", version, what: "channel, sync_channel" };
+    let kernels = Kernels::new::<Sync<u64>, Sync<Indirect>>();
+    Entry::new::<Sync<u64>, Sync<Parcel>>("std-channel", kind, Some(kernels))
 }

@@ -3,12 +3,15 @@
 use std::marker::PhantomData;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use crate::link::{Link, Rx, Setup, Tx};
-use crate::payload::Payload;
+use corelane::Sides;
+
+use crate::link::{Link, Rx, Setup, Tx, Word};
 
 pub(super) struct Sync<T>(PhantomData<T>);
 
-impl<T: Payload> Link for Sync<T> {
+impl<T: Word> Link for Sync<T> {
+    const SIDES: Sides = Sides::ManyToOne;
+
     type Item = T;
     type Tx = SyncSender<T>;
     type Rx = Receiver<T>;
@@ -16,9 +19,13 @@ impl<T: Payload> Link for Sync<T> {
     fn open(setup: &Setup) -> Result<(Self::Tx, Self::Rx), String> {
         Ok(sync_channel(setup.capacity))
     }
+
+    fn another_tx(tx: &Self::Tx) -> Option<Self::Tx> {
+        Some(tx.clone())
+    }
 }
 
-impl<T: Payload> Tx for SyncSender<T> {
+impl<T: Word> Tx for SyncSender<T> {
     type Item = T;
 
     #[inline(always)]
@@ -27,7 +34,7 @@ impl<T: Payload> Tx for SyncSender<T> {
     }
 }
 
-impl<T: Payload> Rx for Receiver<T> {
+impl<T: Word> Rx for Receiver<T> {
     type Item = T;
 
     #[inline(always)]

@@ -1,13 +1,13 @@
 //! Bar charts: one bar per queue, the fastest on top, quartiles as whiskers.
 
 use super::canvas::{Align, Canvas, FLOOR, INK, OURS, PEER, RULE, SOFT};
-use crate::cli::Test;
 use crate::number::short;
-use crate::results::CellResult;
+use crate::results::{CellResult, Floor};
 use crate::stats::{Group, Quartiles};
+use crate::suite::Suite;
 
 const WIDTH: u32 = 960;
-const LEFT: i32 = 170;
+const LEFT: i32 = 210;
 const RIGHT: i32 = 880;
 const TOP: i32 = 34;
 const ROW: i32 = 26;
@@ -16,22 +16,31 @@ const FOOT: i32 = 44;
 /// Largest over smallest value from which a linear scale hides the small ones.
 const LOGARITHMIC_FROM: f64 = 20.0;
 
-/// The chart of `table`, sorted as it comes, with the floor as a dashed line.
-pub(super) fn draw(
-    table: &[&CellResult],
+/// One line of a chart.
+enum Row<'a, S: Suite> {
+    /// What the next bars are about.
+    Heading(String),
+    /// A queue.
+    Bar(&'a CellResult<S>, Quartiles),
+}
+
+/// The chart of `tables`, each under its heading and sorted as it comes, with the floor as a dashed line.
+pub(super) fn draw<S: Suite>(
+    tables: &[Vec<&CellResult<S>>],
     group: Group,
-    floor: Option<(&'static str, f64)>,
+    floor: Option<Floor>,
 ) -> String {
-    let bars: Vec<_> = table
-        .iter()
-        .filter_map(|result| Some((*result, result.groups.get(&group)?.value)))
-        .collect();
-    let axis = Axis::of(&bars, floor.map(|(_, floor)| floor));
-    let bottom = TOP + ROW * bars.len() as i32;
+    let rows: Vec<_> = tables.iter().flat_map(|table| rows(table, group)).collect();
+    let axis = Axis::of(&values(&rows), floor.map(|(_, floor)| floor));
+    let bottom = TOP + ROW * rows.len() as i32;
     Canvas::svg((WIDTH, (bottom + FOOT) as u32), |canvas| {
-        axis.draw(canvas, bottom, table[0].test);
-        for (row, (result, value)) in (0..).zip(&bars) {
-            bar(canvas, &axis, TOP + ROW * row, result, *value);
+        axis.draw(canvas, bottom, S::unit(tables[0][0].test));
+        for (number, row) in (0..).zip(&rows) {
+            let top = TOP + ROW * number;
+            match row {
+                Row::Heading(text) => heading(canvas, top, text),
+                Row::Bar(result, value) => bar(canvas, &axis, top, result, *value),
+            }
         }
         if let Some((name, floor)) = floor {
             let x = axis.x(floor);
@@ -41,10 +50,36 @@ pub(super) fn draw(
     })
 }
 
-fn bar(canvas: &Canvas<'_>, axis: &Axis, top: i32, result: &CellResult, value: Quartiles) {
+fn rows<'a, S: Suite>(table: &[&'a CellResult<S>], group: Group) -> Vec<Row<'a, S>> {
+    let (_, heading) = S::chart_titles(table[0]);
+    let bar =
+        |result: &&'a CellResult<S>| Some(Row::Bar(*result, result.groups.get(&group)?.value));
+    let bars = table.iter().filter_map(bar);
+    heading.map(Row::Heading).into_iter().chain(bars).collect()
+}
+
+fn values<S: Suite>(rows: &[Row<'_, S>]) -> Vec<Quartiles> {
+    let value = |row: &Row<'_, S>| match row {
+        Row::Heading(_) => None,
+        Row::Bar(_, value) => Some(*value),
+    };
+    rows.iter().filter_map(value).collect()
+}
+
+fn heading(canvas: &Canvas<'_>, top: i32, text: &str) {
+    canvas.text(text, (LEFT + 6, top + ROW / 2 + 2), Align::Left, 16, INK);
+}
+
+fn bar<S: Suite>(
+    canvas: &Canvas<'_>,
+    axis: &Axis,
+    top: i32,
+    result: &CellResult<S>,
+    value: Quartiles,
+) {
     let (middle, end) = (top + ROW / 2, axis.x(value.median));
     let (colour, ink) = if result.peer { (PEER, SOFT) } else { (OURS, INK) };
-    canvas.text(&result.queue, (LEFT - 10, middle), Align::Right, 16, ink);
+    canvas.text(&result.label(), (LEFT - 10, middle), Align::Right, 16, ink);
     canvas.rectangle([(LEFT, top + 4), (end, top + ROW - 4)], colour);
     let (low, high) = (axis.x(value.p25), axis.x(value.p75));
     canvas.line((low, middle), (high, middle), INK, 1);
@@ -62,10 +97,10 @@ struct Axis {
 }
 
 impl Axis {
-    fn of(bars: &[(&CellResult, Quartiles)], floor: Option<f64>) -> Self {
-        let medians = bars.iter().map(|(_, value)| value.median);
+    fn of(values: &[Quartiles], floor: Option<f64>) -> Self {
+        let medians = values.iter().map(|value| value.median);
         let smallest = medians.chain(floor).fold(f64::INFINITY, f64::min).max(1e-3);
-        let largest = bars.iter().map(|(_, value)| value.p75.max(value.median)).fold(0.0, f64::max);
+        let largest = values.iter().map(|value| value.p75.max(value.median)).fold(0.0, f64::max);
         let largest = largest.max(floor.unwrap_or(0.0)).max(smallest);
         let logarithmic = largest / smallest > LOGARITHMIC_FROM;
         let from = if logarithmic { smallest / 2.0 } else { 0.0 };
@@ -82,14 +117,14 @@ impl Axis {
         LEFT + (share.clamp(0.0, 1.0) * f64::from(RIGHT - LEFT)).round() as i32
     }
 
-    fn draw(&self, canvas: &Canvas<'_>, bottom: i32, test: Test) {
+    fn draw(&self, canvas: &Canvas<'_>, bottom: i32, unit: &str) {
         for tick in self.ticks() {
             let x = self.x(tick);
             canvas.line((x, TOP), (x, bottom), RULE, 1);
             canvas.text(&label(tick), (x, bottom + 12), Align::Centre, 14, SOFT);
         }
         let scale = if self.logarithmic { ", logarithmic scale" } else { "" };
-        let unit = format!("{}{scale}; shorter is better", test.unit());
+        let unit = format!("{unit}{scale}; shorter is better");
         canvas.text(&unit, (LEFT, bottom + 31), Align::Left, 14, SOFT);
     }
 

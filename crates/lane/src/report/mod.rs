@@ -14,12 +14,13 @@ use crate::grid;
 use crate::number::short;
 use crate::results::{CellResult, Results};
 use crate::stats::Group;
+use crate::suite::{Suite, Yardsticks};
 use crate::table;
 
 const STYLE: &str = include_str!("style.css");
 
 /// The whole file.
-pub(crate) fn render(results: &Results) -> String {
+pub(crate) fn render<S: Suite>(results: &Results<S>) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -42,7 +43,7 @@ pub(crate) fn render(results: &Results) -> String {
                 }
                 @for group in results.groups() { (group_section(results, group)) }
                 (rounds(results))
-                (reading())
+                (reading::<S>())
             }
         }
     };
@@ -50,7 +51,7 @@ pub(crate) fn render(results: &Results) -> String {
 }
 
 /// Where and how the numbers were measured.
-fn circumstances(results: &Results) -> Markup {
+fn circumstances<S: Suite>(results: &Results<S>) -> Markup {
     let when = UNIX_EPOCH + Duration::from_secs(results.unix_time);
     html! {
         dl {
@@ -63,21 +64,22 @@ fn circumstances(results: &Results) -> Markup {
     }
 }
 
-fn group_section(results: &Results, group: Group) -> Markup {
+fn group_section<S: Suite>(results: &Results<S>, group: Group) -> Markup {
     let tables = results.tables(group);
-    let maps = grid::maps(results, group);
     html! {
         section {
             h2 { (table::place(results, group)) }
             p.floors { (table::floors(results, group)) }
-            @for table in &tables { (comparison(results, table, group)) }
-            @if !maps.is_empty() { (throughput(&maps)) }
+            @for tables in tables.chunk_by(|a, b| S::shares_chart(a[0], b[0])) {
+                (comparison(results, tables, group))
+            }
+            (S::more_html(results, group))
         }
     }
 }
 
 /// Heat maps of throughput. One pair of loads, none at all, is ten times as fast as the rest.
-fn throughput(maps: &[grid::Map<'_>]) -> Markup {
+pub(crate) fn throughput(maps: &[grid::Map<'_>]) -> Markup {
     let squares = |map: &grid::Map<'_>| map.points.iter().map(square).collect();
     let maps: Vec<_> =
         maps.iter().map(|map| heat::Map { title: map.title(), squares: squares(map) }).collect();
@@ -100,28 +102,38 @@ fn square(point: &grid::Point) -> heat::Square {
 }
 
 /// One chart with its numbers.
-fn comparison(results: &Results, table: &[&CellResult], group: Group) -> Markup {
-    let floor = results.floor(table[0].test, group);
+fn comparison<S: Suite>(
+    results: &Results<S>,
+    tables: &[Vec<&CellResult<S>>],
+    group: Group,
+) -> Markup {
+    let (title, _) = S::chart_titles(tables[0][0]);
+    let floor = S::floor(results, tables[0][0].test, group);
     html! {
         article {
-            h3 { (table::title(table[0])) }
-            div.chart { (PreEscaped(bars::draw(table, group, floor))) }
-            details { summary { "Numbers" } (numbers(table, group, floor.map(|(_, floor)| floor))) }
+            h3 { (title) }
+            div.chart { (PreEscaped(bars::draw(tables, group, floor))) }
+            details {
+                summary { "Numbers" }
+                @for table in tables { (numbers(table, group, &results.yardsticks(table, group))) }
+            }
         }
     }
 }
 
-fn numbers(table: &[&CellResult], group: Group, floor: Option<f64>) -> Markup {
+fn numbers<S: Suite>(table: &[&CellResult<S>], group: Group, beside: &Yardsticks) -> Markup {
     let test = table[0].test;
+    let (_, heading) = S::chart_titles(table[0]);
     html! {
+        @if let Some(heading) = heading { h4 { (heading) } }
         table {
-            thead { tr { @for name in table::header(test) { th { (name) } } } }
+            thead { tr { @for name in S::header(test) { th { (name) } } } }
             tbody {
                 @for result in table {
                     @if let Some(summary) = result.groups.get(&group) {
                         tr.peer[result.peer] {
-                            td { (result.queue) }
-                            @for value in table::columns(test, summary, floor) { td { (value) } }
+                            td { (result.label()) }
+                            @for value in S::columns(test, summary, beside) { td { (value) } }
                         }
                     }
                 }
@@ -131,7 +143,7 @@ fn numbers(table: &[&CellResult], group: Group, floor: Option<f64>) -> Markup {
 }
 
 /// The floors round by round.
-fn rounds(results: &Results) -> Markup {
+fn rounds<S: Suite>(results: &Results<S>) -> Markup {
     html! {
         section {
             h2 { "Rounds" }
@@ -157,7 +169,7 @@ fn rounds(results: &Results) -> Markup {
     }
 }
 
-fn reading() -> Markup {
+fn reading<S: Suite>() -> Markup {
     html! {
         section.reading {
             h2 { "How to read this" }
@@ -168,8 +180,7 @@ fn reading() -> Markup {
                 code { "block_handoff" } " is one thread writing blocks of 4 KiB and the other summing "
                 "them, one flag per block. "
                 "Near and far are rounds in which the two cores did or did not share a cache; they are "
-                "never averaged. The batch columns are items moved per run of failed pushes (P) or "
-                "pops (C): a side whose batch is small is the faster one, waiting for the other."
+                "never averaged. " (S::reading())
             }
         }
     }

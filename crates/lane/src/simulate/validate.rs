@@ -16,10 +16,11 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::number::short;
 use crate::pair::Cores;
-use crate::plan::Plan;
 use crate::results::{CellResult, Results};
 use crate::runner;
+use crate::spsc::Spsc;
 use crate::stats::{Group, Quartiles};
+use crate::suite::Plan;
 use crate::work::Busy;
 
 /// Version of the JSON file's shape.
@@ -71,7 +72,7 @@ pub(super) fn validate(args: &SimulateArgs) -> Result<Validation, Failure> {
         capacity: Positive(4096),
         ..BenchArgs::default()
     };
-    let plan = Plan::bench(&bench)?;
+    let plan = Plan::<Spsc>::bench(&bench)?;
     let results = runner::run(&plan)?;
     let calibrated = |group| Some((group, calibrated(&results, plan.cores, group)?));
     let calibrations: Vec<_> = results.groups().filter_map(calibrated).collect();

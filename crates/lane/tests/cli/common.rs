@@ -52,14 +52,20 @@ pub fn assert_refused(output: &Output, words: &[&str]) {
     }
 }
 
-/// The JSON that a short run with `args` writes.
+/// The JSON that a short run of `lane bench spsc` with `args` writes.
 #[track_caller]
 pub fn json_of(args: &[&str]) -> Value {
+    json_of_suite("spsc", args)
+}
+
+/// The JSON that a short run of `lane bench` with `args` writes.
+#[track_caller]
+pub fn json_of_suite(suite: &str, args: &[&str]) -> Value {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("results.json");
     let path = path.to_str().expect("a path of text");
-    let output = bench(&[args, &["--json", path]].concat());
-    assert_success(&output);
+    let begin = ["bench", suite, "--rounds", "1", "--json", path];
+    assert_success(&lane(&[&begin, args].concat()));
     let text = std::fs::read_to_string(path).expect("the file was written");
     serde_json::from_str(&text).expect("it is JSON")
 }

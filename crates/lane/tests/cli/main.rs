@@ -1,6 +1,7 @@
 //! The program as its users meet it.
 
 mod common;
+mod mpmc;
 mod refusals;
 mod runs;
 mod simulate;

@@ -174,20 +174,19 @@ fn peers_can_be_added_and_left_out() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_keeps_what_was_measured() {
+    let json = interrupted(&["bench", "spsc", "lq", "--test", "stream"]);
+    assert_eq!(json["interrupted"], true);
+    assert!(!json["rounds"].as_array().expect("rounds").is_empty());
+}
+
+/// The JSON of a long run with `args` that Ctrl-C ends.
+#[cfg(unix)]
+pub fn interrupted(args: &[&str]) -> Value {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("results.json");
     let child = Command::new(env!("CARGO_BIN_EXE_lane"))
-        .args([
-            "bench",
-            "spsc",
-            "lq",
-            "--test",
-            "stream",
-            "--rounds",
-            "1000000",
-            "--duration",
-            "5ms",
-        ])
+        .args(args)
+        .args(["--rounds", "1000000", "--duration", "5ms"])
         .args(["--json", path.to_str().expect("a path of text")])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -200,9 +199,7 @@ fn ctrl_c_keeps_what_was_measured() {
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     assert!(stdout(&output).contains("Interrupted"));
     let json = fs::read_to_string(path).expect("the file was written");
-    let json: Value = serde_json::from_str(&json).expect("it is JSON");
-    assert_eq!(json["interrupted"], true);
-    assert!(!json["rounds"].as_array().expect("rounds").is_empty());
+    serde_json::from_str(&json).expect("it is JSON")
 }
 
 /// Captures to replay: the directory in `LANE_CAPTURES`, or the one beside the repository.

@@ -4,16 +4,18 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use concurrent_queue::ConcurrentQueue;
+use corelane::Sides;
 
-use crate::link::{Link, Rx, Setup, Tx};
-use crate::payload::Payload;
+use crate::link::{Link, Rx, Setup, Tx, Word};
 
 pub(super) struct Concurrent<T>(PhantomData<T>);
 
 /// Both sides of the queue.
 pub(super) struct Shared<T>(Arc<ConcurrentQueue<T>>);
 
-impl<T: Payload> Link for Concurrent<T> {
+impl<T: Word> Link for Concurrent<T> {
+    const SIDES: Sides = Sides::ManyToMany;
+
     type Item = T;
     type Tx = Shared<T>;
     type Rx = Shared<T>;
@@ -22,9 +24,17 @@ impl<T: Payload> Link for Concurrent<T> {
         let queue = Arc::new(ConcurrentQueue::bounded(setup.capacity));
         Ok((Shared(queue.clone()), Shared(queue)))
     }
+
+    fn another_tx(tx: &Self::Tx) -> Option<Self::Tx> {
+        Some(Shared(tx.0.clone()))
+    }
+
+    fn another_rx(rx: &Self::Rx) -> Option<Self::Rx> {
+        Some(Shared(rx.0.clone()))
+    }
 }
 
-impl<T: Payload> Tx for Shared<T> {
+impl<T: Word> Tx for Shared<T> {
     type Item = T;
 
     #[inline(always)]
@@ -33,7 +43,7 @@ impl<T: Payload> Tx for Shared<T> {
     }
 }
 
-impl<T: Payload> Rx for Shared<T> {
+impl<T: Word> Rx for Shared<T> {
     type Item = T;
 
     #[inline(always)]

@@ -1,20 +1,22 @@
-//! crossbeam: `ArrayQueue` and the bounded channel.
+//! crossbeam: `ArrayQueue`, `SegQueue` and the bounded channel.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use corelane::Sides;
 use crossbeam::channel::{self, Receiver, Sender};
-use crossbeam::queue::ArrayQueue;
+use crossbeam::queue::{ArrayQueue, SegQueue};
 
-use crate::link::{Link, Rx, Setup, Tx};
-use crate::payload::Payload;
+use crate::link::{Link, Rx, Setup, Tx, Word};
 
 pub(super) struct Array<T>(PhantomData<T>);
 
 /// Both sides of an [`ArrayQueue`].
 pub(super) struct Shared<T>(Arc<ArrayQueue<T>>);
 
-impl<T: Payload> Link for Array<T> {
+impl<T: Word> Link for Array<T> {
+    const SIDES: Sides = Sides::ManyToMany;
+
     type Item = T;
     type Tx = Shared<T>;
     type Rx = Shared<T>;
@@ -23,9 +25,17 @@ impl<T: Payload> Link for Array<T> {
         let queue = Arc::new(ArrayQueue::new(setup.capacity));
         Ok((Shared(queue.clone()), Shared(queue)))
     }
+
+    fn another_tx(tx: &Self::Tx) -> Option<Self::Tx> {
+        Some(Shared(tx.0.clone()))
+    }
+
+    fn another_rx(rx: &Self::Rx) -> Option<Self::Rx> {
+        Some(Shared(rx.0.clone()))
+    }
 }
 
-impl<T: Payload> Tx for Shared<T> {
+impl<T: Word> Tx for Shared<T> {
     type Item = T;
 
     #[inline(always)]
@@ -34,7 +44,53 @@ impl<T: Payload> Tx for Shared<T> {
     }
 }
 
-impl<T: Payload> Rx for Shared<T> {
+impl<T: Word> Rx for Shared<T> {
+    type Item = T;
+
+    #[inline(always)]
+    fn try_pop(&mut self) -> Option<T> {
+        self.0.pop()
+    }
+}
+
+pub(super) struct Seg<T>(PhantomData<T>);
+
+/// Both sides of a [`SegQueue`], which is never full.
+pub(super) struct Endless<T>(Arc<SegQueue<T>>);
+
+impl<T: Word> Link for Seg<T> {
+    const SIDES: Sides = Sides::ManyToMany;
+    const BOUNDED: bool = false;
+
+    type Item = T;
+    type Tx = Endless<T>;
+    type Rx = Endless<T>;
+
+    fn open(_: &Setup) -> Result<(Self::Tx, Self::Rx), String> {
+        let queue = Arc::new(SegQueue::new());
+        Ok((Endless(queue.clone()), Endless(queue)))
+    }
+
+    fn another_tx(tx: &Self::Tx) -> Option<Self::Tx> {
+        Some(Endless(tx.0.clone()))
+    }
+
+    fn another_rx(rx: &Self::Rx) -> Option<Self::Rx> {
+        Some(Endless(rx.0.clone()))
+    }
+}
+
+impl<T: Word> Tx for Endless<T> {
+    type Item = T;
+
+    #[inline(always)]
+    fn try_push(&mut self, item: T) -> bool {
+        self.0.push(item);
+        true
+    }
+}
+
+impl<T: Word> Rx for Endless<T> {
     type Item = T;
 
     #[inline(always)]
@@ -45,7 +101,9 @@ impl<T: Payload> Rx for Shared<T> {
 
 pub(super) struct Channel<T>(PhantomData<T>);
 
-impl<T: Payload> Link for Channel<T> {
+impl<T: Word> Link for Channel<T> {
+    const SIDES: Sides = Sides::ManyToMany;
+
     type Item = T;
     type Tx = Sender<T>;
     type Rx = Receiver<T>;
@@ -53,9 +111,17 @@ impl<T: Payload> Link for Channel<T> {
     fn open(setup: &Setup) -> Result<(Self::Tx, Self::Rx), String> {
         Ok(channel::bounded(setup.capacity))
     }
+
+    fn another_tx(tx: &Self::Tx) -> Option<Self::Tx> {
+        Some(tx.clone())
+    }
+
+    fn another_rx(rx: &Self::Rx) -> Option<Self::Rx> {
+        Some(rx.clone())
+    }
 }
 
-impl<T: Payload> Tx for Sender<T> {
+impl<T: Word> Tx for Sender<T> {
     type Item = T;
 
     #[inline(always)]
@@ -64,7 +130,7 @@ impl<T: Payload> Tx for Sender<T> {
     }
 }
 
-impl<T: Payload> Rx for Receiver<T> {
+impl<T: Word> Rx for Receiver<T> {
     type Item = T;
 
     #[inline(always)]

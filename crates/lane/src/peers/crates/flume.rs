@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 
+use corelane::Sides;
 use flume::{Receiver, Sender};
 
-use crate::link::{Link, Rx, Setup, Tx};
-use crate::payload::Payload;
+use crate::link::{Link, Rx, Setup, Tx, Word};
 
 pub(super) struct Flume<T>(PhantomData<T>);
 
@@ -16,18 +16,34 @@ pub(super) struct Draining<T> {
     drained: VecDeque<T>,
 }
 
-impl<T: Payload> Link for Flume<T> {
+impl<T> Draining<T> {
+    fn of(receiver: Receiver<T>) -> Self {
+        Self { receiver, drained: VecDeque::new() }
+    }
+}
+
+impl<T: Word> Link for Flume<T> {
+    const SIDES: Sides = Sides::ManyToMany;
+
     type Item = T;
     type Tx = Sender<T>;
     type Rx = Draining<T>;
 
     fn open(setup: &Setup) -> Result<(Self::Tx, Self::Rx), String> {
         let (sender, receiver) = flume::bounded(setup.capacity);
-        Ok((sender, Draining { receiver, drained: VecDeque::with_capacity(setup.capacity) }))
+        Ok((sender, Draining::of(receiver)))
+    }
+
+    fn another_tx(tx: &Self::Tx) -> Option<Self::Tx> {
+        Some(tx.clone())
+    }
+
+    fn another_rx(rx: &Self::Rx) -> Option<Self::Rx> {
+        Some(Draining::of(rx.receiver.clone()))
     }
 }
 
-impl<T: Payload> Tx for Sender<T> {
+impl<T: Word> Tx for Sender<T> {
     type Item = T;
 
     #[inline(always)]
@@ -36,7 +52,7 @@ impl<T: Payload> Tx for Sender<T> {
     }
 }
 
-impl<T: Payload> Rx for Draining<T> {
+impl<T: Word> Rx for Draining<T> {
     type Item = T;
 
     #[inline(always)]

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use heapless::spsc::{Consumer, Producer, Queue};
 
-use crate::link::{Link, Rx, Setup, Tx};
-use crate::payload::Payload;
+use crate::link::{Link, Rx, Setup, Tx, Word};
 
 /// Slots, of which one stays empty. The documentation asks for a power of two.
 const SLOTS: usize = 4096;
@@ -15,31 +14,31 @@ const SLOTS: usize = 4096;
 pub(super) struct Heapless<T>(PhantomData<T>);
 
 /// The memory of a queue, freed when both handles are gone.
-struct Owner<T: Payload>(NonNull<Queue<T, SLOTS>>);
+struct Owner<T: Word>(NonNull<Queue<T, SLOTS>>);
 
 // SAFETY: after the split the owner does nothing but free the queue; the handles are `Send`.
-unsafe impl<T: Payload> Send for Owner<T> {}
+unsafe impl<T: Word> Send for Owner<T> {}
 // SAFETY: as above; nothing can be done through a shared reference.
-unsafe impl<T: Payload> Sync for Owner<T> {}
+unsafe impl<T: Word> Sync for Owner<T> {}
 
-impl<T: Payload> Drop for Owner<T> {
+impl<T: Word> Drop for Owner<T> {
     fn drop(&mut self) {
         // SAFETY: the pointer came from a box, and both handles, which borrow it, are gone.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
 
-pub(super) struct Sender<T: Payload> {
+pub(super) struct Sender<T: Word> {
     handle: Producer<'static, T>,
     _owner: Arc<Owner<T>>,
 }
 
-pub(super) struct Receiver<T: Payload> {
+pub(super) struct Receiver<T: Word> {
     handle: Consumer<'static, T>,
     _owner: Arc<Owner<T>>,
 }
 
-impl<T: Payload> Link for Heapless<T> {
+impl<T: Word> Link for Heapless<T> {
     type Item = T;
     type Tx = Sender<T>;
     type Rx = Receiver<T>;
@@ -56,7 +55,7 @@ impl<T: Payload> Link for Heapless<T> {
     }
 }
 
-impl<T: Payload> Tx for Sender<T> {
+impl<T: Word> Tx for Sender<T> {
     type Item = T;
 
     #[inline(always)]
@@ -65,7 +64,7 @@ impl<T: Payload> Tx for Sender<T> {
     }
 }
 
-impl<T: Payload> Rx for Receiver<T> {
+impl<T: Word> Rx for Receiver<T> {
     type Item = T;
 
     #[inline(always)]

@@ -2,10 +2,10 @@
 
 use std::marker::PhantomData;
 
+use corelane::Sides;
 use kanal::{Receiver, Sender};
 
-use crate::link::{Link, Rx, Setup, Tx};
-use crate::payload::Payload;
+use crate::link::{Link, Rx, Setup, Tx, Word};
 
 pub(super) struct Kanal<T>(PhantomData<T>);
 
@@ -15,18 +15,34 @@ pub(super) struct Draining<T> {
     drained: Vec<T>,
 }
 
-impl<T: Payload> Link for Kanal<T> {
+impl<T> Draining<T> {
+    fn of(receiver: Receiver<T>) -> Self {
+        Self { receiver, drained: Vec::new() }
+    }
+}
+
+impl<T: Word> Link for Kanal<T> {
+    const SIDES: Sides = Sides::ManyToMany;
+
     type Item = T;
     type Tx = Sender<T>;
     type Rx = Draining<T>;
 
     fn open(setup: &Setup) -> Result<(Self::Tx, Self::Rx), String> {
         let (sender, receiver) = kanal::bounded(setup.capacity);
-        Ok((sender, Draining { receiver, drained: Vec::with_capacity(setup.capacity) }))
+        Ok((sender, Draining::of(receiver)))
+    }
+
+    fn another_tx(tx: &Self::Tx) -> Option<Self::Tx> {
+        Some(tx.clone())
+    }
+
+    fn another_rx(rx: &Self::Rx) -> Option<Self::Rx> {
+        Some(Draining::of(rx.receiver.clone()))
     }
 }
 
-impl<T: Payload> Tx for Sender<T> {
+impl<T: Word> Tx for Sender<T> {
     type Item = T;
 
     #[inline(always)]
@@ -35,7 +51,7 @@ impl<T: Payload> Tx for Sender<T> {
     }
 }
 
-impl<T: Payload> Rx for Draining<T> {
+impl<T: Word> Rx for Draining<T> {
     type Item = T;
 
     #[inline(always)]

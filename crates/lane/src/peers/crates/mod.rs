@@ -11,9 +11,18 @@ mod thingbuf;
 
 use std::num::NonZeroU64;
 
+use self::concurrent_queue::Concurrent;
+use self::crossbeam::{Array, Channel, Seg};
+use self::flume::Flume;
+use self::heapless::Heapless;
+use self::kanal::Kanal;
+use self::ringbuf::Ringbuf;
+use self::rtrb::Rtrb;
+use self::thingbuf::Thing;
 use crate::catalogue::{Entry, Kernels, Kind};
 use crate::link::Link;
-use crate::payload::Indirect;
+use crate::mpmc::{Goods, Parcel};
+use crate::payload::{Indirect, Payload};
 
 /// What this workspace was built with; says which version of a crate is measured.
 const LOCK_FILE: &str = include_str!("../../../../../Cargo.lock");
@@ -21,57 +30,65 @@ const LOCK_FILE: &str = include_str!("../../../../../Cargo.lock");
 /// All of them.
 pub(super) fn entries() -> Vec<Entry> {
     vec![
-        peer::<rtrb::Rtrb<u64>, rtrb::Rtrb<Indirect>>("rtrb", "rtrb", "SPSC ring"),
-        peer::<ringbuf::Ringbuf<u64>, ringbuf::Ringbuf<Indirect>>(
+        peer::<Rtrb<u64>, Rtrb<Indirect>, Rtrb<Parcel>>("rtrb", "rtrb", "ring"),
+        peer::<Ringbuf<u64>, Ringbuf<Indirect>, Ringbuf<Parcel>>(
             "ringbuf",
             "ringbuf",
-            "SPSC ring with cached indices",
+            "ring with cached indices",
         ),
-        peer::<heapless::Heapless<u64>, heapless::Heapless<Indirect>>(
+        peer::<Heapless<u64>, Heapless<Indirect>, Heapless<Parcel>>(
             "heapless",
             "heapless",
-            "SPSC ring, spsc::Queue<T, 4096>",
+            "ring, spsc::Queue<T, 4096>",
         ),
-        peer::<crossbeam::Array<u64>, crossbeam::Array<Indirect>>(
+        peer::<Array<u64>, Array<Indirect>, Array<Parcel>>(
             "crossbeam-array",
             "crossbeam-queue",
-            "MPMC ring, ArrayQueue",
+            "ring, ArrayQueue",
         ),
-        peer::<crossbeam::Channel<u64>, crossbeam::Channel<Indirect>>(
+        endless::<Seg<u64>, Seg<Parcel>>("crossbeam-seg", "crossbeam-queue", "list, SegQueue"),
+        peer::<Channel<u64>, Channel<Indirect>, Channel<Parcel>>(
             "crossbeam-channel",
             "crossbeam-channel",
-            "MPMC channel, bounded",
+            "channel, bounded",
         ),
-        peer::<concurrent_queue::Concurrent<u64>, concurrent_queue::Concurrent<Indirect>>(
+        peer::<Concurrent<u64>, Concurrent<Indirect>, Concurrent<Parcel>>(
             "concurrent-queue",
             "concurrent-queue",
-            "MPMC ring, bounded",
+            "ring, bounded",
         ),
-        peer::<thingbuf::Thing<NonZeroU64>, thingbuf::Thing<Indirect>>(
+        peer::<Thing<NonZeroU64>, Thing<Indirect>, Thing<Parcel>>(
             "thingbuf",
             "thingbuf",
-            "MPMC ring, slots reused in place",
+            "ring, slots reused in place",
         ),
-        peer::<kanal::Kanal<u64>, kanal::Kanal<Indirect>>(
-            "kanal",
-            "kanal",
-            "MPMC channel, bounded",
-        ),
-        peer::<flume::Flume<u64>, flume::Flume<Indirect>>(
-            "flume",
-            "flume",
-            "MPMC channel, bounded",
-        ),
+        peer::<Kanal<u64>, Kanal<Indirect>, Kanal<Parcel>>("kanal", "kanal", "channel, bounded"),
+        peer::<Flume<u64>, Flume<Indirect>, Flume<Parcel>>("flume", "flume", "channel, bounded"),
     ]
 }
 
-fn peer<N: Link, I: Link>(id: &str, package: &'static str, what: &'static str) -> Entry {
+/// A bounded queue that carries numbers as `N`, pointers as `I`, and boxes as `B`.
+fn peer<N, I, B>(id: &str, package: &'static str, what: &'static str) -> Entry
+where
+    N: Link<Item: Payload + Goods>,
+    I: Link<Item: Payload>,
+    B: Link<Item: Goods>,
+{
+    Entry::new::<N, B>(id, kind(package, what), Some(Kernels::new::<N, I>()))
+}
+
+/// A queue that is never full, and so can't be compared with rings between two threads.
+fn endless<N, B>(id: &str, package: &'static str, what: &'static str) -> Entry
+where
+    N: Link<Item: Goods>,
+    B: Link<Item: Goods>,
+{
+    Entry::new::<N, B>(id, kind(package, what), None)
+}
+
+fn kind(package: &'static str, what: &'static str) -> Kind {
     let version = locked_version(LOCK_FILE, package).unwrap_or("unknown").to_owned();
-    Entry {
-        id: id.into(),
-        kind: Kind::Peer { package, version, what },
-        kernels: Kernels::of::<N, I>(),
-    }
+    Kind::Peer { package, version, what }
 }
 
 /// The version of `package` in a lock file.

@@ -5,12 +5,11 @@ use std::marker::PhantomData;
 use ringbuf::traits::{Consumer, Producer, Split};
 use ringbuf::{HeapCons, HeapProd, HeapRb};
 
-use crate::link::{Link, Rx, Setup, Tx};
-use crate::payload::Payload;
+use crate::link::{Link, Rx, Setup, Tx, Word};
 
 pub(super) struct Ringbuf<T>(PhantomData<T>);
 
-impl<T: Payload> Link for Ringbuf<T> {
+impl<T: Word> Link for Ringbuf<T> {
     type Item = T;
     type Tx = HeapProd<T>;
     type Rx = HeapCons<T>;
@@ -20,7 +19,7 @@ impl<T: Payload> Link for Ringbuf<T> {
     }
 }
 
-impl<T: Payload> Tx for HeapProd<T> {
+impl<T: Word> Tx for HeapProd<T> {
     type Item = T;
 
     #[inline(always)]
@@ -34,7 +33,7 @@ impl<T: Payload> Tx for HeapProd<T> {
     }
 }
 
-impl<T: Payload> Rx for HeapCons<T> {
+impl<T: Word> Rx for HeapCons<T> {
     type Item = T;
 
     #[inline(always)]

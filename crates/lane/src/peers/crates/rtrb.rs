@@ -4,12 +4,11 @@ use std::marker::PhantomData;
 
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use crate::link::{Link, Rx, Setup, Tx};
-use crate::payload::Payload;
+use crate::link::{Link, Rx, Setup, Tx, Word};
 
 pub(super) struct Rtrb<T>(PhantomData<T>);
 
-impl<T: Payload> Link for Rtrb<T> {
+impl<T: Word> Link for Rtrb<T> {
     type Item = T;
     type Tx = Producer<T>;
     type Rx = Consumer<T>;
@@ -19,7 +18,7 @@ impl<T: Payload> Link for Rtrb<T> {
     }
 }
 
-impl<T: Payload> Tx for Producer<T> {
+impl<T: Word> Tx for Producer<T> {
     type Item = T;
 
     #[inline(always)]
@@ -33,7 +32,7 @@ impl<T: Payload> Tx for Producer<T> {
     }
 }
 
-impl<T: Payload> Rx for Consumer<T> {
+impl<T: Word> Rx for Consumer<T> {
     type Item = T;
 
     #[inline(always)]

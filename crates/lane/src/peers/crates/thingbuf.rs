@@ -3,10 +3,10 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use corelane::Sides;
 use thingbuf::{Recycle, ThingBuf};
 
-use crate::link::{Link, Rx, Setup, Tx};
-use crate::payload::Payload;
+use crate::link::{Link, Rx, Setup, Tx, Word};
 
 pub(super) struct Thing<T>(PhantomData<T>);
 
@@ -26,7 +26,9 @@ impl<T> Recycle<Option<T>> for Leave {
     fn recycle(&self, _: &mut Option<T>) {}
 }
 
-impl<T: Payload> Link for Thing<T> {
+impl<T: Word> Link for Thing<T> {
+    const SIDES: Sides = Sides::ManyToMany;
+
     type Item = T;
     type Tx = Shared<T>;
     type Rx = Shared<T>;
@@ -35,9 +37,17 @@ impl<T: Payload> Link for Thing<T> {
         let queue = Arc::new(ThingBuf::with_recycle(setup.capacity, Leave));
         Ok((Shared(queue.clone()), Shared(queue)))
     }
+
+    fn another_tx(tx: &Self::Tx) -> Option<Self::Tx> {
+        Some(Shared(tx.0.clone()))
+    }
+
+    fn another_rx(rx: &Self::Rx) -> Option<Self::Rx> {
+        Some(Shared(rx.0.clone()))
+    }
 }
 
-impl<T: Payload> Tx for Shared<T> {
+impl<T: Word> Tx for Shared<T> {
     type Item = T;
 
     #[inline(always)]
@@ -46,7 +56,7 @@ impl<T: Payload> Tx for Shared<T> {
     }
 }
 
-impl<T: Payload> Rx for Shared<T> {
+impl<T: Word> Rx for Shared<T> {
     type Item = T;
 
     #[inline(always)]

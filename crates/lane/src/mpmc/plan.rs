@@ -1,0 +1,210 @@
+//! What a command line asks for, checked and spelled out as single cells.
+
+use std::time::Duration;
+
+use core_affinity::CoreId;
+
+use super::Mpmc;
+use super::params::{Operation, Params};
+use crate::catalogue::{self, Entry};
+use crate::cell::Length;
+use crate::cli::{MpmcArgs, MpmcTest, Positive, Shape, Workload};
+use crate::failure::Failure;
+use crate::listing::between;
+use crate::pair::{Cores, Wait};
+use crate::plan::{Peers, check_batches, core, far_above_ns};
+use crate::suite::{Cell, Plan};
+
+/// Numbers of threads that are measured unless others are given.
+const SHAPES: [(usize, usize); 5] = [(1, 1), (2, 2), (4, 4), (4, 1), (1, 4)];
+
+/// Items a queue must hold, as the paper has it: 32 KiB of 8 bytes each.
+const CAPACITY: usize = 4096;
+/// The same for `data-latency`. In a longer queue items would wait for its length.
+const SHORT: usize = 128;
+
+/// Queues between one producer and one consumer that are measured without being named: the one whose
+/// relatives are measured, and what a call costs that nobody disturbs.
+const ALSO: [&str; 2] = ["bbq-spsc", "rtrb"];
+
+impl Plan<Mpmc> {
+    /// `lane bench mpmc`.
+    pub(crate) fn bench(args: &MpmcArgs) -> Result<Self, Failure> {
+        check_batches(&args.batch, args.capacity.map_or(CAPACITY, |Positive(items)| items))?;
+        check_workloads(args)?;
+        let all_cores = cores(&args.cores)?;
+        let first = all_cores[0];
+        let cores = Cores { producer: first, consumer: *all_cores.get(1).unwrap_or(&first) };
+        let entries = chosen(args);
+        let (shapes, notes) = shapes(args, &entries)?;
+        let plan = Self {
+            cells: cells(args, &entries, &shapes, &all_cores),
+            rounds: args.rounds.0,
+            budget: None,
+            cores,
+            all_cores,
+            far_above_ns: far_above_ns(args.far_above, cores),
+            context: (),
+            notes,
+            json: None,
+            html: None,
+        };
+        plan.checked(&args.queues, args.json.as_deref(), args.html.as_deref())
+    }
+}
+
+/// The cores asked for, or all there are.
+fn cores(wanted: &[usize]) -> Result<Vec<CoreId>, Failure> {
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    match (wanted.is_empty(), cores.is_empty()) {
+        (true, true) => Ok(vec![CoreId { id: 0 }]),
+        (true, false) => Ok(cores),
+        (false, _) => wanted.iter().map(|id| core(&cores, *id)).collect(),
+    }
+}
+
+fn chosen(args: &MpmcArgs) -> Vec<&'static Entry> {
+    let peers = Peers { wanted: args.peers, unwanted: args.no_peers };
+    let usual = |entry: &Entry| entry.sides.allow(2, 1) || entry.sides.allow(1, 2);
+    let usual = |entry: &Entry| usual(entry) || ALSO.contains(&entry.id.as_str());
+    let wanted = |entry: &&Entry| peers.choose(entry, &args.queues, usual(entry));
+    catalogue::entries().iter().filter(wanted).collect()
+}
+
+/// The numbers of threads to measure, and notes on queues that are named and can have none of them.
+fn shapes(
+    args: &MpmcArgs,
+    entries: &[&'static Entry],
+) -> Result<(Vec<Shape>, Vec<String>), Failure> {
+    let allow = |entry: &Entry, shape: &Shape| entry.sides.allow(shape.producers, shape.consumers);
+    let possible = |shape: &Shape| entries.iter().any(|entry| allow(entry, shape));
+    if args.threads.is_empty() {
+        let usual = SHAPES.map(|(producers, consumers)| Shape { producers, consumers });
+        return Ok((usual.into_iter().filter(possible).collect(), Vec::new()));
+    }
+    if let Some(shape) = args.threads.iter().find(|shape| !possible(shape)) {
+        let reasons: Vec<_> = entries.iter().map(|entry| reason(entry)).collect();
+        let reasons = reasons.join("; ");
+        return Err(Failure::Usage(format!(
+            "no chosen queue can have {shape} threads: {reasons}; choose other --threads or queues"
+        )));
+    }
+    let is_idle = |entry: &&&Entry| {
+        args.queues.contains(&entry.id) && !args.threads.iter().any(|shape| allow(entry, shape))
+    };
+    let notes = entries.iter().filter(is_idle);
+    let notes = notes.map(|entry| format!("not measured with these threads: {}", reason(entry)));
+    Ok((args.threads.clone(), notes.collect()))
+}
+
+fn reason(entry: &Entry) -> String {
+    format!("{} is between {}", entry.id, between(entry.sides))
+}
+
+/// Whether `test` is measured with `workload`: with calls at a fixed rate there is no throughput, and a
+/// call that fails does so whatever is done besides.
+fn is_sensible(test: MpmcTest, workload: Workload) -> bool {
+    match test {
+        MpmcTest::Throughput => workload != Workload::Profiling,
+        MpmcTest::DataLatency | MpmcTest::OpLatency => true,
+        MpmcTest::FullEmpty => workload == Workload::Simple,
+    }
+}
+
+/// Refuses workloads that no test is measured with, and tests that aren't with any.
+fn check_workloads(args: &MpmcArgs) -> Result<(), Failure> {
+    let by_default = args.test == [MpmcTest::Throughput, MpmcTest::FullEmpty];
+    let idle_test = args.test.iter().find(|test| {
+        **test != MpmcTest::FullEmpty && !args.workload.iter().any(|w| is_sensible(**test, *w))
+    });
+    let idle_workload =
+        args.workload.iter().find(|w| !args.test.iter().any(|test| is_sensible(*test, **w)));
+    match (idle_test, idle_workload) {
+        (None, None) => Ok(()),
+        (None, Some(Workload::Simple | Workload::Complex)) if !by_default => Ok(()),
+        _ => Err(Failure::Usage(
+            "the workload profiling needs --test data-latency or op-latency, and throughput needs \
+             --workload simple or complex"
+                .into(),
+        )),
+    }
+}
+
+/// All cells in the order of a round: for each set of parameters, all queues.
+fn cells(
+    args: &MpmcArgs,
+    entries: &[&'static Entry],
+    shapes: &[Shape],
+    cores: &[CoreId],
+) -> Vec<Cell<Mpmc>> {
+    let mut cells = Vec::new();
+    for &test in &args.test {
+        for params in variations(args, test, shapes, cores) {
+            let can = |entry: &&&Entry| {
+                entry.sides.allow(params.producers, params.consumers)
+                    && (entry.bounded || params.operation != Some(Operation::Push))
+            };
+            let length = length(args, test, &params);
+            let cell =
+                |entry: &&'static Entry| Cell { entry, test, params: params.clone(), length };
+            cells.extend(entries.iter().filter(can).map(cell));
+        }
+    }
+    cells
+}
+
+/// The sets of parameters of a test.
+fn variations(args: &MpmcArgs, test: MpmcTest, shapes: &[Shape], cores: &[CoreId]) -> Vec<Params> {
+    let usual = if test == MpmcTest::DataLatency { SHORT } else { CAPACITY };
+    let params = Params {
+        producers: 1,
+        consumers: 1,
+        capacity: args.capacity.map_or(usual, |Positive(items)| items),
+        batch: 1,
+        workload: Workload::Simple,
+        wait: args.wait[0],
+        operation: None,
+    };
+    if test == MpmcTest::FullEmpty {
+        let fail = |operation| Params { operation: Some(operation), ..params.clone() };
+        return [Operation::Push, Operation::Pop].map(fail).into();
+    }
+    // Only throughput is measured in batches.
+    let batches = if test == MpmcTest::Throughput { &args.batch[..] } else { &[Positive(1)] };
+    let mut all = Vec::new();
+    for &workload in args.workload.iter().filter(|workload| is_sensible(test, **workload)) {
+        for &Positive(batch) in batches {
+            for &Shape { producers, consumers } in shapes {
+                for wait in waits(args, producers + consumers, cores) {
+                    let more = Params { producers, consumers, batch, workload, wait, ..params };
+                    all.push(more);
+                }
+            }
+        }
+    }
+    all
+}
+
+/// The ways to wait. Threads that share a core must let the others run.
+fn waits(args: &MpmcArgs, threads: usize, cores: &[CoreId]) -> Vec<Wait> {
+    let mut ids: Vec<_> = cores.iter().map(|core| core.id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    // A core that is given twice is shared even if another has nothing to do.
+    let shared = threads > cores.len() || ids.len() < cores.len();
+    if shared { vec![Wait::Yield] } else { args.wait.clone() }
+}
+
+fn length(args: &MpmcArgs, test: MpmcTest, params: &Params) -> Length {
+    let usual = match (test, params.workload, params.wait) {
+        (MpmcTest::FullEmpty, ..) => 5,
+        (_, Workload::Profiling, _) => 200,
+        // Long enough for all threads of a core to have their turns.
+        (_, _, Wait::Yield) => 100,
+        _ => 30,
+    };
+    match args.items {
+        Some(items) => Length::Items(items.get()),
+        None => Length::Time(args.duration.unwrap_or(Duration::from_millis(usual))),
+    }
+}
