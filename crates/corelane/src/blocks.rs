@@ -51,9 +51,9 @@ impl Shape {
         self.blocks * self.size
     }
 
-    /// The same in logarithms.
+    /// How positions lie in it.
     fn arrangement(&self) -> Arrangement {
-        Arrangement { log_size: self.size.ilog2(), log_len: self.len().ilog2() }
+        Arrangement::new(self.size, self.blocks)
     }
 }
 
@@ -77,7 +77,7 @@ pub trait Variables {
     /// Says that the only consumer has emptied the block, and so many slots by now.
     fn give_back(&self, count: u64);
 
-    /// Says that the only producer fills the block that starts here.
+    /// Says that the only producer fills the block that starts here, in order.
     #[inline]
     fn enter(&self, _start: u64, _: Arrangement) {}
 
@@ -234,7 +234,9 @@ impl Variables for Separate {
 
     #[inline]
     fn enter(&self, start: u64, arrangement: Arrangement) {
-        self.producers.allocated.store(arrangement.allocated_in_order(start), Ordering::Relaxed);
+        // As if nobody had: it is not needed, but must not become so old that it looks new.
+        let lap_before = arrangement.all_allocated(start.wrapping_sub(arrangement.len()));
+        self.producers.allocated.store(lap_before, Ordering::Relaxed);
     }
 
     #[inline]
@@ -242,7 +244,6 @@ impl Variables for Separate {
         // Relaxed: who has been told of a push has been told that slots before its own were allocated.
         let allocated = self.producers.allocated.load(Ordering::Relaxed);
         is_before(arrangement.allocated(position), allocated)
-            && allocated != arrangement.allocated_in_order(position)
     }
 
     #[inline]
@@ -256,49 +257,51 @@ impl Variables for Separate {
 #[derive(Debug, Clone, Copy)]
 pub struct Arrangement {
     log_size: u32,
-    log_len: u32,
+    log_blocks: u32,
+    /// The bits of a position that are the offset in its block.
+    offset: u64,
+    /// The bits of a position, or a count, that are the number of the lap.
+    lap: u64,
 }
 
 impl Arrangement {
     /// Bits of `allocated` for an offset, besides those for a slot of a block: producers that come too
-    /// late add to it as well, each at most once a lap and at most a block. And one for
-    /// [`allocated_in_order`](Self::allocated_in_order).
-    const LATE_BITS: u32 = MOST_ENDS.ilog2() + 2;
+    /// late add to it as well, each at most once a lap and at most a block.
+    const LATE_BITS: u32 = MOST_ENDS.ilog2() + 1;
+
+    fn new(size: usize, blocks: usize) -> Self {
+        let (offset, lap) = (size as u64 - 1, !((size * blocks) as u64 - 1));
+        Self { log_size: size.ilog2(), log_blocks: blocks.ilog2(), offset, lap }
+    }
 
     /// Slots of a block.
     #[inline]
     pub(crate) fn size(self) -> u64 {
-        1 << self.log_size
+        self.offset + 1
     }
 
     /// Slots of all blocks.
     #[inline]
     pub(crate) fn len(self) -> u64 {
-        1 << self.log_len
+        !self.lap + 1
     }
 
-    /// What the cursors count for a slot.
+    /// What the cursors count for a slot: the number of blocks.
     #[inline]
     pub(crate) fn step(self) -> u64 {
-        1 << self.log_blocks()
-    }
-
-    #[inline]
-    fn log_blocks(self) -> u32 {
-        self.log_len - self.log_size
+        1 << self.log_blocks
     }
 
     /// Cursors of the block of `position` when all slots before it are done.
     #[inline]
     pub(crate) fn count(self, position: u64) -> u64 {
-        let offset = position & (self.size() - 1);
-        self.count_of_laps(position) | offset << self.log_blocks()
+        self.count_of_laps(position) | (position & self.offset) << self.log_blocks
     }
 
     /// Cursors when all laps before that of `position` are done.
     #[inline]
     fn count_of_laps(self, position: u64) -> u64 {
-        position & !(self.len() - 1)
+        position & self.lap
     }
 
     /// Cursors of the block of `position` when all its slots are done in this lap.
@@ -312,27 +315,32 @@ impl Arrangement {
     #[inline]
     pub(crate) fn go_on(self, position: u64, count: u64) -> u64 {
         let steps = count.wrapping_sub(self.count(position)) as i64;
-        position.wrapping_add_signed(steps >> self.log_blocks())
+        position.wrapping_add_signed(steps >> self.log_blocks)
     }
 
     /// Whether a block starts at `position`.
     #[inline]
     pub(crate) fn is_start(self, position: u64) -> bool {
-        position & (self.size() - 1) == 0
+        position & self.offset == 0
     }
 
     /// Where the block of `position` starts.
     #[inline]
     pub(crate) fn start(self, position: u64) -> u64 {
-        position & !(self.size() - 1)
+        position & !self.offset
+    }
+
+    /// Where the block after that of `position` starts.
+    #[inline]
+    pub(crate) fn end(self, position: u64) -> u64 {
+        (position | self.offset).wrapping_add(1)
     }
 
     /// `allocated` when the slots of a block before `position` have been taken: the number of the lap,
     /// above the offset in the block.
     #[inline]
     pub(crate) fn allocated(self, position: u64) -> u64 {
-        let lap = (position >> self.log_len) << (self.log_size + Self::LATE_BITS);
-        lap | (position & (self.size() - 1))
+        (position & self.lap) << self.late_shift() | position & self.offset
     }
 
     /// The same when all slots of the block that starts here have been taken.
@@ -341,17 +349,16 @@ impl Arrangement {
         self.allocated(start) | self.size()
     }
 
-    /// The same when one producer fills the block of `position` in order, without counting here. As an
-    /// offset it is beyond all that come too late.
-    #[inline]
-    fn allocated_in_order(self, position: u64) -> u64 {
-        self.allocated(self.start(position)) | 1 << (self.log_size + Self::LATE_BITS - 1)
-    }
-
     /// How many slots `allocated` counts, more than a block has if some came too late.
     #[inline]
     pub(crate) fn offset(self, allocated: u64) -> u64 {
-        allocated & ((1 << (self.log_size + Self::LATE_BITS)) - 1)
+        allocated & !(self.lap << self.late_shift())
+    }
+
+    /// From the number of the lap in a position to that in `allocated`.
+    #[inline]
+    fn late_shift(self) -> u32 {
+        Self::LATE_BITS - self.log_blocks
     }
 }
 
@@ -443,7 +450,7 @@ impl<V, T> Blocks<V, T> {
     /// The position at which the block after that of `position` starts.
     #[inline]
     pub(crate) fn end(&self, position: u64) -> u64 {
-        (position | (self.arrangement.size() - 1)).wrapping_add(1)
+        self.arrangement.end(position)
     }
 }
 

@@ -28,7 +28,7 @@
 //!
 //! - `committed`, `reserved` and `consumed` count on through all laps and are never set back, which does
 //!   away with the paper's MAX on them, and with what could go wrong between setting two of them. `allocated`
-//!   is set back, because producers that come too late add to it as well. Its offset has 18 bits more than
+//!   is set back, because producers that come too late add to it as well. Its offset has 17 bits more than
 //!   a slot's number needs: at most a block for each of 65,536 handles, so it never spills into the version.
 //! - The heads are positions where blocks start, which does away with the first block's version that is off
 //!   by one.
@@ -41,7 +41,7 @@
 //! - All counters may wrap: they are compared by their difference. A maximum can't wrap, so `allocated` and
 //!   the heads are moved on by compare-and-swap where the paper has MAX. And so is `reserved`, since
 //!   several slots may be reserved at once. A thread must not be stopped in the middle while `allocated`
-//!   goes half its way round: 2^45 laps of blocks of one slot, 2^36 of blocks of 512.
+//!   goes half its way round: 2^46 laps of blocks of one slot, 2^37 of blocks of 512.
 //!
 //! ```
 //! use corelane::{Consumer, Producer, mpmc::block};
@@ -371,7 +371,8 @@ impl<T> Consumer<T> {
         let blocks = self.end().slots();
         let (block, arrangement) = (blocks.at(head), blocks.arrangement());
         let full = arrangement.full_count(head);
-        let mut reserved = block.consumers.reserved.load(Ordering::Relaxed);
+        let cursor = &block.consumers.reserved;
+        let mut reserved = cursor.load(Ordering::Relaxed);
         while is_before(reserved, full) {
             // Acquire pairs with `Producer::commit`: the items are there.
             let committed = block.producers.committed.load(Ordering::Acquire);
@@ -387,12 +388,7 @@ impl<T> Consumer<T> {
             }
             let n = wanted.min(filled.wrapping_sub(position));
             let next = reserved.wrapping_add(n * arrangement.step());
-            match block.consumers.reserved.compare_exchange(
-                reserved,
-                next,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            ) {
+            match cursor.compare_exchange(reserved, next, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => {
                     if next == full {
                         // Nothing is ordered by it: it says why a push fails.

@@ -25,10 +25,19 @@ impl Patience {
     /// Called when the consumer stands at `position` and has caught up with the producer: learns from
     /// the items since the last time and, if they make a stream and are fewer than `far_behind`, waits
     /// longer each time. Says whether it has waited.
-    ///
+    #[inline]
+    pub(super) fn caught_up(mut self, position: u64, far_behind: u64) -> (Self, bool) {
+        let run = position.wrapping_sub(self.mark);
+        if run < Self::STREAM && self.pauses == 0 {
+            self.mark = position;
+            return (self, false);
+        }
+        self.wait(position, far_behind)
+    }
+
     /// Out of line, but by value: see `queue::try_pop_by`.
     #[inline(never)]
-    pub(super) fn caught_up(mut self, position: u64, far_behind: u64) -> (Self, bool) {
+    fn wait(mut self, position: u64, far_behind: u64) -> (Self, bool) {
         let run = position.wrapping_sub(self.mark);
         self.mark = position;
         if run < Self::STREAM {
