@@ -1,7 +1,7 @@
 //! `bbq-mpsc`: the block-based bounded queue, for several producers and one consumer.
 //!
 //! Producers are those of [`mpmc::block`](crate::mpmc::block). The consumer is that of
-//! [`spsc::block`](crate::spsc::block): it reserves nothing, needs no compare-and-swap, and lends items in
+//! [`spsc::block`]: it reserves nothing, needs no compare-and-swap, and lends items in
 //! place. It only has to see, where a block isn't full, that pushes are finished in order.
 //!
 //! **Use it** where many threads send to one: logs, events, results.

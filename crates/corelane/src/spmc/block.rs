@@ -1,6 +1,6 @@
 //! `bbq-spmc`: the block-based bounded queue, for one producer and several consumers.
 //!
-//! The producer is that of [`spsc::block`](crate::spsc::block): it allocates nothing, a push is a plain
+//! The producer is that of [`spsc::block`]: it allocates nothing, a push is a plain
 //! store, and it lends slots in place. Consumers are those of [`mpmc::block`](crate::mpmc::block), but
 //! needn't ask whether pushes are finished in order.
 //!
