@@ -6,7 +6,7 @@
 //! take slots by adding. While the two sides are in different blocks neither disturbs the other.
 //!
 //! A handle that is the only one of its side needs none of that: it works as the one of
-//! [`spsc::block`](crate::spsc::block), until it is cloned, and again from the next block on when its
+//! [`spsc::block`], until it is cloned, and again from the next block on when its
 //! clones are gone.
 //!
 //! **Use it** between several threads; it is the default. Where one side is one thread for good,
