@@ -36,6 +36,7 @@ mod pool;
 mod queue;
 mod rtt;
 mod schedules;
+mod several;
 mod stream;
 mod worker;
 
@@ -43,4 +44,5 @@ pub use fit::Measured;
 pub use floor::{block_handoff, line_rtt};
 pub use queue::{Queue, all, find};
 pub use schedules::{Failed, Tested};
+pub use several::{SharedQueue, all_shared};
 pub use stream::{Failure, Payload, Run, Side, Stream};

@@ -118,7 +118,7 @@ impl Drop for Running {
 
 /// What was wrong.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Wrong(String);
+pub(crate) struct Wrong(pub(crate) String);
 
 impl<E: Error> From<E> for Wrong {
     fn from(error: E) -> Self {
@@ -275,7 +275,7 @@ impl Case {
 }
 
 /// What a thread has panicked with.
-fn message(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("a panic without a message").into()

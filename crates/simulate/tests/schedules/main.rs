@@ -21,7 +21,11 @@ fn main() -> ExitCode {
     let verbose = arguments.nocapture;
     let trial = |queue: &'static Queue| Trial::test(&queue.id, move || check(queue, verbose));
     let queues = corelane_simulate::all().iter().map(trial);
-    let trials = queues.chain(seeded::trials()).collect();
+    let shared = corelane_simulate::all_shared().iter().map(|queue| {
+        let id = format!("{}_of_several", queue.info.id);
+        Trial::test(id, move || Ok(queue.test(seeds()).map(drop)?))
+    });
+    let trials = queues.chain(shared).chain(seeded::trials()).collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 

@@ -1,0 +1,343 @@
+//! Queues between several threads under schedules that look for bugs.
+//!
+//! A seed makes up a case: so many producers and consumers of one queue, who come, go, and take batches.
+//! The same seed makes the choices of the schedule.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::LazyLock;
+
+use coherence::{Chance, Machine, Schedule, Simulation, StoreBuffer, Topology, pause};
+use corelane_sim::{
+    Config, Consumer, Info, MpmcQueue, Producer, TryPopError, TryPushError, for_each_mpmc_queue,
+};
+
+use crate::Tested;
+use crate::ledger::{self, Counted};
+use crate::schedules::{Failed, Wrong, message};
+
+/// A queue that may have several handles on a side.
+#[derive(Debug, Clone)]
+pub struct SharedQueue {
+    /// What it promises.
+    pub info: Info,
+    test: fn(Case, Schedule) -> Result<u64, Wrong>,
+}
+
+impl SharedQueue {
+    fn of<Q: MpmcQueue + 'static>() -> Self {
+        Self { info: Q::INFO, test: |case, schedule| case.run::<Q>(schedule) }
+    }
+
+    /// Runs the case of each seed twice: at random, and by priorities with as many steps.
+    ///
+    /// Up to four producers and four consumers, as the queue allows, use one queue of a small capacity
+    /// whose counters wrap on the way; handles are cloned and dropped meanwhile. Nothing may be lost or
+    /// doubled, each consumer must see each producer's items in order, each item must be dropped once, and
+    /// nobody may wait for ever.
+    ///
+    /// # Errors
+    ///
+    /// The first failure.
+    pub fn test(&self, seeds: impl IntoIterator<Item = u64>) -> Result<Tested, Failed> {
+        let mut tested = Tested::default();
+        for seed in seeds {
+            let steps = self.replay(seed, Schedule::Random)?;
+            let depth = 1 + (seed % 4) as u32;
+            let again = self.replay(seed, Schedule::Priorities { depth, steps })?;
+            tested.runs += 2;
+            tested.steps += steps + again;
+        }
+        Ok(tested)
+    }
+
+    /// Runs the case of a seed under a schedule, and returns the number of steps.
+    ///
+    /// # Errors
+    ///
+    /// If the run fails.
+    pub fn replay(&self, seed: u64, schedule: Schedule) -> Result<u64, Failed> {
+        let id = self.info.id;
+        let failed = |Wrong(what)| Failed { queue: id.into(), seed, schedule, what };
+        (self.test)(Case::new(seed, &self.info), schedule).map_err(failed)
+    }
+}
+
+/// All queues that may have several handles on a side.
+pub fn all_shared() -> &'static [SharedQueue] {
+    static QUEUES: LazyLock<Vec<SharedQueue>> = LazyLock::new(|| {
+        let mut queues = Vec::new();
+        macro_rules! add {
+            ($name:ident, $queue:ty) => {
+                queues.push(SharedQueue::of::<$queue>())
+            };
+        }
+        for_each_mpmc_queue!(add);
+        queues
+    });
+    &QUEUES
+}
+
+/// Most threads of a side.
+const MOST: u64 = 4;
+/// Items that the queues are asked to hold.
+const CAPACITIES: [u64; 4] = [1, 2, 4, 16];
+/// Most items to a batch.
+const BATCH: u64 = 5;
+
+/// What a seed stands for.
+#[derive(Debug)]
+struct Case {
+    seed: u64,
+    chance: Chance,
+    producers: u64,
+    consumers: u64,
+    /// Items of each producer.
+    items: u64,
+    /// Whether items are counted when they are dropped. If not, they are numbers, moved in slices.
+    counts_drops: bool,
+}
+
+impl Case {
+    fn new(seed: u64, info: &Info) -> Self {
+        // Not the numbers that the schedule gets.
+        let mut chance = Chance::new(!seed);
+        let sides = info.sides;
+        let mut threads = |may_be_many: bool| if may_be_many { 1 + chance.below(MOST) } else { 1 };
+        let (producers, consumers) = (threads(sides.allow(2, 1)), threads(sides.allow(1, 2)));
+        let (items, counts_drops) = (2 + chance.below(12), chance.below(2) == 0);
+        Self { seed, producers, consumers, items, counts_drops, chance }
+    }
+
+    fn run<Q: MpmcQueue + 'static>(self, schedule: Schedule) -> Result<u64, Wrong> {
+        let run = || match self.counts_drops {
+            true => self.run_to_the_end::<Q, Counted>(schedule),
+            false => self.run_to_the_end::<Q, u64>(schedule),
+        };
+        catch_unwind(AssertUnwindSafe(run))
+            .unwrap_or_else(|panic: Box<dyn Any + Send>| Err(Wrong(message(&*panic))))
+    }
+
+    /// As [`run`](Self::run), but panics if a thread does.
+    fn run_to_the_end<Q: MpmcQueue + 'static, T: Freight>(
+        mut self,
+        schedule: Schedule,
+    ) -> Result<u64, Wrong> {
+        ledger::open();
+        let (tx, rx) = Q::channel::<T>(self.config())?;
+        let account = Rc::new(Account::default());
+        let txs = handles(tx, self.producers, Q::another_producer);
+        let rxs = handles(rx, self.consumers, Q::another_consumer);
+        let mut simulation = Simulation::new(machine(), self.seed).schedule(schedule);
+        for (number, tx) in (0..).zip(txs) {
+            let (items, chance) = (self.items, self.chance());
+            let sender = Sender { number, items, chance, account: account.clone() };
+            simulation.spawn(number as usize, move || sender.run::<Q, T>(tx));
+        }
+        for (number, rx) in (self.producers..).zip(rxs) {
+            let (chance, account) = (self.chance(), account.clone());
+            let last = vec![None; self.producers as usize];
+            let receiver = Receiver { last, chance, account };
+            simulation.spawn(number as usize, move || receiver.run::<Q, T>(rx));
+        }
+        let report = simulation.run()?;
+        account.settle(self.producers, self.items);
+        ledger::settle();
+        Ok(report.steps)
+    }
+
+    fn config(&mut self) -> Config {
+        let capacity = CAPACITIES[self.chance.below(4) as usize];
+        let first = match self.chance.below(2) {
+            0 => 0,
+            _ => 0_u64.wrapping_sub(self.chance.below(3 * capacity)),
+        };
+        let config = Config::new(capacity as usize).first(first);
+        match self.chance.below(3) {
+            0 => config,
+            _ => config.batch(1 + self.chance.below(4) as usize),
+        }
+    }
+
+    fn chance(&mut self) -> Chance {
+        Chance::new(u64::from(self.chance.any()) << 32)
+    }
+}
+
+/// As many cores as there may be threads, and few stores that may wait.
+fn machine() -> Machine {
+    Machine {
+        topology: Topology {
+            sockets: 1,
+            l3_per_socket: 1,
+            cores_per_l3: 2 * MOST as usize,
+            threads_per_core: 1,
+        },
+        store_buffer: StoreBuffer { entries: 4, early_ownership: false },
+        pair_prefetcher: false,
+        ..Machine::i7()
+    }
+}
+
+/// So many handles of a side.
+fn handles<H>(first: H, n: u64, another: impl Fn(&H) -> Option<H>) -> Vec<H> {
+    let clone = |_| another(&first).expect("there may be several");
+    let mut handles: Vec<H> = (1..n).map(clone).collect();
+    handles.push(first);
+    handles
+}
+
+/// An item that says which producer's it is, and which of its items.
+trait Freight: Send + Sized + 'static {
+    fn of(number: u64) -> Self;
+    fn number(&self) -> u64;
+
+    /// Pushes these items or the first of them together; returns how many that were.
+    fn push(tx: &mut impl Producer<Item = Self>, numbers: &[u64]) -> usize;
+    /// Pops up to `n` items together.
+    fn pop(rx: &mut impl Consumer<Item = Self>, n: usize) -> Vec<Self>;
+}
+
+impl Freight for u64 {
+    fn of(number: u64) -> Self {
+        number
+    }
+
+    fn number(&self) -> u64 {
+        *self
+    }
+
+    fn push(tx: &mut impl Producer<Item = Self>, numbers: &[u64]) -> usize {
+        tx.push_slice(numbers)
+    }
+
+    fn pop(rx: &mut impl Consumer<Item = Self>, n: usize) -> Vec<Self> {
+        let mut items = vec![u64::MAX; n];
+        let popped = rx.pop_slice(&mut items);
+        items.truncate(popped);
+        items
+    }
+}
+
+impl Freight for Counted {
+    fn of(number: u64) -> Self {
+        Self::new(number)
+    }
+
+    fn number(&self) -> u64 {
+        self.number()
+    }
+
+    fn push(tx: &mut impl Producer<Item = Self>, numbers: &[u64]) -> usize {
+        let mut pushed = numbers.iter().map(|number| tx.try_push(Self::of(*number)));
+        pushed.position(|pushed| pushed.is_err()).unwrap_or(numbers.len())
+    }
+
+    fn pop(rx: &mut impl Consumer<Item = Self>, n: usize) -> Vec<Self> {
+        rx.pop_iter().take(n).collect()
+    }
+}
+
+/// What all threads tell, outside of the simulated machine.
+#[derive(Debug, Default)]
+struct Account {
+    popped: RefCell<Vec<u64>>,
+    /// Producers that have pushed all their items.
+    finished: Cell<u64>,
+}
+
+impl Account {
+    /// Checks that each item of each producer was popped once.
+    fn settle(&self, producers: u64, items: u64) {
+        assert_eq!(self.finished.get(), producers, "producers that have pushed all");
+        let mut popped = self.popped.take();
+        popped.sort_unstable();
+        let all = (0..producers).flat_map(|p| (0..items).map(move |i| number(p, i)));
+        assert!(all.eq(popped.iter().copied()), "popped are {popped:x?}");
+    }
+}
+
+/// Item number `item` of a producer.
+fn number(producer: u64, item: u64) -> u64 {
+    producer << 32 | item
+}
+
+/// A producer.
+struct Sender {
+    number: u64,
+    items: u64,
+    chance: Chance,
+    account: Rc<Account>,
+}
+
+impl Sender {
+    fn run<Q: MpmcQueue, T: Freight>(mut self, mut tx: Q::Producer<T>) {
+        let mut next = 0;
+        while next < self.items {
+            let before = next;
+            if self.chance.below(2) == 0 {
+                let end = self.items.min(next + 1 + self.chance.below(BATCH));
+                let numbers: Vec<_> = (next..end).map(|i| number(self.number, i)).collect();
+                next += T::push(&mut tx, &numbers) as u64;
+            } else {
+                match tx.try_push(T::of(number(self.number, next))) {
+                    Ok(()) => next += 1,
+                    Err(TryPushError::Closed(_)) => panic!("the consumers are there"),
+                    Err(_) => {}
+                }
+            }
+            if next == before {
+                pause(1);
+            }
+            self.change_handles::<Q, T>(&mut tx);
+        }
+        self.account.finished.set(self.account.finished.get() + 1);
+    }
+
+    /// Now and then goes on with a clone of the handle.
+    fn change_handles<Q: MpmcQueue, T: Freight>(&mut self, tx: &mut Q::Producer<T>) {
+        if self.chance.below(6) == 0
+            && let Some(other) = Q::another_producer(tx)
+        {
+            *tx = other;
+        }
+    }
+}
+
+/// A consumer.
+struct Receiver {
+    /// The last number seen of each producer's items.
+    last: Vec<Option<u64>>,
+    chance: Chance,
+    account: Rc<Account>,
+}
+
+impl Receiver {
+    fn run<Q: MpmcQueue, T: Freight>(mut self, mut rx: Q::Consumer<T>) {
+        loop {
+            if self.chance.below(2) == 0 {
+                let n = 1 + self.chance.below(BATCH) as usize;
+                T::pop(&mut rx, n).into_iter().for_each(|item| self.take(item.number()));
+            }
+            match rx.try_pop() {
+                Ok(item) => self.take(item.number()),
+                Err(TryPopError::Closed) => break,
+                Err(_) => pause(1),
+            }
+            if self.chance.below(6) == 0
+                && let Some(other) = Q::another_consumer(&rx)
+            {
+                rx = other;
+            }
+        }
+    }
+
+    fn take(&mut self, number: u64) {
+        let last = &mut self.last[(number >> 32) as usize];
+        assert!(*last < Some(number), "item {number:x} came after {last:x?}");
+        *last = Some(number);
+        self.account.popped.borrow_mut().push(number);
+    }
+}
