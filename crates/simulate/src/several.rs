@@ -107,7 +107,7 @@ impl Case {
         let sides = info.sides;
         let mut threads = |may_be_many: bool| if may_be_many { 1 + chance.below(MOST) } else { 1 };
         let (producers, consumers) = (threads(sides.allow(2, 1)), threads(sides.allow(1, 2)));
-        let (items, counts_drops) = (2 + chance.below(12), chance.below(2) == 0);
+        let (items, counts_drops) = (2 + chance.below(20), chance.below(2) == 0);
         Self { seed, producers, consumers, items, counts_drops, chance }
     }
 
@@ -274,7 +274,7 @@ struct Sender {
 
 impl Sender {
     fn run<Q: MpmcQueue, T: Freight>(mut self, mut tx: Q::Producer<T>) {
-        let mut next = 0;
+        let (mut next, mut spare) = (0, None);
         while next < self.items {
             let before = next;
             if self.chance.below(2) == 0 {
@@ -291,19 +291,31 @@ impl Sender {
             if next == before {
                 pause(1);
             }
-            self.change_handles::<Q, T>(&mut tx);
+            change_handles(&mut self.chance, &mut tx, &mut spare, Q::another_producer);
         }
         self.account.finished.set(self.account.finished.get() + 1);
     }
+}
 
-    /// Now and then goes on with a clone of the handle.
-    fn change_handles<Q: MpmcQueue, T: Freight>(&mut self, tx: &mut Q::Producer<T>) {
-        if self.chance.below(6) == 0
-            && let Some(other) = Q::another_producer(tx)
-        {
-            *tx = other;
-        }
+/// Now and then makes a clone of a handle, or drops one of both.
+fn change_handles<H>(
+    chance: &mut Chance,
+    handle: &mut H,
+    spare: &mut Option<H>,
+    another: impl Fn(&H) -> Option<H>,
+) {
+    if chance.below(6) > 0 {
+        return;
     }
+    *spare = match spare.take() {
+        None => another(handle),
+        Some(other) => {
+            if chance.below(2) == 0 {
+                *handle = other;
+            }
+            None
+        }
+    };
 }
 
 /// A consumer.
@@ -316,6 +328,7 @@ struct Receiver {
 
 impl Receiver {
     fn run<Q: MpmcQueue, T: Freight>(mut self, mut rx: Q::Consumer<T>) {
+        let mut spare = None;
         loop {
             if self.chance.below(2) == 0 {
                 let n = 1 + self.chance.below(BATCH) as usize;
@@ -326,11 +339,7 @@ impl Receiver {
                 Err(TryPopError::Closed) => break,
                 Err(_) => pause(1),
             }
-            if self.chance.below(6) == 0
-                && let Some(other) = Q::another_consumer(&rx)
-            {
-                rx = other;
-            }
+            change_handles(&mut self.chance, &mut rx, &mut spare, Q::another_consumer);
         }
     }
 

@@ -94,7 +94,10 @@ fn queues_between_one_and_one_can_be_named_for_that() {
 
 #[test]
 fn latencies_have_percentiles() {
-    let json = json_of(&["bbq", "--test", "data-latency,op-latency", "--threads", "1x2"]);
+    // Long enough for items that were not in the queue when the measurement began.
+    let args = ["bbq", "--test", "data-latency,op-latency", "--threads", "1x2"];
+    let length = ["--duration", "100ms", "--far-above", "1e12"];
+    let json = json_of_suite("mpmc", &[&args[..], &length].concat());
     let near = |at: usize| &results(&json)[at]["groups"]["near"];
     assert_eq!(results(&json)[0]["params"]["capacity"], 128);
     for (times, at) in [("latency_ns", 0), ("push_ns", 1), ("pop_ns", 1)] {
