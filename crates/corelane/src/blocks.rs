@@ -21,6 +21,9 @@ use crate::region::{MOST_ENDS, Ring, Slots, State, array, slots_for};
 /// Most blocks of a queue.
 const MOST_BLOCKS: usize = 1 << 16;
 
+/// Most slots of a block. What has no size could have more, and then `allocated` no bits for the lap.
+const MOST_SLOTS: usize = 1 << 31;
+
 /// How many blocks there are, and how large they are: both are powers of two.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
@@ -39,10 +42,14 @@ impl Shape {
     ///
     /// If the capacity is 0, or too large for memory.
     pub(crate) fn new<H: State>(config: Config) -> Result<Self, CapacityError> {
+        let most = MOST_BLOCKS.saturating_mul(MOST_SLOTS);
+        if config.capacity > most {
+            return Err(CapacityError::OutOfRange { asked: config.capacity, most });
+        }
         let len = slots_for::<H>(config.capacity, 0)?.max(2);
         let usual = len >> (len.ilog2() / 4).max(1);
         let size = config.batch.map_or(usual, |items| 1 << items.max(1).ilog2());
-        let size = size.clamp((len / MOST_BLOCKS).max(1), len / 2);
+        let size = size.min(MOST_SLOTS).clamp((len / MOST_BLOCKS).max(1), len / 2);
         Ok(Self { blocks: len / size, size, first: config.first & !(len as u64 - 1) })
     }
 
@@ -248,8 +255,8 @@ impl Variables for Separate {
 
     #[inline]
     fn is_left(&self, count: u64) -> bool {
-        // Relaxed: it orders nothing, it says why a push fails.
-        self.ends.left.load(Ordering::Relaxed) == count
+        // Relaxed: it orders nothing, it says why a push fails. It may be a lap further by now.
+        !is_before(self.ends.left.load(Ordering::Relaxed), count)
     }
 }
 

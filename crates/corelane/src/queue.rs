@@ -164,7 +164,7 @@ pub trait Consumer: Sized {
     /// # Errors
     ///
     /// [`Empty`](TryPopError::Empty) if there is none, [`Busy`](TryPopError::Busy) if another thread's push
-    /// is unfinished and comes before any that is finished, [`Closed`](TryPopError::Closed) if there is
+    /// is unfinished and in the way of what may be finished, [`Closed`](TryPopError::Closed) if there is
     /// none and none will come because all producers are gone. All that was pushed is popped before
     /// `Closed` is seen.
     fn try_pop(&mut self) -> Result<Self::Item, TryPopError>;

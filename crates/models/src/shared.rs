@@ -27,6 +27,7 @@ pub(crate) fn models<S: Shared<Ticket> + Shared<Number, Item: Copy>>() -> Vec<Mo
             Model::new::<S>("slices_of_two_producers", slices_of_two_producers::<S>),
             Model::new::<S>("last_producer_closes", last_producer_closes::<S>),
             Model::new::<S>("producer_a_lap_behind", producer_a_lap_behind::<S>),
+            Model::new::<S>("false_full_of_two_producers", false_full_of_two_producers::<S>),
             Model::new::<S>("another_producer_comes", another_producer_comes::<S>),
             Model::new::<S>("another_producer_goes", another_producer_goes::<S>),
         ]);
@@ -44,6 +45,12 @@ pub(crate) fn models<S: Shared<Ticket> + Shared<Number, Item: Copy>>() -> Vec<Mo
             Model::new::<S>("slices_of_two_consumers", slices_of_two_consumers::<S>),
             Model::new::<S>("last_consumer_closes", last_consumer_closes::<S>),
             Model::new::<S>("two_consumers_empty_a_block", two_consumers_empty_a_block::<S>),
+            Model::new::<S>("false_empty_of_a_block", || {
+                false_empty_of_two_consumers::<S>(grouped(4, 2), 2)
+            }),
+            Model::new::<S>("false_empty_behind_a_head", || {
+                false_empty_of_two_consumers::<S>(tiny(4), 3)
+            }),
             Model::new::<S>("another_consumer_comes", another_consumer_comes::<S>),
             Model::new::<S>("another_consumer_goes", another_consumer_goes::<S>),
         ]);
@@ -308,6 +315,37 @@ fn producer_a_lap_behind<S: Shared<Ticket>>() -> Run {
     })
 }
 
+/// There is always room: one more item comes only after the one in the queue was popped. So neither of
+/// two producers is told that the queue is full.
+fn false_full_of_two_producers<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = S::channel(tiny(2));
+        let mut items = items::<S::Item>(4).into_iter();
+        items.by_ref().take(2).for_each(|item| push(&mut tx, item));
+        assert_eq!(look(&mut rx, 1), [0]);
+        let (first, second) = (items.next().expect("one"), items.next().expect("two"));
+        let mut other = S::another_producer(&tx);
+        let told = loom::sync::Arc::new(AtomicBool::new(false));
+        let hear = told.clone();
+        let is_never_full = |tx: &mut S::Tx, item| {
+            let pushed = tx.try_push(item);
+            assert!(!matches!(pushed, Err(TryPushError::Full(_))), "one slot is always free");
+        };
+        let threads = [
+            start(move || is_never_full(&mut tx, first)),
+            start(move || {
+                if hear.load(Ordering::Acquire) {
+                    is_never_full(&mut other, second);
+                }
+            }),
+        ];
+        if rx.try_pop().is_ok() {
+            told.store(true, Ordering::Release);
+        }
+        join(threads);
+    })
+}
+
 /// A producer has filled half a block when another one comes.
 fn another_producer_comes<S: Shared<Ticket>>() -> Run {
     explore_shared(|| {
@@ -520,5 +558,35 @@ fn another_consumer_goes<S: Shared<Ticket>>() -> Run {
         numbers.extend(join([thread]).concat());
         numbers.extend(drain(&mut rx));
         are_equal(numbers, pushed);
+    })
+}
+
+/// There is always an item: of `n`, one consumer pops all but one, after the last has been pushed. The other
+/// one, who knows of the first, is not told that the queue is empty.
+fn false_empty_of_two_consumers<S: Shared<Ticket>>(config: Config, n: u64) -> Run {
+    explore_shared(move || {
+        let (mut tx, rx) = S::channel(config);
+        let mut items = items::<S::Item>(n).into_iter();
+        let [first, all] = [(); 2].map(|()| loom::sync::Arc::new(AtomicBool::new(false)));
+        let (mut one, mut other) = (S::another_consumer(&rx), rx);
+        let (hear_first, hear_all) = (first.clone(), all.clone());
+        let threads = [
+            start(move || {
+                if hear_all.load(Ordering::Acquire) {
+                    look(&mut one, n as usize - 1);
+                }
+            }),
+            start(move || {
+                if hear_first.load(Ordering::Acquire) {
+                    let popped = other.try_pop().map(drop);
+                    assert!(matches!(popped, Ok(()) | Err(TryPopError::Busy)), "an item is there");
+                }
+            }),
+        ];
+        push(&mut tx, items.next().expect("the first"));
+        first.store(true, Ordering::Release);
+        items.for_each(|item| push(&mut tx, item));
+        all.store(true, Ordering::Release);
+        join(threads);
     })
 }

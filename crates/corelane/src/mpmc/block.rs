@@ -6,13 +6,14 @@
 //! take slots by adding. While the two sides are in different blocks neither disturbs the other.
 //!
 //! A handle that is the only one of its side needs none of that: it works as the one of
-//! [`spsc::block`], until it is cloned, and again from the next block on when its
-//! clones are gone.
+//! [`spsc::block`], until it is cloned, and again soon after all its clones
+//! are gone.
 //!
 //! **Use it** between several threads; it is the default. Where one side is one thread for good,
 //! [`mpsc::block`](crate::mpsc::block) and [`spmc::block`](crate::spmc::block) lend their slots.
 //! **Don't** use it where nobody may ever wait for a thread that was stopped in the middle: a pop says
-//! [`Busy`](TryPopError::Busy) while a push into the same block is unfinished. Or where the last slots
+//! [`Busy`](TryPopError::Busy) while a push into the same block is unfinished, even if one before it is
+//! finished. Or where the last slots
 //! count: "full" may mean that almost a whole block is free.
 //!
 //! | | |
@@ -206,14 +207,15 @@ impl<T> Producer<T> {
         let blocks = self.end().slots();
         let (block, arrangement) = (blocks.at(head), blocks.arrangement());
         let allocated = &block.producers.allocated;
-        // Producers that come too late don't go on adding.
-        let taken = arrangement.offset(allocated.load(Ordering::Relaxed));
+        // Producers that come too late don't go on adding. Acquire pairs with the addition below: who sees the
+        // block full sees what made room behind it, if whoever filled it did.
+        let taken = arrangement.offset(allocated.load(Ordering::Acquire));
         let wanted = wanted.min(arrangement.size().checked_sub(taken)?);
         if wanted == 0 {
             return None;
         }
-        // Acquire pairs with `advance_phead`: the slots have been consumed.
-        let offset = arrangement.offset(allocated.fetch_add(wanted, Ordering::Acquire));
+        // Acquire pairs with `advance_phead`: the slots have been consumed. Release: see above.
+        let offset = arrangement.offset(allocated.fetch_add(wanted, Ordering::AcqRel));
         let left = arrangement.size().checked_sub(offset).filter(|left| *left > 0)?;
         // The block may have been entered once more since, but its slots are where they were.
         let position = head.wrapping_add(offset);
@@ -325,15 +327,16 @@ impl<T> Consumer<T> {
     #[inline(always)] // see `queue::try_pop_by`
     fn reserve(&mut self, wanted: u64) -> Result<Option<Run>, Nothing> {
         while !self.single.is_alone().get() {
-            let head = self.end().header().heads.chead.load(Ordering::Relaxed);
+            // Acquire pairs with `advance`: items that made another consumer go on are visible.
+            let head = self.end().header().heads.chead.load(Ordering::Acquire);
             if let Some(run) = self.reserve_in(head, wanted)? {
                 return Ok(Some(run));
             }
             if !self.take_over() {
-                // Relaxed: what a head shows may be old, and what is in the block is acquired there.
+                // Release pairs with the load above.
                 let (chead, next) =
                     (&self.end().header().heads.chead, self.end().slots().end(head));
-                advance(chead, next, Ordering::Relaxed);
+                advance(chead, next, Ordering::Release);
             }
         }
         Ok(None)
@@ -372,7 +375,9 @@ impl<T> Consumer<T> {
         let (block, arrangement) = (blocks.at(head), blocks.arrangement());
         let full = arrangement.full_count(head);
         let cursor = &block.consumers.reserved;
-        let mut reserved = cursor.load(Ordering::Relaxed);
+        // Acquire pairs with the exchange below: who sees an item taken sees those behind it that whoever
+        // took it has seen. Otherwise the queue would seem empty.
+        let mut reserved = cursor.load(Ordering::Acquire);
         while is_before(reserved, full) {
             // Acquire pairs with `Producer::commit`: the items are there.
             let committed = block.producers.committed.load(Ordering::Acquire);
@@ -388,7 +393,7 @@ impl<T> Consumer<T> {
             }
             let n = wanted.min(filled.wrapping_sub(position));
             let next = reserved.wrapping_add(n * arrangement.step());
-            match cursor.compare_exchange(reserved, next, Ordering::Relaxed, Ordering::Relaxed) {
+            match cursor.compare_exchange(reserved, next, Ordering::Release, Ordering::Acquire) {
                 Ok(_) => {
                     if next == full {
                         // Nothing is ordered by it: it says why a push fails.

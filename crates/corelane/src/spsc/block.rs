@@ -234,10 +234,10 @@ impl<T, V: Variables> Consumer<T, V> {
         self.read
     }
 
-    /// Goes on at `start`, where a block starts.
+    /// Goes on at `position`.
     #[inline]
-    pub(crate) fn go_on_from(&mut self, start: u64) {
-        (self.read, self.known) = (start, start);
+    pub(crate) fn go_on_from(&mut self, position: u64) {
+        (self.read, self.known) = (position, position);
     }
 
     /// What kind of memory the queue lives in.
