@@ -43,10 +43,14 @@ impl Shape {
     /// If the capacity is 0, or too large for memory.
     pub(crate) fn new<H: State>(config: Config) -> Result<Self, CapacityError> {
         let most = MOST_BLOCKS.saturating_mul(MOST_SLOTS);
-        if config.capacity > most {
-            return Err(CapacityError::OutOfRange { asked: config.capacity, most });
-        }
-        let len = slots_for::<H>(config.capacity, 0)?.max(2);
+        let len = match slots_for::<H>(config.capacity, 0) {
+            Ok(len) if len <= most => len.max(2),
+            Err(CapacityError::OutOfRange { asked, most: fits }) => {
+                return Err(CapacityError::OutOfRange { asked, most: fits.min(most) });
+            }
+            Ok(_) => return Err(CapacityError::OutOfRange { asked: config.capacity, most }),
+            Err(error) => return Err(error),
+        };
         let usual = len >> (len.ilog2() / 4).max(1);
         let size = config.batch.map_or(usual, |items| 1 << items.max(1).ilog2());
         let size = size.min(MOST_SLOTS).clamp((len / MOST_BLOCKS).max(1), len / 2);
