@@ -13,7 +13,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use crate::chunk::drop_each;
-use crate::memory::{AtomicU64, Cells, Ordering};
+use crate::memory::{AtomicU64, Cells, Ordering, is_before};
 use crate::pad::Padded;
 use crate::queue::{CapacityError, Config};
 use crate::region::{MOST_ENDS, Ring, Slots, State, array, slots_for};
@@ -194,11 +194,10 @@ pub struct Heads {
 }
 
 impl Heads {
-    /// Those of a new queue.
-    pub(crate) fn new(shape: &Shape) -> Self {
-        // The last block of the lap before the first, in which nothing is left to be done.
-        let last = || Padded(AtomicU64::new(shape.first.wrapping_sub(shape.size as u64)));
-        Self { phead: last(), chead: last() }
+    /// Those of a new queue: the only producer and the only consumer write them before there are others.
+    pub(crate) fn new() -> Self {
+        let unused = || Padded(AtomicU64::new(0));
+        Self { phead: unused(), chead: unused() }
     }
 }
 
@@ -373,13 +372,6 @@ impl Arrangement {
     }
 }
 
-/// Whether one position, or count, comes before the other. They are less than half of all
-/// apart.
-#[inline]
-pub(crate) fn is_before(a: u64, b: u64) -> bool {
-    (a.wrapping_sub(b) as i64) < 0
-}
-
 /// What the sides share besides slots.
 pub struct Header<T, V: Variables> {
     pub(crate) heads: V::Heads,
@@ -528,7 +520,7 @@ impl<V: Variables, T> Slots for Blocks<V, T> {
 mod tests {
     use super::*;
     use crate::spsc::block::channel_with;
-    use crate::{Memory, Producer, SingleProducer};
+    use crate::{Consumer, Memory, Producer, SingleProducer};
 
     /// Slots, and slots of a block.
     fn shape(config: Config) -> (usize, usize) {
@@ -549,6 +541,17 @@ mod tests {
         let sizes = [0, 1, 3, 64, 128, usize::MAX].map(|n| shape(Config::new(128).batch(n)).1);
         assert_eq!(sizes, [1, 1, 2, 64, 64, 64]);
         assert_eq!(shape(Config::new(1 << 20).batch(1)), (1 << 20, 16));
+    }
+
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn blocks_of_nothing_have_bits_left_for_laps() {
+        let config = Config::new(1 << 40).batch(1 << 39);
+        assert_eq!(shape(config), (1 << 40, MOST_SLOTS));
+        let (mut tx, mut rx) = crate::mpmc::block::channel_with(config).unwrap();
+        assert_eq!((tx.try_push(()), rx.try_pop()), (Ok(()), Ok(())));
+        let error = channel_with::<()>(Config::new(MOST_BLOCKS * MOST_SLOTS + 1)).unwrap_err();
+        assert!(matches!(error, CapacityError::OutOfRange { .. }));
     }
 
     #[test]

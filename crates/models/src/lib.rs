@@ -4,15 +4,15 @@
 //! A model is a function that panics if in some execution an item is lost, doubled, reordered, or
 //! seen before it is ready. [`all`] lists them, and the tests of this crate run each.
 //!
-//! - `common` and `chunks` hold for every queue: a line in the library's registry brings a queue all
-//!   of them. `lq` needs no others.
+//! - `common` holds for every queue, `chunks` for those between one and one, `shared` for those with several
+//!   handles on a side: a line in the library's registry brings a queue all of them. `lq` needs no others.
 //! - A file per algorithm has the corners that its paper names.
 //! - `seeded` has a copy of each algorithm's mechanism with a bug that must be found.
 //!
 //! Models have two threads, rings of one to eight slots, and counters that wrap on the way. A model
 //! is run in all executions if these are fewer than three thousand, otherwise in those with at most
-//! three preemptions, or two if these are too many as well: [`Run`] says which. The models in [`big`]
-//! have three threads, and minutes.
+//! three preemptions, or two or one if these are too many as well: [`Run`] says which. Those in `shared`
+//! have three threads, and at most two preemptions if not all; those in [`big`] have three, and minutes.
 //!
 //! # The ordering table
 //!
@@ -31,6 +31,8 @@
 //!   queues use `fence(SeqCst)`, which loom takes for a little more than it is: it also orders like an
 //!   acquire of all such fences before it. An acquire fence also acquires what other threads have read
 //!   before it, if that happens before.
+//! - *What reads and writes in one step sees the newest value in the order of execution.* So an order that
+//!   matters only between such steps of two variables can't be shown to be needed.
 //! - *It remembers [seven values](LOOM_KEEPS_VALUES) of a variable.* Runs count them, and the tests
 //!   refuse models with more.
 //! - *It is fair*: a thread that has waited never sees a value older than one it could see before.

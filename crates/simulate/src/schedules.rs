@@ -62,15 +62,7 @@ impl Queue {
     ///
     /// The first failure; [`replay`](Self::replay) shows it again.
     pub fn test(&self, seeds: impl IntoIterator<Item = u64>) -> Result<Tested, Failed> {
-        let mut tested = Tested::default();
-        for seed in seeds {
-            let steps = self.replay(seed, Schedule::Random)?;
-            let depth = 1 + (seed % 4) as u32;
-            let again = self.replay(seed, Schedule::Priorities { depth, steps })?;
-            tested.runs += 2;
-            tested.steps += steps + again;
-        }
-        Ok(tested)
+        test_each(seeds, |seed, schedule| self.replay(seed, schedule))
     }
 
     /// Runs the case of a seed under a schedule, and returns the number of steps.
@@ -79,10 +71,41 @@ impl Queue {
     ///
     /// If the run fails.
     pub fn replay(&self, seed: u64, schedule: Schedule) -> Result<u64, Failed> {
-        let failed = |Wrong(what)| Failed { queue: self.id.clone(), seed, schedule, what };
-        let _running = Running::new(format!("{} with seed {seed}, schedule {schedule:?}", self.id));
-        (self.test)(Case::new(seed), schedule).map_err(failed)
+        named(&self.id, seed, schedule, || (self.test)(Case::new(seed), schedule))
     }
+}
+
+/// Runs each seed twice: at random, and by priorities with as many steps.
+pub(crate) fn test_each(
+    seeds: impl IntoIterator<Item = u64>,
+    replay: impl Fn(u64, Schedule) -> Result<u64, Failed>,
+) -> Result<Tested, Failed> {
+    let mut tested = Tested::default();
+    for seed in seeds {
+        let steps = replay(seed, Schedule::Random)?;
+        let depth = 1 + (seed % 4) as u32;
+        let again = replay(seed, Schedule::Priorities { depth, steps })?;
+        tested.runs += 2;
+        tested.steps += steps + again;
+    }
+    Ok(tested)
+}
+
+/// Runs a case of a queue, which is named if it fails.
+pub(crate) fn named(
+    queue: &str,
+    seed: u64,
+    schedule: Schedule,
+    run: impl FnOnce() -> Result<u64, Wrong>,
+) -> Result<u64, Failed> {
+    let failed = |Wrong(what)| Failed { queue: queue.to_owned(), seed, schedule, what };
+    let _running = Running::new(format!("{queue} with seed {seed}, schedule {schedule:?}"));
+    run().map_err(failed)
+}
+
+/// What `run` returns; a panic of one of its threads is what was wrong.
+pub(crate) fn caught(run: impl FnOnce() -> Result<u64, Wrong>) -> Result<u64, Wrong> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(Wrong(message(&*panic))))
 }
 
 thread_local! {
@@ -118,7 +141,7 @@ impl Drop for Running {
 
 /// What was wrong.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Wrong(pub(crate) String);
+pub(crate) struct Wrong(String);
 
 impl<E: Error> From<E> for Wrong {
     fn from(error: E) -> Self {
@@ -155,7 +178,7 @@ const CAPACITIES: [u64; 5] = [1, 2, 3, 8, 64];
 
 /// As many cores as there may be threads. Distances don't matter; few stores make the most of having to
 /// wait for room.
-fn machine() -> Machine {
+pub(crate) fn machine() -> Machine {
     Machine {
         topology: Topology {
             sockets: 1,
@@ -203,8 +226,7 @@ impl Case {
         P: SingleProducer<Item = T> + 'static,
         C: SingleConsumer<Item = T> + 'static,
     {
-        let run = || self.run_to_the_end(schedule, channel);
-        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(Wrong(message(&*panic))))
+        caught(|| self.run_to_the_end(schedule, channel))
     }
 
     /// As [`run`](Self::run), but panics if a thread does.
@@ -275,7 +297,7 @@ impl Case {
 }
 
 /// What a thread has panicked with.
-pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
+fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("a panic without a message").into()

@@ -3,20 +3,18 @@
 //! A seed makes up a case: so many producers and consumers of one queue, who come, go, and take batches.
 //! The same seed makes the choices of the schedule.
 
-use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::LazyLock;
 
-use coherence::{Chance, Machine, Schedule, Simulation, StoreBuffer, Topology, pause};
+use coherence::{Chance, Schedule, Simulation, pause};
 use corelane_sim::{
     Config, Consumer, Info, MpmcQueue, Producer, TryPopError, TryPushError, for_each_mpmc_queue,
 };
 
 use crate::Tested;
 use crate::ledger::{self, Counted};
-use crate::schedules::{Failed, Wrong, message};
+use crate::schedules::{Failed, Wrong, caught, machine, named, test_each};
 
 /// A queue that may have several handles on a side.
 #[derive(Debug, Clone)]
@@ -42,15 +40,7 @@ impl SharedQueue {
     ///
     /// The first failure.
     pub fn test(&self, seeds: impl IntoIterator<Item = u64>) -> Result<Tested, Failed> {
-        let mut tested = Tested::default();
-        for seed in seeds {
-            let steps = self.replay(seed, Schedule::Random)?;
-            let depth = 1 + (seed % 4) as u32;
-            let again = self.replay(seed, Schedule::Priorities { depth, steps })?;
-            tested.runs += 2;
-            tested.steps += steps + again;
-        }
-        Ok(tested)
+        test_each(seeds, |seed, schedule| self.replay(seed, schedule))
     }
 
     /// Runs the case of a seed under a schedule, and returns the number of steps.
@@ -59,9 +49,8 @@ impl SharedQueue {
     ///
     /// If the run fails.
     pub fn replay(&self, seed: u64, schedule: Schedule) -> Result<u64, Failed> {
-        let id = self.info.id;
-        let failed = |Wrong(what)| Failed { queue: id.into(), seed, schedule, what };
-        (self.test)(Case::new(seed, &self.info), schedule).map_err(failed)
+        let case = || (self.test)(Case::new(seed, &self.info), schedule);
+        named(self.info.id, seed, schedule, case)
     }
 }
 
@@ -112,12 +101,10 @@ impl Case {
     }
 
     fn run<Q: MpmcQueue + 'static>(self, schedule: Schedule) -> Result<u64, Wrong> {
-        let run = || match self.counts_drops {
+        caught(|| match self.counts_drops {
             true => self.run_to_the_end::<Q, Counted>(schedule),
             false => self.run_to_the_end::<Q, u64>(schedule),
-        };
-        catch_unwind(AssertUnwindSafe(run))
-            .unwrap_or_else(|panic: Box<dyn Any + Send>| Err(Wrong(message(&*panic))))
+        })
     }
 
     /// As [`run`](Self::run), but panics if a thread does.
@@ -163,21 +150,6 @@ impl Case {
 
     fn chance(&mut self) -> Chance {
         Chance::new(u64::from(self.chance.any()) << 32)
-    }
-}
-
-/// As many cores as there may be threads, and few stores that may wait.
-fn machine() -> Machine {
-    Machine {
-        topology: Topology {
-            sockets: 1,
-            l3_per_socket: 1,
-            cores_per_l3: 2 * MOST as usize,
-            threads_per_core: 1,
-        },
-        store_buffer: StoreBuffer { entries: 4, early_ownership: false },
-        pair_prefetcher: false,
-        ..Machine::i7()
     }
 }
 

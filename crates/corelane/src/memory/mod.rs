@@ -24,13 +24,18 @@ pub use sim::*;
 
 pub use core::sync::atomic::Ordering;
 
-/// Moves `variable` on to `value`, unless it is there or further already: a maximum of numbers that wrap,
-/// and are less than half of all apart.
+/// Whether one number comes before another. Both may have wrapped, and are less than half of all apart.
+#[inline]
+pub(crate) fn is_before(a: u64, b: u64) -> bool {
+    (a.wrapping_sub(b) as i64) < 0
+}
+
+/// Moves `variable` on to `value`, unless it is there or further already: a maximum of numbers that wrap.
 #[inline]
 #[track_caller]
 pub(crate) fn advance(variable: &AtomicU64, value: u64, order: Ordering) {
     let mut current = variable.load(Ordering::Relaxed);
-    while (current.wrapping_sub(value) as i64) < 0 {
+    while is_before(current, value) {
         match variable.compare_exchange(current, value, order, Ordering::Relaxed) {
             Ok(_) => return,
             Err(found) => current = found,

@@ -58,8 +58,8 @@
 
 use core::cell::Cell;
 
-use crate::blocks::{Header, Heads, Separate, Shape, is_before};
-use crate::memory::{Ordering, advance};
+use crate::blocks::{Header, Heads, Separate, Shape};
+use crate::memory::{Ordering, advance, is_before};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, Producer as _, TryPopError, TryPushError,
     debug_handle, full,
@@ -90,7 +90,7 @@ pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Cap
 /// Both ends of a new queue, with the position it starts at.
 pub(crate) fn both_ends<T>(config: Config) -> Result<(Side<T>, Side<T>, u64), CapacityError> {
     let shape = Shape::new::<Header<T, Separate>>(config)?;
-    let (tx, rx) = ends(config.memory, shape, Header::new(Heads::new(&shape)))?;
+    let (tx, rx) = ends(config.memory, shape, Header::new(Heads::new()))?;
     Ok((tx, rx, shape.first))
 }
 

@@ -10,7 +10,7 @@
 //! | | |
 //! |---|---|
 //! | guarantee | deadlock-free, first in first out (linearizable) |
-//! | capacity, blocks, handles | as [`mpmc::block`](crate::mpmc::block) |
+//! | capacity, blocks, producers | as [`mpmc::block`](crate::mpmc::block) |
 //! | paper | J. Wang (2024), §2.4, with the consumer of §2.4.5 |
 //!
 //! ```

@@ -36,9 +36,9 @@
 use core::cell::Cell;
 
 use super::patience::Patience;
-use crate::blocks::{Header, Merged, Shape, Variables, is_before};
+use crate::blocks::{Header, Merged, Shape, Variables};
 use crate::chunk;
-use crate::memory::Ordering;
+use crate::memory::{Ordering, is_before};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
     TryPushError, debug_handle, full, try_pop_by,

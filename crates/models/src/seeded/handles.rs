@@ -3,10 +3,7 @@
 use std::marker::PhantomData;
 
 use corelane_loom::memory::{AtomicU64, Ordering};
-use corelane_loom::{
-    Config, Consumer, LentItems, LentSlots, Producer, Sides, SingleConsumer, SingleProducer,
-    TryPopError, TryPushError,
-};
+use corelane_loom::{Config, Consumer, Producer, Sides, TryPopError, TryPushError};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 
@@ -134,20 +131,6 @@ impl<M: Mechanism> Producer for Sender<M> {
     }
 }
 
-impl<M: Mechanism> SingleProducer for Sender<M> {
-    fn free_slots(&mut self, _: usize) -> usize {
-        unimplemented!("the models of seeded bugs don't ask")
-    }
-
-    unsafe fn lend(&mut self, _: usize) -> LentSlots<'_, Ticket> {
-        unimplemented!("there are no batches")
-    }
-
-    unsafe fn publish(&mut self, _: usize) {
-        unimplemented!("there are no batches")
-    }
-}
-
 impl<M: Mechanism> Consumer for Receiver<M> {
     type Item = Ticket;
 
@@ -165,21 +148,6 @@ impl<M: Mechanism> Consumer for Receiver<M> {
 
     fn is_closed(&self) -> bool {
         self.shared.present[0].load(Ordering::Acquire) == 0
-    }
-}
-
-// SAFETY: these copies are broken on purpose, and their items are made so that nothing is freed twice.
-unsafe impl<M: Mechanism> SingleConsumer for Receiver<M> {
-    fn available(&mut self, _: usize) -> usize {
-        unimplemented!("the models of seeded bugs don't ask")
-    }
-
-    unsafe fn lend(&mut self, _: usize) -> LentItems<'_, Ticket> {
-        unimplemented!("there are no batches")
-    }
-
-    unsafe fn release(&mut self, _: usize) {
-        unimplemented!("there are no batches")
     }
 }
 
