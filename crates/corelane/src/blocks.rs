@@ -63,18 +63,21 @@ impl Shape {
     }
 
     /// How positions lie in it.
-    fn arrangement(&self) -> Arrangement {
+    pub(crate) fn arrangement(&self) -> Arrangement {
         Arrangement::new(self.size, self.blocks)
     }
 }
 
 /// The variables of a block.
-pub trait Variables {
-    /// What the sides share besides the blocks.
-    type Heads;
-
+pub trait BlockVariables {
     /// Those of a block in a new queue: as if the laps before had filled and emptied it.
     fn new(shape: &Shape) -> Self;
+}
+
+/// The variables of a block of slots that hold an item, or none.
+pub trait Variables: BlockVariables {
+    /// What the sides share besides the blocks.
+    type Heads;
 
     /// How many slots have been filled.
     fn committed(&self) -> &AtomicU64;
@@ -116,13 +119,15 @@ pub struct Merged {
     consumed: Padded<AtomicU64>,
 }
 
-impl Variables for Merged {
-    type Heads = ();
-
+impl BlockVariables for Merged {
     fn new(shape: &Shape) -> Self {
         let count = || Padded(AtomicU64::new(shape.first));
         Self { committed: count(), consumed: count() }
     }
+}
+
+impl Variables for Merged {
+    type Heads = ();
 
     #[inline]
     fn committed(&self) -> &AtomicU64 {
@@ -201,9 +206,7 @@ impl Heads {
     }
 }
 
-impl Variables for Separate {
-    type Heads = Heads;
-
+impl BlockVariables for Separate {
     fn new(shape: &Shape) -> Self {
         let arrangement = shape.arrangement();
         let lap_before = shape.first.wrapping_sub(arrangement.len());
@@ -218,6 +221,10 @@ impl Variables for Separate {
             ends: Padded(Ends { left: count(), emptied: count() }),
         }
     }
+}
+
+impl Variables for Separate {
+    type Heads = Heads;
 
     #[inline]
     fn committed(&self) -> &AtomicU64 {
@@ -386,9 +393,9 @@ impl<T, V: Variables> Header<T, V> {
 
 impl<T, V: Variables> State for Header<T, V> {
     type Item = T;
-    type Slots = Blocks<V, T>;
+    type Slots = Blocks<V, Cells<T>>;
 
-    fn drop_items(&self, blocks: &Blocks<V, T>) {
+    fn drop_items(&self, blocks: &Blocks<V, Cells<T>>) {
         // Relaxed: all handles are gone, and dropping them has ordered what they did before this.
         let relaxed = |at: &AtomicU64| at.load(Ordering::Relaxed);
         let arrangement = blocks.arrangement();
@@ -414,22 +421,22 @@ impl<T, V: Variables> State for Header<T, V> {
     }
 }
 
-/// Blocks with variables `V`, and slots for items `T`.
+/// Blocks with variables `V`, and an array `A` of slots.
 #[derive(Debug)]
-pub struct Blocks<V, T> {
+pub struct Blocks<V, A> {
     variables: NonNull<V>,
     mask: usize,
     arrangement: Arrangement,
-    slots: Cells<T>,
+    array: A,
 }
 
-impl<V, T> Clone for Blocks<V, T> {
+impl<V, A: Clone> Clone for Blocks<V, A> {
     fn clone(&self) -> Self {
-        Self { slots: self.slots.clone(), ..*self }
+        Self { array: self.array.clone(), ..*self }
     }
 }
 
-impl<V, T> Blocks<V, T> {
+impl<V, A> Blocks<V, A> {
     /// How positions lie in blocks.
     #[inline]
     pub(crate) fn arrangement(&self) -> Arrangement {
@@ -439,7 +446,13 @@ impl<V, T> Blocks<V, T> {
     /// Number of all slots.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.slots.len()
+        self.arrangement.len() as usize
+    }
+
+    /// The slots of all blocks.
+    #[inline]
+    pub(crate) fn array(&self) -> &A {
+        &self.array
     }
 
     /// The variables of the block that `position` is in.
@@ -457,7 +470,7 @@ impl<V, T> Blocks<V, T> {
     }
 }
 
-impl<V: Variables, T> Blocks<V, T> {
+impl<V: Variables, A> Blocks<V, A> {
     /// Whether producers have begun to fill slots from `position` on, where none is filled, in no order.
     /// Then a push into a later block may be finished.
     #[inline]
@@ -479,19 +492,19 @@ impl<V: Variables, T> Blocks<V, T> {
     }
 }
 
-impl<V, T> Ring<T> for Blocks<V, T> {
+impl<V, T> Ring<T> for Blocks<V, Cells<T>> {
     #[inline]
     fn cells(&self) -> &Cells<T> {
-        &self.slots
+        &self.array
     }
 }
 
-impl<V: Variables, T> Slots for Blocks<V, T> {
-    const SLOT: Layout = Layout::new::<T>();
+impl<V: BlockVariables, A: Slots<Shape = usize>> Slots for Blocks<V, A> {
+    const SLOT: Layout = A::SLOT;
     type Shape = Shape;
 
     fn slots(shape: Shape) -> Result<Layout, LayoutError> {
-        array(Self::SLOT, shape.len())
+        A::slots(shape.len())
     }
 
     fn variables(shape: Shape) -> Result<Layout, LayoutError> {
@@ -499,13 +512,15 @@ impl<V: Variables, T> Slots for Blocks<V, T> {
     }
 
     unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, shape: Shape) -> Self {
-        let variables = variables.cast::<V>();
+        let blocks = variables.cast::<V>();
         for block in 0..shape.blocks {
             // SAFETY: by the caller's word there is room for the variables of all blocks.
-            unsafe { variables.add(block).write(V::new(&shape)) };
+            unsafe { blocks.add(block).write(V::new(&shape)) };
         }
-        let slots = Cells::new(slots.cast(), shape.len());
-        Self { variables, mask: shape.blocks - 1, arrangement: shape.arrangement(), slots }
+        // SAFETY: the caller's; such arrays have no variables of their own.
+        let array = unsafe { A::init(variables, slots, shape.len()) };
+        let arrangement = shape.arrangement();
+        Self { variables: blocks, mask: shape.blocks - 1, arrangement, array }
     }
 
     unsafe fn finish(&self) {
@@ -513,6 +528,8 @@ impl<V: Variables, T> Slots for Blocks<V, T> {
             // SAFETY: each was written by `init`, and is not used any more.
             unsafe { self.variables.add(block).drop_in_place() };
         }
+        // SAFETY: the caller's.
+        unsafe { self.array.finish() };
     }
 }
 
