@@ -25,6 +25,7 @@
 //! | [`memory`] | heap, huge pages and mirrored slots |
 //! | [`stress`] | two threads on two cores and on one |
 //! | [`several`] | queues with several handles a side: many handles in one thread, many threads |
+//! | [`overwrite`] | the queue that overwrites |
 //! | [`history`] | what real threads did, through a linearizability monitor |
 //!
 //! The environment variable `CORELANE_STRESS` scales the number of operations of the stress tests, for
@@ -40,6 +41,7 @@ pub mod memory;
 pub mod model;
 pub mod observers;
 pub mod order;
+pub mod overwrite;
 pub mod several;
 pub mod stress;
 pub mod wrap;

@@ -270,6 +270,23 @@ impl Variables for Separate {
     }
 }
 
+/// Slots of one block that are one thread's alone.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Run {
+    /// Position of the first slot, of this lap or an earlier one.
+    pub(crate) position: u64,
+    /// How many, one at least.
+    pub(crate) n: u64,
+}
+
+impl Run {
+    /// Position of slot number `i`.
+    #[inline]
+    pub(crate) fn slot(&self, i: usize) -> u64 {
+        self.position.wrapping_add(i as u64)
+    }
+}
+
 /// How positions lie in blocks.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrangement {
@@ -312,19 +329,19 @@ impl Arrangement {
     /// Cursors of the block of `position` when all slots before it are done.
     #[inline]
     pub(crate) fn count(self, position: u64) -> u64 {
-        self.count_of_laps(position) | (position & self.offset) << self.log_blocks
+        self.lap(position) | (position & self.offset) << self.log_blocks
     }
 
-    /// Cursors when all laps before that of `position` are done.
+    /// The number of the lap of `position`, in the bits it has there: cursors when all laps before are done.
     #[inline]
-    fn count_of_laps(self, position: u64) -> u64 {
+    pub(crate) fn lap(self, position: u64) -> u64 {
         position & self.lap
     }
 
     /// Cursors of the block of `position` when all its slots are done in this lap.
     #[inline]
     pub(crate) fn full_count(self, position: u64) -> u64 {
-        self.count_of_laps(position).wrapping_add(self.len())
+        self.lap(position).wrapping_add(self.len())
     }
 
     /// The position in the block of `position`, or at its end, at which a cursor has `count`. Before
@@ -403,7 +420,7 @@ impl<T, V: Variables> State for Header<T, V> {
         let held = |start: u64| {
             let block = blocks.at(start);
             let (consumed, committed) = (relaxed(block.consumed()), relaxed(block.committed()));
-            let lap = arrangement.count_of_laps(consumed) | start;
+            let lap = arrangement.lap(consumed) | start;
             is_before(consumed, committed).then(|| arrangement.go_on(lap, consumed))
         };
         let starts = (0..arrangement.len()).step_by(arrangement.size() as usize);

@@ -25,7 +25,8 @@
 //! # Which one?
 //!
 //! [`spsc::channel`], [`mpsc::channel`], [`spmc::channel`] and [`mpmc::channel`] pick a good default. The
-//! page of [`spsc`] has a table of when to use which.
+//! page of [`spsc`] has a table of when to use which. [`overwrite::channel`] is for writers who must never be held
+//! up, at the price of what nobody reads in time.
 //!
 //! # Features
 //!
@@ -42,7 +43,9 @@ mod chunk;
 pub mod memory;
 pub mod mpmc;
 pub mod mpsc;
+pub mod overwrite;
 mod pad;
+mod plain;
 mod queue;
 mod region;
 mod registry;

@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 use std::sync::LazyLock;
 
+use corelane::overwrite;
 use corelane::spsc::mc_ring_sane::McRingSane;
 use corelane::{
     Info, MpmcQueue, Sides, SpscQueue, SpscTokenQueue, for_each_mpmc_queue, for_each_spsc_queue,
@@ -13,7 +14,7 @@ use crate::cell::{Run, Sample, Wrong};
 use crate::cli::{PayloadKind, Test};
 use crate::link::{Link, Setup};
 use crate::mpmc::{self, Goods, Parcel};
-use crate::ours::{Any, Many, Packed};
+use crate::ours::{Any, DropOld, Many, Packed};
 use crate::payload::{Indirect, Payload};
 use crate::peers;
 use crate::{open_loop, rtt, stream};
@@ -56,6 +57,8 @@ pub(crate) struct Entry {
     pub(crate) sides: Sides,
     /// Whether it is ever full.
     pub(crate) bounded: bool,
+    /// Whether a push overwrites what was not popped in time.
+    pub(crate) overwrites: bool,
     /// How it is measured between one producer and one consumer, if it is meant for that.
     pub(crate) spsc: Option<Kernels>,
     /// How it is measured between as many as it allows.
@@ -90,6 +93,8 @@ pub(crate) enum Slots {
     Packed,
     /// Whatever items of any type need.
     Any,
+    /// Words that may be overwritten while they are read; plain data only.
+    Plain,
 }
 
 impl Entry {
@@ -115,7 +120,8 @@ impl Entry {
         B: Link<Item: Goods>,
     {
         let (sides, bounded) = (N::SIDES, N::BOUNDED);
-        Self { id: id.into(), kind, sides, bounded, spsc, mpmc: mpmc::Kernels::of::<N, B>() }
+        let mpmc = mpmc::Kernels::of::<N, B>();
+        Self { id: id.into(), kind, sides, bounded, overwrites: N::OVERWRITES, spsc, mpmc }
     }
 }
 
@@ -218,6 +224,7 @@ fn many() -> Vec<Entry> {
         };
     }
     for_each_mpmc_queue!(add);
+    entries.push(drop_old_entry());
     entries
 }
 
@@ -236,6 +243,12 @@ fn any_entry<Q: SpscQueue + 'static>() -> Entry {
 fn many_entry<Q: MpmcQueue + 'static>() -> Entry {
     let kind = Kind::Ours { info: Q::INFO, slots: Slots::Any };
     Entry::new::<Many<Q, u64>, Many<Q, Parcel>>(Q::INFO.id, kind, None)
+}
+
+fn drop_old_entry() -> Entry {
+    let info = overwrite::block::INFO;
+    let kind = Kind::Ours { info, slots: Slots::Plain };
+    Entry::new::<DropOld<u64>, DropOld<u64>>(info.id, kind, None)
 }
 
 #[cfg(test)]

@@ -356,7 +356,7 @@ pub(crate) struct MpmcArgs {
     pub(crate) queues: Vec<String>,
 
     /// What to measure.
-    #[arg(long, value_enum, value_delimiter = ',', default_values = ["throughput", "full-empty"])]
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["throughput", "full-empty", "overwrite"])]
     pub(crate) test: Vec<MpmcTest>,
 
     /// Producers and consumers, up to 64 of each; may be more than there are cores [default:
@@ -385,7 +385,7 @@ pub(crate) struct MpmcArgs {
     #[arg(long, value_name = "TIME", value_parser = length, conflicts_with = "items")]
     pub(crate) duration: Option<Duration>,
 
-    /// Items that are popped at least in one measurement, instead of a duration.
+    /// Items that are popped at least in one measurement, instead of a duration; not for `overwrite`.
     #[arg(long, value_name = "N")]
     pub(crate) items: Option<NonZeroU64>,
 
@@ -436,6 +436,8 @@ pub(crate) enum MpmcTest {
     OpLatency,
     /// What it costs to be told that a queue is full or empty.
     FullEmpty,
+    /// What a push costs that overwrites what was not popped in time, with a consumer and without.
+    Overwrite,
 }
 
 impl MpmcTest {
@@ -446,6 +448,7 @@ impl MpmcTest {
             Self::DataLatency => "data-latency",
             Self::OpLatency => "op-latency",
             Self::FullEmpty => "full-empty",
+            Self::Overwrite => "overwrite",
         }
     }
 }

@@ -22,6 +22,8 @@ pub(crate) trait Link: 'static {
     const SIDES: Sides = Sides::OneToOne;
     /// Whether it is ever full.
     const BOUNDED: bool = true;
+    /// Whether a push overwrites what was not popped in time.
+    const OVERWRITES: bool = false;
 
     /// What it carries.
     type Item: Word;
@@ -70,6 +72,11 @@ pub(crate) trait Rx: Send {
 
     /// The next item, if there is one.
     fn try_pop(&mut self) -> Option<Self::Item>;
+
+    /// Items that this handle found overwritten.
+    fn lost(&self) -> u64 {
+        0
+    }
 
     /// Fills the front of `into` and returns how many items that were.
     #[inline(always)]

@@ -36,6 +36,7 @@ fn paragraph(entry: &Entry) -> String {
             let items = match slots {
                 Slots::Packed => "tokens in packed slots",
                 Slots::Any => "items of any type",
+                Slots::Plain => "plain data",
             };
             let lines = [
                 ("between", between(entry.sides)),

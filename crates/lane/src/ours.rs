@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use corelane::overwrite::{self, Plain};
 use corelane::slot::Token;
 use corelane::{
     CapacityError, Config, Consumer, MpmcQueue, Producer, Sides, SpscQueue, SpscTokenQueue,
@@ -17,6 +18,12 @@ pub(crate) struct Packed<Q, T>(PhantomData<(Q, T)>);
 
 /// A queue that may have several handles on one side at least.
 pub(crate) struct Many<Q, T>(PhantomData<(Q, T)>);
+
+/// The queue that overwrites what was not popped in time.
+pub(crate) struct DropOld<T>(PhantomData<T>);
+
+/// A receiving side that items may be lost to.
+pub(crate) struct Lossy<T>(overwrite::Consumer<T>);
 
 /// A handle of one of our queues.
 pub(crate) struct Ours<H>(H);
@@ -61,6 +68,29 @@ impl<Q: MpmcQueue + 'static, T: Word> Link for Many<Q, T> {
     }
 }
 
+impl<T: Word + Plain> Link for DropOld<T> {
+    const SIDES: Sides = overwrite::block::INFO.sides;
+    const BOUNDED: bool = false;
+    const OVERWRITES: bool = true;
+
+    type Item = T;
+    type Tx = Ours<overwrite::Producer<T>>;
+    type Rx = Lossy<T>;
+
+    fn open(setup: &Setup) -> Result<(Self::Tx, Self::Rx), String> {
+        let channel = overwrite::block::channel_with(config(setup));
+        channel.map(|(tx, rx)| (Ours(tx), Lossy(rx))).map_err(|error| error.to_string())
+    }
+
+    fn another_tx(tx: &Self::Tx) -> Option<Self::Tx> {
+        Some(Ours(tx.0.clone()))
+    }
+
+    fn another_rx(rx: &Self::Rx) -> Option<Self::Rx> {
+        Some(Lossy(rx.0.clone()))
+    }
+}
+
 fn config(setup: &Setup) -> Config {
     Config::new(setup.capacity).memory(setup.memory)
 }
@@ -99,5 +129,23 @@ impl<C: Consumer<Item: Copy> + Send> Rx for Ours<C> {
     #[inline(always)]
     fn pop_batch(&mut self, into: &mut [C::Item]) -> usize {
         self.0.pop_slice(into)
+    }
+}
+
+impl<T: Word + Plain> Rx for Lossy<T> {
+    type Item = T;
+
+    #[inline(always)]
+    fn try_pop(&mut self) -> Option<T> {
+        self.0.try_pop().ok()
+    }
+
+    #[inline(always)]
+    fn pop_batch(&mut self, into: &mut [T]) -> usize {
+        self.0.pop_slice(into)
+    }
+
+    fn lost(&self) -> u64 {
+        self.0.lost()
     }
 }

@@ -188,7 +188,9 @@ impl<S: Suite> CellResult<S> {
     /// The queue, and that it has no bounds if that is so.
     pub(crate) fn label(&self) -> String {
         match catalogue::find(&self.queue) {
-            Some(entry) if !entry.bounded => format!("{} (unbounded)", self.queue),
+            Some(entry) if !entry.bounded && !entry.overwrites => {
+                format!("{} (unbounded)", self.queue)
+            }
             _ => self.queue.clone(),
         }
     }

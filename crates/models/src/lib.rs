@@ -55,6 +55,7 @@ mod lazy_lamport;
 mod line_ring;
 mod mc_ring;
 mod narrow;
+mod overwrite;
 mod seeded;
 mod shared;
 mod site;
@@ -209,6 +210,7 @@ pub fn all() -> Vec<Model> {
     models.extend(b_queue::models::<Tokens<BQueue>>());
     models.extend(line_ring::models());
     models.extend(block::models());
+    models.extend(overwrite::models());
     models
 }
 

@@ -58,7 +58,7 @@
 
 use core::cell::Cell;
 
-use crate::blocks::{Header, Heads, Separate, Shape};
+use crate::blocks::{Header, Heads, Run, Separate, Shape};
 use crate::memory::{Ordering, advance, is_before};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, Producer as _, TryPopError, TryPushError,
@@ -108,23 +108,6 @@ pub struct Producer<T> {
 pub struct Consumer<T> {
     /// What it is while there is no other, which it knows itself.
     single: spsc::block::Consumer<T, Separate>,
-}
-
-/// Slots of one block that are one thread's alone.
-#[derive(Clone, Copy)]
-struct Run {
-    /// Position of the first slot, of this lap or an earlier one.
-    position: u64,
-    /// How many, one at least.
-    n: u64,
-}
-
-impl Run {
-    /// Position of slot number `i`.
-    #[inline]
-    fn slot(&self, i: usize) -> u64 {
-        self.position.wrapping_add(i as u64)
-    }
 }
 
 /// Why there is no [`Run`].

@@ -155,11 +155,16 @@ pub(crate) enum Fault {
 
 impl Fault {
     /// What is wrong, if that is anything.
-    pub(super) fn find(pushed: Tally, popped: Tally, unordered: u64) -> Result<(), Self> {
-        if pushed.items != popped.items {
-            return Err(Self::Count { pushed: pushed.items, popped: popped.items });
+    pub(super) fn find(
+        pushed: Tally,
+        popped: Tally,
+        overwritten: u64,
+        unordered: u64,
+    ) -> Result<(), Self> {
+        if pushed.items != popped.items + overwritten {
+            return Err(Self::Count { pushed: pushed.items, popped: popped.items + overwritten });
         }
-        match (unordered, pushed == popped) {
+        match (unordered, pushed == popped || overwritten > 0) {
             (0, true) => Ok(()),
             (0, false) => Err(Self::Others),
             (items, _) => Err(Self::Unordered(items)),
@@ -196,17 +201,19 @@ mod tests {
 
     #[test]
     fn what_comes_out_as_it_went_in_is_right() {
-        assert_eq!(Fault::find(tally(&[1, 2, 3]), tally(&[3, 1, 2]), 0), Ok(()));
+        assert_eq!(Fault::find(tally(&[1, 2, 3]), tally(&[3, 1, 2]), 0, 0), Ok(()));
     }
 
     #[test]
     fn lost_doubled_and_exchanged_items_are_faults() {
         let pushed = tally(&[1, 2, 3]);
         let count = |popped| Err(Fault::Count { pushed: 3, popped });
-        assert_eq!(Fault::find(pushed, tally(&[1, 2]), 0), count(2));
-        assert_eq!(Fault::find(pushed, tally(&[1, 2, 3, 3]), 0), count(4));
-        assert_eq!(Fault::find(pushed, tally(&[1, 3, 3]), 0), Err(Fault::Others));
-        assert_eq!(Fault::find(pushed, pushed, 2), Err(Fault::Unordered(2)));
+        assert_eq!(Fault::find(pushed, tally(&[1, 2]), 0, 0), count(2));
+        assert_eq!(Fault::find(pushed, tally(&[1, 2, 3, 3]), 0, 0), count(4));
+        assert_eq!(Fault::find(pushed, tally(&[1, 3, 3]), 0, 0), Err(Fault::Others));
+        assert_eq!(Fault::find(pushed, pushed, 0, 2), Err(Fault::Unordered(2)));
+        assert_eq!(Fault::find(pushed, tally(&[1, 3]), 1, 0), Ok(()));
+        assert_eq!(Fault::find(pushed, tally(&[1, 3]), 2, 0), count(4));
     }
 
     #[test]

@@ -85,6 +85,7 @@ impl Kernels {
             (MpmcTest::FullEmpty, Some(Operation::Push), _) => return (self.full)(run),
             (MpmcTest::FullEmpty, ..) => return (self.empty)(run),
             (MpmcTest::Throughput, _, Workload::Complex) => self.complex_throughput,
+            (MpmcTest::Overwrite, ..) => self.simple_throughput,
             // Not planned with `profiling`, whose rates are fixed.
             (MpmcTest::Throughput, ..) => self.simple_throughput,
             (MpmcTest::DataLatency, ..) => latencies.data,

@@ -62,7 +62,7 @@ pub(crate) struct Sample {
     /// The measured value, in the test's unit.
     pub(super) value: f64,
     fairness: Option<Fairness>,
-    /// Share of the pushes that found no room, where they are not tried again.
+    /// Share of the items that nobody popped: there was no room for them, or they were overwritten.
     lost: Option<f64>,
     /// How long items stayed in the queue.
     stays: Option<Histogram<u64>>,
@@ -89,7 +89,8 @@ impl Sample {
 
     /// What threads did in a measurement of `test` under `workload`.
     pub(super) fn of(test: MpmcTest, workload: Workload, reports: Reports) -> Self {
-        let items: u64 = reports.consumers.iter().map(|report| report.items).sum();
+        let items = |side: &[Report]| side.iter().map(|report| report.items).sum::<u64>();
+        let (pushed, popped) = (items(&reports.producers), items(&reports.consumers));
         let ns = Clock::get().ns(reports.ticks());
         let fairness = Fairness {
             producers: fairness(&reports.producers),
@@ -108,8 +109,14 @@ impl Sample {
             }
             // If nobody got an item, one takes at least as long.
             MpmcTest::Throughput | MpmcTest::FullEmpty => {
-                let value = ns / items.max(1) as f64;
+                let value = ns / popped.max(1) as f64;
                 Self { value, fairness: Some(fairness), ..Self::default() }
+            }
+            MpmcTest::Overwrite => {
+                let value = ns / pushed.max(1) as f64;
+                let share = popped as f64 / pushed.max(1) as f64;
+                let lost = (popped > 0).then(|| 1.0 - share.min(1.0));
+                Self { value, fairness: Some(fairness), lost, ..Self::default() }
             }
         }
     }
@@ -141,7 +148,8 @@ pub(crate) struct Details {
     /// Medians over rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) fairness: Option<Fairness>,
-    /// Share of the pushes that found no room and were not tried again; the median over rounds.
+    /// Share of the items that nobody popped: there was no room for them and they were not tried again, or they
+    /// were overwritten; the median over rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) lost: Option<f64>,
     /// Time in the queue, over all items of all rounds.

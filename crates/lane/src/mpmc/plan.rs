@@ -1,5 +1,6 @@
 //! What a command line asks for, checked and spelled out as single cells.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use core_affinity::CoreId;
@@ -26,6 +27,9 @@ const SHORT: usize = 128;
 /// Queues between one producer and one consumer that are measured without being named: the one whose
 /// relatives are measured, and what a call costs that nobody disturbs.
 const ALSO: [&str; 2] = ["bbq-spsc", "rtrb"];
+
+/// The queue that the test `overwrite` measures beside those that overwrite.
+const WAITS: &str = "bbq";
 
 impl Plan<Mpmc> {
     /// `lane bench mpmc`.
@@ -107,15 +111,16 @@ fn is_sensible(test: MpmcTest, workload: Workload) -> bool {
     match test {
         MpmcTest::Throughput => workload != Workload::Profiling,
         MpmcTest::DataLatency | MpmcTest::OpLatency => true,
-        MpmcTest::FullEmpty => workload == Workload::Simple,
+        MpmcTest::FullEmpty | MpmcTest::Overwrite => workload == Workload::Simple,
     }
 }
 
 /// Refuses workloads that no test is measured with, and tests that aren't with any.
 fn check_workloads(args: &MpmcArgs) -> Result<(), Failure> {
-    let by_default = args.test == [MpmcTest::Throughput, MpmcTest::FullEmpty];
+    let by_default = args.test == [MpmcTest::Throughput, MpmcTest::FullEmpty, MpmcTest::Overwrite];
     let idle_test = args.test.iter().find(|test| {
-        **test != MpmcTest::FullEmpty && !args.workload.iter().any(|w| is_sensible(**test, *w))
+        !matches!(test, MpmcTest::FullEmpty | MpmcTest::Overwrite)
+            && !args.workload.iter().any(|w| is_sensible(**test, *w))
     });
     let idle_workload =
         args.workload.iter().find(|w| !args.test.iter().any(|test| is_sensible(*test, **w)));
@@ -140,10 +145,7 @@ fn cells(
     let mut cells = Vec::new();
     for &test in &args.test {
         for params in variations(args, test, shapes, cores) {
-            let can = |entry: &&&Entry| {
-                entry.sides.allow(params.producers, params.consumers)
-                    && (entry.bounded || params.operation != Some(Operation::Push))
-            };
+            let can = |entry: &&&Entry| can(entry, test, &params);
             let length = length(args, test, &params);
             let cell =
                 |entry: &&'static Entry| Cell { entry, test, params: params.clone(), length };
@@ -151,6 +153,19 @@ fn cells(
         }
     }
     cells
+}
+
+/// Whether a queue is measured so.
+fn can(entry: &Entry, test: MpmcTest, params: &Params) -> bool {
+    let has_consumer = params.consumers > 0;
+    let is_of_test = match test {
+        // Beside those that overwrite, the relative whose producers wait.
+        MpmcTest::Overwrite => entry.overwrites || (entry.id == WAITS && has_consumer),
+        _ => !entry.overwrites,
+    };
+    is_of_test
+        && entry.sides.allow(params.producers, params.consumers.max(1))
+        && (entry.bounded || params.operation != Some(Operation::Push))
 }
 
 /// The sets of parameters of a test.
@@ -174,7 +189,7 @@ fn variations(args: &MpmcArgs, test: MpmcTest, shapes: &[Shape], cores: &[CoreId
     let mut all = Vec::new();
     for &workload in args.workload.iter().filter(|workload| is_sensible(test, **workload)) {
         for &Positive(batch) in batches {
-            for &Shape { producers, consumers } in shapes {
+            for Shape { producers, consumers } in shapes_of(test, shapes) {
                 for wait in waits(args, producers + consumers, cores) {
                     let more = Params { producers, consumers, batch, workload, wait, ..params };
                     all.push(more);
@@ -183,6 +198,16 @@ fn variations(args: &MpmcArgs, test: MpmcTest, shapes: &[Shape], cores: &[CoreId
         }
     }
     all
+}
+
+/// The numbers of threads of a test: `overwrite` has one consumer or none.
+fn shapes_of(test: MpmcTest, shapes: &[Shape]) -> Vec<Shape> {
+    if test != MpmcTest::Overwrite {
+        return shapes.to_vec();
+    }
+    let producers: BTreeSet<_> = shapes.iter().map(|shape| shape.producers).collect();
+    let both = |producers| [0, 1].map(|consumers| Shape { producers, consumers });
+    producers.into_iter().flat_map(both).collect()
 }
 
 /// The ways to wait. Threads that share a core must let the others run.
@@ -204,7 +229,8 @@ fn length(args: &MpmcArgs, test: MpmcTest, params: &Params) -> Length {
         _ => 30,
     };
     match args.items {
-        Some(items) => Length::Items(items.get()),
-        None => Length::Time(args.duration.unwrap_or(Duration::from_millis(usual))),
+        // Without a consumer there are no items to be popped.
+        Some(items) if test != MpmcTest::Overwrite => Length::Items(items.get()),
+        _ => Length::Time(args.duration.unwrap_or(Duration::from_millis(usual))),
     }
 }

@@ -47,10 +47,20 @@ where
     let (rx, receiver) = receive(rx, receiver, &common.measured, common);
     let to = clock.now();
     let (items, notes) = (receiver.checks.tally.items - before, receiver.probe.notes());
-    let (_rx, checks) = settle(rx, receiver.checks, common);
+    let (rx, checks) = settle(rx, receiver.checks, common);
     // Nobody's handle goes before all have what they are to get.
     common.gate.meet(Wait::Yield);
-    Report { items, lost: 0, from, to, tally: checks.tally, unordered: checks.unordered, notes }
+    let overwritten = rx.lost();
+    Report {
+        items,
+        lost: 0,
+        overwritten,
+        from,
+        to,
+        tally: checks.tally,
+        unordered: checks.unordered,
+        notes,
+    }
 }
 
 fn receive<R, E, P>(
@@ -139,17 +149,34 @@ where
     (rx, Receiver { effort, probe, checks })
 }
 
+/// What is left of a queue that nobody popped from.
+pub(super) fn leftovers<R: Rx<Item: Goods>>(rx: R, common: &Common) -> Report {
+    let (rx, checks) = settle(rx, Checks::new(), common);
+    Report {
+        items: 0,
+        lost: 0,
+        overwritten: rx.lost(),
+        // It bounds no time.
+        from: u64::MAX,
+        to: u64::MAX,
+        tally: checks.tally,
+        unordered: checks.unordered,
+        notes: None,
+    }
+}
+
 /// Pops what is left when the time is over.
 fn settle<R: Rx<Item: Goods>>(mut rx: R, mut checks: Checks, common: &Common) -> (R, Checks) {
     let mut items = vec![R::Item::blank(); common.batch];
-    common.account.popped(checks.tally.items);
+    common.account.popped(checks.tally.items + rx.lost());
     common.account.settle(|| {
+        let lost = rx.lost();
         let popped = rx.pop_batch(&mut items);
         for item in &items[..popped] {
             // SAFETY: as in `take`.
             checks.see(unsafe { item.unpack() });
         }
-        popped as u64
+        popped as u64 + rx.lost() - lost
     });
     (rx, checks)
 }

@@ -56,6 +56,7 @@ where
     Report {
         items: sender.tally.items - before,
         lost: sender.lost,
+        overwritten: 0,
         from,
         to,
         tally: sender.tally,

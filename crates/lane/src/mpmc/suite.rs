@@ -35,6 +35,7 @@ impl Suite for Mpmc {
             MpmcTest::DataLatency => "ns in the queue",
             MpmcTest::OpLatency => "ns for a push and a pop",
             MpmcTest::FullEmpty => "ns/call",
+            MpmcTest::Overwrite => "ns/push",
         }
     }
 
@@ -67,7 +68,7 @@ impl Suite for Mpmc {
                 results.line_rtt(group).map(|q| ("half line_rtt", q.median / 2.0))
             }
             // Calls needn't reach another core, and a thread alone has none to reach.
-            MpmcTest::OpLatency | MpmcTest::FullEmpty => None,
+            MpmcTest::OpLatency | MpmcTest::FullEmpty | MpmcTest::Overwrite => None,
         }
     }
 
@@ -96,6 +97,7 @@ impl Suite for Mpmc {
                 "lost",
             ],
             MpmcTest::FullEmpty => &["queue", "ns/call", "p25–p75", "× peer"],
+            MpmcTest::Overwrite => &["queue", "ns/push", "p25–p75", "M/s", "lost", "fair P"],
         }
     }
 
@@ -132,6 +134,11 @@ impl Suite for Mpmc {
                 [&push[..], &pop, &[peer, lost]].concat()
             }
             MpmcTest::FullEmpty => vec![peer],
+            MpmcTest::Overwrite => vec![
+                details.items_per_s.map(|items| short(items / 1e6)),
+                lost,
+                details.fairness.map(|fairness| format!("{:.2}", fairness.producers)),
+            ],
         };
         let first = [short(value.median), value.spread()];
         first.into_iter().chain(rest.into_iter().map(Option::unwrap_or_default))
@@ -148,7 +155,7 @@ impl Suite for Mpmc {
                 format!("for {} threads, {n} items a call,", params.shape())
             }
             (MpmcTest::DataLatency, _) => format!("for short stays, {} threads,", params.shape()),
-            (MpmcTest::OpLatency | MpmcTest::FullEmpty, _) => return None,
+            (MpmcTest::OpLatency | MpmcTest::FullEmpty | MpmcTest::Overwrite, _) => return None,
         };
         let wait = if params.wait == Wait::Greedy { " waiting greedily," } else { "" };
         Some(format!("{what}{wait}"))
@@ -159,7 +166,9 @@ impl Suite for Mpmc {
             "2x4 is two producers and four consumers; with more threads than cores they yield while they "
             "wait. Fairness (fair P, fair C) is what the slowest producer or consumer moved per item of "
             "the fastest. \u{d7} peer and \u{d7} floor are multiples of the best bounded peer and of the "
-            "floor: less is better. Lost are pushes that found no room and were not tried again."
+            "floor: less is better. Lost are items that nobody popped: pushes that found no room and were not "
+            "tried again, or what was overwritten. Overwrite: 2x0 is without a consumer; there bbq is the queue "
+            "whose producers wait."
         }
     }
 
@@ -183,6 +192,7 @@ impl Suite for Mpmc {
             }
             (MpmcTest::Throughput, _) => format!("throughput, {calls}"),
             (MpmcTest::DataLatency, _) => "data-latency, how long items stay".to_owned(),
+            (MpmcTest::Overwrite, _) => "overwrite, what a push costs".to_owned(),
             (MpmcTest::OpLatency, _) => "op-latency, how long single calls take".to_owned(),
         };
         let shape = format!("{} threads, {}", params.shape(), params.wait.words());

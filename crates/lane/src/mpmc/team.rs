@@ -47,9 +47,10 @@ impl Part {
     fn of(length: Length, consumers: usize) -> Self {
         let share = match length {
             Length::Time(_) => u64::MAX,
-            Length::Items(items) => items.div_ceil(consumers as u64),
+            Length::Items(items) => items.div_ceil(consumers.max(1) as u64),
         };
-        Self { over: AtomicBool::new(false), begun: AtomicBool::new(false), length, share }
+        // Without consumers nothing is popped.
+        Self { over: AtomicBool::new(false), begun: AtomicBool::new(consumers == 0), length, share }
     }
 
     /// Whether threads are to stop.
@@ -129,6 +130,8 @@ pub(super) struct Report {
     pub(super) items: u64,
     /// Items of the measured part that found no room and were not tried again.
     pub(super) lost: u64,
+    /// All items that this thread found overwritten, those of the warm-up included.
+    pub(super) overwritten: u64,
     /// When the measured part began and ended for this thread, in ticks.
     pub(super) from: u64,
     /// See `from`.
@@ -162,7 +165,8 @@ impl Reports {
     fn check(self) -> Result<Self, Fault> {
         let tally = |side: &[Report]| Tally::total(side.iter().map(|report| report.tally));
         let unordered = self.consumers.iter().map(|report| report.unordered).sum();
-        Fault::find(tally(&self.producers), tally(&self.consumers), unordered)?;
+        let overwritten = self.consumers.iter().map(|report| report.overwritten).sum();
+        Fault::find(tally(&self.producers), tally(&self.consumers), overwritten, unordered)?;
         Ok(self)
     }
 }
@@ -180,7 +184,8 @@ where
     let params = run.params;
     let common = &Common::of(params, run.length);
     let places = Placement::of(params.producers, params.consumers, run.cores);
-    let (senders, receivers) = handles::<L>(params).expect("tried before the first round");
+    let (senders, mut receivers) = handles::<L>(params).expect("tried before the first round");
+    let idle = if params.consumers == 0 { receivers.pop() } else { None };
     let who = |produces, number| Who { produces, number, wait: params.wait };
     let mut tasks: Vec<Task<'_>> = Vec::new();
     for ((number, tx), core) in (0..).zip(senders).zip(places.producers) {
@@ -192,7 +197,8 @@ where
         tasks.push((core, Box::new(move || receive::work::<L::Rx, E, P>(rx, who, common))));
     }
     let mut producers = start(tasks, common);
-    let consumers = producers.split_off(params.producers);
+    let mut consumers = producers.split_off(params.producers);
+    consumers.extend(idle.map(|rx| receive::leftovers(rx, common)));
     Reports { producers, consumers }.check()
 }
 

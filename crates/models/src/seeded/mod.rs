@@ -7,6 +7,7 @@ mod block;
 mod fast_forward;
 mod handles;
 mod lamport;
+mod overwritten;
 mod shared_block;
 
 use std::fmt;
@@ -49,6 +50,12 @@ pub fn seeded() -> Vec<Seeded> {
         };
     }
     let mut bugs = shared();
+    bugs.push(Seeded {
+        queue: "bbq-drop-old",
+        bug: "uses an item that may have been overwritten",
+        sound: overwritten::overwritten_while_read::<false>,
+        broken: overwritten::overwritten_while_read::<true>,
+    });
     bugs.extend(seeded! {
         "lq", "publishes with a relaxed store": transfer, lamport::Lamport;
         "llq", "looks again but does not compare again": attempts, lamport::Lazy;

@@ -1,0 +1,245 @@
+//! Queues that overwrite: what is popped is whole and in order, and with what was lost it is all that was pushed.
+
+use corelane::overwrite::Plain;
+use corelane::overwrite::block::{self, Consumer, Producer};
+use corelane::{Config, Consumer as _, Producer as _, TryPopError, TryPushError};
+
+use crate::history::Value;
+use crate::rng::Rng;
+use crate::threads::{Cores, Progress, Task, Together, all, scaled};
+
+/// An item of several words, which all say the same.
+type Wide = [u64; 5];
+
+fn wide(value: Value) -> Wide {
+    [value.number(); 5]
+}
+
+/// What a thread with a consumer has seen.
+#[derive(Default)]
+struct Seen {
+    values: Vec<u64>,
+    /// The last sequence number of each producer.
+    last: [Option<u64>; 8],
+    lost: u64,
+}
+
+impl Seen {
+    fn note(&mut self, item: &Wide) {
+        assert!(item.iter().all(|word| *word == item[0]), "an item in pieces: {item:x?}");
+        let value = Value::of(item[0]);
+        let last = &mut self.last[value.producer];
+        assert!(*last < Some(value.sequence), "{value} after {last:?} of the same producer");
+        *last = Some(value.sequence);
+        self.values.push(item[0]);
+    }
+}
+
+/// How threads use their handles.
+#[derive(Debug, Clone, Copy)]
+struct Habits {
+    cores: Cores,
+    /// Items that each producer pushes.
+    each: u64,
+    /// Most items of one call.
+    slice: usize,
+    /// Whether handles are cloned and dropped all the time.
+    changing: bool,
+}
+
+/// Moves on to a clone, now and then. The clone is there before the old handle goes.
+fn change<H: Clone>(handle: &mut H, rng: &mut Rng, habits: Habits) {
+    if habits.changing && rng.below(3) == 0 {
+        *handle = handle.clone();
+    }
+}
+
+fn send(mut tx: Producer<Wide>, producer: usize, habits: Habits, mut patience: Together) {
+    let mut rng = Rng::new(100 + producer as u64);
+    let mut next = 0;
+    while next < habits.each {
+        let n = 1 + rng.below(habits.slice) as u64;
+        let end = habits.each.min(next + n);
+        let items = (next..end).map(|sequence| wide(Value { producer, sequence }));
+        let done = match n {
+            1 => tx.try_push(wide(Value { producer, sequence: next })).is_ok().into(),
+            _ => tx.push_slice(&items.collect::<Vec<_>>()),
+        };
+        next += done as u64;
+        patience.after(done);
+        change(&mut tx, &mut rng, habits);
+    }
+}
+
+fn receive(mut rx: Consumer<Wide>, number: usize, habits: Habits, mut patience: Together) -> Seen {
+    let (mut rng, mut seen) = (Rng::new(number as u64), Seen::default());
+    let mut items = vec![[0; 5]; habits.slice];
+    loop {
+        let before = seen.values.len();
+        let n = 1 + rng.below(habits.slice);
+        if n > 1 {
+            let popped = rx.pop_slice(&mut items[..n]);
+            items[..popped].iter().for_each(|item| seen.note(item));
+        }
+        match rx.try_pop() {
+            Ok(item) => seen.note(&item),
+            Err(TryPopError::Closed) => {
+                seen.lost += rx.lost();
+                return seen;
+            }
+            Err(_) => {}
+        }
+        patience.after(seen.values.len() - before);
+        let lost = rx.lost();
+        change(&mut rx, &mut rng, habits);
+        // A clone has lost nothing yet.
+        seen.lost += lost - rx.lost();
+    }
+}
+
+/// Lets a thread for each handle push or pop until all is pushed, and popped or lost.
+fn stream(config: Config, producers: usize, consumers: usize, habits: Habits) {
+    let (tx, rx) = block::channel_with(config).expect("it is small");
+    let progress = &Progress::of(producers + consumers);
+    let mut tasks: Vec<Task<Option<Seen>>> = Vec::new();
+    for (number, tx) in vec![tx; producers].into_iter().enumerate() {
+        tasks.push(Box::new(move || {
+            send(tx, number, habits, progress.patience(number));
+            None
+        }));
+    }
+    for (number, rx) in (producers..).zip(vec![rx; consumers]) {
+        let work = move || Some(receive(rx, number, habits, progress.patience(number)));
+        tasks.push(Box::new(work));
+    }
+    let seen: Vec<_> = all(habits.cores, tasks).into_iter().flatten().collect();
+    let lost: u64 = seen.iter().map(|seen| seen.lost).sum();
+    let mut values: Vec<_> = seen.into_iter().flat_map(|seen| seen.values).collect();
+    let popped = values.len() as u64;
+    assert_eq!(popped + lost, producers as u64 * habits.each, "items are lost, and not counted");
+    values.sort_unstable();
+    values.dedup();
+    assert_eq!(values.len() as u64, popped, "an item comes twice");
+}
+
+/// All numbers of threads, in rings from the smallest on.
+fn streams(habits: Habits) {
+    for (producers, consumers) in [(1, 1), (2, 1), (1, 2), (2, 2), (4, 4)] {
+        for (capacity, batch) in [(2, 1), (16, 1), (16, 8), (512, 64)] {
+            let each = scaled(habits.each * capacity.min(64) as u64 / producers as u64);
+            let config = Config::new(capacity).batch(batch);
+            stream(config, producers, consumers, Habits { each, ..habits });
+        }
+    }
+}
+
+/// Items one by one, on two cores.
+pub fn singly_on_two_cores() {
+    streams(Habits { cores: Cores::Two, each: 5_000, slice: 1, changing: false });
+}
+
+/// Single calls and slices mixed, on two cores.
+pub fn mixed_on_two_cores() {
+    streams(Habits { cores: Cores::Two, each: 5_000, slice: 40, changing: false });
+}
+
+/// All threads on one core.
+pub fn mixed_on_one_core() {
+    streams(Habits { cores: Cores::One, each: 800, slice: 40, changing: false });
+}
+
+/// Handles are cloned and dropped while others work.
+pub fn handles_come_and_go() {
+    streams(Habits { cores: Cores::Two, each: 2_000, slice: 6, changing: true });
+}
+
+/// One thread with two handles a side makes random calls, and knows what must come of each.
+pub fn random_calls(config: Config, seed: u64, calls: usize) {
+    let (tx, rx) = block::channel_with::<u64>(config).expect("it is small");
+    let (mut txs, mut rxs) = ([tx.clone(), tx], [rx.clone(), rx]);
+    let (mut rng, mut pushed, mut popped) = (Rng::new(seed), 0, 0);
+    // The number that must be exceeded by the next item.
+    let mut next = 0;
+    for _ in 0..calls {
+        let (tx, rx) = (&mut txs[rng.below(2)], &mut rxs[rng.below(2)]);
+        let n = rng.below(2 * tx.capacity());
+        match rng.below(6) {
+            0 | 1 => {
+                assert_eq!(tx.try_push(pushed), Ok(()), "nobody stands still in the middle");
+                pushed += 1;
+            }
+            2 => {
+                let items: Vec<_> = (pushed..).take(n).collect();
+                assert_eq!(tx.push_slice(&items), n);
+                pushed += n as u64;
+            }
+            3 | 4 => match rx.try_pop() {
+                Ok(item) => {
+                    assert!((next..pushed).contains(&item), "{item} after {next} of {pushed}");
+                    (next, popped) = (item + 1, popped + 1);
+                }
+                Err(error) => assert_eq!((error, next), (TryPopError::Empty, pushed)),
+            },
+            _ => {
+                let mut into = vec![0; n];
+                let done = rx.pop_slice(&mut into);
+                for item in &into[..done] {
+                    assert!((next..pushed).contains(item), "{item} after {next} of {pushed}");
+                    next = item + 1;
+                }
+                popped += done as u64;
+                assert!(done == n || next == pushed, "{done} of {n} though there were more");
+            }
+        }
+        let lost: u64 = rxs.iter().map(Consumer::lost).sum();
+        assert_eq!(popped + lost, next, "each item before the next one is popped or lost");
+        let kept = pushed.saturating_sub(rxs[0].capacity() as u64);
+        assert!(lost <= kept + batch(config), "{lost} lost of {pushed}: more than had to go");
+    }
+}
+
+/// Most items that go at once.
+fn batch(config: Config) -> u64 {
+    config.batch.expect("tests give it") as u64
+}
+
+/// Items of any size come out as they went in, also through several handles.
+pub fn items_of_every_size() {
+    fn check<T: Plain + PartialEq + std::fmt::Debug>(items: [T; 3]) {
+        let (mut tx, mut rx) = block::channel(4).expect("it is small");
+        let mut other = tx.clone();
+        for item in items {
+            assert!(tx.try_push(item).is_ok() && other.try_push(item).is_ok());
+            assert_eq!((rx.try_pop(), rx.try_pop()), (Ok(item), Ok(item)));
+        }
+    }
+    check([(); 3]);
+    check([1u8, 2, 3]);
+    check([[1u8, 2, 3], [4, 5, 6], [7, 8, 9]]);
+    check([[1u16; 7], [2; 7], [3; 7]]);
+    check([1u128, u128::MAX, 7]);
+    check([[1.5f64; 100], [2.5; 100], [3.5; 100]]);
+}
+
+/// The last of several producers closes the queue, and what is left comes first.
+pub fn closed_by_the_last_producer() {
+    let (mut tx, mut rx) = block::channel(4).expect("it is small");
+    let other = tx.clone();
+    tx.try_push(1).expect("a push makes room");
+    drop(tx);
+    assert!(!rx.is_closed());
+    drop(other);
+    assert_eq!((rx.try_pop(), rx.try_pop()), (Ok(1), Err(TryPopError::Closed)));
+}
+
+/// Producers don't need consumers, also if there were some.
+pub fn goes_on_without_consumers() {
+    let (mut tx, rx) = block::channel(4).expect("it is small");
+    drop(rx);
+    let mut other = tx.clone();
+    for i in 0..100 {
+        assert_eq!(tx.try_push(i), Ok(()));
+        assert!(!matches!(other.try_push(i), Err(TryPushError::Full(_))));
+    }
+    assert!(tx.is_closed());
+}

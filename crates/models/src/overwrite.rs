@@ -1,0 +1,341 @@
+//! `bbq-drop-old`: consumers read what may be overwritten meanwhile (001 §2.4.3), and the three bugs of §2.5.
+
+use std::ops::Range;
+
+use corelane_loom::overwrite::Plain;
+use corelane_loom::overwrite::block::{self, Consumer, Producer};
+use corelane_loom::{Config, Consumer as _, Producer as _, Sides, TryPopError, TryPushError};
+use loom::thread::JoinHandle;
+
+use crate::explore::{done, explore_shared, explore_sides, grouped, tiny};
+use crate::item::Cargo;
+use crate::shared::{self, join, look, start};
+use crate::subject::{Named, Shared, Subject};
+use crate::{Items, Model, Run};
+
+/// An item of two words, so that one that is put together from two others is noticed.
+pub(crate) type Pair = [u64; 2];
+
+impl Cargo for Pair {
+    fn of(number: u64) -> Self {
+        [number; 2]
+    }
+
+    fn number(&self) -> u64 {
+        assert_eq!(self[0], self[1], "half an item");
+        self[0]
+    }
+}
+
+/// An item of one word, where there are too many executions with two.
+impl Cargo for u64 {
+    fn of(number: u64) -> Self {
+        number
+    }
+
+    fn number(&self) -> u64 {
+        *self
+    }
+}
+
+/// The queue, between several threads.
+pub(crate) struct DropOld;
+
+impl Named for DropOld {
+    const ID: &'static str = block::INFO.id;
+    const ITEMS: Items = Items::Any;
+}
+
+impl<T: Cargo> Subject<T> for DropOld {
+    type Item = Pair;
+    type Tx = Producer<Pair>;
+    type Rx = Consumer<Pair>;
+
+    fn channel(config: Config) -> (Self::Tx, Self::Rx) {
+        channel(config)
+    }
+}
+
+impl<T: Cargo> Shared<T> for DropOld {
+    const SIDES: Sides = Sides::ManyToMany;
+
+    fn another_producer(tx: &Self::Tx) -> Self::Tx {
+        tx.clone()
+    }
+
+    fn another_consumer(rx: &Self::Rx) -> Self::Rx {
+        rx.clone()
+    }
+}
+
+pub(crate) fn models() -> Vec<Model> {
+    let mut models = shared::models_where_all_fits::<DropOld>();
+    models.extend([
+        Model::new::<DropOld>("overwrites", || overwrites(tiny(2), 4)),
+        Model::new::<DropOld>("overwrites_blocks", || overwrites(grouped(4, 2), 7)),
+        Model::new::<DropOld>("overwrites_slices", overwrites_slices),
+        Model::new::<DropOld>("closes_when_overwritten", closes_when_overwritten),
+        Model::new::<DropOld>("bug_1_busy_behind_another", bug_1_busy_behind_another),
+        Model::new::<DropOld>("bug_2_empty_at_the_same_lap", bug_2_empty_at_the_same_lap),
+        Model::new::<DropOld>("bug_3_overwritten_while_read", bug_3_overwritten_while_read),
+        Model::new::<DropOld>("bug_3_behind_another", bug_3_behind_another),
+        Model::new::<DropOld>("two_producers_overwrite", two_producers_overwrite),
+        Model::new::<DropOld>("producer_stands_still", producer_stands_still),
+        Model::new::<DropOld>("two_consumers_overtaken", || two_consumers_overtaken(tiny(2), 1)),
+        Model::new::<DropOld>("overtaken_in_a_block", || two_consumers_overtaken(grouped(4, 2), 1)),
+        Model::new::<DropOld>("overtaken_twice", overtaken_twice),
+        Model::new::<DropOld>("producer_comes_and_goes", producer_comes_and_goes),
+        Model::new::<DropOld>("consumer_comes_and_goes", consumer_comes_and_goes),
+    ]);
+    models
+}
+
+fn channel<T: Plain>(config: Config) -> (Producer<T>, Consumer<T>) {
+    block::channel_with(config).expect("models ask for small queues")
+}
+
+/// Pushes these items, for which room is made.
+fn push_all<T: Cargo + Plain>(tx: &mut Producer<T>, numbers: Range<u64>) {
+    for number in numbers {
+        tx.try_push(Cargo::of(number)).expect("nobody stands still in the middle");
+    }
+}
+
+/// Pops all that is left, while nobody else is at work.
+fn drain<T: Cargo + Plain>(rx: &mut Consumer<T>) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    loop {
+        match rx.try_pop() {
+            Ok(item) => numbers.push(item.number()),
+            Err(TryPopError::Busy) => panic!("nobody else is at work"),
+            Err(_) => return numbers,
+        }
+    }
+}
+
+/// What each consumer got of `pushed` items is in order, and with what was lost it is all of them.
+fn nothing_is_unaccounted_for(popped: &[Vec<u64>], lost: u64, pushed: u64) {
+    assert!(popped.iter().all(|numbers| numbers.is_sorted()), "{popped:?}");
+    let mut all = popped.concat();
+    all.sort_unstable();
+    assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "{popped:?}");
+    assert_eq!(all.len() as u64 + lost, pushed, "popped {popped:?}, lost {lost}");
+}
+
+/// More items than fit, while the consumer looks for them.
+fn overwrites(config: Config, items: u64) -> Run {
+    explore_sides::<DropOld, Pair, _, _>(
+        config,
+        move |mut tx| push_all(&mut tx, 0..items),
+        |mut rx| {
+            let numbers = look(&mut rx, 2);
+            (rx, numbers)
+        },
+        move |(), (mut rx, mut numbers)| {
+            numbers.extend(drain(&mut rx));
+            assert_eq!(numbers.last(), Some(&(items - 1)), "the newest is kept");
+            nothing_is_unaccounted_for(&[numbers], rx.lost(), items);
+        },
+    )
+}
+
+/// The same with slices.
+fn overwrites_slices() -> Run {
+    explore_sides::<DropOld, Pair, _, _>(
+        grouped(4, 2),
+        |mut tx| {
+            assert_eq!(tx.push_slice(&[0, 1, 2].map(Pair::of)), 3);
+            assert_eq!(tx.push_slice(&[3, 4, 5].map(Pair::of)), 3);
+        },
+        |mut rx| {
+            let mut into = [Pair::of(99); 3];
+            let n = rx.pop_slice(&mut into);
+            (rx, into[..n].iter().map(Cargo::number).collect::<Vec<_>>())
+        },
+        |(), (mut rx, mut numbers)| {
+            numbers.extend(drain(&mut rx));
+            nothing_is_unaccounted_for(&[numbers], rx.lost(), 6);
+        },
+    )
+}
+
+/// What is left when the producer goes is popped before the queue is closed.
+fn closes_when_overwritten() -> Run {
+    explore_sides::<DropOld, Pair, _, _>(
+        tiny(2),
+        |mut tx| push_all(&mut tx, 0..3),
+        |mut rx| {
+            let numbers = shared::pop_to_the_end(&mut rx);
+            assert_eq!(numbers.last(), Some(&2), "{numbers:?}");
+            nothing_is_unaccounted_for(&[numbers], rx.lost(), 3);
+        },
+        done,
+    )
+}
+
+/// §2.5, bug 1: a block in which another producer is at work already is not one that is unfinished.
+fn bug_1_busy_behind_another() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = channel::<Pair>(grouped(4, 2));
+        push_all(&mut tx, 0..4);
+        let threads = [(tx.clone(), 4), (tx, 5)].map(|(mut tx, number)| {
+            start(move || tx.try_push(Pair::of(number)).expect("all of the last lap is finished"))
+        });
+        join(threads);
+        let numbers = drain(&mut rx);
+        assert_eq!(numbers.len(), 4, "{numbers:?}");
+        assert_eq!((&numbers[..2], rx.lost()), (&[2, 3][..], 2));
+    })
+}
+
+/// §2.5, bug 2: consumers who find every block done, and of one lap, don't go round for ever.
+fn bug_2_empty_at_the_same_lap() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = channel::<Pair>(tiny(2));
+        push_all(&mut tx, 0..2);
+        assert_eq!(drain(&mut rx), [0, 1]);
+        let mut other = rx.clone();
+        let producer = start(move || push_all(&mut tx, 2..3));
+        let consumer = start(move || (look(&mut other, 1), other.lost()));
+        let mut popped = vec![look(&mut rx, 1)];
+        join([producer]);
+        let (numbers, lost) = join([consumer]).remove(0);
+        popped.extend([numbers, drain(&mut rx)]);
+        nothing_is_unaccounted_for(&popped, lost + rx.lost(), 1);
+    })
+}
+
+/// §2.5, bug 3: an item that a fast producer overwrites while it is read isn't returned, between several too.
+fn bug_3_overwritten_while_read() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = channel::<Pair>(tiny(2));
+        let (_other_tx, _other_rx) = (tx.clone(), rx.clone());
+        push_all(&mut tx, 0..2);
+        let producer = start(move || push_all(&mut tx, 2..3));
+        let mut numbers = look(&mut rx, 1);
+        join([producer]);
+        numbers.extend(drain(&mut rx));
+        nothing_is_unaccounted_for(&[numbers], rx.lost(), 3);
+    })
+}
+
+/// The same with a producer that writes to a block that another one has entered.
+fn bug_3_behind_another() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = channel::<u64>(grouped(4, 2));
+        push_all(&mut tx, 0..4);
+        let threads = [(tx.clone(), 4), (tx, 5)]
+            .map(|(mut tx, number)| start(move || push_all(&mut tx, number..number + 1)));
+        let mut numbers = look(&mut rx, 1);
+        join(threads);
+        numbers.extend(drain(&mut rx));
+        numbers.sort_unstable();
+        nothing_is_unaccounted_for(&[numbers], rx.lost(), 6);
+    })
+}
+
+/// Two threads push more than fits, while the consumer looks.
+fn two_producers_overwrite() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = channel::<Pair>(tiny(2));
+        push_all(&mut tx, 0..1);
+        let threads = [(tx.clone(), 1), (tx, 2)].map(|(mut tx, number)| {
+            start(move || tx.try_push(Pair::of(number)).expect("nobody is a lap behind"))
+        });
+        let mut numbers = look(&mut rx, 2);
+        join(threads);
+        numbers.extend(drain(&mut rx));
+        numbers.sort_unstable();
+        nothing_is_unaccounted_for(&[numbers], rx.lost(), 3);
+    })
+}
+
+/// A producer may stand still in the middle. Others are told so when they come round; nothing is lost by it.
+fn producer_stands_still() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = channel::<u64>(tiny(2));
+        let mut other = tx.clone();
+        let thread = start(move || push_all(&mut other, 0..1));
+        let mut pushed = 1;
+        for number in 1..3 {
+            match tx.try_push(number) {
+                Ok(()) => pushed += 1,
+                Err(error) => assert!(matches!(error, TryPushError::Busy(_)), "{error:?}"),
+            }
+        }
+        join([thread]);
+        let mut numbers = drain(&mut rx);
+        numbers.sort_unstable();
+        nothing_is_unaccounted_for(&[numbers], rx.lost(), pushed);
+    })
+}
+
+/// Two consumers are overtaken: what they leave out is counted by one of them.
+fn two_consumers_overtaken(config: Config, more: u64) -> Run {
+    explore_shared(move || {
+        let (mut tx, mut rx) = channel::<u64>(config);
+        let fit = tx.capacity() as u64;
+        let items = fit + more;
+        push_all(&mut tx, 0..fit);
+        let consumers: [JoinHandle<_>; 2] = [rx.clone(), rx.clone()].map(|mut rx| {
+            start(move || {
+                let numbers = look(&mut rx, 1);
+                (numbers, rx.lost())
+            })
+        });
+        push_all(&mut tx, fit..items);
+        let (mut popped, lost): (Vec<_>, Vec<_>) = join(consumers).into_iter().unzip();
+        popped.push(drain(&mut rx));
+        nothing_is_unaccounted_for(&popped, lost.iter().sum::<u64>() + rx.lost(), items);
+    })
+}
+
+/// A consumer that is not the only one is overtaken by more than a lap.
+fn overtaken_twice() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = channel::<u64>(tiny(2));
+        let other = rx.clone();
+        push_all(&mut tx, 0..2);
+        let producer = start(move || push_all(&mut tx, 2..5));
+        let mut numbers = look(&mut rx, 1);
+        join([producer]);
+        numbers.extend(drain(&mut rx));
+        nothing_is_unaccounted_for(&[numbers], rx.lost() + other.lost(), 5);
+    })
+}
+
+/// A producer is cloned while the consumer looks, and alone again when its clone has pushed and gone.
+fn producer_comes_and_goes() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = channel::<u64>(tiny(2));
+        let consumer = start(move || {
+            let numbers = look(&mut rx, 2);
+            (rx, numbers)
+        });
+        push_all(&mut tx, 0..1);
+        let mut other = tx.clone();
+        push_all(&mut other, 1..2);
+        drop(other);
+        push_all(&mut tx, 2..4);
+        let (mut rx, mut numbers) = join([consumer]).remove(0);
+        numbers.extend(drain(&mut rx));
+        nothing_is_unaccounted_for(&[numbers], rx.lost(), 4);
+    })
+}
+
+/// A consumer is cloned while the producer overwrites, and alone again when its clone has popped and gone.
+fn consumer_comes_and_goes() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = channel::<u64>(tiny(2));
+        push_all(&mut tx, 0..2);
+        let producer = start(move || push_all(&mut tx, 2..5));
+        let mut other = rx.clone();
+        let mut popped = vec![look(&mut other, 1)];
+        let lost = other.lost();
+        drop(other);
+        popped.push(look(&mut rx, 2));
+        join([producer]);
+        popped.push(drain(&mut rx));
+        nothing_is_unaccounted_for(&popped, lost + rx.lost(), 5);
+    })
+}
