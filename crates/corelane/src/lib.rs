@@ -37,6 +37,7 @@
 extern crate alloc;
 
 mod blocks;
+pub mod bytes;
 mod chunk;
 #[doc(hidden)]
 pub mod memory;
