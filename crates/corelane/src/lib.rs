@@ -25,7 +25,8 @@
 //! # Which one?
 //!
 //! [`spsc::channel`], [`mpsc::channel`], [`spmc::channel`] and [`mpmc::channel`] pick a good default. The
-//! page of [`spsc`] has a table of when to use which.
+//! page of [`spsc`] has a table of when to use which. [`bytes::channel`] is for byte records of any length,
+//! written and read in place.
 //!
 //! # Features
 //!

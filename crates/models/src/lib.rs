@@ -45,6 +45,7 @@ mod b_queue;
 mod batched_lamport;
 mod big;
 mod block;
+mod bytes;
 mod chunks;
 mod common;
 mod explore;
@@ -209,6 +210,7 @@ pub fn all() -> Vec<Model> {
     models.extend(b_queue::models::<Tokens<BQueue>>());
     models.extend(line_ring::models());
     models.extend(block::models());
+    models.extend(bytes::models());
     models
 }
 

@@ -64,12 +64,12 @@ fn items<T: Cargo>(n: u64) -> Vec<T> {
 }
 
 /// Starts a thread. Until [`join`] several are at work.
-fn start<R: 'static>(work: impl FnOnce() -> R + 'static) -> JoinHandle<R> {
+pub(crate) fn start<R: 'static>(work: impl FnOnce() -> R + 'static) -> JoinHandle<R> {
     count_values(true);
     thread::spawn(work)
 }
 
-fn join<R>(threads: impl IntoIterator<Item = JoinHandle<R>>) -> Vec<R> {
+pub(crate) fn join<R>(threads: impl IntoIterator<Item = JoinHandle<R>>) -> Vec<R> {
     let results = threads.into_iter().map(|t| t.join().expect("a panic ends the model")).collect();
     count_values(false);
     results

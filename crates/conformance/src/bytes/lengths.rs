@@ -21,23 +21,25 @@ fn pop(rx: &mut Consumer, number: u64, len: usize) {
     assert!(is_record(&record, number), "record {number} of {len} bytes");
 }
 
-/// A record of each length that may be goes through, alone and behind one that doesn't leave the same place;
-/// longer ones are refused, and nothing changes.
+/// A record of each length that may be goes through, alone and with another one; longer ones are refused, and
+/// nothing changes.
 pub fn every_length() {
     for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
-        for (capacity, block) in [(1, 1), (100, 40), (2000, 1000), (1 << 14, 1)] {
-            let config = Config::new(capacity).batch(block).memory(memory);
+        for (capacity, block) in [(1, 16), (100, 32), (1 << 14, 16), (4096, 1024)] {
+            // Four blocks at least, so that one and a granule more is no more than half of them.
+            let config = Config::new(capacity.max(4 * block)).batch(block).memory(memory);
             let (mut tx, mut rx) = channel_with(config).expect("this capacity is possible");
-            assert!(tx.capacity() >= capacity && tx.most() >= block);
             let most = tx.most();
+            assert!(tx.capacity() >= capacity && most == block);
             for (number, len) in (0..).zip((0..=most).chain((0..=most).rev())) {
                 push(&mut tx, number, len).expect("the queue is empty");
                 pop(&mut rx, number, len);
-                let pair = [len, most - len];
-                for len in pair {
-                    push(&mut tx, number, len).expect("two blocks are free");
+                for len in [len, most - len] {
+                    push(&mut tx, number, len).expect("half of the queue is free");
                 }
-                pair.map(|len| pop(&mut rx, number, len));
+                for len in [len, most - len] {
+                    pop(&mut rx, number, len);
+                }
                 assert_eq!(rx.try_pop().err(), Some(TryPopError::Empty));
                 let error = ClaimError::TooLarge { len: most + 1 + len, most };
                 assert_eq!(tx.claim(most + 1 + len).err(), Some(error));
@@ -150,8 +152,12 @@ pub fn counter_wrap_width() {
             let (mut tx, mut rx) = channel_with(config).expect("this capacity is possible");
             for number in 0..200 {
                 let lens = [number as usize * 7 % 129, number as usize * 13 % 129];
-                lens.map(|len| push(&mut tx, number, len).expect("there is room"));
-                lens.map(|len| pop(&mut rx, number, len));
+                for len in lens {
+                    push(&mut tx, number, len).expect("half of the queue is free");
+                }
+                for len in lens {
+                    pop(&mut rx, number, len);
+                }
                 assert_eq!(rx.try_pop().err(), Some(TryPopError::Empty));
             }
         }

@@ -121,12 +121,12 @@ fn streams(cores: Cores, each: u64) {
 
 /// On two cores.
 pub fn streams_on_two_cores() {
-    streams(Cores::Two, 40_000);
+    streams(Cores::Two, 20_000);
 }
 
 /// On one.
 pub fn streams_on_one_core() {
-    streams(Cores::One, 20_000);
+    streams(Cores::One, 10_000);
 }
 
 /// Handles go in the middle of traffic, in any order (row `teardown_races_push`).

@@ -17,7 +17,7 @@
 //! | blocks | of S bytes; of the granules, as many to a block as [`mpmc::block`](crate::mpmc::block) has slots; [`Config::batch`] gives S instead, rounded up to a power of two, from 16 (or N/65536) on |
 //! | longest record | S bytes, or 2 GiB less one if that is less: [`Producer::most`] |
 //! | room of a record | its length rounded up to 16 bytes; 16 if it has none |
-//! | really usable | N if all records are alike and fill blocks; N/2 at worst, since a record that doesn't fit into the rest of a block leaves that unused, so two neighbouring blocks have more than S in use. Less up to S in use: room comes back a block at a time |
+//! | really usable | N/2 at worst: while no record is held, there is room for a claim that with all that isn't popped takes no more. A record that doesn't fit into the rest of a block leaves that unused, and room comes back a block at a time. If records are alike and fill blocks: N in a new queue, and N - S and a record in use |
 //! | overhead | 4 bytes for each 16 of the ring, 384 bytes for each block |
 //! | alignment | 16 bytes |
 //! | handles | at most 65,536 a side; cloning one more panics |
