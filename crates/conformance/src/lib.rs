@@ -24,6 +24,7 @@
 //! | [`items`] | zero-sized, tiny, large, over-aligned and non-`Copy` items |
 //! | [`memory`] | heap, huge pages and mirrored slots |
 //! | [`stress`] | two threads on two cores and on one |
+//! | [`bytes`] | queues of byte records |
 //! | [`several`] | queues with several handles a side: many handles in one thread, many threads |
 //! | [`overwrite`] | the queue that overwrites |
 //! | [`history`] | what real threads did, through a linearizability monitor |
@@ -31,6 +32,7 @@
 //! The environment variable `CORELANE_STRESS` scales the number of operations of the stress tests, for
 //! sanitizers (`0.05`) or long runs (`100`).
 
+pub mod bytes;
 pub mod capacity;
 pub mod chunks;
 pub mod closing;

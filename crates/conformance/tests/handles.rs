@@ -164,6 +164,19 @@ fn non_send_item_crosses() {
     }
     stays! { batched_lamport; lamport; lazy_lamport; line_ring; mc_ring; mc_ring_sane; }
     stays! { spsc::block; mpsc::block; spmc::block; mpmc::block; }
+    use corelane::bytes::{ItemConsumer, ItemProducer};
+    assert!(crosses_with_its_item!(ItemProducer) && crosses_with_its_item!(ItemConsumer));
+}
+
+/// Handles of byte records move between threads and are cloned; what they lend stays.
+#[test]
+fn byte_records() {
+    use corelane::bytes::{Claim, Consumer, Producer, Record};
+
+    assert!(implements!(Producer: Send + Clone + std::fmt::Debug) && !implements!(Producer: Sync));
+    assert!(implements!(Consumer: Send + Clone + std::fmt::Debug) && !implements!(Consumer: Sync));
+    assert!(!implements!(Claim<'static>: Send) && !implements!(Claim<'static>: Sync));
+    assert!(!implements!(Record<'static>: Send) && !implements!(Record<'static>: Sync));
 }
 
 /// A token stands for something that may cross.

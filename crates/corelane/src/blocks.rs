@@ -204,6 +204,12 @@ impl Heads {
         let unused = || Padded(AtomicU64::new(0));
         Self { phead: unused(), chead: unused() }
     }
+
+    /// Those of a new queue that may have several of both at once: nobody has entered the first block.
+    pub(crate) fn at_first(shape: &Shape) -> Self {
+        let last = shape.first.wrapping_sub(shape.size as u64);
+        Self { phead: Padded(AtomicU64::new(last)), chead: Padded(AtomicU64::new(shape.first)) }
+    }
 }
 
 impl BlockVariables for Separate {
@@ -413,22 +419,9 @@ impl<T, V: Variables> State for Header<T, V> {
     type Slots = Blocks<V, Cells<T>>;
 
     fn drop_items(&self, blocks: &Blocks<V, Cells<T>>) {
-        // Relaxed: all handles are gone, and dropping them has ordered what they did before this.
-        let relaxed = |at: &AtomicU64| at.load(Ordering::Relaxed);
-        let arrangement = blocks.arrangement();
-        // The first position of the block starting here in each lap that holds an item, if one does.
-        let held = |start: u64| {
-            let block = blocks.at(start);
-            let (consumed, committed) = (relaxed(block.consumed()), relaxed(block.committed()));
-            let lap = arrangement.lap(consumed) | start;
-            is_before(consumed, committed).then(|| arrangement.go_on(lap, consumed))
-        };
-        let starts = (0..arrangement.len()).step_by(arrangement.size() as usize);
-        let older = |a, b| if is_before(b, a) { b } else { a };
-        let Some(mut read) = starts.filter_map(held).reduce(older) else { return };
+        let Some(mut read) = blocks.oldest() else { return };
         drop_each(|| {
-            let committed = relaxed(blocks.at(read).committed());
-            is_before(arrangement.count(read), committed).then(|| {
+            blocks.is_filled(read).then(|| {
                 let position = read;
                 read = read.wrapping_add(1);
                 // SAFETY: the slot holds an item that was never popped; `read` moves past it.
@@ -507,12 +500,42 @@ impl<V: Variables, A> Blocks<V, A> {
     pub(crate) fn is_left(&self, start: u64) -> bool {
         self.at(start).is_left(self.arrangement.count(start))
     }
+
+    /// The first position that has been filled and not emptied, when all handles are gone.
+    pub(crate) fn oldest(&self) -> Option<u64> {
+        let arrangement = self.arrangement;
+        // The first such position in each block, if there is one.
+        let held = |start: u64| {
+            // Relaxed: dropping the handles has ordered what they did before this.
+            let consumed = self.at(start).consumed().load(Ordering::Relaxed);
+            let lap = arrangement.lap(consumed) | start;
+            let position = arrangement.go_on(lap, consumed);
+            let is_held = is_before(consumed, self.at(start).committed().load(Ordering::Relaxed));
+            is_held.then_some(position)
+        };
+        let starts = (0..arrangement.len()).step_by(arrangement.size() as usize);
+        starts.filter_map(held).reduce(|a, b| if is_before(b, a) { b } else { a })
+    }
+
+    /// Whether the slot at `position` has been filled, when all handles are gone.
+    pub(crate) fn is_filled(&self, position: u64) -> bool {
+        // Relaxed: see `oldest`.
+        let committed = self.at(position).committed().load(Ordering::Relaxed);
+        is_before(self.arrangement.count(position), committed)
+    }
 }
 
 impl<V, T> Ring<T> for Blocks<V, Cells<T>> {
     #[inline]
     fn cells(&self) -> &Cells<T> {
         &self.array
+    }
+}
+
+impl<V: BlockVariables, A: Slots<Shape = usize>> Blocks<V, A> {
+    /// Memory for the variables of all blocks and of the array, and where the latter's are in it.
+    fn variables_of_both(shape: Shape) -> Result<(Layout, usize), LayoutError> {
+        array(Layout::new::<V>(), shape.blocks)?.extend(A::variables(shape.len())?)
     }
 }
 
@@ -525,7 +548,7 @@ impl<V: BlockVariables, A: Slots<Shape = usize>> Slots for Blocks<V, A> {
     }
 
     fn variables(shape: Shape) -> Result<Layout, LayoutError> {
-        array(Layout::new::<V>(), shape.blocks)
+        Ok(Self::variables_of_both(shape)?.0)
     }
 
     unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, shape: Shape) -> Self {
@@ -534,8 +557,9 @@ impl<V: BlockVariables, A: Slots<Shape = usize>> Slots for Blocks<V, A> {
             // SAFETY: by the caller's word there is room for the variables of all blocks.
             unsafe { blocks.add(block).write(V::new(&shape)) };
         }
-        // SAFETY: the caller's; such arrays have no variables of their own.
-        let array = unsafe { A::init(variables, slots, shape.len()) };
+        let (_, others) = Self::variables_of_both(shape).expect("the caller has had this layout");
+        // SAFETY: the caller's; those of the array lie behind those of blocks.
+        let array = unsafe { A::init(variables.add(others), slots, shape.len()) };
         let arrangement = shape.arrangement();
         Self { variables: blocks, mask: shape.blocks - 1, arrangement, array }
     }

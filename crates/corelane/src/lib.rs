@@ -25,8 +25,9 @@
 //! # Which one?
 //!
 //! [`spsc::channel`], [`mpsc::channel`], [`spmc::channel`] and [`mpmc::channel`] pick a good default. The
-//! page of [`spsc`] has a table of when to use which. [`overwrite::channel`] is for writers who must never be held
-//! up, at the price of what nobody reads in time.
+//! page of [`spsc`] has a table of when to use which. [`bytes::channel`] is for byte records of any length,
+//! written and read in place; [`overwrite::channel`] for writers who must never be held up, at the price of what
+//! nobody reads in time.
 //!
 //! # Features
 //!
@@ -38,6 +39,7 @@
 extern crate alloc;
 
 mod blocks;
+pub mod bytes;
 mod chunk;
 #[doc(hidden)]
 pub mod memory;

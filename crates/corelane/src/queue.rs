@@ -366,7 +366,7 @@ impl core::error::Error for TryPopError {}
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Config {
-    /// Items that must fit.
+    /// Items that must fit; bytes, for byte records.
     pub capacity: usize,
     /// Where the shared part lives.
     pub memory: Memory,
@@ -390,7 +390,7 @@ impl Config {
 
     /// Items that the algorithm handles as a group: `H` of the improved FastForward queues, the
     /// batch size of MCRingBuffer and B-Queue, what the line ring gives back together, the slots of a
-    /// block of the block-based queues. Other queues
+    /// block of the block-based queues, its bytes where these carry [records](crate::bytes). Other queues
     /// have no such group and ignore it.
     ///
     /// Each queue's page gives its default and how a value is clamped.

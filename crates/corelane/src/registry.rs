@@ -147,5 +147,6 @@ macro_rules! for_each_mpmc_queue {
         $with!(bbq, $crate::mpmc::block::Bbq);
         $with!(bbq_mpsc, $crate::mpsc::block::BbqMpsc);
         $with!(bbq_spmc, $crate::spmc::block::BbqSpmc);
+        $with!(bbq_bytes, $crate::bytes::BbqBytes);
     };
 }

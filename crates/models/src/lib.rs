@@ -45,6 +45,7 @@ mod b_queue;
 mod batched_lamport;
 mod big;
 mod block;
+mod bytes;
 mod chunks;
 mod common;
 mod explore;
@@ -211,6 +212,7 @@ pub fn all() -> Vec<Model> {
     models.extend(line_ring::models());
     models.extend(block::models());
     models.extend(overwrite::models());
+    models.extend(bytes::models());
     models
 }
 

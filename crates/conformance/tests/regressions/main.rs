@@ -1,6 +1,7 @@
 //! Bugs that queues in the wild really had: for each row of the project's list that can apply to a
 //! queue here, a test on every queue, named after the row, and one on queues that have the bug, which must
-//! fail. Queues with several handles a side have tests of their own, in `several.rs`.
+//! fail. Queues with several handles a side have tests of their own, in `several.rs`; byte records have some
+//! more, in `tests/bytes.rs`.
 //!
 //! | row | where it is tested, or for which queues it will be |
 //! |---|---|

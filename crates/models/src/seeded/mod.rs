@@ -4,6 +4,7 @@
 //! the switch off the models pass, so that it is the bug that they find and nothing else.
 
 mod block;
+mod bytes;
 mod fast_forward;
 mod handles;
 mod lamport;
@@ -15,6 +16,7 @@ use std::fmt;
 use crate::common::{attempts, producer_closes, transfer};
 use crate::shared::{two_consumers_and_one_item, two_producers};
 use crate::{Model, Run};
+use bytes::Records;
 use handles::Handles;
 use shared_block::{Block, Bug};
 
@@ -76,19 +78,21 @@ fn shared() -> Vec<Seeded> {
     /// A number that no bug has.
     const SOUND: u8 = u8::MAX;
     macro_rules! shared {
-        ($($queue:literal, $bug:literal: $model:ident, $which:ident;)*) => {
+        ($($queue:literal, $bug:literal: $model:ident, $mechanism:ident<$which:path>;)*) => {
             vec![$(Seeded {
                 queue: $queue,
                 bug: $bug,
-                sound: $model::<Handles<Block<SOUND>>>,
-                broken: $model::<Handles<Block<{ Bug::$which as u8 }>>>,
+                sound: $model::<Handles<$mechanism<SOUND>>>,
+                broken: $model::<Handles<$mechanism<{ $which as u8 }>>>,
             }),*]
         };
     }
     shared! {
-        "bbq", "takes a count for the slots that come first": two_producers, Gaps;
-        "bbq-mpsc", "counts items that it doesn't show": two_producers, Relaxed;
-        "bbq-spmc", "lets two consumers take one slot": two_consumers_and_one_item, Shared;
+        "bbq", "takes a count for the slots that come first": two_producers, Block<Bug::Gaps>;
+        "bbq-mpsc", "counts items that it doesn't show": two_producers, Block<Bug::Relaxed>;
+        "bbq-spmc", "lets two consumers take one slot": two_consumers_and_one_item, Block<Bug::Shared>;
+        "bbq-bytes", "doesn't count what it skips": two_producers, Records<bytes::Bug::Uncounted>;
+        "bbq-bytes", "takes what another has taken": two_consumers_and_one_item, Records<bytes::Bug::TakenTwice>;
     }
 }
 

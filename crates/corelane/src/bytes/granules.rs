@@ -1,0 +1,149 @@
+//! An array of bytes in granules, and beside each granule what begins there.
+
+use core::alloc::{Layout, LayoutError};
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+
+use crate::memory::{AtomicU32, Cells, Ordering};
+use crate::region::{Slots, array};
+
+/// Bytes of a granule. With fewer the [`Entry`] beside it would count more, with more the rest of it that
+/// a record leaves unused.
+pub(super) const GRANULE: usize = size_of::<Granule>();
+
+/// Longest record in bytes: what an [`Entry`] can say.
+pub(super) const LONGEST: usize = Entry::SKIP as usize - 1;
+
+/// How many granules a record of `len` bytes takes. One without bytes needs a place, too.
+#[inline]
+pub(super) fn granules(len: usize) -> u64 {
+    len.div_ceil(GRANULE).max(1) as u64
+}
+
+/// The least that is taken, and what all records are aligned to.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(16))]
+pub(super) struct Granule {
+    _bytes: [u8; 16],
+}
+
+/// What begins at a granule: a record of so many bytes, or so many granules to be skipped.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry(u32);
+
+impl Entry {
+    /// Set if the other bits count granules.
+    const SKIP: u32 = 1 << 31;
+
+    /// A record of `len` bytes, at most [`LONGEST`].
+    #[inline]
+    pub(super) fn record(len: usize) -> Self {
+        debug_assert!(len <= LONGEST);
+        Self(len as u32)
+    }
+
+    /// So many granules without a record, less than a block can have.
+    #[inline]
+    pub(super) fn skip(granules: u64) -> Self {
+        debug_assert!(granules < u64::from(Self::SKIP));
+        Self(Self::SKIP | granules as u32)
+    }
+
+    /// Bytes of the record, if it is one.
+    #[inline]
+    pub(super) fn len(self) -> Option<usize> {
+        (self.0 & Self::SKIP == 0).then_some(self.0 as usize)
+    }
+
+    /// Granules to the next entry.
+    #[inline]
+    pub(super) fn granules(self) -> u64 {
+        self.len().map_or(u64::from(self.0 & !Self::SKIP), granules)
+    }
+}
+
+/// The granules of a ring, with an [`Entry`] beside each.
+///
+/// All bytes are initialised when it is made. Entries are apart from the bytes, because a consumer that
+/// was stopped reads one where a record no longer begins, while a producer writes the bytes there.
+#[derive(Debug)]
+pub struct Granules {
+    entries: NonNull<AtomicU32>,
+    mask: usize,
+    cells: Cells<Granule>,
+}
+
+impl Clone for Granules {
+    fn clone(&self) -> Self {
+        Self { cells: self.cells.clone(), ..*self }
+    }
+}
+
+impl Granules {
+    #[inline]
+    fn at(&self, position: u64) -> &AtomicU32 {
+        // SAFETY: the mask keeps the index among the entries, which live as long as the array.
+        unsafe { self.entries.add(position as usize & self.mask).as_ref() }
+    }
+
+    /// What begins at `position`, if anything does. What counts entries orders this.
+    #[inline]
+    #[track_caller]
+    pub(super) fn entry(&self, position: u64) -> Entry {
+        Entry(self.at(position).load(Ordering::Relaxed))
+    }
+
+    /// Says what begins at `position`. What counts entries orders this.
+    #[inline]
+    #[track_caller]
+    pub(super) fn set(&self, position: u64, entry: Entry) {
+        self.at(position).store(entry.0, Ordering::Relaxed);
+    }
+
+    /// First of the `len` bytes from `position` on, which are about to be written.
+    #[inline]
+    #[track_caller]
+    pub(super) fn to_fill(&self, position: u64, len: usize) -> *mut u8 {
+        self.cells.run_to_fill(position, len.div_ceil(GRANULE)).cast()
+    }
+
+    /// First of the `len` bytes from `position` on, which are about to be read.
+    #[inline]
+    #[track_caller]
+    pub(super) fn to_empty(&self, position: u64, len: usize) -> *mut u8 {
+        self.cells.run_to_empty(position, len.div_ceil(GRANULE)).cast()
+    }
+}
+
+impl Slots for Granules {
+    const SLOT: Layout = Layout::new::<(Granule, AtomicU32)>();
+    type Shape = usize;
+
+    fn slots(len: usize) -> Result<Layout, LayoutError> {
+        array(Layout::new::<Granule>(), len)
+    }
+
+    fn variables(len: usize) -> Result<Layout, LayoutError> {
+        array(Layout::new::<AtomicU32>(), len)
+    }
+
+    unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, len: usize) -> Self {
+        let (entries, slots) =
+            (variables.cast::<AtomicU32>(), slots.cast::<MaybeUninit<Granule>>());
+        // SAFETY: by the caller's word there is room for `len` entries, and as many granules.
+        unsafe {
+            for i in 0..len {
+                entries.add(i).write(AtomicU32::new(0));
+            }
+            slots.write_bytes(0, len);
+        }
+        Self { entries, mask: len - 1, cells: Cells::new(slots, len) }
+    }
+
+    unsafe fn finish(&self) {
+        for i in 0..=self.mask {
+            // SAFETY: each was written by `init`, and is not used any more.
+            unsafe { self.entries.add(i).drop_in_place() };
+        }
+    }
+}
