@@ -147,5 +147,7 @@ macro_rules! for_each_mpmc_queue {
         $with!(bbq, $crate::mpmc::block::Bbq);
         $with!(bbq_mpsc, $crate::mpsc::block::BbqMpsc);
         $with!(bbq_spmc, $crate::spmc::block::BbqSpmc);
+        $with!(ring, $crate::mpmc::ring::PlainRing);
+        $with!(locked, $crate::mpmc::locked::Locked);
     };
 }

@@ -53,8 +53,10 @@ mod improved_fast_forward;
 mod item;
 mod lazy_lamport;
 mod line_ring;
+mod locked;
 mod mc_ring;
 mod narrow;
+mod ring;
 mod seeded;
 mod shared;
 mod site;
@@ -209,6 +211,8 @@ pub fn all() -> Vec<Model> {
     models.extend(b_queue::models::<Tokens<BQueue>>());
     models.extend(line_ring::models());
     models.extend(block::models());
+    models.extend(ring::models());
+    models.extend(locked::models());
     models
 }
 

@@ -59,24 +59,24 @@ pub(crate) fn models<S: Shared<Ticket> + Shared<Number, Item: Copy>>() -> Vec<Mo
 }
 
 /// So many items, numbered from 0.
-fn items<T: Cargo>(n: u64) -> Vec<T> {
+pub(crate) fn items<T: Cargo>(n: u64) -> Vec<T> {
     (0..n).map(Cargo::of).collect()
 }
 
 /// Starts a thread. Until [`join`] several are at work.
-fn start<R: 'static>(work: impl FnOnce() -> R + 'static) -> JoinHandle<R> {
+pub(crate) fn start<R: 'static>(work: impl FnOnce() -> R + 'static) -> JoinHandle<R> {
     count_values(true);
     thread::spawn(work)
 }
 
-fn join<R>(threads: impl IntoIterator<Item = JoinHandle<R>>) -> Vec<R> {
+pub(crate) fn join<R>(threads: impl IntoIterator<Item = JoinHandle<R>>) -> Vec<R> {
     let results = threads.into_iter().map(|t| t.join().expect("a panic ends the model")).collect();
     count_values(false);
     results
 }
 
 /// Pushes `item` as soon as there is room.
-fn push<P: Producer>(tx: &mut P, mut item: P::Item) {
+pub(crate) fn push<P: Producer>(tx: &mut P, mut item: P::Item) {
     while let Err(error) = tx.try_push(item) {
         assert!(!matches!(error, TryPushError::Closed(_)), "the consumers are there");
         item = error.into_inner();
@@ -85,7 +85,7 @@ fn push<P: Producer>(tx: &mut P, mut item: P::Item) {
 }
 
 /// Tries to push `item`, and says whether there was room.
-fn attempt<P: Producer>(tx: &mut P, item: P::Item) -> bool {
+pub(crate) fn attempt<P: Producer>(tx: &mut P, item: P::Item) -> bool {
     match tx.try_push(item) {
         Ok(()) => true,
         Err(TryPushError::Closed(_)) => panic!("the consumers are there"),
@@ -94,7 +94,7 @@ fn attempt<P: Producer>(tx: &mut P, item: P::Item) -> bool {
 }
 
 /// Pops all items that are there, while nobody else is at work.
-fn drain<C: Consumer<Item: Cargo>>(rx: &mut C) -> Vec<u64> {
+pub(crate) fn drain<C: Consumer<Item: Cargo>>(rx: &mut C) -> Vec<u64> {
     let mut numbers = Vec::new();
     loop {
         match rx.try_pop() {
@@ -118,12 +118,12 @@ fn pop_to_the_end<C: Consumer<Item: Cargo>>(rx: &mut C) -> Vec<u64> {
 }
 
 /// Looks for an item so often, and returns the numbers of those it got.
-fn look<C: Consumer<Item: Cargo>>(rx: &mut C, times: usize) -> Vec<u64> {
+pub(crate) fn look<C: Consumer<Item: Cargo>>(rx: &mut C, times: usize) -> Vec<u64> {
     (0..times).filter_map(|_| rx.try_pop().ok()).map(|item| item.number()).collect()
 }
 
 /// Tries to push `items`, and returns the numbers of those for which there was room.
-fn attempts<P: Producer<Item: Cargo>>(
+pub(crate) fn attempts<P: Producer<Item: Cargo>>(
     tx: &mut P,
     items: impl Iterator<Item = P::Item>,
 ) -> Vec<u64> {
@@ -132,14 +132,14 @@ fn attempts<P: Producer<Item: Cargo>>(
 }
 
 /// What was popped is what was pushed.
-fn are_equal(mut popped: Vec<u64>, mut pushed: Vec<u64>) {
+pub(crate) fn are_equal(mut popped: Vec<u64>, mut pushed: Vec<u64>) {
     popped.sort_unstable();
     pushed.sort_unstable();
     assert_eq!(popped, pushed);
 }
 
 /// All of the first `n` items are there once.
-fn all_are_there(mut numbers: Vec<u64>, n: u64) {
+pub(crate) fn all_are_there(mut numbers: Vec<u64>, n: u64) {
     numbers.sort_unstable();
     assert!(numbers.iter().copied().eq(0..n), "{numbers:?} instead of {n} items");
 }
