@@ -173,31 +173,49 @@ impl<T> Mutex<T> {
 /// What a thread waits for while it leaves a lock to others. loom's never wakes a thread without cause, and
 /// wakes the one that has waited longest.
 #[derive(Debug)]
-pub struct Condvar(loom::sync::Condvar);
+pub struct Condvar {
+    condvar: loom::sync::Condvar,
+    /// Stands for its memory, which whoever notifies is still using when the lock has been given back.
+    memory: UnsafeCell<()>,
+}
+
+// SAFETY: loom looks at each access to the cell.
+unsafe impl Sync for Condvar {}
 
 impl Condvar {
     /// Nobody waits for it.
     #[expect(clippy::new_without_default, reason = "the facade has no defaults")]
     pub fn new() -> Self {
-        Self(loom::sync::Condvar::new())
+        Self { condvar: loom::sync::Condvar::new(), memory: UnsafeCell::new(()) }
     }
 
     /// Leaves the lock until this is notified.
     #[track_caller]
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-        self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
+        self.condvar.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Wakes one of the threads that wait.
     #[track_caller]
     pub fn notify_one(&self) {
-        self.0.notify_one();
+        self.memory.with(|_| ());
+        self.condvar.notify_one();
     }
 
     /// Wakes all threads that wait.
     #[track_caller]
     pub fn notify_all(&self) {
-        self.0.notify_all();
+        self.memory.with(|_| ());
+        self.condvar.notify_all();
+    }
+}
+
+impl Drop for Condvar {
+    fn drop(&mut self) {
+        // A model that has failed already leaves things behind.
+        if !std::thread::panicking() {
+            self.memory.with_mut(|_| ());
+        }
     }
 }
 

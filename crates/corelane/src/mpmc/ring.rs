@@ -370,6 +370,7 @@ impl MpmcQueue for PlainRing {
         choose: "to compare: the ring that many systems have; every slot counts",
         avoid: "threads may be stopped in the middle, or there are many",
     };
+    const TAKES_TURNS: bool = true;
     type Producer<T: Send> = Producer<T>;
     type Consumer<T: Send> = Consumer<T>;
 
