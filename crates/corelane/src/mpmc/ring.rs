@@ -219,10 +219,11 @@ impl<T> Producer<T> {
     }
 
     /// Whether there was nobody in the middle of anything when no slot was free at `position`.
+    #[inline]
     fn is_full_at(&self, position: u64) -> bool {
         let Header { producers, consumers, .. } = self.end.header();
-        // Relaxed: what was seen at `position` is not undone, so an older value is not possible here, and a
-        // newer one says no. The order matters only to whoever is told by another thread, and has its own.
+        // Relaxed: any other value says no. And where this thread knows of a pop, by itself or by another's
+        // word, it sees that pop's `head` or a later one here.
         producers.tail.load(Ordering::Relaxed) == position
             && consumers.head.load(Ordering::Relaxed) == position.wrapping_sub(self.slots())
     }
