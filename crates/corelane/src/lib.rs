@@ -32,7 +32,7 @@
 //! # Features
 //!
 //! `std` (default) brings memory mappings ([`Memory::HugePages`], [`Memory::Mirrored`]) and the
-//! queues that need a timer. Without it the crate is `no_std` and needs `alloc`.
+//! queues that need a timer or locks. Without it the crate is `no_std` and needs `alloc`.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 

@@ -89,6 +89,9 @@ pub trait SpscTokenQueue {
 pub trait MpmcQueue {
     /// What it promises.
     const INFO: Info;
+    /// Whether a call spins until others of its side, who began before, are done. Then one that loses its core
+    /// in the middle costs the others theirs.
+    const TAKES_TURNS: bool = false;
     /// A sending side.
     type Producer<T: Send>: Producer<Item = T> + Send;
     /// A receiving side.
@@ -148,5 +151,7 @@ macro_rules! for_each_mpmc_queue {
         $with!(bbq_mpsc, $crate::mpsc::block::BbqMpsc);
         $with!(bbq_spmc, $crate::spmc::block::BbqSpmc);
         $with!(bbq_bytes, $crate::bytes::BbqBytes);
+        $with!(ring, $crate::mpmc::ring::PlainRing);
+        $with!(locked, $crate::mpmc::locked::Locked);
     };
 }

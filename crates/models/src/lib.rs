@@ -36,6 +36,7 @@
 //! - *It remembers [seven values](LOOM_KEEPS_VALUES) of a variable.* Runs count them, and the tests
 //!   refuse models with more.
 //! - *It is fair*: a thread that has waited never sees a value older than one it could see before.
+//! - *Its condition variables* wake no thread without cause, and the one first that has waited longest.
 //! - *It has five threads at most*, of which models use two or three.
 //! - *Loads see stores that were already done*: there is no load buffering. That, compilers, and
 //!   everything else that is not in a model are left to histories at full speed and to
@@ -54,9 +55,11 @@ mod improved_fast_forward;
 mod item;
 mod lazy_lamport;
 mod line_ring;
+mod locked;
 mod mc_ring;
 mod narrow;
 mod overwrite;
+mod ring;
 mod seeded;
 mod shared;
 mod site;
@@ -213,6 +216,8 @@ pub fn all() -> Vec<Model> {
     models.extend(block::models());
     models.extend(overwrite::models());
     models.extend(bytes::models());
+    models.extend(ring::models());
+    models.extend(locked::models());
     models
 }
 

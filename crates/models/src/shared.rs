@@ -74,7 +74,7 @@ pub(crate) fn models_where_all_fits<S: Shared<Ticket> + Shared<Number, Item: Cop
 }
 
 /// So many items, numbered from 0.
-fn items<T: Cargo>(n: u64) -> Vec<T> {
+pub(crate) fn items<T: Cargo>(n: u64) -> Vec<T> {
     (0..n).map(Cargo::of).collect()
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn join<R>(threads: impl IntoIterator<Item = JoinHandle<R>>) -> Vec<R
 }
 
 /// Pushes `item` as soon as there is room.
-fn push<P: Producer>(tx: &mut P, mut item: P::Item) {
+pub(crate) fn push<P: Producer>(tx: &mut P, mut item: P::Item) {
     while let Err(error) = tx.try_push(item) {
         assert!(!matches!(error, TryPushError::Closed(_)), "the consumers are there");
         item = error.into_inner();
@@ -100,7 +100,7 @@ fn push<P: Producer>(tx: &mut P, mut item: P::Item) {
 }
 
 /// Tries to push `item`, and says whether there was room.
-fn attempt<P: Producer>(tx: &mut P, item: P::Item) -> bool {
+pub(crate) fn attempt<P: Producer>(tx: &mut P, item: P::Item) -> bool {
     match tx.try_push(item) {
         Ok(()) => true,
         Err(TryPushError::Closed(_)) => panic!("the consumers are there"),
@@ -109,7 +109,7 @@ fn attempt<P: Producer>(tx: &mut P, item: P::Item) -> bool {
 }
 
 /// Pops all items that are there, while nobody else is at work.
-fn drain<C: Consumer<Item: Cargo>>(rx: &mut C) -> Vec<u64> {
+pub(crate) fn drain<C: Consumer<Item: Cargo>>(rx: &mut C) -> Vec<u64> {
     let mut numbers = Vec::new();
     loop {
         match rx.try_pop() {
@@ -138,7 +138,7 @@ pub(crate) fn look<C: Consumer<Item: Cargo>>(rx: &mut C, times: usize) -> Vec<u6
 }
 
 /// Tries to push `items`, and returns the numbers of those for which there was room.
-fn attempts<P: Producer<Item: Cargo>>(
+pub(crate) fn attempts<P: Producer<Item: Cargo>>(
     tx: &mut P,
     items: impl Iterator<Item = P::Item>,
 ) -> Vec<u64> {
@@ -147,14 +147,14 @@ fn attempts<P: Producer<Item: Cargo>>(
 }
 
 /// What was popped is what was pushed.
-fn are_equal(mut popped: Vec<u64>, mut pushed: Vec<u64>) {
+pub(crate) fn are_equal(mut popped: Vec<u64>, mut pushed: Vec<u64>) {
     popped.sort_unstable();
     pushed.sort_unstable();
     assert_eq!(popped, pushed);
 }
 
 /// All of the first `n` items are there once.
-fn all_are_there(mut numbers: Vec<u64>, n: u64) {
+pub(crate) fn all_are_there(mut numbers: Vec<u64>, n: u64) {
     numbers.sort_unstable();
     assert!(numbers.iter().copied().eq(0..n), "{numbers:?} instead of {n} items");
 }

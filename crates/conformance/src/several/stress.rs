@@ -71,12 +71,15 @@ fn settle(producers: usize, each: u64, seen: Vec<Seen>) {
     assert_eq!(popped.len() as u64, producers as u64 * each, "items are lost or made up");
 }
 
-/// Lets a thread for each handle of a new queue push or pop all items.
+/// Lets a thread for each handle of a new queue push or pop all items; fewer where each may cost a turn of
+/// the operating system's.
 pub(super) fn stream<Q: MpmcQueue, T: Numbered>(
     config: Config,
     shape: (usize, usize),
     habits: Habits,
 ) {
+    let each = if Q::TAKES_TURNS { habits.each.div_ceil(50) } else { habits.each };
+    let habits = Habits { each, ..habits };
     let (txs, rxs) = handles::<Q, T>(config, shape);
     let producers = txs.len();
     let progress = &Progress::of(producers + rxs.len());

@@ -1,4 +1,4 @@
-//! 13 times error: lifetime may not live long enough
+//! 15 times error: lifetime may not live long enough
 
 use corelane::spsc::{b_queue, batched_lamport, fast_forward, improved_fast_forward};
 use corelane::spsc::{batched_fast_forward, lamport, lazy_lamport, line_ring, mc_ring, mc_ring_sane};
@@ -29,6 +29,8 @@ shorten! {
     bbq_spsc: spsc::block::Producer<&'static str> => spsc::block::Producer<&'a str>;
     bbq_spmc: spmc::block::Producer<&'static str> => spmc::block::Producer<&'a str>;
     bbq: mpmc::block::Producer<&'static str> => mpmc::block::Producer<&'a str>;
+    ring: mpmc::ring::Producer<&'static str> => mpmc::ring::Producer<&'a str>;
+    locked: mpmc::locked::Producer<&'static str> => mpmc::locked::Producer<&'a str>;
     linering: line_ring::Producer<&'static str> => line_ring::Producer<&'a str>;
 }
 

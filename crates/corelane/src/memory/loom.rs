@@ -6,6 +6,7 @@ mod watch;
 
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
+use std::sync::PoisonError;
 
 use loom::sync::atomic;
 
@@ -147,6 +148,74 @@ pub fn fence(order: Ordering) {
 pub fn pause(spins: u32) {
     if spins > 0 {
         loom::hint::spin_loop();
+    }
+}
+
+pub use loom::sync::MutexGuard;
+
+/// A value that one thread at a time may access.
+#[derive(Debug)]
+pub struct Mutex<T>(loom::sync::Mutex<T>);
+
+impl<T> Mutex<T> {
+    /// A lock around `value`.
+    pub fn new(value: T) -> Self {
+        Self(loom::sync::Mutex::new(value))
+    }
+
+    /// Waits until nobody else has access.
+    #[track_caller]
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a thread waits for while it leaves a lock to others. loom's never wakes a thread without cause, and
+/// wakes the one that has waited longest.
+#[derive(Debug)]
+pub struct Condvar {
+    condvar: loom::sync::Condvar,
+    /// Stands for its memory, which whoever notifies is still using when the lock has been given back.
+    memory: UnsafeCell<()>,
+}
+
+// SAFETY: loom looks at each access to the cell.
+unsafe impl Sync for Condvar {}
+
+impl Condvar {
+    /// Nobody waits for it.
+    #[expect(clippy::new_without_default, reason = "the facade has no defaults")]
+    pub fn new() -> Self {
+        Self { condvar: loom::sync::Condvar::new(), memory: UnsafeCell::new(()) }
+    }
+
+    /// Leaves the lock until this is notified.
+    #[track_caller]
+    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        self.condvar.wait(guard).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes one of the threads that wait.
+    #[track_caller]
+    pub fn notify_one(&self) {
+        self.memory.with(|_| ());
+        self.condvar.notify_one();
+    }
+
+    /// Wakes all threads that wait.
+    #[track_caller]
+    pub fn notify_all(&self) {
+        self.memory.with(|_| ());
+        self.condvar.notify_all();
+    }
+}
+
+impl Drop for Condvar {
+    fn drop(&mut self) {
+        // A model that has failed already leaves things behind.
+        if !std::thread::panicking() {
+            self.memory.with_mut(|_| ());
+        }
     }
 }
 

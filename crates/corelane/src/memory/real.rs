@@ -13,6 +13,63 @@ pub fn pause(spins: u32) {
     }
 }
 
+#[cfg(feature = "std")]
+pub use locks::{Condvar, Mutex, MutexGuard};
+
+/// The standard library's locks, without poison: no algorithm panics behind one.
+#[cfg(feature = "std")]
+mod locks {
+    use std::sync::{self, PoisonError};
+
+    pub use std::sync::MutexGuard;
+
+    /// A value that one thread at a time may access.
+    #[derive(Debug)]
+    pub struct Mutex<T>(sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        /// A lock around `value`.
+        pub const fn new(value: T) -> Self {
+            Self(sync::Mutex::new(value))
+        }
+
+        /// Waits until nobody else has access.
+        #[inline]
+        pub fn lock(&self) -> MutexGuard<'_, T> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
+
+    /// What a thread waits for while it leaves a lock to others.
+    #[derive(Debug)]
+    pub struct Condvar(sync::Condvar);
+
+    impl Condvar {
+        /// Nobody waits for it.
+        #[expect(clippy::new_without_default, reason = "the facade has no defaults")]
+        pub const fn new() -> Self {
+            Self(sync::Condvar::new())
+        }
+
+        /// Leaves the lock until this is notified, or without cause.
+        pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+            self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
+        }
+
+        /// Wakes one of the threads that wait.
+        #[inline]
+        pub fn notify_one(&self) {
+            self.0.notify_one();
+        }
+
+        /// Wakes all threads that wait.
+        #[inline]
+        pub fn notify_all(&self) {
+            self.0.notify_all();
+        }
+    }
+}
+
 /// A value whose accesses the algorithm orders.
 #[derive(Debug)]
 #[repr(transparent)]

@@ -167,6 +167,114 @@ impl<T> UnsafeCell<T> {
     }
 }
 
+/// A value that one thread at a time may access.
+///
+/// As with a lock of the operating system, taking it and giving it back are a read-modify-write each, on
+/// one word beside the value. Whoever finds it taken looks at the word until it isn't, where a real thread
+/// would sleep after a while: so there are as many misses, but what it takes to sleep and to be woken
+/// costs nothing here.
+#[derive(Debug)]
+pub struct Mutex<T> {
+    is_taken: AtomicBool,
+    value: core::cell::UnsafeCell<T>,
+}
+
+// SAFETY: only who has taken the lock accesses the value.
+unsafe impl<T: Send> Sync for Mutex<T> {}
+
+impl<T> Mutex<T> {
+    /// A lock around `value`.
+    pub fn new(value: T) -> Self {
+        Self { is_taken: AtomicBool::new(false), value: core::cell::UnsafeCell::new(value) }
+    }
+
+    /// Waits until nobody else has access.
+    #[track_caller]
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        let take =
+            || self.is_taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
+        while take().is_err() {
+            while self.is_taken.load(Ordering::Relaxed) {
+                pause(1);
+            }
+        }
+        MutexGuard(self)
+    }
+}
+
+/// Access to the value of a [`Mutex`].
+#[derive(Debug)]
+pub struct MutexGuard<'a, T>(&'a Mutex<T>);
+
+impl<T> core::ops::Deref for MutexGuard<'_, T> {
+    type Target = T;
+
+    #[track_caller]
+    fn deref(&self) -> &T {
+        let value = self.0.value.get();
+        coherence::read(value, size_of::<T>());
+        // SAFETY: this guard has taken the lock, and is not accessed mutably.
+        unsafe { &*value }
+    }
+}
+
+impl<T> core::ops::DerefMut for MutexGuard<'_, T> {
+    #[track_caller]
+    fn deref_mut(&mut self) -> &mut T {
+        let value = self.0.value.get();
+        coherence::write(value, size_of::<T>());
+        // SAFETY: this guard has taken the lock, and is not accessed otherwise.
+        unsafe { &mut *value }
+    }
+}
+
+impl<T> Drop for MutexGuard<'_, T> {
+    fn drop(&mut self) {
+        let taken = &self.0.is_taken;
+        let given = taken.compare_exchange(true, false, Ordering::Release, Ordering::Relaxed);
+        debug_assert!(given.is_ok());
+    }
+}
+
+/// What a thread waits for while it leaves a lock to others.
+///
+/// As with the operating system's, each call that wakes counts, and who waits looks for another count. Here
+/// all who wait see it, also where one would have been woken.
+#[derive(Debug)]
+pub struct Condvar(AtomicU64);
+
+impl Condvar {
+    /// Nobody waits for it.
+    #[expect(clippy::new_without_default, reason = "the facade has no defaults")]
+    pub fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// Leaves the lock until this is notified.
+    #[track_caller]
+    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        let mutex = guard.0;
+        let before = self.0.load(Ordering::Relaxed);
+        drop(guard);
+        while self.0.load(Ordering::Relaxed) == before {
+            pause(1);
+        }
+        mutex.lock()
+    }
+
+    /// Wakes one of the threads that wait, or several.
+    #[track_caller]
+    pub fn notify_one(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Wakes all threads that wait.
+    #[track_caller]
+    pub fn notify_all(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 /// The slots of a ring, as in the real world.
 #[derive(Debug)]
 pub struct Cells<T> {

@@ -1,6 +1,15 @@
 //! Queues between several producers and several consumers.
+//!
+//! | queue | use it when | don't when |
+//! |---|---|---|
+//! | [`block`] | by default | a stopped thread must never hold up others; the last slots count |
+//! | [`ring`] | to compare: the ring that many systems have | threads may be stopped in the middle, or there are many |
+//! | `locked` | threads would rather sleep than spin; to compare | throughput counts |
 
 pub mod block;
+#[cfg(feature = "std")]
+pub mod locked;
+pub mod ring;
 
 pub use block::{Consumer, Producer};
 

@@ -8,7 +8,9 @@ mod bytes;
 mod fast_forward;
 mod handles;
 mod lamport;
+mod locked;
 mod overwritten;
+mod ring;
 mod shared_block;
 
 use std::fmt;
@@ -69,6 +71,13 @@ pub fn seeded() -> Vec<Seeded> {
         "bqueue", "goes one past the slot it has seen full": transfer, fast_forward::BQueue;
         "bbq-spsc", "gives a block back before it is empty": transfer, block::Blocks;
         "linering", "stores to a line that it has given back": transfer, fast_forward::LineRing;
+        "ring", "shows its slot before those that were taken earlier": two_producers, ring::HeadsAndTails;
+    });
+    bugs.push(Seeded {
+        queue: "locked",
+        bug: "wakes one of two who wait",
+        sound: locked::two_wait::<false>,
+        broken: locked::two_wait::<true>,
     });
     bugs
 }
