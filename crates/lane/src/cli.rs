@@ -223,7 +223,7 @@ pub(crate) struct SimulateMpmcArgs {
     #[arg(long, value_name = "N", default_value = "4096")]
     pub(crate) capacity: Positive,
 
-    /// Items that are popped while everything is counted [default: 20000; with --sweep 4000].
+    /// Items that are popped while everything is counted [default: 20000; with --sweep 8000].
     #[arg(long, value_name = "N")]
     pub(crate) items: Option<Positive>,
 

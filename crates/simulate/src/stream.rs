@@ -145,6 +145,11 @@ pub enum Failure {
         /// What came before.
         after: u64,
     },
+    /// Threads of a team went on trying, but nobody got an item.
+    Starved {
+        /// When the run was given up.
+        time: Time,
+    },
     /// An item was lost, doubled, or never pushed.
     Times {
         /// Whose.
@@ -167,6 +172,7 @@ impl fmt::Display for Failure {
             Self::Order { producer, item, after } => {
                 write!(f, "item {item} of producer {producer} came after its item {after}")
             }
+            Self::Starved { time } => write!(f, "no item was popped for long before {time}"),
             Self::Times { producer, item, times } => {
                 write!(f, "item {item} of producer {producer} came {times} times")
             }

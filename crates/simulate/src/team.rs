@@ -52,6 +52,8 @@ pub enum Workload {
     Complex,
 }
 
+/// Most turns of a spin loop between two attempts of a thread.
+const LONGEST_PAUSE: u32 = 16;
 /// Most turns of the busy loop.
 const MOST_TURNS: u64 = 100;
 /// What a turn takes: about a cycle.
@@ -219,6 +221,8 @@ impl Bench {
             call: self.team.call,
             chance: Chance::new(core as u64),
             phase: Phase::WarmUp,
+            next_pause: 1,
+            patience: self.team.machine.patience,
             tally,
             account: self.account.clone(),
         };
@@ -258,6 +262,9 @@ struct Thread {
     call: Time,
     chance: Chance,
     phase: Phase,
+    /// Turns of a spin loop after the next failure.
+    next_pause: u32,
+    patience: Time,
     tally: Rc<Tally>,
     account: Rc<Account>,
 }
@@ -281,14 +288,19 @@ impl Thread {
     }
 
     /// What is done after an attempt.
-    fn tried(&self, succeeded: bool) {
+    fn tried(&mut self, succeeded: bool) {
         compute(self.call);
         let counter = if succeeded { &self.tally.items } else { &self.tally.failed };
         if self.phase == Phase::Counted {
             counter.set(counter.get() + 1);
         }
-        if !succeeded {
-            pause(1);
+        if succeeded {
+            self.next_pause = 1;
+        } else {
+            self.account.waited(now(), self.patience);
+            // Pauses of one length can keep in step with another thread's for ever.
+            pause(self.next_pause);
+            self.next_pause = LONGEST_PAUSE.min(2 * self.next_pause);
         }
     }
 }

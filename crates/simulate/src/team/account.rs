@@ -21,6 +21,8 @@ pub(super) struct Account {
     warm_up: u64,
     items: u64,
     popped: Cell<u64>,
+    /// When an item was popped last.
+    last: Cell<Time>,
     /// When counting began, and when it ended.
     start: Cell<Time>,
     end: Cell<Time>,
@@ -46,6 +48,7 @@ impl Account {
             warm_up,
             items,
             popped: Cell::default(),
+            last: Cell::default(),
             start: Cell::default(),
             end: Cell::default(),
             pushed: vec![Cell::default(); producers],
@@ -56,6 +59,7 @@ impl Account {
 
     pub(super) fn phase(&self) -> Phase {
         match self.popped.get().checked_sub(self.warm_up) {
+            _ if self.wrong.borrow().is_some() => Phase::Over,
             None => Phase::WarmUp,
             Some(counted) if counted < self.items => Phase::Counted,
             Some(_) => Phase::Over,
@@ -73,13 +77,23 @@ impl Account {
         self.check(producer, item, last);
         let popped = self.popped.get() + 1;
         self.popped.set(popped);
-        // Cores are a miss apart at most: the one to finish last need not be the last to be heard of.
-        let now = now.max(self.start.get());
+        // Threads are heard of in the order in which their last accesses began, not ended.
+        let now = now.max(self.last.replace(now));
         if popped == self.warm_up {
             self.start.set(now);
         }
         if popped == self.warm_up + self.items {
             self.end.set(now);
+        }
+    }
+
+    /// A thread has tried in vain until `now`: it's a failure if nobody has got an item for so long.
+    ///
+    /// The simulator notices when nothing is written any more. But a lock that a thread takes again and
+    /// again, before another that waits for it can, is written to.
+    pub(super) fn waited(&self, now: Time, patience: Time) {
+        if now > self.last.get() + patience {
+            self.complain(Failure::Starved { time: now });
         }
     }
 
@@ -151,6 +165,18 @@ mod tests {
         let order = |producer, item, after| Err(Failure::Order { producer, item, after });
         assert_eq!(settle(&[(0, 0), (0, 1), (1, 1), (1, 0)]), order(1, 0, 1));
         assert_eq!(settle(&[(0, 0), (0, 0), (0, 1), (1, 0), (1, 1)]), order(0, 0, 0));
+    }
+
+    #[test]
+    fn a_team_that_gets_nowhere_gives_up() {
+        let account = Account::new(1, 1, 1);
+        account.popped(number(0, 0), Time::ns(5), &mut [None]);
+        account.waited(Time::ns(15), Time::ns(10));
+        assert_eq!(account.phase(), Phase::Counted);
+        account.waited(Time::ns(16), Time::ns(10));
+        assert_eq!(account.phase(), Phase::Over);
+        account.pushed(0, 1);
+        assert_eq!(account.settle(), Err(Failure::Starved { time: Time::ns(16) }));
     }
 
     #[test]

@@ -135,7 +135,7 @@ fn team(args: &SimulateMpmcArgs) -> Result<Team, Failure> {
         Model::Full => machine,
         Model::Counting => machine.counting(),
     };
-    let usual = if args.sweep { 4000 } else { 20_000 };
+    let usual = if args.sweep { 8000 } else { 20_000 };
     Ok(Team {
         seed: args.seed,
         capacity: args.capacity.0,

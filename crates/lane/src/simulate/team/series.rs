@@ -88,6 +88,8 @@ impl<'a> Series<'a> {
         }
         numbers.sort_unstable();
         numbers.dedup();
+        // Queues that can have one thread a side only are in the table of that.
+        rows.retain(|row| row.1.len() > 1);
         rows.iter_mut().for_each(|row| row.1.sort_by_key(|(number, _)| *number));
         Self { growing, numbers, rows }
     }
