@@ -145,9 +145,9 @@ pub enum Failure {
         /// What came before.
         after: u64,
     },
-    /// Threads of a team went on trying, but nobody got an item.
+    /// No thread of a team got an item while everything was counted.
     Starved {
-        /// When the run was given up.
+        /// When the run ended.
         time: Time,
     },
     /// An item was lost, doubled, or never pushed.
@@ -172,7 +172,7 @@ impl fmt::Display for Failure {
             Self::Order { producer, item, after } => {
                 write!(f, "item {item} of producer {producer} came after its item {after}")
             }
-            Self::Starved { time } => write!(f, "no item was popped for long before {time}"),
+            Self::Starved { time } => write!(f, "in {time}, no item was popped that counts"),
             Self::Times { producer, item, times } => {
                 write!(f, "item {item} of producer {producer} came {times} times")
             }

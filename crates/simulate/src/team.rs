@@ -4,13 +4,13 @@
 mod account;
 mod seats;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use coherence::{
     Chance, CoreReport, Machine, Report, Simulation, Time, compute, count, now, pause,
 };
-use corelane_sim::{CapacityError, Config, Consumer, Info, Producer, TryPopError};
+use corelane_sim::{CapacityError, Config, Consumer, Info, Producer};
 
 use crate::item::Item;
 use crate::stream::Failure;
@@ -40,6 +40,8 @@ pub struct Team {
     pub warm_up: u64,
     /// Items that are popped while everything is counted.
     pub items: u64,
+    /// When the run ends, if fewer have been popped by then; half of that is for the warm-up.
+    pub longest: Time,
 }
 
 /// What threads do besides their calls. Items are checked in any case.
@@ -53,7 +55,7 @@ pub enum Workload {
 }
 
 /// Most turns of a spin loop between two attempts of a thread.
-const LONGEST_PAUSE: u32 = 16;
+const LONGEST_PAUSE: u64 = 16;
 /// Most turns of the busy loop.
 const MOST_TURNS: u64 = 100;
 /// What a turn takes: about a cycle.
@@ -72,6 +74,7 @@ impl Team {
             call: Time::ZERO,
             warm_up: 8192,
             items: 8192,
+            longest: Time::ns(100_000_000),
         }
     }
 
@@ -187,11 +190,24 @@ where
     for ((producer, tx), core) in txs.into_iter().enumerate().zip(producers) {
         bench.spawn(core, move |mut thread| send(tx, producer, &mut thread));
     }
-    let producers = team.producers;
+    let handed_in = Rc::new(RefCell::new(Vec::new()));
     for (rx, core) in rxs.into_iter().zip(consumers) {
-        bench.spawn(core, move |mut thread| receive(rx, producers, &mut thread));
+        let (last, handed_in) = (vec![None; team.producers], handed_in.clone());
+        bench.spawn(core, move |mut thread| {
+            let consumer = receive(rx, last, &mut thread);
+            handed_in.borrow_mut().push(consumer);
+        });
     }
-    bench.run()
+    let account = bench.account.clone();
+    // What is left is popped when the simulation is over, and costs nothing.
+    let drain = || {
+        if let Some((mut rx, mut last)) = handed_in.borrow_mut().pop() {
+            while let Ok(item) = rx.try_pop() {
+                account.popped(item.number(), &mut last);
+            }
+        }
+    };
+    bench.run(drain)
 }
 
 /// A simulation with what its threads share.
@@ -206,7 +222,7 @@ struct Bench {
 impl Bench {
     fn new(team: &Team) -> Self {
         Self {
-            account: Rc::new(Account::new(team.producers, team.warm_up, team.items)),
+            account: Rc::new(Account::new(team)),
             tallies: Vec::new(),
             simulation: Simulation::new(team.machine.clone(), team.seed),
             team: team.clone(),
@@ -222,7 +238,6 @@ impl Bench {
             chance: Chance::new(core as u64),
             phase: Phase::WarmUp,
             next_pause: 1,
-            patience: self.team.machine.patience,
             tally,
             account: self.account.clone(),
         };
@@ -232,10 +247,11 @@ impl Bench {
         });
     }
 
-    fn run(self) -> Result<TeamRun, Failure> {
+    fn run(self, drain: impl FnOnce()) -> Result<TeamRun, Failure> {
         let Self { team, account, tallies, simulation } = self;
         let report = simulation.run().map_err(Failure::Stuck)?;
-        let time = account.settle()?;
+        drain();
+        let (items, time) = account.settle()?;
         let member = |(core, tally): &(usize, Rc<Tally>)| Member {
             items: tally.items.get(),
             failed: tally.failed.get(),
@@ -244,7 +260,7 @@ impl Bench {
         let mut producers: Vec<_> = tallies.iter().map(member).collect();
         let consumers = producers.split_off(team.producers);
         let accesses = report.accesses;
-        Ok(TeamRun { members: [producers, consumers], items: team.items, time, accesses })
+        Ok(TeamRun { members: [producers, consumers], items, time, accesses })
     }
 }
 
@@ -262,9 +278,8 @@ struct Thread {
     call: Time,
     chance: Chance,
     phase: Phase,
-    /// Turns of a spin loop after the next failure.
-    next_pause: u32,
-    patience: Time,
+    /// Most turns of a spin loop after the next failure.
+    next_pause: u64,
     tally: Rc<Tally>,
     account: Rc<Account>,
 }
@@ -272,7 +287,7 @@ struct Thread {
 impl Thread {
     /// Begins or ends to count with the others, and says where the run is.
     fn look(&mut self) -> Phase {
-        let phase = self.account.phase();
+        let phase = self.account.phase(now());
         if phase != self.phase {
             count(phase == Phase::Counted);
             self.phase = phase;
@@ -297,9 +312,8 @@ impl Thread {
         if succeeded {
             self.next_pause = 1;
         } else {
-            self.account.waited(now(), self.patience);
-            // Pauses of one length can keep in step with another thread's for ever.
-            pause(self.next_pause);
+            // Were they of one length, threads could keep in step for ever.
+            pause(1 + self.chance.below(self.next_pause) as u32);
             self.next_pause = LONGEST_PAUSE.min(2 * self.next_pause);
         }
     }
@@ -321,20 +335,20 @@ fn send<T: Item>(mut tx: impl Producer<Item = T>, producer: usize, thread: &mut 
     thread.account.pushed(producer, pushed);
 }
 
-/// A consumer.
-fn receive<T: Item>(mut rx: impl Consumer<Item = T>, producers: usize, thread: &mut Thread) {
-    let mut last = vec![None; producers];
+/// A consumer. Returns what it needs to pop on: its handle, and the last item of each producer.
+fn receive<T: Item, C: Consumer<Item = T>>(
+    mut rx: C,
+    mut last: Vec<Option<u64>>,
+    thread: &mut Thread,
+) -> (C, Vec<Option<u64>>) {
     thread.work();
-    loop {
-        thread.look();
-        match rx.try_pop() {
-            Ok(item) => {
-                thread.tried(true);
-                thread.account.popped(item.number(), now(), &mut last);
-                thread.work();
-            }
-            Err(TryPopError::Closed) => break,
-            Err(_) => thread.tried(false),
+    while thread.look() != Phase::Over {
+        let popped = rx.try_pop();
+        thread.tried(popped.is_ok());
+        if let Ok(item) = popped {
+            thread.account.popped(item.number(), &mut last);
+            thread.work();
         }
     }
+    (rx, last)
 }

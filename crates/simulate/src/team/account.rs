@@ -4,14 +4,15 @@ use std::cell::{Cell, RefCell};
 
 use coherence::Time;
 
+use super::Team;
 use crate::stream::Failure;
 
-/// Where a run is, by how many items all consumers have popped.
+/// Where a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     WarmUp,
     Counted,
-    /// No more is pushed; what is left is popped and checked.
+    /// No more is pushed or popped.
     Over,
 }
 
@@ -20,12 +21,11 @@ pub(super) enum Phase {
 pub(super) struct Account {
     warm_up: u64,
     items: u64,
+    longest: Time,
     popped: Cell<u64>,
-    /// When an item was popped last.
-    last: Cell<Time>,
-    /// When counting began, and when it ended.
-    start: Cell<Time>,
-    end: Cell<Time>,
+    /// When counting began and ended, and how many items had been popped by then.
+    start: Cell<Option<(Time, u64)>>,
+    end: Cell<Option<(Time, u64)>>,
     /// By producer: how many it has pushed.
     pushed: Vec<Cell<u64>>,
     /// By producer and number: how often it was popped.
@@ -43,26 +43,38 @@ pub(super) fn number(producer: usize, item: u64) -> u64 {
 }
 
 impl Account {
-    pub(super) fn new(producers: usize, warm_up: u64, items: u64) -> Self {
+    pub(super) fn new(team: &Team) -> Self {
         Self {
-            warm_up,
-            items,
+            warm_up: team.warm_up,
+            items: team.items,
+            longest: team.longest,
             popped: Cell::default(),
-            last: Cell::default(),
             start: Cell::default(),
             end: Cell::default(),
-            pushed: vec![Cell::default(); producers],
-            times: RefCell::new(vec![Vec::new(); producers]),
+            pushed: vec![Cell::default(); team.producers],
+            times: RefCell::new(vec![Vec::new(); team.producers]),
             wrong: RefCell::default(),
         }
     }
 
-    pub(super) fn phase(&self) -> Phase {
-        match self.popped.get().checked_sub(self.warm_up) {
-            _ if self.wrong.borrow().is_some() => Phase::Over,
-            None => Phase::WarmUp,
-            Some(counted) if counted < self.items => Phase::Counted,
-            Some(_) => Phase::Over,
+    /// Where the run is at that time.
+    pub(super) fn phase(&self, now: Time) -> Phase {
+        let popped = self.popped.get();
+        match (self.start.get(), self.end.get()) {
+            (None, _) if popped >= self.warm_up || now + now > self.longest => {
+                self.start.set(Some((now, popped)));
+                Phase::Counted
+            }
+            (None, _) => Phase::WarmUp,
+            (Some((_, before)), None) if popped < before + self.items && now <= self.longest => {
+                Phase::Counted
+            }
+            (Some((start, _)), None) => {
+                // Threads look in the order in which their last accesses began, not ended.
+                self.end.set(Some((now.max(start), popped)));
+                Phase::Over
+            }
+            (Some(_), Some(_)) => Phase::Over,
         }
     }
 
@@ -71,30 +83,11 @@ impl Account {
         self.pushed[producer].set(items);
     }
 
-    /// A consumer has popped `number` by `now`; `last` is what it got before, by producer.
-    pub(super) fn popped(&self, number: u64, now: Time, last: &mut [Option<u64>]) {
+    /// A consumer has popped `number`; `last` is what it got before, by producer.
+    pub(super) fn popped(&self, number: u64, last: &mut [Option<u64>]) {
         let (producer, item) = ((number >> BITS) as usize, number & ((1 << BITS) - 1));
         self.check(producer, item, last);
-        let popped = self.popped.get() + 1;
-        self.popped.set(popped);
-        // Threads are heard of in the order in which their last accesses began, not ended.
-        let now = now.max(self.last.replace(now));
-        if popped == self.warm_up {
-            self.start.set(now);
-        }
-        if popped == self.warm_up + self.items {
-            self.end.set(now);
-        }
-    }
-
-    /// A thread has tried in vain until `now`: it's a failure if nobody has got an item for so long.
-    ///
-    /// The simulator notices when nothing is written any more. But a lock that a thread takes again and
-    /// again, before another that waits for it can, is written to.
-    pub(super) fn waited(&self, now: Time, patience: Time) {
-        if now > self.last.get() + patience {
-            self.complain(Failure::Starved { time: now });
-        }
+        self.popped.set(self.popped.get() + 1);
     }
 
     fn check(&self, producer: usize, item: u64, last: &mut [Option<u64>]) {
@@ -117,8 +110,9 @@ impl Account {
         self.wrong.borrow_mut().get_or_insert(failure);
     }
 
-    /// How long counting took, if each item that was pushed was popped once, and in order.
-    pub(super) fn settle(&self) -> Result<Time, Failure> {
+    /// How many items were popped while everything was counted, and how long that took; if each item that
+    /// was pushed was popped once, and in order.
+    pub(super) fn settle(&self) -> Result<(u64, Time), Failure> {
         for (producer, times) in self.times.borrow().iter().enumerate() {
             let pushed = self.pushed[producer].get();
             for item in 0..pushed.max(times.len() as u64) {
@@ -128,31 +122,44 @@ impl Account {
                 }
             }
         }
-        match self.wrong.take() {
-            Some(failure) => Err(failure),
-            None => Ok(self.end.get() - self.start.get()),
+        match (self.wrong.take(), self.start.get(), self.end.get()) {
+            (Some(failure), ..) => Err(failure),
+            (None, Some((start, before)), Some((end, popped))) if popped > before => {
+                Ok((popped - before, end - start))
+            }
+            _ => Err(Failure::Starved { time: self.longest }),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use coherence::Machine;
+
     use super::*;
 
+    fn account(producers: usize, warm_up: u64, items: u64) -> Account {
+        let team = Team { producers, warm_up, items, ..Team::new(Machine::i7()) };
+        Account::new(&Team { longest: Time::ns(1000), ..team })
+    }
+
     /// The result of a run in which two producers push two items each, and one consumer gets these.
-    fn settle(popped: &[(usize, u64)]) -> Result<Time, Failure> {
-        let account = Account::new(2, 1, 2);
+    fn settle(popped: &[(usize, u64)]) -> Result<(u64, Time), Failure> {
+        let account = account(2, 1, 2);
         let mut last = [None; 2];
         for (at, (producer, item)) in (0..).zip(popped) {
-            account.popped(number(*producer, *item), Time::ns(10 * at), &mut last);
+            account.popped(number(*producer, *item), &mut last);
+            account.phase(Time::ns(10 * at));
         }
-        [0, 1].map(|producer| account.pushed(producer, 2));
+        for producer in [0, 1] {
+            account.pushed(producer, 2);
+        }
         account.settle()
     }
 
     #[test]
     fn time_runs_from_the_last_item_of_the_warm_up_to_the_last_that_counts() {
-        assert_eq!(settle(&[(0, 0), (1, 0), (1, 1), (0, 1)]), Ok(Time::ns(20)));
+        assert_eq!(settle(&[(0, 0), (1, 0), (1, 1), (0, 1)]), Ok((2, Time::ns(20))));
     }
 
     #[test]
@@ -168,23 +175,34 @@ mod tests {
     }
 
     #[test]
-    fn a_team_that_gets_nowhere_gives_up() {
-        let account = Account::new(1, 1, 1);
-        account.popped(number(0, 0), Time::ns(5), &mut [None]);
-        account.waited(Time::ns(15), Time::ns(10));
-        assert_eq!(account.phase(), Phase::Counted);
-        account.waited(Time::ns(16), Time::ns(10));
-        assert_eq!(account.phase(), Phase::Over);
+    fn an_item_that_two_consumers_get_is_noticed() {
+        let account = account(1, 1, 1);
+        account.popped(number(0, 0), &mut [None]);
+        account.popped(number(0, 0), &mut [None]);
         account.pushed(0, 1);
-        assert_eq!(account.settle(), Err(Failure::Starved { time: Time::ns(16) }));
+        assert_eq!(account.settle(), Err(Failure::Times { producer: 0, item: 0, times: 2 }));
     }
 
     #[test]
-    fn an_item_that_two_consumers_get_is_noticed() {
-        let account = Account::new(1, 1, 1);
-        account.popped(number(0, 0), Time::ZERO, &mut [None]);
-        account.popped(number(0, 0), Time::ZERO, &mut [None]);
+    fn a_slow_run_ends_in_time() {
+        let account = account(1, 100, 100);
+        let phase = |ns| account.phase(Time::ns(ns));
+        assert_eq!([phase(500), phase(501)], [Phase::WarmUp, Phase::Counted]);
+        account.popped(number(0, 0), &mut [None]);
+        assert_eq!(
+            [phase(1000), phase(1001), phase(10)],
+            [Phase::Counted, Phase::Over, Phase::Over]
+        );
         account.pushed(0, 1);
-        assert_eq!(account.settle(), Err(Failure::Times { producer: 0, item: 0, times: 2 }));
+        assert_eq!(account.settle(), Ok((1, Time::ns(500))));
+    }
+
+    #[test]
+    fn a_run_in_which_nobody_gets_an_item_has_no_result() {
+        let account = account(1, 1, 1);
+        for ns in [600, 1001] {
+            account.phase(Time::ns(ns));
+        }
+        assert_eq!(account.settle(), Err(Failure::Starved { time: Time::ns(1000) }));
     }
 }

@@ -40,6 +40,7 @@ fn circumstances(outcome: &Outcome) -> Markup {
             dt { "Simulated" } dd { (outcome.circumstances().trim_start_matches("simulated: ")) }
             dt { "Command" } dd { code { (outcome.command) } }
             dt { "Date" } dd { (humantime::format_rfc3339_seconds(when)) }
+            @for missing in &outcome.missing { dt { "No result" } dd { (missing.why) } }
             @if outcome.interrupted { dt { "Interrupted" } dd { "The rest is left out." } }
         }
     }

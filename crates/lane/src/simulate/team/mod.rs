@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use coherence::Machine;
-use corelane_simulate::{Team, TeamQueue, Workload, team_queues};
+use corelane_simulate::{Failure as Error, Team, TeamQueue, Workload, team_queues};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ use crate::interrupt;
 use crate::print;
 use crate::shapes;
 use crate::sink::Sink;
-use outcome::{Cell, Outcome};
+use outcome::{Cell, Missing, Outcome};
 
 /// Queues between one producer and one consumer that are simulated without being named: the one whose
 /// relatives are simulated, and the plainest.
@@ -82,7 +82,11 @@ pub(crate) fn carry_out(args: &SimulateMpmcArgs) -> Result<ExitCode, Failure> {
         text.push_str(&format!("\nWritten: {path}\n"));
     }
     print(&text)?;
-    Ok(ExitCode::from(if outcome.interrupted { interrupt::EXIT_CODE } else { 0 }))
+    Ok(match outcome.missing.iter().find(|missing| missing.is_fault) {
+        Some(Missing { why, .. }) => return Err(Failure::Run(why.clone())),
+        None if outcome.interrupted => ExitCode::from(interrupt::EXIT_CODE),
+        None => ExitCode::SUCCESS,
+    })
 }
 
 /// A queue that may be simulated.
@@ -113,19 +117,26 @@ fn simulate(args: &SimulateMpmcArgs) -> Result<Outcome, Failure> {
         })?;
     }
     let progress = progress(jobs.iter().map(|job| job.shape.threads()).sum());
-    let cells: Result<Vec<Option<Cell>>, Failure> = jobs
+    let results: Vec<Option<Result<Cell, Missing>>> = jobs
         .par_iter()
         .map(|job| {
             if interrupt::requested() {
-                return Ok(None);
+                return None;
             }
-            let cell = run(job, &team)?;
+            let result = run(job, &team);
             progress.inc(job.shape.threads() as u64);
-            Ok(Some(cell))
+            Some(result)
         })
         .collect();
     progress.finish_and_clear();
-    Ok(Outcome::new(args, &team, cells?.into_iter().flatten().collect()))
+    let (mut cells, mut missing) = (Vec::new(), Vec::new());
+    for result in results.into_iter().flatten() {
+        match result {
+            Ok(cell) => cells.push(cell),
+            Err(why) => missing.push(why),
+        }
+    }
+    Ok(Outcome::new(args, &team, cells, missing))
 }
 
 /// What all jobs have in common.
@@ -211,7 +222,7 @@ fn jobs<'a>(
     jobs
 }
 
-fn run(job: &Job<'_>, team: &Team) -> Result<Cell, Failure> {
+fn run(job: &Job<'_>, team: &Team) -> Result<Cell, Missing> {
     let team = Team {
         producers: job.shape.producers,
         consumers: job.shape.consumers,
@@ -219,8 +230,11 @@ fn run(job: &Job<'_>, team: &Team) -> Result<Cell, Failure> {
         ..team.clone()
     };
     let queue = &job.candidate.queue;
-    match queue.run(&team) {
-        Ok(run) => Ok(Cell::new(job, &run)),
-        Err(error) => Err(Failure::Run(format!("{}, {} threads: {error}", queue.id, job.shape))),
-    }
+    let (workload, shape) = (job.workload.name(), job.shape);
+    let missing = |error| Missing {
+        // A lock that never comes to a thread is slow, but not wrong.
+        is_fault: !matches!(error, Error::Starved { .. }),
+        why: format!("{}, {shape} threads, {workload}: {error}", queue.id),
+    };
+    queue.run(&team).map(|run| Cell::new(job, &run)).map_err(missing)
 }

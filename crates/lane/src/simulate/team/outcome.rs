@@ -32,8 +32,18 @@ pub(super) struct Outcome {
     /// Whether Ctrl-C ended the run early.
     pub(super) interrupted: bool,
     pub(super) cells: Vec<Cell>,
+    /// Which queues have given no result.
+    pub(super) missing: Vec<Missing>,
     /// What the paper says, if there was a sweep.
     pub(super) comparisons: Vec<Comparison>,
+}
+
+/// A result that there isn't.
+#[derive(Debug, Serialize)]
+pub(super) struct Missing {
+    pub(super) why: String,
+    /// Whether the queue did wrong.
+    pub(super) is_fault: bool,
 }
 
 /// One queue with so many threads.
@@ -47,6 +57,8 @@ pub(super) struct Cell {
     pub(super) items_per_s: f64,
     /// Misses of all threads for each item that was popped.
     pub(super) misses_per_item: f64,
+    /// Items that were popped while everything was counted.
+    items: u64,
     /// Those that push, and those that pop.
     pub(super) sides: [Side; 2],
 }
@@ -93,6 +105,7 @@ impl Cell {
             workload: job.workload,
             items_per_s: run.items_per_s(),
             misses_per_item: run.misses_per_item(),
+            items: run.items,
             sides: run.members.each_ref().map(|members| Side::new(members, run.items)),
         }
     }
@@ -104,7 +117,12 @@ impl Cell {
 }
 
 impl Outcome {
-    pub(super) fn new(args: &SimulateMpmcArgs, team: &Team, cells: Vec<Cell>) -> Self {
+    pub(super) fn new(
+        args: &SimulateMpmcArgs,
+        team: &Team,
+        cells: Vec<Cell>,
+        missing: Vec<Missing>,
+    ) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
             schema: SCHEMA,
@@ -120,6 +138,7 @@ impl Outcome {
             interrupted: interrupt::requested(),
             comparisons: if args.sweep { compare(&cells) } else { Vec::new() },
             cells,
+            missing,
         }
     }
 
