@@ -95,6 +95,8 @@ pub(crate) struct SimulateCommand {
 pub(crate) enum SimulateSuite {
     /// One producer, one consumer.
     Spsc(Box<SimulateArgs>),
+    /// Several producers, several consumers.
+    Mpmc(Box<SimulateMpmcArgs>),
 }
 
 /// What to simulate, and on what.
@@ -165,6 +167,63 @@ pub(crate) struct SimulateArgs {
     pub(crate) batch: Positive,
 
     /// Items that are counted, after as many that warm up [default: 20000; with --sweep 5000].
+    #[arg(long, value_name = "N")]
+    pub(crate) items: Option<Positive>,
+
+    /// Decides who is first of those that are due at the same time.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
+
+    /// Write the results as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write a report that opens in any browser, in one file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+/// What to simulate between several threads, and on what.
+#[derive(Debug, Args)]
+pub(crate) struct SimulateMpmcArgs {
+    /// Queues to simulate, by id; if none is named, all between several threads, with bbq-spsc and lq
+    /// where there is one thread a side.
+    #[arg(value_name = "QUEUE", value_parser = PossibleValuesParser::new(simulate::ids_for_teams()),
+          hide_possible_values = true)]
+    pub(crate) queues: Vec<String>,
+
+    /// Whose caches and distances to simulate: i7, xeon40, x86-88t, arm-96t (the papers' machines);
+    /// calibrated (this one, measured first); or a file that `lane calibrate --json FILE` wrote.
+    #[arg(long, default_value = "arm-96t", value_name = "MACHINE")]
+    pub(crate) machine: String,
+
+    /// Producers and consumers, each on a core of its own [default: 1x1,2x2,4x4,4x1,1x4, as far as the
+    /// machine has cores].
+    #[arg(long, value_name = "PxC", value_delimiter = ',')]
+    pub(crate) threads: Vec<Shape>,
+
+    /// Simulate one consumer with 1, 2, 4, … producers, and one producer with as many consumers, until
+    /// all cores are in use; and set what comes out beside what the paper found.
+    #[arg(long, conflicts_with = "threads")]
+    pub(crate) sweep: bool,
+
+    /// Use no more than the first N cores for the sweep.
+    #[arg(long, value_name = "N", requires = "sweep")]
+    pub(crate) cores: Option<Positive>,
+
+    /// What threads do besides their calls [default: simple; with --sweep simple, complex].
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) workload: Vec<simulate::TeamWorkload>,
+
+    /// How far to simulate cores.
+    #[arg(long, value_enum, default_value = "full")]
+    pub(crate) model: simulate::Model,
+
+    /// Items a queue must hold. As many are popped before anything is counted.
+    #[arg(long, value_name = "N", default_value = "4096")]
+    pub(crate) capacity: Positive,
+
+    /// Items that are popped while everything is counted [default: 20000; with --sweep 8000].
     #[arg(long, value_name = "N")]
     pub(crate) items: Option<Positive>,
 
@@ -361,7 +420,7 @@ pub(crate) struct MpmcArgs {
 
     /// Producers and consumers, up to 64 of each; may be more than there are cores [default:
     /// 1x1,2x2,4x4,4x1,1x4].
-    #[arg(long, value_name = "PxC", value_delimiter = ',')]
+    #[arg(long, value_name = "PxC", value_delimiter = ',', value_parser = measurable)]
     pub(crate) threads: Vec<Shape>,
 
     /// What threads do besides their calls.
@@ -487,8 +546,19 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Threads a side at most.
+    /// All of them.
+    pub(crate) fn threads(self) -> usize {
+        self.producers.saturating_add(self.consumers)
+    }
+}
+
+/// A shape whose threads can be real ones.
+fn measurable(text: &str) -> Result<Shape, String> {
     const MOST: usize = 64;
+    let shape = text.parse::<Shape>().ok();
+    shape
+        .filter(|shape| shape.producers.max(shape.consumers) <= MOST)
+        .ok_or_else(|| format!("give producers x consumers, such as 2x4, each from 1 to {MOST}"))
 }
 
 impl fmt::Display for Shape {
@@ -501,11 +571,10 @@ impl FromStr for Shape {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let side = |text: &str| text.parse().ok().filter(|side| (1..=Self::MOST).contains(side));
+        let side = |text: &str| text.parse().ok().filter(|side| *side > 0);
         let sides = text.split_once('x').and_then(|(p, c)| Some((side(p)?, side(c)?)));
-        let (producers, consumers) = sides.ok_or_else(|| {
-            format!("give producers x consumers, such as 2x4, each from 1 to {}", Self::MOST)
-        })?;
+        let (producers, consumers) =
+            sides.ok_or("give producers x consumers, such as 2x4, each from 1 on")?;
         Ok(Self { producers, consumers })
     }
 }
@@ -739,13 +808,19 @@ mod tests {
     }
 
     #[test]
-    fn shapes_have_two_sides_of_1_to_64_threads() {
+    fn shapes_have_two_sides_of_some_threads() {
         let shape = |text: &str| text.parse::<Shape>().map(|shape| shape.to_string());
         assert_eq!(shape("1x1"), Ok("1x1".into()));
-        assert_eq!(shape("64x2"), Ok("64x2".into()));
-        for wrong in ["0x1", "1x0", "1x1x1", "999x999", "65x1", "2", "x", "axb", "-1x1", ""] {
-            assert!(shape(wrong).is_err(), "{wrong}");
+        assert_eq!(shape("95x1"), Ok("95x1".into()));
+        for wrong in ["0x1", "1x0", "1x1x1", "2", "x", "axb", "-1x1", ""] {
+            assert!(shape(wrong).is_err() && measurable(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn real_threads_are_64_a_side_at_most() {
+        assert!(measurable("64x2").is_ok());
+        assert!(measurable("65x1").is_err() && measurable("2x999").is_err());
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod results;
 mod rtt;
 mod runner;
 mod schedule;
+mod shapes;
 mod simulate;
 mod sink;
 mod spsc;
@@ -69,6 +70,7 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
         Some(Command::Calibrate(args)) => calibrate::carry_out(&args),
         Some(Command::Simulate(SimulateCommand { suite, args })) => match suite {
             Some(SimulateSuite::Spsc(args)) => simulate::carry_out(&args),
+            Some(SimulateSuite::Mpmc(args)) => simulate::carry_out_mpmc(&args),
             None => simulate::carry_out(&args),
         },
     }

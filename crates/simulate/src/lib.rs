@@ -17,6 +17,8 @@
 //! # Ok::<(), corelane_simulate::Failure>(())
 //! ```
 //!
+//! A [`Team`] is several producers and several consumers of one queue; [`team_queues`] lists the queues.
+//!
 //! The same queues can be tested: [`Queue::test`] runs whole chains of them under schedules that look for
 //! bugs, and says which seed shows one.
 //!
@@ -38,6 +40,7 @@ mod rtt;
 mod schedules;
 mod several;
 mod stream;
+mod team;
 mod worker;
 
 pub use fit::Measured;
@@ -46,3 +49,4 @@ pub use queue::{Queue, all, find};
 pub use schedules::{Failed, Tested};
 pub use several::{SharedQueue, all_shared};
 pub use stream::{Failure, Payload, Run, Side, Stream};
+pub use team::{Member, Team, TeamQueue, TeamRun, Workload, seats, team_queues};

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use coherence::Schedule;
 use corelane_sim::{
-    CapacityError, Config, Info, SpscQueue, SpscTokenQueue, for_each_spsc_queue,
+    Built, CapacityError, Config, Info, SpscQueue, SpscTokenQueue, for_each_spsc_queue,
     for_each_spsc_token_queue,
 };
 
@@ -13,6 +13,7 @@ use crate::ledger::Counted;
 use crate::rtt;
 use crate::schedules::{Case, Wrong};
 use crate::stream::{self, Failure, Run, Stream};
+use crate::team::{self, Team, TeamRun};
 
 /// Ending of the id of a queue for any type of which there is also one with packed slots.
 const ANY: &str = "-any";
@@ -27,9 +28,10 @@ pub struct Queue {
     pub info: Info,
     /// Whether its slots are one word, for tokens.
     pub packed: bool,
-    probe: fn(Config) -> Result<(), CapacityError>,
+    pub(crate) probe: fn(Config) -> Result<(), CapacityError>,
     stream: fn(&Stream) -> Result<Run, Failure>,
     round_trip: fn(&Stream) -> Result<f64, Failure>,
+    pub(crate) team: fn(&Team) -> Result<TeamRun, Failure>,
     pub(crate) test: fn(Case, Schedule) -> Result<u64, Wrong>,
 }
 
@@ -78,6 +80,7 @@ impl Queue {
             probe: |config| Q::channel::<u64>(config).map(drop),
             stream: |stream| stream::run(stream, Q::channel::<u64>),
             round_trip: |stream| rtt::run(stream, Q::channel::<u64>),
+            team: |team| team::run(team, pair(Q::channel::<u64>)),
             test: |case, schedule| match case.counts_drops {
                 true => case.run(schedule, Q::channel::<Counted>),
                 false => case.run(schedule, Q::channel::<u64>),
@@ -93,12 +96,20 @@ impl Queue {
             probe: |config| Q::channel::<NonZeroU64>(config).map(drop),
             stream: |stream| stream::run(stream, Q::channel::<NonZeroU64>),
             round_trip: |stream| rtt::run(stream, Q::channel::<NonZeroU64>),
+            team: |team| team::run(team, pair(Q::channel::<NonZeroU64>)),
             test: |case, schedule| match case.counts_drops {
                 true => case.run(schedule, Q::channel::<Counted>),
                 false => case.run(schedule, Q::channel::<NonZeroU64>),
             },
         }
     }
+}
+
+/// A side of one handle each.
+fn pair<P, C>(
+    channel: impl FnOnce(Config) -> Built<P, C>,
+) -> impl FnOnce(Config) -> Built<Vec<P>, Vec<C>> {
+    |config| channel(config).map(|(tx, rx)| (vec![tx], vec![rx]))
 }
 
 static QUEUES: LazyLock<Vec<Queue>> = LazyLock::new(registered);

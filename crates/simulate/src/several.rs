@@ -9,24 +9,34 @@ use std::sync::LazyLock;
 
 use coherence::{Chance, Schedule, Simulation, pause};
 use corelane_sim::{
-    Config, Consumer, Info, MpmcQueue, Producer, TryPopError, TryPushError, for_each_mpmc_queue,
+    Built, CapacityError, Config, Consumer, Info, MpmcQueue, Producer, TryPopError, TryPushError,
+    for_each_mpmc_queue,
 };
 
 use crate::Tested;
 use crate::ledger::{self, Counted};
 use crate::schedules::{Failed, Wrong, caught, machine, named, test_each};
+use crate::stream::Failure;
+use crate::team::{self, Team, TeamRun};
 
 /// A queue that may have several handles on a side.
 #[derive(Debug, Clone)]
 pub struct SharedQueue {
     /// What it promises.
     pub info: Info,
+    pub(crate) probe: fn(Config) -> Result<(), CapacityError>,
+    pub(crate) team: fn(&Team) -> Result<TeamRun, Failure>,
     test: fn(Case, Schedule) -> Result<u64, Wrong>,
 }
 
 impl SharedQueue {
     fn of<Q: MpmcQueue + 'static>() -> Self {
-        Self { info: Q::INFO, test: |case, schedule| case.run::<Q>(schedule) }
+        Self {
+            info: Q::INFO,
+            probe: |config| Q::channel::<u64>(config).map(drop),
+            team: |team| team::run(team, |config| open::<Q>(team, config)),
+            test: |case, schedule| case.run::<Q>(schedule),
+        }
     }
 
     /// Runs the case of each seed twice: at random, and by priorities with as many steps.
@@ -151,6 +161,17 @@ impl Case {
     fn chance(&mut self) -> Chance {
         Chance::new(u64::from(self.chance.any()) << 32)
     }
+}
+
+/// A queue with as many handles as `team` has threads.
+#[expect(clippy::type_complexity, reason = "handles of both sides")]
+fn open<Q: MpmcQueue>(
+    team: &Team,
+    config: Config,
+) -> Built<Vec<Q::Producer<u64>>, Vec<Q::Consumer<u64>>> {
+    let (tx, rx) = Q::channel::<u64>(config)?;
+    let txs = handles(tx, team.producers as u64, Q::another_producer);
+    Ok((txs, handles(rx, team.consumers as u64, Q::another_consumer)))
 }
 
 /// So many handles of a side.

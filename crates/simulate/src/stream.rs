@@ -136,6 +136,29 @@ pub enum Failure {
         /// The one that came.
         found: u64,
     },
+    /// A consumer got an item after a later one of the same producer.
+    Order {
+        /// Whose.
+        producer: usize,
+        /// Which of its items, from 0.
+        item: u64,
+        /// What came before.
+        after: u64,
+    },
+    /// No thread of a team got an item while everything was counted.
+    Starved {
+        /// When the run ended.
+        time: Time,
+    },
+    /// An item was lost, doubled, or never pushed.
+    Times {
+        /// Whose.
+        producer: usize,
+        /// Which of its items, from 0.
+        item: u64,
+        /// How often it came.
+        times: u8,
+    },
 }
 
 impl fmt::Display for Failure {
@@ -145,6 +168,13 @@ impl fmt::Display for Failure {
             Self::Stuck(deadlock) => deadlock.fmt(f),
             Self::Wrong { expected, found } => {
                 write!(f, "item {found} came where {expected} was due")
+            }
+            Self::Order { producer, item, after } => {
+                write!(f, "item {item} of producer {producer} came after its item {after}")
+            }
+            Self::Starved { time } => write!(f, "in {time}, no item was popped that counts"),
+            Self::Times { producer, item, times } => {
+                write!(f, "item {item} of producer {producer} came {times} times")
             }
         }
     }

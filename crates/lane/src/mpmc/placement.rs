@@ -1,6 +1,7 @@
 //! Which thread runs on which core.
 
 use core_affinity::CoreId;
+use corelane_simulate::seats;
 
 /// The cores of all threads.
 #[derive(Debug, PartialEq, Eq)]
@@ -10,28 +11,12 @@ pub(super) struct Placement {
 }
 
 impl Placement {
-    /// As in the paper: a side of one thread has the first core, and the others follow in sequence;
-    /// otherwise producers and consumers take turns, and the surplus of one side comes at the end. With
-    /// more threads than cores it goes round.
+    /// In the order of [`seats`]. With more threads than cores it goes round.
     pub(super) fn of(producers: usize, consumers: usize, cores: &[CoreId]) -> Self {
-        let mut free = cores.iter().copied().cycle();
-        let mut take = |count: usize| free.by_ref().take(count).collect::<Vec<_>>();
-        if producers == 1 {
-            return Self { producers: take(1), consumers: take(consumers) };
-        }
-        if consumers == 1 {
-            let consumers = take(1);
-            return Self { producers: take(producers), consumers };
-        }
-        let mut places = Self { producers: Vec::new(), consumers: Vec::new() };
-        while places.producers.len() < producers || places.consumers.len() < consumers {
-            let missing = |have: &Vec<CoreId>, want: usize| usize::from(have.len() < want);
-            let (p, c) =
-                (missing(&places.producers, producers), missing(&places.consumers, consumers));
-            places.producers.extend(take(p));
-            places.consumers.extend(take(c));
-        }
-        places
+        let core = |seat: usize| cores[seat % cores.len()];
+        let [producers, consumers] =
+            seats(producers, consumers).map(|seats| seats.into_iter().map(core).collect());
+        Self { producers, consumers }
     }
 }
 
@@ -47,17 +32,9 @@ mod tests {
     }
 
     #[test]
-    fn a_single_thread_is_first() {
-        assert_eq!(ids(1, 1, 8), (vec![0], vec![1]));
-        assert_eq!(ids(1, 4, 8), (vec![0], vec![1, 2, 3, 4]));
+    fn threads_take_cores_in_the_order_of_seats() {
         assert_eq!(ids(3, 1, 8), (vec![1, 2, 3], vec![0]));
-    }
-
-    #[test]
-    fn sides_of_several_threads_take_turns() {
-        assert_eq!(ids(2, 2, 8), (vec![0, 2], vec![1, 3]));
         assert_eq!(ids(4, 2, 8), (vec![0, 2, 4, 5], vec![1, 3]));
-        assert_eq!(ids(2, 4, 8), (vec![0, 2], vec![1, 3, 4, 5]));
     }
 
     #[test]

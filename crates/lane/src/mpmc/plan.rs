@@ -11,13 +11,10 @@ use crate::catalogue::{self, Entry};
 use crate::cell::Length;
 use crate::cli::{MpmcArgs, MpmcTest, Positive, Shape, Workload};
 use crate::failure::Failure;
-use crate::listing::between;
 use crate::pair::{Cores, Wait};
 use crate::plan::{Peers, check_batches, core, far_above_ns};
+use crate::shapes;
 use crate::suite::{Cell, Plan};
-
-/// Numbers of threads that are measured unless others are given.
-const SHAPES: [(usize, usize); 5] = [(1, 1), (2, 2), (4, 4), (4, 1), (1, 4)];
 
 /// Items a queue must hold, as the paper has it: 32 KiB of 8 bytes each.
 const CAPACITY: usize = 4096;
@@ -80,29 +77,11 @@ fn shapes(
     args: &MpmcArgs,
     entries: &[&'static Entry],
 ) -> Result<(Vec<Shape>, Vec<String>), Failure> {
-    let allow = |entry: &Entry, shape: &Shape| entry.sides.allow(shape.producers, shape.consumers);
-    let possible = |shape: &Shape| entries.iter().any(|entry| allow(entry, shape));
     if args.threads.is_empty() {
-        let usual = SHAPES.map(|(producers, consumers)| Shape { producers, consumers });
-        return Ok((usual.into_iter().filter(possible).collect(), Vec::new()));
+        return Ok((shapes::possible(shapes::usual(), entries), Vec::new()));
     }
-    if let Some(shape) = args.threads.iter().find(|shape| !possible(shape)) {
-        let reasons: Vec<_> = entries.iter().map(|entry| reason(entry)).collect();
-        let reasons = reasons.join("; ");
-        return Err(Failure::Usage(format!(
-            "no chosen queue can have {shape} threads: {reasons}; choose other --threads or queues"
-        )));
-    }
-    let is_idle = |entry: &&&Entry| {
-        args.queues.contains(&entry.id) && !args.threads.iter().any(|shape| allow(entry, shape))
-    };
-    let notes = entries.iter().filter(is_idle);
-    let notes = notes.map(|entry| format!("not measured with these threads: {}", reason(entry)));
-    Ok((args.threads.clone(), notes.collect()))
-}
-
-fn reason(entry: &Entry) -> String {
-    format!("{} is between {}", entry.id, between(entry.sides))
+    let notes = shapes::check(&args.threads, &args.queues, entries)?;
+    Ok((args.threads.clone(), notes))
 }
 
 /// Whether `test` is measured with `workload`: with calls at a fixed rate there is no throughput, and a

@@ -1,9 +1,12 @@
 //! Line charts: how something grows with the number of cores.
 
+use std::ops::Range;
+
 use maud::{Markup, PreEscaped, html};
 use plotters::prelude::*;
 
 use super::canvas::{Align, Canvas, INK, NO_ERROR, RULE, SOFT};
+use crate::number::short;
 
 const SIZE: (u32, u32) = (960, 420);
 /// Room for names at the ends of lines.
@@ -20,12 +23,51 @@ pub(crate) struct Line {
     pub(crate) points: Vec<(usize, f64)>,
 }
 
-/// A chart with a logarithmic scale to the right, and names where lines end.
-pub(crate) fn chart(x: &str, y: &str, lines: &[Line]) -> Markup {
-    html! { (PreEscaped(Canvas::svg(SIZE, |canvas| draw(canvas, [x, y], lines)))) }
+/// The scale upwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// From 0 on.
+    Linear,
+    /// By powers of ten.
+    Logarithmic,
 }
 
-fn draw(canvas: &Canvas<'_>, [x, y]: [&str; 2], lines: &[Line]) {
+impl Scale {
+    /// How high a value is drawn.
+    fn height(self, value: f64) -> f64 {
+        match self {
+            Self::Linear => value,
+            Self::Logarithmic => value.max(f64::MIN_POSITIVE).log10(),
+        }
+    }
+
+    /// What is drawn at that height, in words.
+    fn label(self, height: f64) -> String {
+        match self {
+            Self::Linear => height.to_string(),
+            Self::Logarithmic => short(10_f64.powf(height)),
+        }
+    }
+
+    /// Where the chart ends below and above.
+    fn range(self, values: impl Iterator<Item = f64> + Clone) -> Range<f64> {
+        let most = values.clone().fold(1e-9, f64::max);
+        match self {
+            Self::Linear => 0.0..most * 1.05,
+            Self::Logarithmic => {
+                let least = values.filter(|value| *value > 0.0).fold(most, f64::min);
+                self.height(least).floor()..self.height(most).floor() + 1.0
+            }
+        }
+    }
+}
+
+/// A chart with a logarithmic scale to the right, and names where lines end.
+pub(crate) fn chart(x: &str, y: &str, scale: Scale, lines: &[Line]) -> Markup {
+    html! { (PreEscaped(Canvas::svg(SIZE, |canvas| draw(canvas, [x, y], scale, lines)))) }
+}
+
+fn draw(canvas: &Canvas<'_>, [x, y]: [&str; 2], scale: Scale, lines: &[Line]) {
     let points = || lines.iter().flat_map(|line| &line.points);
     let log = |cores: usize| (cores as f64).log2();
     let (Some(first), Some(last)) =
@@ -33,14 +75,16 @@ fn draw(canvas: &Canvas<'_>, [x, y]: [&str; 2], lines: &[Line]) {
     else {
         return;
     };
-    let most = points().map(|point| point.1).fold(1e-9, f64::max);
     let label = |size| ("sans-serif", size).into_font().color(&SOFT);
     let mut chart = ChartBuilder::on(canvas.area())
         .margin(10)
         .margin_right(NAMES)
         .x_label_area_size(44)
         .y_label_area_size(64)
-        .build_cartesian_2d(log(first)..log(last).max(log(first) + 1.0), 0.0..most * 1.05)
+        .build_cartesian_2d(
+            log(first)..log(last).max(log(first) + 1.0),
+            scale.range(points().map(|point| point.1)),
+        )
         .expect(NO_ERROR);
     chart
         .configure_mesh()
@@ -50,6 +94,7 @@ fn draw(canvas: &Canvas<'_>, [x, y]: [&str; 2], lines: &[Line]) {
         .axis_style(RULE)
         .x_labels(9)
         .x_label_formatter(&|log| format!("{:.0}", log.exp2()))
+        .y_label_formatter(&|height| scale.label(*height))
         .x_desc(x)
         .y_desc(y)
         .label_style(label(14))
@@ -59,7 +104,7 @@ fn draw(canvas: &Canvas<'_>, [x, y]: [&str; 2], lines: &[Line]) {
     let mut names = Vec::new();
     for (number, line) in lines.iter().enumerate() {
         let colour = colour(number, lines.len());
-        let mut at = line.points.iter().map(|(cores, value)| (log(*cores), *value));
+        let mut at = line.points.iter().map(|(cores, value)| (log(*cores), scale.height(*value)));
         chart.draw_series(LineSeries::new(at.clone(), colour.stroke_width(2))).expect(NO_ERROR);
         let dots = at.clone().map(|at| Circle::new(at, 3, colour.filled()));
         chart.draw_series(dots).expect(NO_ERROR);

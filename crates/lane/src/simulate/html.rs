@@ -12,7 +12,7 @@ use super::text::title;
 use crate::number::short;
 use crate::report::heat::{self, Map, Range, Square};
 
-const STYLE: &str = include_str!("../report/style.css");
+pub(super) const STYLE: &str = include_str!("../report/style.css");
 
 /// The whole file.
 pub(super) fn render(simulation: &Simulation) -> String {

@@ -4,6 +4,7 @@ mod annotate;
 mod html;
 mod outcome;
 mod sweep;
+mod team;
 mod text;
 mod validate;
 
@@ -25,6 +26,7 @@ use crate::plan;
 use crate::print;
 use crate::sink::Sink;
 use outcome::{Cell, Simulation};
+pub(crate) use team::{TeamWorkload, carry_out as carry_out_mpmc, ids as ids_for_teams};
 
 /// Loads of the grid: 0 to 90 ns, as in paper 000, Figs 14 and 17.
 const GRID_NS: [u64; 10] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::slice;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use coherence::{Counters, Distance};
+use coherence::{CoreReport, Counters, Distance};
 use corelane_models::source_name;
 use corelane_simulate::{Run, Side};
 use serde::Serialize;
@@ -121,27 +121,29 @@ impl SideCosts {
     fn new(sides: &[Side]) -> Option<Self> {
         let items = sides.iter().map(|side| side.items).sum::<u64>();
         let stalls = sides.iter().map(|side| side.stalls).sum::<u64>();
-        let mut total = Counters::default();
-        let mut lines: BTreeMap<_, Counters> = BTreeMap::new();
-        for side in sides {
-            total += side.core.total;
-            for site in &side.core.sites {
-                let place = (source_name(site.site.file).to_owned(), site.site.line);
-                *lines.entry(place).or_default() += site.counters;
-            }
-        }
-        let line = |((file, line), counters)| LineCosts {
-            file,
-            line,
-            costs: PerItem::new(&counters, items),
-        };
-        (!sides.is_empty()).then(|| Self {
-            items,
-            perceived_batch: items as f64 / stalls.max(1) as f64,
-            costs: PerItem::new(&total, items),
-            lines: lines.into_iter().map(line).collect(),
-        })
+        let (costs, lines) = by_line(sides.iter().map(|side| &side.core), items);
+        let perceived_batch = items as f64 / stalls.max(1) as f64;
+        (!sides.is_empty()).then_some(Self { items, perceived_batch, costs, lines })
     }
+}
+
+/// What so many items cost these cores together, and the same by line.
+pub(super) fn by_line<'a>(
+    cores: impl Iterator<Item = &'a CoreReport>,
+    items: u64,
+) -> (PerItem, Vec<LineCosts>) {
+    let mut total = Counters::default();
+    let mut lines: BTreeMap<_, Counters> = BTreeMap::new();
+    for core in cores {
+        total += core.total;
+        for site in &core.sites {
+            let place = (source_name(site.site.file).to_owned(), site.site.line);
+            *lines.entry(place).or_default() += site.counters;
+        }
+    }
+    let line =
+        |((file, line), counters)| LineCosts { file, line, costs: PerItem::new(&counters, items) };
+    (PerItem::new(&total, items), lines.into_iter().map(line).collect())
 }
 
 impl Cell {

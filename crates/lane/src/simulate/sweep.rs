@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::outcome::{Cell, Simulation};
 use super::text::{right_aligned, title};
 use crate::number::short;
-use crate::report::lines::{self, Line};
+use crate::report::lines::{self, Line, Scale};
 
 /// What is told of a cell.
 struct Measure {
@@ -113,5 +113,5 @@ fn chart(rows: &[Row<'_>], measure: &Measure) -> Markup {
         name: row.queue.to_owned(),
         points: row.cells.iter().map(|cell| (cell.cores.len(), (measure.of)(cell))).collect(),
     };
-    lines::chart("cores", measure.name, &rows.iter().map(line).collect::<Vec<_>>())
+    lines::chart("cores", measure.name, Scale::Linear, &rows.iter().map(line).collect::<Vec<_>>())
 }

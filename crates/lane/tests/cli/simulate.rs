@@ -140,3 +140,69 @@ fn what_cannot_be_simulated_is_refused() {
     assert_refused(&simulate(&["--json", "/no/such/place"]), &["can't write"]);
     assert_refused(&lane(&["calibrate", "--cores", "0,999"]), &["no core 999"]);
 }
+
+#[test]
+fn teams_have_a_row_for_each_queue_that_allows_them() {
+    let args = "simulate mpmc --capacity 64 --items 300 --workload simple,complex";
+    let args: Vec<_> = args.split(' ').chain(["bbq", "bbq-mpsc", "lq"]).collect();
+    let json = json(&args);
+    let cells = json["cells"].as_array().expect("a list");
+    let shapes = |queue: &str| {
+        let cells = cells.iter().filter(|cell| cell["queue"] == queue);
+        let cells = cells.filter(|cell| cell["workload"] == "simple");
+        cells.map(|cell| format!("{}x{}", cell["producers"], cell["consumers"])).collect::<Vec<_>>()
+    };
+    assert_eq!(shapes("bbq"), ["1x1", "2x2", "4x4", "4x1", "1x4"]);
+    assert_eq!(shapes("bbq-mpsc"), ["1x1", "4x1"]);
+    assert_eq!(shapes("lq"), ["1x1"]);
+    for cell in cells {
+        let sides = cell["sides"].as_array().expect("a list");
+        let misses: f64 = sides.iter().filter_map(|side| side["misses"].as_f64()).sum();
+        assert!(
+            (misses - cell["misses_per_item"].as_f64().expect("a number")).abs() < 1e-9,
+            "{cell}"
+        );
+        assert!(cell["items_per_s"].as_f64() > Some(0.0), "{cell}");
+        let fair =
+            sides.iter().all(|side| (0.0..=1.0).contains(&side["fairness"].as_f64().unwrap()));
+        assert!(fair, "{cell}");
+    }
+}
+
+#[test]
+fn a_sweep_of_teams_uses_all_cores_and_stands_beside_the_paper() {
+    let args = "simulate mpmc bbq lq --sweep --machine i7 --capacity 64 --items 300";
+    let args: Vec<_> = args.split(' ').collect();
+    let json = json(&args);
+    let numbers = |side: &str| {
+        let cells = json["cells"].as_array().expect("a list").iter();
+        cells.filter_map(|cell| cell[side].as_u64()).max()
+    };
+    assert_eq!([numbers("producers"), numbers("consumers")], [Some(7), Some(7)]);
+    let comparisons = json["comparisons"].as_array().expect("a list");
+    assert_eq!(comparisons.len(), 6, "three kinds of threads, two workloads");
+    assert_eq!(comparisons[0]["points"][0]["other"], "lq");
+    assert!(comparisons[0]["points"][0]["misses"].as_f64() > Some(1.0), "{}", comparisons[0]);
+    let page = results(&args, "--html");
+    assert_eq!(page.matches("<svg").count(), 8, "times, misses; two sides; two workloads");
+    assert!(page.contains("Nothing here was measured"));
+    let output = lane(&args);
+    assert!(stdout(&output).contains("All of it is simulated"), "{}", stdout(&output));
+}
+
+#[test]
+fn what_a_team_cannot_be_is_refused() {
+    let simulate = |args: &[&str]| lane(&[&["simulate", "mpmc"], args].concat());
+    assert_refused(&simulate(&["bbqq"]), &["'bbq'"]);
+    assert_refused(&simulate(&["--threads", "0x1"]), &["2x4", "each from 1 on"]);
+    assert_refused(&simulate(&["--threads", "64x64"]), &["arm-96t has 96 cores", "need 128"]);
+    assert_refused(&simulate(&["lq", "--threads", "2x1"]), &["lq is between one producer, one"]);
+    assert_refused(&simulate(&["--workload", "profiling"]), &["simple, complex"]);
+    assert_refused(&simulate(&["--sweep", "--cores", "97"]), &["--cores from 2 to 96"]);
+    assert_refused(&simulate(&["--sweep", "--cores", "1"]), &["--cores from 2 to 96"]);
+    assert_refused(&simulate(&["--cores", "4"]), &["--sweep"]);
+    assert_refused(&simulate(&["--sweep", "--threads", "2x2"]), &["cannot be used with"]);
+    assert_refused(&simulate(&["--machine", "vax"]), &["vax", "arm-96t"]);
+    assert_refused(&simulate(&["--capacity", "18446744073709551615"]), &["--capacity"]);
+    assert_refused(&simulate(&["--json", "/no/such/place"]), &["can't write"]);
+}

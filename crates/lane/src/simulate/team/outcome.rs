@@ -1,0 +1,161 @@
+//! What came out, in the shape of the JSON file.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use corelane_simulate::{Member, Team, TeamRun};
+use serde::Serialize;
+
+use super::comparison::{Comparison, compare};
+use super::{Job, TeamWorkload};
+use crate::cli::SimulateMpmcArgs;
+use crate::interrupt;
+use crate::simulate::Model;
+use crate::simulate::outcome::{LineCosts, PerItem, by_line};
+
+/// Version of the JSON file's shape.
+const SCHEMA: u32 = 1;
+
+/// Everything that was simulated.
+#[derive(Debug, Serialize)]
+pub(super) struct Outcome {
+    schema: u32,
+    pub(super) command: String,
+    pub(super) unix_time: u64,
+    pub(super) machine: String,
+    model: Model,
+    capacity: usize,
+    warm_up: u64,
+    items: u64,
+    seed: u64,
+    /// Whether numbers of threads grow step by step, as in the paper's figures.
+    pub(super) sweep: bool,
+    /// Whether Ctrl-C ended the run early.
+    pub(super) interrupted: bool,
+    pub(super) cells: Vec<Cell>,
+    /// Which queues have given no result.
+    pub(super) missing: Vec<Missing>,
+    /// What the paper says, if there was a sweep.
+    pub(super) comparisons: Vec<Comparison>,
+}
+
+/// A result that there isn't.
+#[derive(Debug, Serialize)]
+pub(super) struct Missing {
+    pub(super) why: String,
+    /// Whether the queue did wrong.
+    pub(super) is_fault: bool,
+}
+
+/// One queue with so many threads.
+#[derive(Debug, Serialize)]
+pub(super) struct Cell {
+    pub(super) queue: String,
+    pub(super) producers: usize,
+    pub(super) consumers: usize,
+    pub(super) workload: TeamWorkload,
+    /// Items that were popped per second of simulated time.
+    pub(super) items_per_s: f64,
+    /// Misses of all threads for each item that was popped.
+    pub(super) misses_per_item: f64,
+    /// Items that were popped while everything was counted.
+    items: u64,
+    /// Those that push, and those that pop.
+    pub(super) sides: [Side; 2],
+}
+
+/// What the threads of a side did.
+#[derive(Debug, Serialize)]
+pub(super) struct Side {
+    /// Items of the slowest thread for each of the fastest.
+    pub(super) fairness: f64,
+    /// How often the queue was found full or empty, for each item.
+    pub(super) failed_per_item: f64,
+    /// Items by thread.
+    items: Vec<u64>,
+    #[serde(flatten)]
+    pub(super) costs: PerItem,
+    /// The same by line, in the order of the source.
+    pub(super) lines: Vec<LineCosts>,
+}
+
+impl Side {
+    /// Costs are those of all threads, for each item that consumers popped.
+    fn new(members: &[Member], popped: u64) -> Self {
+        let items: Vec<u64> = members.iter().map(|member| member.items).collect();
+        let most = items.iter().max().copied().unwrap_or_default().max(1);
+        let least = items.iter().min().copied().unwrap_or_default();
+        let failed: u64 = members.iter().map(|member| member.failed).sum();
+        let (costs, lines) = by_line(members.iter().map(|member| &member.core), popped);
+        Self {
+            fairness: least as f64 / most as f64,
+            failed_per_item: failed as f64 / popped as f64,
+            items,
+            costs,
+            lines,
+        }
+    }
+}
+
+impl Cell {
+    pub(super) fn new(job: &Job<'_>, run: &TeamRun) -> Self {
+        Self {
+            queue: job.candidate.queue.id.into(),
+            producers: job.shape.producers,
+            consumers: job.shape.consumers,
+            workload: job.workload,
+            items_per_s: run.items_per_s(),
+            misses_per_item: run.misses_per_item(),
+            items: run.items,
+            sides: run.members.each_ref().map(|members| Side::new(members, run.items)),
+        }
+    }
+
+    /// In millions per second, for people.
+    pub(super) fn millions_per_s(&self) -> f64 {
+        self.items_per_s / 1e6
+    }
+}
+
+impl Outcome {
+    pub(super) fn new(
+        args: &SimulateMpmcArgs,
+        team: &Team,
+        cells: Vec<Cell>,
+        missing: Vec<Missing>,
+    ) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            schema: SCHEMA,
+            command: std::env::args().collect::<Vec<_>>().join(" "),
+            unix_time: now.as_secs(),
+            machine: args.machine.clone(),
+            model: args.model,
+            capacity: team.capacity,
+            warm_up: team.warm_up,
+            items: team.items,
+            seed: args.seed,
+            sweep: args.sweep,
+            interrupted: interrupt::requested(),
+            comparisons: if args.sweep { compare(&cells) } else { Vec::new() },
+            cells,
+            missing,
+        }
+    }
+
+    /// Cells of one workload, for each that there is.
+    pub(super) fn by_workload(&self) -> impl Iterator<Item = &[Cell]> {
+        self.cells.chunk_by(|a, b| a.workload == b.workload)
+    }
+
+    /// What was simulated, for people.
+    pub(super) fn circumstances(&self) -> String {
+        let Self { machine, capacity, warm_up, items, seed, .. } = self;
+        let counting = match self.model {
+            Model::Full => "",
+            Model::Counting => ", stores wait, no prefetcher",
+        };
+        format!(
+            "simulated: {machine}{counting}; capacity {capacity}, {items} items after {warm_up}; seed {seed}"
+        )
+    }
+}

@@ -1,0 +1,354 @@
+//! Throughput between several threads: each producer pushes and each consumer pops, over and over
+//! (001 §2.6.2).
+
+mod account;
+mod seats;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use coherence::{
+    Chance, CoreReport, Machine, Report, Simulation, Time, compute, count, now, pause,
+};
+use corelane_sim::{CapacityError, Config, Consumer, Info, Producer};
+
+use crate::item::Item;
+use crate::stream::Failure;
+use crate::{all, all_shared};
+use account::{Account, Phase, number};
+pub use seats::seats;
+
+/// What the threads do, and where.
+#[derive(Debug, Clone)]
+pub struct Team {
+    /// The machine. Each thread has a core of its own; [`seats`] says which.
+    pub machine: Machine,
+    /// Threads that push.
+    pub producers: usize,
+    /// Threads that pop.
+    pub consumers: usize,
+    /// What they do besides.
+    pub workload: Workload,
+    /// Settles who is first of those that are due at the same time.
+    pub seed: u64,
+    /// Items that the queue must hold.
+    pub capacity: usize,
+    /// What the instructions of a push or a pop take besides their accesses.
+    pub call: Time,
+    /// Items that are popped before anything is counted: at least one, better as many as it takes for
+    /// the queue to be as full, or as empty, as it stays.
+    pub warm_up: u64,
+    /// Items that are popped while everything is counted.
+    pub items: u64,
+    /// When the run ends, if fewer have been popped by then; half of that is for the warm-up.
+    pub longest: Time,
+}
+
+/// What threads do besides their calls. Items are checked in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Workload {
+    /// Nothing.
+    Simple,
+    /// A busy loop of up to a hundred turns before each call, random but the same in each run. The
+    /// paper's threads allocate and free as well, which isn't simulated.
+    Complex,
+}
+
+/// Most turns of a spin loop between two attempts of a thread.
+const LONGEST_PAUSE: u64 = 16;
+/// Most turns of the busy loop.
+const MOST_TURNS: u64 = 100;
+/// What a turn takes: about a cycle.
+const TURN: Time = Time::ps(300);
+
+impl Team {
+    /// One producer and one consumer of a queue for 4096 items, as in the paper.
+    pub fn new(machine: Machine) -> Self {
+        Self {
+            machine,
+            producers: 1,
+            consumers: 1,
+            workload: Workload::Simple,
+            seed: 1,
+            capacity: 4096,
+            call: Time::ZERO,
+            warm_up: 8192,
+            items: 8192,
+            longest: Time::ns(100_000_000),
+        }
+    }
+
+    /// What the queue is to be like.
+    fn config(&self) -> Config {
+        Config::new(self.capacity)
+    }
+}
+
+/// What a team has cost.
+#[derive(Debug, Clone)]
+pub struct TeamRun {
+    /// Those that push, then those that pop.
+    pub members: [Vec<Member>; 2],
+    /// Items that were popped while everything was counted.
+    pub items: u64,
+    /// How long that took.
+    pub time: Time,
+    /// Simulated accesses, with those that weren't counted.
+    pub accesses: u64,
+}
+
+impl TeamRun {
+    /// Items that were popped per second.
+    pub fn items_per_s(&self) -> f64 {
+        self.items as f64 * 1e9 / self.time.max(Time::ps(1)).as_ns()
+    }
+
+    /// Cache misses of all threads for each item that was popped.
+    pub fn misses_per_item(&self) -> f64 {
+        let misses = self.members.iter().flatten().map(|member| member.core.total.misses());
+        misses.sum::<u64>() as f64 / self.items as f64
+    }
+}
+
+/// What a team has cost one thread.
+#[derive(Debug, Clone)]
+pub struct Member {
+    /// Items that it pushed or popped.
+    pub items: u64,
+    /// How often the queue gave it no room, or no item.
+    pub failed: u64,
+    /// Its core.
+    pub core: CoreReport,
+}
+
+/// A queue for a team.
+#[derive(Debug, Clone)]
+pub struct TeamQueue {
+    /// Name on command lines.
+    pub id: &'static str,
+    /// What it promises.
+    pub info: Info,
+    probe: fn(Config) -> Result<(), CapacityError>,
+    run: fn(&Team) -> Result<TeamRun, Failure>,
+}
+
+impl TeamQueue {
+    /// Whether there can be such a queue.
+    ///
+    /// # Errors
+    ///
+    /// If the capacity is 0 or too large.
+    pub fn probe(&self, team: &Team) -> Result<(), CapacityError> {
+        (self.probe)(team.config())
+    }
+
+    /// Simulates `team`.
+    ///
+    /// # Errors
+    ///
+    /// If the queue can't have this capacity, gets stuck, loses or doubles an item, or changes the order
+    /// of a producer's items.
+    ///
+    /// # Panics
+    ///
+    /// If the queue doesn't allow so many threads, or the machine has fewer cores.
+    pub fn run(&self, team: &Team) -> Result<TeamRun, Failure> {
+        (self.run)(team)
+    }
+}
+
+/// All queues, those for several threads first.
+pub fn team_queues() -> Vec<TeamQueue> {
+    let shared = all_shared().iter().map(|queue| TeamQueue {
+        id: queue.info.id,
+        info: queue.info,
+        probe: queue.probe,
+        run: queue.team,
+    });
+    let single = all().iter().map(|queue| TeamQueue {
+        id: &queue.id,
+        info: queue.info,
+        probe: queue.probe,
+        run: queue.team,
+    });
+    shared.chain(single).collect()
+}
+
+/// Runs `team` with the handles that `open` makes.
+pub(crate) fn run<T: Item, P, C>(
+    team: &Team,
+    open: impl FnOnce(Config) -> Result<(Vec<P>, Vec<C>), CapacityError>,
+) -> Result<TeamRun, Failure>
+where
+    P: Producer<Item = T> + 'static,
+    C: Consumer<Item = T> + 'static,
+{
+    let (txs, rxs) = open(team.config()).map_err(Failure::Capacity)?;
+    assert_eq!([txs.len(), rxs.len()], [team.producers, team.consumers], "threads of the queue");
+    let mut bench = Bench::new(team);
+    let [producers, consumers] = seats(team.producers, team.consumers);
+    for ((producer, tx), core) in txs.into_iter().enumerate().zip(producers) {
+        bench.spawn(core, move |mut thread| send(tx, producer, &mut thread));
+    }
+    let handed_in = Rc::new(RefCell::new(Vec::new()));
+    for (rx, core) in rxs.into_iter().zip(consumers) {
+        let (last, handed_in) = (vec![None; team.producers], handed_in.clone());
+        bench.spawn(core, move |mut thread| {
+            let consumer = receive(rx, last, &mut thread);
+            handed_in.borrow_mut().push(consumer);
+        });
+    }
+    let account = bench.account.clone();
+    // What is left is popped when the simulation is over, and costs nothing.
+    let drain = || {
+        if let Some((mut rx, mut last)) = handed_in.borrow_mut().pop() {
+            while let Ok(item) = rx.try_pop() {
+                account.popped(item.number(), &mut last);
+            }
+        }
+    };
+    bench.run(drain)
+}
+
+/// A simulation with what its threads share.
+struct Bench {
+    team: Team,
+    account: Rc<Account>,
+    /// In the order of `spawn`.
+    tallies: Vec<(usize, Rc<Tally>)>,
+    simulation: Simulation,
+}
+
+impl Bench {
+    fn new(team: &Team) -> Self {
+        Self {
+            account: Rc::new(Account::new(team)),
+            tallies: Vec::new(),
+            simulation: Simulation::new(team.machine.clone(), team.seed),
+            team: team.clone(),
+        }
+    }
+
+    fn spawn(&mut self, core: usize, run: impl FnOnce(Thread) + 'static) {
+        let tally = Rc::new(Tally::default());
+        self.tallies.push((core, tally.clone()));
+        let thread = Thread {
+            workload: self.team.workload,
+            call: self.team.call,
+            chance: Chance::new(core as u64),
+            phase: Phase::WarmUp,
+            next_pause: 1,
+            tally,
+            account: self.account.clone(),
+        };
+        self.simulation.spawn(core, move || {
+            count(false);
+            run(thread);
+        });
+    }
+
+    fn run(self, drain: impl FnOnce()) -> Result<TeamRun, Failure> {
+        let Self { team, account, tallies, simulation } = self;
+        let report = simulation.run().map_err(Failure::Stuck)?;
+        drain();
+        let (items, time) = account.settle()?;
+        let member = |(core, tally): &(usize, Rc<Tally>)| Member {
+            items: tally.items.get(),
+            failed: tally.failed.get(),
+            core: Report::core(&report, *core).expect("it ran a thread").clone(),
+        };
+        let mut producers: Vec<_> = tallies.iter().map(member).collect();
+        let consumers = producers.split_off(team.producers);
+        let accesses = report.accesses;
+        Ok(TeamRun { members: [producers, consumers], items, time, accesses })
+    }
+}
+
+/// What a thread has done while everything was counted.
+#[derive(Debug, Default)]
+struct Tally {
+    items: Cell<u64>,
+    failed: Cell<u64>,
+}
+
+/// A thread of a team.
+#[derive(Debug)]
+struct Thread {
+    workload: Workload,
+    call: Time,
+    chance: Chance,
+    phase: Phase,
+    /// Most turns of a spin loop after the next failure.
+    next_pause: u64,
+    tally: Rc<Tally>,
+    account: Rc<Account>,
+}
+
+impl Thread {
+    /// Begins or ends to count with the others, and says where the run is.
+    fn look(&mut self) -> Phase {
+        let phase = self.account.phase(now());
+        if phase != self.phase {
+            count(phase == Phase::Counted);
+            self.phase = phase;
+        }
+        phase
+    }
+
+    /// What is done before an item is pushed or popped, but not before that is tried again.
+    fn work(&mut self) {
+        if self.workload == Workload::Complex {
+            compute(TURN * self.chance.below(MOST_TURNS + 1));
+        }
+    }
+
+    /// What is done after an attempt.
+    fn tried(&mut self, succeeded: bool) {
+        compute(self.call);
+        let counter = if succeeded { &self.tally.items } else { &self.tally.failed };
+        if self.phase == Phase::Counted {
+            counter.set(counter.get() + 1);
+        }
+        if succeeded {
+            self.next_pause = 1;
+        } else {
+            // Were they of one length, threads could keep in step for ever.
+            pause(1 + self.chance.below(self.next_pause) as u32);
+            self.next_pause = LONGEST_PAUSE.min(2 * self.next_pause);
+        }
+    }
+}
+
+/// A producer.
+fn send<T: Item>(mut tx: impl Producer<Item = T>, producer: usize, thread: &mut Thread) {
+    let mut pushed = 0;
+    thread.work();
+    while thread.look() != Phase::Over {
+        let succeeded = tx.try_push(T::of(number(producer, pushed))).is_ok();
+        thread.tried(succeeded);
+        if succeeded {
+            pushed += 1;
+            thread.work();
+        }
+    }
+    tx.flush();
+    thread.account.pushed(producer, pushed);
+}
+
+/// A consumer. Returns what it needs to pop on: its handle, and the last item of each producer.
+fn receive<T: Item, C: Consumer<Item = T>>(
+    mut rx: C,
+    mut last: Vec<Option<u64>>,
+    thread: &mut Thread,
+) -> (C, Vec<Option<u64>>) {
+    thread.work();
+    while thread.look() != Phase::Over {
+        let popped = rx.try_pop();
+        thread.tried(popped.is_ok());
+        if let Ok(item) = popped {
+            thread.account.popped(item.number(), &mut last);
+            thread.work();
+        }
+    }
+    (rx, last)
+}
