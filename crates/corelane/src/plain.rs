@@ -65,12 +65,13 @@ impl<T: Plain> Words<T> {
     #[inline]
     #[track_caller]
     pub(crate) fn store(&self, position: u64, item: &T) {
-        for (word, bytes) in self.slot(position).iter().zip(item.as_bytes().chunks(BYTES)) {
-            let mut value = [0; BYTES];
-            value[..bytes.len()].copy_from_slice(bytes);
+        let (whole, rest) = item.as_bytes().as_chunks();
+        let mut last = [0; BYTES];
+        last[..rest.len()].copy_from_slice(rest);
+        for (word, bytes) in self.slot(position).iter().zip(whole.iter().chain([&last])) {
             word.writer.with_mut(|_| ());
             // Relaxed: what it must come after and before is up to the algorithm.
-            word.value.store(u64::from_ne_bytes(value), Ordering::Relaxed);
+            word.value.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
         }
     }
 
@@ -79,11 +80,13 @@ impl<T: Plain> Words<T> {
     #[track_caller]
     pub(crate) fn load(&self, position: u64) -> T {
         let mut item = T::new_zeroed();
-        for (word, bytes) in self.slot(position).iter().zip(item.as_mut_bytes().chunks_mut(BYTES)) {
+        let (whole, rest) = item.as_mut_bytes().as_chunks_mut();
+        let mut last = [0; BYTES];
+        for (word, bytes) in self.slot(position).iter().zip(whole.iter_mut().chain([&mut last])) {
             // Relaxed: as in `store`.
-            let value = word.value.load(Ordering::Relaxed).to_ne_bytes();
-            bytes.copy_from_slice(&value[..bytes.len()]);
+            *bytes = word.value.load(Ordering::Relaxed).to_ne_bytes();
         }
+        rest.copy_from_slice(&last[..rest.len()]);
         item
     }
 }
