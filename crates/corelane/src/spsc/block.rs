@@ -38,7 +38,7 @@ use core::cell::Cell;
 use super::patience::Patience;
 use crate::blocks::{Header, Merged, Shape, Variables};
 use crate::chunk;
-use crate::memory::{Ordering, is_before};
+use crate::memory::{Ordering, is_before, pause};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
     TryPushError, debug_handle, full, try_pop_by,
@@ -68,6 +68,9 @@ pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Cap
 
 /// Items between two times that the consumer catches up which are distance enough.
 const FAR_BEHIND: u64 = 256;
+
+/// Pauses that are about as long as a push of one of several producers takes.
+const A_PUSH: u32 = 16;
 
 /// The sending side, also of [`spmc::block`](crate::spmc::block). `V` stands for what is in a block.
 #[repr(align(128))]
@@ -281,6 +284,11 @@ impl<T, V: Variables> Consumer<T, V> {
     #[inline(always)] // see `queue::try_pop_by`
     fn refill(&mut self) -> bool {
         let mut found = self.look();
+        if !found && self.end.slots().is_begun(self.known) {
+            // A push is unfinished, or items are shown that may have gaps before them.
+            pause(A_PUSH);
+            found = self.look();
+        }
         if !self.end.slots().arrangement().is_start(self.known) {
             // The producer is in this block.
             let waited;
