@@ -5,7 +5,7 @@ use std::sync::Arc;
 use corelane::TryPushError::{Busy, Closed, Full};
 use corelane::{Config, Consumer, MpmcQueue, Producer, TryPopError};
 
-use super::{Handles, at_most, handles, shapes};
+use super::{Handles, at_most, fewer, handles, shapes};
 use crate::rng::Rng;
 use crate::threads::{Cores, Progress, Task, Together, all, scaled};
 use crate::{Counted, Ledger};
@@ -105,7 +105,7 @@ fn pop_until_closed<T>(rx: &mut impl Consumer<Item = T>, patience: &mut Together
 /// with them.
 pub fn owned_items<Q: MpmcQueue>() {
     for shape in shapes::<Q>() {
-        let each = scaled(20_000) as usize;
+        let each = fewer::<Q>(scaled(20_000)) as usize;
         let (txs, rxs) = handles::<Q, Counted>(Config::new(50).batch(8), shape);
         let ledger = &Ledger::new(each * txs.len());
         let progress = &Progress::of(txs.len() + rxs.len());

@@ -25,6 +25,11 @@ pub mod stress;
 /// Producers and consumers that are worth trying, those first that find most.
 const SHAPES: [(usize, usize); 7] = [(4, 4), (2, 2), (4, 1), (1, 4), (2, 1), (1, 2), (1, 1)];
 
+/// So many items for a thread, or fewer where each may cost a turn of the operating system's.
+fn fewer<Q: MpmcQueue>(items: u64) -> u64 {
+    if Q::TAKES_TURNS { items.div_ceil(50) } else { items }
+}
+
 /// Those of the [`SHAPES`] that the queue may have.
 fn shapes<Q: MpmcQueue>() -> impl Iterator<Item = (usize, usize)> + Clone {
     SHAPES.into_iter().filter(|&(producers, consumers)| Q::INFO.sides.allow(producers, consumers))

@@ -2,7 +2,7 @@
 
 use corelane::{Config, Consumer, MpmcQueue, Producer, TryPopError, TryPushError};
 
-use super::{handles, shapes};
+use super::{fewer, handles, shapes};
 use crate::history::Value;
 use crate::rng::Rng;
 use crate::threads::{Cores, Progress, Task, Together, all, scaled};
@@ -71,15 +71,13 @@ fn settle(producers: usize, each: u64, seen: Vec<Seen>) {
     assert_eq!(popped.len() as u64, producers as u64 * each, "items are lost or made up");
 }
 
-/// Lets a thread for each handle of a new queue push or pop all items; fewer where each may cost a turn of
-/// the operating system's.
+/// Lets a thread for each handle of a new queue push or pop all items.
 pub(super) fn stream<Q: MpmcQueue, T: Numbered>(
     config: Config,
     shape: (usize, usize),
     habits: Habits,
 ) {
-    let each = if Q::TAKES_TURNS { habits.each.div_ceil(50) } else { habits.each };
-    let habits = Habits { each, ..habits };
+    let habits = Habits { each: fewer::<Q>(habits.each), ..habits };
     let (txs, rxs) = handles::<Q, T>(config, shape);
     let producers = txs.len();
     let progress = &Progress::of(producers + rxs.len());

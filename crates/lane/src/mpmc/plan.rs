@@ -37,9 +37,11 @@ impl Plan<Mpmc> {
         let first = all_cores[0];
         let cores = Cores { producer: first, consumer: *all_cores.get(1).unwrap_or(&first) };
         let entries = chosen(args);
-        let (shapes, notes) = shapes(args, &entries)?;
+        let (shapes, mut notes) = shapes(args, &entries)?;
+        let cells = cells(args, &entries, &shapes, &all_cores);
+        notes.extend(untested(args, &entries, &cells));
         let plan = Self {
-            cells: cells(args, &entries, &shapes, &all_cores),
+            cells,
             rounds: args.rounds.0,
             budget: None,
             cores,
@@ -82,6 +84,15 @@ fn shapes(
     }
     let notes = shapes::check(&args.threads, &args.queues, entries)?;
     Ok((args.threads.clone(), notes))
+}
+
+/// Notes on queues that are named and take part in none of the tests.
+fn untested(args: &MpmcArgs, entries: &[&'static Entry], cells: &[Cell<Mpmc>]) -> Vec<String> {
+    let is_named = |entry: &&&Entry| entry.overwrites && args.queues.contains(&entry.id);
+    let is_idle = |entry: &&&Entry| cells.iter().all(|cell| cell.entry.id != entry.id);
+    let idle = entries.iter().filter(is_named).filter(is_idle);
+    idle.map(|entry| format!("{} loses items: measure it with --test overwrite", entry.id))
+        .collect()
 }
 
 /// Whether `test` is measured with `workload`: with calls at a fixed rate there is no throughput, and a

@@ -117,6 +117,17 @@ fn profiling_counts_losses() {
 }
 
 #[test]
+fn producers_overwrite_with_a_consumer_and_without() {
+    let test = ["--test", "overwrite", "--threads", "2x2", "--duration", "5ms"];
+    let json = json_of_suite("mpmc", &[&["bbq", "bbq-drop-old"][..], &test].concat());
+    let cells = cells(&json);
+    let cell = |queue: &str, consumers| (queue.to_owned(), 2, consumers);
+    assert_eq!(cells, [cell("bbq-drop-old", 0), cell("bbq", 1), cell("bbq-drop-old", 1)]);
+    let refused = mpmc(&["bbq-drop-old", "--test", "throughput"]);
+    assert_refused(&refused, &["bbq-drop-old", "--test overwrite"]);
+}
+
+#[test]
 fn a_queue_without_bounds_is_never_full_and_labelled() {
     let threads = ["--test", "throughput,full-empty", "--threads", "2x2"];
     let output = mpmc(&[&["bbq", "--peers"][..], &threads, &FEW].concat());
