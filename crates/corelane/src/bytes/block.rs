@@ -63,7 +63,7 @@ use core::ops::{Deref, DerefMut};
 use core::slice;
 
 use super::granules::{Entry, GRANULE, Granules, LONGEST, granules};
-use crate::blocks::{Blocks, Heads, Separate, Shape};
+use crate::blocks::{Blocks, Heads, Run, Separate, Shape};
 use crate::chunk::drop_each;
 use crate::memory::{Ordering, advance, is_before};
 use crate::queue::{CapacityError, Config, TryPopError, debug_handle};
@@ -155,15 +155,6 @@ impl<T> State for Header<T> {
 pub(super) unsafe fn take<T>(array: &Granules, position: u64) -> T {
     // SAFETY: the caller's. Records aren't aligned to all types.
     unsafe { array.to_empty(position, size_of::<T>()).cast::<T>().read_unaligned() }
-}
-
-/// Granules of one block that are one thread's alone.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Run {
-    /// Position of the first, of this lap or an earlier one.
-    pub(super) position: u64,
-    /// How many, one at least.
-    n: u64,
 }
 
 /// Why there is no [`Run`].
