@@ -75,6 +75,7 @@ pub(crate) fn models() -> Vec<Model> {
         Model::new::<DropOld>("overwrites_blocks", || overwrites(grouped(4, 2), 7)),
         Model::new::<DropOld>("overwrites_slices", overwrites_slices),
         Model::new::<DropOld>("closes_when_overwritten", closes_when_overwritten),
+        Model::new::<DropOld>("teardown_races_push", teardown_races_push),
         Model::new::<DropOld>("bug_1_busy_behind_another", bug_1_busy_behind_another),
         Model::new::<DropOld>("bug_2_empty_at_the_same_lap", bug_2_empty_at_the_same_lap),
         Model::new::<DropOld>("bug_3_overwritten_while_read", bug_3_overwritten_while_read),
@@ -173,6 +174,11 @@ fn closes_when_overwritten() -> Run {
     )
 }
 
+/// The consumer goes while the producer pushes its last item and goes: who is last frees what both have used.
+fn teardown_races_push() -> Run {
+    explore_sides::<DropOld, Pair, _, _>(tiny(2), |mut tx| push_all(&mut tx, 0..1), drop, done)
+}
+
 /// §2.5, bug 1: a block in which another producer is at work already is not one that is unfinished.
 fn bug_1_busy_behind_another() -> Run {
     explore_shared(|| {
@@ -224,10 +230,15 @@ fn bug_3_behind_another() -> Run {
     explore_shared(|| {
         let (mut tx, mut rx) = channel::<u64>(grouped(4, 2));
         push_all(&mut tx, 0..4);
-        let threads = [(tx.clone(), 4), (tx, 5)]
-            .map(|(mut tx, number)| start(move || push_all(&mut tx, number..number + 1)));
-        let mut numbers = look(&mut rx, 1);
-        join(threads);
+        let mut other = tx.clone();
+        let producer = start(move || push_all(&mut other, 4..5));
+        let consumer = start(move || {
+            let numbers = look(&mut rx, 1);
+            (rx, numbers)
+        });
+        push_all(&mut tx, 5..6);
+        join([producer]);
+        let (mut rx, mut numbers) = join([consumer]).remove(0);
         numbers.extend(drain(&mut rx));
         numbers.sort_unstable();
         nothing_is_unaccounted_for(&[numbers], rx.lost(), 6);
