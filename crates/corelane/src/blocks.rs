@@ -101,9 +101,9 @@ pub trait Variables: BlockVariables {
         false
     }
 
-    /// Whether consumers have taken all slots, so many by now, and have not emptied all.
+    /// Whether consumers have gone on from the block that starts here.
     #[inline]
-    fn is_left(&self, _count: u64) -> bool {
+    fn is_left(_: &Self::Heads, _start: u64) -> bool {
         false
     }
 }
@@ -157,7 +157,9 @@ impl Variables for Merged {
 pub struct Separate {
     pub(crate) producers: Padded<ProducerCursors>,
     pub(crate) consumers: Padded<ConsumerCursors>,
-    pub(crate) ends: Padded<Ends>,
+    /// `consumed` when it was all slots: for producers who wait for the block, and must not disturb consumers
+    /// meanwhile.
+    pub(crate) emptied: Padded<AtomicU64>,
 }
 
 /// What producers count in a block.
@@ -180,16 +182,6 @@ pub struct ConsumerCursors {
     pub(crate) consumed: AtomicU64,
 }
 
-/// What consumers tell producers who wait for the block, which must not disturb consumers meanwhile.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Ends {
-    /// `reserved` when it was all slots.
-    pub(crate) left: AtomicU64,
-    /// `consumed` when it was all slots.
-    pub(crate) emptied: AtomicU64,
-}
-
 /// Where the blocks start that several producers and several consumers work in, or earlier ones.
 #[derive(Debug)]
 #[repr(C)]
@@ -200,9 +192,9 @@ pub struct Heads {
 
 impl Heads {
     /// Those of a new queue: the only producer and the only consumer write them before there are others.
-    pub(crate) fn new() -> Self {
-        let unused = || Padded(AtomicU64::new(0));
-        Self { phead: unused(), chead: unused() }
+    pub(crate) fn new(shape: &Shape) -> Self {
+        let first = || Padded(AtomicU64::new(shape.first));
+        Self { phead: first(), chead: first() }
     }
 
     /// Those of a new queue that may have several of both at once: nobody has entered the first block.
@@ -224,7 +216,7 @@ impl BlockVariables for Separate {
                 committed: count(),
             }),
             consumers: Padded(ConsumerCursors { reserved: count(), consumed: count() }),
-            ends: Padded(Ends { left: count(), emptied: count() }),
+            emptied: Padded(count()),
         }
     }
 }
@@ -244,7 +236,7 @@ impl Variables for Separate {
 
     #[inline]
     fn emptied(&self) -> &AtomicU64 {
-        &self.ends.emptied
+        &self.emptied
     }
 
     #[inline]
@@ -252,7 +244,7 @@ impl Variables for Separate {
         self.consumers.reserved.store(count, Ordering::Relaxed);
         self.consumers.consumed.store(count, Ordering::Relaxed);
         // Release pairs with the load in `advance_phead`: the items are out before their slots are free.
-        self.ends.emptied.store(count, Ordering::Release);
+        self.emptied.store(count, Ordering::Release);
     }
 
     #[inline]
@@ -270,9 +262,10 @@ impl Variables for Separate {
     }
 
     #[inline]
-    fn is_left(&self, count: u64) -> bool {
-        // Relaxed: it orders nothing, it says why a push fails. It may be a lap further by now.
-        !is_before(self.ends.left.load(Ordering::Relaxed), count)
+    fn is_left(heads: &Heads, start: u64) -> bool {
+        // Relaxed: it orders nothing, it says why a push fails. Who has been told of a pop behind the block
+        // has been told of this too.
+        is_before(start, heads.chead.load(Ordering::Relaxed))
     }
 }
 
@@ -495,10 +488,10 @@ impl<V: Variables, A> Blocks<V, A> {
         self.arrangement.is_start(filled) || !self.is_begun(filled)
     }
 
-    /// Whether consumers have taken all slots of the block that starts here, and have not emptied all.
+    /// Whether consumers have gone on from the block that starts here in the next lap, and have not emptied it.
     #[inline]
-    pub(crate) fn is_left(&self, start: u64) -> bool {
-        self.at(start).is_left(self.arrangement.count(start))
+    pub(crate) fn is_left(&self, heads: &V::Heads, start: u64) -> bool {
+        V::is_left(heads, start.wrapping_sub(self.arrangement.len()))
     }
 
     /// The first position that has been filled and not emptied, when all handles are gone.

@@ -32,6 +32,7 @@ pub(crate) fn models<S: Shared<Ticket> + Shared<Number, Item: Copy>>() -> Vec<Mo
                 two_consumers_behind_a_producer::<S>,
             ),
             Model::new::<S>("false_full", false_full::<S>),
+            Model::new::<S>("false_full_behind_a_pop", false_full_behind_a_pop::<S>),
             Model::new::<S>("last_consumer_closes", last_consumer_closes::<S>),
             Model::new::<S>("two_consumers_empty_a_block", two_consumers_empty_a_block::<S>),
             Model::new::<S>("another_consumer_goes", another_consumer_goes::<S>),
@@ -477,6 +478,25 @@ fn false_full<S: Shared<Ticket>>() -> Run {
         let mut last = last;
         numbers.extend(drain(&mut last));
         all_are_there(numbers, n + u64::from(pushed));
+    })
+}
+
+/// A pop is unfinished, and one behind it is done: whoever knows is not told that the queue is full.
+fn false_full_behind_a_pop<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = S::channel(tiny(2));
+        let n = tx.capacity() as u64;
+        let mut items = items::<S::Item>(n + 1).into_iter();
+        items.by_ref().take(n as usize).for_each(|item| push(&mut tx, item));
+        let mut other = S::another_consumer(&rx);
+        let thread = start(move || look(&mut other, 1));
+        let mut numbers = look(&mut rx, 1);
+        let pushed = tx.try_push(items.next().expect("one more"));
+        let is_full = matches!(pushed, Err(TryPushError::Full(_)));
+        assert!(!is_full || numbers != [1] || n > 2, "two items have been taken");
+        numbers.extend(join([thread]).concat());
+        numbers.extend(drain(&mut rx));
+        all_are_there(numbers, n + u64::from(pushed.is_ok()));
     })
 }
 

@@ -248,9 +248,10 @@ impl<T> Sender<T> {
         let blocks = self.blocks();
         let next = blocks.end(head);
         // Acquire pairs with the store in `consume`: records of the last lap aren't read any more.
-        let emptied = blocks.at(next).ends.emptied.load(Ordering::Acquire);
+        let emptied = blocks.at(next).emptied.load(Ordering::Acquire);
         if is_before(emptied, blocks.arrangement().count(next)) {
-            return Err(if blocks.is_left(next) { Nothing::Yet } else { Nothing::AtAll });
+            let is_left = blocks.is_left(&self.end.header().heads, next);
+            return Err(if is_left { Nothing::Yet } else { Nothing::AtAll });
         }
         Ok(next)
     }
@@ -356,10 +357,6 @@ impl<T> Receiver<T> {
             let next = reserved.wrapping_add(n * arrangement.step());
             match cursor.compare_exchange(reserved, next, Ordering::Release, Ordering::Acquire) {
                 Ok(_) => {
-                    if next == full {
-                        // Nothing is ordered by it: it says why a claim fails.
-                        block.ends.left.store(full, Ordering::Relaxed);
-                    }
                     let run = Run { position, n };
                     match entry.len() {
                         Some(len) => return Ok(Some((run, len))),
@@ -411,7 +408,7 @@ impl<T> Receiver<T> {
         let full = arrangement.full_count(run.position);
         if consumed.wrapping_add(steps) == full {
             // Release pairs with the load of producers.
-            block.ends.emptied.store(full, Ordering::Release);
+            block.emptied.store(full, Ordering::Release);
         }
     }
 }

@@ -34,8 +34,9 @@
 //! - The heads are positions where blocks start, which does away with the first block's version that is off
 //!   by one.
 //! - Producers who wait for a block look at `emptied`, which is written once a lap, and not at the
-//!   `consumed` that consumers are adding to. So [`Busy`](TryPushError::Busy) is told when all of the
-//!   block has been reserved but not consumed; the paper tells it whenever a pop from it is under way.
+//!   `consumed` that consumers are adding to. So [`Busy`](TryPushError::Busy) is told when consumers are in
+//!   a later block already, and a pop from this one is unfinished; the paper tells it whenever a pop from it
+//!   is under way.
 //! - A pop says [`Busy`](TryPopError::Busy) also where nothing has been committed since the last pop, but
 //!   something allocated: the paper's says empty, and so do pops after a push into the next block has
 //!   returned, while one into this block is unfinished.
@@ -90,7 +91,7 @@ pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Cap
 /// Both ends of a new queue, with the position it starts at.
 pub(crate) fn both_ends<T>(config: Config) -> Result<(Side<T>, Side<T>, u64), CapacityError> {
     let shape = Shape::new::<Header<T, Separate>>(config)?;
-    let (tx, rx) = ends(config.memory, shape, Header::new(Heads::new()))?;
+    let (tx, rx) = ends(config.memory, shape, Header::new(Heads::new(&shape)))?;
     Ok((tx, rx, shape.first))
 }
 
@@ -213,9 +214,10 @@ impl<T> Producer<T> {
         let next = blocks.end(head);
         let block = blocks.at(next);
         // Acquire pairs with the store in `consume`: the slots' items have been taken.
-        let emptied = block.ends.emptied.load(Ordering::Acquire);
+        let emptied = block.emptied.load(Ordering::Acquire);
         if is_before(emptied, arrangement.count(next)) {
-            return Err(if blocks.is_left(next) { Nothing::Yet } else { Nothing::AtAll });
+            let is_left = blocks.is_left(&self.end().header().heads, next);
+            return Err(if is_left { Nothing::Yet } else { Nothing::AtAll });
         }
         // Release pairs with the addition in `allocate_in`: the slots are free.
         advance(&block.producers.allocated, arrangement.allocated(next), Ordering::Release);
@@ -377,13 +379,7 @@ impl<T> Consumer<T> {
             let n = wanted.min(filled.wrapping_sub(position));
             let next = reserved.wrapping_add(n * arrangement.step());
             match cursor.compare_exchange(reserved, next, Ordering::Release, Ordering::Acquire) {
-                Ok(_) => {
-                    if next == full {
-                        // Nothing is ordered by it: it says why a push fails.
-                        block.ends.left.store(full, Ordering::Relaxed);
-                    }
-                    return Ok(Some(Run { position, n }));
-                }
+                Ok(_) => return Ok(Some(Run { position, n })),
                 Err(found) => reserved = found,
             }
         }
@@ -400,7 +396,7 @@ impl<T> Consumer<T> {
         let full = arrangement.full_count(run.position);
         if consumed.wrapping_add(steps) == full {
             // Release pairs with the loads of producers.
-            block.ends.emptied.store(full, Ordering::Release);
+            block.emptied.store(full, Ordering::Release);
         }
     }
 }

@@ -73,7 +73,7 @@ pub fn channel<T: Plain>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), 
 /// As [`channel`].
 pub fn channel_with<T: Plain>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let shape = Shape::new::<Header<T>>(config)?;
-    let header = Header { heads: Heads::new(), items: core::marker::PhantomData };
+    let header = Header { heads: Heads::new(&shape), items: core::marker::PhantomData };
     let (tx, rx) = ends(config.memory, shape, header)?;
     let first = shape.first;
     Ok((

@@ -161,8 +161,9 @@ impl<T, V: Variables> queue::Producer for Producer<T, V> {
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
         if self.known_free() == 0 && !self.enter_block() {
             let blocks = self.end.slots();
+            let is_left = blocks.is_left(&self.end.header().heads, self.free);
             return Err(match full(self.end.peer_is_gone(), item) {
-                TryPushError::Full(item) if blocks.is_left(self.free) => TryPushError::Busy(item),
+                TryPushError::Full(item) if is_left => TryPushError::Busy(item),
                 error => error,
             });
         }
