@@ -286,6 +286,15 @@ impl Run {
     }
 }
 
+/// Why there is no slot to fill, or to empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Nothing {
+    /// There is none for anybody.
+    AtAll,
+    /// There will be one when another thread is done.
+    Yet,
+}
+
 /// How positions lie in blocks.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrangement {
@@ -488,10 +497,18 @@ impl<V: Variables, A> Blocks<V, A> {
         self.arrangement.is_start(filled) || !self.is_begun(filled)
     }
 
-    /// Whether consumers have gone on from the block that starts here in the next lap, and have not emptied it.
+    /// Why there is nothing at `position`, where all before is filled.
     #[inline]
-    pub(crate) fn is_left(&self, heads: &V::Heads, start: u64) -> bool {
-        V::is_left(heads, start.wrapping_sub(self.arrangement.len()))
+    pub(crate) fn nothing_at(&self, position: u64) -> Nothing {
+        if self.is_begun(position) { Nothing::Yet } else { Nothing::AtAll }
+    }
+
+    /// Why the block that starts here can't be entered. Consumers that are in a later one can't be far from
+    /// having emptied it.
+    #[inline]
+    pub(crate) fn no_room_at(&self, start: u64, heads: &V::Heads) -> Nothing {
+        let last = start.wrapping_sub(self.arrangement.len());
+        if V::is_left(heads, last) { Nothing::Yet } else { Nothing::AtAll }
     }
 
     /// The first position that has been filled and not emptied, when all handles are gone.

@@ -63,7 +63,7 @@ use core::ops::{Deref, DerefMut};
 use core::slice;
 
 use super::granules::{Entry, GRANULE, Granules, LONGEST, granules};
-use crate::blocks::{Blocks, Heads, Run, Separate, Shape};
+use crate::blocks::{Blocks, Heads, Nothing, Run, Separate, Shape};
 use crate::chunk::drop_each;
 use crate::memory::{Ordering, advance, is_before};
 use crate::queue::{CapacityError, Config, TryPopError, debug_handle};
@@ -157,15 +157,6 @@ pub(super) unsafe fn take<T>(array: &Granules, position: u64) -> T {
     unsafe { array.to_empty(position, size_of::<T>()).cast::<T>().read_unaligned() }
 }
 
-/// Why there is no [`Run`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Nothing {
-    /// There is none for anybody.
-    AtAll,
-    /// There will be one when another thread is done.
-    Yet,
-}
-
 /// A sending side, whatever is sent.
 pub(super) struct Sender<T> {
     end: End<Header<T>>,
@@ -250,8 +241,7 @@ impl<T> Sender<T> {
         // Acquire pairs with the store in `consume`: records of the last lap aren't read any more.
         let emptied = blocks.at(next).emptied.load(Ordering::Acquire);
         if is_before(emptied, blocks.arrangement().count(next)) {
-            let is_left = blocks.is_left(&self.end.header().heads, next);
-            return Err(if is_left { Nothing::Yet } else { Nothing::AtAll });
+            return Err(blocks.no_room_at(next, &self.end.header().heads));
         }
         Ok(next)
     }
@@ -378,7 +368,7 @@ impl<T> Receiver<T> {
         let committed = blocks.at(position).producers.committed.load(Ordering::Acquire);
         // It may be older than what another consumer has seen and reserved.
         if !is_before(reserved, committed) {
-            return Err(if blocks.is_begun(position) { Nothing::Yet } else { Nothing::AtAll });
+            return Err(blocks.nothing_at(position));
         }
         let filled = blocks.arrangement().go_on(position, committed);
         if blocks.is_gapless(filled) { Ok(filled) } else { Err(Nothing::Yet) }

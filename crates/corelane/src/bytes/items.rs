@@ -2,9 +2,9 @@
 //!
 //! An item of any type is moved into a record of its own. For use there is [`mpmc::block`](crate::mpmc::block).
 
-use super::block::{Header, Nothing, Receiver, Sender, both_ends, take};
+use super::block::{Header, Receiver, Sender, both_ends, take};
 use super::granules::{GRANULE, LONGEST};
-use crate::blocks::Shape;
+use crate::blocks::{Nothing, Shape};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, Producer as _, TryPopError, TryPushError,
     debug_handle, full,

@@ -59,7 +59,7 @@
 
 use core::cell::Cell;
 
-use crate::blocks::{Header, Heads, Run, Separate, Shape};
+use crate::blocks::{Header, Heads, Nothing, Run, Separate, Shape};
 use crate::memory::{Ordering, advance, is_before};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, Producer as _, TryPopError, TryPushError,
@@ -109,14 +109,6 @@ pub struct Producer<T> {
 pub struct Consumer<T> {
     /// What it is while there is no other, which it knows itself.
     single: spsc::block::Consumer<T, Separate>,
-}
-
-/// Why there is no [`Run`].
-enum Nothing {
-    /// There is none for anybody.
-    AtAll,
-    /// There will be one when another thread is done.
-    Yet,
 }
 
 impl<T> Producer<T> {
@@ -216,8 +208,7 @@ impl<T> Producer<T> {
         // Acquire pairs with the store in `consume`: the slots' items have been taken.
         let emptied = block.emptied.load(Ordering::Acquire);
         if is_before(emptied, arrangement.count(next)) {
-            let is_left = blocks.is_left(&self.end().header().heads, next);
-            return Err(if is_left { Nothing::Yet } else { Nothing::AtAll });
+            return Err(blocks.no_room_at(next, &self.end().header().heads));
         }
         // Release pairs with the addition in `allocate_in`: the slots are free.
         advance(&block.producers.allocated, arrangement.allocated(next), Ordering::Release);
@@ -369,8 +360,7 @@ impl<T> Consumer<T> {
             let position = arrangement.go_on(head, reserved);
             // It may be older than what another consumer has seen and reserved.
             if !is_before(reserved, committed) {
-                let is_busy = blocks.is_begun(position);
-                return Err(if is_busy { Nothing::Yet } else { Nothing::AtAll });
+                return Err(blocks.nothing_at(position));
             }
             let filled = arrangement.go_on(head, committed);
             if !blocks.is_gapless(filled) {

@@ -36,12 +36,12 @@
 use core::cell::Cell;
 
 use super::patience::Patience;
-use crate::blocks::{Header, Merged, Shape, Variables};
+use crate::blocks::{Header, Merged, Nothing, Shape, Variables};
 use crate::chunk;
-use crate::memory::{Ordering, is_before, pause};
+use crate::memory::{Ordering, pause};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
-    TryPushError, debug_handle, full, try_pop_by,
+    TryPushError, debug_handle, full,
 };
 use crate::region::{Backing, End, Ring, ends};
 use crate::registry::{Info, Sides, SpscQueue};
@@ -89,6 +89,8 @@ pub struct Consumer<T, V: Variables = Merged> {
     read: u64,
     /// The position up to which items have been seen.
     known: u64,
+    /// What `committed` of the block that `known` is in says while there are no others.
+    seen: u64,
     patience: Patience,
     /// Always, but for [`mpmc::block`](crate::mpmc::block).
     is_alone: Cell<bool>,
@@ -161,9 +163,9 @@ impl<T, V: Variables> queue::Producer for Producer<T, V> {
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
         if self.known_free() == 0 && !self.enter_block() {
             let blocks = self.end.slots();
-            let is_left = blocks.is_left(&self.end.header().heads, self.free);
+            let nothing = blocks.no_room_at(self.free, &self.end.header().heads);
             return Err(match full(self.end.peer_is_gone(), item) {
-                TryPushError::Full(item) if is_left => TryPushError::Busy(item),
+                TryPushError::Full(item) if nothing == Nothing::Yet => TryPushError::Busy(item),
                 error => error,
             });
         }
@@ -220,7 +222,8 @@ impl<T, V: Variables> Consumer<T, V> {
     /// A consumer that goes on at `start`, where a block starts.
     pub(crate) fn new(end: End<Header<T, V>>, start: u64) -> Self {
         let (patience, is_alone) = (Patience::new(start), Cell::new(true));
-        Self { read: start, known: start, patience, is_alone, end }
+        let seen = end.slots().arrangement().count(start);
+        Self { read: start, known: start, seen, patience, is_alone, end }
     }
 
     pub(crate) fn end(&self) -> &End<Header<T, V>> {
@@ -242,6 +245,7 @@ impl<T, V: Variables> Consumer<T, V> {
     #[inline]
     pub(crate) fn go_on_from(&mut self, position: u64) {
         (self.read, self.known) = (position, position);
+        self.seen = self.end.slots().arrangement().count(position);
     }
 
     /// What kind of memory the queue lives in.
@@ -255,19 +259,21 @@ impl<T, V: Variables> Consumer<T, V> {
         self.known.wrapping_sub(self.read) as usize
     }
 
-    /// Looks for items behind those that are known. False if there are none.
+    /// Looks for items behind those that are known.
     #[inline]
-    fn look(&mut self) -> bool {
+    fn look(&mut self) -> Result<(), Nothing> {
         let blocks = self.end.slots();
         // Acquire pairs with what producers do when they commit: the items are there.
         let committed = blocks.at(self.known).committed().load(Ordering::Acquire);
-        let filled = blocks.arrangement().go_on(self.known, committed);
-        // The count may still be one of an earlier lap.
-        let is_news = is_before(self.known, filled) && blocks.is_gapless(filled);
-        if is_news {
-            self.known = filled;
+        if committed == self.seen {
+            return Err(blocks.nothing_at(self.known));
         }
-        is_news
+        let filled = blocks.arrangement().go_on(self.known, committed);
+        if !blocks.is_gapless(filled) {
+            return Err(Nothing::Yet);
+        }
+        (self.known, self.seen) = (filled, blocks.arrangement().count(filled));
+        Ok(())
     }
 
     /// Goes on over `n` emptied slots of this block, and gives it back at its end.
@@ -281,11 +287,11 @@ impl<T, V: Variables> Consumer<T, V> {
         }
     }
 
-    /// Looks for items after all that were known have been popped. False if there are none.
+    /// Looks for items after all that were known have been popped.
     #[inline(always)] // see `queue::try_pop_by`
-    fn refill(&mut self) -> bool {
+    fn refill(&mut self) -> Result<(), Nothing> {
         let mut found = self.look();
-        if !found && self.end.slots().is_begun(self.known) {
+        if found == Err(Nothing::Yet) {
             // A push is unfinished, or items are shown that may have gaps before them.
             pause(A_PUSH);
             found = self.look();
@@ -294,20 +300,11 @@ impl<T, V: Variables> Consumer<T, V> {
             // The producer is in this block.
             let waited;
             (self.patience, waited) = self.patience.caught_up(self.read, FAR_BEHIND);
-            found |= waited && self.look();
+            if waited {
+                found = self.look().or(found);
+            }
         }
         found
-    }
-
-    #[inline]
-    fn pop(&mut self) -> Option<T> {
-        if self.known() == 0 && !self.refill() {
-            return None;
-        }
-        // SAFETY: the position is full, and the consumer moves past it with the next line.
-        let item = unsafe { self.end.slots().cells().read(self.read) };
-        self.consume(1);
-        Some(item)
     }
 }
 
@@ -316,10 +313,19 @@ impl<T, V: Variables> queue::Consumer for Consumer<T, V> {
 
     #[inline(always)] // a call would cost more than the push or pop itself
     fn try_pop(&mut self) -> Result<T, TryPopError> {
-        try_pop_by(self, Self::pop).map_err(|error| {
-            let is_busy = self.end.slots().is_begun(self.known);
-            if error == TryPopError::Empty && is_busy { TryPopError::Busy } else { error }
-        })
+        if self.known() == 0 {
+            // Asked before the look, which finds what producers pushed before they went.
+            let is_closed = self.end.peer_is_gone();
+            self.refill().map_err(|nothing| match nothing {
+                Nothing::Yet => TryPopError::Busy,
+                Nothing::AtAll if is_closed => TryPopError::Closed,
+                Nothing::AtAll => TryPopError::Empty,
+            })?;
+        }
+        // SAFETY: the position is full, and the consumer moves past it with the next line.
+        let item = unsafe { self.end.slots().cells().read(self.read) };
+        self.consume(1);
+        Ok(item)
     }
 
     #[inline]
@@ -343,7 +349,7 @@ impl<T, V: Variables> queue::Consumer for Consumer<T, V> {
 // SAFETY: the items from `read` on are lent, and `release` moves `read` past them.
 unsafe impl<T, V: Variables> queue::SingleConsumer for Consumer<T, V> {
     fn available(&mut self, wanted: usize) -> usize {
-        while self.known() < wanted && self.look() {}
+        while self.known() < wanted && self.look().is_ok() {}
         wanted.min(self.known())
     }
 
