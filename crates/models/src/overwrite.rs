@@ -85,6 +85,16 @@ pub(crate) fn models() -> Vec<Model> {
         Model::new::<DropOld>("two_consumers_overtaken", || two_consumers_overtaken(tiny(2), 1)),
         Model::new::<DropOld>("overtaken_in_a_block", || two_consumers_overtaken(grouped(4, 2), 1)),
         Model::new::<DropOld>("overtaken_twice", overtaken_twice),
+        Model::new::<DropOld>("producer_moves_within_a_block", producer_moves_within_a_block),
+        Model::new::<DropOld>("false_empty_when_overtaken", || {
+            false_empty_when_overtaken(3, false)
+        }),
+        Model::new::<DropOld>("false_empty_when_both_are_overtaken", || {
+            false_empty_when_overtaken(3, true)
+        }),
+        Model::new::<DropOld>("false_empty_while_read", || false_empty_when_overtaken(1, false)),
+        Model::new::<DropOld>("false_empty_while_two_overwrite", false_empty_while_two_overwrite),
+        Model::new::<DropOld>("producer_with_an_old_head", producer_with_an_old_head),
         Model::new::<DropOld>("producer_comes_and_goes", producer_comes_and_goes),
         Model::new::<DropOld>("consumer_comes_and_goes", consumer_comes_and_goes),
     ]);
@@ -348,5 +358,62 @@ fn consumer_comes_and_goes() -> Run {
         join([producer]);
         popped.push(drain(&mut rx));
         nothing_is_unaccounted_for(&popped, lost + rx.lost(), 5);
+    })
+}
+
+/// The only producer enters a block in one thread, and goes on in another.
+fn producer_moves_within_a_block() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = channel::<u64>(grouped(4, 2));
+        push_all(&mut tx, 0..4);
+        assert_eq!(rx.try_pop(), Ok(0));
+        let consumer = start(move || {
+            let numbers = look(&mut rx, 1);
+            (rx, numbers)
+        });
+        push_all(&mut tx, 4..5);
+        join([start(move || push_all(&mut tx, 5..6))]);
+        let (mut rx, mut numbers) = join([consumer]).remove(0);
+        numbers.extend(drain(&mut rx));
+        nothing_is_unaccounted_for(&[numbers], rx.lost(), 5);
+    })
+}
+
+/// Two more items come while the first of some is popped, which may be gone by then: others are there.
+fn false_empty_when_overtaken(pushed: u64, has_other: bool) -> Run {
+    explore_shared(move || {
+        let (mut tx, mut rx) = channel::<u64>(tiny(2));
+        let _other = has_other.then(|| rx.clone());
+        push_all(&mut tx, 0..pushed);
+        let producer = start(move || push_all(&mut tx, pushed..pushed + 2));
+        assert!(rx.try_pop().is_ok(), "at any time there was an item");
+        join([producer]);
+    })
+}
+
+/// The same if two producers overwrite: a consumer may be told that one is in the middle.
+fn false_empty_while_two_overwrite() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = channel::<u64>(tiny(2));
+        push_all(&mut tx, 0..1);
+        let threads = [(tx.clone(), 1), (tx, 2)]
+            .map(|(mut tx, number)| start(move || (tx.try_push(number).is_ok(), tx)));
+        assert_ne!(rx.try_pop(), Err(TryPopError::Empty), "at any time there was an item");
+        join(threads);
+    })
+}
+
+/// A producer comes with a head that others have left a lap ago.
+fn producer_with_an_old_head() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = channel::<u64>(tiny(2));
+        push_all(&mut tx, 0..1);
+        let mut other = tx.clone();
+        let thread = start(move || (1..3).filter(|&n| other.try_push(n).is_ok()).count() as u64);
+        let mine = u64::from(tx.try_push(3).is_ok());
+        let theirs = join([thread]).remove(0);
+        let mut numbers = drain(&mut rx);
+        numbers.sort_unstable();
+        nothing_is_unaccounted_for(&[numbers], rx.lost(), 1 + mine + theirs);
     })
 }

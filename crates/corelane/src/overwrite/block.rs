@@ -1,9 +1,8 @@
 //! `bbq-drop-old`: the block-based bounded queue that overwrites.
 //!
 //! The ring is cut into blocks, as that of [`mpmc::block`](crate::mpmc::block). Producers enter the next block
-//! whether or not its items have been popped. Consumers read speculatively: they copy an item, and use it only
-//! if the block has not been entered again meanwhile. So they don't disturb producers, who never look at what
-//! consumers write.
+//! whether or not its items have been popped: they never look at what consumers have done. Consumers read
+//! speculatively: they copy an item, and use it only if the block has not been entered again meanwhile.
 //!
 //! A handle that is the only one of its side works with plain stores and loads, until it is cloned, and again
 //! soon after all its clones are gone. An only consumer writes nothing at all.
@@ -14,22 +13,29 @@
 //!
 //! | | |
 //! |---|---|
-//! | guarantee | producers wait for no consumer; first in first out, with gaps that are counted: [`Consumer::lost`] |
+//! | guarantee | producers never wait for consumers; first in first out, with gaps that are counted: [`Consumer::lost`]. A pop goes on for as long as it is overtaken while it copies |
 //! | capacity | N, the number of slots: what was asked for, rounded up to a power of two, at least 2. Kept are the newest N − S items at least, S slots to a block, besides those of the block that is being filled |
 //! | blocks | as [`mpmc::block`](crate::mpmc::block) |
 //! | handles | at most 65,536 a side; cloning one more panics |
-//! | errors | a push never says full. It says busy if a push into the same slots has not been finished since the last lap, which takes a thread that was stopped in the middle |
+//! | errors | a push never says full. It says busy if the next block is wanted, in which a push of an earlier lap is unfinished: that takes a thread that was stopped in the middle, for N − S pushes or more. Until it goes on all pushes are busy, and the items in the queue are the oldest; so have several times as many slots as are pushed in a time slice. If all consumers are gone a push is closed instead of busy; otherwise it goes on |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.4.3, drop-old |
 //!
 //! # Departures from the paper
 //!
 //! - All counters count on through all laps, as in [`mpmc::block`](crate::mpmc::block), and the heads are
-//!   positions. With that the first block is like the others, and the second bug of the paper's §2.5 can't be.
+//!   positions. With that the first block is like the others, and the second bug of the paper's §2.5 can't be;
+//!   nor the first, as a block that has been entered by others is one that is further. Against the third there
+//!   are fences.
 //! - Consumers check `entered`, which has a line of its own and is written once a lap, and not `allocated`,
 //!   which producers are adding to.
 //! - A consumer that was overtaken goes on with the oldest block that may be left. The paper's goes to the next
 //!   block whatever that holds, and so may leave out blocks that are still there.
 //! - Lost items are counted, each by one consumer.
+//! - The only handle of a side works as in §2.4.5, until there is another.
+//! - A pop says busy also where nothing has been committed but something allocated, and slots are reserved by
+//!   compare-and-swap, as in [`mpmc::block`](crate::mpmc::block), for the reasons given there.
+//! - A thread must not be stopped in the middle while `allocated` goes half its way round, as in
+//!   [`mpmc::block`](crate::mpmc::block).
 //!
 //! ```
 //! use corelane::{Consumer, Producer, overwrite::block};
@@ -77,7 +83,7 @@ pub fn channel_with<T: Plain>(config: Config) -> Result<(Producer<T>, Consumer<T
     let (tx, rx) = ends(config.memory, shape, header)?;
     let first = shape.first;
     Ok((
-        Producer { write: first, free: first, is_alone: Cell::new(true), end: tx },
+        Producer { write: first, block_end: first, is_alone: Cell::new(true), end: tx },
         Consumer { read: first, known: first, lost: 0, is_alone: Cell::new(true), end: rx },
     ))
 }
@@ -127,8 +133,8 @@ impl BlockVariables for Cursors {
 pub struct Producer<T> {
     /// Next position to fill, while there is no other producer.
     write: u64,
-    /// Where the block ends that `write` is in.
-    free: u64,
+    /// Where the block ends that `write` is in, or at.
+    block_end: u64,
     is_alone: Cell<bool>,
     end: End<Header<T>>,
 }
@@ -167,26 +173,30 @@ impl<T: Plain> Producer<T> {
                 self.advance_phead(head)?;
             }
         }
-        if self.write == self.free {
+        if self.write == self.block_end {
             self.enter_block();
         }
-        let run = Run { position: self.write, n: wanted.min(self.free.wrapping_sub(self.write)) };
+        // Release pairs with the fence in `is_intact`: who reads what is written from now on knows that the
+        // block has been entered. By each push, since the handle may have been moved to another thread.
+        fence(Ordering::Release);
+        let left = self.block_end.wrapping_sub(self.write);
+        let run = Run { position: self.write, n: wanted.min(left) };
         self.write = self.write.wrapping_add(run.n);
         Ok(run)
     }
 
-    /// Enters the next block as the only producer, who has filled all of it in the last lap.
+    /// Enters the next block as the only producer: all that was begun there is finished.
     #[inline]
     fn enter_block(&mut self) {
         let blocks = self.end.slots();
-        let (block, arrangement) = (blocks.at(self.free), blocks.arrangement());
-        // As if nobody had allocated: it is not needed, but must not become so old that it looks new.
-        let lap_before = arrangement.all_allocated(self.free.wrapping_sub(arrangement.len()));
+        let (block, arrangement) = (blocks.at(self.write), blocks.arrangement());
+        // As if nobody had allocated. Producers who come later don't need it, but it must not become so old
+        // that it seems to be ahead.
+        let lap_before = arrangement.all_allocated(self.write.wrapping_sub(arrangement.len()));
         block.producers.allocated.store(lap_before, Ordering::Relaxed);
-        block.entered.store(arrangement.lap(self.free), Ordering::Relaxed);
-        // Release pairs with the fence in `is_intact`: who reads what is written from now on knows.
-        fence(Ordering::Release);
-        self.free = blocks.end(self.free);
+        // Release pairs with the loads of consumers: who was overtaken sees the items that are left.
+        block.entered.store(arrangement.lap(self.write), Ordering::Release);
+        self.block_end = blocks.end(self.write);
     }
 
     /// Goes on as the only producer, if all others are gone and no slot is left in their block.
@@ -202,7 +212,7 @@ impl<T: Plain> Producer<T> {
         let allocated = blocks.at(head).producers.allocated.load(Ordering::Relaxed);
         let is_done = arrangement.offset(allocated) >= arrangement.size();
         if is_done {
-            (self.write, self.free) = (blocks.end(head), blocks.end(head));
+            (self.write, self.block_end) = (blocks.end(head), blocks.end(head));
             self.is_alone.set(true);
         }
         is_done
@@ -212,8 +222,8 @@ impl<T: Plain> Producer<T> {
     fn share(&self) {
         let (header, blocks) = (self.end.header(), self.end.slots());
         let arrangement = blocks.arrangement();
-        // Relaxed, all of it: no other producer is there yet, and consumers know it already.
-        if self.write == self.free {
+        // Relaxed, all of it: no other producer is there yet, and to consumers it says no more than `committed`.
+        if self.write == self.block_end {
             let last = self.write.wrapping_sub(arrangement.size());
             header.heads.phead.store(last, Ordering::Relaxed);
             return;
@@ -259,8 +269,9 @@ impl<T: Plain> Producer<T> {
         if is_before(committed, arrangement.count(next)) {
             return Err(Busy);
         }
-        // Relaxed: it is ordered by the next line.
-        advance(&block.entered, arrangement.lap(next), Ordering::Relaxed);
+        // Release pairs with the loads of consumers: who was overtaken sees the items that are left. For
+        // producers it is ordered by the next line.
+        advance(&block.entered, arrangement.lap(next), Ordering::Release);
         // Release pairs with the addition in `allocate_in`.
         advance(&block.producers.allocated, arrangement.allocated(next), Ordering::Release);
         // Release pairs with the load in `allocate`.
@@ -331,7 +342,7 @@ impl<T: Plain> queue::Producer for Producer<T> {
 enum Found {
     /// Items up to this position.
     Items(u64),
-    /// Nothing yet, or the reason why nothing may be taken.
+    /// Nothing that may be taken, and why.
     Nothing(TryPopError),
     /// Items of a later lap.
     Overwritten,
@@ -408,8 +419,9 @@ impl<T: Plain> Consumer<T> {
     fn oldest(&self, read: u64) -> u64 {
         let (blocks, start) = (self.end.slots(), self.end.slots().arrangement().start(read));
         let arrangement = blocks.arrangement();
-        // Relaxed: items of the later lap have been seen.
-        let entered = blocks.at(read).entered.load(Ordering::Relaxed);
+        // Acquire pairs with who entered the block, perhaps for a lap later than that of the items that have been
+        // seen: those that are left are visible.
+        let entered = blocks.at(read).entered.load(Ordering::Acquire);
         let laps = entered.wrapping_sub(arrangement.lap(start));
         blocks.end(start.wrapping_add(laps).wrapping_sub(arrangement.len()))
     }
@@ -420,12 +432,16 @@ impl<T: Plain> Consumer<T> {
         let blocks = self.end.slots();
         // Acquire pairs with the fences of producers: if a later item was copied, its lap is seen.
         fence(Ordering::Acquire);
-        let entered = blocks.at(run.position).entered.load(Ordering::Relaxed);
+        // Acquire pairs with who entered the block: the items that are left are visible.
+        let entered = blocks.at(run.position).entered.load(Ordering::Acquire);
         let is_intact = entered == blocks.arrangement().lap(run.position);
-        if !is_intact {
-            self.lost += run.n;
+        if !is_intact && self.is_alone.get() {
             // The rest of the block is gone as well.
-            self.known = self.read;
+            let end = blocks.end(run.position);
+            self.lost += end.wrapping_sub(run.position);
+            (self.read, self.known) = (end, end);
+        } else if !is_intact {
+            self.lost += run.n;
         }
         is_intact
     }
@@ -443,31 +459,28 @@ impl<T: Plain> Consumer<T> {
         let full = arrangement.full_count(head);
         while is_before(reserved, full) {
             let position = arrangement.go_on(head, reserved);
-            let filled = match self.find(position) {
-                Found::Items(filled) => Some(filled),
+            let (n, next) = match self.find(position) {
+                Found::Items(filled) => {
+                    let n = wanted.min(filled.wrapping_sub(position));
+                    (n, reserved.wrapping_add(n * arrangement.step()))
+                }
                 Found::Nothing(reason) => return Err(reason),
-                Found::Overwritten => None,
+                Found::Overwritten => (0, full),
             };
-            let n = filled.map(|filled| wanted.min(filled.wrapping_sub(position)));
-            let next = n.map_or(full, |n| reserved.wrapping_add(n * arrangement.step()));
             match cursor.compare_exchange(reserved, next, Ordering::Release, Ordering::Acquire) {
-                Ok(_) => match n {
-                    Some(n) => return Ok(Some(Run { position, n })),
-                    None => {
-                        self.lost += blocks.end(head).wrapping_sub(position);
-                        self.advance_chead(head, self.oldest(head));
-                        return Ok(None);
-                    }
-                },
+                Ok(_) if n > 0 => return Ok(Some(Run { position, n })),
+                Ok(_) => {
+                    self.lost += blocks.end(head).wrapping_sub(position);
+                    self.advance_chead(head, self.oldest(head));
+                    return Ok(None);
+                }
                 Err(found) => reserved = found,
             }
         }
         self.advance_chead(head, self.end.slots().end(head));
         Ok(None)
     }
-}
 
-impl<T: Plain> Consumer<T> {
     /// Goes on from the block that starts at `head` to that at `next`, unless another consumer has.
     #[inline]
     fn advance_chead(&mut self, head: u64, next: u64) {
@@ -538,7 +551,8 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
         self.end.peer_is_gone()
     }
 
-    /// Takes what it can of a block at once.
+    /// Takes what it can of a block at once, and loses all of that if the block is entered meanwhile. Behind
+    /// the popped items `into` may be overwritten.
     fn pop_slice(&mut self, into: &mut [T]) -> usize {
         let mut done = 0;
         while done < into.len() {
@@ -559,7 +573,7 @@ impl<T: Plain> Clone for Producer<T> {
         if self.is_alone.replace(false) {
             self.share();
         }
-        Self { write: 0, free: 0, is_alone: Cell::new(false), end: self.end.duplicate() }
+        Self { write: 0, block_end: 0, is_alone: Cell::new(false), end: self.end.duplicate() }
     }
 }
 
@@ -585,7 +599,7 @@ pub const INFO: Info = Info {
     name: "block-based bounded queue, drop-old",
     paper: "Wang 2024, §2.4.3",
     sides: Sides::ManyToMany,
-    guarantee: "producers never wait; FIFO with gaps",
+    guarantee: "producers never wait for consumers; FIFO with gaps",
     delayed: false,
     capacity: "N, kept N - S",
     choose: "logs, traces, samples: whoever writes must not be held up, the newest matter most",

@@ -1,4 +1,4 @@
-//! Queues whose producers never wait: what nobody has popped in time is overwritten.
+//! Queues whose producers never wait for consumers: what nobody has popped in time is overwritten.
 
 pub mod block;
 
