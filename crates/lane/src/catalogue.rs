@@ -59,6 +59,8 @@ pub(crate) struct Entry {
     pub(crate) bounded: bool,
     /// Whether a push overwrites what was not popped in time.
     pub(crate) overwrites: bool,
+    /// Whether threads wait for those of their side that began before them, running or not.
+    pub(crate) takes_turns: bool,
     /// How it is measured between one producer and one consumer, if it is meant for that.
     pub(crate) spsc: Option<Kernels>,
     /// How it is measured between as many as it allows.
@@ -120,8 +122,9 @@ impl Entry {
         B: Link<Item: Goods>,
     {
         let (sides, bounded) = (N::SIDES, N::BOUNDED);
+        let (overwrites, takes_turns) = (N::OVERWRITES, N::TAKES_TURNS);
         let mpmc = mpmc::Kernels::of::<N, B>();
-        Self { id: id.into(), kind, sides, bounded, overwrites: N::OVERWRITES, spsc, mpmc }
+        Self { id: id.into(), kind, sides, bounded, overwrites, takes_turns, spsc, mpmc }
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) trait Link: 'static {
     const BOUNDED: bool = true;
     /// Whether a push overwrites what was not popped in time.
     const OVERWRITES: bool = false;
+    /// Whether threads wait for those of their side that began before them, running or not.
+    const TAKES_TURNS: bool = false;
 
     /// What it carries.
     type Item: Word;

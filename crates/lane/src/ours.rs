@@ -50,6 +50,7 @@ impl<Q: SpscTokenQueue + 'static, T: Word + Token> Link for Packed<Q, T> {
 
 impl<Q: MpmcQueue + 'static, T: Word> Link for Many<Q, T> {
     const SIDES: Sides = Q::INFO.sides;
+    const TAKES_TURNS: bool = Q::TAKES_TURNS;
 
     type Item = T;
     type Tx = Ours<Q::Producer<T>>;

@@ -40,6 +40,7 @@ impl Plan<Mpmc> {
         let (shapes, mut notes) = shapes(args, &entries)?;
         let cells = cells(args, &entries, &shapes, &all_cores);
         notes.extend(untested(args, &entries, &cells));
+        notes.extend(held_up(args, &entries, &shapes, &all_cores));
         let plan = Self {
             cells,
             rounds: args.rounds.0,
@@ -95,6 +96,32 @@ fn untested(args: &MpmcArgs, entries: &[&'static Entry], cells: &[Cell<Mpmc>]) -
         .collect()
 }
 
+/// Notes on queues that are left out where threads share cores.
+fn held_up(
+    args: &MpmcArgs,
+    entries: &[&'static Entry],
+    shapes: &[Shape],
+    cores: &[CoreId],
+) -> Vec<String> {
+    let is_shared = |shape: &Shape| share_cores(shape.producers + shape.consumers, cores);
+    let is_left_out = |entry: &&&Entry| is_held_up(entry, args) && shapes.iter().any(is_shared);
+    let left_out = entries.iter().filter(is_left_out);
+    left_out
+        .map(|entry| {
+            let id = &entry.id;
+            format!(
+                "{id} left out with more threads than cores, where it takes seconds for what others do \
+                 in milliseconds: name it to measure that"
+            )
+        })
+        .collect()
+}
+
+/// Whether a queue isn't measured where threads share cores: each would wait for those that don't run.
+fn is_held_up(entry: &Entry, args: &MpmcArgs) -> bool {
+    entry.takes_turns && !args.queues.contains(&entry.id)
+}
+
 /// Whether `test` is measured with `workload`: with calls at a fixed rate there is no throughput, and a
 /// call that fails does so whatever is done besides.
 fn is_sensible(test: MpmcTest, workload: Workload) -> bool {
@@ -135,7 +162,9 @@ fn cells(
     let mut cells = Vec::new();
     for &test in &args.test {
         for params in variations(args, test, shapes, cores) {
-            let can = |entry: &&&Entry| can(entry, test, &params);
+            let shared = share_cores(params.producers + params.consumers, cores);
+            let can =
+                |entry: &&&Entry| can(entry, test, &params) && !(shared && is_held_up(entry, args));
             let length = length(args, test, &params);
             let cell =
                 |entry: &&'static Entry| Cell { entry, test, params: params.clone(), length };
@@ -202,12 +231,13 @@ fn shapes_of(test: MpmcTest, shapes: &[Shape]) -> Vec<Shape> {
 
 /// The ways to wait. Threads that share a core must let the others run.
 fn waits(args: &MpmcArgs, threads: usize, cores: &[CoreId]) -> Vec<Wait> {
-    let mut ids: Vec<_> = cores.iter().map(|core| core.id).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    // A core that is given twice is shared even if another has nothing to do.
-    let shared = threads > cores.len() || ids.len() < cores.len();
-    if shared { vec![Wait::Yield] } else { args.wait.clone() }
+    if share_cores(threads, cores) { vec![Wait::Yield] } else { args.wait.clone() }
+}
+
+/// Whether so many threads share cores: also if one is given twice, and another has nothing to do.
+fn share_cores(threads: usize, cores: &[CoreId]) -> bool {
+    let ids: BTreeSet<_> = cores.iter().map(|core| core.id).collect();
+    threads > cores.len() || ids.len() < cores.len()
 }
 
 fn length(args: &MpmcArgs, test: MpmcTest, params: &Params) -> Length {
