@@ -13,7 +13,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use crate::chunk::drop_each;
-use crate::memory::{AtomicU64, Cells, Ordering, is_before};
+use crate::memory::{AtomicU64, Cells, Ordering, is_before, pause};
 use crate::pad::Padded;
 use crate::queue::{CapacityError, Config};
 use crate::region::{MOST_ENDS, Ring, Slots, State, array, slots_for};
@@ -295,6 +295,29 @@ pub(crate) enum Nothing {
     Yet,
 }
 
+/// How long a consumer stands back that found another one faster, so that the other goes on undisturbed:
+/// longer each time.
+#[derive(Debug)]
+pub(crate) struct StandBack {
+    pauses: u32,
+}
+
+impl StandBack {
+    /// Most pauses at a time: some microseconds.
+    const MOST: u32 = 256;
+
+    pub(crate) fn new() -> Self {
+        Self { pauses: 4 }
+    }
+
+    /// Waits.
+    #[inline]
+    pub(crate) fn wait(&mut self) {
+        pause(self.pauses);
+        self.pauses = (2 * self.pauses).min(Self::MOST);
+    }
+}
+
 /// How positions lie in blocks.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrangement {
@@ -308,7 +331,7 @@ pub struct Arrangement {
 
 impl Arrangement {
     /// Bits of `allocated` for an offset, besides those for a slot of a block: producers that come too
-    /// late add to it as well, each at most once a lap and at most a block.
+    /// late add to it as well, each handle at most a block, and one for each slot that somebody got.
     const LATE_BITS: u32 = MOST_ENDS.ilog2() + 1;
 
     fn new(size: usize, blocks: usize) -> Self {

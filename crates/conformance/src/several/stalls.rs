@@ -100,7 +100,7 @@ pub fn batch_spills_into_version<Q: MpmcQueue>() {
     late_slices_in_one_thread::<Q>();
 }
 
-/// A crowd of handles, each of which pushes a large slice into a full queue, many times a lap.
+/// A crowd of handles, each of which pushes a large slice and an item into a full queue, many times a lap.
 fn late_slices_in_one_thread<Q: MpmcQueue>() {
     let (mut txs, mut rxs) = handles::<Q, u64>(Config::new(128).batch(64), at_most::<Q>(300, 1));
     let slice: Vec<u64> = (0..64).collect();
@@ -108,7 +108,10 @@ fn late_slices_in_one_thread<Q: MpmcQueue>() {
     for lap in 0..scaled(100) {
         let pushed: usize = txs.iter_mut().map(|tx| tx.push_slice(&slice)).sum();
         assert_eq!(pushed, slice.len(), "in lap {lap}");
-        txs.iter_mut().for_each(|tx| assert_eq!(tx.push_slice(&slice), 0, "in lap {lap}"));
+        for tx in &mut txs {
+            assert_eq!(tx.push_slice(&slice), 0, "in lap {lap}");
+            assert!(tx.try_push(0).is_err(), "in lap {lap}");
+        }
         assert!(rxs[0].pop_iter().take(slice.len()).eq(0..64), "in lap {lap}");
     }
 }

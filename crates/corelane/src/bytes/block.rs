@@ -63,7 +63,7 @@ use core::ops::{Deref, DerefMut};
 use core::slice;
 
 use super::granules::{Entry, GRANULE, Granules, LONGEST, granules};
-use crate::blocks::{Blocks, Heads, Nothing, Run, Separate, Shape};
+use crate::blocks::{Blocks, Heads, Nothing, Run, Separate, Shape, StandBack};
 use crate::chunk::drop_each;
 use crate::memory::{Ordering, advance, is_before};
 use crate::queue::{CapacityError, Config, TryPopError, debug_handle};
@@ -337,7 +337,7 @@ impl<T> Receiver<T> {
         let cursor = &block.consumers.reserved;
         // Acquire pairs with the exchange below: who sees a record taken sees those behind it that whoever
         // took it has seen. Otherwise the queue would seem empty.
-        let mut reserved = cursor.load(Ordering::Acquire);
+        let (mut reserved, mut stand_back) = (cursor.load(Ordering::Acquire), StandBack::new());
         while is_before(reserved, full) {
             let position = arrangement.go_on(head, reserved);
             let filled = self.filled_behind(position, reserved)?;
@@ -345,7 +345,7 @@ impl<T> Receiver<T> {
             let entry = self.array().entry(position);
             let n = self.end_of(entry, position, filled).wrapping_sub(position);
             let next = reserved.wrapping_add(n * arrangement.step());
-            match cursor.compare_exchange(reserved, next, Ordering::Release, Ordering::Acquire) {
+            match cursor.compare_exchange(reserved, next, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => {
                     let run = Run { position, n };
                     match entry.len() {
@@ -354,7 +354,10 @@ impl<T> Receiver<T> {
                     }
                     reserved = next;
                 }
-                Err(found) => reserved = found,
+                Err(_) => {
+                    stand_back.wait();
+                    reserved = cursor.load(Ordering::Acquire);
+                }
             }
         }
         Ok(None)

@@ -30,7 +30,13 @@
 //! - `committed`, `reserved` and `consumed` count on through all laps and are never set back, which does
 //!   away with the paper's MAX on them, and with what could go wrong between setting two of them. `allocated`
 //!   is set back, because producers that come too late add to it as well. Its offset has 17 bits more than
-//!   a slot's number needs: at most a block for each of 65,536 handles, so it never spills into the version.
+//!   a slot's number needs: at most a block for each of 65,536 handles, and one for each slot that was there,
+//!   so it never spills into the version.
+//! - A push of one item doesn't look at `allocated` before it adds, if the handle has just had a slot of that
+//!   block: one miss less. A pop tries first what would be next if nobody had popped since its last, and looks
+//!   at `committed` only when what it has seen is gone.
+//! - A consumer whose exchange fails stands back, for 4 to 256 pauses, and lets the others go on: exchanges
+//!   that fail cost all of them the line.
 //! - The heads are positions where blocks start, which does away with the first block's version that is off
 //!   by one.
 //! - Producers who wait for a block look at `emptied`, which is written once a lap, and not at the
@@ -59,7 +65,7 @@
 
 use core::cell::Cell;
 
-use crate::blocks::{Header, Heads, Nothing, Run, Separate, Shape};
+use crate::blocks::{Header, Heads, Nothing, Run, Separate, Shape, StandBack};
 use crate::memory::{Ordering, advance, is_before};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, Producer as _, TryPopError, TryPushError,
@@ -103,17 +109,24 @@ pub struct Producer<T> {
     /// What it is while there is no other.
     single: spsc::block::Producer<T, Separate>,
     is_alone: Cell<bool>,
+    /// Where the block starts in which it has just taken a slot among others.
+    current: Option<u64>,
 }
 
 /// A receiving side.
 pub struct Consumer<T> {
     /// What it is while there is no other, which it knows itself.
     single: spsc::block::Consumer<T, Separate>,
+    /// Position behind what it last took among others.
+    next: u64,
+    /// The position up to which it has seen items, among others.
+    known: u64,
 }
 
 impl<T> Producer<T> {
     pub(crate) fn new(end: Side<T>, first: u64) -> Self {
-        Self { single: spsc::block::Producer::new(end, first), is_alone: Cell::new(true) }
+        let single = spsc::block::Producer::new(end, first);
+        Self { single, is_alone: Cell::new(true), current: None }
     }
 
     /// What kind of memory the queue lives in.
@@ -172,27 +185,32 @@ impl<T> Producer<T> {
             header.heads.phead.store(last, Ordering::Relaxed);
             return;
         }
-        let cursors = &blocks.at(write).producers;
-        cursors.allocated.store(arrangement.allocated(write), Ordering::Relaxed);
+        let block = blocks.at(write);
+        block.producers.allocated.store(arrangement.allocated(write), Ordering::Relaxed);
         header.heads.phead.store(arrangement.start(write), Ordering::Relaxed);
     }
 
     /// The paper's `allocate_entry`: slots of the block that starts at `head`, if any are left.
     #[inline]
-    fn allocate_in(&self, head: u64, wanted: u64) -> Option<Run> {
-        let blocks = self.end().slots();
+    fn allocate_in(&mut self, head: u64, mut wanted: u64) -> Option<Run> {
+        let blocks = self.single.end().slots();
         let (block, arrangement) = (blocks.at(head), blocks.arrangement());
         let allocated = &block.producers.allocated;
-        // Producers that come too late don't go on adding. Acquire pairs with the addition below: who sees the
-        // block full sees what made room behind it, if whoever filled it did.
-        let taken = arrangement.offset(allocated.load(Ordering::Acquire));
-        let wanted = wanted.min(arrangement.size().checked_sub(taken)?);
-        if wanted == 0 {
-            return None;
+        // Producers that come too late don't go on adding: after a slot that it got, each does so once. Acquire
+        // pairs with the addition below: who sees the block full sees what made room behind it, if whoever
+        // filled it did.
+        if wanted > 1 || self.current != Some(head) {
+            let taken = arrangement.offset(allocated.load(Ordering::Acquire));
+            wanted = wanted.min(arrangement.size().checked_sub(taken)?);
+            if wanted == 0 {
+                return None;
+            }
         }
         // Acquire pairs with `advance_phead`: the slots have been consumed. Release: see above.
         let offset = arrangement.offset(allocated.fetch_add(wanted, Ordering::AcqRel));
-        let left = arrangement.size().checked_sub(offset).filter(|left| *left > 0)?;
+        let left = arrangement.size().checked_sub(offset).filter(|left| *left > 0);
+        self.current = left.map(|_| head);
+        let left = left?;
         // The block may have been entered once more since, but its slots are where they were.
         let position = head.wrapping_add(offset);
         Some(Run { position, n: wanted.min(left) })
@@ -286,7 +304,7 @@ impl<T> queue::Producer for Producer<T> {
 
 impl<T> Consumer<T> {
     pub(crate) fn new(end: Side<T>, first: u64) -> Self {
-        Self { single: spsc::block::Consumer::new(end, first) }
+        Self { single: spsc::block::Consumer::new(end, first), next: first, known: first }
     }
 
     /// What kind of memory the queue lives in.
@@ -337,40 +355,55 @@ impl<T> Consumer<T> {
     fn share(&self) {
         let (header, blocks) = (self.end().header(), self.end().slots());
         let (read, arrangement) = (self.single.position(), blocks.arrangement());
-        let (cursors, count) = (&blocks.at(read).consumers, arrangement.count(read));
+        let (block, count) = (blocks.at(read), arrangement.count(read));
         // Relaxed, all of it: no other consumer is there yet.
-        cursors.consumed.store(count, Ordering::Relaxed);
-        cursors.reserved.store(count, Ordering::Relaxed);
+        block.consumers.consumed.store(count, Ordering::Relaxed);
+        block.consumers.reserved.store(count, Ordering::Relaxed);
         header.heads.chead.store(arrangement.start(read), Ordering::Relaxed);
     }
 
     /// The paper's `reserve_entry`: items of the block that starts at `head`; nothing if it is done.
     #[inline]
-    fn reserve_in(&self, head: u64, wanted: u64) -> Result<Option<Run>, Nothing> {
-        let blocks = self.end().slots();
+    fn reserve_in(&mut self, head: u64, wanted: u64) -> Result<Option<Run>, Nothing> {
+        let blocks = self.single.end().slots();
         let (block, arrangement) = (blocks.at(head), blocks.arrangement());
         let full = arrangement.full_count(head);
         let cursor = &block.consumers.reserved;
-        // Acquire pairs with the exchange below: who sees an item taken sees those behind it that whoever
-        // took it has seen. Otherwise the queue would seem empty.
-        let mut reserved = cursor.load(Ordering::Acquire);
+        let is_here = self.next.wrapping_sub(head) < arrangement.size();
+        let mut reserved = match is_here && is_before(self.next, self.known) {
+            // Items are there that nobody had taken: often nobody has since.
+            true => arrangement.count(self.next),
+            // Acquire pairs with the exchange below: who sees an item taken sees those behind it that whoever
+            // took it has seen. Otherwise the queue would seem empty. So below.
+            false => cursor.load(Ordering::Acquire),
+        };
+        let mut stand_back = StandBack::new();
         while is_before(reserved, full) {
-            // Acquire pairs with `Producer::commit`: the items are there.
-            let committed = block.producers.committed.load(Ordering::Acquire);
             let position = arrangement.go_on(head, reserved);
-            // It may be older than what another consumer has seen and reserved.
-            if !is_before(reserved, committed) {
-                return Err(blocks.nothing_at(position));
+            if !is_before(position, self.known) {
+                // Acquire pairs with `Producer::commit`: the items are there.
+                let committed = block.producers.committed.load(Ordering::Acquire);
+                // It may be older than what another consumer has seen and reserved.
+                if !is_before(reserved, committed) {
+                    return Err(blocks.nothing_at(position));
+                }
+                let filled = arrangement.go_on(head, committed);
+                if !blocks.is_gapless(filled) {
+                    return Err(Nothing::Yet);
+                }
+                self.known = filled;
             }
-            let filled = arrangement.go_on(head, committed);
-            if !blocks.is_gapless(filled) {
-                return Err(Nothing::Yet);
-            }
-            let n = wanted.min(filled.wrapping_sub(position));
+            let n = wanted.min(self.known.wrapping_sub(position));
             let next = reserved.wrapping_add(n * arrangement.step());
-            match cursor.compare_exchange(reserved, next, Ordering::Release, Ordering::Acquire) {
-                Ok(_) => return Ok(Some(Run { position, n })),
-                Err(found) => reserved = found,
+            match cursor.compare_exchange(reserved, next, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => {
+                    self.next = position.wrapping_add(n);
+                    return Ok(Some(Run { position, n }));
+                }
+                Err(_) => {
+                    stand_back.wait();
+                    reserved = cursor.load(Ordering::Acquire);
+                }
             }
         }
         Ok(None)
@@ -464,7 +497,8 @@ impl<T> Clone for Consumer<T> {
         if self.single.is_alone().replace(false) {
             self.share();
         }
-        let other = Self::new(self.end().duplicate(), 0);
+        let single = spsc::block::Consumer::new(self.end().duplicate(), 0);
+        let other = Self { single, next: self.next, known: self.known };
         other.single.is_alone().set(false);
         other
     }

@@ -52,7 +52,7 @@
 
 use core::cell::Cell;
 
-use crate::blocks::{BlockVariables, Blocks, Heads, ProducerCursors, Run, Shape};
+use crate::blocks::{BlockVariables, Blocks, Heads, ProducerCursors, Run, Shape, StandBack};
 use crate::memory::{AtomicU64, Ordering, advance, fence, is_before};
 use crate::pad::Padded;
 use crate::plain::{Plain, Words};
@@ -228,8 +228,8 @@ impl<T: Plain> Producer<T> {
             header.heads.phead.store(last, Ordering::Relaxed);
             return;
         }
-        let cursors = &blocks.at(self.write).producers;
-        cursors.allocated.store(arrangement.allocated(self.write), Ordering::Relaxed);
+        let block = blocks.at(self.write);
+        block.producers.allocated.store(arrangement.allocated(self.write), Ordering::Relaxed);
         header.heads.phead.store(arrangement.start(self.write), Ordering::Relaxed);
     }
 
@@ -455,7 +455,7 @@ impl<T: Plain> Consumer<T> {
         advance(cursor, arrangement.count(head), Ordering::Relaxed);
         // Acquire pairs with the exchange below: who sees an item taken sees those behind it that whoever
         // took it has seen. Otherwise the queue would seem empty.
-        let mut reserved = cursor.load(Ordering::Acquire);
+        let (mut reserved, mut stand_back) = (cursor.load(Ordering::Acquire), StandBack::new());
         let full = arrangement.full_count(head);
         while is_before(reserved, full) {
             let position = arrangement.go_on(head, reserved);
@@ -467,14 +467,17 @@ impl<T: Plain> Consumer<T> {
                 Found::Nothing(reason) => return Err(reason),
                 Found::Overwritten => (0, full),
             };
-            match cursor.compare_exchange(reserved, next, Ordering::Release, Ordering::Acquire) {
+            match cursor.compare_exchange(reserved, next, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) if n > 0 => return Ok(Some(Run { position, n })),
                 Ok(_) => {
                     self.lost += blocks.end(head).wrapping_sub(position);
                     self.advance_chead(head, self.oldest(head));
                     return Ok(None);
                 }
-                Err(found) => reserved = found,
+                Err(_) => {
+                    stand_back.wait();
+                    reserved = cursor.load(Ordering::Acquire);
+                }
             }
         }
         self.advance_chead(head, self.end.slots().end(head));
