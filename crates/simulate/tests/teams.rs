@@ -77,20 +77,22 @@ fn between_two_threads_blocks_save_misses() {
     assert!(ours.items_per_s() > 2.0 * peer.items_per_s());
 }
 
-/// Fig. 2.9a, c: a producer pays for adding twice, however many there are.
+/// Fig. 2.9a, c: a producer pays for adding twice, however many there are; and for coming too late, which
+/// happens more often.
 #[test]
 fn more_producers_cost_no_more_misses_each() {
     let misses = |producers| run("bbq", producers, 1).misses_per_item();
     let [few, many] = [4, 48].map(misses);
-    assert!(many < 1.2 * few, "{few} {many}");
+    assert!(many < 1.3 * few, "{few} {many}");
 }
 
-/// Fig. 2.9j: a compare-and-swap that fails is a miss more, so each consumer adds one to every pop.
+/// Fig. 2.9j: a compare-and-swap that fails is a miss more. Each consumer would add one to every pop, if those
+/// that fail did not stand back.
 #[test]
-fn more_consumers_cost_a_miss_each() {
+fn more_consumers_cost_less_than_a_miss_each() {
     let misses = |consumers| run("bbq", 1, consumers).misses_per_item();
     let growth = (misses(32) - misses(8)) / 24.0;
-    assert!((0.8..1.2).contains(&growth), "{growth}");
+    assert!((0.3..0.9).contains(&growth), "{growth}");
 }
 
 #[test]
