@@ -95,6 +95,7 @@ pub(crate) fn models() -> Vec<Model> {
         Model::new::<DropOld>("false_empty_while_read", || false_empty_when_overtaken(1, false)),
         Model::new::<DropOld>("false_empty_while_two_overwrite", false_empty_while_two_overwrite),
         Model::new::<DropOld>("producer_with_an_old_head", producer_with_an_old_head),
+        Model::new::<DropOld>("slice_with_an_old_head", slice_with_an_old_head),
         Model::new::<DropOld>("producer_comes_and_goes", producer_comes_and_goes),
         Model::new::<DropOld>("consumer_comes_and_goes", consumer_comes_and_goes),
     ]);
@@ -415,5 +416,23 @@ fn producer_with_an_old_head() -> Run {
         let mut numbers = drain(&mut rx);
         numbers.sort_unstable();
         nothing_is_unaccounted_for(&[numbers], rx.lost(), 1 + mine + theirs);
+    })
+}
+
+/// A slice is pushed with a head that others have left a lap ago, over what one of them has written. The one
+/// who entered the block again has made no fence since, which would order that by chance.
+fn slice_with_an_old_head() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = channel::<u64>(grouped(4, 2));
+        push_all(&mut tx, 0..1);
+        let (mut late, mut other) = (tx.clone(), tx.clone());
+        let late = start(move || late.push_slice(&[5, 6]) as u64);
+        let filling = start(move || other.push_slice(&[1, 2, 3]) as u64);
+        let mut pushed = 1 + join([filling]).remove(0);
+        pushed += u64::from(tx.try_push(4).is_ok());
+        pushed += join([late]).remove(0);
+        let mut numbers = drain(&mut rx);
+        numbers.sort_unstable();
+        nothing_is_unaccounted_for(&[numbers], rx.lost(), pushed);
     })
 }

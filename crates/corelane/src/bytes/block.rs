@@ -26,7 +26,7 @@
 //!
 //! # Departures from the paper
 //!
-//! All of [`mpmc::block`](crate::mpmc::block), and:
+//! All of [`mpmc::block`](crate::mpmc::block), but for the looks that are left out there, and:
 //!
 //! - Lengths are not in front of the bytes but in an array of their own. A consumer reads one before it
 //!   knows that nobody else has taken the record: by then a producer may be writing other bytes in that
