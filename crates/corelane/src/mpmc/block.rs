@@ -65,8 +65,8 @@
 
 use core::cell::Cell;
 
-use crate::blocks::{Header, Heads, Nothing, Run, Separate, Shape, StandBack};
-use crate::memory::{Ordering, advance, is_before};
+use crate::blocks::{Blocks, Header, Heads, Nothing, Run, Separate, Shape, StandBack};
+use crate::memory::{Cells, Ordering, advance, is_before};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, Producer as _, TryPopError, TryPushError,
     debug_handle, full,
@@ -366,9 +366,8 @@ impl<T> Consumer<T> {
     #[inline]
     fn reserve_in(&mut self, head: u64, wanted: u64) -> Result<Option<Run>, Nothing> {
         let blocks = self.single.end().slots();
-        let (block, arrangement) = (blocks.at(head), blocks.arrangement());
+        let (cursor, arrangement) = (&blocks.at(head).consumers.reserved, blocks.arrangement());
         let full = arrangement.full_count(head);
-        let cursor = &block.consumers.reserved;
         let is_here = self.next.wrapping_sub(head) < arrangement.size();
         let mut reserved = match is_here && is_before(self.next, self.known) {
             // Items are there that nobody had taken: often nobody has since.
@@ -381,17 +380,7 @@ impl<T> Consumer<T> {
         while is_before(reserved, full) {
             let position = arrangement.go_on(head, reserved);
             if !is_before(position, self.known) {
-                // Acquire pairs with `Producer::commit`: the items are there.
-                let committed = block.producers.committed.load(Ordering::Acquire);
-                // It may be older than what another consumer has seen and reserved.
-                if !is_before(reserved, committed) {
-                    return Err(blocks.nothing_at(position));
-                }
-                let filled = arrangement.go_on(head, committed);
-                if !blocks.is_gapless(filled) {
-                    return Err(Nothing::Yet);
-                }
-                self.known = filled;
+                self.known = filled_from(position, blocks)?;
             }
             let n = wanted.min(self.known.wrapping_sub(position));
             let next = reserved.wrapping_add(n * arrangement.step());
@@ -422,6 +411,20 @@ impl<T> Consumer<T> {
             block.emptied.store(full, Ordering::Release);
         }
     }
+}
+
+/// The position up to which items are there from `position` on.
+#[inline(always)] // see `queue::try_pop_by`
+fn filled_from<T>(position: u64, blocks: &Blocks<Separate, Cells<T>>) -> Result<u64, Nothing> {
+    let arrangement = blocks.arrangement();
+    // Acquire pairs with `Producer::commit`: the items are there.
+    let committed = blocks.at(position).producers.committed.load(Ordering::Acquire);
+    // It may be older than what another consumer has seen and reserved.
+    if !is_before(arrangement.count(position), committed) {
+        return Err(blocks.nothing_at(position));
+    }
+    let filled = arrangement.go_on(position, committed);
+    if blocks.is_gapless(filled) { Ok(filled) } else { Err(Nothing::Yet) }
 }
 
 impl<T> queue::Consumer for Consumer<T> {

@@ -19,9 +19,9 @@
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.3, and the form for one producer and one consumer of §2.4.5 |
 //!
 //! A consumer that keeps catching up with a stream waits before it goes on: up to 16 pauses, half a
-//! microsecond or one, also if an item is there. In a dialogue, where items come one by one, it doesn't;
-//! nor do [`read_chunk`](crate::SingleConsumer::read_chunk) and [`available`](crate::SingleConsumer::available). The
-//! paper's never waits.
+//! microsecond or one, also if an item is there. In a dialogue, where items come one by one, or not more at
+//! a time than a call asks for, it doesn't; nor does [`available`](crate::SingleConsumer::available). The paper's
+//! never waits.
 //!
 //! ```
 //! use corelane::{Config, Consumer, Producer, spsc::block};
@@ -66,7 +66,7 @@ pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Cap
     Ok((Producer::new(tx, shape.first), Consumer::new(rx, shape.first)))
 }
 
-/// Items between two times that the consumer catches up which are distance enough.
+/// Calls between two times that the consumer catches up which are distance enough.
 const FAR_BEHIND: u64 = 256;
 
 /// Pauses that are about as long as a push of one of several producers takes.
@@ -299,7 +299,7 @@ impl<T, V: Variables> Consumer<T, V> {
         if !self.end.slots().arrangement().is_start(self.known) {
             // The producer is in this block.
             let waited;
-            (self.patience, waited) = self.patience.caught_up(self.read, FAR_BEHIND);
+            (self.patience, waited) = self.patience.caught_up(self.read, 1, FAR_BEHIND);
             if waited {
                 found = self.look().or(found);
             }
@@ -351,6 +351,16 @@ unsafe impl<T, V: Variables> queue::SingleConsumer for Consumer<T, V> {
     fn available(&mut self, wanted: usize) -> usize {
         while self.known() < wanted && self.look().is_ok() {}
         wanted.min(self.known())
+    }
+
+    fn lendable(&mut self, wanted: usize) -> usize {
+        let n = self.available(wanted);
+        if n == wanted {
+            return n;
+        }
+        let waited;
+        (self.patience, waited) = self.patience.caught_up(self.read, wanted as u64, FAR_BEHIND);
+        if waited { self.available(wanted) } else { n }
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {

@@ -567,7 +567,7 @@ impl<T> Consumer<T> {
             let position = self.place.start.wrapping_add(self.place.i as u64);
             let waited;
             (self.patience, waited) =
-                self.patience.caught_up(position, FAR_BEHIND * Line::<T>::N as u64);
+                self.patience.caught_up(position, 1, FAR_BEHIND * Line::<T>::N as u64);
             if waited {
                 filled = self.place.line.filled(self.place.start);
             }

@@ -14,7 +14,7 @@ pub(super) struct Patience {
 impl Patience {
     /// Most pauses in one pop: about as long as a far line needs for a round trip.
     const MOST: u32 = 16;
-    /// Items between two catch-ups that make a stream. In a dialogue there are one or two.
+    /// Calls between two catch-ups that make a stream. In a dialogue there are one or two.
     const STREAM: u64 = 3;
 
     /// That of a new consumer.
@@ -22,24 +22,24 @@ impl Patience {
         Self { mark: position, pauses: 0 }
     }
 
-    /// Called when the consumer stands at `position` and has caught up with the producer: learns from
-    /// the items since the last time and, if they make a stream and are fewer than `far_behind`, waits
-    /// longer each time. Says whether it has waited.
+    /// Called when the consumer stands at `position` and has caught up with the producer, in a call that
+    /// takes `each` items at most: learns from how many such calls there were since the last time and, if
+    /// they make a stream and are fewer than `far_behind`, waits longer each time. Says whether it has
+    /// waited.
     #[inline]
-    pub(super) fn caught_up(mut self, position: u64, far_behind: u64) -> (Self, bool) {
-        let run = position.wrapping_sub(self.mark);
+    pub(super) fn caught_up(mut self, position: u64, each: u64, far_behind: u64) -> (Self, bool) {
+        let run = position.wrapping_sub(self.mark) / each;
+        self.mark = position;
         if run < Self::STREAM && self.pauses == 0 {
-            self.mark = position;
-            return (self, false);
+            (self, false)
+        } else {
+            self.wait(run, far_behind)
         }
-        self.wait(position, far_behind)
     }
 
     /// Out of line, but by value: see `queue::try_pop_by`.
     #[inline(never)]
-    fn wait(mut self, position: u64, far_behind: u64) -> (Self, bool) {
-        let run = position.wrapping_sub(self.mark);
-        self.mark = position;
+    fn wait(mut self, run: u64, far_behind: u64) -> (Self, bool) {
         if run < Self::STREAM {
             self.pauses /= 2;
         } else if run < far_behind {

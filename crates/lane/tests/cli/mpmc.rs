@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::common::{assert_refused, assert_success, json_of_suite, lane, stdout};
+use crate::common::{assert_refused, assert_success, json_of_suite, lane, stderr, stdout};
 
 /// Few enough items for a debug build on a busy machine, and no round that is mixed.
 const FEW: [&str; 4] = ["--items", "200", "--far-above", "1e12"];
@@ -191,6 +191,21 @@ fn threads_that_no_chosen_queue_can_have_are_refused() {
     let output = mpmc(&["bbq-mpsc", "--threads", "2x1,2x2"]);
     assert_refused(&output, &["2x2", "bbq-mpsc is between several producers, one consumer"]);
     assert_refused(&mpmc(&["lq", "--threads", "2x1"]), &["2x1", "lq"]);
+}
+
+#[test]
+fn ring_is_left_out_where_threads_share_a_core_unless_named() {
+    let shared = ["--no-peers", "--test", "throughput", "--threads", "1x1", "--cores", "0,0"];
+    let is_ring = |(queue, ..): &(String, u64, u64)| queue == "ring";
+    let all = cells(&json_of(&shared));
+    assert!(all.len() > 3 && !all.iter().any(is_ring), "{all:?}");
+    let named = [&["ring"], &shared[..]].concat();
+    assert!(cells(&json_of(&named)).iter().all(is_ring));
+    for (args, is_said) in [(&shared[..], true), (&named[..], false)] {
+        let output = mpmc(&[args, &FEW].concat());
+        assert_success(&output);
+        assert_eq!(stderr(&output).contains("ring left out"), is_said, "{}", stderr(&output));
+    }
 }
 
 #[test]
