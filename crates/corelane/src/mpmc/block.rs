@@ -117,9 +117,15 @@ pub struct Producer<T> {
 pub struct Consumer<T> {
     /// What it is while there is no other, which it knows itself.
     single: spsc::block::Consumer<T, Separate>,
-    /// Position behind what it last took among others.
+    seen: Seen,
+}
+
+/// What a consumer among others knows from its last pop.
+#[derive(Clone, Copy)]
+struct Seen {
+    /// Position behind what it took.
     next: u64,
-    /// The position up to which it has seen items, among others.
+    /// The position up to which there were items.
     known: u64,
 }
 
@@ -143,6 +149,7 @@ impl<T> Producer<T> {
     #[inline(always)] // see `queue::try_pop_by`
     fn allocate(&mut self, wanted: u64) -> Result<Option<Run>, Nothing> {
         while !self.is_alone.get() {
+            is_rare();
             // Acquire pairs with `advance_phead`: the block's cursors are at least as new.
             let head = self.end().header().heads.phead.load(Ordering::Acquire);
             if let Some(run) = self.allocate_in(head, wanted) {
@@ -245,6 +252,10 @@ impl<T> Producer<T> {
     }
 }
 
+/// Tells the compiler what to keep in registers: one of several producers waits for the line anyway.
+#[cold]
+fn is_rare() {}
+
 impl<T> queue::Producer for Producer<T> {
     type Item = T;
 
@@ -304,7 +315,8 @@ impl<T> queue::Producer for Producer<T> {
 
 impl<T> Consumer<T> {
     pub(crate) fn new(end: Side<T>, first: u64) -> Self {
-        Self { single: spsc::block::Consumer::new(end, first), next: first, known: first }
+        let seen = Seen { next: first, known: first };
+        Self { single: spsc::block::Consumer::new(end, first), seen }
     }
 
     /// What kind of memory the queue lives in.
@@ -321,34 +333,23 @@ impl<T> Consumer<T> {
     #[inline(always)] // see `queue::try_pop_by`
     fn reserve(&mut self, wanted: u64) -> Result<Option<Run>, Nothing> {
         while !self.single.is_alone().get() {
-            // Acquire pairs with `advance`: items that made another consumer go on are visible.
-            let head = self.end().header().heads.chead.load(Ordering::Acquire);
-            if let Some(run) = self.reserve_in(head, wanted)? {
-                return Ok(Some(run));
-            }
-            if !self.take_over() {
-                // Release pairs with the load above.
-                let (chead, next) =
-                    (&self.end().header().heads.chead, self.end().slots().end(head));
-                advance(chead, next, Ordering::Release);
+            match reserve_among_others(self.single.end(), &mut self.seen, wanted)? {
+                None => self.take_over(),
+                run => return Ok(run),
             }
         }
         Ok(None)
     }
 
-    /// Goes on as the only consumer, if all others are gone.
+    /// Goes on as the only consumer, after all others are gone.
     #[inline]
-    fn take_over(&mut self) -> bool {
-        if !self.end().is_only() {
-            return false;
-        }
+    fn take_over(&mut self) {
         let (header, blocks) = (self.end().header(), self.end().slots());
         // Relaxed: what others have written is visible, and nobody writes any more.
         let head = header.heads.chead.load(Ordering::Relaxed);
         let reserved = blocks.at(head).consumers.reserved.load(Ordering::Relaxed);
         self.single.go_on_from(blocks.arrangement().go_on(head, reserved));
         self.single.is_alone().set(true);
-        true
     }
 
     /// Writes down what the only consumer knows, before there are others.
@@ -360,42 +361,6 @@ impl<T> Consumer<T> {
         block.consumers.consumed.store(count, Ordering::Relaxed);
         block.consumers.reserved.store(count, Ordering::Relaxed);
         header.heads.chead.store(arrangement.start(read), Ordering::Relaxed);
-    }
-
-    /// The paper's `reserve_entry`: items of the block that starts at `head`; nothing if it is done.
-    #[inline]
-    fn reserve_in(&mut self, head: u64, wanted: u64) -> Result<Option<Run>, Nothing> {
-        let blocks = self.single.end().slots();
-        let (cursor, arrangement) = (&blocks.at(head).consumers.reserved, blocks.arrangement());
-        let full = arrangement.full_count(head);
-        let is_here = self.next.wrapping_sub(head) < arrangement.size();
-        let mut reserved = match is_here && is_before(self.next, self.known) {
-            // Items are there that nobody had taken: often nobody has since.
-            true => arrangement.count(self.next),
-            // Acquire pairs with the exchange below: who sees an item taken sees those behind it that whoever
-            // took it has seen. Otherwise the queue would seem empty. So below.
-            false => cursor.load(Ordering::Acquire),
-        };
-        let mut stand_back = StandBack::new();
-        while is_before(reserved, full) {
-            let position = arrangement.go_on(head, reserved);
-            if !is_before(position, self.known) {
-                self.known = filled_from(position, blocks)?;
-            }
-            let n = wanted.min(self.known.wrapping_sub(position));
-            let next = reserved.wrapping_add(n * arrangement.step());
-            match cursor.compare_exchange(reserved, next, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => {
-                    self.next = position.wrapping_add(n);
-                    return Ok(Some(Run { position, n }));
-                }
-                Err(_) => {
-                    stand_back.wait();
-                    reserved = cursor.load(Ordering::Acquire);
-                }
-            }
-        }
-        Ok(None)
     }
 
     /// Gives the slots of `run` back: to producers, if they are the last of a block.
@@ -413,8 +378,68 @@ impl<T> Consumer<T> {
     }
 }
 
-/// The position up to which items are there from `position` on.
+/// Takes up to `wanted` items; none if there is no other consumer.
 #[inline(always)] // see `queue::try_pop_by`
+fn reserve_among_others<T>(
+    end: &Side<T>,
+    seen: &mut Seen,
+    wanted: u64,
+) -> Result<Option<Run>, Nothing> {
+    let (chead, blocks) = (&end.header().heads.chead, end.slots());
+    loop {
+        // Acquire pairs with `advance`: items that made another consumer go on are visible.
+        let head = chead.load(Ordering::Acquire);
+        match reserve_in(head, blocks, seen, wanted)? {
+            None if end.is_only() => return Ok(None),
+            // Release pairs with the load above.
+            None => advance(chead, blocks.end(head), Ordering::Release),
+            run => return Ok(run),
+        }
+    }
+}
+
+/// The paper's `reserve_entry`: items of the block that starts at `head`; nothing if it is done.
+#[inline]
+fn reserve_in<T>(
+    head: u64,
+    blocks: &Blocks<Separate, Cells<T>>,
+    seen: &mut Seen,
+    wanted: u64,
+) -> Result<Option<Run>, Nothing> {
+    let (cursor, arrangement) = (&blocks.at(head).consumers.reserved, blocks.arrangement());
+    let full = arrangement.full_count(head);
+    let is_here = seen.next.wrapping_sub(head) < arrangement.size();
+    let mut reserved = match is_here && is_before(seen.next, seen.known) {
+        // Items are there that nobody had taken: often nobody has since.
+        true => arrangement.count(seen.next),
+        // Acquire pairs with the exchange below: who sees an item taken sees those behind it that whoever
+        // took it has seen. Otherwise the queue would seem empty. So below.
+        false => cursor.load(Ordering::Acquire),
+    };
+    let mut stand_back = StandBack::new();
+    while is_before(reserved, full) {
+        let position = arrangement.go_on(head, reserved);
+        if !is_before(position, seen.known) {
+            seen.known = filled_from(position, blocks)?;
+        }
+        let n = wanted.min(seen.known.wrapping_sub(position));
+        let next = reserved.wrapping_add(n * arrangement.step());
+        match cursor.compare_exchange(reserved, next, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => {
+                seen.next = position.wrapping_add(n);
+                return Ok(Some(Run { position, n }));
+            }
+            Err(_) => {
+                stand_back.wait();
+                reserved = cursor.load(Ordering::Acquire);
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The position up to which items are there from `position` on.
+#[inline]
 fn filled_from<T>(position: u64, blocks: &Blocks<Separate, Cells<T>>) -> Result<u64, Nothing> {
     let arrangement = blocks.arrangement();
     // Acquire pairs with `Producer::commit`: the items are there.
@@ -501,7 +526,7 @@ impl<T> Clone for Consumer<T> {
             self.share();
         }
         let single = spsc::block::Consumer::new(self.end().duplicate(), 0);
-        let other = Self { single, next: self.next, known: self.known };
+        let other = Self { single, seen: self.seen };
         other.single.is_alone().set(false);
         other
     }
