@@ -149,7 +149,6 @@ impl<T> Producer<T> {
     #[inline(always)] // see `queue::try_pop_by`
     fn allocate(&mut self, wanted: u64) -> Result<Option<Run>, Nothing> {
         while !self.is_alone.get() {
-            is_rare();
             // Acquire pairs with `advance_phead`: the block's cursors are at least as new.
             let head = self.end().header().heads.phead.load(Ordering::Acquire);
             if let Some(run) = self.allocate_in(head, wanted) {
@@ -251,10 +250,6 @@ impl<T> Producer<T> {
         blocks.at(run.position).producers.committed.fetch_add(steps, Ordering::Release);
     }
 }
-
-/// Tells the compiler what to keep in registers: one of several producers waits for the line anyway.
-#[cold]
-fn is_rare() {}
 
 impl<T> queue::Producer for Producer<T> {
     type Item = T;
