@@ -80,7 +80,7 @@ impl Queue {
             probe: |config| Q::channel::<u64>(config).map(drop),
             stream: |stream| stream::run(stream, Q::channel::<u64>),
             round_trip: |stream| rtt::run(stream, Q::channel::<u64>),
-            team: |team| team::run(team, pair(Q::channel::<u64>)),
+            team: |team| team::run(team, pair(Q::channel::<u64>), None),
             test: |case, schedule| match case.counts_drops {
                 true => case.run(schedule, Q::channel::<Counted>),
                 false => case.run(schedule, Q::channel::<u64>),
@@ -96,7 +96,7 @@ impl Queue {
             probe: |config| Q::channel::<NonZeroU64>(config).map(drop),
             stream: |stream| stream::run(stream, Q::channel::<NonZeroU64>),
             round_trip: |stream| rtt::run(stream, Q::channel::<NonZeroU64>),
-            team: |team| team::run(team, pair(Q::channel::<NonZeroU64>)),
+            team: |team| team::run(team, pair(Q::channel::<NonZeroU64>), None),
             test: |case, schedule| match case.counts_drops {
                 true => case.run(schedule, Q::channel::<Counted>),
                 false => case.run(schedule, Q::channel::<NonZeroU64>),

@@ -4,10 +4,12 @@
 //! The same seed makes the choices of the schedule.
 
 use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::LazyLock;
 
 use coherence::{Chance, Schedule, Simulation, pause};
+use corelane_sim::overwrite::{self, block};
 use corelane_sim::{
     Built, CapacityError, Config, Consumer, Info, MpmcQueue, Producer, TryPopError, TryPushError,
     for_each_mpmc_queue,
@@ -24,27 +26,50 @@ use crate::team::{self, Team, TeamRun};
 pub struct SharedQueue {
     /// What it promises.
     pub info: Info,
+    /// Whether a push overwrites what was not popped in time.
+    pub overwrites: bool,
     pub(crate) probe: fn(Config) -> Result<(), CapacityError>,
     pub(crate) team: fn(&Team) -> Result<TeamRun, Failure>,
     test: fn(Case, Schedule) -> Result<u64, Wrong>,
 }
 
 impl SharedQueue {
-    fn of<Q: MpmcQueue + 'static>() -> Self {
+    fn keeping<Q: MpmcQueue + 'static>() -> Self {
         Self {
             info: Q::INFO,
+            overwrites: false,
             probe: |config| Q::channel::<u64>(config).map(drop),
-            team: |team| team::run(team, |config| open::<Q>(team, config)),
-            test: |case, schedule| case.run::<Q>(schedule),
+            team: |team| team::run(team, |config| open::<Keeping<Q>>(team, config), None),
+            test: |case, schedule| match case.counts_drops {
+                true => case.run::<Keeping<Q>, Counted>(schedule),
+                false => case.run::<Keeping<Q>, u64>(schedule),
+            },
+        }
+    }
+
+    fn overwriting() -> Self {
+        Self {
+            info: block::INFO,
+            overwrites: true,
+            probe: |config| block::channel_with::<u64>(config).map(drop),
+            team: |team| {
+                team::run(
+                    team,
+                    |config| open::<Overwriting>(team, config),
+                    Some(overwrite::Consumer::lost),
+                )
+            },
+            // Its items have no destructors.
+            test: |case, schedule| case.run::<Overwriting, u64>(schedule),
         }
     }
 
     /// Runs the case of each seed twice: at random, and by priorities with as many steps.
     ///
     /// Up to four producers and four consumers, as the queue allows, use one queue of a small capacity
-    /// whose counters wrap on the way; handles are cloned and dropped meanwhile. Nothing may be lost or
-    /// doubled, each consumer must see each producer's items in order, each item must be dropped once, and
-    /// nobody may wait for ever.
+    /// whose counters wrap on the way; handles are cloned and dropped meanwhile. Nothing may be lost, unless it is
+    /// overwritten and counted, or doubled; each consumer must see each producer's items in order, each item must
+    /// be dropped once, and nobody may wait for ever.
     ///
     /// # Errors
     ///
@@ -70,13 +95,73 @@ pub fn all_shared() -> &'static [SharedQueue] {
         let mut queues = Vec::new();
         macro_rules! add {
             ($name:ident, $queue:ty) => {
-                queues.push(SharedQueue::of::<$queue>())
+                queues.push(SharedQueue::keeping::<$queue>())
             };
         }
         for_each_mpmc_queue!(add);
+        queues.push(SharedQueue::overwriting());
         queues
     });
     &QUEUES
+}
+
+/// A kind of queue that may have several handles on a side, for items of this type.
+trait Kind<T>: 'static {
+    type Tx: Producer<Item = T> + 'static;
+    type Rx: Consumer<Item = T> + 'static;
+
+    fn channel(config: Config) -> Built<Self::Tx, Self::Rx>;
+    fn another_tx(tx: &Self::Tx) -> Option<Self::Tx>;
+    fn another_rx(rx: &Self::Rx) -> Option<Self::Rx>;
+
+    /// How many items this handle has found overwritten.
+    fn lost(_: &Self::Rx) -> u64 {
+        0
+    }
+}
+
+/// A queue that keeps what was not popped.
+struct Keeping<Q>(PhantomData<Q>);
+
+impl<Q: MpmcQueue + 'static, T: Send + 'static> Kind<T> for Keeping<Q> {
+    type Tx = Q::Producer<T>;
+    type Rx = Q::Consumer<T>;
+
+    fn channel(config: Config) -> Built<Self::Tx, Self::Rx> {
+        Q::channel(config)
+    }
+
+    fn another_tx(tx: &Self::Tx) -> Option<Self::Tx> {
+        Q::another_producer(tx)
+    }
+
+    fn another_rx(rx: &Self::Rx) -> Option<Self::Rx> {
+        Q::another_consumer(rx)
+    }
+}
+
+/// The queue that overwrites.
+struct Overwriting;
+
+impl Kind<u64> for Overwriting {
+    type Tx = overwrite::Producer<u64>;
+    type Rx = overwrite::Consumer<u64>;
+
+    fn channel(config: Config) -> Built<Self::Tx, Self::Rx> {
+        block::channel_with(config)
+    }
+
+    fn another_tx(tx: &Self::Tx) -> Option<Self::Tx> {
+        Some(tx.clone())
+    }
+
+    fn another_rx(rx: &Self::Rx) -> Option<Self::Rx> {
+        Some(rx.clone())
+    }
+
+    fn lost(rx: &Self::Rx) -> u64 {
+        rx.lost()
+    }
 }
 
 /// Most threads of a side.
@@ -110,34 +195,28 @@ impl Case {
         Self { seed, producers, consumers, items, counts_drops, chance }
     }
 
-    fn run<Q: MpmcQueue + 'static>(self, schedule: Schedule) -> Result<u64, Wrong> {
-        caught(|| match self.counts_drops {
-            true => self.run_to_the_end::<Q, Counted>(schedule),
-            false => self.run_to_the_end::<Q, u64>(schedule),
-        })
+    fn run<K: Kind<T>, T: Freight>(self, schedule: Schedule) -> Result<u64, Wrong> {
+        caught(|| self.run_to_the_end::<K, T>(schedule))
     }
 
     /// As [`run`](Self::run), but panics if a thread does.
-    fn run_to_the_end<Q: MpmcQueue + 'static, T: Freight>(
-        mut self,
-        schedule: Schedule,
-    ) -> Result<u64, Wrong> {
+    fn run_to_the_end<K: Kind<T>, T: Freight>(mut self, schedule: Schedule) -> Result<u64, Wrong> {
         ledger::open();
-        let (tx, rx) = Q::channel::<T>(self.config())?;
+        let (tx, rx) = K::channel(self.config())?;
         let account = Rc::new(Account::default());
-        let txs = handles(tx, self.producers, Q::another_producer);
-        let rxs = handles(rx, self.consumers, Q::another_consumer);
+        let txs = handles(tx, self.producers, K::another_tx);
+        let rxs = handles(rx, self.consumers, K::another_rx);
         let mut simulation = Simulation::new(machine(), self.seed).schedule(schedule);
         for (number, tx) in (0..).zip(txs) {
             let (items, chance) = (self.items, self.chance());
             let sender = Sender { number, items, chance, account: account.clone() };
-            simulation.spawn(number as usize, move || sender.run::<Q, T>(tx));
+            simulation.spawn(number as usize, move || sender.run::<K, T>(tx));
         }
         for (number, rx) in (self.producers..).zip(rxs) {
             let (chance, account) = (self.chance(), account.clone());
             let last = vec![None; self.producers as usize];
             let receiver = Receiver { last, chance, account };
-            simulation.spawn(number as usize, move || receiver.run::<Q, T>(rx));
+            simulation.spawn(number as usize, move || receiver.run::<K, T>(rx));
         }
         let report = simulation.run()?;
         account.settle(self.producers, self.items);
@@ -164,14 +243,10 @@ impl Case {
 }
 
 /// A queue with as many handles as `team` has threads.
-#[expect(clippy::type_complexity, reason = "handles of both sides")]
-fn open<Q: MpmcQueue>(
-    team: &Team,
-    config: Config,
-) -> Built<Vec<Q::Producer<u64>>, Vec<Q::Consumer<u64>>> {
-    let (tx, rx) = Q::channel::<u64>(config)?;
-    let txs = handles(tx, team.producers as u64, Q::another_producer);
-    Ok((txs, handles(rx, team.consumers as u64, Q::another_consumer)))
+fn open<K: Kind<u64>>(team: &Team, config: Config) -> Built<Vec<K::Tx>, Vec<K::Rx>> {
+    let (tx, rx) = K::channel(config)?;
+    let txs = handles(tx, team.producers as u64, K::another_tx);
+    Ok((txs, handles(rx, team.consumers as u64, K::another_rx)))
 }
 
 /// So many handles of a side.
@@ -237,18 +312,33 @@ impl Freight for Counted {
 #[derive(Debug, Default)]
 struct Account {
     popped: RefCell<Vec<u64>>,
+    /// Items that were overwritten.
+    lost: Cell<u64>,
     /// Producers that have pushed all their items.
     finished: Cell<u64>,
 }
 
 impl Account {
-    /// Checks that each item of each producer was popped once.
+    /// A consumer has found so many items overwritten.
+    fn lost(&self, items: u64) {
+        self.lost.set(self.lost.get() + items);
+    }
+
+    /// Checks that each item of each producer was popped once, or overwritten.
     fn settle(&self, producers: u64, items: u64) {
         assert_eq!(self.finished.get(), producers, "producers that have pushed all");
         let mut popped = self.popped.take();
         popped.sort_unstable();
-        let all = (0..producers).flat_map(|p| (0..items).map(move |i| number(p, i)));
-        assert!(all.eq(popped.iter().copied()), "popped are {popped:x?}");
+        let lost = self.lost.get();
+        assert_eq!(
+            popped.len() as u64 + lost,
+            producers * items,
+            "{lost} lost, popped {popped:x?}"
+        );
+        assert!(popped.is_sorted_by(|a, b| a < b), "one comes twice: {popped:x?}");
+        let exists =
+            |&number: &u64| number >> 32 < producers && number & u64::from(u32::MAX) < items;
+        assert!(popped.iter().all(exists), "never pushed: {popped:x?}");
     }
 }
 
@@ -266,7 +356,7 @@ struct Sender {
 }
 
 impl Sender {
-    fn run<Q: MpmcQueue, T: Freight>(mut self, mut tx: Q::Producer<T>) {
+    fn run<K: Kind<T>, T: Freight>(mut self, mut tx: K::Tx) {
         let (mut next, mut spare) = (0, None);
         while next < self.items {
             let before = next;
@@ -284,7 +374,7 @@ impl Sender {
             if next == before {
                 pause(1);
             }
-            change_handles(&mut self.chance, &mut tx, &mut spare, Q::another_producer);
+            change_handles(&mut self.chance, &mut tx, &mut spare, K::another_tx);
         }
         self.account.finished.set(self.account.finished.get() + 1);
     }
@@ -320,8 +410,10 @@ struct Receiver {
 }
 
 impl Receiver {
-    fn run<Q: MpmcQueue, T: Freight>(mut self, mut rx: Q::Consumer<T>) {
+    fn run<K: Kind<T>, T: Freight>(mut self, mut rx: K::Rx) {
         let mut spare = None;
+        let lost_by =
+            |rx: &K::Rx, spare: &Option<K::Rx>| K::lost(rx) + spare.as_ref().map_or(0, K::lost);
         loop {
             if self.chance.below(2) == 0 {
                 let n = 1 + self.chance.below(BATCH) as usize;
@@ -332,8 +424,12 @@ impl Receiver {
                 Err(TryPopError::Closed) => break,
                 Err(_) => pause(1),
             }
-            change_handles(&mut self.chance, &mut rx, &mut spare, Q::another_consumer);
+            let before = lost_by(&rx, &spare);
+            change_handles(&mut self.chance, &mut rx, &mut spare, K::another_rx);
+            // A handle that goes takes its count with it.
+            self.account.lost(before - lost_by(&rx, &spare));
         }
+        self.account.lost(lost_by(&rx, &spare));
     }
 
     fn take(&mut self, number: u64) {

@@ -145,6 +145,13 @@ pub enum Failure {
         /// What came before.
         after: u64,
     },
+    /// Items were overwritten, and consumers told of another number.
+    Lost {
+        /// Items that nobody popped.
+        missing: u64,
+        /// Items that consumers found overwritten.
+        told: u64,
+    },
     /// No thread of a team got an item while everything was counted.
     Starved {
         /// When the run ended.
@@ -171,6 +178,9 @@ impl fmt::Display for Failure {
             }
             Self::Order { producer, item, after } => {
                 write!(f, "item {item} of producer {producer} came after its item {after}")
+            }
+            Self::Lost { missing, told } => {
+                write!(f, "{missing} items were never popped, and {told} were found overwritten")
             }
             Self::Starved { time } => write!(f, "in {time}, no item was popped that counts"),
             Self::Times { producer, item, times } => {

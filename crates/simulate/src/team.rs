@@ -89,7 +89,7 @@ impl Team {
 pub struct TeamRun {
     /// Those that push, then those that pop.
     pub members: [Vec<Member>; 2],
-    /// Items that were popped while everything was counted.
+    /// Items that were popped while everything was counted; pushed, if the queue overwrites.
     pub items: u64,
     /// How long that took.
     pub time: Time,
@@ -98,12 +98,12 @@ pub struct TeamRun {
 }
 
 impl TeamRun {
-    /// Items that were popped per second.
+    /// Items that were popped, or pushed, per second.
     pub fn items_per_s(&self) -> f64 {
         self.items as f64 * 1e9 / self.time.max(Time::ps(1)).as_ns()
     }
 
-    /// Cache misses of all threads for each item that was popped.
+    /// Cache misses of all threads for each of these items.
     pub fn misses_per_item(&self) -> f64 {
         let misses = self.members.iter().flatten().map(|member| member.core.total.misses());
         misses.sum::<u64>() as f64 / self.items as f64
@@ -128,6 +128,8 @@ pub struct TeamQueue {
     pub id: &'static str,
     /// What it promises.
     pub info: Info,
+    /// Whether a push overwrites what was not popped in time. Then items are counted when they are pushed.
+    pub overwrites: bool,
     probe: fn(Config) -> Result<(), CapacityError>,
     run: fn(&Team) -> Result<TeamRun, Failure>,
 }
@@ -162,22 +164,26 @@ pub fn team_queues() -> Vec<TeamQueue> {
     let shared = all_shared().iter().map(|queue| TeamQueue {
         id: queue.info.id,
         info: queue.info,
+        overwrites: queue.overwrites,
         probe: queue.probe,
         run: queue.team,
     });
     let single = all().iter().map(|queue| TeamQueue {
         id: &queue.id,
         info: queue.info,
+        overwrites: false,
         probe: queue.probe,
         run: queue.team,
     });
     shared.chain(single).collect()
 }
 
-/// Runs `team` with the handles that `open` makes.
+/// Runs `team` with the handles that `open` makes. Of a queue that overwrites, `lost` says how many items a consumer
+/// has found overwritten.
 pub(crate) fn run<T: Item, P, C>(
     team: &Team,
     open: impl FnOnce(Config) -> Result<(Vec<P>, Vec<C>), CapacityError>,
+    lost: Option<fn(&C) -> u64>,
 ) -> Result<TeamRun, Failure>
 where
     P: Producer<Item = T> + 'static,
@@ -185,7 +191,7 @@ where
 {
     let (txs, rxs) = open(team.config()).map_err(Failure::Capacity)?;
     assert_eq!([txs.len(), rxs.len()], [team.producers, team.consumers], "threads of the queue");
-    let mut bench = Bench::new(team);
+    let mut bench = Bench::new(team, lost.is_some());
     let [producers, consumers] = seats(team.producers, team.consumers);
     for ((producer, tx), core) in txs.into_iter().enumerate().zip(producers) {
         bench.spawn(core, move |mut thread| send(tx, producer, &mut thread));
@@ -201,10 +207,14 @@ where
     let account = bench.account.clone();
     // What is left is popped when the simulation is over, and costs nothing.
     let drain = || {
-        if let Some((mut rx, mut last)) = handed_in.borrow_mut().pop() {
+        let mut consumers = handed_in.borrow_mut();
+        if let Some((rx, last)) = consumers.last_mut() {
             while let Ok(item) = rx.try_pop() {
-                account.popped(item.number(), &mut last);
+                account.popped(item.number(), last);
             }
+        }
+        if let Some(lost) = lost {
+            account.lost(consumers.iter().map(|(rx, _)| lost(rx)).sum());
         }
     };
     bench.run(drain)
@@ -220,9 +230,9 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(team: &Team) -> Self {
+    fn new(team: &Team, overwrites: bool) -> Self {
         Self {
-            account: Rc::new(Account::new(team)),
+            account: Rc::new(Account::new(team, overwrites)),
             tallies: Vec::new(),
             simulation: Simulation::new(team.machine.clone(), team.seed),
             team: team.clone(),
@@ -328,6 +338,7 @@ fn send<T: Item>(mut tx: impl Producer<Item = T>, producer: usize, thread: &mut 
         thread.tried(succeeded);
         if succeeded {
             pushed += 1;
+            thread.account.pushes_one();
             thread.work();
         }
     }

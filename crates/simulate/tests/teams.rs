@@ -37,8 +37,10 @@ fn every_queue_serves_as_many_threads_as_it_allows() {
                 let run = queue.run(&team).unwrap_or_else(|error| panic!("{}: {error}", queue.id));
                 assert_eq!(run.members.each_ref().map(Vec::len), [producers, consumers]);
                 // A thread may be in the middle of a call when counting begins or ends.
-                let popped: u64 = run.members[1].iter().map(|member| member.items).sum();
-                assert!(popped.abs_diff(team.items) <= consumers as u64, "{}: {popped}", queue.id);
+                let (side, threads) =
+                    if queue.overwrites { (0, producers) } else { (1, consumers) };
+                let moved: u64 = run.members[side].iter().map(|member| member.items).sum();
+                assert!(moved.abs_diff(team.items) <= threads as u64, "{}: {moved}", queue.id);
                 assert!(run.items_per_s() > 0.0, "{}", queue.id);
             }
         }
@@ -93,6 +95,18 @@ fn more_consumers_cost_less_than_a_miss_each() {
     let misses = |consumers| run("bbq", 1, consumers).misses_per_item();
     let growth = (misses(32) - misses(8)) / 24.0;
     assert!((0.3..0.9).contains(&growth), "{growth}");
+}
+
+/// §2.4.3: a producer that overwrites enters each block with a look at that block alone, so consumers cost it the
+/// lines that they have read, and no others.
+#[test]
+fn who_overwrites_pays_for_lines_that_were_read() {
+    let misses = |consumers| {
+        let run = run("bbq-drop-old", 1, consumers);
+        run.members[0][0].core.total.misses() as f64 / run.items as f64
+    };
+    let [one, many] = [1, 16].map(misses);
+    assert!(one < 0.2 && many < 0.2, "{one} {many}");
 }
 
 #[test]

@@ -40,6 +40,7 @@
 //! | [`Overfull`](Violation::Overfull): more items were surely in the queue at one moment than fit | |
 //! | [`FalseFull`](Violation::FalseFull): at no moment of the call there may have been capacity − slack items | |
 //! | [`FullAndEmpty`](Violation::FullAndEmpty): each of two answers is possible, but not both | |
+//! | [`Outlived`](Violation::Outlived): a queue that overwrites gave an item that was surely overwritten | |
 //!
 //! # What that proves
 //!
@@ -74,6 +75,15 @@
 //!
 //! The tests compare all this with an exhaustive search.
 //!
+//! # Queues that overwrite
+//!
+//! With [`Rules::kept`] a push drops any number of the oldest items, but none of the newest so many and none
+//! beyond the capacity stays. What nobody popped is then not lost if enough items were pushed that may be newer,
+//! and is surely in the queue until the call of the push that is one too many. Where there are several
+//! consumers, one may have had the item in its hands when that was, as its call answers with another item or
+//! with nothing: then the item left the queue for the others when that call began, or later. Busy answers
+//! are not noted, so it is taken to have begun when the thread's last answer before came.
+//!
 //! A history says nothing of answers that never came, so a queue that moves nothing any more, or says
 //! closed before all is pushed, may have a short and clean one. [`record`] knows the plan and holds the
 //! end against it: [`Stuck`](Violation::Stuck), [`FalseClosed`](Violation::FalseClosed). The first is
@@ -103,6 +113,7 @@ mod full;
 mod log;
 mod monitor;
 mod order;
+mod overwriting;
 mod plan;
 mod record;
 mod run;

@@ -3,7 +3,7 @@
 use super::log::{Log, Span, Word};
 use super::table::{Id, Table};
 use super::witness::{Operation, Violation, Witness};
-use super::{empty, full, order};
+use super::{empty, full, order, overwriting};
 
 /// What the threads have noted.
 #[derive(Debug)]
@@ -55,6 +55,8 @@ pub struct Rules {
     pub delayed: bool,
     /// Items pushed before it that a pop may leave in the queue: 0 for first in first out.
     pub k: usize,
+    /// Newest items that are not overwritten, if the queue overwrites the oldest to make room.
+    pub kept: Option<usize>,
 }
 
 /// Checks a history.
@@ -69,7 +71,7 @@ pub struct Rules {
 ///
 /// If there are 2³² pushes or more.
 pub fn check(history: &History, rules: &Rules) -> Result<(), Witness> {
-    let table = Table::new(&history.logs, rules.delayed)?;
+    let table = Table::new(&history.logs, rules)?;
     let found = early(&table)
         .or_else(|| lost(&table, history.drained))
         .or_else(|| order::overtaking(&table, rules.k))
@@ -80,6 +82,10 @@ pub fn check(history: &History, rules: &Rules) -> Result<(), Witness> {
 
 fn bounds(table: &Table, rules: &Rules) -> Option<Witness> {
     let capacity = rules.capacity?;
+    if let Some(kept) = rules.kept {
+        return overwriting::outlived(table, capacity)
+            .or_else(|| overwriting::false_empty(table, kept));
+    }
     let least = capacity.saturating_sub(rules.slack);
     full::overfull(table, capacity)
         .or_else(|| full::false_full(table, least))
@@ -97,7 +103,10 @@ fn lost(table: &Table, drained: bool) -> Option<Witness> {
     if !drained {
         return None;
     }
-    let there = |&id: &Id| table.push(id).answered != Span::PENDING && table.pop(id).is_none();
+    let there = |&id: &Id| {
+        let is_there = table.pop(id).is_none() && table.overwritten_since(id) == Span::PENDING;
+        is_there && table.push(id).answered != Span::PENDING
+    };
     // Each pop that has not returned may have one of them.
     let lost = table.ids().filter(there).nth(table.pending_pops)?;
     Some(Witness { violation: Violation::Lost, operations: around(table, lost) })

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use corelane::overwrite::block;
 use corelane::{
     Config, Info, MpmcQueue, Producer, Sides, for_each_mpmc_queue, for_each_spsc_queue,
     for_each_spsc_token_queue,
@@ -48,6 +49,8 @@ pub struct Summary {
     pub empties: u64,
     /// Answers that the queue is full; several of one interval count once.
     pub fulls: u64,
+    /// Items that nobody popped: those of a queue that overwrites.
+    pub unpopped: u64,
     /// Histories.
     pub histories: u64,
     /// Histories in which a full and an empty answer contradict each other, and nothing else is wrong.
@@ -66,6 +69,7 @@ impl Summary {
         self.operations += counts.pushes + counts.pops + counts.empties + counts.fulls;
         self.empties += counts.empties;
         self.fulls += counts.fulls;
+        self.unpopped += counts.pushes.saturating_sub(counts.pops);
         self.histories += 1;
     }
 
@@ -93,6 +97,9 @@ impl Summary {
 
 /// Asked after each round whether to go on.
 pub type GoOn<'a> = &'a mut dyn FnMut(&Summary) -> bool;
+
+/// The queue that overwrites.
+struct Overwriting;
 
 /// A kind of queue whose histories can be recorded.
 pub trait Recordable {
@@ -138,6 +145,26 @@ impl<Q: MpmcQueue> Recordable for Several<Q> {
     }
 }
 
+impl Recordable for Overwriting {
+    const INFO: Info = block::INFO;
+
+    fn plan(round: u64) -> Plan {
+        Plan::of_sides(round, Self::INFO.sides)
+    }
+
+    fn record(plan: &Plan) -> (Rules, Vec<Recording>) {
+        let queue = |_| {
+            let (tx, rx) = block::channel_with::<u64>(config_of(plan)).expect(POSSIBLE);
+            (vec![tx; plan.producers], vec![rx; plan.consumers])
+        };
+        let queues: Vec<_> = (0..plan.queues).map(queue).collect();
+        let rules = queues
+            .first()
+            .map(|(txs, _)| Rules { kept: Some(txs[0].kept()), ..rules_of(&Self::INFO, &txs[0]) });
+        (rules.unwrap_or_default(), record_several(plan, queues))
+    }
+}
+
 const POSSIBLE: &str = "this capacity is possible";
 
 /// A queue as planned.
@@ -148,7 +175,8 @@ fn config_of(plan: &Plan) -> Config {
 
 /// What a queue must obey.
 fn rules_of(info: &Info, tx: &impl Producer) -> Rules {
-    Rules { capacity: Some(tx.capacity()), slack: tx.slack(), delayed: info.delayed, k: 0 }
+    let (capacity, slack, delayed) = (Some(tx.capacity()), tx.slack(), info.delayed);
+    Rules { capacity, slack, delayed, ..Rules::default() }
 }
 
 /// Records and checks histories of `Q` until `duration` is over, `go_on` says `false`, or a violation is
@@ -198,7 +226,8 @@ impl HistorySubject {
     }
 }
 
-/// Every registered queue: between two threads, for items of any type and for tokens, and between several.
+/// Every registered queue: between two threads, for items of any type and for tokens, between several, and the
+/// one that overwrites.
 pub fn all_subjects() -> Vec<HistorySubject> {
     let mut subjects = Vec::new();
     macro_rules! any {
@@ -219,5 +248,6 @@ pub fn all_subjects() -> Vec<HistorySubject> {
     for_each_spsc_queue!(any);
     for_each_spsc_token_queue!(packed);
     for_each_mpmc_queue!(several);
+    subjects.push(HistorySubject::new::<Overwriting>(false));
     subjects
 }

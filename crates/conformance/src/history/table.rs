@@ -1,6 +1,8 @@
 //! A history by item, as the checks need it.
 
+use super::Rules;
 use super::log::{Log, Span, Value, Word};
+use super::overwriting;
 use super::witness::{Call, Operation, Violation, Witness};
 
 /// Index of an item that is counted through all producers.
@@ -31,6 +33,8 @@ pub(super) struct Table {
     pub(super) pushes: Vec<Span>,
     /// When each item is surely visible. Empty if that is when its push answers.
     visible: Vec<u64>,
+    /// Since when each item that nobody popped may have been overwritten. Empty if none ever is.
+    overwritten: Vec<u64>,
     /// Each thread's first push, and the end.
     first_push: Vec<usize>,
     pub(super) pops: Vec<Pop>,
@@ -50,11 +54,11 @@ impl Table {
     const NEVER: u32 = u32::MAX;
 
     /// Sorts the operations of all threads. Fails if a pop gave what can't be.
-    pub(super) fn new(logs: &[Log], delayed: bool) -> Result<Self, Witness> {
+    pub(super) fn new(logs: &[Log], rules: &Rules) -> Result<Self, Witness> {
         let mut table = Self { pending_since: Span::PENDING, ..Self::default() };
         for (thread, log) in logs.iter().enumerate() {
             table.first_push.push(table.pushes.len());
-            table.add_pushes(thread, log, delayed);
+            table.add_pushes(thread, log, rules.delayed);
         }
         table.first_push.push(table.pushes.len());
         assert!(table.pushes.len() < Self::NEVER as usize, "the history is too long");
@@ -64,6 +68,9 @@ impl Table {
             table.add_pops(thread, log)?;
         }
         table.first_pop.push(table.pops.len());
+        if let Some(kept) = rules.kept {
+            table.overwritten = overwriting::since(&table, kept);
+        }
         Ok(table)
     }
 
@@ -157,7 +164,9 @@ impl Table {
 
     /// Whether there is one producer and one consumer, each of which only pushes or only pops.
     pub(super) fn is_single(&self) -> bool {
+        let first_empty = self.empties.first().map(|empty| empty.thread);
         let consumer = self.only(|thread| self.pops_of(thread));
+        let consumer = if self.pops.is_empty() { first_empty } else { consumer };
         self.only_producer().is_some_and(|producer| {
             consumer.is_some_and(|consumer| {
                 producer != consumer
@@ -203,8 +212,17 @@ impl Table {
 
     /// Until when an item is surely in the queue, once it is.
     pub(super) fn stays_until(&self, id: Id) -> u64 {
-        // A pop that has not returned may have taken any item that no other pop gave.
-        self.pop(id).map_or(self.pending_since, |pop| pop.span.invoked)
+        match self.pop(id) {
+            Some(pop) => pop.span.invoked,
+            // A pop that has not returned may have taken any item that no other pop gave.
+            None => self.pending_since.min(self.overwritten_since(id)),
+        }
+    }
+
+    /// Since when an item that nobody popped may have been overwritten. [`PENDING`](Span::PENDING) if it can't
+    /// have been.
+    pub(super) fn overwritten_since(&self, id: Id) -> u64 {
+        self.overwritten.get(id as usize).copied().unwrap_or(Span::PENDING)
     }
 
     /// All items, sorted by some time of theirs.

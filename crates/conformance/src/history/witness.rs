@@ -38,6 +38,13 @@ pub enum Violation {
         /// The newest.
         last: Value,
     },
+    /// Popped from a queue that overwrites, although too many newer items had been pushed.
+    Outlived {
+        /// Items that fit.
+        capacity: usize,
+        /// Newer items whose pushes had answered when the pop was called.
+        newer: usize,
+    },
     /// Full before pops that must have come first, if it was empty in between.
     FullAndEmpty {
         /// Pushes before the full answer.
@@ -92,6 +99,11 @@ impl fmt::Display for Violation {
                 f,
                 "overfull: {items} items in the queue at once, from {first} to {last}, when the push \
                  of the latter had answered; {capacity} fit"
+            ),
+            Self::Outlived { capacity, newer } => write!(
+                f,
+                "outlived: popped when {newer} newer items had been pushed; {capacity} fit, so it had been \
+                 overwritten"
             ),
             Self::FullAndEmpty { pushed, popped, least } => write!(
                 f,

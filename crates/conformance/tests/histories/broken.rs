@@ -660,7 +660,8 @@ fn round<M: Mechanism>(broken: bool, number: u64) -> Option<Witness> {
         ..Plan::of_round(number)
     };
     let queues = (0..plan.queues).map(|_| channel::<M>(broken));
-    let rules = Rules { capacity: Some(M::CAPACITY), slack: M::SLACK, delayed: M::DELAYED, k: 0 };
+    let (capacity, slack, delayed) = (Some(M::CAPACITY), M::SLACK, M::DELAYED);
+    let rules = Rules { capacity, slack, delayed, ..Rules::default() };
     record_all(&plan, queues).into_iter().find_map(|recording| {
         let witness = recording.check(&rules).err()?;
         let stale = !M::AGREES && matches!(witness.violation, Violation::FullAndEmpty { .. });

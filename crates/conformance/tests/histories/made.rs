@@ -1,5 +1,7 @@
 //! Histories made by hand, and a search for an order of their operations.
 
+use std::ops::RangeInclusive;
+
 use corelane_conformance::history::{History, Log, Rules, Span, Value};
 
 /// What a made operation does. A pop names its value.
@@ -115,7 +117,10 @@ fn after(ops: &[Made], index: usize, rules: &Rules, queue: &[Held]) -> Vec<Vec<H
             let certain = op.span.answered != Span::PENDING;
             let value = item(op.thread, sequence);
             queue.push(Held { value, shown: !rules.delayed, certain });
-            only_if(queue.len() <= capacity, queue)
+            match rules.kept {
+                Some(kept) => overwritten(&queue, kept.min(queue.len())..=capacity),
+                None => only_if(queue.len() <= capacity, queue),
+            }
         }
         Do::Pop(value) => {
             let place = queue.iter().position(|held| held.value == value);
@@ -139,4 +144,11 @@ fn after(ops: &[Made], index: usize, rules: &Rules, queue: &[Held]) -> Vec<Vec<H
             (0..queue.len().min(rules.k + 1)).map(without).collect()
         }
     }
+}
+
+/// What may be left of a queue that overwrites, by how many items that may be.
+fn overwritten(queue: &[Held], left: RangeInclusive<usize>) -> Vec<Vec<Held>> {
+    let drops = 0..=queue.len();
+    let is_allowed = |drops: &usize| left.contains(&(queue.len() - drops));
+    drops.filter(is_allowed).map(|drops| queue[drops..].to_vec()).collect()
 }

@@ -3,6 +3,7 @@
 mod broken;
 mod faulty;
 mod made;
+mod overwriting;
 mod patterns;
 mod queues;
 mod search;

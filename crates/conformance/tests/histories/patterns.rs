@@ -28,7 +28,7 @@ fn full(invoked: u64, answered: u64) -> Made {
     made(0, Do::Full, invoked, answered)
 }
 
-const FIFO: Rules = Rules { capacity: None, slack: 0, delayed: false, k: 0 };
+const FIFO: Rules = Rules { capacity: None, slack: 0, delayed: false, k: 0, kept: None };
 const TWO: Rules = Rules { capacity: Some(2), ..FIFO };
 const DELAYED: Rules = Rules { delayed: true, ..FIFO };
 

@@ -13,13 +13,14 @@ fn checked(subject: &HistorySubject, operations: u64) -> Summary {
     let HistorySubject { id, packed, .. } = subject;
     println!(
         "{id:>8}{} {:>9} operations, {:>8} empty, {:>8} full, {:>4} histories, \
-         {:>3} with full and empty at once, {:.2} s",
+         {:>3} with full and empty at once, {:>7} overwritten, {:.2} s",
         if *packed { " packed" } else { "       " },
         summary.operations,
         summary.empties,
         summary.fulls,
         summary.histories,
         summary.contradictory,
+        summary.unpopped,
         summary.seconds
     );
     summary
@@ -31,7 +32,8 @@ fn every_queue_is_linearizable() {
     let mut findings = String::new();
     for subject in all_subjects() {
         let summary = checked(&subject, scaled(200_000));
-        let both_ends = summary.empties > 0 && summary.fulls > 0;
+        // One that overwrites is never full.
+        let both_ends = summary.empties > 0 && (summary.fulls > 0 || summary.unpopped > 0);
         assert!(both_ends || summary.operations < 200_000, "both ends are met");
         if let Some(finding) = summary.violation {
             findings.push_str(&format!("{}: {finding}\n", subject.id));

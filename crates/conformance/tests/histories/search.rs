@@ -244,3 +244,23 @@ fn many_to_many_out_of_order() {
     let rules = (0..=2usize).prop_map(|k| Rules { k, ..Rules::default() });
     compare(Family::MANY, rules, false);
 }
+
+fn overwriting() -> impl Strategy<Value = Rules> {
+    (1..=2usize, 0..=1usize).prop_map(|(kept, more)| Rules {
+        capacity: Some(kept + more),
+        kept: Some(kept),
+        ..Rules::default()
+    })
+}
+
+#[test]
+fn one_to_one_overwriting() {
+    compare(Family::SINGLE, overwriting(), true);
+    compare(Family { pushes_pending: true, ..Family::SINGLE }, overwriting(), true);
+}
+
+#[test]
+fn many_to_many_overwriting() {
+    compare(Family { producers: 2, ..Family::SINGLE }, overwriting(), false);
+    compare(Family { pushes_pending: true, ..Family::MANY }, overwriting(), false);
+}

@@ -14,7 +14,7 @@
 //! | | |
 //! |---|---|
 //! | guarantee | producers never wait for consumers; first in first out, with gaps that are counted: [`Consumer::lost`]. A pop goes on for as long as it is overtaken while it copies |
-//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two, at least 2. Kept are the newest N − S items at least, S slots to a block, besides those of the block that is being filled |
+//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two, at least 2. Kept are the newest N − S items at least ([`kept`](Producer::kept)), S slots to a block, besides those of the block that is being filled |
 //! | blocks | as [`mpmc::block`](crate::mpmc::block) |
 //! | handles | at most 65,536 a side; cloning one more panics |
 //! | errors | a push never says full. It says busy if the next block is wanted, in which a push of an earlier lap is unfinished: that takes a thread that was stopped in the middle, for N − S pushes or more. Until it goes on all pushes are busy, and the items in the queue are the oldest; so have several times as many slots as are pushed in a time slice. If all consumers are gone a push is closed instead of busy; otherwise it goes on |
@@ -154,10 +154,20 @@ pub struct Consumer<T> {
 /// Why no slots are free.
 struct Busy;
 
+/// Slots of all blocks but one.
+fn kept<T>(blocks: &Blocks<Cursors, Words<T>>) -> usize {
+    blocks.len() - blocks.arrangement().size() as usize
+}
+
 impl<T: Plain> Producer<T> {
     /// What kind of memory the queue lives in.
     pub fn backing(&self) -> Backing {
         self.end.backing()
+    }
+
+    /// How many of the newest items are kept at least: all slots but those of a block.
+    pub fn kept(&self) -> usize {
+        kept(self.end.slots())
     }
 
     /// Takes up to `wanted` slots of one block.
@@ -355,6 +365,11 @@ impl<T: Plain> Consumer<T> {
     /// was overwritten since is not among them yet.
     pub fn lost(&self) -> u64 {
         self.lost
+    }
+
+    /// How many of the newest items are kept at least: all slots but those of a block.
+    pub fn kept(&self) -> usize {
+        kept(self.end.slots())
     }
 
     /// What kind of memory the queue lives in.

@@ -38,6 +38,8 @@ struct QueueHistories {
     empties: u64,
     /// Answers that it is full.
     fulls: u64,
+    /// Items that nobody popped, since a queue overwrites.
+    overwritten: u64,
     /// Histories in which it was full for one side and empty for the other, and can't have been both.
     contradictory: u64,
     seconds: f64,
@@ -95,6 +97,7 @@ impl QueueHistories {
             operations: summary.operations,
             empties: summary.empties,
             fulls: summary.fulls,
+            overwritten: summary.unpopped,
             contradictory: summary.contradictory,
             seconds: summary.seconds,
             violation: summary.violation.as_ref().map(ToString::to_string),
@@ -156,6 +159,7 @@ impl Histories {
             "histories",
             "empty",
             "full",
+            "overwritten",
             "both",
             "time",
             "result",
@@ -167,6 +171,7 @@ impl Histories {
                 queue.histories.to_string(),
                 queue.empties.to_string(),
                 queue.fulls.to_string(),
+                queue.overwritten.to_string(),
                 queue.contradictory.to_string(),
                 format!("{:.1} s", queue.seconds),
                 if queue.violation.is_none() { "clean" } else { "BROKEN" }.to_owned(),

@@ -22,14 +22,18 @@ pub(super) struct Account {
     warm_up: u64,
     items: u64,
     longest: Time,
-    popped: Cell<u64>,
-    /// When counting began and ended, and how many items had been popped by then.
+    /// Whether items may be overwritten. Then they are counted when they are pushed, else when they are popped.
+    overwrites: bool,
+    counted: Cell<u64>,
+    /// When counting began and ended, and how many items had been counted by then.
     start: Cell<Option<(Time, u64)>>,
     end: Cell<Option<(Time, u64)>>,
     /// By producer: how many it has pushed.
     pushed: Vec<Cell<u64>>,
     /// By producer and number: how often it was popped.
     times: RefCell<Vec<Vec<u8>>>,
+    /// Items that were overwritten.
+    lost: Cell<u64>,
     /// The first wrong that was seen.
     wrong: RefCell<Option<Failure>>,
 }
@@ -43,38 +47,47 @@ pub(super) fn number(producer: usize, item: u64) -> u64 {
 }
 
 impl Account {
-    pub(super) fn new(team: &Team) -> Self {
+    pub(super) fn new(team: &Team, overwrites: bool) -> Self {
         Self {
             warm_up: team.warm_up,
             items: team.items,
             longest: team.longest,
-            popped: Cell::default(),
+            overwrites,
+            counted: Cell::default(),
             start: Cell::default(),
             end: Cell::default(),
             pushed: vec![Cell::default(); team.producers],
             times: RefCell::new(vec![Vec::new(); team.producers]),
+            lost: Cell::default(),
             wrong: RefCell::default(),
         }
     }
 
     /// Where the run is at that time.
     pub(super) fn phase(&self, now: Time) -> Phase {
-        let popped = self.popped.get();
+        let counted = self.counted.get();
         match (self.start.get(), self.end.get()) {
-            (None, _) if popped >= self.warm_up || now + now > self.longest => {
-                self.start.set(Some((now, popped)));
+            (None, _) if counted >= self.warm_up || now + now > self.longest => {
+                self.start.set(Some((now, counted)));
                 Phase::Counted
             }
             (None, _) => Phase::WarmUp,
-            (Some((_, before)), None) if popped < before + self.items && now <= self.longest => {
+            (Some((_, before)), None) if counted < before + self.items && now <= self.longest => {
                 Phase::Counted
             }
             (Some((start, _)), None) => {
                 // Threads look in the order in which their last accesses began, not ended.
-                self.end.set(Some((now.max(start), popped)));
+                self.end.set(Some((now.max(start), counted)));
                 Phase::Over
             }
             (Some(_), Some(_)) => Phase::Over,
+        }
+    }
+
+    /// A producer has pushed one more.
+    pub(super) fn pushes_one(&self) {
+        if self.overwrites {
+            self.counted.set(self.counted.get() + 1);
         }
     }
 
@@ -87,7 +100,14 @@ impl Account {
     pub(super) fn popped(&self, number: u64, last: &mut [Option<u64>]) {
         let (producer, item) = ((number >> BITS) as usize, number & ((1 << BITS) - 1));
         self.check(producer, item, last);
-        self.popped.set(self.popped.get() + 1);
+        if !self.overwrites {
+            self.counted.set(self.counted.get() + 1);
+        }
+    }
+
+    /// So many items have been overwritten.
+    pub(super) fn lost(&self, items: u64) {
+        self.lost.set(items);
     }
 
     fn check(&self, producer: usize, item: u64, last: &mut [Option<u64>]) {
@@ -110,22 +130,28 @@ impl Account {
         self.wrong.borrow_mut().get_or_insert(failure);
     }
 
-    /// How many items were popped while everything was counted, and how long that took; if each item that
-    /// was pushed was popped once, and in order.
+    /// How many items were counted while everything was, and how long that took; if each item that was pushed
+    /// was popped once, and in order, or overwritten.
     pub(super) fn settle(&self) -> Result<(u64, Time), Failure> {
+        let mut missing = 0;
         for (producer, times) in self.times.borrow().iter().enumerate() {
             let pushed = self.pushed[producer].get();
             for item in 0..pushed.max(times.len() as u64) {
                 let times = times.get(item as usize).copied().unwrap_or(0);
-                if times != u8::from(item < pushed) {
+                if self.overwrites && times == 0 && item < pushed {
+                    missing += 1;
+                } else if times != u8::from(item < pushed) {
                     self.complain(Failure::Times { producer, item, times });
                 }
             }
         }
+        if missing != self.lost.get() {
+            self.complain(Failure::Lost { missing, told: self.lost.get() });
+        }
         match (self.wrong.take(), self.start.get(), self.end.get()) {
             (Some(failure), ..) => Err(failure),
-            (None, Some((start, before)), Some((end, popped))) if popped > before => {
-                Ok((popped - before, end - start))
+            (None, Some((start, before)), Some((end, counted))) if counted > before => {
+                Ok((counted - before, end - start))
             }
             _ => Err(Failure::Starved { time: self.longest }),
         }
@@ -140,7 +166,7 @@ mod tests {
 
     fn account(producers: usize, warm_up: u64, items: u64) -> Account {
         let team = Team { producers, warm_up, items, ..Team::new(Machine::i7()) };
-        Account::new(&Team { longest: Time::ns(1000), ..team })
+        Account::new(&Team { longest: Time::ns(1000), ..team }, false)
     }
 
     /// The result of a run in which two producers push two items each, and one consumer gets these.
@@ -181,6 +207,24 @@ mod tests {
         account.popped(number(0, 0), &mut [None]);
         account.pushed(0, 1);
         assert_eq!(account.settle(), Err(Failure::Times { producer: 0, item: 0, times: 2 }));
+    }
+
+    #[test]
+    fn what_is_overwritten_must_be_counted() {
+        let account = |lost| {
+            let account =
+                Account::new(&Team { items: 2, warm_up: 1, ..Team::new(Machine::i7()) }, true);
+            for ns in 0..4 {
+                account.pushes_one();
+                account.phase(Time::ns(ns));
+            }
+            account.popped(number(0, 2), &mut [None]);
+            account.pushed(0, 4);
+            account.lost(lost);
+            account.settle()
+        };
+        assert_eq!(account(3), Ok((2, Time::ns(2))));
+        assert_eq!(account(2), Err(Failure::Lost { missing: 3, told: 2 }));
     }
 
     #[test]

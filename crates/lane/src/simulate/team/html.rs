@@ -26,7 +26,7 @@ pub(super) fn render(outcome: &Outcome) -> String {
                 header { h1 { "Simulated throughput between several threads" } (circumstances(outcome)) }
                 @if !outcome.comparisons.is_empty() { (comparisons(outcome)) }
                 @for cells in outcome.by_workload() { (workload(cells)) }
-                (reading())
+                (reading(outcome))
             }
         }
     };
@@ -101,7 +101,7 @@ fn header(series: &Series<'_>) -> Vec<String> {
     ["queue".to_owned()].into_iter().chain(series.numbers.iter().map(usize::to_string)).collect()
 }
 
-fn reading() -> Markup {
+fn reading(outcome: &Outcome) -> Markup {
     html! {
         section.reading {
             h2 { "How to read this" }
@@ -114,7 +114,8 @@ fn reading() -> Markup {
                 "thread of a side for each of its fastest. " b { "Failed" } ": calls that found the queue "
                 "full or empty, per item. The workload " b { "complex" } " works for up to 30 ns before "
                 "each call; allocating is not simulated. Hyperthreads share caches but do not slow each "
-                "other down, and waiters for a line are served strictly in turn."
+                "other down, and waiters for a line are served strictly in turn. "
+                @if let Some(note) = outcome.of_overwriting() { (note) }
             }
         }
     }

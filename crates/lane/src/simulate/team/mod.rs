@@ -160,7 +160,10 @@ fn team(args: &SimulateMpmcArgs) -> Result<Team, Failure> {
 fn candidates(args: &SimulateMpmcArgs) -> Vec<Candidate> {
     let is_wanted = |queue: &TeamQueue| match args.queues.is_empty() {
         true => {
-            queue.info.sides.allow(2, 1) || queue.info.sides.allow(1, 2) || ALSO.contains(&queue.id)
+            let sides = queue.info.sides;
+            // What is pushed and what is popped don't compare.
+            !queue.overwrites
+                && (sides.allow(2, 1) || sides.allow(1, 2) || ALSO.contains(&queue.id))
         }
         false => args.queues.iter().any(|id| id == queue.id),
     };

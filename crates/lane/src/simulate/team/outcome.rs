@@ -53,11 +53,13 @@ pub(super) struct Cell {
     pub(super) producers: usize,
     pub(super) consumers: usize,
     pub(super) workload: TeamWorkload,
-    /// Items that were popped per second of simulated time.
+    /// Whether items are counted when they are pushed, since some are overwritten, not when they are popped.
+    pub(super) overwrites: bool,
+    /// Items that were popped, or pushed, per second of simulated time.
     pub(super) items_per_s: f64,
-    /// Misses of all threads for each item that was popped.
+    /// Misses of all threads for each of these items.
     pub(super) misses_per_item: f64,
-    /// Items that were popped while everything was counted.
+    /// Number of these items while everything was counted.
     items: u64,
     /// Those that push, and those that pop.
     pub(super) sides: [Side; 2],
@@ -79,16 +81,16 @@ pub(super) struct Side {
 }
 
 impl Side {
-    /// Costs are those of all threads, for each item that consumers popped.
-    fn new(members: &[Member], popped: u64) -> Self {
+    /// Costs are those of all threads, for each of so many items.
+    fn new(members: &[Member], counted: u64) -> Self {
         let items: Vec<u64> = members.iter().map(|member| member.items).collect();
         let most = items.iter().max().copied().unwrap_or_default().max(1);
         let least = items.iter().min().copied().unwrap_or_default();
         let failed: u64 = members.iter().map(|member| member.failed).sum();
-        let (costs, lines) = by_line(members.iter().map(|member| &member.core), popped);
+        let (costs, lines) = by_line(members.iter().map(|member| &member.core), counted);
         Self {
             fairness: least as f64 / most as f64,
-            failed_per_item: failed as f64 / popped as f64,
+            failed_per_item: failed as f64 / counted as f64,
             items,
             costs,
             lines,
@@ -103,6 +105,7 @@ impl Cell {
             producers: job.shape.producers,
             consumers: job.shape.consumers,
             workload: job.workload,
+            overwrites: job.candidate.queue.overwrites,
             items_per_s: run.items_per_s(),
             misses_per_item: run.misses_per_item(),
             items: run.items,
@@ -145,6 +148,19 @@ impl Outcome {
     /// Cells of one workload, for each that there is.
     pub(super) fn by_workload(&self) -> impl Iterator<Item = &[Cell]> {
         self.cells.chunk_by(|a, b| a.workload == b.workload)
+    }
+
+    /// What is to be known of queues that overwrite, if there are some.
+    pub(super) fn of_overwriting(&self) -> Option<String> {
+        let mut names: Vec<_> =
+            self.cells.iter().filter(|cell| cell.overwrites).map(|cell| &*cell.queue).collect();
+        names.dedup();
+        (!names.is_empty()).then(|| {
+            format!(
+                "Of {} items are counted when they are pushed: some are overwritten.",
+                names.join(", ")
+            )
+        })
     }
 
     /// What was simulated, for people.

@@ -53,6 +53,9 @@ pub(super) fn render(outcome: &Outcome) -> String {
          calls that found the \nqueue full or empty, per item. Complex: up to 30 ns of work before each \
          call; allocation isn't simulated.\n",
     );
+    if let Some(note) = outcome.of_overwriting() {
+        text.push_str(&format!("{note}\n"));
+    }
     for missing in &outcome.missing {
         text.push_str(&format!("\nNo result: {}\n", missing.why));
     }

@@ -1,0 +1,108 @@
+//! Queues that overwrite: what may be gone, and what must be.
+
+use super::log::Span;
+use super::table::{Id, Table};
+use super::witness::{Violation, Witness};
+
+/// For each item that nobody popped, from when on it may have been overwritten: when so many pushes as are `kept`
+/// have been called that may be newer. [`PENDING`](Span::PENDING) for all others.
+pub(super) fn since(table: &Table, kept: usize) -> Vec<u64> {
+    let (mut called, mut answered): (Vec<u64>, Vec<u64>) =
+        table.pushes.iter().map(|push| (push.invoked, push.answered)).unzip();
+    called.sort();
+    answered.sort();
+    let consumers = consumers(table);
+    let one = |id: Id| {
+        if table.pop(id).is_some() {
+            return Span::PENDING;
+        }
+        let own = &table.pushes[table.pushes_of(table.producer(id))];
+        let before = |time| move |&other: &u64| other < time;
+        // Of the thread's own pushes, its program says which are older; of the others', the clock.
+        let begun = table.push(id).invoked;
+        let own_older = id as usize - table.pushes_of(table.producer(id)).start;
+        let own_answered = own.partition_point(|push| push.answered < begun);
+        let older = own_older + answered.partition_point(before(begun)) - own_answered;
+        let since = called.get(older + kept).copied().unwrap_or(Span::PENDING);
+        let in_hand = |answers: &Vec<u64>| match answers.partition_point(before(since)) {
+            0 => 0,
+            n => answers[n - 1],
+        };
+        match since {
+            Span::PENDING => since,
+            _ => consumers.iter().map(in_hand).fold(since, u64::min),
+        }
+    };
+    table.ids().map(one).collect()
+}
+
+/// When each consumer's calls have answered, if there are several.
+fn consumers(table: &Table) -> Vec<Vec<u64>> {
+    let mut consumers = vec![Vec::new(); table.threads()];
+    for thread in 0..table.threads() {
+        let pops = &table.pops[table.pops_of(thread)];
+        consumers[thread].extend(pops.iter().map(|pop| pop.span.answered));
+    }
+    for empty in &table.empties {
+        consumers[empty.thread].push(empty.span.answered);
+    }
+    // One that has pushed nothing may have popped, and been busy all the time.
+    let may_pop =
+        |thread: usize| !consumers[thread].is_empty() || table.pushes_of(thread).is_empty();
+    let threads: Vec<_> = (0..table.threads()).filter(|&thread| may_pop(thread)).collect();
+    if threads.len() < 2 {
+        // What it had in its hands nobody else can miss.
+        return Vec::new();
+    }
+    let mut taken = |thread: usize| std::mem::take(&mut consumers[thread]);
+    let mut consumers: Vec<_> = threads.into_iter().map(&mut taken).collect();
+    consumers.iter_mut().for_each(|answers| answers.sort());
+    consumers
+}
+
+/// An empty answer that comes between one producer and one consumer although the newest item has not been popped.
+///
+/// What overwrites an item is there in its place, so the queue is empty only when the newest items have been popped,
+/// as many as are `kept`. After a pop, that is until the next push.
+pub(super) fn false_empty(table: &Table, kept: usize) -> Option<Witness> {
+    if !table.is_single() || table.pending_pops > 0 {
+        return None;
+    }
+    let pushes = table.pushes_of(table.only_producer()?);
+    table.empties.iter().find_map(|empty| {
+        let popped = empty.next.checked_sub(1).map(|last| table.pops[last].id as usize);
+        let newest = popped.map_or(pushes.start, |last| last + 1);
+        let oldest = newest.saturating_sub(kept).max(pushes.start);
+        let must_be_popped = (oldest..newest).map(|id| id as Id);
+        let next = pushes.contains(&newest).then_some(newest as Id);
+        let there = next.filter(|&id| table.push(id).answered < empty.span.invoked);
+        let is_left = |id: &Id| table.pop(*id).is_none();
+        let there = there.or_else(|| must_be_popped.clone().find(is_left))?;
+        let operations = table.show_stay(there).chain([empty.show_empty()]).collect();
+        Some(Witness { violation: Violation::FalseEmpty, operations })
+    })
+}
+
+/// An item that was popped when `capacity` newer ones had surely been pushed.
+pub(super) fn outlived(table: &Table, capacity: usize) -> Option<Witness> {
+    table.pops.iter().find_map(|pop| {
+        let newer = (0..table.threads()).map(|thread| newer(table, pop.id, thread)).sum();
+        (newer >= capacity).then(|| Witness {
+            violation: Violation::Outlived { capacity, newer },
+            operations: table.show(pop.id).collect(),
+        })
+    })
+}
+
+/// How many items this thread had surely pushed after that with this id, and before the latter's pop was called.
+fn newer(table: &Table, id: Id, thread: usize) -> usize {
+    let pushes = table.pushes_of(thread);
+    let of_thread = &table.pushes[pushes.clone()];
+    let popped = table.stays_until(id);
+    let answered = of_thread.partition_point(|push| push.answered < popped);
+    let older = match pushes.contains(&(id as usize)) {
+        true => id as usize + 1 - pushes.start,
+        false => of_thread.partition_point(|push| push.invoked <= table.push(id).answered),
+    };
+    answered.saturating_sub(older)
+}
