@@ -64,7 +64,10 @@ impl Shared {
         let mut items = self.items.lock().unwrap();
         if std::mem::take(&mut items.overtaken) {
             match self.fault {
-                Fault::SkipsToTheNewest => drop(items.queue.drain(..items.queue.len() - 1)),
+                Fault::SkipsToTheNewest => {
+                    let newest = items.queue.len() - 1;
+                    items.queue.drain(..newest);
+                }
                 Fault::EmptyAfterAll => return None,
                 Fault::RepeatsTheLast => return items.last.or_else(|| items.queue.pop_front()),
                 _ => {}
