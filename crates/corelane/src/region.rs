@@ -6,7 +6,7 @@ use core::alloc::LayoutError;
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
-use core::slice::from_raw_parts_mut;
+use core::slice::{from_raw_parts, from_raw_parts_mut};
 
 use crate::memory::{AtomicU64, Cells, Ordering};
 use crate::pad::{APART, Padded};
@@ -473,6 +473,19 @@ impl<T, H: State<Item = T, Slots: Ring<T>>> End<H> {
                 from_raw_parts_mut(first.0.cast(), first.1),
                 from_raw_parts_mut(second.0.cast(), second.1),
             )
+        }
+    }
+
+    /// Items to be looked at.
+    ///
+    /// # Safety
+    ///
+    /// The `n` slots from `position` on hold items, which nobody else can take or change before the answer is used.
+    pub(crate) unsafe fn items(&self, position: u64, n: usize) -> (&[T], &[T]) {
+        let [first, second] = self.run(position, n, Cells::run_to_empty);
+        // SAFETY: by the caller's word the slots hold items, and stay as they are.
+        unsafe {
+            (from_raw_parts(first.0.cast(), first.1), from_raw_parts(second.0.cast(), second.1))
         }
     }
 }

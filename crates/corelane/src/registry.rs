@@ -151,7 +151,9 @@ macro_rules! for_each_mpmc_queue {
         $with!(bbq_mpsc, $crate::mpsc::block::BbqMpsc);
         $with!(bbq_spmc, $crate::spmc::block::BbqSpmc);
         $with!(bbq_bytes, $crate::bytes::BbqBytes);
-        $with!(ring, $crate::mpmc::ring::PlainRing);
+        $with!(ring, $crate::mpmc::ring::Ring<$crate::mpmc::ring::InOrder>);
+        $with!(ring_rts, $crate::mpmc::ring::Ring<$crate::mpmc::ring::RelaxedTail>);
+        $with!(ring_hts, $crate::mpmc::ring::Ring<$crate::mpmc::ring::HeadTail>);
         $with!(locked, $crate::mpmc::locked::Locked);
     };
 }

@@ -1,7 +1,7 @@
-//! `ring`: threads of a side that are done in the order in which they began, full, empty and in between
-//! (001 §2.2).
+//! `ring` in its modes: threads of a side that are done in the order in which they began, in any, or one at a time;
+//! full, empty and in between (001 §2.2).
 
-use corelane_loom::mpmc::ring::PlainRing;
+use corelane_loom::mpmc::ring::{HeadTail, InOrder, Mode, RelaxedTail, Ring};
 use corelane_loom::{Consumer, Producer, TryPopError, TryPushError};
 use loom::hint::spin_loop;
 use loom::sync::Arc;
@@ -9,23 +9,40 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 
 use crate::explore::{explore_shared, tiny};
 use crate::item::{Cargo, Number, Ticket};
-use crate::shared::{all_are_there, are_equal, attempt, attempts, drain, items, join, look, start};
+use crate::shared::{
+    all_are_there, are_equal, attempt, attempts, drain, items, join, look, push, start, take,
+};
 use crate::subject::{Many, Shared, Subject};
 use crate::{Model, Run};
 
-type S = Many<PlainRing>;
+type S<M> = Many<Ring<M>>;
 
 pub(crate) fn models() -> Vec<Model> {
+    let mut models = of_mode::<InOrder>();
+    models.extend(of_mode::<RelaxedTail>());
+    models.extend(of_mode::<HeadTail>());
+    models.extend([
+        Model::new::<S<RelaxedTail>>("shown_by_the_last", shown_by_the_last),
+        Model::new::<S<HeadTail>>("kept_from_others", kept_from_others),
+    ]);
+    models
+}
+
+fn of_mode<M: Mode>() -> Vec<Model> {
     vec![
-        Model::new::<S>("full_while_it_is_emptied", full_while_it_is_emptied),
-        Model::new::<S>("empty_while_it_is_filled", empty_while_it_is_filled),
-        Model::new::<S>("shown_in_the_order_taken", shown_in_the_order_taken),
-        Model::new::<S>("freed_in_the_order_taken", freed_in_the_order_taken),
-        Model::new::<S>("slices_longer_than_the_ring", slices_longer_than_the_ring),
-        Model::new::<S>("slices_of_nothing", slices_of_nothing),
-        Model::new::<S>("head_tail_reordered", head_tail_reordered),
-        Model::new::<S>("head_tail_reordered_of_consumers", head_tail_reordered_of_consumers),
-        Model::new::<S>("freed_by_the_last_consumer", freed_by_the_last_consumer),
+        Model::new::<S<M>>("full_while_it_is_emptied", full_while_it_is_emptied::<M>),
+        Model::new::<S<M>>("empty_while_it_is_filled", empty_while_it_is_filled::<M>),
+        Model::new::<S<M>>("shown_in_the_order_taken", shown_in_the_order_taken::<M>),
+        Model::new::<S<M>>("freed_in_the_order_taken", freed_in_the_order_taken::<M>),
+        Model::new::<S<M>>("slices_longer_than_the_ring", slices_longer_than_the_ring::<M>),
+        Model::new::<S<M>>("slices_of_nothing", slices_of_nothing::<M>),
+        Model::new::<S<M>>("head_tail_reordered", head_tail_reordered::<M>),
+        Model::new::<S<M>>(
+            "head_tail_reordered_of_consumers",
+            head_tail_reordered_of_consumers::<M>,
+        ),
+        Model::new::<S<M>>("freed_by_the_last_consumer", freed_by_the_last_consumer::<M>),
+        Model::new::<S<M>>("all_or_nothing", all_or_nothing::<M>),
     ]
 }
 
@@ -36,12 +53,12 @@ fn told() -> Arc<AtomicBool> {
 
 /// One item, which one consumer is about to take, and another one has been told that it is gone: a push
 /// that finds no room isn't told that the queue is full.
-fn full_while_it_is_emptied() -> Run {
+fn full_while_it_is_emptied<M: Mode>() -> Run {
     explore_shared(|| {
-        let (mut tx, rx) = S::channel(tiny(1));
+        let (mut tx, rx) = S::<M>::channel(tiny(1));
         let mut items = items::<Ticket>(2).into_iter();
         assert_eq!(attempts(&mut tx, items.by_ref().take(1)), [0]);
-        let (mut one, mut other) = (S::another_consumer(&rx), rx);
+        let (mut one, mut other) = (S::<M>::another_consumer(&rx), rx);
         let tell = told();
         let hear = tell.clone();
         let threads = [
@@ -61,11 +78,11 @@ fn full_while_it_is_emptied() -> Run {
 
 /// The same the other way round: one producer is about to fill the only slot, and another one has been told
 /// that there is no other. A pop isn't told that there is no item.
-fn empty_while_it_is_filled() -> Run {
+fn empty_while_it_is_filled<M: Mode>() -> Run {
     explore_shared(|| {
-        let (tx, mut rx) = S::channel(tiny(1));
+        let (tx, mut rx) = S::<M>::channel(tiny(1));
         let mut items = items::<Ticket>(2).into_iter();
-        let (mut one, mut other) = (S::another_producer(&tx), tx);
+        let (mut one, mut other) = (S::<M>::another_producer(&tx), tx);
         let (first, second) = (items.next().expect("one"), items.next().expect("two"));
         let tell = told();
         let hear = tell.clone();
@@ -87,15 +104,20 @@ fn empty_while_it_is_filled() -> Run {
 
 /// Two slices, taken in any order and finished in any: the second is not seen before the first, and
 /// neither is cut by the other.
-fn shown_in_the_order_taken() -> Run {
+fn shown_in_the_order_taken<M: Mode>() -> Run {
     explore_shared(|| {
-        let (tx, mut rx) = <S as Subject<Number>>::channel(tiny(4));
+        let (tx, mut rx) = <S<M> as Subject<Number>>::channel(tiny(4));
         let items = items::<Number>(4);
         let mut into = vec![items[0]; 4];
-        let threads = [(<S as Shared<Number>>::another_producer(&tx), 0), (tx, 2)];
+        let threads = [(<S<M> as Shared<Number>>::another_producer(&tx), 0), (tx, 2)];
         let threads = threads.map(|(mut tx, first)| {
             let items = items[first..][..2].to_vec();
-            start(move || assert_eq!(tx.push_slice(&items), 2, "there is room"))
+            start(move || {
+                // Busy is no answer.
+                while tx.push_slice(&items) == 0 {
+                    spin_loop();
+                }
+            })
         });
         let n = rx.pop_slice(&mut into);
         assert!(n.is_multiple_of(2), "a slice is shown at once");
@@ -108,13 +130,14 @@ fn shown_in_the_order_taken() -> Run {
 
 /// Two consumers take an item each and finish in any order: a slot that is free comes after all those
 /// before it are.
-fn freed_in_the_order_taken() -> Run {
+fn freed_in_the_order_taken<M: Mode>() -> Run {
     explore_shared(|| {
-        let (mut tx, rx) = S::channel(tiny(2));
+        let (mut tx, rx) = S::<M>::channel(tiny(2));
         let mut items = items::<Ticket>(4).into_iter();
         assert_eq!(attempts(&mut tx, items.by_ref().take(2)), [0, 1]);
-        let mut last = S::another_consumer(&rx);
-        let threads = [S::another_consumer(&rx), rx].map(|mut rx| start(move || look(&mut rx, 1)));
+        let mut last = S::<M>::another_consumer(&rx);
+        let threads =
+            [S::<M>::another_consumer(&rx), rx].map(|mut rx| start(move || look(&mut rx, 1)));
         let pushed = [0, 1].into_iter().chain(attempts(&mut tx, items)).collect();
         let mut numbers = join(threads).concat();
         numbers.extend(drain(&mut last));
@@ -123,9 +146,9 @@ fn freed_in_the_order_taken() -> Run {
 }
 
 /// Slices that don't fit are pushed and popped by what there is, past the end of the ring.
-fn slices_longer_than_the_ring() -> Run {
+fn slices_longer_than_the_ring<M: Mode>() -> Run {
     explore_shared(|| {
-        let (mut tx, mut rx) = <S as Subject<Number>>::channel(tiny(2));
+        let (mut tx, mut rx) = <S<M> as Subject<Number>>::channel(tiny(2));
         let items = items::<Number>(4);
         let mut into = vec![items[0]; 3];
         let thread = start(move || {
@@ -154,11 +177,11 @@ fn slices_longer_than_the_ring() -> Run {
 }
 
 /// Slices without items change nothing, whatever others do.
-fn slices_of_nothing() -> Run {
+fn slices_of_nothing<M: Mode>() -> Run {
     explore_shared(|| {
-        let (tx, mut rx) = <S as Subject<Number>>::channel(tiny(1));
+        let (tx, mut rx) = <S<M> as Subject<Number>>::channel(tiny(1));
         let items = items::<Number>(2);
-        let mut other = <S as Shared<Number>>::another_producer(&tx);
+        let mut other = <S<M> as Shared<Number>>::another_producer(&tx);
         let pushed = items.clone();
         let thread = start(move || {
             let mut tx = tx;
@@ -175,12 +198,12 @@ fn slices_of_nothing() -> Run {
 
 /// Two producers want the slot that a consumer frees. Who has seen the other's item in it has also seen it
 /// free: otherwise there would be less than no room, which is a lot (row `head_tail_reordered`).
-fn head_tail_reordered() -> Run {
+fn head_tail_reordered<M: Mode>() -> Run {
     explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(tiny(1));
+        let (mut tx, mut rx) = S::<M>::channel(tiny(1));
         let mut items = items::<Ticket>(3).into_iter();
         assert_eq!(attempts(&mut tx, items.by_ref().take(1)), [0]);
-        let threads = [S::another_producer(&tx), tx].map(|mut tx| {
+        let threads = [S::<M>::another_producer(&tx), tx].map(|mut tx| {
             let item = items.next().expect("there are two more");
             start(move || attempts(&mut tx, [item].into_iter()))
         });
@@ -193,12 +216,13 @@ fn head_tail_reordered() -> Run {
 }
 
 /// Two consumers want the item that a producer brings.
-fn head_tail_reordered_of_consumers() -> Run {
+fn head_tail_reordered_of_consumers<M: Mode>() -> Run {
     explore_shared(|| {
-        let (mut tx, rx) = S::channel(tiny(2));
+        let (mut tx, rx) = S::<M>::channel(tiny(2));
         let item = items::<Ticket>(1).remove(0);
-        let mut last = S::another_consumer(&rx);
-        let threads = [S::another_consumer(&rx), rx].map(|mut rx| start(move || look(&mut rx, 1)));
+        let mut last = S::<M>::another_consumer(&rx);
+        let threads =
+            [S::<M>::another_consumer(&rx), rx].map(|mut rx| start(move || look(&mut rx, 1)));
         assert!(attempt(&mut tx, item));
         let mut numbers = join(threads).concat();
         numbers.extend(drain(&mut last));
@@ -207,18 +231,13 @@ fn head_tail_reordered_of_consumers() -> Run {
 }
 
 /// Two consumers pop an item each and go. A push may be told that they are gone, but then there is room.
-fn freed_by_the_last_consumer() -> Run {
+fn freed_by_the_last_consumer<M: Mode>() -> Run {
     explore_shared(|| {
-        let (mut tx, rx) = S::channel(tiny(2));
+        let (mut tx, rx) = S::<M>::channel(tiny(2));
         let mut items = items::<Ticket>(3).into_iter();
         assert_eq!(attempts(&mut tx, items.by_ref().take(2)), [0, 1]);
-        let threads = [S::another_consumer(&rx), rx].map(|mut rx| {
-            start(move || {
-                let numbers = look(&mut rx, 1);
-                assert_eq!(numbers.len(), 1, "there are two items");
-                numbers
-            })
-        });
+        let threads =
+            [S::<M>::another_consumer(&rx), rx].map(|mut rx| start(move || take(&mut rx)));
         let item = items.next().expect("the third");
         match tx.try_push(item) {
             Err(TryPushError::Closed(item)) => {
@@ -226,6 +245,82 @@ fn freed_by_the_last_consumer() -> Run {
             }
             pushed => drop(pushed),
         }
-        all_are_there(join(threads).concat(), 2);
+        all_are_there(join(threads), 2);
+    })
+}
+
+/// Two slices of three items for four slots, all or nothing: items of one are together.
+fn all_or_nothing<M: Mode>() -> Run {
+    explore_shared(|| {
+        let (tx, mut rx) = <S<M> as Subject<Number>>::channel(tiny(4));
+        let items = items::<Number>(6);
+        let mut into = vec![items[0]; 2];
+        let threads = [(<S<M> as Shared<Number>>::another_producer(&tx), 0), (tx, 3)];
+        let threads = threads.map(|(mut tx, first)| {
+            let items = items[first..][..3].to_vec();
+            start(move || match tx.push_bulk(&items) {
+                Ok(()) => items.iter().map(Cargo::number).collect(),
+                Err(_) => Vec::new(),
+            })
+        });
+        let mut numbers = Vec::new();
+        match rx.pop_bulk(&mut into) {
+            Ok(()) => numbers.extend(into.iter().map(Cargo::number)),
+            Err(TryPopError::Closed) => panic!("three items are left, or a producer"),
+            Err(_) => {}
+        }
+        let pushed = join(threads).concat();
+        numbers.extend(drain(&mut rx));
+        let is_whole = |three: &[u64]| three == [0, 1, 2] || three == [3, 4, 5];
+        assert!(numbers.chunks(3).all(is_whole), "{numbers:?}");
+        are_equal(numbers, pushed);
+    })
+}
+
+/// One of two is done first with what it began last: only when both are is any of it shown, and all of it is.
+fn shown_by_the_last() -> Run {
+    explore_shared(|| {
+        let (tx, mut rx) = S::<RelaxedTail>::channel(tiny(16));
+        let mut items = items::<Ticket>(3).into_iter();
+        let mut next = || items.next().expect("there are three");
+        let (mut one, mut other) = (S::<RelaxedTail>::another_producer(&tx), tx);
+        let (first, second, third) = (next(), next(), next());
+        let threads = [
+            start(move || push(&mut one, first)),
+            start(move || {
+                push(&mut other, second);
+                push(&mut other, third);
+            }),
+        ];
+        let mut numbers = look(&mut rx, 3);
+        join(threads);
+        numbers.extend(drain(&mut rx));
+        let place = |number| numbers.iter().position(|n| *n == number);
+        assert!(place(1) < place(2), "{numbers:?}");
+        all_are_there(numbers, 3);
+    })
+}
+
+/// What one consumer looks at another doesn't get; and of what it leaves all is there.
+fn kept_from_others() -> Run {
+    explore_shared(|| {
+        let (mut tx, rx) = S::<HeadTail>::channel(tiny(2));
+        let items = items::<Ticket>(2);
+        assert_eq!(attempts(&mut tx, items.into_iter()), [0, 1]);
+        let [mut one, mut other] = [(); 2].map(|()| S::<HeadTail>::another_consumer(&rx));
+        let threads = [
+            start(move || {
+                let Ok(mut peeked) = one.peek(2) else { return Vec::new() };
+                let (ahead, behind) = peeked.as_slices();
+                let seen: Vec<_> = ahead.iter().chain(behind).map(Cargo::number).collect();
+                let popped = peeked.next().map(|item| item.number());
+                assert_eq!(popped, seen.first().copied(), "it is what was seen");
+                Vec::from_iter(popped)
+            }),
+            start(move || look(&mut other, 1)),
+        ];
+        let mut numbers = join(threads).concat();
+        numbers.extend(drain(&mut { rx }));
+        all_are_there(numbers, 2);
     })
 }

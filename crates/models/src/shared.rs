@@ -109,6 +109,30 @@ pub(crate) fn attempt<P: Producer>(tx: &mut P, item: P::Item) -> bool {
     }
 }
 
+/// Tries to push `item`, again while another thread is in the way, and says whether there was room.
+pub(crate) fn insist<P: Producer>(tx: &mut P, mut item: P::Item) -> bool {
+    loop {
+        match tx.try_push(item) {
+            Ok(()) => return true,
+            Err(TryPushError::Closed(_)) => panic!("the consumers are there"),
+            Err(TryPushError::Full(_)) => return false,
+            Err(TryPushError::Busy(again)) => item = again,
+        }
+        spin_loop();
+    }
+}
+
+/// Pops an item that is there, again while another thread is in the way.
+pub(crate) fn take<C: Consumer<Item: Cargo>>(rx: &mut C) -> u64 {
+    loop {
+        match rx.try_pop() {
+            Ok(item) => return item.number(),
+            Err(TryPopError::Busy) => spin_loop(),
+            Err(_) => panic!("there is an item for each, and nobody pushes"),
+        }
+    }
+}
+
 /// Pops all items that are there, while nobody else is at work.
 pub(crate) fn drain<C: Consumer<Item: Cargo>>(rx: &mut C) -> Vec<u64> {
     let mut numbers = Vec::new();
@@ -267,7 +291,7 @@ fn full_of_two_producers<S: Shared<Ticket>>() -> Run {
         let half = items.split_off(items.len() / 2);
         let fill = |tx: &mut S::Tx, items: Vec<S::Item>| {
             for item in items {
-                assert!(attempt(tx, item), "a new queue holds its capacity");
+                assert!(insist(tx, item), "a new queue holds its capacity");
             }
         };
         let thread = start(move || fill(&mut theirs, half));
@@ -286,7 +310,15 @@ fn slices_of_two_producers<S: Shared<Number, Item: Copy>>() -> Run {
         let items = items::<S::Item>(4);
         let threads = [(S::another_producer(&tx), 0), (tx, 2)].map(|(mut tx, first)| {
             let items = items[first..][..2].to_vec();
-            start(move || assert_eq!(tx.push_slice(&items), 2, "there is room"))
+            start(move || {
+                let pushed = loop {
+                    match tx.push_slice(&items) {
+                        0 => spin_loop(),
+                        n => break n,
+                    }
+                };
+                assert_eq!(pushed, 2, "there is room");
+            })
         });
         join(threads);
         let numbers = drain(&mut rx);
@@ -413,10 +445,9 @@ fn two_consumers<S: Shared<Ticket>>(config: Config) -> Run {
         let (mut tx, mut rx) = S::channel(config);
         items::<S::Item>(2).into_iter().for_each(|item| push(&mut tx, item));
         let mut other = S::another_consumer(&rx);
-        let thread = start(move || look(&mut other, 1));
-        let mut numbers = look(&mut rx, 1);
-        numbers.extend(join([thread]).concat());
-        assert_eq!(numbers.len(), 2, "there were two items, and nobody pushes");
+        let thread = start(move || take(&mut other));
+        let mut numbers = vec![take(&mut rx)];
+        numbers.extend(join([thread]));
         all_are_there(numbers, 2);
     })
 }
@@ -465,16 +496,15 @@ fn false_full<S: Shared<Ticket>>() -> Run {
         let threads = [(); 2].map(|()| {
             let ((number, mut rx), told) = (handles.next().expect("there are two"), told.clone());
             start(move || {
-                let numbers = look(&mut rx, 1);
-                assert_eq!(numbers.len(), 1, "the queue was full");
+                let taken = take(&mut rx);
                 told[number].store(true, Ordering::Release);
-                numbers
+                taken
             })
         });
         let is_told = told.iter().all(|told| told.load(Ordering::Acquire));
         let pushed = attempt(&mut tx, items.next().expect("one more"));
         assert!(pushed || !is_told || n > 2, "the queue was empty");
-        let mut numbers = join(threads).concat();
+        let mut numbers = join(threads);
         let mut last = last;
         numbers.extend(drain(&mut last));
         all_are_there(numbers, n + u64::from(pushed));

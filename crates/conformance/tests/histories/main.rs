@@ -6,6 +6,7 @@ mod made;
 mod overwriting;
 mod patterns;
 mod queues;
+mod relaxed_tail;
 mod search;
 mod several;
 

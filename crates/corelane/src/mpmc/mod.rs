@@ -3,7 +3,7 @@
 //! | queue | use it when | don't when |
 //! |---|---|---|
 //! | [`block`] | by default | a stopped thread must never hold up others; the last slots count |
-//! | [`ring`] | to compare: the ring that many systems have | threads may be stopped in the middle, or there are many |
+//! | [`ring`] | to compare: the ring that many systems have, in DPDK's three modes; to look at items before they are taken | threads may be stopped in the middle, or there are many |
 //! | `locked` | threads would rather sleep than spin; to compare | throughput counts |
 
 pub mod block;

@@ -72,6 +72,8 @@ pub fn seeded() -> Vec<Seeded> {
         "bbq-spsc", "gives a block back before it is empty": transfer, block::Blocks;
         "linering", "stores to a line that it has given back": transfer, fast_forward::LineRing;
         "ring", "shows its slot before those that were taken earlier": two_producers, ring::HeadsAndTails;
+        "ring-rts", "shows as many slots as are done, which may be others": two_producers, ring::RelaxedTails;
+        "ring-hts", "takes a slot that another has in its hands": two_producers, ring::OneAtATime;
     });
     bugs.push(Seeded {
         queue: "locked",

@@ -1,4 +1,4 @@
-//! A ring with a head and a tail a side.
+//! Rings with a head and a tail a side.
 
 use corelane_loom::memory::Ordering::{Acquire, Release};
 use corelane_loom::memory::{AtomicU64, pause};
@@ -75,6 +75,131 @@ impl<const BROKEN: bool> Mechanism for HeadsAndTails<BROKEN> {
         let position = self.consumers.take(&self.producers, 0)?;
         let item = self.place(position).take();
         Self::finish(&self.consumers, position);
+        Some(item)
+    }
+}
+
+/// How far a side with a relaxed tail has come.
+struct Relaxed {
+    /// Slots that have been taken.
+    head: AtomicU64,
+    /// Slots that are shown, and below how many are done.
+    tail: AtomicU64,
+}
+
+impl Relaxed {
+    const SHOWN: u32 = 32;
+
+    fn new() -> Self {
+        Self { head: AtomicU64::new(0), tail: AtomicU64::new(0) }
+    }
+
+    fn shown(&self) -> u64 {
+        self.tail.load(Acquire) >> Self::SHOWN
+    }
+
+    /// Takes a slot, if `other` is done with one.
+    fn take(&self, other: &Self, lead: u64) -> Option<u64> {
+        let mut head = self.head.load(Acquire);
+        while head != other.shown() + lead {
+            match self.head.compare_exchange(head, head + 1, Release, Acquire) {
+                Ok(_) => return Some(head),
+                Err(found) => head = found,
+            }
+        }
+        None
+    }
+
+    fn finish(&self, is_broken: bool) {
+        let mut tail = self.tail.load(Acquire);
+        loop {
+            let done = (tail & u64::from(u32::MAX)) + 1;
+            let is_last = is_broken || done == self.head.load(Acquire);
+            let shown = if is_last { done } else { tail >> Self::SHOWN };
+            match self.tail.compare_exchange(tail, shown << Self::SHOWN | done, Release, Acquire) {
+                Ok(_) => return,
+                Err(found) => tail = found,
+            }
+        }
+    }
+}
+
+/// `ring-rts`. Broken: shows as many slots as are done, which may be others.
+pub(crate) struct RelaxedTails<const BROKEN: bool> {
+    places: [Place; N as usize],
+    producers: Relaxed,
+    consumers: Relaxed,
+}
+
+impl<const BROKEN: bool> Mechanism for RelaxedTails<BROKEN> {
+    const ID: &'static str = "ring-rts";
+    const CAPACITY: usize = N as usize;
+    type Tx = ();
+    type Rx = ();
+
+    fn new() -> Self {
+        let places = [Place::empty(), Place::empty()];
+        Self { places, producers: Relaxed::new(), consumers: Relaxed::new() }
+    }
+
+    fn push(&self, (): &mut (), item: Ticket) -> Result<(), Ticket> {
+        let Some(position) = self.producers.take(&self.consumers, N) else { return Err(item) };
+        self.places[(position % N) as usize].put(item);
+        self.producers.finish(BROKEN);
+        Ok(())
+    }
+
+    fn pop(&self, (): &mut ()) -> Option<Ticket> {
+        let position = self.consumers.take(&self.producers, 0)?;
+        let item = self.places[(position % N) as usize].take();
+        self.consumers.finish(BROKEN);
+        Some(item)
+    }
+}
+
+/// `ring-hts`. Broken: takes the slot that another has in its hands.
+pub(crate) struct OneAtATime<const BROKEN: bool> {
+    places: [Place; N as usize],
+    /// How far a side has come, and below whether a thread of it is in the middle.
+    producers: AtomicU64,
+    consumers: AtomicU64,
+}
+
+impl<const BROKEN: bool> OneAtATime<BROKEN> {
+    fn take(side: &AtomicU64, other: &AtomicU64, lead: u64) -> Option<u64> {
+        let word = side.load(Acquire);
+        let (position, is_taken) = (word >> 1, word & 1 == 1);
+        if is_taken && !BROKEN || position == (other.load(Acquire) >> 1) + lead {
+            return None;
+        }
+        side.compare_exchange(word, word | 1, Acquire, Acquire).ok().map(|_| position)
+    }
+}
+
+impl<const BROKEN: bool> Mechanism for OneAtATime<BROKEN> {
+    const ID: &'static str = "ring-hts";
+    const CAPACITY: usize = N as usize;
+    type Tx = ();
+    type Rx = ();
+
+    fn new() -> Self {
+        let places = [Place::empty(), Place::empty()];
+        Self { places, producers: AtomicU64::new(0), consumers: AtomicU64::new(0) }
+    }
+
+    fn push(&self, (): &mut (), item: Ticket) -> Result<(), Ticket> {
+        let Some(position) = Self::take(&self.producers, &self.consumers, N) else {
+            return Err(item);
+        };
+        self.places[(position % N) as usize].put(item);
+        self.producers.store((position + 1) << 1, Release);
+        Ok(())
+    }
+
+    fn pop(&self, (): &mut ()) -> Option<Ticket> {
+        let position = Self::take(&self.consumers, &self.producers, 0)?;
+        let item = self.places[(position % N) as usize].take();
+        self.consumers.store((position + 1) << 1, Release);
         Some(item)
     }
 }

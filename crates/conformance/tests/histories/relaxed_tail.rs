@@ -1,0 +1,69 @@
+//! What the ring with relaxed tails would be if its pops said empty where they say busy, as DPDK's do: not
+//! linearizable (001 §2.2, P3). The monitor sees it.
+
+use corelane::mpmc::ring::{RelaxedTail, Ring};
+use corelane::{Config, Consumer, MpmcQueue, TryPopError};
+use corelane_conformance::history::{Pace, Plan, Rules, Violation, Way, Witness, record_several};
+
+type Rts = Ring<RelaxedTail>;
+type Inner = <Rts as MpmcQueue>::Consumer<u64>;
+
+/// A consumer that is told what DPDK's is.
+struct LikeDpdk(Inner);
+
+impl Consumer for LikeDpdk {
+    type Item = u64;
+
+    fn try_pop(&mut self) -> Result<u64, TryPopError> {
+        self.0.try_pop().map_err(|error| match error {
+            TryPopError::Busy => TryPopError::Empty,
+            other => other,
+        })
+    }
+
+    fn capacity(&self) -> usize {
+        self.0.capacity()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.0.is_closed()
+    }
+}
+
+/// A round in which two push and one pops, with consumers that `make` makes.
+fn round<C: Consumer<Item = u64> + Send>(number: u64, make: fn(Inner) -> C) -> Option<Witness> {
+    let plan = Plan {
+        capacity: 64,
+        producers: 3,
+        consumers: 1,
+        queues: 1,
+        pushes: 2_000,
+        period: 1,
+        way: Way::Single,
+        pace: Pace::SlowProducer,
+        one_core: false,
+        ..Plan::of_round(number)
+    };
+    let (tx, rx) = Rts::channel::<u64>(Config::new(plan.capacity)).unwrap();
+    let txs = (1..plan.producers).filter_map(|_| Rts::another_producer(&tx)).collect::<Vec<_>>();
+    let txs = txs.into_iter().chain([tx]).collect();
+    let rules = Rules { capacity: Some(plan.capacity), ..Rules::default() };
+    record_several(&plan, [(txs, vec![make(rx)])])
+        .into_iter()
+        .find_map(|recording| recording.check(&rules).err())
+}
+
+#[test]
+fn busy_as_empty_is_not_linearizable() {
+    let witness = (0..2_000).find_map(|number| round(number, LikeDpdk)).expect("it shows");
+    println!("{witness}");
+    assert_eq!(witness.violation, Violation::FalseEmpty);
+}
+
+#[test]
+fn busy_is() {
+    for number in 0..20 {
+        let witness = round(number, |rx| rx);
+        assert!(witness.is_none(), "{number}: {}", witness.unwrap());
+    }
+}
