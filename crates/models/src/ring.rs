@@ -215,10 +215,11 @@ fn head_tail_reordered<M: Mode>() -> Run {
     })
 }
 
-/// Two consumers want the item that a producer brings.
+/// Two consumers want the item that a producer brings, in a ring of so many slots that neither is in the other's way
+/// anywhere.
 fn head_tail_reordered_of_consumers<M: Mode>() -> Run {
     explore_shared(|| {
-        let (mut tx, rx) = S::<M>::channel(tiny(2));
+        let (mut tx, rx) = S::<M>::channel(tiny(16));
         let item = items::<Ticket>(1).remove(0);
         let mut last = S::<M>::another_consumer(&rx);
         let threads =

@@ -327,13 +327,24 @@ impl<T> Consumer<T> {
     /// Takes up to `wanted` items; none if this is the only consumer, which needs none of this.
     #[inline(always)] // see `queue::try_pop_by`
     fn reserve(&mut self, wanted: u64) -> Result<Option<Run>, Nothing> {
-        while !self.single.is_alone().get() {
-            match reserve_among_others(self.single.end(), &mut self.seen, wanted)? {
-                None => self.take_over(),
+        if self.single.is_alone().get() {
+            return Ok(None);
+        }
+        loop {
+            let (chead, blocks) =
+                (&self.single.end().header().heads.chead, self.single.end().slots());
+            // Acquire pairs with `advance`: items that made another consumer go on are visible.
+            let head = chead.load(Ordering::Acquire);
+            match reserve_in(head, blocks, &mut self.seen, wanted)? {
+                None if self.single.end().is_only() => {
+                    self.take_over();
+                    return Ok(None);
+                }
+                // Release pairs with the load above.
+                None => advance(chead, blocks.end(head), Ordering::Release),
                 run => return Ok(run),
             }
         }
-        Ok(None)
     }
 
     /// Goes on as the only consumer, after all others are gone.
@@ -373,26 +384,6 @@ impl<T> Consumer<T> {
     }
 }
 
-/// Takes up to `wanted` items; none if there is no other consumer.
-#[inline(always)] // see `queue::try_pop_by`
-fn reserve_among_others<T>(
-    end: &Side<T>,
-    seen: &mut Seen,
-    wanted: u64,
-) -> Result<Option<Run>, Nothing> {
-    let (chead, blocks) = (&end.header().heads.chead, end.slots());
-    loop {
-        // Acquire pairs with `advance`: items that made another consumer go on are visible.
-        let head = chead.load(Ordering::Acquire);
-        match reserve_in(head, blocks, seen, wanted)? {
-            None if end.is_only() => return Ok(None),
-            // Release pairs with the load above.
-            None => advance(chead, blocks.end(head), Ordering::Release),
-            run => return Ok(run),
-        }
-    }
-}
-
 /// The paper's `reserve_entry`: items of the block that starts at `head`; nothing if it is done.
 #[inline]
 fn reserve_in<T>(
@@ -408,7 +399,7 @@ fn reserve_in<T>(
         // Items are there that nobody had taken: often nobody has since.
         true => arrangement.count(seen.next),
         // Acquire pairs with the exchange below: who sees an item taken sees those behind it that whoever
-        // took it has seen. Otherwise the queue would seem empty. So below.
+        // took it has seen. Otherwise the queue would seem empty.
         false => cursor.load(Ordering::Acquire),
     };
     let mut stand_back = StandBack::new();
@@ -426,6 +417,7 @@ fn reserve_in<T>(
             }
             Err(_) => {
                 stand_back.wait();
+                // Acquire: as above.
                 reserved = cursor.load(Ordering::Acquire);
             }
         }

@@ -18,10 +18,11 @@
 //! | misses per item and side | 1/K for the slot, 2/S for the block while the sides are apart; 2 while the consumer keeps up |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.3, and the form for one producer and one consumer of §2.4.5 |
 //!
-//! A consumer that keeps catching up with a stream waits before it goes on: up to 16 pauses, half a
-//! microsecond or one, also if an item is there. In a dialogue, where items come one by one, or not more at
-//! a time than a call asks for, it doesn't; nor does [`available`](crate::SingleConsumer::available). The paper's
-//! never waits.
+//! A consumer that keeps catching up with a stream waits before it looks again: up to 16 pauses, half a
+//! microsecond or one, also if items are there; `try_pop` and `read_chunk` perhaps twice. What makes a stream is that
+//! three calls or more, or slices' worth of items, come between two times that it catches up. In a dialogue, where
+//! items come one by one, or not more at a time than a call asks for, it soon doesn't wait; nor does
+//! [`available`](crate::SingleConsumer::available). The paper's never waits.
 //!
 //! ```
 //! use corelane::{Config, Consumer, Producer, spsc::block};
@@ -37,11 +38,11 @@ use core::cell::Cell;
 
 use super::patience::Patience;
 use crate::blocks::{Header, Merged, Nothing, Shape, Variables};
-use crate::chunk;
+use crate::chunk::{self, ReadChunk};
 use crate::memory::{Ordering, pause};
 use crate::queue::{
-    self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
-    TryPushError, debug_handle, full,
+    self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _,
+    SingleConsumer as _, TryPopError, TryPushError, debug_handle, full,
 };
 use crate::region::{Backing, End, Ring, ends};
 use crate::registry::{Info, Sides, SpscQueue};
@@ -66,7 +67,7 @@ pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Cap
     Ok((Producer::new(tx, shape.first), Consumer::new(rx, shape.first)))
 }
 
-/// Calls between two times that the consumer catches up which are distance enough.
+/// Catching up less often than once in so many calls is distance enough.
 const FAR_BEHIND: u64 = 256;
 
 /// Pauses that are about as long as a push of one of several producers takes.
@@ -245,6 +246,7 @@ impl<T, V: Variables> Consumer<T, V> {
     #[inline]
     pub(crate) fn go_on_from(&mut self, position: u64) {
         (self.read, self.known) = (position, position);
+        self.patience = Patience::new(position);
         self.seen = self.end.slots().arrangement().count(position);
     }
 
@@ -342,7 +344,9 @@ impl<T, V: Variables> queue::Consumer for Consumer<T, V> {
     where
         T: Copy,
     {
-        chunk::pop_slice(self, into)
+        // All that is there: one look, and one wait at most.
+        let n = self.lendable(into.len());
+        ReadChunk::new(self, n).copy_to_slice(into)
     }
 }
 
@@ -355,7 +359,8 @@ unsafe impl<T, V: Variables> queue::SingleConsumer for Consumer<T, V> {
 
     fn lendable(&mut self, wanted: usize) -> usize {
         let n = self.available(wanted);
-        if n == wanted {
+        // At the start of a block the producer may be waiting for this side.
+        if n == wanted || self.end.slots().arrangement().is_start(self.known) {
             return n;
         }
         let waited;
@@ -434,5 +439,47 @@ mod tests {
         assert_eq!(1 + tx.push_iter(0..), 16 - 3);
         assert!(rx.try_pop().is_ok());
         assert_eq!(tx.push_iter(0..), 4, "a whole block is free");
+    }
+    /// A consumer that has waited in a stream.
+    fn patient(config: Config) -> (Producer<u64>, Consumer<u64>) {
+        let (mut tx, mut rx) = channel_with(config).unwrap();
+        for _ in 0..100 {
+            assert_eq!(tx.push_slice(&[1; 5]), 5);
+            assert_eq!(rx.pop_iter().count(), 5);
+        }
+        assert!(rx.patience.pauses() > 0, "that was a stream");
+        (tx, rx)
+    }
+
+    /// Whatever the messages' lengths, it isn't waited for long when each is taken by one slice.
+    #[test]
+    fn a_dialogue_of_slices_does_not_wait() {
+        for len in [1, 24, 31] {
+            let (mut tx, mut rx) = patient(Config::new(4096));
+            for _ in 0..10 {
+                assert_eq!(tx.push_slice(&vec![2; len]), len);
+                assert_eq!(rx.pop_slice(&mut [0; 32]), len);
+            }
+            assert_eq!(rx.patience.pauses(), 0, "messages of {len}");
+        }
+    }
+
+    /// Who finds whole blocks full doesn't let the producer wait for them.
+    #[test]
+    fn a_full_queue_is_not_waited_for() {
+        let (mut tx, mut rx) = channel_with::<u64>(Config::new(64).batch(16)).unwrap();
+        for _ in 0..100 {
+            tx.push_iter(0..);
+            rx.read_chunk(64).unwrap().commit_all();
+        }
+        assert_eq!(rx.patience.pauses(), 0);
+    }
+
+    /// A consumer that takes over begins anew.
+    #[test]
+    fn patience_starts_where_it_takes_over() {
+        let (_, mut rx) = patient(Config::new(4096));
+        rx.go_on_from(512);
+        assert_eq!(rx.patience.caught_up(513, 1, FAR_BEHIND).0.pauses(), 0);
     }
 }

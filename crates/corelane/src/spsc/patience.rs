@@ -12,9 +12,9 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    /// Most pauses in one pop: about as long as a far line needs for a round trip.
+    /// Most pauses in one look: about as long as a far line needs for a round trip.
     const MOST: u32 = 16;
-    /// Calls between two catch-ups that make a stream. In a dialogue there are one or two.
+    /// Calls between two catch-ups that make a stream. In a dialogue there are one or two to a message.
     const STREAM: u64 = 3;
 
     /// That of a new consumer.
@@ -23,9 +23,9 @@ impl Patience {
     }
 
     /// Called when the consumer stands at `position` and has caught up with the producer, in a call that
-    /// takes `each` items at most: learns from how many such calls there were since the last time and, if
-    /// they make a stream and are fewer than `far_behind`, waits longer each time. Says whether it has
-    /// waited.
+    /// takes `each` items at most. Learns from how many such calls there were since the last time: it waits
+    /// longer than then if they make a stream, half as long if not, and as long if they are `far_behind` or more.
+    /// Says whether it has waited.
     #[inline]
     pub(super) fn caught_up(mut self, position: u64, each: u64, far_behind: u64) -> (Self, bool) {
         let run = position.wrapping_sub(self.mark) / each;
@@ -35,6 +35,12 @@ impl Patience {
         } else {
             self.wait(run, far_behind)
         }
+    }
+
+    /// How long it waits.
+    #[cfg(test)]
+    pub(super) fn pauses(&self) -> u32 {
+        self.pauses
     }
 
     /// Out of line, but by value: see `queue::try_pop_by`.

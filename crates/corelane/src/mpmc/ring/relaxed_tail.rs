@@ -71,8 +71,8 @@ impl Cursors for RelaxedTail {
     #[inline]
     fn take(&self, wanted: Wanted, end: impl Fn() -> u64) -> Result<Run, Refused> {
         loop {
-            // Acquire pairs with the exchange in `finish`: `head` is at least as far.
-            let tail = Word(self.tail.load(Ordering::Acquire));
+            // Relaxed: if `head` then isn't as far, the distance is large, and who made it so was busy a moment ago.
+            let tail = Word(self.tail.load(Ordering::Relaxed));
             // Acquire pairs with the exchange below: who sees slots taken sees that they were there to be taken.
             let head = Word(self.head.load(Ordering::Acquire));
             let position = head.position();
