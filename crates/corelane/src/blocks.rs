@@ -15,7 +15,7 @@ use core::ptr::NonNull;
 use crate::chunk::drop_each;
 use crate::memory::{AtomicU64, Cells, Ordering, is_before, pause};
 use crate::pad::Padded;
-use crate::queue::{CapacityError, Config};
+use crate::queue::{CapacityError, Config, TryPopError};
 use crate::region::{MOST_ENDS, Ring, Slots, State, array, slots_for};
 
 /// Most blocks of a queue.
@@ -293,6 +293,18 @@ pub(crate) enum Nothing {
     AtAll,
     /// There will be one when another thread is done.
     Yet,
+}
+
+impl Nothing {
+    /// What a consumer is told, if producers were gone or not before it looked.
+    #[inline]
+    pub(crate) fn to_pop(self, is_closed: bool) -> TryPopError {
+        match self {
+            Self::Yet => TryPopError::Busy,
+            Self::AtAll if is_closed => TryPopError::Closed,
+            Self::AtAll => TryPopError::Empty,
+        }
+    }
 }
 
 /// How long a consumer stands back that found another one faster, so that the other goes on undisturbed:

@@ -555,3 +555,45 @@ impl MpmcQueue for Bbq {
         Some(consumer.clone())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{SingleConsumer as _, SingleProducer as _, mpsc, spmc};
+
+    /// A push has returned, behind one that is unfinished: the queue isn't empty, whoever asks.
+    #[test]
+    fn a_chunk_to_read_is_busy_behind_an_unfinished_push() {
+        let (mut one, mut rx) = mpsc::block::channel(16).unwrap();
+        let mut other = one.clone();
+        assert_eq!(rx.read_chunk(1).map(drop), Err(TryPopError::Empty));
+        let unfinished = one.allocate(1).ok().flatten().expect("there is room");
+        other.try_push(1).unwrap();
+        assert_eq!(rx.try_pop(), Err(TryPopError::Busy));
+        assert_eq!(rx.read_chunk(1).map(drop), Err(TryPopError::Busy));
+        // SAFETY: the slot was just allocated.
+        unsafe { one.end().slots().cells().write(unfinished.position, 0) };
+        one.commit(unfinished);
+        let mut into = [9; 2];
+        assert_eq!((rx.read_chunk(2).unwrap().copy_to_slice(&mut into), into), (2, [0, 1]));
+        drop((one, other));
+        assert_eq!(rx.read_chunk(1).map(drop), Err(TryPopError::Closed));
+    }
+
+    /// The same the other way round: a pop is unfinished.
+    #[test]
+    fn a_chunk_to_write_is_busy_behind_an_unfinished_pop() {
+        let (mut tx, mut one) = spmc::block::channel(2).unwrap();
+        let mut other = one.clone();
+        assert_eq!(tx.push_slice(&[0, 1]), 2);
+        assert_eq!(tx.write_chunk_uninit(1).map(drop), Err(TryPushError::Full(())));
+        let unfinished = one.reserve(1).ok().flatten().expect("there are two");
+        assert_eq!(other.try_pop(), Ok(1));
+        assert!(matches!(tx.try_push(2), Err(TryPushError::Busy(2))));
+        assert_eq!(tx.write_chunk_uninit(1).map(drop), Err(TryPushError::Busy(())));
+        // SAFETY: the slot was just reserved.
+        assert_eq!(unsafe { one.end().slots().cells().read(unfinished.position) }, 0);
+        one.consume(unfinished);
+        assert!(tx.write_chunk_uninit(1).is_ok());
+    }
+}

@@ -38,7 +38,7 @@ use core::cell::Cell;
 
 use super::patience::Patience;
 use crate::blocks::{Header, Merged, Nothing, Shape, Variables};
-use crate::chunk::{self, ReadChunk};
+use crate::chunk::{self, ReadChunk, WriteChunk};
 use crate::memory::{Ordering, pause};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _,
@@ -145,6 +145,16 @@ impl<T, V: Variables> Producer<T, V> {
         is_free
     }
 
+    /// Why `item` can't be pushed, when no slot is free.
+    #[inline]
+    fn refusal<I>(&self, item: I) -> TryPushError<I> {
+        let nothing = self.end.slots().no_room_at(self.free, &self.end.header().heads);
+        match full(self.end.peer_is_gone(), item) {
+            TryPushError::Full(item) if nothing == Nothing::Yet => TryPushError::Busy(item),
+            error => error,
+        }
+    }
+
     /// Goes on over `n` filled slots of this block, and shows them to consumers.
     #[inline]
     fn commit(&mut self, n: u64) {
@@ -163,12 +173,7 @@ impl<T, V: Variables> queue::Producer for Producer<T, V> {
     #[inline(always)] // a call would cost more than the push or pop itself
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
         if self.known_free() == 0 && !self.enter_block() {
-            let blocks = self.end.slots();
-            let nothing = blocks.no_room_at(self.free, &self.end.header().heads);
-            return Err(match full(self.end.peer_is_gone(), item) {
-                TryPushError::Full(item) if nothing == Nothing::Yet => TryPushError::Busy(item),
-                error => error,
-            });
+            return Err(self.refusal(item));
         }
         // SAFETY: the slot is free, and the producer's alone until it is committed.
         unsafe { self.end.slots().cells().write(self.write, item) };
@@ -202,6 +207,13 @@ impl<T, V: Variables> queue::SingleProducer for Producer<T, V> {
     fn free_slots(&mut self, wanted: usize) -> usize {
         while self.known_free() < wanted && self.enter_block() {}
         wanted.min(self.known_free())
+    }
+
+    fn write_chunk_uninit(&mut self, n: usize) -> Result<WriteChunk<'_, Self>, TryPushError<()>> {
+        match self.free_slots(n) {
+            0 if n > 0 => Err(self.refusal(())),
+            len => Ok(WriteChunk::new(self, len)),
+        }
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
@@ -318,11 +330,7 @@ impl<T, V: Variables> queue::Consumer for Consumer<T, V> {
         if self.known() == 0 {
             // Asked before the look, which finds what producers pushed before they went.
             let is_closed = self.end.peer_is_gone();
-            self.refill().map_err(|nothing| match nothing {
-                Nothing::Yet => TryPopError::Busy,
-                Nothing::AtAll if is_closed => TryPopError::Closed,
-                Nothing::AtAll => TryPopError::Empty,
-            })?;
+            self.refill().map_err(|nothing| nothing.to_pop(is_closed))?;
         }
         // SAFETY: the position is full, and the consumer moves past it with the next line.
         let item = unsafe { self.end.slots().cells().read(self.read) };
@@ -366,6 +374,19 @@ unsafe impl<T, V: Variables> queue::SingleConsumer for Consumer<T, V> {
         let waited;
         (self.patience, waited) = self.patience.caught_up(self.read, wanted as u64, FAR_BEHIND);
         if waited { self.available(wanted) } else { n }
+    }
+
+    fn read_chunk(&mut self, n: usize) -> Result<ReadChunk<'_, Self>, TryPopError> {
+        let mut len = self.lendable(n);
+        if len == 0 && n > 0 {
+            // Asked before one look more, as in `try_pop`.
+            let is_closed = self.end.peer_is_gone();
+            match self.look() {
+                Ok(()) => len = self.available(n),
+                Err(nothing) => return Err(nothing.to_pop(is_closed)),
+            }
+        }
+        Ok(ReadChunk::new(self, len))
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {
