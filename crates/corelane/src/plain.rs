@@ -14,6 +14,30 @@ use crate::region::{Slots, array};
 ///
 /// Numbers, arrays of them, and what derives these traits of the crate `zerocopy` (0.8). It is implemented for
 /// all of them.
+///
+/// ```
+/// use corelane::{Consumer, Producer, overwrite};
+/// use zerocopy::{FromBytes, Immutable, IntoBytes}; // zerocopy = { version = "0.8", features = ["derive"] }
+///
+/// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable)]
+/// #[repr(C)]
+/// struct Sample {
+///     time: u64,
+///     value: f32,
+///     source: u32, // no padding behind `value`
+/// }
+///
+/// let (mut tx, mut rx) = overwrite::channel(64)?;
+/// tx.try_push(Sample { time: 1, value: 0.5, source: 7 }).ok();
+/// assert_eq!(rx.try_pop()?.source, 7);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not plain data",
+    label = "items that may be overwritten must be plain data",
+    note = "derive `Clone, Copy, zerocopy::FromBytes, zerocopy::IntoBytes, zerocopy::Immutable` for it, with \
+            `#[repr(C)]` and no padding"
+)]
 pub trait Plain: Copy + Send + FromBytes + IntoBytes + Immutable {}
 
 impl<T: Copy + Send + FromBytes + IntoBytes + Immutable> Plain for T {}

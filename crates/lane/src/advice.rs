@@ -1,4 +1,4 @@
-//! The recommendation: one paragraph, computed from the measured numbers.
+//! The recommendation, computed from the measured numbers.
 
 use std::collections::BTreeSet;
 
@@ -8,45 +8,69 @@ use crate::results::{CellResult, Floor, Results, best_peer};
 use crate::stats::Group;
 use crate::suite::Suite;
 
-/// Which queue to take for what, as far as the results tell.
-pub(crate) fn paragraph<S: Suite>(results: &Results<S>) -> Option<String> {
-    let picks = |group| {
-        let tables = results.tables(group);
-        tables.iter().filter_map(|table| Pick::of(results, table, group)).collect::<Vec<_>>()
-    };
-    let groups: Vec<_> = results.groups().map(|group| (group, picks(group))).collect();
-    let mut text: Vec<_> =
-        groups.iter().filter_map(|(group, picks)| sentence(results, *group, picks)).collect();
-    text.extend(caveats(groups.iter().flat_map(|(_, picks)| picks)));
-    (!text.is_empty()).then(|| text.join(" "))
+/// Which queues to take for what, as far as the results tell.
+#[derive(Debug)]
+pub(crate) struct Advice {
+    /// While the cores are near, and far: when that was, and a line for each purpose.
+    pub(crate) groups: Vec<(String, Vec<String>)>,
+    /// What the library says against the queues that were picked.
+    pub(crate) caveats: Vec<String>,
 }
 
-/// What the library says against the queues that were picked.
-fn caveats<'a, S: Suite>(picks: impl Iterator<Item = &'a Pick<'a, S>>) -> Option<String> {
-    let picked: BTreeSet<_> = picks.map(|pick| pick.best.queue.as_str()).collect();
-    let against = picked.iter().filter_map(|id| match &catalogue::find(id)?.kind {
-        Kind::Ours { info, .. } => Some(format!("{id}: {}", info.avoid)),
-        Kind::Peer { .. } => None,
-    });
-    let against: Vec<_> = against.collect();
-    (!against.is_empty()).then(|| format!("When not to take them: {}.", against.join("; ")))
+impl Advice {
+    /// From the results, if these are enough for any.
+    pub(crate) fn of<S: Suite>(results: &Results<S>) -> Option<Self> {
+        let (mut groups, mut picked) = (Vec::new(), BTreeSet::new());
+        for group in results.groups() {
+            let tables = results.tables(group);
+            let picks: Vec<_> =
+                tables.iter().filter_map(|table| Pick::of(results, table, group)).collect();
+            if let Some(when) = when(results, group).filter(|_| !picks.is_empty()) {
+                groups.push((when, picks.iter().map(Pick::words).collect()));
+            }
+            picked.extend(picks.into_iter().map(|pick| pick.best.queue.as_str()));
+        }
+        let against = picked.iter().filter_map(|id| match &catalogue::find(id)?.kind {
+            Kind::Ours { info, .. } => Some(format!("{id}: {}", info.avoid)),
+            Kind::Peer { .. } => None,
+        });
+        (!groups.is_empty()).then(|| Self { groups, caveats: against.collect() })
+    }
+
+    /// For a terminal.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        for (when, picks) in &self.groups {
+            text.push_str(&format!("{when}:\n"));
+            picks.iter().for_each(|pick| text.push_str(&format!("  {pick}\n")));
+        }
+        text.push_str("When not to take them:\n");
+        self.caveats.iter().for_each(|caveat| text.push_str(&format!("  {caveat}\n")));
+        text
+    }
 }
 
-fn sentence<S: Suite>(results: &Results<S>, group: Group, picks: &[Pick<'_, S>]) -> Option<String> {
-    let picks: Vec<_> = picks.iter().map(Pick::words).collect();
+/// In which rounds that was.
+fn when<S: Suite>(results: &Results<S>, group: Group) -> Option<String> {
     let (rounds, all) = (results.rounds_of(group).count(), results.rounds.len());
-    let distance = results.line_rtt(group)?.median;
-    (!picks.is_empty()).then(|| {
-        let distance = short(distance);
-        let place = match (results.machine.same_core, group) {
-            (true, _) => "With both threads on one core",
-            (false, Group::Near) => "While the cores are near",
-            (false, Group::Far) => "While the cores are far",
-        };
-        let begin = format!("{place} (line_rtt {distance} ns, {rounds} of {all} rounds):");
-        format!("{begin} {}.", picks.join("; "))
-    })
+    let distance = short(results.line_rtt(group)?.median);
+    let place = match (results.machine.same_core, group) {
+        (true, _) => "With both threads on one core",
+        (false, Group::Near) => "While the cores are near",
+        (false, Group::Far) => "While the cores are far",
+    };
+    Some(format!("{place} (line_rtt {distance} ns, {rounds} of {all} rounds)"))
 }
+
+/// Queues that are there to learn from and to compare with.
+const FOR_STUDY: [&str; 7] =
+    ["lq", "ffq-slip", "mcring-sane", "ring", "ring-rts", "ring-hts", "locked"];
+
+/// Those to take where others are no faster.
+const USUAL: [&str; 2] = ["linering", "bbq"];
+
+/// Fewest measurements that a recommendation may rest on.
+pub(crate) const LEAST_ROUNDS: usize = 3;
 
 /// Whether an item is visible when its push returns, as with all peers. Queues that publish later are
 /// faster and no answer to the same question.
@@ -72,7 +96,22 @@ struct Pick<'a, S: Suite> {
 impl<'a, S: Suite> Pick<'a, S> {
     /// From a table with the fastest first. Only what needs no further words.
     fn of(results: &Results<S>, table: &[&'a CellResult<S>], group: Group) -> Option<Self> {
-        let best = table.iter().copied().find(|result| !result.peer && publishes(result))?;
+        let is_choice = |result: &&CellResult<S>| {
+            !result.peer && publishes(result) && !FOR_STUDY.contains(&result.queue.as_str())
+        };
+        let ours: Vec<_> = table.iter().copied().filter(is_choice).collect();
+        let spread = |result: &CellResult<S>| result.groups.get(&group).map(|s| s.value);
+        let first = spread(ours.first()?)?;
+        // Whose quartiles overlap with those of the fastest may be as fast.
+        let level: Vec<_> = ours
+            .into_iter()
+            .filter(|result| spread(result).is_some_and(|q| q.p25 <= first.p75))
+            .collect();
+        let usual = level.iter().find(|result| USUAL.contains(&result.queue.as_str()));
+        let best = *usual.or(level.first())?;
+        if spread(best)?.n < LEAST_ROUNDS {
+            return None;
+        }
         Some(Self {
             best,
             purpose: S::purpose(best)?,

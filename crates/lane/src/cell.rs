@@ -89,7 +89,7 @@ pub(crate) struct Run<'a> {
 pub(crate) struct Sample {
     /// The measured value, in the test's unit.
     pub(crate) value: f64,
-    /// Items per run of failed pushes and of failed pops (000 §5.1).
+    /// Items per run of failed pushes and of failed pops (paper 1 §5.1).
     pub(crate) perceived_batch: Option<PerceivedBatch>,
     /// All latencies in nanoseconds.
     pub(crate) latency: Option<Histogram<u64>>,

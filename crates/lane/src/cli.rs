@@ -21,7 +21,7 @@ use crate::verify;
 /// Measures the queues of corelane on this machine, beside the physical floor and beside the crates
 /// one would otherwise use, verifies their memory orderings, and simulates them on other machines.
 ///
-/// Without a command: a quick run of everything, a recommendation, and corelane-report.html in the
+/// Without a command: a quick run of all queues between one and one, a recommendation, and corelane-report.html in the
 /// current directory.
 #[derive(Debug, Parser)]
 #[command(name = "lane", version, max_term_width = 100)]
@@ -616,7 +616,7 @@ impl Test {
     }
 }
 
-/// Pairs of loads with a name, after paper 000.
+/// Pairs of loads with a name, after paper 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Regime {
     /// No load.

@@ -1,6 +1,6 @@
 //! A clock that both threads read alike and that costs a few nanoseconds to read.
 //!
-//! On x86 it is the timestamp counter, as in paper 000 §5.1, calibrated once against
+//! On x86 it is the timestamp counter, as in paper 1 §5.1, calibrated once against
 //! [`Instant`]. Elsewhere, and where the counter stops in sleep states, it is [`Instant`] itself.
 
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! Throughput over the loads of both sides: the matrices of paper 000, Fig. 14.
+//! Throughput over the loads of both sides: the matrices of paper 1, Fig. 14.
 
 use crate::results::{CellResult, Results};
 use crate::stats::Group;

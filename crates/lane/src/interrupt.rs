@@ -14,6 +14,7 @@ pub(crate) fn listen() {
         if REQUESTED.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(EXIT_CODE));
         }
+        eprintln!("\nending with what there is; Ctrl-C again to quit without");
     };
     // Without a handler Ctrl-C ends the program at once, which is no reason not to measure.
     let _ = ctrlc::set_handler(handler);

@@ -101,8 +101,12 @@ fn write_files<S: Suite>(plan: &mut Plan<S>, results: &Results<S>) -> Result<Vec
 
 fn summary<S: Suite>(results: &Results<S>, written: &[String]) -> String {
     let mut text = table::render(results);
-    if let Some(advice) = advice::paragraph(results) {
-        text.push_str(&format!("\n{advice}\n"));
+    match advice::Advice::of(results) {
+        Some(advice) => text.push_str(&format!("\n{}", advice.text())),
+        None if results.rounds.len() < advice::LEAST_ROUNDS => {
+            text.push_str("\nToo few rounds to recommend a queue.\n");
+        }
+        None => {}
     }
     for path in written {
         text.push_str(&format!("\nWritten: {path}\n"));

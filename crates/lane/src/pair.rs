@@ -33,7 +33,7 @@ impl Cores {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Wait {
-    /// Looks again at once, as in paper 000.
+    /// Looks again at once, as in paper 1 of the README.
     Greedy,
     /// Looks again after a pause instruction (`std::hint::spin_loop`).
     ///

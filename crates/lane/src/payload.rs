@@ -1,4 +1,4 @@
-//! What travels: a number in the slot, or a pointer to a buffer (paper 000 §5.1).
+//! What travels: a number in the slot, or a pointer to a buffer (paper 1 §5.1).
 
 use std::num::NonZeroU64;
 use std::sync::OnceLock;

@@ -17,7 +17,7 @@ use crate::schedule::{self, Arrival};
 use crate::spsc::Spsc;
 use crate::suite::{Cell, Plan};
 
-/// Loads of the grid, as in paper 000, Fig. 14.
+/// Loads of the grid, as in paper 1, Fig. 14.
 const GRID_LOADS_NS: [u64; 10] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90];
 /// Items per second of an open-loop test, unless given.
 const RATE: f64 = 1e6;

@@ -1,4 +1,4 @@
-//! Throughput: one thread pushes as fast as it can, the other pops (000 §5.1, §5.2).
+//! Throughput: one thread pushes as fast as it can, the other pops (paper 1 §5.1, §5.2).
 
 use std::ops::Range;
 use std::time::Instant;

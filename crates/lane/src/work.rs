@@ -1,4 +1,4 @@
-//! What each side does per item besides the queue: emulated load, as in paper 000 §5.1.
+//! What each side does per item besides the queue: emulated load, as in paper 1 §5.1.
 //!
 //! The paper spins until the timestamp counter has advanced far enough. Reading it takes 10 ns on a
 //! virtual EPYC, so that the smallest load, 10 ns, came out as 21. Here the load is a chain of

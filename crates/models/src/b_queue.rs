@@ -1,4 +1,4 @@
-//! `bqueue`: looking ahead by a batch, and going back (002 §3).
+//! `bqueue`: looking ahead by a batch, and going back (paper 2 §3).
 
 use corelane_loom::SingleConsumer;
 

@@ -1,4 +1,4 @@
-//! `bbq-spsc`: blocks of several slots, entered when they are empty, left when they are done (001 §2.4).
+//! `bbq-spsc`: blocks of several slots, entered when they are empty, left when they are done (paper 3 §2.4).
 
 use corelane_loom::spsc::block::BbqSpsc;
 use corelane_loom::{SingleConsumer, SingleProducer};

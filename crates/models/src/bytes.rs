@@ -1,5 +1,5 @@
 //! `bbq-bytes`: records of several granules, ends of blocks that are skipped, claims that are aborted, and records
-//! that are held (001 §2.4.4).
+//! that are held (paper 3 §2.4.4).
 //!
 //! Blocks have two or four granules, so some records fill one, and some don't fit into the rest of one.
 

@@ -1,4 +1,4 @@
-//! `ffq`: temporal slipping (002 §2.3). All else about it is common.
+//! `ffq`: temporal slipping (paper 2 §2.3). All else about it is common.
 
 use corelane_loom::spsc::fast_forward::FfqSlip;
 

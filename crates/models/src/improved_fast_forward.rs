@@ -1,4 +1,4 @@
-//! `iffq`: partitions of more than one slot (000 §4.2).
+//! `iffq`: partitions of more than one slot (paper 1 §4.2).
 //!
 //! With partitions of one slot, as the common models have them, no partition is in part full and in
 //! part waiting to be cleared; and their items are too few for a slot to be used twice.

@@ -1,4 +1,4 @@
-//! `mcring`: publication a batch at a time (002 §2.5).
+//! `mcring`: publication a batch at a time (paper 2 §2.5).
 
 use corelane_loom::spsc::mc_ring::McRing;
 use corelane_loom::{Producer, SingleConsumer, SingleProducer};

@@ -1,4 +1,4 @@
-//! `bbq-drop-old`: consumers read what may be overwritten meanwhile (001 §2.4.3), and the three bugs of §2.5.
+//! `bbq-drop-old`: consumers read what may be overwritten meanwhile (paper 3 §2.4.3), and the three bugs of §2.5.
 
 use std::ops::Range;
 

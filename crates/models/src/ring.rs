@@ -1,5 +1,5 @@
 //! `ring` in its modes: threads of a side that are done in the order in which they began, in any, or one at a time;
-//! full, empty and in between (001 §2.2).
+//! full, empty and in between (paper 3 §2.2).
 
 use corelane_loom::mpmc::ring::{HeadTail, InOrder, Mode, RelaxedTail, Ring};
 use corelane_loom::{Consumer, Producer, TryPopError, TryPushError};

@@ -5,7 +5,7 @@ use corelane_sim::CapacityError;
 use crate::stream::{Failure, Payload, Stream};
 
 /// Twice as many pages as fit into the queues, so that two threads never touch the same one at once
-/// (000 §5.1).
+/// (paper 1 §5.1).
 ///
 /// Only their addresses matter: nothing is ever stored there.
 #[derive(Debug)]

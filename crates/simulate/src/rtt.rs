@@ -1,4 +1,4 @@
-//! Latency: two threads, two queues, one request at a time (000 §5.3).
+//! Latency: two threads, two queues, one request at a time (paper 1 §5.3).
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! Throughput: one side pushes as fast as it can, the other pops (000 §5.1, §5.2); and pipelines, in
+//! Throughput: one side pushes as fast as it can, the other pops (paper 1 §5.1, §5.2); and pipelines, in
 //! which every queue's consumer is the next one's producer.
 
 use std::fmt;
@@ -49,7 +49,7 @@ pub struct Stream {
 pub enum Payload {
     /// A number in the slot.
     Embedded,
-    /// A number for a page, which both sides touch (000 §5.1).
+    /// A number for a page, which both sides touch (paper 1 §5.1).
     Indirect,
 }
 

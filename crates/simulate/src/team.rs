@@ -1,5 +1,5 @@
 //! Throughput between several threads: each producer pushes and each consumer pops, over and over
-//! (001 §2.6.2).
+//! (paper 3 §2.6.2).
 
 mod account;
 mod seats;

@@ -1,5 +1,5 @@
 //! Several producers and several consumers of one queue; and what the block-based bounded queue's paper
-//! says of it (001, Figs 2.8 and 2.9), as far as the simulation says so, too.
+//! says of it (paper 3, Figs 2.8 and 2.9), as far as the simulation says so, too.
 
 use coherence::Machine;
 use corelane_simulate::{Failure, Team, TeamQueue, TeamRun, Workload, team_queues};

@@ -38,11 +38,9 @@ pub(super) fn since(table: &Table, kept: usize) -> Vec<u64> {
 
 /// When each consumer's calls have answered, if there are several.
 fn consumers(table: &Table) -> Vec<Vec<u64>> {
-    let mut consumers = vec![Vec::new(); table.threads()];
-    for thread in 0..table.threads() {
-        let pops = &table.pops[table.pops_of(thread)];
-        consumers[thread].extend(pops.iter().map(|pop| pop.span.answered));
-    }
+    let popped = |thread| table.pops[table.pops_of(thread)].iter().map(|pop| pop.span.answered);
+    let mut consumers: Vec<Vec<u64>> =
+        (0..table.threads()).map(|thread| popped(thread).collect()).collect();
     for empty in &table.empties {
         consumers[empty.thread].push(empty.span.answered);
     }

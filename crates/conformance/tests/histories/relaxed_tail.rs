@@ -1,5 +1,5 @@
 //! What the ring with relaxed tails would be if its pops said empty where they say busy, as DPDK's do: not
-//! linearizable (001 §2.2, P3). The monitor sees it.
+//! linearizable (paper 3 §2.2, P3). The monitor sees it.
 
 use corelane::mpmc::ring::{RelaxedTail, Ring};
 use corelane::{Config, Consumer, MpmcQueue, TryPopError};

@@ -1,4 +1,4 @@
-//! The suite of queues between several producers and consumers: the microbenchmarks of paper 001, §2.6.2.
+//! The suite of queues between several producers and consumers: the microbenchmarks of paper 3, §2.6.2.
 
 mod account;
 mod effort;

@@ -9,7 +9,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::advice;
+use crate::advice::Advice;
 use crate::grid;
 use crate::number::short;
 use crate::results::{CellResult, Results};
@@ -38,9 +38,7 @@ pub(crate) fn render<S: Suite>(results: &Results<S>) -> String {
                         span.ours { "corelane" } span.peer { "peers" } span.floor { "floor" }
                     }
                 }
-                @if let Some(advice) = advice::paragraph(results) {
-                    section.advice { h2 { "Which one to take" } p { (advice) } }
-                }
+                @if let Some(advice) = Advice::of(results) { (which_one(&advice)) }
                 @for group in results.groups() { (group_section(results, group)) }
                 (rounds(results))
                 (reading::<S>())
@@ -48,6 +46,21 @@ pub(crate) fn render<S: Suite>(results: &Results<S>) -> String {
         }
     };
     page.into_string()
+}
+
+/// Which queues to take for what.
+fn which_one(advice: &Advice) -> Markup {
+    html! {
+        section.advice {
+            h2 { "Which one to take" }
+            @for (when, picks) in &advice.groups {
+                p { (when) ":" }
+                ul { @for pick in picks { li { (pick) } } }
+            }
+            p { "When not to take them:" }
+            ul { @for caveat in &advice.caveats { li { (caveat) } } }
+        }
+    }
 }
 
 /// Where and how the numbers were measured.

@@ -28,7 +28,7 @@ use crate::sink::Sink;
 use outcome::{Cell, Simulation};
 pub(crate) use team::{TeamWorkload, carry_out as carry_out_mpmc, ids as ids_for_teams};
 
-/// Loads of the grid: 0 to 90 ns, as in paper 000, Figs 14 and 17.
+/// Loads of the grid: 0 to 90 ns, as in paper 1, Figs 14 and 17.
 const GRID_NS: [u64; 10] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90];
 
 /// Name of the machine that this is.

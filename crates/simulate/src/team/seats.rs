@@ -1,6 +1,6 @@
 //! Which thread sits where.
 
-/// The seats of so many producers, and of so many consumers, counted from 0, as in 001 §2.6.2: a side of
+/// The seats of so many producers, and of so many consumers, counted from 0, as in paper 3 §2.6.2: a side of
 /// one thread has the first seat, and the others follow; otherwise producers and consumers take turns, and
 /// the surplus of one side comes at the end.
 pub fn seats(producers: usize, consumers: usize) -> [Vec<usize>; 2] {

@@ -56,7 +56,7 @@ use crate::queue::{
     debug_handle, full,
 };
 use crate::region::{Backing, End, State, ends, slots_for};
-use crate::registry::{Info, MpmcQueue};
+use crate::registry::{Built, Info, MpmcQueue};
 
 mod head_tail;
 mod in_order;
@@ -139,15 +139,12 @@ pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Cap
 /// As [`channel`].
 pub fn channel_in_modes<T, P: Mode, C: Mode>(
     capacity: usize,
-) -> Result<(Producer<T, P, C>, Consumer<T, P, C>), CapacityError> {
+) -> Built<Producer<T, P, C>, Consumer<T, P, C>> {
     open(Config::new(capacity))
 }
 
 /// Both handles of a new queue.
-#[expect(clippy::type_complexity, reason = "handles of both sides")]
-fn open<T, P: Mode, C: Mode>(
-    config: Config,
-) -> Result<(Producer<T, P, C>, Consumer<T, P, C>), CapacityError> {
+fn open<T, P: Mode, C: Mode>(config: Config) -> Built<Producer<T, P, C>, Consumer<T, P, C>> {
     let len = slots_for::<Header<T, P, C>>(config.capacity, 0)?;
     if len as u64 > MOST_SLOTS {
         let most = MOST_SLOTS as usize;
@@ -400,9 +397,7 @@ impl<M: Mode> MpmcQueue for Ring<M> {
     type Producer<T: Send> = Producer<T, M, M>;
     type Consumer<T: Send> = Consumer<T, M, M>;
 
-    fn channel<T: Send>(
-        config: Config,
-    ) -> Result<(Self::Producer<T>, Self::Consumer<T>), CapacityError> {
+    fn channel<T: Send>(config: Config) -> Built<Self::Producer<T>, Self::Consumer<T>> {
         open(config)
     }
 

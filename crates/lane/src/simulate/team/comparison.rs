@@ -1,4 +1,4 @@
-//! What the paper found (001, Figs 2.8 and 2.9), and what the simulation says.
+//! What the paper found (paper 3, Figs 2.8 and 2.9), and what the simulation says.
 
 use serde::Serialize;
 
