@@ -26,9 +26,10 @@ pub trait Producer: Sized {
     /// # Errors
     ///
     /// [`Full`](TryPushError::Full) if no slot was found free, [`Busy`](TryPushError::Busy) if another
-    /// thread is about to free one, [`Closed`](TryPushError::Closed) if no slot was found free and all
+    /// thread is about to free one, or in the way as its queue's page says,
+    /// [`Closed`](TryPushError::Closed) if no slot was found free and all
     /// consumers are gone (what they freed as their last deed may let a later push succeed). All give the
-    /// item back. While there is room, items are accepted even though nobody will pop them: looking for
+    /// item back. While there is room, and nobody in the way, items are accepted even though nobody will pop them: looking for
     /// consumers on every push would cost a cache miss when they leave and a load every time before.
     fn try_push(&mut self, item: Self::Item) -> Result<(), TryPushError<Self::Item>>;
 
@@ -54,7 +55,8 @@ pub trait Producer: Sized {
     /// Makes every pushed item visible to the consumer.
     ///
     /// Only queues with delayed publication ([`mcring`](crate::spsc::mc_ring)) have anything to do;
-    /// for all others an item is visible when `try_push` returns.
+    /// for all others an item is visible when `try_push` returns, or when other threads are done with
+    /// pushes that they had begun.
     fn flush(&mut self) {}
 
     /// Appends copies of as many leading `items` as fit, and returns how many that were.
@@ -163,8 +165,8 @@ pub trait Consumer: Sized {
     ///
     /// # Errors
     ///
-    /// [`Empty`](TryPopError::Empty) if there is none, [`Busy`](TryPopError::Busy) if another thread's push
-    /// is unfinished and in the way of what may be finished, [`Closed`](TryPopError::Closed) if there is
+    /// [`Empty`](TryPopError::Empty) if there is none, [`Busy`](TryPopError::Busy) if another thread's push,
+    /// or pop, is unfinished and in the way of what may be finished, [`Closed`](TryPopError::Closed) if there is
     /// none and none will come because all producers are gone. All that was pushed is popped before
     /// `Closed` is seen.
     fn try_pop(&mut self) -> Result<Self::Item, TryPopError>;

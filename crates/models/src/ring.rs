@@ -24,6 +24,7 @@ pub(crate) fn models() -> Vec<Model> {
     models.extend([
         Model::new::<S<RelaxedTail>>("shown_by_the_last", shown_by_the_last),
         Model::new::<S<HeadTail>>("kept_from_others", kept_from_others),
+        Model::new::<S<HeadTail>>("looked_at_and_left", looked_at_and_left),
     ]);
     models
 }
@@ -323,5 +324,29 @@ fn kept_from_others() -> Run {
         let mut numbers = join(threads).concat();
         numbers.extend(drain(&mut { rx }));
         all_are_there(numbers, 2);
+    })
+}
+
+/// One consumer looks at the only item and leaves it; the other takes it, whether it has seen the queue before or
+/// after that: not before the first is done with looking.
+fn looked_at_and_left() -> Run {
+    explore_shared(|| {
+        let (mut tx, rx) = S::<HeadTail>::channel(tiny(1));
+        let mut items = items::<Ticket>(2).into_iter();
+        assert_eq!(attempts(&mut tx, items.by_ref().take(1)), [0]);
+        let [mut one, mut other] = [(); 2].map(|()| S::<HeadTail>::another_consumer(&rx));
+        let threads = [
+            start(move || {
+                if let Ok(peeked) = one.peek(1) {
+                    assert_eq!(peeked.as_slices().0[0].number(), 0);
+                }
+                Vec::new()
+            }),
+            start(move || look(&mut other, 1)),
+        ];
+        let pushed = attempts(&mut tx, items);
+        let mut numbers = join(threads).concat();
+        numbers.extend(drain(&mut { rx }));
+        are_equal(numbers, [vec![0], pushed].concat());
     })
 }

@@ -75,20 +75,20 @@
 //!
 //! The tests compare all this with an exhaustive search.
 //!
-//! # Queues that overwrite
-//!
-//! With [`Rules::kept`] a push drops any number of the oldest items, but none of the newest so many and none
-//! beyond the capacity stays. What nobody popped is then not lost if enough items were pushed that may be newer,
-//! and is surely in the queue until the call of the push that is one too many. Where there are several
-//! consumers, one may have had the item in its hands when that was, as its call answers with another item or
-//! with nothing: then the item left the queue for the others when that call began, or later. Busy answers
-//! are not noted, so it is taken to have begun when the thread's last answer before came.
-//!
 //! A history says nothing of answers that never came, so a queue that moves nothing any more, or says
 //! closed before all is pushed, may have a short and clean one. [`record`] knows the plan and holds the
 //! end against it: [`Stuck`](Violation::Stuck), [`FalseClosed`](Violation::FalseClosed). The first is
 //! a matter of patience, not of proof: a thread has slept a thousand times in vain, and all others have
 //! left, or slept half as often in that time, so it was not just waiting for a core.
+//!
+//! # Queues that overwrite
+//!
+//! With [`Rules::kept`] a push may drop oldest items, as long as so many of the newest stay; it must drop what is
+//! beyond the capacity. What nobody popped is then not lost if as many items may be newer, and it is surely in the queue
+//! until the push of the last of these is called. Where there are several consumers, one may have had the item in
+//! its hands when it was overwritten, and its call answers with another item or with nothing: so for the others the
+//! item left the queue when that call began, or later. Busy answers are not noted, so the call is taken to have
+//! begun when the thread's last answer before came.
 //!
 //! # Full and empty at once
 //!

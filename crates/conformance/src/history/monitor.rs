@@ -55,7 +55,7 @@ pub struct Rules {
     pub delayed: bool,
     /// Items pushed before it that a pop may leave in the queue: 0 for first in first out.
     pub k: usize,
-    /// Newest items that are not overwritten, if the queue overwrites the oldest to make room.
+    /// Newest items that are not overwritten, at least one, if the queue overwrites the oldest to make room.
     pub kept: Option<usize>,
 }
 

@@ -61,9 +61,9 @@ fn consumers(table: &Table) -> Vec<Vec<u64>> {
 /// An empty answer that comes between one producer and one consumer although the newest item has not been popped.
 ///
 /// What overwrites an item is there in its place, so the queue is empty only when the newest items have been popped,
-/// as many as are `kept`. After a pop, that is until the next push.
+/// as many as are `kept`: between the push of the last item popped and the next push.
 pub(super) fn false_empty(table: &Table, kept: usize) -> Option<Witness> {
-    if !table.is_single() || table.pending_pops > 0 {
+    if !table.is_single() || table.pending_pops > 0 || !consumers(table).is_empty() {
         return None;
     }
     let pushes = table.pushes_of(table.only_producer()?);

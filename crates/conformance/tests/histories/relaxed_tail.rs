@@ -51,7 +51,7 @@ impl Consumer for LikeDpdk {
     }
 }
 
-/// A round in which two push and one pops, with consumers that `make` makes.
+/// A round in which three push and one pops, with consumers that `make` makes.
 fn round<C: Consumer<Item = Large> + Send>(number: u64, make: fn(Inner) -> C) -> Option<Witness> {
     let plan = Plan {
         capacity: 512,
@@ -82,7 +82,7 @@ fn busy_as_empty_is_not_linearizable() {
 }
 
 #[test]
-fn busy_is() {
+fn with_busy_it_is_linearizable() {
     for number in 0..10 {
         let witness = round(number, |rx| rx);
         assert!(witness.is_none(), "{number}: {}", witness.unwrap());

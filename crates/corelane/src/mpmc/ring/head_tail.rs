@@ -54,9 +54,9 @@ impl Cursors for HeadTail {
             if run.n == 0 {
                 return Err(Refused::Short(Run { position, n: there }));
             }
-            // Relaxed: the load above has ordered all that is needed.
+            // Acquire as above, once more: a peek that took nothing leaves the same word, of another store.
             let taken = word | TAKEN;
-            if self.word.compare_exchange(word, taken, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+            if self.word.compare_exchange(word, taken, Ordering::Acquire, Ordering::Relaxed).is_ok()
             {
                 return Ok(run);
             }
@@ -90,7 +90,8 @@ impl Cursors for HeadTail {
 }
 
 impl<T, P: Mode> Consumer<T, P, HeadTail> {
-    /// Looks at up to `n` of the oldest items. Until the answer is dropped other consumers are told busy.
+    /// Looks at up to `n` of the oldest items; at none, if `n` is 0. Until the answer is dropped other consumers are
+    /// told busy.
     ///
     /// ```
     /// use corelane::{Consumer, Producer, mpmc::ring::{self, HeadTail, InOrder}};

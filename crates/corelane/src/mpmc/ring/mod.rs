@@ -30,8 +30,8 @@
 //!   [`Busy`](TryPushError::Busy). The paper's says full then too: one thread may be told that the queue is
 //!   full after another has been told that it is empty. A pop is told busy only where its side is not in order, or
 //!   producers have relaxed tails: otherwise no push behind an unfinished one is done.
-//! - Positions have 47 bits where tails are relaxed, and 63 where threads come one at a time; DPDK's have 32. A thread
-//!   must not be stopped in the middle of a call while that many slots are used.
+//! - Positions are compared by 47 bits; DPDK's have 32. A thread must not be stopped in the middle of a call while that
+//!   many slots are used.
 //!
 //! ```
 //! use corelane::{Consumer, Producer, TryPushError, mpmc::ring};

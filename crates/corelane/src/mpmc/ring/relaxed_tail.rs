@@ -5,8 +5,8 @@ use crate::registry::{Info, Sides};
 /// Threads of a side are done in any order, and the last of those who are in the middle shows what all of them did:
 /// DPDK's *relaxed tail sync*.
 ///
-/// A call never waits. While one is in the middle, others go on until an eighth of the slots lies behind where it
-/// began; then they are told busy.
+/// A call never waits. While one is in the middle, others go on until an eighth of the slots, or 2¹⁷, lies behind where
+/// it began; then they are told busy. So in a ring of less than eight slots nobody goes on.
 ///
 /// - What is done is invisible to the other side for as long as anybody is in the middle who began earlier or at the
 ///   same time. A pop is then told busy. DPDK's is told that the queue is empty, which is not linearizable (§2.2):
@@ -23,9 +23,13 @@ pub struct RelaxedTail {
     most: u64,
 }
 
-/// A position, and a number of calls: of less than 2¹⁷, as there are at most 2¹⁶ handles.
+/// A position, and a number of calls by its last 17 bits: at most 2¹⁶, one for each handle, have begun and aren't done;
+/// and at most [`MOST_APART`] can be done while the position stays, so that a word doesn't come again meanwhile.
 #[derive(Clone, Copy)]
 struct Word(u64);
+
+/// Most slots that a side may go on while one of its calls is in the middle.
+const MOST_APART: u64 = (1 << Word::COUNT_BITS) - 1;
 
 impl Word {
     const COUNT_BITS: u32 = u64::BITS - POSITION_BITS;
@@ -65,7 +69,7 @@ impl Cursors for RelaxedTail {
 
     fn new(first: u64, slots: usize) -> Self {
         let cursor = || AtomicU64::new(Word::new(first, 0).0);
-        Self { head: cursor(), tail: cursor(), most: slots as u64 / 8 }
+        Self { head: cursor(), tail: cursor(), most: MOST_APART.min(slots as u64 / 8) }
     }
 
     #[inline]
@@ -132,8 +136,9 @@ impl Cursors for RelaxedTail {
     }
 
     fn done(&self) -> Option<u64> {
-        // Relaxed: dropping the handles has ordered what they did before this.
-        Some(Word(self.tail.load(Ordering::Relaxed)).position())
+        // Relaxed, both: dropping the handles has ordered what they did before this.
+        let [tail, head] = [&self.tail, &self.head].map(|cursor| cursor.load(Ordering::Relaxed));
+        (tail == head).then(|| Word(tail).position())
     }
 }
 
@@ -164,6 +169,21 @@ mod tests {
             assert_eq!(distance(u64::MAX - 1, cursors.tail()), 5);
             assert!(cursors.rests_at(3));
         }
+    }
+
+    /// However large the ring, a stopped call's word doesn't come again.
+    #[test]
+    fn the_count_does_not_come_round_while_a_call_is_stopped() {
+        let cursors = RelaxedTail::new(0, 1 << 21);
+        let take = || cursors.take(Wanted::UpTo(1), || 1 << 21);
+        let stopped = take().unwrap();
+        let seen = cursors.tail.load(Ordering::Relaxed);
+        while let Ok(run) = take() {
+            cursors.finish(run);
+            assert_ne!(cursors.tail.load(Ordering::Relaxed), seen);
+        }
+        cursors.finish(stopped);
+        assert_eq!((cursors.tail(), cursors.done()), (1 << 17, Some(1 << 17)));
     }
 
     #[test]
