@@ -338,7 +338,7 @@ fn looked_at_and_left() -> Run {
         let threads = [
             start(move || {
                 if let Ok(peeked) = one.peek(1) {
-                    assert_eq!(peeked.as_slices().0[0].number(), 0);
+                    assert!(peeked.as_slices().0[0].number() < 2, "that was pushed");
                 }
                 Vec::new()
             }),
