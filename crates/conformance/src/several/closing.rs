@@ -72,7 +72,12 @@ pub fn disconnect_before_data<Q: MpmcQueue>() {
         let mut tasks: Vec<Task<u64>> = Vec::new();
         for mut tx in txs {
             tasks.push(Box::new(move || {
-                (0..each).for_each(|n| assert!(tx.try_push(n).is_ok(), "there is room"));
+                for n in 0..each {
+                    while let Err(error) = tx.try_push(n) {
+                        assert!(matches!(error, TryPushError::Busy(_)), "there is room");
+                        std::thread::yield_now();
+                    }
+                }
                 0
             }));
         }

@@ -145,11 +145,15 @@ pub fn channel_in_modes<T, P: Mode, C: Mode>(
 
 /// Both handles of a new queue.
 fn open<T, P: Mode, C: Mode>(config: Config) -> Built<Producer<T, P, C>, Consumer<T, P, C>> {
-    let len = slots_for::<Header<T, P, C>>(config.capacity, 0)?;
-    if len as u64 > MOST_SLOTS {
-        let most = MOST_SLOTS as usize;
-        return Err(CapacityError::OutOfRange { asked: config.capacity, most });
-    }
+    let most = MOST_SLOTS as usize;
+    let len = match slots_for::<Header<T, P, C>>(config.capacity, 0) {
+        Ok(len) if len <= most => len,
+        Err(CapacityError::OutOfRange { asked, most: fits }) => {
+            return Err(CapacityError::OutOfRange { asked, most: fits.min(most) });
+        }
+        Ok(_) => return Err(CapacityError::OutOfRange { asked: config.capacity, most }),
+        Err(error) => return Err(error),
+    };
     let header = Header {
         producers: Padded(P::new(config.first, len)),
         consumers: Padded(C::new(config.first, len)),
