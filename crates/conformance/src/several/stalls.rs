@@ -55,7 +55,7 @@ pub fn false_empty_behind_a_writer<Q: MpmcQueue>() {
             is_empty = matches!(rxs[0].try_pop(), Err(TryPopError::Empty));
         };
         let write = || {
-            // Nothing is busy.
+            // None at all: it was told busy.
             let pushed = (0..).map(|_| slow.push_slice(&slice)).find(|&pushed| pushed > 0);
             assert_eq!(pushed, Some(slice.len()));
         };
