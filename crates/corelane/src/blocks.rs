@@ -16,7 +16,7 @@ use crate::chunk::drop_each;
 use crate::memory::{AtomicU64, Cells, Ordering, is_before, pause};
 use crate::pad::Padded;
 use crate::queue::{CapacityError, Config, TryPopError};
-use crate::region::{MOST_ENDS, Ring, Slots, State, array, slots_for};
+use crate::region::{MOST_ENDS, Ring, Slots, State, array, slots_up_to};
 
 /// Most blocks of a queue.
 const MOST_BLOCKS: usize = 1 << 16;
@@ -43,14 +43,7 @@ impl Shape {
     /// If the capacity is 0, or too large for memory.
     pub(crate) fn new<H: State>(config: Config) -> Result<Self, CapacityError> {
         let most = MOST_BLOCKS.saturating_mul(MOST_SLOTS);
-        let len = match slots_for::<H>(config.capacity, 0) {
-            Ok(len) if len <= most => len.max(2),
-            Err(CapacityError::OutOfRange { asked, most: fits }) => {
-                return Err(CapacityError::OutOfRange { asked, most: fits.min(most) });
-            }
-            Ok(_) => return Err(CapacityError::OutOfRange { asked: config.capacity, most }),
-            Err(error) => return Err(error),
-        };
+        let len = slots_up_to::<H>(most, config.capacity, 0)?.max(2);
         let usual = len >> (len.ilog2() / 4).max(1);
         let size = config.batch.map_or(usual, |items| 1 << items.max(1).ilog2());
         let size = size.min(MOST_SLOTS).clamp((len / MOST_BLOCKS).max(1), len / 2);

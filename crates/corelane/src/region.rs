@@ -279,8 +279,17 @@ pub(crate) fn ends<H: State>(
 ///
 /// If the capacity is 0, or so large that the slots would not fit into memory.
 pub(crate) fn slots_for<H: State>(capacity: usize, unused: usize) -> Result<usize, CapacityError> {
-    let most = most_slots::<H>().checked_ilog2().map_or(0, |log| 1_usize << log);
-    let most = most.saturating_sub(unused);
+    slots_up_to::<H>(usize::MAX, capacity, unused)
+}
+
+/// As [`slots_for`], but at most `limit` slots, a power of two: so many as the algorithm can tell apart.
+pub(crate) fn slots_up_to<H: State>(
+    limit: usize,
+    capacity: usize,
+    unused: usize,
+) -> Result<usize, CapacityError> {
+    let fit = most_slots::<H>().min(limit);
+    let most = fit.checked_ilog2().map_or(0, |log| 1_usize << log).saturating_sub(unused);
     if capacity == 0 || capacity > most {
         return Err(CapacityError::OutOfRange { asked: capacity, most });
     }

@@ -154,6 +154,7 @@ macro_rules! for_each_mpmc_queue {
         $with!(ring, $crate::mpmc::ring::Ring<$crate::mpmc::ring::InOrder>);
         $with!(ring_rts, $crate::mpmc::ring::Ring<$crate::mpmc::ring::RelaxedTail>);
         $with!(ring_hts, $crate::mpmc::ring::Ring<$crate::mpmc::ring::HeadTail>);
+        $with!(scq, $crate::mpmc::scq::Scq);
         $with!(locked, $crate::mpmc::locked::Locked);
     };
 }

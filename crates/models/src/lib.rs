@@ -60,6 +60,7 @@ mod mc_ring;
 mod narrow;
 mod overwrite;
 mod ring;
+mod scq;
 mod seeded;
 mod shared;
 mod site;
@@ -219,6 +220,7 @@ pub fn all() -> Vec<Model> {
     models.extend(overwrite::models());
     models.extend(bytes::models());
     models.extend(ring::models());
+    models.extend(scq::models());
     models.extend(locked::models());
     models
 }

@@ -132,6 +132,12 @@ impl AtomicU64 {
     pub fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
         self.value.fetch_add(value, ordering(Op::Rmw, Some(self), order))
     }
+
+    /// Sets the bits of `value`, and returns what was there before.
+    #[track_caller]
+    pub fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
+        self.value.fetch_or(value, ordering(Op::Rmw, Some(self), order))
+    }
 }
 
 /// Orders the accesses before it and those after it.
@@ -142,6 +148,12 @@ pub fn fence(order: Ordering) {
         Ordering::Relaxed => {}
         order => atomic::fence(order),
     }
+}
+
+/// Orders all before it and all after it, right behind a read-modify-write.
+#[track_caller]
+pub fn fence_after_update() {
+    fence(Ordering::SeqCst);
 }
 
 /// Lets the others run: one step, however long the wait would be.

@@ -123,6 +123,16 @@ impl AtomicU64 {
             false => self.0.fetch_add(value, order),
         }
     }
+
+    /// Sets the bits of `value`, and returns what was there before.
+    #[track_caller]
+    pub fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
+        match is_simulated() {
+            // SAFETY: as in `load`.
+            true => unsafe { coherence::rmw(self.0.as_ptr(), |old| Some(old | value)) },
+            false => self.0.fetch_or(value, order),
+        }
+    }
 }
 
 /// Orders the accesses before it and those after it. All but the strongest cost nothing where stores
@@ -133,6 +143,13 @@ pub fn fence(order: Ordering) {
         true if order == Ordering::SeqCst => coherence::fence(),
         true => {}
         false => atomic::fence(order),
+    }
+}
+
+/// Orders all before it and all after it, right behind a read-modify-write: as on x86, that one does already.
+pub fn fence_after_update() {
+    if !is_simulated() {
+        atomic::fence(Ordering::SeqCst);
     }
 }
 

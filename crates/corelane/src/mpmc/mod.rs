@@ -4,12 +4,14 @@
 //! |---|---|---|
 //! | [`block`] | by default | a stopped thread must never hold up others; the last slots count |
 //! | [`ring`] | to compare: the ring that many systems have, in DPDK's three modes; to look at items before they are taken | threads may be stopped in the middle, or there are many |
+//! | [`scq`] | a thread may be stopped anywhere, and must never hold up others | throughput counts, and there is a core for each thread |
 //! | `locked` | threads would rather sleep than spin; to compare | throughput counts |
 
 pub mod block;
 #[cfg(feature = "std")]
 pub mod locked;
 pub mod ring;
+pub mod scq;
 
 pub use block::{Consumer, Producer};
 

@@ -11,6 +11,7 @@ mod lamport;
 mod locked;
 mod overwritten;
 mod ring;
+mod scq;
 mod shared_block;
 
 use std::fmt;
@@ -74,6 +75,7 @@ pub fn seeded() -> Vec<Seeded> {
         "ring", "shows its slot before those that were taken earlier": two_producers, ring::HeadsAndTails;
         "ring-rts", "shows as many slots as are done, which may be others": two_producers, ring::RelaxedTails;
         "ring-hts", "takes a slot that another has in its hands": two_producers, ring::OneAtATime;
+        "scq", "finds nothing and leaves the entry to be filled": two_producers, scq::Positions;
     });
     bugs.push(Seeded {
         queue: "locked",

@@ -55,7 +55,7 @@ use crate::queue::{
     self, CapacityError, Config, Consumer as _, Producer as _, TryPopError, TryPushError,
     debug_handle, full,
 };
-use crate::region::{Backing, End, State, ends, slots_for};
+use crate::region::{Backing, End, State, ends, slots_up_to};
 use crate::registry::{Built, Info, MpmcQueue};
 
 mod head_tail;
@@ -145,15 +145,7 @@ pub fn channel_in_modes<T, P: Mode, C: Mode>(
 
 /// Both handles of a new queue.
 fn open<T, P: Mode, C: Mode>(config: Config) -> Built<Producer<T, P, C>, Consumer<T, P, C>> {
-    let most = MOST_SLOTS as usize;
-    let len = match slots_for::<Header<T, P, C>>(config.capacity, 0) {
-        Ok(len) if len <= most => len,
-        Err(CapacityError::OutOfRange { asked, most: fits }) => {
-            return Err(CapacityError::OutOfRange { asked, most: fits.min(most) });
-        }
-        Ok(_) => return Err(CapacityError::OutOfRange { asked: config.capacity, most }),
-        Err(error) => return Err(error),
-    };
+    let len = slots_up_to::<Header<T, P, C>>(MOST_SLOTS as usize, config.capacity, 0)?;
     let header = Header {
         producers: Padded(P::new(config.first, len)),
         consumers: Padded(C::new(config.first, len)),

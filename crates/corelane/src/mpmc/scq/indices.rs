@@ -1,0 +1,346 @@
+//! SCQ: a ring of indices that is never full, between any number of threads (Nikolaev 2019, Fig. 8).
+//!
+//! Who puts or takes an index gets a position by adding to `tail` or `head`, and then must get along with who has
+//! got the same one: whoever comes to the entry first decides. A taker who finds nothing leaves its cycle in the
+//! entry, so that nothing is put there any more, and both try elsewhere.
+
+use core::ptr::NonNull;
+
+use crate::memory::{AtomicU64, Ordering, fence_after_update, is_before};
+use crate::pad::{APART, Padded};
+
+/// Where threads of both sides have come to.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Counters {
+    /// Behind all positions at which an index was looked for.
+    head: Padded<AtomicU64>,
+    /// Behind all positions at which an index was put, or was to be.
+    tail: Padded<AtomicU64>,
+    /// How many positions takers may still come by in vain before there is certainly nothing; then negative.
+    threshold: Padded<AtomicU64>,
+}
+
+impl Counters {
+    /// Those of a ring for `n` indices, all of which are in it, or none.
+    pub(super) fn new(first: u64, n: usize, is_full: bool) -> Self {
+        let (tail, threshold) = match is_full {
+            true => (first.wrapping_add(n as u64), all_positions(n)),
+            false => (first, NOTHING),
+        };
+        let counter = |value| Padded(AtomicU64::new(value));
+        Self { head: counter(first), tail: counter(tail), threshold: counter(threshold) }
+    }
+}
+
+/// The threshold at which there is nothing.
+const NOTHING: u64 = u64::MAX;
+
+/// The threshold when an index has just been put: the last one is less than 2n entries from where its taker has
+/// begun, and n − 1 others are before it.
+fn all_positions(n: usize) -> u64 {
+    3 * n as u64 - 1
+}
+
+/// The entries, twice as many as indices: a word each, of
+///
+/// - the cycle: how often the ring had been gone round when it was written, in the bits where a position has it,
+///   one to the left;
+/// - whether it is safe: not left behind by who would have taken from it in a later cycle;
+/// - the index, or all ones if there is none.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entries {
+    base: NonNull<AtomicU64>,
+    order: u32,
+}
+
+impl Entries {
+    /// Number of entries for `n` indices.
+    pub(super) fn number(n: usize) -> usize {
+        2 * n
+    }
+
+    /// The entries of a ring for `n` indices, all of which are in it in order, or none.
+    ///
+    /// # Safety
+    ///
+    /// `base` points to memory for that many entries, which nothing else uses while these do.
+    pub(super) unsafe fn init(
+        base: NonNull<AtomicU64>,
+        first: u64,
+        n: usize,
+        is_full: bool,
+    ) -> Self {
+        let entries = Self { base, order: Self::number(n).ilog2() };
+        for i in 0..Self::number(n) as u64 {
+            let position = first.wrapping_add(i);
+            let word = match is_full && i < n as u64 {
+                true => entries.word(position, i),
+                false => {
+                    entries.word(position.wrapping_sub(Self::number(n) as u64), entries.none())
+                }
+            };
+            // SAFETY: by the caller's word there is room for all entries, and this is one of them.
+            unsafe { entries.place(position).write(AtomicU64::new(word)) };
+        }
+        entries
+    }
+
+    /// Ends the life of the entries.
+    ///
+    /// # Safety
+    ///
+    /// No copy of these is used afterwards.
+    pub(super) unsafe fn finish(self) {
+        for position in 0..=self.none() {
+            // SAFETY: each was written by `init`, and is not used any more.
+            unsafe { self.place(position).drop_in_place() };
+        }
+    }
+
+    /// Where the entry of a position is: those of positions in a row are in lines far from each other.
+    #[inline]
+    fn place(self, position: u64) -> NonNull<AtomicU64> {
+        const GROUP: u32 = (APART / size_of::<AtomicU64>()).ilog2();
+        let i = position & self.none();
+        let i = match self.order > GROUP {
+            true => i << GROUP & self.none() | i >> (self.order - GROUP),
+            false => i,
+        };
+        // SAFETY: as many bits as are left of the position number the entries, in whatever order.
+        unsafe { self.base.add(i as usize) }
+    }
+
+    #[inline]
+    fn at(&self, position: u64) -> &AtomicU64 {
+        // SAFETY: `init` has written all entries, and they live as long as the array does.
+        unsafe { self.place(position).as_ref() }
+    }
+
+    /// The paper's ⊥.
+    #[inline]
+    fn none(self) -> u64 {
+        (1 << self.order) - 1
+    }
+
+    #[inline]
+    fn safe(self) -> u64 {
+        1 << self.order
+    }
+
+    /// An entry of the cycle of `position`, safe, with `index`.
+    #[inline]
+    fn word(self, position: u64, index: u64) -> u64 {
+        self.cycle(position << 1) | self.safe() | index
+    }
+
+    /// The bits of an entry that are its cycle.
+    #[inline]
+    fn cycle(self, word: u64) -> u64 {
+        word & !(self.safe() | self.none())
+    }
+
+    #[inline]
+    fn index(self, word: u64) -> Option<u64> {
+        let index = word & self.none();
+        (index != self.none()).then_some(index)
+    }
+
+    /// The index that was put at `position`, if it is what this entry holds.
+    #[inline]
+    fn index_of(self, word: u64, position: u64) -> Option<u64> {
+        self.index(word).filter(|_| self.cycle(word) == self.cycle(position << 1))
+    }
+
+    /// Whether an entry is of an earlier cycle than that of `position`.
+    #[inline]
+    fn is_older(self, word: u64, position: u64) -> bool {
+        is_before(self.cycle(word), self.cycle(position << 1))
+    }
+}
+
+/// How far a thread knows that every position had an index put there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seen {
+    to: u64,
+}
+
+impl Seen {
+    /// What is known of a new ring.
+    pub(super) fn nothing(first: u64) -> Self {
+        Self { to: first }
+    }
+}
+
+/// A ring of indices.
+#[derive(Clone, Copy)]
+pub(super) struct Indices<'a> {
+    counters: &'a Counters,
+    entries: &'a Entries,
+}
+
+impl<'a> Indices<'a> {
+    pub(super) fn new(counters: &'a Counters, entries: &'a Entries) -> Self {
+        Self { counters, entries }
+    }
+
+    /// How many indices there are, in the ring or elsewhere.
+    #[inline]
+    fn n(self) -> usize {
+        1 << (self.entries.order - 1)
+    }
+
+    /// Puts an index behind all others. There is always room.
+    #[inline]
+    pub(super) fn put(self, index: u64) {
+        while !self.put_at(self.counters.tail.fetch_add(1, Ordering::AcqRel), index) {}
+        // What was put shows before the threshold is looked at; takers lower it before they look for more.
+        fence_after_update();
+        let all = all_positions(self.n());
+        if self.counters.threshold.load(Ordering::Relaxed) != all {
+            self.counters.threshold.store(all, Ordering::Release);
+        }
+    }
+
+    /// Puts an index at `position`, unless something of an earlier cycle is still there, or who takes from there
+    /// may have gone.
+    #[inline]
+    fn put_at(self, position: u64, index: u64) -> bool {
+        let entries = self.entries;
+        let entry = entries.at(position);
+        let mut word = entry.load(Ordering::Acquire);
+        loop {
+            let is_free = entries.is_older(word, position) && entries.index(word).is_none();
+            if !is_free || word & entries.safe() == 0 && self.is_taken(position) {
+                return false;
+            }
+            let new = entries.word(position, index);
+            match entry.compare_exchange(word, new, Ordering::Release, Ordering::Acquire) {
+                Ok(_) => return true,
+                Err(found) => word = found,
+            }
+        }
+    }
+
+    /// Whether there is no index that nobody has set out to take. Writes nothing, which others would have to wait for.
+    #[inline]
+    pub(super) fn is_empty(self) -> bool {
+        // Acquire: `tail` is looked at later, or what was put and taken in between would be missing from it.
+        let head = self.counters.head.load(Ordering::Acquire);
+        !is_before(head, self.counters.tail.load(Ordering::Relaxed))
+    }
+
+    /// Whether all indices are in the ring, and nobody had set out to take one when the answer was found.
+    ///
+    /// Looks at each entry, but at those that it has `seen` only once.
+    pub(super) fn is_full(self, mut seen: Seen) -> (bool, Seen) {
+        let (n, entries) = (self.n() as u64, self.entries);
+        let head = self.counters.head.load(Ordering::Relaxed);
+        if seen.to.wrapping_sub(head) > n {
+            seen.to = head;
+        }
+        let tail = self.counters.tail.load(Ordering::Relaxed);
+        let mut there = seen.to.wrapping_sub(head);
+        let mut position = seen.to;
+        while there < n && is_before(position, tail) {
+            // Acquire: `head` is looked at later.
+            let word = entries.at(position).load(Ordering::Acquire);
+            let is_there = entries.index_of(word, position).is_some();
+            there += u64::from(is_there);
+            position = position.wrapping_add(1);
+            // Behind a gap, which may be filled or not, all is looked at again.
+            if is_there && seen.to.wrapping_sub(head) + 1 == there {
+                seen.to = position;
+            }
+        }
+        (there == n && self.counters.head.load(Ordering::Relaxed) == head, seen)
+    }
+
+    /// The indices that are in the ring, in order, when nobody uses it any more.
+    pub(super) fn drain(self) -> impl Iterator<Item = u64> {
+        // Relaxed: dropping the handles has ordered what they did before this.
+        let head = self.counters.head.load(Ordering::Relaxed);
+        let tail = self.counters.tail.load(Ordering::Relaxed);
+        let positions = (0..tail.wrapping_sub(head)).map(move |i| head.wrapping_add(i));
+        positions.filter_map(move |position| {
+            let word = self.entries.at(position).load(Ordering::Relaxed);
+            self.entries.index_of(word, position)
+        })
+    }
+
+    /// Whether somebody has set out to take from `position`.
+    #[inline]
+    fn is_taken(self, position: u64) -> bool {
+        is_before(position, self.counters.head.load(Ordering::Relaxed))
+    }
+
+    /// Takes the index that has been there longest. `None` if there was none at a moment of the call.
+    #[inline]
+    pub(super) fn take(self) -> Option<u64> {
+        // Acquire pairs with the store in `put`.
+        if (self.counters.threshold.load(Ordering::Acquire) as i64) < 0 {
+            return None;
+        }
+        loop {
+            let position = self.counters.head.fetch_add(1, Ordering::AcqRel);
+            if let Some(index) = self.take_at(position) {
+                return Some(index);
+            }
+            let next = position.wrapping_add(1);
+            let tail = self.counters.tail.load(Ordering::Acquire);
+            let is_empty = !is_before(next, tail);
+            if is_empty {
+                self.catch_up(tail, next);
+            }
+            let threshold =
+                self.counters.threshold.fetch_add(1_u64.wrapping_neg(), Ordering::AcqRel);
+            if is_empty || threshold as i64 <= 0 {
+                return None;
+            }
+            fence_after_update();
+        }
+    }
+
+    /// Takes the index that was put at `position`, or sees to it that none ever is.
+    #[inline]
+    fn take_at(self, position: u64) -> Option<u64> {
+        let entries = self.entries;
+        let entry = entries.at(position);
+        let mut word = entry.load(Ordering::Acquire);
+        loop {
+            if let Some(index) = entries.index_of(word, position) {
+                entry.fetch_or(entries.none(), Ordering::Relaxed);
+                return Some(index);
+            }
+            if !entries.is_older(word, position) {
+                return None;
+            }
+            let new = match entries.index(word) {
+                None => entries.word(position, entries.none()) & (word | !entries.safe()),
+                // Its taker is late. Who would put the next one here must see that we have been here.
+                Some(_) => word & !entries.safe(),
+            };
+            match entry.compare_exchange(word, new, Ordering::Release, Ordering::Acquire) {
+                Ok(_) => return None,
+                Err(found) => word = found,
+            }
+        }
+    }
+
+    /// Moves `tail` on to `head`, so that those who put needn't try each position in between.
+    #[cold]
+    fn catch_up(self, mut tail: u64, mut head: u64) {
+        while is_before(tail, head) {
+            match self.counters.tail.compare_exchange(
+                tail,
+                head,
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return,
+                Err(found) => tail = found,
+            }
+            head = self.counters.head.load(Ordering::Relaxed);
+        }
+    }
+}

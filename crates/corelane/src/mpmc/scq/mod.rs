@@ -1,0 +1,360 @@
+//! `scq`: the scalable circular queue, in which nobody ever waits for another thread.
+//!
+//! The slots lie in no order. Two rings of [indices] say which are filled, oldest first, and which are free. A push
+//! takes an index from the free ones, fills its slot, and puts it behind the filled ones; a pop does the opposite.
+//! Each ring has room for all indices twice, so it is never full, and threads get positions by adding to a counter.
+//!
+//! **Use it** where a thread may be stopped anywhere, and no other may ever be held up by that: threads of different
+//! priority, or far more of them than cores. And for one that is stopped no more than its own slot is missing.
+//! **Don't** use it for speed while there is a core for each thread: an item takes eight locked instructions, where
+//! [`bbq`](super::block) takes four.
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | lock-free, first in first out (linearizable) |
+//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two; all usable, but for one for each thread in the middle of a call |
+//! | memory | 32 bytes for each slot besides the items |
+//! | handles | at most 65,536 a side; cloning one more panics |
+//! | operations | two additions, a compare-and-swap and an *or*, all locked, for each push and each pop; more while sides meet |
+//! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.2 (P2, P3), §3.7.2; R. Nikolaev: *A Scalable, Portable, and Memory-Efficient Lock-Free FIFO Queue* (DISC 2019) |
+//!
+//! # Departures from the paper
+//!
+//! - Who has just been told that there is nothing looks first the next time, and writes only if there is something.
+//!   The paper's takes a position each time, and its program waits there before it gives the position up, which costs
+//!   a failing call a thousand times as much as with other queues (Wang 2024, §2.6.2.2).
+//! - A push says [`Full`](TryPushError::Full) only if all slots hold items and nobody is about to take one. If none is
+//!   free, but some are in the hands of other threads, it says [`Busy`](TryPushError::Busy); the paper's says full then too,
+//!   though fewer items may be there than fit.
+//! - Orderings are weaker than sequentially consistent.
+//! - Positions are compared by 63 bits. A thread must not be stopped in the middle of a call while that many are
+//!   used.
+//!
+//! ```
+//! use corelane::{Consumer, Producer, TryPushError, mpmc::scq};
+//!
+//! let (mut tx, mut rx) = scq::channel(2)?;
+//! let mut other_tx = tx.clone();
+//! tx.try_push('a')?;
+//! other_tx.try_push('b')?;
+//! assert!(matches!(tx.try_push('c'), Err(TryPushError::Full('c'))));
+//! assert_eq!(rx.try_pop(), Ok('a'));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use alloc::alloc::Layout;
+use core::alloc::LayoutError;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use crate::chunk::drop_each;
+use crate::memory::{AtomicU64, Cells};
+use crate::queue::{
+    self, CapacityError, Config, Consumer as _, Producer as _, TryPopError, TryPushError,
+    debug_handle, full,
+};
+use crate::region::{Backing, End, Slots, State, array, ends, slots_up_to};
+use crate::registry::{Built, Info, MpmcQueue, Sides};
+
+mod indices;
+
+use indices::{Counters, Entries, Indices, Seen};
+
+/// Most slots: with their entries they take less than all addresses.
+const MOST_SLOTS: usize = 1 << (usize::BITS - 8);
+
+/// Where both rings have come to.
+#[derive(Debug)]
+#[repr(C)]
+struct Header<T> {
+    /// The paper's `aq`.
+    filled: Counters,
+    /// The paper's `fq`.
+    free: Counters,
+    items: PhantomData<T>,
+}
+
+impl<T> State for Header<T> {
+    type Item = T;
+    type Slots = Numbered<T>;
+
+    fn drop_items(&self, slots: &Numbered<T>) {
+        let mut filled = Indices::new(&self.filled, &slots.filled).drain();
+        // SAFETY: each of these slots holds an item that was never popped, and is listed once.
+        drop_each(|| filled.next().map(|index| unsafe { slots.cells.read(index) }));
+    }
+}
+
+/// Slots that are addressed by indices, and the entries that list these.
+struct Numbered<T> {
+    cells: Cells<T>,
+    filled: Entries,
+    free: Entries,
+}
+
+impl<T> Clone for Numbered<T> {
+    fn clone(&self) -> Self {
+        Self { cells: self.cells.clone(), ..*self }
+    }
+}
+
+/// How many slots there are, and the position that the rings start at, a multiple of their entries.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    n: usize,
+    first: u64,
+}
+
+impl Shape {
+    /// Memory for the entries of one ring.
+    fn entries(self) -> Result<Layout, LayoutError> {
+        array(Layout::new::<AtomicU64>(), Entries::number(self.n))?.align_to(crate::pad::APART)
+    }
+}
+
+impl<T> Slots for Numbered<T> {
+    const SLOT: Layout = Cells::<T>::SLOT;
+    type Shape = Shape;
+
+    fn slots(shape: Shape) -> Result<Layout, LayoutError> {
+        Cells::<T>::slots(shape.n)
+    }
+
+    fn variables(shape: Shape) -> Result<Layout, LayoutError> {
+        let entries = shape.entries()?;
+        Ok(entries.extend(entries)?.0)
+    }
+
+    unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, shape: Shape) -> Self {
+        let entries = shape.entries().expect("the caller has had this layout");
+        let (_, second) = entries.extend(entries).expect("as above");
+        let Shape { n, first } = shape;
+        // SAFETY: the caller's; each ring's entries have the part of the memory that the layout has for them.
+        unsafe {
+            Self {
+                cells: Cells::init(variables, slots, n),
+                filled: Entries::init(variables.cast(), first, n, false),
+                free: Entries::init(variables.add(second).cast(), first, n, true),
+            }
+        }
+    }
+
+    unsafe fn finish(&self) {
+        // SAFETY: the caller's.
+        unsafe {
+            self.filled.finish();
+            self.free.finish();
+        }
+    }
+}
+
+/// A queue for at least `capacity` items, between any number of threads on either side.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_with(Config::new(capacity))
+}
+
+/// As [`channel`], with all options.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    let n = slots_up_to::<Header<T>>(MOST_SLOTS, config.capacity, 0)?;
+    let first = config.first & !(Entries::number(n) as u64 - 1);
+    let header = Header {
+        filled: Counters::new(first, n, false),
+        free: Counters::new(first, n, true),
+        items: PhantomData,
+    };
+    let (tx, rx) = ends(config.memory, Shape { n, first }, header)?;
+    let seen = Seen::nothing(first);
+    Ok((Producer { end: tx, has_failed: false, seen }, Consumer { end: rx, has_failed: false }))
+}
+
+/// A hold on the queue.
+type Side<T> = End<Header<T>>;
+
+impl<T> Side<T> {
+    /// The indices of slots with items, oldest first.
+    #[inline]
+    fn filled(&self) -> Indices<'_> {
+        Indices::new(&self.header().filled, &self.slots().filled)
+    }
+
+    /// The indices of other slots.
+    #[inline]
+    fn free(&self) -> Indices<'_> {
+        Indices::new(&self.header().free, &self.slots().free)
+    }
+}
+
+/// A sending side.
+pub struct Producer<T> {
+    end: Side<T>,
+    /// Whether the last push found no slot.
+    has_failed: bool,
+    /// What it knows of filled slots.
+    seen: Seen,
+}
+
+/// A receiving side.
+pub struct Consumer<T> {
+    end: Side<T>,
+    /// Whether the last pop found no item.
+    has_failed: bool,
+}
+
+impl<T> Producer<T> {
+    /// What kind of memory the queue lives in.
+    pub fn backing(&self) -> Backing {
+        self.end.backing()
+    }
+
+    /// Takes a free slot.
+    #[inline]
+    fn allocate(&mut self) -> Option<u64> {
+        let free = self.end.free();
+        if self.has_failed && free.is_empty() {
+            return None;
+        }
+        let index = free.take();
+        self.has_failed = index.is_none();
+        index
+    }
+
+    /// Why `item` can't be pushed.
+    fn refusal(&mut self, item: T) -> TryPushError<T> {
+        if self.is_closed() {
+            return full(true, item);
+        }
+        let (is_full, seen) = self.end.filled().is_full(self.seen);
+        self.seen = seen;
+        match is_full {
+            true => TryPushError::Full(item),
+            false => TryPushError::Busy(item),
+        }
+    }
+}
+
+impl<T> queue::Producer for Producer<T> {
+    type Item = T;
+
+    #[inline]
+    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        let Some(index) = self.allocate() else { return Err(self.refusal(item)) };
+        // SAFETY: whoever has taken an index out of a ring is the only one who has it, and this slot is empty.
+        unsafe { self.end.slots().cells.write(index, item) };
+        self.end.filled().put(index);
+        Ok(())
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.end.slots().cells.len()
+    }
+
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.end.peer_is_gone()
+    }
+}
+
+impl<T> Consumer<T> {
+    /// What kind of memory the queue lives in.
+    pub fn backing(&self) -> Backing {
+        self.end.backing()
+    }
+
+    /// Takes the index of the oldest item.
+    #[inline]
+    fn reserve(&mut self) -> Option<u64> {
+        let filled = self.end.filled();
+        if self.has_failed && filled.is_empty() {
+            return None;
+        }
+        let index = filled.take();
+        self.has_failed = index.is_none();
+        index
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<T> {
+        let index = self.reserve()?;
+        // SAFETY: whoever has taken an index out of a ring is the only one who has it, and this slot holds an item.
+        let item = unsafe { self.end.slots().cells.read(index) };
+        self.end.free().put(index);
+        Some(item)
+    }
+}
+
+impl<T> queue::Consumer for Consumer<T> {
+    type Item = T;
+
+    #[inline]
+    fn try_pop(&mut self) -> Result<T, TryPopError> {
+        queue::try_pop_by(self, Self::pop)
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.end.slots().cells.len()
+    }
+
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.end.peer_is_gone()
+    }
+}
+
+impl<T> Clone for Producer<T> {
+    fn clone(&self) -> Self {
+        Self { end: self.end.duplicate(), ..*self }
+    }
+}
+
+impl<T> Clone for Consumer<T> {
+    fn clone(&self) -> Self {
+        Self { end: self.end.duplicate(), ..*self }
+    }
+}
+
+debug_handle! {
+    [T] Producer<T>, "Producer";
+    [T] Consumer<T>, "Consumer";
+}
+
+/// Between any number of producers and consumers.
+#[derive(Debug)]
+pub struct Scq;
+
+impl MpmcQueue for Scq {
+    const INFO: Info = Info {
+        id: "scq",
+        name: "scalable circular queue",
+        paper: "Wang 2024, §2.2, §3.7.2; Nikolaev 2019",
+        sides: Sides::ManyToMany,
+        guarantee: "lock-free FIFO",
+        delayed: false,
+        capacity: "N",
+        choose: "a thread may be stopped anywhere, and must never hold up others",
+        avoid: "throughput counts, and there is a core for each thread",
+    };
+    type Producer<T: Send> = Producer<T>;
+    type Consumer<T: Send> = Consumer<T>;
+
+    fn channel<T: Send>(config: Config) -> Built<Self::Producer<T>, Self::Consumer<T>> {
+        channel_with(config)
+    }
+
+    fn another_producer<T: Send>(producer: &Self::Producer<T>) -> Option<Self::Producer<T>> {
+        Some(producer.clone())
+    }
+
+    fn another_consumer<T: Send>(consumer: &Self::Consumer<T>) -> Option<Self::Consumer<T>> {
+        Some(consumer.clone())
+    }
+}

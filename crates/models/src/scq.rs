@@ -1,0 +1,158 @@
+//! `scq`: threads that get a position and then meet at its entry (Nikolaev 2019; paper 3 §2.2).
+
+use corelane_loom::mpmc::scq::Scq;
+use corelane_loom::{Consumer, Producer, TryPopError, TryPushError};
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, Ordering};
+
+use crate::explore::{explore_shared, tiny};
+use crate::item::Ticket;
+use crate::shared::{all_are_there, are_equal, attempts, drain, items, join, look, start, take};
+use crate::subject::{Many, Shared, Subject};
+use crate::{Model, Run};
+
+type S = Many<Scq>;
+
+pub(crate) fn models() -> Vec<Model> {
+    vec![
+        Model::new::<S>("threshold_runs_out", threshold_runs_out),
+        Model::new::<S>("taken_a_lap_later", taken_a_lap_later),
+        Model::new::<S>("full_while_it_is_filled", full_while_it_is_filled),
+        Model::new::<S>("full_no_longer", full_no_longer),
+        Model::new::<S>("two_find_nothing", two_find_nothing),
+    ]
+}
+
+fn told() -> Arc<AtomicBool> {
+    Arc::new(AtomicBool::new(false))
+}
+
+/// Pops fail until no more positions would be tried, while an item is put at one of these: whoever knows of the item
+/// finds it.
+fn threshold_runs_out() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = S::channel(tiny(1));
+        let mut items = items::<Ticket>(2).into_iter();
+        // The threshold is at its highest.
+        assert_eq!(attempts(&mut tx, items.by_ref().take(1)), [0]);
+        assert_eq!(look(&mut rx, 1), [0]);
+        let item = items.next().expect("the second");
+        let tell = told();
+        let hear = tell.clone();
+        // A handle that has failed once lowers it no more.
+        let mut others = [(); 3].map(|()| S::another_consumer(&rx));
+        let threads = [
+            start(move || {
+                assert!(tx.try_push(item).is_ok(), "there is room");
+                tell.store(true, Ordering::Release);
+                Vec::new()
+            }),
+            start(move || others.iter_mut().flat_map(|rx| look(rx, 1)).collect::<Vec<_>>()),
+        ];
+        let is_told = hear.load(Ordering::Acquire);
+        let mut numbers = Vec::new();
+        let popped = rx.try_pop();
+        let is_empty = matches!(popped, Err(TryPopError::Empty));
+        numbers.extend(popped.map(|item| crate::item::Cargo::number(&item)));
+        let taken = join(threads).concat();
+        assert!(!(is_told && is_empty && taken.is_empty()), "an item was there all the time");
+        numbers.extend(taken);
+        numbers.extend(drain(&mut rx));
+        all_are_there(numbers.into_iter().map(|number| number - 1).collect(), 1);
+    })
+}
+
+/// A consumer has set out to take an item, and others come to its entry a lap later, to take and to put.
+fn taken_a_lap_later() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = S::channel(tiny(2));
+        let mut items = items::<Ticket>(6).into_iter();
+        assert_eq!(attempts(&mut tx, items.by_ref().take(2)), [0, 1]);
+        let (mut late, mut other) = (S::another_consumer(&rx), S::another_producer(&tx));
+        let last = items.next_back().expect("the last");
+        let threads = [
+            start(move || look(&mut late, 1)),
+            start(move || attempts(&mut other, [last].into_iter())),
+        ];
+        let mut popped = look(&mut rx, 1);
+        let mut pushed = vec![0, 1];
+        for item in items {
+            pushed.extend(attempts(&mut tx, [item].into_iter()));
+            popped.extend(look(&mut rx, 1));
+        }
+        let mut results = join(threads).into_iter();
+        popped.extend(results.next().expect("the consumer's"));
+        pushed.extend(results.next().expect("the producer's"));
+        popped.extend(drain(&mut rx));
+        are_equal(popped, pushed);
+    })
+}
+
+/// One item is there, and one is being pushed. Who is told that the queue is full has seen it there: what is pushed
+/// later comes behind it.
+fn full_while_it_is_filled() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = S::channel(tiny(2));
+        let mut items = items::<Ticket>(3).into_iter();
+        assert_eq!(attempts(&mut tx, items.by_ref().take(1)), [0]);
+        let mut other = S::another_producer(&tx);
+        let second = items.next().expect("the second");
+        let thread = start(move || attempts(&mut other, [second].into_iter()));
+        let mut pushed = vec![0];
+        let third = match tx.try_push(items.next().expect("the third")) {
+            Err(TryPushError::Full(item)) => Some(item),
+            Err(_) => None,
+            Ok(()) => {
+                pushed.push(2);
+                None
+            }
+        };
+        let was_full = third.is_some();
+        let mut numbers = vec![take(&mut rx)];
+        pushed.extend(attempts(&mut tx, third.into_iter()));
+        pushed.extend(join([thread]).concat());
+        numbers.extend(drain(&mut rx));
+        assert!(!was_full || numbers.starts_with(&[0, 1]), "{numbers:?}");
+        are_equal(numbers, pushed);
+    })
+}
+
+/// A producer has been told that the queue is full, and then of a pop: it isn't told so again.
+fn full_no_longer() -> Run {
+    explore_shared(|| {
+        let (mut tx, rx) = S::channel(tiny(2));
+        let mut items = items::<Ticket>(3).into_iter();
+        assert_eq!(attempts(&mut tx, items.by_ref().take(2)), [0, 1]);
+        let pushed = tx.try_push(items.next().expect("the third"));
+        let Err(TryPushError::Full(item)) = pushed else { panic!("the queue is full") };
+        let tell = told();
+        let hear = tell.clone();
+        let (mut one, mut other) = (S::another_consumer(&rx), rx);
+        let threads = [
+            start(move || {
+                let number = take(&mut one);
+                tell.store(true, Ordering::Release);
+                number
+            }),
+            start(move || take(&mut other)),
+        ];
+        let is_told = hear.load(Ordering::Acquire);
+        let pushed = tx.try_push(item);
+        assert!(!(is_told && matches!(pushed, Err(TryPushError::Full(_)))), "an item was popped");
+        all_are_there(join(threads), 2);
+    })
+}
+
+/// Two consumers find nothing, and a producer comes by what they leave.
+fn two_find_nothing() -> Run {
+    explore_shared(|| {
+        let (mut tx, rx) = S::channel(tiny(1));
+        let mut last = S::another_consumer(&rx);
+        let threads = [S::another_consumer(&rx), rx].map(|mut rx| start(move || look(&mut rx, 1)));
+        let pushed = attempts(&mut tx, items::<Ticket>(1).into_iter());
+        assert_eq!(pushed, [0], "there is room");
+        let mut numbers = join(threads).concat();
+        numbers.extend(drain(&mut last));
+        all_are_there(numbers, 1);
+    })
+}

@@ -1,0 +1,60 @@
+//! A ring in which threads get positions by adding, and then meet at the entry.
+
+use corelane_loom::memory::AtomicU64;
+use corelane_loom::memory::Ordering::{Acquire, Relaxed, Release};
+
+use super::handles::{Mechanism, Place};
+use crate::item::Ticket;
+
+/// Entries of the one lap that there is.
+const N: usize = 8;
+
+/// Nobody has been here.
+const NEW: u64 = 0;
+/// An item is here, or was.
+const FILLED: u64 = 1;
+/// Who would have taken from here found nothing, and nothing may be put here any more.
+const SPOILT: u64 = 2;
+
+/// `scq`. Broken: who finds nothing leaves the entry as it is.
+pub(crate) struct Positions<const BROKEN: bool> {
+    places: [Place; N],
+    entries: [AtomicU64; N],
+    head: AtomicU64,
+    tail: AtomicU64,
+}
+
+impl<const BROKEN: bool> Mechanism for Positions<BROKEN> {
+    const ID: &'static str = "scq";
+    const CAPACITY: usize = N;
+    type Tx = ();
+    type Rx = ();
+
+    fn new() -> Self {
+        let zero = || AtomicU64::new(0);
+        let (places, entries) = ([(); N].map(|()| Place::empty()), [(); N].map(|()| zero()));
+        Self { places, entries, head: zero(), tail: zero() }
+    }
+
+    fn push(&self, (): &mut (), mut item: Ticket) -> Result<(), Ticket> {
+        loop {
+            let position = self.tail.fetch_add(1, Relaxed) as usize;
+            let Some(entry) = self.entries.get(position) else { return Err(item) };
+            self.places[position].put(item);
+            if entry.compare_exchange(NEW, FILLED, Release, Relaxed).is_ok() {
+                return Ok(());
+            }
+            item = self.places[position].take();
+        }
+    }
+
+    fn pop(&self, (): &mut ()) -> Option<Ticket> {
+        let position = self.head.fetch_add(1, Relaxed) as usize;
+        let entry = self.entries.get(position)?;
+        let is_filled = match BROKEN {
+            true => entry.load(Acquire) == FILLED,
+            false => entry.compare_exchange(NEW, SPOILT, Relaxed, Acquire).is_err(),
+        };
+        is_filled.then(|| self.places[position].take())
+    }
+}
