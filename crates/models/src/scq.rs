@@ -66,7 +66,7 @@ fn threshold_runs_out() -> Run {
 fn taken_a_lap_later() -> Run {
     explore_shared(|| {
         let (mut tx, mut rx) = S::channel(tiny(2));
-        let mut items = items::<Ticket>(6).into_iter();
+        let mut items = items::<Ticket>(5).into_iter();
         assert_eq!(attempts(&mut tx, items.by_ref().take(2)), [0, 1]);
         let (mut late, mut other) = (S::another_consumer(&rx), S::another_producer(&tx));
         let last = items.next_back().expect("the last");

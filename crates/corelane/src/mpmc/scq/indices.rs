@@ -194,11 +194,21 @@ impl<'a> Indices<'a> {
     #[inline]
     pub(super) fn put(self, index: u64) {
         while !self.put_at(self.counters.tail.fetch_add(1, Ordering::AcqRel), index) {}
-        // What was put shows before the threshold is looked at; takers lower it before they look for more.
+        // What was put shows before the threshold is looked at: pairs with the fence in `take`.
         fence_after_update();
         let all = all_positions(self.n());
-        if self.counters.threshold.load(Ordering::Relaxed) != all {
-            self.counters.threshold.store(all, Ordering::Release);
+        let mut threshold = self.counters.threshold.load(Ordering::Relaxed);
+        while threshold != all {
+            // Acquire and release: what lowers it later, or looks at it, comes behind this.
+            match self.counters.threshold.compare_exchange(
+                threshold,
+                all,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return,
+                Err(found) => threshold = found,
+            }
         }
     }
 
@@ -222,12 +232,16 @@ impl<'a> Indices<'a> {
         }
     }
 
-    /// Whether there is no index that nobody has set out to take. Writes nothing, which others would have to wait for.
+    /// Whether there was no index at a moment of the call, as far as can be seen without writing: `false` if several
+    /// are being put.
     #[inline]
     pub(super) fn is_empty(self) -> bool {
-        // Acquire: `tail` is looked at later, or what was put and taken in between would be missing from it.
+        // Acquire, twice: what is looked at next was there later. So there was nothing at `head` when nothing had
+        // been put behind it, and nothing before, whatever the others have done since.
         let head = self.counters.head.load(Ordering::Acquire);
-        !is_before(head, self.counters.tail.load(Ordering::Relaxed))
+        let word = self.entries.at(head).load(Ordering::Acquire);
+        self.entries.index_of(word, head).is_none()
+            && !is_before(head.wrapping_add(1), self.counters.tail.load(Ordering::Relaxed))
     }
 
     /// Whether all indices are in the ring, and nobody had set out to take one when the answer was found.
@@ -294,10 +308,12 @@ impl<'a> Indices<'a> {
             }
             let threshold =
                 self.counters.threshold.fetch_add(1_u64.wrapping_neg(), Ordering::AcqRel);
+            // Pairs with the one in `put`: either that call sees the threshold lowered, or what comes next in this
+            // thread sees what it has put.
+            fence_after_update();
             if is_empty || threshold as i64 <= 0 {
                 return None;
             }
-            fence_after_update();
         }
     }
 
@@ -309,7 +325,8 @@ impl<'a> Indices<'a> {
         let mut word = entry.load(Ordering::Acquire);
         loop {
             if let Some(index) = entries.index_of(word, position) {
-                entry.fetch_or(entries.none(), Ordering::Relaxed);
+                // Release pairs with the load in `is_empty`: who misses the index sees what its taker saw.
+                entry.fetch_or(entries.none(), Ordering::Release);
                 return Some(index);
             }
             if !entries.is_older(word, position) {

@@ -20,9 +20,10 @@
 //!
 //! # Departures from the paper
 //!
-//! - Who has just been told that there is nothing looks first the next time, and writes only if there is something.
-//!   The paper's takes a position each time, and its program waits there before it gives the position up, which costs
-//!   a failing call a thousand times as much as with other queues (Wang 2024, §2.6.2.2).
+//! - Who has just been told that there is nothing looks first the next time, and writes only if there is something,
+//!   or several are at work on it. The paper's takes a position each time, and its program waits there before it
+//!   gives the position up, which costs a failing call a thousand times as much as with other queues (Wang 2024,
+//!   §2.6.2.2).
 //! - A push says [`Full`](TryPushError::Full) only if all slots hold items and nobody is about to take one. If none is
 //!   free, but some are in the hands of other threads, it says [`Busy`](TryPushError::Busy); the paper's says full then too,
 //!   though fewer items may be there than fit.
@@ -172,7 +173,7 @@ pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Cap
     };
     let (tx, rx) = ends(config.memory, Shape { n, first }, header)?;
     let seen = Seen::nothing(first);
-    Ok((Producer { end: tx, has_failed: false, seen }, Consumer { end: rx, has_failed: false }))
+    Ok((Producer { end: tx, looks_first: true, seen }, Consumer { end: rx, looks_first: true }))
 }
 
 /// A hold on the queue.
@@ -195,8 +196,8 @@ impl<T> Side<T> {
 /// A sending side.
 pub struct Producer<T> {
     end: Side<T>,
-    /// Whether the last push found no slot.
-    has_failed: bool,
+    /// Whether it is new, or the last push found no slot.
+    looks_first: bool,
     /// What it knows of filled slots.
     seen: Seen,
 }
@@ -204,8 +205,8 @@ pub struct Producer<T> {
 /// A receiving side.
 pub struct Consumer<T> {
     end: Side<T>,
-    /// Whether the last pop found no item.
-    has_failed: bool,
+    /// Whether it is new, or the last pop found no item.
+    looks_first: bool,
 }
 
 impl<T> Producer<T> {
@@ -218,11 +219,11 @@ impl<T> Producer<T> {
     #[inline]
     fn allocate(&mut self) -> Option<u64> {
         let free = self.end.free();
-        if self.has_failed && free.is_empty() {
+        if self.looks_first && free.is_empty() {
             return None;
         }
         let index = free.take();
-        self.has_failed = index.is_none();
+        self.looks_first = index.is_none();
         index
     }
 
@@ -273,11 +274,11 @@ impl<T> Consumer<T> {
     #[inline]
     fn reserve(&mut self) -> Option<u64> {
         let filled = self.end.filled();
-        if self.has_failed && filled.is_empty() {
+        if self.looks_first && filled.is_empty() {
             return None;
         }
         let index = filled.take();
-        self.has_failed = index.is_none();
+        self.looks_first = index.is_none();
         index
     }
 
@@ -312,13 +313,13 @@ impl<T> queue::Consumer for Consumer<T> {
 
 impl<T> Clone for Producer<T> {
     fn clone(&self) -> Self {
-        Self { end: self.end.duplicate(), ..*self }
+        Self { end: self.end.duplicate(), looks_first: true, ..*self }
     }
 }
 
 impl<T> Clone for Consumer<T> {
     fn clone(&self) -> Self {
-        Self { end: self.end.duplicate(), ..*self }
+        Self { end: self.end.duplicate(), looks_first: true }
     }
 }
 
