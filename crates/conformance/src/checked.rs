@@ -6,9 +6,6 @@ use corelane::{
 
 use crate::{Item, Queue, Subject};
 
-/// A chunk of so many slots is granted whenever they are free: no private buffer is smaller.
-const SURELY_LENT: usize = 32;
-
 /// A queue in the hands of one thread, which knows what every call must answer.
 ///
 /// The items are numbered in the order in which they are pushed. Every call compares what the queue
@@ -21,6 +18,8 @@ pub struct Checked<P, C> {
     pub rx: C,
     pushed: u64,
     popped: u64,
+    /// See [`Queue::SURELY_LENT`].
+    surely_lent: usize,
 }
 
 /// A checked queue for the numbers of a [`Subject`].
@@ -35,7 +34,7 @@ pub fn numbers<Q: Subject>(config: Config) -> Numbers<Q> {
 /// A new queue for items of type `T`.
 pub fn with_items<Q: Queue<T>, T>(config: Config) -> Checked<Q::Tx, Q::Rx> {
     let (tx, rx) = Q::channel(config).expect("this capacity is possible");
-    Checked { tx, rx, pushed: 0, popped: 0 }
+    Checked { tx, rx, pushed: 0, popped: 0, surely_lent: Q::SURELY_LENT }
 }
 
 impl<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
@@ -151,7 +150,7 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Checked<
         };
         let len = chunk.len();
         assert!(len <= n && len <= free, "a chunk of {len} for {n}, {free} free");
-        assert!(len >= n.min(free).min(SURELY_LENT), "a chunk of {len} for {n}, {free} free");
+        assert!(len >= n.min(free).min(self.surely_lent), "a chunk of {len} for {n}, {free} free");
         assert_eq!(chunk.is_empty(), len == 0);
         let (first, second) = chunk.as_mut_slices();
         assert_eq!(first.len() + second.len(), len);
@@ -179,7 +178,10 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Checked<
         };
         let len = chunk.len();
         assert!(len <= expected, "a chunk of {len} for {n}, {expected} items there");
-        assert!(len >= expected.min(SURELY_LENT), "a chunk of {len} for {n}, {expected} there");
+        assert!(
+            len >= expected.min(self.surely_lent),
+            "a chunk of {len} for {n}, {expected} there"
+        );
         assert_eq!(chunk.is_empty(), len == 0);
         let (first, second) = chunk.as_slices();
         assert_eq!(first.len() + second.len(), len);

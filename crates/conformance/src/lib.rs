@@ -50,12 +50,14 @@ pub mod wrap;
 
 mod checked;
 mod ledger;
+mod limited;
 mod rng;
 mod subject;
 mod threads;
 
 pub use checked::{Checked, Numbers, numbers, with_items};
 pub use ledger::{Counted, Ledger};
+pub use limited::Limited;
 use subject::channel;
 pub use subject::{Any, Item, Pair, Queue, Several, Subject, Tokens};
 

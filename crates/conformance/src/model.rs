@@ -4,12 +4,10 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::mem::forget;
 
-use corelane::{SingleConsumer, SingleProducer, TryPopError, TryPushError};
+use corelane::{Info, SingleConsumer, SingleProducer, TryPopError, TryPushError};
 
 use crate::Item;
-
-/// A chunk of so many slots is granted whenever they are free: no private buffer is smaller.
-const SURELY_LENT: usize = 32;
+use crate::subject::surely_lent;
 
 /// A call of one of the two handles.
 ///
@@ -90,6 +88,10 @@ pub struct Model<P: SingleProducer, C: SingleConsumer> {
     slices: Option<Slices<P, C>>,
     /// Whether an item may stay invisible until a flush.
     delayed: bool,
+    /// Whether it is never full, and takes no more memory for items that nobody will pop.
+    grows: bool,
+    /// A chunk of so many slots is granted whenever they are free.
+    surely_lent: usize,
     capacity: usize,
     slack: usize,
     /// Number of the next item to be made.
@@ -118,16 +120,18 @@ impl<P: SingleProducer, C: SingleConsumer> fmt::Debug for Model<P, C> {
 }
 
 impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P, C> {
-    /// The two handles of a new queue, which is `delayed` if items may stay invisible until a flush.
+    /// The two handles of a new queue, which promises what `info` says.
     ///
     /// Without `slices`, what would go through slices goes through iterators.
-    pub fn new((tx, rx): (P, C), delayed: bool, slices: Option<Slices<P, C>>) -> Self {
+    pub fn new((tx, rx): (P, C), info: Info, slices: Option<Slices<P, C>>) -> Self {
         let (capacity, slack) = (tx.capacity(), tx.slack());
         Self {
             tx: Some(tx),
             rx: Some(rx),
             slices,
-            delayed,
+            delayed: info.delayed,
+            grows: !info.bounded,
+            surely_lent: surely_lent(info),
             capacity,
             slack,
             next: 0,
@@ -218,6 +222,9 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P,
 
     /// Fewest slots that must be free to the producer now.
     fn free(&self) -> usize {
+        if self.grows && self.rx.is_none() {
+            return 0;
+        }
         self.granted.max((self.capacity - self.slack).saturating_sub(self.items.len()))
     }
 
@@ -321,7 +328,7 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P,
         };
         let len = chunk.len();
         assert!(len <= n.min(self.capacity - self.filled()), "a chunk of {len} for {n}");
-        assert!(len >= n.min(free).min(SURELY_LENT), "a chunk of {len} for {n}");
+        assert!(len >= n.min(free).min(self.surely_lent), "a chunk of {len} for {n}");
         assert_eq!(chunk.is_empty(), len == 0);
         let done = match end {
             Written::Dropped => 0,
@@ -380,7 +387,7 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P,
             }
         };
         let len = chunk.len();
-        self.show(len, n.min(len.max(SURELY_LENT)));
+        self.show(len, n.min(len.max(self.surely_lent)));
         self.lent = self.lent.max(len);
         assert_eq!(chunk.is_empty(), len == 0);
         let (first, second) = chunk.as_slices();

@@ -40,8 +40,16 @@ impl Item for NonZeroU64 {
     }
 }
 
+/// A chunk of so many slots is granted whenever they are free: no private buffer is smaller, but the rest of what is
+/// lent of an unbounded queue may be a single one.
+pub(crate) const fn surely_lent(info: Info) -> usize {
+    if info.bounded { 32 } else { 1 }
+}
+
 /// A queue for items of one type.
 pub trait Queue<T> {
+    /// A chunk of so many slots is granted whenever they are free, see [`surely_lent`].
+    const SURELY_LENT: usize = 32;
     /// Its sending side.
     type Tx: Producer<Item = T> + Send;
     /// Its receiving side.
@@ -78,6 +86,7 @@ pub trait Pair:
 pub struct Any<Q>(PhantomData<Q>);
 
 impl<Q: SpscQueue, T: Send> Queue<T> for Any<Q> {
+    const SURELY_LENT: usize = surely_lent(Q::INFO);
     type Tx = Q::Producer<T>;
     type Rx = Q::Consumer<T>;
 

@@ -5,7 +5,10 @@ use std::rc::Rc;
 
 use corelane::slot::Packed;
 use corelane::{Config, MpmcQueue, SpscQueue, SpscTokenQueue};
-use corelane::{for_each_mpmc_queue, for_each_spsc_queue, for_each_spsc_token_queue};
+use corelane::{
+    for_each_mpmc_queue, for_each_spsc_queue, for_each_spsc_token_queue,
+    for_each_unbounded_spsc_queue,
+};
 
 /// Whether a type implements a trait, as a constant.
 ///
@@ -80,6 +83,7 @@ macro_rules! tokens {
 }
 
 for_each_spsc_queue!(any_items);
+for_each_unbounded_spsc_queue!(any_items);
 any_items!(mcring_sane, corelane::spsc::mc_ring_sane::McRingSane);
 
 /// Queues whose slots are one word.

@@ -10,10 +10,11 @@ use std::cell::{Cell, RefCell};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use corelane::{Config, Memory, SingleConsumer, SingleProducer, SpscQueue, SpscTokenQueue};
-use corelane::{for_each_spsc_queue, for_each_spsc_token_queue};
+use corelane::spsc::lamport::Lq;
+use corelane::{Config, Info, Memory, SingleConsumer, SingleProducer, SpscQueue, SpscTokenQueue};
+use corelane::{for_each_spsc_queue, for_each_spsc_token_queue, for_each_unbounded_spsc_queue};
 use corelane_conformance::model::{Call, Model, Read, Slices, Written};
-use corelane_conformance::{Any, Counted, Item, Ledger, Queue, Tokens};
+use corelane_conformance::{Any, Counted, Item, Ledger, Limited, Queue, Tokens};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, TestCaseError, TestError, TestRunner};
@@ -246,14 +247,14 @@ impl Kind for Large {}
 type SlicesOf<Q, T> = Slices<<Q as Queue<T>>::Tx, <Q as Queue<T>>::Rx>;
 
 /// Tries `cases` sequences of calls on queues like `Q`.
-fn holds<Q, T: Kind>(cases: u32, delayed: bool, slices: impl Fn() -> Option<SlicesOf<Q, T>>)
+fn holds<Q, T: Kind>(cases: u32, info: Info, slices: impl Fn() -> Option<SlicesOf<Q, T>>)
 where
     Q: Queue<T, Tx: SingleProducer, Rx: SingleConsumer>,
 {
     proptest!(config(cases), |(setup in setup(), calls in calls(), most in most())| {
         T::begin();
         let queue = Q::channel(setup.config(most)).expect("this capacity is possible");
-        let mut model = Model::new(queue, delayed, slices());
+        let mut model = Model::new(queue, info, slices());
         model.call(Call::Look);
         calls.into_iter().for_each(|call| model.call(call));
         drop(model);
@@ -266,26 +267,26 @@ macro_rules! any_items {
         mod $name {
             use super::*;
 
-            const DELAYED: bool = <$queue as SpscQueue>::INFO.delayed;
+            const INFO: Info = <$queue as SpscQueue>::INFO;
 
             #[test]
             fn numbers() {
-                holds::<Any<$queue>, u64>($cases, DELAYED, || Some(Slices::of_queue()));
+                holds::<Any<$queue>, u64>($cases, INFO, || Some(Slices::of_queue()));
             }
 
             #[test]
             fn large() {
-                holds::<Any<$queue>, Large>($cases, DELAYED, || Some(Slices::of_queue()));
+                holds::<Any<$queue>, Large>($cases, INFO, || Some(Slices::of_queue()));
             }
 
             #[test]
             fn owned() {
-                holds::<Any<$queue>, Owned>($cases, DELAYED, || None);
+                holds::<Any<$queue>, Owned>($cases, INFO, || None);
             }
 
             #[test]
             fn zero_sized() {
-                holds::<Any<$queue>, Nothing>($cases, DELAYED, || None);
+                holds::<Any<$queue>, Nothing>($cases, INFO, || None);
             }
         }
     };
@@ -299,22 +300,29 @@ macro_rules! tokens {
         mod $name {
             use super::*;
 
-            const DELAYED: bool = <$queue as SpscTokenQueue>::INFO.delayed;
+            const INFO: Info = <$queue as SpscTokenQueue>::INFO;
 
             #[test]
             fn numbers() {
-                holds::<Tokens<$queue>, NonZeroU64>(CASES, DELAYED, || Some(Slices::of_queue()));
+                holds::<Tokens<$queue>, NonZeroU64>(CASES, INFO, || Some(Slices::of_queue()));
             }
 
             #[test]
             fn owned() {
-                holds::<Tokens<$queue>, Box<Owned>>(CASES, DELAYED, || None);
+                holds::<Tokens<$queue>, Box<Owned>>(CASES, INFO, || None);
             }
         }
     };
 }
 
+macro_rules! unbounded {
+    ($name:ident, $queue:ty) => {
+        any_items!($name, Limited<$queue>);
+    };
+}
+
 for_each_spsc_queue!(any_items);
+for_each_unbounded_spsc_queue!(unbounded);
 any_items!(mcring_sane, corelane::spsc::mc_ring_sane::McRingSane, CASES_WITH_THREADS);
 
 /// Queues whose slots are one word.
@@ -337,7 +345,7 @@ mod seeded {
             |(capacity, calls, most)| {
                 let run = || {
                     let queue = broken::channel(capacity.min(most), bug);
-                    let mut model = Model::new(queue, false, Some(Slices::of_queue()));
+                    let mut model = Model::new(queue, Lq::INFO, Some(Slices::of_queue()));
                     calls.into_iter().for_each(|call| model.call(call));
                 };
                 std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))

@@ -1,9 +1,11 @@
 //! All checks on all queues between one producer and one consumer.
 
-use corelane::{SpscQueue, for_each_spsc_queue, for_each_spsc_token_queue};
+use corelane::{
+    SpscQueue, for_each_spsc_queue, for_each_spsc_token_queue, for_each_unbounded_spsc_queue,
+};
 use corelane_conformance::{
-    Any, Tokens, capacity, checks, chunks, closing, drops, items, memory, observers, order, stress,
-    wrap,
+    Any, Limited, Tokens, capacity, checks, chunks, closing, drops, items, memory, observers,
+    order, stress, wrap,
 };
 
 /// What every queue must do, whatever its items.
@@ -56,19 +58,36 @@ macro_rules! common {
     };
 }
 
+/// What every queue for items of any type must do.
+macro_rules! of_any_items {
+    ($queue:ty) => {
+        common! { Any<$queue> }
+
+        checks! { $queue:
+            items::tiny,
+            items::large,
+            items::owning,
+            items::over_aligned,
+        }
+    };
+}
+
+macro_rules! for_unbounded {
+    ($name:ident, $queue:ty) => {
+        mod $name {
+            use super::*;
+
+            of_any_items! { Limited<$queue> }
+        }
+    };
+}
+
 macro_rules! for_any_items {
     ($name:ident, $queue:ty) => {
         mod $name {
             use super::*;
 
-            common! { Any<$queue> }
-
-            checks! { $queue:
-                items::tiny,
-                items::large,
-                items::owning,
-                items::over_aligned,
-            }
+            of_any_items! { $queue }
 
             #[test]
             fn memory() {
@@ -96,6 +115,7 @@ macro_rules! for_tokens {
 }
 
 for_each_spsc_queue!(for_any_items);
+for_each_unbounded_spsc_queue!(for_unbounded);
 for_any_items!(mcring_sane, corelane::spsc::mc_ring_sane::McRingSane);
 
 /// Queues whose slots are one word.

@@ -156,6 +156,25 @@ impl<T> Slots for Cells<T> {
     unsafe fn finish(&self) {}
 }
 
+/// No slots: what is in the queue lies elsewhere.
+#[derive(Clone)]
+pub struct NoSlots;
+
+impl Slots for NoSlots {
+    const SLOT: Layout = Layout::new::<()>();
+    type Shape = ();
+
+    fn slots((): ()) -> Result<Layout, LayoutError> {
+        Ok(Self::SLOT)
+    }
+
+    unsafe fn init(_: NonNull<u8>, _: NonNull<u8>, (): ()) -> Self {
+        Self
+    }
+
+    unsafe fn finish(&self) {}
+}
+
 /// What lies at the start of the region.
 #[repr(C)]
 struct Head<H> {

@@ -43,6 +43,8 @@ pub struct Info {
     pub guarantee: &'static str,
     /// Whether an item may stay invisible after its push has returned, until a flush.
     pub delayed: bool,
+    /// Whether it is ever full.
+    pub bounded: bool,
     /// How many items fit, for a ring of N slots.
     pub capacity: &'static str,
     /// When to use it.
@@ -113,7 +115,7 @@ pub trait MpmcQueue {
 
 /// Calls the macro `$with` once for each [`SpscQueue`](crate::SpscQueue), with an identifier and its type.
 ///
-/// All but `mcring-sane`, which brings a thread of its own and exists only to be measured.
+/// All that are bounded, but for `mcring-sane`, which brings a thread of its own and exists only to be measured.
 #[macro_export]
 macro_rules! for_each_spsc_queue {
     ($with:ident) => {
@@ -128,6 +130,16 @@ macro_rules! for_each_spsc_queue {
         $with!(bqueue, $crate::spsc::b_queue::BQueue);
         $with!(linering, $crate::spsc::line_ring::LineRing);
         $with!(bbq_spsc, $crate::spsc::block::BbqSpsc);
+    };
+}
+
+/// Calls the macro `$with` once for each [`SpscQueue`](crate::SpscQueue) that is never full, with an identifier and its
+/// type.
+#[macro_export]
+macro_rules! for_each_unbounded_spsc_queue {
+    ($with:ident) => {
+        $with!(dspsc, $crate::spsc::linked::Dspsc);
+        $with!(uspsc, $crate::spsc::segmented::Uspsc);
     };
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::catalogue::{self, Kind};
 use crate::number::{short, times};
-use crate::results::{CellResult, Floor, Results, best_peer};
+use crate::results::{CellResult, Floor, Results, best_peer, comparable};
 use crate::stats::Group;
 use crate::suite::Suite;
 
@@ -63,8 +63,8 @@ fn when<S: Suite>(results: &Results<S>, group: Group) -> Option<String> {
 }
 
 /// Queues that are there to learn from and to compare with.
-const FOR_STUDY: [&str; 7] =
-    ["lq", "ffq-slip", "mcring-sane", "ring", "ring-rts", "ring-hts", "locked"];
+const FOR_STUDY: [&str; 8] =
+    ["lq", "ffq-slip", "dspsc", "mcring-sane", "ring", "ring-rts", "ring-hts", "locked"];
 
 /// Those to take where others are no faster.
 const USUAL: [&str; 2] = ["linering", "bbq"];
@@ -99,7 +99,7 @@ impl<'a, S: Suite> Pick<'a, S> {
         let is_choice = |result: &&CellResult<S>| {
             !result.peer && publishes(result) && !FOR_STUDY.contains(&result.queue.as_str())
         };
-        let ours: Vec<_> = table.iter().copied().filter(is_choice).collect();
+        let ours: Vec<_> = comparable(table).into_iter().filter(is_choice).collect();
         let spread = |result: &CellResult<S>| result.groups.get(&group).map(|s| s.value);
         let first = spread(ours.first()?)?;
         // Whose quartiles overlap with those of the fastest may be as fast.

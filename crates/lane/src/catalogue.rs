@@ -7,7 +7,7 @@ use corelane::overwrite;
 use corelane::spsc::mc_ring_sane::McRingSane;
 use corelane::{
     Info, MpmcQueue, Sides, SpscQueue, SpscTokenQueue, for_each_mpmc_queue, for_each_spsc_queue,
-    for_each_spsc_token_queue,
+    for_each_spsc_token_queue, for_each_unbounded_spsc_queue,
 };
 
 use crate::cell::{Run, Sample, Wrong};
@@ -112,7 +112,7 @@ impl Entry {
 
     /// Whether the quick run takes it.
     pub(crate) fn is_quick(&self) -> bool {
-        !self.is_variant() || self.id == QUICK_ANY
+        (!self.is_variant() || self.id == QUICK_ANY) && (self.bounded || !self.is_peer())
     }
 
     /// An entry for a queue that carries numbers as `N`, and boxes as `B`.
@@ -203,6 +203,7 @@ fn ours() -> Vec<Entry> {
     }
     for_each_spsc_token_queue!(add_packed);
     for_each_spsc_queue!(add_any);
+    for_each_unbounded_spsc_queue!(add_any);
     // Has a thread of its own, and so is none of the queues that everything else is stamped on.
     any.push(any_entry::<McRingSane>());
     let mut entries = Vec::new();

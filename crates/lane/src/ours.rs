@@ -29,6 +29,8 @@ pub(crate) struct Lossy<T>(overwrite::Consumer<T>);
 pub(crate) struct Ours<H>(H);
 
 impl<Q: SpscQueue + 'static, T: Word> Link for Any<Q, T> {
+    const BOUNDED: bool = Q::INFO.bounded;
+
     type Item = T;
     type Tx = Ours<Q::Producer<T>>;
     type Rx = Ours<Q::Consumer<T>>;

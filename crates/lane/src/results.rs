@@ -206,10 +206,19 @@ impl<S: Suite> CellResult<S> {
     }
 }
 
-/// The fastest peer of a table that is sorted. An unbounded queue answers another question.
+/// Those of a table that answer its question: queues that are full some day; or such as never are, if none of ours is.
+pub(crate) fn comparable<'a, S: Suite>(table: &[&'a CellResult<S>]) -> Vec<&'a CellResult<S>> {
+    let is_bounded = |result: &CellResult<S>| {
+        catalogue::find(&result.queue).is_none_or(|entry| entry.bounded || entry.overwrites)
+    };
+    let ours = || table.iter().filter(|result| !result.peer);
+    let are_bounded = ours().next().is_none() || ours().any(|result| is_bounded(result));
+    table.iter().copied().filter(|result| is_bounded(result) == are_bounded).collect()
+}
+
+/// The fastest peer of a table that is sorted, of those that are comparable.
 pub(crate) fn best_peer<'a, S: Suite>(table: &[&'a CellResult<S>]) -> Option<&'a CellResult<S>> {
-    let counts = |id: &str| catalogue::find(id).is_none_or(|entry| entry.bounded);
-    table.iter().copied().find(|result| result.peer && counts(&result.queue))
+    comparable(table).into_iter().find(|result| result.peer)
 }
 
 impl<S: Suite> Summary<S> {

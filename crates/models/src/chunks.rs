@@ -28,7 +28,7 @@ pub(crate) fn models<S: Single<Ticket> + Single<Number, Item: Copy>>() -> Vec<Mo
 
 /// Fills a chunk of two slots, or fewer if fewer are free, with items from `number` on; returns how
 /// many.
-fn write_two<P: SingleProducer<Item: Cargo>>(tx: &mut P, number: u64) -> u64 {
+pub(crate) fn write_two<P: SingleProducer<Item: Cargo>>(tx: &mut P, number: u64) -> u64 {
     match tx.write_chunk_uninit(2) {
         Ok(chunk) => chunk.fill_from_iter((number..number + 2).map(Cargo::of)) as u64,
         Err(TryPushError::Full(())) => 0,
@@ -38,7 +38,7 @@ fn write_two<P: SingleProducer<Item: Cargo>>(tx: &mut P, number: u64) -> u64 {
 
 /// Looks at a chunk of two items, or fewer if fewer are there, the first of them `number`; commits at
 /// most `n`, or drops the chunk if that is none. Returns how many it committed.
-fn read_two<C: SingleConsumer<Item: Cargo>>(rx: &mut C, number: u64, n: usize) -> u64 {
+pub(crate) fn read_two<C: SingleConsumer<Item: Cargo>>(rx: &mut C, number: u64, n: usize) -> u64 {
     match rx.read_chunk(2) {
         Ok(chunk) => {
             let (first, second) = chunk.as_slices();
@@ -59,7 +59,7 @@ fn read_two<C: SingleConsumer<Item: Cargo>>(rx: &mut C, number: u64, n: usize) -
 
 /// Calls `step` with the items done so far, which returns how many more it did, until all `items` are
 /// done. Lets the other side run whenever it did none.
-fn until_all(items: u64, mut step: impl FnMut(u64) -> u64) {
+pub(crate) fn until_all(items: u64, mut step: impl FnMut(u64) -> u64) {
     let mut so_far = 0;
     while so_far < items {
         match step(so_far) {
@@ -95,7 +95,7 @@ pub(crate) fn chunks_through<S: Single<Ticket>>(config: Config, items: fn(u64) -
 }
 
 /// Chunks of two of which only the first slot is written, or only the first item popped.
-fn partial_commits<S: Single<Ticket>>() -> Run {
+pub(crate) fn partial_commits<S: Single<Ticket>>() -> Run {
     explore_sides::<S, _, _, _>(
         tiny(2),
         |mut tx| {
@@ -122,7 +122,7 @@ fn write_one_of_two<P: SingleProducer<Item: Cargo>>(tx: &mut P, number: u64) -> 
 }
 
 /// Chunks that are dropped without a commit leave the queue as it was.
-fn abandoned_chunks<S: Single<Ticket>>() -> Run {
+pub(crate) fn abandoned_chunks<S: Single<Ticket>>() -> Run {
     explore_sides::<S, _, _, _>(
         tiny(2),
         |mut tx| {
@@ -143,7 +143,7 @@ fn abandoned_chunks<S: Single<Ticket>>() -> Run {
 
 /// The consumer is dropped with items that it has looked at and not popped, and others: each is
 /// dropped once.
-fn chunks_left_behind<S: Single<Ticket>>() -> Run {
+pub(crate) fn chunks_left_behind<S: Single<Ticket>>() -> Run {
     explore_sides::<S, _, _, _>(
         tiny(2),
         |mut tx| {
@@ -179,6 +179,16 @@ fn used_in_place<S: Single<Ticket>>() -> Run {
     )
 }
 
+/// Pops a slice of up to two items, the first of them `number`, and returns how many it got.
+pub(crate) fn pop_two<C: Consumer<Item: Cargo + Copy>>(rx: &mut C, number: u64) -> u64 {
+    let mut into = [Cargo::of(u64::MAX - 1); 2];
+    let n = rx.pop_slice(&mut into);
+    for (expected, item) in (number..).zip(&into[..n]) {
+        assert_eq!(item.number(), expected, "first in, first out");
+    }
+    n as u64
+}
+
 /// More items than fit, as slices of items that can be copied.
 pub(crate) fn slices_through<S: Single<Number, Item: Copy>>(config: Config, more: u64) -> Run {
     explore_sides::<S, _, _, _>(
@@ -189,14 +199,7 @@ pub(crate) fn slices_through<S: Single<Number, Item: Copy>>(config: Config, more
             tx.flush();
         },
         move |mut rx| {
-            until_all(rx.capacity() as u64 + more, |next| {
-                let mut into = [Cargo::of(u64::MAX - 1); 2];
-                let n = rx.pop_slice(&mut into);
-                for (expected, item) in (next..).zip(&into[..n]) {
-                    assert_eq!(item.number(), expected, "first in, first out");
-                }
-                n as u64
-            });
+            until_all(rx.capacity() as u64 + more, |next| pop_two(&mut rx, next));
         },
         done,
     )

@@ -46,7 +46,7 @@ pub(crate) fn transfer_through<S: Subject<Ticket>>(config: Config, more: u64) ->
 }
 
 /// Three items through a ring of two or a little more, so that the sides work on different slots.
-fn transfer_three<S: Subject<Ticket>>() -> Run {
+pub(crate) fn transfer_three<S: Subject<Ticket>>() -> Run {
     explore_sides::<S, _, _, _>(
         tiny(2),
         |mut tx| push_all(&mut tx, 0..3),
@@ -165,7 +165,7 @@ fn push_until_closed<P: Producer<Item: Cargo>>(tx: &mut P) {
 }
 
 /// All that the consumer did happens before the producer sees that it is gone.
-fn closing_is_ordered<S: Subject<Ticket>>() -> Run {
+pub(crate) fn closing_is_ordered<S: Subject<Ticket>>() -> Run {
     explore_sides::<S, _, _, _>(
         tiny(1),
         |mut tx| {
@@ -181,7 +181,7 @@ fn closing_is_ordered<S: Subject<Ticket>>() -> Run {
 }
 
 /// Either side is dropped at any moment, with items left behind: each is dropped once.
-fn teardown_races_push<S: Subject<Ticket>>() -> Run {
+pub(crate) fn teardown_races_push<S: Subject<Ticket>>() -> Run {
     explore_sides::<S, _, _, _>(
         tiny(2),
         |mut tx| {

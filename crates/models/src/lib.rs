@@ -65,6 +65,7 @@ mod seeded;
 mod shared;
 mod site;
 mod subject;
+mod unbounded;
 mod watcher;
 
 use std::collections::BTreeSet;
@@ -72,6 +73,7 @@ use std::fmt;
 
 use corelane_loom::MpmcQueue;
 use corelane_loom::mpmc::ring::{HeadTail, Ring};
+use corelane_loom::mpmc::scq::Scq;
 use corelane_loom::spsc::b_queue::BQueue;
 use corelane_loom::spsc::batched_fast_forward::Biffq;
 use corelane_loom::spsc::improved_fast_forward::Iffq;
@@ -222,6 +224,7 @@ pub fn all() -> Vec<Model> {
     models.extend(ring::models());
     models.extend(scq::models());
     models.extend(locked::models());
+    models.extend(unbounded::models());
     models
 }
 
@@ -233,15 +236,26 @@ pub fn big() -> Vec<Model> {
 /// Whether a model that every queue has is too long for one: it would change a variable more often than [loom
 /// remembers](LOOM_KEEPS_VALUES).
 fn is_too_long(model: &Model) -> bool {
-    let long = [
-        "order_past_another_producer",
-        "false_empty_behind_a_head",
-        "producer_a_lap_behind",
-        "another_producer_goes",
-        "another_consumer_goes",
-    ];
-    // Each call changes its side's only word twice.
-    model.queue == <Ring<HeadTail> as MpmcQueue>::INFO.id && long.contains(&model.name)
+    let long: &[&str] = match model.queue {
+        // Each call changes its side's only word twice.
+        id if id == Ring::<HeadTail>::INFO.id => &[
+            "order_past_another_producer",
+            "false_empty_behind_a_head",
+            "producer_a_lap_behind",
+            "another_producer_goes",
+            "another_consumer_goes",
+        ],
+        // Whoever finds nothing makes both sides go on by a position, as often as they meet.
+        id if id == Scq::INFO.id => &[
+            "transfer",
+            "transfer_three",
+            "pool_of_buffers",
+            "another_consumer_comes",
+            "another_consumer_goes",
+        ],
+        _ => &[],
+    };
+    long.contains(&model.name)
 }
 
 /// The models that every queue has by its line in the registry.

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use coherence::Schedule;
 use corelane_sim::{
     Built, CapacityError, Config, Info, SpscQueue, SpscTokenQueue, for_each_spsc_queue,
-    for_each_spsc_token_queue,
+    for_each_spsc_token_queue, for_each_unbounded_spsc_queue,
 };
 
 use crate::ledger::Counted;
@@ -137,6 +137,7 @@ fn registered() -> Vec<Queue> {
         };
     }
     for_each_spsc_queue!(add_any);
+    for_each_unbounded_spsc_queue!(add_any);
     for_each_spsc_token_queue!(add_packed);
     let mut queues = Vec::new();
     for mut queue in any {

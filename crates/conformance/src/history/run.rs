@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use corelane::overwrite::block;
 use corelane::{
     Config, Info, MpmcQueue, Producer, Sides, for_each_mpmc_queue, for_each_spsc_queue,
-    for_each_spsc_token_queue,
+    for_each_spsc_token_queue, for_each_unbounded_spsc_queue,
 };
 
 use super::{History, Plan, Recording, Rules, Violation, Witness, record_all, record_several};
 use crate::several::handles;
-use crate::{Any, Pair, Queue, Several, Subject, Tokens};
+use crate::{Any, Limited, Pair, Queue, Several, Subject, Tokens};
 
 /// A violation, and how it came about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -245,7 +245,13 @@ pub fn all_subjects() -> Vec<HistorySubject> {
             subjects.push(HistorySubject::new::<Several<$queue>>(false));
         };
     }
+    macro_rules! unbounded {
+        ($name:ident, $queue:ty) => {
+            subjects.push(HistorySubject::new::<Any<Limited<$queue>>>(false));
+        };
+    }
     for_each_spsc_queue!(any);
+    for_each_unbounded_spsc_queue!(unbounded);
     for_each_spsc_token_queue!(packed);
     for_each_mpmc_queue!(several);
     subjects.push(HistorySubject::new::<Overwriting>(false));

@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use corelane::Config;
+use corelane::{Config, Consumer, Producer, SpscQueue};
 use corelane_conformance::{Pair, numbers};
 
 thread_local! {
@@ -51,4 +51,28 @@ pub fn memory_never_returned<Q: Pair>() {
         }
     }
     assert_eq!(TAKEN.get(), before, "bytes are taken and not given back");
+}
+
+/// Pushes a million items into an unbounded queue and pops them: what it has taken for them and not given back is at
+/// most `kept` bytes (row `memory_never_returned`).
+pub fn burst<Q: SpscQueue>(kept: impl Fn(Config) -> isize) {
+    let config = Config::new(1000);
+    let (mut tx, mut rx) = Q::channel::<u64>(config).expect("this capacity is possible");
+    let before = TAKEN.get();
+    for round in 0..2 {
+        for n in 0..1_000_000 {
+            assert!(tx.try_push(n).is_ok(), "an unbounded queue is full in round {round}");
+        }
+        assert!(TAKEN.get() > before + 8_000_000, "the items are somewhere");
+        assert!(rx.pop_iter().eq(0..1_000_000));
+        let left = TAKEN.get() - before;
+        assert!(left <= kept(config), "{left} bytes are left of a burst, {} at most", kept(config));
+    }
+}
+
+/// Bytes that `make` takes for what it makes.
+pub fn bytes_of<T>(make: impl FnOnce() -> T) -> isize {
+    let before = TAKEN.get();
+    let _made = make();
+    TAKEN.get() - before
 }

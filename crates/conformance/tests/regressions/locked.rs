@@ -470,6 +470,7 @@ impl<const BUG: u8> MpmcQueue for Locked<BUG> {
         sides: Sides::ManyToMany,
         guarantee: "",
         delayed: false,
+        bounded: true,
         capacity: "N",
         choose: "",
         avoid: "",

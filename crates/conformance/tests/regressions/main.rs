@@ -39,9 +39,10 @@ mod ring;
 
 use std::collections::BTreeSet;
 
-use corelane::{for_each_spsc_queue, for_each_spsc_token_queue};
+use corelane::{for_each_spsc_queue, for_each_spsc_token_queue, for_each_unbounded_spsc_queue};
 use corelane_conformance::{
-    Any, Tokens, capacity, checks, chunks, closing, drops, items, observers, order, stress, wrap,
+    Any, Limited, Tokens, capacity, checks, chunks, closing, drops, items, observers, order,
+    stress, wrap,
 };
 
 /// The rows that apply to every queue: row, check, and the bugs that the check must find.
@@ -136,7 +137,14 @@ macro_rules! for_tokens {
     };
 }
 
+macro_rules! for_unbounded {
+    ($name:ident, $queue:ty) => {
+        for_any_items!($name, Limited<$queue>);
+    };
+}
+
 for_each_spsc_queue!(for_any_items);
+for_each_unbounded_spsc_queue!(for_unbounded);
 for_any_items!(mcring_sane, corelane::spsc::mc_ring_sane::McRingSane);
 
 /// Queues whose slots are one word.
@@ -170,7 +178,14 @@ mod in_one_thread {
         };
     }
 
+    macro_rules! unbounded {
+        ($name:ident, $queue:ty) => {
+            any_items!($name, Limited<$queue>);
+        };
+    }
+
     for_each_spsc_queue!(any_items);
+    for_each_unbounded_spsc_queue!(unbounded);
 
     mod packed {
         use super::*;
@@ -205,6 +220,20 @@ fn the_table_is_right() {
     let table = include_str!("main.rs").lines().filter_map(|line| line.strip_prefix("//! | `"));
     let told: BTreeSet<_> = table.filter_map(|line| Some(line.split_once("` | here")?.0)).collect();
     assert_eq!(tested, told);
+}
+
+/// An unbounded queue gives the memory of a burst back, but for what its page says.
+#[test]
+fn memory_never_returned_after_a_burst() {
+    use corelane::SpscQueue;
+    use corelane::spsc::{line_ring::LineRing, linked::Dspsc, segmented::Uspsc};
+
+    // A node is an item and a pointer; up to 1024 are kept.
+    leaks::burst::<Dspsc>(|_| 1024 * 16);
+    // Up to 32 rings, and a few words for each.
+    leaks::burst::<Uspsc>(|config| {
+        32 * leaks::bytes_of(|| LineRing::channel::<u64>(config)) + 4096
+    });
 }
 
 /// Queues that are documented to be exact may never say full with a slot free.

@@ -571,6 +571,7 @@ impl<const BUG: u8> SpscQueue for Ring<BUG> {
         sides: Sides::OneToOne,
         guarantee: "",
         delayed: false,
+        bounded: true,
         capacity: "N",
         choose: "",
         avoid: "",

@@ -136,6 +136,7 @@ impl MpmcQueue for BbqBytes {
         sides: Sides::ManyToMany,
         guarantee: "deadlock-free FIFO",
         delayed: false,
+        bounded: true,
         capacity: "N bytes, in use N - S if all records are alike, half of it at worst",
         choose: "records of different lengths, written and read in place",
         avoid: "items are of one type, or a stopped thread must never hold up others",

@@ -536,6 +536,7 @@ impl MpmcQueue for Bbq {
         sides: Sides::ManyToMany,
         guarantee: "deadlock-free FIFO",
         delayed: false,
+        bounded: true,
         capacity: "N, in use N - S + 1",
         choose: "several threads on either side",
         avoid: "a stopped thread must never hold up others, or the last slots count",

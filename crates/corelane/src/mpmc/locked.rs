@@ -419,6 +419,7 @@ impl MpmcQueue for Locked {
         sides: Sides::ManyToMany,
         guarantee: "deadlock-free FIFO",
         delayed: false,
+        bounded: true,
         capacity: "N",
         choose: "to compare; threads would rather sleep than spin",
         avoid: "throughput counts, or there is no operating system",

@@ -69,6 +69,7 @@ impl MpmcQueue for BbqMpsc {
         sides: Sides::ManyToOne,
         guarantee: "deadlock-free FIFO",
         delayed: false,
+        bounded: true,
         capacity: "N, in use N - S + 1",
         choose: "several threads send to one",
         avoid: "a stopped thread must never hold up others, or the last slots count",

@@ -619,6 +619,7 @@ pub const INFO: Info = Info {
     sides: Sides::ManyToMany,
     guarantee: "producers never wait for consumers; FIFO with gaps",
     delayed: false,
+    bounded: true,
     capacity: "N, kept N - S",
     choose: "logs, traces, samples: whoever writes must not be held up, the newest matter most",
     avoid: "an item must not be lost",

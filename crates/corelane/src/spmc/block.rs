@@ -67,6 +67,7 @@ impl MpmcQueue for BbqSpmc {
         sides: Sides::OneToMany,
         guarantee: "deadlock-free FIFO",
         delayed: false,
+        bounded: true,
         capacity: "N, in use N - S + 1",
         choose: "one thread hands work to several",
         avoid: "each consumer is to see every item, or the last slots count",

@@ -340,6 +340,7 @@ const INFO: Info = Info {
     sides: Sides::OneToOne,
     guarantee: "wait-free FIFO",
     delayed: false,
+    bounded: true,
     capacity: "N, given back a batch at a time",
     choose: "items are pushed one by one and throughput counts",
     avoid: "the last slots count: full means that less than a batch is free",

@@ -146,6 +146,7 @@ const INFO: Info = Info {
     sides: Sides::OneToOne,
     guarantee: "wait-free FIFO",
     delayed: false,
+    bounded: true,
     capacity: "N - 2H",
     choose: "the producer has batches and the consumer waits for items",
     avoid: "there are no batches; every slot counts",

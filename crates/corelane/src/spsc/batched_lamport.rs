@@ -230,6 +230,7 @@ impl SpscQueue for Blq {
         sides: Sides::OneToOne,
         guarantee: "wait-free FIFO",
         delayed: false,
+        bounded: true,
         capacity: "N - K",
         choose: "items come in batches; slots are to be filled or read in place",
         avoid: "items come one by one and throughput counts",

@@ -434,6 +434,7 @@ impl SpscQueue for BbqSpsc {
         sides: Sides::OneToOne,
         guarantee: "wait-free FIFO",
         delayed: false,
+        bounded: true,
         capacity: "N, in use N - S + 1",
         choose: "many items wait in it, or they come in batches",
         avoid: "the last slots count: full means that less than a block is free",

@@ -418,6 +418,7 @@ const INFO: Info = Info {
     sides: Sides::OneToOne,
     guarantee: "wait-free FIFO",
     delayed: false,
+    bounded: true,
     capacity: "N",
     choose: "single items must arrive soon, few are in flight",
     avoid: "for throughput: two cache misses per item and side",

@@ -305,6 +305,7 @@ const INFO: Info = Info {
     sides: Sides::OneToOne,
     guarantee: "wait-free FIFO",
     delayed: false,
+    bounded: true,
     capacity: "N - 2H",
     choose: "the producer is often faster, and single items must still arrive soon",
     avoid: "every slot counts: space comes back H slots at a time",

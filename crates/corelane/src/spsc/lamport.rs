@@ -252,6 +252,7 @@ impl SpscQueue for Lq {
         sides: Sides::OneToOne,
         guarantee: "wait-free FIFO",
         delayed: false,
+        bounded: true,
         capacity: "N",
         choose: "to learn, or as the baseline",
         avoid: "for speed: three cache misses per item and side",

@@ -280,6 +280,7 @@ impl SpscQueue for Llq {
         sides: Sides::OneToOne,
         guarantee: "wait-free FIFO",
         delayed: false,
+        bounded: true,
         capacity: "N - K",
         choose: "a plain ring; the producer is the faster side",
         avoid: "items come one by one and throughput counts",

@@ -740,6 +740,7 @@ impl SpscQueue for LineRing {
         sides: Sides::OneToOne,
         guarantee: "wait-free FIFO",
         delayed: false,
+        bounded: true,
         capacity: "L lines of n items; given back G lines at a time, over and above what was asked for",
         choose: "by default: items pushed one by one, near or far; dialogues; slices",
         avoid: "slots are to be filled in place; memory must be exact",

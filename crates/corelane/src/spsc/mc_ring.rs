@@ -308,6 +308,7 @@ impl SpscQueue for McRing {
         sides: Sides::OneToOne,
         guarantee: "wait-free FIFO; an item is visible when its batch is full or flushed",
         delayed: true,
+        bounded: true,
         capacity: "N",
         choose: "a stream that never pauses",
         avoid: "somebody waits for an answer: without flush two rings in a cycle stop for ever",

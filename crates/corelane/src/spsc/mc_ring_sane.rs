@@ -160,6 +160,7 @@ impl SpscQueue for McRingSane {
         sides: Sides::OneToOne,
         guarantee: "wait-free FIFO; an item is visible after its batch, a flush or a timer tick",
         delayed: true,
+        bounded: true,
         capacity: "N",
         choose: "to measure what the timer costs",
         avoid: "otherwise: a producer that stops still strands items",

@@ -11,6 +11,8 @@
 //! | [`batched_fast_forward`] | the same, with batches | every slot counts |
 //! | [`lazy_lamport`] | the plain ring that most libraries have | items come one by one and throughput counts |
 //! | [`mc_ring`] | a stream that never pauses | somebody waits for an answer |
+//! | [`segmented`] | nobody knows how many items will wait: it is never full | memory must be bounded |
+//! | [`linked`] | to compare: the plain unbounded queue | throughput counts |
 //! | [`lamport`], `mc_ring_sane` | to learn and to compare | |
 //!
 //! A handle is fastest as a local variable of the loop that uses it: then its fields stay in
@@ -25,10 +27,12 @@ pub mod improved_fast_forward;
 pub mod lamport;
 pub mod lazy_lamport;
 pub mod line_ring;
+pub mod linked;
 pub mod mc_ring;
 #[cfg(feature = "std")]
 pub mod mc_ring_sane;
 mod patience;
+pub mod segmented;
 mod staging;
 
 pub use line_ring::{Consumer, Producer};

@@ -10,11 +10,11 @@ mod std_channel;
 use crate::catalogue::{Entry, Kernels, Kind};
 use crate::mpmc::Parcel;
 use crate::payload::Indirect;
-use std_channel::Sync;
+use std_channel::{Sync, Unbounded};
 
 /// All peers. Without the feature `peers` that is the standard library alone.
 pub(crate) fn entries() -> Vec<Entry> {
-    from_registry().into_iter().chain([std_channel()]).collect()
+    from_registry().into_iter().chain([std_channel(), std_unbounded()]).collect()
 }
 
 #[cfg(feature = "peers")]
@@ -28,8 +28,20 @@ fn from_registry() -> Vec<Entry> {
 }
 
 fn std_channel() -> Entry {
-    let version = "of the compiler".into();
-    let kind = Kind::Peer { package: "std", version, what: "channel, sync_channel" };
     let kernels = Kernels::new::<Sync<u64>, Sync<Indirect>>();
-    Entry::new::<Sync<u64>, Sync<Parcel>>("std-channel", kind, Some(kernels))
+    Entry::new::<Sync<u64>, Sync<Parcel>>(
+        "std-channel",
+        of_std("channel, sync_channel"),
+        Some(kernels),
+    )
+}
+
+fn std_unbounded() -> Entry {
+    let kernels = Kernels::new::<Unbounded<u64>, Unbounded<Indirect>>();
+    let kind = of_std("channel, unbounded");
+    Entry::new::<Unbounded<u64>, Unbounded<Parcel>>("std-unbounded", kind, Some(kernels))
+}
+
+fn of_std(what: &'static str) -> Kind {
+    Kind::Peer { package: "std", version: "of the compiler".into(), what }
 }

@@ -1,7 +1,7 @@
-//! The standard library's bounded channel.
+//! The standard library's channel, with a bound and without.
 
 use std::marker::PhantomData;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 use corelane::Sides;
 
@@ -31,6 +31,34 @@ impl<T: Word> Tx for SyncSender<T> {
     #[inline(always)]
     fn try_push(&mut self, item: T) -> bool {
         self.try_send(item).is_ok()
+    }
+}
+
+pub(super) struct Unbounded<T>(PhantomData<T>);
+
+impl<T: Word> Link for Unbounded<T> {
+    const SIDES: Sides = Sides::ManyToOne;
+    const BOUNDED: bool = false;
+
+    type Item = T;
+    type Tx = Sender<T>;
+    type Rx = Receiver<T>;
+
+    fn open(_: &Setup) -> Result<(Self::Tx, Self::Rx), String> {
+        Ok(channel())
+    }
+
+    fn another_tx(tx: &Self::Tx) -> Option<Self::Tx> {
+        Some(tx.clone())
+    }
+}
+
+impl<T: Word> Tx for Sender<T> {
+    type Item = T;
+
+    #[inline(always)]
+    fn try_push(&mut self, item: T) -> bool {
+        self.send(item).is_ok()
     }
 }
 

@@ -13,6 +13,7 @@ mod overwritten;
 mod ring;
 mod scq;
 mod shared_block;
+mod unbounded;
 
 use std::fmt;
 
@@ -70,6 +71,8 @@ pub fn seeded() -> Vec<Seeded> {
         "iffq", "leaves the first lap unguarded": attempts, fast_forward::Improved;
         "biffq", "looks at the first slot of a batch only": transfer, fast_forward::Batch;
         "bqueue", "goes one past the slot it has seen full": transfer, fast_forward::BQueue;
+        "dspsc", "hangs a node to the list before it shows the item": producer_closes, unbounded::Nodes;
+        "uspsc", "leaves a ring that was empty a moment ago": producer_closes, unbounded::Rings;
         "bbq-spsc", "gives a block back before it is empty": transfer, block::Blocks;
         "linering", "stores to a line that it has given back": transfer, fast_forward::LineRing;
         "ring", "shows its slot before those that were taken earlier": two_producers, ring::HeadsAndTails;

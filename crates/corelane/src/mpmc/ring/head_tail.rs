@@ -30,6 +30,7 @@ impl Cursors for HeadTail {
         sides: Sides::ManyToMany,
         guarantee: "deadlock-free FIFO",
         delayed: false,
+        bounded: true,
         capacity: "N",
         choose: "to look at items before they are taken, several consumers notwithstanding; to compare",
         avoid: "many threads push or pop at once",

@@ -20,6 +20,7 @@ impl Cursors for InOrder {
         sides: Sides::ManyToMany,
         guarantee: "deadlock-free FIFO",
         delayed: false,
+        bounded: true,
         capacity: "N",
         choose: "to compare: the ring that many systems have; every slot counts",
         avoid: "threads may be stopped in the middle, or there are many",

@@ -61,6 +61,7 @@ impl Cursors for RelaxedTail {
         sides: Sides::ManyToMany,
         guarantee: "deadlock-free FIFO",
         delayed: false,
+        bounded: true,
         capacity: "N",
         choose: "to compare: the ring for threads that may be stopped in the middle",
         avoid: "what was pushed must be there at once: it is hidden while an earlier push is unfinished",

@@ -1,4 +1,4 @@
-//! crossbeam: `ArrayQueue`, `SegQueue` and the bounded channel.
+//! crossbeam: `ArrayQueue`, `SegQueue`, and the channel with a bound and without.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -99,17 +99,21 @@ impl<T: Word> Rx for Endless<T> {
     }
 }
 
-pub(super) struct Channel<T>(PhantomData<T>);
+pub(super) struct Channel<T, const BOUNDED: bool = true>(PhantomData<T>);
 
-impl<T: Word> Link for Channel<T> {
+impl<T: Word, const BOUNDED: bool> Link for Channel<T, BOUNDED> {
     const SIDES: Sides = Sides::ManyToMany;
+    const BOUNDED: bool = BOUNDED;
 
     type Item = T;
     type Tx = Sender<T>;
     type Rx = Receiver<T>;
 
     fn open(setup: &Setup) -> Result<(Self::Tx, Self::Rx), String> {
-        Ok(channel::bounded(setup.capacity))
+        Ok(match BOUNDED {
+            true => channel::bounded(setup.capacity),
+            false => channel::unbounded(),
+        })
     }
 
     fn another_tx(tx: &Self::Tx) -> Option<Self::Tx> {

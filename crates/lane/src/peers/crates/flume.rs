@@ -8,7 +8,7 @@ use flume::{Receiver, Sender};
 
 use crate::link::{Link, Rx, Setup, Tx, Word};
 
-pub(super) struct Flume<T>(PhantomData<T>);
+pub(super) struct Flume<T, const BOUNDED: bool = true>(PhantomData<T>);
 
 /// The receiver and what it drained but hasn't handed out.
 pub(super) struct Draining<T> {
@@ -22,15 +22,19 @@ impl<T> Draining<T> {
     }
 }
 
-impl<T: Word> Link for Flume<T> {
+impl<T: Word, const BOUNDED: bool> Link for Flume<T, BOUNDED> {
     const SIDES: Sides = Sides::ManyToMany;
+    const BOUNDED: bool = BOUNDED;
 
     type Item = T;
     type Tx = Sender<T>;
     type Rx = Draining<T>;
 
     fn open(setup: &Setup) -> Result<(Self::Tx, Self::Rx), String> {
-        let (sender, receiver) = flume::bounded(setup.capacity);
+        let (sender, receiver) = match BOUNDED {
+            true => flume::bounded(setup.capacity),
+            false => flume::unbounded(),
+        };
         Ok((sender, Draining::of(receiver)))
     }
 

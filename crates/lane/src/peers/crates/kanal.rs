@@ -7,7 +7,7 @@ use kanal::{Receiver, Sender};
 
 use crate::link::{Link, Rx, Setup, Tx, Word};
 
-pub(super) struct Kanal<T>(PhantomData<T>);
+pub(super) struct Kanal<T, const BOUNDED: bool = true>(PhantomData<T>);
 
 /// The receiver and what it drained but hasn't handed out. The oldest item is last.
 pub(super) struct Draining<T> {
@@ -21,15 +21,19 @@ impl<T> Draining<T> {
     }
 }
 
-impl<T: Word> Link for Kanal<T> {
+impl<T: Word, const BOUNDED: bool> Link for Kanal<T, BOUNDED> {
     const SIDES: Sides = Sides::ManyToMany;
+    const BOUNDED: bool = BOUNDED;
 
     type Item = T;
     type Tx = Sender<T>;
     type Rx = Draining<T>;
 
     fn open(setup: &Setup) -> Result<(Self::Tx, Self::Rx), String> {
-        let (sender, receiver) = kanal::bounded(setup.capacity);
+        let (sender, receiver) = match BOUNDED {
+            true => kanal::bounded(setup.capacity),
+            false => kanal::unbounded(),
+        };
         Ok((sender, Draining::of(receiver)))
     }
 

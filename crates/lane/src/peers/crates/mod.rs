@@ -46,7 +46,11 @@ pub(super) fn entries() -> Vec<Entry> {
             "crossbeam-queue",
             "ring, ArrayQueue",
         ),
-        endless::<Seg<u64>, Seg<Parcel>>("crossbeam-seg", "crossbeam-queue", "list, SegQueue"),
+        peer::<Seg<u64>, Seg<Indirect>, Seg<Parcel>>(
+            "crossbeam-seg",
+            "crossbeam-queue",
+            "list, SegQueue",
+        ),
         peer::<Channel<u64>, Channel<Indirect>, Channel<Parcel>>(
             "crossbeam-channel",
             "crossbeam-channel",
@@ -64,10 +68,25 @@ pub(super) fn entries() -> Vec<Entry> {
         ),
         peer::<Kanal<u64>, Kanal<Indirect>, Kanal<Parcel>>("kanal", "kanal", "channel, bounded"),
         peer::<Flume<u64>, Flume<Indirect>, Flume<Parcel>>("flume", "flume", "channel, bounded"),
+        peer::<Channel<u64, false>, Channel<Indirect, false>, Channel<Parcel, false>>(
+            "crossbeam-unbounded",
+            "crossbeam-channel",
+            "channel, unbounded",
+        ),
+        peer::<Kanal<u64, false>, Kanal<Indirect, false>, Kanal<Parcel, false>>(
+            "kanal-unbounded",
+            "kanal",
+            "channel, unbounded",
+        ),
+        peer::<Flume<u64, false>, Flume<Indirect, false>, Flume<Parcel, false>>(
+            "flume-unbounded",
+            "flume",
+            "channel, unbounded",
+        ),
     ]
 }
 
-/// A bounded queue that carries numbers as `N`, pointers as `I`, and boxes as `B`.
+/// A queue that carries numbers as `N`, pointers as `I`, and boxes as `B`.
 fn peer<N, I, B>(id: &str, package: &'static str, what: &'static str) -> Entry
 where
     N: Link<Item: Payload + Goods>,
@@ -75,15 +94,6 @@ where
     B: Link<Item: Goods>,
 {
     Entry::new::<N, B>(id, kind(package, what), Some(Kernels::new::<N, I>()))
-}
-
-/// A queue that is never full, and so can't be compared with rings between two threads.
-fn endless<N, B>(id: &str, package: &'static str, what: &'static str) -> Entry
-where
-    N: Link<Item: Goods>,
-    B: Link<Item: Goods>,
-{
-    Entry::new::<N, B>(id, kind(package, what), None)
 }
 
 fn kind(package: &'static str, what: &'static str) -> Kind {

@@ -1,0 +1,379 @@
+//! `uspsc`: an unbounded queue between one producer and one consumer, a list of rings.
+//!
+//! While its ring has room the producer works as that ring's, and the consumer likewise. When the ring is full the
+//! producer goes on to another one, and sends the consumer a note of that; the consumer, when it has emptied its
+//! ring and finds such a note, follows, and sends the empty ring back to be used again.
+//!
+//! **Use it** where nobody knows how many items will wait: it is as fast as the ring it is made of while they fit, and
+//! never full. **Don't** use it where memory must be bounded, or the producer is to be held up when the consumer can't
+//! follow: a [ring](super::line_ring) says when it is full.
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | lock-free (wait-free but for the allocator), first in first out |
+//! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](TryPushError::Full) only if there is no memory for another ring |
+//! | memory | rings for N items, where N is the [`Config::capacity`]: those with items, and up to 32 empty ones that are kept for the next burst |
+//! | ring | any [`SpscQueue`], the [line ring](super::line_ring) if not said otherwise |
+//! | operations | those of the ring; every N items a note, which takes about four misses |
+//! | closing | when the consumer is gone a push says so as soon as the ring is full |
+//! | paper | M. Aldinucci et al.: *An Efficient Synchronisation Mechanism for Multi-Core Systems* (Euro-Par 2012), §4, Fig. 3 |
+//!
+//! # Departures from the paper
+//!
+//! - Neither side looks at the other's ring (`buf_r`, `buf_w`): the note says that the producer has gone on. So the
+//!   subtle condition is that the consumer looks at its ring once more after it has seen the note (Theorem 2,
+//!   case 4).
+//! - A ring that is used again goes on where it was, and is not reset.
+//!
+//! ```
+//! use corelane::{Consumer, Producer, spsc::segmented};
+//!
+//! let (mut tx, mut rx) = segmented::channel(64)?;
+//! for n in 0..1000 {
+//!     tx.try_push(n)?;
+//! }
+//! assert!(rx.pop_iter().eq(0..1000));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use core::marker::PhantomData;
+use core::mem::replace;
+
+use super::{fast_forward, line_ring::LineRing, linked};
+use crate::queue::{
+    self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
+    TryPushError, debug_handle, full, try_pop_by,
+};
+use crate::registry::{Built, Info, Sides, SpscQueue};
+use crate::slot::Flagged;
+
+/// Most empty rings that are kept, as many as in the paper's measurements.
+const SPARES: usize = 32;
+
+/// A ring that nobody works in.
+struct Ring<T: Send, Q: SpscQueue> {
+    tx: Q::Producer<T>,
+    rx: Q::Consumer<T>,
+}
+
+/// The producer's note: it has gone on from one ring to another.
+struct Switch<T: Send, Q: SpscQueue> {
+    left: Q::Producer<T>,
+    next: Q::Consumer<T>,
+}
+
+/// A queue of rings for at least `ring` items each.
+///
+/// # Errors
+///
+/// If `ring` is 0 or too large for memory.
+pub fn channel<T: Send>(ring: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_of(Config::new(ring))
+}
+
+/// As [`channel`], of any kind of ring, which gets all options.
+///
+/// ```
+/// use corelane::{Config, Producer, spsc::{b_queue::BQueue, segmented}};
+///
+/// let (mut tx, _rx) = segmented::channel_of::<_, BQueue>(Config::new(64))?;
+/// tx.try_push("hello")?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_of<T: Send, Q: SpscQueue>(
+    config: Config,
+) -> Result<(Producer<T, Q>, Consumer<T, Q>), CapacityError> {
+    let (to_producer, spares) = fast_forward::channel::<Ring<T, Q>>(SPARES)?;
+    // Few notes are on their way at a time.
+    let (notes, from_producer) = linked::channel(1)?;
+    let (tx, rx) = Q::channel(config)?;
+    Ok((
+        Producer { ring: tx, pool: Box::new(Supply { config, notes, spares }) },
+        Consumer {
+            ring: rx,
+            pool: Box::new(Return {
+                notes: from_producer,
+                ahead: VecDeque::new(),
+                spares: to_producer,
+            }),
+        },
+    ))
+}
+
+/// The producer's part of the paper's pool.
+struct Supply<T: Send, Q: SpscQueue> {
+    config: Config,
+    /// The paper's `inuse`.
+    notes: linked::Producer<Switch<T, Q>>,
+    /// The paper's `cache`.
+    spares: fast_forward::Consumer<Flagged<Ring<T, Q>>>,
+}
+
+/// The consumer's part of it.
+struct Return<T: Send, Q: SpscQueue> {
+    notes: linked::Consumer<Switch<T, Q>>,
+    /// Notes that have been taken out, for rings that it will come to.
+    ahead: VecDeque<Switch<T, Q>>,
+    spares: fast_forward::Producer<Flagged<Ring<T, Q>>>,
+}
+
+/// The sending side.
+pub struct Producer<T: Send, Q: SpscQueue = LineRing> {
+    /// The paper's `buf_w`.
+    ring: Q::Producer<T>,
+    /// In a box, so that a slow path that is given its address doesn't keep the handle in memory.
+    pool: Box<Supply<T, Q>>,
+}
+
+/// The receiving side.
+pub struct Consumer<T: Send, Q: SpscQueue = LineRing> {
+    /// The paper's `buf_r`.
+    ring: Q::Consumer<T>,
+    pool: Box<Return<T, Q>>,
+}
+
+impl<T: Send, Q: SpscQueue> Supply<T, Q> {
+    /// An empty ring, unless the consumer is gone or there is no memory.
+    #[cold]
+    fn ring(&mut self) -> Option<Ring<T, Q>> {
+        if self.notes.is_closed() {
+            return None;
+        }
+        if let Ok(spare) = self.spares.try_pop() {
+            return Some(spare);
+        }
+        let (tx, rx) = Q::channel(self.config).ok()?;
+        Some(Ring { tx, rx })
+    }
+}
+
+impl<T: Send, Q: SpscQueue> Producer<T, Q> {
+    /// The paper's `next_w`: goes on to another ring, and says whether there is one.
+    #[inline]
+    fn go_on(&mut self) -> bool {
+        let Some(Ring { tx, rx }) = self.pool.ring() else { return false };
+        let mut left = replace(&mut self.ring, tx);
+        left.flush();
+        let Err(error) = self.pool.notes.try_push(Switch { left, next: rx }) else { return true };
+        // No memory for the note.
+        self.ring = error.into_inner().left;
+        false
+    }
+}
+
+impl<T: Send, Q: SpscQueue> queue::Producer for Producer<T, Q> {
+    type Item = T;
+
+    #[inline]
+    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        let Err(error) = self.ring.try_push(item) else { return Ok(()) };
+        match self.go_on() {
+            true => self.ring.try_push(error.into_inner()),
+            false => Err(full(self.is_closed(), error.into_inner())),
+        }
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        usize::MAX
+    }
+
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.pool.notes.is_closed()
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        self.ring.flush();
+    }
+
+    fn push_slice(&mut self, items: &[T]) -> usize
+    where
+        T: Copy,
+    {
+        let mut done = 0;
+        loop {
+            done += self.ring.push_slice(&items[done..]);
+            if done == items.len() || !self.go_on() {
+                return done;
+            }
+        }
+    }
+}
+
+impl<T: Send, Q: SpscQueue> queue::SingleProducer for Producer<T, Q> {
+    /// All that are wanted, for which there may be no memory.
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        wanted
+    }
+
+    /// Those of one ring.
+    #[inline]
+    fn lendable(&mut self, wanted: usize) -> usize {
+        match self.ring.lendable(wanted) {
+            0 if wanted > 0 && self.go_on() => self.ring.lendable(wanted),
+            n => n,
+        }
+    }
+
+    #[inline]
+    unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
+        // SAFETY: the caller's.
+        unsafe { self.ring.lend(n) }
+    }
+
+    #[inline]
+    unsafe fn publish(&mut self, n: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.ring.publish(n) };
+    }
+}
+
+impl<T: Send, Q: SpscQueue> Return<T, Q> {
+    /// Looks for a note that hasn't been seen.
+    #[inline]
+    fn take_note(&mut self) -> bool {
+        let Ok(note) = self.notes.try_pop() else { return false };
+        self.ahead.push_back(note);
+        true
+    }
+
+    /// The paper's `release`.
+    #[inline]
+    fn release(&mut self, ring: Ring<T, Q>) {
+        // Freed if there is no room.
+        drop(self.spares.try_push(ring));
+    }
+}
+
+impl<T: Send, Q: SpscQueue> Consumer<T, Q> {
+    /// Called when the ring is empty: whether it is to be looked at again.
+    ///
+    /// Either because there is a note, before which the producer may have filled the ring; or because there was one
+    /// before the ring was found empty: then the ring is another.
+    #[inline]
+    fn go_on(&mut self) -> bool {
+        let Some(Switch { left, next }) = self.pool.ahead.pop_front() else {
+            return self.pool.take_note();
+        };
+        let rx = replace(&mut self.ring, next);
+        self.pool.release(Ring { tx: left, rx });
+        true
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<T> {
+        loop {
+            match self.ring.try_pop() {
+                Ok(item) => return Some(item),
+                Err(_) if self.go_on() => {}
+                Err(_) => return None,
+            }
+        }
+    }
+}
+
+impl<T: Send, Q: SpscQueue> queue::Consumer for Consumer<T, Q> {
+    type Item = T;
+
+    #[inline]
+    fn try_pop(&mut self) -> Result<T, TryPopError> {
+        try_pop_by(self, Self::pop)
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        usize::MAX
+    }
+
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.pool.notes.is_closed()
+    }
+
+    fn pop_slice(&mut self, into: &mut [T]) -> usize
+    where
+        T: Copy,
+    {
+        let mut done = 0;
+        loop {
+            done += self.ring.pop_slice(&mut into[done..]);
+            if done == into.len() || !self.go_on() {
+                return done;
+            }
+        }
+    }
+}
+
+// SAFETY: the ring's own, which it lends from.
+unsafe impl<T: Send, Q: SpscQueue> queue::SingleConsumer for Consumer<T, Q> {
+    /// Looks into as many rings.
+    fn available(&mut self, wanted: usize) -> usize {
+        // Notes first: what a ring held when the producer left it is there by then.
+        if self.ring.available(wanted) < wanted {
+            while self.pool.take_note() {}
+        }
+        let there = self.ring.available(wanted);
+        self.pool.ahead.iter_mut().fold(there, |n, note| n + note.next.available(wanted - n))
+    }
+
+    /// Those of one ring.
+    #[inline]
+    fn lendable(&mut self, wanted: usize) -> usize {
+        loop {
+            match self.ring.lendable(wanted) {
+                0 if wanted > 0 && self.go_on() => {}
+                n => return n,
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {
+        // SAFETY: the caller's.
+        unsafe { self.ring.lend(n) }
+    }
+
+    #[inline]
+    unsafe fn release(&mut self, n: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.ring.release(n) };
+    }
+}
+
+debug_handle! {
+    [T: Send, Q: SpscQueue] Producer<T, Q>, "Producer";
+    [T: Send, Q: SpscQueue] Consumer<T, Q>, "Consumer";
+}
+
+/// Unbounded, between one producer and one consumer, of rings of one kind.
+#[derive(Debug)]
+pub struct Uspsc<Q = LineRing>(PhantomData<Q>);
+
+impl<Q: SpscQueue> SpscQueue for Uspsc<Q> {
+    const INFO: Info = Info {
+        id: "uspsc",
+        name: "list of rings",
+        paper: "Aldinucci 2012, §4",
+        sides: Sides::OneToOne,
+        guarantee: "lock-free FIFO",
+        delayed: Q::INFO.delayed,
+        bounded: false,
+        capacity: "unbounded",
+        choose: "nobody knows how many items will wait",
+        avoid: "memory must be bounded",
+    };
+    type Producer<T: Send> = Producer<T, Q>;
+    type Consumer<T: Send> = Consumer<T, Q>;
+
+    fn channel<T: Send>(config: Config) -> Built<Self::Producer<T>, Self::Consumer<T>> {
+        channel_of(config)
+    }
+}

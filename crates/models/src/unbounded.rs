@@ -1,0 +1,121 @@
+//! Queues that are never full: a list of nodes, and a list of rings of one slot (Aldinucci 2012, §3 and §4).
+
+use corelane_loom::spsc::lamport::Lq;
+use corelane_loom::spsc::linked::Dspsc;
+use corelane_loom::spsc::segmented::Uspsc;
+use corelane_loom::{Producer, SingleConsumer, SingleProducer};
+
+use crate::explore::{done, explore_sides, pop, pop_until_closed, push_all, push_now, tiny};
+use crate::item::{Cargo, Number, Ticket};
+use crate::subject::{Any, Single};
+use crate::{Model, Run, chunks, common};
+
+pub(crate) fn models() -> Vec<Model> {
+    let mut models = of_queue::<Any<Dspsc>>();
+    models.extend(of_queue::<Any<Uspsc<Lq>>>());
+    models.push(Model::new::<Any<Uspsc<Lq>>>("theorem_2_case_4", theorem_2_case_4));
+    models
+}
+
+/// Those of every queue that don't fill it, and some of more items than a group has.
+fn of_queue<S: Single<Ticket> + Single<Number, Item: Copy>>() -> Vec<Model> {
+    vec![
+        Model::new::<S>("transfer", transfer::<S>),
+        Model::new::<S>("transfer_three", common::transfer_three::<S>),
+        Model::new::<S>("producer_closes", common::producer_closes::<S>),
+        Model::new::<S>("closing_is_ordered", common::closing_is_ordered::<S>),
+        Model::new::<S>("teardown_races_push", common::teardown_races_push::<S>),
+        Model::new::<S>("partial_commits", chunks::partial_commits::<S>),
+        Model::new::<S>("abandoned_chunks", chunks::abandoned_chunks::<S>),
+        Model::new::<S>("chunks_left_behind", chunks::chunks_left_behind::<S>),
+        Model::new::<S>("chunks", chunks_of_two::<S>),
+        Model::new::<S>("slices", slices::<S>),
+        Model::new::<S>("observers", observers::<S>),
+    ]
+}
+
+/// Items in groups of one, all the way.
+fn transfer<S: Single<Ticket>>() -> Run {
+    explore_sides::<S, _, _, _>(
+        tiny(1),
+        |mut tx| push_all(&mut tx, 0..3),
+        |mut rx| pop_until_closed(&mut rx, 0..3),
+        done,
+    )
+}
+
+/// Chunks of two where groups have one.
+fn chunks_of_two<S: Single<Ticket>>() -> Run {
+    explore_sides::<S, _, _, _>(
+        tiny(1),
+        |mut tx| {
+            let mut next = 0;
+            while next < 3 {
+                next += chunks::write_two(&mut tx, next);
+            }
+        },
+        |mut rx| chunks::until_all(3, |next| chunks::read_two(&mut rx, next, 2)),
+        done,
+    )
+}
+
+/// Slices longer than a group.
+fn slices<S: Single<Number, Item: Copy>>() -> Run {
+    explore_sides::<S, _, _, _>(
+        tiny(1),
+        |mut tx| {
+            let items: Vec<_> = (0..3).map(Cargo::of).collect();
+            assert_eq!(tx.push_slice(&items), 3, "there is always room");
+        },
+        |mut rx| chunks::until_all(3, |next| chunks::pop_two(&mut rx, next)),
+        done,
+    )
+}
+
+/// What is counted, beyond the group that the consumer is in, is there.
+fn observers<S: Single<Ticket>>() -> Run {
+    explore_sides::<S, _, _, _>(
+        tiny(1),
+        |mut tx| {
+            for number in 0..3 {
+                assert!(!tx.is_full() && tx.free_slots(2) == 2, "there is always room");
+                push_now(&mut tx, number);
+            }
+        },
+        |mut rx| {
+            let there = rx.available(usize::MAX) as u64;
+            assert!(there <= 3, "more items than were pushed");
+            for number in 0..there {
+                assert_eq!(pop(&mut rx), Some(number), "an item that was counted");
+            }
+            if !rx.is_empty() {
+                assert_eq!(pop(&mut rx), Some(there), "the queue was not empty");
+            }
+            // Or a push may be told that nobody is left.
+            rx
+        },
+        done,
+    )
+}
+
+/// The consumer finds its ring empty; the producer fills that ring, goes on to another and fills that; and now the
+/// consumer sees that it has gone on.
+fn theorem_2_case_4() -> Run {
+    explore_sides::<Any<Uspsc<Lq>>, Ticket, _, _>(
+        tiny(1),
+        |mut tx| {
+            push_now(&mut tx, 0);
+            push_now(&mut tx, 1);
+            tx
+        },
+        |mut rx| {
+            let numbers: Vec<_> = (0..3).filter_map(|_| pop(&mut rx)).collect();
+            (rx, numbers)
+        },
+        |tx, (mut rx, mut numbers)| {
+            numbers.extend(std::iter::from_fn(|| pop(&mut rx)));
+            assert_eq!(numbers, [0, 1], "a ring was left with an item in it");
+            drop(tx);
+        },
+    )
+}
