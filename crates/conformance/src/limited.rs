@@ -9,7 +9,8 @@ use corelane::{
     SingleProducer, SpscQueue, TryPopError, TryPushError,
 };
 
-/// An unbounded queue into which no more is pushed than is asked for, in groups of a third of that.
+/// An unbounded queue into which no more is pushed than is asked for, in groups of a third of that, or what is the
+/// least.
 #[derive(Debug)]
 pub struct Limited<Q>(PhantomData<Q>);
 
@@ -53,7 +54,7 @@ impl<Q: SpscQueue> SpscQueue for Limited<Q> {
 
 impl<P: Producer> Sender<P> {
     fn free(&self) -> usize {
-        let there = self.pushed - self.popped.load(Ordering::Acquire);
+        let there = self.pushed - self.popped.load(Ordering::Relaxed);
         self.limit - there as usize
     }
 }
@@ -120,7 +121,8 @@ impl<P: SingleProducer> SingleProducer for Sender<P> {
 
 impl<C: Consumer> Receiver<C> {
     fn note(&self, n: usize) {
-        self.popped.fetch_add(n as u64, Ordering::Release);
+        // Relaxed: it is the queue that is to order what both sides do.
+        self.popped.fetch_add(n as u64, Ordering::Relaxed);
     }
 }
 

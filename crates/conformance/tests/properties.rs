@@ -323,6 +323,19 @@ macro_rules! unbounded {
 
 for_each_spsc_queue!(any_items);
 for_each_unbounded_spsc_queue!(unbounded);
+
+/// The list of rings, of rings of other kinds: exact ones, some that show items late, some that copy what they lend.
+mod lists_of {
+    use corelane::spsc::segmented::Uspsc;
+    use corelane::spsc::{b_queue::BQueue, fast_forward::Ffq, mc_ring::McRing};
+
+    use super::*;
+
+    unbounded!(lq, Uspsc<Lq>);
+    unbounded!(ffq, Uspsc<Ffq>);
+    unbounded!(mcring, Uspsc<McRing>);
+    unbounded!(bqueue, Uspsc<BQueue>);
+}
 any_items!(mcring_sane, corelane::spsc::mc_ring_sane::McRingSane, CASES_WITH_THREADS);
 
 /// Queues whose slots are one word.

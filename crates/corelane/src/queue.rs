@@ -98,7 +98,7 @@ pub trait SingleProducer: Producer {
     /// Number of slots [`lend`](Self::lend) can give at once, up to `wanted`.
     ///
     /// Less than [`free_slots`](Self::free_slots) only for queues that lend a private buffer instead
-    /// of their slots.
+    /// of their slots, or those of one ring of several.
     fn lendable(&mut self, wanted: usize) -> usize {
         self.free_slots(wanted)
     }

@@ -1,7 +1,8 @@
 //! `dspsc`: an unbounded queue between one producer and one consumer, a list of nodes.
 //!
 //! The producer hangs a node for each item behind the last; the consumer goes from node to node, and sends those it
-//! has left back to the producer through a small ring, so that in the long run none is allocated.
+//! has left back to the producer through a small ring. So none is allocated while no more than that has room for go
+//! back and forth.
 //!
 //! **Use it** to compare, and where every item is an allocation anyway. **Don't** use it for throughput: each item
 //! is in a line of its own, and the list is walked by a miss an item. [`uspsc`](super::segmented) is a list of rings.
@@ -10,8 +11,9 @@
 //! |---|---|
 //! | guarantee | lock-free (wait-free but for the allocator), first in first out |
 //! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](TryPushError::Full) only if there is no memory for a node |
-//! | memory | a node an item: the item and a pointer; up to N nodes that hold nothing are kept for the next items, where N is the [`Config::capacity`], rounded up to a power of two |
-//! | operations | one store and one load that the other side sees, and one each way through the ring of nodes |
+//! | memory | a node an item: the item and a pointer; and a ring of N words for nodes that are kept for the next items, where N is the [`Config::capacity`], rounded up to a power of two |
+//! | operations | one store and one load that the other side sees, and one each way through the ring of nodes; `len` goes through all items |
+//! | closing | when the consumer is gone a push says so instead of allocating a node |
 //! | paper | M. Aldinucci et al.: *An Efficient Synchronisation Mechanism for Multi-Core Systems* (Euro-Par 2012), §3, Fig. 2 |
 //!
 //! # Departures from the paper
@@ -31,6 +33,7 @@
 
 use alloc::alloc::{Layout, alloc};
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::mem::{MaybeUninit, replace};
 use core::ptr::{self, NonNull};
 
@@ -42,7 +45,7 @@ use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
     TryPushError, debug_handle, full, try_pop_by,
 };
-use crate::region::{End, NoSlots, State, ends};
+use crate::region::{End, Memory, NoSlots, State, ends};
 use crate::registry::{Built, Info, Sides, SpscQueue};
 use crate::slot::Packed;
 
@@ -50,7 +53,7 @@ use crate::slot::Packed;
 struct Node<T> {
     /// The node of the next item; null if that has not been pushed. Written by the producer.
     next: AtomicPtr<Self>,
-    /// Empty in the node that the consumer has come to, and in those behind it.
+    /// Empty in the node that the consumer has come to, and in those that it has left.
     item: UnsafeCell<MaybeUninit<T>>,
 }
 
@@ -139,11 +142,12 @@ pub fn channel<T: Send>(spares: usize) -> Result<(Producer<T>, Consumer<T>), Cap
 pub fn channel_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let (to_producer, spares) = fast_forward::channel_with::<Spare<T>>(config)?;
     let bytes = size_of::<Node<T>>();
+    // Null until the consumer goes.
+    let (tx, rx) = ends(Memory::Heap, (), Header { head: AtomicPtr::new(ptr::null_mut()) })?;
     let node = Box::into_raw(Node::new().ok_or(CapacityError::OutOfMemory { bytes })?);
-    let (tx, rx) = ends(config.memory, (), Header { head: AtomicPtr::new(node) })?;
     Ok((
-        Producer { tail: node, end: tx, spares, staging: Staging::new() },
-        Consumer { head: node, end: rx, spares: to_producer, staged: Staged::new() },
+        Producer { tail: node, ready: Vec::new(), end: tx, spares, staging: Staging::new() },
+        Consumer { head: node, staged: Staged::new(), end: rx, spares: to_producer },
     ))
 }
 
@@ -151,6 +155,8 @@ pub fn channel_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>
 pub struct Producer<T: Send> {
     /// The last node.
     tail: *mut Node<T>,
+    /// Nodes for items that have been promised room.
+    ready: Vec<Box<Node<T>>>,
     end: End<Header<T>>,
     /// The paper's `cache`.
     spares: fast_forward::Consumer<Spare<T>>,
@@ -161,11 +167,11 @@ pub struct Producer<T: Send> {
 pub struct Consumer<T: Send> {
     /// The node whose item was popped last.
     head: *mut Node<T>,
+    /// Items behind `head` that have been copied out to be lent; their nodes are still in the list.
+    staged: Staged<T>,
     end: End<Header<T>>,
     /// The paper's `cache`.
     spares: fast_forward::Producer<Spare<T>>,
-    /// Items behind `head` that have been copied out to be lent; their nodes are still in the list.
-    staged: Staged<T>,
 }
 
 // SAFETY: the pointer is to a node of the list, of which each side uses its part, whichever its thread.
@@ -174,17 +180,25 @@ unsafe impl<T: Send> Send for Producer<T> {}
 // SAFETY: as for the producer.
 unsafe impl<T: Send> Send for Consumer<T> {}
 
+impl<T: Send> Producer<T> {
+    /// A node without an item, unless there is no memory for one or nobody who would pop what is in it.
+    #[inline]
+    fn node(&mut self) -> Option<Box<Node<T>>> {
+        match self.spares.try_pop() {
+            Ok(node) => Some(node),
+            Err(_) if self.is_closed() => None,
+            Err(_) => Node::new(),
+        }
+    }
+}
+
 impl<T: Send> queue::Producer for Producer<T> {
     type Item = T;
 
     #[inline]
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        let node = match self.spares.try_pop() {
-            Ok(node) => node,
-            Err(_) => match Node::new() {
-                Some(node) => node,
-                None => return Err(full(self.is_closed(), item)),
-            },
+        let Some(node) = self.ready.pop().or_else(|| self.node()) else {
+            return Err(full(self.is_closed(), item));
         };
         // SAFETY: the node is this thread's alone, and empty.
         node.item.with_mut(|place| unsafe { (*place).write(item) });
@@ -210,28 +224,26 @@ impl<T: Send> queue::Producer for Producer<T> {
 }
 
 impl<T: Send> queue::SingleProducer for Producer<T> {
-    /// All that are wanted, for which there may be no memory.
+    /// Up to 64, for which it has nodes then.
     fn free_slots(&mut self, wanted: usize) -> usize {
-        wanted
-    }
-
-    fn lendable(&mut self, wanted: usize) -> usize {
-        wanted.min(Staging::<T>::SIZE)
+        let wanted = wanted.min(Staging::<T>::SIZE);
+        while self.ready.len() < wanted {
+            let (Ok(()), Some(node)) = (self.ready.try_reserve(1), self.node()) else { break };
+            self.ready.push(node);
+        }
+        wanted.min(self.ready.len())
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
         self.staging.lend(n)
     }
 
-    /// # Panics
-    ///
-    /// If there is no memory for a node. The items that have none are lost then.
     unsafe fn publish(&mut self, n: usize) {
         let mut staging = replace(&mut self.staging, Staging::new());
         // SAFETY: `n` items are staged, by the caller's word.
         unsafe {
             staging.drain(n, |_, item| {
-                assert!(self.try_push(item).is_ok(), "no memory for another item");
+                assert!(self.try_push(item).is_ok(), "there are nodes for all that was lent");
             });
         }
         self.staging = staging;
@@ -239,9 +251,13 @@ impl<T: Send> queue::SingleProducer for Producer<T> {
 }
 
 impl<T: Send> Consumer<T> {
-    /// Goes on to `node`, the next one, whose item is out.
+    /// Goes on to `node`.
+    ///
+    /// # Safety
+    ///
+    /// It is the next one, and its item is out.
     #[inline]
-    fn go_on(&mut self, node: NonNull<Node<T>>) {
+    unsafe fn go_on(&mut self, node: NonNull<Node<T>>) {
         let left = replace(&mut self.head, node.as_ptr());
         // SAFETY: it came from a box, and the producer has gone on from it when it showed the next.
         let left = unsafe { Box::from_raw(left) };
@@ -258,15 +274,17 @@ impl<T: Send> Consumer<T> {
             // SAFETY: this is the consumer, and it goes on to the node below.
             None => unsafe { Node::read(node) },
         };
-        self.go_on(node);
+        // SAFETY: as said above.
+        unsafe { self.go_on(node) };
         Some(item)
     }
 
-    /// The nodes behind the one it has come to, oldest first.
+    /// The nodes behind the one it has come to, oldest first. It may go on to each, and to none that hasn't been
+    /// given out.
     fn nodes(&self) -> impl Iterator<Item = NonNull<Node<T>>> + use<T> {
         let mut node = self.head;
         core::iter::from_fn(move || {
-            // SAFETY: starts with the node that the consumer has come to, and goes on from there.
+            // SAFETY: `node` is the one that the consumer has come to, or behind it.
             let next = unsafe { Node::behind(node) }?;
             node = next.as_ptr();
             Some(next)
@@ -316,7 +334,8 @@ unsafe impl<T: Send> queue::SingleConsumer for Consumer<T> {
         // SAFETY: `n` items are staged and have been moved out, by the caller's word.
         unsafe { self.staged.forget(n) };
         for node in self.nodes().take(n) {
-            self.go_on(node);
+            // SAFETY: it is the next one, and its item was staged.
+            unsafe { self.go_on(node) };
         }
     }
 }
@@ -325,7 +344,8 @@ impl<T: Send> Drop for Consumer<T> {
     fn drop(&mut self) {
         // What is staged is dropped here; what is behind it, when both handles are gone.
         for node in self.nodes().take(self.staged.len()) {
-            self.go_on(node);
+            // SAFETY: it is the next one, and its item is staged.
+            unsafe { self.go_on(node) };
         }
         // Relaxed: whoever drops the items is ordered behind this by leaving the queue.
         self.end.header().head.store(self.head, Ordering::Relaxed);

@@ -11,9 +11,9 @@
 //! | | |
 //! |---|---|
 //! | guarantee | lock-free (wait-free but for the allocator), first in first out |
-//! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](TryPushError::Full) only if there is no memory for another ring |
-//! | memory | rings for N items, where N is the [`Config::capacity`]: those with items, and up to 32 empty ones that are kept for the next burst |
-//! | ring | any [`SpscQueue`], the [line ring](super::line_ring) if not said otherwise |
+//! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](TryPushError::Full) only if there is no memory for the slots of another ring |
+//! | memory | rings for N items, where N is the [`Config::capacity`]: those with items, and up to 32 empty ones that are kept for the next burst; and 32 places for these, of 384 bytes each with line rings |
+//! | ring | any [`SpscQueue`] that says empty only if it is, once it has been flushed; the [line ring](super::line_ring) if not said otherwise |
 //! | operations | those of the ring; every N items a note, which takes about four misses |
 //! | closing | when the consumer is gone a push says so as soon as the ring is full |
 //! | paper | M. Aldinucci et al.: *An Efficient Synchronisation Mechanism for Multi-Core Systems* (Euro-Par 2012), §4, Fig. 3 |
@@ -90,7 +90,7 @@ pub fn channel_of<T: Send, Q: SpscQueue>(
     config: Config,
 ) -> Result<(Producer<T, Q>, Consumer<T, Q>), CapacityError> {
     let (to_producer, spares) = fast_forward::channel::<Ring<T, Q>>(SPARES)?;
-    // Few notes are on their way at a time.
+    // Each ring that the consumer comes to brings one node back, and the next that the producer goes on to takes it.
     let (notes, from_producer) = linked::channel(1)?;
     let (tx, rx) = Q::channel(config)?;
     Ok((
@@ -117,15 +117,15 @@ struct Supply<T: Send, Q: SpscQueue> {
 
 /// The consumer's part of it.
 struct Return<T: Send, Q: SpscQueue> {
-    notes: linked::Consumer<Switch<T, Q>>,
     /// Notes that have been taken out, for rings that it will come to.
     ahead: VecDeque<Switch<T, Q>>,
+    notes: linked::Consumer<Switch<T, Q>>,
     spares: fast_forward::Producer<Flagged<Ring<T, Q>>>,
 }
 
 /// The sending side.
 pub struct Producer<T: Send, Q: SpscQueue = LineRing> {
-    /// The paper's `buf_w`.
+    /// The paper's `buf_w`. Dropped, and flushed by that, before `pool` tells the consumer that the producer is gone.
     ring: Q::Producer<T>,
     /// In a box, so that a slow path that is given its address doesn't keep the handle in memory.
     pool: Box<Supply<T, Q>>,
@@ -133,7 +133,7 @@ pub struct Producer<T: Send, Q: SpscQueue = LineRing> {
 
 /// The receiving side.
 pub struct Consumer<T: Send, Q: SpscQueue = LineRing> {
-    /// The paper's `buf_r`.
+    /// The paper's `buf_r`. Dropped before `pool` tells the producer that the consumer is gone.
     ring: Q::Consumer<T>,
     pool: Box<Return<T, Q>>,
 }
@@ -158,8 +158,9 @@ impl<T: Send, Q: SpscQueue> Producer<T, Q> {
     #[inline]
     fn go_on(&mut self) -> bool {
         let Some(Ring { tx, rx }) = self.pool.ring() else { return false };
-        let mut left = replace(&mut self.ring, tx);
-        left.flush();
+        // The consumer leaves it when it looks empty.
+        self.ring.flush();
+        let left = replace(&mut self.ring, tx);
         let Err(error) = self.pool.notes.try_push(Switch { left, next: rx }) else { return true };
         // No memory for the note.
         self.ring = error.into_inner().left;
@@ -209,9 +210,12 @@ impl<T: Send, Q: SpscQueue> queue::Producer for Producer<T, Q> {
 }
 
 impl<T: Send, Q: SpscQueue> queue::SingleProducer for Producer<T, Q> {
-    /// All that are wanted, for which there may be no memory.
+    /// Those of one ring.
     fn free_slots(&mut self, wanted: usize) -> usize {
-        wanted
+        match self.ring.free_slots(wanted) {
+            0 if wanted > 0 && self.go_on() => self.ring.free_slots(wanted),
+            n => n,
+        }
     }
 
     /// Those of one ring.
@@ -263,9 +267,21 @@ impl<T: Send, Q: SpscQueue> Consumer<T, Q> {
         let Some(Switch { left, next }) = self.pool.ahead.pop_front() else {
             return self.pool.take_note();
         };
+        if self.pool.ahead.is_empty() {
+            // After a burst there may have been many.
+            self.pool.ahead.shrink_to(SPARES);
+        }
         let rx = replace(&mut self.ring, next);
         self.pool.release(Ring { tx: left, rx });
         true
+    }
+
+    /// The ring that it is in, and those that it will come to.
+    fn ring(&mut self, i: usize) -> &mut Q::Consumer<T> {
+        match i {
+            0 => &mut self.ring,
+            _ => &mut self.pool.ahead[i - 1].next,
+        }
     }
 
     #[inline]
@@ -316,12 +332,19 @@ impl<T: Send, Q: SpscQueue> queue::Consumer for Consumer<T, Q> {
 unsafe impl<T: Send, Q: SpscQueue> queue::SingleConsumer for Consumer<T, Q> {
     /// Looks into as many rings.
     fn available(&mut self, wanted: usize) -> usize {
-        // Notes first: what a ring held when the producer left it is there by then.
-        if self.ring.available(wanted) < wanted {
-            while self.pool.take_note() {}
+        let (mut before, mut i) = (0, 0);
+        loop {
+            let mut there = self.ring(i).available(wanted - before);
+            if before + there < wanted && i == self.pool.ahead.len() && self.pool.take_note() {
+                // What it held when the producer left it is there by now.
+                there = self.ring(i).available(wanted - before);
+            }
+            before += there;
+            if before == wanted || i == self.pool.ahead.len() {
+                return before;
+            }
+            i += 1;
         }
-        let there = self.ring.available(wanted);
-        self.pool.ahead.iter_mut().fold(there, |n, note| n + note.next.available(wanted - n))
     }
 
     /// Those of one ring.
