@@ -133,6 +133,12 @@ impl AtomicU64 {
         self.value.fetch_add(value, ordering(Op::Rmw, Some(self), order))
     }
 
+    /// Writes `value`, and returns what was there before.
+    #[track_caller]
+    pub fn swap(&self, value: u64, order: Ordering) -> u64 {
+        self.value.swap(value, ordering(Op::Rmw, Some(self), order))
+    }
+
     /// Sets the bits of `value`, and returns what was there before.
     #[track_caller]
     pub fn fetch_or(&self, value: u64, order: Ordering) -> u64 {

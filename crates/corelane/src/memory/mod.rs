@@ -24,6 +24,10 @@ pub use sim::*;
 
 pub use core::sync::atomic::Ordering;
 
+/// Most threads of a side that can be in a call at once: one for each handle, or as many as a model can have.
+pub(crate) const MOST_THREADS: u64 =
+    if cfg!(feature = "loom") { 4 } else { crate::region::MOST_ENDS };
+
 /// Whether one number comes before another. Both may have wrapped, and are less than half of all apart.
 #[inline]
 pub(crate) fn is_before(a: u64, b: u64) -> bool {

@@ -124,6 +124,16 @@ impl AtomicU64 {
         }
     }
 
+    /// Writes `value`, and returns what was there before.
+    #[track_caller]
+    pub fn swap(&self, value: u64, order: Ordering) -> u64 {
+        match is_simulated() {
+            // SAFETY: as in `load`.
+            true => unsafe { coherence::rmw(self.0.as_ptr(), |_| Some(value)) },
+            false => self.0.swap(value, order),
+        }
+    }
+
     /// Sets the bits of `value`, and returns what was there before.
     #[track_caller]
     pub fn fetch_or(&self, value: u64, order: Ordering) -> u64 {

@@ -6,7 +6,7 @@
 
 use core::ptr::NonNull;
 
-use crate::memory::{AtomicU64, Ordering, fence_after_update, is_before};
+use crate::memory::{AtomicU64, MOST_THREADS, Ordering, fence, fence_after_update, is_before};
 use crate::pad::{APART, Padded};
 
 /// Where threads of both sides have come to.
@@ -24,22 +24,19 @@ pub(super) struct Counters {
 impl Counters {
     /// Those of a ring for `n` indices, all of which are in it, or none.
     pub(super) fn new(first: u64, n: usize, is_full: bool) -> Self {
-        let (tail, threshold) = match is_full {
-            true => (first.wrapping_add(n as u64), all_positions(n)),
-            false => (first, NOTHING),
-        };
+        let tail = if is_full { first.wrapping_add(n as u64) } else { first };
         let counter = |value| Padded(AtomicU64::new(value));
-        Self { head: counter(first), tail: counter(tail), threshold: counter(threshold) }
+        Self { head: counter(first), tail: counter(tail), threshold: counter(highest(n)) }
     }
 }
 
-/// The threshold at which there is nothing.
-const NOTHING: u64 = u64::MAX;
-
-/// The threshold when an index has just been put: the last one is less than 2n entries from where its taker has
-/// begun, and n − 1 others are before it.
-fn all_positions(n: usize) -> u64 {
-    3 * n as u64 - 1
+/// The threshold when an index has just been put, and is to be found before it is negative.
+///
+/// At most n − 1 positions before that of the index were given up, as each had an index that its taker was late to
+/// take; and at most n − 1 are those of other indices. And each taker that had its position before may lower the
+/// threshold by one more, after.
+fn highest(n: usize) -> u64 {
+    2 * (n as u64 - 1) + MOST_THREADS
 }
 
 /// The entries, twice as many as indices: a word each, of
@@ -98,7 +95,7 @@ impl Entries {
         }
     }
 
-    /// Where the entry of a position is: those of positions in a row are in lines far from each other.
+    /// Where the entry of a position is: those of positions in a row are in other lines, if there are several.
     #[inline]
     fn place(self, position: u64) -> NonNull<AtomicU64> {
         const GROUP: u32 = (APART / size_of::<AtomicU64>()).ilog2();
@@ -159,16 +156,19 @@ impl Entries {
     }
 }
 
-/// How far a thread knows that every position had an index put there.
+/// What a thread knows of a ring.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen {
+    /// Every position from `head` on had an index put there, up to here.
     to: u64,
+    /// Where `head` was when all indices were in the ring.
+    full: Option<u64>,
 }
 
 impl Seen {
     /// What is known of a new ring.
     pub(super) fn nothing(first: u64) -> Self {
-        Self { to: first }
+        Self { to: first, full: None }
     }
 }
 
@@ -196,19 +196,16 @@ impl<'a> Indices<'a> {
         while !self.put_at(self.counters.tail.fetch_add(1, Ordering::AcqRel), index) {}
         // What was put shows before the threshold is looked at: pairs with the fence in `take`.
         fence_after_update();
-        let all = all_positions(self.n());
-        let mut threshold = self.counters.threshold.load(Ordering::Relaxed);
-        while threshold != all {
-            // Acquire and release: what lowers it later, or looks at it, comes behind this.
-            match self.counters.threshold.compare_exchange(
-                threshold,
-                all,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return,
-                Err(found) => threshold = found,
-            }
+        self.raise_threshold();
+    }
+
+    /// Sees to it that what is in the ring is found.
+    #[inline]
+    fn raise_threshold(self) {
+        let highest = highest(self.n());
+        if self.counters.threshold.load(Ordering::Relaxed) != highest {
+            // Acquire and release: who has lowered it comes before, who looks at it or lowers it again behind.
+            self.counters.threshold.swap(highest, Ordering::AcqRel);
         }
     }
 
@@ -250,13 +247,17 @@ impl<'a> Indices<'a> {
     pub(super) fn is_full(self, mut seen: Seen) -> (bool, Seen) {
         let (n, entries) = (self.n() as u64, self.entries);
         let head = self.counters.head.load(Ordering::Relaxed);
+        if seen.full == Some(head) {
+            return (true, seen);
+        }
         if seen.to.wrapping_sub(head) > n {
             seen.to = head;
         }
         let tail = self.counters.tail.load(Ordering::Relaxed);
         let mut there = seen.to.wrapping_sub(head);
         let mut position = seen.to;
-        while there < n && is_before(position, tail) {
+        // As long as there are positions enough for the others.
+        while there < n && tail.wrapping_sub(position) as i64 >= (n - there) as i64 {
             // Acquire: `head` is looked at later.
             let word = entries.at(position).load(Ordering::Acquire);
             let is_there = entries.index_of(word, position).is_some();
@@ -267,7 +268,14 @@ impl<'a> Indices<'a> {
                 seen.to = position;
             }
         }
-        (there == n && self.counters.head.load(Ordering::Relaxed) == head, seen)
+        if there < n || self.counters.head.load(Ordering::Relaxed) != head {
+            return (false, seen);
+        }
+        // Who has put the last of them may not have come to that yet. What was seen there, others are to find.
+        fence(Ordering::SeqCst);
+        self.raise_threshold();
+        seen.full = Some(head);
+        (true, seen)
     }
 
     /// The indices that are in the ring, in order, when nobody uses it any more.
@@ -291,7 +299,7 @@ impl<'a> Indices<'a> {
     /// Takes the index that has been there longest. `None` if there was none at a moment of the call.
     #[inline]
     pub(super) fn take(self) -> Option<u64> {
-        // Acquire pairs with the store in `put`.
+        // Acquire pairs with the exchange in `raise_threshold`.
         if (self.counters.threshold.load(Ordering::Acquire) as i64) < 0 {
             return None;
         }
@@ -301,19 +309,20 @@ impl<'a> Indices<'a> {
                 return Some(index);
             }
             let next = position.wrapping_add(1);
-            let tail = self.counters.tail.load(Ordering::Acquire);
-            let is_empty = !is_before(next, tail);
-            if is_empty {
+            // Relaxed: at any moment since `head` was moved will do.
+            let tail = self.counters.tail.load(Ordering::Relaxed);
+            if !is_before(next, tail) {
                 self.catch_up(tail, next);
+                return None;
             }
-            let threshold =
-                self.counters.threshold.fetch_add(1_u64.wrapping_neg(), Ordering::AcqRel);
+            let one_less = 1_u64.wrapping_neg();
+            let threshold = self.counters.threshold.fetch_add(one_less, Ordering::AcqRel);
+            if threshold as i64 <= 0 {
+                return None;
+            }
             // Pairs with the one in `put`: either that call sees the threshold lowered, or what comes next in this
             // thread sees what it has put.
             fence_after_update();
-            if is_empty || threshold as i64 <= 0 {
-                return None;
-            }
         }
     }
 
@@ -351,7 +360,7 @@ impl<'a> Indices<'a> {
             match self.counters.tail.compare_exchange(
                 tail,
                 head,
-                Ordering::Release,
+                Ordering::Relaxed,
                 Ordering::Relaxed,
             ) {
                 Ok(_) => return,
