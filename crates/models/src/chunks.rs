@@ -143,7 +143,7 @@ pub(crate) fn abandoned_chunks<S: Single<Ticket>>() -> Run {
 
 /// The consumer is dropped with items that it has looked at and not popped, and others: each is
 /// dropped once.
-pub(crate) fn chunks_left_behind<S: Single<Ticket>>() -> Run {
+fn chunks_left_behind<S: Single<Ticket>>() -> Run {
     explore_sides::<S, _, _, _>(
         tiny(2),
         |mut tx| {

@@ -181,7 +181,7 @@ pub(crate) fn closing_is_ordered<S: Subject<Ticket>>() -> Run {
 }
 
 /// Either side is dropped at any moment, with items left behind: each is dropped once.
-pub(crate) fn teardown_races_push<S: Subject<Ticket>>() -> Run {
+fn teardown_races_push<S: Subject<Ticket>>() -> Run {
     explore_sides::<S, _, _, _>(
         tiny(2),
         |mut tx| {

@@ -4,11 +4,11 @@ use corelane_loom::spsc::lamport::Lq;
 use corelane_loom::spsc::linked::Dspsc;
 use corelane_loom::spsc::mc_ring::McRing;
 use corelane_loom::spsc::segmented::Uspsc;
-use corelane_loom::{Producer, SingleConsumer, SingleProducer};
+use corelane_loom::{Config, Producer, SingleConsumer, SingleProducer, TryPushError};
 use loom::hint::spin_loop;
 
 use crate::explore::{
-    done, explore_sides, grouped, pop, pop_all, pop_until_closed, push, push_all, push_now, tiny,
+    done, explore_sides, grouped, pop, pop_all, pop_until_closed, push_all, push_now, tiny,
 };
 use crate::item::{Cargo, Number, Ticket};
 use crate::subject::{Any, Single};
@@ -29,14 +29,14 @@ fn of_queue<S: Single<Ticket> + Single<Number, Item: Copy>>() -> Vec<Model> {
         Model::new::<S>("transfer_three", common::transfer_three::<S>),
         Model::new::<S>("producer_closes", common::producer_closes::<S>),
         Model::new::<S>("closing_is_ordered", common::closing_is_ordered::<S>),
-        Model::new::<S>("teardown_races_push", common::teardown_races_push::<S>),
+        Model::new::<S>("teardown_races_push", || teardown::<S>(tiny(2))),
+        Model::new::<S>("teardown_between_groups", || teardown::<S>(tiny(1))),
         Model::new::<S>("partial_commits", chunks::partial_commits::<S>),
         Model::new::<S>("abandoned_chunks", chunks::abandoned_chunks::<S>),
-        Model::new::<S>("chunks_left_behind", chunks::chunks_left_behind::<S>),
+        Model::new::<S>("chunks_left_behind", chunks_left_behind::<S>),
         Model::new::<S>("chunks", chunks_of_two::<S>),
         Model::new::<S>("slices", slices::<S>),
         Model::new::<S>("observers", observers::<S>),
-        Model::new::<S>("teardown_between_groups", teardown_between_groups::<S>),
         Model::new::<S>("consumer_goes", consumer_goes::<S>),
     ]
 }
@@ -105,15 +105,36 @@ fn observers<S: Single<Ticket>>() -> Run {
     )
 }
 
-/// Either side goes while news of another group is on its way, or a group on its way back.
-fn teardown_between_groups<S: Single<Ticket>>() -> Run {
+/// Pushes two items, unless the consumer is gone.
+fn push_two<P: Producer<Item: Cargo>>(tx: &mut P) {
+    for number in 0..2 {
+        assert!(!matches!(tx.try_push(Cargo::of(number)), Err(TryPushError::Full(_))));
+    }
+}
+
+/// Either side goes, and items are left behind; perhaps while news of another group is on its way, or a group on its
+/// way back.
+fn teardown<S: Single<Ticket>>(config: Config) -> Run {
     explore_sides::<S, _, _, _>(
-        tiny(1),
-        |mut tx| _ = push(&mut tx, 0) && push(&mut tx, 1),
+        config,
+        |mut tx| push_two(&mut tx),
         |mut rx| {
             if let Some(number) = pop(&mut rx) {
                 assert_eq!(number, 0, "first in, first out");
             }
+        },
+        done,
+    )
+}
+
+/// The consumer goes with items that it has looked at and not popped.
+fn chunks_left_behind<S: Single<Ticket>>() -> Run {
+    explore_sides::<S, _, _, _>(
+        tiny(1),
+        |mut tx| push_two(&mut tx),
+        |mut rx| {
+            let popped = chunks::read_two(&mut rx, 0, 1);
+            chunks::read_two(&mut rx, popped, 0);
         },
         done,
     )
