@@ -48,7 +48,7 @@ pub(crate) const fn surely_lent(info: Info) -> usize {
 
 /// A queue for items of one type.
 pub trait Queue<T> {
-    /// A chunk of so many slots is granted whenever they are free, see [`surely_lent`].
+    /// A chunk of so many slots is granted whenever they are free.
     const SURELY_LENT: usize = 32;
     /// Its sending side.
     type Tx: Producer<Item = T> + Send;

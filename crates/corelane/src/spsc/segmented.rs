@@ -86,9 +86,7 @@ pub fn channel<T: Send>(ring: usize) -> Result<(Producer<T>, Consumer<T>), Capac
 /// # Errors
 ///
 /// As [`channel`].
-pub fn channel_of<T: Send, Q: SpscQueue>(
-    config: Config,
-) -> Result<(Producer<T, Q>, Consumer<T, Q>), CapacityError> {
+pub fn channel_of<T: Send, Q: SpscQueue>(config: Config) -> Built<Producer<T, Q>, Consumer<T, Q>> {
     let (to_producer, spares) = fast_forward::channel::<Ring<T, Q>>(SPARES)?;
     // Each ring that the consumer comes to brings one node back, and the next that the producer goes on to takes it.
     let (notes, from_producer) = linked::channel(1)?;
