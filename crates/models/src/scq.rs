@@ -1,7 +1,7 @@
 //! `scq`: threads that get a position and then meet at its entry (Nikolaev 2019; paper 3 §2.2).
 
 use corelane_loom::mpmc::scq::Scq;
-use corelane_loom::{Consumer, Producer, TryPopError, TryPushError};
+use corelane_loom::{Producer, TryPushError};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,7 +15,6 @@ type S = Many<Scq>;
 
 pub(crate) fn models() -> Vec<Model> {
     vec![
-        Model::new::<S>("threshold_runs_out", threshold_runs_out),
         Model::new::<S>("taken_a_lap_later", taken_a_lap_later),
         Model::new::<S>("full_while_it_is_filled", full_while_it_is_filled),
         Model::new::<S>("full_no_longer", full_no_longer),
@@ -25,41 +24,6 @@ pub(crate) fn models() -> Vec<Model> {
 
 fn told() -> Arc<AtomicBool> {
     Arc::new(AtomicBool::new(false))
-}
-
-/// Pops fail until no more positions would be tried, while an item is put at one of these: whoever knows of the item
-/// finds it.
-fn threshold_runs_out() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(tiny(1));
-        let mut items = items::<Ticket>(2).into_iter();
-        // The threshold is at its highest.
-        assert_eq!(attempts(&mut tx, items.by_ref().take(1)), [0]);
-        assert_eq!(look(&mut rx, 1), [0]);
-        let item = items.next().expect("the second");
-        let tell = told();
-        let hear = tell.clone();
-        // A handle that has failed once lowers it no more.
-        let mut others = [(); 3].map(|()| S::another_consumer(&rx));
-        let threads = [
-            start(move || {
-                assert!(tx.try_push(item).is_ok(), "there is room");
-                tell.store(true, Ordering::Release);
-                Vec::new()
-            }),
-            start(move || others.iter_mut().flat_map(|rx| look(rx, 1)).collect::<Vec<_>>()),
-        ];
-        let is_told = hear.load(Ordering::Acquire);
-        let mut numbers = Vec::new();
-        let popped = rx.try_pop();
-        let is_empty = matches!(popped, Err(TryPopError::Empty));
-        numbers.extend(popped.map(|item| crate::item::Cargo::number(&item)));
-        let taken = join(threads).concat();
-        assert!(!(is_told && is_empty && taken.is_empty()), "an item was there all the time");
-        numbers.extend(taken);
-        numbers.extend(drain(&mut rx));
-        all_are_there(numbers.into_iter().map(|number| number - 1).collect(), 1);
-    })
 }
 
 /// A consumer has set out to take an item, and others come to its entry a lap later, to take and to put.

@@ -193,19 +193,20 @@ impl<'a> Indices<'a> {
     /// Puts an index behind all others. There is always room.
     #[inline]
     pub(super) fn put(self, index: u64) {
+        // Acquire and release: who comes later sees what this thread's index was taken from as empty, and gives up
+        // no position for that (see `highest`).
         while !self.put_at(self.counters.tail.fetch_add(1, Ordering::AcqRel), index) {}
         // What was put shows before the threshold is looked at: pairs with the fence in `take`.
         fence_after_update();
         self.raise_threshold();
     }
 
-    /// Sees to it that what is in the ring is found.
+    /// Sees to it that what is in the ring is found. Relaxed, as are all accesses to the threshold: fences order it.
     #[inline]
     fn raise_threshold(self) {
         let highest = highest(self.n());
         if self.counters.threshold.load(Ordering::Relaxed) != highest {
-            // Acquire and release: who has lowered it comes before, who looks at it or lowers it again behind.
-            self.counters.threshold.swap(highest, Ordering::AcqRel);
+            self.counters.threshold.swap(highest, Ordering::Relaxed);
         }
     }
 
@@ -215,6 +216,8 @@ impl<'a> Indices<'a> {
     fn put_at(self, position: u64, index: u64) -> bool {
         let entries = self.entries;
         let entry = entries.at(position);
+        // Acquire, also below, pairs with the exchange in `take_at`: who finds the entry unsafe sees how far that
+        // thread had moved `head`.
         let mut word = entry.load(Ordering::Acquire);
         loop {
             let is_free = entries.is_older(word, position) && entries.index(word).is_none();
@@ -222,6 +225,7 @@ impl<'a> Indices<'a> {
                 return false;
             }
             let new = entries.word(position, index);
+            // Release pairs with the loads in `take_at`, and those that look: what was done with the slot is visible.
             match entry.compare_exchange(word, new, Ordering::Release, Ordering::Acquire) {
                 Ok(_) => return true,
                 Err(found) => word = found,
@@ -299,12 +303,12 @@ impl<'a> Indices<'a> {
     /// Takes the index that has been there longest. `None` if there was none at a moment of the call.
     #[inline]
     pub(super) fn take(self) -> Option<u64> {
-        // Acquire pairs with the exchange in `raise_threshold`.
-        if (self.counters.threshold.load(Ordering::Acquire) as i64) < 0 {
+        if (self.counters.threshold.load(Ordering::Relaxed) as i64) < 0 {
             return None;
         }
         loop {
-            let position = self.counters.head.fetch_add(1, Ordering::AcqRel);
+            // Release pairs with the load in `is_empty`: who sees it taken sees that it was there.
+            let position = self.counters.head.fetch_add(1, Ordering::Release);
             if let Some(index) = self.take_at(position) {
                 return Some(index);
             }
@@ -316,7 +320,7 @@ impl<'a> Indices<'a> {
                 return None;
             }
             let one_less = 1_u64.wrapping_neg();
-            let threshold = self.counters.threshold.fetch_add(one_less, Ordering::AcqRel);
+            let threshold = self.counters.threshold.fetch_add(one_less, Ordering::Relaxed);
             if threshold as i64 <= 0 {
                 return None;
             }
@@ -331,6 +335,7 @@ impl<'a> Indices<'a> {
     fn take_at(self, position: u64) -> Option<u64> {
         let entries = self.entries;
         let entry = entries.at(position);
+        // Acquire, also below, pairs with the exchange in `put_at`: the slot is done with.
         let mut word = entry.load(Ordering::Acquire);
         loop {
             if let Some(index) = entries.index_of(word, position) {
@@ -356,17 +361,13 @@ impl<'a> Indices<'a> {
     /// Moves `tail` on to `head`, so that those who put needn't try each position in between.
     #[cold]
     fn catch_up(self, mut tail: u64, mut head: u64) {
+        let Counters { head: heads, tail: tails, .. } = self.counters;
         while is_before(tail, head) {
-            match self.counters.tail.compare_exchange(
-                tail,
-                head,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            ) {
+            match tails.compare_exchange(tail, head, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(found) => tail = found,
             }
-            head = self.counters.head.load(Ordering::Relaxed);
+            head = heads.load(Ordering::Relaxed);
         }
     }
 }
