@@ -33,6 +33,16 @@
 //! - Orderings are weaker than sequentially consistent.
 //! - A thread must not be stopped in the middle of a call while 2⁶² positions are used.
 //!
+//! # Orderings that no model shows to be needed
+//!
+//! They are for what takes more steps than a model can have, and are here by argument:
+//!
+//! - the fences, for a threshold that runs out while an item is put, and for one that was lowered before a push is
+//!   told full;
+//! - acquire where an index is put, and release where a position is given up, for a thread that is late by a lap;
+//! - acquire and release where a position to put at is taken, for the bound on positions that are given up;
+//! - acquire where a push looks whether all slots are filled, for a slot that is filled again meanwhile.
+//!
 //! ```
 //! use corelane::{Consumer, Producer, TryPushError, mpmc::scq};
 //!
