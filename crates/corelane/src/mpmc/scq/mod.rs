@@ -1,6 +1,6 @@
 //! `scq`: the scalable circular queue, in which nobody ever waits for another thread.
 //!
-//! The slots lie in no order. Two rings of [indices] say which are filled, oldest first, and which are free. A push
+//! The slots lie in no order. Two rings of indices say which are filled, oldest first, and which are free. A push
 //! takes an index from the free ones, fills its slot, and puts it behind the filled ones; a pop does the opposite.
 //! Each ring has room for all indices twice, so it is never full, and threads get positions by adding to a counter.
 //!
