@@ -266,11 +266,12 @@ impl<'a> Indices<'a> {
             let word = entries.at(position).load(Ordering::Acquire);
             let is_there = entries.index_of(word, position).is_some();
             there += u64::from(is_there);
-            position = position.wrapping_add(1);
+            let next = position.wrapping_add(1);
             // Behind a gap, which may be filled or not, all is looked at again.
-            if is_there && seen.to.wrapping_sub(head) + 1 == there {
-                seen.to = position;
+            if is_there && seen.to == position {
+                seen.to = next;
             }
+            position = next;
         }
         if there < n || self.counters.head.load(Ordering::Relaxed) != head {
             return (false, seen);
@@ -368,6 +369,39 @@ impl<'a> Indices<'a> {
                 Err(found) => tail = found,
             }
             head = heads.load(Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Positions at which nothing was put yet, or never will be, are not taken for others.
+    #[test]
+    fn a_gap_is_not_full() {
+        for first in [0, u64::MAX - 7] {
+            let mut memory = alloc::vec::Vec::with_capacity(Entries::number(4));
+            let base = NonNull::new(memory.as_mut_ptr()).unwrap();
+            // SAFETY: there is room for as many, and `memory` is used for nothing else.
+            let entries = unsafe { Entries::init(base, first, 4, false) };
+            let at = |position: u64| first.wrapping_add(position);
+            // Five positions were given to who wanted to put something.
+            let counters = Counters::new(first, 5, true);
+            let ring = Indices::new(&counters, &entries);
+            assert!(ring.put_at(at(0), 3) && ring.put_at(at(2), 0) && ring.put_at(at(3), 1));
+            let mut seen = Seen::nothing(first);
+            for _ in 0..3 {
+                let (is_full, now) = ring.is_full(seen);
+                assert!(!is_full, "there are three of four");
+                seen = now;
+            }
+            assert!(ring.put_at(at(1), 2));
+            assert!(ring.is_full(seen).0, "behind four positions there is one too many");
+            assert_eq!(ring.take(), Some(3));
+            assert!(!ring.is_full(seen).0);
+            // SAFETY: they are not used any more.
+            unsafe { entries.finish() };
         }
     }
 }
