@@ -20,8 +20,6 @@ pub struct Checked<P, C> {
     popped: u64,
     /// See [`Queue::SURELY_LENT`].
     surely_lent: usize,
-    /// Whether it counts all free slots, and not only those of one group.
-    counts_all: bool,
 }
 
 /// A checked queue for the numbers of a [`Subject`].
@@ -36,14 +34,7 @@ pub fn numbers<Q: Subject>(config: Config) -> Numbers<Q> {
 /// A new queue for items of type `T`.
 pub fn with_items<Q: Queue<T>, T>(config: Config) -> Checked<Q::Tx, Q::Rx> {
     let (tx, rx) = Q::channel(config).expect("this capacity is possible");
-    Checked {
-        tx,
-        rx,
-        pushed: 0,
-        popped: 0,
-        surely_lent: Q::SURELY_LENT,
-        counts_all: Q::SURELY_LENT > 1,
-    }
+    Checked { tx, rx, pushed: 0, popped: 0, surely_lent: Q::SURELY_LENT }
 }
 
 impl<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
@@ -244,7 +235,8 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Checked<
             assert_eq!(self.rx.available(wanted), wanted.min(len));
         }
         let free = self.tx.free_slots(usize::MAX);
-        let most = if self.counts_all { usize::MAX } else { 1 };
+        // One that lends those of one group counts those.
+        let most = if self.surely_lent > 1 { usize::MAX } else { 1 };
         assert!(free >= self.promised().min(most), "false full: {free} free, {len} items");
         assert!(free <= self.capacity() - len, "{free} free, {len} items");
         for wanted in [0, 1, 2, free, free + 1, usize::MAX] {
