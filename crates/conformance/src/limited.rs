@@ -2,11 +2,11 @@
 
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use corelane::{
-    Built, CapacityError, Config, Consumer, Info, LentItems, LentSlots, Producer, SingleConsumer,
-    SingleProducer, SpscQueue, TryPopError, TryPushError,
+    Built, CapacityError, Config, Consumer, Info, LentItems, LentSlots, MpmcQueue, Producer,
+    SingleConsumer, SingleProducer, SpscQueue, TryPopError, TryPushError,
 };
 
 /// An unbounded queue into which no more is pushed than is asked for, in groups of a third of that, or what is the
@@ -14,21 +14,66 @@ use corelane::{
 #[derive(Debug)]
 pub struct Limited<Q>(PhantomData<Q>);
 
-/// The sending side of a [`Limited`] queue.
+/// A sending side of a [`Limited`] queue.
 #[derive(Debug)]
 pub struct Sender<P> {
     tx: P,
-    limit: usize,
-    pushed: u64,
-    popped: Arc<AtomicU64>,
+    places: Places,
 }
 
-/// The receiving side of a [`Limited`] queue.
+/// A receiving side of a [`Limited`] queue.
 #[derive(Debug)]
 pub struct Receiver<C> {
     rx: C,
+    places: Places,
+}
+
+/// How many items there may be, and how many there are or are about to be.
+///
+/// Relaxed, all of it: it is the queue that is to order what both sides do.
+#[derive(Debug, Clone)]
+struct Places {
     limit: usize,
-    popped: Arc<AtomicU64>,
+    taken: Arc<AtomicUsize>,
+}
+
+impl Places {
+    fn new(limit: usize) -> Self {
+        Self { limit, taken: Arc::default() }
+    }
+
+    fn free(&self) -> usize {
+        self.limit - self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Takes up to `wanted` places, as many as are free.
+    fn take(&self, wanted: usize) -> usize {
+        let rest = |taken| Some(self.limit.min(taken + wanted));
+        let before = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest);
+        wanted.min(self.limit - before.expect("there is always a rest"))
+    }
+
+    fn give_back(&self, n: usize) {
+        self.taken.fetch_sub(n, Ordering::Relaxed);
+    }
+}
+
+/// A queue of groups of a third of what is asked for, and the places for that.
+fn limited<P, C>(
+    config: Config,
+    channel: impl FnOnce(Config) -> Built<P, C>,
+) -> Built<Sender<P>, Receiver<C>> {
+    let limit = config.capacity;
+    let mut group = Config::new(limit.div_ceil(3)).memory(config.memory).first(config.first);
+    group.batch = config.batch;
+    let (tx, rx) = channel(group).map_err(|error| match error {
+        CapacityError::OutOfRange { most, .. } => {
+            CapacityError::OutOfRange { asked: limit, most: most.saturating_mul(3) }
+        }
+        other => other,
+    })?;
+    let places = Places::new(limit);
+    Ok((Sender { tx, places: places.clone() }, Receiver { rx, places }))
 }
 
 impl<Q: SpscQueue> SpscQueue for Limited<Q> {
@@ -37,25 +82,28 @@ impl<Q: SpscQueue> SpscQueue for Limited<Q> {
     type Consumer<T: Send> = Receiver<Q::Consumer<T>>;
 
     fn channel<T: Send>(config: Config) -> Built<Self::Producer<T>, Self::Consumer<T>> {
-        let limit = config.capacity;
-        let mut group = Config::new(limit.div_ceil(3)).memory(config.memory).first(config.first);
-        group.batch = config.batch;
-        let (tx, rx) = Q::channel(group).map_err(|error| match error {
-            CapacityError::OutOfRange { most, .. } => {
-                CapacityError::OutOfRange { asked: limit, most: most.saturating_mul(3) }
-            }
-            other => other,
-        })?;
-        let popped = Arc::new(AtomicU64::new(0));
-        let tx = Sender { tx, limit, pushed: 0, popped: popped.clone() };
-        Ok((tx, Receiver { rx, limit, popped }))
+        limited(config, Q::channel)
     }
 }
 
-impl<P: Producer> Sender<P> {
-    fn free(&self) -> usize {
-        let there = self.pushed - self.popped.load(Ordering::Relaxed);
-        self.limit - there as usize
+impl<Q: MpmcQueue> MpmcQueue for Limited<Q> {
+    const INFO: Info = Q::INFO;
+    const TAKES_TURNS: bool = Q::TAKES_TURNS;
+    type Producer<T: Send> = Sender<Q::Producer<T>>;
+    type Consumer<T: Send> = Receiver<Q::Consumer<T>>;
+
+    fn channel<T: Send>(config: Config) -> Built<Self::Producer<T>, Self::Consumer<T>> {
+        limited(config, Q::channel)
+    }
+
+    fn another_producer<T: Send>(producer: &Self::Producer<T>) -> Option<Self::Producer<T>> {
+        let tx = Q::another_producer(&producer.tx)?;
+        Some(Sender { tx, places: producer.places.clone() })
+    }
+
+    fn another_consumer<T: Send>(consumer: &Self::Consumer<T>) -> Option<Self::Consumer<T>> {
+        let rx = Q::another_consumer(&consumer.rx)?;
+        Some(Receiver { rx, places: consumer.places.clone() })
     }
 }
 
@@ -63,18 +111,18 @@ impl<P: Producer> Producer for Sender<P> {
     type Item = P::Item;
 
     fn try_push(&mut self, item: P::Item) -> Result<(), TryPushError<P::Item>> {
-        match self.free() {
-            0 if self.is_closed() => return Err(TryPushError::Closed(item)),
-            0 => return Err(TryPushError::Full(item)),
-            _ => self.tx.try_push(item)?,
+        if self.places.take(1) == 0 {
+            return Err(match self.is_closed() {
+                true => TryPushError::Closed(item),
+                false => TryPushError::Full(item),
+            });
         }
-        self.pushed += 1;
-        Ok(())
+        self.tx.try_push(item).inspect_err(|_| self.places.give_back(1))
     }
 
     fn capacity(&self) -> usize {
         assert_eq!(self.tx.capacity(), usize::MAX, "only an unbounded queue needs a limit");
-        self.limit
+        self.places.limit
     }
 
     fn is_closed(&self) -> bool {
@@ -89,16 +137,16 @@ impl<P: Producer> Producer for Sender<P> {
     where
         P::Item: Copy,
     {
-        let n = items.len().min(self.free());
+        let n = self.places.take(items.len());
         let done = self.tx.push_slice(&items[..n]);
-        self.pushed += done as u64;
+        self.places.give_back(n - done);
         done
     }
 }
 
 impl<P: SingleProducer> SingleProducer for Sender<P> {
     fn free_slots(&mut self, wanted: usize) -> usize {
-        let n = self.free().min(wanted);
+        let n = self.places.free().min(wanted);
         self.tx.free_slots(n)
     }
 
@@ -108,21 +156,14 @@ impl<P: SingleProducer> SingleProducer for Sender<P> {
     }
 
     fn lendable(&mut self, wanted: usize) -> usize {
-        let n = self.free().min(wanted);
+        let n = self.places.free().min(wanted);
         self.tx.lendable(n)
     }
 
     unsafe fn publish(&mut self, n: usize) {
         // SAFETY: the caller's.
         unsafe { self.tx.publish(n) };
-        self.pushed += n as u64;
-    }
-}
-
-impl<C: Consumer> Receiver<C> {
-    fn note(&self, n: usize) {
-        // Relaxed: it is the queue that is to order what both sides do.
-        self.popped.fetch_add(n as u64, Ordering::Relaxed);
+        assert_eq!(self.places.take(n), n, "nobody else pushes");
     }
 }
 
@@ -131,13 +172,13 @@ impl<C: Consumer> Consumer for Receiver<C> {
 
     fn try_pop(&mut self) -> Result<C::Item, TryPopError> {
         let item = self.rx.try_pop()?;
-        self.note(1);
+        self.places.give_back(1);
         Ok(item)
     }
 
     fn capacity(&self) -> usize {
         assert_eq!(self.rx.capacity(), usize::MAX, "only an unbounded queue needs a limit");
-        self.limit
+        self.places.limit
     }
 
     fn is_closed(&self) -> bool {
@@ -149,7 +190,7 @@ impl<C: Consumer> Consumer for Receiver<C> {
         C::Item: Copy,
     {
         let done = self.rx.pop_slice(into);
-        self.note(done);
+        self.places.give_back(done);
         done
     }
 }
@@ -172,6 +213,6 @@ unsafe impl<C: SingleConsumer> SingleConsumer for Receiver<C> {
     unsafe fn release(&mut self, n: usize) {
         // SAFETY: the caller's.
         unsafe { self.rx.release(n) };
-        self.note(n);
+        self.places.give_back(n);
     }
 }

@@ -7,7 +7,7 @@ use corelane::slot::Packed;
 use corelane::{Config, MpmcQueue, SpscQueue, SpscTokenQueue};
 use corelane::{
     for_each_mpmc_queue, for_each_spsc_queue, for_each_spsc_token_queue,
-    for_each_unbounded_spsc_queue,
+    for_each_unbounded_mpmc_queue, for_each_unbounded_spsc_queue,
 };
 
 /// Whether a type implements a trait, as a constant.
@@ -127,6 +127,7 @@ macro_rules! several {
 }
 
 for_each_mpmc_queue!(several);
+for_each_unbounded_mpmc_queue!(several);
 
 /// Whether a handle crosses with its item, and stays with an item that must stay.
 macro_rules! crosses_with_its_item {

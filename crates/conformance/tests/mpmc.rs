@@ -1,7 +1,7 @@
 //! All checks on all queues that may have several handles a side.
 
-use corelane::{MpmcQueue, for_each_mpmc_queue};
-use corelane_conformance::{Several, capacity, checks, drops, memory, order, wrap};
+use corelane::{MpmcQueue, for_each_mpmc_queue, for_each_unbounded_mpmc_queue};
+use corelane_conformance::{Limited, Several, capacity, checks, drops, memory, order, wrap};
 
 /// What one handle a side must do, as in every queue.
 macro_rules! one_a_side {
@@ -43,12 +43,24 @@ macro_rules! several {
     };
 }
 
+macro_rules! checks_of {
+    ($queue:ty) => {
+        one_a_side! { Several<$queue> }
+
+        mod with_several {
+            use super::*;
+
+            several! { $queue }
+        }
+    };
+}
+
 macro_rules! all_checks {
     ($name:ident, $queue:ty) => {
         mod $name {
             use super::*;
 
-            one_a_side! { Several<$queue> }
+            checks_of! { $queue }
 
             #[test]
             fn memory() {
@@ -56,14 +68,19 @@ macro_rules! all_checks {
                 let backing = |tx: &<$queue as MpmcQueue>::Producer<u64>| tx.backing();
                 memory::backing_is_told(build, backing);
             }
+        }
+    };
+}
 
-            mod with_several {
-                use super::*;
+macro_rules! for_unbounded {
+    ($name:ident, $queue:ty) => {
+        mod $name {
+            use super::*;
 
-                several! { $queue }
-            }
+            checks_of! { Limited<$queue> }
         }
     };
 }
 
 for_each_mpmc_queue!(all_checks);
+for_each_unbounded_mpmc_queue!(for_unbounded);

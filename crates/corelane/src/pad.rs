@@ -22,4 +22,17 @@ impl<T> Deref for Padded<T> {
     }
 }
 
+/// A place among `n`, a power of two, for each position: those of positions in a row are in other lines, if a line has
+/// room for several values of type `T`, and there are several lines.
+#[inline]
+pub(crate) fn spread<T>(position: u64, n: usize) -> usize {
+    let group = const { (APART / size_of::<T>()).checked_ilog2() };
+    let (mask, order) = (n - 1, n.ilog2());
+    let i = position as usize & mask;
+    match group {
+        Some(group) if order > group => i << group & mask | i >> (order - group),
+        _ => i,
+    }
+}
+
 const _: () = assert!(align_of::<Padded<u8>>() == APART);

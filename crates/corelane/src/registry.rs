@@ -155,7 +155,8 @@ macro_rules! for_each_spsc_token_queue {
     };
 }
 
-/// Calls the macro `$with` once for each [`MpmcQueue`](crate::MpmcQueue), with an identifier and its type.
+/// Calls the macro `$with` once for each [`MpmcQueue`](crate::MpmcQueue) that is bounded, with an identifier and its
+/// type.
 #[macro_export]
 macro_rules! for_each_mpmc_queue {
     ($with:ident) => {
@@ -168,5 +169,15 @@ macro_rules! for_each_mpmc_queue {
         $with!(ring_hts, $crate::mpmc::ring::Ring<$crate::mpmc::ring::HeadTail>);
         $with!(scq, $crate::mpmc::scq::Scq);
         $with!(locked, $crate::mpmc::locked::Locked);
+    };
+}
+
+/// Calls the macro `$with` once for each [`MpmcQueue`](crate::MpmcQueue) that is never full, with an identifier and its
+/// type.
+#[macro_export]
+macro_rules! for_each_unbounded_mpmc_queue {
+    ($with:ident) => {
+        $with!(lprq, $crate::mpmc::lprq::Lprq);
+        $with!(msq, $crate::mpmc::michael_scott::Msq);
     };
 }

@@ -7,7 +7,7 @@ use corelane::overwrite;
 use corelane::spsc::mc_ring_sane::McRingSane;
 use corelane::{
     Info, MpmcQueue, Sides, SpscQueue, SpscTokenQueue, for_each_mpmc_queue, for_each_spsc_queue,
-    for_each_spsc_token_queue, for_each_unbounded_spsc_queue,
+    for_each_spsc_token_queue, for_each_unbounded_mpmc_queue, for_each_unbounded_spsc_queue,
 };
 
 use crate::cell::{Run, Sample, Wrong};
@@ -228,6 +228,7 @@ fn many() -> Vec<Entry> {
         };
     }
     for_each_mpmc_queue!(add);
+    for_each_unbounded_mpmc_queue!(add);
     entries.push(drop_old_entry());
     entries
 }

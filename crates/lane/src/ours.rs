@@ -52,6 +52,7 @@ impl<Q: SpscTokenQueue + 'static, T: Word + Token> Link for Packed<Q, T> {
 
 impl<Q: MpmcQueue + 'static, T: Word> Link for Many<Q, T> {
     const SIDES: Sides = Q::INFO.sides;
+    const BOUNDED: bool = Q::INFO.bounded;
     const TAKES_TURNS: bool = Q::TAKES_TURNS;
 
     type Item = T;

@@ -60,6 +60,7 @@ mod mc_ring;
 mod narrow;
 mod overwrite;
 mod ring;
+mod rings;
 mod scq;
 mod seeded;
 mod shared;
@@ -72,6 +73,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use corelane_loom::MpmcQueue;
+use corelane_loom::mpmc::lprq::Lprq;
 use corelane_loom::mpmc::ring::{HeadTail, Ring};
 use corelane_loom::mpmc::scq::Scq;
 use corelane_loom::spsc::b_queue::BQueue;
@@ -225,6 +227,8 @@ pub fn all() -> Vec<Model> {
     models.extend(scq::models());
     models.extend(locked::models());
     models.extend(unbounded::models());
+    models.extend(rings::models());
+    models.retain(|model| !is_left_out(model));
     models
 }
 
@@ -258,6 +262,13 @@ fn is_left_out(model: &Model) -> bool {
             "two_consumers_empty_a_block",
             "another_producer_comes",
         ],
+        // It has no blocks.
+        id if id == Lprq::INFO.id => &[
+            "two_producers_in_a_block",
+            "two_consumers_in_a_block",
+            "another_producer_comes",
+            "another_consumer_comes",
+        ],
         _ => &[],
     };
     left_out.contains(&model.name)
@@ -273,6 +284,5 @@ fn common_models() -> Vec<Model> {
         };
     }
     corelane_loom::for_each_mpmc_queue!(many);
-    models.retain(|model| !is_left_out(model));
     models
 }

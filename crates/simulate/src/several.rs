@@ -12,7 +12,7 @@ use coherence::{Chance, Schedule, Simulation, pause};
 use corelane_sim::overwrite::{self, block};
 use corelane_sim::{
     Built, CapacityError, Config, Consumer, Info, MpmcQueue, Producer, TryPopError, TryPushError,
-    for_each_mpmc_queue,
+    for_each_mpmc_queue, for_each_unbounded_mpmc_queue,
 };
 
 use crate::Tested;
@@ -99,6 +99,7 @@ pub fn all_shared() -> &'static [SharedQueue] {
             };
         }
         for_each_mpmc_queue!(add);
+        for_each_unbounded_mpmc_queue!(add);
         queues.push(SharedQueue::overwriting());
         queues
     });

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use corelane::overwrite::block;
 use corelane::{
     Config, Info, MpmcQueue, Producer, Sides, for_each_mpmc_queue, for_each_spsc_queue,
-    for_each_spsc_token_queue, for_each_unbounded_spsc_queue,
+    for_each_spsc_token_queue, for_each_unbounded_mpmc_queue, for_each_unbounded_spsc_queue,
 };
 
 use super::{History, Plan, Recording, Rules, Violation, Witness, record_all, record_several};
@@ -250,10 +250,16 @@ pub fn all_subjects() -> Vec<HistorySubject> {
             subjects.push(HistorySubject::new::<Any<Limited<$queue>>>(false));
         };
     }
+    macro_rules! unbounded_several {
+        ($name:ident, $queue:ty) => {
+            subjects.push(HistorySubject::new::<Several<Limited<$queue>>>(false));
+        };
+    }
     for_each_spsc_queue!(any);
     for_each_unbounded_spsc_queue!(unbounded);
     for_each_spsc_token_queue!(packed);
     for_each_mpmc_queue!(several);
+    for_each_unbounded_mpmc_queue!(unbounded_several);
     subjects.push(HistorySubject::new::<Overwriting>(false));
     subjects
 }

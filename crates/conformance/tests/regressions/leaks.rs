@@ -3,8 +3,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use corelane::{Config, Consumer, Producer, SpscQueue};
-use corelane_conformance::{Pair, numbers};
+use corelane::{Config, Consumer, Producer};
+use corelane_conformance::{Pair, Queue, numbers};
 
 thread_local! {
     /// Bytes that this thread has taken and not given back.
@@ -55,9 +55,9 @@ pub fn memory_never_returned<Q: Pair>() {
 
 /// Pushes a million items into an unbounded queue and pops them: what it has taken for them and not given back is at
 /// most `kept` bytes (row `memory_never_returned`).
-pub fn burst<Q: SpscQueue>(kept: impl Fn(Config) -> isize) {
+pub fn burst<Q: Queue<u64>>(kept: impl Fn(Config) -> isize) {
     let config = Config::new(1000);
-    let (mut tx, mut rx) = Q::channel::<u64>(config).expect("this capacity is possible");
+    let (mut tx, mut rx) = Q::channel(config).expect("this capacity is possible");
     let before = TAKEN.get();
     for round in 0..2 {
         for n in 0..1_000_000 {

@@ -215,6 +215,7 @@ mod on_broken {
 fn the_table_is_right() {
     let mut tested = BTreeSet::from(rows!(names!));
     tested.extend(several::rows_of_several!(names!));
+    tested.extend(several::rows_of_capacity!(names!));
     tested.extend(rows_of_any_items!(names!));
     tested.extend(rows_of_one_thread!(names!));
     let table = include_str!("main.rs").lines().filter_map(|line| line.strip_prefix("//! | `"));
@@ -226,14 +227,20 @@ fn the_table_is_right() {
 #[test]
 fn memory_never_returned_after_a_burst() {
     use corelane::SpscQueue;
+    use corelane::mpmc::{lprq::Lprq, michael_scott::Msq};
     use corelane::spsc::{line_ring::LineRing, linked::Dspsc, segmented::Uspsc};
+    use corelane_conformance::Several;
 
     // A node is an item and a pointer; up to 1024 are kept.
-    leaks::burst::<Dspsc>(|_| 1024 * 16);
+    leaks::burst::<Any<Dspsc>>(|_| 1024 * 16);
     // Up to 32 rings, and a few words for each.
-    leaks::burst::<Uspsc>(|config| {
+    leaks::burst::<Any<Uspsc>>(|config| {
         32 * leaks::bytes_of(|| LineRing::channel::<u64>(config)) + 4096
     });
+    // About a thousand nodes, and a note of some words for each.
+    leaks::burst::<Several<Msq>>(|_| 1100 * (16 + 64));
+    // The ring of a handle that hasn't gone on: 1024 slots of two words, and a few words more.
+    leaks::burst::<Several<Lprq>>(|_| 2 * (1024 * 16 + 1024));
 }
 
 /// Queues that are documented to be exact may never say full with a slot free.

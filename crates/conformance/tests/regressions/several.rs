@@ -1,8 +1,8 @@
 //! The rows on queues with several handles a side, and on locked queues that have the bug.
 
-use corelane::for_each_mpmc_queue;
+use corelane::{for_each_mpmc_queue, for_each_unbounded_mpmc_queue};
 use corelane_conformance::several::{closing, drops, items, order, stalls, stress};
-use corelane_conformance::{Several, capacity, checks};
+use corelane_conformance::{Limited, Several, capacity, checks};
 
 /// The rows that apply to queues with several handles a side: row, check, and the bugs that the check must
 /// find.
@@ -10,7 +10,6 @@ macro_rules! rows_of_several {
     ($with:ident! $($args:tt)*) => {
         $with! { $($args)*
             aba_on_narrow_index: order::aba_on_narrow_index finds ViewOf8Bits ViewOf16Bits;
-            capacity_overflow: items::huge finds BytesWrap;
             counter_wrap_width: order::counter_wrap_width finds CountersOf8Bits CountersOf16Bits;
             teardown_races_push: drops::teardown_races_push finds LooksBeforeItGoes;
             double_pop: stalls::double_pop finds LooksBeforeItTakes;
@@ -30,6 +29,16 @@ macro_rules! rows_of_several {
 }
 pub(super) use rows_of_several;
 
+/// The rows that apply where a capacity is asked for: of a queue, or of the rings that it is made of.
+macro_rules! rows_of_capacity {
+    ($with:ident! $($args:tt)*) => {
+        $with! { $($args)*
+            capacity_overflow: items::huge finds BytesWrap;
+        }
+    };
+}
+pub(super) use rows_of_capacity;
+
 macro_rules! on_all {
     ($name:ident, $queue:ty) => {
         mod $name {
@@ -39,7 +48,6 @@ macro_rules! on_all {
 
             // The same as for other queues, where it is shown that they can fail.
             checks! { Several<$queue>:
-                capacity::capacity_overflow,
                 capacity::false_full,
                 capacity::first_wrap_uninitialised,
             }
@@ -47,7 +55,36 @@ macro_rules! on_all {
     };
 }
 
+macro_rules! with_a_capacity {
+    ($name:ident, $queue:ty) => {
+        mod $name {
+            use super::super::*;
+
+            rows_of_capacity! { on_ours! $queue, }
+
+            checks! { Several<$queue>:
+                capacity::capacity_overflow,
+            }
+        }
+    };
+}
+
+macro_rules! on_unbounded {
+    ($name:ident, $queue:ty) => {
+        on_all!($name, Limited<$queue>);
+    };
+}
+
 for_each_mpmc_queue!(on_all);
+for_each_unbounded_mpmc_queue!(on_unbounded);
+
+/// All but `msq`, whose nodes are allocated one by one.
+mod capacities {
+    use super::*;
+
+    for_each_mpmc_queue!(with_a_capacity);
+    with_a_capacity!(lprq, Limited<corelane::mpmc::lprq::Lprq>);
+}
 
 /// Locked queues with bugs that the checks must find.
 mod on_broken {
@@ -56,6 +93,7 @@ mod on_broken {
     use crate::locked::{Bug, Locked};
 
     rows_of_several! { on_broken! Locked, }
+    rows_of_capacity! { on_broken! Locked, }
 
     /// Checks that are no row's.
     mod others {

@@ -2,6 +2,7 @@
 //!
 //! Each knows its caller's line. A [`Watch`] is told of it, and may have it done with another ordering.
 
+mod hazard;
 mod watch;
 
 use core::mem::MaybeUninit;
@@ -10,6 +11,7 @@ use std::sync::PoisonError;
 
 use loom::sync::atomic;
 
+pub use hazard::{Domain, Hazard};
 pub use loom::cell::UnsafeCell;
 pub use watch::{Access, Op, Watch, watched};
 

@@ -28,6 +28,9 @@ pub use core::sync::atomic::Ordering;
 pub(crate) const MOST_THREADS: u64 =
     if cfg!(feature = "loom") { 4 } else { crate::region::MOST_ENDS };
 
+/// How often a thread looks for what another one is about to write before it does without.
+pub(crate) const MOST_LOOKS: u32 = if cfg!(feature = "loom") { 1 } else { 100 };
+
 /// Whether one number comes before another. Both may have wrapped, and are less than half of all apart.
 #[inline]
 pub(crate) fn is_before(a: u64, b: u64) -> bool {

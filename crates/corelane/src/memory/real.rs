@@ -1,7 +1,11 @@
 //! The machine's memory: every item here is a re-export or inlines to nothing.
 
+mod hazard;
+
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
+
+pub use hazard::{Domain, Hazard};
 
 pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, fence};
 

@@ -6,11 +6,15 @@
 //! While a simulation runs, nobody else may use its queues: its threads are coroutines of one host
 //! thread, and what they access is ordered by the simulator, not by the machine.
 
+mod hazard;
+
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use core::sync::atomic;
 
 use coherence::is_simulated;
+
+pub use hazard::{Domain, Hazard};
 
 use super::Ordering;
 

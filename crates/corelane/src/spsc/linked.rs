@@ -31,7 +31,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use alloc::alloc::{Layout, alloc};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem::{MaybeUninit, replace};
@@ -45,7 +44,7 @@ use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
     TryPushError, debug_handle, full, try_pop_by,
 };
-use crate::region::{End, Memory, NoSlots, State, ends};
+use crate::region::{End, Memory, NoSlots, State, ends, try_box};
 use crate::registry::{Built, Info, Sides, SpscQueue};
 use crate::slot::Packed;
 
@@ -63,15 +62,8 @@ unsafe impl<T: Send> Send for Node<T> {}
 impl<T> Node<T> {
     /// A new one without an item, if there is memory for it.
     fn new() -> Option<Box<Self>> {
-        // SAFETY: a node has a pointer in it, so its size is not zero.
-        let node = NonNull::new(unsafe { alloc(Layout::new::<Self>()) })?.cast::<Self>();
-        let empty = MaybeUninit::uninit();
-        let fresh = Self { next: AtomicPtr::new(ptr::null_mut()), item: UnsafeCell::new(empty) };
-        // SAFETY: the memory is new, and has the size and alignment of a node, as a box has it.
-        unsafe {
-            node.write(fresh);
-            Some(Box::from_raw(node.as_ptr()))
-        }
+        let item = UnsafeCell::new(MaybeUninit::uninit());
+        try_box(Self { next: AtomicPtr::new(ptr::null_mut()), item })
     }
 
     /// The node behind `node`, if its item has been pushed.

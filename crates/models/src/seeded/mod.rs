@@ -11,6 +11,7 @@ mod lamport;
 mod locked;
 mod overwritten;
 mod ring;
+mod rings;
 mod scq;
 mod shared_block;
 mod unbounded;
@@ -79,6 +80,7 @@ pub fn seeded() -> Vec<Seeded> {
         "ring-rts", "shows as many slots as are done, which may be others": two_producers, ring::RelaxedTails;
         "ring-hts", "takes a slot that another has in its hands": two_producers, ring::OneAtATime;
         "scq", "finds nothing and leaves the entry to be filled": two_producers, scq::Positions;
+        "lprq", "shows an item that has been abandoned": two_producers, rings::Slots;
     });
     bugs.push(Seeded {
         queue: "locked",

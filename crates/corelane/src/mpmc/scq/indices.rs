@@ -7,7 +7,7 @@
 use core::ptr::NonNull;
 
 use crate::memory::{AtomicU64, MOST_THREADS, Ordering, fence, fence_after_update, is_before};
-use crate::pad::{APART, Padded};
+use crate::pad::{Padded, spread};
 
 /// Where threads of both sides have come to.
 #[derive(Debug)]
@@ -98,14 +98,9 @@ impl Entries {
     /// Where the entry of a position is: those of positions in a row are in other lines, if there are several.
     #[inline]
     fn place(self, position: u64) -> NonNull<AtomicU64> {
-        const GROUP: u32 = (APART / size_of::<AtomicU64>()).ilog2();
-        let i = position & self.none();
-        let i = match self.order > GROUP {
-            true => i << GROUP & self.none() | i >> (self.order - GROUP),
-            false => i,
-        };
-        // SAFETY: as many bits as are left of the position number the entries, in whatever order.
-        unsafe { self.base.add(i as usize) }
+        let i = spread::<AtomicU64>(position, 1 << self.order);
+        // SAFETY: there are so many entries.
+        unsafe { self.base.add(i) }
     }
 
     #[inline]

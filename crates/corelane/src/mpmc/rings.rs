@@ -1,0 +1,330 @@
+//! Lists of rings that can be closed: what [`lprq`](super::lprq) and [`lcrq`](super::lcrq) have in common.
+//!
+//! All threads work in one ring. Who finds it full, or keeps failing there, closes it, and hangs another one behind
+//! it; those who push follow at once, those who pop when the old ring is empty. Then it is retired: freed when no
+//! handle is in it any more.
+//!
+//! A [`Ring`] says how threads of both sides meet in one; all else is here. It comes from A. Morrison, Y. Afek: *Fast
+//! Concurrent Queues for x86 Processors* (PPoPP 2013), §4.1 and Fig. 5; paper 5, §IV.B.
+//!
+//! # Departures from the paper
+//!
+//! - Each handle keeps a hazard pointer to the ring that it is in, from one call to the next: so that to come to the
+//!   ring costs nothing. Where the paper reads the list's tail, or head, a handle goes on in its own ring, until that
+//!   is closed, or empty and closed. A handle that isn't used, or whose thread has been stopped, keeps that one ring
+//!   from being freed.
+//! - Who pops looks at a ring once more after it has been seen to be closed: otherwise what was pushed just before
+//!   that is left behind (an error in the paper as it appeared, mended in its later versions).
+
+use alloc::boxed::Box;
+use core::ptr;
+
+use crate::chunk::drop_each;
+use crate::memory::{AtomicPtr, Domain, Hazard, Ordering};
+use crate::pad::Padded;
+use crate::queue::{
+    self, CapacityError, Config, Consumer as _, Producer as _, TryPopError, TryPushError,
+    debug_handle, full, try_pop_by,
+};
+use crate::region::{End, Memory, NoSlots, State, ends, try_box};
+use crate::registry::Built;
+
+/// A ring that can be closed.
+pub trait Ring: Sized + Send + Sync {
+    /// What it carries.
+    type Item: Send;
+    /// Most items that it can have room for, a power of two.
+    const MOST: usize;
+
+    /// An empty one with room for `n` items, a power of two, if there is memory for it. Positions start at `first`.
+    fn new(n: usize, first: u64) -> Option<Self>;
+
+    /// Appends `item`, unless the ring is closed or must be: then it is, and nothing is ever pushed any more.
+    ///
+    /// # Errors
+    ///
+    /// The item, if the ring is closed.
+    fn push(&self, item: Self::Item) -> Result<(), Self::Item>;
+
+    /// Removes the oldest item. `None` if there was none at a moment of the call; that is final if the ring was
+    /// closed before.
+    fn pop(&self) -> Option<Self::Item>;
+
+    /// Whether there was no item at a moment of the call, as far as can be seen without writing.
+    fn is_empty(&self) -> bool;
+}
+
+/// A ring in the list.
+struct Node<R> {
+    ring: R,
+    /// The one behind it; null if it is the last. Only who knows that the ring is closed hangs another behind it.
+    next: AtomicPtr<Self>,
+}
+
+impl<R: Ring> Node<R> {
+    /// One that isn't in the list yet.
+    fn new(shape: Shape) -> Option<Box<Self>> {
+        let ring = R::new(shape.n, shape.first)?;
+        try_box(Self { ring, next: AtomicPtr::new(ptr::null_mut()) })
+    }
+
+    /// The one behind it. Then this one's ring is closed.
+    #[inline]
+    fn next(&self) -> Option<*mut Self> {
+        // Acquire pairs with the exchange in `append`: the ring is ready, and this one has been closed.
+        let next = self.next.load(Ordering::Acquire);
+        (!next.is_null()).then_some(next)
+    }
+}
+
+/// Items for which a ring has room, and where its positions start.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    n: usize,
+    first: u64,
+}
+
+/// Both ends of the list.
+struct Header<R: Ring> {
+    /// Where items are popped.
+    head: Padded<AtomicPtr<Node<R>>>,
+    /// Where items are pushed, or a ring before that one.
+    tail: Padded<AtomicPtr<Node<R>>>,
+    shape: Shape,
+    domain: Domain,
+}
+
+impl<R: Ring> State for Header<R> {
+    type Item = R::Item;
+    type Slots = NoSlots;
+
+    fn drop_items(&self, _: &NoSlots) {
+        // Relaxed: dropping the handles has ordered what they did before this.
+        let mut node = self.head.load(Ordering::Relaxed);
+        drop_each(|| {
+            while !node.is_null() {
+                // SAFETY: both handles are gone. From `head` on nothing has been retired, and each is freed once.
+                unsafe {
+                    if let Some(item) = (*node).ring.pop() {
+                        return Some(item);
+                    }
+                    node = Box::from_raw(node).next.load(Ordering::Relaxed);
+                }
+            }
+            None
+        });
+    }
+}
+
+/// A queue of rings for `config.capacity` items each.
+///
+/// # Errors
+///
+/// If the capacity is 0 or too large for memory.
+pub fn channel<R: Ring>(config: Config) -> Built<Producer<R>, Consumer<R>> {
+    let (asked, most) = (config.capacity, R::MOST);
+    if asked == 0 || asked > most {
+        return Err(CapacityError::OutOfRange { asked, most });
+    }
+    let shape = Shape { n: asked.next_power_of_two(), first: config.first };
+    let bytes = size_of::<R::Item>().saturating_mul(shape.n);
+    let node = Box::into_raw(Node::new(shape).ok_or(CapacityError::OutOfMemory { bytes })?);
+    let end = || Padded(AtomicPtr::new(node));
+    let header = Header::<R> { head: end(), tail: end(), shape, domain: Domain::new() };
+    let (tx, rx) = ends(Memory::Heap, (), header)?;
+    Ok((Producer::new(tx), Consumer::new(rx)))
+}
+
+/// A sending side.
+pub struct Producer<R: Ring> {
+    /// The ring that it is in. Dropped before `end`, which may free the domain.
+    node: Hazard<Node<R>>,
+    end: End<Header<R>>,
+}
+
+/// A receiving side.
+pub struct Consumer<R: Ring> {
+    /// As the producer's.
+    node: Hazard<Node<R>>,
+    end: End<Header<R>>,
+    /// Whether it is new, or the last pop found nothing: then it doesn't take positions from those who push before
+    /// something is there.
+    looks_first: bool,
+}
+
+impl<R: Ring> Producer<R> {
+    fn new(end: End<Header<R>>) -> Self {
+        let header = end.header();
+        // SAFETY: `end` keeps the domain. `tail` leads to a ring of the list, and has gone on when one is retired.
+        Self { node: unsafe { Hazard::new(&header.domain, &header.tail) }, end }
+    }
+
+    /// Goes on to the last ring, and pushes `item` there, or in another one behind it.
+    #[cold]
+    fn push_behind(&mut self, mut item: R::Item) -> Result<(), TryPushError<R::Item>> {
+        let tail = &self.end.header().tail;
+        loop {
+            self.node.protect(tail);
+            let node = self.node.get();
+            if let Some(next) = node.next() {
+                // Release, also in `append`, pairs with `protect`: the ring is ready.
+                let _ = tail.compare_exchange(
+                    self.node.pointer(),
+                    next,
+                    Ordering::Release,
+                    Ordering::Relaxed,
+                );
+                continue;
+            }
+            item = match node.ring.push(item) {
+                Ok(()) => return Ok(()),
+                Err(item) if self.is_closed() => return Err(full(true, item)),
+                Err(item) => item,
+            };
+            item = match self.append(item) {
+                Ok(()) => return Ok(()),
+                Err(TryPushError::Busy(item)) => item,
+                Err(error) => return Err(error),
+            };
+        }
+    }
+
+    /// Hangs a ring with `item` in it behind the one that the handle is in, which is closed. [`TryPushError::Busy`] if
+    /// another thread has done so.
+    fn append(&self, item: R::Item) -> Result<(), TryPushError<R::Item>> {
+        let Header { tail, shape, .. } = self.end.header();
+        let Some(new) = Node::<R>::new(*shape) else { return Err(TryPushError::Full(item)) };
+        assert!(new.ring.push(item).is_ok(), "a new ring has room");
+        let new = Box::into_raw(new);
+        let last = &self.node.get().next;
+        let null = ptr::null_mut();
+        // Release pairs with the load in `Node::next`.
+        if last.compare_exchange(null, new, Ordering::Release, Ordering::Relaxed).is_err() {
+            // SAFETY: it came from a box, and nobody else has seen it.
+            let new = unsafe { Box::from_raw(new) };
+            return Err(TryPushError::Busy(new.ring.pop().expect("it was put there")));
+        }
+        let last = self.node.pointer();
+        let _ = tail.compare_exchange(last, new, Ordering::Release, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl<R: Ring> queue::Producer for Producer<R> {
+    type Item = R::Item;
+
+    #[inline]
+    fn try_push(&mut self, item: R::Item) -> Result<(), TryPushError<R::Item>> {
+        match self.node.get().ring.push(item) {
+            Ok(()) => Ok(()),
+            Err(item) => self.push_behind(item),
+        }
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        usize::MAX
+    }
+
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.end.peer_is_gone()
+    }
+}
+
+impl<R: Ring> Consumer<R> {
+    fn new(end: End<Header<R>>) -> Self {
+        let header = end.header();
+        // SAFETY: `end` keeps the domain. `head` leads to a ring of the list, and has gone on when one is retired.
+        let node = unsafe { Hazard::new(&header.domain, &header.head) };
+        Self { node, end, looks_first: true }
+    }
+
+    /// Takes the oldest item of the ring that it is in.
+    #[inline]
+    fn take(&mut self) -> Option<R::Item> {
+        let ring = &self.node.get().ring;
+        if self.looks_first && ring.is_empty() {
+            return None;
+        }
+        let item = ring.pop();
+        self.looks_first = item.is_none();
+        item
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<R::Item> {
+        match self.take() {
+            None => self.pop_behind(),
+            item => item,
+        }
+    }
+
+    /// Looks for what is behind the ring that it is in, which was empty.
+    fn pop_behind(&mut self) -> Option<R::Item> {
+        while let Some(next) = self.node.get().next() {
+            // What was pushed between the last look and the closing. There won't be more.
+            match self.node.get().ring.pop() {
+                None => self.go_on(next),
+                item => return item,
+            }
+            if let Some(item) = self.take() {
+                return Some(item);
+            }
+        }
+        None
+    }
+
+    /// Goes on to where `head` is then, which is not the ring that it is in: that one is empty for ever.
+    #[cold]
+    fn go_on(&mut self, next: *mut Node<R>) {
+        let Header { head, tail, domain, .. } = self.end.header();
+        let node = self.node.pointer();
+        // First, so that nobody comes from there to what is retired.
+        let _ = tail.compare_exchange(node, next, Ordering::Release, Ordering::Relaxed);
+        let is_first = head.compare_exchange(node, next, Ordering::Release, Ordering::Relaxed);
+        self.node.protect(head);
+        if is_first.is_ok() {
+            // SAFETY: it came from a box. `head` and `tail` are behind it for good, and only who had it in a hazard
+            // when they were not uses it; what hangs behind it is never followed without a hazard of its own.
+            unsafe { domain.retire(node) };
+            domain.reclaim();
+        }
+    }
+}
+
+impl<R: Ring> queue::Consumer for Consumer<R> {
+    type Item = R::Item;
+
+    #[inline]
+    fn try_pop(&mut self) -> Result<R::Item, TryPopError> {
+        try_pop_by(self, Self::pop)
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        usize::MAX
+    }
+
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.end.peer_is_gone()
+    }
+}
+
+impl<R: Ring> Clone for Producer<R> {
+    fn clone(&self) -> Self {
+        Self::new(self.end.duplicate())
+    }
+}
+
+impl<R: Ring> Clone for Consumer<R> {
+    fn clone(&self) -> Self {
+        Self::new(self.end.duplicate())
+    }
+}
+
+debug_handle! {
+    [R: Ring] Producer<R>, "Producer";
+    [R: Ring] Consumer<R>, "Consumer";
+}

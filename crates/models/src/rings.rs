@@ -1,0 +1,177 @@
+//! Lists between several threads, which are never full: of rings (Morrison, Afek 2013; Romanov, Koval 2023; paper 5
+//! §IV.B), and of nodes (Michael, Scott 1996).
+//!
+//! Rings have one slot or two here, so that threads go from one to the next all the time. A handle that comes to what
+//! has been freed panics: the facade looks.
+
+use corelane_loom::mpmc::lprq::Lprq;
+use corelane_loom::{Producer, TryPushError};
+
+use crate::explore::{explore_shared, tiny};
+use crate::item::{Cargo, Number, Ticket};
+use crate::shared::{
+    all_are_there, are_equal, attempts, drain, false_empty_of_two_consumers, items, join, look,
+    models_where_all_fits, push, start,
+};
+use crate::subject::{Many, Shared};
+use crate::{Model, Run};
+
+pub(crate) fn models() -> Vec<Model> {
+    let mut models = of_queue::<Many<Lprq>>();
+    models.extend(of_rings::<Many<Lprq>>());
+    models
+}
+
+/// Those of every queue that don't fill it, and some of threads that go on from one ring, or node, to another.
+fn of_queue<S: Shared<Ticket> + Shared<Number, Item: Copy>>() -> Vec<Model> {
+    let mut models = models_where_all_fits::<S>();
+    models.extend([
+        Model::new::<S>("pushed_while_another_is_hung", pushed_while_another_is_hung::<S>),
+        Model::new::<S>("left_by_two", left_by_two::<S>),
+        Model::new::<S>("late_producer", late_producer::<S>),
+        Model::new::<S>("late_consumer", late_consumer::<S>),
+        Model::new::<S>("false_empty_between_rings", || {
+            false_empty_of_two_consumers::<S>(tiny(1), 2)
+        }),
+        Model::new::<S>("consumers_go", consumers_go::<S>),
+    ]);
+    models
+}
+
+/// Those of rings whose threads get a position and then meet in its slot.
+fn of_rings<S: Shared<Ticket>>() -> Vec<Model> {
+    vec![
+        Model::new::<S>("one_pop_too_many", one_pop_too_many::<S>),
+        Model::new::<S>("taken_a_lap_later", taken_a_lap_later::<S>),
+    ]
+}
+
+/// Two threads push into a ring for one item while a third looks for them: what is pushed just before the ring is
+/// closed is not left behind.
+fn pushed_while_another_is_hung<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (tx, mut rx) = S::channel(tiny(1));
+        let mut items = items::<S::Item>(2).into_iter();
+        let threads = [S::another_producer(&tx), tx].map(|mut tx| {
+            let item = items.next().expect("there are two");
+            start(move || push(&mut tx, item))
+        });
+        let mut numbers = look(&mut rx, 2);
+        join(threads);
+        numbers.extend(drain(&mut rx));
+        all_are_there(numbers, 2);
+    })
+}
+
+/// Two threads leave an empty ring at the same time: it is retired once, and neither comes to what has been freed.
+fn left_by_two<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = S::channel(tiny(1));
+        items::<S::Item>(3).into_iter().for_each(|item| push(&mut tx, item));
+        let mut other = S::another_consumer(&rx);
+        let thread = start(move || look(&mut other, 1));
+        let mut numbers = look(&mut rx, 2);
+        assert!(numbers.is_sorted(), "{numbers:?}");
+        numbers.extend(join([thread]).concat());
+        numbers.extend(drain(&mut rx));
+        all_are_there(numbers, 3);
+    })
+}
+
+/// A producer is in a ring, or at a node, that others have left when it pushes.
+fn late_producer<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = S::channel(tiny(1));
+        let mut late = S::another_producer(&tx);
+        let mut items = items::<S::Item>(3);
+        let last = items.pop().expect("there are three");
+        let thread = start(move || push(&mut late, last));
+        let mut numbers = Vec::new();
+        for item in items {
+            push(&mut tx, item);
+            numbers.extend(look(&mut rx, 1));
+        }
+        join([thread]);
+        numbers.extend(drain(&mut rx));
+        assert!(numbers.iter().filter(|number| **number < 2).is_sorted(), "{numbers:?}");
+        all_are_there(numbers, 3);
+    })
+}
+
+/// A consumer is in a ring, or at a node, that others have left when it pops.
+fn late_consumer<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = S::channel(tiny(1));
+        let mut late = S::another_consumer(&rx);
+        let mut items = items::<S::Item>(2).into_iter();
+        push(&mut tx, items.next().expect("one"));
+        let thread = start(move || look(&mut late, 1));
+        push(&mut tx, items.next().expect("another"));
+        let mut numbers = look(&mut rx, 2);
+        assert!(numbers.is_sorted(), "{numbers:?}");
+        numbers.extend(join([thread]).concat());
+        numbers.extend(drain(&mut rx));
+        all_are_there(numbers, 2);
+    })
+}
+
+/// The consumers go. A push takes memory for no more than a ring, and is told; what is left is dropped once.
+fn consumers_go<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, rx) = S::channel(tiny(1));
+        let mut other = S::another_consumer(&rx);
+        let thread = start(move || {
+            let numbers = look(&mut other, 1);
+            drop(other);
+            numbers
+        });
+        drop(rx);
+        let mut is_told = false;
+        for item in items::<S::Item>(3) {
+            match tx.try_push(item) {
+                Ok(()) => assert!(!is_told, "there is a ring more"),
+                Err(TryPushError::Closed(_)) => is_told = true,
+                Err(_) => panic!("there is memory"),
+            }
+        }
+        join([thread]);
+        assert!(tx.is_closed());
+    })
+}
+
+/// A consumer has popped an item, and looks for one more while that is being pushed: it may take the position, and the
+/// item goes to another.
+fn one_pop_too_many<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = S::channel(tiny(2));
+        let mut items = items::<S::Item>(2).into_iter();
+        push(&mut tx, items.next().expect("one"));
+        let last = items.next().expect("another");
+        let thread = start(move || push(&mut tx, last));
+        let mut numbers = look(&mut rx, 2);
+        join([thread]);
+        numbers.extend(drain(&mut rx));
+        assert_eq!(numbers, [0, 1]);
+    })
+}
+
+/// A consumer has set out to take an item, and others come to its slot a lap later, to take and to put.
+fn taken_a_lap_later<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = S::channel(tiny(2));
+        let mut items = items::<S::Item>(4).into_iter();
+        assert_eq!(attempts(&mut tx, items.by_ref().take(2)), [0, 1]);
+        let mut late = S::another_consumer(&rx);
+        let thread = start(move || look(&mut late, 1));
+        let mut popped = look(&mut rx, 1);
+        let mut pushed = vec![0, 1];
+        for item in items {
+            pushed.push(item.number());
+            push(&mut tx, item);
+            popped.extend(look(&mut rx, 1));
+        }
+        popped.extend(join([thread]).concat());
+        popped.extend(drain(&mut rx));
+        are_equal(popped, pushed);
+    })
+}
