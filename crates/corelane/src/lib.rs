@@ -61,7 +61,7 @@ pub use queue::{
     SingleProducer, TryPopError, TryPushError,
 };
 pub use region::{Backing, Memory};
-pub use registry::{Built, Info, MpmcQueue, Sides, SpscQueue, SpscTokenQueue};
+pub use registry::{Built, Info, MpmcQueue, MpmcTokenQueue, Sides, SpscQueue, SpscTokenQueue};
 
 /// The README's example compiles and runs.
 #[cfg(doctest)]

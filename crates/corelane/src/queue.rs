@@ -426,6 +426,11 @@ pub enum CapacityError {
         /// Size of the whole queue in bytes.
         bytes: usize,
     },
+    /// The machine can't do what the algorithm needs.
+    Unsupported {
+        /// What that is.
+        needs: &'static str,
+    },
 }
 
 impl fmt::Display for CapacityError {
@@ -436,6 +441,9 @@ impl fmt::Display for CapacityError {
             }
             Self::OutOfMemory { bytes } => {
                 write!(f, "no memory for a queue of {bytes} bytes, choose a smaller capacity")
+            }
+            Self::Unsupported { needs } => {
+                write!(f, "this machine does not have {needs}, choose another queue")
             }
         }
     }

@@ -113,6 +113,29 @@ pub trait MpmcQueue {
     fn another_consumer<T: Send>(consumer: &Self::Consumer<T>) -> Option<Self::Consumer<T>>;
 }
 
+/// A queue for tokens that may have several handles on one side at least.
+pub trait MpmcTokenQueue {
+    /// What it promises.
+    const INFO: Info;
+    /// A sending side.
+    type Producer<T: Token>: Producer<Item = T> + Send;
+    /// A receiving side.
+    type Consumer<T: Token>: Consumer<Item = T> + Send;
+
+    /// A queue for at least `config.capacity` tokens, or of rings for so many.
+    ///
+    /// # Errors
+    ///
+    /// If the capacity is 0 or too large, or the machine can't do what the algorithm needs.
+    fn channel<T: Token>(config: Config) -> Built<Self::Producer<T>, Self::Consumer<T>>;
+
+    /// A clone of a sending side, if there may be several.
+    fn another_producer<T: Token>(producer: &Self::Producer<T>) -> Option<Self::Producer<T>>;
+
+    /// A clone of a receiving side, if there may be several.
+    fn another_consumer<T: Token>(consumer: &Self::Consumer<T>) -> Option<Self::Consumer<T>>;
+}
+
 /// Calls the macro `$with` once for each [`SpscQueue`](crate::SpscQueue), with an identifier and its type.
 ///
 /// All that are bounded, but for `mcring-sane`, which brings a thread of its own and exists only to be measured.
@@ -177,7 +200,16 @@ macro_rules! for_each_mpmc_queue {
 #[macro_export]
 macro_rules! for_each_unbounded_mpmc_queue {
     ($with:ident) => {
+        $with!(lcrq, $crate::mpmc::lcrq::Lcrq);
         $with!(lprq, $crate::mpmc::lprq::Lprq);
         $with!(msq, $crate::mpmc::michael_scott::Msq);
+    };
+}
+
+/// Calls the macro `$with` once for each [`MpmcTokenQueue`](crate::MpmcTokenQueue), with an identifier and its type.
+#[macro_export]
+macro_rules! for_each_mpmc_token_queue {
+    ($with:ident) => {
+        $with!(lcrq, $crate::mpmc::lcrq::Lcrq);
     };
 }

@@ -6,15 +6,16 @@ use std::sync::LazyLock;
 use corelane::overwrite;
 use corelane::spsc::mc_ring_sane::McRingSane;
 use corelane::{
-    Info, MpmcQueue, Sides, SpscQueue, SpscTokenQueue, for_each_mpmc_queue, for_each_spsc_queue,
-    for_each_spsc_token_queue, for_each_unbounded_mpmc_queue, for_each_unbounded_spsc_queue,
+    Info, MpmcQueue, MpmcTokenQueue, Sides, SpscQueue, SpscTokenQueue, for_each_mpmc_queue,
+    for_each_mpmc_token_queue, for_each_spsc_queue, for_each_spsc_token_queue,
+    for_each_unbounded_mpmc_queue, for_each_unbounded_spsc_queue,
 };
 
 use crate::cell::{Run, Sample, Wrong};
 use crate::cli::{PayloadKind, Test};
 use crate::link::{Link, Setup};
 use crate::mpmc::{self, Goods, Parcel};
-use crate::ours::{Any, DropOld, Many, Packed};
+use crate::ours::{Any, DropOld, Many, ManyTokens, Packed};
 use crate::payload::{Indirect, Payload};
 use crate::peers;
 use crate::{open_loop, rtt, stream};
@@ -206,6 +207,13 @@ fn ours() -> Vec<Entry> {
     for_each_unbounded_spsc_queue!(add_any);
     // Has a thread of its own, and so is none of the queues that everything else is stamped on.
     any.push(any_entry::<McRingSane>());
+    let mut entries = merged(packed, any);
+    entries.extend(many());
+    entries
+}
+
+/// Packed slots have the plain id, and come before any other of the same queue.
+fn merged(mut packed: Vec<Entry>, any: Vec<Entry>) -> Vec<Entry> {
     let mut entries = Vec::new();
     for mut entry in any {
         if let Some(at) = packed.iter().position(|packed| packed.id == entry.id) {
@@ -215,20 +223,27 @@ fn ours() -> Vec<Entry> {
         entries.push(entry);
     }
     entries.append(&mut packed);
-    entries.extend(many());
     entries
 }
 
 /// The library's queues that may have several handles on one side at least.
 fn many() -> Vec<Entry> {
-    let mut entries = Vec::new();
-    macro_rules! add {
+    let mut packed = Vec::new();
+    let mut any = Vec::new();
+    macro_rules! add_packed {
         ($name:ident, $queue:ty) => {
-            entries.push(many_entry::<$queue>())
+            packed.push(packed_many_entry::<$queue>())
         };
     }
-    for_each_mpmc_queue!(add);
-    for_each_unbounded_mpmc_queue!(add);
+    macro_rules! add_any {
+        ($name:ident, $queue:ty) => {
+            any.push(many_entry::<$queue>())
+        };
+    }
+    for_each_mpmc_token_queue!(add_packed);
+    for_each_mpmc_queue!(add_any);
+    for_each_unbounded_mpmc_queue!(add_any);
+    let mut entries = merged(packed, any);
     entries.push(drop_old_entry());
     entries
 }
@@ -248,6 +263,11 @@ fn any_entry<Q: SpscQueue + 'static>() -> Entry {
 fn many_entry<Q: MpmcQueue + 'static>() -> Entry {
     let kind = Kind::Ours { info: Q::INFO, slots: Slots::Any };
     Entry::new::<Many<Q, u64>, Many<Q, Parcel>>(Q::INFO.id, kind, None)
+}
+
+fn packed_many_entry<Q: MpmcTokenQueue + 'static>() -> Entry {
+    let kind = Kind::Ours { info: Q::INFO, slots: Slots::Packed };
+    Entry::new::<ManyTokens<Q, NonZeroU64>, ManyTokens<Q, Parcel>>(Q::INFO.id, kind, None)
 }
 
 fn drop_old_entry() -> Entry {

@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use corelane::overwrite::{self, Plain};
 use corelane::slot::Token;
 use corelane::{
-    CapacityError, Config, Consumer, MpmcQueue, Producer, Sides, SpscQueue, SpscTokenQueue,
+    CapacityError, Config, Consumer, MpmcQueue, MpmcTokenQueue, Producer, Sides, SpscQueue,
+    SpscTokenQueue,
 };
 
 use crate::link::{Link, Rx, Setup, Tx, Word};
@@ -18,6 +19,9 @@ pub(crate) struct Packed<Q, T>(PhantomData<(Q, T)>);
 
 /// A queue that may have several handles on one side at least.
 pub(crate) struct Many<Q, T>(PhantomData<(Q, T)>);
+
+/// A queue for tokens that may have several handles on one side at least.
+pub(crate) struct ManyTokens<Q, T>(PhantomData<(Q, T)>);
 
 /// The queue that overwrites what was not popped in time.
 pub(crate) struct DropOld<T>(PhantomData<T>);
@@ -54,6 +58,27 @@ impl<Q: MpmcQueue + 'static, T: Word> Link for Many<Q, T> {
     const SIDES: Sides = Q::INFO.sides;
     const BOUNDED: bool = Q::INFO.bounded;
     const TAKES_TURNS: bool = Q::TAKES_TURNS;
+
+    type Item = T;
+    type Tx = Ours<Q::Producer<T>>;
+    type Rx = Ours<Q::Consumer<T>>;
+
+    fn open(setup: &Setup) -> Result<(Self::Tx, Self::Rx), String> {
+        wrap(Q::channel(config(setup)))
+    }
+
+    fn another_tx(tx: &Self::Tx) -> Option<Self::Tx> {
+        Q::another_producer(&tx.0).map(Ours)
+    }
+
+    fn another_rx(rx: &Self::Rx) -> Option<Self::Rx> {
+        Q::another_consumer(&rx.0).map(Ours)
+    }
+}
+
+impl<Q: MpmcTokenQueue + 'static, T: Word + Token> Link for ManyTokens<Q, T> {
+    const SIDES: Sides = Q::INFO.sides;
+    const BOUNDED: bool = Q::INFO.bounded;
 
     type Item = T;
     type Tx = Ours<Q::Producer<T>>;

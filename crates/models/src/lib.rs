@@ -73,7 +73,6 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use corelane_loom::MpmcQueue;
-use corelane_loom::mpmc::lprq::Lprq;
 use corelane_loom::mpmc::ring::{HeadTail, Ring};
 use corelane_loom::mpmc::scq::Scq;
 use corelane_loom::spsc::b_queue::BQueue;
@@ -263,7 +262,7 @@ fn is_left_out(model: &Model) -> bool {
             "another_producer_comes",
         ],
         // It has no blocks.
-        id if id == Lprq::INFO.id => &[
+        "lcrq" | "lprq" | "msq" => &[
             "two_producers_in_a_block",
             "two_consumers_in_a_block",
             "another_producer_comes",

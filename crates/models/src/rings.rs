@@ -4,7 +4,9 @@
 //! Rings have one slot or two here, so that threads go from one to the next all the time. A handle that comes to what
 //! has been freed panics: the facade looks.
 
+use corelane_loom::mpmc::lcrq::Lcrq;
 use corelane_loom::mpmc::lprq::Lprq;
+use corelane_loom::mpmc::michael_scott::Msq;
 use corelane_loom::{Producer, TryPushError};
 
 use crate::explore::{explore_shared, tiny};
@@ -19,6 +21,9 @@ use crate::{Model, Run};
 pub(crate) fn models() -> Vec<Model> {
     let mut models = of_queue::<Many<Lprq>>();
     models.extend(of_rings::<Many<Lprq>>());
+    models.extend(of_queue::<Many<Lcrq>>());
+    models.extend(of_rings::<Many<Lcrq>>());
+    models.extend(of_queue::<Many<Msq>>());
     models
 }
 

@@ -227,7 +227,7 @@ fn the_table_is_right() {
 #[test]
 fn memory_never_returned_after_a_burst() {
     use corelane::SpscQueue;
-    use corelane::mpmc::{lprq::Lprq, michael_scott::Msq};
+    use corelane::mpmc::{lcrq::Lcrq, lprq::Lprq, michael_scott::Msq};
     use corelane::spsc::{line_ring::LineRing, linked::Dspsc, segmented::Uspsc};
     use corelane_conformance::Several;
 
@@ -241,6 +241,7 @@ fn memory_never_returned_after_a_burst() {
     leaks::burst::<Several<Msq>>(|_| 1100 * (16 + 64));
     // The ring of a handle that hasn't gone on: 1024 slots of two words, and a few words more.
     leaks::burst::<Several<Lprq>>(|_| 2 * (1024 * 16 + 1024));
+    leaks::burst::<Several<Lcrq>>(|_| 2 * (1024 * 16 + 1024));
 }
 
 /// Queues that are documented to be exact may never say full with a slot free.

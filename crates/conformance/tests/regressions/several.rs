@@ -83,6 +83,7 @@ mod capacities {
     use super::*;
 
     for_each_mpmc_queue!(with_a_capacity);
+    with_a_capacity!(lcrq, Limited<corelane::mpmc::lcrq::Lcrq>);
     with_a_capacity!(lprq, Limited<corelane::mpmc::lprq::Lprq>);
 }
 

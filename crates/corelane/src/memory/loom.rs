@@ -4,6 +4,7 @@
 
 mod hazard;
 mod watch;
+mod wide;
 
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
@@ -14,6 +15,7 @@ use loom::sync::atomic;
 pub use hazard::{Domain, Hazard};
 pub use loom::cell::UnsafeCell;
 pub use watch::{Access, Op, Watch, watched};
+pub use wide::{AtomicU128, can_exchange_two_words};
 
 use super::Ordering;
 use watch::{fails_spuriously, ordering};

@@ -7,6 +7,8 @@ use core::ptr::NonNull;
 
 pub use hazard::{Domain, Hazard};
 
+pub use portable_atomic::AtomicU128;
+
 pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, fence};
 
 /// Waits for about `spins` turns of a spin loop.
@@ -24,6 +26,11 @@ pub fn fence_after_update() {
         true => core::sync::atomic::compiler_fence(super::Ordering::SeqCst),
         false => fence(super::Ordering::SeqCst),
     }
+}
+
+/// Whether an [`AtomicU128`] is more than a lock.
+pub fn can_exchange_two_words() -> bool {
+    AtomicU128::is_lock_free()
 }
 
 #[cfg(feature = "std")]

@@ -7,6 +7,7 @@
 //! thread, and what they access is ordered by the simulator, not by the machine.
 
 mod hazard;
+mod wide;
 
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
@@ -15,6 +16,7 @@ use core::sync::atomic;
 use coherence::is_simulated;
 
 pub use hazard::{Domain, Hazard};
+pub use wide::{AtomicU128, can_exchange_two_words};
 
 use super::Ordering;
 

@@ -44,24 +44,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 
 use super::rings;
-use crate::memory::{AtomicU64, MOST_LOOKS, Ordering, UnsafeCell, is_before, pause};
-use crate::pad::{Padded, spread};
+use crate::memory::{AtomicU64, Ordering, UnsafeCell, is_before};
 use crate::queue::{CapacityError, Config};
 use crate::registry::{Built, Info, MpmcQueue, Sides};
-
-/// How often a push tries before it closes the ring.
-const TRIES: usize = 10;
-
-/// From one position to the next.
-const STEP: u64 = 2;
-
-/// Whether `tail` is that of a closed ring.
-const CLOSED: u64 = 1;
 
 /// Where a thread in a slot of a ring is up to.
 mod state {
@@ -84,7 +72,7 @@ const UNSAFE: u64 = 4;
 
 /// A place for an item.
 #[derive(Debug)]
-struct Slot<T> {
+pub struct Slot<T> {
     /// - the lap: the position at which the slot was used last, without the bits that say which slot it is;
     /// - whether it is [`UNSAFE`];
     /// - its [`state`].
@@ -93,26 +81,10 @@ struct Slot<T> {
     item: UnsafeCell<MaybeUninit<T>>,
 }
 
-/// A ring of slots.
-#[derive(Debug)]
-pub struct Ring<T> {
-    /// Behind all positions at which an item was looked for.
-    head: Padded<AtomicU64>,
-    /// Behind all positions at which an item was put, or was to be; and whether it is [`CLOSED`].
-    tail: Padded<AtomicU64>,
-    slots: Box<[Slot<T>]>,
-}
-
-// SAFETY: a ring moves items from one thread to another, which `T: Send` allows, and lends none.
-unsafe impl<T: Send> Send for Ring<T> {}
+// SAFETY: a slot moves an item from one thread to another, which `T: Send` allows, and lends none.
+unsafe impl<T: Send> Send for Slot<T> {}
 // SAFETY: as above.
-unsafe impl<T: Send> Sync for Ring<T> {}
-
-/// The lap of a position in a ring of `n` slots, where a word has it.
-#[inline]
-fn lap(position: u64, n: usize) -> u64 {
-    (position & !(n as u64 * STEP - 1)) << 2
-}
+unsafe impl<T: Send> Sync for Slot<T> {}
 
 /// The lap in a word.
 #[inline]
@@ -120,62 +92,23 @@ fn lap_of(word: u64) -> u64 {
     word & !(UNSAFE | STATE)
 }
 
-impl<T> Ring<T> {
-    #[inline]
-    fn slot(&self, position: u64) -> &Slot<T> {
-        &self.slots[spread::<Slot<T>>(position / STEP, self.slots.len())]
-    }
+/// Whether a slot holds the item of `lap`.
+#[inline]
+fn is_full(word: u64, lap: u64) -> bool {
+    word & !UNSAFE == lap | FULL
+}
 
-    /// The word of the slot at `position` in that lap, in `state`, if it is safe.
-    #[inline]
-    fn word(&self, position: u64, state: u64) -> u64 {
-        lap(position, self.slots.len()) | state
-    }
-
-    /// Puts `item` at `position`, unless something of an earlier lap is still there, or who pops from there may have
-    /// gone.
-    #[inline]
-    fn push_at(&self, position: u64, item: T) -> Result<(), T> {
-        let slot = self.slot(position);
-        // Acquire pairs with whoever freed the slot: what it held has been taken out. And with the exchange in
-        // `give_up`: who finds the slot unsafe sees how far that thread had moved `head`.
-        let word = slot.word.load(Ordering::Acquire);
-        let reserved = self.word(position, RESERVED);
-        let is_free = word & STATE == EMPTY && is_before(lap_of(word), lap_of(reserved));
-        if !is_free || word & UNSAFE != 0 && self.is_given(position) {
-            return Err(item);
-        }
-        // Relaxed: the load above has ordered it behind what was there.
-        let taken =
-            slot.word.compare_exchange(word, reserved, Ordering::Relaxed, Ordering::Relaxed);
-        if taken.is_err() {
-            return Err(item);
-        }
-        // SAFETY: who has reserved a slot is the only one who has access to its place.
-        slot.item.with_mut(|place| unsafe { (*place).write(item) });
-        match Self::show(slot, reserved) {
-            true => Ok(()),
-            // SAFETY: it was put there, and nobody else takes it out.
-            false => Err(unsafe { Self::take_out(slot, ABANDONED) }),
-        }
-    }
-
-    /// Whether somebody has set out to pop from `position`.
-    #[inline]
-    fn is_given(&self, position: u64) -> bool {
-        is_before(position, self.head.load(Ordering::Relaxed))
-    }
-
+impl<T> Slot<T> {
     /// Shows the item in a slot that is `reserved`, unless it has been abandoned.
     #[inline]
-    fn show(slot: &Slot<T>, mut reserved: u64) -> bool {
+    fn show(&self, mut reserved: u64) -> bool {
         loop {
             let full = reserved - RESERVED + FULL;
-            // Release pairs with the loads in `pop_at` and `is_empty`: the item is there.
-            match slot.word.compare_exchange(reserved, full, Ordering::Release, Ordering::Relaxed) {
+            // Release pairs with the loads in `take`, `take_or_give_up` and `holds`: the item is there.
+            match self.word.compare_exchange(reserved, full, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(found) if found & STATE == ABANDONED => return false,
-                // Who would pop here a lap later has been there.
+                // Who would take from here a lap later has been there.
                 Err(found) => reserved = found,
             }
         }
@@ -187,161 +120,95 @@ impl<T> Ring<T> {
     ///
     /// An item is there, and nobody else takes it out.
     #[inline]
-    unsafe fn take_out(slot: &Slot<T>, state: u64) -> T {
+    unsafe fn take_out(&self, state: u64) -> T {
         // SAFETY: the caller's.
-        let item = slot.item.with_mut(|place| unsafe { (*place).assume_init_read() });
-        // Release pairs with the loads in `push_at` and `is_empty`.
-        slot.word.fetch_add(EMPTY.wrapping_sub(state), Ordering::Release);
+        let item = self.item.with_mut(|place| unsafe { (*place).assume_init_read() });
+        // Release pairs with the loads in `put` and `holds`.
+        self.word.fetch_add(EMPTY.wrapping_sub(state), Ordering::Release);
         item
     }
+}
 
-    /// Takes the item that was put at `position`, or sees to it that none ever is.
+impl<T: Send> rings::Slot for Slot<T> {
+    type Item = T;
+
     #[inline]
-    fn pop_at(&self, position: u64) -> Option<T> {
-        let slot = self.slot(position);
-        let full = self.word(position, FULL);
-        // Acquire, also in `wait` and `give_up`, pairs with the exchange in `show`: the item is there.
-        let mut word = slot.word.load(Ordering::Acquire);
-        if word & !UNSAFE != full {
-            word = self.wait(slot, position);
-        }
-        if word & !UNSAFE != full {
-            word = self.give_up(slot, position);
-        }
-        // SAFETY: only who has this position takes the item of this lap, once.
-        (word & !UNSAFE == full).then(|| unsafe { Self::take_out(slot, FULL) })
+    fn new(lap: u64) -> Self {
+        let item = UnsafeCell::new(MaybeUninit::uninit());
+        Self { word: AtomicU64::new(lap | EMPTY), item }
     }
 
-    /// Looks for a while whether an item comes, if somebody has set out to put one at `position`.
-    #[cold]
-    fn wait(&self, slot: &Slot<T>, position: u64) -> u64 {
-        let full = self.word(position, FULL);
-        let mut looks = 0;
-        loop {
-            let word = slot.word.load(Ordering::Acquire);
-            let tail = self.tail.load(Ordering::Relaxed);
-            let is_coming = tail & CLOSED == 0 && is_before(position, tail);
-            if word & !UNSAFE == full || !is_coming || looks == MOST_LOOKS {
-                return word;
-            }
-            looks += 1;
-            pause(1);
+    #[inline]
+    fn put(&self, lap: u64, item: T, is_given: impl FnOnce() -> bool) -> Result<(), T> {
+        // Acquire pairs with whoever freed the slot: what it held has been taken out. And with the exchange in
+        // `take_or_give_up`: who finds the slot unsafe sees that its position was given to somebody.
+        let word = self.word.load(Ordering::Acquire);
+        let is_free = word & STATE == EMPTY && is_before(lap_of(word), lap);
+        if !is_free || word & UNSAFE != 0 && is_given() {
+            return Err(item);
+        }
+        let reserved = lap | RESERVED;
+        // Relaxed: the load above has ordered it behind what was there.
+        let exchanged =
+            self.word.compare_exchange(word, reserved, Ordering::Relaxed, Ordering::Relaxed);
+        if exchanged.is_err() {
+            return Err(item);
+        }
+        // SAFETY: who has reserved a slot is the only one who has access to its place.
+        self.item.with_mut(|place| unsafe { (*place).write(item) });
+        match self.show(reserved) {
+            true => Ok(()),
+            // SAFETY: it was put there, and nobody else takes it out.
+            false => Err(unsafe { self.take_out(ABANDONED) }),
         }
     }
 
-    /// Sees to it that nothing is put at `position`, unless it has been. The slot's word, or that of the item.
+    #[inline]
+    fn take(&self, lap: u64) -> Option<T> {
+        // Acquire pairs with the exchange in `show`.
+        let word = self.word.load(Ordering::Acquire);
+        // SAFETY: only who has been given this position takes the item of this lap, once.
+        is_full(word, lap).then(|| unsafe { self.take_out(FULL) })
+    }
+
     #[cold]
-    fn give_up(&self, slot: &Slot<T>, position: u64) -> u64 {
-        let (full, empty) = (self.word(position, FULL), self.word(position, EMPTY));
-        let mut word = slot.word.load(Ordering::Acquire);
+    fn take_or_give_up(&self, lap: u64) -> Option<T> {
+        // Acquire, also below, as in `take`.
+        let mut word = self.word.load(Ordering::Acquire);
         loop {
-            if word & !UNSAFE == full || is_before(empty, lap_of(word)) {
-                return word;
+            if is_full(word, lap) {
+                // SAFETY: as in `take`.
+                return Some(unsafe { self.take_out(FULL) });
             }
-            let new = match word & STATE {
-                EMPTY => empty | word & UNSAFE,
-                RESERVED if lap_of(word) == empty => word - RESERVED + ABANDONED,
+            if is_before(lap, lap_of(word)) {
+                return None;
+            }
+            let given_up = match word & STATE {
+                EMPTY => lap | EMPTY | word & UNSAFE,
+                RESERVED if lap_of(word) == lap => word - RESERVED + ABANDONED,
                 // Held by who is a lap late, or more.
                 _ => word | UNSAFE,
             };
-            // Release pairs with the load in `push_at`.
-            match slot.word.compare_exchange(word, new, Ordering::Release, Ordering::Acquire) {
-                Ok(_) => return new,
+            // Release pairs with the load in `put`.
+            match self.word.compare_exchange(word, given_up, Ordering::Release, Ordering::Acquire) {
+                Ok(_) => return None,
                 Err(found) => word = found,
             }
         }
     }
 
-    /// Moves `tail` on to `head`, so that those who push needn't try each position in between.
-    #[cold]
-    fn catch_up(&self, mut tail: u64, mut head: u64) {
-        while tail & CLOSED == 0 && is_before(tail, head) {
-            match self.tail.compare_exchange(tail, head, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(found) => tail = found,
-            }
-            head = self.head.load(Ordering::Relaxed);
-        }
-    }
-}
-
-impl<T: Send> rings::Ring for Ring<T> {
-    type Item = T;
-    // Fewer than positions in a lap's bits, and than addresses.
-    const MOST: usize = {
-        let room = isize::MAX as usize / 4 / size_of::<Slot<T>>();
-        1 << room.ilog2()
-    };
-
-    fn new(n: usize, first: u64) -> Option<Self> {
-        let first = first & !(n as u64 * STEP - 1);
-        // As if they had been used a lap before.
-        let word = lap(first.wrapping_sub(n as u64 * STEP), n) | EMPTY;
-        let mut slots = Vec::new();
-        slots.try_reserve_exact(n).ok()?;
-        slots.extend((0..n).map(|_| Slot {
-            word: AtomicU64::new(word),
-            item: UnsafeCell::new(MaybeUninit::uninit()),
-        }));
-        let counter = || Padded(AtomicU64::new(first));
-        Some(Self { head: counter(), tail: counter(), slots: slots.into_boxed_slice() })
-    }
-
     #[inline]
-    fn push(&self, mut item: T) -> Result<(), T> {
-        for _ in 0..TRIES {
-            // Relaxed: the order of the items is that of the positions.
-            let tail = self.tail.fetch_add(STEP, Ordering::Relaxed);
-            if tail & CLOSED != 0 {
-                return Err(item);
-            }
-            item = match self.push_at(tail, item) {
-                Ok(()) => return Ok(()),
-                Err(item) => item,
-            };
-            let head = self.head.load(Ordering::Relaxed);
-            if !is_before(tail, head.wrapping_add(self.slots.len() as u64 * STEP)) {
-                break;
-            }
-        }
-        self.tail.fetch_or(CLOSED, Ordering::Relaxed);
-        Err(item)
-    }
-
-    #[inline]
-    fn pop(&self) -> Option<T> {
-        loop {
-            // Acquire and release: who finds nothing here sees what those before saw, who took what was there.
-            let position = self.head.fetch_add(STEP, Ordering::AcqRel);
-            if let Some(item) = self.pop_at(position) {
-                return Some(item);
-            }
-            let next = position.wrapping_add(STEP);
-            // Relaxed: at any moment since `head` was moved will do.
-            let tail = self.tail.load(Ordering::Relaxed);
-            if !is_before(next, tail & !CLOSED) {
-                self.catch_up(tail, next);
-                return None;
-            }
-        }
-    }
-
-    #[inline]
-    fn is_empty(&self) -> bool {
-        // Acquire, twice: what is looked at next was there later. So there was nothing at `head` when nothing had
-        // been put behind it, and nothing before, whatever the others have done since.
-        let head = self.head.load(Ordering::Acquire);
-        let word = self.slot(head).word.load(Ordering::Acquire);
-        let tail = self.tail.load(Ordering::Relaxed) & !CLOSED;
-        word & !UNSAFE != self.word(head, FULL) && !is_before(head.wrapping_add(STEP), tail)
+    fn holds(&self, lap: u64) -> bool {
+        // Acquire pairs with `take_out`: who misses the item sees what its taker saw.
+        is_full(self.word.load(Ordering::Acquire), lap)
     }
 }
 
 /// A sending side.
-pub type Producer<T> = rings::Producer<Ring<T>>;
+pub type Producer<T> = rings::Producer<Slot<T>>;
 
 /// A receiving side.
-pub type Consumer<T> = rings::Consumer<Ring<T>>;
+pub type Consumer<T> = rings::Consumer<Slot<T>>;
 
 /// A queue of rings for at least `ring` items each.
 ///

@@ -4,7 +4,7 @@
 //! it; those who push follow at once, those who pop when the old ring is empty. Then it is retired: freed when no
 //! handle is in it any more.
 //!
-//! A [`Ring`] says how threads of both sides meet in one; all else is here. It comes from A. Morrison, Y. Afek: *Fast
+//! A [`Slot`] says how threads of both sides meet; all else is here. It comes from A. Morrison, Y. Afek: *Fast
 //! Concurrent Queues for x86 Processors* (PPoPP 2013), §4.1 and Fig. 5; paper 5, §IV.B.
 //!
 //! # Departures from the paper
@@ -29,42 +29,55 @@ use crate::queue::{
 use crate::region::{End, Memory, NoSlots, State, ends, try_box};
 use crate::registry::Built;
 
-/// A ring that can be closed.
-pub trait Ring: Sized + Send + Sync {
-    /// What it carries.
+mod ring;
+
+use ring::Ring;
+
+/// Where a pop and a push that have got the same position meet.
+///
+/// Laps are numbers whose three lowest bits are none of theirs, each a multiple of 8 behind the one before, that wrap.
+pub trait Slot: Sized + Send + Sync {
+    /// What it holds.
     type Item: Send;
-    /// Most items that it can have room for, a power of two.
-    const MOST: usize;
 
-    /// An empty one with room for `n` items, a power of two, if there is memory for it. Positions start at `first`.
-    fn new(n: usize, first: u64) -> Option<Self>;
+    /// An empty one, as if it had been used in `lap`.
+    fn new(lap: u64) -> Self;
 
-    /// Appends `item`, unless the ring is closed or must be: then it is, and nothing is ever pushed any more.
+    /// Puts `item` here in `lap`, unless something of an earlier lap is still here, or who takes what is put here in
+    /// this lap has been here, or may have been: the latter, if that one found the slot in use, only where `is_given`
+    /// says that there is such a one.
     ///
     /// # Errors
     ///
-    /// The item, if the ring is closed.
-    fn push(&self, item: Self::Item) -> Result<(), Self::Item>;
+    /// The item, if it isn't put here.
+    fn put(
+        &self,
+        lap: u64,
+        item: Self::Item,
+        is_given: impl FnOnce() -> bool,
+    ) -> Result<(), Self::Item>;
 
-    /// Removes the oldest item. `None` if there was none at a moment of the call; that is final if the ring was
-    /// closed before.
-    fn pop(&self) -> Option<Self::Item>;
+    /// Takes the item that was put here in `lap`, if it is here. Called by one thread only, the one for this lap.
+    fn take(&self, lap: u64) -> Option<Self::Item>;
 
-    /// Whether there was no item at a moment of the call, as far as can be seen without writing.
-    fn is_empty(&self) -> bool;
+    /// As [`take`](Self::take); but sees to it that none is put here in this lap, if it isn't here.
+    fn take_or_give_up(&self, lap: u64) -> Option<Self::Item>;
+
+    /// Whether the item that was put here in `lap` is here.
+    fn holds(&self, lap: u64) -> bool;
 }
 
 /// A ring in the list.
-struct Node<R> {
-    ring: R,
+struct Node<S> {
+    ring: Ring<S>,
     /// The one behind it; null if it is the last. Only who knows that the ring is closed hangs another behind it.
     next: AtomicPtr<Self>,
 }
 
-impl<R: Ring> Node<R> {
+impl<S: Slot> Node<S> {
     /// One that isn't in the list yet.
     fn new(shape: Shape) -> Option<Box<Self>> {
-        let ring = R::new(shape.n, shape.first)?;
+        let ring = Ring::new(shape.n, shape.first)?;
         try_box(Self { ring, next: AtomicPtr::new(ptr::null_mut()) })
     }
 
@@ -85,17 +98,17 @@ struct Shape {
 }
 
 /// Both ends of the list.
-struct Header<R: Ring> {
+struct Header<S: Slot> {
     /// Where items are popped.
-    head: Padded<AtomicPtr<Node<R>>>,
+    head: Padded<AtomicPtr<Node<S>>>,
     /// Where items are pushed, or a ring before that one.
-    tail: Padded<AtomicPtr<Node<R>>>,
+    tail: Padded<AtomicPtr<Node<S>>>,
     shape: Shape,
     domain: Domain,
 }
 
-impl<R: Ring> State for Header<R> {
-    type Item = R::Item;
+impl<S: Slot> State for Header<S> {
+    type Item = S::Item;
     type Slots = NoSlots;
 
     fn drop_items(&self, _: &NoSlots) {
@@ -121,39 +134,39 @@ impl<R: Ring> State for Header<R> {
 /// # Errors
 ///
 /// If the capacity is 0 or too large for memory.
-pub fn channel<R: Ring>(config: Config) -> Built<Producer<R>, Consumer<R>> {
-    let (asked, most) = (config.capacity, R::MOST);
+pub fn channel<S: Slot>(config: Config) -> Built<Producer<S>, Consumer<S>> {
+    let (asked, most) = (config.capacity, Ring::<S>::MOST);
     if asked == 0 || asked > most {
         return Err(CapacityError::OutOfRange { asked, most });
     }
     let shape = Shape { n: asked.next_power_of_two(), first: config.first };
-    let bytes = size_of::<R::Item>().saturating_mul(shape.n);
+    let bytes = size_of::<S::Item>().saturating_mul(shape.n);
     let node = Box::into_raw(Node::new(shape).ok_or(CapacityError::OutOfMemory { bytes })?);
     let end = || Padded(AtomicPtr::new(node));
-    let header = Header::<R> { head: end(), tail: end(), shape, domain: Domain::new() };
+    let header = Header::<S> { head: end(), tail: end(), shape, domain: Domain::new() };
     let (tx, rx) = ends(Memory::Heap, (), header)?;
     Ok((Producer::new(tx), Consumer::new(rx)))
 }
 
 /// A sending side.
-pub struct Producer<R: Ring> {
+pub struct Producer<S: Slot> {
     /// The ring that it is in. Dropped before `end`, which may free the domain.
-    node: Hazard<Node<R>>,
-    end: End<Header<R>>,
+    node: Hazard<Node<S>>,
+    end: End<Header<S>>,
 }
 
 /// A receiving side.
-pub struct Consumer<R: Ring> {
+pub struct Consumer<S: Slot> {
     /// As the producer's.
-    node: Hazard<Node<R>>,
-    end: End<Header<R>>,
+    node: Hazard<Node<S>>,
+    end: End<Header<S>>,
     /// Whether it is new, or the last pop found nothing: then it doesn't take positions from those who push before
     /// something is there.
     looks_first: bool,
 }
 
-impl<R: Ring> Producer<R> {
-    fn new(end: End<Header<R>>) -> Self {
+impl<S: Slot> Producer<S> {
+    fn new(end: End<Header<S>>) -> Self {
         let header = end.header();
         // SAFETY: `end` keeps the domain. `tail` leads to a ring of the list, and has gone on when one is retired.
         Self { node: unsafe { Hazard::new(&header.domain, &header.tail) }, end }
@@ -161,7 +174,7 @@ impl<R: Ring> Producer<R> {
 
     /// Goes on to the last ring, and pushes `item` there, or in another one behind it.
     #[cold]
-    fn push_behind(&mut self, mut item: R::Item) -> Result<(), TryPushError<R::Item>> {
+    fn push_behind(&mut self, mut item: S::Item) -> Result<(), TryPushError<S::Item>> {
         let tail = &self.end.header().tail;
         loop {
             self.node.protect(tail);
@@ -191,9 +204,9 @@ impl<R: Ring> Producer<R> {
 
     /// Hangs a ring with `item` in it behind the one that the handle is in, which is closed. [`TryPushError::Busy`] if
     /// another thread has done so.
-    fn append(&self, item: R::Item) -> Result<(), TryPushError<R::Item>> {
+    fn append(&self, item: S::Item) -> Result<(), TryPushError<S::Item>> {
         let Header { tail, shape, .. } = self.end.header();
-        let Some(new) = Node::<R>::new(*shape) else { return Err(TryPushError::Full(item)) };
+        let Some(new) = Node::<S>::new(*shape) else { return Err(TryPushError::Full(item)) };
         assert!(new.ring.push(item).is_ok(), "a new ring has room");
         let new = Box::into_raw(new);
         let last = &self.node.get().next;
@@ -210,11 +223,11 @@ impl<R: Ring> Producer<R> {
     }
 }
 
-impl<R: Ring> queue::Producer for Producer<R> {
-    type Item = R::Item;
+impl<S: Slot> queue::Producer for Producer<S> {
+    type Item = S::Item;
 
     #[inline]
-    fn try_push(&mut self, item: R::Item) -> Result<(), TryPushError<R::Item>> {
+    fn try_push(&mut self, item: S::Item) -> Result<(), TryPushError<S::Item>> {
         match self.node.get().ring.push(item) {
             Ok(()) => Ok(()),
             Err(item) => self.push_behind(item),
@@ -232,8 +245,8 @@ impl<R: Ring> queue::Producer for Producer<R> {
     }
 }
 
-impl<R: Ring> Consumer<R> {
-    fn new(end: End<Header<R>>) -> Self {
+impl<S: Slot> Consumer<S> {
+    fn new(end: End<Header<S>>) -> Self {
         let header = end.header();
         // SAFETY: `end` keeps the domain. `head` leads to a ring of the list, and has gone on when one is retired.
         let node = unsafe { Hazard::new(&header.domain, &header.head) };
@@ -242,7 +255,7 @@ impl<R: Ring> Consumer<R> {
 
     /// Takes the oldest item of the ring that it is in.
     #[inline]
-    fn take(&mut self) -> Option<R::Item> {
+    fn take(&mut self) -> Option<S::Item> {
         let ring = &self.node.get().ring;
         if self.looks_first && ring.is_empty() {
             return None;
@@ -253,7 +266,7 @@ impl<R: Ring> Consumer<R> {
     }
 
     #[inline]
-    fn pop(&mut self) -> Option<R::Item> {
+    fn pop(&mut self) -> Option<S::Item> {
         match self.take() {
             None => self.pop_behind(),
             item => item,
@@ -261,7 +274,7 @@ impl<R: Ring> Consumer<R> {
     }
 
     /// Looks for what is behind the ring that it is in, which was empty.
-    fn pop_behind(&mut self) -> Option<R::Item> {
+    fn pop_behind(&mut self) -> Option<S::Item> {
         while let Some(next) = self.node.get().next() {
             // What was pushed between the last look and the closing. There won't be more.
             match self.node.get().ring.pop() {
@@ -277,7 +290,7 @@ impl<R: Ring> Consumer<R> {
 
     /// Goes on to where `head` is then, which is not the ring that it is in: that one is empty for ever.
     #[cold]
-    fn go_on(&mut self, next: *mut Node<R>) {
+    fn go_on(&mut self, next: *mut Node<S>) {
         let Header { head, tail, domain, .. } = self.end.header();
         let node = self.node.pointer();
         // First, so that nobody comes from there to what is retired.
@@ -293,11 +306,11 @@ impl<R: Ring> Consumer<R> {
     }
 }
 
-impl<R: Ring> queue::Consumer for Consumer<R> {
-    type Item = R::Item;
+impl<S: Slot> queue::Consumer for Consumer<S> {
+    type Item = S::Item;
 
     #[inline]
-    fn try_pop(&mut self) -> Result<R::Item, TryPopError> {
+    fn try_pop(&mut self) -> Result<S::Item, TryPopError> {
         try_pop_by(self, Self::pop)
     }
 
@@ -312,19 +325,19 @@ impl<R: Ring> queue::Consumer for Consumer<R> {
     }
 }
 
-impl<R: Ring> Clone for Producer<R> {
+impl<S: Slot> Clone for Producer<S> {
     fn clone(&self) -> Self {
         Self::new(self.end.duplicate())
     }
 }
 
-impl<R: Ring> Clone for Consumer<R> {
+impl<S: Slot> Clone for Consumer<S> {
     fn clone(&self) -> Self {
         Self::new(self.end.duplicate())
     }
 }
 
 debug_handle! {
-    [R: Ring] Producer<R>, "Producer";
-    [R: Ring] Consumer<R>, "Consumer";
+    [S: Slot] Producer<S>, "Producer";
+    [S: Slot] Consumer<S>, "Consumer";
 }

@@ -1,0 +1,148 @@
+//! A ring in which threads get positions by adding to a counter, and which can be closed (Morrison, Afek 2013, §4.1 and
+//! Fig. 3).
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::Slot;
+use crate::memory::{AtomicU64, MOST_LOOKS, Ordering, is_before, pause};
+use crate::pad::{Padded, spread};
+
+/// How often a push tries before it closes the ring.
+const TRIES: usize = 10;
+
+/// From one position to the next.
+const STEP: u64 = 2;
+
+/// Whether `tail` is that of a closed ring.
+const CLOSED: u64 = 1;
+
+/// A ring of slots.
+#[derive(Debug)]
+pub(super) struct Ring<S> {
+    /// Behind all positions at which an item was looked for.
+    head: Padded<AtomicU64>,
+    /// Behind all positions at which an item was put, or was to be; and whether it is [`CLOSED`].
+    tail: Padded<AtomicU64>,
+    slots: Box<[S]>,
+}
+
+/// The lap of a position in a ring of `n` slots. The three lowest bits are none of it.
+#[inline]
+fn lap(position: u64, n: usize) -> u64 {
+    (position & !(n as u64 * STEP - 1)) << 2
+}
+
+impl<S: Slot> Ring<S> {
+    /// Most slots, a power of two: there are addresses for so many.
+    pub(super) const MOST: usize = 1 << (isize::MAX as usize / 4 / size_of::<S>()).ilog2();
+
+    /// An empty one of `n` slots, a power of two, if there is memory for it. Positions start at `first`.
+    pub(super) fn new(n: usize, first: u64) -> Option<Self> {
+        let all = n as u64 * STEP;
+        let first = first & !(all - 1);
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(n).ok()?;
+        // As if they had been used a lap before.
+        slots.extend((0..n).map(|_| S::new(lap(first.wrapping_sub(all), n))));
+        let counter = || Padded(AtomicU64::new(first));
+        Some(Self { head: counter(), tail: counter(), slots: slots.into_boxed_slice() })
+    }
+
+    /// The slot at `position`, and the lap.
+    #[inline]
+    fn at(&self, position: u64) -> (&S, u64) {
+        let n = self.slots.len();
+        (&self.slots[spread::<S>(position / STEP, n)], lap(position, n))
+    }
+
+    /// Appends `item`, unless the ring is closed or must be: then it is, and nothing is ever pushed any more.
+    #[inline]
+    pub(super) fn push(&self, mut item: S::Item) -> Result<(), S::Item> {
+        for _ in 0..TRIES {
+            // Relaxed: the order of the items is that of the positions.
+            let position = self.tail.fetch_add(STEP, Ordering::Relaxed);
+            if position & CLOSED != 0 {
+                return Err(item);
+            }
+            let (slot, lap) = self.at(position);
+            item = match slot.put(lap, item, || self.is_given(position)) {
+                Ok(()) => return Ok(()),
+                Err(item) => item,
+            };
+            let head = self.head.load(Ordering::Relaxed);
+            if !is_before(position, head.wrapping_add(self.slots.len() as u64 * STEP)) {
+                break;
+            }
+        }
+        self.tail.fetch_or(CLOSED, Ordering::Relaxed);
+        Err(item)
+    }
+
+    /// Whether somebody has set out to pop from `position`.
+    #[inline]
+    fn is_given(&self, position: u64) -> bool {
+        is_before(position, self.head.load(Ordering::Relaxed))
+    }
+
+    /// Removes the oldest item. `None` if there was none at a moment of the call; that is final if the ring was closed
+    /// before.
+    #[inline]
+    pub(super) fn pop(&self) -> Option<S::Item> {
+        loop {
+            // Acquire and release: who finds nothing here sees what those before saw, who took what was there.
+            let position = self.head.fetch_add(STEP, Ordering::AcqRel);
+            let (slot, lap) = self.at(position);
+            if let Some(item) = slot.take(lap) {
+                return Some(item);
+            }
+            self.wait(position);
+            if let Some(item) = slot.take_or_give_up(lap) {
+                return Some(item);
+            }
+            let next = position.wrapping_add(STEP);
+            // Relaxed: at any moment since `head` was moved will do.
+            let tail = self.tail.load(Ordering::Relaxed);
+            if !is_before(next, tail & !CLOSED) {
+                self.catch_up(tail, next);
+                return None;
+            }
+        }
+    }
+
+    /// Looks for a while whether an item comes, if somebody has set out to put one at `position`.
+    #[cold]
+    fn wait(&self, position: u64) {
+        let (slot, lap) = self.at(position);
+        for _ in 0..MOST_LOOKS {
+            let tail = self.tail.load(Ordering::Relaxed);
+            if tail & CLOSED != 0 || !is_before(position, tail) || slot.holds(lap) {
+                break;
+            }
+            pause(1);
+        }
+    }
+
+    /// Moves `tail` on to `head`, so that those who push needn't try each position in between.
+    #[cold]
+    fn catch_up(&self, mut tail: u64, mut head: u64) {
+        while tail & CLOSED == 0 && is_before(tail, head) {
+            match self.tail.compare_exchange(tail, head, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(found) => tail = found,
+            }
+            head = self.head.load(Ordering::Relaxed);
+        }
+    }
+
+    /// Whether there was no item at a moment of the call, as far as can be seen without writing.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        // Acquire, here and in the slot: what is looked at next was there later. So there was nothing at `head` when
+        // nothing had been put behind it, and nothing before, whatever the others have done since.
+        let head = self.head.load(Ordering::Acquire);
+        let (slot, lap) = self.at(head);
+        let tail = || self.tail.load(Ordering::Relaxed) & !CLOSED;
+        !slot.holds(lap) && !is_before(head.wrapping_add(STEP), tail())
+    }
+}
