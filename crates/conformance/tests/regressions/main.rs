@@ -215,7 +215,7 @@ mod on_broken {
 fn the_table_is_right() {
     let mut tested = BTreeSet::from(rows!(names!));
     tested.extend(several::rows_of_several!(names!));
-    tested.extend(several::rows_of_capacity!(names!));
+    tested.extend(several::rows_of_bounded!(names!));
     tested.extend(rows_of_any_items!(names!));
     tested.extend(rows_of_one_thread!(names!));
     let table = include_str!("main.rs").lines().filter_map(|line| line.strip_prefix("//! | `"));

@@ -17,7 +17,6 @@ macro_rules! rows_of_several {
             false_empty: order::false_empty finds EmptyByOldCopy;
             false_empty: order::false_empty_across_threads finds EmptyByOldCopy StaysInStoreBuffer;
             false_empty: stalls::false_empty_behind_a_writer finds EmptyAtHole;
-            false_full: stalls::false_full_behind_a_reader finds FreesLate;
             zero_length_batch: order::zero_length_batch finds ZeroIsOne;
             batch_spills_into_version: stalls::batch_spills_into_version finds LateSlicesSpill;
             read_behind_stalled_writer: stalls::read_behind_stalled_writer finds SkipsHole WaitsAtHole;
@@ -29,15 +28,16 @@ macro_rules! rows_of_several {
 }
 pub(super) use rows_of_several;
 
-/// The rows that apply where a capacity is asked for: of a queue, or of the rings that it is made of.
-macro_rules! rows_of_capacity {
+/// Those that apply only to queues that may be full.
+macro_rules! rows_of_bounded {
     ($with:ident! $($args:tt)*) => {
         $with! { $($args)*
             capacity_overflow: items::huge finds BytesWrap;
+            false_full: stalls::false_full_behind_a_reader finds FreesLate;
         }
     };
 }
-pub(super) use rows_of_capacity;
+pub(super) use rows_of_bounded;
 
 macro_rules! on_all {
     ($name:ident, $queue:ty) => {
@@ -55,20 +55,6 @@ macro_rules! on_all {
     };
 }
 
-macro_rules! with_a_capacity {
-    ($name:ident, $queue:ty) => {
-        mod $name {
-            use super::super::*;
-
-            rows_of_capacity! { on_ours! $queue, }
-
-            checks! { Several<$queue>:
-                capacity::capacity_overflow,
-            }
-        }
-    };
-}
-
 macro_rules! on_unbounded {
     ($name:ident, $queue:ty) => {
         on_all!($name, Limited<$queue>);
@@ -78,13 +64,43 @@ macro_rules! on_unbounded {
 for_each_mpmc_queue!(on_all);
 for_each_unbounded_mpmc_queue!(on_unbounded);
 
-/// All but `msq`, whose nodes are allocated one by one.
-mod capacities {
+/// Those that may be full.
+mod bounded {
     use super::*;
 
-    for_each_mpmc_queue!(with_a_capacity);
-    with_a_capacity!(lcrq, Limited<corelane::mpmc::lcrq::Lcrq>);
-    with_a_capacity!(lprq, Limited<corelane::mpmc::lprq::Lprq>);
+    macro_rules! on_bounded {
+        ($name:ident, $queue:ty) => {
+            mod $name {
+                use super::super::*;
+
+                rows_of_bounded! { on_ours! $queue, }
+
+                checks! { Several<$queue>:
+                    capacity::capacity_overflow,
+                }
+            }
+        };
+    }
+
+    for_each_mpmc_queue!(on_bounded);
+}
+
+/// Those that are asked for rings of a capacity.
+mod of_rings {
+    use super::*;
+    use corelane::mpmc::{lcrq::Lcrq, lprq::Lprq};
+
+    mod lcrq {
+        use super::*;
+
+        checks! { Several<Limited<Lcrq>>: capacity::capacity_overflow, }
+    }
+
+    mod lprq {
+        use super::*;
+
+        checks! { Several<Limited<Lprq>>: capacity::capacity_overflow, }
+    }
 }
 
 /// Locked queues with bugs that the checks must find.
@@ -94,7 +110,7 @@ mod on_broken {
     use crate::locked::{Bug, Locked};
 
     rows_of_several! { on_broken! Locked, }
-    rows_of_capacity! { on_broken! Locked, }
+    rows_of_bounded! { on_broken! Locked, }
 
     /// Checks that are no row's.
     mod others {

@@ -173,17 +173,19 @@ impl<T: Token> rings::Slot for Slot<T> {
     }
 
     #[inline]
-    fn take(&self, lap: u64) -> Option<T> {
+    unsafe fn take(&self, lap: u64) -> Option<T> {
         // Acquire pairs with the exchange in `put`.
-        self.take_from(self.load(Ordering::Acquire), lap)
+        // SAFETY: the caller's.
+        unsafe { self.take_from(self.load(Ordering::Acquire), lap) }
     }
 
     #[cold]
-    fn take_or_give_up(&self, lap: u64) -> Option<T> {
+    unsafe fn take_or_give_up(&self, lap: u64) -> Option<T> {
         // Acquire, also below, as in `take`.
         let mut old = self.load(Ordering::Acquire);
         loop {
-            if let Some(item) = self.take_from(old, lap) {
+            // SAFETY: the caller's.
+            if let Some(item) = unsafe { self.take_from(old, lap) } {
                 return Some(item);
             }
             if is_before(lap, old.lap()) {
@@ -211,8 +213,12 @@ impl<T: Token> rings::Slot for Slot<T> {
 
 impl<T: Token> Slot<T> {
     /// Takes the token of `lap`, if it is in the slot, where `old` was found.
+    ///
+    /// # Safety
+    ///
+    /// As for [`take`](rings::Slot::take).
     #[inline]
-    fn take_from(&self, mut old: Pair, lap: u64) -> Option<T> {
+    unsafe fn take_from(&self, mut old: Pair, lap: u64) -> Option<T> {
         let number = old.token_of(lap)?;
         // Release pairs with the load in `holds`. It fails if who would take from here a lap later has been there.
         while let Err(found) =
@@ -220,7 +226,7 @@ impl<T: Token> Slot<T> {
         {
             old = found;
         }
-        // SAFETY: only who has been given this position takes the token of this lap, once.
+        // SAFETY: it is this thread's to take, by the caller's word, and now out of the slot.
         Some(unsafe { token_of(number) })
     }
 }

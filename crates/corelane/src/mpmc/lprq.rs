@@ -164,15 +164,15 @@ impl<T: Send> rings::Slot for Slot<T> {
     }
 
     #[inline]
-    fn take(&self, lap: u64) -> Option<T> {
+    unsafe fn take(&self, lap: u64) -> Option<T> {
         // Acquire pairs with the exchange in `show`.
         let word = self.word.load(Ordering::Acquire);
-        // SAFETY: only who has been given this position takes the item of this lap, once.
+        // SAFETY: the item is this thread's to take, by the caller's word.
         is_full(word, lap).then(|| unsafe { self.take_out(FULL) })
     }
 
     #[cold]
-    fn take_or_give_up(&self, lap: u64) -> Option<T> {
+    unsafe fn take_or_give_up(&self, lap: u64) -> Option<T> {
         // Acquire, also below, as in `take`.
         let mut word = self.word.load(Ordering::Acquire);
         loop {

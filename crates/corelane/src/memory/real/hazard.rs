@@ -67,9 +67,9 @@ impl<T> Hazard<T> {
     /// something, and to nothing that has been retired in `domain`; and to nothing that is freed otherwise.
     #[inline]
     pub unsafe fn new(domain: &Domain, source: &AtomicPtr<T>) -> Self {
+        let pointers = &raw const domain.0;
         // SAFETY: it lives as long as the hazard, by the caller's word.
-        let pointers = unsafe { &*(&raw const domain.0) };
-        let hazard = MaybeUninit::new(HazardPointer::new_in_domain(pointers));
+        let hazard = MaybeUninit::new(HazardPointer::new_in_domain(unsafe { &*pointers }));
         let mut this = Self { hazard, pointer: null_mut() };
         this.protect(source);
         this

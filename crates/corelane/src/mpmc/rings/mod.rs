@@ -57,11 +57,19 @@ pub trait Slot: Sized + Send + Sync {
         is_given: impl FnOnce() -> bool,
     ) -> Result<(), Self::Item>;
 
-    /// Takes the item that was put here in `lap`, if it is here. Called by one thread only, the one for this lap.
-    fn take(&self, lap: u64) -> Option<Self::Item>;
+    /// Takes the item that was put here in `lap`, if it is here.
+    ///
+    /// # Safety
+    ///
+    /// Only one thread takes here in this lap.
+    unsafe fn take(&self, lap: u64) -> Option<Self::Item>;
 
     /// As [`take`](Self::take); but sees to it that none is put here in this lap, if it isn't here.
-    fn take_or_give_up(&self, lap: u64) -> Option<Self::Item>;
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    unsafe fn take_or_give_up(&self, lap: u64) -> Option<Self::Item>;
 
     /// Whether the item that was put here in `lap` is here.
     fn holds(&self, lap: u64) -> bool;

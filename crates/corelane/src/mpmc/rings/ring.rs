@@ -93,11 +93,13 @@ impl<S: Slot> Ring<S> {
             // Acquire and release: who finds nothing here sees what those before saw, who took what was there.
             let position = self.head.fetch_add(STEP, Ordering::AcqRel);
             let (slot, lap) = self.at(position);
-            if let Some(item) = slot.take(lap) {
+            // SAFETY: nobody else gets this position, and it is the only one of the slot in this lap.
+            if let Some(item) = unsafe { slot.take(lap) } {
                 return Some(item);
             }
             self.wait(position);
-            if let Some(item) = slot.take_or_give_up(lap) {
+            // SAFETY: as above.
+            if let Some(item) = unsafe { slot.take_or_give_up(lap) } {
                 return Some(item);
             }
             let next = position.wrapping_add(STEP);
