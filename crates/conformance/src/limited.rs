@@ -161,9 +161,9 @@ impl<P: SingleProducer> SingleProducer for Sender<P> {
     }
 
     unsafe fn publish(&mut self, n: usize) {
+        assert_eq!(self.places.take(n), n, "nobody else pushes");
         // SAFETY: the caller's.
         unsafe { self.tx.publish(n) };
-        assert_eq!(self.places.take(n), n, "nobody else pushes");
     }
 }
 

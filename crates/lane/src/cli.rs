@@ -202,14 +202,18 @@ pub(crate) struct SimulateMpmcArgs {
     #[arg(long, value_name = "PxC", value_delimiter = ',')]
     pub(crate) threads: Vec<Shape>,
 
-    /// Simulate one consumer with 1, 2, 4, … producers, and one producer with as many consumers, until
-    /// all cores are in use; and set what comes out beside what the paper found.
+    /// Simulate one consumer with 1, 2, 4, … producers, one producer with as many consumers, and as many of both,
+    /// until all cores are in use; and set what comes out beside what the paper found.
     #[arg(long, conflicts_with = "threads")]
     pub(crate) sweep: bool,
 
     /// Use no more than the first N cores for the sweep.
     #[arg(long, value_name = "N", requires = "sweep")]
     pub(crate) cores: Option<Positive>,
+
+    /// Show what a real machine does on the same axes: throughput that `lane bench mpmc --json FILE` has measured.
+    #[arg(long, value_name = "FILE", requires = "sweep")]
+    pub(crate) beside: Option<PathBuf>,
 
     /// What threads do besides their calls [default: simple; with --sweep simple, complex].
     #[arg(long, value_enum, value_delimiter = ',')]

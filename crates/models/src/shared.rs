@@ -628,7 +628,7 @@ fn another_consumer_goes<S: Shared<Ticket>>() -> Run {
 
 /// There is always an item: of `n`, one consumer pops all but one, after the last has been pushed. The other
 /// one, who knows of the first, is not told that the queue is empty.
-pub(crate) fn false_empty_of_two_consumers<S: Shared<Ticket>>(config: Config, n: u64) -> Run {
+fn false_empty_of_two_consumers<S: Shared<Ticket>>(config: Config, n: u64) -> Run {
     explore_shared(move || {
         let (mut tx, rx) = S::channel(config);
         let mut items = items::<S::Item>(n).into_iter();

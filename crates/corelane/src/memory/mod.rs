@@ -31,6 +31,9 @@ pub(crate) const MOST_THREADS: u64 =
 /// How often a thread looks for what another one is about to write before it does without.
 pub(crate) const MOST_LOOKS: u32 = if cfg!(feature = "loom") { 1 } else { 100 };
 
+/// How often a thread tries to put an item into a ring before it closes it for all.
+pub(crate) const MOST_TRIES: u32 = if cfg!(feature = "loom") { 2 } else { 10 };
+
 /// Whether one number comes before another. Both may have wrapped, and are less than half of all apart.
 #[inline]
 pub(crate) fn is_before(a: u64, b: u64) -> bool {

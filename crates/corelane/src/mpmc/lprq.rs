@@ -12,12 +12,12 @@
 //!
 //! | | |
 //! |---|---|
-//! | guarantee | lock-free but for the allocator, first in first out (linearizable) |
+//! | guarantee | lock-free but for the allocator, first in first out (linearizable). Cloning and dropping handles takes a lock for a moment |
 //! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](crate::TryPushError::Full) only if there is no memory for another ring |
-//! | memory | rings for N items, where N is the [`Config::capacity`], rounded up to a power of two: a word and the item for each. Those with items, and for each handle up to one more, in which it was when it was used last. None is kept for the next burst |
+//! | memory | rings for N items, where N is the [`Config::capacity`], rounded up to a power of two: a word and the item for each. Those with items, the one that is filled next, and those in which a handle was when it was used last, until the next ring is left. None is kept for the next burst |
 //! | handles | at most 65,536 a side; cloning one more panics |
-//! | a stopped thread | holds one slot and one ring |
-//! | operations | a push adds to a counter and exchanges the slot's word twice, a pop adds to one and to the word; one pop too many costs a push somewhere another try. Who goes on to another ring has a fence more, and every ring takes an allocation or two, and some microseconds to free |
+//! | a stopped thread | holds one slot and one ring; and one that is stopped in a pop, the item that it has got the position of, even if that is pushed later |
+//! | operations | a push adds to a counter and exchanges the slot's word twice, a pop adds to one and to the word; one pop too many costs a push somewhere another try. A new ring takes two allocations of each thread that wants to hang one; who leaves one has fences, allocates a few words (and aborts if there is no memory), and looks through the hazard pointers of all handles |
 //! | closing | when all consumers are gone a push says so as soon as the ring is full |
 //! | paper | R. Romanov, N. Koval: *The State-of-the-Art LCRQ Concurrent Queue Algorithm Does NOT Require CAS2* (PPoPP 2023); paper 5, §IV.B and §V.A–B for what it is the portable form of |
 //!
@@ -189,7 +189,8 @@ impl<T: Send> rings::Slot for Slot<T> {
                 // Held by who is a lap late, or more.
                 _ => word | UNSAFE,
             };
-            // Release pairs with the load in `put`.
+            // Release pairs with the load in `put`, also if the slot has been unsafe before: it is this thread's position
+            // that is to be seen, too.
             match self.word.compare_exchange(word, given_up, Ordering::Release, Ordering::Acquire) {
                 Ok(_) => return None,
                 Err(found) => word = found,

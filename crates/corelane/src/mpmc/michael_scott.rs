@@ -8,12 +8,12 @@
 //!
 //! | | |
 //! |---|---|
-//! | guarantee | lock-free but for the allocator, first in first out (linearizable) |
+//! | guarantee | lock-free but for the allocator, first in first out (linearizable). Cloning and dropping handles takes a lock for a moment |
 //! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](crate::TryPushError::Full) only if there is no memory for a node |
-//! | memory | a node an item: the item and a pointer; and up to about a thousand that have been popped, or twice as many as there are handles, before these are freed together |
+//! | memory | a node an item: the item and a pointer; and those that have been popped, with a note of four words for each, until there are a thousand, or twice as many as there are hazard pointers (one for a producer, two for a consumer): then they are freed together |
 //! | handles | at most 65,536 a side; cloning one more panics |
-//! | a stopped thread | holds the one or two nodes that it was at |
-//! | operations | a push allocates, has a fence, and exchanges two pointers; a pop has one fence, or two among others, and exchanges one |
+//! | a stopped thread | holds the one or two nodes that it was at; or all that it was about to free |
+//! | operations | a push allocates, has a fence, and exchanges two pointers; a pop exchanges one, has two fences, or three among others, and allocates a note (and aborts if there is no memory), which goes into one of eight lists |
 //! | closing | when all consumers are gone a push says so |
 //! | paper | M. Michael, M. Scott: *Simple, Fast, and Practical Non-Blocking and Blocking Concurrent Queue Algorithms* (PODC 1996), Fig. 1; paper 5, §IV.A compares with it |
 //!
@@ -125,7 +125,9 @@ pub fn channel<T: Send>() -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let node = Box::into_raw(node);
     let end = || Padded(AtomicPtr::new(node));
     let header = Header { head: end(), tail: end(), domain: Domain::new() };
-    let (tx, rx) = ends(Memory::Heap, (), header)?;
+    // SAFETY: it is from above, and the header with it is gone.
+    let (tx, rx) =
+        ends(Memory::Heap, (), header).inspect_err(|_| drop(unsafe { Box::from_raw(node) }))?;
     Ok((Producer::new(tx), Consumer::new(rx)))
 }
 
@@ -210,7 +212,8 @@ impl<T: Send> Consumer<T> {
             if !unsafe { self.second.follow(next, head, first) } {
                 continue;
             }
-            // First, so that nobody comes from there to what is retired.
+            // First, so that nobody comes from there to what is retired. Relaxed: whoever moved `head` here had seen `tail`
+            // here or further, and `head` was acquired.
             if tail.load(Ordering::Relaxed) == first {
                 let _ = tail.compare_exchange(first, next, Ordering::Release, Ordering::Relaxed);
             }

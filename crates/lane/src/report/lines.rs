@@ -21,6 +21,8 @@ pub(crate) struct Line {
     pub(crate) name: String,
     /// Number of cores, and the value there.
     pub(crate) points: Vec<(usize, f64)>,
+    /// Values from elsewhere, which are shown as crosses.
+    pub(crate) beside: Vec<(usize, f64)>,
 }
 
 /// The scale upwards.
@@ -68,7 +70,7 @@ pub(crate) fn chart(x: &str, y: &str, scale: Scale, lines: &[Line]) -> Markup {
 }
 
 fn draw(canvas: &Canvas<'_>, [x, y]: [&str; 2], scale: Scale, lines: &[Line]) {
-    let points = || lines.iter().flat_map(|line| &line.points);
+    let points = || lines.iter().flat_map(|line| line.points.iter().chain(&line.beside));
     let log = |cores: usize| (cores as f64).log2();
     let (Some(first), Some(last)) =
         (points().map(|point| point.0).min(), points().map(|point| point.0).max())
@@ -108,6 +110,9 @@ fn draw(canvas: &Canvas<'_>, [x, y]: [&str; 2], scale: Scale, lines: &[Line]) {
         chart.draw_series(LineSeries::new(at.clone(), colour.stroke_width(2))).expect(NO_ERROR);
         let dots = at.clone().map(|at| Circle::new(at, 3, colour.filled()));
         chart.draw_series(dots).expect(NO_ERROR);
+        let beside = line.beside.iter().map(|(cores, value)| (log(*cores), scale.height(*value)));
+        let crosses = beside.map(|at| Cross::new(at, 5, colour.stroke_width(2)));
+        chart.draw_series(crosses).expect(NO_ERROR);
         if let Some(end) = at.next_back() {
             names.push((chart.backend_coord(&end), line.name.as_str(), colour));
         }

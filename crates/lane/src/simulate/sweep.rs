@@ -112,6 +112,7 @@ fn chart(rows: &[Row<'_>], measure: &Measure) -> Markup {
     let line = |row: &Row<'_>| Line {
         name: row.queue.to_owned(),
         points: row.cells.iter().map(|cell| (cell.cores.len(), (measure.of)(cell))).collect(),
+        beside: Vec::new(),
     };
     lines::chart("cores", measure.name, Scale::Linear, &rows.iter().map(line).collect::<Vec<_>>())
 }

@@ -184,10 +184,27 @@ fn a_sweep_of_teams_uses_all_cores_and_stands_beside_the_paper() {
     assert_eq!(comparisons[0]["points"][0]["other"], "lq");
     assert!(comparisons[0]["points"][0]["misses"].as_f64() > Some(1.0), "{}", comparisons[0]);
     let page = results(&args, "--html");
-    assert_eq!(page.matches("<svg").count(), 8, "times, misses; two sides; two workloads");
+    assert_eq!(page.matches("<svg").count(), 12, "times, misses; either side, both; two workloads");
     assert!(page.contains("Nothing here was measured"));
     let output = lane(&args);
     assert!(stdout(&output).contains("All of it is simulated"), "{}", stdout(&output));
+}
+
+#[test]
+fn what_was_measured_stands_beside_a_sweep() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let [measured, other] = ["measured.json", "other.json"].map(|name| directory.path().join(name));
+    let [measured, other] = [&measured, &other].map(|path| path.to_str().expect("a path of text"));
+    let bench = "bench mpmc bbq --no-peers --test throughput --threads 1x1,2x2 --rounds 1 --duration 1ms --json";
+    assert_success(&lane(&[&bench.split(' ').collect::<Vec<_>>()[..], &[measured]].concat()));
+    let sweep = "simulate mpmc bbq --sweep --machine i7 --capacity 64 --items 300 --beside";
+    let sweep = |file| [&sweep.split(' ').collect::<Vec<_>>()[..], &[file]].concat();
+    let text = stdout(&lane(&sweep(measured)));
+    assert!(text.contains("bbq, measured ") && text.contains("All else is simulated"), "{text}");
+    assert!(results(&sweep(measured), "--html").contains("In the charts these are crosses"));
+    fs::write(other, "{}").expect("a file");
+    assert_refused(&lane(&sweep(other)), &["is not what `lane bench mpmc --json FILE` writes"]);
+    assert_refused(&lane(&sweep("/no/such/file")), &["/no/such/file"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Hazard pointers, as far as a model needs them: what protects and what frees is ordered as in the crate that the
 //! real world uses, and what would have been freed is known, so that nobody comes to it.
 //!
-//! What has been freed is given back when the domain is dropped. loom switches threads at its own accesses only, so
+//! What has been freed is given back when the domain is dropped, so no address is used twice. loom switches threads at its own accesses only, so
 //! that what is in a cell here changes in one step.
 
 use std::cell::RefCell;

@@ -24,8 +24,8 @@ impl Domain {
     }
 
     /// Frees `pointer` when nothing protects it any more, at the next call of this or of
-    /// [`reclaim`](Self::reclaim): this one looks for what can be freed once there is a lot, which is about a
-    /// thousand, or twice as many as there are hazards.
+    /// [`reclaim`](Self::reclaim): this one looks for what can be freed once there are more than a thousand,
+    /// or twice as many as there have been hazards at once. Allocates a note, and aborts if there is no memory.
     ///
     /// # Safety
     ///

@@ -35,7 +35,7 @@ use ring::Ring;
 
 /// Where a pop and a push that have got the same position meet.
 ///
-/// Laps are numbers whose three lowest bits are none of theirs, each a multiple of 8 behind the one before, that wrap.
+/// Laps are multiples of 8 that grow, and wrap.
 pub trait Slot: Sized + Send + Sync {
     /// What it holds.
     type Item: Send;
@@ -43,9 +43,9 @@ pub trait Slot: Sized + Send + Sync {
     /// An empty one, as if it had been used in `lap`.
     fn new(lap: u64) -> Self;
 
-    /// Puts `item` here in `lap`, unless something of an earlier lap is still here, or who takes what is put here in
-    /// this lap has been here, or may have been: the latter, if that one found the slot in use, only where `is_given`
-    /// says that there is such a one.
+    /// Puts `item` here in `lap`. Fails if something else is here, or the slot has been used or given up in this lap or a
+    /// later one; or if somebody found it in use and left a mark, and `is_given` says that this lap's position has been
+    /// given to one who takes.
     ///
     /// # Errors
     ///
@@ -61,7 +61,8 @@ pub trait Slot: Sized + Send + Sync {
     ///
     /// # Safety
     ///
-    /// Only one thread takes here in this lap.
+    /// All laps that the slot has been told of are multiples of 8, and nobody else takes here in this one, before or
+    /// after.
     unsafe fn take(&self, lap: u64) -> Option<Self::Item>;
 
     /// As [`take`](Self::take); but sees to it that none is put here in this lap, if it isn't here.
@@ -124,7 +125,7 @@ impl<S: Slot> State for Header<S> {
         let mut node = self.head.load(Ordering::Relaxed);
         drop_each(|| {
             while !node.is_null() {
-                // SAFETY: both handles are gone. From `head` on nothing has been retired, and each is freed once.
+                // SAFETY: all handles are gone. From `head` on nothing has been retired, and each is freed once.
                 unsafe {
                     if let Some(item) = (*node).ring.pop() {
                         return Some(item);
@@ -148,11 +149,13 @@ pub fn channel<S: Slot>(config: Config) -> Built<Producer<S>, Consumer<S>> {
         return Err(CapacityError::OutOfRange { asked, most });
     }
     let shape = Shape { n: asked.next_power_of_two(), first: config.first };
-    let bytes = size_of::<S::Item>().saturating_mul(shape.n);
+    let bytes = size_of::<S>().saturating_mul(shape.n);
     let node = Box::into_raw(Node::new(shape).ok_or(CapacityError::OutOfMemory { bytes })?);
     let end = || Padded(AtomicPtr::new(node));
     let header = Header::<S> { head: end(), tail: end(), shape, domain: Domain::new() };
-    let (tx, rx) = ends(Memory::Heap, (), header)?;
+    // SAFETY: it is from above, and the header with it is gone.
+    let (tx, rx) =
+        ends(Memory::Heap, (), header).inspect_err(|_| drop(unsafe { Box::from_raw(node) }))?;
     Ok((Producer::new(tx), Consumer::new(rx)))
 }
 
@@ -161,6 +164,9 @@ pub struct Producer<S: Slot> {
     /// The ring that it is in. Dropped before `end`, which may free the domain.
     node: Hazard<Node<S>>,
     end: End<Header<S>>,
+    /// Whether the last push failed: then the ring is closed, and positions in it are not asked for any more, each of
+    /// which those who pop would have to pass.
+    is_in_closed: bool,
 }
 
 /// A receiving side.
@@ -177,37 +183,37 @@ impl<S: Slot> Producer<S> {
     fn new(end: End<Header<S>>) -> Self {
         let header = end.header();
         // SAFETY: `end` keeps the domain. `tail` leads to a ring of the list, and has gone on when one is retired.
-        Self { node: unsafe { Hazard::new(&header.domain, &header.tail) }, end }
+        let node = unsafe { Hazard::new(&header.domain, &header.tail) };
+        Self { node, end, is_in_closed: false }
     }
 
-    /// Goes on to the last ring, and pushes `item` there, or in another one behind it.
+    /// Pushes `item` into a ring behind the one that it is in, which is closed.
     #[cold]
     fn push_behind(&mut self, mut item: S::Item) -> Result<(), TryPushError<S::Item>> {
         let tail = &self.end.header().tail;
+        self.is_in_closed = true;
         loop {
-            self.node.protect(tail);
-            let node = self.node.get();
-            if let Some(next) = node.next() {
+            if let Some(next) = self.node.get().next() {
+                let last = self.node.pointer();
                 // Release, also in `append`, pairs with `protect`: the ring is ready.
-                let _ = tail.compare_exchange(
-                    self.node.pointer(),
-                    next,
-                    Ordering::Release,
-                    Ordering::Relaxed,
-                );
-                continue;
+                let _ = tail.compare_exchange(last, next, Ordering::Release, Ordering::Relaxed);
+                self.node.protect(tail);
+                match self.node.get().ring.push(item) {
+                    Ok(()) => break,
+                    Err(back) => item = back,
+                }
+            } else if self.is_closed() {
+                return Err(full(true, item));
+            } else {
+                match self.append(item) {
+                    Ok(()) => break self.node.protect(tail),
+                    Err(TryPushError::Busy(back)) => item = back,
+                    Err(error) => return Err(error),
+                }
             }
-            item = match node.ring.push(item) {
-                Ok(()) => return Ok(()),
-                Err(item) if self.is_closed() => return Err(full(true, item)),
-                Err(item) => item,
-            };
-            item = match self.append(item) {
-                Ok(()) => return Ok(()),
-                Err(TryPushError::Busy(item)) => item,
-                Err(error) => return Err(error),
-            };
         }
+        self.is_in_closed = false;
+        Ok(())
     }
 
     /// Hangs a ring with `item` in it behind the one that the handle is in, which is closed. [`TryPushError::Busy`] if
@@ -236,6 +242,9 @@ impl<S: Slot> queue::Producer for Producer<S> {
 
     #[inline]
     fn try_push(&mut self, item: S::Item) -> Result<(), TryPushError<S::Item>> {
+        if self.is_in_closed {
+            return self.push_behind(item);
+        }
         match self.node.get().ring.push(item) {
             Ok(()) => Ok(()),
             Err(item) => self.push_behind(item),
@@ -284,8 +293,7 @@ impl<S: Slot> Consumer<S> {
     /// Looks for what is behind the ring that it is in, which was empty.
     fn pop_behind(&mut self) -> Option<S::Item> {
         while let Some(next) = self.node.get().next() {
-            // What was pushed between the last look and the closing. There won't be more.
-            match self.node.get().ring.pop() {
+            match self.node.get().ring.pop_rest() {
                 None => self.go_on(next),
                 item => return item,
             }
@@ -301,16 +309,18 @@ impl<S: Slot> Consumer<S> {
     fn go_on(&mut self, next: *mut Node<S>) {
         let Header { head, tail, domain, .. } = self.end.header();
         let node = self.node.pointer();
-        // First, so that nobody comes from there to what is retired.
+        // First, so that nobody comes from there to what is retired. If it fails, another thread has moved `tail` on, which
+        // nobody undoes.
         let _ = tail.compare_exchange(node, next, Ordering::Release, Ordering::Relaxed);
-        let is_first = head.compare_exchange(node, next, Ordering::Release, Ordering::Relaxed);
+        let moved = head.compare_exchange(node, next, Ordering::Release, Ordering::Relaxed);
         self.node.protect(head);
-        if is_first.is_ok() {
+        if moved.is_ok() {
             // SAFETY: it came from a box. `head` and `tail` are behind it for good, and only who had it in a hazard
             // when they were not uses it; what hangs behind it is never followed without a hazard of its own.
             unsafe { domain.retire(node) };
-            domain.reclaim();
         }
+        // Whoever moved `head` may have found this thread still in the ring.
+        domain.reclaim();
     }
 }
 

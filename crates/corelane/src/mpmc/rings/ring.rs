@@ -5,11 +5,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::Slot;
-use crate::memory::{AtomicU64, MOST_LOOKS, Ordering, is_before, pause};
+use crate::memory::{AtomicU64, MOST_LOOKS, MOST_TRIES, Ordering, is_before, pause};
 use crate::pad::{Padded, spread};
-
-/// How often a push tries before it closes the ring.
-const TRIES: usize = 10;
 
 /// From one position to the next.
 const STEP: u64 = 2;
@@ -56,10 +53,10 @@ impl<S: Slot> Ring<S> {
         (&self.slots[spread::<S>(position / STEP, n)], lap(position, n))
     }
 
-    /// Appends `item`, unless the ring is closed or must be: then it is, and nothing is ever pushed any more.
+    /// Appends `item`, unless the ring is closed or must be: then it is, and there are no more positions for items.
     #[inline]
     pub(super) fn push(&self, mut item: S::Item) -> Result<(), S::Item> {
-        for _ in 0..TRIES {
+        for _ in 0..MOST_TRIES {
             // Relaxed: the order of the items is that of the positions.
             let position = self.tail.fetch_add(STEP, Ordering::Relaxed);
             if position & CLOSED != 0 {
@@ -112,6 +109,15 @@ impl<S: Slot> Ring<S> {
         }
     }
 
+    /// As [`pop`](Self::pop), of a ring that is closed. Takes no position if all are taken.
+    #[cold]
+    pub(super) fn pop_rest(&self) -> Option<S::Item> {
+        // Relaxed: positions in use have been seen when the ring was seen to be closed, and there won't be more.
+        let head = self.head.load(Ordering::Relaxed);
+        let tail = self.tail.load(Ordering::Relaxed) & !CLOSED;
+        is_before(head, tail).then(|| self.pop())?
+    }
+
     /// Looks for a while whether an item comes, if somebody has set out to put one at `position`.
     #[cold]
     fn wait(&self, position: u64) {
@@ -137,7 +143,7 @@ impl<S: Slot> Ring<S> {
         }
     }
 
-    /// Whether there was no item at a moment of the call, as far as can be seen without writing.
+    /// Whether there was no item at a moment of the call, as far as can be seen without taking a position.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         // Acquire, here and in the slot: what is looked at next was there later. So there was nothing at `head` when

@@ -25,7 +25,7 @@ pub(super) fn render(outcome: &Outcome) -> String {
             body {
                 header { h1 { "Simulated throughput between several threads" } (circumstances(outcome)) }
                 @if !outcome.comparisons.is_empty() { (comparisons(outcome)) }
-                @for cells in outcome.by_workload() { (workload(cells)) }
+                @for cells in outcome.by_workload() { (workload(outcome, cells)) }
                 (reading(outcome))
             }
         }
@@ -74,11 +74,11 @@ fn table<R: IntoIterator<Item = String>>(
     }
 }
 
-fn workload(cells: &[Cell]) -> Markup {
+fn workload(outcome: &Outcome, cells: &[Cell]) -> Markup {
     html! {
         section {
             h2 { "Workload " (cells[0].workload.name()) ", simulated" }
-            @for series in series::of(cells) { (charts(&series)) }
+            @for series in series::of(cells, outcome.beside.as_ref()) { (charts(&series)) }
             h3 { "All figures" }
             (table(&COLUMNS, cells.iter().map(row)))
         }
@@ -106,7 +106,11 @@ fn reading(outcome: &Outcome) -> Markup {
         section.reading {
             h2 { "How to read this" }
             p {
-                "Nothing here was measured. The queues' own sources ran on simulated cores, a thread to "
+                @match outcome.measured() {
+                    Some(measured) => { (measured) " In the charts these are crosses. All else was simulated: the" }
+                    None => { "Nothing here was measured: the" }
+                }
+                " queues' own sources ran on simulated cores, a thread to "
                 "each, and every access to shared memory was charged to a model of the caches. "
                 b { "Misses" } " are those of private caches, per item that was popped, of all threads, "
                 "of producers (" b { "P" } ") and of consumers (" b { "C" } "); caches of the first level "

@@ -1,5 +1,6 @@
 //! `lane simulate mpmc`: throughput and misses between several threads, on machines that aren't here.
 
+mod beside;
 mod comparison;
 mod html;
 mod outcome;
@@ -22,6 +23,7 @@ use crate::interrupt;
 use crate::print;
 use crate::shapes;
 use crate::sink::Sink;
+use beside::Beside;
 use outcome::{Cell, Missing, Outcome};
 
 /// Queues between one producer and one consumer that are simulated without being named: the one whose
@@ -104,6 +106,7 @@ struct Job<'a> {
 
 fn simulate(args: &SimulateMpmcArgs) -> Result<Outcome, Failure> {
     let team = team(args)?;
+    let beside = args.beside.as_deref().map(Beside::read).transpose()?;
     let candidates = candidates(args);
     let entries: Vec<_> = candidates.iter().map(|candidate| candidate.entry).collect();
     let shapes = choose(args, &entries, &team.machine)?;
@@ -136,7 +139,7 @@ fn simulate(args: &SimulateMpmcArgs) -> Result<Outcome, Failure> {
             Err(why) => missing.push(why),
         }
     }
-    Ok(Outcome::new(args, &team, cells, missing))
+    Ok(Outcome::new(args, &team, beside, cells, missing))
 }
 
 /// What all jobs have in common.

@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use corelane_simulate::{Member, Team, TeamRun};
 use serde::Serialize;
 
+use super::beside::Beside;
 use super::comparison::{Comparison, compare};
 use super::{Job, TeamWorkload};
 use crate::cli::SimulateMpmcArgs;
@@ -34,6 +35,8 @@ pub(super) struct Outcome {
     pub(super) cells: Vec<Cell>,
     /// Which queues have given no result.
     pub(super) missing: Vec<Missing>,
+    /// What was measured, if there is a file of that.
+    pub(super) beside: Option<Beside>,
     /// What the paper says, if there was a sweep.
     pub(super) comparisons: Vec<Comparison>,
 }
@@ -123,6 +126,7 @@ impl Outcome {
     pub(super) fn new(
         args: &SimulateMpmcArgs,
         team: &Team,
+        beside: Option<Beside>,
         cells: Vec<Cell>,
         missing: Vec<Missing>,
     ) -> Self {
@@ -139,6 +143,7 @@ impl Outcome {
             seed: args.seed,
             sweep: args.sweep,
             interrupted: interrupt::requested(),
+            beside,
             comparisons: if args.sweep { compare(&cells) } else { Vec::new() },
             cells,
             missing,
@@ -161,6 +166,14 @@ impl Outcome {
                 names.join(", ")
             )
         })
+    }
+
+    /// Where what stands beside it was measured, for people.
+    pub(super) fn measured(&self) -> Option<String> {
+        let Beside { command, machine, .. } = self.beside.as_ref()?;
+        Some(format!(
+            "Measured, not simulated, are the figures that say so: on {machine}, by `{command}`."
+        ))
     }
 
     /// What was simulated, for people.

@@ -1,9 +1,11 @@
 //! What came out, on the terminal.
 
+use std::iter;
+
 use comfy_table::Table;
 
 use super::outcome::{Cell, Outcome};
-use super::series::{self, MEASURES, Measure, Series};
+use super::series::{self, MEASURES, Measure, Measured, Series};
 use crate::number::short;
 use crate::simulate::text::right_aligned;
 
@@ -36,7 +38,9 @@ pub(super) fn render(outcome: &Outcome) -> String {
             text.push_str(&format!("\nworkload {workload}\n{}\n", table(&shown)));
         }
         if outcome.sweep {
-            text.extend(series::of(cells).map(|series| tables(workload, &series)));
+            text.extend(
+                series::of(cells, outcome.beside.as_ref()).map(|series| tables(workload, &series)),
+            );
         }
     }
     if !outcome.comparisons.is_empty() {
@@ -47,14 +51,19 @@ pub(super) fn render(outcome: &Outcome) -> String {
             right_aligned(COMPARED, rows)
         ));
     }
-    text.push_str(
-        "\nAll of it is simulated. Misses are those of private caches, of all threads, per item popped; P \
+    let measured = outcome.measured();
+    let all = if measured.is_some() { "else" } else { "of it" };
+    text.push_str(&format!(
+        "\nAll {all} is simulated. Misses are those of private caches, of all threads, per item popped; P \
          are producers, \nC consumers. Fair: items of the slowest thread for each of the fastest. Failed: \
          calls that found the \nqueue full or empty, per item. Complex: up to 30 ns of work before each \
          call; allocation isn't simulated.\n",
-    );
+    ));
     if let Some(note) = outcome.of_overwriting() {
         text.push_str(&format!("{note}\n"));
+    }
+    if let Some(measured) = measured {
+        text.push_str(&format!("{measured}\n"));
     }
     for missing in &outcome.missing {
         text.push_str(&format!("\nNo result: {}\n", missing.why));
@@ -101,18 +110,28 @@ fn tables(workload: &str, series: &Series<'_>) -> String {
     MEASURES.iter().map(table).collect()
 }
 
-/// For each queue its name, and a value for each number of threads; empty where there is none.
+/// For each queue its name, and a value for each number of threads; empty where there is none. Behind them what was
+/// measured.
 pub(super) fn rows<'a>(
     series: &'a Series<'_>,
     measure: &'a Measure,
 ) -> impl Iterator<Item = Vec<String>> + 'a {
-    series.rows.iter().map(|(queue, cells)| {
-        let value = |number: &usize| {
-            let cell = cells.iter().find(|(at, _)| at == number);
-            cell.map_or_else(String::new, |(_, cell)| short((measure.of)(cell)))
-        };
-        [(*queue).to_owned()].into_iter().chain(series.numbers.iter().map(value)).collect()
-    })
+    let row = |name: String, value: &dyn Fn(usize) -> Option<f64>| {
+        let values =
+            series.numbers.iter().map(|number| value(*number).map_or_else(String::new, short));
+        iter::once(name).chain(values).collect()
+    };
+    let simulated = series.rows.iter().map(move |(queue, cells)| {
+        let cell = |number| cells.iter().find(|(at, _)| *at == number);
+        row((*queue).to_owned(), &|number| cell(number).map(|(_, cell)| (measure.of)(cell)))
+    });
+    let beside = series.beside.iter().filter(|_| measure.is_throughput);
+    simulated.chain(beside.map(move |Measured { queue, distance, points }| {
+        let point = |number| points.iter().find(|(at, _)| *at == number);
+        row(format!("{queue}, measured {distance}"), &|number| {
+            point(number).map(|(_, value)| *value)
+        })
+    }))
 }
 
 /// What is said of a comparison, by [`COMPARED`].
