@@ -73,6 +73,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use corelane_loom::MpmcQueue;
+use corelane_loom::mpmc::michael_scott::Msq;
 use corelane_loom::mpmc::ring::{HeadTail, Ring};
 use corelane_loom::mpmc::scq::Scq;
 use corelane_loom::spsc::b_queue::BQueue;
@@ -262,11 +263,21 @@ fn is_left_out(model: &Model) -> bool {
             "another_producer_comes",
         ],
         // It has no blocks.
-        "lcrq" | "lprq" | "msq" => &[
+        "lcrq" | "lprq" => &[
             "two_producers_in_a_block",
             "two_consumers_in_a_block",
             "another_producer_comes",
             "another_consumer_comes",
+        ],
+        // Nor any room when the consumers have gone.
+        id if id == Msq::INFO.id => &[
+            "two_producers_in_a_block",
+            "two_consumers_in_a_block",
+            "another_producer_comes",
+            "another_consumer_comes",
+            "slices_of_two_producers",
+            "false_empty_of_a_block",
+            "false_empty_behind_a_head",
         ],
         _ => &[],
     };

@@ -32,7 +32,7 @@ pub(crate) const MOST_THREADS: u64 =
 pub(crate) const MOST_LOOKS: u32 = if cfg!(feature = "loom") { 1 } else { 100 };
 
 /// How often a thread tries to put an item into a ring before it closes it for all.
-pub(crate) const MOST_TRIES: u32 = if cfg!(feature = "loom") { 2 } else { 10 };
+pub(crate) const MOST_TRIES: u32 = if cfg!(feature = "loom") { 1 } else { 10 };
 
 /// Whether one number comes before another. Both may have wrapped, and are less than half of all apart.
 #[inline]

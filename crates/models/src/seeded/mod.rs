@@ -80,6 +80,8 @@ pub fn seeded() -> Vec<Seeded> {
         "ring-rts", "shows as many slots as are done, which may be others": two_producers, ring::RelaxedTails;
         "ring-hts", "takes a slot that another has in its hands": two_producers, ring::OneAtATime;
         "scq", "finds nothing and leaves the entry to be filled": two_producers, scq::Positions;
+        "lcrq", "gives one position to two": two_consumers_and_one_item, rings::Positions;
+        "msq", "takes an item that is not its own yet": two_consumers_and_one_item, rings::List;
         "lprq", "shows an item that has been abandoned": two_producers, rings::Slots;
     });
     bugs.push(Seeded {

@@ -1,4 +1,4 @@
-//! Slots that are reserved before they are filled.
+//! Slots whose positions are given out by adding, reserved before they are filled or not; and a list of nodes.
 
 use corelane_loom::memory::AtomicU64;
 use corelane_loom::memory::Ordering::{Acquire, Relaxed, Release};
@@ -69,5 +69,100 @@ impl<const BROKEN: bool> Mechanism for Slots<BROKEN> {
             }
         }
         Some(self.places[position].take())
+    }
+}
+
+/// `lcrq`. Broken: a position is read and then moved on, in two steps.
+pub(crate) struct Positions<const BROKEN: bool> {
+    places: [Place; N],
+    words: [AtomicU64; N],
+    head: AtomicU64,
+    tail: AtomicU64,
+}
+
+impl<const BROKEN: bool> Mechanism for Positions<BROKEN> {
+    const ID: &'static str = "lcrq";
+    const CAPACITY: usize = N;
+    type Tx = ();
+    type Rx = ();
+
+    fn new() -> Self {
+        let zero = || AtomicU64::new(0);
+        let (places, words) = ([(); N].map(|()| Place::empty()), [(); N].map(|()| zero()));
+        Self { places, words, head: zero(), tail: zero() }
+    }
+
+    fn push(&self, (): &mut (), mut item: Ticket) -> Result<(), Ticket> {
+        loop {
+            let position = self.tail.fetch_add(1, Relaxed) as usize;
+            let Some(word) = self.words.get(position) else { return Err(item) };
+            self.places[position].put(item);
+            if word.compare_exchange(EMPTY, FULL, Release, Relaxed).is_ok() {
+                return Ok(());
+            }
+            item = self.places[position].take();
+        }
+    }
+
+    fn pop(&self, (): &mut ()) -> Option<Ticket> {
+        let position = match BROKEN {
+            true => {
+                let position = self.head.load(Relaxed);
+                self.head.store(position + 1, Relaxed);
+                position
+            }
+            false => self.head.fetch_add(1, Relaxed),
+        } as usize;
+        let word = self.words.get(position)?;
+        let is_full = word.compare_exchange(EMPTY, ABANDONED, Relaxed, Acquire).is_err();
+        is_full.then(|| self.places[position].take())
+    }
+}
+
+/// `msq`. Broken: takes the item before `head` has been moved on to it.
+pub(crate) struct List<const BROKEN: bool> {
+    places: [Place; N],
+    /// Whether there is a node behind each.
+    next: [AtomicU64; N],
+    head: AtomicU64,
+    tail: AtomicU64,
+}
+
+impl<const BROKEN: bool> Mechanism for List<BROKEN> {
+    const ID: &'static str = "msq";
+    const CAPACITY: usize = N;
+    type Tx = ();
+    type Rx = ();
+
+    fn new() -> Self {
+        let zero = || AtomicU64::new(0);
+        let (places, next) = ([(); N].map(|()| Place::empty()), [(); N].map(|()| zero()));
+        Self { places, next, head: zero(), tail: zero() }
+    }
+
+    fn push(&self, (): &mut (), item: Ticket) -> Result<(), Ticket> {
+        let tail = self.tail.fetch_add(1, Relaxed) as usize;
+        let Some(next) = self.next.get(tail) else { return Err(item) };
+        self.places[tail].put(item);
+        next.store(1, Release);
+        Ok(())
+    }
+
+    fn pop(&self, (): &mut ()) -> Option<Ticket> {
+        loop {
+            let head = self.head.load(Relaxed);
+            let place = head as usize;
+            if self.next.get(place)?.load(Acquire) == 0 {
+                return None;
+            }
+            let early = BROKEN.then(|| self.places[place].take());
+            let moved = self.head.compare_exchange(head, head + 1, Relaxed, Relaxed);
+            if let Some(item) = early {
+                return Some(item);
+            }
+            if moved.is_ok() {
+                return Some(self.places[place].take());
+            }
+        }
     }
 }
