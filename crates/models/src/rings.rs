@@ -38,6 +38,7 @@ fn of_queue<S: Shared<Ticket> + Shared<Number, Item: Copy>>() -> Vec<Model> {
         Model::new::<S>("late_consumer", late_consumer::<S>),
         Model::new::<S>("false_empty_between_rings", false_empty_between_rings::<S>),
         Model::new::<S>("consumers_go", consumers_go::<S>),
+        Model::new::<S>("teardown_races_push", teardown_races_push::<S>),
     ]);
     models
 }
@@ -47,6 +48,7 @@ fn of_rings<S: Shared<Ticket>>() -> Vec<Model> {
     vec![
         Model::new::<S>("one_pop_too_many", one_pop_too_many::<S>),
         Model::new::<S>("taken_a_lap_later", taken_a_lap_later::<S>),
+        Model::new::<S>("given_while_in_use", given_while_in_use::<S>),
     ]
 }
 
@@ -156,6 +158,38 @@ fn consumers_go<S: Shared<Ticket>>() -> Run {
         }
         join([thread]);
         assert!(tx.is_closed());
+    })
+}
+
+/// Either side goes, and items are left behind, perhaps in several rings.
+fn teardown_races_push<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = S::channel(tiny(1));
+        let items = items::<S::Item>(2);
+        let thread = start(move || {
+            for item in items {
+                assert!(!matches!(tx.try_push(item), Err(TryPushError::Full(_))));
+            }
+        });
+        look(&mut rx, 1);
+        drop(rx);
+        join([thread]);
+    })
+}
+
+/// A consumer is taking an item, and another one gets the position of the same slot a lap later: that one leaves a mark,
+/// and what is pushed meanwhile goes elsewhere.
+fn given_while_in_use<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, rx) = S::channel(tiny(1));
+        let mut items = items::<S::Item>(2).into_iter();
+        push(&mut tx, items.next().expect("one"));
+        let mut last = S::another_consumer(&rx);
+        let threads = [S::another_consumer(&rx), rx].map(|mut rx| start(move || look(&mut rx, 1)));
+        push(&mut tx, items.next().expect("another"));
+        let mut numbers = join(threads).concat();
+        numbers.extend(drain(&mut last));
+        all_are_there(numbers, 2);
     })
 }
 

@@ -253,10 +253,13 @@ pub fn channel<T: Token>(ring: usize) -> Result<(Producer<T>, Consumer<T>), Capa
 ///
 /// As [`channel`].
 pub fn channel_with<T: Token>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    if !can_exchange_two_words() {
-        return Err(CapacityError::Unsupported { needs: "an exchange of 128 bits at once" });
-    }
+    refuse_unless(can_exchange_two_words())?;
     rings::channel(config)
+}
+
+/// The algorithm needs a machine that can exchange two words at once.
+fn refuse_unless(can: bool) -> Result<(), CapacityError> {
+    can.then_some(()).ok_or(CapacityError::Unsupported { needs: "an exchange of 128 bits at once" })
 }
 
 /// Unbounded, between any number of producers and consumers.
@@ -359,5 +362,17 @@ impl MpmcQueue for Lcrq {
 
     fn another_consumer<T: Send>(consumer: &Self::Consumer<T>) -> Option<Self::Consumer<T>> {
         Some(consumer.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_the_exchange_is_refused() {
+        let told = refuse_unless(false).unwrap_err().to_string();
+        assert!(told.contains("128 bits") && told.contains("choose another queue"), "{told}");
+        assert_eq!(refuse_unless(true), Ok(()));
     }
 }

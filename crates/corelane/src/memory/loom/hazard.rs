@@ -1,13 +1,14 @@
-//! Hazard pointers, as far as a model needs them: what protects and what frees is ordered as in the crate that the
-//! real world uses, and what would have been freed is known, so that nobody comes to it.
+//! Hazard pointers, as far as a model needs them: what would have been freed is known, so that nobody comes to it.
+//!
+//! Either a thread that retires something sees that it is protected, or who would protect it sees that it can't be come
+//! to any more. Real ones have fences for that. Here a pointer is read and protected in one step, and that step reads
+//! what was written last: without fences, so that models depend on no more order than hazard pointers promise.
 //!
 //! What has been freed is given back when the domain is dropped, so no address is used twice. loom switches threads at its own accesses only, so
 //! that what is in a cell here changes in one step.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-
-use loom::sync::atomic;
 
 use super::{AtomicPtr, Ordering};
 
@@ -61,7 +62,6 @@ impl Domain {
 
     /// Takes for free what was retired and is in no hazard.
     pub fn reclaim(&self) {
-        atomic::fence(Ordering::SeqCst);
         let State { protected, retired, .. } = &mut *self.0.borrow_mut();
         for retired in retired {
             retired.is_free |= !protected.values().any(|address| *address == retired.address);
@@ -76,6 +76,14 @@ impl Drop for Domain {
             unsafe { (retired.free)(retired.address) };
         }
     }
+}
+
+/// What `source` leads to now: an exchange that always fails reads what was written last.
+fn newest<T>(source: &AtomicPtr<T>) -> *mut T {
+    source.turn.take();
+    let (null, acquire) = (std::ptr::null_mut(), Ordering::Acquire);
+    let found = source.value.compare_exchange(null, null, acquire, acquire);
+    found.expect_err("it leads to something")
 }
 
 /// Keeps one thing from being freed: that to which a pointer led when it was read last.
@@ -118,17 +126,8 @@ impl<T> Hazard<T> {
         if source.value.load(Ordering::Acquire) == self.pointer {
             return;
         }
-        loop {
-            source.turn.take();
-            let pointer = source.value.load(Ordering::Relaxed);
-            self.domain().0.borrow_mut().protected.insert(self.number, pointer as usize);
-            atomic::fence(Ordering::SeqCst);
-            source.turn.take();
-            if source.value.load(Ordering::Acquire) == pointer {
-                self.pointer = pointer;
-                return;
-            }
-        }
+        self.pointer = newest(source);
+        self.domain().0.borrow_mut().protected.insert(self.number, self.pointer as usize);
     }
 
     /// Protects `pointer`, which was read from what this or another hazard protects, if `source` still leads to `from`;
@@ -139,9 +138,7 @@ impl<T> Hazard<T> {
     /// As long as `source` leads to `from`, nobody retires `pointer`. `source` is as in [`new`](Self::new).
     pub unsafe fn follow(&mut self, pointer: *mut T, source: &AtomicPtr<T>, from: *mut T) -> bool {
         self.domain().0.borrow_mut().protected.insert(self.number, pointer as usize);
-        atomic::fence(Ordering::SeqCst);
-        source.turn.take();
-        let is_there = source.value.load(Ordering::Acquire) == from;
+        let is_there = newest(source) == from;
         self.pointer = if is_there { pointer } else { std::ptr::null_mut() };
         if !is_there {
             self.protect(source);

@@ -15,6 +15,14 @@
 //!   from being freed.
 //! - Who pops looks at a ring once more after it has been seen to be closed: otherwise what was pushed just before
 //!   that is left behind (an error in the paper as it appeared, mended in its later versions).
+//!
+//! # Orderings that no model shows to be needed
+//!
+//! - The release with which `head` and `tail` go on to a ring: it is ready for who comes to it there. The model checker
+//!   looks at accesses, not at when what is accessed has come to be.
+//! - The release with which a slot in use is marked, and the acquire that sees the mark: whose position was given to a
+//!   thread that has gone must not put an item there. Three threads have to be stopped in the right places, which is more
+//!   than the models have time for.
 
 use alloc::boxed::Box;
 use core::ptr;
