@@ -181,15 +181,25 @@ fn teardown_races_push<S: Shared<Ticket>>() -> Run {
 /// and what is pushed meanwhile goes elsewhere.
 fn given_while_in_use<S: Shared<Ticket>>() -> Run {
     explore_shared(|| {
-        let (mut tx, rx) = S::channel(tiny(1));
-        let mut items = items::<S::Item>(2).into_iter();
-        push(&mut tx, items.next().expect("one"));
-        let mut last = S::another_consumer(&rx);
-        let threads = [S::another_consumer(&rx), rx].map(|mut rx| start(move || look(&mut rx, 1)));
-        push(&mut tx, items.next().expect("another"));
-        let mut numbers = join(threads).concat();
+        let (mut tx, mut last) = S::channel(tiny(1));
+        let mut items = items::<S::Item>(4).into_iter();
+        let mut next = || items.next().expect("there are four");
+        // Who has just popped an item doesn't look before it takes the next position.
+        let consumers = [0, 1].map(|number| {
+            let mut rx = S::another_consumer(&last);
+            push(&mut tx, next());
+            assert_eq!(look(&mut rx, 1), [number]);
+            rx
+        });
+        push(&mut tx, next());
+        let (item, [mut one, mut other]) = (next(), consumers);
+        let consumer = start(move || look(&mut other, 1));
+        let producer = start(move || push(&mut tx, item));
+        let mut numbers = look(&mut one, 1);
+        join([producer]);
+        numbers.extend(join([consumer]).concat());
         numbers.extend(drain(&mut last));
-        all_are_there(numbers, 2);
+        are_equal(numbers, vec![2, 3]);
     })
 }
 

@@ -47,6 +47,17 @@ fn every_queue_serves_as_many_threads_as_it_allows() {
     }
 }
 
+/// Who adds to a counter has a position; who compares and swaps may have to try again, the more the more others do.
+#[test]
+fn adding_scales_where_comparing_does_not() {
+    let rate = |id: &str| queue(id).run(&team(8, 8)).unwrap().items_per_s();
+    for adding in ["lcrq", "lprq"].map(rate) {
+        for comparing in ["msq", "ring"].map(rate) {
+            assert!(adding > 3.0 * comparing, "{adding} and {comparing} items per second");
+        }
+    }
+}
+
 #[test]
 fn the_same_team_does_the_same_again() {
     let times = || {

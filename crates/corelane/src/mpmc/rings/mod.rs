@@ -18,11 +18,8 @@
 //!
 //! # Orderings that no model shows to be needed
 //!
-//! - The release with which `head` and `tail` go on to a ring: it is ready for who comes to it there. The model checker
-//!   looks at accesses, not at when what is accessed has come to be.
-//! - The release with which a slot in use is marked, and the acquire that sees the mark: whose position was given to a
-//!   thread that has gone must not put an item there. Three threads have to be stopped in the right places, which is more
-//!   than the models have time for.
+//! The release with which `head` and `tail` go on to a ring: it is ready for who comes to it there. The model checker
+//! looks at accesses, not at when what is accessed has come to be.
 
 use alloc::boxed::Box;
 use core::ptr;
