@@ -123,7 +123,7 @@ impl Watcher {
 
 impl Watch for Watcher {
     fn ordering(&self, access: &Access) -> Ordering {
-        if matches!(access.op, Op::Store | Op::Rmw | Op::Cas) {
+        if matches!(access.op, Op::Store | Op::Rmw) {
             self.count_value(access.variable);
         }
         self.accesses.borrow_mut().insert((access.location, access.op, access.ordering));
@@ -134,6 +134,10 @@ impl Watch for Watcher {
             }
             _ => access.ordering,
         }
+    }
+
+    fn swapped(&self, variable: usize) {
+        self.count_value(variable);
     }
 
     fn fails_spuriously(&self, at: Place) -> bool {

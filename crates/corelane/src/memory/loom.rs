@@ -18,7 +18,7 @@ pub use watch::{Access, Op, Watch, watched};
 pub use wide::{AtomicU128, can_exchange_two_words};
 
 use super::Ordering;
-use watch::{fails_spuriously, ordering};
+use watch::{fails_spuriously, ordering, swapped};
 
 /// Makes loom take two loads of one variable for steps whose order matters.
 ///
@@ -88,7 +88,8 @@ macro_rules! atomics {
             ) -> Result<$value, $value> {
                 let success = ordering(Op::Cas, Some(self), success);
                 let failure = ordering(Op::Load, Some(self), failure);
-                self.value.compare_exchange(current, new, success, failure)
+                let exchanged = self.value.compare_exchange(current, new, success, failure);
+                exchanged.inspect(|_| swapped(self))
             }
 
             /// As [`compare_exchange`](Self::compare_exchange), but may fail without cause.

@@ -39,6 +39,9 @@ pub trait Watch {
     /// The ordering with which the access is done. `Relaxed` does away with a fence.
     fn ordering(&self, access: &Access) -> Ordering;
 
+    /// A compare-and-swap of the variable at this address has written.
+    fn swapped(&self, variable: usize);
+
     /// Whether the weak compare-and-swap at this place fails though the values are equal.
     fn fails_spuriously(&self, at: &'static Location<'static>) -> bool;
 }
@@ -75,6 +78,13 @@ pub(super) fn ordering<V>(op: Op, variable: Option<&V>, ordering: Ordering) -> O
     let variable = variable.map_or(0, |variable| std::ptr::from_ref(variable).addr());
     let access = Access { op, ordering, location: Location::caller(), variable };
     watch().map_or(ordering, |watch| watch.ordering(&access))
+}
+
+/// A compare-and-swap of `variable` has written.
+pub(super) fn swapped<V>(variable: &V) {
+    if let Some(watch) = watch() {
+        watch.swapped(std::ptr::from_ref(variable).addr());
+    }
 }
 
 /// Whether the weak compare-and-swap of the caller is to fail.
