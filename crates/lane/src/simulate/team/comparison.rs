@@ -8,7 +8,7 @@ use super::outcome::Cell;
 /// How the ids of all forms of the block-based queue begin.
 const OURS: &str = "bbq";
 
-/// The block-based queue beside the best of all others, with one kind of threads.
+/// The block-based queue beside the best of all other bounded ones, with one kind of threads.
 #[derive(Debug, Serialize)]
 pub(super) struct Comparison {
     pub(super) threads: &'static str,
@@ -81,7 +81,8 @@ fn points(cells: &[&Cell]) -> Vec<Point> {
 
 fn point(cells: &[&Cell]) -> Option<Point> {
     let fastest = |is_ours: bool| {
-        let cells = cells.iter().filter(|cell| cell.queue.starts_with(OURS) == is_ours);
+        let is_one = |cell: &&&Cell| cell.bounded && cell.queue.starts_with(OURS) == is_ours;
+        let cells = cells.iter().filter(is_one);
         cells.max_by(|a, b| a.items_per_s.total_cmp(&b.items_per_s))
     };
     let (ours, other) = (fastest(true)?, fastest(false)?);

@@ -58,6 +58,8 @@ pub(super) struct Cell {
     pub(super) workload: TeamWorkload,
     /// Whether items are counted when they are pushed, since some are overwritten, not when they are popped.
     pub(super) overwrites: bool,
+    /// Whether it is ever full.
+    pub(super) bounded: bool,
     /// Items that were popped, or pushed, per second of simulated time.
     pub(super) items_per_s: f64,
     /// Misses of all threads for each of these items.
@@ -109,6 +111,7 @@ impl Cell {
             consumers: job.shape.consumers,
             workload: job.workload,
             overwrites: job.candidate.queue.overwrites,
+            bounded: job.candidate.queue.info.bounded,
             items_per_s: run.items_per_s(),
             misses_per_item: run.misses_per_item(),
             items: run.items,
