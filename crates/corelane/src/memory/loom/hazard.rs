@@ -4,8 +4,8 @@
 //! to any more. Real ones have fences for that. Here a pointer is read and protected in one step, and that step reads
 //! what was written last: without fences, so that models depend on no more order than hazard pointers promise.
 //!
-//! What has been freed is given back when the domain is dropped, so no address is used twice. loom switches threads at its own accesses only, so
-//! that what is in a cell here changes in one step.
+//! What has been freed is given back when the domain is dropped, so no address is used twice. loom switches threads at
+//! its own accesses only, so that what is in a cell here changes in one step.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -148,7 +148,7 @@ impl<S: Slot> State for Header<S> {
 /// # Errors
 ///
 /// If the capacity is 0 or too large for memory.
-pub fn channel<S: Slot>(config: Config) -> Built<Producer<S>, Consumer<S>> {
+pub(super) fn channel<S: Slot>(config: Config) -> Built<Producer<S>, Consumer<S>> {
     let (asked, most) = (config.capacity, Ring::<S>::MOST);
     if asked == 0 || asked > most {
         return Err(CapacityError::OutOfRange { asked, most });
