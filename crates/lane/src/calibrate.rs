@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::CalibrateArgs;
 use crate::clock::Clock;
+use crate::cores;
 use crate::failure::Failure;
 use crate::floor::Floors;
 use crate::number::short;
 use crate::pair::Cores;
-use crate::plan;
 use crate::print;
 use crate::sink::Sink;
 use crate::stats::{Group, Quartiles};
@@ -158,7 +158,7 @@ impl Calibration {
 /// Does what the command line asks for.
 pub(crate) fn carry_out(args: &CalibrateArgs) -> Result<ExitCode, Failure> {
     let mut json = args.json.as_deref().map(Sink::open).transpose()?;
-    let calibration = Calibration::measure(plan::cores(args.cores)?);
+    let calibration = Calibration::measure(cores::pair(args.cores)?);
     let mut text = render(&calibration);
     if let Some(sink) = &mut json {
         let contents = serde_json::to_string_pretty(&calibration).expect("results are plain data");

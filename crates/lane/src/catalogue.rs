@@ -12,6 +12,7 @@ use corelane::{
 };
 
 use crate::cell::{Run, Sample, Wrong};
+use crate::circle;
 use crate::cli::{PayloadKind, Test};
 use crate::link::{Link, Setup};
 use crate::mpmc::{self, Goods, Parcel};
@@ -66,6 +67,8 @@ pub(crate) struct Entry {
     pub(crate) spsc: Option<Kernels>,
     /// How it is measured between as many as it allows.
     pub(crate) mpmc: mpmc::Kernels,
+    /// How it is measured between threads in a ring.
+    pub(crate) circle: circle::Kernel,
 }
 
 /// Ours or not.
@@ -124,8 +127,8 @@ impl Entry {
     {
         let (sides, bounded) = (N::SIDES, N::BOUNDED);
         let (overwrites, takes_turns) = (N::OVERWRITES, N::TAKES_TURNS);
-        let mpmc = mpmc::Kernels::of::<N, B>();
-        Self { id: id.into(), kind, sides, bounded, overwrites, takes_turns, spsc, mpmc }
+        let (mpmc, circle) = (mpmc::Kernels::of::<N, B>(), circle::Kernel::of::<B>());
+        Self { id: id.into(), kind, sides, bounded, overwrites, takes_turns, spsc, mpmc, circle }
     }
 }
 

@@ -12,8 +12,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use corelane::Memory;
 use serde::Serialize;
 
-use crate::catalogue;
-use crate::pair::Wait;
+use crate::catalogue::{self, Entry};
+use crate::pair::{Cores, Wait};
 use crate::simulate;
 use crate::stats::Group;
 use crate::verify;
@@ -295,6 +295,54 @@ pub(crate) enum BenchSuite {
     Spsc(Box<BenchArgs>),
     /// Several producers, several consumers.
     Mpmc(Box<MpmcArgs>),
+    /// Threads in a ring, each of which copies what it gets, frees the original and passes the copy on.
+    Ring(Box<RingArgs>),
+}
+
+/// What all kinds of queues have in common.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunArgs {
+    /// How often everything is measured.
+    #[arg(long, value_name = "N", default_value = "15")]
+    pub(crate) rounds: Positive,
+
+    /// Longest `line_rtt` in nanoseconds at which two cores count as near.
+    #[arg(long, value_name = "NS", default_value_t = Group::FAR_ABOVE_NS)]
+    pub(crate) far_above: f64,
+
+    /// Also measure all peers, when queues are named.
+    #[arg(long, overrides_with = "no_peers")]
+    pub(crate) peers: bool,
+
+    /// Measure no peers.
+    #[arg(long, overrides_with = "peers")]
+    pub(crate) no_peers: bool,
+
+    /// Write the results as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write a report that opens in any browser, in one file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+impl RunArgs {
+    /// Longest `line_rtt` that counts as near. Whatever a round trip takes on one core, it isn't far.
+    pub(crate) fn far_above_ns(&self, cores: Cores) -> f64 {
+        if cores.same() { f64::INFINITY } else { self.far_above }
+    }
+
+    /// Whether `entry` is to be measured when `named` are named; if it is measured `by_default`.
+    pub(crate) fn chooses(&self, entry: &Entry, named: &[String], by_default: bool) -> bool {
+        let is_named = named.contains(&entry.id);
+        match (entry.is_peer(), named.is_empty()) {
+            (true, true) => by_default && !self.no_peers,
+            (true, false) => is_named || (by_default && self.peers),
+            (false, true) => by_default,
+            (false, false) => is_named,
+        }
+    }
 }
 
 /// What to measure, and how.
@@ -337,10 +385,6 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1")]
     pub(crate) batch: Vec<Positive>,
 
-    /// How often everything is measured.
-    #[arg(long, value_name = "N", default_value = "15")]
-    pub(crate) rounds: Positive,
-
     /// Length of one measurement, such as 30ms or 2s [default: 30ms; open-loop: 200ms, with a
     /// capture 1s; grid: 5ms].
     #[arg(long, value_name = "TIME", value_parser = length, conflicts_with = "items")]
@@ -353,18 +397,6 @@ pub(crate) struct BenchArgs {
     /// Cores of producer and consumer; the same core twice is allowed.
     #[arg(long, value_name = "A,B")]
     pub(crate) cores: Option<CorePair>,
-
-    /// Longest `line_rtt` in nanoseconds at which two cores count as near.
-    #[arg(long, value_name = "NS", default_value_t = Group::FAR_ABOVE_NS)]
-    pub(crate) far_above: f64,
-
-    /// Also measure all peers, when queues are named.
-    #[arg(long, overrides_with = "no_peers")]
-    pub(crate) peers: bool,
-
-    /// Measure no peers.
-    #[arg(long, overrides_with = "peers")]
-    pub(crate) no_peers: bool,
 
     /// Where our queues live.
     #[arg(long, value_enum, default_value = "heap")]
@@ -388,13 +420,9 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "X", default_value = "1", requires = "trace")]
     pub(crate) speedup: PositiveReal,
 
-    /// Write the results as JSON.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-
-    /// Write a report that opens in any browser, in one file.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
+    /// How often, and what becomes of it.
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
 }
 
 impl Default for BenchArgs {
@@ -439,10 +467,6 @@ pub(crate) struct MpmcArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1")]
     pub(crate) batch: Vec<Positive>,
 
-    /// How often everything is measured.
-    #[arg(long, value_name = "N", default_value = "15")]
-    pub(crate) rounds: Positive,
-
     /// Length of one measurement, such as 30ms or 2s [default: 30ms; with more threads than cores:
     /// 100ms; profiling: 200ms; full-empty: 5ms].
     #[arg(long, value_name = "TIME", value_parser = length, conflicts_with = "items")]
@@ -456,30 +480,57 @@ pub(crate) struct MpmcArgs {
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     pub(crate) cores: Vec<usize>,
 
-    /// Longest `line_rtt` in nanoseconds at which cores count as near.
-    #[arg(long, value_name = "NS", default_value_t = Group::FAR_ABOVE_NS)]
-    pub(crate) far_above: f64,
-
-    /// Also measure all peers, when queues are named.
-    #[arg(long, overrides_with = "no_peers")]
-    pub(crate) peers: bool,
-
-    /// Measure no peers.
-    #[arg(long, overrides_with = "peers")]
-    pub(crate) no_peers: bool,
-
     /// What a thread does before it looks again at a queue that was full or empty. With more threads
     /// than cores it yields.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "pause")]
     pub(crate) wait: Vec<Wait>,
 
-    /// Write the results as JSON.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    /// How often, and what becomes of it.
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
 
-    /// Write a report that opens in any browser, in one file.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
+/// What to measure between threads in a ring, and how.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RingArgs {
+    /// Queues and peers to measure, by id (see `lane list`); if none is named, all between one producer and
+    /// one consumer.
+    #[arg(value_name = "QUEUE", value_parser = all_ids(), hide_possible_values = true)]
+    pub(crate) queues: Vec<String>,
+
+    /// Threads of the ring, 2 to 64; may be more than there are cores.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "2,4",
+          value_parser = clap::value_parser!(u8).range(2..=64))]
+    pub(crate) threads: Vec<u8>,
+
+    /// Most messages under way.
+    #[arg(long, value_name = "N", default_value = "1024")]
+    pub(crate) in_flight: Positive,
+
+    /// Messages that each queue must hold.
+    #[arg(long, value_name = "N", default_value = "4096")]
+    pub(crate) capacity: Positive,
+
+    /// Length of one measurement, such as 30ms or 2s [default: 30ms; with more threads than cores: 100ms].
+    #[arg(long, value_name = "TIME", value_parser = length, conflicts_with = "items")]
+    pub(crate) duration: Option<Duration>,
+
+    /// Messages of one measurement, instead of a duration.
+    #[arg(long, value_name = "N")]
+    pub(crate) items: Option<NonZeroU64>,
+
+    /// Cores for the threads, in the order of the ring; all if none is given.
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
+    pub(crate) cores: Vec<usize>,
+
+    /// What a thread does before it looks again at a queue that was full or empty. With more threads
+    /// than cores it yields.
+    #[arg(long, value_enum, default_value = "pause")]
+    pub(crate) wait: Wait,
+
+    /// How often, and what becomes of it.
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
 }
 
 /// All ids of queues and peers.

@@ -5,8 +5,10 @@ mod advice;
 mod calibrate;
 mod catalogue;
 mod cell;
+mod circle;
 mod cli;
 mod clock;
+mod cores;
 mod failure;
 mod floor;
 mod grid;
@@ -44,6 +46,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use circle::Circle;
 use cli::{BenchCommand, BenchSuite, Cli, Command, SimulateCommand, SimulateSuite};
 use failure::Failure;
 use mpmc::Mpmc;
@@ -65,6 +68,7 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
         Some(Command::Bench(BenchCommand { suite })) => match suite {
             BenchSuite::Spsc(args) => measure(Plan::<Spsc>::bench(&args)?),
             BenchSuite::Mpmc(args) => measure(Plan::<Mpmc>::bench(&args)?),
+            BenchSuite::Ring(args) => measure(Plan::<Circle>::bench(&args)?),
         },
         Some(Command::Verify(args)) => verify::carry_out(&args),
         Some(Command::Calibrate(args)) => calibrate::carry_out(&args),

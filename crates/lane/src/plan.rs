@@ -4,12 +4,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use core_affinity::CoreId;
 use corelane_capture::Packet;
 
 use crate::catalogue::{self, Entry, KernelSet};
 use crate::cell::{Length, Params};
-use crate::cli::{BenchArgs, CorePair, PayloadKind, Positive, PositiveReal, Test};
+use crate::cli::{BenchArgs, PayloadKind, Positive, PositiveReal, RunArgs, Test};
+use crate::cores;
 use crate::failure::Failure;
 use crate::grid;
 use crate::pair::{Cores, Wait};
@@ -38,11 +38,12 @@ impl Cell<Spsc> {
 impl Plan<Spsc> {
     /// The quick run: what `lane` does without a command.
     pub(crate) fn quick() -> Result<Self, Failure> {
+        let usual = BenchArgs::default();
         let args = BenchArgs {
             batch: vec![Positive(1), Positive(32)],
             duration: Some(QUICK_CELL),
-            html: Some(PathBuf::from("corelane-report.html")),
-            ..BenchArgs::default()
+            run: RunArgs { html: Some(PathBuf::from("corelane-report.html")), ..usual.run },
+            ..usual
         };
         let entries = catalogue::spsc().filter(|entry| entry.is_quick()).collect();
         Ok(Self { budget: Some(QUICK_RUN), ..Self::of(&args, entries)? })
@@ -55,30 +56,25 @@ impl Plan<Spsc> {
 
     fn of(args: &BenchArgs, entries: Vec<&'static Entry>) -> Result<Self, Failure> {
         check_batches(&args.batch, args.capacity.0)?;
-        let cores = cores(args.cores)?;
+        let cores = cores::pair(args.cores)?;
         let mut notes = Vec::new();
         let timetable = Timetable::of(args)?;
         notes.extend(timetable.as_ref().and_then(|timetable| timetable.note.clone()));
         let (schedule, name) = timetable.map(|t| (t.arrivals, t.name)).unzip();
         let plan = Self {
             cells: cells(args, &entries, &waits(args, cores), name.as_deref()),
-            rounds: args.rounds.0,
+            rounds: args.run.rounds.0,
             budget: None,
             cores,
             all_cores: vec![cores.producer, cores.consumer],
-            far_above_ns: far_above_ns(args.far_above, cores),
+            far_above_ns: args.run.far_above_ns(cores),
             context: schedule.unwrap_or_default(),
             notes,
             json: None,
             html: None,
         };
-        plan.checked(&args.queues, args.json.as_deref(), args.html.as_deref())
+        plan.checked(&args.queues, &args.run)
     }
-}
-
-/// Longest `line_rtt` that counts as near. Whatever a round trip takes on one core, it isn't far.
-pub(crate) fn far_above_ns(wanted: f64, cores: Cores) -> f64 {
-    if cores.same() { f64::INFINITY } else { wanted }
 }
 
 /// Refuses batches that don't fit the queue.
@@ -91,50 +87,10 @@ pub(crate) fn check_batches(batches: &[Positive], capacity: usize) -> Result<(),
     }
 }
 
-/// The cores asked for, or the first two, or the only one twice.
-pub(crate) fn cores(wanted: Option<CorePair>) -> Result<Cores, Failure> {
-    let cores = core_affinity::get_core_ids().unwrap_or_default();
-    let Some(CorePair(producer, consumer)) = wanted else {
-        let first = *cores.first().unwrap_or(&CoreId { id: 0 });
-        return Ok(Cores { producer: first, consumer: *cores.get(1).unwrap_or(&first) });
-    };
-    Ok(Cores { producer: core(&cores, producer)?, consumer: core(&cores, consumer)? })
-}
-
-/// The core with the number `id` among `cores`.
-pub(crate) fn core(cores: &[CoreId], id: usize) -> Result<CoreId, Failure> {
-    cores.iter().copied().find(|core| core.id == id).ok_or_else(|| {
-        let have: Vec<_> = cores.iter().map(|core| core.id.to_string()).collect();
-        Failure::Usage(format!("there is no core {id} here; choose from {}", have.join(", ")))
-    })
-}
-
 /// The queues named, or all; and the peers as asked for.
 fn chosen(args: &BenchArgs) -> Vec<&'static Entry> {
-    let peers = Peers { wanted: args.peers, unwanted: args.no_peers };
-    catalogue::spsc().filter(|entry| peers.choose(entry, &args.queues, true)).collect()
-}
-
-/// What was said of peers.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Peers {
-    /// `--peers`
-    pub(crate) wanted: bool,
-    /// `--no-peers`
-    pub(crate) unwanted: bool,
-}
-
-impl Peers {
-    /// Whether `entry` is to be measured when `named` are named; if it is measured `by_default`.
-    pub(crate) fn choose(self, entry: &Entry, named: &[String], by_default: bool) -> bool {
-        let is_named = named.contains(&entry.id);
-        match (entry.is_peer(), named.is_empty()) {
-            (true, true) => by_default && !self.unwanted,
-            (true, false) => is_named || (by_default && self.wanted),
-            (false, true) => by_default,
-            (false, false) => is_named,
-        }
-    }
+    let is_chosen = |entry: &&Entry| args.run.chooses(entry, &args.queues, true);
+    catalogue::spsc().filter(is_chosen).collect()
 }
 
 /// When items of open-loop cells are sent.

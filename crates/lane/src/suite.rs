@@ -1,7 +1,6 @@
 //! What differs between kinds of queues: their tests. Rounds, results, tables and reports don't.
 
 use std::fmt::Debug;
-use std::path::Path;
 use std::time::Duration;
 
 use core_affinity::CoreId;
@@ -10,6 +9,7 @@ use serde::Serialize;
 
 use crate::catalogue::Entry;
 use crate::cell::Length;
+use crate::cli::RunArgs;
 use crate::failure::Failure;
 use crate::pair::Cores;
 use crate::results::{CellResult, Floor, Results, Summary};
@@ -146,15 +146,10 @@ impl<S: Suite> Cell<S> {
 impl<S: Suite> Plan<S> {
     /// The plan without the cells whose queues can't have their set-up, with a note; refused if one of
     /// `named` can't. Files are opened last, so that a refusal leaves none behind.
-    pub(crate) fn checked(
-        mut self,
-        named: &[String],
-        json: Option<&Path>,
-        html: Option<&Path>,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn checked(mut self, named: &[String], run: &RunArgs) -> Result<Self, Failure> {
         self.drop_impossible(named)?;
-        self.json = json.map(Sink::open).transpose()?;
-        self.html = html.map(Sink::open).transpose()?;
+        self.json = run.json.as_deref().map(Sink::open).transpose()?;
+        self.html = run.html.as_deref().map(Sink::open).transpose()?;
         Ok(self)
     }
 

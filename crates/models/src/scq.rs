@@ -1,12 +1,12 @@
 //! `scq`: threads that get a position and then meet at its entry (Nikolaev 2019; paper 3 §2.2).
 
 use corelane_loom::mpmc::scq::Scq;
-use corelane_loom::{Producer, TryPushError};
+use corelane_loom::{Consumer, Producer, TryPopError, TryPushError};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 
 use crate::explore::{explore_shared, tiny};
-use crate::item::Ticket;
+use crate::item::{Cargo, Ticket};
 use crate::shared::{all_are_there, are_equal, attempts, drain, items, join, look, start, take};
 use crate::subject::{Many, Shared, Subject};
 use crate::{Model, Run};
@@ -19,6 +19,7 @@ pub(crate) fn models() -> Vec<Model> {
         Model::new::<S>("full_while_it_is_filled", full_while_it_is_filled),
         Model::new::<S>("full_no_longer", full_no_longer),
         Model::new::<S>("two_find_nothing", two_find_nothing),
+        Model::new::<S>("never_full_behind_a_mark", never_full_behind_a_mark),
     ]
 }
 
@@ -106,5 +107,40 @@ fn two_find_nothing() -> Run {
         let mut numbers = join(threads).concat();
         numbers.extend(drain(&mut last));
         all_are_there(numbers, 1);
+    })
+}
+
+/// One item is there and popped before another one comes, so that two never are: nobody is told that the queue is full.
+///
+/// The consumer looks for the second item before it comes, and its producer then sees the mark that this leaves in the
+/// entry. Who sees the second item knows from that producer that the first has gone.
+fn never_full_behind_a_mark() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = S::channel(tiny(2));
+        let mut items = items::<Ticket>(3).into_iter();
+        assert_eq!(attempts(&mut tx, items.by_ref().take(1)), [0]);
+        let mut other = S::another_producer(&tx);
+        let second = items.next().expect("the second");
+        let third = items.next().expect("the third");
+        let mut last = S::another_consumer(&rx);
+        let consumer = start(move || {
+            let numbers = look(&mut rx, 1);
+            match rx.try_pop() {
+                Ok(item) => ([&numbers[..], &[item.number()]].concat(), false),
+                Err(error) => (numbers, error == TryPopError::Empty),
+            }
+        });
+        let producer = start(move || match other.try_push(third) {
+            Ok(()) => (vec![2], false),
+            Err(error) => (vec![], matches!(error, TryPushError::Full(_))),
+        });
+        let mut pushed = vec![0];
+        pushed.extend(attempts(&mut tx, [second].into_iter()));
+        let (third, was_full) = join([producer]).remove(0);
+        let (mut numbers, was_empty) = join([consumer]).remove(0);
+        assert!(!(was_full && was_empty && numbers == [0]), "there were never two items");
+        pushed.extend(third);
+        numbers.extend(drain(&mut last));
+        are_equal(numbers, pushed);
     })
 }

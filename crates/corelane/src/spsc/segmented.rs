@@ -153,7 +153,7 @@ impl<T: Send, Q: SpscQueue> Supply<T, Q> {
 
 impl<T: Send, Q: SpscQueue> Producer<T, Q> {
     /// The paper's `next_w`: goes on to another ring, and says whether there is one.
-    #[inline]
+    #[inline(always)] // behind a call the ring's handle would have to be in memory
     fn go_on(&mut self) -> bool {
         let Some(Ring { tx, rx }) = self.pool.ring() else { return false };
         // The consumer leaves it when it looks empty.
@@ -169,12 +169,14 @@ impl<T: Send, Q: SpscQueue> Producer<T, Q> {
 impl<T: Send, Q: SpscQueue> queue::Producer for Producer<T, Q> {
     type Item = T;
 
-    #[inline]
-    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        let Err(error) = self.ring.try_push(item) else { return Ok(()) };
-        match self.go_on() {
-            true => self.ring.try_push(error.into_inner()),
-            false => Err(full(self.is_closed(), error.into_inner())),
+    #[inline(always)] // as `go_on`
+    fn try_push(&mut self, mut item: T) -> Result<(), TryPushError<T>> {
+        loop {
+            let Err(error) = self.ring.try_push(item) else { return Ok(()) };
+            item = error.into_inner();
+            if !self.go_on() {
+                return Err(full(self.is_closed(), item));
+            }
         }
     }
 
@@ -260,7 +262,7 @@ impl<T: Send, Q: SpscQueue> Consumer<T, Q> {
     ///
     /// Either because there is a note, before which the producer may have filled the ring; or because there was one
     /// before the ring was found empty: then the ring is another.
-    #[inline]
+    #[inline(always)] // as the producer's
     fn go_on(&mut self) -> bool {
         let Some(Switch { left, next }) = self.pool.ahead.pop_front() else {
             return self.pool.take_note();
@@ -282,7 +284,7 @@ impl<T: Send, Q: SpscQueue> Consumer<T, Q> {
         }
     }
 
-    #[inline]
+    #[inline(always)] // as `go_on`
     fn pop(&mut self) -> Option<T> {
         loop {
             match self.ring.try_pop() {
@@ -297,7 +299,7 @@ impl<T: Send, Q: SpscQueue> Consumer<T, Q> {
 impl<T: Send, Q: SpscQueue> queue::Consumer for Consumer<T, Q> {
     type Item = T;
 
-    #[inline]
+    #[inline(always)] // as `go_on`
     fn try_pop(&mut self) -> Result<T, TryPopError> {
         try_pop_by(self, Self::pop)
     }

@@ -34,6 +34,13 @@ pub(crate) trait Goods: Word {
     /// Each packed item is unpacked once.
     unsafe fn unpack(self) -> u64;
 
+    /// An item of its own with the same number.
+    ///
+    /// # Safety
+    ///
+    /// The item is packed and not yet unpacked.
+    unsafe fn duplicate(self) -> Self;
+
     /// Something to fill a buffer of items with before any has arrived; not to be unpacked.
     fn blank() -> Self;
 }
@@ -46,6 +53,11 @@ impl Goods for u64 {
 
     #[inline(always)]
     unsafe fn unpack(self) -> u64 {
+        self
+    }
+
+    #[inline(always)]
+    unsafe fn duplicate(self) -> Self {
         self
     }
 
@@ -63,6 +75,11 @@ impl Goods for NonZeroU64 {
     #[inline(always)]
     unsafe fn unpack(self) -> u64 {
         self.get() - 1
+    }
+
+    #[inline(always)]
+    unsafe fn duplicate(self) -> Self {
+        self
     }
 
     fn blank() -> Self {
@@ -107,6 +124,12 @@ impl Goods for Parcel {
         *unsafe { Box::from_raw(self.0.as_ptr()) }
     }
 
+    #[inline(always)]
+    unsafe fn duplicate(self) -> Self {
+        // SAFETY: the caller's word: the box is there.
+        Self::pack(unsafe { *self.0.as_ptr() })
+    }
+
     fn blank() -> Self {
         Self(NonNull::dangling())
     }
@@ -125,8 +148,12 @@ mod tests {
 
     fn check<G: Goods>() {
         for n in [number(0, 1), number(63, 1 << 40)] {
-            // SAFETY: once.
-            assert_eq!(unsafe { G::pack(n).unpack() }, n);
+            let item = G::pack(n);
+            // SAFETY: while it is packed; each once.
+            unsafe {
+                let copy = item.duplicate();
+                assert_eq!((item.unpack(), copy.unpack()), (n, n));
+            }
         }
     }
 

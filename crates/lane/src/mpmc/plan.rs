@@ -10,9 +10,10 @@ use super::params::{Operation, Params};
 use crate::catalogue::{self, Entry};
 use crate::cell::Length;
 use crate::cli::{MpmcArgs, MpmcTest, Positive, Shape, Workload};
+use crate::cores;
 use crate::failure::Failure;
-use crate::pair::{Cores, Wait};
-use crate::plan::{Peers, check_batches, core, far_above_ns};
+use crate::pair::Wait;
+use crate::plan::check_batches;
 use crate::shapes;
 use crate::suite::{Cell, Plan};
 
@@ -33,9 +34,8 @@ impl Plan<Mpmc> {
     pub(crate) fn bench(args: &MpmcArgs) -> Result<Self, Failure> {
         check_batches(&args.batch, args.capacity.map_or(CAPACITY, |Positive(items)| items))?;
         check_workloads(args)?;
-        let all_cores = cores(&args.cores)?;
-        let first = all_cores[0];
-        let cores = Cores { producer: first, consumer: *all_cores.get(1).unwrap_or(&first) };
+        let all_cores = cores::several(&args.cores)?;
+        let cores = cores::first_two(&all_cores);
         let entries = chosen(args);
         let (shapes, mut notes) = shapes(args, &entries)?;
         let cells = cells(args, &entries, &shapes, &all_cores);
@@ -43,35 +43,24 @@ impl Plan<Mpmc> {
         notes.extend(held_up(args, &entries, &shapes, &all_cores));
         let plan = Self {
             cells,
-            rounds: args.rounds.0,
+            rounds: args.run.rounds.0,
             budget: None,
             cores,
             all_cores,
-            far_above_ns: far_above_ns(args.far_above, cores),
+            far_above_ns: args.run.far_above_ns(cores),
             context: (),
             notes,
             json: None,
             html: None,
         };
-        plan.checked(&args.queues, args.json.as_deref(), args.html.as_deref())
-    }
-}
-
-/// The cores asked for, or all there are.
-fn cores(wanted: &[usize]) -> Result<Vec<CoreId>, Failure> {
-    let cores = core_affinity::get_core_ids().unwrap_or_default();
-    match (wanted.is_empty(), cores.is_empty()) {
-        (true, true) => Ok(vec![CoreId { id: 0 }]),
-        (true, false) => Ok(cores),
-        (false, _) => wanted.iter().map(|id| core(&cores, *id)).collect(),
+        plan.checked(&args.queues, &args.run)
     }
 }
 
 fn chosen(args: &MpmcArgs) -> Vec<&'static Entry> {
-    let peers = Peers { wanted: args.peers, unwanted: args.no_peers };
     let usual = |entry: &Entry| entry.sides.allow(2, 1) || entry.sides.allow(1, 2);
     let usual = |entry: &Entry| usual(entry) || ALSO.contains(&entry.id.as_str());
-    let wanted = |entry: &&Entry| peers.choose(entry, &args.queues, usual(entry));
+    let wanted = |entry: &&Entry| args.run.chooses(entry, &args.queues, usual(entry));
     catalogue::entries().iter().filter(wanted).collect()
 }
 
@@ -105,7 +94,7 @@ fn held_up(
 ) -> Vec<String> {
     // The others have one thread, or are for queues that overwrite.
     let is_of_all = |test: &MpmcTest| !matches!(test, MpmcTest::FullEmpty | MpmcTest::Overwrite);
-    let is_shared = |shape: &Shape| share_cores(shape.producers + shape.consumers, cores);
+    let is_shared = |shape: &Shape| cores::are_shared(shape.producers + shape.consumers, cores);
     let are_any = args.test.iter().any(is_of_all) && shapes.iter().any(is_shared);
     let left_out = entries.iter().filter(|entry| are_any && is_held_up(entry, args));
     left_out
@@ -164,7 +153,7 @@ fn cells(
     let mut cells = Vec::new();
     for &test in &args.test {
         for params in variations(args, test, shapes, cores) {
-            let shared = share_cores(params.producers + params.consumers, cores);
+            let shared = cores::are_shared(params.producers + params.consumers, cores);
             let can =
                 |entry: &&&Entry| can(entry, test, &params) && !(shared && is_held_up(entry, args));
             let length = length(args, test, &params);
@@ -233,13 +222,7 @@ fn shapes_of(test: MpmcTest, shapes: &[Shape]) -> Vec<Shape> {
 
 /// The ways to wait. Threads that share a core must let the others run.
 fn waits(args: &MpmcArgs, threads: usize, cores: &[CoreId]) -> Vec<Wait> {
-    if share_cores(threads, cores) { vec![Wait::Yield] } else { args.wait.clone() }
-}
-
-/// Whether so many threads share cores: also if one is given twice, and another has nothing to do.
-fn share_cores(threads: usize, cores: &[CoreId]) -> bool {
-    let ids: BTreeSet<_> = cores.iter().map(|core| core.id).collect();
-    threads > cores.len() || ids.len() < cores.len()
+    if cores::are_shared(threads, cores) { vec![Wait::Yield] } else { args.wait.clone() }
 }
 
 fn length(args: &MpmcArgs, test: MpmcTest, params: &Params) -> Length {

@@ -20,9 +20,9 @@ use serde::Serialize;
 
 use crate::calibrate::Calibration;
 use crate::cli::{PayloadKind, SimulateArgs};
+use crate::cores;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::plan;
 use crate::print;
 use crate::sink::Sink;
 use outcome::{Cell, Simulation};
@@ -192,7 +192,7 @@ fn machine(name: &str) -> Result<(Machine, Time), Failure> {
         return Ok((machine.clone(), Time::ZERO));
     }
     if name == CALIBRATED {
-        let calibration = Calibration::measure(plan::cores(None)?);
+        let calibration = Calibration::measure(cores::pair(None)?);
         return Ok((calibration.machine(), calibration.call()));
     }
     let path = Path::new(name);

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::progress;
 use crate::calibrate::Calibration;
-use crate::cli::{BenchArgs, Positive, Regime, SimulateArgs, Test};
+use crate::cli::{BenchArgs, Positive, Regime, RunArgs, SimulateArgs, Test};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::number::short;
@@ -64,13 +64,14 @@ impl Prediction {
 
 /// Measures the queues here, and simulates the same.
 pub(super) fn validate(args: &SimulateArgs) -> Result<Validation, Failure> {
+    let usual = BenchArgs::default();
     let bench = BenchArgs {
         queues: queues(args).map(|queue| queue.id.clone()).collect(),
         regime: vec![Regime::Free, Regime::Fp, Regime::Fc, Regime::Balanced],
-        rounds: args.rounds,
+        run: RunArgs { rounds: args.rounds, ..usual.run },
         // As usual: a ring that doesn't fill at each hiccup of the machine.
         capacity: Positive(4096),
-        ..BenchArgs::default()
+        ..usual
     };
     let plan = Plan::<Spsc>::bench(&bench)?;
     let results = runner::run(&plan)?;

@@ -3,6 +3,7 @@
 mod common;
 mod mpmc;
 mod refusals;
+mod ring;
 mod runs;
 mod simulate;
 mod verify;

@@ -1,0 +1,173 @@
+//! The threads of the circle.
+//!
+//! The first thread sends messages and takes them back when they have been everywhere. Every other thread
+//! checks what it gets, copies it into memory of its own, frees the original and passes the copy on.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use core_affinity::CoreId;
+
+use super::suite::Params;
+use crate::cell::Length;
+use crate::link::{Link, Rx, Tx};
+use crate::mpmc::Goods;
+use crate::pair::{self, Wait};
+
+/// Messages that warm up: more than a usual ring has slots, so that every slot was used.
+const WARM_UP: u64 = 5_000;
+
+/// What a kernel gets besides its queue.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run<'a> {
+    /// What to measure.
+    pub(super) params: &'a Params,
+    /// How long.
+    pub(super) length: Length,
+    /// Where.
+    pub(super) cores: &'a [CoreId],
+}
+
+/// The kernel of one queue.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    probe: fn(&Params) -> Result<(), String>,
+    measure: fn(&Run<'_>) -> Result<f64, u64>,
+}
+
+impl Kernel {
+    /// That of a queue that carries boxes.
+    pub(crate) fn of<L: Link<Item: Goods>>() -> Self {
+        Self { probe: |params| L::open(&params.setup()).map(drop), measure: measure::<L> }
+    }
+
+    /// Opens a queue and closes it again; the error says what is wrong with the set-up.
+    pub(super) fn probe(&self, params: &Params) -> Result<(), String> {
+        (self.probe)(params)
+    }
+
+    /// Nanoseconds per message that was everywhere, or how many were not what they should have been.
+    pub(super) fn measure(&self, run: &Run<'_>) -> Result<f64, u64> {
+        (self.measure)(run)
+    }
+}
+
+fn measure<L: Link<Item: Goods>>(run: &Run<'_>) -> Result<f64, u64> {
+    let params = run.params;
+    let open = |_| L::open(&params.setup()).expect("tried before the first round");
+    let (mut senders, receivers): (Vec<_>, Vec<_>) = (0..params.threads).map(open).unzip();
+    // Each thread gets from the one before it, and the first from the last.
+    senders.rotate_left(1);
+    let mut seats = senders.into_iter().zip(receivers).zip(run.cores.iter().cycle());
+    let ((tx, rx), &first) = seats.next().expect("two threads at least");
+    let (ns, wrong) = thread::scope(|scope| {
+        let pass = |((tx, rx), &core): ((L::Tx, L::Rx), &CoreId)| {
+            scope.spawn(move || pair::pinned(core, move || pass_on(tx, rx, params.wait)))
+        };
+        let others: Vec<_> = seats.map(pass).collect();
+        let lead = move || lead(tx, rx, run.length, params);
+        let first = scope.spawn(move || pair::pinned(first, lead));
+        let (ns, wrong) = pair::joined(first);
+        (ns, wrong + others.into_iter().map(pair::joined).sum::<u64>())
+    });
+    if wrong == 0 { Ok(ns) } else { Err(wrong) }
+}
+
+/// The first thread: nanoseconds per message, and the number of wrong ones.
+fn lead<T, R>(tx: T, rx: R, length: Length, params: &Params) -> (f64, u64)
+where
+    T: Tx<Item: Goods>,
+    R: Rx<Item = T::Item>,
+{
+    let warm_up = length.warm_up(WARM_UP);
+    let (tx, rx, warmed) = send_round(tx, rx, (0, warm_up), params);
+    let items = length.items(warm_up, warmed.time);
+    let (mut tx, mut rx, measured) = send_round(tx, rx, (warm_up, items), params);
+    send(&mut tx, T::Item::pack(LAST), params.wait);
+    // SAFETY: it was packed by the thread before, and has come out here.
+    let last = unsafe { params.wait.until(|| rx.try_pop()).unpack() };
+    let wrong = warmed.wrong + measured.wrong + u64::from(last != LAST);
+    (measured.time.as_nanos() as f64 / items as f64, wrong)
+}
+
+/// Number of the message after which nothing follows.
+const LAST: u64 = 0;
+
+/// How a number of messages went round.
+struct Round {
+    time: Duration,
+    wrong: u64,
+}
+
+/// Sends messages number `done + 1` to `done + items` round, with so many under way at most.
+///
+/// The handles belong to the loop, as to a thread that was given them: behind references the compiler would
+/// have to keep their fields in memory.
+#[inline(never)]
+fn send_round<T, R>(
+    mut tx: T,
+    mut rx: R,
+    (done, items): (u64, u64),
+    params: &Params,
+) -> (T, R, Round)
+where
+    T: Tx<Item: Goods>,
+    R: Rx<Item = T::Item>,
+{
+    let start = Instant::now();
+    let (mut sent, mut back, mut wrong) = (0, 0, 0);
+    let mut next = None;
+    while back < items {
+        let is_time = sent < items && sent - back < params.in_flight;
+        if is_time {
+            // One that found no room waits here: who waited there would never take any back.
+            let message = next.take().unwrap_or_else(|| T::Item::pack(done + sent + 1));
+            if tx.try_push(message) {
+                sent += 1;
+            } else {
+                next = Some(message);
+            }
+        }
+        if let Some(message) = rx.try_pop() {
+            back += 1;
+            // SAFETY: it was packed by the thread before, and has come out here.
+            wrong += u64::from(unsafe { message.unpack() } != done + back);
+        } else if !is_time || next.is_some() {
+            tx.flush();
+            params.wait.pause();
+        }
+    }
+    (tx, rx, Round { time: start.elapsed(), wrong })
+}
+
+/// Every other thread. Returns the number of wrong messages.
+fn pass_on<T, R>(mut tx: T, mut rx: R, wait: Wait) -> u64
+where
+    T: Tx<Item: Goods>,
+    R: Rx<Item = T::Item>,
+{
+    let (mut passed, mut wrong) = (0, 0);
+    loop {
+        let message = rx.try_pop().unwrap_or_else(|| {
+            // Nobody may wait for what waits here.
+            tx.flush();
+            wait.until(|| rx.try_pop())
+        });
+        // The copy is made before the original is freed, or it would lie in the same place.
+        // SAFETY: it was packed by the thread before, and has come out here.
+        let (copy, number) = unsafe { (message.duplicate(), message.unpack()) };
+        if number == LAST {
+            send(&mut tx, copy, wait);
+            return wrong;
+        }
+        passed += 1;
+        wrong += u64::from(number != passed);
+        wait.until(|| tx.try_push(copy).then_some(()));
+    }
+}
+
+/// Pushes and makes visible at once, also where publication is delayed.
+fn send<T: Tx>(tx: &mut T, item: T::Item, wait: Wait) {
+    wait.until(|| tx.try_push(item).then_some(()));
+    tx.flush();
+}

@@ -1,0 +1,47 @@
+//! The cores that threads run on.
+
+use std::collections::BTreeSet;
+
+use core_affinity::CoreId;
+
+use crate::cli::CorePair;
+use crate::failure::Failure;
+use crate::pair::Cores;
+
+/// The cores asked for, or the first two, or the only one twice.
+pub(crate) fn pair(wanted: Option<CorePair>) -> Result<Cores, Failure> {
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    let Some(CorePair(producer, consumer)) = wanted else {
+        return several(&[]).map(|cores| first_two(&cores));
+    };
+    Ok(Cores { producer: core(&cores, producer)?, consumer: core(&cores, consumer)? })
+}
+
+/// The core with the number `id` among `cores`.
+fn core(cores: &[CoreId], id: usize) -> Result<CoreId, Failure> {
+    cores.iter().copied().find(|core| core.id == id).ok_or_else(|| {
+        let have: Vec<_> = cores.iter().map(|core| core.id.to_string()).collect();
+        Failure::Usage(format!("there is no core {id} here; choose from {}", have.join(", ")))
+    })
+}
+
+/// The cores asked for, or all there are.
+pub(crate) fn several(wanted: &[usize]) -> Result<Vec<CoreId>, Failure> {
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    match (wanted.is_empty(), cores.is_empty()) {
+        (true, true) => Ok(vec![CoreId { id: 0 }]),
+        (true, false) => Ok(cores),
+        (false, _) => wanted.iter().map(|id| core(&cores, *id)).collect(),
+    }
+}
+
+/// Where floors are measured: on the first two of `cores`, of which there is one at least.
+pub(crate) fn first_two(cores: &[CoreId]) -> Cores {
+    Cores { producer: cores[0], consumer: *cores.get(1).unwrap_or(&cores[0]) }
+}
+
+/// Whether so many threads share cores: also if one is given twice, and another has nothing to do.
+pub(crate) fn are_shared(threads: usize, cores: &[CoreId]) -> bool {
+    let ids: BTreeSet<_> = cores.iter().map(|core| core.id).collect();
+    threads > cores.len() || ids.len() < cores.len()
+}
