@@ -15,7 +15,31 @@ use crate::shared::{
 use crate::subject::{Many, Shared, Subject};
 use crate::{Model, Run};
 
-type S<M> = Many<Ring<M>>;
+type S<P, C = P> = Many<Ring<P, C>>;
+
+/// Those in which the sides must get along with each other, for sides in different modes.
+macro_rules! of_modes {
+    ($($p:ident to $c:ident: $name:literal),+) => {
+        [$(
+            Model::new::<S<$p, $c>>(
+                concat!("full_while_it_is_emptied_", $name),
+                full_while_it_is_emptied::<$p, $c>,
+            ),
+            Model::new::<S<$p, $c>>(
+                concat!("empty_while_it_is_filled_", $name),
+                empty_while_it_is_filled::<$p, $c>,
+            ),
+            Model::new::<S<$p, $c>>(
+                concat!("shown_in_the_order_taken_", $name),
+                shown_in_the_order_taken::<$p, $c>,
+            ),
+            Model::new::<S<$p, $c>>(
+                concat!("freed_by_the_last_consumer_", $name),
+                freed_by_the_last_consumer::<$p, $c>,
+            ),
+        )+]
+    };
+}
 
 pub(crate) fn models() -> Vec<Model> {
     let mut models = of_mode::<InOrder>();
@@ -25,15 +49,25 @@ pub(crate) fn models() -> Vec<Model> {
         Model::new::<S<RelaxedTail>>("shown_by_the_last", shown_by_the_last),
         Model::new::<S<HeadTail>>("kept_from_others", kept_from_others),
         Model::new::<S<HeadTail>>("looked_at_and_left", looked_at_and_left),
+        Model::new::<S<HeadTail>>("claimed_before_others", claimed_before_others),
+        Model::new::<S<HeadTail>>("claimed_and_left", claimed_and_left),
     ]);
+    models.extend(of_modes!(
+        InOrder to RelaxedTail: "in_order_to_rts",
+        InOrder to HeadTail: "in_order_to_hts",
+        RelaxedTail to InOrder: "rts_to_in_order",
+        RelaxedTail to HeadTail: "rts_to_hts",
+        HeadTail to InOrder: "hts_to_in_order",
+        HeadTail to RelaxedTail: "hts_to_rts"
+    ));
     models
 }
 
 fn of_mode<M: Mode>() -> Vec<Model> {
     vec![
-        Model::new::<S<M>>("full_while_it_is_emptied", full_while_it_is_emptied::<M>),
-        Model::new::<S<M>>("empty_while_it_is_filled", empty_while_it_is_filled::<M>),
-        Model::new::<S<M>>("shown_in_the_order_taken", shown_in_the_order_taken::<M>),
+        Model::new::<S<M>>("full_while_it_is_emptied", full_while_it_is_emptied::<M, M>),
+        Model::new::<S<M>>("empty_while_it_is_filled", empty_while_it_is_filled::<M, M>),
+        Model::new::<S<M>>("shown_in_the_order_taken", shown_in_the_order_taken::<M, M>),
         Model::new::<S<M>>("freed_in_the_order_taken", freed_in_the_order_taken::<M>),
         Model::new::<S<M>>("slices_longer_than_the_ring", slices_longer_than_the_ring::<M>),
         Model::new::<S<M>>("slices_of_nothing", slices_of_nothing::<M>),
@@ -42,7 +76,7 @@ fn of_mode<M: Mode>() -> Vec<Model> {
             "head_tail_reordered_of_consumers",
             head_tail_reordered_of_consumers::<M>,
         ),
-        Model::new::<S<M>>("freed_by_the_last_consumer", freed_by_the_last_consumer::<M>),
+        Model::new::<S<M>>("freed_by_the_last_consumer", freed_by_the_last_consumer::<M, M>),
         Model::new::<S<M>>("all_or_nothing", all_or_nothing::<M>),
     ]
 }
@@ -54,12 +88,12 @@ fn told() -> Arc<AtomicBool> {
 
 /// One item, which one consumer is about to take, and another one has been told that it is gone: a push
 /// that finds no room isn't told that the queue is full.
-fn full_while_it_is_emptied<M: Mode>() -> Run {
+fn full_while_it_is_emptied<P: Mode, C: Mode>() -> Run {
     explore_shared(|| {
-        let (mut tx, rx) = S::<M>::channel(tiny(1));
+        let (mut tx, rx) = S::<P, C>::channel(tiny(1));
         let mut items = items::<Ticket>(2).into_iter();
         assert_eq!(attempts(&mut tx, items.by_ref().take(1)), [0]);
-        let (mut one, mut other) = (S::<M>::another_consumer(&rx), rx);
+        let (mut one, mut other) = (S::<P, C>::another_consumer(&rx), rx);
         let tell = told();
         let hear = tell.clone();
         let threads = [
@@ -79,11 +113,11 @@ fn full_while_it_is_emptied<M: Mode>() -> Run {
 
 /// The same the other way round: one producer is about to fill the only slot, and another one has been told
 /// that there is no other. A pop isn't told that there is no item.
-fn empty_while_it_is_filled<M: Mode>() -> Run {
+fn empty_while_it_is_filled<P: Mode, C: Mode>() -> Run {
     explore_shared(|| {
-        let (tx, mut rx) = S::<M>::channel(tiny(1));
+        let (tx, mut rx) = S::<P, C>::channel(tiny(1));
         let mut items = items::<Ticket>(2).into_iter();
-        let (mut one, mut other) = (S::<M>::another_producer(&tx), tx);
+        let (mut one, mut other) = (S::<P, C>::another_producer(&tx), tx);
         let (first, second) = (items.next().expect("one"), items.next().expect("two"));
         let tell = told();
         let hear = tell.clone();
@@ -105,12 +139,12 @@ fn empty_while_it_is_filled<M: Mode>() -> Run {
 
 /// Two slices, taken in any order and finished in any: the second is not seen before the first, and
 /// neither is cut by the other.
-fn shown_in_the_order_taken<M: Mode>() -> Run {
+fn shown_in_the_order_taken<P: Mode, C: Mode>() -> Run {
     explore_shared(|| {
-        let (tx, mut rx) = <S<M> as Subject<Number>>::channel(tiny(4));
+        let (tx, mut rx) = <S<P, C> as Subject<Number>>::channel(tiny(4));
         let items = items::<Number>(4);
         let mut into = vec![items[0]; 4];
-        let threads = [(<S<M> as Shared<Number>>::another_producer(&tx), 0), (tx, 2)];
+        let threads = [(<S<P, C> as Shared<Number>>::another_producer(&tx), 0), (tx, 2)];
         let threads = threads.map(|(mut tx, first)| {
             let items = items[first..][..2].to_vec();
             start(move || {
@@ -233,13 +267,13 @@ fn head_tail_reordered_of_consumers<M: Mode>() -> Run {
 }
 
 /// Two consumers pop an item each and go. A push may be told that they are gone, but then there is room.
-fn freed_by_the_last_consumer<M: Mode>() -> Run {
+fn freed_by_the_last_consumer<P: Mode, C: Mode>() -> Run {
     explore_shared(|| {
-        let (mut tx, rx) = S::<M>::channel(tiny(2));
+        let (mut tx, rx) = S::<P, C>::channel(tiny(2));
         let mut items = items::<Ticket>(3).into_iter();
         assert_eq!(attempts(&mut tx, items.by_ref().take(2)), [0, 1]);
         let threads =
-            [S::<M>::another_consumer(&rx), rx].map(|mut rx| start(move || take(&mut rx)));
+            [S::<P, C>::another_consumer(&rx), rx].map(|mut rx| start(move || take(&mut rx)));
         let item = items.next().expect("the third");
         match tx.try_push(item) {
             Err(TryPushError::Closed(item)) => {
@@ -347,6 +381,50 @@ fn looked_at_and_left() -> Run {
         let pushed = attempts(&mut tx, items);
         let mut numbers = join(threads).concat();
         numbers.extend(drain(&mut { rx }));
+        are_equal(numbers, [vec![0], pushed].concat());
+    })
+}
+
+/// One producer takes two slots and fills one: what it has pushed is there, and the other slot is for others, of whom one
+/// tries meanwhile.
+fn claimed_before_others() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = S::<HeadTail>::channel(tiny(2));
+        let mut items = items::<Ticket>(3).into_iter();
+        let (first, second) = (items.next().expect("the first"), items.next().expect("the second"));
+        let mut other = S::<HeadTail>::another_producer(&tx);
+        let threads = [
+            start(move || match tx.claim(2) {
+                Ok(mut claimed) => claimed.push(first).map_or(vec![], |()| vec![0]),
+                Err(_) => vec![],
+            }),
+            start(move || attempts(&mut other, [second].into_iter())),
+        ];
+        let mut numbers = look(&mut rx, 2);
+        let pushed = join(threads).concat();
+        numbers.extend(drain(&mut rx));
+        are_equal(numbers, pushed);
+    })
+}
+
+/// One producer takes the only slot and fills nothing; another one pushes, whether it has seen the queue before or after
+/// that: not before the slot's last item is taken.
+fn claimed_and_left() -> Run {
+    explore_shared(|| {
+        let (tx, mut rx) = S::<HeadTail>::channel(tiny(1));
+        let [mut one, mut other] = [(); 2].map(|()| S::<HeadTail>::another_producer(&tx));
+        let mut items = items::<Ticket>(2).into_iter();
+        assert_eq!(attempts(&mut { tx }, items.by_ref().take(1)), [0]);
+        let threads = [
+            start(move || {
+                drop(one.claim(1));
+                Vec::new()
+            }),
+            start(move || attempts(&mut other, items)),
+        ];
+        let mut numbers = look(&mut rx, 1);
+        let pushed = join(threads).concat();
+        numbers.extend(drain(&mut rx));
         are_equal(numbers, [vec![0], pushed].concat());
     })
 }

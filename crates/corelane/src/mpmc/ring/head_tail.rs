@@ -1,15 +1,16 @@
 use core::fmt;
 
 use super::mode::{Cursors, Refused, Run, Wanted, distance};
-use super::{Consumer, Mode};
+use super::{Consumer, Mode, Producer};
 use crate::memory::{AtomicU64, Ordering};
-use crate::queue::TryPopError;
+use crate::queue::{TryPopError, TryPushError};
 use crate::registry::{Info, Sides};
 
 /// One thread of a side at a time, and others are told busy: DPDK's *head/tail sync*.
 ///
 /// A call never waits. Since nobody else takes what a consumer looks at, it can look first and take then:
-/// [`Consumer::peek`].
+/// [`Consumer::peek`]. And a producer can take slots first, and make the items then, as many as it turns out to have:
+/// [`Producer::claim`].
 ///
 /// DPDK's threads wait where these are told busy; and its word has both positions, where this has one and whether
 /// somebody is in the middle.
@@ -55,7 +56,7 @@ impl Cursors for HeadTail {
             if run.n == 0 {
                 return Err(Refused::Short(Run { position, n: there }));
             }
-            // Acquire as above, once more: a peek that took nothing leaves the same word, of another store.
+            // Acquire as above, once more: a peek that took nothing, or a claim that filled nothing, leaves the same word, of another store.
             let taken = word | TAKEN;
             if self.word.compare_exchange(word, taken, Ordering::Acquire, Ordering::Relaxed).is_ok()
             {
@@ -87,6 +88,90 @@ impl Cursors for HeadTail {
         // Relaxed: dropping the handles has ordered what they did before this.
         let word = self.word.load(Ordering::Relaxed);
         (word & TAKEN == 0).then_some(word >> 1)
+    }
+}
+
+impl<T, C: Mode> Producer<T, HeadTail, C> {
+    /// Takes up to `n` free slots, for items to come; none, if `n` is 0. Until the answer is dropped other producers are
+    /// told busy.
+    ///
+    /// ```
+    /// use corelane::{Consumer, Producer, mpmc::ring::{self, HeadTail, InOrder}};
+    ///
+    /// let (mut tx, mut rx) = ring::channel_in_modes::<_, HeadTail, InOrder>(4)?;
+    /// let mut lines = "three\nlines\nof text".lines();
+    /// let mut claimed = tx.claim(4).expect("all slots are free");
+    /// while !claimed.is_full() {
+    ///     let Some(line) = lines.next() else { break };
+    ///     claimed.push(line).expect("there is a slot");
+    /// }
+    /// assert!(rx.try_pop().is_err(), "nothing is shown yet");
+    /// drop(claimed);
+    /// assert_eq!(rx.pop_iter().collect::<Vec<_>>(), ["three", "lines", "of text"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`try_push`](crate::Producer::try_push), if not one slot is free.
+    pub fn claim(&mut self, n: usize) -> Result<Claimed<'_, T, C>, TryPushError<()>> {
+        let run = match n {
+            0 => return Ok(Claimed { producer: self, run: None }),
+            _ => self.allocate(Wanted::UpTo(n as u64)),
+        };
+        let run = run.map_err(|refused| self.refusal(refused, ()))?;
+        Ok(Claimed { producer: self, run: Some((run, 0)) })
+    }
+}
+
+/// Free slots of a queue, which nobody else can take: see [`Producer::claim`].
+///
+/// When it is dropped what was pushed is shown, all at once, and the other slots are free again. If it is forgotten all
+/// producers are told busy for ever, and what is in the queue when its handles are gone is never dropped.
+pub struct Claimed<'a, T, C: Mode> {
+    producer: &'a mut Producer<T, HeadTail, C>,
+    /// All of them, and how many have been filled. Nothing if none were asked for.
+    run: Option<(Run, u64)>,
+}
+
+impl<T, C: Mode> Claimed<'_, T, C> {
+    /// Number of slots that are still free.
+    pub fn free(&self) -> usize {
+        self.run.map_or(0, |(run, filled)| (run.n - filled) as usize)
+    }
+
+    /// Whether none is.
+    pub fn is_full(&self) -> bool {
+        self.free() == 0
+    }
+
+    /// Puts `item` into the next slot.
+    ///
+    /// # Errors
+    ///
+    /// The item, if all slots are filled.
+    pub fn push(&mut self, item: T) -> Result<(), T> {
+        let Some((run, filled)) = self.run.as_mut().filter(|(run, filled)| *filled < run.n) else {
+            return Err(item);
+        };
+        // SAFETY: the slot's last item has been taken, and it was allocated to this thread alone.
+        unsafe { self.producer.end.slots().write(run.slot(*filled as usize), item) };
+        *filled += 1;
+        Ok(())
+    }
+}
+
+impl<T, C: Mode> Drop for Claimed<'_, T, C> {
+    fn drop(&mut self) {
+        if let Some((run, filled)) = self.run {
+            self.producer.end.header().producers.finish(Run { n: filled, ..run });
+        }
+    }
+}
+
+impl<T, C: Mode> fmt::Debug for Claimed<'_, T, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Claimed").field("free", &self.free()).finish_non_exhaustive()
     }
 }
 

@@ -63,7 +63,7 @@ mod in_order;
 mod mode;
 mod relaxed_tail;
 
-pub use head_tail::{HeadTail, Peeked};
+pub use head_tail::{Claimed, HeadTail, Peeked};
 pub use in_order::InOrder;
 pub use relaxed_tail::RelaxedTail;
 
@@ -383,15 +383,17 @@ debug_handle! {
     [T, P: Mode, C: Mode] Consumer<T, P, C>, "Consumer";
 }
 
-/// The queue whose sides are both in mode `M`, for code that is generic over queues.
+/// The queue whose producers are in mode `P` and whose consumers are in mode `C`, for code that is generic over queues.
+///
+/// What it is called is what it is called if both are in the first mode.
 #[derive(Debug)]
-pub struct Ring<M>(PhantomData<M>);
+pub struct Ring<P, C = P>(PhantomData<(P, C)>);
 
-impl<M: Mode> MpmcQueue for Ring<M> {
-    const INFO: Info = M::INFO;
-    const TAKES_TURNS: bool = M::TAKES_TURNS;
-    type Producer<T: Send> = Producer<T, M, M>;
-    type Consumer<T: Send> = Consumer<T, M, M>;
+impl<P: Mode, C: Mode> MpmcQueue for Ring<P, C> {
+    const INFO: Info = P::INFO;
+    const TAKES_TURNS: bool = P::TAKES_TURNS || C::TAKES_TURNS;
+    type Producer<T: Send> = Producer<T, P, C>;
+    type Consumer<T: Send> = Consumer<T, P, C>;
 
     fn channel<T: Send>(config: Config) -> Built<Self::Producer<T>, Self::Consumer<T>> {
         open(config)
@@ -498,6 +500,50 @@ mod tests {
         check::<InOrder>();
         check::<RelaxedTail>();
         check::<HeadTail>();
+    }
+
+    #[test]
+    fn a_claim_shows_what_was_filled() {
+        fn check<C: Mode>() {
+            for first in FIRSTS {
+                let (mut tx, mut rx) = open::<_, HeadTail, C>(Config::new(4).first(first)).unwrap();
+                let mut other = tx.clone();
+                assert!(tx.claim(0).unwrap().push("none").is_err());
+                let mut claimed = tx.claim(3).unwrap();
+                assert_eq!(claimed.free(), 3);
+                claimed.push("a").unwrap();
+                claimed.push("b").unwrap();
+                assert!(matches!(other.try_push("x"), Err(TryPushError::Busy(_))));
+                assert_eq!(rx.try_pop(), Err(TryPopError::Empty), "nothing is shown yet");
+                drop(claimed);
+                assert_eq!(other.try_push("c"), Ok(()), "the third slot was given back");
+                let mut last = tx.claim(9).unwrap();
+                assert_eq!(last.push("d"), Ok(()));
+                assert_eq!((last.is_full(), last.push("e")), (true, Err("e")));
+                drop(last);
+                assert_eq!(tx.claim(1).map(drop), Err(TryPushError::Full(())));
+                assert!(rx.pop_iter().eq(["a", "b", "c", "d"]));
+                drop(rx);
+                assert_eq!(tx.try_push("f"), Ok(()), "there is room");
+            }
+        }
+        check::<InOrder>();
+        check::<RelaxedTail>();
+        check::<HeadTail>();
+    }
+
+    /// What was never shown isn't dropped, nor is anything else, as nobody knows what is there.
+    #[test]
+    fn a_forgotten_claim_leaks() {
+        let item = alloc::sync::Arc::new(());
+        let (mut tx, rx) = channel_in_modes::<_, HeadTail, InOrder>(4).unwrap();
+        tx.try_push(item.clone()).unwrap();
+        let mut claimed = tx.claim(2).unwrap();
+        claimed.push(item.clone()).unwrap();
+        core::mem::forget(claimed);
+        assert!(matches!(tx.try_push(item.clone()), Err(TryPushError::Busy(_))));
+        drop((tx, rx));
+        assert_eq!(alloc::sync::Arc::strong_count(&item), 3);
     }
 
     /// What isn't known to be there isn't dropped a second time.
