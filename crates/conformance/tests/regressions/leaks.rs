@@ -2,21 +2,27 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::ptr;
 
-use corelane::{Config, Consumer, Producer};
+use corelane::{Config, Consumer, Producer, TryPushError};
 use corelane_conformance::{Pair, Queue, numbers};
 
 thread_local! {
     /// Bytes that this thread has taken and not given back.
     static TAKEN: Cell<isize> = const { Cell::new(0) };
+    /// Whether there is none left for this thread.
+    static IS_OUT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The system's allocator, counting.
+/// The system's allocator, counting, and out of memory for those who want to see that.
 struct Counting;
 
-// SAFETY: every call goes to the system's allocator as it is.
+// SAFETY: every call goes to the system's allocator as it is, or gets nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if IS_OUT.get() {
+            return ptr::null_mut();
+        }
         // SAFETY: the caller's.
         let base = unsafe { System.alloc(layout) };
         if !base.is_null() {
@@ -68,6 +74,37 @@ pub fn burst<Q: Queue<u64>>(kept: impl Fn(Config) -> isize) {
         let left = TAKEN.get() - before;
         assert!(left <= kept(config), "{left} bytes are left of a burst, {} at most", kept(config));
     }
+}
+
+/// An unbounded queue for which there is no more memory is full, and gives the item back; what is in it can be popped,
+/// and when there is memory again it goes on.
+pub fn out_of_memory<Q: Queue<u64>>() {
+    let (mut tx, mut rx) = Q::channel(Config::new(8)).expect("this capacity is possible");
+    let mut without_memory = |n| {
+        IS_OUT.set(true);
+        let pushed = tx.try_push(n);
+        IS_OUT.set(false);
+        pushed
+    };
+    let (mut pushed, mut popped) = (0, 0);
+    for round in 0..3 {
+        while without_memory(pushed).is_ok() {
+            pushed += 1;
+            assert!(pushed < 100_000, "no memory is ever needed");
+        }
+        for _ in 0..10 {
+            assert_eq!(without_memory(pushed), Err(TryPushError::Full(pushed)), "in round {round}");
+        }
+        // The first time there is something to come back to, then it is empty.
+        for _ in 0..if round == 0 { 1 } else { pushed - popped } {
+            assert_eq!(rx.try_pop(), Ok(popped));
+            popped += 1;
+        }
+    }
+    for n in pushed..pushed + 1000 {
+        assert_eq!(tx.try_push(n), Ok(()), "there is memory again");
+    }
+    assert!(rx.pop_iter().eq(popped..pushed + 1000), "items are lost");
 }
 
 /// Bytes that `make` takes for what it makes.

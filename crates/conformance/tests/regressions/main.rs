@@ -244,6 +244,20 @@ fn memory_never_returned_after_a_burst() {
     leaks::burst::<Several<Lcrq>>(|_| 2 * (1024 * 16 + 1024));
 }
 
+/// An unbounded queue without memory for a node, a ring, or the box of an item says so, and goes on when there is some.
+#[test]
+fn out_of_memory() {
+    use corelane::mpmc::{lcrq::Lcrq, lprq::Lprq, michael_scott::Msq};
+    use corelane::spsc::{linked::Dspsc, segmented::Uspsc};
+    use corelane_conformance::Several;
+
+    leaks::out_of_memory::<Any<Dspsc>>();
+    leaks::out_of_memory::<Any<Uspsc>>();
+    leaks::out_of_memory::<Several<Msq>>();
+    leaks::out_of_memory::<Several<Lprq>>();
+    leaks::out_of_memory::<Several<Lcrq>>();
+}
+
 /// Queues that are documented to be exact may never say full with a slot free.
 #[test]
 fn false_full_of_exact_queues() {

@@ -327,3 +327,8 @@ impl<T> Cells<T> {
         self.slot(position)
     }
 }
+
+/// Calls `work`. In the other world that is a call that can't unwind.
+pub(crate) fn apart<R>(work: impl FnOnce() -> R) -> R {
+    work()
+}

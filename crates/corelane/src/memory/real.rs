@@ -188,3 +188,18 @@ impl<T> Cells<T> {
         self.slot(position)
     }
 }
+
+/// Calls `work` out of line. It must not panic, or the process is aborted.
+///
+/// What may unwind has what is then dropped in memory. So a handle that a loop owns would be there in all of its turns, and
+/// not in registers, if what it does now and then were called as usual.
+#[inline(always)]
+pub(crate) fn apart<R>(work: impl FnOnce() -> R) -> R {
+    #[cold]
+    #[inline(never)]
+    // By C's convention, by which nothing unwinds.
+    extern "C" fn call<R, W: FnOnce() -> R>(work: W) -> R {
+        work()
+    }
+    call(work)
+}

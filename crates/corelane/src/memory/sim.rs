@@ -384,3 +384,8 @@ impl<T> Cells<T> {
         slot
     }
 }
+
+/// Calls `work`. In the other world that is a call that can't unwind.
+pub(crate) fn apart<R>(work: impl FnOnce() -> R) -> R {
+    work()
+}

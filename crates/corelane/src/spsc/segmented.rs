@@ -42,9 +42,10 @@ use core::marker::PhantomData;
 use core::mem::replace;
 
 use super::{fast_forward, line_ring::LineRing, linked};
+use crate::memory::apart;
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
-    TryPushError, debug_handle, full, try_pop_by,
+    TryPushError, debug_handle, full,
 };
 use crate::registry::{Built, Info, Sides, SpscQueue};
 use crate::slot::Flagged;
@@ -138,7 +139,6 @@ pub struct Consumer<T: Send, Q: SpscQueue = LineRing> {
 
 impl<T: Send, Q: SpscQueue> Supply<T, Q> {
     /// An empty ring, unless the consumer is gone or there is no memory.
-    #[cold]
     fn ring(&mut self) -> Option<Ring<T, Q>> {
         if self.notes.is_closed() {
             return None;
@@ -149,19 +149,24 @@ impl<T: Send, Q: SpscQueue> Supply<T, Q> {
         let (tx, rx) = Q::channel(self.config).ok()?;
         Some(Ring { tx, rx })
     }
+
+    /// Tells the consumer of a switch. Gives the note back if there is no memory for it.
+    fn note(&mut self, switch: Switch<T, Q>) -> Result<(), Switch<T, Q>> {
+        self.notes.try_push(switch).map_err(TryPushError::into_inner)
+    }
 }
 
 impl<T: Send, Q: SpscQueue> Producer<T, Q> {
     /// The paper's `next_w`: goes on to another ring, and says whether there is one.
-    #[inline(always)] // behind a call the ring's handle would have to be in memory
+    #[inline(always)] // see `apart`
     fn go_on(&mut self) -> bool {
-        let Some(Ring { tx, rx }) = self.pool.ring() else { return false };
+        let Some(Ring { tx, rx }) = apart(|| self.pool.ring()) else { return false };
         // The consumer leaves it when it looks empty.
         self.ring.flush();
-        let left = replace(&mut self.ring, tx);
-        let Err(error) = self.pool.notes.try_push(Switch { left, next: rx }) else { return true };
-        // No memory for the note.
-        self.ring = error.into_inner().left;
+        let note = Switch { left: replace(&mut self.ring, tx), next: rx };
+        let Err(Switch { left, next }) = apart(|| self.pool.note(note)) else { return true };
+        let tx = replace(&mut self.ring, left);
+        apart(|| drop((tx, next)));
         false
     }
 }
@@ -169,7 +174,7 @@ impl<T: Send, Q: SpscQueue> Producer<T, Q> {
 impl<T: Send, Q: SpscQueue> queue::Producer for Producer<T, Q> {
     type Item = T;
 
-    #[inline(always)] // as `go_on`
+    #[inline(always)] // see `apart`
     fn try_push(&mut self, mut item: T) -> Result<(), TryPushError<T>> {
         loop {
             let Err(error) = self.ring.try_push(item) else { return Ok(()) };
@@ -242,15 +247,23 @@ impl<T: Send, Q: SpscQueue> queue::SingleProducer for Producer<T, Q> {
 
 impl<T: Send, Q: SpscQueue> Return<T, Q> {
     /// Looks for a note that hasn't been seen.
-    #[inline]
     fn take_note(&mut self) -> bool {
         let Ok(note) = self.notes.try_pop() else { return false };
         self.ahead.push_back(note);
         true
     }
 
+    /// The oldest note that has been taken out.
+    fn oldest_note(&mut self) -> Option<Switch<T, Q>> {
+        let note = self.ahead.pop_front()?;
+        if self.ahead.is_empty() {
+            // After a burst there may have been many.
+            self.ahead.shrink_to(SPARES);
+        }
+        Some(note)
+    }
+
     /// The paper's `release`.
-    #[inline]
     fn release(&mut self, ring: Ring<T, Q>) {
         // Freed if there is no room.
         drop(self.spares.try_push(ring));
@@ -262,17 +275,14 @@ impl<T: Send, Q: SpscQueue> Consumer<T, Q> {
     ///
     /// Either because there is a note, before which the producer may have filled the ring; or because there was one
     /// before the ring was found empty: then the ring is another.
-    #[inline(always)] // as the producer's
+    #[inline(always)] // see `apart`
     fn go_on(&mut self) -> bool {
-        let Some(Switch { left, next }) = self.pool.ahead.pop_front() else {
-            return self.pool.take_note();
-        };
         if self.pool.ahead.is_empty() {
-            // After a burst there may have been many.
-            self.pool.ahead.shrink_to(SPARES);
+            return apart(|| self.pool.take_note());
         }
+        let Some(Switch { left, next }) = apart(|| self.pool.oldest_note()) else { return false };
         let rx = replace(&mut self.ring, next);
-        self.pool.release(Ring { tx: left, rx });
+        apart(|| self.pool.release(Ring { tx: left, rx }));
         true
     }
 
@@ -283,25 +293,29 @@ impl<T: Send, Q: SpscQueue> Consumer<T, Q> {
             _ => &mut self.pool.ahead[i - 1].next,
         }
     }
-
-    #[inline(always)] // as `go_on`
-    fn pop(&mut self) -> Option<T> {
-        loop {
-            match self.ring.try_pop() {
-                Ok(item) => return Some(item),
-                Err(_) if self.go_on() => {}
-                Err(_) => return None,
-            }
-        }
-    }
 }
 
 impl<T: Send, Q: SpscQueue> queue::Consumer for Consumer<T, Q> {
     type Item = T;
 
-    #[inline(always)] // as `go_on`
+    #[inline(always)] // see `apart`; not by `try_pop_by`, which may call what it is given
     fn try_pop(&mut self) -> Result<T, TryPopError> {
-        try_pop_by(self, Self::pop)
+        let mut closed = false;
+        loop {
+            if let Ok(item) = self.ring.try_pop() {
+                return Ok(item);
+            }
+            if self.go_on() {
+                continue;
+            }
+            if closed {
+                return Err(TryPopError::Closed);
+            }
+            closed = self.is_closed();
+            if !closed {
+                return Err(TryPopError::Empty);
+            }
+        }
     }
 
     #[inline]
