@@ -445,15 +445,18 @@ impl<H: State> fmt::Debug for End<H> {
     }
 }
 
-/// `value` in a box, if there is memory for it.
-pub(crate) fn try_box<T>(value: T) -> Option<Box<T>> {
-    const { assert!(size_of::<T>() > 0) };
+/// `value` in a box, or back, if there is no memory for it.
+pub(crate) fn try_box<T>(value: T) -> Result<Box<T>, T> {
+    if size_of::<T>() == 0 {
+        return Ok(Box::new(value));
+    }
     // SAFETY: its size is not zero.
-    let place = NonNull::new(unsafe { alloc(Layout::new::<T>()) })?.cast::<T>();
+    let Some(place) = NonNull::new(unsafe { alloc(Layout::new::<T>()) }) else { return Err(value) };
+    let place = place.cast::<T>();
     // SAFETY: the memory is new, and has the size and alignment of the value, as a box has it.
     unsafe {
         place.write(value);
-        Some(Box::from_raw(place.as_ptr()))
+        Ok(Box::from_raw(place.as_ptr()))
     }
 }
 

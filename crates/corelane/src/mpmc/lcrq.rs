@@ -49,8 +49,9 @@ use super::rings;
 use crate::memory::{AtomicU128, Ordering, can_exchange_two_words, is_before};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, Producer as _, TryPopError, TryPushError,
-    debug_handle,
+    debug_handle, full,
 };
+use crate::region::try_box;
 use crate::registry::{Built, Info, MpmcQueue, MpmcTokenQueue, Sides};
 use crate::slot::Token;
 
@@ -309,7 +310,11 @@ impl<T: Send> queue::Producer for Boxed<Producer<Box<T>>> {
     type Item = T;
 
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        self.0.try_push(Box::new(item)).map_err(|error| match error {
+        let boxed = match try_box(item) {
+            Ok(boxed) => boxed,
+            Err(item) => return Err(full(self.is_closed(), item)),
+        };
+        self.0.try_push(boxed).map_err(|error| match error {
             TryPushError::Full(item) => TryPushError::Full(*item),
             TryPushError::Busy(item) => TryPushError::Busy(*item),
             TryPushError::Closed(item) => TryPushError::Closed(*item),

@@ -64,7 +64,7 @@ unsafe impl<T: Send> Sync for Node<T> {}
 
 impl<T> Node<T> {
     fn new(item: MaybeUninit<T>) -> Option<Box<Self>> {
-        try_box(Self { next: AtomicPtr::new(ptr::null_mut()), item: UnsafeCell::new(item) })
+        try_box(Self { next: AtomicPtr::new(ptr::null_mut()), item: UnsafeCell::new(item) }).ok()
     }
 
     /// The node behind this one, if there is one.

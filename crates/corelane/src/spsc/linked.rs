@@ -63,7 +63,7 @@ impl<T> Node<T> {
     /// A new one without an item, if there is memory for it.
     fn new() -> Option<Box<Self>> {
         let item = UnsafeCell::new(MaybeUninit::uninit());
-        try_box(Self { next: AtomicPtr::new(ptr::null_mut()), item })
+        try_box(Self { next: AtomicPtr::new(ptr::null_mut()), item }).ok()
     }
 
     /// The node behind `node`, if its item has been pushed.

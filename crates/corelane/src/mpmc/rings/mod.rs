@@ -92,7 +92,7 @@ impl<S: Slot> Node<S> {
     /// One that isn't in the list yet.
     fn new(shape: Shape) -> Option<Box<Self>> {
         let ring = Ring::new(shape.n, shape.first)?;
-        try_box(Self { ring, next: AtomicPtr::new(ptr::null_mut()) })
+        try_box(Self { ring, next: AtomicPtr::new(ptr::null_mut()) }).ok()
     }
 
     /// The one behind it. Then this one's ring is closed.
