@@ -277,6 +277,8 @@ pub(crate) fn ends<H: State>(
     header: H,
 ) -> Result<(End<H>, End<H>), CapacityError> {
     let (places, memory) = Places::new::<H>(memory, shape);
+    let shared = try_box(MaybeUninit::<Shared<H>>::uninit())
+        .map_err(|_| CapacityError::OutOfMemory { bytes: places.all.size() })?;
     let region = Region::new(memory, places.all, places.all.size() - places.slots)?;
     // SAFETY: the layout has room for `Head<H>` at its start, then for variables and slots, each
     // aligned, and nobody else knows the region yet.
@@ -287,7 +289,7 @@ pub(crate) fn ends<H: State>(
         H::Slots::init(region.base.add(variables), region.base.add(slots), shape)
     };
     let header = region.base.cast();
-    let shared = Box::into_raw(Box::new(Shared::<H> { region, slots: slots.clone() }));
+    let shared = Box::into_raw(Box::write(shared, Shared { region, slots: slots.clone() }));
     let end = |side| End::<H> { header, slots: slots.clone(), side, shared };
     Ok((end(Side::Producer), end(Side::Consumer)))
 }

@@ -299,7 +299,7 @@ pub(crate) enum BenchSuite {
     Ring(Box<RingArgs>),
 }
 
-/// What all kinds of queues have in common.
+/// What all measurements have in common.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RunArgs {
     /// How often everything is measured.
@@ -511,7 +511,7 @@ pub(crate) struct RingArgs {
     #[arg(long, value_name = "N", default_value = "4096")]
     pub(crate) capacity: Positive,
 
-    /// Length of one measurement, such as 30ms or 2s [default: 30ms; with more threads than cores: 100ms].
+    /// Length of one measurement, such as 30ms or 2s [default: 30ms; where threads yield: 100ms].
     #[arg(long, value_name = "TIME", value_parser = length, conflicts_with = "items")]
     pub(crate) duration: Option<Duration>,
 

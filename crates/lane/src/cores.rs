@@ -35,7 +35,7 @@ pub(crate) fn several(wanted: &[usize]) -> Result<Vec<CoreId>, Failure> {
     }
 }
 
-/// Where floors are measured: on the first two of `cores`, of which there is one at least.
+/// The first two of `cores`, or the only one twice.
 pub(crate) fn first_two(cores: &[CoreId]) -> Cores {
     Cores { producer: cores[0], consumer: *cores.get(1).unwrap_or(&cores[0]) }
 }

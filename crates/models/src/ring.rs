@@ -17,7 +17,8 @@ use crate::{Model, Run};
 
 type S<P, C = P> = Many<Ring<P, C>>;
 
-/// Those in which the sides must get along with each other, for sides in different modes.
+/// Those in which the sides must get along with each other, for sides in different modes. What threads of one side do
+/// among themselves is the same whatever the other side does.
 macro_rules! of_modes {
     ($($p:ident to $c:ident: $name:literal),+) => {
         [$(
@@ -385,30 +386,38 @@ fn looked_at_and_left() -> Run {
     })
 }
 
-/// One producer takes two slots and fills one: what it has pushed is there, and the other slot is for others, of whom one
-/// tries meanwhile.
+/// One producer takes two slots and fills both, while another one tries to push: what the first has pushed is shown at
+/// once, one behind the other.
 fn claimed_before_others() -> Run {
     explore_shared(|| {
-        let (mut tx, mut rx) = S::<HeadTail>::channel(tiny(2));
+        let (mut tx, mut rx) = S::<HeadTail>::channel(tiny(4));
         let mut items = items::<Ticket>(3).into_iter();
-        let (first, second) = (items.next().expect("the first"), items.next().expect("the second"));
+        let third = items.next_back().expect("there are three");
         let mut other = S::<HeadTail>::another_producer(&tx);
         let threads = [
             start(move || match tx.claim(2) {
-                Ok(mut claimed) => claimed.push(first).map_or(vec![], |()| vec![0]),
+                Ok(mut claimed) => {
+                    items.for_each(|item| claimed.push(item).expect("there are two slots"));
+                    vec![0, 1]
+                }
                 Err(_) => vec![],
             }),
-            start(move || attempts(&mut other, [second].into_iter())),
+            start(move || attempts(&mut other, [third].into_iter())),
         ];
-        let mut numbers = look(&mut rx, 2);
+        let mut numbers: Vec<_> = match rx.peek(4) {
+            Ok(peeked) => peeked.map(|item| item.number()).collect(),
+            Err(_) => vec![],
+        };
+        let first = numbers.iter().position(|number| *number == 0);
+        assert!(first.is_none_or(|at| numbers.get(at + 1) == Some(&1)), "{numbers:?}");
         let pushed = join(threads).concat();
         numbers.extend(drain(&mut rx));
         are_equal(numbers, pushed);
     })
 }
 
-/// One producer takes the only slot and fills nothing; another one pushes, whether it has seen the queue before or after
-/// that: not before the slot's last item is taken.
+/// One producer takes the only slot and fills nothing, and another one pushes when the slot's last item has been taken:
+/// nothing is lost, whichever comes first.
 fn claimed_and_left() -> Run {
     explore_shared(|| {
         let (tx, mut rx) = S::<HeadTail>::channel(tiny(1));

@@ -112,8 +112,10 @@ fn two_find_nothing() -> Run {
 
 /// One item is there and popped before another one comes, so that two never are: nobody is told that the queue is full.
 ///
-/// The consumer looks for the second item before it comes, and its producer then sees the mark that this leaves in the
-/// entry. Who sees the second item knows from that producer that the first has gone.
+/// The consumer looks for the second item before it comes. Its producer then sees the mark that this leaves in the entry;
+/// or, if that consumer has moved `tail` on, a position behind the mark, and with it what the consumer has put back into
+/// the other ring before. Who sees the second item knows from that producer that the first has gone. Where sides look at
+/// each other's counter only, as in the rings between one and one, both may be told so.
 fn never_full_behind_a_mark() -> Run {
     explore_shared(|| {
         let (mut tx, mut rx) = S::channel(tiny(2));

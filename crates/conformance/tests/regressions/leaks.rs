@@ -4,14 +4,14 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ptr;
 
-use corelane::{Config, Consumer, Producer, TryPushError};
+use corelane::{CapacityError, Config, Consumer, Producer, TryPushError};
 use corelane_conformance::{Pair, Queue, numbers};
 
 thread_local! {
     /// Bytes that this thread has taken and not given back.
     static TAKEN: Cell<isize> = const { Cell::new(0) };
-    /// Whether there is none left for this thread.
-    static IS_OUT: Cell<bool> = const { Cell::new(false) };
+    /// How often this thread can take memory before there is none left.
+    static LEFT: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
 /// The system's allocator, counting, and out of memory for those who want to see that.
@@ -20,9 +20,11 @@ struct Counting;
 // SAFETY: every call goes to the system's allocator as it is, or gets nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if IS_OUT.get() {
+        let left = LEFT.get();
+        if left == 0 {
             return ptr::null_mut();
         }
+        LEFT.set(left - 1);
         // SAFETY: the caller's.
         let base = unsafe { System.alloc(layout) };
         if !base.is_null() {
@@ -76,36 +78,58 @@ pub fn burst<Q: Queue<u64>>(kept: impl Fn(Config) -> isize) {
     }
 }
 
-/// An unbounded queue for which there is no more memory is full, and gives the item back; what is in it can be popped,
-/// and when there is memory again it goes on.
-pub fn out_of_memory<Q: Queue<u64>>() {
-    let (mut tx, mut rx) = Q::channel(Config::new(8)).expect("this capacity is possible");
-    let mut without_memory = |n| {
-        IS_OUT.set(true);
-        let pushed = tx.try_push(n);
-        IS_OUT.set(false);
-        pushed
-    };
-    let (mut pushed, mut popped) = (0, 0);
-    for round in 0..3 {
-        while without_memory(pushed).is_ok() {
-            pushed += 1;
-            assert!(pushed < 100_000, "no memory is ever needed");
+/// What `work` answers if this thread can take memory `left` times and then no more.
+fn with_memory<R>(left: usize, work: impl FnOnce() -> R) -> R {
+    LEFT.set(left);
+    let answer = work();
+    LEFT.set(usize::MAX);
+    answer
+}
+
+/// An unbounded queue for which there is no more memory is full, whichever of the allocations of a push it is that fails,
+/// and gives the item back; what is in it can be popped, and when there is memory again it goes on. `for_pops` is how often
+/// a pop may take memory.
+pub fn out_of_memory<Q: Queue<u64>>(for_pops: usize) {
+    for left in 0..5 {
+        let (mut tx, mut rx) = Q::channel(Config::new(8)).expect("this capacity is possible");
+        let (mut pushed, mut popped) = (0, 0);
+        for round in 0..3 {
+            // With none, or nearly enough for a push that needs some.
+            for left in [0, left] {
+                for _ in 0..100 {
+                    match with_memory(left, || tx.try_push(pushed)) {
+                        Ok(()) => pushed += 1,
+                        Err(error) => assert_eq!(error, TryPushError::Full(pushed)),
+                    }
+                }
+            }
+            // The first time there is something to come back to, then it is empty.
+            let there = pushed - popped;
+            for _ in 0..if round == 0 { there.min(1) } else { there } {
+                assert_eq!(with_memory(for_pops, || rx.try_pop()), Ok(popped), "{left} are left");
+                popped += 1;
+            }
         }
-        for _ in 0..10 {
-            assert_eq!(without_memory(pushed), Err(TryPushError::Full(pushed)), "in round {round}");
+        for n in pushed..pushed + 1000 {
+            assert_eq!(tx.try_push(n), Ok(()), "there is memory again");
         }
-        // The first time there is something to come back to, then it is empty.
-        let there = pushed - popped;
-        for _ in 0..if round == 0 { there.min(1) } else { there } {
-            assert_eq!(rx.try_pop(), Ok(popped));
-            popped += 1;
-        }
+        assert!(rx.pop_iter().eq(popped..pushed + 1000), "items are lost");
     }
-    for n in pushed..pushed + 1000 {
-        assert_eq!(tx.try_push(n), Ok(()), "there is memory again");
-    }
-    assert!(rx.pop_iter().eq(popped..pushed + 1000), "items are lost");
+}
+
+/// There is no queue without memory, whichever of the allocations it is that fails.
+pub fn no_memory_for_a_queue<Q: Queue<u64>>() {
+    let make = |left| with_memory(left, || Q::channel(Config::new(8)));
+    let before = TAKEN.get();
+    let first = (0..100).find(|left| match make(*left) {
+        Ok(_) => true,
+        Err(error) => {
+            assert!(matches!(error, CapacityError::OutOfMemory { .. }), "{error}");
+            assert_eq!(TAKEN.get(), before, "bytes are taken and not given back");
+            false
+        }
+    });
+    assert!(first > Some(0), "a queue takes some memory");
 }
 
 /// Bytes that `make` takes for what it makes.

@@ -39,7 +39,10 @@ mod ring;
 
 use std::collections::BTreeSet;
 
-use corelane::{for_each_spsc_queue, for_each_spsc_token_queue, for_each_unbounded_spsc_queue};
+use corelane::{
+    for_each_mpmc_queue, for_each_spsc_queue, for_each_spsc_token_queue,
+    for_each_unbounded_spsc_queue,
+};
 use corelane_conformance::{
     Any, Limited, Tokens, capacity, checks, chunks, closing, drops, items, observers, order,
     stress, wrap,
@@ -251,11 +254,31 @@ fn out_of_memory() {
     use corelane::spsc::{linked::Dspsc, segmented::Uspsc};
     use corelane_conformance::Several;
 
-    leaks::out_of_memory::<Any<Dspsc>>();
-    leaks::out_of_memory::<Any<Uspsc>>();
-    leaks::out_of_memory::<Several<Msq>>();
-    leaks::out_of_memory::<Several<Lprq>>();
-    leaks::out_of_memory::<Several<Lcrq>>();
+    leaks::out_of_memory::<Any<Dspsc>>(0);
+    leaks::out_of_memory::<Any<Uspsc>>(0);
+    // What has been left is noted, until it is certain that nobody is there.
+    leaks::out_of_memory::<Several<Msq>>(usize::MAX);
+    leaks::out_of_memory::<Several<Lprq>>(usize::MAX);
+    leaks::out_of_memory::<Several<Lcrq>>(usize::MAX);
+}
+
+/// No queue of any kind is made without memory.
+#[test]
+fn no_memory_for_a_queue() {
+    use corelane_conformance::Several;
+
+    macro_rules! of_any {
+        ($name:ident, $queue:ty) => {
+            leaks::no_memory_for_a_queue::<Any<$queue>>();
+        };
+    }
+    macro_rules! of_several {
+        ($name:ident, $queue:ty) => {
+            leaks::no_memory_for_a_queue::<Several<$queue>>();
+        };
+    }
+    for_each_spsc_queue!(of_any);
+    for_each_mpmc_queue!(of_several);
 }
 
 /// Queues that are documented to be exact may never say full with a slot free.

@@ -189,12 +189,12 @@ impl<T> Cells<T> {
     }
 }
 
-/// Calls `work` out of line. It must not panic, or the process is aborted.
+/// Calls `work` out of line, for what a handle does now and then. If it panics, the process is aborted.
 ///
-/// What may unwind has what is then dropped in memory. So a handle that a loop owns would be there in all of its turns, and
-/// not in registers, if what it does now and then were called as usual.
+/// Who unwinds drops the handle, and for that the compiler must know where in memory it is. So around a call that may
+/// unwind, however rarely made, a loop that owns a handle would keep it in memory in each turn, and not in registers.
 #[inline(always)]
-pub(crate) fn apart<R>(work: impl FnOnce() -> R) -> R {
+pub(crate) fn without_unwinding<R>(work: impl FnOnce() -> R) -> R {
     #[cold]
     #[inline(never)]
     // By C's convention, by which nothing unwinds.

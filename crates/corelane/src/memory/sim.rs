@@ -385,7 +385,7 @@ impl<T> Cells<T> {
     }
 }
 
-/// Calls `work`. In the other world that is a call that can't unwind.
-pub(crate) fn apart<R>(work: impl FnOnce() -> R) -> R {
+/// Calls `work`, which here may panic. On the machine it can't unwind.
+pub(crate) fn without_unwinding<R>(work: impl FnOnce() -> R) -> R {
     work()
 }

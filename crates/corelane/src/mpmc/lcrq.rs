@@ -14,7 +14,7 @@
 //! | | |
 //! |---|---|
 //! | guarantee | lock-free but for the allocator, first in first out (linearizable). Cloning and dropping handles takes a lock for a moment |
-//! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](crate::TryPushError::Full) only if there is no memory for another ring |
+//! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](crate::TryPushError::Full) only if there is no memory for another ring, or for an item's box |
 //! | memory | rings for N tokens, where N is the [`Config::capacity`], rounded up to a power of two: two words for each. Those with items, the one that is filled next, and those in which a handle was when it was used last, until the next ring is left. None is kept for the next burst |
 //! | handles | at most 65,536 a side; cloning one more panics |
 //! | a stopped thread | holds one ring; and one that is stopped in a pop, the item that it has got the position of, even if that is pushed later |

@@ -53,7 +53,7 @@ use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
     TryPushError, debug_handle, full,
 };
-use crate::region::{Backing, End, Slots, State, array, ends, most_slots};
+use crate::region::{Backing, End, Slots, State, array, ends, most_slots, try_box};
 use crate::registry::{Info, Sides, SpscQueue};
 
 /// One line: `tail`, the position after the last item in it, and room for N items.
@@ -316,6 +316,8 @@ pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Cap
     let first = Place { line: tx.slots().first, start: config.first, i: 0 };
     let patience = Patience::new(config.first);
     let capacity = len * n;
+    let staged = try_box(Staged::new())
+        .map_err(|_| CapacityError::OutOfMemory { bytes: size_of::<Staged<T>>() })?;
     Ok((
         Producer {
             place: first.clone(),
@@ -334,7 +336,7 @@ pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Cap
             patience,
             capacity,
             end: rx,
-            staged: Box::new(Staged::new()),
+            staged,
         },
     ))
 }

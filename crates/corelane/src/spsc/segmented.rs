@@ -42,7 +42,7 @@ use core::marker::PhantomData;
 use core::mem::replace;
 
 use super::{fast_forward, line_ring::LineRing, linked};
-use crate::memory::apart;
+use crate::memory::without_unwinding;
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
     TryPushError, debug_handle, full,
@@ -87,6 +87,11 @@ pub fn channel<T: Send>(ring: usize) -> Result<(Producer<T>, Consumer<T>), Capac
 /// # Errors
 ///
 /// As [`channel`].
+///
+/// # Panics
+///
+/// If making a ring, or dropping an empty one, panics, the process is aborted: the library's own don't, but for
+/// [`mc_ring_sane`](super::mc_ring_sane) where no thread can be started.
 pub fn channel_of<T: Send, Q: SpscQueue>(config: Config) -> Built<Producer<T, Q>, Consumer<T, Q>> {
     let (to_producer, spares) = fast_forward::channel::<Ring<T, Q>>(SPARES)?;
     // Each ring that the consumer comes to brings one node back, and the next that the producer goes on to takes it.
@@ -98,7 +103,7 @@ pub fn channel_of<T: Send, Q: SpscQueue>(config: Config) -> Built<Producer<T, Q>
             ring: rx,
             pool: Box::new(Return {
                 notes: from_producer,
-                ahead: VecDeque::new(),
+                ahead: VecDeque::with_capacity(SPARES),
                 spares: to_producer,
             }),
         },
@@ -158,15 +163,17 @@ impl<T: Send, Q: SpscQueue> Supply<T, Q> {
 
 impl<T: Send, Q: SpscQueue> Producer<T, Q> {
     /// The paper's `next_w`: goes on to another ring, and says whether there is one.
-    #[inline(always)] // see `apart`
+    #[inline(always)] // see `without_unwinding`
     fn go_on(&mut self) -> bool {
-        let Some(Ring { tx, rx }) = apart(|| self.pool.ring()) else { return false };
+        let Some(Ring { tx, rx }) = without_unwinding(|| self.pool.ring()) else { return false };
         // The consumer leaves it when it looks empty.
         self.ring.flush();
         let note = Switch { left: replace(&mut self.ring, tx), next: rx };
-        let Err(Switch { left, next }) = apart(|| self.pool.note(note)) else { return true };
+        let Err(Switch { left, next }) = without_unwinding(|| self.pool.note(note)) else {
+            return true;
+        };
         let tx = replace(&mut self.ring, left);
-        apart(|| drop((tx, next)));
+        without_unwinding(|| drop((tx, next)));
         false
     }
 }
@@ -174,7 +181,7 @@ impl<T: Send, Q: SpscQueue> Producer<T, Q> {
 impl<T: Send, Q: SpscQueue> queue::Producer for Producer<T, Q> {
     type Item = T;
 
-    #[inline(always)] // see `apart`
+    #[inline(always)] // see `without_unwinding`
     fn try_push(&mut self, mut item: T) -> Result<(), TryPushError<T>> {
         loop {
             let Err(error) = self.ring.try_push(item) else { return Ok(()) };
@@ -248,19 +255,23 @@ impl<T: Send, Q: SpscQueue> queue::SingleProducer for Producer<T, Q> {
 impl<T: Send, Q: SpscQueue> Return<T, Q> {
     /// Looks for a note that hasn't been seen.
     fn take_note(&mut self) -> bool {
+        // Nothing is allocated if none has been taken out before.
+        if self.ahead.try_reserve(1).is_err() {
+            return false;
+        }
         let Ok(note) = self.notes.try_pop() else { return false };
         self.ahead.push_back(note);
         true
     }
 
-    /// The oldest note that has been taken out.
-    fn oldest_note(&mut self) -> Option<Switch<T, Q>> {
-        let note = self.ahead.pop_front()?;
+    /// The oldest note that has been taken out, of which there is one.
+    fn oldest_note(&mut self) -> Switch<T, Q> {
+        let note = self.ahead.pop_front().expect("the caller has looked");
         if self.ahead.is_empty() {
             // After a burst there may have been many.
             self.ahead.shrink_to(SPARES);
         }
-        Some(note)
+        note
     }
 
     /// The paper's `release`.
@@ -275,14 +286,14 @@ impl<T: Send, Q: SpscQueue> Consumer<T, Q> {
     ///
     /// Either because there is a note, before which the producer may have filled the ring; or because there was one
     /// before the ring was found empty: then the ring is another.
-    #[inline(always)] // see `apart`
+    #[inline(always)] // see `without_unwinding`
     fn go_on(&mut self) -> bool {
         if self.pool.ahead.is_empty() {
-            return apart(|| self.pool.take_note());
+            return without_unwinding(|| self.pool.take_note());
         }
-        let Some(Switch { left, next }) = apart(|| self.pool.oldest_note()) else { return false };
+        let Switch { left, next } = without_unwinding(|| self.pool.oldest_note());
         let rx = replace(&mut self.ring, next);
-        apart(|| self.pool.release(Ring { tx: left, rx }));
+        without_unwinding(|| self.pool.release(Ring { tx: left, rx }));
         true
     }
 
@@ -298,7 +309,7 @@ impl<T: Send, Q: SpscQueue> Consumer<T, Q> {
 impl<T: Send, Q: SpscQueue> queue::Consumer for Consumer<T, Q> {
     type Item = T;
 
-    #[inline(always)] // see `apart`; not by `try_pop_by`, which may call what it is given
+    #[inline(always)] // see `without_unwinding`; not by `try_pop_by`: `Self::pop`, given as a function, was called
     fn try_pop(&mut self) -> Result<T, TryPopError> {
         let mut closed = false;
         loop {

@@ -1,4 +1,5 @@
-//! Threads in a circle, each of which copies what it gets and passes it on: the micro-kernel of paper 4, §5.
+//! `lane bench ring`: threads in a circle, each of which copies what it gets and passes it on: the micro-kernel of paper 4,
+//! §5. A circle here, as `ring` is a queue.
 
 mod kernel;
 mod plan;

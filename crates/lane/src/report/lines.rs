@@ -95,7 +95,7 @@ fn draw(canvas: &Canvas<'_>, [x, y]: [&str; 2], scale: Scale, lines: &[Line]) {
         .light_line_style(TRANSPARENT)
         .axis_style(RULE)
         .x_labels(9)
-        .x_label_formatter(&|log| format!("{:.0}", log.exp2()))
+        .x_label_formatter(&|log| whole_cores(log.exp2()))
         .y_label_formatter(&|height| scale.label(*height))
         .x_desc(x)
         .y_desc(y)
@@ -118,6 +118,13 @@ fn draw(canvas: &Canvas<'_>, [x, y]: [&str; 2], scale: Scale, lines: &[Line]) {
         }
     }
     draw_names(canvas, names);
+}
+
+/// A number of cores, and nothing where there is none.
+fn whole_cores(cores: f64) -> String {
+    // But for the rounding of `exp2`.
+    let is_whole = (cores - cores.round()).abs() < 1e-6;
+    if is_whole { format!("{cores:.0}") } else { String::new() }
 }
 
 /// Names beside the ends of their lines, from the top down, none over another.

@@ -56,7 +56,7 @@ impl Cursors for HeadTail {
             if run.n == 0 {
                 return Err(Refused::Short(Run { position, n: there }));
             }
-            // Acquire as above, once more: a peek that took nothing, or a claim that filled nothing, leaves the same word, of another store.
+            // Acquire as above, once more: a peek that took nothing leaves the same word, of another store.
             let taken = word | TAKEN;
             if self.word.compare_exchange(word, taken, Ordering::Acquire, Ordering::Relaxed).is_ok()
             {
@@ -111,9 +111,12 @@ impl<T, C: Mode> Producer<T, HeadTail, C> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
+    /// If it is dropped by a panic what was pushed is shown, too. It doesn't tell that the consumers are gone.
+    ///
     /// # Errors
     ///
-    /// As [`try_push`](crate::Producer::try_push), if not one slot is free.
+    /// As [`try_push`](crate::Producer::try_push): full or closed if not one slot is free, and busy while another
+    /// producer is in the middle of a call.
     pub fn claim(&mut self, n: usize) -> Result<Claimed<'_, T, C>, TryPushError<()>> {
         let run = match n {
             0 => return Ok(Claimed { producer: self, run: None }),
@@ -128,6 +131,7 @@ impl<T, C: Mode> Producer<T, HeadTail, C> {
 ///
 /// When it is dropped what was pushed is shown, all at once, and the other slots are free again. If it is forgotten all
 /// producers are told busy for ever, and what is in the queue when its handles are gone is never dropped.
+#[must_use = "dropped at once it has kept others away for nothing"]
 pub struct Claimed<'a, T, C: Mode> {
     producer: &'a mut Producer<T, HeadTail, C>,
     /// All of them, and how many have been filled. Nothing if none were asked for.
@@ -198,7 +202,8 @@ impl<T, P: Mode> Consumer<T, P, HeadTail> {
     ///
     /// # Errors
     ///
-    /// As [`try_pop`](crate::Consumer::try_pop), if not one item is there.
+    /// As [`try_pop`](crate::Consumer::try_pop): empty or closed if not one item is there, and busy while another
+    /// consumer is in the middle of a call.
     pub fn peek(&mut self, n: usize) -> Result<Peeked<'_, T, P>, TryPopError> {
         let run = match n {
             0 => return Ok(Peeked { consumer: self, run: None }),
@@ -212,6 +217,7 @@ impl<T, P: Mode> Consumer<T, P, HeadTail> {
 ///
 /// As an iterator it pops them. When it is dropped the others stay where they are. If it is forgotten all consumers
 /// are told busy for ever, and what is left in the queue is never dropped.
+#[must_use = "dropped at once it has kept others away for nothing"]
 pub struct Peeked<'a, T, P: Mode> {
     consumer: &'a mut Consumer<T, P, HeadTail>,
     /// All of them, and how many have been popped. Nothing if none were asked for.

@@ -385,7 +385,7 @@ debug_handle! {
 
 /// The queue whose producers are in mode `P` and whose consumers are in mode `C`, for code that is generic over queues.
 ///
-/// What it is called is what it is called if both are in the first mode.
+/// Its [`INFO`](MpmcQueue::INFO) is that of the ring whose sides are both in the producers' mode.
 #[derive(Debug)]
 pub struct Ring<P, C = P>(PhantomData<(P, C)>);
 
