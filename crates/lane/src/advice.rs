@@ -63,8 +63,19 @@ fn when<S: Suite>(results: &Results<S>, group: Group) -> Option<String> {
 }
 
 /// Queues that are there to learn from and to compare with.
-const FOR_STUDY: [&str; 8] =
-    ["lq", "ffq-slip", "dspsc", "mcring-sane", "ring", "ring-rts", "ring-hts", "locked"];
+const FOR_STUDY: [&str; 11] = [
+    "lq",
+    "ffq-slip",
+    "dspsc",
+    "uspsc-ffq",
+    "uspsc-bqueue",
+    "mcring-sane",
+    "ring",
+    "ring-rts",
+    "ring-hts",
+    "locked",
+    "msq",
+];
 
 /// Those to take where others are no faster.
 const USUAL: [&str; 2] = ["linering", "bbq"];

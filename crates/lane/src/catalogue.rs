@@ -4,7 +4,10 @@ use std::num::NonZeroU64;
 use std::sync::LazyLock;
 
 use corelane::overwrite;
+use corelane::spsc::b_queue::BQueue;
+use corelane::spsc::fast_forward::Ffq;
 use corelane::spsc::mc_ring_sane::McRingSane;
+use corelane::spsc::segmented::Uspsc;
 use corelane::{
     Info, MpmcQueue, MpmcTokenQueue, Sides, SpscQueue, SpscTokenQueue, for_each_mpmc_queue,
     for_each_mpmc_token_queue, for_each_spsc_queue, for_each_spsc_token_queue,
@@ -23,6 +26,9 @@ use crate::{open_loop, rtt, stream};
 
 /// Ending of the id of a queue for any type of which there is also one with packed slots.
 const ANY: &str = "-any";
+
+/// Beginning of the ids of lists of other rings than usual.
+const LIST_OF: &str = "uspsc-";
 
 /// The any-type queue that stands for all of them in the quick run, should it exist.
 const QUICK_ANY: &str = "bqueue-any";
@@ -116,7 +122,9 @@ impl Entry {
 
     /// Whether the quick run takes it.
     pub(crate) fn is_quick(&self) -> bool {
-        (!self.is_variant() || self.id == QUICK_ANY) && (self.bounded || !self.is_peer())
+        let is_usual =
+            !self.id.starts_with(LIST_OF) && (!self.is_variant() || self.id == QUICK_ANY);
+        is_usual && (self.bounded || !self.is_peer())
     }
 
     /// An entry for a queue that carries numbers as `N`, and boxes as `B`.
@@ -208,6 +216,8 @@ fn ours() -> Vec<Entry> {
     for_each_spsc_token_queue!(add_packed);
     for_each_spsc_queue!(add_any);
     for_each_unbounded_spsc_queue!(add_any);
+    any.push(list_entry::<Ffq>("uspsc-ffq", "list of the paper's rings"));
+    any.push(list_entry::<BQueue>("uspsc-bqueue", "list of B-Queues"));
     // Has a thread of its own, and so is none of the queues that everything else is stamped on.
     any.push(any_entry::<McRingSane>());
     let mut entries = merged(packed, any);
@@ -261,6 +271,16 @@ fn any_entry<Q: SpscQueue + 'static>() -> Entry {
     let kernels = Kernels::new::<Any<Q, u64>, Any<Q, Indirect>>();
     let kind = Kind::Ours { info: Q::INFO, slots: Slots::Any };
     Entry::new::<Any<Q, u64>, Any<Q, Parcel>>(Q::INFO.id, kind, Some(kernels))
+}
+
+/// The list of rings, of other rings than usual: to see what they make of it.
+fn list_entry<Q: SpscQueue + 'static>(id: &str, name: &'static str) -> Entry {
+    let mut entry = any_entry::<Uspsc<Q>>();
+    let choose = "to compare: how much the rings in the list matter";
+    let info = Info { name, choose, ..Uspsc::<Q>::INFO };
+    entry.kind = Kind::Ours { info, slots: Slots::Any };
+    entry.id = id.into();
+    entry
 }
 
 fn many_entry<Q: MpmcQueue + 'static>() -> Entry {

@@ -185,10 +185,12 @@ impl<S: Suite> CellResult<S> {
         Self { suite: S::NAME, test, queue, peer, params, unit: S::unit(test), groups }
     }
 
-    /// The queue, and that it has no bounds if that is so.
+    /// The queue, and that it has no bounds if that is so and its name doesn't say it.
     pub(crate) fn label(&self) -> String {
         match catalogue::find(&self.queue) {
-            Some(entry) if !entry.bounded && !entry.overwrites => {
+            Some(entry)
+                if !(entry.bounded || entry.overwrites || entry.id.ends_with("-unbounded")) =>
+            {
                 format!("{} (unbounded)", self.queue)
             }
             _ => self.queue.clone(),

@@ -75,10 +75,13 @@ pub fn false_full_behind_a_reader<Q: MpmcQueue>() {
         let certain = tx.capacity() - tx.slack();
         let mut into = vec![<Large as Item>::of(0); GROUP];
         let look = || {
-            // With an item all before it have been popped, or are just being.
-            let mut popped = || rxs[0].try_pop().map_or(pushed, |item| item.first() as usize + 1);
-            let mut there =
-                pushed - Patience::until(|| Some(popped()).filter(|n| pushed - n < certain));
+            // With an item all before it have been popped, or are just being. Who is told busy knows nothing.
+            let mut popped = || match rxs[0].try_pop() {
+                Ok(item) => Some(item.first() as usize + 1),
+                Err(TryPopError::Busy) => None,
+                Err(_) => Some(pushed),
+            };
+            let mut there = pushed - Patience::until(|| popped().filter(|n| pushed - n < certain));
             let refused = loop {
                 match tx.try_push(Item::of(0)) {
                     Ok(()) => there += 1,
