@@ -75,7 +75,6 @@ fn bad_input_is_refused() {
 
 #[test]
 fn ctrl_c_keeps_what_was_measured() {
-    let json: Value =
-        interrupted(&["bench", "ring", "linering", "--threads", "2", "--rounds", "100000"]);
+    let json: Value = interrupted(&["bench", "ring", "linering", "--threads", "2"]);
     assert_eq!(json["interrupted"], true);
 }
