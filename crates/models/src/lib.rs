@@ -232,6 +232,14 @@ pub fn all() -> Vec<Model> {
     models
 }
 
+/// Models of parts of different queues that work together. Each part's orderings are shown to be needed in its own queue's
+/// models; so these are tests, and not in the table, where the parts would stand again.
+pub fn mixed() -> Vec<Model> {
+    let mut models = ring::mixed();
+    models.extend(unbounded::mixed());
+    models
+}
+
 /// Models with one thread more, which take too long to be among [`all`]: minutes each.
 pub fn big() -> Vec<Model> {
     for_each_subject!(big)

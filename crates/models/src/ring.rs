@@ -53,15 +53,20 @@ pub(crate) fn models() -> Vec<Model> {
         Model::new::<S<HeadTail>>("claimed_before_others", claimed_before_others),
         Model::new::<S<HeadTail>>("claimed_and_left", claimed_and_left),
     ]);
-    models.extend(of_modes!(
+    models
+}
+
+/// Of sides in different modes.
+pub(crate) fn mixed() -> Vec<Model> {
+    of_modes!(
         InOrder to RelaxedTail: "in_order_to_rts",
         InOrder to HeadTail: "in_order_to_hts",
         RelaxedTail to InOrder: "rts_to_in_order",
         RelaxedTail to HeadTail: "rts_to_hts",
         HeadTail to InOrder: "hts_to_in_order",
         HeadTail to RelaxedTail: "hts_to_rts"
-    ));
-    models
+    )
+    .into()
 }
 
 fn of_mode<M: Mode>() -> Vec<Model> {

@@ -1,5 +1,6 @@
 //! Queues that are never full: a list of nodes, and a list of rings of one slot (Aldinucci 2012, §3 and §4).
 
+use corelane_loom::spsc::fast_forward::Ffq;
 use corelane_loom::spsc::lamport::Lq;
 use corelane_loom::spsc::linked::Dspsc;
 use corelane_loom::spsc::mc_ring::McRing;
@@ -20,6 +21,12 @@ pub(crate) fn models() -> Vec<Model> {
     models.push(Model::new::<Any<Uspsc<Lq>>>("theorem_2_case_4", theorem_2_case_4));
     models.push(Model::new::<Any<Uspsc<McRing>>>("flushed_when_left", flushed_when_left));
     models
+}
+
+/// Of a list of the paper's rings.
+pub(crate) fn mixed() -> Vec<Model> {
+    let models = of_queue::<Any<Uspsc<Ffq>>>().into_iter();
+    models.map(|model| Model { name: format!("{}_over_ffq", model.name).leak(), ..model }).collect()
 }
 
 /// Those of every queue that don't fill it, and some of more items than a group has.

@@ -14,7 +14,8 @@ fn main() -> ExitCode {
     arguments.test_threads.get_or_insert(1);
     let verbose = arguments.nocapture;
     let trial = |model: Model| Trial::test(model.to_string(), move || check(model, verbose));
-    let trials = corelane_models::all().into_iter().map(trial).collect();
+    let models = corelane_models::all().into_iter().chain(corelane_models::mixed());
+    let trials = models.map(trial).collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 

@@ -38,10 +38,9 @@
 //! They are for what takes more steps than a model can have, and are here by argument:
 //!
 //! - the fences, for a threshold that runs out while an item is put, and for one that was lowered before a push is
-//!   told full;
-//! - acquire where an index is put, and release where a position is given up, for a thread that is late by a lap;
-//! - acquire and release where a position to put at is taken, for the bound on positions that are given up;
-//! - acquire where a push looks whether all slots are filled, for a slot that is filled again meanwhile.
+//!   told full (that the one in a push releases is shown);
+//! - release where a position is given up, for a thread that is late by a lap;
+//! - release where a position to put at is taken, for the bound on positions that are given up (acquire is shown).
 //!
 //! ```
 //! use corelane::{Consumer, Producer, TryPushError, mpmc::scq};
