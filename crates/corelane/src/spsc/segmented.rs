@@ -103,7 +103,7 @@ pub fn channel_of<T: Send, Q: SpscQueue>(config: Config) -> Built<Producer<T, Q>
             ring: rx,
             pool: Box::new(Return {
                 notes: from_producer,
-                ahead: VecDeque::with_capacity(SPARES),
+                ahead: VecDeque::with_capacity(1),
                 spares: to_producer,
             }),
         },
