@@ -262,7 +262,7 @@ fn out_of_memory() {
     leaks::out_of_memory::<Several<Lcrq>>(usize::MAX);
 }
 
-/// No queue of any kind is made without memory.
+/// No bounded queue is made without memory.
 #[test]
 fn no_memory_for_a_queue() {
     use corelane_conformance::Several;

@@ -34,12 +34,15 @@ pub(crate) trait Goods: Word {
     /// Each packed item is unpacked once.
     unsafe fn unpack(self) -> u64;
 
-    /// An item of its own with the same number.
+    /// An item of its own with the same number, as a copy is unless it has a box.
     ///
     /// # Safety
     ///
     /// The item is packed and not yet unpacked.
-    unsafe fn duplicate(self) -> Self;
+    #[inline(always)]
+    unsafe fn duplicate(self) -> Self {
+        self
+    }
 
     /// Something to fill a buffer of items with before any has arrived; not to be unpacked.
     fn blank() -> Self;
@@ -53,11 +56,6 @@ impl Goods for u64 {
 
     #[inline(always)]
     unsafe fn unpack(self) -> u64 {
-        self
-    }
-
-    #[inline(always)]
-    unsafe fn duplicate(self) -> Self {
         self
     }
 
@@ -75,11 +73,6 @@ impl Goods for NonZeroU64 {
     #[inline(always)]
     unsafe fn unpack(self) -> u64 {
         self.get() - 1
-    }
-
-    #[inline(always)]
-    unsafe fn duplicate(self) -> Self {
-        self
     }
 
     fn blank() -> Self {

@@ -111,7 +111,7 @@ impl<T, C: Mode> Producer<T, HeadTail, C> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// If it is dropped by a panic what was pushed is shown, too. It doesn't tell that the consumers are gone.
+    /// Also if a panic drops the answer, what was pushed is shown. Pushing into it doesn't tell that consumers are gone.
     ///
     /// # Errors
     ///
