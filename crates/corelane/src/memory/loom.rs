@@ -328,6 +328,28 @@ impl<T> Cells<T> {
     }
 }
 
+/// When something was made.
+#[derive(Debug)]
+pub(crate) struct Made(UnsafeCell<()>);
+
+impl Made {
+    /// Now.
+    #[track_caller]
+    pub(crate) fn now() -> Self {
+        Self(UnsafeCell::new(()))
+    }
+
+    /// Fails if the thread doesn't know that it has been made.
+    #[track_caller]
+    pub(crate) fn is_before_now(&self) {
+        // To loom making a cell is a write.
+        self.0.with(|_| ());
+    }
+}
+
+// SAFETY: loom looks at each access to the cell.
+unsafe impl Sync for Made {}
+
 /// Calls `work`, which here may panic. On the machine it can't unwind.
 pub(crate) fn without_unwinding<R>(work: impl FnOnce() -> R) -> R {
     work()

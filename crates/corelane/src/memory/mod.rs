@@ -34,6 +34,32 @@ pub(crate) const MOST_LOOKS: u32 = if cfg!(feature = "loom") { 1 } else { 100 };
 /// How often a thread tries to put an item into a ring before it closes it for all.
 pub(crate) const MOST_TRIES: u32 = if cfg!(feature = "loom") { 1 } else { 10 };
 
+/// What one thread has made, once and for all, and others read afterwards. Models check that they do: on the machine nothing
+/// but the value is left.
+#[derive(Debug)]
+pub(crate) struct Ready<T> {
+    value: T,
+    made: Made,
+}
+
+impl<T> Ready<T> {
+    /// It is made here.
+    pub(crate) fn new(value: T) -> Self {
+        Self { value, made: Made::now() }
+    }
+}
+
+impl<T> core::ops::Deref for Ready<T> {
+    type Target = T;
+
+    #[inline]
+    #[track_caller]
+    fn deref(&self) -> &T {
+        self.made.is_before_now();
+        &self.value
+    }
+}
+
 /// Whether one number comes before another. Both may have wrapped, and are less than half of all apart.
 #[inline]
 pub(crate) fn is_before(a: u64, b: u64) -> bool {

@@ -189,6 +189,22 @@ impl<T> Cells<T> {
     }
 }
 
+/// When something was made. Only models look at it.
+#[derive(Debug)]
+pub(crate) struct Made;
+
+impl Made {
+    /// Now.
+    #[inline]
+    pub(crate) const fn now() -> Self {
+        Self
+    }
+
+    /// Taken for granted.
+    #[inline]
+    pub(crate) const fn is_before_now(&self) {}
+}
+
 /// Calls `work` out of line, for what a handle does now and then. If it panics, the process is aborted.
 ///
 /// Who unwinds drops the handle, and for that the compiler must know where in memory it is. So around a call that may

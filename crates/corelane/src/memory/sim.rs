@@ -385,6 +385,22 @@ impl<T> Cells<T> {
     }
 }
 
+/// When something was made. Only models look at it.
+#[derive(Debug)]
+pub(crate) struct Made;
+
+impl Made {
+    /// Now.
+    #[inline]
+    pub(crate) const fn now() -> Self {
+        Self
+    }
+
+    /// Taken for granted.
+    #[inline]
+    pub(crate) const fn is_before_now(&self) {}
+}
+
 /// Calls `work`, which here may panic. On the machine it can't unwind.
 pub(crate) fn without_unwinding<R>(work: impl FnOnce() -> R) -> R {
     work()

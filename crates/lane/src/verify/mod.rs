@@ -2,6 +2,7 @@
 
 mod histories;
 mod html;
+mod kept;
 mod markdown;
 mod orderings;
 mod outcome;
@@ -17,6 +18,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::print;
 use crate::sink::Sink;
+use kept::Kept;
 use outcome::Verification;
 
 /// What the program ends with if a queue's models fail, or a seeded bug is not found.
@@ -64,8 +66,9 @@ fn check_orderings(args: &VerifyArgs, queues: &[&str]) -> Result<bool, Failure> 
         let text = format!("{id} has histories, but no models yet; ask for --histories 10s");
         return Err(Failure::Usage(text));
     }
+    let kept = args.kept.as_deref().map(Kept::read).transpose()?.unwrap_or_default();
     let mut files = Files::open(args)?;
-    let verification = orderings::verify(queues, args.big)?;
+    let verification = orderings::verify(queues, args.big, &kept)?;
     let written = files.write(&verification);
     let with_sites = !args.queues.is_empty();
     // What was found is shown even if it can't be written.

@@ -7,6 +7,7 @@ use corelane_models::{Model, Run, Site, Strength, Weakening, all, big, canary, s
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 
+use super::kept::{Kept, Known};
 use super::outcome::{Evidence, QueueTable, SeededBug, Verification, Weakened};
 use super::unreached;
 use super::worker::{self, Answer, Job};
@@ -21,8 +22,12 @@ type Outcome = Result<Run, String>;
 
 /// Makes the ordering tables of `queues`, or of as many as there is time for before Ctrl-C.
 ///
-/// The big models are run only `with_big`.
-pub(crate) fn verify(queues: &[&str], with_big: bool) -> Result<Verification, Failure> {
+/// The big models are run only `with_big`. What is in `kept` is not looked for again.
+pub(crate) fn verify(
+    queues: &[&str],
+    with_big: bool,
+    kept: &Kept,
+) -> Result<Verification, Failure> {
     let begin = Instant::now();
     let mut verification = Verification::new(find_seeded_bugs(queues)?);
     let big = if with_big { big() } else { Vec::new() };
@@ -30,8 +35,9 @@ pub(crate) fn verify(queues: &[&str], with_big: bool) -> Result<Verification, Fa
     for (number, &queue) in (1..).zip(queues) {
         let of_queue = models.iter().filter(|model| model.queue == queue).copied().collect();
         let title = format!("{queue}, {number} of {}", queues.len());
-        verification.queues.extend(Table { title, queue, models: of_queue }.make()?);
+        verification.queues.extend(Table { title, queue, models: of_queue, kept }.make()?);
     }
+    verification.share_evidence();
     let interrupted = interrupt::requested();
     // The sites of a broken queue are not known.
     let all_known = !interrupted && verification.is_sound();
@@ -66,12 +72,13 @@ struct Table<'a> {
     title: String,
     queue: &'a str,
     models: Vec<Model>,
+    kept: &'a Kept,
 }
 
 /// An ordering that is to be weakened.
 struct Attempt {
     weakening: Weakening,
-    /// The models that come by.
+    /// The models to be tried: those that come by, the one first that failed before; none if none did.
     models: Vec<String>,
 }
 
@@ -118,7 +125,7 @@ impl Table<'_> {
         let mut tried: BTreeMap<Site, Vec<Weakened>> =
             sites.map(|site| (site, Vec::new())).collect();
         let mut attempts: Vec<_> =
-            tried.keys().flat_map(|site| steps(models, site, site.ordering)).collect();
+            tried.keys().flat_map(|site| self.steps(models, site, site.ordering)).collect();
         while !attempts.is_empty() {
             let title = format!("{}: orderings", self.title);
             let Some(results) = in_parallel(&title, &attempts, Attempt::make)? else {
@@ -131,7 +138,7 @@ impl Table<'_> {
                 table.weakened_runs += result.runs;
                 table.seconds += result.seconds;
                 if result.weakened.evidence.is_none() {
-                    next.extend(steps(models, &site, to));
+                    next.extend(self.steps(models, &site, to));
                 }
                 let tried = tried.get_mut(&site).expect("the site is one of them");
                 // Two ways may lead to one ordering.
@@ -144,17 +151,35 @@ impl Table<'_> {
         table.judge(tried);
         Ok(true)
     }
+
+    /// The attempts to weaken `site`, which is left with the ordering `from` by those before.
+    fn steps(&self, models: &[(String, Run)], site: &Site, from: Strength) -> Vec<Attempt> {
+        let come_by = models.iter().filter(|(_, run)| run.sites.contains(site));
+        let models: Vec<_> = come_by.map(|(model, _)| model.as_str()).collect();
+        let attempt = |&to| {
+            let models = match self.kept.known(self.queue, site, to) {
+                // What another queue's model shows is shared in the end.
+                Known::Fails(others) if !others.iter().any(|model| models.contains(model)) => {
+                    Vec::new()
+                }
+                Known::Survives => Vec::new(),
+                Known::Fails(first) => first_of(&models, &first),
+                Known::New => models.clone(),
+            };
+            Attempt {
+                weakening: Weakening { site: site.clone(), to },
+                models: models.into_iter().map(str::to_owned).collect(),
+            }
+        };
+        from.weaker(site.op).iter().map(attempt).collect()
+    }
 }
 
-/// The attempts to weaken `site`, which is left with the ordering `from` by those before.
-fn steps(models: &[(String, Run)], site: &Site, from: Strength) -> Vec<Attempt> {
-    let come_by = models.iter().filter(|(_, run)| run.sites.contains(site));
-    let models: Vec<_> = come_by.map(|(model, _)| model.clone()).collect();
-    let attempt = |&to| {
-        let weakening = Weakening { site: site.clone(), to };
-        Attempt { weakening, models: models.clone() }
-    };
-    from.weaker(site.op).iter().map(attempt).collect()
+/// `models`, those of them first that are among `first`.
+fn first_of<'a>(models: &[&'a str], first: &[&str]) -> Vec<&'a str> {
+    let mut models = models.to_vec();
+    models.sort_by_key(|model| !first.contains(model));
+    models
 }
 
 impl Attempt {

@@ -168,6 +168,21 @@ impl Verification {
         self.interrupted = interrupted;
     }
 
+    /// Lets queues that share a line share what was found there: it has one ordering for all of them.
+    pub(crate) fn share_evidence(&mut self) {
+        let mut failing = BTreeMap::new();
+        for site in self.queues.iter().flat_map(|queue| &queue.sites) {
+            for step in &site.weakened {
+                if let Some(evidence) = &step.evidence {
+                    let place = (site.site.clone(), step.to);
+                    failing.entry(place).or_insert_with(|| evidence.clone());
+                }
+            }
+        }
+        let sound = self.queues.iter_mut().filter(|queue| queue.failure.is_none());
+        sound.for_each(|queue| queue.judge_again(&failing));
+    }
+
     /// Whether every queue passes its models and every seeded bug is found.
     pub(crate) fn is_sound(&self) -> bool {
         self.queues.iter().all(|queue| queue.failure.is_none())
@@ -215,6 +230,22 @@ impl QueueTable {
     pub(crate) fn judge(&mut self, tried: BTreeMap<Site, Vec<Weakened>>) {
         let verdict = |(site, weakened)| SiteVerdict::new(site, weakened);
         self.sites = tried.into_iter().map(verdict).collect();
+        self.count_needed();
+    }
+
+    /// Judges the sites anew that survive: `failing` has what other queues' models found there.
+    fn judge_again(&mut self, failing: &BTreeMap<(Site, Strength), Evidence>) {
+        for site in self.sites.iter_mut().filter(|site| site.verdict == Verdict::Survives) {
+            let mut weakened = site.weakened.clone();
+            for step in weakened.iter_mut().filter(|step| step.evidence.is_none()) {
+                step.evidence = failing.get(&(site.site.clone(), step.to)).cloned();
+            }
+            *site = SiteVerdict::new(site.site.clone(), weakened);
+        }
+        self.count_needed();
+    }
+
+    fn count_needed(&mut self) {
         let strong = self.strong();
         let needed = self.count(Verdict::Needed);
         // A queue without strong orderings has none that is too strong.
@@ -242,13 +273,13 @@ impl SiteVerdict {
 }
 
 /// The line of a site, without its indentation.
-fn text(site: &Site) -> String {
+pub(crate) fn text(site: &Site) -> String {
     let line = source(&site.file).and_then(|text| text.lines().nth(site.line as usize - 1));
     line.unwrap_or_default().trim().to_owned()
 }
 
 /// The name of the function a site is in: the last one that begins before it.
-fn function(site: &Site) -> String {
+pub(crate) fn function(site: &Site) -> String {
     let before = source(&site.file).unwrap_or_default().lines().take(site.line as usize);
     let name = |line: &str| {
         let (qualifiers, name) = line.trim().split_once("fn ")?;

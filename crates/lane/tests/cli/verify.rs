@@ -29,9 +29,14 @@ fn every_ordering_of_the_line_ring_is_needed() {
     let html = fs::read_to_string(html).expect("the file was written");
     assert!(html.contains("Ordering::Release") && html.contains("verdict needed"));
     assert!(!html.contains("http"), "the page needs no network");
+    assert!(stdout(&output).contains("line_ring.rs:"));
+
+    let again = path("again.md");
+    let kept = ["--kept", &markdown, "--markdown", &again];
+    assert_success(&lane(&[&["verify", "linering"][..], &kept].concat()));
     let markdown = fs::read_to_string(markdown).expect("the file was written");
     assert!(markdown.contains("| needed |") && !markdown.contains("survives |"));
-    assert!(stdout(&output).contains("line_ring.rs:"));
+    assert_eq!(fs::read_to_string(again).expect("the file was written"), markdown);
 }
 
 fn check_sites(sites: &[Value]) {
@@ -73,6 +78,16 @@ fn an_unknown_queue_is_refused() {
 fn a_file_that_cannot_be_written_is_refused() {
     let output = lane(&["verify", "lq", "--json", "/nowhere/v.json"]);
     assert_refused(&output, &["/nowhere/v.json", "choose another path"]);
+}
+
+#[test]
+fn a_table_that_is_none_is_refused() {
+    assert_refused(
+        &lane(&["verify", "lq", "--kept", "/nowhere.md"]),
+        &["/nowhere.md", "--markdown"],
+    );
+    let output = lane(&["verify", "lq", "--kept", "Cargo.toml"]);
+    assert_refused(&output, &["Cargo.toml (it has no ordering table)", "--markdown"]);
 }
 
 #[test]

@@ -15,17 +15,12 @@
 //!   from being freed.
 //! - Who pops looks at a ring once more after it has been seen to be closed: otherwise what was pushed just before
 //!   that is left behind (an error in the paper as it appeared, mended in its later versions).
-//!
-//! # Orderings that no model shows to be needed
-//!
-//! The release with which `head` and `tail` go on to a ring: it is ready for who comes to it there. The model checker
-//! looks at accesses, not at when what is accessed has come to be.
 
 use alloc::boxed::Box;
 use core::ptr;
 
 use crate::chunk::drop_each;
-use crate::memory::{AtomicPtr, Domain, Hazard, Ordering};
+use crate::memory::{AtomicPtr, Domain, Hazard, Ordering, Ready};
 use crate::pad::Padded;
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, Producer as _, TryPopError, TryPushError,
@@ -83,7 +78,7 @@ pub trait Slot: Sized + Send + Sync {
 
 /// A ring in the list.
 struct Node<S> {
-    ring: Ring<S>,
+    ring: Ready<Ring<S>>,
     /// The one behind it; null if it is the last. Only who knows that the ring is closed hangs another behind it.
     next: AtomicPtr<Self>,
 }
@@ -91,7 +86,7 @@ struct Node<S> {
 impl<S: Slot> Node<S> {
     /// One that isn't in the list yet.
     fn new(shape: Shape) -> Option<Box<Self>> {
-        let ring = Ring::new(shape.n, shape.first)?;
+        let ring = Ready::new(Ring::new(shape.n, shape.first)?);
         try_box(Self { ring, next: AtomicPtr::new(ptr::null_mut()) }).ok()
     }
 
