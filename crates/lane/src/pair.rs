@@ -137,6 +137,9 @@ pub(crate) fn run<A: Send, B: Send>(
     producer: impl FnOnce() -> A + Send,
     consumer: impl FnOnce() -> B + Send,
 ) -> (A, B) {
+    // In boxes, so that starting threads is compiled once and not for each measurement of each queue.
+    let producer: Box<dyn FnOnce() -> A + Send> = Box::new(producer);
+    let consumer: Box<dyn FnOnce() -> B + Send> = Box::new(consumer);
     thread::scope(|scope| {
         let consumer = scope.spawn(move || pinned(cores.consumer, consumer));
         let producer = scope.spawn(move || pinned(cores.producer, producer));

@@ -49,6 +49,7 @@ fn of_rings<S: Shared<Ticket>>() -> Vec<Model> {
         Model::new::<S>("one_pop_too_many", one_pop_too_many::<S>),
         Model::new::<S>("taken_a_lap_later", taken_a_lap_later::<S>),
         Model::new::<S>("given_while_in_use", given_while_in_use::<S>),
+        Model::new::<S>("producer_comes", producer_comes::<S>),
     ]
 }
 
@@ -216,6 +217,21 @@ fn one_pop_too_many<S: Shared<Ticket>>() -> Run {
         join([thread]);
         numbers.extend(drain(&mut rx));
         assert_eq!(numbers, [0, 1]);
+    })
+}
+
+/// A new handle starts in the ring that another producer has just hung: that one is ready.
+fn producer_comes<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut rx) = S::channel(tiny(2));
+        let late = S::another_producer(&tx);
+        let mut items = items::<S::Item>(4).into_iter();
+        items.by_ref().take(2).for_each(|item| push(&mut tx, item));
+        let third = items.next().expect("there are four");
+        let thread = start(move || push(&mut tx, third));
+        push(&mut S::another_producer(&late), items.next().expect("there are four"));
+        join([thread]);
+        all_are_there(drain(&mut rx), 4);
     })
 }
 

@@ -106,6 +106,12 @@ struct Shape {
     first: u64,
 }
 
+/// Moves an end of the list on from `node` to the `next` one, and says whether it was there.
+fn move_on<S>(end: &AtomicPtr<Node<S>>, node: *mut Node<S>, next: *mut Node<S>) -> bool {
+    // Release pairs with a hazard's `protect`: the next one is ready.
+    end.compare_exchange(node, next, Ordering::Release, Ordering::Relaxed).is_ok()
+}
+
 /// Both ends of the list.
 struct Header<S: Slot> {
     /// Where items are popped.
@@ -195,8 +201,7 @@ impl<S: Slot> Producer<S> {
         loop {
             if let Some(next) = self.node.get().next() {
                 let last = self.node.pointer();
-                // Release, also in `append`, pairs with `protect`: the ring is ready.
-                let _ = tail.compare_exchange(last, next, Ordering::Release, Ordering::Relaxed);
+                move_on(tail, last, next);
                 self.node.protect(tail);
                 match self.node.get().ring.push(item) {
                     Ok(()) => break,
@@ -231,8 +236,7 @@ impl<S: Slot> Producer<S> {
             let new = unsafe { Box::from_raw(new) };
             return Err(TryPushError::Busy(new.ring.pop().expect("it was put there")));
         }
-        let last = self.node.pointer();
-        let _ = tail.compare_exchange(last, new, Ordering::Release, Ordering::Relaxed);
+        move_on(tail, self.node.pointer(), new);
         Ok(())
     }
 }
@@ -311,10 +315,10 @@ impl<S: Slot> Consumer<S> {
         let node = self.node.pointer();
         // First, so that nobody comes from there to what is retired. If it fails, another thread has moved `tail` on, which
         // nobody undoes.
-        let _ = tail.compare_exchange(node, next, Ordering::Release, Ordering::Relaxed);
-        let moved = head.compare_exchange(node, next, Ordering::Release, Ordering::Relaxed);
+        move_on(tail, node, next);
+        let is_left = move_on(head, node, next);
         self.node.protect(head);
-        if moved.is_ok() {
+        if is_left {
             // SAFETY: it came from a box. `head` and `tail` are behind it for good, and only who had it in a hazard
             // when they were not uses it; what hangs behind it is never followed without a hazard of its own.
             unsafe { domain.retire(node) };
