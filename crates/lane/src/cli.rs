@@ -263,9 +263,9 @@ pub(crate) struct VerifyArgs {
           conflicts_with_all = ["big", "kept", "html", "markdown"])]
     pub(crate) histories: Option<Duration>,
 
-    /// Trust a table that --markdown wrote: run the model first that failed there with an ordering, and
-    /// none where none did. That takes a third of the time, and misses only that one has become needed.
-    #[arg(long, value_name = "FILE")]
+    /// Trust a table that --markdown wrote: with each weaker ordering run the model first that failed there, and
+    /// none where none did. That takes a third of the time, and doesn't see that a survivor has become needed.
+    #[arg(long, value_name = "FILE", conflicts_with = "big")]
     pub(crate) kept: Option<PathBuf>,
 
     /// Write the results as JSON.

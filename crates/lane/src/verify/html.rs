@@ -149,8 +149,8 @@ fn reading() -> Markup {
             p {
                 "A model is a small program with two threads that loom runs in every execution that "
                 "the C11 memory model allows or, where these are too many, in every one in which "
-                "threads are interrupted two or three times at most. Each ordering was made weaker alone and the queue's "
-                "models were run again. " b { "Needed" } ": with any weaker ordering the model named "
+                "threads are interrupted two or three times at most. Each ordering was made weaker alone and the "
+                "models of the queues that have the line were run again, or, with a table from before, those that failed. " b { "Needed" } ": with any weaker ordering the model named "
                 "fails. " b { "Survives" } ": no model fails, so the ordering is too strong or a model "
                 "is missing. " b { "Relaxed" } ": there is no weaker one."
             }

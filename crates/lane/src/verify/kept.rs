@@ -134,4 +134,20 @@ mod tests {
         assert_eq!(known("e", "load", "Acquire", Relaxed), Known::New);
         assert_eq!(known("a \\| b", "cas", "Acquire", Relaxed), Known::New);
     }
+
+    #[test]
+    fn the_table_of_this_repository_is_read_whole() {
+        let text = include_str!("../../../../docs/orderings.md");
+        let kept = Kept::parse(text);
+        let of_verdict = |verdict: &str| text.matches(&format!("| {verdict} |")).count();
+        let with = |is: &dyn Fn(&str, Strength) -> bool| {
+            let rows = kept.shown.values().flatten();
+            rows.filter(|shown| Strength::ALL.iter().any(|to| is(shown, *to))).count()
+        };
+        assert_eq!(with(&|shown, to| survives(shown, to)), of_verdict("survives"));
+        let fails = |shown: &str, to| !shown.is_empty() && failing(shown, to).is_some();
+        let needed = of_verdict("needed");
+        // Of those that survive as something, some fail as something else.
+        assert!(needed > 200 && with(&fails) >= needed, "{} of {needed}", with(&fails));
+    }
 }

@@ -22,7 +22,7 @@ type Outcome = Result<Run, String>;
 
 /// Makes the ordering tables of `queues`, or of as many as there is time for before Ctrl-C.
 ///
-/// The big models are run only `with_big`. What is in `kept` is not looked for again.
+/// The big models are run only `with_big`. What survived in `kept` is not tried again.
 pub(crate) fn verify(
     queues: &[&str],
     with_big: bool,
@@ -35,7 +35,7 @@ pub(crate) fn verify(
     for (number, &queue) in (1..).zip(queues) {
         let of_queue = models.iter().filter(|model| model.queue == queue).copied().collect();
         let title = format!("{queue}, {number} of {}", queues.len());
-        verification.queues.extend(Table { title, queue, models: of_queue, kept }.make()?);
+        verification.queues.extend(Table { title, queue, models: of_queue, kept, queues }.make()?);
     }
     verification.share_evidence();
     let interrupted = interrupt::requested();
@@ -73,6 +73,8 @@ struct Table<'a> {
     queue: &'a str,
     models: Vec<Model>,
     kept: &'a Kept,
+    /// All that are verified in this run.
+    queues: &'a [&'a str],
 }
 
 /// An ordering that is to be weakened.
@@ -158,11 +160,9 @@ impl Table<'_> {
         let models: Vec<_> = come_by.map(|(model, _)| model.as_str()).collect();
         let attempt = |&to| {
             let models = match self.kept.known(self.queue, site, to) {
-                // What another queue's model shows is shared in the end.
-                Known::Fails(others) if !others.iter().any(|model| models.contains(model)) => {
-                    Vec::new()
-                }
                 Known::Survives => Vec::new(),
+                // It is shared in the end.
+                Known::Fails(first) if self.are_of_others(&first) => Vec::new(),
                 Known::Fails(first) => first_of(&models, &first),
                 Known::New => models.clone(),
             };
@@ -172,6 +172,15 @@ impl Table<'_> {
             }
         };
         from.weaker(site.op).iter().map(attempt).collect()
+    }
+
+    /// Whether these models are of other queues that are verified in this run.
+    fn are_of_others(&self, models: &[&str]) -> bool {
+        let of_another = |model: &&str| {
+            let (queue, _) = model.split_once("::").unwrap_or_default();
+            queue != self.queue && self.queues.contains(&queue)
+        };
+        models.iter().all(of_another)
     }
 }
 

@@ -240,6 +240,7 @@ impl QueueTable {
             for step in weakened.iter_mut().filter(|step| step.evidence.is_none()) {
                 step.evidence = failing.get(&(site.site.clone(), step.to)).cloned();
             }
+            keep_reached(&site.site, &mut weakened);
             *site = SiteVerdict::new(site.site.clone(), weakened);
         }
         self.count_needed();
@@ -256,6 +257,16 @@ impl QueueTable {
     pub(crate) fn strong(&self) -> usize {
         self.sites.len() - self.count(Verdict::Relaxed)
     }
+}
+
+/// Keeps those steps, from strong to weak, to which one leads that no model fails with: what is weaker than one that fails
+/// need not fail.
+fn keep_reached(site: &Site, weakened: &mut Vec<Weakened>) {
+    let mut reached = site.ordering.weaker(site.op).to_vec();
+    for step in weakened.iter().filter(|step| step.evidence.is_none()) {
+        reached.extend(step.to.weaker(site.op));
+    }
+    weakened.retain(|step| reached.contains(&step.to));
 }
 
 impl SiteVerdict {
@@ -287,4 +298,48 @@ pub(crate) fn function(site: &Site) -> String {
         is_item.then(|| name.split(['(', '<']).next().unwrap_or_default().to_owned())
     };
     before.filter_map(name).last().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use corelane_models::Op;
+
+    use super::*;
+
+    /// A queue whose only site is a read-modify-write, with what was tried there.
+    fn queue(id: &str, tried: &[(Strength, bool)]) -> QueueTable {
+        let ordering = Strength::AcqRel;
+        let site = Site { file: "q.rs".into(), line: 1, column: 1, op: Op::Rmw, ordering };
+        let evidence = || Evidence { model: format!("{id}::model"), why: "lost".into() };
+        let step = |&(to, fails): &(_, bool)| Weakened { to, evidence: fails.then(evidence) };
+        let mut table = QueueTable::new(id, 1);
+        table.judge([(site, tried.iter().map(step).collect())].into());
+        table
+    }
+
+    #[test]
+    fn queues_that_share_a_line_share_what_was_found() {
+        use Strength::{Acquire, Relaxed, Release};
+        let mut verification = Verification::new(Vec::new());
+        verification.queues = vec![
+            queue("one", &[(Acquire, true), (Release, false), (Relaxed, true)]),
+            queue("other", &[(Acquire, false), (Release, true), (Relaxed, false)]),
+        ];
+        assert!(verification.queues.iter().all(|queue| queue.score == Some(0.0)));
+        verification.share_evidence();
+        assert!(verification.queues.iter().all(|queue| queue.score == Some(1.0)));
+        let weakened = &verification.queues[1].sites[0].weakened;
+        let models = weakened.iter().map(|step| step.evidence.as_ref().map(|e| &*e.model));
+        assert!(models.eq([Some("one::model"), Some("other::model")]));
+    }
+
+    #[test]
+    fn what_no_queue_shows_survives() {
+        let tried =
+            [(Strength::Acquire, false), (Strength::Release, true), (Strength::Relaxed, true)];
+        let mut verification = Verification::new(Vec::new());
+        verification.queues = vec![queue("one", &tried), queue("other", &tried)];
+        verification.share_evidence();
+        assert!(verification.queues.iter().all(|queue| queue.count(Verdict::Survives) == 1));
+    }
 }

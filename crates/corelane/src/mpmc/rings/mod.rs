@@ -108,7 +108,7 @@ struct Shape {
 
 /// Moves an end of the list on from `node` to the `next` one, and says whether it was there.
 fn move_on<S>(end: &AtomicPtr<Node<S>>, node: *mut Node<S>, next: *mut Node<S>) -> bool {
-    // Release pairs with a hazard's `protect`: the next one is ready.
+    // Release pairs with a hazard's `protect`: the next one is ready. Models show it of `tail`.
     end.compare_exchange(node, next, Ordering::Release, Ordering::Relaxed).is_ok()
 }
 
