@@ -449,17 +449,21 @@ impl<H: State> fmt::Debug for End<H> {
 
 /// `value` in a box, or back, if there is no memory for it.
 pub(crate) fn try_box<T>(value: T) -> Result<Box<T>, T> {
+    match try_empty_box() {
+        Some(place) => Ok(Box::write(place, value)),
+        None => Err(value),
+    }
+}
+
+/// A box to be written to, if there is memory for it.
+pub(crate) fn try_empty_box<T>() -> Option<Box<MaybeUninit<T>>> {
     if size_of::<T>() == 0 {
-        return Ok(Box::new(value));
+        return Some(Box::new(MaybeUninit::uninit()));
     }
     // SAFETY: its size is not zero.
-    let Some(place) = NonNull::new(unsafe { alloc(Layout::new::<T>()) }) else { return Err(value) };
-    let place = place.cast::<T>();
+    let place = NonNull::new(unsafe { alloc(Layout::new::<T>()) })?;
     // SAFETY: the memory is new, and has the size and alignment of the value, as a box has it.
-    unsafe {
-        place.write(value);
-        Ok(Box::from_raw(place.as_ptr()))
-    }
+    Some(unsafe { Box::from_raw(place.cast().as_ptr()) })
 }
 
 /// Slots that lie side by side.

@@ -46,7 +46,7 @@ use crate::queue::{
     self, CapacityError, Config, Consumer as _, Producer as _, TryPopError, TryPushError,
     debug_handle, full, try_pop_by,
 };
-use crate::region::{End, Memory, NoSlots, State, ends, try_box};
+use crate::region::{End, Memory, NoSlots, State, ends, try_empty_box};
 use crate::registry::{Built, Info, MpmcQueue, Sides};
 
 /// A place for an item, and what follows it.
@@ -63,8 +63,17 @@ unsafe impl<T: Send> Send for Node<T> {}
 unsafe impl<T: Send> Sync for Node<T> {}
 
 impl<T> Node<T> {
-    fn new(item: MaybeUninit<T>) -> Option<Box<Self>> {
-        try_box(Self { next: AtomicPtr::new(ptr::null_mut()), item: UnsafeCell::new(item) }).ok()
+    /// A new one without an item, if there is memory for it.
+    fn new() -> Option<Box<Self>> {
+        let mut node = try_empty_box::<Self>()?;
+        let place = node.as_mut_ptr();
+        // Part by part: a node may be too large for the stack.
+        // SAFETY: the place is the box's, and both parts are written.
+        unsafe {
+            (&raw mut (*place).next).write(AtomicPtr::new(ptr::null_mut()));
+            (&raw mut (*place).item).write(UnsafeCell::new(MaybeUninit::uninit()));
+            Some(node.assume_init())
+        }
     }
 
     /// The node behind this one, if there is one.
@@ -121,7 +130,7 @@ impl<T> State for Header<T> {
 /// If there is no memory for it.
 pub fn channel<T: Send>() -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let bytes = size_of::<Node<T>>();
-    let node = Node::new(MaybeUninit::uninit()).ok_or(CapacityError::OutOfMemory { bytes })?;
+    let node = Node::new().ok_or(CapacityError::OutOfMemory { bytes })?;
     let node = Box::into_raw(node);
     let end = || Padded(AtomicPtr::new(node));
     let header = Header { head: end(), tail: end(), domain: Domain::new() };
@@ -163,7 +172,7 @@ impl<T: Send> queue::Producer for Producer<T> {
             return Err(full(true, item));
         }
         // The item is moved into the node below, so that it can be given back if there is none.
-        let Some(node) = Node::new(MaybeUninit::uninit()) else { return Err(full(false, item)) };
+        let Some(node) = Node::new() else { return Err(full(false, item)) };
         // SAFETY: the node is this thread's alone, and empty.
         node.item.with_mut(|place| unsafe { (*place).write(item) });
         let node = Box::into_raw(node);

@@ -44,7 +44,7 @@ use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
     TryPushError, debug_handle, full, try_pop_by,
 };
-use crate::region::{End, Memory, NoSlots, State, ends, try_box};
+use crate::region::{End, Memory, NoSlots, State, ends, try_empty_box};
 use crate::registry::{Built, Info, Sides, SpscQueue};
 use crate::slot::Packed;
 
@@ -62,8 +62,15 @@ unsafe impl<T: Send> Send for Node<T> {}
 impl<T> Node<T> {
     /// A new one without an item, if there is memory for it.
     fn new() -> Option<Box<Self>> {
-        let item = UnsafeCell::new(MaybeUninit::uninit());
-        try_box(Self { next: AtomicPtr::new(ptr::null_mut()), item }).ok()
+        let mut node = try_empty_box::<Self>()?;
+        let place = node.as_mut_ptr();
+        // Part by part: a node may be too large for the stack.
+        // SAFETY: the place is the box's, and both parts are written.
+        unsafe {
+            (&raw mut (*place).next).write(AtomicPtr::new(ptr::null_mut()));
+            (&raw mut (*place).item).write(UnsafeCell::new(MaybeUninit::uninit()));
+            Some(node.assume_init())
+        }
     }
 
     /// The node behind `node`, if its item has been pushed.
