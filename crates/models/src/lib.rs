@@ -264,6 +264,7 @@ fn is_left_out(model: &Model) -> bool {
             "pool_of_buffers",
             "another_consumer_comes",
             "another_consumer_goes",
+            "consumer_a_lap_behind",
             // It has no blocks, and a handle that is alone is like any other.
             "two_producers_in_a_block",
             "two_consumers_in_a_block",

@@ -7,7 +7,7 @@ use loom::hint::spin_loop;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread::{self, JoinHandle};
 
-use crate::explore::{explore_shared, grouped, tiny};
+use crate::explore::{explore, explore_shared, grouped, tiny};
 use crate::item::{Cargo, Number, Ticket};
 use crate::subject::{Shared, Subject};
 use crate::watcher::count_values;
@@ -37,6 +37,9 @@ pub(crate) fn models<S: Shared<Ticket> + Shared<Number, Item: Copy>>() -> Vec<Mo
             Model::new::<S>("two_consumers_empty_a_block", two_consumers_empty_a_block::<S>),
             Model::new::<S>("another_consumer_goes", another_consumer_goes::<S>),
         ]);
+    }
+    if <S as Shared<Ticket>>::SIDES.allow(2, 2) {
+        models.push(Model::new::<S>("consumer_a_lap_behind", consumer_a_lap_behind::<S>));
     }
     models
 }
@@ -360,6 +363,30 @@ fn producer_a_lap_behind<S: Shared<Ticket>>() -> Run {
         pushed.extend(join([thread])[0].then_some(5));
         popped.extend(drain(&mut rx));
         are_equal(popped, pushed);
+    })
+}
+
+/// A thread begins to pop, and the others go once round the ring, past a push that is unfinished, before it
+/// goes on. That takes two interruptions.
+fn consumer_a_lap_behind<S: Shared<Ticket>>() -> Run {
+    explore(|| {
+        let (mut tx, mut rx) = S::channel(tiny(2));
+        let (mut unfinished, mut other) = (S::another_producer(&tx), S::another_consumer(&rx));
+        let mut items = items::<S::Item>(3).into_iter();
+        let mut next = || items.next().expect("there are three");
+        push(&mut tx, next());
+        let (second, third) = (next(), next());
+        // The handles stay: that they go has models of its own.
+        let slow = start(move || (attempt(&mut unfinished, second), unfinished));
+        let fast = start(move || (look(&mut other, 1), attempt(&mut tx, third), other, tx));
+        let mut popped = look(&mut rx, 1);
+        let (is_second, _unfinished) = slow.join().expect("a panic ends the model");
+        let (more, is_third, _other, _tx) = fast.join().expect("a panic ends the model");
+        count_values(false);
+        popped.extend(more);
+        popped.extend(drain(&mut rx));
+        let pushed = [(0, true), (1, is_second), (2, is_third)].into_iter().filter(|(_, is)| *is);
+        are_equal(popped, pushed.map(|(number, _)| number).collect());
     })
 }
 

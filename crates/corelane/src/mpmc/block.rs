@@ -425,7 +425,7 @@ fn reserve_in<T>(
     Ok(None)
 }
 
-/// The position up to which items are there from `position` on.
+/// The position up to which items are there from `position` on, in its block.
 #[inline]
 fn filled_from<T>(position: u64, blocks: &Blocks<Separate, Cells<T>>) -> Result<u64, Nothing> {
     let arrangement = blocks.arrangement();
@@ -436,6 +436,12 @@ fn filled_from<T>(position: u64, blocks: &Blocks<Separate, Cells<T>>) -> Result<
         return Err(blocks.nothing_at(position));
     }
     let filled = arrangement.go_on(position, committed);
+    let end = blocks.end(position);
+    if is_before(end, filled) {
+        // Others have gone once round the ring since the caller found `position`. Of the blocks between this
+        // says nothing: a push there may be unfinished.
+        return Ok(end);
+    }
     if blocks.is_gapless(filled) { Ok(filled) } else { Err(Nothing::Yet) }
 }
 
@@ -596,5 +602,22 @@ mod tests {
         assert_eq!(unsafe { one.end().slots().cells().read(unfinished.position) }, 0);
         one.consume(unfinished);
         assert!(tx.write_chunk_uninit(1).is_ok());
+    }
+
+    /// A consumer looks at a position, and sleeps until others have gone once round the ring: what it then finds
+    /// filled says nothing of the block between, where a push is unfinished.
+    #[test]
+    fn what_is_filled_a_lap_later_says_nothing_of_blocks_between() {
+        let (mut tx, mut rx) = channel_with(Config::new(4).batch(2)).unwrap();
+        let (mut other, _another) = (tx.clone(), rx.clone());
+        assert_eq!(tx.push_slice(&[0, 1]), 2);
+        let unfinished = other.allocate(1).ok().flatten().expect("there is room");
+        assert_eq!((tx.try_push(3), rx.try_pop(), rx.try_pop()), (Ok(()), Ok(0), Ok(1)));
+        assert_eq!(tx.push_slice(&[4, 5]), 2);
+        assert_eq!(filled_from(1, tx.end().slots()), Ok(2));
+        // SAFETY: the slot was just allocated.
+        unsafe { other.end().slots().cells().write(unfinished.position, 2) };
+        other.commit(unfinished);
+        assert_eq!([(); 4].map(|()| rx.try_pop()), [2, 3, 4, 5].map(Ok));
     }
 }
