@@ -7,14 +7,14 @@
 use corelane_loom::mpmc::lcrq::Lcrq;
 use corelane_loom::mpmc::lprq::Lprq;
 use corelane_loom::mpmc::michael_scott::Msq;
-use corelane_loom::{Consumer, Producer, TryPushError};
+use corelane_loom::{Config, Consumer, Producer, TryPushError};
 use loom::sync::atomic::{AtomicBool, Ordering};
 
 use crate::explore::{explore_shared, tiny};
 use crate::item::{Cargo, Number, Ticket};
 use crate::shared::{
     all_are_there, are_equal, attempts, drain, items, join, look, models_where_all_fits, push,
-    start,
+    start, two_producers_of,
 };
 use crate::subject::{Many, Shared};
 use crate::{Model, Run};
@@ -46,10 +46,12 @@ fn of_queue<S: Shared<Ticket> + Shared<Number, Item: Copy>>() -> Vec<Model> {
 /// Those of rings whose threads get a position and then meet in its slot.
 fn of_rings<S: Shared<Ticket>>() -> Vec<Model> {
     vec![
-        Model::new::<S>("one_pop_too_many", one_pop_too_many::<S>),
+        Model::new::<S>("one_pop_too_many", || one_pop_too_many::<S>(tiny(2))),
         Model::new::<S>("taken_a_lap_later", taken_a_lap_later::<S>),
         Model::new::<S>("given_while_in_use", given_while_in_use::<S>),
         Model::new::<S>("producer_comes", producer_comes::<S>),
+        Model::new::<S>("two_producers_in_a_slot", || two_producers_of::<S>(tiny(1))),
+        Model::new::<S>("one_pop_too_many_in_a_slot", || one_pop_too_many::<S>(tiny(1))),
     ]
 }
 
@@ -206,9 +208,9 @@ fn given_while_in_use<S: Shared<Ticket>>() -> Run {
 
 /// A consumer has popped an item, and looks for one more while that is being pushed: it may take the position, and the
 /// item goes to another.
-fn one_pop_too_many<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(tiny(2));
+fn one_pop_too_many<S: Shared<Ticket>>(config: Config) -> Run {
+    explore_shared(move || {
+        let (mut tx, mut rx) = S::channel(config);
         let mut items = items::<S::Item>(2).into_iter();
         push(&mut tx, items.next().expect("one"));
         let last = items.next().expect("another");

@@ -192,7 +192,7 @@ pub(crate) fn two_producers<S: Shared<Ticket>>() -> Run {
     two_producers_of::<S>(tiny(2))
 }
 
-fn two_producers_of<S: Shared<Ticket>>(config: Config) -> Run {
+pub(crate) fn two_producers_of<S: Shared<Ticket>>(config: Config) -> Run {
     explore_shared(move || {
         let (tx, mut rx) = S::channel(config);
         let mut items = items::<S::Item>(2).into_iter();

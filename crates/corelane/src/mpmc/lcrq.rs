@@ -45,7 +45,7 @@ use core::marker::PhantomData;
 use core::num::NonZeroU64;
 use core::ptr::{NonNull, with_exposed_provenance_mut};
 
-use super::rings;
+use super::rings::{self, Lap};
 use crate::memory::{AtomicU128, Ordering, can_exchange_two_words, is_before};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, Producer as _, TryPopError, TryPushError,
@@ -55,8 +55,7 @@ use crate::region::try_box;
 use crate::registry::{Built, Info, MpmcQueue, MpmcTokenQueue, Sides};
 use crate::slot::Token;
 
-/// Whether who would take from a slot, later than what holds it now, has been there in vain: the lowest bit behind the
-/// lap.
+/// Whether who would take from a slot, later than what holds it now, has been there in vain.
 const UNSAFE: u64 = 1;
 
 /// What a slot holds: first the lap in which it was used last, and whether it is [`UNSAFE`]; then the token, or none.
@@ -79,8 +78,8 @@ impl Pair {
 
     /// The token, if it was put here in `lap`.
     #[inline]
-    fn token_of(self, lap: u64) -> Option<NonZeroU64> {
-        self.token.filter(|_| self.lap() == lap)
+    fn token_of(self, lap: Lap) -> Option<NonZeroU64> {
+        self.token.filter(|_| self.lap() == lap.number())
     }
 
     #[inline]
@@ -149,22 +148,23 @@ impl<T: Token> rings::Slot for Slot<T> {
     type Item = T;
 
     #[inline]
-    fn new(lap: u64) -> Self {
-        let pair = Pair { word: lap, token: None };
+    fn new(first: Lap) -> Self {
+        // As if it had been used a lap before.
+        let pair = Pair { word: first.earlier().number(), token: None };
         Self { pair: AtomicU128::new(pair.to_bits()), token: PhantomData }
     }
 
     #[inline]
-    fn put(&self, lap: u64, item: T, is_given: impl FnOnce() -> bool) -> Result<(), T> {
+    unsafe fn put(&self, lap: Lap, item: T, is_given: impl FnOnce() -> bool) -> Result<(), T> {
         // Acquire pairs with the exchange in `take_or_give_up`: who finds the slot unsafe sees that its position was
         // given to somebody.
         let old = self.load(Ordering::Acquire);
-        let is_free = old.token.is_none() && is_before(old.lap(), lap);
+        let is_free = old.token.is_none() && is_before(old.lap(), lap.number());
         if !is_free || old.is_unsafe() && is_given() {
             return Err(item);
         }
         let number = number_of(item);
-        let new = Pair { word: lap, token: Some(number) };
+        let new = Pair { word: lap.number(), token: Some(number) };
         // Release pairs with the loads in `take`, `take_or_give_up` and `holds`: what the token leads to is there.
         match self.exchange(old, new, Ordering::Release, Ordering::Relaxed) {
             Ok(()) => Ok(()),
@@ -173,15 +173,19 @@ impl<T: Token> rings::Slot for Slot<T> {
         }
     }
 
+    /// Who comes a lap later finds it free.
     #[inline]
-    unsafe fn take(&self, lap: u64) -> Option<T> {
+    unsafe fn leave_out(&self, _: Lap) {}
+
+    #[inline]
+    unsafe fn take(&self, lap: Lap) -> Option<T> {
         // Acquire pairs with the exchange in `put`.
         // SAFETY: the caller's.
         unsafe { self.take_from(self.load(Ordering::Acquire), lap) }
     }
 
     #[cold]
-    unsafe fn take_or_give_up(&self, lap: u64) -> Option<T> {
+    unsafe fn take_or_give_up(&self, lap: Lap) -> Option<T> {
         // Acquire, also below, as in `take`.
         let mut old = self.load(Ordering::Acquire);
         loop {
@@ -189,11 +193,11 @@ impl<T: Token> rings::Slot for Slot<T> {
             if let Some(item) = unsafe { self.take_from(old, lap) } {
                 return Some(item);
             }
-            if is_before(lap, old.lap()) {
+            if is_before(lap.number(), old.lap()) {
                 return None;
             }
             let word = match old.token {
-                None => lap | old.word & UNSAFE,
+                None => lap.number() | old.word & UNSAFE,
                 // Held by who is a lap late, or more.
                 Some(_) => old.word | UNSAFE,
             };
@@ -207,9 +211,15 @@ impl<T: Token> rings::Slot for Slot<T> {
     }
 
     #[inline]
-    fn holds(&self, lap: u64) -> bool {
+    fn holds(&self, lap: Lap) -> bool {
         // Acquire pairs with `take_from`: who misses the item sees what its taker saw.
         self.load(Ordering::Acquire).token_of(lap).is_some()
+    }
+
+    #[inline]
+    fn is_open(&self, lap: Lap) -> bool {
+        // Relaxed: who finds it closed looks again.
+        is_before(self.load(Ordering::Relaxed).lap(), lap.number())
     }
 }
 
@@ -220,7 +230,7 @@ impl<T: Token> Slot<T> {
     ///
     /// As for [`take`](rings::Slot::take).
     #[inline]
-    unsafe fn take_from(&self, mut old: Pair, lap: u64) -> Option<T> {
+    unsafe fn take_from(&self, mut old: Pair, lap: Lap) -> Option<T> {
         let number = old.token_of(lap)?;
         // Release pairs with the load in `holds`. It fails if who would take from here a lap later has been there.
         while let Err(found) =

@@ -16,18 +16,20 @@
 //! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](crate::TryPushError::Full) only if there is no memory for another ring |
 //! | memory | rings for N items, where N is the [`Config::capacity`], rounded up to a power of two: a word and the item for each. Those with items, the one that is filled next, and those in which a handle was when it was used last, until the next ring is left. None is kept for the next burst |
 //! | handles | at most 65,536 a side; cloning one more panics |
-//! | a stopped thread | holds one slot and one ring; and one that is stopped in a pop, the item that it has got the position of, even if that is pushed later |
-//! | operations | a push adds to a counter and exchanges the slot's word twice, a pop adds to one and to the word; one pop too many costs a push somewhere another try. A new ring takes two allocations of each thread that wants to hang one; who leaves one has fences, allocates a few words (and aborts if there is no memory), and looks through the hazard pointers of all handles |
+//! | a stopped thread | holds one ring; in a push also one slot, which the others leave out meanwhile, and after 255 laps for good; in a pop, the item that it has got the position of, even if that is pushed later |
+//! | operations | a push adds to a counter and exchanges the slot's word, a pop does as much; one pop too many costs a push somewhere another try. A new ring takes two allocations of each thread that wants to hang one; who leaves one has fences, allocates a few words (and aborts if there is no memory), and looks through the hazard pointers of all handles |
 //! | closing | when all consumers are gone a push says so as soon as the ring is full |
 //! | paper | R. Romanov, N. Koval: *The State-of-the-Art LCRQ Concurrent Queue Algorithm Does NOT Require CAS2* (PPoPP 2023); paper 5, §IV.B and §V.A–B for what it is the portable form of |
 //!
 //! # Departures from the paper
 //!
-//! - A slot holds an item of any type, not a pointer. There a slot has a word for the epoch and another one for the
-//!   pointer, in which a producer first leaves its mark; here the one word says in which state the slot is, and who
-//!   has *reserved* it writes the item beside it. Who pops and finds a slot reserved calls it *abandoned* and goes on;
-//!   then whoever reserved it takes the item back and frees the slot. That takes two exchanges for a push instead of
-//!   three.
+//! - A slot holds an item of any type, not a pointer; and a push exchanges its word once and not three times, of which two
+//!   there see to it that two pushes, a lap apart, don't fill the slot at the same time. Here a slot is used in one lap
+//!   after the other: its place is the one's who pushes in this lap, until he has either filled it or come by and found
+//!   that who pops has *given up*. Who comes meanwhile to push or pop a lap later, or more, leaves a note that this lap
+//!   is *left out*, and goes on. So a slot waits for a stopped thread, and nobody else does.
+//! - Then each position must be come by by somebody who pushes: who moves the counter of pushes on over positions that only
+//!   pops had got (the paper's `fixState`) does so for these.
 //! - Rings are freed by hazard pointers (the crate `haphazard`), and not by epochs: a thread that has been stopped
 //!   would keep all that has been retired since from being freed, and not one ring.
 //!
@@ -46,38 +48,37 @@
 
 use core::mem::MaybeUninit;
 
-use super::rings;
-use crate::memory::{AtomicU64, Ordering, UnsafeCell, is_before};
+use super::rings::{self, Lap};
+use crate::memory::{AtomicU64, Ordering, UnsafeCell};
 use crate::queue::{CapacityError, Config};
 use crate::registry::{Built, Info, MpmcQueue, Sides};
 
-/// Where a thread in a slot of a ring is up to.
+/// Whose the item's place in a slot is.
 mod state {
-    /// Nobody.
-    pub(super) const EMPTY: u64 = 0;
-    /// Who pushes is writing the item.
-    pub(super) const RESERVED: u64 = 1;
-    /// There is an item.
-    pub(super) const FULL: u64 = 2;
-    /// Who pushes was too late, and doesn't know it yet.
-    pub(super) const ABANDONED: u64 = 3;
+    /// His who pushes in this lap.
+    pub(super) const FREE: u64 = 0;
+    /// His who pops: there is an item.
+    pub(super) const FULL: u64 = 1;
+    /// His who pushes, who is too late, and may not know it yet.
+    pub(super) const GIVEN_UP: u64 = 2;
 }
-use state::{ABANDONED, EMPTY, FULL, RESERVED};
+use state::{FREE, FULL, GIVEN_UP};
 
-/// The bits of a word that are its state.
-const STATE: u64 = 3;
+/// One lap that is left out, in a word: above the state.
+const ONE: u64 = 4;
 
-/// Whether who would pop from a slot, later than what holds it now, has been there in vain.
-const UNSAFE: u64 = 4;
+/// The bits of a word that count laps left out: all of them say that all are, for ever.
+const LEFT_OUT: u64 = 0xff * ONE;
 
 /// A place for an item.
 #[derive(Debug)]
 pub struct Slot<T> {
-    /// - the lap: the position at which the slot was used last, without the bits that say which slot it is;
-    /// - whether it is [`UNSAFE`];
+    /// - the lap that the slot is used in;
+    /// - how many of the laps behind it are [`LEFT_OUT`], since somebody has come by in vain who pushes or pops in these;
     /// - its [`state`].
+    ///
+    /// The lap ends when its item has been taken, or when who would have put one there has been told.
     word: AtomicU64,
-    /// Whoever has reserved the slot may write it, until it is full. Then who has that position may take it.
     item: UnsafeCell<MaybeUninit<T>>,
 }
 
@@ -86,45 +87,52 @@ unsafe impl<T: Send> Send for Slot<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Slot<T> {}
 
-/// The lap in a word.
+/// Whether a slot is used in `lap`, and in this state.
 #[inline]
-fn lap_of(word: u64) -> u64 {
-    word & !(UNSAFE | STATE)
+fn is(word: u64, lap: Lap, state: u64) -> bool {
+    word & !LEFT_OUT == lap.number() | state
 }
 
-/// Whether a slot holds the item of `lap`.
+/// The word behind `word` when its lap, which is this one, is done.
 #[inline]
-fn is_full(word: u64, lap: u64) -> bool {
-    word & !UNSAFE == lap | FULL
+fn done(word: u64, lap: Lap) -> u64 {
+    match word & LEFT_OUT {
+        0 => lap.later(1) | FREE,
+        LEFT_OUT => lap.number() | LEFT_OUT | GIVEN_UP,
+        left_out => lap.later(1 + left_out / ONE) | FREE,
+    }
+}
+
+/// The word behind `word` when who would push or pop in `lap` has come by and does nothing there. None if that is known.
+fn left_out(word: u64, lap: Lap) -> Option<u64> {
+    let left_out = (word & LEFT_OUT) / ONE;
+    let more = (lap.since(word).min(LEFT_OUT as i64 / ONE as i64) - left_out as i64).max(0);
+    (more > 0).then(|| word + more as u64 * ONE)
 }
 
 impl<T> Slot<T> {
-    /// Shows the item in a slot that is `reserved`, unless it has been abandoned.
+    /// Ends `lap`, in which the slot is used, where `word` was found.
     #[inline]
-    fn show(&self, mut reserved: u64) -> bool {
-        loop {
-            let full = reserved - RESERVED + FULL;
-            // Release pairs with the loads in `take`, `take_or_give_up` and `holds`: the item is there.
-            match self.word.compare_exchange(reserved, full, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return true,
-                Err(found) if found & STATE == ABANDONED => return false,
-                // Who would take from here a lap later has been there.
-                Err(found) => reserved = found,
-            }
+    fn finish(&self, mut word: u64, lap: Lap) {
+        // Release pairs with the loads in `put` and `holds`: the item is out. It fails if who comes a lap later, or
+        // more, has been there.
+        while let Err(found) =
+            self.word.compare_exchange(word, done(word, lap), Ordering::Release, Ordering::Relaxed)
+        {
+            word = found;
         }
     }
 
-    /// Takes the item out and frees the slot, whose state is `state`.
+    /// Takes the item of `lap` out, where `word` was found.
     ///
     /// # Safety
     ///
-    /// An item is there, and nobody else takes it out.
+    /// The item is there, and nobody else takes it out.
     #[inline]
-    unsafe fn take_out(&self, state: u64) -> T {
+    unsafe fn take_out(&self, word: u64, lap: Lap) -> T {
         // SAFETY: the caller's.
         let item = self.item.with_mut(|place| unsafe { (*place).assume_init_read() });
-        // Release pairs with the loads in `put` and `holds`.
-        self.word.fetch_add(EMPTY.wrapping_sub(state), Ordering::Release);
+        self.finish(word, lap);
         item
     }
 }
@@ -133,65 +141,80 @@ impl<T: Send> rings::Slot for Slot<T> {
     type Item = T;
 
     #[inline]
-    fn new(lap: u64) -> Self {
+    fn new(first: Lap) -> Self {
         let item = UnsafeCell::new(MaybeUninit::uninit());
-        Self { word: AtomicU64::new(lap | EMPTY), item }
+        Self { word: AtomicU64::new(first.number() | FREE), item }
     }
 
     #[inline]
-    fn put(&self, lap: u64, item: T, is_given: impl FnOnce() -> bool) -> Result<(), T> {
-        // Acquire pairs with whoever freed the slot: what it held has been taken out. And with the exchange in
-        // `take_or_give_up`: who finds the slot unsafe sees that its position was given to somebody.
-        let word = self.word.load(Ordering::Acquire);
-        let is_free = word & STATE == EMPTY && is_before(lap_of(word), lap);
-        if !is_free || word & UNSAFE != 0 && is_given() {
+    unsafe fn put(&self, lap: Lap, item: T, _: impl FnOnce() -> bool) -> Result<(), T> {
+        // Acquire pairs with `finish`: what the slot held has been taken out.
+        let mut word = self.word.load(Ordering::Acquire);
+        if !is(word, lap, FREE) {
+            // SAFETY: the caller's.
+            unsafe { self.leave_out(lap) };
             return Err(item);
         }
-        let reserved = lap | RESERVED;
-        // Relaxed: the load above has ordered it behind what was there.
-        let exchanged =
-            self.word.compare_exchange(word, reserved, Ordering::Relaxed, Ordering::Relaxed);
-        if exchanged.is_err() {
-            return Err(item);
-        }
-        // SAFETY: who has reserved a slot is the only one who has access to its place.
+        // SAFETY: the place is this thread's until it fills the slot, or ends the lap: nobody else does either, by the
+        // caller's word.
         self.item.with_mut(|place| unsafe { (*place).write(item) });
-        match self.show(reserved) {
-            true => Ok(()),
-            // SAFETY: it was put there, and nobody else takes it out.
-            false => Err(unsafe { self.take_out(ABANDONED) }),
+        while !is(word, lap, GIVEN_UP) {
+            // Release pairs with the loads in `take`, `take_or_give_up` and `holds`: the item is there.
+            match self.word.compare_exchange(
+                word,
+                word + FULL - FREE,
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Ok(()),
+                // Given up, or a later lap is left out.
+                Err(found) => word = found,
+            }
         }
-    }
-
-    #[inline]
-    unsafe fn take(&self, lap: u64) -> Option<T> {
-        // Acquire pairs with the exchange in `show`.
-        let word = self.word.load(Ordering::Acquire);
-        // SAFETY: the item is this thread's to take, by the caller's word.
-        is_full(word, lap).then(|| unsafe { self.take_out(FULL) })
+        // SAFETY: it was put there, and the place is still this thread's.
+        Err(unsafe { self.take_out(word, lap) })
     }
 
     #[cold]
-    unsafe fn take_or_give_up(&self, lap: u64) -> Option<T> {
+    unsafe fn leave_out(&self, lap: Lap) {
+        // Relaxed: this thread has not used the slot's place.
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            let next = match lap.since(word) {
+                0 => Some(done(word, lap)),
+                _ => left_out(word, lap),
+            };
+            let Some(next) = next else { return };
+            match self.word.compare_exchange(word, next, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(found) => word = found,
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn take(&self, lap: Lap) -> Option<T> {
+        // Acquire pairs with the exchange in `put`.
+        let word = self.word.load(Ordering::Acquire);
+        // SAFETY: the item is this thread's to take, by the caller's word.
+        is(word, lap, FULL).then(|| unsafe { self.take_out(word, lap) })
+    }
+
+    #[cold]
+    unsafe fn take_or_give_up(&self, lap: Lap) -> Option<T> {
         // Acquire, also below, as in `take`.
         let mut word = self.word.load(Ordering::Acquire);
         loop {
-            if is_full(word, lap) {
-                // SAFETY: as in `take`.
-                return Some(unsafe { self.take_out(FULL) });
-            }
-            if is_before(lap, lap_of(word)) {
-                return None;
-            }
-            let given_up = match word & STATE {
-                EMPTY => lap | EMPTY | word & UNSAFE,
-                RESERVED if lap_of(word) == lap => word - RESERVED + ABANDONED,
-                // Held by who is a lap late, or more.
-                _ => word | UNSAFE,
+            let next = match lap.since(word) {
+                0 if is(word, lap, FULL) => {
+                    // SAFETY: as in `take`.
+                    return Some(unsafe { self.take_out(word, lap) });
+                }
+                0 => word - FREE + GIVEN_UP,
+                _ => left_out(word, lap)?,
             };
-            // Release pairs with the load in `put`, also if the slot has been unsafe before: it is this thread's position
-            // that is to be seen, too.
-            match self.word.compare_exchange(word, given_up, Ordering::Release, Ordering::Acquire) {
+            // Relaxed: this thread has not used the slot's place.
+            match self.word.compare_exchange(word, next, Ordering::Relaxed, Ordering::Acquire) {
                 Ok(_) => return None,
                 Err(found) => word = found,
             }
@@ -199,9 +222,15 @@ impl<T: Send> rings::Slot for Slot<T> {
     }
 
     #[inline]
-    fn holds(&self, lap: u64) -> bool {
-        // Acquire pairs with `take_out`: who misses the item sees what its taker saw.
-        is_full(self.word.load(Ordering::Acquire), lap)
+    fn holds(&self, lap: Lap) -> bool {
+        // Acquire pairs with `finish`: who misses the item sees what its taker saw.
+        is(self.word.load(Ordering::Acquire), lap, FULL)
+    }
+
+    #[inline]
+    fn is_open(&self, lap: Lap) -> bool {
+        // Relaxed: who finds it closed looks again.
+        is(self.word.load(Ordering::Relaxed), lap, FREE)
     }
 }
 
@@ -259,5 +288,98 @@ impl MpmcQueue for Lprq {
 
     fn another_consumer<T: Send>(consumer: &Self::Consumer<T>) -> Option<Self::Consumer<T>> {
         Some(consumer.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rings::Slot as _;
+    use super::*;
+
+    /// Who comes by a slot, in this lap.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    enum Visit {
+        Push(u64),
+        Pop(u64),
+    }
+    use Visit::{Pop, Push};
+
+    /// A slot whose laps are about to wrap.
+    fn slot() -> (Slot<u64>, impl Fn(u64) -> Lap) {
+        let lap = |n: u64| Lap::of(n.wrapping_sub(2).wrapping_mul(4), 4);
+        (Slot::new(lap(0)), lap)
+    }
+
+    /// Lets all come by in this order, and checks that each item is taken in its lap, or comes back; and that it is put
+    /// if it is in time, all of earlier laps have been there, and nobody of a later one.
+    fn check(order: &[Visit]) {
+        let (slot, lap) = slot();
+        let has_been = |visit: Visit, by: usize| order[..by].contains(&visit);
+        let is_turn = |n: u64, by: usize| {
+            (0..4).all(|lap| {
+                let been = [Push(lap), Pop(lap)].map(|visit| has_been(visit, by));
+                lap == n || been == [lap < n; 2]
+            })
+        };
+        let mut is_put = [false; 4];
+        for (i, visit) in order.iter().enumerate() {
+            match *visit {
+                Push(n) => {
+                    // SAFETY: each lap's once.
+                    let put = unsafe { slot.put(lap(n), n, || unreachable!("only lcrq asks")) };
+                    is_put[n as usize] = put.is_ok();
+                    let is_late = has_been(Pop(n), i);
+                    assert!(
+                        put == if is_late { Err(n) } else { Ok(()) }
+                            || !is_turn(n, i) && put == Err(n),
+                        "{visit:?} of {order:?}"
+                    );
+                }
+                Pop(n) => {
+                    let is_there = is_put[n as usize].then_some(n);
+                    // SAFETY: each lap's once.
+                    let popped = unsafe { slot.take_or_give_up(lap(n)) };
+                    assert_eq!(popped, is_there, "{visit:?} of {order:?}");
+                }
+            }
+        }
+        assert!(is(slot.word.load(Ordering::Relaxed), lap(4), FREE), "{order:?}");
+    }
+
+    /// Calls `check` with all orders that begin with what is in `order`.
+    fn for_each_order(order: &mut Vec<Visit>, left: &mut Vec<Visit>) {
+        if left.is_empty() {
+            return check(order);
+        }
+        for i in 0..left.len() {
+            order.push(left.swap_remove(i));
+            for_each_order(order, left);
+            let visit = order.pop().expect("it was pushed");
+            left.push(visit);
+            let last = left.len() - 1;
+            left.swap(i, last);
+        }
+    }
+
+    #[test]
+    fn a_slot_is_free_again_in_whatever_order_they_come_by() {
+        let mut all: Vec<_> = (0..4).flat_map(|lap| [Push(lap), Pop(lap)]).collect();
+        for_each_order(&mut Vec::new(), &mut all);
+    }
+
+    #[test]
+    fn too_many_laps_left_out_are_all() {
+        let (slot, lap) = slot();
+        // SAFETY: each lap's once.
+        unsafe {
+            assert_eq!(slot.put(lap(0), 0, || false), Ok(()));
+            slot.leave_out(lap(254));
+            slot.leave_out(lap(256));
+            assert_eq!(slot.put(lap(1000), 1000, || false), Err(1000));
+            assert_eq!(slot.take(lap(0)), Some(0));
+            assert_eq!(slot.take_or_give_up(lap(1000)), None);
+            assert_eq!(slot.put(lap(300), 300, || false), Err(300));
+        }
+        assert!(!slot.is_open(lap(300)) && !slot.holds(lap(300)));
     }
 }

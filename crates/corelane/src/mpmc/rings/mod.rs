@@ -33,47 +33,102 @@ mod ring;
 
 use ring::Ring;
 
+/// How often positions have been once round a ring, as slots are told. It wraps after 2^54 positions: for half of those no
+/// thread must be stopped in the middle.
+#[derive(Debug, Clone, Copy)]
+pub struct Lap {
+    /// A multiple of [`UNIT`](Self::UNIT).
+    start: u64,
+    /// From one to the next.
+    len: u64,
+}
+
+impl Lap {
+    /// Of what a lap is a multiple: the bits below are for what else a word says.
+    const UNIT: u64 = 1 << 10;
+
+    /// That in which item number `index` is put into a ring of `n` slots.
+    #[inline]
+    pub(super) fn of(index: u64, n: usize) -> Self {
+        let n = n as u64;
+        Self { start: (index & !(n - 1)).wrapping_mul(Self::UNIT), len: n * Self::UNIT }
+    }
+
+    /// Its number, a multiple of 1024.
+    #[inline]
+    pub(super) fn number(self) -> u64 {
+        self.start
+    }
+
+    /// The one before.
+    pub(super) fn earlier(self) -> Self {
+        Self { start: self.start.wrapping_sub(self.len), ..self }
+    }
+
+    /// The number of the one that comes so many laps later.
+    #[inline]
+    pub(super) fn later(self, laps: u64) -> u64 {
+        self.start.wrapping_add(laps.wrapping_mul(self.len))
+    }
+
+    /// How many laps `word` is behind this one, of which it says the number. Less than none if it is ahead.
+    #[inline]
+    pub(super) fn since(self, word: u64) -> i64 {
+        (self.start.wrapping_sub(word & !(Self::UNIT - 1)) as i64) >> self.len.trailing_zeros()
+    }
+}
+
 /// Where a pop and a push that have got the same position meet.
-///
-/// Laps are multiples of 8 that grow, and wrap.
 pub trait Slot: Sized + Send + Sync {
     /// What it holds.
     type Item: Send;
 
-    /// An empty one, as if it had been used in `lap`.
-    fn new(lap: u64) -> Self;
+    /// An empty one, to be used first in this lap.
+    fn new(first: Lap) -> Self;
 
-    /// Puts `item` here in `lap`. Fails if something else is here, or the slot has been used or given up in this lap or a
-    /// later one; or if somebody found it in use and left a mark, and `is_given` says that this lap's position has been
-    /// given to one who takes.
+    /// Puts `item` here in `lap`. Fails if something else is here, or it has been given up in this lap; or if somebody found
+    /// the slot in use and left a mark, and `is_given` says that this lap's position has been given to one who takes.
     ///
     /// # Errors
     ///
     /// The item, if it isn't put here.
-    fn put(
+    ///
+    /// # Safety
+    ///
+    /// Nobody else puts an item here in this lap, or leaves it out, before or after.
+    unsafe fn put(
         &self,
-        lap: u64,
+        lap: Lap,
         item: Self::Item,
         is_given: impl FnOnce() -> bool,
     ) -> Result<(), Self::Item>;
+
+    /// Puts nothing here in `lap`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`put`](Self::put).
+    unsafe fn leave_out(&self, lap: Lap);
 
     /// Takes the item that was put here in `lap`, if it is here.
     ///
     /// # Safety
     ///
-    /// All laps that the slot has been told of are multiples of 8, and nobody else takes here in this one, before or
-    /// after.
-    unsafe fn take(&self, lap: u64) -> Option<Self::Item>;
+    /// Nobody else takes here in this lap, before or after.
+    unsafe fn take(&self, lap: Lap) -> Option<Self::Item>;
 
     /// As [`take`](Self::take); but sees to it that none is put here in this lap, if it isn't here.
     ///
     /// # Safety
     ///
     /// As there.
-    unsafe fn take_or_give_up(&self, lap: u64) -> Option<Self::Item>;
+    unsafe fn take_or_give_up(&self, lap: Lap) -> Option<Self::Item>;
 
     /// Whether the item that was put here in `lap` is here.
-    fn holds(&self, lap: u64) -> bool;
+    fn holds(&self, lap: Lap) -> bool;
+
+    /// Whether one may still be put here in `lap`.
+    fn is_open(&self, lap: Lap) -> bool;
 }
 
 /// A ring in the list.

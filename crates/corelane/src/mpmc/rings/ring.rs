@@ -4,7 +4,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::Slot;
+use super::{Lap, Slot};
 use crate::memory::{AtomicU64, MOST_LOOKS, MOST_TRIES, Ordering, is_before, pause};
 use crate::pad::{Padded, spread};
 
@@ -24,12 +24,6 @@ pub(super) struct Ring<S> {
     slots: Box<[S]>,
 }
 
-/// The lap of a position in a ring of `n` slots. The three lowest bits are none of it.
-#[inline]
-fn lap(position: u64, n: usize) -> u64 {
-    (position & !(n as u64 * STEP - 1)) << 2
-}
-
 impl<S: Slot> Ring<S> {
     /// Most slots, a power of two: there are addresses for so many.
     pub(super) const MOST: usize = 1 << (isize::MAX as usize / 4 / size_of::<S>()).ilog2();
@@ -40,17 +34,16 @@ impl<S: Slot> Ring<S> {
         let first = first & !(all - 1);
         let mut slots = Vec::new();
         slots.try_reserve_exact(n).ok()?;
-        // As if they had been used a lap before.
-        slots.extend((0..n).map(|_| S::new(lap(first.wrapping_sub(all), n))));
+        slots.extend((0..n).map(|_| S::new(Lap::of(first / STEP, n))));
         let counter = || Padded(AtomicU64::new(first));
         Some(Self { head: counter(), tail: counter(), slots: slots.into_boxed_slice() })
     }
 
     /// The slot at `position`, and the lap.
     #[inline]
-    fn at(&self, position: u64) -> (&S, u64) {
-        let n = self.slots.len();
-        (&self.slots[spread::<S>(position / STEP, n)], lap(position, n))
+    fn at(&self, position: u64) -> (&S, Lap) {
+        let (index, n) = (position / STEP, self.slots.len());
+        (&self.slots[spread::<S>(index, n)], Lap::of(index, n))
     }
 
     /// Appends `item`, unless the ring is closed or must be: then it is, and there are no more positions for items.
@@ -63,7 +56,8 @@ impl<S: Slot> Ring<S> {
                 return Err(item);
             }
             let (slot, lap) = self.at(position);
-            item = match slot.put(lap, item, || self.is_given(position)) {
+            // SAFETY: nobody else gets this position, and it is the only one of the slot in this lap.
+            item = match unsafe { slot.put(lap, item, || self.is_given(position)) } {
                 Ok(()) => return Ok(()),
                 Err(item) => item,
             };
@@ -90,7 +84,7 @@ impl<S: Slot> Ring<S> {
             // Acquire and release: who finds nothing here sees what those before saw, who took what was there.
             let position = self.head.fetch_add(STEP, Ordering::AcqRel);
             let (slot, lap) = self.at(position);
-            // SAFETY: nobody else gets this position, and it is the only one of the slot in this lap.
+            // SAFETY: nobody else gets this position to take from, and it is the only one of the slot in this lap.
             if let Some(item) = unsafe { slot.take(lap) } {
                 return Some(item);
             }
@@ -124,22 +118,32 @@ impl<S: Slot> Ring<S> {
         let (slot, lap) = self.at(position);
         for _ in 0..MOST_LOOKS {
             let tail = self.tail.load(Ordering::Relaxed);
-            if tail & CLOSED != 0 || !is_before(position, tail) || slot.holds(lap) {
+            if tail & CLOSED != 0 || !is_before(position, tail) || !slot.is_open(lap) {
                 break;
             }
             pause(1);
         }
     }
 
-    /// Moves `tail` on to `head`, so that those who push needn't try each position in between.
+    /// Moves `tail` on to `head`, so that those who push needn't try each position in between: these are given to
+    /// nobody else.
     #[cold]
     fn catch_up(&self, mut tail: u64, mut head: u64) {
         while tail & CLOSED == 0 && is_before(tail, head) {
             match self.tail.compare_exchange(tail, head, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return,
+                Ok(_) => return self.leave_out(tail, head),
                 Err(found) => tail = found,
             }
             head = self.head.load(Ordering::Relaxed);
+        }
+    }
+
+    /// Puts nothing at the positions from `start` to `end`, which this thread has taken from those who push.
+    fn leave_out(&self, start: u64, end: u64) {
+        let positions = (0..end.wrapping_sub(start)).step_by(STEP as usize);
+        for (slot, lap) in positions.map(|i| self.at(start.wrapping_add(i))) {
+            // SAFETY: nobody else has got these positions to put something there.
+            unsafe { slot.leave_out(lap) };
         }
     }
 
