@@ -50,6 +50,7 @@ fn of_rings<S: Shared<Ticket>>() -> Vec<Model> {
         Model::new::<S>("taken_a_lap_later", taken_a_lap_later::<S>),
         Model::new::<S>("given_while_in_use", given_while_in_use::<S>),
         Model::new::<S>("producer_comes", producer_comes::<S>),
+        Model::new::<S>("two_pops_too_many", two_pops_too_many::<S>),
         Model::new::<S>("two_producers_in_a_slot", || two_producers_of::<S>(tiny(1))),
         Model::new::<S>("one_pop_too_many_in_a_slot", || one_pop_too_many::<S>(tiny(1))),
     ]
@@ -219,6 +220,27 @@ fn one_pop_too_many<S: Shared<Ticket>>(config: Config) -> Run {
         join([thread]);
         numbers.extend(drain(&mut rx));
         assert_eq!(numbers, [0, 1]);
+    })
+}
+
+/// The same with two consumers: one takes both positions from those who push, perhaps before the other has looked at its.
+fn two_pops_too_many<S: Shared<Ticket>>() -> Run {
+    explore_shared(|| {
+        let (mut tx, mut one) = S::channel(tiny(2));
+        let mut other = S::another_consumer(&one);
+        let mut items = items::<S::Item>(3).into_iter();
+        items.by_ref().take(2).for_each(|item| push(&mut tx, item));
+        // Who has just popped an item doesn't look before it takes the next position.
+        assert_eq!((look(&mut one, 1), look(&mut other, 1)), (vec![0], vec![1]));
+        let last = items.next().expect("a third");
+        let consumer = start(move || (look(&mut other, 1), other));
+        let producer = start(move || push(&mut tx, last));
+        let mut numbers = look(&mut one, 1);
+        join([producer]);
+        let (more, _other) = consumer.join().expect("a panic ends the model");
+        numbers.extend(more);
+        numbers.extend(drain(&mut one));
+        assert_eq!(numbers, [2]);
     })
 }
 

@@ -16,20 +16,20 @@
 //! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](crate::TryPushError::Full) only if there is no memory for another ring |
 //! | memory | rings for N items, where N is the [`Config::capacity`], rounded up to a power of two: a word and the item for each. Those with items, the one that is filled next, and those in which a handle was when it was used last, until the next ring is left. None is kept for the next burst |
 //! | handles | at most 65,536 a side; cloning one more panics |
-//! | a stopped thread | holds one ring; in a push also one slot, which the others leave out meanwhile, and after 255 laps for good; in a pop, the item that it has got the position of, even if that is pushed later |
+//! | a stopped thread | holds one ring, and one slot of it, or as many as there are consumers if it has just found the queue empty: the others leave them out meanwhile, and after 16,383 laps for good. In a pop it also holds the item that it has got the position of, even if that is pushed later |
 //! | operations | a push adds to a counter and exchanges the slot's word, a pop does as much; one pop too many costs a push somewhere another try. A new ring takes two allocations of each thread that wants to hang one; who leaves one has fences, allocates a few words (and aborts if there is no memory), and looks through the hazard pointers of all handles |
 //! | closing | when all consumers are gone a push says so as soon as the ring is full |
 //! | paper | R. Romanov, N. Koval: *The State-of-the-Art LCRQ Concurrent Queue Algorithm Does NOT Require CAS2* (PPoPP 2023); paper 5, §IV.B and §V.A–B for what it is the portable form of |
 //!
 //! # Departures from the paper
 //!
-//! - A slot holds an item of any type, not a pointer; and a push exchanges its word once and not three times, of which two
-//!   there see to it that two pushes, a lap apart, don't fill the slot at the same time. Here a slot is used in one lap
-//!   after the other: its place is the one's who pushes in this lap, until he has either filled it or come by and found
-//!   that who pops has *given up*. Who comes meanwhile to push or pop a lap later, or more, leaves a note that this lap
-//!   is *left out*, and goes on. So a slot waits for a stopped thread, and nobody else does.
-//! - Then each position must be come by by somebody who pushes: who moves the counter of pushes on over positions that only
-//!   pops had got (the paper's `fixState`) does so for these.
+//! - A slot holds an item of any type, not a pointer; and a push exchanges its word once. In the paper it does so three
+//!   times, of which two keep a push that comes a lap later from filling the slot at the same time. Here a slot is used
+//!   in one lap after the other. Only who pushes in this lap may fill it, and the lap isn't over before that thread has
+//!   come: it either fills the slot, or finds that who pops has *given up*. Who comes to push or pop a lap later, or more,
+//!   while this one isn't over, notes that its own is *left out*, and goes on to another position.
+//! - So each position must be visited by somebody who pushes. Who finds the queue empty moves the counter of pushes on over
+//!   the positions that only pops have got (the paper's `fixState`), and visits these in place of a push.
 //! - Rings are freed by hazard pointers (the crate `haphazard`), and not by epochs: a thread that has been stopped
 //!   would keep all that has been retired since from being freed, and not one ring.
 //!
@@ -53,13 +53,13 @@ use crate::memory::{AtomicU64, Ordering, UnsafeCell};
 use crate::queue::{CapacityError, Config};
 use crate::registry::{Built, Info, MpmcQueue, Sides};
 
-/// Whose the item's place in a slot is.
+/// Who owns the item's place in a slot. A lap begins with [`FREE`], and ends with what comes next.
 mod state {
-    /// His who pushes in this lap.
+    /// Who pushes in this lap. Next: [`FULL`], [`GIVEN_UP`], or the end, if nothing is pushed.
     pub(super) const FREE: u64 = 0;
-    /// His who pops: there is an item.
+    /// Who pops in this lap: there is an item. Next: the end, when it is out.
     pub(super) const FULL: u64 = 1;
-    /// His who pushes, who is too late, and may not know it yet.
+    /// Who pushes, but it is too late for that: who pops has gone. Next: the end, when who pushes has seen it.
     pub(super) const GIVEN_UP: u64 = 2;
 }
 use state::{FREE, FULL, GIVEN_UP};
@@ -67,17 +67,19 @@ use state::{FREE, FULL, GIVEN_UP};
 /// One lap that is left out, in a word: above the state.
 const ONE: u64 = 4;
 
-/// The bits of a word that count laps left out: all of them say that all are, for ever.
-const LEFT_OUT: u64 = 0xff * ONE;
+/// The bits of a word that count laps left out: all of them set say that all later ones are, for ever.
+const LEFT_OUT: u64 = Lap::UNIT - ONE;
+
+/// Most laps that can be left out before all are.
+const MOST_LEFT_OUT: u64 = LEFT_OUT / ONE;
 
 /// A place for an item.
 #[derive(Debug)]
 pub struct Slot<T> {
     /// - the lap that the slot is used in;
-    /// - how many of the laps behind it are [`LEFT_OUT`], since somebody has come by in vain who pushes or pops in these;
+    /// - how many laps behind that one are [`LEFT_OUT`]: somebody was to push or pop in the last of them, and found this
+    ///   one not over yet;
     /// - its [`state`].
-    ///
-    /// The lap ends when its item has been taken, or when who would have put one there has been told.
     word: AtomicU64,
     item: UnsafeCell<MaybeUninit<T>>,
 }
@@ -93,31 +95,32 @@ fn is(word: u64, lap: Lap, state: u64) -> bool {
     word & !LEFT_OUT == lap.number() | state
 }
 
-/// The word behind `word` when its lap, which is this one, is done.
+/// The word after `word` at the end of its lap, which is this one.
 #[inline]
-fn done(word: u64, lap: Lap) -> u64 {
+fn ended(word: u64, lap: Lap) -> u64 {
     match word & LEFT_OUT {
         0 => lap.later(1) | FREE,
+        // For ever: there is nothing to take, and nobody comes in this lap to put something there.
         LEFT_OUT => lap.number() | LEFT_OUT | GIVEN_UP,
         left_out => lap.later(1 + left_out / ONE) | FREE,
     }
 }
 
-/// The word behind `word` when who would push or pop in `lap` has come by and does nothing there. None if that is known.
+/// The word after `word` when `lap`, a later one, is left out. None if it is already, or is an earlier one.
 fn left_out(word: u64, lap: Lap) -> Option<u64> {
-    let left_out = (word & LEFT_OUT) / ONE;
-    let more = (lap.since(word).min(LEFT_OUT as i64 / ONE as i64) - left_out as i64).max(0);
+    let laps = lap.since(word).min(MOST_LEFT_OUT as i64);
+    let more = laps - ((word & LEFT_OUT) / ONE) as i64;
     (more > 0).then(|| word + more as u64 * ONE)
 }
 
 impl<T> Slot<T> {
     /// Ends `lap`, in which the slot is used, where `word` was found.
     #[inline]
-    fn finish(&self, mut word: u64, lap: Lap) {
+    fn end(&self, mut word: u64, lap: Lap) {
         // Release pairs with the loads in `put` and `holds`: the item is out. It fails if who comes a lap later, or
         // more, has been there.
         while let Err(found) =
-            self.word.compare_exchange(word, done(word, lap), Ordering::Release, Ordering::Relaxed)
+            self.word.compare_exchange(word, ended(word, lap), Ordering::Release, Ordering::Relaxed)
         {
             word = found;
         }
@@ -132,7 +135,7 @@ impl<T> Slot<T> {
     unsafe fn take_out(&self, word: u64, lap: Lap) -> T {
         // SAFETY: the caller's.
         let item = self.item.with_mut(|place| unsafe { (*place).assume_init_read() });
-        self.finish(word, lap);
+        self.end(word, lap);
         item
     }
 }
@@ -148,15 +151,15 @@ impl<T: Send> rings::Slot for Slot<T> {
 
     #[inline]
     unsafe fn put(&self, lap: Lap, item: T, _: impl FnOnce() -> bool) -> Result<(), T> {
-        // Acquire pairs with `finish`: what the slot held has been taken out.
+        // Acquire pairs with `end`: what the slot held has been taken out.
         let mut word = self.word.load(Ordering::Acquire);
         if !is(word, lap, FREE) {
             // SAFETY: the caller's.
             unsafe { self.leave_out(lap) };
             return Err(item);
         }
-        // SAFETY: the place is this thread's until it fills the slot, or ends the lap: nobody else does either, by the
-        // caller's word.
+        // SAFETY: the place is this thread's until it fills the slot or ends the lap: by the caller's word nobody else does
+        // either.
         self.item.with_mut(|place| unsafe { (*place).write(item) });
         while !is(word, lap, GIVEN_UP) {
             // Release pairs with the loads in `take`, `take_or_give_up` and `holds`: the item is there.
@@ -181,7 +184,7 @@ impl<T: Send> rings::Slot for Slot<T> {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
             let next = match lap.since(word) {
-                0 => Some(done(word, lap)),
+                0 => Some(ended(word, lap)),
                 _ => left_out(word, lap),
             };
             let Some(next) = next else { return };
@@ -210,7 +213,7 @@ impl<T: Send> rings::Slot for Slot<T> {
                     // SAFETY: as in `take`.
                     return Some(unsafe { self.take_out(word, lap) });
                 }
-                0 => word - FREE + GIVEN_UP,
+                0 if is(word, lap, FREE) => word - FREE + GIVEN_UP,
                 _ => left_out(word, lap)?,
             };
             // Relaxed: this thread has not used the slot's place.
@@ -223,7 +226,7 @@ impl<T: Send> rings::Slot for Slot<T> {
 
     #[inline]
     fn holds(&self, lap: Lap) -> bool {
-        // Acquire pairs with `finish`: who misses the item sees what its taker saw.
+        // Acquire pairs with `end`: who misses the item sees what its taker saw.
         is(self.word.load(Ordering::Acquire), lap, FULL)
     }
 
@@ -300,86 +303,87 @@ mod tests {
     #[derive(Debug, Clone, Copy, PartialEq)]
     enum Visit {
         Push(u64),
+        /// In place of a push.
+        LeaveOut(u64),
         Pop(u64),
     }
-    use Visit::{Pop, Push};
+    use Visit::{LeaveOut, Pop, Push};
 
-    /// A slot whose laps are about to wrap.
-    fn slot() -> (Slot<u64>, impl Fn(u64) -> Lap) {
-        let lap = |n: u64| Lap::of(n.wrapping_sub(2).wrapping_mul(4), 4);
-        (Slot::new(lap(0)), lap)
+    impl Visit {
+        fn lap(self) -> u64 {
+            let (Push(lap) | LeaveOut(lap) | Pop(lap)) = self;
+            lap
+        }
     }
 
-    /// Lets all come by in this order, and checks that each item is taken in its lap, or comes back; and that it is put
-    /// if it is in time, all of earlier laps have been there, and nobody of a later one.
+    /// Lets all come by a slot in this order, whose laps are about to wrap. Checks that each item is taken in its lap, or
+    /// comes back; and that it is put if it is in time, all of earlier laps have been there, and nobody of a later one.
     fn check(order: &[Visit]) {
-        let (slot, lap) = slot();
-        let has_been = |visit: Visit, by: usize| order[..by].contains(&visit);
-        let is_turn = |n: u64, by: usize| {
-            (0..4).all(|lap| {
-                let been = [Push(lap), Pop(lap)].map(|visit| has_been(visit, by));
-                lap == n || been == [lap < n; 2]
-            })
-        };
-        let mut is_put = [false; 4];
+        let lap = |n: u64| Lap::of(n.wrapping_sub(2).wrapping_mul(4), 4);
+        let slot = Slot::new(lap(0));
+        let mut put = Vec::new();
         for (i, visit) in order.iter().enumerate() {
-            match *visit {
-                Push(n) => {
+            let (before, n) = (&order[..i], visit.lap());
+            match visit {
+                Push(_) => {
                     // SAFETY: each lap's once.
-                    let put = unsafe { slot.put(lap(n), n, || unreachable!("only lcrq asks")) };
-                    is_put[n as usize] = put.is_ok();
-                    let is_late = has_been(Pop(n), i);
-                    assert!(
-                        put == if is_late { Err(n) } else { Ok(()) }
-                            || !is_turn(n, i) && put == Err(n),
-                        "{visit:?} of {order:?}"
-                    );
+                    match unsafe { slot.put(lap(n), n, || unreachable!("lcrq asks")) } {
+                        Ok(()) => put.push(n),
+                        Err(item) => assert_eq!(item, n),
+                    }
+                    let is_late = before.contains(&Pop(n));
+                    let is_turn = before.iter().all(|other| other.lap() <= n)
+                        && before.iter().filter(|other| other.lap() < n).count() as u64 == 2 * n;
+                    assert!(!put.contains(&n) || !is_late, "{visit:?} too late in {order:?}");
+                    assert!(put.contains(&n) || is_late || !is_turn, "no {visit:?} in {order:?}");
                 }
-                Pop(n) => {
-                    let is_there = is_put[n as usize].then_some(n);
+                // SAFETY: each lap's once.
+                LeaveOut(_) => unsafe { slot.leave_out(lap(n)) },
+                Pop(_) => {
                     // SAFETY: each lap's once.
                     let popped = unsafe { slot.take_or_give_up(lap(n)) };
-                    assert_eq!(popped, is_there, "{visit:?} of {order:?}");
+                    assert_eq!(popped, put.contains(&n).then_some(n), "{visit:?} of {order:?}");
                 }
             }
         }
-        assert!(is(slot.word.load(Ordering::Relaxed), lap(4), FREE), "{order:?}");
+        let last = order.iter().map(|visit| visit.lap()).max().expect("somebody comes");
+        let word = slot.word.load(Ordering::Relaxed);
+        let is_free = is(word, lap(last + 1), FREE) || last >= MOST_LEFT_OUT;
+        assert!(is_free && !slot.holds(lap(last)), "{order:?}");
     }
 
-    /// Calls `check` with all orders that begin with what is in `order`.
-    fn for_each_order(order: &mut Vec<Visit>, left: &mut Vec<Visit>) {
+    /// Checks all orders that begin like this.
+    fn check_all(order: &mut Vec<Visit>, left: &[Visit]) {
         if left.is_empty() {
             return check(order);
         }
-        for i in 0..left.len() {
-            order.push(left.swap_remove(i));
-            for_each_order(order, left);
-            let visit = order.pop().expect("it was pushed");
-            left.push(visit);
-            let last = left.len() - 1;
-            left.swap(i, last);
+        for next in left {
+            order.push(*next);
+            let rest: Vec<_> = left.iter().copied().filter(|visit| visit != next).collect();
+            check_all(order, &rest);
+            order.pop();
+        }
+    }
+
+    /// Checks all orders of visits in these laps, with a push or without one in each.
+    fn check_laps(laps: &[u64]) {
+        for choice in 0..1 << laps.len() {
+            let visits = laps.iter().enumerate().flat_map(|(i, lap)| {
+                let is_push = choice >> i & 1 == 0;
+                [if is_push { Push(*lap) } else { LeaveOut(*lap) }, Pop(*lap)]
+            });
+            check_all(&mut Vec::new(), &visits.collect::<Vec<_>>());
         }
     }
 
     #[test]
-    fn a_slot_is_free_again_in_whatever_order_they_come_by() {
-        let mut all: Vec<_> = (0..4).flat_map(|lap| [Push(lap), Pop(lap)]).collect();
-        for_each_order(&mut Vec::new(), &mut all);
+    fn items_are_taken_in_their_laps_in_whatever_order_all_come_by() {
+        check_laps(&[0, 1, 2]);
     }
 
     #[test]
-    fn too_many_laps_left_out_are_all() {
-        let (slot, lap) = slot();
-        // SAFETY: each lap's once.
-        unsafe {
-            assert_eq!(slot.put(lap(0), 0, || false), Ok(()));
-            slot.leave_out(lap(254));
-            slot.leave_out(lap(256));
-            assert_eq!(slot.put(lap(1000), 1000, || false), Err(1000));
-            assert_eq!(slot.take(lap(0)), Some(0));
-            assert_eq!(slot.take_or_give_up(lap(1000)), None);
-            assert_eq!(slot.put(lap(300), 300, || false), Err(300));
-        }
-        assert!(!slot.is_open(lap(300)) && !slot.holds(lap(300)));
+    fn laps_that_are_too_many_to_count_are_left_out_for_ever() {
+        check_laps(&[0, 1, 2, MOST_LEFT_OUT]);
+        check_laps(&[0, MOST_LEFT_OUT - 1, MOST_LEFT_OUT + 2]);
     }
 }

@@ -23,6 +23,7 @@ use crate::shared::{two_consumers_and_one_item, two_producers};
 use crate::{Model, Run};
 use bytes::Records;
 use handles::Handles;
+use rings::Meetings;
 use shared_block::{Block, Bug};
 
 /// A mechanism with a bug that can be switched off, and a model of it.
@@ -80,9 +81,7 @@ pub fn seeded() -> Vec<Seeded> {
         "ring-rts", "shows as many slots as are done, which may be others": two_producers, ring::RelaxedTails;
         "ring-hts", "takes a slot that another has in its hands": two_producers, ring::OneAtATime;
         "scq", "finds nothing and leaves the entry to be filled": two_producers, scq::Positions;
-        "lcrq", "gives one position to two": two_consumers_and_one_item, rings::Positions;
         "msq", "takes an item that is not its own yet": two_consumers_and_one_item, rings::List;
-        "lprq", "shows an item that has been abandoned": two_producers, rings::Slots;
     });
     bugs.push(Seeded {
         queue: "locked",
@@ -111,6 +110,8 @@ fn shared() -> Vec<Seeded> {
         "bbq", "takes a count for the slots that come first": two_producers, Block<Bug::Gaps>;
         "bbq-mpsc", "counts items that it doesn't show": two_producers, Block<Bug::Relaxed>;
         "bbq-spmc", "lets two consumers take one slot": two_consumers_and_one_item, Block<Bug::Shared>;
+        "lcrq", "gives one position to two": two_consumers_and_one_item, Meetings<rings::Bug::TwoSteps>;
+        "lprq", "shows an item in a slot that has been given up": two_producers, Meetings<rings::Bug::ShownTooLate>;
         "bbq-bytes", "doesn't count what it skips": two_producers, Records<bytes::Bug::Uncounted>;
         "bbq-bytes", "takes what another has taken": two_consumers_and_one_item, Records<bytes::Bug::TakenTwice>;
     }

@@ -1,4 +1,4 @@
-//! Slots whose positions are given out by adding, reserved before they are filled or not; and a list of nodes.
+//! Slots whose positions are given out by adding, and a list of nodes.
 
 use corelane_loom::memory::AtomicU64;
 use corelane_loom::memory::Ordering::{Acquire, Relaxed, Release};
@@ -9,24 +9,59 @@ use crate::item::Ticket;
 /// Slots of the one lap that there is.
 const N: usize = 8;
 
-/// Nobody has been here.
+/// Nobody has been here who pops, and no item is shown.
 const EMPTY: u64 = 0;
-/// An item is about to be here.
-const RESERVED: u64 = 1;
 /// An item is here, or was.
-const FULL: u64 = 2;
+const FULL: u64 = 1;
 /// Who would have taken it has gone.
-const ABANDONED: u64 = 3;
+const GIVEN_UP: u64 = 2;
 
-/// `lprq`. Broken: who has reserved a slot doesn't look whether it has been abandoned.
-pub(crate) struct Slots<const BROKEN: bool> {
+/// What is wrong with slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bug {
+    /// Who pushes doesn't look whether the slot has been given up.
+    ShownTooLate,
+    /// A position is read and then moved on, in two steps.
+    TwoSteps,
+}
+
+/// `lprq` and `lcrq`. Broken: as `BUG` says, a [`Bug`]'s number.
+pub(crate) struct Meetings<const BUG: u8> {
     places: [Place; N],
     words: [AtomicU64; N],
     head: AtomicU64,
     tail: AtomicU64,
 }
 
-impl<const BROKEN: bool> Mechanism for Slots<BROKEN> {
+impl<const BUG: u8> Meetings<BUG> {
+    fn has(bug: Bug) -> bool {
+        BUG == bug as u8
+    }
+
+    /// Shows the item in a slot, unless it has been given up.
+    fn show(word: &AtomicU64) -> bool {
+        if Self::has(Bug::ShownTooLate) {
+            word.store(FULL, Release);
+            return true;
+        }
+        word.compare_exchange(EMPTY, FULL, Release, Relaxed).is_ok()
+    }
+
+    /// The next position to pop from.
+    fn position(&self) -> usize {
+        let position = match Self::has(Bug::TwoSteps) {
+            true => {
+                let position = self.head.load(Relaxed);
+                self.head.store(position + 1, Relaxed);
+                position
+            }
+            false => self.head.fetch_add(1, Relaxed),
+        };
+        position as usize
+    }
+}
+
+impl<const BUG: u8> Mechanism for Meetings<BUG> {
     const ID: &'static str = "lprq";
     const CAPACITY: usize = N;
     type Tx = ();
@@ -42,62 +77,8 @@ impl<const BROKEN: bool> Mechanism for Slots<BROKEN> {
         loop {
             let position = self.tail.fetch_add(1, Relaxed) as usize;
             let Some(word) = self.words.get(position) else { return Err(item) };
-            let place = &self.places[position];
-            if word.compare_exchange(EMPTY, RESERVED, Relaxed, Relaxed).is_err() {
-                continue;
-            }
-            place.put(item);
-            if BROKEN {
-                word.store(FULL, Release);
-                return Ok(());
-            }
-            if word.compare_exchange(RESERVED, FULL, Release, Relaxed).is_ok() {
-                return Ok(());
-            }
-            item = place.take();
-        }
-    }
-
-    fn pop(&self, (): &mut ()) -> Option<Ticket> {
-        let position = self.head.fetch_add(1, Relaxed) as usize;
-        let word = self.words.get(position)?;
-        let mut found = word.load(Acquire);
-        while found != FULL {
-            match word.compare_exchange(found, ABANDONED, Relaxed, Acquire) {
-                Ok(_) => return None,
-                Err(other) => found = other,
-            }
-        }
-        Some(self.places[position].take())
-    }
-}
-
-/// `lcrq`. Broken: a position is read and then moved on, in two steps.
-pub(crate) struct Positions<const BROKEN: bool> {
-    places: [Place; N],
-    words: [AtomicU64; N],
-    head: AtomicU64,
-    tail: AtomicU64,
-}
-
-impl<const BROKEN: bool> Mechanism for Positions<BROKEN> {
-    const ID: &'static str = "lcrq";
-    const CAPACITY: usize = N;
-    type Tx = ();
-    type Rx = ();
-
-    fn new() -> Self {
-        let zero = || AtomicU64::new(0);
-        let (places, words) = ([(); N].map(|()| Place::empty()), [(); N].map(|()| zero()));
-        Self { places, words, head: zero(), tail: zero() }
-    }
-
-    fn push(&self, (): &mut (), mut item: Ticket) -> Result<(), Ticket> {
-        loop {
-            let position = self.tail.fetch_add(1, Relaxed) as usize;
-            let Some(word) = self.words.get(position) else { return Err(item) };
             self.places[position].put(item);
-            if word.compare_exchange(EMPTY, FULL, Release, Relaxed).is_ok() {
+            if Self::show(word) {
                 return Ok(());
             }
             item = self.places[position].take();
@@ -105,16 +86,9 @@ impl<const BROKEN: bool> Mechanism for Positions<BROKEN> {
     }
 
     fn pop(&self, (): &mut ()) -> Option<Ticket> {
-        let position = match BROKEN {
-            true => {
-                let position = self.head.load(Relaxed);
-                self.head.store(position + 1, Relaxed);
-                position
-            }
-            false => self.head.fetch_add(1, Relaxed),
-        } as usize;
+        let position = self.position();
         let word = self.words.get(position)?;
-        let is_full = word.compare_exchange(EMPTY, ABANDONED, Relaxed, Acquire).is_err();
+        let is_full = word.compare_exchange(EMPTY, GIVEN_UP, Relaxed, Acquire).is_err();
         is_full.then(|| self.places[position].take())
     }
 }

@@ -33,8 +33,8 @@ mod ring;
 
 use ring::Ring;
 
-/// How often positions have been once round a ring, as slots are told. It wraps after 2^54 positions: for half of those no
-/// thread must be stopped in the middle.
+/// How many times positions had gone round the ring before a position. That wraps after 2^48 positions: while half as many
+/// go by, no thread must be stopped in the middle.
 #[derive(Debug, Clone, Copy)]
 pub struct Lap {
     /// A multiple of [`UNIT`](Self::UNIT).
@@ -45,7 +45,7 @@ pub struct Lap {
 
 impl Lap {
     /// Of what a lap is a multiple: the bits below are for what else a word says.
-    const UNIT: u64 = 1 << 10;
+    pub(super) const UNIT: u64 = 1 << 16;
 
     /// That in which item number `index` is put into a ring of `n` slots.
     #[inline]
@@ -54,7 +54,7 @@ impl Lap {
         Self { start: (index & !(n - 1)).wrapping_mul(Self::UNIT), len: n * Self::UNIT }
     }
 
-    /// Its number, a multiple of 1024.
+    /// Its number, a multiple of [`UNIT`](Self::UNIT).
     #[inline]
     pub(super) fn number(self) -> u64 {
         self.start
@@ -86,8 +86,9 @@ pub trait Slot: Sized + Send + Sync {
     /// An empty one, to be used first in this lap.
     fn new(first: Lap) -> Self;
 
-    /// Puts `item` here in `lap`. Fails if something else is here, or it has been given up in this lap; or if somebody found
-    /// the slot in use and left a mark, and `is_given` says that this lap's position has been given to one who takes.
+    /// Puts `item` here in `lap`. Fails if something else is here, or it has been given up or left out in this lap; a slot
+    /// may also fail that is not done with an earlier lap. And if somebody found the slot in use and left a mark, it may ask
+    /// `is_given` whether this lap's position has been given to one who takes.
     ///
     /// # Errors
     ///
@@ -103,7 +104,8 @@ pub trait Slot: Sized + Send + Sync {
         is_given: impl FnOnce() -> bool,
     ) -> Result<(), Self::Item>;
 
-    /// Puts nothing here in `lap`.
+    /// Puts nothing here in `lap`. For each lap somebody must do this or [`put`](Self::put): until then the slot may be of
+    /// no use in later laps.
     ///
     /// # Safety
     ///
@@ -127,7 +129,7 @@ pub trait Slot: Sized + Send + Sync {
     /// Whether the item that was put here in `lap` is here.
     fn holds(&self, lap: Lap) -> bool;
 
-    /// Whether one may still be put here in `lap`.
+    /// Whether one may be put here in `lap`, as far as can be seen now.
     fn is_open(&self, lap: Lap) -> bool;
 }
 

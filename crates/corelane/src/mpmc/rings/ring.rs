@@ -94,7 +94,7 @@ impl<S: Slot> Ring<S> {
                 return Some(item);
             }
             let next = position.wrapping_add(STEP);
-            // Relaxed: at any moment since `head` was moved will do.
+            // Relaxed: no older than what this thread knew, or who popped before.
             let tail = self.tail.load(Ordering::Relaxed);
             if !is_before(next, tail & !CLOSED) {
                 self.catch_up(tail, next);
