@@ -312,8 +312,8 @@ pub(crate) struct RunArgs {
     pub(crate) rounds: Positive,
 
     /// Longest `line_rtt` in nanoseconds at which two cores count as near.
-    #[arg(long, value_name = "NS", default_value_t = Group::FAR_ABOVE_NS)]
-    pub(crate) far_above: f64,
+    #[arg(long, value_name = "NS", default_value_t = PositiveReal(Group::FAR_ABOVE_NS))]
+    pub(crate) far_above: PositiveReal,
 
     /// Also measure all peers, when queues are named.
     #[arg(long, overrides_with = "no_peers")]
@@ -335,7 +335,7 @@ pub(crate) struct RunArgs {
 impl RunArgs {
     /// Longest `line_rtt` that counts as near. Whatever a round trip takes on one core, it isn't far.
     pub(crate) fn far_above_ns(&self, cores: Cores) -> f64 {
-        if cores.same() { f64::INFINITY } else { self.far_above }
+        if cores.same() { f64::INFINITY } else { self.far_above.0 }
     }
 
     /// Whether `entry` is to be measured when `named` are named; if it is measured `by_default`.
@@ -772,6 +772,12 @@ impl FromStr for Positive {
 /// A real number above 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PositiveReal(pub(crate) f64);
+
+impl fmt::Display for PositiveReal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 impl FromStr for PositiveReal {
     type Err = String;

@@ -171,7 +171,11 @@ impl<S: Suite> Plan<S> {
         }
         self.cells = possible;
         if self.cells.is_empty() {
-            return Err(Failure::Usage(format!("nothing to measure; {}", self.notes.join("; "))));
+            let reasons = match self.notes.is_empty() {
+                true => "choose other queues, or another --test".to_owned(),
+                false => self.notes.join("; "),
+            };
+            return Err(Failure::Usage(format!("nothing to measure: {reasons}")));
         }
         Ok(())
     }

@@ -374,6 +374,11 @@ impl<T> Receiver<T> {
             return Err(blocks.nothing_at(position));
         }
         let filled = blocks.arrangement().go_on(position, committed);
+        let end = blocks.end(position);
+        if is_before(end, filled) {
+            // Others have gone once round the ring since the caller found `position`.
+            return Ok(end);
+        }
         if blocks.is_gapless(filled) { Ok(filled) } else { Err(Nothing::Yet) }
     }
 

@@ -34,6 +34,9 @@ pub(crate) const MOST_LOOKS: u32 = if cfg!(feature = "loom") { 1 } else { 100 };
 /// How often a thread tries to put an item into a ring before it closes it for all.
 pub(crate) const MOST_TRIES: u32 = if cfg!(feature = "loom") { 1 } else { 10 };
 
+/// Most laps that are counted when they are left out: all bits set.
+pub(crate) const MOST_LEFT_OUT: u64 = if cfg!(feature = "loom") { 3 } else { (1 << 14) - 1 };
+
 /// What one thread has made, once and for all, and others read afterwards. Models check that they do: on the machine nothing
 /// but the value is left.
 #[derive(Debug)]

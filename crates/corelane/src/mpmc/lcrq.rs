@@ -147,6 +147,8 @@ unsafe fn token_of<T: Token>(number: NonZeroU64) -> T {
 impl<T: Token> rings::Slot for Slot<T> {
     type Item = T;
 
+    const UNIT: u64 = 2 * UNSAFE;
+
     #[inline]
     fn new(first: Lap) -> Self {
         // As if it had been used a lap before.

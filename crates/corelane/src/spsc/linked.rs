@@ -366,7 +366,7 @@ impl SpscQueue for Dspsc {
         name: "list of nodes that are used again",
         paper: "Aldinucci 2012, §3",
         sides: Sides::OneToOne,
-        guarantee: "lock-free FIFO",
+        guarantee: "wait-free FIFO but for the allocator",
         delayed: false,
         bounded: false,
         capacity: "unbounded",

@@ -411,7 +411,7 @@ impl<Q: SpscQueue> SpscQueue for Uspsc<Q> {
         name: "list of rings",
         paper: "Aldinucci 2012, §4",
         sides: Sides::OneToOne,
-        guarantee: "lock-free FIFO",
+        guarantee: "wait-free FIFO but for the allocator",
         delayed: Q::INFO.delayed,
         bounded: false,
         capacity: "unbounded",

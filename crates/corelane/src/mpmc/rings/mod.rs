@@ -33,28 +33,24 @@ mod ring;
 
 use ring::Ring;
 
-/// How many times positions had gone round the ring before a position. That wraps after 2^48 positions: while half as many
-/// go by, no thread must be stopped in the middle.
+/// How many times positions had gone round the ring before a position, as a slot counts them. That wraps.
 #[derive(Debug, Clone, Copy)]
 pub struct Lap {
-    /// A multiple of [`UNIT`](Self::UNIT).
+    /// A multiple of [`Slot::UNIT`].
     start: u64,
     /// From one to the next.
     len: u64,
 }
 
 impl Lap {
-    /// Of what a lap is a multiple: the bits below are for what else a word says.
-    pub(super) const UNIT: u64 = 1 << 16;
-
     /// That in which item number `index` is put into a ring of `n` slots.
     #[inline]
-    pub(super) fn of(index: u64, n: usize) -> Self {
+    pub(super) fn of<S: Slot>(index: u64, n: usize) -> Self {
         let n = n as u64;
-        Self { start: (index & !(n - 1)).wrapping_mul(Self::UNIT), len: n * Self::UNIT }
+        Self { start: (index & !(n - 1)).wrapping_mul(S::UNIT), len: n * S::UNIT }
     }
 
-    /// Its number, a multiple of [`UNIT`](Self::UNIT).
+    /// Its number, a multiple of [`Slot::UNIT`].
     #[inline]
     pub(super) fn number(self) -> u64 {
         self.start
@@ -71,10 +67,10 @@ impl Lap {
         self.start.wrapping_add(laps.wrapping_mul(self.len))
     }
 
-    /// How many laps `word` is behind this one, of which it says the number. Less than none if it is ahead.
+    /// How many laps that with this number is behind. Less than none if it is ahead.
     #[inline]
-    pub(super) fn since(self, word: u64) -> i64 {
-        (self.start.wrapping_sub(word & !(Self::UNIT - 1)) as i64) >> self.len.trailing_zeros()
+    pub(super) fn since(self, number: u64) -> i64 {
+        (self.start.wrapping_sub(number) as i64) >> self.len.trailing_zeros()
     }
 }
 
@@ -82,6 +78,10 @@ impl Lap {
 pub trait Slot: Sized + Send + Sync {
     /// What it holds.
     type Item: Send;
+
+    /// Of what the number of a lap is a multiple, a power of two: the bits below are for what else a word says. So lap
+    /// numbers wrap after 2^64 / `UNIT` positions: while half as many go by, no thread must be stopped in the middle.
+    const UNIT: u64;
 
     /// An empty one, to be used first in this lap.
     fn new(first: Lap) -> Self;
@@ -92,7 +92,7 @@ pub trait Slot: Sized + Send + Sync {
     ///
     /// # Errors
     ///
-    /// The item, if it isn't put here.
+    /// The item, if it isn't put here. Then nobody may put another one here in this lap.
     ///
     /// # Safety
     ///

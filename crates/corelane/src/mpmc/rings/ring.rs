@@ -25,8 +25,11 @@ pub(super) struct Ring<S> {
 }
 
 impl<S: Slot> Ring<S> {
-    /// Most slots, a power of two: there are addresses for so many.
-    pub(super) const MOST: usize = 1 << (isize::MAX as usize / 4 / size_of::<S>()).ilog2();
+    /// Most slots, a power of two: there are addresses and lap numbers for so many.
+    pub(super) const MOST: usize = {
+        let (addresses, laps) = ((isize::MAX as usize / 4 / size_of::<S>()).ilog2(), 40);
+        1 << if addresses < laps { addresses } else { laps }
+    };
 
     /// An empty one of `n` slots, a power of two, if there is memory for it. Positions start at `first`.
     pub(super) fn new(n: usize, first: u64) -> Option<Self> {
@@ -34,7 +37,7 @@ impl<S: Slot> Ring<S> {
         let first = first & !(all - 1);
         let mut slots = Vec::new();
         slots.try_reserve_exact(n).ok()?;
-        slots.extend((0..n).map(|_| S::new(Lap::of(first / STEP, n))));
+        slots.extend((0..n).map(|_| S::new(Lap::of::<S>(first / STEP, n))));
         let counter = || Padded(AtomicU64::new(first));
         Some(Self { head: counter(), tail: counter(), slots: slots.into_boxed_slice() })
     }
@@ -43,7 +46,7 @@ impl<S: Slot> Ring<S> {
     #[inline]
     fn at(&self, position: u64) -> (&S, Lap) {
         let (index, n) = (position / STEP, self.slots.len());
-        (&self.slots[spread::<S>(index, n)], Lap::of(index, n))
+        (&self.slots[spread::<S>(index, n)], Lap::of::<S>(index, n))
     }
 
     /// Appends `item`, unless the ring is closed or must be: then it is, and there are no more positions for items.
