@@ -58,6 +58,19 @@ fn a_rate_must_be_positive() {
 }
 
 #[test]
+fn far_must_be_above_something() {
+    for time in ["0", "-1", "inf", "NaN"] {
+        assert_refused(&bench(&[&format!("--far-above={time}")]), &["--far-above", "above 0"]);
+    }
+}
+
+#[test]
+fn queues_that_a_test_does_not_measure_are_told_so() {
+    let output = lane(&["bench", "mpmc", "lprq", "--test", "overwrite"]);
+    assert_refused(&output, &["nothing to measure", "choose other queues, or another --test"]);
+}
+
+#[test]
 fn a_rate_at_which_nothing_is_due_is_refused() {
     let output = bench(&["--test", "open-loop", "--rate", "0.000001", "--duration", "1ms"]);
     assert_refused(&output, &["raise --rate or --duration"]);
