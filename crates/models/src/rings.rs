@@ -17,6 +17,7 @@ use crate::shared::{
     start, two_producers_of,
 };
 use crate::subject::{Many, Shared};
+use crate::watcher::count_values;
 use crate::{Model, Run};
 
 pub(crate) fn models() -> Vec<Model> {
@@ -236,8 +237,9 @@ fn two_pops_too_many<S: Shared<Ticket>>() -> Run {
         let consumer = start(move || (look(&mut other, 1), other));
         let producer = start(move || push(&mut tx, last));
         let mut numbers = look(&mut one, 1);
-        join([producer]);
+        producer.join().expect("a panic ends the model");
         let (more, _other) = consumer.join().expect("a panic ends the model");
+        count_values(false);
         numbers.extend(more);
         numbers.extend(drain(&mut one));
         assert_eq!(numbers, [2]);

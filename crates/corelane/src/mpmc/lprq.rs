@@ -27,8 +27,8 @@
 //! - A slot holds an item of any type, not a pointer; and a push exchanges its word once. In the paper it does so three
 //!   times, of which two keep a push that comes a lap later from filling the slot at the same time. Here a slot is used
 //!   in one lap after the other. Only who pushes in this lap may fill it, and the lap isn't over before that thread has
-//!   come: it fills the slot, or finds that who pops has *given up*, or doesn't want it. Who comes to push or pop a lap later, or more,
-//!   while this one isn't over, notes that its own is *left out*, and goes on to another position.
+//!   come: it fills the slot, or finds that who pops has *given up*, or doesn't want it. Who comes to push or pop a lap
+//!   later, or more, while this one isn't over, notes that its own is *left out*, and goes on to another position.
 //! - So each position must be visited by somebody who pushes. Who finds the queue empty moves the counter of pushes on over
 //!   the positions that only pops have got (the paper's `fixState`), and visits these in place of a push.
 //! - Rings are freed by hazard pointers (the crate `haphazard`), and not by epochs: a thread that has been stopped
