@@ -120,7 +120,7 @@ pub struct Run {
     pub sites: BTreeSet<Site>,
     /// How many weak compare-and-swaps were also run with a failure that had no cause.
     pub spurious_failures: usize,
-    /// Most values that a variable had in an execution while there were two threads, of which [loom keeps
+    /// Most values that a variable had had when it was read, in an execution, while there were two threads. [loom keeps
     /// the last seven](LOOM_KEEPS_VALUES).
     pub most_values: usize,
     /// Whether an ordering was weakened, as it was to be.

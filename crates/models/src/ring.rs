@@ -7,7 +7,7 @@ use loom::hint::spin_loop;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 
-use crate::explore::{explore_shared, tiny};
+use crate::explore::{explore, explore_shared, tiny};
 use crate::item::{Cargo, Number, Ticket};
 use crate::shared::{
     all_are_there, are_equal, attempt, attempts, drain, items, join, look, push, start, take,
@@ -48,6 +48,7 @@ pub(crate) fn models() -> Vec<Model> {
     models.extend(of_mode::<HeadTail>());
     models.extend([
         Model::new::<S<RelaxedTail>>("shown_by_the_last", shown_by_the_last),
+        Model::new::<S<RelaxedTail>>("freed_by_the_last", freed_by_the_last),
         Model::new::<S<HeadTail>>("kept_from_others", kept_from_others),
         Model::new::<S<HeadTail>>("looked_at_and_left", looked_at_and_left),
         Model::new::<S<HeadTail>>("claimed_before_others", claimed_before_others),
@@ -340,6 +341,24 @@ fn shown_by_the_last() -> Run {
         let place = |number| numbers.iter().position(|n| *n == number);
         assert!(place(1) < place(2), "{numbers:?}");
         all_are_there(numbers, 3);
+    })
+}
+
+/// The same of consumers, in a ring that is full: only when both are done is any slot free.
+fn freed_by_the_last() -> Run {
+    explore(|| {
+        // In fewer slots nobody goes on beside another one.
+        let (mut tx, rx) = S::<RelaxedTail>::channel(tiny(8));
+        let mut items = items::<Ticket>(9).into_iter();
+        let mut pushed = attempts(&mut tx, items.by_ref().take(8));
+        assert_eq!(pushed.len(), 8);
+        let (mut one, mut other) = (S::<RelaxedTail>::another_consumer(&rx), rx);
+        let mut last = S::<RelaxedTail>::another_consumer(&other);
+        let threads = [start(move || look(&mut one, 1)), start(move || look(&mut other, 1))];
+        pushed.extend(attempts(&mut tx, items));
+        let mut numbers = join(threads).concat();
+        numbers.extend(drain(&mut last));
+        are_equal(numbers, pushed);
     })
 }
 

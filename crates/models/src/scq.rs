@@ -1,11 +1,16 @@
 //! `scq`: threads that get a position and then meet at its entry (Nikolaev 2019; paper 3 §2.2).
 
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+
+use corelane_loom::memory::AtomicU64;
 use corelane_loom::mpmc::scq::Scq;
+use corelane_loom::mpmc::scq::indices::{Counters, Entries, Indices, Plan};
 use corelane_loom::{Consumer, Producer, TryPopError, TryPushError};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 
-use crate::explore::{explore_shared, tiny};
+use crate::explore::{explore, explore_shared, tiny};
 use crate::item::{Cargo, Ticket};
 use crate::shared::{all_are_there, are_equal, attempts, drain, items, join, look, start, take};
 use crate::subject::{Many, Shared, Subject};
@@ -20,6 +25,10 @@ pub(crate) fn models() -> Vec<Model> {
         Model::new::<S>("full_no_longer", full_no_longer),
         Model::new::<S>("two_find_nothing", two_find_nothing),
         Model::new::<S>("never_full_behind_a_mark", never_full_behind_a_mark),
+        Model::new::<S>("put_behind_a_mark", put_behind_a_mark),
+        Model::new::<S>("put_behind_those_who_caught_up", put_behind_those_who_caught_up),
+        Model::new::<S>("put_behind_a_head", put_behind_a_head),
+        Model::new::<S>("put_behind_another_put", put_behind_another_put),
     ]
 }
 
@@ -144,5 +153,148 @@ fn never_full_behind_a_mark() -> Run {
         pushed.extend(third);
         numbers.extend(drain(&mut last));
         are_equal(numbers, pushed);
+    })
+}
+
+/// A ring of indices alone, with as low a threshold as so many takers allow: steps of a call can be taken one by one, so
+/// that a thread is late before there are others.
+struct Ring {
+    counters: Counters,
+    entries: Entries,
+    /// That of the entries.
+    _memory: Box<[MaybeUninit<AtomicU64>]>,
+}
+
+// SAFETY: the entries are atomics, which the ring owns.
+unsafe impl Send for Ring {}
+// SAFETY: as above.
+unsafe impl Sync for Ring {}
+
+impl Ring {
+    /// One with all of `n` indices.
+    fn full(n: usize) -> Arc<Self> {
+        let plan = Plan { n, first: 0_u64.wrapping_sub(4), is_full: true, takers: 1 };
+        let mut memory = Box::new_uninit_slice(Entries::number(n));
+        let base = NonNull::from(&mut memory[..]).cast();
+        // SAFETY: there is room for as many, and `memory` is used for nothing else.
+        let entries = unsafe { Entries::init(base, plan) };
+        Arc::new(Self { counters: Counters::new(plan), entries, _memory: memory })
+    }
+
+    fn indices(&self) -> Indices<'_> {
+        Indices::new(&self.counters, &self.entries)
+    }
+
+    /// Takes all indices that are there, while nobody else is at work.
+    fn drain(&self) -> Vec<u64> {
+        std::iter::from_fn(|| self.indices().take()).collect()
+    }
+
+    /// Takes the only index late: when others have come by the other entry, and by this one a lap later, which they leave
+    /// unsafe.
+    fn take_late(&self) -> u64 {
+        let ring = self.indices();
+        let late = ring.next_to_take();
+        assert_eq!((ring.take(), ring.take()), (None, None));
+        ring.take_at(late).expect("it is there")
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: they are not used any more.
+        unsafe { self.entries.finish() };
+    }
+}
+
+/// Somebody is late to take the index, and another one comes to its entry a lap later, and leaves a mark. Who puts the
+/// index next finds the mark, and sees that this position has been come by.
+fn put_behind_a_mark() -> Run {
+    explore(|| {
+        let ring = Ring::full(1);
+        let late = ring.indices().next_to_take();
+        assert_eq!(ring.indices().take(), None);
+        let (one, other) = (ring.clone(), ring.clone());
+        let threads = [
+            start(move || Vec::from_iter(one.indices().take())),
+            start(move || {
+                let index = other.indices().take_at(late).expect("it is there");
+                other.indices().put(index);
+                vec![]
+            }),
+        ];
+        let mut taken = join(threads).concat();
+        taken.extend(ring.drain());
+        assert_eq!(taken, [0]);
+    })
+}
+
+/// One taker comes by several positions in vain, as others have moved `tail` on. Who puts behind those sees that the
+/// threshold was lowered.
+fn put_behind_those_who_caught_up() -> Run {
+    explore(|| {
+        let ring = Ring::full(1);
+        let index = ring.indices().take().expect("it is there");
+        let (one, other) = (ring.clone(), ring.clone());
+        let threads = [
+            start(move || Vec::from_iter(one.indices().take())),
+            start(move || {
+                assert_eq!((other.indices().take(), other.indices().take()), (None, None));
+                other.indices().put(index);
+                vec![]
+            }),
+        ];
+        let mut taken = join(threads).concat();
+        taken.extend(ring.drain());
+        assert_eq!(taken, [0]);
+    })
+}
+
+/// Both entries are unsafe. Who puts finds that their positions have been taken, gives them up, and sees that the
+/// threshold was lowered.
+fn put_behind_a_head() -> Run {
+    explore(|| {
+        let ring = Ring::full(1);
+        let index = ring.take_late();
+        ring.indices().put(index);
+        let index = ring.take_late();
+        let (one, other) = (ring.clone(), ring.clone());
+        let threads = [
+            start(move || Vec::from_iter(one.indices().take())),
+            start(move || {
+                other.indices().put(index);
+                vec![]
+            }),
+        ];
+        let mut taken = join(threads).concat();
+        taken.extend(ring.drain());
+        assert_eq!(taken, [0]);
+    })
+}
+
+/// One takes the other index and puts it, again and again. Who puts behind it sees that the entries before are empty, and
+/// gives up no more positions than the threshold is for.
+fn put_behind_another_put() -> Run {
+    explore(|| {
+        let ring = Ring::full(2);
+        let index = ring.indices().take().expect("two are there");
+        let (one, other) = (ring.clone(), ring.clone());
+        let threads = [
+            start(move || {
+                for _ in 0..3 {
+                    let index = one.indices().take().expect("it is there");
+                    one.indices().put(index);
+                }
+                Vec::from_iter(one.indices().take())
+            }),
+            start(move || {
+                other.indices().put(index);
+                vec![]
+            }),
+        ];
+        let mut taken = join(threads).concat();
+        taken.extend(ring.drain());
+        taken.sort_unstable();
+        assert_eq!(taken, [0, 1]);
     })
 }

@@ -98,7 +98,7 @@ impl Watcher {
         self.weak_cas.borrow().clone()
     }
 
-    /// Most values that a variable had in an execution while there were two threads.
+    /// Most values that a variable had had when it was read, in an execution, while there were two threads.
     pub(crate) fn most_values(&self) -> usize {
         self.most_values.get()
     }
@@ -108,23 +108,28 @@ impl Watcher {
         self.weakened.get()
     }
 
+    /// The variable has another value.
     fn count_value(&self, variable: usize) {
-        let values = EXECUTION.with_borrow_mut(|execution| {
-            if !execution.counts {
-                return 1;
+        EXECUTION.with_borrow_mut(|execution| {
+            if execution.counts {
+                *execution.values.entry(variable).or_insert(1) += 1;
             }
-            let values = execution.values.entry(variable).or_insert(1);
-            *values += 1;
-            *values
         });
-        self.most_values.set(self.most_values.get().max(values));
+    }
+
+    /// The variable is read, which may give any of its values. What reads and writes in one step gets the last.
+    fn read(&self, variable: usize) {
+        let values = EXECUTION.with_borrow(|execution| execution.values.get(&variable).copied());
+        self.most_values.set(self.most_values.get().max(values.unwrap_or(1)));
     }
 }
 
 impl Watch for Watcher {
     fn ordering(&self, access: &Access) -> Ordering {
-        if matches!(access.op, Op::Store | Op::Rmw) {
-            self.count_value(access.variable);
+        match access.op {
+            Op::Load => self.read(access.variable),
+            Op::Store | Op::Rmw => self.count_value(access.variable),
+            Op::Cas | Op::Fence => {}
         }
         self.accesses.borrow_mut().insert((access.location, access.op, access.ordering));
         match &self.weakening {

@@ -161,12 +161,6 @@ pub fn fence(order: Ordering) {
     }
 }
 
-/// Orders all before it and all after it, right behind a read-modify-write.
-#[track_caller]
-pub fn fence_after_update() {
-    fence(Ordering::SeqCst);
-}
-
 /// Lets the others run: one step, however long the wait would be.
 pub fn pause(spins: u32) {
     if spins > 0 {

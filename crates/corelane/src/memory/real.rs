@@ -19,15 +19,6 @@ pub fn pause(spins: u32) {
     }
 }
 
-/// Orders all before it and all after it, right behind a read-modify-write: on x86 that one does already.
-#[inline]
-pub fn fence_after_update() {
-    match cfg!(any(target_arch = "x86", target_arch = "x86_64")) {
-        true => core::sync::atomic::compiler_fence(super::Ordering::SeqCst),
-        false => fence(super::Ordering::SeqCst),
-    }
-}
-
 /// Whether an [`AtomicU128`] is more than a lock.
 pub fn can_exchange_two_words() -> bool {
     AtomicU128::is_lock_free()

@@ -162,13 +162,6 @@ pub fn fence(order: Ordering) {
     }
 }
 
-/// Orders all before it and all after it, right behind a read-modify-write: as on x86, that one does already.
-pub fn fence_after_update() {
-    if !is_simulated() {
-        atomic::fence(Ordering::SeqCst);
-    }
-}
-
 /// Waits for about `spins` turns of a spin loop.
 pub fn pause(spins: u32) {
     coherence::pause(spins);

@@ -6,7 +6,7 @@ use crate::registry::{Info, Sides};
 /// DPDK's *relaxed tail sync*.
 ///
 /// A call never waits. While one is in the middle, others go on until an eighth of the slots, or 2¹⁷, lies behind where
-/// it began; then they are told busy. So in a ring of less than eight slots nobody goes on.
+/// it began; then they are told busy. So in a ring of fewer than eight slots nobody goes on.
 ///
 /// - What is done is invisible to the other side for as long as anybody is in the middle who began earlier or at the
 ///   same time. A pop is then told busy. DPDK's is told that the queue is empty, which is not linearizable (§2.2):

@@ -3,16 +3,57 @@
 //! Who puts or takes an index gets a position by adding to `tail` or `head`, and then must get along with who has
 //! got the same one: whoever comes to the entry first decides. A taker who finds nothing leaves its cycle in the
 //! entry, so that nothing is put there any more, and both try elsewhere.
+//!
+//! # Why the threshold doesn't hide what is there
+//!
+//! Each position that a taker comes by in vain lowers the threshold; who has put an index raises it to its highest,
+//! unless it has that value as far as the putter knows. The putter may not know of all times that it was lowered.
+//! But as long as the index is there, which was put at p, of n, these are at positions before p, and:
+//!
+//! - Who gets a position knows all that those knew who got one before, on the same side: all additions acquire and
+//!   release. So do those who move `tail` on, which goes by positions that have takers.
+//! - If the putter of p knows that a position has a taker, it knows what this one lowered at others before. So of what
+//!   is lowered at such positions, it doesn't know at most one for each taker.
+//! - The other positions were given to other putters. At most n − 1 are those of the indices that these put or are about
+//!   to put. The rest were given up. Who does so because of what it finds in an entry, or because `head` is behind that
+//!   position, knows that it has a taker; unless it finds an index of a cycle before, that its taker is late to take.
+//! - There are at most n − 1 of these, one for each index but that of the putter who gave one up first. For one index
+//!   there are no two: before it could be in the way again, it would have to be put behind the first, and somebody set
+//!   out to take it there, whom the putter of p knows, and that the first has a taker as well.
+//!
+//! So it is lowered at most 2(n − 1) times, and once more for each taker, before the index is taken: see
+//! [`Plan::highest`]. By the way these are fewer than 2n positions: when somebody comes to an entry a lap later, all of the
+//! lap before have takers.
 
 use core::ptr::NonNull;
 
-use crate::memory::{AtomicU64, MOST_THREADS, Ordering, fence, fence_after_update, is_before};
+use crate::memory::{AtomicU64, Ordering, advance, is_before};
 use crate::pad::{Padded, spread};
+
+/// What a ring of indices is made for.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// Number of indices, in the ring or elsewhere: a power of two.
+    pub n: usize,
+    /// The first position, a multiple of the entries.
+    pub first: u64,
+    /// Whether all indices are in the ring, in order. Otherwise none is.
+    pub is_full: bool,
+    /// Most threads that may take at the same time.
+    pub takers: u64,
+}
+
+impl Plan {
+    /// The threshold when an index has just been put: it is to be found before this is negative.
+    fn highest(self) -> u64 {
+        2 * (self.n as u64 - 1) + self.takers
+    }
+}
 
 /// Where threads of both sides have come to.
 #[derive(Debug)]
 #[repr(C)]
-pub(super) struct Counters {
+pub struct Counters {
     /// Behind all positions at which an index was looked for.
     head: Padded<AtomicU64>,
     /// Behind all positions at which an index was put, or was to be.
@@ -22,21 +63,16 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Those of a ring for `n` indices, all of which are in it, or none.
-    pub(super) fn new(first: u64, n: usize, is_full: bool) -> Self {
-        let tail = if is_full { first.wrapping_add(n as u64) } else { first };
+    /// Those of a new ring.
+    pub fn new(plan: Plan) -> Self {
+        let n = if plan.is_full { plan.n as u64 } else { 0 };
         let counter = |value| Padded(AtomicU64::new(value));
-        Self { head: counter(first), tail: counter(tail), threshold: counter(highest(n)) }
+        Self {
+            head: counter(plan.first),
+            tail: counter(plan.first.wrapping_add(n)),
+            threshold: counter(plan.highest()),
+        }
     }
-}
-
-/// The threshold when an index has just been put, and is to be found before it is negative.
-///
-/// At most n − 1 positions before that of the index were given up, as each had an index that its taker was late to
-/// take; and at most n − 1 are those of other indices. And each taker that had its position before may lower the
-/// threshold by one more, after.
-fn highest(n: usize) -> u64 {
-    2 * (n as u64 - 1) + MOST_THREADS
 }
 
 /// The entries, twice as many as indices: a word each, of
@@ -46,36 +82,32 @@ fn highest(n: usize) -> u64 {
 /// - whether it is safe: not left behind by who would have taken from it in a later cycle;
 /// - the index, or all ones if there is none.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entries {
+pub struct Entries {
     base: NonNull<AtomicU64>,
     order: u32,
+    /// The highest threshold.
+    highest: u64,
 }
 
 impl Entries {
     /// Number of entries for `n` indices.
-    pub(super) fn number(n: usize) -> usize {
+    pub fn number(n: usize) -> usize {
         2 * n
     }
 
-    /// The entries of a ring for `n` indices, all of which are in it in order, or none.
+    /// Those of a new ring.
     ///
     /// # Safety
     ///
     /// `base` points to memory for that many entries, which nothing else uses while these do.
-    pub(super) unsafe fn init(
-        base: NonNull<AtomicU64>,
-        first: u64,
-        n: usize,
-        is_full: bool,
-    ) -> Self {
-        let entries = Self { base, order: Self::number(n).ilog2() };
-        for i in 0..Self::number(n) as u64 {
-            let position = first.wrapping_add(i);
-            let word = match is_full && i < n as u64 {
+    pub unsafe fn init(base: NonNull<AtomicU64>, plan: Plan) -> Self {
+        let number = Self::number(plan.n) as u64;
+        let entries = Self { base, order: number.ilog2(), highest: plan.highest() };
+        for i in 0..number {
+            let position = plan.first.wrapping_add(i);
+            let word = match plan.is_full && i < plan.n as u64 {
                 true => entries.word(position, i),
-                false => {
-                    entries.word(position.wrapping_sub(Self::number(n) as u64), entries.none())
-                }
+                false => entries.word(position.wrapping_sub(number), entries.none()),
             };
             // SAFETY: by the caller's word there is room for all entries, and this is one of them.
             unsafe { entries.place(position).write(AtomicU64::new(word)) };
@@ -88,7 +120,7 @@ impl Entries {
     /// # Safety
     ///
     /// No copy of these is used afterwards.
-    pub(super) unsafe fn finish(self) {
+    pub unsafe fn finish(self) {
         for position in 0..=self.none() {
             // SAFETY: each was written by `init`, and is not used any more.
             unsafe { self.place(position).drop_in_place() };
@@ -153,7 +185,7 @@ impl Entries {
 
 /// What a thread knows of a ring.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Seen {
+pub struct Seen {
     /// Every position from `head` on had an index put there, up to here.
     to: u64,
     /// Where `head` was when all indices were in the ring.
@@ -162,20 +194,21 @@ pub(super) struct Seen {
 
 impl Seen {
     /// What is known of a new ring.
-    pub(super) fn nothing(first: u64) -> Self {
+    pub fn nothing(first: u64) -> Self {
         Self { to: first, full: None }
     }
 }
 
 /// A ring of indices.
-#[derive(Clone, Copy)]
-pub(super) struct Indices<'a> {
+#[derive(Debug, Clone, Copy)]
+pub struct Indices<'a> {
     counters: &'a Counters,
     entries: &'a Entries,
 }
 
 impl<'a> Indices<'a> {
-    pub(super) fn new(counters: &'a Counters, entries: &'a Entries) -> Self {
+    /// Both are of the same ring.
+    pub fn new(counters: &'a Counters, entries: &'a Entries) -> Self {
         Self { counters, entries }
     }
 
@@ -187,20 +220,25 @@ impl<'a> Indices<'a> {
 
     /// Puts an index behind all others. There is always room.
     #[inline]
-    pub(super) fn put(self, index: u64) {
-        // Acquire and release: who comes later sees what this thread's index was taken from as empty, and gives up
-        // no position for that (see `highest`).
-        while !self.put_at(self.counters.tail.fetch_add(1, Ordering::AcqRel), index) {}
-        // What was put shows before the threshold is looked at: pairs with the fence in `take`.
-        fence_after_update();
+    pub fn put(self, index: u64) {
+        while !self.put_at(self.next_to_put(), index) {}
         self.raise_threshold();
     }
 
-    /// Sees to it that what is in the ring is found. Relaxed, as are all accesses to the threshold: fences order it.
+    /// A position that nobody else puts at.
+    #[inline]
+    fn next_to_put(self) -> u64 {
+        // Acquire and release: who comes later knows what who came before has known (see above).
+        self.counters.tail.fetch_add(1, Ordering::AcqRel)
+    }
+
+    /// Sees to it that what is in the ring is found. Relaxed, as are all accesses to the threshold: what has to be known
+    /// of it comes with positions.
     #[inline]
     fn raise_threshold(self) {
-        let highest = highest(self.n());
+        let highest = self.entries.highest;
         if self.counters.threshold.load(Ordering::Relaxed) != highest {
+            // A store would do, but loom then takes values for the last that are not.
             self.counters.threshold.swap(highest, Ordering::Relaxed);
         }
     }
@@ -231,7 +269,7 @@ impl<'a> Indices<'a> {
     /// Whether there was no index at a moment of the call, as far as can be seen without writing: `false` if several
     /// are being put.
     #[inline]
-    pub(super) fn is_empty(self) -> bool {
+    pub fn is_empty(self) -> bool {
         // Acquire, twice: what is looked at next was there later. So there was nothing at `head` when nothing had
         // been put behind it, and nothing before, whatever the others have done since.
         let head = self.counters.head.load(Ordering::Acquire);
@@ -243,7 +281,7 @@ impl<'a> Indices<'a> {
     /// Whether all indices are in the ring, and nobody had set out to take one when the answer was found.
     ///
     /// Looks at each entry, but at those that it has `seen` only once.
-    pub(super) fn is_full(self, mut seen: Seen) -> (bool, Seen) {
+    pub fn is_full(self, mut seen: Seen) -> (bool, Seen) {
         let (n, entries) = (self.n() as u64, self.entries);
         let head = self.counters.head.load(Ordering::Relaxed);
         if seen.full == Some(head) {
@@ -272,14 +310,13 @@ impl<'a> Indices<'a> {
             return (false, seen);
         }
         // Who has put the last of them may not have come to that yet. What was seen there, others are to find.
-        fence(Ordering::SeqCst);
         self.raise_threshold();
         seen.full = Some(head);
         (true, seen)
     }
 
     /// The indices that are in the ring, in order, when nobody uses it any more.
-    pub(super) fn drain(self) -> impl Iterator<Item = u64> {
+    pub fn drain(self) -> impl Iterator<Item = u64> {
         // Relaxed: dropping the handles has ordered what they did before this.
         let head = self.counters.head.load(Ordering::Relaxed);
         let tail = self.counters.tail.load(Ordering::Relaxed);
@@ -293,26 +330,25 @@ impl<'a> Indices<'a> {
     /// Whether somebody has set out to take from `position`.
     #[inline]
     fn is_taken(self, position: u64) -> bool {
-        is_before(position, self.counters.head.load(Ordering::Relaxed))
+        // Acquire pairs with `next_to_take`.
+        is_before(position, self.counters.head.load(Ordering::Acquire))
     }
 
     /// Takes the index that has been there longest. `None` if there was none at a moment of the call.
     #[inline]
-    pub(super) fn take(self) -> Option<u64> {
+    pub fn take(self) -> Option<u64> {
         if (self.counters.threshold.load(Ordering::Relaxed) as i64) < 0 {
             return None;
         }
         loop {
-            // Release pairs with the load in `is_empty`: who sees it taken sees that it was there.
-            let position = self.counters.head.fetch_add(1, Ordering::Release);
+            let position = self.next_to_take();
             if let Some(index) = self.take_at(position) {
                 return Some(index);
             }
             let next = position.wrapping_add(1);
             // Relaxed: at any moment since `head` was moved will do.
-            let tail = self.counters.tail.load(Ordering::Relaxed);
-            if !is_before(next, tail) {
-                self.catch_up(tail, next);
+            if !is_before(next, self.counters.tail.load(Ordering::Relaxed)) {
+                self.catch_up(next);
                 return None;
             }
             let one_less = 1_u64.wrapping_neg();
@@ -320,15 +356,27 @@ impl<'a> Indices<'a> {
             if threshold as i64 <= 0 {
                 return None;
             }
-            // Pairs with the one in `put`: either that call sees the threshold lowered, or what comes next in this
-            // thread sees what it has put.
-            fence_after_update();
         }
+    }
+
+    /// A position that nobody else takes from.
+    #[inline]
+    pub fn next_to_take(self) -> u64 {
+        // Acquire and release, as in `next_to_put`; release also pairs with the load in `is_empty`: who sees it taken
+        // sees that it was there.
+        self.counters.head.fetch_add(1, Ordering::AcqRel)
+    }
+
+    /// Moves `tail` on to `head`, so that those who put needn't try each position in between.
+    #[cold]
+    fn catch_up(self, head: u64) {
+        // Release pairs with `next_to_put`: all of these positions have takers.
+        advance(&self.counters.tail, head, Ordering::Release);
     }
 
     /// Takes the index that was put at `position`, or sees to it that none ever is.
     #[inline]
-    fn take_at(self, position: u64) -> Option<u64> {
+    pub fn take_at(self, position: u64) -> Option<u64> {
         let entries = self.entries;
         let entry = entries.at(position);
         // Acquire, also below, pairs with the exchange in `put_at`: the slot is done with.
@@ -353,19 +401,6 @@ impl<'a> Indices<'a> {
             }
         }
     }
-
-    /// Moves `tail` on to `head`, so that those who put needn't try each position in between.
-    #[cold]
-    fn catch_up(self, mut tail: u64, mut head: u64) {
-        let Counters { head: heads, tail: tails, .. } = self.counters;
-        while is_before(tail, head) {
-            match tails.compare_exchange(tail, head, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(found) => tail = found,
-            }
-            head = heads.load(Ordering::Relaxed);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -378,12 +413,14 @@ mod tests {
         for first in [0, u64::MAX - 7] {
             let mut memory = alloc::vec::Vec::with_capacity(Entries::number(4));
             let base = NonNull::new(memory.as_mut_ptr()).unwrap();
+            let plan = Plan { n: 4, first, is_full: false, takers: 1 };
             // SAFETY: there is room for as many, and `memory` is used for nothing else.
-            let entries = unsafe { Entries::init(base, first, 4, false) };
+            let entries = unsafe { Entries::init(base, plan) };
             let at = |position: u64| first.wrapping_add(position);
-            // Five positions were given to who wanted to put something.
-            let counters = Counters::new(first, 5, true);
+            let counters = Counters::new(plan);
             let ring = Indices::new(&counters, &entries);
+            // Positions are given to who wants to put something.
+            (0..5).for_each(|i| assert_eq!(ring.next_to_put(), at(i)));
             assert!(ring.put_at(at(0), 3) && ring.put_at(at(2), 0) && ring.put_at(at(3), 1));
             let mut seen = Seen::nothing(first);
             for _ in 0..3 {

@@ -25,22 +25,14 @@
 //!   before it gives the position up, so that what fails costs a thousand times as much as with other queues (Wang
 //!   2024, §2.6.2.2): written like that, a push that fails took 250 µs here, where this one takes 6 ns; but the
 //!   first after a pop looks at each slot that it hasn't seen filled.
-//! - What a thread finds to take is bounded by a threshold (Wang 2024, §2.2): the paper's is for no more threads than
-//!   slots. Here it is for as many as there may be handles.
+//! - How many positions threads come by in vain is bounded by a threshold (Wang 2024, §2.2): the paper's is for no more
+//!   threads than slots. Here it is for as many as there may be handles.
 //! - A push says [`Full`](TryPushError::Full) only if all slots hold items and nobody is about to take one. If none is
 //!   free, but some are in the hands of other threads, it says [`Busy`](TryPushError::Busy); the paper's says full then too,
 //!   though fewer items may be there than fit.
-//! - Orderings are weaker than sequentially consistent.
+//! - Orderings are weaker than sequentially consistent, and there are no fences: `indices.rs` says why the threshold
+//!   holds nevertheless.
 //! - A thread must not be stopped in the middle of a call while 2⁶² positions are used.
-//!
-//! # Orderings that no model shows to be needed
-//!
-//! They are for what takes more steps than a model can have, and are here by argument:
-//!
-//! - the fences, for a threshold that runs out while an item is put, and for one that was lowered before a push is
-//!   told full (that the one in a push releases is shown);
-//! - release where a position is given up, for a thread that is late by a lap;
-//! - release where a position to put at is taken, for the bound on positions that are given up (acquire is shown).
 //!
 //! ```
 //! use corelane::{Consumer, Producer, TryPushError, mpmc::scq};
@@ -60,7 +52,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use crate::chunk::drop_each;
-use crate::memory::{AtomicU64, Cells};
+use crate::memory::{AtomicU64, Cells, MOST_THREADS};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, Producer as _, TryPopError, TryPushError,
     debug_handle, full,
@@ -68,9 +60,11 @@ use crate::queue::{
 use crate::region::{Backing, End, Slots, State, array, ends, slots_up_to};
 use crate::registry::{Built, Info, MpmcQueue, Sides};
 
-mod indices;
+/// Public for the models, which take its steps one by one; not for use, and not stable.
+#[doc(hidden)]
+pub mod indices;
 
-use indices::{Counters, Entries, Indices, Seen};
+use indices::{Counters, Entries, Indices, Plan, Seen};
 
 /// Most slots: with their entries they take less than all addresses.
 const MOST_SLOTS: usize = 1 << (usize::BITS - 8);
@@ -118,6 +112,11 @@ struct Shape {
 }
 
 impl Shape {
+    /// What one ring is made for.
+    fn ring(self, is_full: bool) -> Plan {
+        Plan { n: self.n, first: self.first, is_full, takers: MOST_THREADS }
+    }
+
     /// Memory for the entries of one ring.
     fn entries(self) -> Result<Layout, LayoutError> {
         array(Layout::new::<AtomicU64>(), Entries::number(self.n))?.align_to(crate::pad::APART)
@@ -140,13 +139,12 @@ impl<T> Slots for Numbered<T> {
     unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, shape: Shape) -> Self {
         let entries = shape.entries().expect("the caller has had this layout");
         let (_, second) = entries.extend(entries).expect("as above");
-        let Shape { n, first } = shape;
         // SAFETY: the caller's; each ring's entries have the part of the memory that the layout has for them.
         unsafe {
             Self {
-                cells: Cells::init(variables, slots, n),
-                filled: Entries::init(variables.cast(), first, n, false),
-                free: Entries::init(variables.add(second).cast(), first, n, true),
+                cells: Cells::init(variables, slots, shape.n),
+                filled: Entries::init(variables.cast(), shape.ring(false)),
+                free: Entries::init(variables.add(second).cast(), shape.ring(true)),
             }
         }
     }
@@ -177,12 +175,13 @@ pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Capacit
 pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let n = slots_up_to::<Header<T>>(MOST_SLOTS, config.capacity, 0)?;
     let first = config.first & !(Entries::number(n) as u64 - 1);
+    let shape = Shape { n, first };
     let header = Header {
-        filled: Counters::new(first, n, false),
-        free: Counters::new(first, n, true),
+        filled: Counters::new(shape.ring(false)),
+        free: Counters::new(shape.ring(true)),
         items: PhantomData,
     };
-    let (tx, rx) = ends(config.memory, Shape { n, first }, header)?;
+    let (tx, rx) = ends(config.memory, shape, header)?;
     let seen = Seen::nothing(first);
     Ok((Producer { end: tx, looks_first: true, seen }, Consumer { end: rx, looks_first: true }))
 }
