@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 
 use corelane_loom::memory::AtomicU64;
 use corelane_loom::mpmc::scq::Scq;
-use corelane_loom::mpmc::scq::indices::{Counters, Entries, Indices, Plan};
+use corelane_loom::mpmc::scq::indices::{Counters, Entries, Indices, Plan, Seen};
 use corelane_loom::{Consumer, Producer, TryPopError, TryPushError};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
@@ -29,6 +29,8 @@ pub(crate) fn models() -> Vec<Model> {
         Model::new::<S>("put_behind_those_who_caught_up", put_behind_those_who_caught_up),
         Model::new::<S>("put_behind_a_head", put_behind_a_head),
         Model::new::<S>("put_behind_another_put", put_behind_another_put),
+        Model::new::<S>("never_full_behind_a_threshold", never_full_behind_a_threshold),
+        Model::new::<S>("never_full_once_it_was_lowered", never_full_once_it_was_lowered),
     ]
 }
 
@@ -156,8 +158,8 @@ fn never_full_behind_a_mark() -> Run {
     })
 }
 
-/// A ring of indices alone, with as low a threshold as so many takers allow: steps of a call can be taken one by one, so
-/// that a thread is late before there are others.
+/// A ring of indices alone, with as low a threshold as one taker allows: if there are others, they lower nothing that the
+/// putter doesn't know of. Steps of a call can be taken one by one, so that a thread is late before there are others.
 struct Ring {
     counters: Counters,
     entries: Entries,
@@ -170,10 +172,13 @@ unsafe impl Send for Ring {}
 // SAFETY: as above.
 unsafe impl Sync for Ring {}
 
+/// Where the ring starts: its positions wrap.
+const FIRST: u64 = 0_u64.wrapping_sub(4);
+
 impl Ring {
     /// One with all of `n` indices.
     fn full(n: usize) -> Arc<Self> {
-        let plan = Plan { n, first: 0_u64.wrapping_sub(4), is_full: true, takers: 1 };
+        let plan = Plan { n, first: FIRST, is_full: true, takers: 1 };
         let mut memory = Box::new_uninit_slice(Entries::number(n));
         let base = NonNull::from(&mut memory[..]).cast();
         // SAFETY: there is room for as many, and `memory` is used for nothing else.
@@ -197,6 +202,28 @@ impl Ring {
         let late = ring.next_to_take();
         assert_eq!((ring.take(), ring.take()), (None, None));
         ring.take_at(late).expect("it is there")
+    }
+}
+
+impl Ring {
+    /// Looks for the index so often, and finds a mark that is left instead whenever it is to be put.
+    fn lower(&self, index: u64, times: usize) {
+        let ring = self.indices();
+        let mut to_put = ring.next_to_put();
+        for _ in 0..times {
+            let to_take = ring.next_to_take();
+            if ring.take_at(to_take).is_some() || ring.put_at(to_put, index) {
+                return;
+            }
+            to_put = ring.next_to_put();
+            ring.is_over(to_take);
+        }
+    }
+
+    /// Whether the ring is full, and then there is nothing.
+    fn is_full_then_empty(&self) -> bool {
+        let ring = self.indices();
+        ring.is_full(Seen::nothing(FIRST)).0 && ring.take().is_none()
     }
 }
 
@@ -296,5 +323,50 @@ fn put_behind_another_put() -> Run {
         taken.extend(ring.drain());
         taken.sort_unstable();
         assert_eq!(taken, [0, 1]);
+    })
+}
+
+/// The only index is taken, looked for, and never put again. Who is told that there is nothing isn't told that it is
+/// there later, and that there is nothing again.
+fn never_full_behind_a_threshold() -> Run {
+    explore(|| {
+        let ring = Ring::full(1);
+        let (one, other) = (ring.clone(), ring);
+        let threads = [
+            start(move || {
+                if let Some(index) = one.indices().take() {
+                    one.lower(index, 2);
+                }
+            }),
+            start(move || {
+                let was_empty = other.indices().take().is_none();
+                assert!(!was_empty || !other.is_full_then_empty(), "it was empty before");
+            }),
+        ];
+        join(threads);
+    })
+}
+
+/// The same, of one who was about to lower the threshold itself when the index was put behind it.
+fn never_full_once_it_was_lowered() -> Run {
+    explore(|| {
+        let ring = Ring::full(1);
+        let index = ring.indices().take().expect("it is there");
+        let late = ring.indices().next_to_take();
+        assert_eq!(ring.indices().take_at(late), None);
+        ring.indices().put(index);
+        let (one, other) = (ring.clone(), ring);
+        let threads = [
+            start(move || {
+                if let Some(index) = one.indices().take() {
+                    one.lower(index, 1);
+                }
+            }),
+            start(move || {
+                let was_empty = other.indices().is_over(late);
+                assert!(!was_empty || !other.is_full_then_empty(), "it was empty before");
+            }),
+        ];
+        join(threads);
     })
 }

@@ -6,24 +6,32 @@
 //!
 //! # Why the threshold doesn't hide what is there
 //!
-//! Each position that a taker comes by in vain lowers the threshold; who has put an index raises it to its highest,
-//! unless it has that value as far as the putter knows. The putter may not know of all times that it was lowered.
-//! But as long as the index is there, which was put at p, of n, these are at positions before p, and:
+//! Each position that a taker comes by in vain lowers the threshold, unless `tail` is no further. Who has put an index
+//! raises it to its highest, or reads that it is there. What this putter knows to have been lowered was lowered before
+//! that. What it doesn't know of is at positions before p, that of the index, until somebody sets out to take this.
+//! It is at most 2(n − 1), for n indices, and one for each call that takes at the time:
 //!
 //! - Who gets a position knows all that those knew who got one before, on the same side: all additions acquire and
-//!   release. So do those who move `tail` on, which goes by positions that have takers.
-//! - If the putter of p knows that a position has a taker, it knows what this one lowered at others before. So of what
-//!   is lowered at such positions, it doesn't know at most one for each taker.
-//! - The other positions were given to other putters. At most n − 1 are those of the indices that these put or are about
-//!   to put. The rest were given up. Who does so because of what it finds in an entry, or because `head` is behind that
-//!   position, knows that it has a taker; unless it finds an index of a cycle before, that its taker is late to take.
-//! - There are at most n − 1 of these, one for each index but that of the putter who gave one up first. For one index
-//!   there are no two: before it could be in the way again, it would have to be put behind the first, and somebody set
-//!   out to take it there, whom the putter of p knows, and that the first has a taker as well.
+//!   release. Who moves `tail` on knows that all that it goes by have takers, and releases that. Who puts an index knows
+//!   what those knew who had it before.
+//! - Let a position before p be *open* if the putter, when it gets p, doesn't know that it has a taker. Who lowers the
+//!   threshold at one that isn't goes on to another; if that isn't open either, the putter knows what was lowered. So it
+//!   doesn't know of one for each call that is under way. If such a call has ended, that was at an open position, where
+//!   nothing was lowered.
+//! - At most 2(n − 1) positions are open. Let it be so for all p before this one. These are less than a lap: so who gets
+//!   a position knows that all that are a lap before it, or more, have takers.
+//! - At most n − 1 open ones are where other indices were put, or are about to be: one for each. Before it is put at
+//!   another, somebody has taken it from the first, and the putter of p knows.
+//! - The rest were given up, by putters who then got another one, up to p. If the entry was of the same cycle, its taker
+//!   had been there; if of a later one, somebody a lap later, who knew of a taker; if it was unsafe and `head` behind
+//!   it, there is one. None of these is open. What is left had an index of an earlier cycle, as far as its putter knew.
+//! - There are at most n − 1 of those, for no index is in the way at two. If it was put only once, the second is a lap
+//!   behind the first, which has a known taker. If it was put again, that was behind the first: otherwise who gave this
+//!   up would have known that the index had gone. And who finds it there is a lap later still, and knows of a taker
+//!   there, and so at the first. Nor, for the same reason, is it the index of whoever gave up the first of them.
 //!
-//! So it is lowered at most 2(n − 1) times, and once more for each taker, before the index is taken: see
-//! [`Plan::highest`]. By the way these are fewer than 2n positions: when somebody comes to an entry a lap later, all of the
-//! lap before have takers.
+//! Who finds all indices in the ring has seen each at its position, and knows what its putter knew then: it may raise the
+//! threshold for that one.
 
 use core::ptr::NonNull;
 
@@ -39,12 +47,13 @@ pub struct Plan {
     pub first: u64,
     /// Whether all indices are in the ring, in order. Otherwise none is.
     pub is_full: bool,
-    /// Most threads that may take at the same time.
+    /// Most calls at the same time that take, and may come by a position in vain.
     pub takers: u64,
 }
 
 impl Plan {
-    /// The threshold when an index has just been put: it is to be found before this is negative.
+    /// The threshold when an index has just been put: so often may it be lowered, and the index is found still, as that
+    /// isn't negative then.
     fn highest(self) -> u64 {
         2 * (self.n as u64 - 1) + self.takers
     }
@@ -227,18 +236,17 @@ impl<'a> Indices<'a> {
 
     /// A position that nobody else puts at.
     #[inline]
-    fn next_to_put(self) -> u64 {
+    pub fn next_to_put(self) -> u64 {
         // Acquire and release: who comes later knows what who came before has known (see above).
         self.counters.tail.fetch_add(1, Ordering::AcqRel)
     }
 
-    /// Sees to it that what is in the ring is found. Relaxed, as are all accesses to the threshold: what has to be known
-    /// of it comes with positions.
+    /// Sees to it that what is in the ring is found. Relaxed: what has to be known of the threshold comes with positions.
     #[inline]
     fn raise_threshold(self) {
         let highest = self.entries.highest;
         if self.counters.threshold.load(Ordering::Relaxed) != highest {
-            // A store would do, but loom then takes values for the last that are not.
+            // A store would do, but loom would then let an update read a value that isn't the last.
             self.counters.threshold.swap(highest, Ordering::Relaxed);
         }
     }
@@ -246,7 +254,7 @@ impl<'a> Indices<'a> {
     /// Puts an index at `position`, unless something of an earlier cycle is still there, or who takes from there
     /// may have gone.
     #[inline]
-    fn put_at(self, position: u64, index: u64) -> bool {
+    pub fn put_at(self, position: u64, index: u64) -> bool {
         let entries = self.entries;
         let entry = entries.at(position);
         // Acquire, also below, pairs with the exchange in `take_at`: who finds the entry unsafe sees how far that
@@ -278,7 +286,8 @@ impl<'a> Indices<'a> {
             && !is_before(head.wrapping_add(1), self.counters.tail.load(Ordering::Relaxed))
     }
 
-    /// Whether all indices are in the ring, and nobody had set out to take one when the answer was found.
+    /// Whether all indices are in the ring, and nobody had set out to take one when the answer was found, as far as this
+    /// thread knows.
     ///
     /// Looks at each entry, but at those that it has `seen` only once.
     pub fn is_full(self, mut seen: Seen) -> (bool, Seen) {
@@ -310,6 +319,7 @@ impl<'a> Indices<'a> {
             return (false, seen);
         }
         // Who has put the last of them may not have come to that yet. What was seen there, others are to find.
+        // Acquire above: what those who put them knew is known here.
         self.raise_threshold();
         seen.full = Some(head);
         (true, seen)
@@ -330,31 +340,24 @@ impl<'a> Indices<'a> {
     /// Whether somebody has set out to take from `position`.
     #[inline]
     fn is_taken(self, position: u64) -> bool {
-        // Acquire pairs with `next_to_take`.
+        // Acquire pairs with `next_to_take`: who gives the position up for this knows its taker.
         is_before(position, self.counters.head.load(Ordering::Acquire))
     }
 
     /// Takes the index that has been there longest. `None` if there was none at a moment of the call.
     #[inline]
     pub fn take(self) -> Option<u64> {
-        if (self.counters.threshold.load(Ordering::Relaxed) as i64) < 0 {
+        // Acquire pairs with the update in `is_over`: who is told that there is nothing knows that it was taken, and not to
+        // call the ring full by what it was.
+        if (self.counters.threshold.load(Ordering::Acquire) as i64) < 0 {
             return None;
         }
         loop {
             let position = self.next_to_take();
-            if let Some(index) = self.take_at(position) {
-                return Some(index);
-            }
-            let next = position.wrapping_add(1);
-            // Relaxed: at any moment since `head` was moved will do.
-            if !is_before(next, self.counters.tail.load(Ordering::Relaxed)) {
-                self.catch_up(next);
-                return None;
-            }
-            let one_less = 1_u64.wrapping_neg();
-            let threshold = self.counters.threshold.fetch_add(one_less, Ordering::Relaxed);
-            if threshold as i64 <= 0 {
-                return None;
+            match self.take_at(position) {
+                None if self.is_over(position) => return None,
+                None => {}
+                index => return index,
             }
         }
     }
@@ -367,11 +370,24 @@ impl<'a> Indices<'a> {
         self.counters.head.fetch_add(1, Ordering::AcqRel)
     }
 
-    /// Moves `tail` on to `head`, so that those who put needn't try each position in between.
+    /// Whether there is nothing further on, when nothing was found at `position`.
+    #[inline]
+    pub fn is_over(self, position: u64) -> bool {
+        let next = position.wrapping_add(1);
+        // Relaxed: at any moment since `head` was moved will do.
+        if !is_before(next, self.counters.tail.load(Ordering::Relaxed)) {
+            self.catch_up(next);
+            return true;
+        }
+        // Release pairs with the load in `take`, acquire with release here, for the same reason.
+        self.counters.threshold.fetch_add(1_u64.wrapping_neg(), Ordering::AcqRel) as i64 <= 0
+    }
+
+    /// Moves `tail` on to `next`, so that those who put needn't try each position before.
     #[cold]
-    fn catch_up(self, head: u64) {
-        // Release pairs with `next_to_put`: all of these positions have takers.
-        advance(&self.counters.tail, head, Ordering::Release);
+    fn catch_up(self, next: u64) {
+        // Release pairs with `next_to_put`: all positions before `next` have takers.
+        advance(&self.counters.tail, next, Ordering::Release);
     }
 
     /// Takes the index that was put at `position`, or sees to it that none ever is.
@@ -407,19 +423,26 @@ impl<'a> Indices<'a> {
 mod tests {
     use super::*;
 
+    /// Calls `check` with a ring for `n` indices that starts anywhere, and with its first position.
+    fn with_ring(n: usize, is_full: bool, check: impl Fn(Indices<'_>, u64)) {
+        for first in [0, u64::MAX - 7] {
+            let mut memory = alloc::vec::Vec::with_capacity(Entries::number(n));
+            let base = NonNull::new(memory.as_mut_ptr()).unwrap();
+            let plan = Plan { n, first, is_full, takers: 1 };
+            // SAFETY: there is room for as many, and `memory` is used for nothing else.
+            let entries = unsafe { Entries::init(base, plan) };
+            check(Indices::new(&Counters::new(plan), &entries), first);
+            // SAFETY: they are not used any more.
+            unsafe { entries.finish() };
+        }
+    }
+
     /// Positions at which nothing was put yet, or never will be, are not taken for others.
     #[test]
     fn a_gap_is_not_full() {
-        for first in [0, u64::MAX - 7] {
-            let mut memory = alloc::vec::Vec::with_capacity(Entries::number(4));
-            let base = NonNull::new(memory.as_mut_ptr()).unwrap();
-            let plan = Plan { n: 4, first, is_full: false, takers: 1 };
-            // SAFETY: there is room for as many, and `memory` is used for nothing else.
-            let entries = unsafe { Entries::init(base, plan) };
+        with_ring(4, false, |ring, first| {
             let at = |position: u64| first.wrapping_add(position);
-            let counters = Counters::new(plan);
-            let ring = Indices::new(&counters, &entries);
-            // Positions are given to who wants to put something.
+            // Five positions are given to who wants to put something.
             (0..5).for_each(|i| assert_eq!(ring.next_to_put(), at(i)));
             assert!(ring.put_at(at(0), 3) && ring.put_at(at(2), 0) && ring.put_at(at(3), 1));
             let mut seen = Seen::nothing(first);
@@ -432,8 +455,27 @@ mod tests {
             assert!(ring.is_full(seen).0, "behind four positions there is one too many");
             assert_eq!(ring.take(), Some(3));
             assert!(!ring.is_full(seen).0);
-            // SAFETY: they are not used any more.
-            unsafe { entries.finish() };
-        }
+        });
+    }
+
+    /// One who puts an index has got as far as the entry, and the threshold is negative. Who has been told that all
+    /// indices are there finds it.
+    #[test]
+    fn what_is_full_is_found() {
+        with_ring(1, true, |ring, first| {
+            let index = ring.take().unwrap();
+            let mut to_put = ring.next_to_put();
+            for is_over in [false, true] {
+                let to_take = ring.next_to_take();
+                assert_eq!(ring.take_at(to_take), None);
+                assert!(!ring.put_at(to_put, index), "somebody has come by");
+                to_put = ring.next_to_put();
+                assert_eq!(ring.is_over(to_take), is_over);
+            }
+            assert!(ring.put_at(to_put, index));
+            assert_eq!(ring.take(), None, "the push is unfinished");
+            assert!(ring.is_full(Seen::nothing(first)).0);
+            assert_eq!(ring.take(), Some(index));
+        });
     }
 }
