@@ -181,6 +181,15 @@ where
     E: Effort,
     P: Probe,
 {
+    run_with::<L>(run, send::work::<L::Tx, E, P>, receive::work::<L::Rx, E, P>)
+}
+
+/// The same, with what a thread of either side does: compiled once for a queue, and not for each measurement.
+fn run_with<L: Link<Item: Goods>>(
+    run: &Run<'_>,
+    send: fn(L::Tx, Who, &Common) -> Report,
+    receive: fn(L::Rx, Who, &Common) -> Report,
+) -> Result<Reports, Fault> {
     let params = run.params;
     let common = &Common::of(params, run.length);
     let places = Placement::of(params.producers, params.consumers, run.cores);
@@ -190,11 +199,11 @@ where
     let mut tasks: Vec<Task<'_>> = Vec::new();
     for ((number, tx), core) in (0..).zip(senders).zip(places.producers) {
         let who = who(true, number);
-        tasks.push((core, Box::new(move || send::work::<L::Tx, E, P>(tx, who, common))));
+        tasks.push((core, Box::new(move || send(tx, who, common))));
     }
     for ((number, rx), core) in (0..).zip(receivers).zip(places.consumers) {
         let who = who(false, number);
-        tasks.push((core, Box::new(move || receive::work::<L::Rx, E, P>(rx, who, common))));
+        tasks.push((core, Box::new(move || receive(rx, who, common))));
     }
     let mut producers = start(tasks, common);
     let mut consumers = producers.split_off(params.producers);

@@ -15,9 +15,9 @@
 //!   release. Who moves `tail` on knows that all that it goes by have takers, and releases that. Who puts an index knows
 //!   what those knew who had it before.
 //! - Let a position before p be *open* if the putter, when it gets p, doesn't know that it has a taker. Who lowers the
-//!   threshold at one that isn't goes on to another; if that isn't open either, the putter knows what was lowered. So it
-//!   doesn't know of one for each call that is under way. If such a call has ended, that was at an open position, where
-//!   nothing was lowered.
+//!   threshold at one that isn't, and not below 0, goes on to another; if that isn't open either, the putter knows what
+//!   was lowered. So it doesn't know of one for each call that is under way. If such a call has ended, that was at an
+//!   open position, where nothing was lowered.
 //! - At most 2(n − 1) positions are open. Let it be so for all p before this one. These are less than a lap: so who gets
 //!   a position knows that all that are a lap before it, or more, have takers.
 //! - At most n − 1 open ones are where other indices were put, or are about to be: one for each. Before it is put at
