@@ -137,14 +137,25 @@ pub(crate) fn run<A: Send, B: Send>(
     producer: impl FnOnce() -> A + Send,
     consumer: impl FnOnce() -> B + Send,
 ) -> (A, B) {
-    // In boxes, so that starting threads is compiled once and not for each measurement of each queue.
-    let producer: Box<dyn FnOnce() -> A + Send> = Box::new(producer);
-    let consumer: Box<dyn FnOnce() -> B + Send> = Box::new(consumer);
+    let (mut produced, mut consumed) = (None, None);
+    all(vec![
+        (cores.consumer, Box::new(|| consumed = Some(consumer()))),
+        (cores.producer, Box::new(|| produced = Some(producer()))),
+    ]);
+    (produced.expect("its thread is done"), consumed.expect("its thread is done"))
+}
+
+/// What a thread is to do, and on which core. In a box, and without a result of its own, so that starting threads is compiled
+/// once and not for each measurement of each queue.
+pub(crate) type Task<'a> = (CoreId, Box<dyn FnOnce() + Send + 'a>);
+
+/// Runs all tasks at once, each in a thread of its own.
+pub(crate) fn all(tasks: Vec<Task<'_>>) {
     thread::scope(|scope| {
-        let consumer = scope.spawn(move || pinned(cores.consumer, consumer));
-        let producer = scope.spawn(move || pinned(cores.producer, producer));
-        (joined(producer), joined(consumer))
-    })
+        let start = |(core, task)| scope.spawn(move || pinned(core, task));
+        let threads: Vec<_> = tasks.into_iter().map(start).collect();
+        threads.into_iter().for_each(joined);
+    });
 }
 
 /// Runs `side` on `core`.

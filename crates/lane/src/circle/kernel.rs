@@ -3,7 +3,6 @@
 //! The first thread sends messages and takes them back when they have been everywhere. Every other thread
 //! checks what it gets, copies it into memory of its own, frees the original and passes the copy on.
 
-use std::thread;
 use std::time::{Duration, Instant};
 
 use core_affinity::CoreId;
@@ -12,7 +11,7 @@ use super::suite::Params;
 use crate::cell::Length;
 use crate::link::{Link, Rx, Tx};
 use crate::mpmc::Goods;
-use crate::pair::{self, Wait};
+use crate::pair::{self, Task, Wait};
 
 /// Fewest messages that warm up caches, branch predictors and adaptive queues.
 const WARM_UP: u64 = 5_000;
@@ -60,17 +59,15 @@ fn measure<L: Link<Item: Goods>>(run: &Run<'_>) -> Result<f64, u64> {
     senders.rotate_left(1);
     let mut seats = senders.into_iter().zip(receivers).zip(run.cores.iter().cycle());
     let ((tx, rx), &first) = seats.next().expect("two threads at least");
-    let (ns, wrong) = thread::scope(|scope| {
-        let pass = |((tx, rx), &core): ((L::Tx, L::Rx), &CoreId)| {
-            scope.spawn(move || pair::pinned(core, move || pass_on(tx, rx, params.wait)))
-        };
-        let others: Vec<_> = seats.map(pass).collect();
-        let lead = move || lead(tx, rx, run.length, params);
-        let first = scope.spawn(move || pair::pinned(first, lead));
-        let (ns, wrong) = pair::joined(first);
-        // All threads behind a message that is wrong see it.
-        (ns, others.into_iter().map(pair::joined).fold(wrong, u64::max))
-    });
+    let (mut led, mut passed) = ((f64::NAN, 0), vec![0; params.threads]);
+    let mut tasks: Vec<Task<'_>> = Vec::new();
+    for (((tx, rx), &core), wrong) in seats.zip(&mut passed) {
+        tasks.push((core, Box::new(move || *wrong = pass_on(tx, rx, params.wait))));
+    }
+    tasks.push((first, Box::new(|| led = lead(tx, rx, run.length, params))));
+    pair::all(tasks);
+    // All threads behind a message that is wrong see it.
+    let (ns, wrong) = (led.0, passed.into_iter().fold(led.1, u64::max));
     if wrong == 0 { Ok(ns) } else { Err(wrong) }
 }
 
