@@ -168,7 +168,7 @@ fn non_send_item_crosses() {
         })*};
     }
     stays! { batched_lamport; lamport; lazy_lamport; line_ring; mc_ring; mc_ring_sane; }
-    stays! { spsc::block; mpsc::block; spmc::block; mpmc::block; mpmc::ring; mpmc::locked; }
+    stays! { spsc::block; mpsc::block; spmc::block; mpmc::block; mpmc::ring; mpmc::scq; mpmc::locked; }
     use corelane::bytes::{ItemConsumer, ItemProducer};
     assert!(crosses_with_its_item!(ItemProducer) && crosses_with_its_item!(ItemConsumer));
 }

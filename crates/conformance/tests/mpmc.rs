@@ -1,5 +1,6 @@
 //! All checks on all queues that may have several handles a side.
 
+use corelane::mpmc::ring::{HeadTail, InOrder, RelaxedTail, Ring};
 use corelane::{MpmcQueue, for_each_mpmc_queue, for_each_unbounded_mpmc_queue};
 use corelane_conformance::{Limited, Several, capacity, checks, drops, memory, order, wrap};
 
@@ -83,4 +84,7 @@ macro_rules! for_unbounded {
 }
 
 for_each_mpmc_queue!(all_checks);
+// Sides in different modes.
+all_checks!(ring_rts_to_in_order, Ring<RelaxedTail, InOrder>);
+all_checks!(ring_in_order_to_hts, Ring<InOrder, HeadTail>);
 for_each_unbounded_mpmc_queue!(for_unbounded);

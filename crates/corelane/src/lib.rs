@@ -24,8 +24,9 @@
 //!
 //! # Which one?
 //!
-//! [`spsc::channel`], [`mpsc::channel`], [`spmc::channel`] and [`mpmc::channel`] pick a good default. The
-//! page of [`spsc`] has a table of when to use which. [`bytes::channel`] is for byte records of any length,
+//! [`spsc::channel`], [`mpsc::channel`], [`spmc::channel`] and [`mpmc::channel`] pick a good default among those of a fixed
+//! size; [`spsc::segmented`] and [`mpmc::lprq`] are never full. The pages of [`spsc`] and [`mpmc`] have tables of when to use
+//! which. [`bytes::channel`] is for byte records of any length,
 //! written and read in place; [`overwrite::channel`] for writers who must never be held up, at the price of what
 //! nobody reads in time.
 //!

@@ -17,6 +17,9 @@ pub type LentItems<'a, T> = (&'a mut [T], &'a mut [T]);
 /// A handle is the private half of the algorithm: cached indices and batch positions live in it,
 /// never in shared memory. It can be sent to another thread. Where there may be several producers it can
 /// be cloned; where there is only one it is a [`SingleProducer`], and can't.
+///
+/// No call is left in its middle by a panic, but by an item's or an iterator's own, for which it is prepared. A thread that
+/// never comes back, or forgets its handle, counts as there: the queue isn't closed by it. Its page says what else that means.
 pub trait Producer: Sized {
     /// What the queue carries.
     type Item;

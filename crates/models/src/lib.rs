@@ -28,7 +28,7 @@
 //!   one is run once more for each and each thread, in which it fails when the thread first comes by,
 //!   and gives the value that a load may see there. (A strong one that fails always sees the newest.)
 //! - *It takes sequentially consistent accesses for acquire and release.* The facade refuses them;
-//!   queues use `fence(SeqCst)`, which loom takes for a little more than it is: it also orders like an
+//!   a queue that needs more would use `fence(SeqCst)`, which loom takes for a little more than it is: it also orders like an
 //!   acquire of all such fences before it. An acquire fence also acquires what other threads have read
 //!   before it, if that happens before.
 //! - *What reads and writes in one step sees the newest value in the order of execution.* So an order that

@@ -305,8 +305,8 @@ mod tests {
 
     #[test]
     fn values_are_counted_while_there_are_two_threads() {
-        let run = || {
-            explore(|| {
+        let run = |is_read: bool| {
+            explore(move || {
                 let number = Arc::new(AtomicU64::new(0));
                 let store = |values| {
                     move |number: &AtomicU64| {
@@ -315,10 +315,18 @@ mod tests {
                 };
                 store(9)(&number);
                 let other = number.clone();
-                both(move || store(2)(&other), || store(1)(&number));
+                let store_and_read = || {
+                    store(1)(&number);
+                    if is_read {
+                        number.load(Relaxed);
+                    }
+                };
+                both(move || store(2)(&other), store_and_read);
                 store(9)(&number);
+                number.load(Relaxed);
             })
         };
-        assert_eq!(run().most_values, 4);
+        // Read when there is one thread only, it has one value.
+        assert_eq!((run(true).most_values, run(false).most_values), (4, 1));
     }
 }

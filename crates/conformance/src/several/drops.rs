@@ -6,6 +6,7 @@ use corelane::TryPushError::{Busy, Closed, Full};
 use corelane::{Config, Consumer, MpmcQueue, Producer, TryPopError};
 
 use super::{Handles, at_most, fewer, handles, shapes};
+use crate::ledger::must_explode;
 use crate::rng::Rng;
 use crate::threads::{Cores, Progress, Task, Together, all, scaled};
 use crate::{Counted, Ledger};
@@ -39,6 +40,38 @@ pub fn leftovers_of_random_mixes<Q: MpmcQueue>() {
         drop_at_random::<Q>((txs, rxs), &mut rng);
         ledger.settle();
     }
+}
+
+/// A destructor that panics while items are popped, or with the queue's last handle: every other destructor runs once, and
+/// the queue stays usable (row `drop_panics_mid_batch`).
+pub fn drop_panics_mid_batch<Q: MpmcQueue>() {
+    for (capacity, batch) in [(1, 1), (4, 1), (8, 2), (40, 4)] {
+        for bomb in 0..capacity {
+            let stock = || stock::<Q>(Config::new(capacity).batch(batch), bomb);
+            let Some(((mut txs, mut rxs), ledger)) = stock() else { continue };
+            must_explode(|| rxs[0].pop_iter().for_each(drop));
+            rxs[0].pop_iter().for_each(drop);
+            assert!(txs[0].try_push(ledger.make()).is_ok(), "there is room");
+            assert!(rxs[0].try_pop().is_ok(), "there is an item");
+            drop((txs, rxs));
+            ledger.settle();
+            let Some(((txs, rxs), ledger)) = stock() else { continue };
+            must_explode(|| drop((txs, rxs)));
+            ledger.settle();
+            let Some(((txs, rxs), ledger)) = stock() else { continue };
+            must_explode(|| drop((rxs, txs)));
+            ledger.settle();
+        }
+    }
+}
+
+/// A queue with items, as many as fit, of which one explodes, unless it didn't fit.
+fn stock<Q: MpmcQueue>(config: Config, bomb: usize) -> Option<(Handles<Q, Counted>, Arc<Ledger>)> {
+    let (mut txs, rxs) = handles::<Q, Counted>(config, at_most::<Q>(2, 2));
+    let ledger = Ledger::new(config.capacity + 1);
+    let fit = (0..config.capacity).take_while(|_| txs[0].try_push(ledger.make()).is_ok()).count();
+    ledger.arm(bomb);
+    (bomb < fit).then_some(((txs, rxs), ledger))
 }
 
 /// Handles go in the middle of traffic, in any order: whatever was on its way is dropped once (row

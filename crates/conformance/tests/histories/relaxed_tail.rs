@@ -1,13 +1,14 @@
-//! What the ring with relaxed tails would be if its pops said empty where they say busy, as DPDK's do: not
-//! linearizable (paper 3 §2.2, P3). The monitor sees it.
+//! What the ring with relaxed tails would be if its pops said empty, and its pushes full, where they say busy, as DPDK's do:
+//! not linearizable (paper 3 §2.2, P3). The monitor sees it.
 
 use corelane::mpmc::ring::{RelaxedTail, Ring};
-use corelane::{Config, Consumer, MpmcQueue, TryPopError};
+use corelane::{Config, Consumer, MpmcQueue, Producer, TryPopError, TryPushError};
 use corelane_conformance::Item;
 use corelane_conformance::history::{Pace, Plan, Rules, Violation, Way, Witness, record_several};
 
 type Rts = Ring<RelaxedTail>;
-type Inner = <Rts as MpmcQueue>::Consumer<Large>;
+type Tx = <Rts as MpmcQueue>::Producer<Large>;
+type Rx = <Rts as MpmcQueue>::Consumer<Large>;
 
 /// An item that takes a while to copy: threads lose their cores in the middle of a push.
 #[derive(Debug, Clone, Copy)]
@@ -29,10 +30,29 @@ impl From<Large> for u64 {
     }
 }
 
-/// A consumer that is told what DPDK's is.
-struct LikeDpdk(Inner);
+/// A handle that is told what DPDK's is.
+struct LikeDpdk<H>(H);
 
-impl Consumer for LikeDpdk {
+impl Producer for LikeDpdk<Tx> {
+    type Item = Large;
+
+    fn try_push(&mut self, item: Large) -> Result<(), TryPushError<Large>> {
+        self.0.try_push(item).map_err(|error| match error {
+            TryPushError::Busy(item) => TryPushError::Full(item),
+            other => other,
+        })
+    }
+
+    fn capacity(&self) -> usize {
+        self.0.capacity()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.0.is_closed()
+    }
+}
+
+impl Consumer for LikeDpdk<Rx> {
     type Item = Large;
 
     fn try_pop(&mut self) -> Result<Large, TryPopError> {
@@ -51,14 +71,22 @@ impl Consumer for LikeDpdk {
     }
 }
 
-/// A round in which three push and one pops, with consumers that `make` makes.
-fn round<C: Consumer<Item = Large> + Send>(number: u64, make: fn(Inner) -> C) -> Option<Witness> {
+/// A round in which so many push and so many pop, with handles that the functions make.
+fn round<P, C>(
+    number: u64,
+    (producers, consumers): (usize, usize),
+    (tx_of, rx_of): (fn(Tx) -> P, fn(Rx) -> C),
+) -> Option<Witness>
+where
+    P: Producer<Item = Large> + Send,
+    C: Consumer<Item = Large> + Send,
+{
     let plan = Plan {
         capacity: 512,
-        producers: 3,
-        consumers: 1,
+        producers,
+        consumers,
         queues: 1,
-        pushes: 5_000,
+        pushes: 15_000 / producers,
         period: 1,
         way: Way::Slices,
         pace: Pace::Even,
@@ -66,25 +94,38 @@ fn round<C: Consumer<Item = Large> + Send>(number: u64, make: fn(Inner) -> C) ->
         ..Plan::of_round(number)
     };
     let (tx, rx) = Rts::channel::<Large>(Config::new(plan.capacity)).unwrap();
-    let txs = (1..plan.producers).filter_map(|_| Rts::another_producer(&tx)).collect::<Vec<_>>();
-    let txs = txs.into_iter().chain([tx]).collect();
+    let txs = (1..producers).filter_map(|_| Rts::another_producer(&tx)).collect::<Vec<_>>();
+    let rxs = (1..consumers).filter_map(|_| Rts::another_consumer(&rx)).collect::<Vec<_>>();
+    let txs = txs.into_iter().chain([tx]).map(tx_of).collect();
+    let rxs = rxs.into_iter().chain([rx]).map(rx_of).collect();
     let rules = Rules { capacity: Some(plan.capacity), ..Rules::default() };
-    record_several(&plan, [(txs, vec![make(rx)])])
+    record_several(&plan, [(txs, rxs)])
         .into_iter()
         .find_map(|recording| recording.check(&rules).err())
 }
 
 #[test]
 fn busy_as_empty_is_not_linearizable() {
-    let witness = (0..500).find_map(|number| round(number, LikeDpdk)).expect("it shows");
+    let witness = (0..500).find_map(|number| round(number, (3, 1), (|tx| tx, LikeDpdk)));
+    let witness = witness.expect("it shows");
     println!("{witness}");
     assert_eq!(witness.violation, Violation::FalseEmpty);
 }
 
 #[test]
+fn busy_as_full_is_not_linearizable() {
+    let witness = (0..500).find_map(|number| round(number, (1, 3), (LikeDpdk, |rx| rx)));
+    let witness = witness.expect("it shows");
+    println!("{witness}");
+    assert!(matches!(witness.violation, Violation::FalseFull { .. }), "{witness}");
+}
+
+#[test]
 fn with_busy_it_is_linearizable() {
     for number in 0..10 {
-        let witness = round(number, |rx| rx);
-        assert!(witness.is_none(), "{number}: {}", witness.unwrap());
+        for shape in [(3, 1), (1, 3)] {
+            let witness = round(number, shape, (|tx| tx, |rx| rx));
+            assert!(witness.is_none(), "{number}: {}", witness.unwrap());
+        }
     }
 }

@@ -62,9 +62,10 @@ pub fn memory_never_returned<Q: Pair>() {
 }
 
 /// Pushes a million items into an unbounded queue and pops them: what it has taken for them and not given back is at
-/// most `kept` bytes (row `memory_never_returned`).
+/// most `kept` bytes, and nothing when the queue is dropped (row `memory_never_returned`).
 pub fn burst<Q: Queue<u64>>(kept: impl Fn(Config) -> isize) {
     let config = Config::new(1000);
+    let without = TAKEN.get();
     let (mut tx, mut rx) = Q::channel(config).expect("this capacity is possible");
     let before = TAKEN.get();
     for round in 0..2 {
@@ -76,6 +77,8 @@ pub fn burst<Q: Queue<u64>>(kept: impl Fn(Config) -> isize) {
         let left = TAKEN.get() - before;
         assert!(left <= kept(config), "{left} bytes are left of a burst, {} at most", kept(config));
     }
+    drop((tx, rx));
+    assert_eq!(TAKEN.get(), without, "bytes are taken and not given back");
 }
 
 /// What `work` answers if this thread can take memory `left` times and then no more.

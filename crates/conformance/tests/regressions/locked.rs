@@ -46,6 +46,8 @@ pub enum Bug {
     LooksBeforeItGoes,
     /// The newest item is not dropped with the queue.
     NewestIsLeaked,
+    /// An item whose destructor panics while the queue is dropped leaves the others undropped.
+    NoTeardownOnUnwind,
     /// Slices that come too late add to a counter until they change the lap.
     LateSlicesSpill,
     /// Consumers look at the oldest item before they lay claim to it.
@@ -222,7 +224,14 @@ impl<T, const BUG: u8> Shared<T, BUG> {
             if Self::has(Bug::NewestIsLeaked) {
                 state.items.pop_back();
             }
-            state.items.drain(..).flatten().for_each(|item| drop(ManuallyDrop::into_inner(item)));
+            let items: Vec<_> = state.items.drain(..).collect();
+            drop(state);
+            let items = items.into_iter().flatten().map(ManuallyDrop::into_inner);
+            match Self::has(Bug::NoTeardownOnUnwind) {
+                true => items.for_each(drop),
+                // A vector drops all of its items, also when a destructor panics.
+                false => drop(items.collect::<Vec<T>>()),
+            }
         }
     }
 

@@ -262,7 +262,7 @@ fn out_of_memory() {
     leaks::out_of_memory::<Several<Lcrq>>(usize::MAX);
 }
 
-/// No bounded queue is made without memory.
+/// No queue is made without memory, and those between one and one say so.
 #[test]
 fn no_memory_for_a_queue() {
     use corelane_conformance::Several;
@@ -278,6 +278,7 @@ fn no_memory_for_a_queue() {
         };
     }
     for_each_spsc_queue!(of_any);
+    for_each_unbounded_spsc_queue!(of_any);
     for_each_mpmc_queue!(of_several);
 }
 

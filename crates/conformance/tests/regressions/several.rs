@@ -9,6 +9,7 @@ use corelane_conformance::{Limited, Several, capacity, checks};
 macro_rules! rows_of_several {
     ($with:ident! $($args:tt)*) => {
         $with! { $($args)*
+            drop_panics_mid_batch: drops::drop_panics_mid_batch finds NoTeardownOnUnwind;
             aba_on_narrow_index: order::aba_on_narrow_index finds ViewOf8Bits ViewOf16Bits;
             counter_wrap_width: order::counter_wrap_width finds CountersOf8Bits CountersOf16Bits;
             teardown_races_push: drops::teardown_races_push finds LooksBeforeItGoes;

@@ -16,9 +16,10 @@
 //! | guarantee | lock-free but for the allocator, first in first out (linearizable). Cloning and dropping handles takes a lock for a moment |
 //! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](crate::TryPushError::Full) only if there is no memory for another ring, or for an item's box |
 //! | memory | rings for N tokens, where N is the [`Config::capacity`], rounded up to a power of two: two words for each. Those with items, the one that is filled next, and those in which a handle was when it was used last, until the next ring is left. None is kept for the next burst |
-//! | handles | at most 65,536 a side; cloning one more panics |
-//! | a stopped thread | holds one ring; and one that is stopped in a pop, the item that it has got the position of, even if that is pushed later |
+//! | handles | at most 65,536 a side; cloning one more panics. Making one takes a few words, and aborts if there is no memory |
+//! | a stopped thread | holds one ring, or all that it was about to free; and one that is stopped in a pop, the item that it has got the position of, even if that is pushed later |
 //! | operations | a push adds to a counter and exchanges the slot, a pop does as much; one pop too many costs a push somewhere another try. A new ring takes two allocations of each thread that wants to hang one; who leaves one has fences, allocates a few words (and aborts if there is no memory), and looks through the hazard pointers of all handles |
+//! | limit | no thread must be stopped in the middle of a call while 2^62 positions of one ring are used |
 //! | machine | must exchange 128 bits at once, as all of x86-64 but its very first processors do, and AArch64: where it can't, there is no such queue ([`CapacityError::Unsupported`]) |
 //! | closing | when all consumers are gone a push says so as soon as the ring is full |
 //! | paper | A. Morrison, Y. Afek: *Fast Concurrent Queues for x86 Processors* (PPoPP 2013), §4; paper 5, §IV.B and §V.A–B |
@@ -287,7 +288,7 @@ impl Lcrq {
         name: "list of concurrent ring queues",
         paper: "Morrison, Afek 2013; Mishra, §IV.B",
         sides: Sides::ManyToMany,
-        guarantee: "lock-free FIFO",
+        guarantee: "lock-free FIFO but for the allocator",
         delayed: false,
         bounded: false,
         capacity: "unbounded",

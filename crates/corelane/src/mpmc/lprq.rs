@@ -15,8 +15,8 @@
 //! | guarantee | lock-free but for the allocator, first in first out (linearizable). Cloning and dropping handles takes a lock for a moment |
 //! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](crate::TryPushError::Full) only if there is no memory for another ring |
 //! | memory | rings for N items, where N is the [`Config::capacity`], rounded up to a power of two: a word and the item for each. Those with items, the one that is filled next, and those in which a handle was when it was used last, until the next ring is left. None is kept for the next burst |
-//! | handles | at most 65,536 a side; cloning one more panics |
-//! | a stopped thread | holds one ring, and one slot of it, or as many as there are consumers if it has just found the queue empty: the others leave them out meanwhile, and after 16,383 laps for good (in a ring of 64, after some 10 ms; a ring that has lost many is soon replaced). In a pop it also holds the item that it has got the position of, even if that is pushed later |
+//! | handles | at most 65,536 a side; cloning one more panics. Making one takes a few words, and aborts if there is no memory |
+//! | a stopped thread | holds one ring, or all that it was about to free, and one slot of the one that it is in, or as many as there are consumers if it has just found the queue empty: the others leave them out meanwhile, and after 16,383 laps for good (in a ring of 64, after some 10 ms; a ring that has lost many is soon replaced). In a pop it also holds the item that it has got the position of, even if that is pushed later |
 //! | operations | a push adds to a counter and exchanges the slot's word, a pop does as much; one pop too many costs a push somewhere another try. A new ring takes two allocations of each thread that wants to hang one; who leaves one has fences, allocates a few words (and aborts if there is no memory), and looks through the hazard pointers of all handles |
 //! | limit | no thread must be stopped in the middle of a call while 2^47 positions of one ring are used (at 10 ns each, 16 days) |
 //! | closing | when all consumers are gone a push says so as soon as the ring is full |
@@ -31,8 +31,7 @@
 //!   later, or more, while this one isn't over, notes that its own is *left out*, and goes on to another position.
 //! - So each position must be visited by somebody who pushes. Who finds the queue empty moves the counter of pushes on over
 //!   the positions that only pops have got (the paper's `fixState`), and visits these in place of a push.
-//! - Rings are freed by hazard pointers (the crate `haphazard`), and not by epochs: a thread that has been stopped
-//!   would keep all that has been retired since from being freed, and not one ring.
+//! - Rings are freed by hazard pointers; see [`rings`].
 //!
 //! ```
 //! use corelane::{Consumer, Producer, mpmc::lprq};
@@ -275,7 +274,7 @@ impl MpmcQueue for Lprq {
         name: "list of portable ring queues",
         paper: "Romanov, Koval 2023; Mishra, §IV.B",
         sides: Sides::ManyToMany,
-        guarantee: "lock-free FIFO",
+        guarantee: "lock-free FIFO but for the allocator",
         delayed: false,
         bounded: false,
         capacity: "unbounded",

@@ -11,7 +11,7 @@
 //! | guarantee | lock-free but for the allocator, first in first out (linearizable). Cloning and dropping handles takes a lock for a moment |
 //! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](crate::TryPushError::Full) only if there is no memory for a node |
 //! | memory | a node an item: the item and a pointer; and those that have been popped, with a note of four words for each, until there are a thousand, or twice as many as there are hazard pointers (one for a producer, two for a consumer): then they are freed together |
-//! | handles | at most 65,536 a side; cloning one more panics |
+//! | handles | at most 65,536 a side; cloning one more panics. Making one takes a few words, and aborts if there is no memory |
 //! | a stopped thread | holds the one or two nodes that it was at; or all that it was about to free |
 //! | operations | a push allocates, has a fence, and exchanges two pointers; a pop exchanges one, has two fences, or three among others, and allocates a note (and aborts if there is no memory), which goes into one of eight lists |
 //! | closing | when all consumers are gone a push says so |
@@ -287,7 +287,7 @@ impl MpmcQueue for Msq {
         name: "Michael's and Scott's queue",
         paper: "Michael, Scott 1996; Mishra, §IV.A",
         sides: Sides::ManyToMany,
-        guarantee: "lock-free FIFO",
+        guarantee: "lock-free FIFO but for the allocator",
         delayed: false,
         bounded: false,
         capacity: "unbounded",

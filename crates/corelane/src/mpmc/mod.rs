@@ -5,7 +5,7 @@
 //! | [`block`] | by default | a stopped thread must never hold up others; the last slots count |
 //! | [`ring`] | to compare: the ring that many systems have, in DPDK's three modes; to look at items before they are taken | threads may be stopped in the middle, or there are many |
 //! | [`scq`] | a thread may be stopped anywhere, and must never hold up others | throughput counts, and there is a core for each thread |
-//! | [`lprq`] | nobody knows how many items will wait, or a thread may be stopped anywhere | memory must be bounded |
+//! | [`lprq`] | by default if nobody knows how many items will wait; a thread may be stopped anywhere | memory must be bounded |
 //! | [`lcrq`] | the same, for [tokens](crate::slot::Token) | items are no tokens; memory must be bounded |
 //! | [`michael_scott`] | to compare: the textbook's list | throughput counts |
 //! | `locked` | threads would rather sleep than spin; to compare | throughput counts |

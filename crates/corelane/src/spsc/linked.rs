@@ -12,6 +12,7 @@
 //! | guarantee | lock-free (wait-free but for the allocator), first in first out |
 //! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](TryPushError::Full) only if there is no memory for a node |
 //! | memory | a node an item: the item and a pointer; and a ring of N words for nodes that are kept for the next items, where N is the [`Config::capacity`], rounded up to a power of two |
+//! | a stopped thread | keeps what it was about to push or pop; the other side goes on |
 //! | operations | one store and one load that the other side sees, and one each way through the ring of nodes; `len` goes through all items |
 //! | closing | when the consumer is gone a push says so instead of allocating a node |
 //! | paper | M. Aldinucci et al.: *An Efficient Synchronisation Mechanism for Multi-Core Systems* (Euro-Par 2012), §3, Fig. 2 |

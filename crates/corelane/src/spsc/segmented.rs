@@ -11,9 +11,10 @@
 //! | | |
 //! |---|---|
 //! | guarantee | lock-free (wait-free but for the allocator), first in first out |
-//! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](TryPushError::Full) only if there is no memory for the slots of another ring |
+//! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](TryPushError::Full) only if there is no memory for another ring, or for the note of it |
 //! | memory | rings for N items, where N is the [`Config::capacity`]: those with items, and up to 32 empty ones that are kept for the next burst; and 32 places for these, of 384 bytes each with line rings |
 //! | ring | any [`SpscQueue`] that says empty only if it is, once it has been flushed; the [line ring](super::line_ring) if not said otherwise |
+//! | a stopped thread | keeps what it was about to push or pop; the other side goes on |
 //! | operations | those of the ring; every N items a note, which takes about four misses |
 //! | closing | when the consumer is gone a push says so as soon as the ring is full |
 //! | paper | M. Aldinucci et al.: *An Efficient Synchronisation Mechanism for Multi-Core Systems* (Euro-Par 2012), §4, Fig. 3 |
@@ -47,6 +48,7 @@ use crate::queue::{
     self, CapacityError, Config, Consumer as _, LentItems, LentSlots, Producer as _, TryPopError,
     TryPushError, debug_handle, full,
 };
+use crate::region::try_box;
 use crate::registry::{Built, Info, Sides, SpscQueue};
 use crate::slot::Flagged;
 
@@ -97,17 +99,18 @@ pub fn channel_of<T: Send, Q: SpscQueue>(config: Config) -> Built<Producer<T, Q>
     // Each ring that the consumer comes to brings one node back, and the next that the producer goes on to takes it.
     let (notes, from_producer) = linked::channel(1)?;
     let (tx, rx) = Q::channel(config)?;
+    let mut ahead = VecDeque::new();
+    ahead.try_reserve(1).map_err(|_| no_memory::<Switch<T, Q>>())?;
+    let supply = try_box(Supply { config, notes, spares });
+    let returned = try_box(Return { notes: from_producer, ahead, spares: to_producer });
     Ok((
-        Producer { ring: tx, pool: Box::new(Supply { config, notes, spares }) },
-        Consumer {
-            ring: rx,
-            pool: Box::new(Return {
-                notes: from_producer,
-                ahead: VecDeque::with_capacity(1),
-                spares: to_producer,
-            }),
-        },
+        Producer { ring: tx, pool: supply.map_err(|_| no_memory::<Supply<T, Q>>())? },
+        Consumer { ring: rx, pool: returned.map_err(|_| no_memory::<Return<T, Q>>())? },
     ))
+}
+
+fn no_memory<T>() -> CapacityError {
+    CapacityError::OutOfMemory { bytes: size_of::<T>() }
 }
 
 /// The producer's part of the paper's pool.

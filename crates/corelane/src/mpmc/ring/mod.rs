@@ -18,6 +18,8 @@
 //! |---|---|
 //! | guarantee | deadlock-free, first in first out (linearizable) |
 //! | capacity | N, the number of slots: what was asked for, rounded up to a power of two; all usable |
+//! | memory | two words a side besides the slots, in lines of their own |
+//! | a stopped thread | in the middle of a call holds up its side, as said above; one that never comes back, for good |
 //! | handles | at most 65,536 a side; cloning one more panics |
 //! | operations | one compare-and-swap and one store (two of the former with relaxed tails), for [`push_slice`](crate::Producer::push_slice) and [`pop_slice`](crate::Consumer::pop_slice) too: they take what there is at once |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.2, Fig. 2.1; DPDK's `rte_ring`, in its default mode |

@@ -12,7 +12,11 @@
 //! - Each handle keeps a hazard pointer to the ring that it is in, from one call to the next: so that to come to the
 //!   ring costs nothing. Where the paper reads the list's tail, or head, a handle goes on in its own ring, until that
 //!   is closed, or empty and closed. A handle that isn't used, or whose thread has been stopped, keeps that one ring
-//!   from being freed.
+//!   from being freed; or those that it was about to free itself.
+//! - So rings are freed by hazard pointers (the crate `haphazard`), and not by epochs: there a thread that has been
+//!   stopped would keep all that has been retired since from being freed.
+//! - Who pops and who pushes may meet at one position after the other, and find each time that the other has been faster:
+//!   after some tries the ring is closed, and in the next one who pushes comes first.
 //! - Who pops looks at a ring once more after it has been seen to be closed: otherwise what was pushed just before
 //!   that is left behind (an error in the paper as it appeared, mended in its later versions).
 
@@ -165,7 +169,7 @@ struct Shape {
 
 /// Moves an end of the list on from `node` to the `next` one, and says whether it was there.
 fn move_on<S>(end: &AtomicPtr<Node<S>>, node: *mut Node<S>, next: *mut Node<S>) -> bool {
-    // Release pairs with a hazard's `protect`: the next one is ready. Models show it of `tail`.
+    // Release pairs with a hazard's `protect`: the next one is ready.
     end.compare_exchange(node, next, Ordering::Release, Ordering::Relaxed).is_ok()
 }
 

@@ -14,6 +14,7 @@
 //! | guarantee | lock-free, first in first out (linearizable) |
 //! | capacity | N, the number of slots: what was asked for, rounded up to a power of two; all usable, but for one for each thread in the middle of a call |
 //! | memory | 32 bytes for each slot besides the items |
+//! | a stopped thread | keeps its slot, and the item in it; all others go on |
 //! | handles | at most 65,536 a side; cloning one more panics |
 //! | operations | two additions, a compare-and-swap and an *or*, all locked, for each push and each pop; more while sides meet |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.2 (P2, P3), §3.7.2; R. Nikolaev: *A Scalable, Portable, and Memory-Efficient Lock-Free FIFO Queue* (DISC 2019) |
@@ -25,8 +26,10 @@
 //!   before it gives the position up, so that what fails costs a thousand times as much as with other queues (Wang
 //!   2024, §2.6.2.2): written like that, a push that fails took 250 µs here, where this one takes 6 ns; but the
 //!   first after a pop looks at each slot that it hasn't seen filled.
-//! - How many positions threads come by in vain is bounded by a threshold (Wang 2024, §2.2): the paper's is for no more
-//!   threads than slots. Here it is for as many as there may be handles.
+//! - Who takes and who puts an index may meet at one position after the other: the first marks it as come by, the second
+//!   tries the next. A threshold keeps them from going on like that for ever (Wang 2024, §2.2): after so many positions
+//!   without an index nobody takes another one until an index has been put. The paper's threshold is for no more
+//!   threads than slots, here it is for as many as there may be handles.
 //! - A push says [`Full`](TryPushError::Full) only if all slots hold items and nobody is about to take one. If none is
 //!   free, but some are in the hands of other threads, it says [`Busy`](TryPushError::Busy); the paper's says full then too,
 //!   though fewer items may be there than fit.
