@@ -74,8 +74,8 @@ impl Consumer for LikeDpdk<Rx> {
 /// A round in which so many push and so many pop, with handles that the functions make.
 fn round<P, C>(
     number: u64,
-    (producers, consumers): (usize, usize),
-    (tx_of, rx_of): (fn(Tx) -> P, fn(Rx) -> C),
+    (producers, tx_of): (usize, fn(Tx) -> P),
+    (consumers, rx_of): (usize, fn(Rx) -> C),
 ) -> Option<Witness>
 where
     P: Producer<Item = Large> + Send,
@@ -106,7 +106,7 @@ where
 
 #[test]
 fn busy_as_empty_is_not_linearizable() {
-    let witness = (0..500).find_map(|number| round(number, (3, 1), (|tx| tx, LikeDpdk)));
+    let witness = (0..500).find_map(|number| round(number, (3, |tx| tx), (1, LikeDpdk)));
     let witness = witness.expect("it shows");
     println!("{witness}");
     assert_eq!(witness.violation, Violation::FalseEmpty);
@@ -114,7 +114,7 @@ fn busy_as_empty_is_not_linearizable() {
 
 #[test]
 fn busy_as_full_is_not_linearizable() {
-    let witness = (0..500).find_map(|number| round(number, (1, 3), (LikeDpdk, |rx| rx)));
+    let witness = (0..500).find_map(|number| round(number, (1, LikeDpdk), (3, |rx| rx)));
     let witness = witness.expect("it shows");
     println!("{witness}");
     assert!(matches!(witness.violation, Violation::FalseFull { .. }), "{witness}");
@@ -123,8 +123,8 @@ fn busy_as_full_is_not_linearizable() {
 #[test]
 fn with_busy_it_is_linearizable() {
     for number in 0..10 {
-        for shape in [(3, 1), (1, 3)] {
-            let witness = round(number, shape, (|tx| tx, |rx| rx));
+        for (producers, consumers) in [(3, 1), (1, 3)] {
+            let witness = round(number, (producers, |tx| tx), (consumers, |rx| rx));
             assert!(witness.is_none(), "{number}: {}", witness.unwrap());
         }
     }

@@ -170,6 +170,39 @@ fn teams_have_a_row_for_each_queue_that_allows_them() {
 }
 
 #[test]
+fn a_sweep_of_teams_ranks_the_queues_that_the_paper_ranks() {
+    let args = "simulate mpmc bbq scq ring --sweep --machine i7 --capacity 64 --items 300";
+    let args: Vec<_> = args.split(' ').collect();
+    let json = json(&args);
+    let cells = json["cells"].as_array().expect("a list");
+    let rankings = json["rankings"].as_array().expect("a list");
+    assert_eq!(rankings.len(), 3, "three kinds of threads");
+    for (ranking, is_one) in rankings.iter().zip([
+        |p, c| p > 1 && c == 1,
+        |p, c| p == 1 && c > 1,
+        |p, c| p > 1 && p == c,
+    ]) {
+        for point in ranking["points"].as_array().expect("a list") {
+            let speed = |queue: &Value| {
+                let cell = cells.iter().find(|cell| {
+                    let [p, c] =
+                        ["producers", "consumers"].map(|side| cell[side].as_u64().unwrap());
+                    let is_here = is_one(p, c) && Some(p.max(c)) == point["threads"].as_u64();
+                    is_here && cell["queue"] == *queue && cell["workload"] == "simple"
+                });
+                cell.expect("a cell")["items_per_s"].as_f64().expect("a number")
+            };
+            let queues = point["queues"].as_array().expect("a list");
+            assert_eq!(queues.len(), 3);
+            assert!(queues.is_sorted_by(|a, b| speed(a) >= speed(b)), "{ranking}");
+        }
+    }
+    assert!(results(&args, "--html").contains("Fig. 3.7"));
+    let output = lane(&args);
+    assert!(stdout(&output).contains("scq > bbq > ring"), "{}", stdout(&output));
+}
+
+#[test]
 fn a_sweep_of_teams_uses_all_cores_and_stands_beside_the_paper() {
     let args = "simulate mpmc bbq lq --sweep --machine i7 --capacity 64 --items 300";
     let args: Vec<_> = args.split(' ').collect();

@@ -6,7 +6,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::outcome::{Cell, Outcome};
 use super::series::{self, MEASURES, Series};
-use super::text::{COLUMNS, COMPARED, compared, row, rows};
+use super::text::{COLUMNS, COMPARED, RANKED, compared, ranked, row, rows};
 use crate::report::lines::{Scale, chart};
 use crate::simulate::html::STYLE;
 
@@ -57,6 +57,13 @@ fn comparisons(outcome: &Outcome) -> Markup {
                 "saved: those of the other queue for those of bbq."
             }
             (table(&COMPARED, outcome.comparisons.iter().map(compared)))
+            @if !outcome.rankings.is_empty() {
+                p.legend {
+                    "From the fastest to the slowest: in J. Wang (2024), Fig. 3.7, measured on 88 hyperthreads; and "
+                    "simulated here, workload simple, with the number of threads of the larger side."
+                }
+                (table(&RANKED, outcome.rankings.iter().map(ranked)))
+            }
         }
     }
 }

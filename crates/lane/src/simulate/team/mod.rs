@@ -4,6 +4,7 @@ mod beside;
 mod comparison;
 mod html;
 mod outcome;
+mod ranking;
 mod series;
 mod text;
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::beside::Beside;
 use super::comparison::{Comparison, compare};
+use super::ranking::{Ranking, rank};
 use super::{Job, TeamWorkload};
 use crate::cli::SimulateMpmcArgs;
 use crate::interrupt;
@@ -39,6 +40,8 @@ pub(super) struct Outcome {
     pub(super) beside: Option<Beside>,
     /// What the paper says, if there was a sweep.
     pub(super) comparisons: Vec<Comparison>,
+    /// Which queues it says are ahead, if there was a sweep.
+    pub(super) rankings: Vec<Ranking>,
 }
 
 /// A result that there isn't.
@@ -148,6 +151,7 @@ impl Outcome {
             interrupted: interrupt::requested(),
             beside,
             comparisons: if args.sweep { compare(&cells) } else { Vec::new() },
+            rankings: if args.sweep { rank(&cells) } else { Vec::new() },
             cells,
             missing,
         }

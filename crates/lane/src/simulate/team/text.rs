@@ -13,6 +13,9 @@ use crate::simulate::text::right_aligned;
 pub(super) const COMPARED: [&str; 6] =
     ["threads", "workload", "the paper's", "simulated", "misses saved", "next best here"];
 
+/// What the columns of a ranking are.
+pub(super) const RANKED: [&str; 3] = ["threads", "the paper's", "simulated"];
+
 /// What the columns of a table of cells are.
 pub(super) const COLUMNS: [&str; 10] = [
     "threads",
@@ -49,6 +52,12 @@ pub(super) fn render(outcome: &Outcome) -> String {
             "\nthroughput of the best bbq for that of the next best queue; Wang 2024, Figs 2.8 and 2.9, on \
              x86-88T\n{}\n",
             right_aligned(COMPARED, rows)
+        ));
+    }
+    if !outcome.rankings.is_empty() {
+        text.push_str(&format!(
+            "\nfrom the fastest to the slowest, workload simple; Wang 2024, Fig. 3.7, on 88 hyperthreads\n{}\n",
+            right_aligned(RANKED, outcome.rankings.iter().map(ranked))
         ));
     }
     let measured = outcome.measured();
@@ -132,6 +141,11 @@ pub(super) fn rows<'a>(
             point(number).map(|(_, value)| *value)
         })
     }))
+}
+
+/// What is said of a ranking, by [`RANKED`].
+pub(super) fn ranked(ranking: &super::ranking::Ranking) -> [String; 3] {
+    [ranking.threads.into(), ranking.told(), ranking.here()]
 }
 
 /// What is said of a comparison, by [`COMPARED`].
