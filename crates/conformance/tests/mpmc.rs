@@ -1,7 +1,9 @@
 //! All checks on all queues that may have several handles a side.
 
 use corelane::mpmc::ring::{HeadTail, InOrder, RelaxedTail, Ring};
-use corelane::{MpmcQueue, for_each_mpmc_queue, for_each_unbounded_mpmc_queue};
+use corelane::{
+    MpmcQueue, for_each_mpmc_queue, for_each_mpmc_token_queue, for_each_unbounded_mpmc_queue,
+};
 use corelane_conformance::{Limited, Several, capacity, checks, drops, memory, order, wrap};
 
 /// What one handle a side must do, as in every queue.
@@ -81,6 +83,25 @@ macro_rules! for_unbounded {
             checks_of! { Limited<$queue> }
         }
     };
+}
+
+macro_rules! for_tokens {
+    ($name:ident, $queue:ty) => {
+        mod $name {
+            use corelane_conformance::several::items;
+
+            use super::*;
+
+            checks! { $queue: items::tokens, }
+        }
+    };
+}
+
+/// Queues whose slots take tokens.
+mod packed {
+    use super::*;
+
+    for_each_mpmc_token_queue!(for_tokens);
 }
 
 for_each_mpmc_queue!(all_checks);

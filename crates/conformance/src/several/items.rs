@@ -1,8 +1,12 @@
 //! Zero-sized, tiny, large, over-aligned and owning items, in every kind of memory.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use corelane::{Config, Memory, MpmcQueue};
+use corelane::slot::Token;
+use corelane::{
+    CapacityError, Config, Consumer, Memory, MpmcQueue, MpmcTokenQueue, Producer, TryPopError,
+};
 
 use crate::items::{
     Aligned, AlignedBeyondPages, Large, Nothing, nothing_is_left, on_a_small_stack, refuses_huge,
@@ -46,6 +50,44 @@ pub fn owning<Q: MpmcQueue>() {
     goes_through::<Q, Vec<u64>>(50);
     goes_through::<Q, Box<u64>>(50);
     goes_through::<Q, Arc<u64>>(50);
+}
+
+/// Tokens of every kind, in slots of their own, through several rings; some are left in the queue.
+pub fn tokens<Q: MpmcTokenQueue>() {
+    tokens_go_through::<Q, Box<u64>>();
+    tokens_go_through::<Q, Arc<u64>>();
+    tokens_go_through::<Q, &'static u64>();
+    tokens_go_through::<Q, &'static mut u64>();
+    tokens_go_through::<Q, NonZeroUsize>();
+}
+
+fn tokens_go_through<Q: MpmcTokenQueue, T: Token + Item>() {
+    let (tx, rx) = match Q::channel::<T>(Config::new(8)) {
+        Err(CapacityError::Unsupported { .. }) => return,
+        made => made.expect("this capacity is possible"),
+    };
+    let mut txs: Vec<_> = Q::another_producer(&tx).into_iter().chain([tx]).collect();
+    let mut rxs: Vec<_> = Q::another_consumer(&rx).into_iter().chain([rx]).collect();
+    let (mut pushed, mut popped) = (0, 0);
+    for (push, pop) in [(1, 2), (7, 3), (50, 40), (3, 100), (20, 10)] {
+        for _ in 0..push {
+            let tx = pushed as usize % txs.len();
+            assert!(txs[tx].try_push(T::of(pushed)).is_ok(), "it is never full");
+            pushed += 1;
+        }
+        for _ in 0..pop {
+            let rx = popped as usize % rxs.len();
+            match rxs[rx].try_pop() {
+                Ok(item) => assert!(item.is(popped), "item {popped}"),
+                Err(error) => {
+                    assert_eq!((error, popped), (TryPopError::Empty, pushed));
+                    break;
+                }
+            }
+            popped += 1;
+        }
+    }
+    assert!(popped < pushed);
 }
 
 /// Items that must lie at multiples of 256 and of 8192 bytes, in every kind of memory.
