@@ -139,7 +139,10 @@ mod tests {
     fn the_table_of_this_repository_is_read_whole() {
         let text = include_str!("../../../../docs/orderings.md");
         let kept = Kept::parse(text);
-        let of_verdict = |verdict: &str| text.matches(&format!("| {verdict} |")).count();
+        let of_verdict = |verdict: &str| {
+            let rows = text.lines().filter(|line| line.starts_with("| `"));
+            rows.filter(|row| row.contains(&format!("| {verdict} |"))).count()
+        };
         let with = |is: &dyn Fn(&str, Strength) -> bool| {
             let rows = kept.shown.values().flatten();
             rows.filter(|shown| Strength::ALL.iter().any(|to| is(shown, *to))).count()
