@@ -105,6 +105,7 @@ mod packed {
 }
 
 for_each_mpmc_queue!(all_checks);
+all_checks!(scq_delayed, corelane::mpmc::scq::Scq<5>);
 // Sides in different modes.
 all_checks!(ring_rts_to_in_order, Ring<RelaxedTail, InOrder>);
 all_checks!(ring_in_order_to_hts, Ring<InOrder, HeadTail>);

@@ -63,7 +63,7 @@ fn when<S: Suite>(results: &Results<S>, group: Group) -> Option<String> {
 }
 
 /// Queues that are there to learn from and to compare with.
-const FOR_STUDY: [&str; 11] = [
+const FOR_STUDY: [&str; 12] = [
     "lq",
     "ffq-slip",
     "dspsc",
@@ -74,6 +74,7 @@ const FOR_STUDY: [&str; 11] = [
     "ring-rts",
     "ring-hts",
     "locked",
+    "scq-delayed",
     "msq",
 ];
 

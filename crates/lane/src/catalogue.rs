@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 use std::sync::LazyLock;
 
+use corelane::mpmc::scq::Scq;
 use corelane::overwrite;
 use corelane::spsc::b_queue::BQueue;
 use corelane::spsc::fast_forward::Ffq;
@@ -256,6 +257,7 @@ fn many() -> Vec<Entry> {
     for_each_mpmc_token_queue!(add_packed);
     for_each_mpmc_queue!(add_any);
     for_each_unbounded_mpmc_queue!(add_any);
+    any.push(delayed_scq_entry());
     let mut entries = merged(packed, any);
     entries.push(drop_old_entry());
     entries
@@ -286,6 +288,16 @@ fn list_entry<Q: SpscQueue + 'static>(id: &str, name: &'static str) -> Entry {
 fn many_entry<Q: MpmcQueue + 'static>() -> Entry {
     let kind = Kind::Ours { info: Q::INFO, slots: Slots::Any };
     Entry::new::<Many<Q, u64>, Many<Q, Parcel>>(Q::INFO.id, kind, None)
+}
+
+/// With as many looks as the paper's program has: to see what they make of it.
+fn delayed_scq_entry() -> Entry {
+    let mut entry = many_entry::<Scq<10_000>>();
+    let choose = "to compare: what it does for others to look 10,000 times before giving up";
+    let avoid = "calls fail: each takes 10,000 looks";
+    let info = Info { choose, avoid, ..Scq::<10_000>::INFO };
+    entry.kind = Kind::Ours { info, slots: Slots::Any };
+    entry
 }
 
 fn packed_many_entry<Q: MpmcTokenQueue + 'static>() -> Entry {

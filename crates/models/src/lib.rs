@@ -258,7 +258,7 @@ fn is_left_out(model: &Model) -> bool {
             "another_consumer_goes",
         ],
         // Whoever finds nothing makes both sides go on by a position, as often as they meet.
-        id if id == Scq::INFO.id => &[
+        id if id == <Scq>::INFO.id => &[
             "transfer",
             "transfer_three",
             "pool_of_buffers",

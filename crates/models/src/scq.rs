@@ -178,7 +178,7 @@ const FIRST: u64 = 0_u64.wrapping_sub(4);
 impl Ring {
     /// One with all of `n` indices.
     fn full(n: usize) -> Arc<Self> {
-        let plan = Plan { n, first: FIRST, is_full: true, takers: 1 };
+        let plan = Plan { n, first: FIRST, is_full: true, takers: 1, looks: 0 };
         let mut memory = Box::new_uninit_slice(Entries::number(n));
         let base = NonNull::from(&mut memory[..]).cast();
         // SAFETY: there is room for as many, and `memory` is used for nothing else.

@@ -35,7 +35,7 @@
 
 use core::ptr::NonNull;
 
-use crate::memory::{AtomicU64, Ordering, advance, is_before};
+use crate::memory::{AtomicU64, Ordering, advance, is_before, pause};
 use crate::pad::{Padded, spread};
 
 /// What a ring of indices is made for.
@@ -49,6 +49,8 @@ pub struct Plan {
     pub is_full: bool,
     /// Most calls at the same time that take, and may come by a position in vain.
     pub takers: u64,
+    /// How often such a call looks for what is about to be put at its position, before it gives that up.
+    pub looks: u32,
 }
 
 impl Plan {
@@ -96,6 +98,8 @@ pub struct Entries {
     order: u32,
     /// The highest threshold.
     highest: u64,
+    /// See [`Plan::looks`].
+    looks: u32,
 }
 
 impl Entries {
@@ -111,7 +115,8 @@ impl Entries {
     /// `base` points to memory for that many entries, which nothing else uses while these do.
     pub unsafe fn init(base: NonNull<AtomicU64>, plan: Plan) -> Self {
         let number = Self::number(plan.n) as u64;
-        let entries = Self { base, order: number.ilog2(), highest: plan.highest() };
+        let (order, highest, looks) = (number.ilog2(), plan.highest(), plan.looks);
+        let entries = Self { base, order, highest, looks };
         for i in 0..number {
             let position = plan.first.wrapping_add(i);
             let word = match plan.is_full && i < plan.n as u64 {
@@ -354,6 +359,7 @@ impl<'a> Indices<'a> {
         }
         loop {
             let position = self.next_to_take();
+            self.linger(position);
             match self.take_at(position) {
                 None if self.is_over(position) => return None,
                 None => {}
@@ -368,6 +374,25 @@ impl<'a> Indices<'a> {
         // Acquire and release, as in `next_to_put`; release also pairs with the load in `is_empty`: who sees it taken
         // sees that it was there.
         self.counters.head.fetch_add(1, Ordering::AcqRel)
+    }
+
+    /// Whether who takes looks for a while at the position that it has got. Then it needn't look first.
+    #[inline]
+    pub fn lingers(self) -> bool {
+        self.entries.looks > 0
+    }
+
+    /// Looks for what is put at `position`, before it is given up: *delayed invalidation*.
+    #[inline]
+    fn linger(self, position: u64) {
+        let entry = self.entries.at(position);
+        for _ in 0..self.entries.looks {
+            // Relaxed: `take_at` looks again.
+            if self.entries.index_of(entry.load(Ordering::Relaxed), position).is_some() {
+                return;
+            }
+            pause(1);
+        }
     }
 
     /// Whether there is nothing further on, when nothing was found at `position`.
@@ -428,7 +453,7 @@ mod tests {
         for first in [0, u64::MAX - 7] {
             let mut memory = alloc::vec::Vec::with_capacity(Entries::number(n));
             let base = NonNull::new(memory.as_mut_ptr()).unwrap();
-            let plan = Plan { n, first, is_full, takers: 1 };
+            let plan = Plan { n, first, is_full, takers: 1, looks: 0 };
             // SAFETY: there is room for as many, and `memory` is used for nothing else.
             let entries = unsafe { Entries::init(base, plan) };
             check(Indices::new(&Counters::new(plan), &entries), first);

@@ -24,8 +24,8 @@
 //! - Who has just been told that there is nothing looks first the next time, and writes only if there is something,
 //!   or several are at work on it. The paper's takes a position each time, and its program looks there 10,000 times
 //!   before it gives the position up, so that what fails costs a thousand times as much as with other queues (Wang
-//!   2024, §2.6.2.2): written like that, a push that fails took 250 µs here, where this one takes 6 ns; but the
-//!   first after a pop looks at each slot that it hasn't seen filled.
+//!   2024, §2.6.2.2). [`channel_delayed`] makes such a queue. But here the first push that fails after a pop looks at each
+//!   slot that it hasn't seen filled.
 //! - Who takes and who puts an index may meet at one position after the other: the first marks it as come by, the second
 //!   tries the next. A threshold keeps them from going on like that for ever (Wang 2024, §2.2): after so many positions
 //!   without an index nobody takes another one until an index has been put. The paper's threshold is for no more
@@ -112,12 +112,15 @@ impl<T> Clone for Numbered<T> {
 struct Shape {
     n: usize,
     first: u64,
+    /// See [`Plan::looks`].
+    looks: u32,
 }
 
 impl Shape {
     /// What one ring is made for.
     fn ring(self, is_full: bool) -> Plan {
-        Plan { n: self.n, first: self.first, is_full, takers: MOST_THREADS }
+        let Self { n, first, looks } = self;
+        Plan { n, first, is_full, takers: MOST_THREADS, looks }
     }
 
     /// Memory for the entries of one ring.
@@ -176,9 +179,32 @@ pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Capacit
 ///
 /// As [`channel`].
 pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_delayed(config, 0)
+}
+
+/// As [`channel_with`], as the paper's program has it, to compare: a call takes a position at once, and looks for what is
+/// about to be put there so often before it gives that up.
+///
+/// ```
+/// use corelane::{Config, Consumer, Producer, TryPopError, mpmc::scq};
+///
+/// let (mut tx, mut rx) = scq::channel_delayed(Config::new(2), 10_000)?;
+/// tx.try_push('a')?;
+/// assert_eq!(rx.try_pop(), Ok('a'));
+/// assert_eq!(rx.try_pop(), Err(TryPopError::Empty));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_delayed<T>(
+    config: Config,
+    looks: u32,
+) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let n = slots_up_to::<Header<T>>(MOST_SLOTS, config.capacity, 0)?;
     let first = config.first & !(Entries::number(n) as u64 - 1);
-    let shape = Shape { n, first };
+    let shape = Shape { n, first, looks };
     let header = Header {
         filled: Counters::new(shape.ring(false)),
         free: Counters::new(shape.ring(true)),
@@ -186,7 +212,8 @@ pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Cap
     };
     let (tx, rx) = ends(config.memory, shape, header)?;
     let seen = Seen::nothing(first);
-    Ok((Producer { end: tx, looks_first: true, seen }, Consumer { end: rx, looks_first: true }))
+    let looks_first = looks == 0;
+    Ok((Producer { end: tx, looks_first, seen }, Consumer { end: rx, looks_first }))
 }
 
 /// A hold on the queue.
@@ -236,7 +263,7 @@ impl<T> Producer<T> {
             return None;
         }
         let index = free.take();
-        self.looks_first = index.is_none();
+        self.looks_first = index.is_none() && !free.lingers();
         index
     }
 
@@ -291,7 +318,7 @@ impl<T> Consumer<T> {
             return None;
         }
         let index = filled.take();
-        self.looks_first = index.is_none();
+        self.looks_first = index.is_none() && !filled.lingers();
         index
     }
 
@@ -326,13 +353,13 @@ impl<T> queue::Consumer for Consumer<T> {
 
 impl<T> Clone for Producer<T> {
     fn clone(&self) -> Self {
-        Self { end: self.end.duplicate(), looks_first: true, ..*self }
+        Self { end: self.end.duplicate(), looks_first: !self.end.free().lingers(), ..*self }
     }
 }
 
 impl<T> Clone for Consumer<T> {
     fn clone(&self) -> Self {
-        Self { end: self.end.duplicate(), looks_first: true }
+        Self { end: self.end.duplicate(), looks_first: !self.end.free().lingers() }
     }
 }
 
@@ -341,13 +368,13 @@ debug_handle! {
     [T] Consumer<T>, "Consumer";
 }
 
-/// Between any number of producers and consumers.
+/// Between any number of producers and consumers. With `LOOKS` it is [delayed](channel_delayed).
 #[derive(Debug)]
-pub struct Scq;
+pub struct Scq<const LOOKS: u32 = 0>;
 
-impl MpmcQueue for Scq {
+impl<const LOOKS: u32> MpmcQueue for Scq<LOOKS> {
     const INFO: Info = Info {
-        id: "scq",
+        id: if LOOKS == 0 { "scq" } else { "scq-delayed" },
         name: "scalable circular queue",
         paper: "Wang 2024, §2.2, §3.7.2; Nikolaev 2019",
         sides: Sides::ManyToMany,
@@ -362,7 +389,7 @@ impl MpmcQueue for Scq {
     type Consumer<T: Send> = Consumer<T>;
 
     fn channel<T: Send>(config: Config) -> Built<Self::Producer<T>, Self::Consumer<T>> {
-        channel_with(config)
+        channel_delayed(config, LOOKS)
     }
 
     fn another_producer<T: Send>(producer: &Self::Producer<T>) -> Option<Self::Producer<T>> {
