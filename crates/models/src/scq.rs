@@ -203,9 +203,7 @@ impl Ring {
         assert_eq!((ring.take(), ring.take()), (None, None));
         ring.take_at(late).expect("it is there")
     }
-}
 
-impl Ring {
     /// Looks for the index so often, and finds a mark that is left instead whenever it is to be put.
     fn lower(&self, index: u64, times: usize) {
         let ring = self.indices();
@@ -234,6 +232,21 @@ impl Drop for Ring {
     }
 }
 
+/// Lets one thread take and another one put, and says what the first has taken and what is there afterwards.
+fn left_by(
+    ring: &Arc<Ring>,
+    take: impl FnOnce(Indices<'_>) -> Option<u64> + 'static,
+    put: impl FnOnce(Indices<'_>) + 'static,
+) -> Vec<u64> {
+    let (one, other) = (ring.clone(), ring.clone());
+    let taker = start(move || take(one.indices()));
+    let putter = start(move || {
+        put(other.indices());
+        None
+    });
+    join([taker, putter]).into_iter().flatten().chain(ring.drain()).collect()
+}
+
 /// Somebody is late to take the index, and another one comes to its entry a lap later, and leaves a mark. Who puts the
 /// index next finds the mark, and sees that this position has been come by.
 fn put_behind_a_mark() -> Run {
@@ -241,18 +254,8 @@ fn put_behind_a_mark() -> Run {
         let ring = Ring::full(1);
         let late = ring.indices().next_to_take();
         assert_eq!(ring.indices().take(), None);
-        let (one, other) = (ring.clone(), ring.clone());
-        let threads = [
-            start(move || Vec::from_iter(one.indices().take())),
-            start(move || {
-                let index = other.indices().take_at(late).expect("it is there");
-                other.indices().put(index);
-                vec![]
-            }),
-        ];
-        let mut taken = join(threads).concat();
-        taken.extend(ring.drain());
-        assert_eq!(taken, [0]);
+        let put = move |ring: Indices<'_>| ring.put(ring.take_at(late).expect("it is there"));
+        assert_eq!(left_by(&ring, |ring| ring.take(), put), [0]);
     })
 }
 
@@ -262,18 +265,11 @@ fn put_behind_those_who_caught_up() -> Run {
     explore(|| {
         let ring = Ring::full(1);
         let index = ring.indices().take().expect("it is there");
-        let (one, other) = (ring.clone(), ring.clone());
-        let threads = [
-            start(move || Vec::from_iter(one.indices().take())),
-            start(move || {
-                assert_eq!((other.indices().take(), other.indices().take()), (None, None));
-                other.indices().put(index);
-                vec![]
-            }),
-        ];
-        let mut taken = join(threads).concat();
-        taken.extend(ring.drain());
-        assert_eq!(taken, [0]);
+        let put = move |ring: Indices<'_>| {
+            assert_eq!((ring.take(), ring.take()), (None, None));
+            ring.put(index);
+        };
+        assert_eq!(left_by(&ring, |ring| ring.take(), put), [0]);
     })
 }
 
@@ -285,17 +281,7 @@ fn put_behind_a_head() -> Run {
         let index = ring.take_late();
         ring.indices().put(index);
         let index = ring.take_late();
-        let (one, other) = (ring.clone(), ring.clone());
-        let threads = [
-            start(move || Vec::from_iter(one.indices().take())),
-            start(move || {
-                other.indices().put(index);
-                vec![]
-            }),
-        ];
-        let mut taken = join(threads).concat();
-        taken.extend(ring.drain());
-        assert_eq!(taken, [0]);
+        assert_eq!(left_by(&ring, |ring| ring.take(), move |ring| ring.put(index)), [0]);
     })
 }
 
@@ -305,22 +291,11 @@ fn put_behind_another_put() -> Run {
     explore(|| {
         let ring = Ring::full(2);
         let index = ring.indices().take().expect("two are there");
-        let (one, other) = (ring.clone(), ring.clone());
-        let threads = [
-            start(move || {
-                for _ in 0..3 {
-                    let index = one.indices().take().expect("it is there");
-                    one.indices().put(index);
-                }
-                Vec::from_iter(one.indices().take())
-            }),
-            start(move || {
-                other.indices().put(index);
-                vec![]
-            }),
-        ];
-        let mut taken = join(threads).concat();
-        taken.extend(ring.drain());
+        let take = |ring: Indices<'_>| {
+            (0..3).for_each(|_| ring.put(ring.take().expect("it is there")));
+            ring.take()
+        };
+        let mut taken = left_by(&ring, take, move |ring| ring.put(index));
         taken.sort_unstable();
         assert_eq!(taken, [0, 1]);
     })
