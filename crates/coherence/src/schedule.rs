@@ -38,6 +38,14 @@ pub enum Schedule {
         /// About how many steps a run has, such as [`Report::steps`](crate::Report::steps) of another.
         steps: u64,
     },
+    /// As [`Random`](Self::Random), but from some step on the thread of this core goes on only when no other
+    /// thread can: when all have ended, that is, unless they wait for it, and then the run is given up.
+    Stopped {
+        /// Its core.
+        core: usize,
+        /// The number of the first step that it doesn't take, from 1 on.
+        step: u64,
+    },
 }
 
 /// Steps without a write after which somebody is taken to be spinning.
@@ -86,6 +94,8 @@ pub(crate) struct Turns {
     chance: Chance,
     /// If chance alone doesn't decide.
     priorities: Option<Priorities>,
+    /// A thread that waits for all others to end, and from which step on.
+    stopped: Option<(Agent, u64)>,
     steps: u64,
     last_write: u64,
 }
@@ -93,14 +103,16 @@ pub(crate) struct Turns {
 impl Turns {
     /// The turns of a schedule, unless it goes by time.
     pub(crate) fn new(schedule: Schedule, cores: usize, mut chance: Chance) -> Option<Self> {
-        let priorities = match schedule {
+        let (mut priorities, mut stopped) = (None, None);
+        match schedule {
             Schedule::Time => return None,
-            Schedule::Random => None,
+            Schedule::Random => {}
             Schedule::Priorities { depth, steps } => {
-                Some(Priorities::new(2 * cores, depth, steps, &mut chance))
+                priorities = Some(Priorities::new(2 * cores, depth, steps, &mut chance));
             }
-        };
-        Some(Self { ready: Vec::new(), chance, priorities, steps: 0, last_write: 0 })
+            Schedule::Stopped { core, step } => stopped = Some((Agent::Thread(core), step)),
+        }
+        Some(Self { ready: Vec::new(), chance, priorities, stopped, steps: 0, last_write: 0 })
     }
 
     /// Lets an agent take a step when its turn comes.
@@ -115,7 +127,10 @@ impl Turns {
         }
         self.steps += 1;
         let index = match &self.priorities {
-            None => self.chance.below(self.ready.len() as u64) as usize,
+            None => {
+                let choices = self.put_stopped_last();
+                self.chance.below(choices as u64) as usize
+            }
             Some(priorities) => priorities.highest(&self.ready),
         };
         let agent = self.ready.swap_remove(index);
@@ -126,6 +141,21 @@ impl Turns {
             priorities.drop_below_all(agent);
         }
         Some(agent)
+    }
+
+    /// Of how many there is a choice, from the first on.
+    fn put_stopped_last(&mut self) -> usize {
+        let all = self.ready.len();
+        let is_stopped = |agent: &Agent| {
+            self.stopped.is_some_and(|(stopped, step)| stopped == *agent && step <= self.steps)
+        };
+        match self.ready.iter().position(is_stopped) {
+            Some(index) if all > 1 => {
+                self.ready.swap(index, all - 1);
+                all - 1
+            }
+            _ => all,
+        }
     }
 
     /// A thread waits, perhaps for another one.

@@ -110,3 +110,18 @@ all_checks!(scq_delayed, corelane::mpmc::scq::Scq<5>);
 all_checks!(ring_rts_to_in_order, Ring<RelaxedTail, InOrder>);
 all_checks!(ring_in_order_to_hts, Ring<InOrder, HeadTail>);
 for_each_unbounded_mpmc_queue!(for_unbounded);
+
+/// What only `ring` can.
+mod ring_alone {
+    use corelane_conformance::several::bulks;
+
+    #[test]
+    fn all_or_nothing() {
+        bulks::all_or_nothing();
+    }
+
+    #[test]
+    fn claimed_and_looked_at() {
+        bulks::claimed_and_looked_at();
+    }
+}

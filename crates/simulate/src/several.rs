@@ -3,6 +3,8 @@
 //! A seed makes up a case: so many producers and consumers of one queue, who come, go, and take batches.
 //! The same seed makes the choices of the schedule.
 
+mod stopped;
+
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::rc::Rc;
@@ -31,6 +33,7 @@ pub struct SharedQueue {
     pub(crate) probe: fn(Config) -> Result<(), CapacityError>,
     pub(crate) team: fn(&Team) -> Result<TeamRun, Failure>,
     test: fn(Case, Schedule) -> Result<u64, Wrong>,
+    test_stopped: fn(stopped::Case, Schedule) -> Result<u64, Wrong>,
 }
 
 impl SharedQueue {
@@ -41,6 +44,10 @@ impl SharedQueue {
             probe: |config| Q::channel::<u64>(config).map(drop),
             team: |team| team::run(team, |config| open::<Keeping<Q>>(team, config), None),
             test: |case, schedule| match case.counts_drops {
+                true => case.run::<Keeping<Q>, Counted>(schedule),
+                false => case.run::<Keeping<Q>, u64>(schedule),
+            },
+            test_stopped: |case, schedule| match case.counts_drops {
                 true => case.run::<Keeping<Q>, Counted>(schedule),
                 false => case.run::<Keeping<Q>, u64>(schedule),
             },
@@ -61,6 +68,7 @@ impl SharedQueue {
             },
             // Its items have no destructors.
             test: |case, schedule| case.run::<Overwriting, u64>(schedule),
+            test_stopped: |case, schedule| case.run::<Overwriting, u64>(schedule),
         }
     }
 
@@ -214,9 +222,8 @@ impl Case {
             simulation.spawn(number as usize, move || sender.run::<K, T>(tx));
         }
         for (number, rx) in (self.producers..).zip(rxs) {
-            let (chance, account) = (self.chance(), account.clone());
-            let last = vec![None; self.producers as usize];
-            let receiver = Receiver { last, chance, account };
+            let taken = Taken::from(self.producers, &account);
+            let receiver = Receiver { taken, chance: self.chance() };
             simulation.spawn(number as usize, move || receiver.run::<K, T>(rx));
         }
         let report = simulation.run()?;
@@ -404,10 +411,8 @@ fn change_handles<H>(
 
 /// A consumer.
 struct Receiver {
-    /// The last number seen of each producer's items.
-    last: Vec<Option<u64>>,
+    taken: Taken,
     chance: Chance,
-    account: Rc<Account>,
 }
 
 impl Receiver {
@@ -418,22 +423,35 @@ impl Receiver {
         loop {
             if self.chance.below(2) == 0 {
                 let n = 1 + self.chance.below(BATCH) as usize;
-                T::pop(&mut rx, n).into_iter().for_each(|item| self.take(item.number()));
+                T::pop(&mut rx, n).into_iter().for_each(|item| self.taken.add(item.number()));
             }
             match rx.try_pop() {
-                Ok(item) => self.take(item.number()),
+                Ok(item) => self.taken.add(item.number()),
                 Err(TryPopError::Closed) => break,
                 Err(_) => pause(1),
             }
             let before = lost_by(&rx, &spare);
             change_handles(&mut self.chance, &mut rx, &mut spare, K::another_rx);
             // A handle that goes takes its count with it.
-            self.account.lost(before - lost_by(&rx, &spare));
+            self.taken.account.lost(before - lost_by(&rx, &spare));
         }
-        self.account.lost(lost_by(&rx, &spare));
+        self.taken.account.lost(lost_by(&rx, &spare));
+    }
+}
+
+/// What a consumer has taken.
+struct Taken {
+    /// The last number of each producer's items.
+    last: Vec<Option<u64>>,
+    account: Rc<Account>,
+}
+
+impl Taken {
+    fn from(producers: u64, account: &Rc<Account>) -> Self {
+        Self { last: vec![None; producers as usize], account: account.clone() }
     }
 
-    fn take(&mut self, number: u64) {
+    fn add(&mut self, number: u64) {
         let last = &mut self.last[(number >> 32) as usize];
         assert!(*last < Some(number), "item {number:x} came after {last:x?}");
         *last = Some(number);

@@ -176,10 +176,51 @@ fn mix(schedule: Schedule, seed: u64) -> Report {
 
 #[test]
 fn same_seed_same_run() {
-    for schedule in [Schedule::Random, Schedule::Priorities { depth: 4, steps: 1000 }] {
+    let stopped = Schedule::Stopped { core: 2, step: 100 };
+    for schedule in [Schedule::Random, Schedule::Priorities { depth: 4, steps: 1000 }, stopped] {
         assert_eq!(mix(schedule, 5), mix(schedule, 5));
         assert_ne!(mix(schedule, 5), mix(schedule, 6));
     }
+}
+
+/// Wherever it is stopped, all others end before it goes on.
+#[test]
+fn a_stopped_thread_is_last() {
+    for (step, seed) in (1..60).flat_map(|step| [1, 2, 3].map(|seed| (step, seed))) {
+        let memory = Memory::new();
+        let ended: Shared<Vec<usize>> = Rc::default();
+        let (counts, ends) = (memory.clone(), ended.clone());
+        let thread = move |core| {
+            for _ in 0..20 {
+                counts.add(0, 1);
+            }
+            let mut all = ends.take();
+            all.push(core);
+            ends.set(all);
+        };
+        let schedule = Schedule::Stopped { core: 1, step };
+        run_by(schedule, &buffered(4), seed, 0..4, thread).unwrap();
+        assert_eq!(ended.take().last(), Some(&1), "stopped at {step}");
+        assert_eq!(memory.load(0), 80);
+    }
+}
+
+#[test]
+fn waiting_for_a_stopped_thread_is_given_up() {
+    let memory = Memory::new();
+    let thread = move |core| {
+        while core == 0 && memory.load(0) == 0 {
+            pause(1);
+        }
+        memory.store(0, 1);
+    };
+    let run = |core, step| {
+        let schedule = Schedule::Stopped { core, step };
+        run_by(schedule, &buffered(4), 1, 0..2, thread.clone())
+    };
+    assert!(run(1, 1).is_err());
+    run(1, 1000).unwrap();
+    run(0, 1).unwrap();
 }
 
 #[test]

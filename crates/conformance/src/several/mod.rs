@@ -11,10 +11,12 @@
 //! | [`drops`] | every item is dropped exactly once, in whatever order the handles go |
 //! | [`items`] | zero-sized, tiny, large, over-aligned and owning items, in every kind of memory |
 //! | [`stress`] | up to four producers and four consumers on two cores and on one |
+//! | [`bulks`] | what only `ring` can: all or nothing, slots that are claimed, items that are looked at |
 //! | [`stalls`] | threads that come too late, are stopped, or want the same item |
 
 use corelane::{Config, MpmcQueue};
 
+pub mod bulks;
 pub mod closing;
 pub mod drops;
 pub mod items;

@@ -38,19 +38,19 @@ pub(super) struct Habits {
 }
 
 /// What a consumer has seen of each producer.
-struct Seen {
-    values: Vec<Value>,
+pub(super) struct Seen {
+    pub(super) values: Vec<Value>,
     /// The number that must be exceeded by the next item of each producer.
     last: Vec<Option<u64>>,
 }
 
 impl Seen {
-    fn new(producers: usize) -> Self {
+    pub(super) fn new(producers: usize) -> Self {
         Self { values: Vec::new(), last: vec![None; producers] }
     }
 
     /// Notes an item, which must be behind those of the same producer.
-    fn note(&mut self, item: &impl Numbered) {
+    pub(super) fn note(&mut self, item: &impl Numbered) {
         let value = item.value().expect("an item in pieces");
         let Some(last) = self.last.get_mut(value.producer) else { panic!("{value} is made up") };
         assert!(*last < Some(value.sequence), "{value} after {last:?} of the same producer");
@@ -60,7 +60,7 @@ impl Seen {
 }
 
 /// Checks that what all consumers have seen is what was pushed.
-fn settle(producers: usize, each: u64, seen: Vec<Seen>) {
+pub(super) fn settle(producers: usize, each: u64, seen: Vec<Seen>) {
     let mut popped: Vec<_> = seen.into_iter().flat_map(|seen| seen.values).collect();
     popped.sort_unstable_by_key(|value| value.number());
     let pushed = (0..producers)

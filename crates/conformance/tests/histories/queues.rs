@@ -1,8 +1,12 @@
 //! Histories of every queue.
 
+use std::any::type_name;
 use std::time::Duration;
 
-use corelane_conformance::history::{HistorySubject, Plan, Summary, all_subjects};
+use corelane::MpmcQueue;
+use corelane::mpmc::ring::{HeadTail, InOrder, RelaxedTail, Ring};
+use corelane_conformance::Several;
+use corelane_conformance::history::{HistorySubject, Plan, Summary, all_subjects, check_queue};
 
 use crate::scaled;
 
@@ -40,6 +44,24 @@ fn every_queue_is_linearizable() {
         }
     }
     assert!(findings.is_empty(), "{findings}");
+}
+
+/// Rings whose sides are in different modes.
+#[test]
+fn rings_of_mixed_modes_are_linearizable() {
+    fn check<Q: MpmcQueue>() {
+        let operations = scaled(100_000);
+        let mut go_on = |summary: &Summary| summary.operations < operations;
+        let summary = check_queue::<Several<Q>>(Duration::MAX, &mut go_on);
+        let finding = summary.violation.map(|finding| finding.to_string());
+        assert_eq!(finding, None, "{}", type_name::<Q>());
+    }
+    check::<Ring<InOrder, RelaxedTail>>();
+    check::<Ring<InOrder, HeadTail>>();
+    check::<Ring<RelaxedTail, InOrder>>();
+    check::<Ring<RelaxedTail, HeadTail>>();
+    check::<Ring<HeadTail, InOrder>>();
+    check::<Ring<HeadTail, RelaxedTail>>();
 }
 
 /// The end is part of every history: else what is lost there is not missed.

@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ptr;
 
-use corelane::{CapacityError, Config, Consumer, Producer, TryPushError};
+use corelane::{CapacityError, Config, Consumer, MpmcQueue, Producer, TryPushError};
 use corelane_conformance::{Pair, Queue, numbers};
 
 thread_local! {
@@ -79,6 +79,24 @@ pub fn burst<Q: Queue<u64>>(kept: impl Fn(Config) -> isize) {
     }
     drop((tx, rx));
     assert_eq!(TAKEN.get(), without, "bytes are taken and not given back");
+}
+
+/// As [`burst`], while a producer and a consumer that have been used, in other places of the list, are not used any more.
+pub fn burst_beside_idle_handles<Q: MpmcQueue>(kept: isize) {
+    let (mut tx, mut rx) = Q::channel(Config::new(1000)).expect("this capacity is possible");
+    let before = TAKEN.get();
+    for round in 0..2 {
+        let mut idle_tx = Q::another_producer(&tx).expect("there may be several");
+        let mut idle_rx = Q::another_consumer(&rx).expect("there may be several");
+        assert!(idle_tx.try_push(0).is_ok());
+        for n in 1..1_000_000 {
+            assert!(tx.try_push(n).is_ok(), "an unbounded queue is full in round {round}");
+        }
+        assert!(idle_rx.pop_iter().take(500_000).eq(0..500_000));
+        assert!(rx.pop_iter().eq(500_000..1_000_000));
+        let left = TAKEN.get() - before;
+        assert!(left <= kept, "{left} bytes are left of a burst, {kept} at most");
+    }
 }
 
 /// What `work` answers if this thread can take memory `left` times and then no more.

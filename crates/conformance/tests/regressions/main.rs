@@ -243,8 +243,13 @@ fn memory_never_returned_after_a_burst() {
     // About a thousand nodes, and a note of some words for each.
     leaks::burst::<Several<Msq>>(|_| 1100 * (16 + 64));
     // The ring of a handle that hasn't gone on: 1024 slots of two words, and a few words more.
-    leaks::burst::<Several<Lprq>>(|_| 2 * (1024 * 16 + 1024));
-    leaks::burst::<Several<Lcrq>>(|_| 2 * (1024 * 16 + 1024));
+    let rings = |n: isize| n * (1024 * 16 + 1024);
+    leaks::burst::<Several<Lprq>>(|_| rings(2));
+    leaks::burst::<Several<Lcrq>>(|_| rings(2));
+    // And a ring, or two nodes, for each handle that isn't used.
+    leaks::burst_beside_idle_handles::<Lprq>(rings(4));
+    leaks::burst_beside_idle_handles::<Lcrq>(rings(4));
+    leaks::burst_beside_idle_handles::<Msq>(1104 * (16 + 64));
 }
 
 /// An unbounded queue without memory for a node, a ring, or the box of an item says so, and goes on when there is some.

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use corelane_simulate::Queue;
+use corelane_simulate::{Queue, SharedQueue};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// So many seeds for each queue, each for two runs. The environment variable `CORELANE_STRESS` scales
@@ -20,6 +20,7 @@ fn seeds(usual: f64) -> Range<u64> {
 /// Chains and rings of threads take longer than threads around one queue.
 const CHAINS: f64 = 300.0;
 const SEVERAL: f64 = 4000.0;
+const STOPPED: f64 = 4000.0;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
@@ -30,7 +31,15 @@ fn main() -> ExitCode {
         let id = format!("{}_of_several", queue.info.id);
         Trial::test(id, move || Ok(queue.test(seeds(SEVERAL)).map(drop)?))
     });
-    let trials = queues.chain(shared).chain(seeded::trials()).collect();
+    // Who is stopped with the lock in its hands holds up even those who clear the run away.
+    let has_no_lock =
+        |queue: &&SharedQueue| queue.info.sides.allow(2, 2) && queue.info.id != "locked";
+    let stopped = corelane_simulate::all_shared().iter().filter(has_no_lock);
+    let stopped = stopped.map(|queue| {
+        let id = format!("{}_while_one_is_stopped", queue.info.id);
+        Trial::test(id, move || check_stopped(queue))
+    });
+    let trials = queues.chain(shared).chain(stopped).chain(seeded::trials()).collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
@@ -41,4 +50,16 @@ fn check(queue: &Queue, verbose: bool) -> Result<(), Failed> {
         println!("{}: {tested:?}, {:.2?}", queue.id, start.elapsed());
     }
     Ok(())
+}
+
+/// Whether a stopped thread holds up others, in those queues and only in those that don't say it never does.
+fn check_stopped(queue: &SharedQueue) -> Result<(), Failed> {
+    let tested = queue.test_stopped(seeds(STOPPED));
+    if queue.info.guarantee.starts_with("lock-free") {
+        return Ok(tested.map(drop)?);
+    }
+    match tested {
+        Ok(_) => Err("nobody was held up".into()),
+        Err(_) => Ok(()),
+    }
 }

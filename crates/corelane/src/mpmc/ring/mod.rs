@@ -16,7 +16,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | guarantee | deadlock-free, first in first out (linearizable) |
+//! | guarantee | deadlock-free, first in first out (linearizable, but that at the same moment one thread may be told *full* and another one *empty*: see [`Full`](TryPushError::Full)) |
 //! | capacity | N, the number of slots: what was asked for, rounded up to a power of two; all usable |
 //! | memory | two words a side besides the slots, in lines of their own |
 //! | a stopped thread | in the middle of a call holds up its side, as said above; one that never comes back, for good |

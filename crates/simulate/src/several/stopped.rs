@@ -1,0 +1,157 @@
+//! One thread of several is stopped, perhaps in the middle of a call, until all others are done.
+
+use std::cell::Cell;
+use std::error::Error;
+use std::fmt;
+use std::rc::Rc;
+
+use coherence::{Chance, Schedule, Simulation};
+use corelane_sim::{Config, Consumer, Info, Producer, TryPopError};
+
+use super::{Account, BATCH, CAPACITIES, Freight, Kind, SharedQueue, Taken, handles, number};
+use crate::Tested;
+use crate::ledger;
+use crate::schedules::{Failed, Wrong, caught, machine, named};
+
+/// What a seed stands for: so many threads, each of which pushes an item and pops one, again and again.
+#[derive(Debug)]
+pub(super) struct Case {
+    seed: u64,
+    chance: Chance,
+    threads: u64,
+    rounds: u64,
+    is_bounded: bool,
+    /// Whether items are counted when they are dropped.
+    pub(super) counts_drops: bool,
+}
+
+impl SharedQueue {
+    /// Runs the case of each seed at random, and then again with one of its threads stopped at one of these steps.
+    ///
+    /// Two to five threads push an item each and pop one, again and again, through a queue with room for one of each.
+    /// So there is always room for who pushes and an item for who pops, and each call must do it: nobody may be told
+    /// full, empty or busy, or wait, wherever the stopped thread is. That is what makes a queue *lock-free*.
+    ///
+    /// # Errors
+    ///
+    /// The first failure.
+    ///
+    /// # Panics
+    ///
+    /// If the queue doesn't allow several producers and several consumers.
+    pub fn test_stopped(&self, seeds: impl IntoIterator<Item = u64>) -> Result<Tested, Failed> {
+        assert!(self.info.sides.allow(2, 2), "each thread has a handle of either side");
+        let mut tested = Tested::default();
+        for seed in seeds {
+            let steps = self.replay_stopped(seed, Schedule::Random)?;
+            let mut chance = Chance::new(seed);
+            let core = chance.below(Case::new(seed, &self.info).threads) as usize;
+            let schedule = Schedule::Stopped { core, step: 1 + chance.below(steps) };
+            tested.runs += 2;
+            tested.steps += steps + self.replay_stopped(seed, schedule)?;
+        }
+        Ok(tested)
+    }
+
+    fn replay_stopped(&self, seed: u64, schedule: Schedule) -> Result<u64, Failed> {
+        let case = || (self.test_stopped)(Case::new(seed, &self.info), schedule);
+        named(self.info.id, seed, schedule, case)
+    }
+}
+
+impl Case {
+    fn new(seed: u64, info: &Info) -> Self {
+        // Not the numbers that the schedule gets.
+        let mut chance = Chance::new(!seed);
+        Self {
+            seed,
+            threads: 2 + chance.below(4),
+            rounds: 1 + chance.below(8),
+            is_bounded: info.bounded,
+            counts_drops: chance.below(2) == 0,
+            chance,
+        }
+    }
+
+    pub(super) fn run<K: Kind<T>, T: Freight>(self, schedule: Schedule) -> Result<u64, Wrong> {
+        caught(|| self.run_to_the_end::<K, T>(schedule))
+    }
+
+    /// As [`run`](Self::run), but panics if a thread does.
+    fn run_to_the_end<K: Kind<T>, T: Freight>(mut self, schedule: Schedule) -> Result<u64, Wrong> {
+        ledger::open();
+        let (tx, rx) = K::channel(self.config())?;
+        let account = Rc::new(Account::default());
+        let refused = Rc::new(Cell::new(None));
+        let txs = handles(tx, self.threads, K::another_tx);
+        let rxs = handles(rx, self.threads, K::another_rx);
+        let mut simulation = Simulation::new(machine(), self.seed).schedule(schedule);
+        for (thread, (tx, rx)) in txs.into_iter().zip(rxs).enumerate() {
+            let worker = Worker {
+                number: thread as u64,
+                rounds: self.rounds,
+                taken: Taken::from(self.threads, &account),
+            };
+            let refused = refused.clone();
+            simulation.spawn(thread, move || {
+                if let Err(error) = worker.run::<K, T>(tx, rx) {
+                    refused.set(Some(error));
+                }
+            });
+        }
+        let report = simulation.run()?;
+        refused.take().map_or(Ok(()), Err)?;
+        account.settle(self.threads, self.rounds);
+        ledger::settle();
+        Ok(report.steps)
+    }
+
+    /// With room for an item of each thread, where there is an end to it.
+    fn config(&mut self) -> Config {
+        let capacity = CAPACITIES[self.chance.below(4) as usize];
+        let capacity = if self.is_bounded { capacity.max(self.threads) } else { capacity };
+        let first = 0_u64.wrapping_sub(self.chance.below(3 * capacity));
+        Config::new(capacity as usize).first(first).batch(1 + self.chance.below(BATCH) as usize)
+    }
+}
+
+/// One thread.
+struct Worker {
+    number: u64,
+    rounds: u64,
+    taken: Taken,
+}
+
+impl Worker {
+    fn run<K: Kind<T>, T: Freight>(self, mut tx: K::Tx, mut rx: K::Rx) -> Result<(), Refused> {
+        let Self { number: thread, rounds, mut taken } = self;
+        for round in 0..rounds {
+            let pushed = tx.try_push(T::of(number(thread, round)));
+            pushed.map_err(|error| Refused::Push(format!("{error:?}")))?;
+            taken.add(rx.try_pop().map_err(Refused::Pop)?.number());
+        }
+        let finished = &taken.account.finished;
+        finished.set(finished.get() + 1);
+        Ok(())
+    }
+}
+
+/// What a thread was told instead.
+#[derive(Debug)]
+enum Refused {
+    Push(String),
+    Pop(TryPopError),
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Push(error) => {
+                write!(f, "a push was told {error}, with room for an item of each")
+            }
+            Self::Pop(error) => write!(f, "a pop was told {error:?}, behind a push of its thread"),
+        }
+    }
+}
+
+impl Error for Refused {}
