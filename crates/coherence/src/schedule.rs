@@ -38,8 +38,9 @@ pub enum Schedule {
         /// About how many steps a run has, such as [`Report::steps`](crate::Report::steps) of another.
         steps: u64,
     },
-    /// As [`Random`](Self::Random), but from some step on the thread of this core goes on only when no other
-    /// thread can: when all have ended, that is, unless they wait for it, and then the run is given up.
+    /// As [`Random`](Self::Random), but from some step on the thread of this core goes on only when there is nothing
+    /// else to do: when all others have ended. If they wait for it they take steps without a write, until the run is
+    /// given up.
     Stopped {
         /// Its core.
         core: usize,

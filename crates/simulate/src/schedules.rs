@@ -62,7 +62,7 @@ impl Queue {
     ///
     /// The first failure; [`replay`](Self::replay) shows it again.
     pub fn test(&self, seeds: impl IntoIterator<Item = u64>) -> Result<Tested, Failed> {
-        test_each(seeds, |seed, schedule| self.replay(seed, schedule))
+        test_each(seeds, by_priorities, |seed, schedule| self.replay(seed, schedule))
     }
 
     /// Runs the case of a seed under a schedule, and returns the number of steps.
@@ -75,20 +75,31 @@ impl Queue {
     }
 }
 
-/// Runs each seed twice: at random, and by priorities with as many steps.
-pub(crate) fn test_each(
+/// Runs each seed at random, and then by the schedules that `then` makes up for it and for as many steps.
+pub(crate) fn test_each<S: IntoIterator<Item = Schedule>>(
     seeds: impl IntoIterator<Item = u64>,
+    then: impl Fn(u64, u64) -> S,
     replay: impl Fn(u64, Schedule) -> Result<u64, Failed>,
 ) -> Result<Tested, Failed> {
     let mut tested = Tested::default();
+    let mut test = |seed, schedule| {
+        let steps = replay(seed, schedule)?;
+        tested.runs += 1;
+        tested.steps += steps;
+        Ok(steps)
+    };
     for seed in seeds {
-        let steps = replay(seed, Schedule::Random)?;
-        let depth = 1 + (seed % 4) as u32;
-        let again = replay(seed, Schedule::Priorities { depth, steps })?;
-        tested.runs += 2;
-        tested.steps += steps + again;
+        let steps = test(seed, Schedule::Random)?;
+        for schedule in then(seed, steps) {
+            test(seed, schedule)?;
+        }
     }
     Ok(tested)
+}
+
+/// By priorities, once.
+pub(crate) fn by_priorities(seed: u64, steps: u64) -> [Schedule; 1] {
+    [Schedule::Priorities { depth: 1 + (seed % 4) as u32, steps }]
 }
 
 /// Runs a case of a queue, which is named if it fails.

@@ -19,9 +19,12 @@ use corelane_sim::{
 
 use crate::Tested;
 use crate::ledger::{self, Counted};
-use crate::schedules::{Failed, Wrong, caught, machine, named, test_each};
+use crate::schedules::{Failed, Wrong, by_priorities, caught, machine, named, test_each};
 use crate::stream::Failure;
 use crate::team::{self, Team, TeamRun};
+
+/// Runs a case under a schedule, and returns the number of steps.
+type Test<C> = fn(C, Schedule) -> Result<u64, Wrong>;
 
 /// A queue that may have several handles on a side.
 #[derive(Debug, Clone)]
@@ -32,8 +35,9 @@ pub struct SharedQueue {
     pub overwrites: bool,
     pub(crate) probe: fn(Config) -> Result<(), CapacityError>,
     pub(crate) team: fn(&Team) -> Result<TeamRun, Failure>,
-    test: fn(Case, Schedule) -> Result<u64, Wrong>,
-    test_stopped: fn(stopped::Case, Schedule) -> Result<u64, Wrong>,
+    test: Test<Case>,
+    /// Unless it overwrites.
+    test_stopped: Option<Test<stopped::Case>>,
 }
 
 impl SharedQueue {
@@ -47,10 +51,10 @@ impl SharedQueue {
                 true => case.run::<Keeping<Q>, Counted>(schedule),
                 false => case.run::<Keeping<Q>, u64>(schedule),
             },
-            test_stopped: |case, schedule| match case.counts_drops {
+            test_stopped: Some(|case, schedule| match case.counts_drops {
                 true => case.run::<Keeping<Q>, Counted>(schedule),
                 false => case.run::<Keeping<Q>, u64>(schedule),
-            },
+            }),
         }
     }
 
@@ -68,7 +72,7 @@ impl SharedQueue {
             },
             // Its items have no destructors.
             test: |case, schedule| case.run::<Overwriting, u64>(schedule),
-            test_stopped: |case, schedule| case.run::<Overwriting, u64>(schedule),
+            test_stopped: None,
         }
     }
 
@@ -83,7 +87,7 @@ impl SharedQueue {
     ///
     /// The first failure.
     pub fn test(&self, seeds: impl IntoIterator<Item = u64>) -> Result<Tested, Failed> {
-        test_each(seeds, |seed, schedule| self.replay(seed, schedule))
+        test_each(seeds, by_priorities, |seed, schedule| self.replay(seed, schedule))
     }
 
     /// Runs the case of a seed under a schedule, and returns the number of steps.

@@ -120,6 +120,8 @@ fn pop_bulk<P: Mode, C: Mode>(
 ) -> Result<usize, TryPopError> {
     let mut items = [0; 2];
     rx.pop_bulk(&mut items)?;
+    // Nobody pops or pushes between them.
+    assert!(seen.last.len() > 1 || items[0] + 1 == items[1], "{items:?} are not in a row");
     items.iter().for_each(|item| seen.note(item));
     Ok(items.len())
 }
@@ -172,7 +174,8 @@ pub fn all_or_nothing() {
     streams::<RelaxedTail, RelaxedTail>(push_bulk, pop_bulk);
     streams::<HeadTail, HeadTail>(push_bulk, pop_bulk);
     streams::<RelaxedTail, InOrder>(push_bulk, pop_bulk);
-    streams::<InOrder, HeadTail>(push_bulk, pop_bulk);
+    streams::<InOrder, RelaxedTail>(push_bulk, pop_bulk);
+    streams::<HeadTail, InOrder>(push_bulk, pop_bulk);
 }
 
 /// Bulks that are claimed first, and items that are looked at first.

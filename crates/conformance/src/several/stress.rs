@@ -41,7 +41,7 @@ pub(super) struct Habits {
 pub(super) struct Seen {
     pub(super) values: Vec<Value>,
     /// The number that must be exceeded by the next item of each producer.
-    last: Vec<Option<u64>>,
+    pub(super) last: Vec<Option<u64>>,
 }
 
 impl Seen {

@@ -83,6 +83,7 @@ pub fn burst<Q: Queue<u64>>(kept: impl Fn(Config) -> isize) {
 
 /// As [`burst`], while a producer and a consumer that have been used, in other places of the list, are not used any more.
 pub fn burst_beside_idle_handles<Q: MpmcQueue>(kept: isize) {
+    let without = TAKEN.get();
     let (mut tx, mut rx) = Q::channel(Config::new(1000)).expect("this capacity is possible");
     let before = TAKEN.get();
     for round in 0..2 {
@@ -97,6 +98,28 @@ pub fn burst_beside_idle_handles<Q: MpmcQueue>(kept: isize) {
         let left = TAKEN.get() - before;
         assert!(left <= kept, "{left} bytes are left of a burst, {kept} at most");
     }
+    drop((tx, rx));
+    assert_eq!(TAKEN.get(), without, "bytes are taken and not given back");
+}
+
+/// As [`memory_never_returned`], with several handles a side, which go in another order each time.
+pub fn memory_never_returned_of_several<Q: MpmcQueue>() {
+    let before = TAKEN.get();
+    for producers_first in [true, false] {
+        let (mut tx, mut rx) = Q::channel::<u64>(Config::new(1000)).expect("it is small");
+        assert!(TAKEN.get() > before, "the allocator counts");
+        let (other_tx, other_rx) = (Q::another_producer(&tx), Q::another_consumer(&rx));
+        for n in 0..3000 {
+            assert!(tx.try_push(n).is_ok() || n >= 900);
+            assert!(n % 3 > 0 || rx.try_pop().is_ok(), "there are items");
+        }
+        if producers_first {
+            drop((tx, other_rx, other_tx, rx));
+        } else {
+            drop((rx, other_tx, tx, other_rx));
+        }
+    }
+    assert_eq!(TAKEN.get(), before, "bytes are taken and not given back");
 }
 
 /// What `work` answers if this thread can take memory `left` times and then no more.

@@ -19,7 +19,7 @@
 //! | `batch_larger_than_buffer` | here |
 //! | `first_wrap_uninitialised` | here |
 //! | `oversubscription_collapse` | here: what a preempted thread holds up, as throughput would be a clock's word |
-//! | `memory_never_returned` | here for a ring's region; the memory of a burst with `dspsc`, `uspsc`, `msq`, `lcrq`, `lprq`, `faaq` |
+//! | `memory_never_returned` | here for all that a queue takes; the memory of a burst with `dspsc`, `uspsc`, `msq`, `lcrq`, `lprq`, `faaq` |
 //! | `zero_sized_items` | here; tokens have a size |
 //! | `large_item_on_stack` | here; tokens are one word |
 //! | `non_send_item_crosses` | `handles.rs` for every queue and for a broken handle, `compile_fail.rs` with the compiler's words |

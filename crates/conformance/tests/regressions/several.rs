@@ -4,6 +4,8 @@ use corelane::{for_each_mpmc_queue, for_each_unbounded_mpmc_queue};
 use corelane_conformance::several::{closing, drops, items, order, stalls, stress};
 use corelane_conformance::{Limited, Several, capacity, checks};
 
+use crate::leaks;
+
 /// The rows that apply to queues with several handles a side: row, check, and the bugs that the check must
 /// find.
 macro_rules! rows_of_several {
@@ -51,6 +53,11 @@ macro_rules! on_all {
             checks! { Several<$queue>:
                 capacity::false_full,
                 capacity::first_wrap_uninitialised,
+            }
+
+            #[test]
+            fn memory_never_returned() {
+                leaks::memory_never_returned_of_several::<$queue>();
             }
         }
     };

@@ -12,7 +12,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | guarantee | deadlock-free, first in first out by the order of claims (linearizable) |
+//! | guarantee | deadlock-free, first in first out by the order of claims (linearizable but for [answers out of date](crate::TryPushError::Full)) |
 //! | capacity | N bytes: what was asked for, rounded up to a power of two, at least two blocks |
 //! | blocks | of S bytes; of the granules, as many to a block as [`mpmc::block`](crate::mpmc::block) has slots; [`Config::batch`] gives S instead, rounded up to a power of two, from 16 (or N/65536) on |
 //! | longest record | S bytes, or 2 GiB less one if that is less: [`Producer::most`] |

@@ -18,7 +18,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | guarantee | deadlock-free, first in first out (linearizable) |
+//! | guarantee | deadlock-free, first in first out (linearizable but for [answers out of date](crate::TryPushError::Full)) |
 //! | capacity | N, the number of slots: what was asked for, rounded up to a power of two, at least 2; less up to S − 1 in use, S slots to a block |
 //! | blocks | 2^max(1, ⌊log₂ N / 4⌋), as the paper found best; [`Config::batch`] gives S instead, rounded down to a power of two, from 1 (or N/65536) to N/2; 384 bytes for each besides its slots |
 //! | handles | at most 65,536 a side; cloning one more panics |

@@ -9,6 +9,11 @@
 //! | [`lcrq`] | the same, for [tokens](crate::slot::Token) | items are no tokens; memory must be bounded |
 //! | [`michael_scott`] | to compare: the textbook's list | throughput counts |
 //! | `locked` | threads would rather sleep than spin; to compare | throughput counts |
+//!
+//! Each page says what a thread means to others that is stopped in the middle of a call. One that is killed there, or never
+//! runs again, is stopped for ever: its handle never goes, so the queue is never closed on that side nor is its memory freed.
+//! A thread that ends by itself, or panics, does so between calls, as none panics in the middle (destructors of items run
+//! when handles are dropped, and outside of calls).
 
 pub mod block;
 pub mod lcrq;

@@ -9,7 +9,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | guarantee | deadlock-free, first in first out (linearizable) |
+//! | guarantee | deadlock-free, first in first out (linearizable but for [answers out of date](crate::TryPushError::Full)) |
 //! | capacity, blocks, consumers | as [`mpmc::block`](crate::mpmc::block) |
 //! | paper | J. Wang (2024), §2.4, with the producer of §2.4.5 |
 //!

@@ -11,7 +11,7 @@ use corelane_sim::{Config, Consumer, Info, Producer, TryPopError};
 use super::{Account, BATCH, CAPACITIES, Freight, Kind, SharedQueue, Taken, handles, number};
 use crate::Tested;
 use crate::ledger;
-use crate::schedules::{Failed, Wrong, caught, machine, named};
+use crate::schedules::{Failed, Wrong, caught, machine, named, test_each};
 
 /// What a seed stands for: so many threads, each of which pushes an item and pops one, again and again.
 #[derive(Debug)]
@@ -25,37 +25,41 @@ pub(super) struct Case {
     pub(super) counts_drops: bool,
 }
 
+/// How often each case is run with a thread stopped.
+const STOPS: usize = 3;
+
 impl SharedQueue {
-    /// Runs the case of each seed at random, and then again with one of its threads stopped at one of these steps.
+    /// Runs the case of each seed at random, and then again with one of its threads stopped, at one step or another.
     ///
     /// Two to five threads push an item each and pop one, again and again, through a queue with room for one of each.
-    /// So there is always room for who pushes and an item for who pops, and each call must do it: nobody may be told
-    /// full, empty or busy, or wait, wherever the stopped thread is. That is what makes a queue *lock-free*.
+    /// A call has one slot or position in its hands at most. So there is always room for who pushes and an item for who
+    /// pops, wherever others are, and each call must do it: nobody may be told full, empty or busy, or wait. Where a
+    /// stopped thread would hold up others, the queue isn't lock-free.
     ///
     /// # Errors
     ///
-    /// The first failure.
+    /// The first failure. With its seed alone it shows again.
     ///
     /// # Panics
     ///
-    /// If the queue doesn't allow several producers and several consumers.
+    /// If the queue doesn't allow several producers and several consumers, or overwrites items.
     pub fn test_stopped(&self, seeds: impl IntoIterator<Item = u64>) -> Result<Tested, Failed> {
         assert!(self.info.sides.allow(2, 2), "each thread has a handle of either side");
-        let mut tested = Tested::default();
-        for seed in seeds {
-            let steps = self.replay_stopped(seed, Schedule::Random)?;
-            let mut chance = Chance::new(seed);
-            let core = chance.below(Case::new(seed, &self.info).threads) as usize;
-            let schedule = Schedule::Stopped { core, step: 1 + chance.below(steps) };
-            tested.runs += 2;
-            tested.steps += steps + self.replay_stopped(seed, schedule)?;
-        }
-        Ok(tested)
-    }
-
-    fn replay_stopped(&self, seed: u64, schedule: Schedule) -> Result<u64, Failed> {
-        let case = || (self.test_stopped)(Case::new(seed, &self.info), schedule);
-        named(self.info.id, seed, schedule, case)
+        let test = self.test_stopped.expect("what is pushed stays");
+        let stopped = |seed, steps| {
+            let threads = Case::new(seed, &self.info).threads;
+            // Neither the numbers that the schedule gets nor those of the case.
+            let mut chance = Chance::new(seed | 1 << 63);
+            let mut below = move |limit| chance.below(limit);
+            [(); STOPS].map(|()| Schedule::Stopped {
+                core: below(threads) as usize,
+                step: 1 + below(steps),
+            })
+        };
+        test_each(seeds, stopped, |seed, schedule| {
+            let case = || test(Case::new(seed, &self.info), schedule);
+            named(self.info.id, seed, schedule, case)
+        })
     }
 }
 

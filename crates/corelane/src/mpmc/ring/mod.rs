@@ -16,7 +16,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | guarantee | deadlock-free, first in first out (linearizable, but that at the same moment one thread may be told *full* and another one *empty*: see [`Full`](TryPushError::Full)) |
+//! | guarantee | deadlock-free, first in first out (linearizable but for [answers out of date](TryPushError::Full)) |
 //! | capacity | N, the number of slots: what was asked for, rounded up to a power of two; all usable |
 //! | memory | two words a side besides the slots, in lines of their own |
 //! | a stopped thread | in the middle of a call holds up its side, as said above; one that never comes back, for good |
@@ -27,10 +27,10 @@
 //! # Departures from the paper
 //!
 //! - Orderings are acquire and release where the paper has sequentially consistent ones.
-//! - A push says [`Full`](TryPushError::Full) only if all slots hold items and nobody is about to take one.
+//! - A push says [`Full`](TryPushError::Full) only if, as far as it can see, all slots hold items and nobody is about to take one.
 //!   If no slot is free, but another thread is in the middle of a push or pop, it says
 //!   [`Busy`](TryPushError::Busy). The paper's says full then too: one thread may be told that the queue is
-//!   full after another has been told that it is empty. A pop is told busy only where its side is not in order, or
+//!   full after it has heard from another one that it is empty. A pop is told busy only where its side is not in order, or
 //!   producers have relaxed tails: otherwise no push behind an unfinished one is done.
 //! - Positions are compared by 47 bits; DPDK's have 32. A thread must not be stopped in the middle of a call while that
 //!   many slots are used.
