@@ -11,9 +11,9 @@
 //! that. What it doesn't know of is at positions before p, that of the index, until somebody sets out to take this.
 //! It is at most 2(n − 1), for n indices, and one for each call that takes at the time:
 //!
-//! - Who gets a position knows all that those knew who got one before, on the same side: all additions acquire and
-//!   release. Who moves `tail` on knows that all that it goes by have takers, and releases that. Who puts an index knows
-//!   what those knew who had it before.
+//! - Who gets a position knows all that those knew who got one before, on the same side: whatever moves a counter on for that
+//!   acquires, it or a look before it, and releases. Who moves `tail` on knows that all that it goes by have takers, and
+//!   releases that. Who puts an index knows what those knew who had it before.
 //! - Let a position before p be *open* if the putter, when it gets p, doesn't know that it has a taker. Who lowers the
 //!   threshold at one that isn't, and not below 0, goes on to another; if that isn't open either, the putter knows what
 //!   was lowered. So it doesn't know of one for each call that is under way. If such a call has ended, that was at an
@@ -279,16 +279,48 @@ impl<'a> Indices<'a> {
         }
     }
 
-    /// Whether there was no index at a moment of the call, as far as can be seen without writing: `false` if several
-    /// are being put.
+    /// The position that is taken from next. `None` if there was no index at a moment of the call, as far as can be seen
+    /// without writing: not if several are being put.
     #[inline]
-    pub fn is_empty(self) -> bool {
+    fn first(self) -> Option<u64> {
         // Acquire, twice: what is looked at next was there later. So there was nothing at `head` when nothing had
         // been put behind it, and nothing before, whatever the others have done since.
         let head = self.counters.head.load(Ordering::Acquire);
         let word = self.entries.at(head).load(Ordering::Acquire);
-        self.entries.index_of(word, head).is_none()
-            && !is_before(head.wrapping_add(1), self.counters.tail.load(Ordering::Relaxed))
+        let is_empty = self.entries.index_of(word, head).is_none()
+            && !is_before(head.wrapping_add(1), self.counters.tail.load(Ordering::Relaxed));
+        (!is_empty).then_some(head)
+    }
+
+    /// As [`take`](Self::take), but looks first, and writes only if there is something, or several are being put.
+    #[inline]
+    pub fn look_and_take(self) -> Option<u64> {
+        self.first().and_then(|position| self.take_from(position))
+    }
+
+    /// Takes from `position`, or looks again if others have come first.
+    fn take_from(self, mut position: u64) -> Option<u64> {
+        loop {
+            if self.is_exhausted() {
+                return None;
+            }
+            // Not by adding: all who look see the same index, and those who are too late should leave it at that.
+            if self.is_next_to_take(position) {
+                match self.take_at(position) {
+                    None if self.is_over(position) => return None,
+                    None => {}
+                    index => return index,
+                }
+            }
+            position = self.first()?;
+        }
+    }
+
+    /// Whether all indices are in the ring as it was when that was seen.
+    #[inline]
+    pub fn is_still_full(self, seen: Seen) -> bool {
+        // Relaxed: any other value says no. And who knows of a taker sees that it has moved `head`.
+        seen.full == Some(self.counters.head.load(Ordering::Relaxed))
     }
 
     /// Whether all indices are in the ring, and nobody had set out to take one when the answer was found, as far as this
@@ -298,9 +330,6 @@ impl<'a> Indices<'a> {
     pub fn is_full(self, mut seen: Seen) -> (bool, Seen) {
         let (n, entries) = (self.n() as u64, self.entries);
         let head = self.counters.head.load(Ordering::Relaxed);
-        if seen.full == Some(head) {
-            return (true, seen);
-        }
         if seen.to.wrapping_sub(head) > n {
             seen.to = head;
         }
@@ -352,9 +381,7 @@ impl<'a> Indices<'a> {
     /// Takes the index that has been there longest. `None` if there was none at a moment of the call.
     #[inline]
     pub fn take(self) -> Option<u64> {
-        // Acquire pairs with the update in `is_over`: who is told that there is nothing knows that it was taken, and not to
-        // call the ring full by what it was.
-        if (self.counters.threshold.load(Ordering::Acquire) as i64) < 0 {
+        if self.is_exhausted() {
             return None;
         }
         loop {
@@ -368,12 +395,31 @@ impl<'a> Indices<'a> {
         }
     }
 
+    /// Whether the threshold says that there is nothing.
+    #[inline]
+    fn is_exhausted(self) -> bool {
+        // Acquire pairs with the update in `is_over`: who is told that there is nothing knows that it was taken, and not to
+        // call the ring full by what it was.
+        (self.counters.threshold.load(Ordering::Acquire) as i64) < 0
+    }
+
     /// A position that nobody else takes from.
     #[inline]
     pub fn next_to_take(self) -> u64 {
-        // Acquire and release, as in `next_to_put`; release also pairs with the load in `is_empty`: who sees it taken
+        // Acquire and release, as in `next_to_put`; release also pairs with the load in `first`: who sees it taken
         // sees that it was there.
         self.counters.head.fetch_add(1, Ordering::AcqRel)
+    }
+
+    /// As [`next_to_take`](Self::next_to_take), if that is `position`, at which [`first`](Self::first) has looked.
+    #[inline]
+    fn is_next_to_take(self, position: u64) -> bool {
+        let next = position.wrapping_add(1);
+        // Release: as there. `first` has acquired what that one released who moved `head` here.
+        self.counters
+            .head
+            .compare_exchange(position, next, Ordering::Release, Ordering::Relaxed)
+            .is_ok()
     }
 
     /// Whether who takes looks for a while at the position that it has got. Then it needn't look first.
@@ -404,7 +450,7 @@ impl<'a> Indices<'a> {
             self.catch_up(next);
             return true;
         }
-        // Release pairs with the load in `take`, acquire with release here, for the same reason.
+        // Release pairs with the load in `is_exhausted`, acquire with release here, for the same reason.
         self.counters.threshold.fetch_add(1_u64.wrapping_neg(), Ordering::AcqRel) as i64 <= 0
     }
 
@@ -424,7 +470,7 @@ impl<'a> Indices<'a> {
         let mut word = entry.load(Ordering::Acquire);
         loop {
             if let Some(index) = entries.index_of(word, position) {
-                // Release pairs with the load in `is_empty`: who misses the index sees what its taker saw.
+                // Release pairs with the load in `first`: who misses the index sees what its taker saw.
                 entry.fetch_or(entries.none(), Ordering::Release);
                 return Some(index);
             }

@@ -22,7 +22,8 @@
 //! # Departures from the paper
 //!
 //! - Who has just been told that there is nothing looks first the next time, and writes only if there is something,
-//!   or several are at work on it. The paper's takes a position each time, and its program looks there 10,000 times
+//!   or several are at work on it; and then gets its position by compare-and-swap, so that of many who see the same only
+//!   one goes there. The paper's takes a position each time, and its program looks there 10,000 times
 //!   before it gives the position up, so that what fails costs a thousand times as much as with other queues (Wang
 //!   2024, §2.6.2.2). [`channel_delayed`] makes such a queue. But here the first push that fails after a pop looks at each
 //!   slot that it hasn't seen filled.
@@ -259,10 +260,7 @@ impl<T> Producer<T> {
     #[inline]
     fn allocate(&mut self) -> Option<u64> {
         let free = self.end.free();
-        if self.looks_first && free.is_empty() {
-            return None;
-        }
-        let index = free.take();
+        let index = if self.looks_first { free.look_and_take() } else { free.take() };
         self.looks_first = index.is_none() && !free.lingers();
         index
     }
@@ -272,8 +270,12 @@ impl<T> Producer<T> {
         if self.is_closed() {
             return full(true, item);
         }
-        let (is_full, seen) = self.end.filled().is_full(self.seen);
-        self.seen = seen;
+        let filled = self.end.filled();
+        let is_full = filled.is_still_full(self.seen) || {
+            let (is_full, seen) = filled.is_full(self.seen);
+            self.seen = seen;
+            is_full
+        };
         match is_full {
             true => TryPushError::Full(item),
             false => TryPushError::Busy(item),
@@ -314,10 +316,7 @@ impl<T> Consumer<T> {
     #[inline]
     fn reserve(&mut self) -> Option<u64> {
         let filled = self.end.filled();
-        if self.looks_first && filled.is_empty() {
-            return None;
-        }
-        let index = filled.take();
+        let index = if self.looks_first { filled.look_and_take() } else { filled.take() };
         self.looks_first = index.is_none() && !filled.lingers();
         index
     }
