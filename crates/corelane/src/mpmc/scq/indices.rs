@@ -300,23 +300,22 @@ impl<'a> Indices<'a> {
 
     /// Takes from `position`, or looks again if others have come first.
     fn take_from(self, mut position: u64) -> Option<u64> {
-        loop {
-            if self.is_exhausted() {
-                return None;
-            }
-            // Not by adding: all who look see the same index, and those who are too late should leave it at that.
+        // Not by adding: all who look see the same index, and those who are too late should leave it at that.
+        while !self.is_exhausted() {
             if self.is_next_to_take(position) {
-                match self.take_at(position) {
-                    None if self.is_over(position) => return None,
-                    None => {}
-                    index => return index,
-                }
+                return match self.take_at(position) {
+                    None if self.is_over(position) => None,
+                    // Not by looking again: who has lowered the threshold goes on to another position (see above).
+                    None => self.take_next(),
+                    index => index,
+                };
             }
             position = self.first()?;
         }
+        None
     }
 
-    /// Whether all indices are in the ring as it was when that was seen.
+    /// Whether nobody has set out to take an index since all were seen in the ring, as far as this thread knows.
     #[inline]
     pub fn is_still_full(self, seen: Seen) -> bool {
         // Relaxed: any other value says no. And who knows of a taker sees that it has moved `head`.
@@ -381,9 +380,12 @@ impl<'a> Indices<'a> {
     /// Takes the index that has been there longest. `None` if there was none at a moment of the call.
     #[inline]
     pub fn take(self) -> Option<u64> {
-        if self.is_exhausted() {
-            return None;
-        }
+        if self.is_exhausted() { None } else { self.take_next() }
+    }
+
+    /// Takes at the next position, or at those behind it.
+    #[inline]
+    fn take_next(self) -> Option<u64> {
         loop {
             let position = self.next_to_take();
             self.linger(position);
@@ -415,7 +417,8 @@ impl<'a> Indices<'a> {
     #[inline]
     fn is_next_to_take(self, position: u64) -> bool {
         let next = position.wrapping_add(1);
-        // Release: as there. `first` has acquired what that one released who moved `head` here.
+        // Release: as there. `first` has acquired what that one released who moved `head` here: the exchange reads the same
+        // store, as no value of `head` comes twice.
         self.counters
             .head
             .compare_exchange(position, next, Ordering::Release, Ordering::Relaxed)

@@ -16,7 +16,7 @@
 //! | memory | 32 bytes for each slot besides the items |
 //! | a stopped thread | keeps its slot, and the item in it; all others go on |
 //! | handles | at most 65,536 a side; cloning one more panics |
-//! | operations | two additions, a compare-and-swap and an *or*, all locked, for each push and each pop; more while sides meet |
+//! | operations | two additions, a compare-and-swap and an *or*, all locked, for each push and each pop; another compare-and-swap for the first addition in a call after one that failed; more while sides meet |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.2 (P2, P3), §3.7.2; R. Nikolaev: *A Scalable, Portable, and Memory-Efficient Lock-Free FIFO Queue* (DISC 2019) |
 //!
 //! # Departures from the paper
