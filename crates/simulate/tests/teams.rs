@@ -136,7 +136,7 @@ fn blocks_are_ahead_with_many_producers_and_level_with_many_consumers() {
     let others = others.iter().filter(|queue| !queue.id.starts_with("bbq"));
     let is_like = |queue: &&TeamQueue| queue.info.bounded && queue.info.sides.allow(16, 16);
     for other in others.filter(is_like) {
-        let [producers, consumers] = [(16, 1), (1, 16)].map(|team| ratio("bbq", &other.id, team));
+        let [producers, consumers] = [(16, 1), (1, 16)].map(|team| ratio("bbq", other.id, team));
         assert!(producers > 2.0, "{}: {producers}", other.id);
         assert!(consumers > 0.9 || other.id == "scq", "{}: {consumers}", other.id);
     }
