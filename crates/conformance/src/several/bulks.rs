@@ -29,17 +29,9 @@ struct Stream<P: Mode, C: Mode> {
     each: u64,
 }
 
-impl<P: Mode, C: Mode> Clone for Stream<P, C> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<P: Mode, C: Mode> Copy for Stream<P, C> {}
-
 impl<P: Mode, C: Mode> Stream<P, C> {
     /// Lets so many threads of a side pass all on. What a single consumer gets comes in whole bulks.
-    fn run(self, producers: usize, consumers: usize) {
+    fn run(&self, producers: usize, consumers: usize) {
         let (tx, rx) = ring::channel_in_modes(self.capacity).expect("this capacity is possible");
         let progress = &Progress::of(producers + consumers);
         let mut tasks: Vec<Task<Option<Seen>>> = Vec::new();
@@ -63,7 +55,7 @@ impl<P: Mode, C: Mode> Stream<P, C> {
         settle(producers, self.each * BULK, seen);
     }
 
-    fn send(self, mut tx: Producer<u64, P, C>, producer: usize, mut patience: Together) {
+    fn send(&self, mut tx: Producer<u64, P, C>, producer: usize, mut patience: Together) {
         for first in (0..self.each).map(|bulk| bulk * BULK) {
             let number = |sequence| u64::of(Value { producer, sequence });
             let items: Vec<_> = (first..first + BULK).map(number).collect();
@@ -75,7 +67,7 @@ impl<P: Mode, C: Mode> Stream<P, C> {
     }
 
     fn receive(
-        self,
+        &self,
         mut rx: Consumer<u64, P, C>,
         mut seen: Seen,
         mut rng: Rng,

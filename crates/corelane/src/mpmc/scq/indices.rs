@@ -1,7 +1,7 @@
 //! SCQ: a ring of indices that is never full, between any number of threads (Nikolaev 2019, Fig. 8).
 //!
-//! Who puts or takes an index gets a position by adding to `tail` or `head`, and then must get along with who has
-//! got the same one: whoever comes to the entry first decides. A taker who finds nothing leaves its cycle in the
+//! Who puts or takes an index gets a position by adding to `tail` or `head` (or, having looked there, by exchanging
+//! `head`), and then must get along with who has got the same one: whoever comes to the entry first decides. A taker who finds nothing leaves its cycle in the
 //! entry, so that nothing is put there any more, and both try elsewhere.
 //!
 //! # Why the threshold doesn't hide what is there
