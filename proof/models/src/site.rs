@@ -8,7 +8,7 @@ use include_dir::{Dir, include_dir};
 use serde::{Deserialize, Serialize};
 
 /// The library's sources, of which the models are compiled.
-static SOURCES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../corelane/src");
+static SOURCES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../library/corelane/src");
 /// How the compiler's names of these files go before the part that is the same everywhere.
 const SOURCES_AT: &str = "corelane/src/";
 
