@@ -269,8 +269,8 @@ fn what_was_measured_stands_beside_a_sweep() {
     let bench =
         "bench bbq --no-peers --test throughput --threads 1x1,2x2 --rounds 1 --duration 1ms";
     let plan = Plan::mpmc(&Bench::parse_from(bench.split(' ')).args).expect("it can be measured");
-    let results = serde_json::to_string(&run(&plan).expect("a right queue")).expect("plain data");
-    fs::write(measured, results).expect("a file can be written");
+    let json = serde_json::to_string(&run(&plan).expect("a right queue")).expect("plain data");
+    fs::write(measured, json).expect("a file can be written");
     let sweep = "mpmc bbq --sweep --machine i7 --capacity 64 --items 300 --beside";
     let sweep = |file| [&sweep.split(' ').collect::<Vec<_>>()[..], &[file]].concat();
     let text = stdout(&simulate(&sweep(measured)));
