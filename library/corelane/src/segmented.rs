@@ -13,7 +13,7 @@
 //! | guarantee | lock-free (wait-free but for the allocator), first in first out |
 //! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](TryPushError::Full) only if there is no memory for another ring, or for the note of it |
 //! | memory | rings for N items, where N is the [`Config::capacity`]: those with items, and up to 32 empty ones that are kept for the next burst; and 32 places for these, of 384 bytes each with line rings |
-//! | ring | any [`SingleQueue`](crate::SingleQueue) that says empty only if it is, once it has been flushed; the [line ring](crate::line_ring) if not said otherwise |
+//! | ring | any [`SingleQueue`] that says empty only if it is, once it has been flushed; the [line ring](crate::line_ring) if not said otherwise |
 //! | a stopped thread | keeps what it was about to push or pop; the other side goes on |
 //! | operations | those of the ring; every N items a note, which takes about four misses |
 //! | closing | when the consumer is gone a push says so as soon as the ring is full |

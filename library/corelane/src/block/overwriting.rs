@@ -40,7 +40,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, block::overwriting};
 //!
-//! let (mut tx, mut rx) = block::channel(4)?;
+//! let (mut tx, mut rx) = overwriting::channel(4)?;
 //! for time in [10, 20, 30, 40, 50] {
 //!     tx.try_push(time)?;
 //! }

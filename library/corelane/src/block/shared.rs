@@ -6,7 +6,7 @@
 //! take slots by adding. While the two sides are in different blocks neither disturbs the other.
 //!
 //! A handle that is the only one of its side needs none of that: it works as the one of
-//! [`block::single`], until it is cloned, and again soon after all its clones
+//! [`block::single`](crate::block::single), until it is cloned, and again soon after all its clones
 //! are gone.
 //!
 //! **Use it** between several threads; it is the default. Where one side is one thread for good,
@@ -54,7 +54,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, block::shared};
 //!
-//! let (mut tx, rx) = block::channel(100)?;
+//! let (mut tx, rx) = shared::channel(100)?;
 //! let mut other_tx = tx.clone();
 //! tx.try_push('a')?;
 //! other_tx.try_push('b')?;
@@ -526,12 +526,13 @@ queue_type!(Bbq of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{SingleConsumer as _, SingleProducer as _, mpsc, spmc};
+    use crate::block::{one_consumer, one_producer};
+    use crate::{SingleConsumer as _, SingleProducer as _};
 
     /// A push has returned, behind one that is unfinished: the queue isn't empty, whoever asks.
     #[test]
     fn a_chunk_to_read_is_busy_behind_an_unfinished_push() {
-        let (mut one, mut rx) = block::one_consumer::channel(16).unwrap();
+        let (mut one, mut rx) = one_consumer::channel(16).unwrap();
         let mut other = one.clone();
         assert_eq!(rx.read_chunk(1).map(drop), Err(TryPopError::Empty));
         let unfinished = one.allocate(1).ok().flatten().expect("there is room");
@@ -550,7 +551,7 @@ mod tests {
     /// The same the other way round: a pop is unfinished.
     #[test]
     fn a_chunk_to_write_is_busy_behind_an_unfinished_pop() {
-        let (mut tx, mut one) = block::one_producer::channel(2).unwrap();
+        let (mut tx, mut one) = one_producer::channel(2).unwrap();
         let mut other = one.clone();
         assert_eq!(tx.push_slice(&[0, 1]), 2);
         assert_eq!(tx.write_chunk_uninit(1).map(drop), Err(TryPushError::Full(())));

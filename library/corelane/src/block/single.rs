@@ -27,7 +27,7 @@
 //! ```
 //! use corelane::{Config, Consumer, Producer, block::single};
 //!
-//! let (mut tx, mut rx) = block::channel_with(Config::new(1000).block(64))?;
+//! let (mut tx, mut rx) = single::channel_with(Config::new(1000).block(64))?;
 //! assert_eq!(tx.capacity(), 1024);
 //! tx.try_push('a')?;
 //! assert_eq!(rx.try_pop(), Ok('a'));

@@ -49,7 +49,7 @@
 use core::mem::MaybeUninit;
 
 use super::{self as rings, Lap};
-use crate::memory::{AtomicU64, MOST_LEFT_OUT, Ordering, UnsafeCell};
+use crate::memory::{AtomicU64, Ordering, UnsafeCell, limit};
 use crate::queue::{CapacityError, Config, Info, Sides, queue_type};
 
 /// Who owns the item's place in a slot. A lap begins with [`FREE`].
@@ -65,6 +65,9 @@ use state::{FREE, FULL, GIVEN_UP};
 
 /// One lap that is left out, in a word: above the state.
 const ONE: u64 = 4;
+
+/// Most laps that are counted when they are left out: all bits set.
+const MOST_LEFT_OUT: u64 = limit((1 << 14) - 1, 3);
 
 /// The bits of a word that count laps left out: all of them set say that all later ones are, and the slot isn't used any
 /// more.

@@ -1,4 +1,4 @@
-//! Lists of rings that can be closed: what [`lprq`](lprq) and [`lcrq`](lcrq) have in common.
+//! Lists of rings that can be closed: what [`lprq`] and [`lcrq`] have in common.
 //!
 //! All threads work in one ring. Who finds it full, or keeps failing there, closes it, and hangs another one behind
 //! it; those who push follow at once, those who pop when the old ring is empty. Then it is retired: freed when no

@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::{Lap, Slot};
-use crate::memory::{AtomicU64, MOST_LOOKS, MOST_TRIES, Ordering, is_before, pause};
+use crate::memory::{AtomicU64, Ordering, is_before, limit, pause};
 use crate::pad::{Padded, spread};
 
 /// From one position to the next.
@@ -13,6 +13,12 @@ const STEP: u64 = 2;
 
 /// Whether `tail` is that of a closed ring.
 const CLOSED: u64 = 1;
+
+/// How often a thread tries to put an item into a ring before it closes the ring.
+const MOST_TRIES: u64 = limit(10, 1);
+
+/// How often a thread looks for the item that another thread is about to write before it gives the position up.
+const MOST_LOOKS: u64 = limit(100, 1);
 
 /// A ring of slots.
 #[derive(Debug)]

@@ -55,13 +55,13 @@ use core::alloc::LayoutError;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use crate::memory::{AtomicU64, Cells, MOST_THREADS};
+use crate::memory::{AtomicU64, Cells, limit};
 use crate::queue::chunk::drop_each;
 use crate::queue::{
     self, Built, CapacityError, Config, Consumer as _, Info, Producer as _, Queue, Sides,
     TryPopError, TryPushError, answered_by, debug_handle, full,
 };
-use crate::region::{End, Slots, State, array, ends, slots_up_to};
+use crate::region::{End, MOST_ENDS, Slots, State, array, ends, slots_up_to};
 
 /// Public for the models, which take its steps one by one; not for use, and not stable.
 #[doc(hidden)]
@@ -71,6 +71,9 @@ use indices::{Counters, Entries, Indices, Plan, Seen};
 
 /// Most slots: with their entries they take less than all addresses.
 const MOST_SLOTS: usize = 1 << (usize::BITS - 8);
+
+/// Most threads of a side that are in a call at once: one for each handle, or as many as a model can have.
+const MOST_THREADS: u64 = limit(MOST_ENDS, 4);
 
 /// Where both rings have come to.
 #[derive(Debug)]

@@ -43,9 +43,9 @@
 //!   what [`block::shared`](crate::block::shared) leaves bits for: each handle does so once a lap at most.
 //!
 //! ```
-//! use corelane::{Config, bytes::block};
+//! use corelane::{Config, block::bytes};
 //!
-//! let (mut tx, mut rx) = block::channel_with(Config::new(1 << 16).block(1500))?;
+//! let (mut tx, mut rx) = bytes::channel_with(Config::new(1 << 16).block(1500))?;
 //! let mut claim = tx.claim(1500)?;
 //! let received = claim.len() - 1000; // a read from a socket, say
 //! claim[..received].fill(7);
