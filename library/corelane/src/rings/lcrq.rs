@@ -296,6 +296,12 @@ queue_type!(Lcrq of [T: Token] T: Producer<T>, Consumer<T> = channel_with; INFO)
 #[derive(Clone)]
 pub struct Boxed<H>(H);
 
+/// A sending side that puts each item into a box.
+pub type BoxingProducer<T> = Boxed<Producer<Box<T>>>;
+
+/// A receiving side that takes each item out of its box.
+pub type UnboxingConsumer<T> = Boxed<Consumer<Box<T>>>;
+
 impl<T: Send> queue::Producer for Boxed<Producer<Box<T>>> {
     type Item = T;
 
@@ -344,12 +350,12 @@ debug_handle! {
 /// As [`channel`].
 pub fn boxed_channel_with<T: Send>(
     config: Config,
-) -> Built<Boxed<Producer<Box<T>>>, Boxed<Consumer<Box<T>>>> {
+) -> Built<BoxingProducer<T>, UnboxingConsumer<T>> {
     let (tx, rx) = channel_with(config)?;
     Ok((Boxed(tx), Boxed(rx)))
 }
 
-queue_type!(LcrqAny of [T: Send] T: Boxed<Producer<Box<T>>>, Boxed<Consumer<Box<T>>> = boxed_channel_with; INFO.of_any("lcrq-any"));
+queue_type!(LcrqAny of [T: Send] T: BoxingProducer<T>, UnboxingConsumer<T> = boxed_channel_with; INFO.of_any("lcrq-any"));
 
 #[cfg(test)]
 mod tests {
