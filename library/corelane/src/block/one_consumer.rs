@@ -27,8 +27,8 @@
 //! ```
 
 use super::single;
-use crate::block::layout::Separate;
 use crate::block::shared::both_ends;
+use crate::block::variables::Separate;
 use crate::queue::{CapacityError, Config, Info, Sides, queue_type};
 
 /// A sending side.

@@ -25,8 +25,8 @@
 //! ```
 
 use super::single;
-use crate::block::layout::Separate;
 use crate::block::shared::both_ends;
+use crate::block::variables::Separate;
 use crate::queue::{CapacityError, Config, Info, Sides, queue_type};
 
 /// The sending side.

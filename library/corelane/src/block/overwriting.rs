@@ -52,8 +52,9 @@
 
 use core::cell::Cell;
 
-use crate::block::layout::{BlockVariables, Blocks, Heads, ProducerCursors, Run, Shape, StandBack};
+use crate::block::layout::{Blocks, Run, Shape, StandBack};
 use crate::block::plain::{Plain, Words};
+use crate::block::variables::{BlockVariables, Heads, ProducerCursors};
 use crate::memory::{AtomicU64, Ordering, advance, fence, is_before};
 use crate::pad::Padded;
 use crate::queue::{

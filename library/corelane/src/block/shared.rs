@@ -66,7 +66,8 @@
 use core::cell::Cell;
 
 use super::single;
-use crate::block::layout::{Blocks, Header, Heads, Nothing, Run, Separate, Shape, StandBack};
+use crate::block::layout::{Blocks, Header, Nothing, Run, Shape, StandBack};
+use crate::block::variables::{Heads, Separate};
 use crate::memory::{Cells, Ordering, advance, is_before};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, Info, Producer as _, Sides, TryPopError,

@@ -36,7 +36,8 @@
 
 use core::cell::Cell;
 
-use crate::block::layout::{Header, Merged, Nothing, Shape, Variables};
+use crate::block::layout::{Header, Nothing, Shape};
+use crate::block::variables::{Merged, Variables};
 use crate::memory::{Ordering, pause};
 use crate::patience::Patience;
 use crate::queue::chunk::{self, ReadChunk};

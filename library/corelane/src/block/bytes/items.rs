@@ -3,7 +3,7 @@
 //! An item of any type is moved into a record of its own. For use there is [`block::shared`](crate::block::shared).
 
 use super::granules::{GRANULE, LONGEST};
-use super::{Header, Receiver, Sender, both_ends, take};
+use super::sides::{Header, Receiver, Sender, both_ends, take};
 use crate::block::layout::{Nothing, Shape};
 use crate::queue::{
     self, Built, CapacityError, Config, Consumer as _, Info, Producer as _, Sides, TryPopError,
