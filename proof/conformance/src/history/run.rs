@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use corelane::overwrite::block;
+use corelane::block::overwriting;
 use corelane::{
     Config, Info, MpmcQueue, Producer, Sides, for_each_mpmc_queue, for_each_spsc_queue,
     for_each_spsc_token_queue, for_each_unbounded_mpmc_queue, for_each_unbounded_spsc_queue,

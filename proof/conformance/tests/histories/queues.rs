@@ -4,7 +4,7 @@ use std::any::type_name;
 use std::time::Duration;
 
 use corelane::MpmcQueue;
-use corelane::mpmc::ring::{HeadTail, InOrder, RelaxedTail, Ring};
+use corelane::ring::{HeadTail, InOrder, RelaxedTail, Ring};
 use corelane_conformance::Several;
 use corelane_conformance::history::{HistorySubject, Plan, Summary, all_subjects, check_queue};
 
@@ -68,7 +68,7 @@ fn rings_of_mixed_modes_are_linearizable() {
 /// The end is part of every history: else what is lost there is not missed.
 #[test]
 fn every_history_is_drained() {
-    use corelane::{Config, spsc::lamport, spsc::line_ring};
+    use corelane::{Config, lamport, line_ring};
     use corelane_conformance::history::record;
 
     for round in 0..60 {
@@ -102,7 +102,7 @@ fn a_round_can_be_repeated() {
 /// The time that 10⁷ operations take to check: `CORELANE_STRESS=50` makes the history that long.
 #[test]
 fn long_history() {
-    use corelane::{Config, spsc::lamport};
+    use corelane::{Config, lamport};
     use corelane_conformance::history::{Pace, Rules, Way, check, record};
 
     let plan = Plan {

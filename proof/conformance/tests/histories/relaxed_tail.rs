@@ -1,7 +1,7 @@
 //! What the ring with relaxed tails would be if its pops said empty, and its pushes full, where they say busy, as DPDK's do:
 //! not linearizable (paper 3 §2.2, P3). The monitor sees it.
 
-use corelane::mpmc::ring::{RelaxedTail, Ring};
+use corelane::ring::{RelaxedTail, Ring};
 use corelane::{Config, Consumer, MpmcQueue, Producer, TryPopError, TryPushError};
 use corelane_conformance::Item;
 use corelane_conformance::history::{Pace, Plan, Rules, Violation, Way, Witness, record_several};
