@@ -4,7 +4,7 @@
 //! slots, K = 8 of them to a line, H = 32, B = 32.
 
 use coherence::{Machine, Time};
-use corelane_simulate::{Run, Stream, find};
+use corelane_simulate::{Stream, StreamRun, find};
 
 /// Slots; slots to a line; slots that the producers of IFFQ check at once; items to a burst.
 const N: f64 = 256.0;
@@ -42,13 +42,13 @@ fn stream(case: Case, capacity: usize) -> Stream {
     }
 }
 
-fn run(queue: &str, stream: &Stream) -> Run {
+fn run(queue: &str, stream: &Stream) -> StreamRun {
     find(queue).unwrap().stream(stream).unwrap()
 }
 
 /// Both sides' misses are within 2 % of these.
 #[track_caller]
-fn assert_misses(run: &Run, expected: [f64; 2]) {
+fn assert_misses(run: &StreamRun, expected: [f64; 2]) {
     for (side, expected) in run.sides.iter().zip(expected) {
         let found = side.misses_per_item();
         let error = (found / expected - 1.0).abs();

@@ -2,13 +2,13 @@
 //! says of it (paper 3, Figs 2.8 and 2.9), as far as the simulation says so, too.
 
 use coherence::Machine;
-use corelane_simulate::{Failure, Team, TeamQueue, TeamRun, Workload, team_queues};
+use corelane_simulate::{Failure, Queue, Team, TeamRun, Workload, team_queues};
 
 /// The queue that the block-based one is compared with between two threads, and how many times its misses are
 /// saved at least. The paper's peers share counters and cost 10 times as many, Lamport's queue does not.
 const PEER: (&str, f64) = ("ring", 10.0);
 
-fn queue(id: &str) -> TeamQueue {
+fn queue(id: &str) -> Queue {
     team_queues().into_iter().find(|queue| queue.id == id).expect("there is such a queue")
 }
 
@@ -21,7 +21,7 @@ fn team(producers: usize, consumers: usize) -> Team {
 /// A queue of 512 slots, in which blocks are as large as the paper's rule makes them.
 fn run(id: &str, producers: usize, consumers: usize) -> TeamRun {
     let team = Team { capacity: 512, ..team(producers, consumers) };
-    queue(id).run(&team).unwrap()
+    queue(id).team(&team).unwrap()
 }
 
 /// Items that are lost, doubled, or out of order are an error.
@@ -34,11 +34,11 @@ fn every_queue_serves_as_many_threads_as_it_allows() {
             }
             for workload in [Workload::Simple, Workload::Complex] {
                 let team = Team { workload, capacity: 64, ..team(producers, consumers) };
-                let run = queue.run(&team).unwrap_or_else(|error| panic!("{}: {error}", queue.id));
+                let run = queue.team(&team).unwrap_or_else(|error| panic!("{}: {error}", queue.id));
                 assert_eq!(run.members.each_ref().map(Vec::len), [producers, consumers]);
                 // A thread may be in the middle of a call when counting begins or ends.
                 let (side, threads) =
-                    if queue.overwrites { (0, producers) } else { (1, consumers) };
+                    if queue.info.overwrites { (0, producers) } else { (1, consumers) };
                 let moved: u64 = run.members[side].iter().map(|member| member.items).sum();
                 assert!(moved.abs_diff(team.items) <= threads as u64, "{}: {moved}", queue.id);
                 assert!(run.items_per_s() > 0.0, "{}", queue.id);
@@ -50,7 +50,7 @@ fn every_queue_serves_as_many_threads_as_it_allows() {
 /// Who adds to a counter has a position; who compares and swaps may have to try again, the more the more others do.
 #[test]
 fn adding_scales_where_comparing_does_not() {
-    let rate = |id: &str| queue(id).run(&team(8, 8)).unwrap().items_per_s();
+    let rate = |id: &str| queue(id).team(&team(8, 8)).unwrap().items_per_s();
     for adding in ["lcrq", "lprq"].map(rate) {
         for comparing in ["msq", "ring"].map(rate) {
             assert!(adding > 3.0 * comparing, "{adding} and {comparing} items per second");
@@ -69,13 +69,13 @@ fn the_same_team_does_the_same_again() {
 
 #[test]
 fn work_before_each_call_slows_a_pair_down() {
-    let time = |workload| queue("bbq").run(&Team { workload, ..team(1, 1) }).unwrap().time;
+    let time = |workload| queue("bbq").team(&Team { workload, ..team(1, 1) }).unwrap().time;
     assert!(time(Workload::Complex).as_ns() > 1.5 * time(Workload::Simple).as_ns());
 }
 
 #[test]
 fn a_longer_run_has_the_same_throughput() {
-    let rate = |items| queue("bbq").run(&Team { items, ..team(4, 1) }).unwrap().items_per_s();
+    let rate = |items| queue("bbq").team(&Team { items, ..team(4, 1) }).unwrap().items_per_s();
     let ratio = rate(8192) / rate(2048);
     assert!((0.9..1.1).contains(&ratio), "{ratio}");
 }
@@ -134,7 +134,7 @@ fn the_form_for_one_consumer_is_as_good_as_the_general_one() {
 fn blocks_are_ahead_with_many_producers_and_level_with_many_consumers() {
     let others = team_queues();
     let others = others.iter().filter(|queue| !queue.id.starts_with("bbq"));
-    let is_like = |queue: &&TeamQueue| queue.info.bounded && queue.info.sides.allow(16, 16);
+    let is_like = |queue: &&Queue| queue.info.bounded && queue.info.sides.allow(16, 16);
     for other in others.filter(is_like) {
         let [producers, consumers] = [(16, 1), (1, 16)].map(|team| ratio("bbq", other.id, team));
         assert!(producers > 2.0, "{}: {producers}", other.id);
@@ -160,11 +160,11 @@ fn ratio(one: &str, other: &str, (producers, consumers): (usize, usize)) -> f64 
 #[test]
 fn a_capacity_that_cannot_be_is_told() {
     let team = Team { capacity: 0, ..team(2, 2) };
-    assert!(matches!(queue("bbq").run(&team), Err(Failure::Capacity(_))));
+    assert!(matches!(queue("bbq").team(&team), Err(Failure::Capacity(_))));
 }
 
 #[test]
 #[should_panic(expected = "there may be several")]
 fn a_queue_cannot_have_more_threads_than_it_allows() {
-    let _ = queue("bbq-mpsc").run(&team(2, 2));
+    let _ = queue("bbq-mpsc").team(&team(2, 2));
 }

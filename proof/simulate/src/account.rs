@@ -4,13 +4,15 @@ use std::cell::{Cell, RefCell};
 
 use coherence::Time;
 
-use super::Team;
 use crate::stream::Failure;
+use crate::team::Team;
 
 /// Where a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
+pub enum Phase {
+    /// Nothing is counted yet.
     WarmUp,
+    /// Everything is.
     Counted,
     /// No more is pushed or popped.
     Over,
@@ -18,7 +20,7 @@ pub(super) enum Phase {
 
 /// What all threads have done together.
 #[derive(Debug)]
-pub(super) struct Account {
+pub struct TeamAccount {
     warm_up: u64,
     items: u64,
     longest: Time,
@@ -42,12 +44,13 @@ pub(super) struct Account {
 const BITS: u32 = 32;
 
 /// Item number `item` of a producer.
-pub(super) fn number(producer: usize, item: u64) -> u64 {
+pub fn number(producer: usize, item: u64) -> u64 {
     (producer as u64) << BITS | item
 }
 
-impl Account {
-    pub(super) fn new(team: &Team, overwrites: bool) -> Self {
+impl TeamAccount {
+    /// Nobody has done anything.
+    pub fn new(team: &Team, overwrites: bool) -> Self {
         Self {
             warm_up: team.warm_up,
             items: team.items,
@@ -64,7 +67,7 @@ impl Account {
     }
 
     /// Where the run is at that time.
-    pub(super) fn phase(&self, now: Time) -> Phase {
+    pub fn phase(&self, now: Time) -> Phase {
         let counted = self.counted.get();
         match (self.start.get(), self.end.get()) {
             (None, _) if counted >= self.warm_up || now + now > self.longest => {
@@ -85,19 +88,19 @@ impl Account {
     }
 
     /// A producer has pushed one more.
-    pub(super) fn pushes_one(&self) {
+    pub fn pushes_one(&self) {
         if self.overwrites {
             self.counted.set(self.counted.get() + 1);
         }
     }
 
     /// A producer has pushed all it will.
-    pub(super) fn pushed(&self, producer: usize, items: u64) {
+    pub fn pushed(&self, producer: usize, items: u64) {
         self.pushed[producer].set(items);
     }
 
     /// A consumer has popped `number`; `last` is what it got before, by producer.
-    pub(super) fn popped(&self, number: u64, last: &mut [Option<u64>]) {
+    pub fn popped(&self, number: u64, last: &mut [Option<u64>]) {
         let (producer, item) = ((number >> BITS) as usize, number & ((1 << BITS) - 1));
         self.check(producer, item, last);
         if !self.overwrites {
@@ -106,7 +109,7 @@ impl Account {
     }
 
     /// So many items have been overwritten.
-    pub(super) fn lost(&self, items: u64) {
+    pub fn lost(&self, items: u64) {
         self.lost.set(items);
     }
 
@@ -132,7 +135,7 @@ impl Account {
 
     /// How many items were counted while everything was, and how long that took; if each item that was pushed
     /// was popped once, and in order, or overwritten.
-    pub(super) fn settle(&self) -> Result<(u64, Time), Failure> {
+    pub fn settle(&self) -> Result<(u64, Time), Failure> {
         let mut missing = 0;
         for (producer, times) in self.times.borrow().iter().enumerate() {
             let pushed = self.pushed[producer].get();
@@ -155,98 +158,5 @@ impl Account {
             }
             _ => Err(Failure::Starved { time: self.longest }),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use coherence::Machine;
-
-    use super::*;
-
-    fn account(producers: usize, warm_up: u64, items: u64) -> Account {
-        let team = Team { producers, warm_up, items, ..Team::new(Machine::i7()) };
-        Account::new(&Team { longest: Time::ns(1000), ..team }, false)
-    }
-
-    /// The result of a run in which two producers push two items each, and one consumer gets these.
-    fn settle(popped: &[(usize, u64)]) -> Result<(u64, Time), Failure> {
-        let account = account(2, 1, 2);
-        let mut last = [None; 2];
-        for (at, (producer, item)) in (0..).zip(popped) {
-            account.popped(number(*producer, *item), &mut last);
-            account.phase(Time::ns(10 * at));
-        }
-        for producer in [0, 1] {
-            account.pushed(producer, 2);
-        }
-        account.settle()
-    }
-
-    #[test]
-    fn time_runs_from_the_last_item_of_the_warm_up_to_the_last_that_counts() {
-        assert_eq!(settle(&[(0, 0), (1, 0), (1, 1), (0, 1)]), Ok((2, Time::ns(20))));
-    }
-
-    #[test]
-    fn what_goes_astray_is_noticed() {
-        let times = |producer, item, times| Err(Failure::Times { producer, item, times });
-        assert_eq!(settle(&[(0, 0), (1, 0), (1, 1)]), times(0, 1, 0));
-        assert_eq!(settle(&[(0, 0), (0, 1), (1, 1)]), times(1, 0, 0));
-        assert_eq!(settle(&[(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]), times(1, 2, 1));
-        assert_eq!(settle(&[(0, 0), (7, 1), (1, 0), (1, 1)]), times(7, 1, 1));
-        let order = |producer, item, after| Err(Failure::Order { producer, item, after });
-        assert_eq!(settle(&[(0, 0), (0, 1), (1, 1), (1, 0)]), order(1, 0, 1));
-        assert_eq!(settle(&[(0, 0), (0, 0), (0, 1), (1, 0), (1, 1)]), order(0, 0, 0));
-    }
-
-    #[test]
-    fn an_item_that_two_consumers_get_is_noticed() {
-        let account = account(1, 1, 1);
-        account.popped(number(0, 0), &mut [None]);
-        account.popped(number(0, 0), &mut [None]);
-        account.pushed(0, 1);
-        assert_eq!(account.settle(), Err(Failure::Times { producer: 0, item: 0, times: 2 }));
-    }
-
-    #[test]
-    fn what_is_overwritten_must_be_counted() {
-        let account = |lost| {
-            let account =
-                Account::new(&Team { items: 2, warm_up: 1, ..Team::new(Machine::i7()) }, true);
-            for ns in 0..4 {
-                account.pushes_one();
-                account.phase(Time::ns(ns));
-            }
-            account.popped(number(0, 2), &mut [None]);
-            account.pushed(0, 4);
-            account.lost(lost);
-            account.settle()
-        };
-        assert_eq!(account(3), Ok((2, Time::ns(2))));
-        assert_eq!(account(2), Err(Failure::Lost { missing: 3, told: 2 }));
-    }
-
-    #[test]
-    fn a_slow_run_ends_in_time() {
-        let account = account(1, 100, 100);
-        let phase = |ns| account.phase(Time::ns(ns));
-        assert_eq!([phase(500), phase(501)], [Phase::WarmUp, Phase::Counted]);
-        account.popped(number(0, 0), &mut [None]);
-        assert_eq!(
-            [phase(1000), phase(1001), phase(10)],
-            [Phase::Counted, Phase::Over, Phase::Over]
-        );
-        account.pushed(0, 1);
-        assert_eq!(account.settle(), Ok((1, Time::ns(500))));
-    }
-
-    #[test]
-    fn a_run_in_which_nobody_gets_an_item_has_no_result() {
-        let account = account(1, 1, 1);
-        for ns in [600, 1001] {
-            account.phase(Time::ns(ns));
-        }
-        assert_eq!(account.settle(), Err(Failure::Starved { time: Time::ns(1000) }));
     }
 }
