@@ -6,8 +6,8 @@ use super::granules::{GRANULE, LONGEST};
 use super::sides::{Header, Receiver, Sender, both_ends, take};
 use crate::block::layout::{Nothing, Shape};
 use crate::queue::{
-    self, Built, CapacityError, Config, Consumer as _, Info, Producer as _, Sides, TryPopError,
-    TryPushError, debug_handle, full, queue_type,
+    self, Backing, Built, CapacityError, Config, Consumer as _, Info, Producer as _, Sides,
+    TryPopError, TryPushError, debug_handle, full, queue_type,
 };
 
 /// A sending side whose records are items.
@@ -61,6 +61,10 @@ impl<T> queue::Producer for ItemProducer<T> {
     fn try_clone(&self) -> Option<Self> {
         Some(self.clone())
     }
+
+    fn backing(&self) -> Backing {
+        self.sender.end().backing()
+    }
 }
 
 impl<T> queue::Consumer for ItemConsumer<T> {
@@ -86,6 +90,10 @@ impl<T> queue::Consumer for ItemConsumer<T> {
 
     fn try_clone(&self) -> Option<Self> {
         Some(self.clone())
+    }
+
+    fn backing(&self) -> Backing {
+        self.receiver.end().backing()
     }
 }
 
