@@ -1,3 +1,5 @@
+// Above 500 lines: one algorithm with its page, both of its sides and its own tests.
+
 //! `bbq-drop-old`: the block-based bounded queue that overwrites.
 //!
 //! The ring is cut into blocks, as that of [`block::shared`](crate::block::shared). Producers enter the next block

@@ -1,3 +1,5 @@
+// Above 500 lines: one algorithm with its page, both of its sides and its own tests.
+
 //! `bbq`: the block-based bounded queue.
 //!
 //! The ring is cut into blocks. Producers and consumers each have a current block, and count what they do

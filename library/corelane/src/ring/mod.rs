@@ -1,3 +1,5 @@
+// Above 500 lines: one algorithm with its page, both of its sides and its own tests.
+
 //! `ring`, `ring-rts`, `ring-hts`: the plain ring between several of either side, as DPDK has it.
 //!
 //! Each side has two counters. A thread moves its side's `head` on, by compare-and-swap, to take slots that
