@@ -4,7 +4,7 @@
 
 use super::granules::{GRANULE, LONGEST};
 use super::sides::{Header, Receiver, Sender, both_ends, take};
-use crate::block::layout::{Nothing, Shape};
+use crate::block::layout::{BlockShape, Nothing};
 use crate::queue::{
     self, Backing, Built, CapacityError, Config, Consumer as _, Info, Producer as _, Sides,
     TryPopError, TryPushError, debug_handle, full, queue_type,
@@ -118,7 +118,7 @@ debug_handle! {
 fn in_bytes<T>(config: Config) -> Result<Config, CapacityError> {
     let granules = room::<T>() / GRANULE;
     let refused = |most| CapacityError::OutOfRange { asked: config.capacity, most };
-    let items = Shape::new::<Header<T>>(config).map_err(|error| match error {
+    let items = BlockShape::new::<Header<T>>(config).map_err(|error| match error {
         CapacityError::OutOfRange { most, .. } => refused(most / granules),
         error => error,
     })?;

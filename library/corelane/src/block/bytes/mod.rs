@@ -68,8 +68,9 @@ use core::mem::ManuallyDrop;
 use core::ops::{Deref, DerefMut};
 use core::slice;
 
-use crate::block::layout::{Nothing, Run};
+use crate::block::layout::Nothing;
 use crate::queue::{Backing, CapacityError, Config, TryPopError, debug_handle};
+use crate::region::Run;
 use granules::GRANULE;
 use sides::{Receiver, Sender, both_ends};
 
