@@ -16,7 +16,7 @@ use super::variables::{BlockVariables, Variables};
 use crate::memory::{Cells, Ordering, is_before, pause};
 use crate::queue::chunk::drop_each;
 use crate::queue::{CapacityError, Config, TryPopError};
-use crate::region::{MOST_ENDS, Ring, Slots, State, array, slots_up_to};
+use crate::region::{LendableSlots, MOST_ENDS, Slots, State, array, slots_up_to};
 
 /// Most blocks of a queue.
 const MOST_BLOCKS: usize = 1 << 16;
@@ -26,7 +26,7 @@ const MOST_SLOTS: usize = 1 << 31;
 
 /// How many blocks there are, and how large they are: both are powers of two.
 #[derive(Debug, Clone, Copy)]
-pub struct Shape {
+pub struct BlockShape {
     pub(crate) blocks: usize,
     /// Slots of a block.
     pub(crate) size: usize,
@@ -34,7 +34,7 @@ pub struct Shape {
     pub(crate) first: u64,
 }
 
-impl Shape {
+impl BlockShape {
     /// The shape of a queue: at least two blocks, of `config.block` slots if that is given, else as many
     /// as J. Wang (2024), §2.6.2.1, has found best.
     ///
@@ -58,23 +58,6 @@ impl Shape {
     /// How positions lie in it.
     pub(crate) fn arrangement(&self) -> Arrangement {
         Arrangement::new(self.size, self.blocks)
-    }
-}
-
-/// Slots of one block that are one thread's alone.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Run {
-    /// Position of the first slot, of this lap or an earlier one.
-    pub(crate) position: u64,
-    /// How many, one at least.
-    pub(crate) n: u64,
-}
-
-impl Run {
-    /// Position of slot number `i`.
-    #[inline]
-    pub(crate) fn slot(&self, i: usize) -> u64 {
-        self.position.wrapping_add(i as u64)
     }
 }
 
@@ -362,7 +345,7 @@ impl<V: Variables, A> Blocks<V, A> {
     }
 }
 
-impl<V, T> Ring<T> for Blocks<V, Cells<T>> {
+impl<V, T> LendableSlots<T> for Blocks<V, Cells<T>> {
     #[inline]
     fn cells(&self) -> &Cells<T> {
         &self.array
@@ -371,24 +354,24 @@ impl<V, T> Ring<T> for Blocks<V, Cells<T>> {
 
 impl<V: BlockVariables, A: Slots<Shape = usize>> Blocks<V, A> {
     /// Memory for the variables of all blocks and of the array, and where the latter's are in it.
-    fn variables_of_both(shape: Shape) -> Result<(Layout, usize), LayoutError> {
+    fn variables_of_both(shape: BlockShape) -> Result<(Layout, usize), LayoutError> {
         array(Layout::new::<V>(), shape.blocks)?.extend(A::variables(shape.len())?)
     }
 }
 
 impl<V: BlockVariables, A: Slots<Shape = usize>> Slots for Blocks<V, A> {
     const SLOT: Layout = A::SLOT;
-    type Shape = Shape;
+    type Shape = BlockShape;
 
-    fn slots(shape: Shape) -> Result<Layout, LayoutError> {
+    fn slots(shape: BlockShape) -> Result<Layout, LayoutError> {
         A::slots(shape.len())
     }
 
-    fn variables(shape: Shape) -> Result<Layout, LayoutError> {
+    fn variables(shape: BlockShape) -> Result<Layout, LayoutError> {
         Ok(Self::variables_of_both(shape)?.0)
     }
 
-    unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, shape: Shape) -> Self {
+    unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, shape: BlockShape) -> Self {
         let blocks = variables.cast::<V>();
         for block in 0..shape.blocks {
             // SAFETY: by the caller's word there is room for the variables of all blocks.

@@ -1,3 +1,5 @@
+// Above 500 lines: one algorithm with its page, both of its sides and its own tests.
+
 //! `bbq`: the block-based bounded queue.
 //!
 //! The ring is cut into blocks. Producers and consumers each have a current block, and count what they do
@@ -66,14 +68,14 @@
 use core::cell::Cell;
 
 use super::single;
-use crate::block::layout::{Blocks, Header, Nothing, Run, Shape, StandBack};
+use crate::block::layout::{BlockShape, Blocks, Header, Nothing, StandBack};
 use crate::block::variables::{Heads, Separate};
 use crate::memory::{Cells, Ordering, advance, is_before};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, Info, Producer as _, Sides, TryPopError,
     TryPushError, answered_by, debug_handle, full, queue_type,
 };
-use crate::region::{End, Ring, ends};
+use crate::region::{End, LendableSlots, Run, ends};
 
 /// A queue for at least `capacity` items, between any number of threads on either side.
 ///
@@ -96,7 +98,7 @@ pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Cap
 
 /// Both ends of a new queue, with the position it starts at.
 pub(crate) fn both_ends<T>(config: Config) -> Result<(Side<T>, Side<T>, u64), CapacityError> {
-    let shape = Shape::new::<Header<T, Separate>>(config)?;
+    let shape = BlockShape::new::<Header<T, Separate>>(config)?;
     let (tx, rx) = ends(config.memory, shape, Header::new(Heads::new(&shape)))?;
     Ok((tx, rx, shape.first))
 }

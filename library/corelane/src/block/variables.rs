@@ -1,13 +1,13 @@
 //! What sides count in a block, and in all blocks (J. Wang 2024, Fig. 2.4 and §2.4.5).
 
-use super::layout::{Arrangement, Shape};
+use super::layout::{Arrangement, BlockShape};
 use crate::memory::{AtomicU64, Ordering, is_before};
 use crate::pad::Padded;
 
 /// The variables of a block.
 pub trait BlockVariables {
     /// Those of a block in a new queue: as if the laps before had filled and emptied it.
-    fn new(shape: &Shape) -> Self;
+    fn new(shape: &BlockShape) -> Self;
 }
 
 /// The variables of a block of slots that hold an item, or none.
@@ -56,7 +56,7 @@ pub struct Merged {
 }
 
 impl BlockVariables for Merged {
-    fn new(shape: &Shape) -> Self {
+    fn new(shape: &BlockShape) -> Self {
         let count = || Padded(AtomicU64::new(shape.first));
         Self { committed: count(), consumed: count() }
     }
@@ -128,20 +128,20 @@ pub struct Heads {
 
 impl Heads {
     /// Those of a new queue: the only producer and the only consumer write them before there are others.
-    pub(crate) fn new(shape: &Shape) -> Self {
+    pub(crate) fn new(shape: &BlockShape) -> Self {
         let first = || Padded(AtomicU64::new(shape.first));
         Self { phead: first(), chead: first() }
     }
 
     /// Those of a new queue that may have several of both at once: nobody has entered the first block.
-    pub(crate) fn at_first(shape: &Shape) -> Self {
+    pub(crate) fn at_first(shape: &BlockShape) -> Self {
         let last = shape.first.wrapping_sub(shape.size as u64);
         Self { phead: Padded(AtomicU64::new(last)), chead: Padded(AtomicU64::new(shape.first)) }
     }
 }
 
 impl BlockVariables for Separate {
-    fn new(shape: &Shape) -> Self {
+    fn new(shape: &BlockShape) -> Self {
         let arrangement = shape.arrangement();
         let lap_before = shape.first.wrapping_sub(arrangement.len());
         let allocated = arrangement.all_allocated(lap_before);

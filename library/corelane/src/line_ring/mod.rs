@@ -1,3 +1,5 @@
+// Above 500 lines: one algorithm with its page, both of its sides and its own tests.
+
 //! `linering`: a ring of cache lines that carry their own news.
 //!
 //! The ring's unit is a line: a counter, `tail`, and as many items as fit beside it (seven `u64`s in

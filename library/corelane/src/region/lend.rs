@@ -10,19 +10,19 @@ use crate::queue::chunk::{LentItems, LentSlots};
 use crate::queue::config::Backing;
 
 /// Slots that lie side by side.
-pub trait Ring<T> {
+pub trait LendableSlots<T> {
     /// All of them.
     fn cells(&self) -> &Cells<T>;
 }
 
-impl<T> Ring<T> for Cells<T> {
+impl<T> LendableSlots<T> for Cells<T> {
     #[inline]
     fn cells(&self) -> &Self {
         self
     }
 }
 
-impl<T, H: State<Item = T, Slots: Ring<T>>> End<H> {
+impl<T, H: State<Item = T, Slots: LendableSlots<T>>> End<H> {
     /// The run of `n` slots from `position` on, in one or two parts, each from `part`.
     fn run(
         &self,

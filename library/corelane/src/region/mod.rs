@@ -9,6 +9,6 @@ mod slots;
 
 pub(crate) use alloc::{try_box, try_empty_box};
 pub(crate) use end::{End, MOST_ENDS, ends, most_slots, slots_for, slots_up_to};
-pub(crate) use lend::Ring;
+pub(crate) use lend::LendableSlots;
 pub(crate) use slots::array;
-pub use slots::{NoSlots, Slots, State};
+pub use slots::{NoSlots, Run, Slots, State};

@@ -89,3 +89,26 @@ impl Slots for NoSlots {
 
     unsafe fn finish(&self) {}
 }
+
+/// Slots in a row, from a position on, which are one thread's alone.
+#[derive(Debug, Clone, Copy)]
+pub struct Run {
+    /// Position of the first slot, of this lap or an earlier one.
+    pub(crate) position: u64,
+    /// How many.
+    pub(crate) n: u64,
+}
+
+impl Run {
+    /// Position of slot number `i`.
+    #[inline]
+    pub(crate) fn slot(&self, i: usize) -> u64 {
+        self.position.wrapping_add(i as u64)
+    }
+
+    /// Position behind the last.
+    #[inline]
+    pub(crate) fn end(&self) -> u64 {
+        self.position.wrapping_add(self.n)
+    }
+}

@@ -112,14 +112,14 @@ impl<T> Clone for Numbered<T> {
 
 /// How many slots there are, and the position that the rings start at, a multiple of their entries.
 #[derive(Debug, Clone, Copy)]
-struct Shape {
+struct SlotShape {
     n: usize,
     first: u64,
     /// See [`Plan::looks`].
     looks: u32,
 }
 
-impl Shape {
+impl SlotShape {
     /// What one ring is made for.
     fn ring(self, is_full: bool) -> Plan {
         let Self { n, first, looks } = self;
@@ -134,18 +134,18 @@ impl Shape {
 
 impl<T> Slots for Numbered<T> {
     const SLOT: Layout = Cells::<T>::SLOT;
-    type Shape = Shape;
+    type Shape = SlotShape;
 
-    fn slots(shape: Shape) -> Result<Layout, LayoutError> {
+    fn slots(shape: SlotShape) -> Result<Layout, LayoutError> {
         Cells::<T>::slots(shape.n)
     }
 
-    fn variables(shape: Shape) -> Result<Layout, LayoutError> {
+    fn variables(shape: SlotShape) -> Result<Layout, LayoutError> {
         let entries = shape.entries()?;
         Ok(entries.extend(entries)?.0)
     }
 
-    unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, shape: Shape) -> Self {
+    unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, shape: SlotShape) -> Self {
         let entries = shape.entries().expect("the caller has had this layout");
         let (_, second) = entries.extend(entries).expect("as above");
         // SAFETY: the caller's; each ring's entries have the part of the memory that the layout has for them.
@@ -207,7 +207,7 @@ pub fn channel_delayed<T>(
 ) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let n = slots_up_to::<Header<T>>(MOST_SLOTS, config.capacity, 0)?;
     let first = config.first & !(Entries::number(n) as u64 - 1);
-    let shape = Shape { n, first, looks };
+    let shape = SlotShape { n, first, looks };
     let header = Header {
         filled: Counters::new(shape.ring(false)),
         free: Counters::new(shape.ring(true)),

@@ -4,10 +4,10 @@
 
 use super::granules::{GRANULE, LONGEST};
 use super::sides::{Header, Receiver, Sender, both_ends, take};
-use crate::block::layout::{Nothing, Shape};
+use crate::block::layout::{BlockShape, Nothing};
 use crate::queue::{
-    self, Built, CapacityError, Config, Consumer as _, Info, Producer as _, Sides, TryPopError,
-    TryPushError, debug_handle, full, queue_type,
+    self, Backing, Built, CapacityError, Config, Consumer as _, Info, Producer as _, Sides,
+    TryPopError, TryPushError, debug_handle, full, queue_type,
 };
 
 /// A sending side whose records are items.
@@ -61,6 +61,10 @@ impl<T> queue::Producer for ItemProducer<T> {
     fn try_clone(&self) -> Option<Self> {
         Some(self.clone())
     }
+
+    fn backing(&self) -> Backing {
+        self.sender.end().backing()
+    }
 }
 
 impl<T> queue::Consumer for ItemConsumer<T> {
@@ -87,6 +91,10 @@ impl<T> queue::Consumer for ItemConsumer<T> {
     fn try_clone(&self) -> Option<Self> {
         Some(self.clone())
     }
+
+    fn backing(&self) -> Backing {
+        self.receiver.end().backing()
+    }
 }
 
 impl<T> Clone for ItemProducer<T> {
@@ -110,7 +118,7 @@ debug_handle! {
 fn in_bytes<T>(config: Config) -> Result<Config, CapacityError> {
     let granules = room::<T>() / GRANULE;
     let refused = |most| CapacityError::OutOfRange { asked: config.capacity, most };
-    let items = Shape::new::<Header<T>>(config).map_err(|error| match error {
+    let items = BlockShape::new::<Header<T>>(config).map_err(|error| match error {
         CapacityError::OutOfRange { most, .. } => refused(most / granules),
         error => error,
     })?;

@@ -68,8 +68,9 @@ use core::mem::ManuallyDrop;
 use core::ops::{Deref, DerefMut};
 use core::slice;
 
-use crate::block::layout::{Nothing, Run};
-use crate::queue::{CapacityError, Config, TryPopError, debug_handle};
+use crate::block::layout::Nothing;
+use crate::queue::{Backing, CapacityError, Config, TryPopError, debug_handle};
+use crate::region::Run;
 use granules::GRANULE;
 use sides::{Receiver, Sender, both_ends};
 
@@ -107,6 +108,11 @@ pub struct Consumer {
 }
 
 impl Producer {
+    /// What kind of memory the queue lives in.
+    pub fn backing(&self) -> Backing {
+        self.sender.end().backing()
+    }
+
     /// Takes room for a record of `len` bytes, to be written in place and then committed.
     ///
     /// From now on the record has its place in the queue: nothing behind it is popped before the claim is
@@ -166,6 +172,11 @@ impl Producer {
 }
 
 impl Consumer {
+    /// What kind of memory the queue lives in.
+    pub fn backing(&self) -> Backing {
+        self.receiver.end().backing()
+    }
+
     /// Removes the oldest record, and lends its bytes.
     ///
     /// # Errors

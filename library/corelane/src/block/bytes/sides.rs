@@ -4,12 +4,12 @@ use core::marker::PhantomData;
 use core::mem::needs_drop;
 
 use super::granules::{Entry, GRANULE, Granules, LONGEST, granules};
-use crate::block::layout::{Blocks, Nothing, Run, Shape, StandBack};
+use crate::block::layout::{BlockShape, Blocks, Nothing, StandBack};
 use crate::block::variables::{Heads, Separate};
 use crate::memory::{Ordering, advance, is_before};
 use crate::queue::chunk::drop_each;
 use crate::queue::{CapacityError, Config, TryPopError};
-use crate::region::{End, State, ends};
+use crate::region::{End, Run, State, ends};
 
 /// Both sides of a new queue. `T` is what nobody pops is dropped as.
 pub(super) fn both_ends<T>(config: Config) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
@@ -20,19 +20,21 @@ pub(super) fn both_ends<T>(config: Config) -> Result<(Sender<T>, Receiver<T>), C
 }
 
 /// The shape of a queue for so many bytes.
-fn shape<T>(config: Config) -> Result<Shape, CapacityError> {
+fn shape<T>(config: Config) -> Result<BlockShape, CapacityError> {
     let block = config.block.map(|bytes| granules(bytes).next_power_of_two() as usize);
     let wanted = config.capacity.div_ceil(GRANULE);
     let (capacity, asked) = match block.map(|size| 2 * size) {
         Some(two) if (1..two).contains(&wanted) => (two, two.saturating_mul(GRANULE)),
         _ => (wanted, config.capacity),
     };
-    Shape::new::<Header<T>>(Config { capacity, block, ..config }).map_err(|error| match error {
-        CapacityError::OutOfRange { most, .. } => {
-            CapacityError::OutOfRange { asked, most: most.saturating_mul(GRANULE) }
-        }
-        error => error,
-    })
+    BlockShape::new::<Header<T>>(Config { capacity, block, ..config }).map_err(
+        |error| match error {
+            CapacityError::OutOfRange { most, .. } => {
+                CapacityError::OutOfRange { asked, most: most.saturating_mul(GRANULE) }
+            }
+            error => error,
+        },
+    )
 }
 
 /// What the sides share besides blocks.

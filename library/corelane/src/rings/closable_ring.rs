@@ -4,7 +4,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::{Lap, Slot};
+use super::{Lap, RingSlot};
 use crate::memory::{AtomicU64, Ordering, is_before, limit, pause};
 use crate::pad::{Padded, spread};
 
@@ -22,7 +22,7 @@ const MOST_LOOKS: u64 = limit(100, 1);
 
 /// A ring of slots.
 #[derive(Debug)]
-pub(super) struct Ring<S> {
+pub(super) struct ClosableRing<S> {
     /// Behind all positions at which an item was looked for.
     head: Padded<AtomicU64>,
     /// Behind all positions at which an item was put, or was to be; and whether it is [`CLOSED`].
@@ -30,7 +30,7 @@ pub(super) struct Ring<S> {
     slots: Box<[S]>,
 }
 
-impl<S: Slot> Ring<S> {
+impl<S: RingSlot> ClosableRing<S> {
     /// Most slots, a power of two: there are addresses and lap numbers for so many.
     pub(super) const MOST: usize = {
         let (addresses, laps) = ((isize::MAX as usize / 4 / size_of::<S>()).ilog2(), 40);
