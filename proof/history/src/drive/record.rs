@@ -3,7 +3,7 @@
 use std::sync::atomic::{Ordering, fence};
 use std::time::Instant;
 
-use super::log::{Log, Word};
+use crate::log::{Log, Word};
 
 /// The clock that all threads of a history read.
 #[derive(Debug, Clone, Copy)]

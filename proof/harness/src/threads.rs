@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Where the threads that use a queue run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Cores {
+pub enum Cores {
     /// On two cores in turn, if there are as many.
     Two,
     /// On one.
@@ -29,29 +29,23 @@ impl Cores {
 }
 
 /// Runs `a` and `b` at the same time, each in a thread of its own.
-pub(crate) fn both<A: Send, B: Send>(
+pub fn both<A: Send, B: Send>(
     cores: Cores,
     a: impl FnOnce() -> A + Send,
     b: impl FnOnce() -> B + Send,
 ) -> (A, B) {
-    let start = Start::of(2, cores);
-    thread::scope(|scope| {
-        let start = &start;
-        let a = scope.spawn(move || (start.wait(0), a()).1);
-        let b = scope.spawn(move || (start.wait(1), b()).1);
-        let (a, b) = (a.join(), b.join());
-        (
-            a.unwrap_or_else(|panic| resume_unwind(panic)),
-            b.unwrap_or_else(|panic| resume_unwind(panic)),
-        )
-    })
+    let (mut of_a, mut of_b) = (None, None);
+    let tasks: Vec<Task<()>> =
+        vec![Box::new(|| of_a = Some(a())), Box::new(|| of_b = Some(b()))];
+    all(cores, tasks);
+    (of_a.expect("`a` has returned"), of_b.expect("`b` has returned"))
 }
 
 /// What a thread is to do.
-pub(crate) type Task<'a, R> = Box<dyn FnOnce() -> R + Send + 'a>;
+pub type Task<'a, R> = Box<dyn FnOnce() -> R + Send + 'a>;
 
 /// Runs all tasks at the same time, each in a thread of its own.
-pub(crate) fn all<R: Send>(cores: Cores, tasks: Vec<Task<'_, R>>) -> Vec<R> {
+pub fn all<R: Send>(cores: Cores, tasks: Vec<Task<'_, R>>) -> Vec<R> {
     let start = &Start::of(tasks.len(), cores);
     thread::scope(|scope| {
         let tasks = tasks.into_iter().enumerate();
@@ -90,7 +84,7 @@ impl Start {
 
 /// How far each of several threads has got.
 #[derive(Debug)]
-pub(crate) struct Progress(Vec<Step>);
+pub struct Progress(Vec<Step>);
 
 /// A thread's steps, on lines of its own.
 #[derive(Debug, Default)]
@@ -98,12 +92,13 @@ pub(crate) struct Progress(Vec<Step>);
 struct Step(AtomicU64);
 
 impl Progress {
-    pub(crate) fn of(threads: usize) -> Self {
+    /// That of so many threads, which have done nothing yet.
+    pub fn of(threads: usize) -> Self {
         Self((0..threads).map(|_| Step::default()).collect())
     }
 
     /// The patience of the thread with this number.
-    pub(crate) fn patience(&self, thread: usize) -> Together<'_> {
+    pub fn patience(&self, thread: usize) -> Together<'_> {
         Together { progress: self, thread, seen: 0, patience: Patience::default() }
     }
 
@@ -114,7 +109,7 @@ impl Progress {
 
 /// The patience of one of several threads, which lasts as long as any of them gets on.
 #[derive(Debug)]
-pub(crate) struct Together<'a> {
+pub struct Together<'a> {
     progress: &'a Progress,
     thread: usize,
     /// Steps of all when this thread last looked.
@@ -124,14 +119,14 @@ pub(crate) struct Together<'a> {
 
 impl Together<'_> {
     /// Called when something has been done.
-    pub(crate) fn moved(&mut self) {
+    pub fn moved(&mut self) {
         let own = &self.progress.0[self.thread].0;
         own.store(own.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.patience = Patience::default();
     }
 
     /// Called when nothing could be done: waits a little longer than the last time.
-    pub(crate) fn wait(&mut self) {
+    pub fn wait(&mut self) {
         if self.patience.naps() > 0 {
             let steps = self.progress.steps();
             if steps != self.seen {
@@ -142,7 +137,7 @@ impl Together<'_> {
     }
 
     /// [`moved`](Self::moved) or [`wait`](Self::wait), by what was done.
-    pub(crate) fn after(&mut self, moved: usize) {
+    pub fn after(&mut self, moved: usize) {
         match moved {
             0 => self.wait(),
             _ => self.moved(),
@@ -152,7 +147,7 @@ impl Together<'_> {
 
 /// How a thread waits: it spins a little, then lets others run, then sleeps, and in the end gives up.
 #[derive(Debug, Default)]
-pub(crate) struct Patience(u32);
+pub struct Patience(u32);
 
 impl Patience {
     /// Spins until the core is given away.
@@ -163,7 +158,7 @@ impl Patience {
     const MOST: u32 = Self::AWAKE + 3_000;
 
     /// Waits a little longer than the last time.
-    pub(crate) fn wait(&mut self) {
+    pub fn wait(&mut self) {
         self.0 += 1;
         assert!(self.0 <= Self::MOST, "nothing has moved in {} attempts", Self::MOST);
         if self.0 <= Self::SPINS {
@@ -176,12 +171,12 @@ impl Patience {
     }
 
     /// How often it has slept.
-    pub(crate) fn naps(&self) -> u32 {
+    pub fn naps(&self) -> u32 {
         self.0.saturating_sub(Self::AWAKE)
     }
 
     /// Calls `try_it` until it gives something, or too often.
-    pub(crate) fn until<R>(mut try_it: impl FnMut() -> Option<R>) -> R {
+    pub fn until<R>(mut try_it: impl FnMut() -> Option<R>) -> R {
         let mut patience = Self::default();
         loop {
             match try_it() {
@@ -193,7 +188,7 @@ impl Patience {
 }
 
 /// `n` operations, scaled by the environment variable `CORELANE_STRESS`.
-pub(crate) fn scaled(n: u64) -> u64 {
+pub fn scaled(n: u64) -> u64 {
     let scale = std::env::var("CORELANE_STRESS")
         .map_or(1.0, |text| text.parse::<f64>().expect("CORELANE_STRESS is a number, such as 0.1"));
     ((n as f64 * scale) as u64).max(1)

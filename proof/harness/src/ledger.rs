@@ -12,12 +12,12 @@ use std::thread::panicking;
 struct Bomb;
 
 /// Panics without a message, so that tests stay silent about panics they mean to happen.
-pub(crate) fn explode() -> ! {
+pub fn explode() -> ! {
     resume_unwind(Box::new(Bomb))
 }
 
 /// Calls `f`, which must [`explode`].
-pub(crate) fn must_explode<R>(f: impl FnOnce() -> R) {
+pub fn must_explode<R>(f: impl FnOnce() -> R) {
     let panic: Box<dyn Any + Send> = match catch_unwind(AssertUnwindSafe(f)) {
         Ok(_) => panic!("nothing panicked"),
         Err(panic) => panic,

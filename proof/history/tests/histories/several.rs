@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use corelane::{Consumer, Producer, Sides, TryPopError, TryPushError};
-use corelane_conformance::history::{Plan, Rules, Violation, Witness, record_several};
+use corelane_harness::{AnyRx, AnyTx};
+use corelane_history::{Plan, Rules, Violation, Witness, record_several};
 
 /// What is wrong with a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,7 +159,7 @@ impl<const SIDE: usize> Drop for Handle<SIDE> {
     }
 }
 
-type Handles = (Vec<Handle<0>>, Vec<Handle<1>>);
+type Handles = (Vec<AnyTx<u64>>, Vec<AnyRx<u64>>);
 
 fn queue(fault: Fault, plan: &Plan) -> Handles {
     let made = [plan.producers, plan.consumers];
@@ -171,8 +172,10 @@ fn queue(fault: Fault, plan: &Plan) -> Handles {
         present: made.map(AtomicUsize::new),
     };
     let shared = Arc::new(shared);
-    let txs = (0..made[0]).map(|number| Handle(shared.clone(), number)).collect();
-    (txs, (0..made[1]).map(|number| Handle(shared.clone(), number)).collect())
+    let handle = |number| Handle::<0>(shared.clone(), number);
+    let txs = (0..made[0]).map(|number| AnyTx::new(handle(number))).collect();
+    let handle = |number| Handle::<1>(shared.clone(), number);
+    (txs, (0..made[1]).map(|number| AnyRx::new(handle(number))).collect())
 }
 
 /// A round with two of each side at least, and what is wrong with it.

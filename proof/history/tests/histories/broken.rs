@@ -15,7 +15,8 @@ use corelane::{
     Consumer, LentItems, LentSlots, Producer, SingleConsumer, SingleProducer, TryPopError,
     TryPushError,
 };
-use corelane_conformance::history::{Pace, Plan, Rules, Violation, Way, Witness, record_all};
+use corelane_harness::{SingleRx, SingleTx};
+use corelane_history::{Pace, Plan, Rules, Violation, Way, Witness, record_all};
 
 /// How one side's items get to the other.
 trait Mechanism: Sync + Send + 'static {
@@ -659,7 +660,10 @@ fn round<M: Mechanism>(broken: bool, number: u64) -> Option<Witness> {
         one_core: false,
         ..Plan::of_round(number)
     };
-    let queues = (0..plan.queues).map(|_| channel::<M>(broken));
+    let queues = (0..plan.queues).map(|_| -> (SingleTx<u64>, SingleRx<u64>) {
+        let (tx, rx) = channel::<M>(broken);
+        (Box::new(tx), Box::new(rx))
+    });
     let (capacity, slack, delayed) = (Some(M::CAPACITY), M::SLACK, M::DELAYED);
     let rules = Rules { capacity, slack, delayed, ..Rules::default() };
     record_all(&plan, queues).into_iter().find_map(|recording| {

@@ -2,13 +2,13 @@
 //! not linearizable (paper 3 §2.2, P3). The monitor sees it.
 
 use corelane::mpmc::ring::{RelaxedTail, Ring};
-use corelane::{Config, Consumer, MpmcQueue, Producer, TryPopError, TryPushError};
-use corelane_conformance::Item;
-use corelane_conformance::history::{Pace, Plan, Rules, Violation, Way, Witness, record_several};
+use corelane::{Config, Consumer, Producer, Queue, TryPopError, TryPushError};
+use corelane_harness::{AnyRx, AnyTx, Item, clones};
+use corelane_history::{Pace, Plan, Rules, Violation, Way, Witness, record_several};
 
 type Rts = Ring<RelaxedTail>;
-type Tx = <Rts as MpmcQueue>::Producer<Large>;
-type Rx = <Rts as MpmcQueue>::Consumer<Large>;
+type Tx = <Rts as Queue<Large>>::Producer;
+type Rx = <Rts as Queue<Large>>::Consumer;
 
 /// An item that takes a while to copy: threads lose their cores in the middle of a push.
 #[derive(Debug, Clone, Copy)]
@@ -72,15 +72,11 @@ impl Consumer for LikeDpdk<Rx> {
 }
 
 /// A round in which so many push and so many pop, with handles that the functions make.
-fn round<P, C>(
+fn round(
     number: u64,
-    (producers, tx_of): (usize, fn(Tx) -> P),
-    (consumers, rx_of): (usize, fn(Rx) -> C),
-) -> Option<Witness>
-where
-    P: Producer<Item = Large> + Send,
-    C: Consumer<Item = Large> + Send,
-{
+    (producers, tx_of): (usize, fn(Tx) -> AnyTx<Large>),
+    (consumers, rx_of): (usize, fn(Rx) -> AnyRx<Large>),
+) -> Option<Witness> {
     let plan = Plan {
         capacity: 512,
         producers,
@@ -93,11 +89,9 @@ where
         one_core: false,
         ..Plan::of_round(number)
     };
-    let (tx, rx) = Rts::channel::<Large>(Config::new(plan.capacity)).unwrap();
-    let txs = (1..producers).filter_map(|_| Rts::another_producer(&tx)).collect::<Vec<_>>();
-    let rxs = (1..consumers).filter_map(|_| Rts::another_consumer(&rx)).collect::<Vec<_>>();
-    let txs = txs.into_iter().chain([tx]).map(tx_of).collect();
-    let rxs = rxs.into_iter().chain([rx]).map(rx_of).collect();
+    let queue = Rts::with(Config::new(plan.capacity)).unwrap();
+    let (txs, rxs) = clones(queue, (producers, consumers));
+    let (txs, rxs) = (txs.into_iter().map(tx_of).collect(), rxs.into_iter().map(rx_of).collect());
     let rules = Rules { capacity: Some(plan.capacity), ..Rules::default() };
     record_several(&plan, [(txs, rxs)])
         .into_iter()
@@ -106,7 +100,7 @@ where
 
 #[test]
 fn busy_as_empty_is_not_linearizable() {
-    let witness = (0..500).find_map(|number| round(number, (3, |tx| tx), (1, LikeDpdk)));
+    let witness = (0..500).find_map(|number| round(number, (3, AnyTx::new), (1, |rx| AnyRx::new(LikeDpdk(rx)))));
     let witness = witness.expect("it shows");
     println!("{witness}");
     assert_eq!(witness.violation, Violation::FalseEmpty);
@@ -114,7 +108,7 @@ fn busy_as_empty_is_not_linearizable() {
 
 #[test]
 fn busy_as_full_is_not_linearizable() {
-    let witness = (0..500).find_map(|number| round(number, (1, LikeDpdk), (3, |rx| rx)));
+    let witness = (0..500).find_map(|number| round(number, (1, |tx| AnyTx::new(LikeDpdk(tx))), (3, AnyRx::new)));
     let witness = witness.expect("it shows");
     println!("{witness}");
     assert!(matches!(witness.violation, Violation::FalseFull { .. }), "{witness}");
@@ -124,7 +118,7 @@ fn busy_as_full_is_not_linearizable() {
 fn with_busy_it_is_linearizable() {
     for number in 0..10 {
         for (producers, consumers) in [(3, 1), (1, 3)] {
-            let witness = round(number, (producers, |tx| tx), (consumers, |rx| rx));
+            let witness = round(number, (producers, AnyTx::new), (consumers, AnyRx::new));
             assert!(witness.is_none(), "{number}: {}", witness.unwrap());
         }
     }

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use corelane_conformance::history::{Rules, Span, check};
+use corelane_history::{Rules, Span, check};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};

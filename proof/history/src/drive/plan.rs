@@ -1,8 +1,7 @@
 //! What the threads of one round do.
 
 use corelane::Sides;
-
-use crate::rng::Rng;
+use corelane_harness::rng::Rng;
 
 /// How items go in and out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

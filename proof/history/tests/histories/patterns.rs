@@ -1,6 +1,6 @@
 //! One bad history for each pattern, and beside it a good one that differs by little.
 
-use corelane_conformance::history::{Rules, Span, Violation, check};
+use corelane_history::{Rules, Span, Violation, check};
 
 use crate::made::{Do, Made, history, item, made};
 

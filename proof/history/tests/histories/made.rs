@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use corelane_conformance::history::{History, Log, Rules, Span, Value};
+use corelane_history::{History, Log, Rules, Span, Value};
 
 /// What a made operation does. A pop names its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

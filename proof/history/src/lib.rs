@@ -5,10 +5,11 @@
 //! in which a queue gives these answers: whether the history is *linearizable* (Herlihy and Wing 1990).
 //! If there is none, it shows the few operations that can't be together, a [`Witness`].
 //!
-//! [`check_queue`] does that for one queue, with other capacities, batches, paces and stamps each round, and
-//! with other numbers of threads if it may have several a side; [`all_subjects`] lists the queues. Some rounds are of long histories, some of many short ones: what
-//! goes wrong only when a side leaves has one chance in each. [`check_round`] repeats a round that has
-//! found something.
+//! The monitor ([`check`]) knows logs, not queues. Module `drive` knows queues: a [`HistorySubject`] records and checks
+//! one queue, with other capacities, batches, paces and stamps each round, and with other numbers of threads if it may
+//! have several a side; [`all_subjects`] lists the queues. Some rounds are of long histories, some of many short ones:
+//! what goes wrong only when a side leaves has one chance in each. [`HistorySubject::run_round`] repeats a round that
+//! has found something.
 //!
 //! # What is noted
 //!
@@ -97,7 +98,7 @@
 //! has stored long ago; the consumer stores its own and finds the queue empty by what the producer has
 //! stored long ago; the new stores wait in store buffers. Either answer is right for itself and out of
 //! date by the time it is used, and a fence to exclude the pair would cost every poll of an empty queue.
-//! So [`check_queue`] counts these histories ([`Summary::contradictory`]) and does not call them
+//! So [`HistorySubject::run`] counts these histories ([`Summary::contradictory`]) and does not call them
 //! violations.
 //!
 //! # Cost
@@ -108,25 +109,20 @@
 //! Decrease-and-Conquer Linearizability Monitoring*, OOPSLA 2025) and Abdulla and others (*Efficient
 //! Linearizability Monitoring*, PLDI 2025) reach O(n log n) for unbounded queues in other ways.
 
+mod drive;
 mod empty;
 mod full;
 mod log;
 mod monitor;
 mod order;
 mod overwriting;
-mod plan;
-mod record;
-mod run;
-mod sides;
 mod table;
 mod witness;
 
+pub use drive::{
+    Clock, Finding, GoOn, HistorySubject, Pace, Plan, Recorder, Recording, Summary, Way,
+    all_subjects, record, record_all, record_several,
+};
 pub use log::{Log, Span, Value};
 pub use monitor::{Counts, History, Rules, check};
-pub use plan::{Pace, Plan, Way};
-pub use record::{Clock, Recorder};
-pub use run::{
-    Finding, GoOn, HistorySubject, Recordable, Summary, all_subjects, check_queue, check_round,
-};
-pub use sides::{Recording, record, record_all, record_several};
 pub use witness::{Call, Operation, Violation, Witness};

@@ -3,22 +3,21 @@
 use std::any::type_name;
 use std::time::Duration;
 
-use corelane::MpmcQueue;
-use corelane::mpmc::ring::{HeadTail, InOrder, RelaxedTail, Ring};
-use corelane_conformance::Several;
-use corelane_conformance::history::{HistorySubject, Plan, Summary, all_subjects, check_queue};
+use corelane::Queue;
+use corelane::ring::{HeadTail, InOrder, RelaxedTail, Ring};
+use corelane_harness::{Any, Single};
+use corelane_history::{HistorySubject, Plan, Summary, all_subjects};
 
 use crate::scaled;
 
 /// Checks so many operations, and says how it went.
 fn checked(subject: &HistorySubject, operations: u64) -> Summary {
     let mut go_on = |summary: &Summary| summary.operations < operations;
-    let summary = (subject.run)(Duration::MAX, &mut go_on);
-    let HistorySubject { id, packed, .. } = subject;
+    let summary = subject.run(Duration::MAX, &mut go_on);
     println!(
-        "{id:>8}{} {:>9} operations, {:>8} empty, {:>8} full, {:>4} histories, \
+        "{:>12} {:>9} operations, {:>8} empty, {:>8} full, {:>4} histories, \
          {:>3} with full and empty at once, {:>7} overwritten, {:.2} s",
-        if *packed { " packed" } else { "       " },
+        subject.id,
         summary.operations,
         summary.empties,
         summary.fulls,
@@ -49,10 +48,11 @@ fn every_queue_is_linearizable() {
 /// Rings whose sides are in different modes.
 #[test]
 fn rings_of_mixed_modes_are_linearizable() {
-    fn check<Q: MpmcQueue>() {
+    fn check<Q: Queue<u64> + 'static>() {
         let operations = scaled(200_000);
         let mut go_on = |summary: &Summary| summary.operations < operations;
-        let summary = check_queue::<Several<Q>>(Duration::MAX, &mut go_on);
+        let subject = HistorySubject::shared(Any::<u64>::of::<Q>());
+        let summary = subject.run(Duration::MAX, &mut go_on);
         assert!(summary.empties > 0 && summary.fulls > 0, "both ends are met");
         let finding = summary.violation.map(|finding| finding.to_string());
         assert_eq!(finding, None, "{}", type_name::<Q>());
@@ -68,27 +68,27 @@ fn rings_of_mixed_modes_are_linearizable() {
 /// The end is part of every history: else what is lost there is not missed.
 #[test]
 fn every_history_is_drained() {
-    use corelane::{Config, spsc::lamport, spsc::line_ring};
-    use corelane_conformance::history::record;
+    use corelane::{Config, lamport::Lq, line_ring::LineRing};
+    use corelane_history::record;
 
     for round in 0..60 {
         // Slow enough for many empties, and room for few.
         let plan = Plan { queues: 1, pushes: 300, ..Plan::of_round(round) };
         let config = Config::new(plan.capacity);
-        let (tx, rx) = lamport::channel_with::<u64>(config).unwrap();
-        assert!(record(&plan, tx, rx).history.drained, "lq, {plan:?}");
-        let (tx, rx) = line_ring::channel_with::<u64>(config).unwrap();
-        assert!(record(&plan, tx, rx).history.drained, "linering, {plan:?}");
+        for queue in [Single::<u64>::of::<Lq>(), Single::of::<LineRing>()] {
+            let (tx, rx) = queue.open(config);
+            assert!(record(&plan, tx, rx).history.drained, "{}, {plan:?}", queue.info.id);
+        }
     }
 }
 
 /// What a finding says is enough to repeat its round.
 #[test]
 fn a_round_can_be_repeated() {
-    use corelane_conformance::history::{Finding, Violation, Witness};
+    use corelane_history::{Finding, Violation, Witness};
 
     let plan = (0..).map(Plan::of_round).find(|plan| plan.queues > 1).unwrap();
-    let summary = (all_subjects()[0].round)(&plan);
+    let summary = all_subjects()[0].run_round(&plan);
     assert!(summary.violation.is_none());
     assert_eq!(summary.histories, plan.queues as u64);
     let witness = Witness { violation: Violation::Lost, operations: vec![] };
@@ -102,8 +102,8 @@ fn a_round_can_be_repeated() {
 /// The time that 10⁷ operations take to check: `CORELANE_STRESS=50` makes the history that long.
 #[test]
 fn long_history() {
-    use corelane::{Config, spsc::lamport};
-    use corelane_conformance::history::{Pace, Rules, Way, check, record};
+    use corelane::{Config, lamport::Lq};
+    use corelane_history::{Pace, Rules, Way, check, record};
 
     let plan = Plan {
         capacity: 1000,
@@ -115,7 +115,7 @@ fn long_history() {
         one_core: false,
         ..Plan::of_round(0)
     };
-    let (tx, rx) = lamport::channel_with::<u64>(Config::new(plan.capacity)).unwrap();
+    let (tx, rx) = Single::<u64>::of::<Lq>().open(Config::new(plan.capacity));
     let rules = Rules { capacity: Some(corelane::Producer::capacity(&tx)), ..Rules::default() };
     let recording = std::time::Instant::now();
     let history = record(&plan, tx, rx).history;

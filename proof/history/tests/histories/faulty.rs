@@ -4,7 +4,7 @@ use corelane::{
     Config, Consumer, LentItems, LentSlots, Producer, SingleConsumer, SingleProducer, SpscQueue,
     TryPopError, TryPushError, spsc::b_queue::BQueue,
 };
-use corelane_conformance::history::{Pace, Plan, Recording, Rules, Violation, Way, record};
+use corelane_history::{Pace, Plan, Recording, Rules, Violation, Way, record};
 
 /// What is wrong, or rare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,20 +68,26 @@ impl<H: SingleProducer> Producer for Faulty<H> {
 }
 
 impl<H: SingleProducer> SingleProducer for Faulty<H> {
-    fn push_iter<I: IntoIterator<Item = H::Item>>(&mut self, items: I) -> usize {
-        items.into_iter().map_while(|item| self.try_push(item).ok()).count()
-    }
-
     fn free_slots(&mut self, wanted: usize) -> usize {
         self.inner.free_slots(wanted)
     }
 
-    unsafe fn lend(&mut self, _: usize) -> LentSlots<'_, H::Item> {
-        unimplemented!("there are no batches")
+    /// None to a batch that is told busy.
+    fn lendable(&mut self, wanted: usize) -> usize {
+        match self.refuses(Fault::PushesGetStuck) {
+            true => 0,
+            false => self.inner.lendable(wanted),
+        }
     }
 
-    unsafe fn publish(&mut self, _: usize) {
-        unimplemented!("there are no batches")
+    unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, H::Item> {
+        // SAFETY: the caller's.
+        unsafe { self.inner.lend(n) }
+    }
+
+    unsafe fn publish(&mut self, n: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.inner.publish(n) };
     }
 }
 
@@ -127,7 +133,7 @@ fn recorded(plan: &Plan, [producer, consumer]: [Fault; 2]) -> (Recording, Rules)
     let (tx, rx) = BQueue::channel::<u64>(Config::new(plan.capacity)).unwrap();
     let rules = Rules { capacity: Some(tx.capacity()), slack: tx.slack(), ..Rules::default() };
     let (tx, rx) = (Faulty::new(tx, producer), Faulty::new(rx, consumer));
-    (record(plan, tx, rx), rules)
+    (record(plan, Box::new(tx), Box::new(rx)), rules)
 }
 
 const PLAN: Plan = Plan {
