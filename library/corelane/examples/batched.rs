@@ -3,9 +3,7 @@
 
 use std::thread;
 
-use corelane::{
-    Config, Memory, SingleConsumer, SingleProducer, TryPopError, spsc::batched_lamport,
-};
+use corelane::{Config, Memory, SingleConsumer, SingleProducer, TryPopError, lamport::batched};
 
 /// A packet's headers.
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! Queues that overwrite: what is popped is whole and in order, and with what was lost it is all that was pushed.
 
 use corelane::overwrite::Plain;
-use corelane::overwrite::block::{self, Consumer, Producer};
+use corelane::block::overwriting::{self, Consumer, Producer};
 use corelane::{Config, Consumer as _, Producer as _, TryPopError, TryPushError};
 
 use crate::history::Value;

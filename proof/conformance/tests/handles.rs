@@ -84,7 +84,7 @@ macro_rules! tokens {
 
 for_each_spsc_queue!(any_items);
 for_each_unbounded_spsc_queue!(any_items);
-any_items!(mcring_sane, corelane::spsc::mc_ring_sane::McRingSane);
+any_items!(mcring_sane, corelane::mc_ring_sane::McRingSane);
 
 /// Queues whose slots are one word.
 mod packed {
@@ -168,7 +168,7 @@ fn non_send_item_crosses() {
         })*};
     }
     stays! { batched_lamport; lamport; lazy_lamport; line_ring; mc_ring; mc_ring_sane; }
-    stays! { spsc::block; mpsc::block; spmc::block; mpmc::block; mpmc::ring; mpmc::scq; mpmc::locked; }
+    stays! { block::single; block::one_consumer; block::one_producer; block::shared; ring; scq; locked; }
     use corelane::bytes::{ItemConsumer, ItemProducer};
     assert!(crosses_with_its_item!(ItemProducer) && crosses_with_its_item!(ItemConsumer));
 }

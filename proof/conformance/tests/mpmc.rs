@@ -1,6 +1,6 @@
 //! All checks on all queues that may have several handles a side.
 
-use corelane::mpmc::ring::{HeadTail, InOrder, RelaxedTail, Ring};
+use corelane::ring::{HeadTail, InOrder, RelaxedTail, Ring};
 use corelane::{
     MpmcQueue, for_each_mpmc_queue, for_each_mpmc_token_queue, for_each_unbounded_mpmc_queue,
 };
@@ -105,7 +105,7 @@ mod packed {
 }
 
 for_each_mpmc_queue!(all_checks);
-all_checks!(scq_delayed, corelane::mpmc::scq::Scq<5>);
+all_checks!(scq_delayed, corelane::scq::Scq<5>);
 // Sides in different modes.
 all_checks!(ring_rts_to_in_order, Ring<RelaxedTail, InOrder>);
 all_checks!(ring_in_order_to_hts, Ring<InOrder, HeadTail>);

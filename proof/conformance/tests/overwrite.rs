@@ -1,6 +1,6 @@
 //! The queue that overwrites. Tests of bugs that other queues had are named after them.
 
-use corelane::overwrite::block;
+use corelane::block::overwriting;
 use corelane::{CapacityError, Config, Consumer as _, Producer as _, TryPopError};
 use corelane_conformance::overwrite;
 use proptest::prelude::*;

@@ -10,7 +10,7 @@ use std::cell::{Cell, RefCell};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use corelane::spsc::lamport::Lq;
+use corelane::lamport::Lq;
 use corelane::{Config, Info, Memory, SingleConsumer, SingleProducer, SpscQueue, SpscTokenQueue};
 use corelane::{for_each_spsc_queue, for_each_spsc_token_queue, for_each_unbounded_spsc_queue};
 use corelane_conformance::model::{Call, Model, Read, Slices, Written};
@@ -326,7 +326,7 @@ for_each_unbounded_spsc_queue!(unbounded);
 
 /// The list of rings, of rings of other kinds: exact ones, some that show items late, some that copy what they lend.
 mod lists_of {
-    use corelane::spsc::segmented::Uspsc;
+    use corelane::segmented::Uspsc;
     use corelane::spsc::{b_queue::BQueue, fast_forward::Ffq, mc_ring::McRing};
 
     use super::*;
@@ -336,7 +336,7 @@ mod lists_of {
     unbounded!(mcring, Uspsc<McRing>);
     unbounded!(bqueue, Uspsc<BQueue>);
 }
-any_items!(mcring_sane, corelane::spsc::mc_ring_sane::McRingSane, CASES_WITH_THREADS);
+any_items!(mcring_sane, corelane::mc_ring_sane::McRingSane, CASES_WITH_THREADS);
 
 /// Queues whose slots are one word.
 mod packed {

@@ -117,9 +117,9 @@ macro_rules! for_tokens {
 for_each_spsc_queue!(for_any_items);
 for_each_unbounded_spsc_queue!(for_unbounded);
 // Goes from ring to ring as often as can be.
-for_unbounded!(uspsc_of_lq, corelane::spsc::segmented::Uspsc<corelane::spsc::lamport::Lq>);
-for_unbounded!(uspsc_of_bqueue, corelane::spsc::segmented::Uspsc<corelane::spsc::b_queue::BQueue>);
-for_any_items!(mcring_sane, corelane::spsc::mc_ring_sane::McRingSane);
+for_unbounded!(uspsc_of_lq, corelane::segmented::Uspsc<corelane::lamport::Lq>);
+for_unbounded!(uspsc_of_bqueue, corelane::segmented::Uspsc<corelane::b_queue::BQueue>);
+for_any_items!(mcring_sane, corelane::mc_ring_sane::McRingSane);
 
 /// Queues whose slots are one word.
 mod packed {

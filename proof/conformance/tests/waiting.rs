@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use corelane::{Consumer, Producer, mpmc::locked};
+use corelane::{Consumer, Producer, locked};
 
 /// A sending side that waits for room.
 trait Sends: Clone + Send + 'static {

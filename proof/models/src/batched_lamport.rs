@@ -1,6 +1,6 @@
 //! `blq`: publication and slots given back apart from push and pop (paper 1 §3.3).
 
-use corelane_loom::spsc::batched_lamport::{Blq, Consumer, Producer};
+use corelane_loom::lamport::batched::{Blq, Consumer, Producer};
 use corelane_loom::{Producer as _, SingleConsumer, TryPushError};
 use loom::hint::spin_loop;
 

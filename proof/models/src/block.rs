@@ -1,6 +1,6 @@
 //! `bbq-spsc`: blocks of several slots, entered when they are empty, left when they are done (paper 3 §2.4).
 
-use corelane_loom::spsc::block::BbqSpsc;
+use corelane_loom::block::single::BbqSpsc;
 use corelane_loom::{SingleConsumer, SingleProducer};
 
 use crate::chunks::{chunks_through, slices_through};

@@ -1,6 +1,6 @@
 //! `ffq`: temporal slipping (paper 2 §2.3). All else about it is common.
 
-use corelane_loom::spsc::fast_forward::FfqSlip;
+use corelane_loom::fast_forward::FfqSlip;
 
 use crate::explore::{both, explore, pop_all, pop_until_closed, push_all, tiny};
 use crate::item::Ticket;

@@ -1,6 +1,6 @@
 //! `llq`: slots that stay unused, more than one.
 
-use corelane_loom::spsc::lazy_lamport::Llq;
+use corelane_loom::lamport::lazy::Llq;
 
 use crate::subject::Narrow;
 use crate::{Model, narrow};

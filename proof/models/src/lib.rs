@@ -73,12 +73,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use corelane_loom::MpmcQueue;
-use corelane_loom::mpmc::michael_scott::Msq;
-use corelane_loom::mpmc::ring::{HeadTail, Ring};
-use corelane_loom::mpmc::scq::Scq;
-use corelane_loom::spsc::b_queue::BQueue;
-use corelane_loom::spsc::batched_fast_forward::Biffq;
-use corelane_loom::spsc::improved_fast_forward::Iffq;
+use corelane_loom::list::michael_scott::Msq;
+use corelane_loom::ring::{HeadTail, Ring};
+use corelane_loom::scq::Scq;
+use corelane_loom::b_queue::BQueue;
+use corelane_loom::fast_forward::batched::Biffq;
+use corelane_loom::fast_forward::improved::Iffq;
 use serde::{Deserialize, Serialize};
 
 use subject::{Any, Many, Named, Tokens};

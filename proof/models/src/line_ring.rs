@@ -1,6 +1,6 @@
 //! `linering`: lines of more than one item.
 
-use corelane_loom::spsc::line_ring::LineRing;
+use corelane_loom::line_ring::LineRing;
 
 use crate::subject::Narrow;
 use crate::{Model, narrow};

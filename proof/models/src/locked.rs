@@ -2,7 +2,7 @@
 //!
 //! A thread that nobody wakes ends the model: loom finds that none can go on.
 
-use corelane_loom::mpmc::locked::{Closed, Consumer, Locked, Producer};
+use corelane_loom::locked::{Closed, Consumer, Locked, Producer};
 use corelane_loom::{Consumer as _, Producer as _};
 
 use crate::explore::{explore_shared, explore_sides, tiny};

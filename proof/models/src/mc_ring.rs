@@ -1,6 +1,6 @@
 //! `mcring`: publication a batch at a time (paper 2 §2.5).
 
-use corelane_loom::spsc::mc_ring::McRing;
+use corelane_loom::mc_ring::McRing;
 use corelane_loom::{Producer, SingleConsumer, SingleProducer};
 
 use crate::chunks::chunks_through;

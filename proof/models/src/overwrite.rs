@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use corelane_loom::overwrite::Plain;
-use corelane_loom::overwrite::block::{self, Consumer, Producer};
+use corelane_loom::block::overwriting::{self, Consumer, Producer};
 use corelane_loom::{Config, Consumer as _, Producer as _, Sides, TryPopError, TryPushError};
 use loom::thread::JoinHandle;
 

@@ -1,7 +1,7 @@
 //! `ring` in its modes: threads of a side that are done in the order in which they began, in any, or one at a time;
 //! full, empty and in between (paper 3 §2.2).
 
-use corelane_loom::mpmc::ring::{HeadTail, InOrder, Mode, RelaxedTail, Ring};
+use corelane_loom::ring::{HeadTail, InOrder, Mode, RelaxedTail, Ring};
 use corelane_loom::{Consumer, Producer, TryPopError, TryPushError};
 use loom::hint::spin_loop;
 use loom::sync::Arc;

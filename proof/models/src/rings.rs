@@ -4,9 +4,9 @@
 //! Rings have one slot or two here, so that threads go from one to the next all the time. A handle that comes to what
 //! has been freed panics: the facade looks.
 
-use corelane_loom::mpmc::lcrq::Lcrq;
-use corelane_loom::mpmc::lprq::Lprq;
-use corelane_loom::mpmc::michael_scott::Msq;
+use corelane_loom::rings::lcrq::Lcrq;
+use corelane_loom::rings::lprq::Lprq;
+use corelane_loom::list::michael_scott::Msq;
 use corelane_loom::{Config, Consumer, Producer, TryPushError};
 use loom::sync::atomic::{AtomicBool, Ordering};
 

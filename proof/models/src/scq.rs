@@ -4,8 +4,8 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 use corelane_loom::memory::AtomicU64;
-use corelane_loom::mpmc::scq::Scq;
-use corelane_loom::mpmc::scq::indices::{Counters, Entries, Indices, Plan, Seen};
+use corelane_loom::scq::Scq;
+use corelane_loom::scq::indices::{Counters, Entries, Indices, Plan, Seen};
 use corelane_loom::{Consumer, Producer, TryPopError, TryPushError};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};

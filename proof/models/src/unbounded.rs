@@ -1,10 +1,10 @@
 //! Queues that are never full: a list of nodes, and a list of rings of one slot (Aldinucci 2012, §3 and §4).
 
-use corelane_loom::spsc::fast_forward::Ffq;
-use corelane_loom::spsc::lamport::Lq;
-use corelane_loom::spsc::linked::Dspsc;
-use corelane_loom::spsc::mc_ring::McRing;
-use corelane_loom::spsc::segmented::Uspsc;
+use corelane_loom::fast_forward::Ffq;
+use corelane_loom::lamport::Lq;
+use corelane_loom::list::linked::Dspsc;
+use corelane_loom::mc_ring::McRing;
+use corelane_loom::segmented::Uspsc;
 use corelane_loom::{Config, Producer, SingleConsumer, SingleProducer, TryPushError};
 use loom::hint::spin_loop;
 

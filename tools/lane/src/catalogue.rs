@@ -3,12 +3,12 @@
 use std::num::NonZeroU64;
 use std::sync::LazyLock;
 
-use corelane::mpmc::scq::Scq;
+use corelane::scq::Scq;
 use corelane::overwrite;
-use corelane::spsc::b_queue::BQueue;
-use corelane::spsc::fast_forward::Ffq;
-use corelane::spsc::mc_ring_sane::McRingSane;
-use corelane::spsc::segmented::Uspsc;
+use corelane::b_queue::BQueue;
+use corelane::fast_forward::Ffq;
+use corelane::mc_ring_sane::McRingSane;
+use corelane::segmented::Uspsc;
 use corelane::{
     Info, MpmcQueue, MpmcTokenQueue, Sides, SpscQueue, SpscTokenQueue, for_each_mpmc_queue,
     for_each_mpmc_token_queue, for_each_spsc_queue, for_each_spsc_token_queue,
@@ -306,7 +306,7 @@ fn packed_many_entry<Q: MpmcTokenQueue + 'static>() -> Entry {
 }
 
 fn drop_old_entry() -> Entry {
-    let info = overwrite::block::INFO;
+    let info = block::overwriting::INFO;
     let kind = Kind::Ours { info, slots: Slots::Plain };
     Entry::new::<DropOld<u64>, DropOld<u64>>(info.id, kind, None)
 }

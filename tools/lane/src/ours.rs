@@ -98,7 +98,7 @@ impl<Q: MpmcTokenQueue + 'static, T: Word + Token> Link for ManyTokens<Q, T> {
 }
 
 impl<T: Word + Plain> Link for DropOld<T> {
-    const SIDES: Sides = overwrite::block::INFO.sides;
+    const SIDES: Sides = block::overwriting::INFO.sides;
     const BOUNDED: bool = false;
     const OVERWRITES: bool = true;
 
@@ -107,7 +107,7 @@ impl<T: Word + Plain> Link for DropOld<T> {
     type Rx = Lossy<T>;
 
     fn open(setup: &Setup) -> Result<(Self::Tx, Self::Rx), String> {
-        let channel = overwrite::block::channel_with(config(setup));
+        let channel = block::overwriting::channel_with(config(setup));
         channel.map(|(tx, rx)| (Ours(tx), Lossy(rx))).map_err(|error| error.to_string())
     }
 

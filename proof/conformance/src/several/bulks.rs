@@ -1,7 +1,7 @@
 //! What only `ring` can: all of a slice or nothing, slots that are claimed before items are made, and items that are
 //! looked at before they are taken.
 
-use corelane::mpmc::ring::{self, Consumer, HeadTail, InOrder, Mode, Producer, RelaxedTail, Ring};
+use corelane::ring::{self, Consumer, HeadTail, InOrder, Mode, Producer, RelaxedTail, Ring};
 use corelane::{Consumer as _, TryPopError, TryPushError};
 
 use super::fewer;

@@ -148,7 +148,7 @@ macro_rules! for_unbounded {
 
 for_each_spsc_queue!(for_any_items);
 for_each_unbounded_spsc_queue!(for_unbounded);
-for_any_items!(mcring_sane, corelane::spsc::mc_ring_sane::McRingSane);
+for_any_items!(mcring_sane, corelane::mc_ring_sane::McRingSane);
 
 /// Queues whose slots are one word.
 mod packed {

@@ -2,7 +2,7 @@
 
 use corelane::{
     Config, Consumer, LentItems, LentSlots, Producer, SingleConsumer, SingleProducer, SpscQueue,
-    TryPopError, TryPushError, spsc::b_queue::BQueue,
+    TryPopError, TryPushError, b_queue::BQueue,
 };
 use corelane_history::{Pace, Plan, Recording, Rules, Violation, Way, record};
 

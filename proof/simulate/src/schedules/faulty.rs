@@ -1,7 +1,7 @@
 //! Queues that do wrong, so that it is known that somebody would notice.
 
 use coherence::Schedule;
-use corelane_sim::spsc::lamport;
+use corelane_sim::lamport;
 use corelane_sim::{
     CapacityError, Config, Consumer, LentItems, LentSlots, Producer, SingleConsumer,
     SingleProducer, TryPopError, TryPushError,
