@@ -2,7 +2,7 @@
 
 use corelane::{CapacityError, Config, Consumer, Producer, SingleProducer, TryPushError};
 
-use crate::{Any, Checked, Item, Single};
+use crate::{Checked, Item, Single, Subject};
 
 /// Capacities that queues are asked for.
 fn capacities() -> impl Iterator<Item = usize> {
@@ -10,7 +10,11 @@ fn capacities() -> impl Iterator<Item = usize> {
 }
 
 /// A new queue holds exactly `capacity()` items, and at least as many as were asked for.
-pub fn exact_when_new<T: Item + Copy>(subject: &Any<T>) {
+pub fn exact_when_new<T: Item, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
     for asked in capacities() {
         let mut queue = Checked::open(subject, Config::new(asked));
         assert!(queue.capacity() >= asked);
@@ -35,7 +39,11 @@ pub fn exact_when_new_by_chunks<T: Item + Copy>(subject: &Single<T>) {
 
 /// A producer alone in a new queue never runs into the slots it filled first, wherever counters start
 /// (row `first_wrap_uninitialised`).
-pub fn first_wrap_uninitialised<T: Item + Copy>(subject: &Any<T>) {
+pub fn first_wrap_uninitialised<T: Item, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
     for first in (0..70).chain([127, 128, 1 << 32, u64::MAX - 40]) {
         let mut queue = Checked::open(subject, Config::new(20).first(first));
         for _ in 0..3 * queue.capacity() {
@@ -49,7 +57,11 @@ pub fn first_wrap_uninitialised<T: Item + Copy>(subject: &Any<T>) {
 
 /// At every fill level and offset, a push succeeds unless `slack()` allows otherwise (row
 /// `false_full`).
-pub fn false_full<T: Item + Copy>(subject: &Any<T>) {
+pub fn false_full<T: Item, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
     for asked in [1, 2, 3, 5, 8, 31, 64] {
         let mut queue = Checked::open(subject, Config::new(asked));
         assert!(queue.tx.slack() <= queue.capacity() / 2, "half of the queue is always there");
@@ -67,7 +79,11 @@ pub fn false_full<T: Item + Copy>(subject: &Any<T>) {
 }
 
 /// After every drain all but `slack()` slots are free again, at every offset.
-pub fn free_again_after_drain<T: Item + Copy>(subject: &Any<T>) {
+pub fn free_again_after_drain<T: Item, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
     for asked in [1, 2, 5, 16, 60] {
         let mut queue = Checked::open(subject, Config::new(asked));
         for _ in 0..2 * queue.capacity() + 2 {
@@ -80,7 +96,11 @@ pub fn free_again_after_drain<T: Item + Copy>(subject: &Any<T>) {
 }
 
 /// A push into a full queue gives its item back and changes nothing.
-pub fn full_gives_the_item_back<T: Item + Copy>(subject: &Any<T>) {
+pub fn full_gives_the_item_back<T: Item, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
     let (mut tx, mut rx) = subject.open(Config::new(4));
     while tx.try_push(Item::of(1)).is_ok() {}
     match tx.try_push(Item::of(2)) {
@@ -95,14 +115,22 @@ pub fn full_gives_the_item_back<T: Item + Copy>(subject: &Any<T>) {
 }
 
 /// The error that a queue for `asked` items is refused with.
-fn refused<T: Item>(subject: &Any<T>, asked: usize) -> CapacityError {
+fn refused<T: Item, P, C>(subject: &Subject<P, C>, asked: usize) -> CapacityError
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
     let built = subject.try_open(Config::new(asked));
     built.err().unwrap_or_else(|| panic!("a queue for {asked} items was made"))
 }
 
 /// Capacities that are impossible are refused with an error that says what is possible (row
 /// `capacity_overflow`).
-pub fn capacity_overflow<T: Item + Copy>(subject: &Any<T>) {
+pub fn capacity_overflow<T: Item, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
     let half = usize::MAX / 2;
     for asked in [0, usize::MAX, usize::MAX - 1, half, half + 1, half + 2, half - 1, half - 63] {
         let error = refused(subject, asked);
@@ -114,11 +142,13 @@ pub fn capacity_overflow<T: Item + Copy>(subject: &Any<T>) {
         let text = error.to_string();
         assert!(text.contains(&asked.to_string()) && text.contains(&most.to_string()), "{text}");
         // What the error calls possible is no overflow, but there is no machine for it either.
-        assert!(matches!(refused(subject, most), CapacityError::OutOfMemory { bytes } if bytes > most));
+        assert!(
+            matches!(refused(subject, most), CapacityError::OutOfMemory { bytes } if bytes > most)
+        );
         assert!(matches!(refused(subject, most + 1), CapacityError::OutOfRange { .. }));
     }
     for batch in [0, 1, 1 << 20, usize::MAX] {
-        let build = |asked| subject.try_open(Config::new(asked).batch(batch));
+        let build = |asked| subject.try_open(Config::new(asked).grouped(batch));
         for asked in [0, usize::MAX, half, half / 2] {
             assert!(build(asked).is_err(), "a queue for {asked} items in batches of {batch}");
         }

@@ -2,8 +2,8 @@
 
 use corelane::{Config, Consumer, Memory, Producer, SingleConsumer, SingleProducer};
 
-use corelane_harness::ledger::{explode, must_explode};
 use crate::{Checked, Item, Single};
+use corelane_harness::ledger::{explode, must_explode};
 
 /// Every length at every offset with every partial commit, in a ring small enough to try them all.
 pub fn every_length_at_every_offset<T: Item + Copy>(subject: &Single<T>) {

@@ -4,8 +4,8 @@ use corelane::{
     Config, Consumer, Producer, SingleConsumer, SingleProducer, TryPopError, TryPushError,
 };
 
-use corelane_harness::threads::{Cores, Patience, both, scaled};
 use crate::{Checked, Item, Single};
+use corelane_harness::threads::{Cores, Patience, both, scaled};
 
 /// A consumer gets all items, then `Closed` by every way out.
 pub fn closed_after_the_last_item<T: Item + Copy>(subject: &Single<T>) {

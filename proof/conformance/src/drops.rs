@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use corelane::{Config, Consumer, Producer, SingleConsumer, SingleProducer};
 
+use corelane_harness::SingleRx;
 use corelane_harness::ledger::must_explode;
 use corelane_harness::threads::{Cores, Patience, both, scaled};
-use corelane_harness::SingleRx;
 
-use crate::{Any, Counted, Ledger, Single, Subject};
+use crate::{Counted, Ledger, Single, Subject};
 
 /// A queue whose items are in a ledger.
 struct Stock<P, C> {
@@ -66,7 +66,11 @@ impl<T: Owned, P: Producer<Item = T>, C: Consumer<Item = T>> Stock<P, C> {
 const SIZES: [(usize, usize); 3] = [(1, 1), (8, 8), (80, 79)];
 
 /// Items left in the queue are dropped with it, whichever side goes first, at every offset.
-pub fn leftovers<T: Owned>(subject: &Any<T>) {
+pub fn leftovers<T: Owned, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
     for capacity in [1, 2, 6] {
         let laps = 2 * Stock::new(subject, capacity, 0, 0).tx.capacity();
         for offset in (0..laps).step_by(1 + laps / 50) {
@@ -86,7 +90,11 @@ pub fn leftovers<T: Owned>(subject: &Any<T>) {
 
 /// Items pushed after the consumer has gone are dropped, and so is what is left when it goes with a
 /// batch unfinished.
-pub fn early_drop<T: Owned>(subject: &Any<T>) {
+pub fn early_drop<T: Owned, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
     for n in 0..20 {
         let Stock { mut tx, mut rx, ledger, .. } = Stock::new(subject, 16, 5, n);
         let _ = rx.try_pop();
@@ -258,8 +266,11 @@ pub fn panicking_iterator<T: Owned>(subject: &Single<T>) {
     for before in [0, 1, 5, 63, 64, 70] {
         let mut stock = Stock::new(subject, 200, 3, 2);
         let ledger = stock.ledger.clone();
-        let items =
-            || (0..).map(|n| if n == before { corelane_harness::ledger::explode() } else { ledger.make() });
+        let items = || {
+            (0..).map(
+                |n| if n == before { corelane_harness::ledger::explode() } else { ledger.make() },
+            )
+        };
         must_explode(|| stock.tx.push_iter(items()));
         let mut more = items();
         must_explode(|| {

@@ -4,8 +4,8 @@ use corelane::{
     Config, Consumer, Producer, SingleConsumer, SingleProducer, TryPopError, TryPushError,
 };
 
-use corelane_harness::threads::{Cores, Patience, both, scaled};
 use crate::{Checked, Item, Single};
+use corelane_harness::threads::{Cores, Patience, both, scaled};
 
 /// All that can be observed is right at every fill level and every offset, also across wraps of the
 /// counters (row `observer_lies`).

@@ -4,15 +4,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use corelane::{Config, Consumer, Producer, SingleConsumer, SingleProducer};
 
+use crate::{Checked, Item, Single, Subject};
 use corelane_harness::rng::Rng;
 use corelane_harness::threads::{Cores, Patience, both, scaled};
-use crate::{Any, Checked, Item, Single};
 
 /// Capacities that are small, odd, and around powers of two.
 pub(crate) const CAPACITIES: [usize; 10] = [1, 2, 3, 4, 7, 8, 9, 33, 100, 256];
 
 /// Items pushed in groups of every size come out in their order, over several laps.
-pub fn fifo<T: Item + Copy>(subject: &Any<T>) {
+pub fn fifo<T: Item, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
     for capacity in CAPACITIES {
         let mut queue = Checked::open(subject, Config::new(capacity));
         let most = queue.capacity();
@@ -27,7 +31,11 @@ pub fn fifo<T: Item + Copy>(subject: &Any<T>) {
 }
 
 /// A full queue gives back all it holds, and again, many times.
-pub fn fill_and_drain<T: Item + Copy>(subject: &Any<T>) {
+pub fn fill_and_drain<T: Item, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
     for capacity in CAPACITIES {
         let mut queue = Checked::open(subject, Config::new(capacity));
         for _ in 0..20 {
@@ -85,7 +93,7 @@ pub fn random_mix<T: Item + Copy>(subject: &Single<T>) {
 pub fn random_mix_for_every_batch<T: Item + Copy>(subject: &Single<T>) {
     for batch in [0, 1, 2, 3, 5, 8, 16, 60, 64, 100, 1000, usize::MAX] {
         let mut rng = Rng::new(batch as u64);
-        let mut queue = Checked::open(subject, Config::new(50).batch(batch));
+        let mut queue = Checked::open(subject, Config::new(50).grouped(batch));
         assert!(queue.capacity() >= 50);
         for _ in 0..scaled(8_000) {
             random_step(&mut queue, &mut rng);

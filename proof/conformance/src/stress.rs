@@ -9,10 +9,10 @@ use corelane::{
     TryPushError,
 };
 
-use corelane_harness::rng::Rng;
-use corelane_harness::threads::{Cores, Patience, both, scaled};
 use crate::drops::Owned;
 use crate::{Item, Ledger, Single};
+use corelane_harness::rng::Rng;
+use corelane_harness::threads::{Cores, Patience, both, scaled};
 
 /// How items are moved.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,7 @@
 use corelane::{Config, Consumer, Producer};
 
 use crate::drops::Owned;
-use crate::{Any, Checked, Item, Ledger, Single};
+use crate::{Checked, Item, Ledger, Single, Subject};
 
 /// Numbers at which a counter, a packed field or a lap ends.
 fn ends(capacity: usize) -> impl Iterator<Item = u64> {
@@ -76,7 +76,11 @@ pub fn aba_on_narrow_index<T: Item + Copy>(subject: &Single<T>) {
 }
 
 /// What is left in the queue across a wrap is dropped.
-pub fn leftovers_across_wraps<T: Owned>(subject: &Any<T>) {
+pub fn leftovers_across_wraps<T: Owned, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
     for config in starts(4) {
         let ledger = Ledger::new(10_000);
         let (mut tx, mut rx) = subject.open(config);

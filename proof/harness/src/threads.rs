@@ -35,8 +35,7 @@ pub fn both<A: Send, B: Send>(
     b: impl FnOnce() -> B + Send,
 ) -> (A, B) {
     let (mut of_a, mut of_b) = (None, None);
-    let tasks: Vec<Task<()>> =
-        vec![Box::new(|| of_a = Some(a())), Box::new(|| of_b = Some(b()))];
+    let tasks: Vec<Task<()>> = vec![Box::new(|| of_a = Some(a())), Box::new(|| of_b = Some(b()))];
     all(cores, tasks);
     (of_a.expect("`a` has returned"), of_b.expect("`b` has returned"))
 }

@@ -4,10 +4,9 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
-use corelane::{
-    Config, Consumer, Info, Producer, Sides, SingleConsumer, SingleProducer, for_each_queue,
-};
-use corelane_harness::{Any, Item, Single};
+use corelane::block::overwriting::{self, BbqDropOld};
+use corelane::{Config, Info, Producer, Queue, Sides, for_each_queue};
+use corelane_harness::{Any, AnyRx, AnyTx, Item, Single, clones};
 
 use super::plan::Plan;
 use super::recording::{Recording, record_all, record_several};
@@ -113,8 +112,7 @@ impl HistorySubject {
     pub fn single<T: Item + Into<u64>>(queue: Single<T>) -> Self {
         let id = queue.info.id;
         let record = move |plan: &Plan| {
-            let queues: Vec<_> =
-                (0..plan.queues).map(|_| queue.open(config_of(plan))).collect();
+            let queues: Vec<_> = (0..plan.queues).map(|_| queue.open(config_of(plan))).collect();
             let rules = queues.first().map(|(tx, _)| rules_of(&queue.info, tx));
             (rules.unwrap_or_default(), record_all(plan, queues))
         };
@@ -165,6 +163,28 @@ impl HistorySubject {
     }
 }
 
+/// The queue that overwrites, whose handles say how many items it keeps.
+fn overwriting() -> HistorySubject {
+    let info = <BbqDropOld as Queue<u64>>::INFO;
+    let record = move |plan: &Plan| {
+        let queue = |_| {
+            let queue = overwriting::channel_with::<u64>(config_of(plan));
+            clones(queue.expect("this capacity is possible"), (plan.producers, plan.consumers))
+        };
+        let queues: Vec<_> = (0..plan.queues).map(queue).collect();
+        let rules = queues
+            .first()
+            .map(|(txs, _)| Rules { kept: Some(txs[0].kept()), ..rules_of(&info, &txs[0]) });
+        let boxed = queues.into_iter().map(|(txs, rxs)| {
+            let rxs = rxs.into_iter().map(AnyRx::new).collect();
+            (txs.into_iter().map(AnyTx::new).collect(), rxs)
+        });
+        (rules.unwrap_or_default(), record_several(plan, boxed))
+    };
+    let plan = move |round| Plan::of_sides(round, info.sides);
+    HistorySubject { id: info.id, plan: Box::new(plan), record: Box::new(record) }
+}
+
 impl fmt::Debug for HistorySubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HistorySubject").field("id", &self.id).finish_non_exhaustive()
@@ -174,7 +194,7 @@ impl fmt::Debug for HistorySubject {
 /// A queue as planned.
 fn config_of(plan: &Plan) -> Config {
     let config = Config::new(plan.capacity).first(plan.first);
-    plan.batch.map_or(config, |batch| config.batch(batch))
+    plan.batch.map_or(config, |batch| config.grouped(batch))
 }
 
 /// What a queue must obey.

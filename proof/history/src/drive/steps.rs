@@ -13,7 +13,8 @@ use crate::Value;
 pub(super) type PushBatch<Tx> = fn(&mut Tx, &mut Recorder, Way, u64, usize) -> (usize, bool);
 
 /// Pops up to `n` items and notes it. Says how many it were, and why not more.
-pub(super) type PopBatch<Rx> = fn(&mut Rx, &mut Recorder, Way, usize) -> (usize, Option<TryPopError>);
+pub(super) type PopBatch<Rx> =
+    fn(&mut Rx, &mut Recorder, Way, usize) -> (usize, Option<TryPopError>);
 
 /// Pushes the planned items.
 pub(super) fn send<T: Item, Tx: Producer<Item = T>>(

@@ -1,8 +1,8 @@
 //! A sound queue behind handles that give wrong answers, or rare ones.
 
 use corelane::{
-    Config, Consumer, LentItems, LentSlots, Producer, SingleConsumer, SingleProducer, SpscQueue,
-    TryPopError, TryPushError, b_queue::BQueue,
+    Consumer, LentItems, LentSlots, Producer, SingleConsumer, SingleProducer, TryPopError,
+    TryPushError, b_queue,
 };
 use corelane_history::{Pace, Plan, Recording, Rules, Violation, Way, record};
 
@@ -130,7 +130,7 @@ unsafe impl<H: SingleConsumer> SingleConsumer for Faulty<H> {
 }
 
 fn recorded(plan: &Plan, [producer, consumer]: [Fault; 2]) -> (Recording, Rules) {
-    let (tx, rx) = BQueue::channel::<u64>(Config::new(plan.capacity)).unwrap();
+    let (tx, rx) = b_queue::channel::<u64>(plan.capacity).unwrap();
     let rules = Rules { capacity: Some(tx.capacity()), slack: tx.slack(), ..Rules::default() };
     let (tx, rx) = (Faulty::new(tx, producer), Faulty::new(rx, consumer));
     (record(plan, Box::new(tx), Box::new(rx)), rules)

@@ -1,7 +1,7 @@
 //! What the ring with relaxed tails would be if its pops said empty, and its pushes full, where they say busy, as DPDK's do:
 //! not linearizable (paper 3 §2.2, P3). The monitor sees it.
 
-use corelane::mpmc::ring::{RelaxedTail, Ring};
+use corelane::ring::{RelaxedTail, Ring};
 use corelane::{Config, Consumer, Producer, Queue, TryPopError, TryPushError};
 use corelane_harness::{AnyRx, AnyTx, Item, clones};
 use corelane_history::{Pace, Plan, Rules, Violation, Way, Witness, record_several};
@@ -100,7 +100,8 @@ fn round(
 
 #[test]
 fn busy_as_empty_is_not_linearizable() {
-    let witness = (0..500).find_map(|number| round(number, (3, AnyTx::new), (1, |rx| AnyRx::new(LikeDpdk(rx)))));
+    let witness = (0..500)
+        .find_map(|number| round(number, (3, AnyTx::new), (1, |rx| AnyRx::new(LikeDpdk(rx)))));
     let witness = witness.expect("it shows");
     println!("{witness}");
     assert_eq!(witness.violation, Violation::FalseEmpty);
@@ -108,7 +109,8 @@ fn busy_as_empty_is_not_linearizable() {
 
 #[test]
 fn busy_as_full_is_not_linearizable() {
-    let witness = (0..500).find_map(|number| round(number, (1, |tx| AnyTx::new(LikeDpdk(tx))), (3, AnyRx::new)));
+    let witness = (0..500)
+        .find_map(|number| round(number, (1, |tx| AnyTx::new(LikeDpdk(tx))), (3, AnyRx::new)));
     let witness = witness.expect("it shows");
     println!("{witness}");
     assert!(matches!(witness.violation, Violation::FalseFull { .. }), "{witness}");

@@ -7,8 +7,10 @@
 use std::thread;
 use std::time::Duration;
 
-use corelane::spsc::{b_queue::BQueue, mc_ring::McRing, mc_ring_sane};
-use corelane::{Config, Consumer, Producer, SpscQueue, TryPopError};
+use corelane::{
+    Config, Consumer, Producer, Queue, TryPopError, b_queue::BQueueAny, mc_ring::McRing,
+    mc_ring_sane,
+};
 
 /// Times the request has to go round.
 const ROUNDS: u64 = 100;
@@ -16,13 +18,13 @@ const ROUNDS: u64 = 100;
 const STEPS: u64 = 100 * ROUNDS;
 
 /// A stage: it waits for the request at one ring and passes it on to the other.
-struct Stage<Q: SpscQueue> {
-    from: Q::Consumer<u64>,
-    to: Q::Producer<u64>,
+struct Stage<Q: Queue<u64>> {
+    from: Q::Consumer,
+    to: Q::Producer,
     flushes: bool,
 }
 
-impl<Q: SpscQueue> Stage<Q> {
+impl<Q: Queue<u64>> Stage<Q> {
     /// One look at the ring. If the request is there, it is passed on; returns its number.
     fn step(&mut self) -> Option<u64> {
         let request = self.from.try_pop().ok()?;
@@ -39,8 +41,8 @@ impl<Q: SpscQueue> Stage<Q> {
 }
 
 /// Two stages in a cycle.
-fn cycle<Q: SpscQueue>(flushes: bool) -> (Stage<Q>, Stage<Q>) {
-    let ring = || Q::channel(Config::new(64)).unwrap();
+fn cycle<Q: Queue<u64>>(flushes: bool) -> (Stage<Q>, Stage<Q>) {
+    let ring = || Q::with(Config::new(64)).unwrap();
     let ((to_second, from_first), (to_first, from_second)) = (ring(), ring());
     (
         Stage { from: from_second, to: to_second, flushes },
@@ -49,7 +51,7 @@ fn cycle<Q: SpscQueue>(flushes: bool) -> (Stage<Q>, Stage<Q>) {
 }
 
 /// How often the request goes round in at most [`STEPS`] steps.
-fn rounds<Q: SpscQueue>(flushes: bool) -> u64 {
+fn rounds<Q: Queue<u64>>(flushes: bool) -> u64 {
     let (mut first, mut second) = cycle::<Q>(flushes);
     first.pass_on(0);
     let mut rounds = 0;
@@ -76,13 +78,13 @@ fn goes_round_with_flush() {
 /// A queue that does not delay publication needs no flush.
 #[test]
 fn bqueue_needs_no_flush() {
-    assert_eq!(rounds::<BQueue>(false), ROUNDS);
+    assert_eq!(rounds::<BQueueAny>(false), ROUNDS);
 }
 
 /// A full batch gets through without help, so the cycle hangs for want of items, not of room.
 #[test]
 fn a_full_batch_needs_no_flush() {
-    let (mut tx, mut rx) = McRing::channel(Config::new(64).batch(8)).unwrap();
+    let (mut tx, mut rx) = McRing::with(Config::new(64).batch(8)).unwrap();
     for item in 0..7 {
         tx.try_push(item).unwrap();
     }
@@ -97,7 +99,7 @@ fn a_full_batch_needs_no_flush() {
 fn a_full_ring_shows_something() {
     for capacity in 1..70 {
         for batch in [1, 2, 7, 64, 1000] {
-            let (mut tx, mut rx) = McRing::channel(Config::new(capacity).batch(batch)).unwrap();
+            let (mut tx, mut rx) = McRing::with(Config::new(capacity).batch(batch)).unwrap();
             for item in 0..1000 {
                 while tx.try_push(item).is_err() {
                     rx.try_pop().expect("a full ring shows something");

@@ -1,11 +1,5 @@
 //! The rows on queues with several handles a side, and on locked queues that have the bug.
 
-use corelane::{for_each_mpmc_queue, for_each_unbounded_mpmc_queue};
-use corelane_conformance::several::{closing, drops, items, order, stalls, stress};
-use corelane_conformance::{Limited, Several, capacity, checks};
-
-use crate::leaks;
-
 /// The rows that apply to queues with several handles a side: row, check, and the bugs that the check must
 /// find.
 macro_rules! rows_of_several {
@@ -29,102 +23,45 @@ macro_rules! rows_of_several {
         }
     };
 }
-pub(super) use rows_of_several;
 
 /// Those that apply only to queues that may be full.
 macro_rules! rows_of_bounded {
     ($with:ident! $($args:tt)*) => {
         $with! { $($args)*
-            capacity_overflow: items::huge finds BytesWrap;
             false_full: stalls::false_full_behind_a_reader finds FreesLate;
         }
     };
 }
-pub(super) use rows_of_bounded;
 
-macro_rules! on_all {
-    ($name:ident, $queue:ty) => {
-        mod $name {
-            use super::*;
+use corelane_conformance::items as items_of_one;
+use corelane_conformance::several::{closing, drops, items, order, stalls, stress};
 
-            rows_of_several! { on_ours! $queue, }
-
-            // The same as for other queues, where it is shown that they can fail.
-            checks! { Several<$queue>:
-                capacity::false_full,
-                capacity::first_wrap_uninitialised,
-            }
-
-            #[test]
-            fn memory_never_returned() {
-                leaks::memory_never_returned_of_several::<$queue>();
-            }
-        }
-    };
-}
-
-macro_rules! on_unbounded {
-    ($name:ident, $queue:ty) => {
-        on_all!($name, Limited<$queue>);
-    };
-}
-
-for_each_mpmc_queue!(on_all);
-for_each_unbounded_mpmc_queue!(on_unbounded);
-
-/// Those that may be full.
-mod bounded {
-    use super::*;
-
-    macro_rules! on_bounded {
-        ($name:ident, $queue:ty) => {
-            mod $name {
-                use super::super::*;
-
-                rows_of_bounded! { on_ours! $queue, }
-
-                checks! { Several<$queue>:
-                    capacity::capacity_overflow,
-                }
-            }
-        };
-    }
-
-    for_each_mpmc_queue!(on_bounded);
-}
-
-/// Those that are asked for rings of a capacity.
-mod of_rings {
-    use super::*;
-    use corelane::mpmc::{lcrq::Lcrq, lprq::Lprq};
-
-    mod lcrq {
-        use super::*;
-
-        checks! { Several<Limited<Lcrq>>: capacity::capacity_overflow, }
-    }
-
-    mod lprq {
-        use super::*;
-
-        checks! { Several<Limited<Lprq>>: capacity::capacity_overflow, }
-    }
-}
+use super::broken::passes_and_fails;
+use super::locked::{self, Bug, subject};
 
 /// Locked queues with bugs that the checks must find.
 mod on_broken {
     use super::*;
-    use crate::broken::passes_and_fails;
-    use crate::locked::{Bug, Locked};
 
-    rows_of_several! { on_broken! Locked, }
-    rows_of_bounded! { on_broken! Locked, }
+    rows_of_several! { on_broken! subject, }
+    rows_of_bounded! { on_broken! subject, }
+
+    #[test]
+    fn huge() {
+        passes_and_fails(
+            concat!(module_path!(), "::huge"),
+            || items_of_one::huge(|config| locked::channel(config, Bug::Nothing)),
+            &[("BytesWrap", || {
+                items_of_one::huge(|config| locked::channel(config, Bug::BytesWrap));
+            })],
+        );
+    }
 
     /// Checks that are no row's.
     mod others {
         use super::*;
 
-        on_broken! { Locked,
+        on_broken! { subject,
             none: order::random_mix finds SwapsNeighbours SecondLapLosesAnItem EmptyByOldCopy;
             none: order::random_mix_for_every_batch finds SwapsNeighbours;
             none: closing::closed_by_the_last_producer finds ClosedByAnyHandle;

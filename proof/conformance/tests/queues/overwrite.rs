@@ -1,6 +1,6 @@
 //! The queue that overwrites. Tests of bugs that other queues had are named after them.
 
-use corelane::block::overwriting;
+use corelane::block::overwriting as block;
 use corelane::{CapacityError, Config, Consumer as _, Producer as _, TryPopError};
 use corelane_conformance::overwrite;
 use proptest::prelude::*;
@@ -45,7 +45,7 @@ fn goes_on_without_consumers() {
 fn counter_wrap_width() {
     for bits in [8, 16, 17, 31, 32, 33, 47, 48, 63, 64] {
         let first = (u64::MAX >> (64 - bits)) - 5;
-        overwrite::random_calls(Config::new(8).batch(2).first(first), bits, 300);
+        overwrite::random_calls(Config::new(8).block(2).first(first), bits, 300);
     }
 }
 
@@ -67,7 +67,7 @@ fn zero_length_batch() {
 /// Slices of many times a block, of many handles, each of which adds to the same counters.
 #[test]
 fn batch_spills_into_version() {
-    let (tx, mut rx) = block::channel_with(Config::new(8).batch(4)).expect("it is small");
+    let (tx, mut rx) = block::channel_with(Config::new(8).block(4)).expect("it is small");
     let mut txs = vec![tx; 1000];
     for (number, tx) in (0u64..).zip(&mut txs) {
         assert_eq!(tx.push_slice(&[number; 30]), 30);
@@ -85,7 +85,7 @@ proptest! {
         seed: u64,
     ) {
         let batch = 1 << log_batch.min(log_capacity - 1);
-        let config = Config::new(1 << log_capacity).batch(batch).first(first);
+        let config = Config::new(1 << log_capacity).block(batch).first(first);
         overwrite::random_calls(config, seed, 200);
     }
 }

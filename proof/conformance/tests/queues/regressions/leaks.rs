@@ -4,8 +4,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ptr;
 
-use corelane::{CapacityError, Config, Consumer, MpmcQueue, Producer, TryPushError};
-use corelane_conformance::{Pair, Queue, numbers};
+use corelane::{CapacityError, Config, Consumer, Producer, Queue, TryPushError};
+use corelane_conformance::{Any, Checked, Item, Single};
 
 thread_local! {
     /// Bytes that this thread has taken and not given back.
@@ -44,10 +44,10 @@ unsafe impl GlobalAlloc for Counting {
 static COUNTING: Counting = Counting;
 
 /// Makes a queue, uses all of its batch calls and drops it, one side first or the other.
-pub fn memory_never_returned<Q: Pair>() {
+pub fn memory_never_returned<T: Item>(subject: &Single<T>) {
     let before = TAKEN.get();
     for producer_first in [true, false] {
-        let mut queue = numbers::<Q>(Config::new(1000));
+        let mut queue = Checked::open(subject, Config::new(1000));
         assert!(TAKEN.get() >= before + 1000, "the allocator counts");
         queue.push_iter(200, true);
         queue.take_chunk(100, 10);
@@ -66,7 +66,7 @@ pub fn memory_never_returned<Q: Pair>() {
 pub fn burst<Q: Queue<u64>>(kept: impl Fn(Config) -> isize) {
     let config = Config::new(1000);
     let without = TAKEN.get();
-    let (mut tx, mut rx) = Q::channel(config).expect("this capacity is possible");
+    let (mut tx, mut rx) = Q::with(config).expect("this capacity is possible");
     let before = TAKEN.get();
     for round in 0..2 {
         for n in 0..1_000_000 {
@@ -82,13 +82,13 @@ pub fn burst<Q: Queue<u64>>(kept: impl Fn(Config) -> isize) {
 }
 
 /// As [`burst`], while a producer and a consumer that have been used, in other places of the list, are not used any more.
-pub fn burst_beside_idle_handles<Q: MpmcQueue>(kept: isize) {
+pub fn burst_beside_idle_handles<Q: Queue<u64>>(kept: isize) {
     let without = TAKEN.get();
-    let (mut tx, mut rx) = Q::channel(Config::new(1000)).expect("this capacity is possible");
+    let (mut tx, mut rx) = Q::with(Config::new(1000)).expect("this capacity is possible");
     let before = TAKEN.get();
     for round in 0..2 {
-        let mut idle_tx = Q::another_producer(&tx).expect("there may be several");
-        let mut idle_rx = Q::another_consumer(&rx).expect("there may be several");
+        let mut idle_tx = tx.try_clone().expect("there may be several");
+        let mut idle_rx = rx.try_clone().expect("there may be several");
         assert!(idle_tx.try_push(0).is_ok());
         for n in 1..1_000_000 {
             assert!(tx.try_push(n).is_ok(), "an unbounded queue is full in round {round}");
@@ -103,12 +103,12 @@ pub fn burst_beside_idle_handles<Q: MpmcQueue>(kept: isize) {
 }
 
 /// As [`memory_never_returned`], with several handles a side, which go in another order each time.
-pub fn memory_never_returned_of_several<Q: MpmcQueue>() {
+pub fn memory_never_returned_of_several(subject: &Any<u64>) {
     let before = TAKEN.get();
     for producers_first in [true, false] {
-        let (mut tx, mut rx) = Q::channel::<u64>(Config::new(1000)).expect("it is small");
+        let (mut tx, mut rx) = subject.open(Config::new(1000));
         assert!(TAKEN.get() > before, "the allocator counts");
-        let (other_tx, other_rx) = (Q::another_producer(&tx), Q::another_consumer(&rx));
+        let (other_tx, other_rx) = (tx.try_clone(), rx.try_clone());
         for n in 0..3000 {
             assert!(tx.try_push(n).is_ok() || n >= 900);
             assert!(n % 3 > 0 || rx.try_pop().is_ok(), "there are items");
@@ -135,7 +135,7 @@ fn with_memory<R>(left: usize, work: impl FnOnce() -> R) -> R {
 /// a pop may take memory.
 pub fn out_of_memory<Q: Queue<u64>>(for_pops: usize) {
     for left in 0..5 {
-        let (mut tx, mut rx) = Q::channel(Config::new(8)).expect("this capacity is possible");
+        let (mut tx, mut rx) = Q::with(Config::new(8)).expect("this capacity is possible");
         let (mut pushed, mut popped) = (0, 0);
         for round in 0..3 {
             // With none, or nearly enough for a push that needs some.
@@ -162,8 +162,8 @@ pub fn out_of_memory<Q: Queue<u64>>(for_pops: usize) {
 }
 
 /// There is no queue without memory, whichever of the allocations it is that fails.
-pub fn no_memory_for_a_queue<Q: Queue<u64>>() {
-    let make = |left| with_memory(left, || Q::channel(Config::new(8)));
+pub fn no_memory_for_a_queue<T, Q: Queue<T>>() {
+    let make = |left| with_memory(left, || Q::with(Config::new(8)));
     let before = TAKEN.get();
     let first = (0..100).find(|left| match make(*left) {
         Ok(_) => true,

@@ -4,11 +4,6 @@
 use std::rc::Rc;
 
 use corelane::slot::Packed;
-use corelane::{Config, MpmcQueue, SpscQueue, SpscTokenQueue};
-use corelane::{
-    for_each_mpmc_queue, for_each_spsc_queue, for_each_spsc_token_queue,
-    for_each_unbounded_mpmc_queue, for_each_unbounded_spsc_queue,
-};
 
 /// Whether a type implements a trait, as a constant.
 ///
@@ -44,90 +39,70 @@ macro_rules! one_of_each {
     )*};
 }
 
-macro_rules! any_items {
-    ($name:ident, $queue:ty) => {
-        mod $name {
-            use super::*;
+macro_rules! handles_of_single {
+    ($queue:ty) => {
+        use std::cell::Cell;
 
-            type Tx<T> = <$queue as SpscQueue>::Producer<T>;
-            type Rx<T> = <$queue as SpscQueue>::Consumer<T>;
+        type Tx<T> = <$queue as corelane::Queue<T>>::Producer;
+        type Rx<T> = <$queue as corelane::Queue<T>>::Consumer;
 
-            #[test]
-            fn one_of_each() {
-                one_of_each! { Tx<u64>, Rx<u64>, Tx<Box<String>>, Rx<Box<String>>, }
-            }
+        #[test]
+        fn one_of_each() {
+            one_of_each! { Tx<u64>, Rx<u64>, Tx<Box<String>>, Rx<Box<String>>, }
+        }
 
-            /// An item that is `Send` but not `Sync` may cross.
-            #[test]
-            fn items_need_not_be_sync() {
-                one_of_each! { Tx<std::cell::Cell<u64>>, Rx<std::cell::Cell<u64>>, }
-            }
+        /// An item that is `Send` but not `Sync` may cross.
+        #[test]
+        fn items_need_not_be_sync() {
+            one_of_each! { Tx<Cell<u64>>, Rx<Cell<u64>>, }
         }
     };
 }
 
-macro_rules! tokens {
-    ($name:ident, $queue:ty) => {
-        mod $name {
-            use super::*;
-
-            #[test]
-            fn one_of_each() {
-                one_of_each! {
-                    <$queue as SpscTokenQueue>::Producer<Box<u64>>,
-                    <$queue as SpscTokenQueue>::Consumer<Box<u64>>,
-                }
+macro_rules! handles_of_tokens {
+    ($queue:ty) => {
+        #[test]
+        fn one_of_each() {
+            one_of_each! {
+                <$queue as corelane::Queue<Box<u64>>>::Producer,
+                <$queue as corelane::Queue<Box<u64>>>::Consumer,
             }
         }
     };
-}
-
-for_each_spsc_queue!(any_items);
-for_each_unbounded_spsc_queue!(any_items);
-any_items!(mcring_sane, corelane::mc_ring_sane::McRingSane);
-
-/// Queues whose slots are one word.
-mod packed {
-    use super::*;
-
-    for_each_spsc_token_queue!(tokens);
 }
 
 /// Handles move between threads. Those that may be several can be cloned, and only those; none is shared.
-macro_rules! several {
-    ($name:ident, $queue:ty) => {
-        mod $name {
-            use super::*;
+macro_rules! handles_of_shared {
+    ($queue:ty) => {
+        use std::cell::Cell;
 
-            type Tx<T> = <$queue as MpmcQueue>::Producer<T>;
-            type Rx<T> = <$queue as MpmcQueue>::Consumer<T>;
+        use corelane::{Config, Consumer, Producer, Queue};
 
-            #[test]
-            fn as_many_as_there_may_be() {
-                let sides = <$queue as MpmcQueue>::INFO.sides;
-                let (producers, consumers) = (sides.allow(2, 1), sides.allow(1, 2));
-                let (tx, rx) = <$queue as MpmcQueue>::channel::<u64>(Config::new(8)).unwrap();
-                assert_eq!(<$queue>::another_producer(&tx).is_some(), producers);
-                assert_eq!(<$queue>::another_consumer(&rx).is_some(), consumers);
-                assert_eq!(implements!(Tx<u64>: Clone), producers);
-                assert_eq!(implements!(Rx<u64>: Clone), consumers);
-                assert_eq!(implements!(Tx<u64>: corelane::SingleProducer), !producers);
-                assert_eq!(implements!(Rx<u64>: corelane::SingleConsumer), !consumers);
-            }
+        type Tx<T> = <$queue as Queue<T>>::Producer;
+        type Rx<T> = <$queue as Queue<T>>::Consumer;
 
-            /// An item that is `Send` but not `Sync` may cross.
-            #[test]
-            fn items_need_not_be_sync() {
-                type Item = std::cell::Cell<u64>;
-                assert!(implements!(Tx<Item>: Send + std::fmt::Debug) && !implements!(Tx<Item>: Sync));
-                assert!(implements!(Rx<Item>: Send + std::fmt::Debug) && !implements!(Rx<Item>: Sync));
-            }
+        #[test]
+        fn as_many_as_there_may_be() {
+            let sides = <$queue as Queue<u64>>::INFO.sides;
+            let (producers, consumers) = (sides.allow(2, 1), sides.allow(1, 2));
+            let (tx, rx) = <$queue as Queue<u64>>::with(Config::new(8)).unwrap();
+            assert_eq!(tx.try_clone().is_some(), producers);
+            assert_eq!(rx.try_clone().is_some(), consumers);
+            assert_eq!(implements!(Tx<u64>: Clone), producers);
+            assert_eq!(implements!(Rx<u64>: Clone), consumers);
+            assert_eq!(implements!(Tx<u64>: corelane::SingleProducer), !producers);
+            assert_eq!(implements!(Rx<u64>: corelane::SingleConsumer), !consumers);
+        }
+
+        /// An item that is `Send` but not `Sync` may cross.
+        #[test]
+        fn items_need_not_be_sync() {
+            type Item = Cell<u64>;
+            assert!(implements!(Tx<Item>: Send + std::fmt::Debug) && !implements!(Tx<Item>: Sync));
+            assert!(implements!(Rx<Item>: Send + std::fmt::Debug) && !implements!(Rx<Item>: Sync));
         }
     };
 }
-
-for_each_mpmc_queue!(several);
-for_each_unbounded_mpmc_queue!(several);
 
 /// Whether a handle crosses with its item, and stays with an item that must stay.
 macro_rules! crosses_with_its_item {
@@ -156,10 +131,8 @@ fn non_send_item_crosses_with_a_broken_handle() {
 /// The others refuse such an item as soon as a queue for it is asked for, see `compile_fail`.
 #[test]
 fn non_send_item_crosses() {
-    use corelane::spsc::{
-        self, batched_lamport, lamport, lazy_lamport, line_ring, mc_ring, mc_ring_sane,
-    };
-    use corelane::{mpmc, mpsc, spmc};
+    use corelane::lamport::{self, batched, lazy};
+    use corelane::{block, line_ring, locked, mc_ring, mc_ring_sane, ring, scq};
 
     macro_rules! stays {
         ($($module:path;)*) => {$({
@@ -167,9 +140,9 @@ fn non_send_item_crosses() {
             assert!(crosses_with_its_item!(Tx) && crosses_with_its_item!(Rx), stringify!($module));
         })*};
     }
-    stays! { batched_lamport; lamport; lazy_lamport; line_ring; mc_ring; mc_ring_sane; }
+    stays! { batched; lamport; lazy; line_ring; mc_ring; mc_ring_sane; }
     stays! { block::single; block::one_consumer; block::one_producer; block::shared; ring; scq; locked; }
-    use corelane::bytes::{ItemConsumer, ItemProducer};
+    use corelane::block::bytes::{ItemConsumer, ItemProducer};
     assert!(crosses_with_its_item!(ItemProducer) && crosses_with_its_item!(ItemConsumer));
 }
 

@@ -10,15 +10,14 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread::{self, ThreadId};
 
 use corelane::{
-    Built, CapacityError, Config, Consumer, Info, MpmcQueue, Producer, Sides, TryPopError,
-    TryPushError,
+    Built, CapacityError, Config, Consumer, Info, Producer, Sides, TryPopError, TryPushError,
 };
+use corelane_conformance::Any;
 
-use crate::ring::{pause, use_stack};
+use super::ring::{pause, use_stack};
 
 /// What is wrong with a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Bug {
     /// Nothing is.
     Nothing,
@@ -74,10 +73,6 @@ pub enum Bug {
     BuildsOnStack,
 }
 
-/// A queue with the [`Bug`] of this number.
-#[derive(Debug)]
-pub struct Locked<const BUG: u8>;
-
 /// What is said of either side.
 #[derive(Debug, Default)]
 struct Handles {
@@ -113,7 +108,8 @@ struct State<T> {
     met_hole: bool,
 }
 
-struct Shared<T, const BUG: u8> {
+struct Shared<T> {
+    bug: Bug,
     capacity: usize,
     state: Mutex<State<T>>,
 }
@@ -122,27 +118,27 @@ struct Shared<T, const BUG: u8> {
 const PRODUCERS: usize = 0;
 const CONSUMERS: usize = 1;
 
-impl<T, const BUG: u8> Shared<T, BUG> {
-    const fn has(bug: Bug) -> bool {
-        BUG == bug as u8
+impl<T> Shared<T> {
+    fn has(&self, bug: Bug) -> bool {
+        self.bug == bug
     }
 
     /// Whether a push gives the lock away before it is done.
-    const fn leaves_holes() -> bool {
-        Self::has(Bug::SkipsHole) || Self::has(Bug::WaitsAtHole) || Self::has(Bug::EmptyAtHole)
+    fn leaves_holes(&self) -> bool {
+        self.has(Bug::SkipsHole) || self.has(Bug::WaitsAtHole) || self.has(Bug::EmptyAtHole)
     }
 
-    fn new(config: Config) -> Result<Self, CapacityError> {
+    fn new(config: Config, bug: Bug) -> Result<Self, CapacityError> {
         let (capacity, size) = (config.capacity, size_of::<T>().max(1));
         let room = isize::MAX as usize / 2;
-        let bytes = match Self::has(Bug::BytesWrap) {
+        let bytes = match bug == Bug::BytesWrap {
             true => capacity.wrapping_mul(size),
             false => capacity.saturating_mul(size),
         };
         if capacity == 0 || bytes > room {
             return Err(CapacityError::OutOfRange { asked: capacity, most: room / size });
         }
-        if Self::has(Bug::BuildsOnStack) {
+        if bug == Bug::BuildsOnStack {
             use_stack(bytes);
         }
         let mut items = VecDeque::new();
@@ -159,7 +155,7 @@ impl<T, const BUG: u8> Shared<T, BUG> {
             pusher: None,
             met_hole: false,
         };
-        Ok(Self { capacity, state: Mutex::new(state) })
+        Ok(Self { bug, capacity, state: Mutex::new(state) })
     }
 
     /// Behind the lock. Whoever waits for it goes on trying, because sleepers would make others wait.
@@ -176,13 +172,13 @@ impl<T, const BUG: u8> Shared<T, BUG> {
     /// Items between two counters.
     fn count(&self, pushed: u64, popped: u64) -> usize {
         let count = pushed.wrapping_sub(popped);
-        if Self::has(Bug::CountersOf8Bits) {
+        if self.has(Bug::CountersOf8Bits) {
             return usize::from(count as u8);
         }
-        if Self::has(Bug::CountersOf16Bits) {
+        if self.has(Bug::CountersOf16Bits) {
             return usize::from(count as u16);
         }
-        match Self::has(Bug::CountsBytes) && size_of::<T>() == 0 {
+        match self.has(Bug::CountsBytes) && size_of::<T>() == 0 {
             true => 0,
             false => count as usize,
         }
@@ -194,7 +190,7 @@ impl<T, const BUG: u8> Shared<T, BUG> {
 
     /// One handle more of this side.
     fn enter(&self, side: usize) {
-        if Self::has(Bug::CountsHandlesInSteps) {
+        if self.has(Bug::CountsHandlesInSteps) {
             let (present, pushed) = {
                 let state = self.lock();
                 (state.handles[side].present, state.pushed)
@@ -211,23 +207,23 @@ impl<T, const BUG: u8> Shared<T, BUG> {
         let others =
             |state: &State<T>| state.handles.iter().map(|side| side.present).sum::<usize>();
         let mut before = others(&self.lock());
-        if Self::has(Bug::LooksBeforeItGoes) {
+        if self.has(Bug::LooksBeforeItGoes) {
             pause();
         }
         let mut state = self.lock();
-        if !Self::has(Bug::LooksBeforeItGoes) {
+        if !self.has(Bug::LooksBeforeItGoes) {
             before = others(&state);
         }
         state.handles[side].present = state.handles[side].present.saturating_sub(1);
         state.handles[side].missed = true;
         if before == 1 {
-            if Self::has(Bug::NewestIsLeaked) {
+            if self.has(Bug::NewestIsLeaked) {
                 state.items.pop_back();
             }
             let items: Vec<_> = state.items.drain(..).collect();
             drop(state);
             let items = items.into_iter().flatten().map(ManuallyDrop::into_inner);
-            match Self::has(Bug::NoTeardownOnUnwind) {
+            match self.has(Bug::NoTeardownOnUnwind) {
                 true => items.for_each(drop),
                 // A vector drops all of its items, also when a destructor panics.
                 false => drop(items.collect::<Vec<T>>()),
@@ -238,12 +234,12 @@ impl<T, const BUG: u8> Shared<T, BUG> {
     /// Whether a side has gone.
     fn is_gone(&self, side: usize) -> bool {
         let handles = &self.lock().handles[side];
-        handles.present == 0 || (Self::has(Bug::ClosedByAnyHandle) && handles.missed)
+        handles.present == 0 || (self.has(Bug::ClosedByAnyHandle) && handles.missed)
     }
 
     fn push(&self, producer: usize, item: T) -> Result<(), TryPushError<T>> {
         let mut state = self.lock();
-        if Self::has(Bug::TakesTurns) && state.turn != producer {
+        if self.has(Bug::TakesTurns) && state.turn != producer {
             return Err(TryPushError::Busy(item));
         }
         if !self.has_room(&state) {
@@ -253,7 +249,7 @@ impl<T, const BUG: u8> Shared<T, BUG> {
         state.late = 0;
         let position = state.pushed;
         state.pushed = position.wrapping_add(1);
-        if Self::leaves_holes() {
+        if self.leaves_holes() {
             state.items.push_back(None);
             drop(state);
             pause_rarely(position);
@@ -266,7 +262,7 @@ impl<T, const BUG: u8> Shared<T, BUG> {
             return Ok(());
         }
         state.pusher = Some(thread::current().id());
-        let is_lost = Self::has(Bug::SecondLapLosesAnItem) && position == self.capacity as u64;
+        let is_lost = self.has(Bug::SecondLapLosesAnItem) && position == self.capacity as u64;
         match is_lost {
             true => state.popped = state.popped.wrapping_add(1),
             false => state.items.push_back(Some(ManuallyDrop::new(item))),
@@ -278,7 +274,7 @@ impl<T, const BUG: u8> Shared<T, BUG> {
     fn come_too_late(&self, len: usize) {
         let mut state = self.lock();
         state.late += len;
-        if Self::has(Bug::LateSlicesSpill) && state.late >= 16 * self.capacity {
+        if self.has(Bug::LateSlicesSpill) && state.late >= 16 * self.capacity {
             state.late = 0;
             // The lap is another one, so its oldest item seems to be gone.
             let _ = state.take();
@@ -289,14 +285,14 @@ impl<T, const BUG: u8> Shared<T, BUG> {
     fn pop(&self, view: &mut u64) -> Result<Option<T>, TryPopError> {
         let mut state = self.lock();
         let unchanged = state.pushed ^ *view;
-        let is_view_fresh = (Self::has(Bug::ViewOf8Bits) && unchanged as u8 == 0)
-            || (Self::has(Bug::ViewOf16Bits) && unchanged as u16 == 0);
+        let is_view_fresh = (self.has(Bug::ViewOf8Bits) && unchanged as u8 == 0)
+            || (self.has(Bug::ViewOf16Bits) && unchanged as u16 == 0);
         let before = if is_view_fresh { *view } else { std::mem::replace(view, state.pushed) };
-        let seen = match Self::has(Bug::EmptyByOldCopy) {
+        let seen = match self.has(Bug::EmptyByOldCopy) {
             true => before,
             false => *view,
         };
-        let is_hidden = Self::has(Bug::StaysInStoreBuffer)
+        let is_hidden = self.has(Bug::StaysInStoreBuffer)
             && state.items.len() == 1
             && state.pusher != Some(thread::current().id());
         if (seen.wrapping_sub(state.popped) as i64) <= 0
@@ -305,20 +301,20 @@ impl<T, const BUG: u8> Shared<T, BUG> {
         {
             return Ok(None);
         }
-        if state.met_hole && Self::has(Bug::WaitsAtHole) {
+        if state.met_hole && self.has(Bug::WaitsAtHole) {
             return Err(TryPopError::Busy);
         }
         if let Some(None) = state.items.front() {
             state.met_hole = true;
-            if Self::has(Bug::SkipsHole) {
+            if self.has(Bug::SkipsHole) {
                 let _ = state.take();
             }
-            return match Self::has(Bug::EmptyAtHole) {
+            return match self.has(Bug::EmptyAtHole) {
                 true => Ok(None),
                 false => Err(TryPopError::Busy),
             };
         }
-        if Self::has(Bug::FreesLate) {
+        if self.has(Bug::FreesLate) {
             let popped = state.popped;
             let item = state.take();
             state.in_hand += 1;
@@ -327,13 +323,13 @@ impl<T, const BUG: u8> Shared<T, BUG> {
             self.lock().in_hand -= 1;
             return Ok(item);
         }
-        if Self::has(Bug::SwapsNeighbours)
+        if self.has(Bug::SwapsNeighbours)
             && state.popped.is_multiple_of(64)
             && state.items.len() > 1
         {
             state.items.swap(0, 1);
         }
-        if !Self::has(Bug::LooksBeforeItTakes) {
+        if !self.has(Bug::LooksBeforeItTakes) {
             return Ok(state.take());
         }
         // SAFETY: see the module's page.
@@ -356,27 +352,27 @@ impl<T> State<T> {
 
 /// A sending side.
 #[derive(Debug)]
-pub struct Tx<T, const BUG: u8> {
-    shared: Arc<Shared<T, BUG>>,
+pub struct Tx<T> {
+    shared: Arc<Shared<T>>,
     number: usize,
 }
 
 /// A receiving side.
 #[derive(Debug)]
-pub struct Rx<T, const BUG: u8> {
-    shared: Arc<Shared<T, BUG>>,
+pub struct Rx<T> {
+    shared: Arc<Shared<T>>,
     /// Items that were pushed when it last looked.
     view: u64,
 }
 
-impl<T, const BUG: u8> std::fmt::Debug for Shared<T, BUG> {
+impl<T> std::fmt::Debug for Shared<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Shared").finish_non_exhaustive()
     }
 }
 
-impl<T, const BUG: u8> Tx<T, BUG> {
-    fn new(shared: Arc<Shared<T, BUG>>) -> Self {
+impl<T> Tx<T> {
+    fn new(shared: Arc<Shared<T>>) -> Self {
         shared.enter(PRODUCERS);
         let number = shared.lock().producers;
         shared.lock().producers += 1;
@@ -384,14 +380,14 @@ impl<T, const BUG: u8> Tx<T, BUG> {
     }
 }
 
-impl<T, const BUG: u8> Rx<T, BUG> {
-    fn new(shared: Arc<Shared<T, BUG>>, view: u64) -> Self {
+impl<T> Rx<T> {
+    fn new(shared: Arc<Shared<T>>, view: u64) -> Self {
         shared.enter(CONSUMERS);
         Self { shared, view }
     }
 }
 
-impl<T, const BUG: u8> Producer for Tx<T, BUG> {
+impl<T> Producer for Tx<T> {
     type Item = T;
 
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
@@ -409,6 +405,10 @@ impl<T, const BUG: u8> Producer for Tx<T, BUG> {
         self.shared.is_gone(CONSUMERS)
     }
 
+    fn try_clone(&self) -> Option<Self> {
+        Some(Self::new(self.shared.clone()))
+    }
+
     fn push_slice(&mut self, items: &[T]) -> usize
     where
         T: Copy,
@@ -421,14 +421,14 @@ impl<T, const BUG: u8> Producer for Tx<T, BUG> {
     }
 }
 
-impl<T, const BUG: u8> Consumer for Rx<T, BUG> {
+impl<T> Consumer for Rx<T> {
     type Item = T;
 
     fn try_pop(&mut self) -> Result<T, TryPopError> {
         if let Some(item) = self.shared.pop(&mut self.view)? {
             return Ok(item);
         }
-        let after_one_look = Shared::<T, BUG>::has(Bug::ClosedAfterOneLook);
+        let after_one_look = self.shared.has(Bug::ClosedAfterOneLook);
         if after_one_look {
             pause();
         }
@@ -447,11 +447,15 @@ impl<T, const BUG: u8> Consumer for Rx<T, BUG> {
         self.shared.is_gone(PRODUCERS)
     }
 
+    fn try_clone(&self) -> Option<Self> {
+        Some(Self::new(self.shared.clone(), self.view))
+    }
+
     fn pop_slice(&mut self, into: &mut [T]) -> usize
     where
         T: Copy,
     {
-        if into.is_empty() && Shared::<T, BUG>::has(Bug::ZeroIsOne) {
+        if into.is_empty() && self.shared.has(Bug::ZeroIsOne) {
             let _ = self.try_pop();
         }
         let slots = into.iter_mut();
@@ -459,44 +463,27 @@ impl<T, const BUG: u8> Consumer for Rx<T, BUG> {
     }
 }
 
-impl<T, const BUG: u8> Drop for Tx<T, BUG> {
+impl<T> Drop for Tx<T> {
     fn drop(&mut self) {
         self.shared.leave(PRODUCERS);
     }
 }
 
-impl<T, const BUG: u8> Drop for Rx<T, BUG> {
+impl<T> Drop for Rx<T> {
     fn drop(&mut self) {
         self.shared.leave(CONSUMERS);
     }
 }
 
-impl<const BUG: u8> MpmcQueue for Locked<BUG> {
-    const INFO: Info = Info {
-        id: "locked",
-        name: "queue behind a lock with a bug",
-        paper: "",
-        sides: Sides::ManyToMany,
-        guarantee: "",
-        delayed: false,
-        bounded: true,
-        capacity: "N",
-        choose: "",
-        avoid: "",
-    };
-    type Producer<T: Send> = Tx<T, BUG>;
-    type Consumer<T: Send> = Rx<T, BUG>;
+/// A queue with this bug.
+pub fn channel<T>(config: Config, bug: Bug) -> Built<Tx<T>, Rx<T>> {
+    let shared = Arc::new(Shared::new(config, bug)?);
+    Ok((Tx::new(shared.clone()), Rx::new(shared, config.first)))
+}
 
-    fn channel<T: Send>(config: Config) -> Built<Tx<T, BUG>, Rx<T, BUG>> {
-        let shared = Arc::new(Shared::new(config)?);
-        Ok((Tx::new(shared.clone()), Rx::new(shared, config.first)))
-    }
-
-    fn another_producer<T: Send>(producer: &Tx<T, BUG>) -> Option<Tx<T, BUG>> {
-        Some(Tx::new(producer.shared.clone()))
-    }
-
-    fn another_consumer<T: Send>(consumer: &Rx<T, BUG>) -> Option<Rx<T, BUG>> {
-        Some(Rx::new(consumer.shared.clone(), consumer.view))
-    }
+/// Queues with this bug.
+pub fn subject<T: Send + 'static>(bug: Bug) -> Any<T> {
+    let (name, sides) = ("queue behind a lock with a bug", Sides::ManyToMany);
+    let info = Info { id: "locked", name, sides, ..Info::RING };
+    Any::new(info, move |config| channel(config, bug))
 }

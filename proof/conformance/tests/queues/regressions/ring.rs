@@ -13,13 +13,13 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use corelane::{
-    Built, CapacityError, Config, Consumer, Info, LentItems, LentSlots, Producer, Sides,
-    SingleConsumer, SingleProducer, SpscQueue, TryPopError, TryPushError,
+    Built, CapacityError, Config, Consumer, Info, LentItems, LentSlots, Producer, SingleConsumer,
+    SingleProducer, TryPopError, TryPushError,
 };
+use corelane_conformance::Single;
 
 /// What is wrong with a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Bug {
     /// Nothing is.
     Nothing,
@@ -75,10 +75,6 @@ pub enum Bug {
     WaitsForConsumer,
 }
 
-/// A ring with the [`Bug`] of this number.
-#[derive(Debug)]
-pub struct Ring<const BUG: u8>;
-
 /// Items that a handle lends at once.
 const BUFFER: usize = 64;
 
@@ -113,7 +109,8 @@ pub fn use_stack(bytes: usize) {
 type Slot<T> = Mutex<ManuallyDrop<Option<T>>>;
 
 /// What both handles share. Positions from `read` to `write` hold items.
-struct Shared<T, const BUG: u8> {
+struct Shared<T> {
+    bug: Bug,
     slots: Vec<Slot<T>>,
     write: AtomicU64,
     read: AtomicU64,
@@ -125,15 +122,16 @@ struct Shared<T, const BUG: u8> {
     store_buffer: Mutex<(Option<ThreadId>, u64)>,
 }
 
-impl<T, const BUG: u8> Shared<T, BUG> {
-    const fn has(bug: Bug) -> bool {
-        BUG == bug as u8
+impl<T> Shared<T> {
+    fn has(&self, bug: Bug) -> bool {
+        self.bug == bug
     }
 
-    fn new(config: Config) -> Result<Self, CapacityError> {
+    fn new(config: Config, bug: Bug) -> Result<Self, CapacityError> {
         let first = config.first;
         Ok(Self {
-            slots: slots::<T, BUG>(config.capacity)?,
+            bug,
+            slots: slots(config.capacity, bug)?,
             write: AtomicU64::new(first),
             read: AtomicU64::new(first),
             gone: AtomicU8::new(0),
@@ -163,13 +161,13 @@ impl<T, const BUG: u8> Shared<T, BUG> {
     /// Items between two counters.
     fn count(&self, write: u64, read: u64) -> u64 {
         let count = write.wrapping_sub(read);
-        if Self::has(Bug::CountersOf8Bits) {
+        if self.has(Bug::CountersOf8Bits) {
             return u64::from(count as u8);
         }
-        if Self::has(Bug::CountersOf16Bits) {
+        if self.has(Bug::CountersOf16Bits) {
             return u64::from(count as u16);
         }
-        if Self::has(Bug::CountsBytes) {
+        if self.has(Bug::CountsBytes) {
             let size = size_of::<T>() as u64;
             return count.wrapping_mul(size).checked_div(size).unwrap_or(0);
         }
@@ -178,18 +176,18 @@ impl<T, const BUG: u8> Shared<T, BUG> {
 
     /// Items between two counters, as observers count them.
     fn observed(&self, write: u64, read: u64) -> u64 {
-        if Self::has(Bug::SubtractsIndices) {
+        if self.has(Bug::SubtractsIndices) {
             let mask = self.capacity() - 1;
             return (write & mask).wrapping_sub(read & mask);
         }
-        if Self::has(Bug::SubtractsSaturating) {
+        if self.has(Bug::SubtractsSaturating) {
             return write.saturating_sub(read);
         }
         self.count(write, read)
     }
 
     fn store_write(&self, write: u64) {
-        if Self::has(Bug::StaysInStoreBuffer) {
+        if self.has(Bug::StaysInStoreBuffer) {
             let before = self.write.load(Ordering::Relaxed);
             *self.store_buffer.lock().unwrap() = (Some(thread::current().id()), before);
         }
@@ -197,7 +195,7 @@ impl<T, const BUG: u8> Shared<T, BUG> {
     }
 
     fn load_write(&self) -> u64 {
-        if Self::has(Bug::StaysInStoreBuffer) {
+        if self.has(Bug::StaysInStoreBuffer) {
             let (thread, seen) = *self.store_buffer.lock().unwrap();
             if thread != Some(thread::current().id()) {
                 return seen;
@@ -225,7 +223,7 @@ impl<T, const BUG: u8> Shared<T, BUG> {
     /// Takes leave of `side`. The last to go drops what is left.
     fn leave(&self, side: Side) {
         let mut before = self.gone.load(Ordering::Acquire);
-        if Self::has(Bug::LooksBeforeItGoes) {
+        if self.has(Bug::LooksBeforeItGoes) {
             pause();
             self.gone.fetch_or(side.bit(), Ordering::AcqRel);
         } else {
@@ -239,7 +237,7 @@ impl<T, const BUG: u8> Shared<T, BUG> {
     fn drop_items(&self) {
         let (read, write) = (self.read.load(Ordering::Relaxed), self.write.load(Ordering::Relaxed));
         let items = (0..write.wrapping_sub(read)).filter_map(|n| self.take(read.wrapping_add(n)));
-        if Self::has(Bug::NoTeardownOnUnwind) {
+        if self.has(Bug::NoTeardownOnUnwind) {
             items.for_each(drop);
         } else {
             // A vector drops all of its items, also when a destructor panics.
@@ -249,15 +247,15 @@ impl<T, const BUG: u8> Shared<T, BUG> {
 }
 
 /// The slots for `asked` items, a power of two.
-fn slots<T, const BUG: u8>(asked: usize) -> Result<Vec<Slot<T>>, CapacityError> {
+fn slots<T>(asked: usize, bug: Bug) -> Result<Vec<Slot<T>>, CapacityError> {
     let size = size_of::<Slot<T>>();
     let room = isize::MAX as usize / 2;
     let most = 1 << (room / size).ilog2();
     let len = asked.checked_next_power_of_two().unwrap_or(0);
     let bytes = len.wrapping_mul(size);
-    let fits = if Shared::<T, BUG>::has(Bug::RoundingWraps) {
+    let fits = if bug == Bug::RoundingWraps {
         len <= most
-    } else if Shared::<T, BUG>::has(Bug::BytesWrap) {
+    } else if bug == Bug::BytesWrap {
         bytes <= room
     } else {
         asked <= most
@@ -265,7 +263,7 @@ fn slots<T, const BUG: u8>(asked: usize) -> Result<Vec<Slot<T>>, CapacityError> 
     if asked == 0 || !fits {
         return Err(CapacityError::OutOfRange { asked, most });
     }
-    if Shared::<T, BUG>::has(Bug::BuildsOnStack) {
+    if bug == Bug::BuildsOnStack {
         use_stack(bytes);
     }
     let mut slots = Vec::new();
@@ -283,8 +281,8 @@ fn fill<T>(slots: &mut Vec<Slot<T>>, len: usize) {
 }
 
 /// The sending side.
-pub struct Tx<T, const BUG: u8> {
-    shared: Arc<Shared<T, BUG>>,
+pub struct Tx<T> {
+    shared: Arc<Shared<T>>,
     write: u64,
     /// What `read` was when last looked at.
     read_shadow: u64,
@@ -293,13 +291,13 @@ pub struct Tx<T, const BUG: u8> {
     buffer: Vec<MaybeUninit<T>>,
 }
 
-impl<T, const BUG: u8> Tx<T, BUG> {
-    const fn has(bug: Bug) -> bool {
-        BUG == bug as u8
+impl<T> Tx<T> {
+    fn has(&self, bug: Bug) -> bool {
+        self.shared.has(bug)
     }
 
-    fn new(shared: Arc<Shared<T, BUG>>, first: u64) -> Self {
-        let lap = if Self::has(Bug::FirstLapUnguarded) { shared.capacity() } else { 0 };
+    fn new(shared: Arc<Shared<T>>, first: u64) -> Self {
+        let lap = if shared.has(Bug::FirstLapUnguarded) { shared.capacity() } else { 0 };
         let read_shadow = first.wrapping_add(lap);
         Self { shared, write: first, read_shadow, read_early: first, buffer: Vec::new() }
     }
@@ -318,7 +316,7 @@ impl<T, const BUG: u8> Tx<T, BUG> {
             return true;
         }
         self.look();
-        !Self::has(Bug::FullByOldCopy) && self.has_room()
+        !self.has(Bug::FullByOldCopy) && self.has_room()
     }
 
     /// Moves on past `n` positions.
@@ -328,11 +326,11 @@ impl<T, const BUG: u8> Tx<T, BUG> {
     }
 }
 
-impl<T, const BUG: u8> Producer for Tx<T, BUG> {
+impl<T> Producer for Tx<T> {
     type Item = T;
 
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        if Self::has(Bug::WaitsForConsumer) {
+        if self.has(Bug::WaitsForConsumer) {
             self.shared.wait_for(Side::Consumer);
         }
         if !self.find_room() {
@@ -355,11 +353,11 @@ impl<T, const BUG: u8> Producer for Tx<T, BUG> {
     }
 }
 
-impl<T, const BUG: u8> SingleProducer for Tx<T, BUG> {
+impl<T> SingleProducer for Tx<T> {
     fn free_slots(&mut self, wanted: usize) -> usize {
         self.look();
         let mut read = self.read_shadow;
-        if Self::has(Bug::LoadsReadEarly) {
+        if self.has(Bug::LoadsReadEarly) {
             read = mem::replace(&mut self.read_early, read);
         }
         let used = self.shared.observed(self.write, read);
@@ -374,7 +372,7 @@ impl<T, const BUG: u8> SingleProducer for Tx<T, BUG> {
     }
 
     fn lendable(&mut self, wanted: usize) -> usize {
-        let most = if Self::has(Bug::OverrunsBuffer) { usize::MAX } else { BUFFER };
+        let most = if self.has(Bug::OverrunsBuffer) { usize::MAX } else { BUFFER };
         self.free_slots(wanted).min(most)
     }
 
@@ -384,23 +382,23 @@ impl<T, const BUG: u8> SingleProducer for Tx<T, BUG> {
             // SAFETY: by the caller's word the first `n` slots hold items.
             self.shared.put(self.write.wrapping_add(ahead), unsafe { item.assume_init() });
         }
-        self.advance(if Self::has(Bug::ZeroIsOne) { n.max(1) } else { n });
+        self.advance(if self.has(Bug::ZeroIsOne) { n.max(1) } else { n });
         self.shared.note_batch(Side::Producer, false);
     }
 }
 
-impl<T, const BUG: u8> Drop for Tx<T, BUG> {
+impl<T> Drop for Tx<T> {
     fn drop(&mut self) {
         self.shared.leave(Side::Producer);
-        if Self::has(Bug::KeepsMemory) {
+        if self.has(Bug::KeepsMemory) {
             mem::forget(self.shared.clone());
         }
     }
 }
 
 /// The receiving side.
-pub struct Rx<T, const BUG: u8> {
-    shared: Arc<Shared<T, BUG>>,
+pub struct Rx<T> {
+    shared: Arc<Shared<T>>,
     read: u64,
     /// What `write` was when last looked at.
     write_shadow: u64,
@@ -412,12 +410,12 @@ pub struct Rx<T, const BUG: u8> {
     buffer: VecDeque<MaybeUninit<T>>,
 }
 
-impl<T, const BUG: u8> Rx<T, BUG> {
-    const fn has(bug: Bug) -> bool {
-        BUG == bug as u8
+impl<T> Rx<T> {
+    fn has(&self, bug: Bug) -> bool {
+        self.shared.has(bug)
     }
 
-    fn new(shared: Arc<Shared<T, BUG>>, first: u64) -> Self {
+    fn new(shared: Arc<Shared<T>>, first: u64) -> Self {
         let (view, buffer) = (first, VecDeque::new());
         Self { shared, read: first, write_shadow: first, write_early: first, view, buffer }
     }
@@ -432,7 +430,7 @@ impl<T, const BUG: u8> Rx<T, BUG> {
             return true;
         }
         self.write_shadow = self.shared.load_write();
-        !Self::has(Bug::EmptyByOldCopy) && self.has_item()
+        !self.has(Bug::EmptyByOldCopy) && self.has_item()
     }
 
     fn pop(&mut self) -> Option<T> {
@@ -457,12 +455,12 @@ impl<T, const BUG: u8> Rx<T, BUG> {
     /// The producer's counter as observers see it.
     fn observed_write(&mut self) -> u64 {
         let write = self.shared.load_write();
-        if Self::has(Bug::LoadsWriteEarly) {
+        if self.has(Bug::LoadsWriteEarly) {
             return mem::replace(&mut self.write_early, write);
         }
         let unchanged = write ^ self.view;
-        let is_view_fresh = (Self::has(Bug::ViewOf8Bits) && unchanged as u8 == 0)
-            || (Self::has(Bug::ViewOf16Bits) && unchanged as u16 == 0);
+        let is_view_fresh = (self.has(Bug::ViewOf8Bits) && unchanged as u8 == 0)
+            || (self.has(Bug::ViewOf16Bits) && unchanged as u16 == 0);
         if !is_view_fresh {
             self.view = write;
         }
@@ -475,23 +473,23 @@ impl<T, const BUG: u8> Rx<T, BUG> {
     }
 }
 
-impl<T, const BUG: u8> Consumer for Rx<T, BUG> {
+impl<T> Consumer for Rx<T> {
     type Item = T;
 
     fn try_pop(&mut self) -> Result<T, TryPopError> {
-        if Self::has(Bug::WaitsForProducer) {
+        if self.has(Bug::WaitsForProducer) {
             self.shared.wait_for(Side::Producer);
         }
         if let Some(item) = self.pop() {
             return Ok(item);
         }
-        if Self::has(Bug::ClosedAfterOneLook) {
+        if self.has(Bug::ClosedAfterOneLook) {
             pause();
         }
         if !self.is_closed() {
             return Err(TryPopError::Empty);
         }
-        if Self::has(Bug::ClosedAfterOneLook) {
+        if self.has(Bug::ClosedAfterOneLook) {
             return Err(TryPopError::Closed);
         }
         self.pop().ok_or(TryPopError::Closed)
@@ -508,7 +506,7 @@ impl<T, const BUG: u8> Consumer for Rx<T, BUG> {
 
 // SAFETY: what is lent are the items of a private buffer. Some copies lend one twice, which is a bug to
 // be found with items that can be dropped twice.
-unsafe impl<T, const BUG: u8> SingleConsumer for Rx<T, BUG> {
+unsafe impl<T> SingleConsumer for Rx<T> {
     fn available(&mut self, wanted: usize) -> usize {
         let write = self.observed_write();
         wanted.min(self.shared.observed(write, self.read) as usize)
@@ -533,7 +531,7 @@ unsafe impl<T, const BUG: u8> SingleConsumer for Rx<T, BUG> {
     }
 
     unsafe fn release(&mut self, n: usize) {
-        if Self::has(Bug::NoReleaseOnUnwind) && thread::panicking() {
+        if self.has(Bug::NoReleaseOnUnwind) && thread::panicking() {
             return;
         }
         self.buffer.drain(..n);
@@ -542,7 +540,7 @@ unsafe impl<T, const BUG: u8> SingleConsumer for Rx<T, BUG> {
     }
 }
 
-impl<T, const BUG: u8> Drop for Rx<T, BUG> {
+impl<T> Drop for Rx<T> {
     fn drop(&mut self) {
         // What was lent and not released goes back to its slots.
         for (item, ahead) in self.buffer.drain(..).zip(0..) {
@@ -563,24 +561,14 @@ unsafe fn items<T>(slots: &mut [MaybeUninit<T>]) -> &mut [T] {
     unsafe { &mut *(ptr::from_mut(slots) as *mut [T]) }
 }
 
-impl<const BUG: u8> SpscQueue for Ring<BUG> {
-    const INFO: Info = Info {
-        id: "ring",
-        name: "ring with a bug",
-        paper: "",
-        sides: Sides::OneToOne,
-        guarantee: "",
-        delayed: false,
-        bounded: true,
-        capacity: "N",
-        choose: "",
-        avoid: "",
-    };
-    type Producer<T: Send> = Tx<T, BUG>;
-    type Consumer<T: Send> = Rx<T, BUG>;
+/// A ring with this bug.
+pub fn channel<T>(config: Config, bug: Bug) -> Built<Tx<T>, Rx<T>> {
+    let shared = Arc::new(Shared::new(config, bug)?);
+    Ok((Tx::new(shared.clone(), config.first), Rx::new(shared, config.first)))
+}
 
-    fn channel<T: Send>(config: Config) -> Built<Tx<T, BUG>, Rx<T, BUG>> {
-        let shared = Arc::new(Shared::new(config)?);
-        Ok((Tx::new(shared.clone(), config.first), Rx::new(shared, config.first)))
-    }
+/// Rings with this bug.
+pub fn subject<T: Send + 'static>(bug: Bug) -> Single<T> {
+    let info = Info { id: "ring", name: "ring with a bug", ..Info::RING };
+    Single::new(info, move |config| channel(config, bug))
 }

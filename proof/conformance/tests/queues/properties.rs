@@ -11,10 +11,10 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use corelane::lamport::Lq;
-use corelane::{Config, Info, Memory, SingleConsumer, SingleProducer, SpscQueue, SpscTokenQueue};
-use corelane::{for_each_spsc_queue, for_each_spsc_token_queue, for_each_unbounded_spsc_queue};
+use corelane::{Config, Memory, Queue};
 use corelane_conformance::model::{Call, Model, Read, Slices, Written};
-use corelane_conformance::{Any, Counted, Item, Ledger, Limited, Queue, Tokens};
+use corelane_conformance::{Counted, Item, Ledger, Single};
+use corelane_harness::{SingleRx, SingleTx};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, TestCaseError, TestError, TestRunner};
@@ -22,9 +22,9 @@ use proptest::test_runner::{FileFailurePersistence, TestCaseError, TestError, Te
 use broken::Bug;
 
 /// Sequences for each queue and kind of item.
-const CASES: u32 = 1500;
+pub(crate) const CASES: u32 = 1500;
 /// The same for queues that come with a thread of their own.
-const CASES_WITH_THREADS: u32 = 100;
+pub(crate) const CASES_WITH_THREADS: u32 = 100;
 
 fn config(cases: u32) -> ProptestConfig {
     let usual = ProptestConfig::default();
@@ -50,7 +50,7 @@ struct Setup {
 impl Setup {
     fn config(self, most: usize) -> Config {
         let config = Config::new(self.capacity.min(most)).first(self.first).memory(self.memory);
-        self.batch.map_or(config, |batch| config.batch(batch))
+        self.batch.map_or(config, |batch| config.grouped(batch))
     }
 }
 
@@ -135,7 +135,7 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
 }
 
 /// What is to be seen to before the first and after the last item of a queue.
-trait Kind: Item {
+pub(crate) trait Kind: Item {
     fn begin() {}
     fn settle() {}
 }
@@ -151,7 +151,7 @@ thread_local! {
 }
 
 /// An item that must be dropped exactly once.
-struct Owned(Counted);
+pub(crate) struct Owned(Counted);
 
 impl From<Counted> for Owned {
     fn from(item: Counted) -> Self {
@@ -196,7 +196,7 @@ owned_items! {
 }
 
 /// An item without size that must be dropped exactly once.
-struct Nothing;
+pub(crate) struct Nothing;
 
 impl Item for Nothing {
     fn of(_: u64) -> Self {
@@ -228,7 +228,7 @@ impl Kind for Nothing {
 /// An item larger than a cache line, at multiples of more than one.
 #[derive(Clone, Copy)]
 #[repr(align(256))]
-struct Large([u64; 40]);
+pub(crate) struct Large([u64; 40]);
 
 impl Item for Large {
     fn of(n: u64) -> Self {
@@ -244,17 +244,17 @@ impl Item for Large {
 impl Kind for Large {}
 
 /// The slices of a queue for items of type `T`.
-type SlicesOf<Q, T> = Slices<<Q as Queue<T>>::Tx, <Q as Queue<T>>::Rx>;
+type SlicesOf<T> = Slices<SingleTx<T>, SingleRx<T>>;
 
-/// Tries `cases` sequences of calls on queues like `Q`.
-fn holds<Q, T: Kind>(cases: u32, info: Info, slices: impl Fn() -> Option<SlicesOf<Q, T>>)
-where
-    Q: Queue<T, Tx: SingleProducer, Rx: SingleConsumer>,
-{
+/// Tries `cases` sequences of calls on queues like `subject`.
+pub(crate) fn holds<T: Kind>(
+    subject: &Single<T>,
+    cases: u32,
+    slices: impl Fn() -> Option<SlicesOf<T>>,
+) {
     proptest!(config(cases), |(setup in setup(), calls in calls(), most in most())| {
         T::begin();
-        let queue = Q::channel(setup.config(most)).expect("this capacity is possible");
-        let mut model = Model::new(queue, info, slices());
+        let mut model = Model::new(subject.open(setup.config(most)), subject.info, slices());
         model.call(Call::Look);
         calls.into_iter().for_each(|call| model.call(call));
         drop(model);
@@ -262,90 +262,68 @@ where
     });
 }
 
-macro_rules! any_items {
-    ($name:ident, $queue:ty, $cases:expr) => {
-        mod $name {
-            use super::*;
+macro_rules! properties_of_any {
+    ($queue:ty, $cases:expr) => {
+        use corelane_conformance::Single;
+        use corelane_conformance::model::Slices;
 
-            const INFO: Info = <$queue as SpscQueue>::INFO;
+        use crate::properties::{Large, Nothing, Owned, holds};
 
-            #[test]
-            fn numbers() {
-                holds::<Any<$queue>, u64>($cases, INFO, || Some(Slices::of_queue()));
-            }
-
-            #[test]
-            fn large() {
-                holds::<Any<$queue>, Large>($cases, INFO, || Some(Slices::of_queue()));
-            }
-
-            #[test]
-            fn owned() {
-                holds::<Any<$queue>, Owned>($cases, INFO, || None);
-            }
-
-            #[test]
-            fn zero_sized() {
-                holds::<Any<$queue>, Nothing>($cases, INFO, || None);
-            }
+        #[test]
+        fn numbers() {
+            holds::<u64>(&Single::of::<$queue>(), $cases, || Some(Slices::of_queue()));
         }
-    };
-    ($name:ident, $queue:ty) => {
-        any_items!($name, $queue, CASES);
-    };
-}
 
-macro_rules! tokens {
-    ($name:ident, $queue:ty) => {
-        mod $name {
-            use super::*;
+        #[test]
+        fn large() {
+            holds::<Large>(&Single::of::<$queue>(), $cases, || Some(Slices::of_queue()));
+        }
 
-            const INFO: Info = <$queue as SpscTokenQueue>::INFO;
+        #[test]
+        fn owned() {
+            holds::<Owned>(&Single::of::<$queue>(), $cases, || None);
+        }
 
-            #[test]
-            fn numbers() {
-                holds::<Tokens<$queue>, NonZeroU64>(CASES, INFO, || Some(Slices::of_queue()));
-            }
-
-            #[test]
-            fn owned() {
-                holds::<Tokens<$queue>, Box<Owned>>(CASES, INFO, || None);
-            }
+        #[test]
+        fn zero_sized() {
+            holds::<Nothing>(&Single::of::<$queue>(), $cases, || None);
         }
     };
 }
 
-macro_rules! unbounded {
-    ($name:ident, $queue:ty) => {
-        any_items!($name, Limited<$queue>);
+macro_rules! properties_of_tokens {
+    ($queue:ty) => {
+        use std::num::NonZeroU64;
+
+        use corelane_conformance::Single;
+        use corelane_conformance::model::Slices;
+
+        use crate::properties::{CASES, Owned, holds};
+
+        #[test]
+        fn numbers() {
+            holds::<NonZeroU64>(&Single::of::<$queue>(), CASES, || Some(Slices::of_queue()));
+        }
+
+        #[test]
+        fn owned() {
+            holds::<Box<Owned>>(&Single::of::<$queue>(), CASES, || None);
+        }
     };
 }
-
-for_each_spsc_queue!(any_items);
-for_each_unbounded_spsc_queue!(unbounded);
 
 /// The list of rings, of rings of other kinds: exact ones, some that show items late, some that copy what they lend.
 mod lists_of {
-    use corelane::segmented::Uspsc;
-    use corelane::spsc::{b_queue::BQueue, fast_forward::Ffq, mc_ring::McRing};
+    mod ffq {
+        properties_of_any! { corelane::segmented::Uspsc<corelane::fast_forward::FfqAny>, crate::properties::CASES }
+    }
 
-    use super::*;
-
-    unbounded!(lq, Uspsc<Lq>);
-    unbounded!(ffq, Uspsc<Ffq>);
-    unbounded!(mcring, Uspsc<McRing>);
-    unbounded!(bqueue, Uspsc<BQueue>);
-}
-any_items!(mcring_sane, corelane::mc_ring_sane::McRingSane, CASES_WITH_THREADS);
-
-/// Queues whose slots are one word.
-mod packed {
-    use super::*;
-
-    for_each_spsc_token_queue!(tokens);
+    mod mcring {
+        properties_of_any! { corelane::segmented::Uspsc<corelane::mc_ring::McRing>, crate::properties::CASES }
+    }
 }
 
-/// Queues with a bug: the it is found, and by a short sequence of calls.
+/// Queues with a bug: it is found, and by a short sequence of calls.
 mod seeded {
     use super::*;
 
@@ -358,7 +336,8 @@ mod seeded {
             |(capacity, calls, most)| {
                 let run = || {
                     let queue = broken::channel(capacity.min(most), bug);
-                    let mut model = Model::new(queue, Lq::INFO, Some(Slices::of_queue()));
+                    let mut model =
+                        Model::new(queue, <Lq as Queue<u64>>::INFO, Some(Slices::of_queue()));
                     calls.into_iter().for_each(|call| model.call(call));
                 };
                 std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
