@@ -3,7 +3,7 @@
 use std::thread;
 
 use corelane::{Built, Config, Consumer, Memory, Producer};
-pub use corelane_harness::item::{Aligned, AlignedBeyondPages, Large, Nothing};
+pub use corelane_harness::item::{Aligned, AlignedBeyondPages, Large, Nothing, Owning};
 
 use crate::{Checked, Item, Single, Subject};
 

@@ -1,11 +1,15 @@
 //! Heap, huge pages and mirrored slots.
 
-use corelane::{Backing, Config, Memory, Producer, SingleConsumer, SingleProducer};
+use corelane::{Backing, Config, Consumer, Memory, Producer, SingleConsumer, SingleProducer};
 
-use crate::{Any, Single};
+use crate::{Single, Subject};
 
 /// Queues say truthfully what their memory is. One that may always grow has no one region, and says nothing of it.
-pub fn backing_is_told(subject: &Any<u64>) {
+pub fn backing_is_told<P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = u64>,
+    C: Consumer<Item = u64>,
+{
     if !subject.info.bounded {
         return;
     }

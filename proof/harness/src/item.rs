@@ -60,19 +60,22 @@ impl Item for [u8; 3] {
     }
 }
 
-impl Item for String {
-    fn of(n: u64) -> Self {
-        format!("item {n}")
-    }
-
-    fn is(&self, n: u64) -> bool {
-        *self == Self::of(n)
-    }
+/// An item that owns memory, in one of the ways in which items do.
+#[derive(Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the types that they hold")]
+pub enum Owning {
+    String(String),
+    Vec(Vec<u64>),
+    Arc(Arc<u64>),
 }
 
-impl Item for Vec<u64> {
+impl Item for Owning {
     fn of(n: u64) -> Self {
-        vec![n; (n % 5) as usize]
+        match n % 3 {
+            0 => Self::String(format!("item {n}")),
+            1 => Self::Vec(vec![n; (n % 5) as usize]),
+            _ => Self::Arc(Arc::new(n)),
+        }
     }
 
     fn is(&self, n: u64) -> bool {
@@ -101,33 +104,38 @@ impl Item for Large {
     }
 }
 
-/// Items that must lie at multiples of more than a cache line, or of more than a page.
-macro_rules! aligned {
-    ($($(#[$attr:meta])* $name:ident, $align:literal;)*) => {$(
-        $(#[$attr])*
-        #[repr(align($align))]
-        #[derive(Debug)]
-        pub struct $name(u64);
+/// An item larger than a cache line, at multiples of more than one.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(256))]
+pub struct Aligned([u64; 40]);
 
-        impl Item for $name {
-            fn of(n: u64) -> Self {
-                Self(n)
-            }
+impl Item for Aligned {
+    fn of(n: u64) -> Self {
+        Self([n; 40])
+    }
 
-            fn is(&self, n: u64) -> bool {
-                let address = std::ptr::from_ref(self).addr();
-                assert!(address.is_multiple_of($align), "an item at {address:#x}");
-                self.0 == n
-            }
-        }
-    )*};
+    fn is(&self, n: u64) -> bool {
+        let address = std::ptr::from_ref(self).addr();
+        assert!(address.is_multiple_of(256), "an item at {address:#x}");
+        self.0 == [n; 40]
+    }
 }
 
-aligned! {
-    /// An item at multiples of 256 bytes.
-    Aligned, 256;
-    /// An item at multiples of 8192 bytes, more than a page.
-    AlignedBeyondPages, 8192;
+/// An item at multiples of more than a page.
+#[derive(Debug)]
+#[repr(align(8192))]
+pub struct AlignedBeyondPages(u64);
+
+impl Item for AlignedBeyondPages {
+    fn of(n: u64) -> Self {
+        Self(n)
+    }
+
+    fn is(&self, n: u64) -> bool {
+        let address = std::ptr::from_ref(self).addr();
+        assert!(address.is_multiple_of(8192), "an item at {address:#x}");
+        self.0 == n
+    }
 }
 
 macro_rules! pointer_items {

@@ -1,11 +1,14 @@
 //! Items that are counted when they are dropped.
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::thread::panicking;
+
+use crate::Item;
 
 /// What destructors and iterators panic with here.
 #[derive(Debug)]
@@ -93,6 +96,44 @@ pub struct Counted {
     number: usize,
     /// Released by the first drop only, so that a second one is reported and not a crash.
     ledger: ManuallyDrop<Arc<Ledger>>,
+}
+
+thread_local! {
+    /// Where the items are counted that are made by number.
+    static LEDGER: RefCell<Arc<Ledger>> = RefCell::new(Ledger::new(0));
+}
+
+impl Ledger {
+    /// A new ledger, at most for `most` items, for those that this thread makes by their number.
+    pub fn begin(most: usize) {
+        LEDGER.set(Self::new(most));
+    }
+
+    /// That ledger.
+    pub fn end() -> Arc<Self> {
+        LEDGER.replace(Self::new(0))
+    }
+}
+
+/// Numbered by the thread's ledger, in the same order.
+impl Item for Counted {
+    fn of(_: u64) -> Self {
+        LEDGER.with_borrow(|ledger| ledger.make())
+    }
+
+    fn is(&self, n: u64) -> bool {
+        self.number as u64 == n
+    }
+}
+
+impl Item for Box<Counted> {
+    fn of(n: u64) -> Self {
+        Self::new(Counted::of(n))
+    }
+
+    fn is(&self, n: u64) -> bool {
+        (**self).is(n)
+    }
 }
 
 impl Counted {

@@ -69,11 +69,16 @@ impl<T: Send + 'static> Single<T> {
             let (tx, rx) = open(config)?;
             Ok((Box::new(tx), Box::new(rx)))
         };
+        Self { info, open: Arc::new(boxed) }.limited_if_unbounded()
+    }
+
+    fn limited_if_unbounded(self) -> Self {
+        let Self { info, open } = self;
         if info.bounded {
-            return Self { info, open: Arc::new(boxed) };
+            return Self { info, open };
         }
         let limited = move |config| -> Result<(SingleTx<T>, SingleRx<T>), CapacityError> {
-            let (tx, rx) = Limited::open(config, &boxed)?;
+            let (tx, rx) = Limited::open(config, &*open)?;
             Ok((Box::new(tx), Box::new(rx)))
         };
         Self { info, open: Arc::new(limited) }
@@ -99,11 +104,16 @@ impl<T: Send + 'static> Any<T> {
             let (tx, rx) = open(config)?;
             Ok((AnyTx::new(tx), AnyRx::new(rx)))
         };
+        Self { info, open: Arc::new(boxed) }.limited_if_unbounded()
+    }
+
+    fn limited_if_unbounded(self) -> Self {
+        let Self { info, open } = self;
         if info.bounded {
-            return Self { info, open: Arc::new(boxed) };
+            return Self { info, open };
         }
         let limited = move |config| {
-            let (tx, rx) = Limited::open(config, &boxed)?;
+            let (tx, rx) = Limited::open(config, &*open)?;
             Ok((AnyTx::new(tx), AnyRx::new(rx)))
         };
         Self { info, open: Arc::new(limited) }

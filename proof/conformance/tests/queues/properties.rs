@@ -5,13 +5,11 @@
 
 mod broken;
 
-use std::borrow::Borrow;
-use std::cell::{Cell, RefCell};
 use std::num::NonZeroU64;
-use std::sync::Arc;
 
 use corelane::lamport::Lq;
 use corelane::{Config, Memory, Queue};
+use corelane_conformance::items::{Aligned, Nothing};
 use corelane_conformance::model::{Call, Model, Read, Slices, Written};
 use corelane_conformance::{Counted, Item, Ledger, Single};
 use corelane_harness::{SingleRx, SingleTx};
@@ -142,116 +140,39 @@ pub(crate) trait Kind: Item {
 
 impl Kind for u64 {}
 impl Kind for NonZeroU64 {}
+impl Kind for Aligned {}
 
-thread_local! {
-    /// Where the owned items of the present queue are counted.
-    static LEDGER: RefCell<Arc<Ledger>> = RefCell::new(Ledger::new(0));
-    /// Zero-sized items made and not yet dropped.
-    static ALIVE: Cell<isize> = const { Cell::new(0) };
-}
+impl Kind for Counted {
+    fn begin() {
+        Ledger::begin(200_000);
+    }
 
-/// An item that must be dropped exactly once.
-pub(crate) struct Owned(Counted);
-
-impl From<Counted> for Owned {
-    fn from(item: Counted) -> Self {
-        Self(item)
+    fn settle() {
+        Ledger::end().settle();
     }
 }
 
-impl Borrow<Counted> for Owned {
-    fn borrow(&self) -> &Counted {
-        &self.0
-    }
-}
-
-/// Items are numbered by the ledger, in the same order.
-macro_rules! owned_items {
-    ($($type:ty, $make:expr;)*) => {$(
-        impl Item for $type {
-            fn of(_: u64) -> Self {
-                LEDGER.with_borrow(|ledger| $make(ledger.make::<Owned>()))
-            }
-
-            fn is(&self, n: u64) -> bool {
-                self.0.number() as u64 == n
-            }
-        }
-
-        impl Kind for $type {
-            fn begin() {
-                LEDGER.set(Ledger::new(200_000));
-            }
-
-            fn settle() {
-                LEDGER.with_borrow(|ledger| ledger.settle());
-            }
-        }
-    )*};
-}
-
-owned_items! {
-    Owned, std::convert::identity;
-    Box<Owned>, Box::new;
-}
-
-/// An item without size that must be dropped exactly once.
-pub(crate) struct Nothing;
-
-impl Item for Nothing {
-    fn of(_: u64) -> Self {
-        ALIVE.set(ALIVE.get() + 1);
-        Self
+impl Kind for Box<Counted> {
+    fn begin() {
+        Counted::begin();
     }
 
-    fn is(&self, _: u64) -> bool {
-        true
-    }
-}
-
-impl Drop for Nothing {
-    fn drop(&mut self) {
-        ALIVE.set(ALIVE.get() - 1);
+    fn settle() {
+        Counted::settle();
     }
 }
 
 impl Kind for Nothing {
-    fn begin() {
-        ALIVE.set(0);
-    }
-
     fn settle() {
-        assert_eq!(ALIVE.get(), 0, "items are lost, or dropped twice");
+        assert_eq!(Self::alive(), 0, "items are lost, or dropped twice");
     }
 }
-
-/// An item larger than a cache line, at multiples of more than one.
-#[derive(Clone, Copy)]
-#[repr(align(256))]
-pub(crate) struct Large([u64; 40]);
-
-impl Item for Large {
-    fn of(n: u64) -> Self {
-        Self([n; 40])
-    }
-
-    fn is(&self, n: u64) -> bool {
-        assert!(std::ptr::from_ref(self).addr().is_multiple_of(256));
-        self.0 == [n; 40]
-    }
-}
-
-impl Kind for Large {}
 
 /// The slices of a queue for items of type `T`.
 type SlicesOf<T> = Slices<SingleTx<T>, SingleRx<T>>;
 
 /// Tries `cases` sequences of calls on queues like `subject`.
-pub(crate) fn holds<T: Kind>(
-    subject: &Single<T>,
-    cases: u32,
-    slices: impl Fn() -> Option<SlicesOf<T>>,
-) {
+pub(crate) fn holds<T: Kind>(subject: &Single<T>, cases: u32, slices: fn() -> Option<SlicesOf<T>>) {
     proptest!(config(cases), |(setup in setup(), calls in calls(), most in most())| {
         T::begin();
         let mut model = Model::new(subject.open(setup.config(most)), subject.info, slices());
@@ -267,7 +188,10 @@ macro_rules! properties_of_any {
         use corelane_conformance::Single;
         use corelane_conformance::model::Slices;
 
-        use crate::properties::{Large, Nothing, Owned, holds};
+        use corelane_conformance::Counted;
+        use corelane_conformance::items::{Aligned, Nothing};
+
+        use crate::properties::holds;
 
         #[test]
         fn numbers() {
@@ -276,12 +200,12 @@ macro_rules! properties_of_any {
 
         #[test]
         fn large() {
-            holds::<Large>(&Single::of::<$queue>(), $cases, || Some(Slices::of_queue()));
+            holds::<Aligned>(&Single::of::<$queue>(), $cases, || Some(Slices::of_queue()));
         }
 
         #[test]
         fn owned() {
-            holds::<Owned>(&Single::of::<$queue>(), $cases, || None);
+            holds::<Counted>(&Single::of::<$queue>(), $cases, || None);
         }
 
         #[test]
@@ -298,7 +222,9 @@ macro_rules! properties_of_tokens {
         use corelane_conformance::Single;
         use corelane_conformance::model::Slices;
 
-        use crate::properties::{CASES, Owned, holds};
+        use corelane_conformance::Counted;
+
+        use crate::properties::{CASES, holds};
 
         #[test]
         fn numbers() {
@@ -307,7 +233,7 @@ macro_rules! properties_of_tokens {
 
         #[test]
         fn owned() {
-            holds::<Box<Owned>>(&Single::of::<$queue>(), CASES, || None);
+            holds::<Box<Counted>>(&Single::of::<$queue>(), CASES, || None);
         }
     };
 }

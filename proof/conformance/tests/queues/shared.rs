@@ -21,12 +21,12 @@ macro_rules! shared_any {
 
         #[test]
         fn memory() {
-            memory::backing_is_told(&Any::of::<$queue>());
+            memory::backing_is_told(&Any::<u64>::of::<$queue>());
         }
 
         mod with_several {
             use corelane_conformance::Any;
-            use corelane_conformance::items::{Aligned, AlignedBeyondPages, Large};
+            use corelane_conformance::items::{Aligned, AlignedBeyondPages, Large, Owning};
             use corelane_conformance::several::{closing, drops, items, order, stress};
 
             checks! { Any<_>, $queue:
@@ -49,7 +49,7 @@ macro_rules! shared_any {
             items! { Any, $queue:
                 tiny: u8 = 100, [u8; 3] = 100, u8 = 4096;
                 large: Large = 10;
-                owning: String = 50, Vec<u64> = 50, Box<u64> = 50, std::sync::Arc<u64> = 50;
+                owning: Owning = 50, Box<u64> = 50;
                 over_aligned: Aligned = 20, AlignedBeyondPages = 4;
                 without_size: () = 100;
             }

@@ -67,14 +67,14 @@ macro_rules! single_any {
         items! { Single, $queue:
             tiny: u8 = 100, [u8; 3] = 100, u8 = 4096;
             large: items::Large = 10;
-            owning: String = 50, Vec<u64> = 50, Box<u64> = 50, std::sync::Arc<u64> = 50;
+            owning: items::Owning = 50, Box<u64> = 50;
             over_aligned: items::Aligned = 20, items::AlignedBeyondPages = 4;
             without_size: () = 100;
         }
 
         #[test]
         fn memory() {
-            memory::backing_is_told(&Any::of::<$queue>());
+            memory::backing_is_told(&Single::of::<$queue>());
             memory::mirrored_slots_are_one_slice(&Single::of::<$queue>());
         }
 
