@@ -48,7 +48,7 @@ use crate::memory::{Cells, Condvar, Mutex, MutexGuard};
 use crate::pad::Padded;
 use crate::queue::chunk::drop_each;
 use crate::queue::{
-    self, CapacityError, Config, Consumer as _, Info, Producer as _, Sides, TryPopError,
+    self, Backing, CapacityError, Config, Consumer as _, Info, Producer as _, Sides, TryPopError,
     TryPushError, debug_handle, full, queue_type,
 };
 use crate::region::{End, State, ends, slots_for};
@@ -269,6 +269,10 @@ impl<T> queue::Producer for Producer<T> {
     fn try_clone(&self) -> Option<Self> {
         Some(self.clone())
     }
+
+    fn backing(&self) -> Backing {
+        self.end.backing()
+    }
 }
 
 impl<T> Consumer<T> {
@@ -353,6 +357,10 @@ impl<T> queue::Consumer for Consumer<T> {
 
     fn try_clone(&self) -> Option<Self> {
         Some(self.clone())
+    }
+
+    fn backing(&self) -> Backing {
+        self.end.backing()
     }
 }
 

@@ -13,7 +13,7 @@
 //! | guarantee | lock-free (wait-free but for the allocator), first in first out |
 //! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](TryPushError::Full) only if there is no memory for another ring, or for the note of it |
 //! | memory | rings for N items, where N is the [`Config::capacity`]: those with items, and up to 32 empty ones that are kept for the next burst; and 32 places for these, of 384 bytes each with line rings |
-//! | ring | any [`SingleQueue`](crate::SingleQueue) that says empty only if it is, once it has been flushed; the [line ring](crate::line_ring) if not said otherwise |
+//! | ring | any [`SingleQueue`] that says empty only if it is, once it has been flushed; the [line ring](crate::line_ring) if not said otherwise |
 //! | a stopped thread | keeps what it was about to push or pop; the other side goes on |
 //! | operations | those of the ring; every N items a note, which takes about four misses |
 //! | closing | when the consumer is gone a push says so as soon as the ring is full |
@@ -55,7 +55,7 @@ use crate::{fast_forward, line_ring::LineRing, list::linked};
 const SPARES: usize = 32;
 
 /// A ring that nobody works in.
-struct Ring<T: Send, Q: SingleQueue<T>> {
+struct SpareRing<T: Send, Q: SingleQueue<T>> {
     tx: Q::Producer,
     rx: Q::Consumer,
 }
@@ -96,7 +96,7 @@ pub fn channel<T: Send>(ring: usize) -> Result<(Producer<T>, Consumer<T>), Capac
 pub fn channel_of<T: Send, Q: SingleQueue<T>>(
     config: Config,
 ) -> Built<Producer<T, Q>, Consumer<T, Q>> {
-    let (to_producer, spares) = fast_forward::channel::<Ring<T, Q>>(SPARES)?;
+    let (to_producer, spares) = fast_forward::channel::<SpareRing<T, Q>>(SPARES)?;
     // Each ring that the consumer comes to brings one node back, and the next that the producer goes on to takes it.
     let (notes, from_producer) = linked::channel(1)?;
     let (tx, rx) = Q::with(config)?;
@@ -120,7 +120,7 @@ struct Supply<T: Send, Q: SingleQueue<T>> {
     /// The paper's `inuse`.
     notes: linked::Producer<Switch<T, Q>>,
     /// The paper's `cache`.
-    spares: fast_forward::Consumer<Flagged<Ring<T, Q>>>,
+    spares: fast_forward::Consumer<Flagged<SpareRing<T, Q>>>,
 }
 
 /// The consumer's part of it.
@@ -128,7 +128,7 @@ struct Return<T: Send, Q: SingleQueue<T>> {
     /// Notes that have been taken out, for rings that it will come to.
     ahead: VecDeque<Switch<T, Q>>,
     notes: linked::Consumer<Switch<T, Q>>,
-    spares: fast_forward::Producer<Flagged<Ring<T, Q>>>,
+    spares: fast_forward::Producer<Flagged<SpareRing<T, Q>>>,
 }
 
 /// The sending side.
@@ -148,7 +148,7 @@ pub struct Consumer<T: Send, Q: SingleQueue<T> = LineRing> {
 
 impl<T: Send, Q: SingleQueue<T>> Supply<T, Q> {
     /// An empty ring, unless the consumer is gone or there is no memory.
-    fn ring(&mut self) -> Option<Ring<T, Q>> {
+    fn ring(&mut self) -> Option<SpareRing<T, Q>> {
         if self.notes.is_closed() {
             return None;
         }
@@ -156,7 +156,7 @@ impl<T: Send, Q: SingleQueue<T>> Supply<T, Q> {
             return Some(spare);
         }
         let (tx, rx) = Q::with(self.config).ok()?;
-        Some(Ring { tx, rx })
+        Some(SpareRing { tx, rx })
     }
 
     /// Tells the consumer of a switch. Gives the note back if there is no memory for it.
@@ -169,7 +169,9 @@ impl<T: Send, Q: SingleQueue<T>> Producer<T, Q> {
     /// The paper's `next_w`: goes on to another ring, and says whether there is one.
     #[inline(always)] // see `without_unwinding`
     fn go_on(&mut self) -> bool {
-        let Some(Ring { tx, rx }) = without_unwinding(|| self.pool.ring()) else { return false };
+        let Some(SpareRing { tx, rx }) = without_unwinding(|| self.pool.ring()) else {
+            return false;
+        };
         // The consumer leaves it when it looks empty.
         self.ring.flush();
         let note = Switch { left: replace(&mut self.ring, tx), next: rx };
@@ -279,7 +281,7 @@ impl<T: Send, Q: SingleQueue<T>> Return<T, Q> {
     }
 
     /// The paper's `release`.
-    fn release(&mut self, ring: Ring<T, Q>) {
+    fn release(&mut self, ring: SpareRing<T, Q>) {
         // Freed if there is no room.
         drop(self.spares.try_push(ring));
     }
@@ -297,7 +299,7 @@ impl<T: Send, Q: SingleQueue<T>> Consumer<T, Q> {
         }
         let Switch { left, next } = without_unwinding(|| self.pool.oldest_note());
         let rx = replace(&mut self.ring, next);
-        without_unwinding(|| self.pool.release(Ring { tx: left, rx }));
+        without_unwinding(|| self.pool.release(SpareRing { tx: left, rx }));
         true
     }
 

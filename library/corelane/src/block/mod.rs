@@ -19,5 +19,6 @@ pub mod overwriting;
 mod plain;
 pub mod shared;
 pub mod single;
+mod variables;
 
 pub use plain::Plain;

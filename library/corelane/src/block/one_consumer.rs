@@ -1,7 +1,7 @@
 //! `bbq-mpsc`: the block-based bounded queue, for several producers and one consumer.
 //!
 //! Producers are those of [`block::shared`](crate::block::shared). The consumer is that of
-//! [`block::single`]: it reserves nothing, needs no compare-and-swap, and lends items in
+//! [`block::single`](crate::block::single): it reserves nothing, needs no compare-and-swap, and lends items in
 //! place. It only has to see, where a block isn't full, that pushes are finished in order.
 //!
 //! **Use it** where many threads send to one: logs, events, results.
@@ -16,7 +16,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, block::one_consumer};
 //!
-//! let (mut tx, mut rx) = block::channel(100)?;
+//! let (mut tx, mut rx) = one_consumer::channel(100)?;
 //! std::thread::scope(|s| {
 //!     let mut tx = tx.clone();
 //!     s.spawn(move || tx.try_push(1).unwrap());
@@ -27,8 +27,8 @@
 //! ```
 
 use super::single;
-use crate::block::layout::Separate;
 use crate::block::shared::both_ends;
+use crate::block::variables::Separate;
 use crate::queue::{CapacityError, Config, Info, Sides, queue_type};
 
 /// A sending side.

@@ -1,6 +1,6 @@
 //! `bbq-spmc`: the block-based bounded queue, for one producer and several consumers.
 //!
-//! The producer is that of [`block::single`]: it allocates nothing, a push is a plain
+//! The producer is that of [`block::single`](crate::block::single): it allocates nothing, a push is a plain
 //! store, and it lends slots in place. Consumers are those of [`block::shared`](crate::block::shared), but
 //! needn't ask whether pushes are finished in order.
 //!
@@ -16,7 +16,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, block::one_producer};
 //!
-//! let (mut tx, mut rx) = block::channel(100)?;
+//! let (mut tx, mut rx) = one_producer::channel(100)?;
 //! let mut other = rx.clone();
 //! tx.try_push("a")?;
 //! tx.try_push("b")?;
@@ -25,8 +25,8 @@
 //! ```
 
 use super::single;
-use crate::block::layout::Separate;
 use crate::block::shared::both_ends;
+use crate::block::variables::Separate;
 use crate::queue::{CapacityError, Config, Info, Sides, queue_type};
 
 /// The sending side.

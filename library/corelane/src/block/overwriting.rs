@@ -1,3 +1,5 @@
+// Above 500 lines: one algorithm with its page, both of its sides and its own tests.
+
 //! `bbq-drop-old`: the block-based bounded queue that overwrites.
 //!
 //! The ring is cut into blocks, as that of [`block::shared`](crate::block::shared). Producers enter the next block
@@ -40,7 +42,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, block::overwriting};
 //!
-//! let (mut tx, mut rx) = block::channel(4)?;
+//! let (mut tx, mut rx) = overwriting::channel(4)?;
 //! for time in [10, 20, 30, 40, 50] {
 //!     tx.try_push(time)?;
 //! }
@@ -52,15 +54,16 @@
 
 use core::cell::Cell;
 
-use crate::block::layout::{BlockVariables, Blocks, Heads, ProducerCursors, Run, Shape, StandBack};
+use crate::block::layout::{BlockShape, Blocks, StandBack};
 use crate::block::plain::{Plain, Words};
+use crate::block::variables::{BlockVariables, Heads, ProducerCursors};
 use crate::memory::{AtomicU64, Ordering, advance, fence, is_before};
 use crate::pad::Padded;
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, Info, Producer as _, Sides, TryPopError,
     TryPushError, answered_by, debug_handle, queue_type,
 };
-use crate::region::{End, State, ends};
+use crate::region::{End, Run, State, ends};
 
 /// A queue that keeps about the `capacity` newest items.
 ///
@@ -77,7 +80,7 @@ pub fn channel<T: Plain>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), 
 ///
 /// As [`channel`].
 pub fn channel_with<T: Plain>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    let shape = Shape::new::<Header<T>>(config)?;
+    let shape = BlockShape::new::<Header<T>>(config)?;
     let header = Header { heads: Heads::new(&shape), items: core::marker::PhantomData };
     let (tx, rx) = ends(config.memory, shape, header)?;
     let first = shape.first;
@@ -113,7 +116,7 @@ struct Cursors {
 }
 
 impl BlockVariables for Cursors {
-    fn new(shape: &Shape) -> Self {
+    fn new(shape: &BlockShape) -> Self {
         let lap_before = shape.first.wrapping_sub(shape.len() as u64);
         let count = || AtomicU64::new(shape.first);
         Self {

@@ -1,3 +1,5 @@
+// Above 500 lines: one algorithm with its page, both of its sides and its own tests.
+
 //! `bbq`: the block-based bounded queue.
 //!
 //! The ring is cut into blocks. Producers and consumers each have a current block, and count what they do
@@ -6,7 +8,7 @@
 //! take slots by adding. While the two sides are in different blocks neither disturbs the other.
 //!
 //! A handle that is the only one of its side needs none of that: it works as the one of
-//! [`block::single`], until it is cloned, and again soon after all its clones
+//! [`block::single`](crate::block::single), until it is cloned, and again soon after all its clones
 //! are gone.
 //!
 //! **Use it** between several threads; it is the default. Where one side is one thread for good,
@@ -54,7 +56,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, block::shared};
 //!
-//! let (mut tx, rx) = block::channel(100)?;
+//! let (mut tx, rx) = shared::channel(100)?;
 //! let mut other_tx = tx.clone();
 //! tx.try_push('a')?;
 //! other_tx.try_push('b')?;
@@ -66,13 +68,14 @@
 use core::cell::Cell;
 
 use super::single;
-use crate::block::layout::{Blocks, Header, Heads, Nothing, Run, Separate, Shape, StandBack};
+use crate::block::layout::{BlockShape, Blocks, Header, Nothing, StandBack};
+use crate::block::variables::{Heads, Separate};
 use crate::memory::{Cells, Ordering, advance, is_before};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, Info, Producer as _, Sides, TryPopError,
     TryPushError, answered_by, debug_handle, full, queue_type,
 };
-use crate::region::{End, Ring, ends};
+use crate::region::{End, LendableSlots, Run, ends};
 
 /// A queue for at least `capacity` items, between any number of threads on either side.
 ///
@@ -95,7 +98,7 @@ pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Cap
 
 /// Both ends of a new queue, with the position it starts at.
 pub(crate) fn both_ends<T>(config: Config) -> Result<(Side<T>, Side<T>, u64), CapacityError> {
-    let shape = Shape::new::<Header<T, Separate>>(config)?;
+    let shape = BlockShape::new::<Header<T, Separate>>(config)?;
     let (tx, rx) = ends(config.memory, shape, Header::new(Heads::new(&shape)))?;
     Ok((tx, rx, shape.first))
 }
@@ -526,12 +529,13 @@ queue_type!(Bbq of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{SingleConsumer as _, SingleProducer as _, mpsc, spmc};
+    use crate::block::{one_consumer, one_producer};
+    use crate::{SingleConsumer as _, SingleProducer as _};
 
     /// A push has returned, behind one that is unfinished: the queue isn't empty, whoever asks.
     #[test]
     fn a_chunk_to_read_is_busy_behind_an_unfinished_push() {
-        let (mut one, mut rx) = block::one_consumer::channel(16).unwrap();
+        let (mut one, mut rx) = one_consumer::channel(16).unwrap();
         let mut other = one.clone();
         assert_eq!(rx.read_chunk(1).map(drop), Err(TryPopError::Empty));
         let unfinished = one.allocate(1).ok().flatten().expect("there is room");
@@ -550,7 +554,7 @@ mod tests {
     /// The same the other way round: a pop is unfinished.
     #[test]
     fn a_chunk_to_write_is_busy_behind_an_unfinished_pop() {
-        let (mut tx, mut one) = block::one_producer::channel(2).unwrap();
+        let (mut tx, mut one) = one_producer::channel(2).unwrap();
         let mut other = one.clone();
         assert_eq!(tx.push_slice(&[0, 1]), 2);
         assert_eq!(tx.write_chunk_uninit(1).map(drop), Err(TryPushError::Full(())));

@@ -27,7 +27,7 @@
 //! ```
 //! use corelane::{Config, Consumer, Producer, block::single};
 //!
-//! let (mut tx, mut rx) = block::channel_with(Config::new(1000).block(64))?;
+//! let (mut tx, mut rx) = single::channel_with(Config::new(1000).block(64))?;
 //! assert_eq!(tx.capacity(), 1024);
 //! tx.try_push('a')?;
 //! assert_eq!(rx.try_pop(), Ok('a'));
@@ -36,7 +36,8 @@
 
 use core::cell::Cell;
 
-use crate::block::layout::{Header, Merged, Nothing, Shape, Variables};
+use crate::block::layout::{BlockShape, Header, Nothing};
+use crate::block::variables::{Merged, Variables};
 use crate::memory::{Ordering, pause};
 use crate::patience::Patience;
 use crate::queue::chunk::{self, ReadChunk};
@@ -44,7 +45,7 @@ use crate::queue::{
     self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, Producer as _,
     SingleConsumer as _, TryPopError, TryPushError, answered_by, debug_handle, full, queue_type,
 };
-use crate::region::{End, Ring, ends};
+use crate::region::{End, LendableSlots, ends};
 
 /// A queue for at least `capacity` items.
 ///
@@ -61,7 +62,7 @@ pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Capacit
 ///
 /// As [`channel`].
 pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    let shape = Shape::new::<Header<T, Merged>>(config)?;
+    let shape = BlockShape::new::<Header<T, Merged>>(config)?;
     let (tx, rx) = ends(config.memory, shape, Header::new(()))?;
     Ok((Producer::new(tx, shape.first), Consumer::new(rx, shape.first)))
 }

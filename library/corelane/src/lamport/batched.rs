@@ -20,7 +20,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, TryPopError, lamport::batched};
 //!
-//! let (mut tx, mut rx) = batched_lamport::channel::<u64>(1000)?;
+//! let (mut tx, mut rx) = batched::channel::<u64>(1000)?;
 //! tx.push_local(1)?;
 //! tx.push_local(2)?;
 //! assert_eq!(rx.try_pop(), Err(TryPopError::Empty));

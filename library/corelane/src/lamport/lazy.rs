@@ -21,7 +21,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, lamport::lazy};
 //!
-//! let (mut tx, mut rx) = lazy_lamport::channel::<u64>(1000)?;
+//! let (mut tx, mut rx) = lazy::channel::<u64>(1000)?;
 //! assert_eq!(tx.capacity(), 1024 - 8);
 //! tx.try_push(7)?;
 //! assert_eq!(rx.try_pop(), Ok(7));

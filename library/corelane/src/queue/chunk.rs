@@ -19,7 +19,7 @@ pub type LentItems<'a, T> = (&'a mut [T], &'a mut [T]);
 /// dropped, as with any `MaybeUninit`.
 ///
 /// ```
-/// use corelane::{SingleProducer, spsc};
+/// use corelane::{SingleProducer, lamport};
 ///
 /// let (mut tx, _rx) = lamport::channel::<u8>(8)?;
 /// let mut chunk = tx.write_chunk_uninit(5).unwrap();
@@ -135,7 +135,7 @@ impl<P: SingleProducer> fmt::Debug for WriteChunk<'_, P> {
 /// the chunk instead leaves the queue as it was.
 ///
 /// ```
-/// use corelane::{Consumer, Producer, SingleConsumer, spsc};
+/// use corelane::{Consumer, Producer, SingleConsumer, lamport};
 ///
 /// let (mut tx, mut rx) = lamport::channel::<u64>(8)?;
 /// tx.push_slice(&[1, 2, 3, 4]);

@@ -8,7 +8,7 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr;
 
-use crate::queue::{LentItems, LentSlots};
+use super::chunk::{LentItems, LentSlots};
 
 /// Where a producer's batch is written before it is copied to the slots.
 ///

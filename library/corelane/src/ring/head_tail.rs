@@ -1,9 +1,10 @@
 use core::fmt;
 
-use super::mode::{Cursors, Refused, Run, Wanted, distance};
+use super::mode::{Cursors, Refused, Wanted, distance};
 use super::{Consumer, Mode, Producer};
 use crate::memory::{AtomicU64, Ordering};
 use crate::queue::{Info, Sides, TryPopError, TryPushError};
+use crate::region::Run;
 
 /// One thread of a side at a time, and others are told busy: DPDK's *head/tail sync*.
 ///

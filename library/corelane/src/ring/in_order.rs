@@ -1,6 +1,7 @@
-use super::mode::{Cursors, Refused, Run, Wanted, distance};
+use super::mode::{Cursors, Refused, Wanted, distance};
 use crate::memory::{AtomicU64, Ordering, pause};
 use crate::queue::{Info, Sides};
+use crate::region::Run;
 
 /// Threads of a side are done in the order in which they began, and wait for that.
 #[derive(Debug)]

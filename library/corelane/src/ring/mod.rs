@@ -1,3 +1,5 @@
+// Above 500 lines: one algorithm with its page, both of its sides and its own tests.
+
 //! `ring`, `ring-rts`, `ring-hts`: the plain ring between several of either side, as DPDK has it.
 //!
 //! Each side has two counters. A thread moves its side's `head` on, by compare-and-swap, to take slots that
@@ -57,7 +59,7 @@ use crate::queue::{
     self, Built, CapacityError, Config, Consumer as _, Info, Producer as _, Queue, TryPopError,
     TryPushError, answered_by, debug_handle, full,
 };
-use crate::region::{End, State, ends, slots_up_to};
+use crate::region::{End, Run, State, ends, slots_up_to};
 
 mod head_tail;
 mod in_order;
@@ -68,7 +70,7 @@ pub use head_tail::{Claimed, HeadTail, Peeked};
 pub use in_order::InOrder;
 pub use relaxed_tail::RelaxedTail;
 
-use mode::{Cursors, MOST_SLOTS, Refused, Run, Wanted, distance};
+use mode::{Cursors, MOST_SLOTS, Refused, Wanted, distance};
 
 /// How the threads of a side get on with each other: [`InOrder`], [`RelaxedTail`] or [`HeadTail`].
 pub trait Mode: Cursors {}

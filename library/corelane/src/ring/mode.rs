@@ -1,7 +1,9 @@
 //! What the modes of a side have in common.
 
-use crate::queue::Info;
 use core::fmt;
+
+use crate::queue::Info;
+use crate::region::Run;
 
 /// Bits of the shortest position. Positions are compared by these, and the sides may differ in the others.
 pub(super) const POSITION_BITS: u32 = 47;
@@ -13,29 +15,6 @@ pub(super) const MOST_SLOTS: u64 = 1 << (POSITION_BITS - 1);
 #[inline]
 pub(super) fn distance(from: u64, to: u64) -> u64 {
     to.wrapping_sub(from) & ((1 << POSITION_BITS) - 1)
-}
-
-/// Slots in a row, from a position on.
-#[derive(Debug, Clone, Copy)]
-pub struct Run {
-    /// Position of the first.
-    pub(super) position: u64,
-    /// How many.
-    pub(super) n: u64,
-}
-
-impl Run {
-    /// Position of slot number `i`.
-    #[inline]
-    pub(super) fn slot(&self, i: usize) -> u64 {
-        self.position.wrapping_add(i as u64)
-    }
-
-    /// Position behind the last.
-    #[inline]
-    pub(super) fn end(&self) -> u64 {
-        self.position.wrapping_add(self.n)
-    }
 }
 
 /// How many slots a call asks for.

@@ -1,6 +1,7 @@
-use super::mode::{Cursors, POSITION_BITS, Refused, Run, Wanted, distance};
+use super::mode::{Cursors, POSITION_BITS, Refused, Wanted, distance};
 use crate::memory::{AtomicU64, Ordering};
 use crate::queue::{Info, Sides};
+use crate::region::Run;
 
 /// Threads of a side are done in any order, and the last of those who are in the middle shows what all of them did:
 /// DPDK's *relaxed tail sync*.

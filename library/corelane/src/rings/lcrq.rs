@@ -95,15 +95,15 @@ impl Pair {
 
 /// A place for a token.
 #[derive(Debug)]
-pub struct Slot<T> {
+pub struct DoubleSlot<T> {
     pair: AtomicU128,
     token: PhantomData<T>,
 }
 
 // SAFETY: a slot moves a token from one thread to another, which it allows, and lends none.
-unsafe impl<T: Token> Sync for Slot<T> {}
+unsafe impl<T: Token> Sync for DoubleSlot<T> {}
 
-impl<T> Slot<T> {
+impl<T> DoubleSlot<T> {
     #[inline]
     #[track_caller]
     fn load(&self, order: Ordering) -> Pair {
@@ -144,7 +144,7 @@ unsafe fn token_of<T: Token>(number: NonZeroU64) -> T {
     unsafe { T::from_word(word.expect("a token is not zero")) }
 }
 
-impl<T: Token> rings::Slot for Slot<T> {
+impl<T: Token> rings::RingSlot for DoubleSlot<T> {
     type Item = T;
 
     const UNIT: u64 = 2 * UNSAFE;
@@ -225,12 +225,12 @@ impl<T: Token> rings::Slot for Slot<T> {
     }
 }
 
-impl<T: Token> Slot<T> {
+impl<T: Token> DoubleSlot<T> {
     /// Takes the token of `lap`, if it is in the slot, where `old` was found.
     ///
     /// # Safety
     ///
-    /// As for [`take`](rings::Slot::take).
+    /// As for [`take`](rings::RingSlot::take).
     #[inline]
     unsafe fn take_from(&self, mut old: Pair, lap: Lap) -> Option<T> {
         let number = old.token_of(lap)?;
@@ -246,10 +246,10 @@ impl<T: Token> Slot<T> {
 }
 
 /// A sending side.
-pub type Producer<T> = rings::Producer<Slot<T>>;
+pub type Producer<T> = rings::Producer<DoubleSlot<T>>;
 
 /// A receiving side.
-pub type Consumer<T> = rings::Consumer<Slot<T>>;
+pub type Consumer<T> = rings::Consumer<DoubleSlot<T>>;
 
 /// A queue of rings for at least `ring` tokens each.
 ///
@@ -295,6 +295,12 @@ queue_type!(Lcrq of [T: Token] T: Producer<T>, Consumer<T> = channel_with; INFO)
 /// A handle of a queue of boxes, for what is in these.
 #[derive(Clone)]
 pub struct Boxed<H>(H);
+
+/// A sending side that puts each item into a box.
+pub type BoxingProducer<T> = Boxed<Producer<Box<T>>>;
+
+/// A receiving side that takes each item out of its box.
+pub type UnboxingConsumer<T> = Boxed<Consumer<Box<T>>>;
 
 impl<T: Send> queue::Producer for Boxed<Producer<Box<T>>> {
     type Item = T;
@@ -344,12 +350,12 @@ debug_handle! {
 /// As [`channel`].
 pub fn boxed_channel_with<T: Send>(
     config: Config,
-) -> Built<Boxed<Producer<Box<T>>>, Boxed<Consumer<Box<T>>>> {
+) -> Built<BoxingProducer<T>, UnboxingConsumer<T>> {
     let (tx, rx) = channel_with(config)?;
     Ok((Boxed(tx), Boxed(rx)))
 }
 
-queue_type!(LcrqAny of [T: Send] T: Boxed<Producer<Box<T>>>, Boxed<Consumer<Box<T>>> = boxed_channel_with; INFO.of_any("lcrq-any"));
+queue_type!(LcrqAny of [T: Send] T: BoxingProducer<T>, UnboxingConsumer<T> = boxed_channel_with; INFO.of_any("lcrq-any"));
 
 #[cfg(test)]
 mod tests {

@@ -49,7 +49,7 @@
 use core::mem::MaybeUninit;
 
 use super::{self as rings, Lap};
-use crate::memory::{AtomicU64, MOST_LEFT_OUT, Ordering, UnsafeCell};
+use crate::memory::{AtomicU64, Ordering, UnsafeCell, limit};
 use crate::queue::{CapacityError, Config, Info, Sides, queue_type};
 
 /// Who owns the item's place in a slot. A lap begins with [`FREE`].
@@ -66,6 +66,9 @@ use state::{FREE, FULL, GIVEN_UP};
 /// One lap that is left out, in a word: above the state.
 const ONE: u64 = 4;
 
+/// Most laps that are counted when they are left out: all bits set.
+const MOST_LEFT_OUT: u64 = limit((1 << 14) - 1, 3);
+
 /// The bits of a word that count laps left out: all of them set say that all later ones are, and the slot isn't used any
 /// more.
 const LEFT_OUT: u64 = MOST_LEFT_OUT * ONE;
@@ -75,7 +78,7 @@ const LAP: u64 = !(LEFT_OUT | (ONE - 1));
 
 /// A place for an item.
 #[derive(Debug)]
-pub struct Slot<T> {
+pub struct WordSlot<T> {
     /// - the lap that the slot is used in;
     /// - how many laps behind that one are [`LEFT_OUT`]: somebody was to push or pop in the last of them, and found this
     ///   one not over yet;
@@ -85,9 +88,9 @@ pub struct Slot<T> {
 }
 
 // SAFETY: a slot moves an item from one thread to another, which `T: Send` allows, and lends none.
-unsafe impl<T: Send> Send for Slot<T> {}
+unsafe impl<T: Send> Send for WordSlot<T> {}
 // SAFETY: as above.
-unsafe impl<T: Send> Sync for Slot<T> {}
+unsafe impl<T: Send> Sync for WordSlot<T> {}
 
 /// Whether a slot is used in `lap`, and in this state.
 #[inline]
@@ -113,7 +116,7 @@ fn left_out(word: u64, lap: Lap) -> Option<u64> {
     (more > 0).then(|| word + more as u64 * ONE)
 }
 
-impl<T> Slot<T> {
+impl<T> WordSlot<T> {
     /// Ends `lap`, in which the slot is used, where `word` was found.
     #[inline]
     fn end(&self, mut word: u64, lap: Lap) {
@@ -140,7 +143,7 @@ impl<T> Slot<T> {
     }
 }
 
-impl<T: Send> rings::Slot for Slot<T> {
+impl<T: Send> rings::RingSlot for WordSlot<T> {
     type Item = T;
 
     const UNIT: u64 = LEFT_OUT + ONE;
@@ -240,10 +243,10 @@ impl<T: Send> rings::Slot for Slot<T> {
 }
 
 /// A sending side.
-pub type Producer<T> = rings::Producer<Slot<T>>;
+pub type Producer<T> = rings::Producer<WordSlot<T>>;
 
 /// A receiving side.
-pub type Consumer<T> = rings::Consumer<Slot<T>>;
+pub type Consumer<T> = rings::Consumer<WordSlot<T>>;
 
 /// A queue of rings for at least `ring` items each.
 ///
@@ -279,7 +282,7 @@ queue_type!(Lprq of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rings::Slot as _;
+    use crate::rings::RingSlot as _;
 
     /// Who comes by a slot, in this lap.
     #[derive(Debug, Clone, Copy, PartialEq)]
@@ -301,8 +304,8 @@ mod tests {
     /// Lets all come by a slot in this order, whose laps are about to wrap. Checks that each item is taken in its lap, or
     /// comes back; and that it is put if it is in time, all of earlier laps have been there, and nobody of a later one.
     fn check(order: &[Visit]) {
-        let lap = |n: u64| Lap::of::<Slot<u64>>(n.wrapping_sub(2).wrapping_mul(4), 4);
-        let slot = Slot::new(lap(0));
+        let lap = |n: u64| Lap::of::<WordSlot<u64>>(n.wrapping_sub(2).wrapping_mul(4), 4);
+        let slot = WordSlot::new(lap(0));
         let mut put = Vec::new();
         for (i, visit) in order.iter().enumerate() {
             let (before, n) = (&order[..i], visit.lap());

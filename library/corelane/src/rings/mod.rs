@@ -1,10 +1,10 @@
-//! Lists of rings that can be closed: what [`lprq`](lprq) and [`lcrq`](lcrq) have in common.
+//! Lists of rings that can be closed: what [`lprq`] and [`lcrq`] have in common.
 //!
 //! All threads work in one ring. Who finds it full, or keeps failing there, closes it, and hangs another one behind
 //! it; those who push follow at once, those who pop when the old ring is empty. Then it is retired: freed when no
 //! handle is in it any more.
 //!
-//! A [`Slot`] says how threads of both sides meet; all else is here. It comes from A. Morrison, Y. Afek: *Fast
+//! A [`RingSlot`] says how threads of both sides meet; all else is here. It comes from A. Morrison, Y. Afek: *Fast
 //! Concurrent Queues for x86 Processors* (PPoPP 2013), §4.1 and Fig. 5; paper 5, §IV.B.
 //!
 //! # Departures from the paper
@@ -33,16 +33,16 @@ use crate::queue::{
 };
 use crate::region::{End, NoSlots, State, ends, try_box};
 
+mod closable_ring;
 pub mod lcrq;
 pub mod lprq;
-mod ring;
 
-use ring::Ring;
+use closable_ring::ClosableRing;
 
 /// How many times positions had gone round the ring before a position, as a slot counts them. That wraps.
 #[derive(Debug, Clone, Copy)]
 pub struct Lap {
-    /// A multiple of [`Slot::UNIT`].
+    /// A multiple of [`RingSlot::UNIT`].
     start: u64,
     /// From one to the next.
     len: u64,
@@ -51,12 +51,12 @@ pub struct Lap {
 impl Lap {
     /// That in which item number `index` is put into a ring of `n` slots.
     #[inline]
-    pub(super) fn of<S: Slot>(index: u64, n: usize) -> Self {
+    pub(super) fn of<S: RingSlot>(index: u64, n: usize) -> Self {
         let n = n as u64;
         Self { start: (index & !(n - 1)).wrapping_mul(S::UNIT), len: n * S::UNIT }
     }
 
-    /// Its number, a multiple of [`Slot::UNIT`].
+    /// Its number, a multiple of [`RingSlot::UNIT`].
     #[inline]
     pub(super) fn number(self) -> u64 {
         self.start
@@ -81,7 +81,7 @@ impl Lap {
 }
 
 /// Where a pop and a push that have got the same position meet.
-pub trait Slot: Sized + Send + Sync {
+pub trait RingSlot: Sized + Send + Sync {
     /// What it holds.
     type Item: Send;
 
@@ -141,15 +141,15 @@ pub trait Slot: Sized + Send + Sync {
 
 /// A ring in the list.
 struct Node<S> {
-    ring: Ready<Ring<S>>,
+    ring: Ready<ClosableRing<S>>,
     /// The one behind it; null if it is the last. Only who knows that the ring is closed hangs another behind it.
     next: AtomicPtr<Self>,
 }
 
-impl<S: Slot> Node<S> {
+impl<S: RingSlot> Node<S> {
     /// One that isn't in the list yet.
-    fn new(shape: Shape) -> Option<Box<Self>> {
-        let ring = Ready::new(Ring::new(shape.n, shape.first)?);
+    fn new(shape: RingShape) -> Option<Box<Self>> {
+        let ring = Ready::new(ClosableRing::new(shape.n, shape.first)?);
         try_box(Self { ring, next: AtomicPtr::new(ptr::null_mut()) }).ok()
     }
 
@@ -164,7 +164,7 @@ impl<S: Slot> Node<S> {
 
 /// Items for which a ring has room, and where its positions start.
 #[derive(Debug, Clone, Copy)]
-struct Shape {
+struct RingShape {
     n: usize,
     first: u64,
 }
@@ -176,16 +176,16 @@ fn move_on<S>(end: &AtomicPtr<Node<S>>, node: *mut Node<S>, next: *mut Node<S>) 
 }
 
 /// Both ends of the list.
-struct Header<S: Slot> {
+struct Header<S: RingSlot> {
     /// Where items are popped.
     head: Padded<AtomicPtr<Node<S>>>,
     /// Where items are pushed, or a ring before that one.
     tail: Padded<AtomicPtr<Node<S>>>,
-    shape: Shape,
+    shape: RingShape,
     domain: Domain,
 }
 
-impl<S: Slot> State for Header<S> {
+impl<S: RingSlot> State for Header<S> {
     type Item = S::Item;
     type Slots = NoSlots;
 
@@ -212,12 +212,12 @@ impl<S: Slot> State for Header<S> {
 /// # Errors
 ///
 /// If the capacity is 0 or too large for memory.
-pub(super) fn channel<S: Slot>(config: Config) -> Built<Producer<S>, Consumer<S>> {
-    let (asked, most) = (config.capacity, Ring::<S>::MOST);
+pub(super) fn channel<S: RingSlot>(config: Config) -> Built<Producer<S>, Consumer<S>> {
+    let (asked, most) = (config.capacity, ClosableRing::<S>::MOST);
     if asked == 0 || asked > most {
         return Err(CapacityError::OutOfRange { asked, most });
     }
-    let shape = Shape { n: asked.next_power_of_two(), first: config.first };
+    let shape = RingShape { n: asked.next_power_of_two(), first: config.first };
     let bytes = size_of::<S>().saturating_mul(shape.n);
     let node = Box::into_raw(Node::new(shape).ok_or(CapacityError::OutOfMemory { bytes })?);
     let end = || Padded(AtomicPtr::new(node));
@@ -229,7 +229,7 @@ pub(super) fn channel<S: Slot>(config: Config) -> Built<Producer<S>, Consumer<S>
 }
 
 /// A sending side.
-pub struct Producer<S: Slot> {
+pub struct Producer<S: RingSlot> {
     /// The ring that it is in. Dropped before `end`, which may free the domain.
     node: Hazard<Node<S>>,
     end: End<Header<S>>,
@@ -239,7 +239,7 @@ pub struct Producer<S: Slot> {
 }
 
 /// A receiving side.
-pub struct Consumer<S: Slot> {
+pub struct Consumer<S: RingSlot> {
     /// As the producer's.
     node: Hazard<Node<S>>,
     end: End<Header<S>>,
@@ -248,7 +248,7 @@ pub struct Consumer<S: Slot> {
     looks_first: bool,
 }
 
-impl<S: Slot> Producer<S> {
+impl<S: RingSlot> Producer<S> {
     fn new(end: End<Header<S>>) -> Self {
         let header = end.header();
         // SAFETY: `end` keeps the domain. `tail` leads to a ring of the list, and has gone on when one is retired.
@@ -304,7 +304,7 @@ impl<S: Slot> Producer<S> {
     }
 }
 
-impl<S: Slot> queue::Producer for Producer<S> {
+impl<S: RingSlot> queue::Producer for Producer<S> {
     type Item = S::Item;
 
     #[inline]
@@ -330,7 +330,7 @@ impl<S: Slot> queue::Producer for Producer<S> {
     }
 }
 
-impl<S: Slot> Consumer<S> {
+impl<S: RingSlot> Consumer<S> {
     fn new(end: End<Header<S>>) -> Self {
         let header = end.header();
         // SAFETY: `end` keeps the domain. `head` leads to a ring of the list, and has gone on when one is retired.
@@ -392,7 +392,7 @@ impl<S: Slot> Consumer<S> {
     }
 }
 
-impl<S: Slot> queue::Consumer for Consumer<S> {
+impl<S: RingSlot> queue::Consumer for Consumer<S> {
     type Item = S::Item;
 
     #[inline]
@@ -412,19 +412,19 @@ impl<S: Slot> queue::Consumer for Consumer<S> {
     }
 }
 
-impl<S: Slot> Clone for Producer<S> {
+impl<S: RingSlot> Clone for Producer<S> {
     fn clone(&self) -> Self {
         Self::new(self.end.duplicate())
     }
 }
 
-impl<S: Slot> Clone for Consumer<S> {
+impl<S: RingSlot> Clone for Consumer<S> {
     fn clone(&self) -> Self {
         Self::new(self.end.duplicate())
     }
 }
 
 debug_handle! {
-    [S: Slot] Producer<S>, "Producer";
-    [S: Slot] Consumer<S>, "Consumer";
+    [S: RingSlot] Producer<S>, "Producer";
+    [S: RingSlot] Consumer<S>, "Consumer";
 }

@@ -1,3 +1,5 @@
+// Above 500 lines: one algorithm with its page, both of its sides and its own tests.
+
 //! SCQ: a ring of indices that is never full, between any number of threads (Nikolaev 2019, Fig. 8).
 //!
 //! Who puts or takes an index gets a position by adding to `tail` or `head` (or, having looked there, by exchanging

@@ -55,13 +55,13 @@ use core::alloc::LayoutError;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use crate::memory::{AtomicU64, Cells, MOST_THREADS};
+use crate::memory::{AtomicU64, Cells, limit};
 use crate::queue::chunk::drop_each;
 use crate::queue::{
     self, Built, CapacityError, Config, Consumer as _, Info, Producer as _, Queue, Sides,
     TryPopError, TryPushError, answered_by, debug_handle, full,
 };
-use crate::region::{End, Slots, State, array, ends, slots_up_to};
+use crate::region::{End, MOST_ENDS, Slots, State, array, ends, slots_up_to};
 
 /// Public for the models, which take its steps one by one; not for use, and not stable.
 #[doc(hidden)]
@@ -71,6 +71,9 @@ use indices::{Counters, Entries, Indices, Plan, Seen};
 
 /// Most slots: with their entries they take less than all addresses.
 const MOST_SLOTS: usize = 1 << (usize::BITS - 8);
+
+/// Most threads of a side that are in a call at once: one for each handle, or as many as a model can have.
+const MOST_THREADS: u64 = limit(MOST_ENDS, 4);
 
 /// Where both rings have come to.
 #[derive(Debug)]
@@ -109,14 +112,14 @@ impl<T> Clone for Numbered<T> {
 
 /// How many slots there are, and the position that the rings start at, a multiple of their entries.
 #[derive(Debug, Clone, Copy)]
-struct Shape {
+struct SlotShape {
     n: usize,
     first: u64,
     /// See [`Plan::looks`].
     looks: u32,
 }
 
-impl Shape {
+impl SlotShape {
     /// What one ring is made for.
     fn ring(self, is_full: bool) -> Plan {
         let Self { n, first, looks } = self;
@@ -131,18 +134,18 @@ impl Shape {
 
 impl<T> Slots for Numbered<T> {
     const SLOT: Layout = Cells::<T>::SLOT;
-    type Shape = Shape;
+    type Shape = SlotShape;
 
-    fn slots(shape: Shape) -> Result<Layout, LayoutError> {
+    fn slots(shape: SlotShape) -> Result<Layout, LayoutError> {
         Cells::<T>::slots(shape.n)
     }
 
-    fn variables(shape: Shape) -> Result<Layout, LayoutError> {
+    fn variables(shape: SlotShape) -> Result<Layout, LayoutError> {
         let entries = shape.entries()?;
         Ok(entries.extend(entries)?.0)
     }
 
-    unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, shape: Shape) -> Self {
+    unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, shape: SlotShape) -> Self {
         let entries = shape.entries().expect("the caller has had this layout");
         let (_, second) = entries.extend(entries).expect("as above");
         // SAFETY: the caller's; each ring's entries have the part of the memory that the layout has for them.
@@ -204,7 +207,7 @@ pub fn channel_delayed<T>(
 ) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let n = slots_up_to::<Header<T>>(MOST_SLOTS, config.capacity, 0)?;
     let first = config.first & !(Entries::number(n) as u64 - 1);
-    let shape = Shape { n, first, looks };
+    let shape = SlotShape { n, first, looks };
     let header = Header {
         filled: Counters::new(shape.ring(false)),
         free: Counters::new(shape.ring(true)),

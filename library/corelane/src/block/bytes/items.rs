@@ -3,11 +3,11 @@
 //! An item of any type is moved into a record of its own. For use there is [`block::shared`](crate::block::shared).
 
 use super::granules::{GRANULE, LONGEST};
-use super::{Header, Receiver, Sender, both_ends, take};
-use crate::block::layout::{Nothing, Shape};
+use super::sides::{Header, Receiver, Sender, both_ends, take};
+use crate::block::layout::{BlockShape, Nothing};
 use crate::queue::{
-    self, Built, CapacityError, Config, Consumer as _, Info, Producer as _, Sides, TryPopError,
-    TryPushError, debug_handle, full, queue_type,
+    self, Backing, Built, CapacityError, Config, Consumer as _, Info, Producer as _, Sides,
+    TryPopError, TryPushError, debug_handle, full, queue_type,
 };
 
 /// A sending side whose records are items.
@@ -61,6 +61,10 @@ impl<T> queue::Producer for ItemProducer<T> {
     fn try_clone(&self) -> Option<Self> {
         Some(self.clone())
     }
+
+    fn backing(&self) -> Backing {
+        self.sender.end().backing()
+    }
 }
 
 impl<T> queue::Consumer for ItemConsumer<T> {
@@ -87,6 +91,10 @@ impl<T> queue::Consumer for ItemConsumer<T> {
     fn try_clone(&self) -> Option<Self> {
         Some(self.clone())
     }
+
+    fn backing(&self) -> Backing {
+        self.receiver.end().backing()
+    }
 }
 
 impl<T> Clone for ItemProducer<T> {
@@ -110,7 +118,7 @@ debug_handle! {
 fn in_bytes<T>(config: Config) -> Result<Config, CapacityError> {
     let granules = room::<T>() / GRANULE;
     let refused = |most| CapacityError::OutOfRange { asked: config.capacity, most };
-    let items = Shape::new::<Header<T>>(config).map_err(|error| match error {
+    let items = BlockShape::new::<Header<T>>(config).map_err(|error| match error {
         CapacityError::OutOfRange { most, .. } => refused(most / granules),
         error => error,
     })?;

@@ -4,8 +4,8 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::{Lap, Slot};
-use crate::memory::{AtomicU64, MOST_LOOKS, MOST_TRIES, Ordering, is_before, pause};
+use super::{Lap, RingSlot};
+use crate::memory::{AtomicU64, Ordering, is_before, limit, pause};
 use crate::pad::{Padded, spread};
 
 /// From one position to the next.
@@ -14,9 +14,15 @@ const STEP: u64 = 2;
 /// Whether `tail` is that of a closed ring.
 const CLOSED: u64 = 1;
 
+/// How often a thread tries to put an item into a ring before it closes the ring.
+const MOST_TRIES: u64 = limit(10, 1);
+
+/// How often a thread looks for the item that another thread is about to write before it gives the position up.
+const MOST_LOOKS: u64 = limit(100, 1);
+
 /// A ring of slots.
 #[derive(Debug)]
-pub(super) struct Ring<S> {
+pub(super) struct ClosableRing<S> {
     /// Behind all positions at which an item was looked for.
     head: Padded<AtomicU64>,
     /// Behind all positions at which an item was put, or was to be; and whether it is [`CLOSED`].
@@ -24,7 +30,7 @@ pub(super) struct Ring<S> {
     slots: Box<[S]>,
 }
 
-impl<S: Slot> Ring<S> {
+impl<S: RingSlot> ClosableRing<S> {
     /// Most slots, a power of two: there are addresses and lap numbers for so many.
     pub(super) const MOST: usize = {
         let (addresses, laps) = ((isize::MAX as usize / 4 / size_of::<S>()).ilog2(), 40);

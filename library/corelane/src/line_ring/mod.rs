@@ -1,3 +1,5 @@
+// Above 500 lines: one algorithm with its page, both of its sides and its own tests.
+
 //! `linering`: a ring of cache lines that carry their own news.
 //!
 //! The ring's unit is a line: a counter, `tail`, and as many items as fit beside it (seven `u64`s in
@@ -37,14 +39,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use alloc::alloc::Layout;
-use alloc::boxed::Box;
-use core::alloc::LayoutError;
-use core::marker::PhantomData;
-use core::mem::{MaybeUninit, needs_drop};
-use core::ptr::NonNull;
+mod lines;
 
-use crate::memory::{AtomicU64, Ordering, UnsafeCell};
+use alloc::boxed::Box;
+use core::marker::PhantomData;
+use core::mem::needs_drop;
+
+use crate::memory::{AtomicU64, Ordering};
 use crate::pad::Padded;
 use crate::patience::Patience;
 use crate::queue::chunk::drop_each;
@@ -53,167 +54,8 @@ use crate::queue::{
     self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, Producer as _,
     TryPopError, TryPushError, answered_by, debug_handle, full, queue_type,
 };
-use crate::region::{End, Slots, State, array, ends, most_slots, try_box};
-
-/// One line: `tail`, the position after the last item in it, and room for N items.
-struct Line<T> {
-    base: NonNull<u8>,
-    items: PhantomData<T>,
-}
-
-impl<T> Clone for Line<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Line<T> {}
-
-impl<T> Line<T> {
-    /// Bytes that a line should have.
-    const BYTES: usize = 64;
-    const ALIGN: usize = larger(Self::BYTES, align_of::<T>());
-    /// Where the items begin: behind `tail`.
-    const ITEMS_AT: usize = size_of::<AtomicU64>().next_multiple_of(align_of::<UnsafeCell<T>>());
-    /// Items in a line: as many as fit beside 8 bytes, whatever atomics and cells are made of.
-    const N: usize = match size_of::<T>() {
-        0 => Self::BYTES,
-        size => larger(1, Self::BYTES.saturating_sub(larger(8, align_of::<T>())) / size),
-    };
-    /// Bytes from one line to the next.
-    const STRIDE: usize =
-        (Self::ITEMS_AT + Self::N * size_of::<UnsafeCell<T>>()).next_multiple_of(Self::ALIGN);
-
-    fn at(base: NonNull<u8>) -> Self {
-        Self { base, items: PhantomData }
-    }
-
-    #[inline]
-    fn tail(&self) -> &AtomicU64 {
-        // SAFETY: every line was made with its `tail` at its start.
-        unsafe { self.base.cast().as_ref() }
-    }
-
-    #[inline]
-    fn item(&self, i: usize) -> &UnsafeCell<MaybeUninit<T>> {
-        debug_assert!(i < Self::N);
-        // SAFETY: every line was made with N cells from `ITEMS_AT` on.
-        unsafe { self.base.add(Self::ITEMS_AT).cast::<UnsafeCell<_>>().add(i).as_ref() }
-    }
-
-    /// # Safety
-    ///
-    /// The caller is the producer, and the line is its own from `i` on.
-    #[inline]
-    unsafe fn write(&self, i: usize, item: T) {
-        // SAFETY: the caller's.
-        self.item(i).with_mut(|slot| unsafe { (*slot).write(item) });
-    }
-
-    /// # Safety
-    ///
-    /// The caller is the consumer, has seen that `tail` vouches for item `i`, and reads it once.
-    #[inline]
-    unsafe fn read(&self, i: usize) -> T {
-        // SAFETY: the caller's.
-        self.item(i).with(|slot| unsafe { (*slot).assume_init_read() })
-    }
-
-    /// Items in the line, if it starts at position `start` in this lap.
-    #[inline]
-    fn filled(&self, start: u64) -> usize {
-        // Acquire pairs with the stores in `Producer::show`: the items are there.
-        let filled = self.tail().load(Ordering::Acquire).wrapping_sub(start);
-        // A `tail` from an earlier lap is before `start`.
-        if (filled as i64) < 0 { 0 } else { filled as usize }
-    }
-}
-
-const fn larger(a: usize, b: usize) -> usize {
-    if a > b { a } else { b }
-}
-
-/// The lines of a ring.
-struct Lines<T> {
-    first: Line<T>,
-    last: Line<T>,
-}
-
-impl<T> Clone for Lines<T> {
-    fn clone(&self) -> Self {
-        Self { first: self.first, last: self.last }
-    }
-}
-
-impl<T> Lines<T> {
-    fn len(&self) -> usize {
-        self.index(self.last) as usize + 1
-    }
-
-    #[inline]
-    fn after(&self, line: Line<T>) -> Line<T> {
-        if line.base == self.last.base {
-            return self.first;
-        }
-        // SAFETY: it is not the last line, so one more lies behind it.
-        Line::at(unsafe { line.base.add(Line::<T>::STRIDE) })
-    }
-
-    fn get(&self, index: u64) -> Line<T> {
-        // SAFETY: indices come from `index` or are below `len`.
-        Line::at(unsafe { self.first.base.add(index as usize * Line::<T>::STRIDE) })
-    }
-
-    fn index(&self, line: Line<T>) -> u64 {
-        ((line.base.addr().get() - self.first.base.addr().get()) / Line::<T>::STRIDE) as u64
-    }
-}
-
-impl<T> Slots for Lines<T> {
-    const SLOT: Layout = match Layout::from_size_align(Line::<T>::STRIDE, Line::<T>::ALIGN) {
-        Ok(layout) => layout,
-        Err(_) => panic!("a line of items has a layout"),
-    };
-    type Shape = usize;
-
-    fn slots(len: usize) -> Result<Layout, LayoutError> {
-        array(Self::SLOT, len)
-    }
-
-    unsafe fn init(_: NonNull<u8>, base: NonNull<u8>, len: usize) -> Self {
-        // SAFETY: by the caller's word there is room for `len` lines.
-        let lines = unsafe {
-            let last = base.add((len - 1) * Line::<T>::STRIDE);
-            Self { first: Line::at(base), last: Line::at(last) }
-        };
-        for index in 0..len as u64 {
-            let line = lines.get(index).base;
-            // SAFETY: `tail` and the cells are inside the line, and aligned.
-            unsafe {
-                line.cast().write(AtomicU64::new(0));
-                let cells = line.add(Line::<T>::ITEMS_AT).cast::<UnsafeCell<MaybeUninit<T>>>();
-                for i in 0..Line::<T>::N {
-                    cells.add(i).write(UnsafeCell::new(MaybeUninit::uninit()));
-                }
-            }
-        }
-        lines
-    }
-
-    unsafe fn finish(&self) {
-        for index in 0..self.len() as u64 {
-            let line = self.get(index).base;
-            // SAFETY: all this was written by `init` and is not used any more.
-            unsafe {
-                let cells = line.add(Line::<T>::ITEMS_AT).cast::<UnsafeCell<MaybeUninit<T>>>();
-                for i in 0..Line::<T>::N {
-                    cells.add(i).drop_in_place();
-                }
-                line.cast::<AtomicU64>().drop_in_place();
-            }
-        }
-    }
-}
+use crate::region::{End, State, ends, most_slots, try_box};
+use lines::{Line, Lines, Place};
 
 /// What the two sides share besides the lines.
 struct Header<T> {
@@ -244,42 +86,6 @@ impl<T> State for Header<T> {
                 unsafe { place.line.read(place.i - 1) }
             })
         });
-    }
-}
-
-/// A place in the ring: between two items of a line.
-struct Place<T> {
-    line: Line<T>,
-    /// Position of the line's first item.
-    start: u64,
-    /// Items of the line before this place.
-    i: usize,
-}
-
-impl<T> Clone for Place<T> {
-    fn clone(&self) -> Self {
-        Self { ..*self }
-    }
-}
-
-impl<T> Place<T> {
-    #[inline]
-    fn enter_next(&mut self, lines: &Lines<T>) {
-        self.line = lines.after(self.line);
-        self.start = self.start.wrapping_add(Line::<T>::N as u64);
-        self.i = 0;
-    }
-
-    #[inline]
-    fn is_done(&self) -> bool {
-        self.i == Line::<T>::N
-    }
-
-    #[inline]
-    fn enter_next_if_done(&mut self, lines: &Lines<T>) {
-        if self.is_done() {
-            self.enter_next(lines);
-        }
     }
 }
 
