@@ -5,7 +5,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use corelane::spsc::lamport::{self, Producer};
+use corelane::lamport::{self, Producer};
 use corelane::{Consumer, Producer as _};
 
 /// Pushes through corelane.

@@ -25,7 +25,7 @@
 //! # Which one?
 //!
 //! [`spsc::channel`], [`mpsc::channel`], [`spmc::channel`] and [`mpmc::channel`] pick a good default among those of a fixed
-//! size; [`spsc::segmented`] and [`mpmc::lprq`] are never full. The pages of [`spsc`] and [`mpmc`] have tables of when to use
+//! size; [`segmented`] and [`rings::lprq`] are never full. The pages of [`spsc`] and [`mpmc`] have tables of when to use
 //! which. [`bytes::channel`] is for byte records of any length,
 //! written and read in place; [`overwrite::channel`] for writers who must never be held up, at the price of what
 //! nobody reads in time.
@@ -39,30 +39,41 @@
 
 extern crate alloc;
 
-mod blocks;
+pub mod b_queue;
+pub mod block;
 pub mod bytes;
-mod chunk;
+pub mod fast_forward;
+pub mod lamport;
+pub mod line_ring;
+pub mod list;
+#[cfg(feature = "std")]
+pub mod locked;
+pub mod mc_ring;
+#[cfg(feature = "std")]
+pub mod mc_ring_sane;
 #[doc(hidden)]
 pub mod memory;
 pub mod mpmc;
 pub mod mpsc;
 pub mod overwrite;
 mod pad;
-mod plain;
+mod patience;
 mod queue;
 mod region;
 mod registry;
+pub mod ring;
+pub mod rings;
+pub mod scq;
+pub mod segmented;
 pub mod slot;
 pub mod spmc;
 pub mod spsc;
 
-pub use chunk::{ReadChunk, ReadChunkIntoIter, WriteChunk};
 pub use queue::{
-    CapacityError, Config, Consumer, LentItems, LentSlots, PopIter, Producer, SingleConsumer,
-    SingleProducer, TryPopError, TryPushError,
+    Backing, Built, CapacityError, Config, Consumer, Info, LentItems, LentSlots, Memory, PopIter,
+    Producer, Queue, ReadChunk, ReadChunkIntoIter, Sides, SingleConsumer, SingleProducer,
+    SingleQueue, TryPopError, TryPushError, WriteChunk,
 };
-pub use region::{Backing, Memory};
-pub use registry::{Built, Info, MpmcQueue, MpmcTokenQueue, Sides, SpscQueue, SpscTokenQueue};
 
 /// The README's example compiles and runs.
 #[cfg(doctest)]

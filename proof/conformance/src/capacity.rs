@@ -2,7 +2,7 @@
 
 use corelane::{CapacityError, Config, Consumer, Producer, SingleProducer, TryPushError};
 
-use crate::{Item, Pair, Queue, Subject, channel, numbers};
+use crate::{Checked, Item, Single, Subject};
 
 /// Capacities that queues are asked for.
 fn capacities() -> impl Iterator<Item = usize> {
@@ -10,9 +10,13 @@ fn capacities() -> impl Iterator<Item = usize> {
 }
 
 /// A new queue holds exactly `capacity()` items, and at least as many as were asked for.
-pub fn exact_when_new<Q: Subject>() {
+pub fn exact_when_new<T: Item, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
     for asked in capacities() {
-        let mut queue = numbers::<Q>(Config::new(asked));
+        let mut queue = Checked::open(subject, Config::new(asked));
         assert!(queue.capacity() >= asked);
         assert_eq!(queue.rx.capacity(), queue.capacity());
         assert_eq!(queue.fill(), queue.capacity());
@@ -21,10 +25,10 @@ pub fn exact_when_new<Q: Subject>() {
 }
 
 /// The same when it is filled by chunks, with nothing but chunks.
-pub fn exact_when_new_by_chunks<Q: Pair>() {
+pub fn exact_when_new_by_chunks<T: Item + Copy>(subject: &Single<T>) {
     for asked in capacities() {
-        let mut queue = numbers::<Q>(Config::new(asked));
-        assert!(!Q::INFO.bounded || queue.tx.free_slots(usize::MAX) == queue.capacity());
+        let mut queue = Checked::open(subject, Config::new(asked));
+        assert!(!subject.info.bounded || queue.tx.free_slots(usize::MAX) == queue.capacity());
         while queue.write_chunk(usize::MAX, usize::MAX) > 0 {}
         queue.observe();
         assert_eq!(queue.len(), queue.capacity());
@@ -35,9 +39,13 @@ pub fn exact_when_new_by_chunks<Q: Pair>() {
 
 /// A producer alone in a new queue never runs into the slots it filled first, wherever counters start
 /// (row `first_wrap_uninitialised`).
-pub fn first_wrap_uninitialised<Q: Subject>() {
+pub fn first_wrap_uninitialised<T: Item, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
     for first in (0..70).chain([127, 128, 1 << 32, u64::MAX - 40]) {
-        let mut queue = numbers::<Q>(Config::new(20).first(first));
+        let mut queue = Checked::open(subject, Config::new(20).first(first));
         for _ in 0..3 * queue.capacity() {
             // `push` checks that a queue that has said full goes on saying so.
             queue.push();
@@ -49,9 +57,13 @@ pub fn first_wrap_uninitialised<Q: Subject>() {
 
 /// At every fill level and offset, a push succeeds unless `slack()` allows otherwise (row
 /// `false_full`).
-pub fn false_full<Q: Subject>() {
+pub fn false_full<T: Item, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
     for asked in [1, 2, 3, 5, 8, 31, 64] {
-        let mut queue = numbers::<Q>(Config::new(asked));
+        let mut queue = Checked::open(subject, Config::new(asked));
         assert!(queue.tx.slack() <= queue.capacity() / 2, "half of the queue is always there");
         for level in (0..=queue.capacity()).step_by(1 + asked / 8) {
             for _ in 0..2 * queue.capacity() + 1 {
@@ -67,9 +79,13 @@ pub fn false_full<Q: Subject>() {
 }
 
 /// After every drain all but `slack()` slots are free again, at every offset.
-pub fn free_again_after_drain<Q: Subject>() {
+pub fn free_again_after_drain<T: Item, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
     for asked in [1, 2, 5, 16, 60] {
-        let mut queue = numbers::<Q>(Config::new(asked));
+        let mut queue = Checked::open(subject, Config::new(asked));
         for _ in 0..2 * queue.capacity() + 2 {
             let filled = queue.fill();
             assert!(filled >= queue.capacity() - queue.tx.slack());
@@ -80,32 +96,44 @@ pub fn free_again_after_drain<Q: Subject>() {
 }
 
 /// A push into a full queue gives its item back and changes nothing.
-pub fn full_gives_the_item_back<Q: Subject>() {
-    let (mut tx, mut rx) = channel::<Q>(4);
+pub fn full_gives_the_item_back<T: Item, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
+    let (mut tx, mut rx) = subject.open(Config::new(4));
     while tx.try_push(Item::of(1)).is_ok() {}
     match tx.try_push(Item::of(2)) {
         Err(error @ TryPushError::Full(_)) => {
             assert_eq!(error.to_string(), "the queue is full");
-            assert!(Q::Number::is(&error.into_inner(), 2));
+            assert!(T::is(&error.into_inner(), 2));
         }
         other => panic!("{other:?} instead of full"),
     }
     tx.flush();
-    assert!(rx.pop_iter().all(|item: Q::Number| item.is(1)));
+    assert!(rx.pop_iter().all(|item: T| item.is(1)));
 }
 
 /// The error that a queue for `asked` items is refused with.
-fn refused<Q: Subject>(asked: usize) -> CapacityError {
-    let built = <Q as Queue<Q::Number>>::channel(Config::new(asked));
+fn refused<T: Item, P, C>(subject: &Subject<P, C>, asked: usize) -> CapacityError
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
+    let built = subject.try_open(Config::new(asked));
     built.err().unwrap_or_else(|| panic!("a queue for {asked} items was made"))
 }
 
 /// Capacities that are impossible are refused with an error that says what is possible (row
 /// `capacity_overflow`).
-pub fn capacity_overflow<Q: Subject>() {
+pub fn capacity_overflow<T: Item, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
     let half = usize::MAX / 2;
     for asked in [0, usize::MAX, usize::MAX - 1, half, half + 1, half + 2, half - 1, half - 63] {
-        let error = refused::<Q>(asked);
+        let error = refused(subject, asked);
         let CapacityError::OutOfRange { asked: named, most } = error else {
             panic!("{error} for {asked}")
         };
@@ -114,11 +142,13 @@ pub fn capacity_overflow<Q: Subject>() {
         let text = error.to_string();
         assert!(text.contains(&asked.to_string()) && text.contains(&most.to_string()), "{text}");
         // What the error calls possible is no overflow, but there is no machine for it either.
-        assert!(matches!(refused::<Q>(most), CapacityError::OutOfMemory { bytes } if bytes > most));
-        assert!(matches!(refused::<Q>(most + 1), CapacityError::OutOfRange { .. }));
+        assert!(
+            matches!(refused(subject, most), CapacityError::OutOfMemory { bytes } if bytes > most)
+        );
+        assert!(matches!(refused(subject, most + 1), CapacityError::OutOfRange { .. }));
     }
     for batch in [0, 1, 1 << 20, usize::MAX] {
-        let build = |asked| <Q as Queue<Q::Number>>::channel(Config::new(asked).batch(batch));
+        let build = |asked| subject.try_open(Config::new(asked).grouped(batch));
         for asked in [0, usize::MAX, half, half / 2] {
             assert!(build(asked).is_err(), "a queue for {asked} items in batches of {batch}");
         }

@@ -1,10 +1,10 @@
 //! A queue that knows what must be in it.
 
 use corelane::{
-    Config, Consumer, Producer, SingleConsumer, SingleProducer, TryPopError, TryPushError,
+    Config, Consumer, Info, Producer, SingleConsumer, SingleProducer, TryPopError, TryPushError,
 };
 
-use crate::{Item, Queue, Subject};
+use crate::{Item, Subject};
 
 /// A queue in the hands of one thread, which knows what every call must answer.
 ///
@@ -18,23 +18,22 @@ pub struct Checked<P, C> {
     pub rx: C,
     pushed: u64,
     popped: u64,
-    /// See [`Queue::SURELY_LENT`].
+    /// See [`surely_lent`].
     surely_lent: usize,
 }
 
-/// A checked queue for the numbers of a [`Subject`].
-pub type Numbers<Q> =
-    Checked<<Q as Queue<<Q as Subject>::Number>>::Tx, <Q as Queue<<Q as Subject>::Number>>::Rx>;
-
-/// A new queue for numbers.
-pub fn numbers<Q: Subject>(config: Config) -> Numbers<Q> {
-    with_items::<Q, Q::Number>(config)
+/// A chunk of so many slots is granted whenever they are free: no private buffer is smaller, but the rest of what is
+/// lent of an unbounded queue may be a single one.
+pub(crate) const fn surely_lent(info: Info) -> usize {
+    if info.bounded { 32 } else { 1 }
 }
 
-/// A new queue for items of type `T`.
-pub fn with_items<Q: Queue<T>, T>(config: Config) -> Checked<Q::Tx, Q::Rx> {
-    let (tx, rx) = Q::channel(config).expect("this capacity is possible");
-    Checked { tx, rx, pushed: 0, popped: 0, surely_lent: Q::SURELY_LENT }
+impl<P, C> Checked<P, C> {
+    /// A new queue.
+    pub fn open(subject: &Subject<P, C>, config: Config) -> Self {
+        let (tx, rx) = subject.open(config);
+        Self { tx, rx, pushed: 0, popped: 0, surely_lent: surely_lent(subject.info) }
+    }
 }
 
 impl<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {

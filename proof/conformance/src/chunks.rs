@@ -2,13 +2,13 @@
 
 use corelane::{Config, Consumer, Memory, Producer, SingleConsumer, SingleProducer};
 
-use crate::ledger::{explode, must_explode};
-use crate::{Item, Pair, channel, numbers};
+use crate::{Checked, Item, Single};
+use corelane_harness::ledger::{explode, must_explode};
 
 /// Every length at every offset with every partial commit, in a ring small enough to try them all.
-pub fn every_length_at_every_offset<Q: Pair>() {
+pub fn every_length_at_every_offset<T: Item + Copy>(subject: &Single<T>) {
     for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
-        let mut queue = numbers::<Q>(Config::new(8).memory(memory));
+        let mut queue = Checked::open(subject, Config::new(8).memory(memory));
         // More than this only repeats what a batch of many groups does.
         let most = queue.capacity().min(12);
         for n in 0..=most + 1 {
@@ -26,9 +26,9 @@ pub fn every_length_at_every_offset<Q: Pair>() {
 }
 
 /// Around the end of a ring of whole pages, where the second mapping of mirrored slots begins.
-pub fn around_the_end_of_pages<Q: Pair>() {
+pub fn around_the_end_of_pages<T: Item + Copy>(subject: &Single<T>) {
     for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
-        let mut queue = numbers::<Q>(Config::new(512).memory(memory));
+        let mut queue = Checked::open(subject, Config::new(512).memory(memory));
         let most = queue.capacity();
         for n in [1, 2, 31, 63, 64, 65, most / 2, most - 1, most, most + 1] {
             for _ in 0..6 {
@@ -41,8 +41,8 @@ pub fn around_the_end_of_pages<Q: Pair>() {
 }
 
 /// A chunk that is dropped changes nothing, however often and whatever is called in between.
-pub fn dropped_chunks<Q: Pair>() {
-    let mut queue = numbers::<Q>(Config::new(30));
+pub fn dropped_chunks<T: Item + Copy>(subject: &Single<T>) {
+    let mut queue = Checked::open(subject, Config::new(30));
     for n in 1..=queue.capacity() {
         queue.push_iter(n, true);
         let _ = queue.rx.read_chunk(n);
@@ -61,8 +61,8 @@ pub fn dropped_chunks<Q: Pair>() {
 }
 
 /// Items can be changed in place before they are taken, or left changed in the queue.
-pub fn changed_in_place<Q: Pair>() {
-    let (mut tx, mut rx) = channel::<Q>(8);
+pub fn changed_in_place<T: Item + Copy>(subject: &Single<T>) {
+    let (mut tx, mut rx) = subject.open(Config::new(8));
     tx.push_iter([1, 2, 3, 4].map(Item::of));
     tx.flush();
     let mut chunk = rx.read_chunk(3).unwrap();
@@ -71,13 +71,13 @@ pub fn changed_in_place<Q: Pair>() {
         *item = Item::of(7);
     }
     chunk.commit(1);
-    let rest: Vec<Q::Number> = rx.pop_iter().collect();
+    let rest: Vec<T> = rx.pop_iter().collect();
     assert!(rest.len() == 3 && rest[0].is(7) && rest[1].is(7) && rest[2].is(4));
 }
 
 /// A commit of more than the chunk has panics and commits nothing.
-pub fn commit_of_too_many<Q: Pair>() {
-    let mut queue = numbers::<Q>(Config::new(8));
+pub fn commit_of_too_many<T: Item + Copy>(subject: &Single<T>) {
+    let mut queue = Checked::open(subject, Config::new(8));
     queue.push_iter(3, true);
     let silent = |f: &mut dyn FnMut()| {
         // The message of the library's assertion is of no interest here.
@@ -96,8 +96,8 @@ pub fn commit_of_too_many<Q: Pair>() {
 
 /// Batches of no item do nothing, whether the queue is empty, full or in between (row
 /// `zero_length_batch`).
-pub fn zero_length_batch<Q: Pair>() {
-    let mut queue = numbers::<Q>(Config::new(8));
+pub fn zero_length_batch<T: Item + Copy>(subject: &Single<T>) {
+    let mut queue = Checked::open(subject, Config::new(8));
     for fill in 0..3 {
         assert!(queue.tx.write_chunk_uninit(0).unwrap().is_empty());
         assert!(queue.rx.read_chunk(0).unwrap().is_empty());
@@ -125,9 +125,9 @@ pub fn zero_length_batch<Q: Pair>() {
 
 /// Batches larger than the ring, and than any private buffer, are split or cut, never overrun (row
 /// `batch_larger_than_buffer`).
-pub fn batch_larger_than_buffer<Q: Pair>() {
+pub fn batch_larger_than_buffer<T: Item + Copy>(subject: &Single<T>) {
     for capacity in [1, 3, 60, 64, 65, 300] {
-        let mut queue = numbers::<Q>(Config::new(capacity));
+        let mut queue = Checked::open(subject, Config::new(capacity));
         for n in [1, 31, 63, 64, 65, 66, 127, 128, 129, 200, 1000] {
             queue.push_slice(n);
             queue.pop_slice(n);
@@ -146,7 +146,7 @@ pub fn batch_larger_than_buffer<Q: Pair>() {
 }
 
 /// An iterator whose hint is wrong costs nothing but time.
-pub fn lying_size_hint<Q: Pair>() {
+pub fn lying_size_hint<T: Item + Copy>(subject: &Single<T>) {
     struct Lying<I>(I, (usize, Option<usize>));
     impl<I: Iterator> Iterator for Lying<I> {
         type Item = I::Item;
@@ -158,24 +158,24 @@ pub fn lying_size_hint<Q: Pair>() {
         }
     }
 
-    let (mut tx, mut rx) = channel::<Q>(20);
+    let (mut tx, mut rx) = subject.open(Config::new(20));
     for hint in [(0, Some(0)), (0, Some(3)), (100, Some(100)), (usize::MAX, None)] {
         let mut items = Lying((0..9).map(Item::of), hint);
         let mut done = tx.push_iter(items.by_ref());
         tx.flush();
-        let rest: Vec<Q::Number> = items.0.collect();
+        let rest: Vec<T> = items.0.collect();
         assert_eq!(done + rest.len(), 9, "no item is lost for the hint {hint:?}");
         done += tx.push_slice(&rest);
         tx.flush();
         assert_eq!(done, 9);
-        assert!(rx.pop_iter().zip(0..).all(|(item, n): (Q::Number, _)| item.is(n)));
+        assert!(rx.pop_iter().zip(0..).all(|(item, n): (T, _)| item.is(n)));
     }
 }
 
 /// When an iterator panics, what it gave before is pushed, and the queue goes on.
-pub fn panicking_iterator<Q: Pair>() {
+pub fn panicking_iterator<T: Item + Copy>(subject: &Single<T>) {
     for before in [0, 1, 5, 64, 70] {
-        let (mut tx, mut rx) = channel::<Q>(200);
+        let (mut tx, mut rx) = subject.open(Config::new(200));
         let items = |from: u64| {
             (from..).map(move |n| if n == from + before { explode() } else { Item::of(n) })
         };
@@ -188,7 +188,7 @@ pub fn panicking_iterator<Q: Pair>() {
         });
         assert!(tx.try_push(Item::of(2 * before)).is_ok());
         tx.flush();
-        let all: Vec<Q::Number> = rx.pop_iter().collect();
+        let all: Vec<T> = rx.pop_iter().collect();
         assert!(all.iter().zip(0..).all(|(item, n)| item.is(n)), "after {before}");
         assert_eq!(all.len() as u64, 2 * before + 1);
     }

@@ -4,13 +4,13 @@ use corelane::{
     Config, Consumer, Producer, SingleConsumer, SingleProducer, TryPopError, TryPushError,
 };
 
-use crate::threads::{Cores, Patience, both, scaled};
-use crate::{Checked, Item, Pair, channel, numbers};
+use crate::{Checked, Item, Single};
+use corelane_harness::threads::{Cores, Patience, both, scaled};
 
 /// A consumer gets all items, then `Closed` by every way out.
-pub fn closed_after_the_last_item<Q: Pair>() {
+pub fn closed_after_the_last_item<T: Item + Copy>(subject: &Single<T>) {
     for n in 0..12 {
-        let mut queue = numbers::<Q>(Config::new(12));
+        let mut queue = Checked::open(subject, Config::new(12));
         queue.turn(5);
         for _ in 0..n {
             queue.push();
@@ -26,16 +26,16 @@ pub fn closed_after_the_last_item<Q: Pair>() {
         assert_eq!(rx.try_pop().err(), Some(TryPopError::Closed));
         assert_eq!(rx.read_chunk(1).err(), Some(TryPopError::Closed));
         assert_eq!(rx.read_chunk(0).map(|chunk| chunk.len()), Ok(0));
-        assert_eq!(rx.pop_slice(&mut [Q::Number::of(0)]), 0);
+        assert_eq!(rx.pop_slice(&mut [T::of(0)]), 0);
         assert_eq!(rx.pop_iter().count(), 0);
         assert!(rx.is_empty());
     }
 }
 
 /// What has not been flushed when the producer is dropped arrives nevertheless.
-pub fn dropping_the_producer_flushes<Q: Pair>() {
+pub fn dropping_the_producer_flushes<T: Item + Copy>(subject: &Single<T>) {
     for n in 0..20 {
-        let (mut tx, mut rx) = channel::<Q>(1000);
+        let (mut tx, mut rx) = subject.open(Config::new(1000));
         match n % 3 {
             0 => assert!((0..n).map(Item::of).all(|item| tx.try_push(item).is_ok())),
             1 => assert_eq!(tx.push_iter((0..n).map(Item::of)) as u64, n),
@@ -45,18 +45,18 @@ pub fn dropping_the_producer_flushes<Q: Pair>() {
             }
         }
         drop(tx);
-        assert!(rx.pop_iter().zip(0..n).all(|(item, n): (Q::Number, _)| item.is(n)));
+        assert!(rx.pop_iter().zip(0..n).all(|(item, n): (T, _)| item.is(n)));
         assert_eq!(rx.try_pop().err(), Some(TryPopError::Closed));
     }
 }
 
 /// Without a consumer items are taken while there is room, then given back with `Closed`.
-pub fn closed_when_full<Q: Pair>() {
-    let mut queue = numbers::<Q>(Config::new(6));
+pub fn closed_when_full<T: Item + Copy>(subject: &Single<T>) {
+    let mut queue = Checked::open(subject, Config::new(6));
     queue.turn(3);
     let Checked { mut tx, rx, .. } = queue;
     // An unbounded queue takes no more memory for items that nobody will pop.
-    let certain = if Q::INFO.bounded { tx.capacity() - tx.slack() } else { 0 };
+    let certain = if subject.info.bounded { tx.capacity() - tx.slack() } else { 0 };
     assert!(!tx.is_closed());
     drop(rx);
     assert!(tx.is_closed());
@@ -65,7 +65,7 @@ pub fn closed_when_full<Q: Pair>() {
     match tx.try_push(Item::of(10)) {
         Err(error @ TryPushError::Closed(_)) => {
             assert_eq!(error.to_string(), "the consumer is gone");
-            assert!(Q::Number::is(&error.into_inner(), 10));
+            assert!(T::is(&error.into_inner(), 10));
         }
         other => panic!("{other:?} instead of closed"),
     }
@@ -77,9 +77,9 @@ pub fn closed_when_full<Q: Pair>() {
 
 /// A consumer that works while the producer pushes its last items and goes gets them all before it
 /// is told (row `disconnect_before_data`).
-pub fn disconnect_before_data<Q: Pair>() {
+pub fn disconnect_before_data<T: Item + Copy>(subject: &Single<T>) {
     for round in 0..scaled(1_600) {
-        let (mut tx, mut rx) = channel::<Q>(32);
+        let (mut tx, mut rx) = subject.open(Config::new(32));
         let n = round % 20;
         let send = move || {
             for number in 0..n {
@@ -87,7 +87,7 @@ pub fn disconnect_before_data<Q: Pair>() {
             }
         };
         let by_chunks = round % 2 == 0;
-        let pop = move || -> Result<Q::Number, TryPopError> {
+        let pop = move || -> Result<T, TryPopError> {
             match by_chunks {
                 true => rx.read_chunk(1).map(|chunk| chunk.into_iter().next().expect("an item")),
                 false => rx.try_pop(),

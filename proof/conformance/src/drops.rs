@@ -5,27 +5,31 @@ use std::sync::Arc;
 
 use corelane::{Config, Consumer, Producer, SingleConsumer, SingleProducer};
 
-use crate::ledger::must_explode;
-use crate::threads::{Cores, Patience, both, scaled};
-use crate::{Ledger, Pair, Queue, Subject};
+use corelane_harness::SingleRx;
+use corelane_harness::ledger::must_explode;
+use corelane_harness::threads::{Cores, Patience, both, scaled};
 
-type Tx<Q> = <Q as Queue<<Q as Subject>::Owned>>::Tx;
-type Rx<Q> = <Q as Queue<<Q as Subject>::Owned>>::Rx;
+use crate::{Counted, Ledger, Single, Subject};
 
 /// A queue whose items are in a ledger.
-struct Stock<Q: Subject> {
-    tx: Tx<Q>,
-    rx: Rx<Q>,
+struct Stock<P, C> {
+    tx: P,
+    rx: C,
     ledger: Arc<Ledger>,
     /// How many of the items pushed last did fit.
     pushed: usize,
 }
 
-impl<Q: Subject> Stock<Q> {
+/// An item that is in a ledger, or has one in it.
+pub trait Owned: From<Counted> + Borrow<Counted> + Send + 'static {}
+
+impl<T: From<Counted> + Borrow<Counted> + Send + 'static> Owned for T {}
+
+impl<T: Owned, P: Producer<Item = T>, C: Consumer<Item = T>> Stock<P, C> {
     /// A queue for `capacity` items with `n` in it, or as many as fit, after `offset` have gone
     /// through.
-    fn new(capacity: usize, offset: usize, n: usize) -> Self {
-        let (tx, rx) = <Q as Queue<Q::Owned>>::channel(Config::new(capacity)).unwrap();
+    fn new(subject: &Subject<P, C>, capacity: usize, offset: usize, n: usize) -> Self {
+        let (tx, rx) = subject.open(Config::new(capacity));
         let mut stock = Self { tx, rx, ledger: Ledger::new(offset + n + 1000), pushed: 0 };
         for _ in 0..offset {
             stock.push(1);
@@ -62,13 +66,17 @@ impl<Q: Subject> Stock<Q> {
 const SIZES: [(usize, usize); 3] = [(1, 1), (8, 8), (80, 79)];
 
 /// Items left in the queue are dropped with it, whichever side goes first, at every offset.
-pub fn leftovers<Q: Subject>() {
+pub fn leftovers<T: Owned, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
     for capacity in [1, 2, 6] {
-        let laps = 2 * Stock::<Q>::new(capacity, 0, 0).tx.capacity();
+        let laps = 2 * Stock::new(subject, capacity, 0, 0).tx.capacity();
         for offset in (0..laps).step_by(1 + laps / 50) {
             for n in 0..=laps / 2 {
                 for producer_first in [true, false] {
-                    let Stock { tx, rx, ledger, .. } = Stock::<Q>::new(capacity, offset, n);
+                    let Stock { tx, rx, ledger, .. } = Stock::new(subject, capacity, offset, n);
                     match producer_first {
                         true => drop((tx, rx)),
                         false => drop((rx, tx)),
@@ -82,16 +90,20 @@ pub fn leftovers<Q: Subject>() {
 
 /// Items pushed after the consumer has gone are dropped, and so is what is left when it goes with a
 /// batch unfinished.
-pub fn early_drop<Q: Subject>() {
+pub fn early_drop<T: Owned, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
     for n in 0..20 {
-        let Stock { mut tx, mut rx, ledger, .. } = Stock::<Q>::new(16, 5, n);
+        let Stock { mut tx, mut rx, ledger, .. } = Stock::new(subject, 16, 5, n);
         let _ = rx.try_pop();
         drop(rx);
         while tx.try_push(ledger.make()).is_ok() {}
         drop(tx);
         ledger.settle();
 
-        let Stock { mut tx, mut rx, ledger, .. } = Stock::<Q>::new(16, 5, n);
+        let Stock { mut tx, mut rx, ledger, .. } = Stock::new(subject, 16, 5, n);
         // Not flushed.
         let _ = tx.try_push(ledger.make());
         drop(tx);
@@ -101,11 +113,11 @@ pub fn early_drop<Q: Subject>() {
 }
 
 /// What a chunk commits is dropped then and there, the rest stays, for all lengths and commits.
-pub fn committed_chunks<Q: Pair>() {
+pub fn committed_chunks<T: Owned>(subject: &Single<T>) {
     for (capacity, most) in SIZES {
         for n in 0..=most {
             for k in (0..=n).step_by(1 + most / 9) {
-                let mut stock = Stock::<Q>::new(capacity, n, n);
+                let mut stock = Stock::new(subject, capacity, n, n);
                 let before = stock.ledger.dropped();
                 let chunk = stock.rx.read_chunk(n).unwrap();
                 let k = k.min(chunk.len());
@@ -121,13 +133,13 @@ pub fn committed_chunks<Q: Pair>() {
 }
 
 /// A chunk taken by value, wholly or in part, drops all of its items once.
-pub fn taken_chunks<Q: Pair>() {
+pub fn taken_chunks<T: Owned>(subject: &Single<T>) {
     for (capacity, most) in SIZES {
         for n in 0..=most {
             for k in (0..=n).step_by(1 + most / 9) {
-                let mut stock = Stock::<Q>::new(capacity, n, n);
+                let mut stock = Stock::new(subject, capacity, n, n);
                 let mut items = stock.rx.read_chunk(n).unwrap().into_iter();
-                let taken: Vec<Q::Owned> = items.by_ref().take(k).collect();
+                let taken: Vec<T> = items.by_ref().take(k).collect();
                 drop(items);
                 assert!(
                     taken.iter().zip(n..).all(|(item, number)| item.borrow().number() == number)
@@ -136,18 +148,18 @@ pub fn taken_chunks<Q: Pair>() {
                 stock.settle();
             }
         }
-        let mut stock = Stock::<Q>::new(capacity, 3, most);
+        let mut stock = Stock::new(subject, capacity, 3, most);
         stock.rx.read_chunk(most).unwrap().commit_all();
         stock.settle();
     }
 }
 
 /// A chunk that is dropped, or left unfinished when the queue goes, loses nothing.
-pub fn dropped_chunks<Q: Pair>() {
+pub fn dropped_chunks<T: Owned>(subject: &Single<T>) {
     for (capacity, most) in SIZES {
         for n in 1..=most {
             for end_by in 0..3 {
-                let mut stock = Stock::<Q>::new(capacity, n, n);
+                let mut stock = Stock::new(subject, capacity, n, n);
                 let _ = stock.rx.read_chunk(n).unwrap();
                 stock.rx.read_chunk(n.div_ceil(2)).unwrap().commit(n / 4);
                 let _ = stock.tx.write_chunk_uninit(1);
@@ -168,11 +180,11 @@ pub fn dropped_chunks<Q: Pair>() {
 }
 
 /// Forgetting the iterator over a chunk, at any point, may leak items but drops none twice.
-pub fn forgotten_iterators<Q: Pair>() {
+pub fn forgotten_iterators<T: Owned>(subject: &Single<T>) {
     for (capacity, most) in SIZES {
         for n in 1..=most {
             for k in (0..=n).step_by(1 + most / 9) {
-                let mut stock = Stock::<Q>::new(capacity, n, n);
+                let mut stock = Stock::new(subject, capacity, n, n);
                 let _ = stock.rx.read_chunk(n).unwrap();
                 let mut items = stock.rx.read_chunk(n).unwrap().into_iter();
                 let taken = items.by_ref().take(k).map(drop).count();
@@ -191,37 +203,38 @@ pub fn forgotten_iterators<Q: Pair>() {
 /// A destructor that panics while a chunk is committed, while one is taken, while an item is popped,
 /// or while the queue is dropped: every other destructor runs once and the queue stays usable (row
 /// `drop_panics_mid_batch`).
-pub fn drop_panics_mid_batch<Q: Pair>() {
+pub fn drop_panics_mid_batch<T: Owned>(subject: &Single<T>) {
     for (capacity, n) in SIZES {
         for bomb in 0..n {
-            panics_in_chunk::<Q>(capacity, n, bomb, |rx, n| {
+            panics_in_chunk(subject, capacity, n, bomb, |rx, n| {
                 let chunk = rx.read_chunk(n).unwrap();
                 let len = chunk.len();
                 chunk.commit(len);
             });
-            panics_in_chunk::<Q>(capacity, n, bomb, |rx, n| {
+            panics_in_chunk(subject, capacity, n, bomb, |rx, n| {
                 rx.read_chunk(n).unwrap().commit_all();
             });
-            panics_in_chunk::<Q>(capacity, n, bomb, |rx, n| {
+            panics_in_chunk(subject, capacity, n, bomb, |rx, n| {
                 rx.read_chunk(n).unwrap().into_iter().for_each(drop);
             });
-            panics_in_chunk::<Q>(capacity, n, bomb, |rx, n| {
+            panics_in_chunk(subject, capacity, n, bomb, |rx, n| {
                 drop(rx.read_chunk(n).unwrap().into_iter().next());
             });
-            panics_in_chunk::<Q>(capacity, n, bomb, |rx, _| rx.pop_iter().for_each(drop));
-            panics_in_queue::<Q>(capacity, n, bomb);
+            panics_in_chunk(subject, capacity, n, bomb, |rx, _| rx.pop_iter().for_each(drop));
+            panics_in_queue(subject, capacity, n, bomb);
         }
     }
 }
 
 /// Calls `take` on chunks of up to `n` items until the item numbered `bomb` has exploded.
-fn panics_in_chunk<Q: Pair>(
+fn panics_in_chunk<T: Owned>(
+    subject: &Single<T>,
     capacity: usize,
     n: usize,
     bomb: usize,
-    take: impl Fn(&mut Rx<Q>, usize),
+    take: fn(&mut SingleRx<T>, usize),
 ) {
-    let mut stock = Stock::<Q>::new(capacity, 0, n);
+    let mut stock = Stock::new(subject, capacity, 0, n);
     stock.ledger.arm(bomb);
     must_explode(|| {
         while stock.ledger.dropped() < n {
@@ -233,10 +246,10 @@ fn panics_in_chunk<Q: Pair>(
 }
 
 /// Drops a queue with `n` items, some of which are in a chunk that was given up.
-fn panics_in_queue<Q: Pair>(capacity: usize, n: usize, bomb: usize) {
+fn panics_in_queue<T: Owned>(subject: &Single<T>, capacity: usize, n: usize, bomb: usize) {
     for staged in [0, n / 2, n] {
         for producer_first in [true, false] {
-            let Stock { tx, mut rx, ledger, .. } = Stock::<Q>::new(capacity, 0, n);
+            let Stock { tx, mut rx, ledger, .. } = Stock::new(subject, capacity, 0, n);
             let _ = rx.read_chunk(staged).unwrap();
             ledger.arm(bomb);
             must_explode(|| match producer_first {
@@ -249,12 +262,15 @@ fn panics_in_queue<Q: Pair>(capacity: usize, n: usize, bomb: usize) {
 }
 
 /// An iterator of items that panics loses none, and neither does the chunk it was filling.
-pub fn panicking_iterator<Q: Pair>() {
+pub fn panicking_iterator<T: Owned>(subject: &Single<T>) {
     for before in [0, 1, 5, 63, 64, 70] {
-        let mut stock = Stock::<Q>::new(200, 3, 2);
+        let mut stock = Stock::new(subject, 200, 3, 2);
         let ledger = stock.ledger.clone();
-        let items =
-            || (0..).map(|n| if n == before { crate::ledger::explode() } else { ledger.make() });
+        let items = || {
+            (0..).map(
+                |n| if n == before { corelane_harness::ledger::explode() } else { ledger.make() },
+            )
+        };
         must_explode(|| stock.tx.push_iter(items()));
         let mut more = items();
         must_explode(|| {
@@ -268,9 +284,9 @@ pub fn panicking_iterator<Q: Pair>() {
 
 /// One side goes in the middle of traffic: whatever was on its way is dropped once (row
 /// `teardown_races_push`).
-pub fn teardown_races_push<Q: Pair>() {
+pub fn teardown_races_push<T: Owned>(subject: &Single<T>) {
     for round in 0..scaled(1_200) as usize {
-        let Stock { mut tx, mut rx, ledger, .. } = Stock::<Q>::new(12, round % 29, 0);
+        let Stock { mut tx, mut rx, ledger, .. } = Stock::new(subject, 12, round % 29, 0);
         let (sends, receives) = (round * 7 % 50, round * 11 % 50);
         let ledger_of_sender = &ledger;
         let send = move || {

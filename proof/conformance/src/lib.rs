@@ -1,8 +1,9 @@
 //! What every queue must do, written once.
 //!
-//! Each check is a function without arguments, generic over a [`Subject`]: a queue as the registry of
-//! `corelane` knows it. The tests of this crate stamp all checks on all queues with the registry's own
-//! macros, so a new queue is checked as soon as it is registered.
+//! Each check is a function of a queue, a [`Single`] or an [`Any`]: a value whose handles are boxed. So a check is
+//! compiled once for each type of items, and not for each queue. One stress test of each queue uses the handles as they
+//! are, since that is what users compile. The tests of this crate stamp all checks on all queues with the registry of
+//! `corelane`, so a new queue is checked as soon as it is registered.
 //!
 //! No check knows a queue. Where queues differ they say so themselves: how much fits
 //! ([`capacity`](corelane::Producer::capacity)), how much of that may be hidden once the queue is in
@@ -27,17 +28,17 @@
 //! | [`bytes`] | queues of byte records |
 //! | [`several`] | queues with several handles a side: many handles in one thread, many threads |
 //! | [`overwrite`] | the queue that overwrites |
-//! | [`history`] | what real threads did, through a linearizability monitor |
 //!
 //! The environment variable `CORELANE_STRESS` scales the number of operations of the stress tests, for
 //! sanitizers (`0.05`) or long runs (`100`).
+
+mod checked;
 
 pub mod bytes;
 pub mod capacity;
 pub mod chunks;
 pub mod closing;
 pub mod drops;
-pub mod history;
 pub mod items;
 pub mod memory;
 pub mod model;
@@ -48,26 +49,5 @@ pub mod several;
 pub mod stress;
 pub mod wrap;
 
-mod checked;
-mod ledger;
-mod limited;
-mod rng;
-mod subject;
-mod threads;
-
-pub use checked::{Checked, Numbers, numbers, with_items};
-pub use ledger::{Counted, Ledger};
-pub use limited::Limited;
-use subject::channel;
-pub use subject::{Any, Item, Pair, Queue, Several, Subject, Tokens};
-
-/// A test for each check, named after it.
-#[macro_export]
-macro_rules! checks {
-    ($queue:ty: $($module:ident::$check:ident,)*) => {$(
-        #[test]
-        fn $check() {
-            $module::$check::<$queue>();
-        }
-    )*};
-}
+pub use checked::Checked;
+pub use corelane_harness::{Any, Counted, Item, Ledger, Single, Subject};

@@ -1,49 +1,42 @@
 //! Heap, huge pages and mirrored slots.
 
-use corelane::{Backing, Config, Memory, Producer, SingleConsumer, SingleProducer};
+use corelane::{Backing, Config, Consumer, Memory, Producer, SingleConsumer, SingleProducer};
 
-/// Queues say truthfully what their memory is.
-///
-/// `build` makes the queue, `backing` asks what its memory is.
-pub fn backing_is_told<P: Producer<Item = u64>, C>(
-    build: impl Fn(Config) -> (P, C),
-    backing: impl Fn(&P) -> Backing,
-) {
-    let build = |capacity, memory| {
-        let (tx, rx) = build(Config::new(capacity).memory(memory));
-        let told = backing(&tx);
-        (tx, rx, told)
-    };
+use crate::{Single, Subject};
+
+/// Queues say truthfully what their memory is. One that may always grow has no one region, and says nothing of it.
+pub fn backing_is_told<P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = u64>,
+    C: Consumer<Item = u64>,
+{
+    if !subject.info.bounded {
+        return;
+    }
+    let open = |capacity, memory| subject.open(Config::new(capacity).memory(memory)).0;
     for capacity in [1, 512, 4096] {
-        assert_eq!(build(capacity, Memory::Heap).2, Backing::Heap);
-        let (mut tx, _, backing) = build(capacity, Memory::HugePages);
+        assert_eq!(open(capacity, Memory::Heap).backing(), Backing::Heap);
+        let mut tx = open(capacity, Memory::HugePages);
         if cfg!(target_os = "linux") {
-            assert!(matches!(backing, Backing::HugePages | Backing::TransparentHugePages));
+            assert!(matches!(tx.backing(), Backing::HugePages | Backing::TransparentHugePages));
         } else {
-            assert_eq!(backing, Backing::Heap);
+            assert_eq!(tx.backing(), Backing::Heap);
         }
+        // Nobody will pop it.
         assert!(tx.try_push(1).is_ok());
     }
     // A few slots do not fill a page: no mirror.
-    assert_eq!(build(3, Memory::Mirrored).2, Backing::Heap);
+    assert_eq!(open(3, Memory::Mirrored).backing(), Backing::Heap);
 }
 
 /// Mirrored slots are lent as one slice, wherever in the ring it begins.
-///
-/// The arguments are those of [`backing_is_told`].
-pub fn mirrored_slots_are_one_slice<P, C>(
-    build: impl Fn(Config) -> (P, C),
-    backing: impl Fn(&P) -> Backing,
-) where
-    P: SingleProducer<Item = u64>,
-    C: SingleConsumer<Item = u64>,
-{
-    let (mut tx, mut rx) = build(Config::new(4096).memory(Memory::Mirrored));
+pub fn mirrored_slots_are_one_slice(subject: &Single<u64>) {
+    let (mut tx, mut rx) = subject.open(Config::new(4096).memory(Memory::Mirrored));
     let lends_slots = tx.write_chunk_uninit(4096).is_ok_and(|chunk| chunk.len() == 4096);
-    if lends_slots && cfg!(target_os = "linux") {
-        assert_eq!(backing(&tx), Backing::Mirrored);
+    if subject.info.bounded && lends_slots && cfg!(target_os = "linux") {
+        assert_eq!(tx.backing(), Backing::Mirrored);
     }
-    if backing(&tx) == Backing::Mirrored {
+    if tx.backing() == Backing::Mirrored {
         one_slice_anywhere(&mut tx, &mut rx);
     }
 }

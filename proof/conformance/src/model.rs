@@ -7,7 +7,7 @@ use std::mem::forget;
 use corelane::{Info, SingleConsumer, SingleProducer, TryPopError, TryPushError};
 
 use crate::Item;
-use crate::subject::surely_lent;
+use crate::checked::surely_lent;
 
 /// A call of one of the two handles.
 ///

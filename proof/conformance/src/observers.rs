@@ -4,14 +4,14 @@ use corelane::{
     Config, Consumer, Producer, SingleConsumer, SingleProducer, TryPopError, TryPushError,
 };
 
-use crate::threads::{Cores, Patience, both, scaled};
-use crate::{Item, Pair, channel, numbers};
+use crate::{Checked, Item, Single};
+use corelane_harness::threads::{Cores, Patience, both, scaled};
 
 /// All that can be observed is right at every fill level and every offset, also across wraps of the
 /// counters (row `observer_lies`).
-pub fn observer_lies<Q: Pair>() {
+pub fn observer_lies<T: Item + Copy>(subject: &Single<T>) {
     for (capacity, first) in [(1, 0), (5, 0), (8, u64::MAX - 9), (30, u64::MAX - 33)] {
-        let mut queue = numbers::<Q>(Config::new(capacity).first(first));
+        let mut queue = Checked::open(subject, Config::new(capacity).first(first));
         for _ in 0..queue.capacity() + 2 {
             queue.observe();
             while queue.push() {
@@ -26,8 +26,8 @@ pub fn observer_lies<Q: Pair>() {
 }
 
 /// A dropped or partly committed chunk is seen by all observers.
-pub fn observed_after_chunks<Q: Pair>() {
-    let mut queue = numbers::<Q>(Config::new(40));
+pub fn observed_after_chunks<T: Item + Copy>(subject: &Single<T>) {
+    let mut queue = Checked::open(subject, Config::new(40));
     for n in 0..queue.capacity() + 2 {
         queue.write_chunk(n, n / 2);
         queue.observe();
@@ -40,8 +40,8 @@ pub fn observed_after_chunks<Q: Pair>() {
 
 /// While the other side works, no observer is out of bounds, and what it promises is kept (row
 /// `head_tail_reordered`).
-pub fn head_tail_reordered<Q: Pair>() {
-    let (mut tx, mut rx) = channel::<Q>(20);
+pub fn head_tail_reordered<T: Item + Copy>(subject: &Single<T>) {
+    let (mut tx, mut rx) = subject.open(Config::new(20));
     let capacity = tx.capacity();
     // Between two looks more than a queue of items passes: what was seen at the first is too old then.
     let unseen = capacity + 1;

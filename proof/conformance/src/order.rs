@@ -4,17 +4,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use corelane::{Config, Consumer, Producer, SingleConsumer, SingleProducer};
 
-use crate::rng::Rng;
-use crate::threads::{Cores, Patience, both, scaled};
-use crate::{Checked, Item, Pair, Subject, channel, numbers};
+use crate::{Checked, Item, Single, Subject};
+use corelane_harness::rng::Rng;
+use corelane_harness::threads::{Cores, Patience, both, scaled};
 
 /// Capacities that are small, odd, and around powers of two.
 pub(crate) const CAPACITIES: [usize; 10] = [1, 2, 3, 4, 7, 8, 9, 33, 100, 256];
 
 /// Items pushed in groups of every size come out in their order, over several laps.
-pub fn fifo<Q: Subject>() {
+pub fn fifo<T: Item, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
     for capacity in CAPACITIES {
-        let mut queue = numbers::<Q>(Config::new(capacity));
+        let mut queue = Checked::open(subject, Config::new(capacity));
         let most = queue.capacity();
         for group in (1..=most).step_by(1 + most / 40) {
             for _ in 0..4 {
@@ -27,9 +31,13 @@ pub fn fifo<Q: Subject>() {
 }
 
 /// A full queue gives back all it holds, and again, many times.
-pub fn fill_and_drain<Q: Subject>() {
+pub fn fill_and_drain<T: Item, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
     for capacity in CAPACITIES {
-        let mut queue = numbers::<Q>(Config::new(capacity));
+        let mut queue = Checked::open(subject, Config::new(capacity));
         for _ in 0..20 {
             let filled = queue.fill();
             assert_eq!(queue.drain(), filled);
@@ -70,10 +78,10 @@ where
 }
 
 /// A random mix of all calls, compared with a model at every step.
-pub fn random_mix<Q: Pair>() {
+pub fn random_mix<T: Item + Copy>(subject: &Single<T>) {
     for (seed, capacity) in CAPACITIES.into_iter().enumerate() {
         let mut rng = Rng::new(seed as u64);
-        let mut queue = numbers::<Q>(Config::new(capacity));
+        let mut queue = Checked::open(subject, Config::new(capacity));
         for _ in 0..scaled(20_000) {
             random_step(&mut queue, &mut rng);
         }
@@ -82,10 +90,10 @@ pub fn random_mix<Q: Pair>() {
 }
 
 /// The same for every size of group that an algorithm may be given.
-pub fn random_mix_for_every_batch<Q: Pair>() {
+pub fn random_mix_for_every_batch<T: Item + Copy>(subject: &Single<T>) {
     for batch in [0, 1, 2, 3, 5, 8, 16, 60, 64, 100, 1000, usize::MAX] {
         let mut rng = Rng::new(batch as u64);
-        let mut queue = numbers::<Q>(Config::new(50).batch(batch));
+        let mut queue = Checked::open(subject, Config::new(50).grouped(batch));
         assert!(queue.capacity() >= 50);
         for _ in 0..scaled(8_000) {
             random_step(&mut queue, &mut rng);
@@ -96,9 +104,9 @@ pub fn random_mix_for_every_batch<Q: Pair>() {
 
 /// What one side has done completely is seen by what the other begins afterwards, although it has just
 /// looked (row `false_empty`).
-pub fn false_empty<Q: Pair>() {
+pub fn false_empty<T: Item + Copy>(subject: &Single<T>) {
     for capacity in CAPACITIES {
-        let mut queue = numbers::<Q>(Config::new(capacity));
+        let mut queue = Checked::open(subject, Config::new(capacity));
         for _ in 0..3 * queue.capacity() {
             // A consumer that has seen the queue empty must look again.
             assert!(!queue.pop() && queue.read_chunk(1, 1) == 0);
@@ -109,11 +117,11 @@ pub fn false_empty<Q: Pair>() {
 }
 
 /// As [`false_empty`], between two threads that tell each other when they are done.
-pub fn false_empty_across_threads<Q: Pair>() {
+pub fn false_empty_across_threads<T: Item + Copy>(subject: &Single<T>) {
     let rounds = scaled(80_000);
-    let (mut tx, mut rx) = channel::<Q>(64);
+    let (mut tx, mut rx) = subject.open(Config::new(64));
     // An unbounded queue counts the free slots of a group.
-    let certain = if Q::INFO.bounded { tx.capacity() - tx.slack() } else { 1 };
+    let certain = if subject.info.bounded { tx.capacity() - tx.slack() } else { 1 };
     let (pushed, popped) = (&AtomicU64::new(0), &AtomicU64::new(0));
     // If the other side has failed, this one must not wait for it.
     let wait_for = |counter: &AtomicU64, n, is_closed: &dyn Fn() -> bool| {
@@ -134,7 +142,7 @@ pub fn false_empty_across_threads<Q: Pair>() {
     let receive = move || {
         for n in 1..=rounds {
             wait_for(pushed, n, &|| rx.is_closed());
-            assert!(rx.try_pop().is_ok_and(|item: Q::Number| item.is(n)), "false empty at {n}");
+            assert!(rx.try_pop().is_ok_and(|item: T| item.is(n)), "false empty at {n}");
             popped.store(n, Ordering::Release);
         }
     };

@@ -1,17 +1,18 @@
 //! Two threads, on two cores and on one.
 
-use std::borrow::Borrow;
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::thread::{self, ScopedJoinHandle};
 
 use corelane::{
-    Config, Consumer, Producer, SingleConsumer, SingleProducer, TryPopError, TryPushError,
+    Config, Consumer, Producer, SingleConsumer, SingleProducer, SingleQueue, TryPopError,
+    TryPushError,
 };
 
-use crate::rng::Rng;
-use crate::threads::{Cores, Patience, both, scaled};
-use crate::{Item, Ledger, Pair, Queue, channel};
+use crate::drops::Owned;
+use crate::{Item, Ledger, Single};
+use corelane_harness::rng::Rng;
+use corelane_harness::threads::{Cores, Patience, both, scaled};
 
 /// How items are moved.
 #[derive(Debug, Clone, Copy)]
@@ -68,8 +69,14 @@ fn receive_some<T: Item + Copy>(
 }
 
 /// Sends `count` items through a queue for `capacity`, in a new way and a new amount each time.
-fn stream<Q: Pair>(cores: Cores, capacity: usize, count: u64, ways: &[Way]) {
-    let (mut tx, mut rx) = channel::<Q>(capacity);
+fn stream<T: Item + Copy>(
+    subject: &Single<T>,
+    cores: Cores,
+    capacity: usize,
+    count: u64,
+    ways: &[Way],
+) {
+    let (mut tx, mut rx) = subject.open(Config::new(capacity));
     let send = move || {
         let (mut rng, mut next) = (Rng::new(1), 0);
         let mut patience = Patience::default();
@@ -100,51 +107,93 @@ fn stream<Q: Pair>(cores: Cores, capacity: usize, count: u64, ways: &[Way]) {
     both(cores, send, receive);
 }
 
-/// Items one by one, on two cores.
-pub fn singly_on_two_cores<Q: Pair>() {
-    stream::<Q>(Cores::Two, 64, scaled(800_000), &[Way::Single]);
-    stream::<Q>(Cores::Two, 1, scaled(80_000), &[Way::Single]);
+/// Sends `count` items through a queue, one by one.
+fn singly<T: Item, P, C>(cores: Cores, (mut tx, mut rx): (P, C), count: u64)
+where
+    P: Producer<Item = T> + Send,
+    C: Consumer<Item = T> + Send,
+{
+    let send = move || {
+        let (mut rng, mut next, mut patience) = (Rng::new(1), 0, Patience::default());
+        while next < count {
+            match tx.try_push(T::of(next)) {
+                Ok(()) => (next, patience) = (next + 1, Patience::default()),
+                Err(TryPushError::Closed(_)) => panic!("the consumer has given up"),
+                Err(_) => patience.wait(),
+            }
+            if rng.below(100) == 0 {
+                tx.flush();
+            }
+        }
+    };
+    let receive = move || {
+        let (mut next, mut patience) = (0, Patience::default());
+        loop {
+            match rx.try_pop() {
+                Ok(item) => {
+                    assert!(item.is(next), "item {next} is lost");
+                    (next, patience) = (next + 1, Patience::default());
+                }
+                Err(TryPopError::Closed) => break assert_eq!(next, count, "closed too early"),
+                Err(_) => patience.wait(),
+            }
+        }
+    };
+    both(cores, send, receive);
+}
+
+/// Items one by one, on two cores, through the queue's own handles: the compiler inlines their calls here, as it does
+/// for users. An unbounded queue is tried with a limit as well.
+pub fn singly_on_two_cores<T: Item, Q: SingleQueue<T> + 'static>() {
+    for (capacity, count) in [(64, 800_000), (1, 80_000)] {
+        let (config, count) = (Config::new(capacity), scaled(count));
+        singly(Cores::Two, Q::with(config).expect("this capacity is possible"), count);
+        if !Q::INFO.bounded {
+            singly(Cores::Two, Single::of::<Q>().open(config), count);
+        }
+    }
 }
 
 /// Items one by one, both threads on one core.
-pub fn singly_on_one_core<Q: Pair>() {
-    stream::<Q>(Cores::One, 64, scaled(200_000), &[Way::Single]);
-    stream::<Q>(Cores::One, 2, scaled(4_000), &[Way::Single]);
+pub fn singly_on_one_core<T: Item + Copy>(subject: &Single<T>) {
+    for (capacity, count) in [(64, 200_000), (2, 4_000)] {
+        singly(Cores::One, subject.open(Config::new(capacity)), scaled(count));
+    }
 }
 
 /// Items in batches of random size, in each of the ways for itself, on two cores.
-pub fn batches_on_two_cores<Q: Pair>() {
+pub fn batches_on_two_cores<T: Item + Copy>(subject: &Single<T>) {
     for way in WAYS {
-        stream::<Q>(Cores::Two, 100, scaled(400_000), &[way]);
+        stream(subject, Cores::Two, 100, scaled(400_000), &[way]);
     }
 }
 
 /// All ways mixed, in rings of several sizes, on two cores.
-pub fn mixed_on_two_cores<Q: Pair>() {
+pub fn mixed_on_two_cores<T: Item + Copy>(subject: &Single<T>) {
     for capacity in [1, 3, 20, 1000] {
-        stream::<Q>(Cores::Two, capacity, scaled(120_000), &WAYS);
+        stream(subject, Cores::Two, capacity, scaled(120_000), &WAYS);
     }
 }
 
 /// All ways mixed, both threads on one core.
-pub fn mixed_on_one_core<Q: Pair>() {
+pub fn mixed_on_one_core<T: Item + Copy>(subject: &Single<T>) {
     for capacity in [3, 100] {
-        stream::<Q>(Cores::One, capacity, scaled(80_000), &WAYS);
+        stream(subject, Cores::One, capacity, scaled(80_000), &WAYS);
     }
 }
 
 /// A side that is stopped in the middle of a batch, as a preempted thread is, holds nobody up: the other
 /// goes on until nothing is left to be done (row `oversubscription_collapse`).
-pub fn oversubscription_collapse<Q: Pair>() {
-    beside_a_stopped_producer::<Q>();
-    beside_a_stopped_consumer::<Q>();
+pub fn oversubscription_collapse<T: Item + Copy>(subject: &Single<T>) {
+    beside_a_stopped_producer(subject);
+    beside_a_stopped_consumer(subject);
 }
 
 /// Pops all there is while the producer has slots in its hands.
-fn beside_a_stopped_producer<Q: Pair>() {
-    let (tx, mut rx) = channel::<Q>(64);
+fn beside_a_stopped_producer<T: Item + Copy>(subject: &Single<T>) {
+    let (tx, mut rx) = subject.open(Config::new(64));
     let pop = move || {
-        assert!((0..3).all(|n| rx.try_pop().is_ok_and(|item: Q::Number| item.is(n))));
+        assert!((0..3).all(|n| rx.try_pop().is_ok_and(|item: T| item.is(n))));
         assert_eq!(rx.try_pop().err(), Some(TryPopError::Empty));
     };
     thread::scope(|scope| {
@@ -160,8 +209,8 @@ fn beside_a_stopped_producer<Q: Pair>() {
 }
 
 /// Pushes all that fits while the consumer has items in its hands.
-fn beside_a_stopped_consumer<Q: Pair>() {
-    let (mut tx, rx) = channel::<Q>(64);
+fn beside_a_stopped_consumer<T: Item + Copy>(subject: &Single<T>) {
+    let (mut tx, rx) = subject.open(Config::new(64));
     assert_eq!(tx.push_iter((0..3).map(Item::of)), 3);
     tx.flush();
     let push = move || {
@@ -185,10 +234,10 @@ fn finishes(thread: ScopedJoinHandle<'_, ()>) {
 }
 
 /// Items that own memory: none is lost, doubled or leaked, and what they own arrives with them.
-pub fn owned_items<Q: Pair>() {
+pub fn owned_items<T: Owned>(subject: &Single<T>) {
     let count = scaled(200_000) as usize;
     let ledger = Ledger::new(count);
-    let (mut tx, mut rx) = <Q as Queue<Q::Owned>>::channel(Config::new(50)).unwrap();
+    let (mut tx, mut rx) = subject.open(Config::new(50));
     let maker = &ledger;
     let send = move || {
         let mut items = (0..count).map(|_| maker.make());

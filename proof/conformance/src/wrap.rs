@@ -2,7 +2,8 @@
 
 use corelane::{Config, Consumer, Producer};
 
-use crate::{Ledger, Pair, Queue, Subject, numbers};
+use crate::drops::Owned;
+use crate::{Checked, Item, Ledger, Single, Subject};
 
 /// Numbers at which a counter, a packed field or a lap ends.
 fn ends(capacity: usize) -> impl Iterator<Item = u64> {
@@ -22,10 +23,10 @@ pub(crate) fn starts(capacity: usize) -> impl Iterator<Item = Config> {
 
 /// Order, fill levels and all observers are right across every wrap, also in rings as large as a narrow
 /// counter is wide, where full could look like empty (row `counter_wrap_width`).
-pub fn counter_wrap_width<Q: Pair>() {
+pub fn counter_wrap_width<T: Item + Copy>(subject: &Single<T>) {
     let wide = [1 << 8, 1 << 16].map(Config::new);
     for config in [1, 4, 20].into_iter().flat_map(starts).chain(wide) {
-        let mut queue = numbers::<Q>(config);
+        let mut queue = Checked::open(subject, config);
         for _ in 0..4 {
             queue.fill();
             queue.observe();
@@ -37,9 +38,9 @@ pub fn counter_wrap_width<Q: Pair>() {
 }
 
 /// So are chunks, slices and iterators.
-pub fn batches_across_wraps<Q: Pair>() {
+pub fn batches_across_wraps<T: Item + Copy>(subject: &Single<T>) {
     for config in starts(12) {
-        let mut queue = numbers::<Q>(config);
+        let mut queue = Checked::open(subject, config);
         for n in [1, 5, 12, 100] {
             queue.write_chunk(n, n);
             queue.read_chunk(n, n / 2);
@@ -55,8 +56,8 @@ pub fn batches_across_wraps<Q: Pair>() {
 
 /// A consumer that slept while counters wrapped in all their lower bits still tells laps apart, and so
 /// does a producer (row `aba_on_narrow_index`).
-pub fn aba_on_narrow_index<Q: Pair>() {
-    let mut queue = numbers::<Q>(Config::new(4));
+pub fn aba_on_narrow_index<T: Item + Copy>(subject: &Single<T>) {
+    let mut queue = Checked::open(subject, Config::new(4));
     // The consumer's view is taken, then 2^17 items pass, in steps that bring every low bit back.
     for laps in [1_usize << 8, 1 << 16] {
         queue.fill();
@@ -75,10 +76,14 @@ pub fn aba_on_narrow_index<Q: Pair>() {
 }
 
 /// What is left in the queue across a wrap is dropped.
-pub fn leftovers_across_wraps<Q: Subject>() {
+pub fn leftovers_across_wraps<T: Owned, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
     for config in starts(4) {
         let ledger = Ledger::new(10_000);
-        let (mut tx, mut rx) = <Q as Queue<Q::Owned>>::channel(config).unwrap();
+        let (mut tx, mut rx) = subject.open(config);
         for _ in 0..2 {
             while tx.try_push(ledger.make()).is_ok() {}
             tx.flush();

@@ -1,32 +1,42 @@
 //! `bqueue`: looking ahead by a batch, and going back (paper 2 §3).
 
 use corelane_loom::SingleConsumer;
+use corelane_loom::b_queue::{BQueue, BQueueAny};
 
 use crate::chunks::{chunks_through, slices_through};
 use crate::common::transfer_through;
 use crate::explore::{
     done, explore_sides, grouped, pop, pop_all, pop_until_closed, push, push_all, push_now,
 };
-use crate::item::{Number, Ticket};
-use crate::subject::Single;
-use crate::{Model, Run};
+use crate::item::Cargo;
+use crate::queue::{Single, SingleSubject};
+use crate::{Exploration, Model};
 
-pub(crate) fn models<S: Single<Ticket> + Single<Number, Item: Copy>>() -> Vec<Model> {
+pub(crate) fn models() -> Vec<Model> {
+    let mut models = Vec::new();
+    models.extend(of_queue(SingleSubject::wide::<BQueueAny>()));
+    models.extend(of_queue(SingleSubject::tokens::<BQueue>()));
+    models
+}
+
+fn of_queue<T: Cargo, N: Cargo + Copy>(subject: SingleSubject<T, N>) -> Vec<Model> {
+    let SingleSubject { of, tickets, numbers } = subject;
     vec![
-        Model::new::<S>("batch_transfer", || transfer_through::<S>(grouped(4, 2), 1)),
-        Model::new::<S>("batch_chunks", || {
-            chunks_through::<S>(grouped(4, 2), |capacity| capacity + 1)
+        of.model("batch_transfer", move || transfer_through(tickets, grouped(4, 2), 1)),
+        of.model("batch_chunks", move || {
+            chunks_through(tickets, grouped(4, 2), |capacity| capacity + 1)
         }),
-        Model::new::<S>("batch_slices", || slices_through::<S>(grouped(4, 2), 1)),
-        Model::new::<S>("backtracking", backtracking::<S>),
-        Model::new::<S>("history", history::<S>),
-        Model::new::<S>("probe_of_a_batch", probe_of_a_batch::<S>),
+        of.model("batch_slices", move || slices_through(numbers, grouped(4, 2), 1)),
+        of.model("backtracking", move || backtracking(tickets)),
+        of.model("history", move || history(tickets)),
+        of.model("probe_of_a_batch", move || probe_of_a_batch(tickets)),
     ]
 }
 
 /// The consumer looks four slots ahead, and at two and one when that is empty.
-fn backtracking<S: Single<Ticket>>() -> Run {
-    explore_sides::<S, Ticket, _, _>(
+fn backtracking<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         grouped(8, 4),
         |mut tx| {
             for number in 0..5 {
@@ -40,8 +50,9 @@ fn backtracking<S: Single<Ticket>>() -> Run {
 
 /// How far the consumer looks depends on how far it got the last times. When nothing was there it
 /// forgets that, and sees the next single item.
-fn history<S: Single<Ticket>>() -> Run {
-    explore_sides::<S, Ticket, _, _>(
+fn history<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         grouped(4, 2),
         |mut tx| {
             push_all(&mut tx, 0..3);
@@ -60,8 +71,9 @@ fn history<S: Single<Ticket>>() -> Run {
 }
 
 /// The producer needs a whole batch of free slots, and then uses it without looking again.
-fn probe_of_a_batch<S: Single<Ticket>>() -> Run {
-    explore_sides::<S, Ticket, _, _>(
+fn probe_of_a_batch<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         grouped(4, 2),
         |mut tx| {
             for number in 0..4 {

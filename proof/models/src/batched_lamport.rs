@@ -1,22 +1,23 @@
 //! `blq`: publication and slots given back apart from push and pop (paper 1 §3.3).
 
-use corelane_loom::spsc::batched_lamport::{Blq, Consumer, Producer};
+use corelane_loom::lamport::batched::{Blq, Consumer, Producer};
 use corelane_loom::{Producer as _, SingleConsumer, TryPushError};
 use loom::hint::spin_loop;
 
 use crate::explore::{done, explore_sides, pop_until_closed, push_all, tiny};
 use crate::item::{Cargo, Ticket, Wide};
-use crate::subject::{Any, Narrow};
-use crate::{Model, Run, narrow};
+use crate::queue::{Of, SingleSubject, own};
+use crate::{Exploration, Model, narrow};
 
 type Item = Wide<Ticket>;
 
 pub(crate) fn models() -> Vec<Model> {
-    let mut models = narrow::models::<Narrow<Blq>, 3>();
+    let mut models = narrow::models(SingleSubject::narrow::<Blq>(), 3);
+    let of = Of::any::<Blq, Item>();
     models.extend([
-        Model::new::<Any<Blq>>("flush_shows_all", flush_shows_all),
-        Model::new::<Any<Blq>>("full_of_unpublished", full_of_unpublished),
-        Model::new::<Any<Blq>>("freed_together", freed_together),
+        of.model("flush_shows_all", flush_shows_all),
+        of.model("full_of_unpublished", full_of_unpublished),
+        of.model("freed_together", freed_together),
     ]);
     models
 }
@@ -37,8 +38,9 @@ fn pop_local(rx: &mut Consumer<Item>) -> Option<u64> {
 }
 
 /// Items pushed without publication come all at once: by `flush`, or when the producer is dropped.
-fn flush_shows_all() -> Run {
-    explore_sides::<Any<Blq>, Ticket, _, _>(
+fn flush_shows_all() -> Exploration {
+    explore_sides(
+        own::<Blq, Item>,
         tiny(3),
         |mut tx| {
             assert!(push_local(&mut tx, 0) && push_local(&mut tx, 1));
@@ -54,8 +56,9 @@ fn flush_shows_all() -> Run {
 }
 
 /// A queue full of items that were never published stays full, and empty for the other side.
-fn full_of_unpublished() -> Run {
-    explore_sides::<Any<Blq>, Ticket, _, _>(
+fn full_of_unpublished() -> Exploration {
+    explore_sides(
+        own::<Blq, Item>,
         tiny(1),
         |mut tx| {
             assert!(push_local(&mut tx, 0));
@@ -70,8 +73,9 @@ fn full_of_unpublished() -> Run {
 
 /// Slots of items popped without publication come back all at once, by `free` or when the consumer is
 /// dropped.
-fn freed_together() -> Run {
-    explore_sides::<Any<Blq>, Ticket, _, _>(
+fn freed_together() -> Exploration {
+    explore_sides(
+        own::<Blq, Item>,
         tiny(1),
         |mut tx| {
             push_all(&mut tx, 0..3);

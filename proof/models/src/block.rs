@@ -1,35 +1,35 @@
 //! `bbq-spsc`: blocks of several slots, entered when they are empty, left when they are done (paper 3 §2.4).
 
-use corelane_loom::spsc::block::BbqSpsc;
+use corelane_loom::block::single::BbqSpsc;
 use corelane_loom::{SingleConsumer, SingleProducer};
 
 use crate::chunks::{chunks_through, slices_through};
 use crate::common::transfer_through;
 use crate::explore::{done, explore_sides, grouped, pop, pop_until_closed, push, push_now};
-use crate::item::{Cargo, Ticket};
-use crate::subject::Any;
-use crate::{Model, Run};
-
-type S = Any<BbqSpsc>;
+use crate::item::Cargo;
+use crate::queue::{Single, SingleSubject};
+use crate::{Exploration, Model};
 
 pub(crate) fn models() -> Vec<Model> {
+    let SingleSubject { of, tickets, numbers } = SingleSubject::wide::<BbqSpsc>();
     vec![
-        Model::new::<S>("block_transfer", || transfer_through::<S>(grouped(4, 2), 1)),
-        Model::new::<S>("block_chunks", || {
-            chunks_through::<S>(grouped(4, 2), |capacity| capacity + 1)
+        of.model("block_transfer", move || transfer_through(tickets, grouped(4, 2), 1)),
+        of.model("block_chunks", move || {
+            chunks_through(tickets, grouped(4, 2), |capacity| capacity + 1)
         }),
-        Model::new::<S>("block_slices", || slices_through::<S>(grouped(4, 2), 1)),
-        Model::new::<S>("chunk_over_blocks", chunk_over_blocks),
-        Model::new::<S>("commit_over_blocks", commit_over_blocks),
-        Model::new::<S>("left_in_two_laps", left_in_two_laps),
-        Model::new::<S>("full_until_a_block_is_empty", full_until_a_block_is_empty),
-        Model::new::<S>("block_of_an_earlier_lap", block_of_an_earlier_lap),
+        of.model("block_slices", move || slices_through(numbers, grouped(4, 2), 1)),
+        of.model("chunk_over_blocks", move || chunk_over_blocks(tickets)),
+        of.model("commit_over_blocks", move || commit_over_blocks(tickets)),
+        of.model("left_in_two_laps", move || left_in_two_laps(tickets)),
+        of.model("full_until_a_block_is_empty", move || full_until_a_block_is_empty(tickets)),
+        of.model("block_of_an_earlier_lap", move || block_of_an_earlier_lap(tickets)),
     ]
 }
 
 /// A chunk that ends in the next block: each block counts its own items, the first one first.
-fn chunk_over_blocks() -> Run {
-    explore_sides::<S, Ticket, _, _>(
+fn chunk_over_blocks<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         grouped(4, 2),
         |mut tx| {
             push_now(&mut tx, 0);
@@ -42,8 +42,9 @@ fn chunk_over_blocks() -> Run {
 }
 
 /// A chunk that is popped over the end of a block: the block before that end is empty then.
-fn commit_over_blocks() -> Run {
-    explore_sides::<S, Ticket, _, _>(
+fn commit_over_blocks<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         grouped(4, 2),
         |mut tx| {
             for number in 0..4 {
@@ -68,8 +69,9 @@ fn commit_over_blocks() -> Run {
 }
 
 /// Both sides go while items are left in a block that the consumer knows from a lap before.
-fn left_in_two_laps() -> Run {
-    explore_sides::<S, Ticket, _, _>(
+fn left_in_two_laps<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         grouped(4, 2),
         |mut tx| {
             for number in 0..4 {
@@ -86,8 +88,9 @@ fn left_in_two_laps() -> Run {
 }
 
 /// The producer goes on when both slots of the block are free, and then for two items.
-fn full_until_a_block_is_empty() -> Run {
-    explore_sides::<S, Ticket, _, _>(
+fn full_until_a_block_is_empty<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         grouped(4, 2),
         |mut tx| {
             for number in 0..4 {
@@ -110,8 +113,9 @@ fn full_until_a_block_is_empty() -> Run {
 
 /// The consumer has emptied a block and looks at the next one, which the producer may not have entered:
 /// what that has counted is a lap old.
-fn block_of_an_earlier_lap() -> Run {
-    explore_sides::<S, Ticket, _, _>(
+fn block_of_an_earlier_lap<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         grouped(4, 2),
         |mut tx| {
             for number in 0..3 {

@@ -3,46 +3,45 @@
 //!
 //! Blocks have two or four granules, so some records fill one, and some don't fit into the rest of one.
 
-use corelane_loom::bytes::block::channel_with;
-use corelane_loom::bytes::{BbqBytes, ClaimError, Consumer, Producer};
+use corelane_loom::block::bytes::{BbqBytes, ClaimError, Consumer, Producer, channel_with};
 use corelane_loom::{Config, TryPopError};
 use loom::hint::spin_loop;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 
 use crate::explore::{explore, explore_shared};
+use crate::item::Ticket;
+use crate::queue::Of;
 use crate::shared::{join, start};
-use crate::subject::Many;
-use crate::{Model, Run};
-
-type S = Many<BbqBytes>;
+use crate::{Exploration, Model};
 
 /// Bytes of a granule.
 const GRANULE: usize = 16;
 
 pub(crate) fn models() -> Vec<Model> {
+    let of = Of::any::<BbqBytes, Ticket>();
     vec![
-        Model::new::<S>("records", records),
-        Model::new::<S>("records_without_bytes", records_without_bytes),
-        Model::new::<S>("two_over_the_end", two_over_the_end),
-        Model::new::<S>("end_of_the_last_lap", end_of_the_last_lap),
-        Model::new::<S>("aborted_between_two", aborted_between_two),
-        Model::new::<S>("committed_in_part", committed_in_part),
-        Model::new::<S>("stalled_claim", stalled_claim),
-        Model::new::<S>("two_consumers_and_one_record", two_consumers_and_one_record),
-        Model::new::<S>("two_consumers_of_two_lengths", two_consumers_of_two_lengths),
-        Model::new::<S>("held_while_others_go_on", held_while_others_go_on),
-        Model::new::<S>("skipped_by_two", skipped_by_two),
-        Model::new::<S>("full_until_skipped", full_until_skipped),
-        Model::new::<S>("a_block_emptied_by_two", a_block_emptied_by_two),
-        Model::new::<S>("records_to_the_end", records_to_the_end),
+        of.model("records", records),
+        of.model("records_without_bytes", records_without_bytes),
+        of.model("two_over_the_end", two_over_the_end),
+        of.model("end_of_the_last_lap", end_of_the_last_lap),
+        of.model("aborted_between_two", aborted_between_two),
+        of.model("committed_in_part", committed_in_part),
+        of.model("stalled_claim", stalled_claim),
+        of.model("two_consumers_and_one_record", two_consumers_and_one_record),
+        of.model("two_consumers_of_two_lengths", two_consumers_of_two_lengths),
+        of.model("held_while_others_go_on", held_while_others_go_on),
+        of.model("skipped_by_two", skipped_by_two),
+        of.model("full_until_skipped", full_until_skipped),
+        of.model("a_block_emptied_by_two", a_block_emptied_by_two),
+        of.model("records_to_the_end", records_to_the_end),
     ]
 }
 
 /// A queue of `blocks` times `size` granules, whose counters are about to wrap.
 fn queue(blocks: usize, size: usize) -> (Producer, Consumer) {
     let (capacity, block) = (blocks * size * GRANULE, size * GRANULE);
-    let config = Config::new(capacity).batch(block).first(u64::MAX);
+    let config = Config::new(capacity).block(block).first(u64::MAX);
     channel_with(config).expect("models ask for small queues")
 }
 
@@ -97,7 +96,7 @@ fn are(mut numbers: Vec<u8>, mut expected: Vec<u8>) {
 }
 
 /// Records of one to three granules go through two blocks of four, more than fit: full, empty, ends of blocks.
-fn records() -> Run {
+fn records() -> Exploration {
     explore(|| {
         let (mut tx, mut rx) = queue(2, 4);
         let producer = start(move || {
@@ -123,7 +122,7 @@ fn records() -> Run {
 }
 
 /// Records without bytes, which are told from nothing.
-fn records_without_bytes() -> Run {
+fn records_without_bytes() -> Exploration {
     explore(|| {
         let (mut tx, mut rx) = queue(2, 2);
         let producer = start(move || {
@@ -140,7 +139,7 @@ fn records_without_bytes() -> Run {
 }
 
 /// Two records that don't fit into the rest of a block, which one of the two marks to be skipped.
-fn two_over_the_end() -> Run {
+fn two_over_the_end() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue(4, 2);
         push(&mut tx, 0, 1);
@@ -156,7 +155,7 @@ fn two_over_the_end() -> Run {
 }
 
 /// What is skipped in one lap is a record in the next: nobody takes the one for the other.
-fn end_of_the_last_lap() -> Run {
+fn end_of_the_last_lap() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue(2, 2);
         push(&mut tx, 0, 1);
@@ -173,7 +172,7 @@ fn end_of_the_last_lap() -> Run {
 }
 
 /// Of three claims the one in the middle is aborted, by another thread: the others are popped in order.
-fn aborted_between_two() -> Run {
+fn aborted_between_two() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue(2, 4);
         let mut other = tx.clone();
@@ -192,7 +191,7 @@ fn aborted_between_two() -> Run {
 }
 
 /// Less is committed than was claimed: the next record is behind what was claimed.
-fn committed_in_part() -> Run {
+fn committed_in_part() -> Exploration {
     explore(|| {
         let (mut tx, mut rx) = queue(2, 4);
         let producer = start(move || {
@@ -209,7 +208,7 @@ fn committed_in_part() -> Run {
 
 /// While one claim is unfinished, a pop is told that something is in the way, and never that nothing is
 /// there; then all comes in the order of claims.
-fn stalled_claim() -> Run {
+fn stalled_claim() -> Exploration {
     explore(|| {
         let (mut tx, mut rx) = queue(2, 4);
         let mut other = tx.clone();
@@ -230,7 +229,7 @@ fn stalled_claim() -> Run {
 }
 
 /// One record, and two who want it: one of them gets it.
-fn two_consumers_and_one_record() -> Run {
+fn two_consumers_and_one_record() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue(2, 2);
         push(&mut tx, 0, 2);
@@ -244,7 +243,7 @@ fn two_consumers_and_one_record() -> Run {
 
 /// Two consumers of records of two lengths, while a producer goes on in the same places with others: who reads
 /// a length that has become wrong doesn't get that record.
-fn two_consumers_of_two_lengths() -> Run {
+fn two_consumers_of_two_lengths() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue(2, 2);
         push(&mut tx, 0, 1);
@@ -262,7 +261,7 @@ fn two_consumers_of_two_lengths() -> Run {
 }
 
 /// One consumer holds a record while the other pops what is behind it and a producer waits: its bytes stay.
-fn held_while_others_go_on() -> Run {
+fn held_while_others_go_on() -> Exploration {
     explore_shared(|| {
         let (mut tx, rx) = queue(2, 2);
         push(&mut tx, 0, 1);
@@ -286,7 +285,7 @@ fn held_while_others_go_on() -> Run {
 }
 
 /// Two consumers come by what is to be skipped: one of them skips it, and both get on.
-fn skipped_by_two() -> Run {
+fn skipped_by_two() -> Exploration {
     explore_shared(|| {
         let (mut tx, rx) = queue(2, 2);
         tx.claim(GRANULE).expect("there is room").abort();
@@ -303,7 +302,7 @@ fn skipped_by_two() -> Run {
 }
 
 /// What is skipped belongs to a block: it comes back when that is done, and not before.
-fn full_until_skipped() -> Run {
+fn full_until_skipped() -> Exploration {
     explore(|| {
         let (mut tx, mut rx) = queue(2, 2);
         push(&mut tx, 0, 1);
@@ -324,7 +323,7 @@ fn full_until_skipped() -> Run {
 }
 
 /// Two consumers empty a block, whose end is skipped, and begin the next: then there is room.
-fn a_block_emptied_by_two() -> Run {
+fn a_block_emptied_by_two() -> Exploration {
     explore_shared(|| {
         let (mut tx, rx) = queue(2, 2);
         push(&mut tx, 0, 1);
@@ -343,7 +342,7 @@ fn a_block_emptied_by_two() -> Run {
 
 /// A producer goes after its last record, which is behind the end of a block: it is popped before the queue is
 /// closed.
-fn records_to_the_end() -> Run {
+fn records_to_the_end() -> Exploration {
     explore(|| {
         let (mut tx, mut rx) = queue(2, 2);
         let producer = start(move || {

@@ -9,20 +9,21 @@ use loom::hint::spin_loop;
 use crate::explore::{
     done, explore_sides, pop, pop_all, pop_until_closed, push_all, push_now, tiny,
 };
-use crate::item::{Cargo, Number, Ticket, reclaim};
-use crate::subject::Single;
-use crate::{Model, Run};
+use crate::item::{Cargo, reclaim};
+use crate::queue::{Single, SingleSubject};
+use crate::{Exploration, Model};
 
 /// The models of a queue that move batches.
-pub(crate) fn models<S: Single<Ticket> + Single<Number, Item: Copy>>() -> Vec<Model> {
+pub(crate) fn models<T: Cargo, N: Cargo + Copy>(subject: SingleSubject<T, N>) -> Vec<Model> {
+    let SingleSubject { of, tickets, numbers } = subject;
     vec![
-        Model::new::<S>("chunks", || chunks_through::<S>(tiny(2), |capacity| capacity + 1)),
-        Model::new::<S>("partial_commits", partial_commits::<S>),
-        Model::new::<S>("abandoned_chunks", abandoned_chunks::<S>),
-        Model::new::<S>("chunks_left_behind", chunks_left_behind::<S>),
-        Model::new::<S>("used_in_place", used_in_place::<S>),
-        Model::new::<S>("slices", || slices_through::<S>(tiny(2), 1)),
-        Model::new::<S>("observers", observers::<S>),
+        of.model("chunks", move || chunks_through(tickets, tiny(2), |capacity| capacity + 1)),
+        of.model("partial_commits", move || partial_commits(tickets)),
+        of.model("abandoned_chunks", move || abandoned_chunks(tickets)),
+        of.model("chunks_left_behind", move || chunks_left_behind(tickets)),
+        of.model("used_in_place", move || used_in_place(tickets)),
+        of.model("slices", move || slices_through(numbers, tiny(2), 1)),
+        of.model("observers", move || observers(tickets)),
     ]
 }
 
@@ -71,8 +72,13 @@ pub(crate) fn until_all(items: u64, mut step: impl FnMut(u64) -> u64) {
 
 /// Chunks of two, round the end of the ring. `items` tells from the capacity how many items to move;
 /// one more if that is odd.
-pub(crate) fn chunks_through<S: Single<Ticket>>(config: Config, items: fn(u64) -> u64) -> Run {
-    explore_sides::<S, _, _, _>(
+pub(crate) fn chunks_through<T: Cargo>(
+    new: Single<T>,
+    config: Config,
+    items: fn(u64) -> u64,
+) -> Exploration {
+    explore_sides(
+        new,
         config,
         move |mut tx| {
             let items = items(tx.capacity() as u64).next_multiple_of(2);
@@ -95,8 +101,9 @@ pub(crate) fn chunks_through<S: Single<Ticket>>(config: Config, items: fn(u64) -
 }
 
 /// Chunks of two of which only the first slot is written, or only the first item popped.
-pub(crate) fn partial_commits<S: Single<Ticket>>() -> Run {
-    explore_sides::<S, _, _, _>(
+pub(crate) fn partial_commits<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         tiny(2),
         |mut tx| {
             for number in 0..3 {
@@ -122,8 +129,9 @@ fn write_one_of_two<P: SingleProducer<Item: Cargo>>(tx: &mut P, number: u64) -> 
 }
 
 /// Chunks that are dropped without a commit leave the queue as it was.
-pub(crate) fn abandoned_chunks<S: Single<Ticket>>() -> Run {
-    explore_sides::<S, _, _, _>(
+pub(crate) fn abandoned_chunks<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         tiny(2),
         |mut tx| {
             drop(tx.write_chunk_uninit(2));
@@ -143,8 +151,9 @@ pub(crate) fn abandoned_chunks<S: Single<Ticket>>() -> Run {
 
 /// The consumer is dropped with items that it has looked at and not popped, and others: each is
 /// dropped once.
-fn chunks_left_behind<S: Single<Ticket>>() -> Run {
-    explore_sides::<S, _, _, _>(
+fn chunks_left_behind<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         tiny(2),
         |mut tx| {
             push_now(&mut tx, 0);
@@ -160,8 +169,9 @@ fn chunks_left_behind<S: Single<Ticket>>() -> Run {
 
 /// Items of a queue for C are used in place: all that was done to item k before its chunk was
 /// committed happens before the push of item k + C.
-fn used_in_place<S: Single<Ticket>>() -> Run {
-    explore_sides::<S, _, _, _>(
+fn used_in_place<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         tiny(1),
         |mut tx| {
             let capacity = tx.capacity() as u64;
@@ -190,8 +200,13 @@ pub(crate) fn pop_two<C: Consumer<Item: Cargo + Copy>>(rx: &mut C, number: u64) 
 }
 
 /// More items than fit, as slices of items that can be copied.
-pub(crate) fn slices_through<S: Single<Number, Item: Copy>>(config: Config, more: u64) -> Run {
-    explore_sides::<S, _, _, _>(
+pub(crate) fn slices_through<T: Cargo + Copy>(
+    new: Single<T>,
+    config: Config,
+    more: u64,
+) -> Exploration {
+    explore_sides(
+        new,
         config,
         move |mut tx| {
             let items: Vec<_> = (0..tx.capacity() as u64 + more).map(Cargo::of).collect();
@@ -206,8 +221,9 @@ pub(crate) fn slices_through<S: Single<Number, Item: Copy>>(config: Config, more
 }
 
 /// What the observers count can be pushed and popped.
-fn observers<S: Single<Ticket>>() -> Run {
-    explore_sides::<S, _, _, _>(
+fn observers<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         tiny(1),
         |mut tx| {
             let mut pushed = 0;

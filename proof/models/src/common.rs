@@ -1,37 +1,42 @@
 //! Single items: models of one producer and one consumer, which hold for every queue.
 
-use corelane_loom::{Config, Consumer, Producer, TryPopError, TryPushError};
+use corelane_loom::{Config, Producer, TryPopError, TryPushError};
 use loom::hint::spin_loop;
 
 use crate::explore::{
     done, explore_sides, pop, pop_all, pop_until_closed, push, push_all, push_now, tiny,
 };
-use crate::item::{Cargo, Ticket, reclaim};
-use crate::subject::Subject;
-use crate::{Model, Run};
+use crate::item::{Cargo, reclaim};
+use crate::queue::{New, Of, Rx, Tx};
+use crate::{Exploration, Model};
 
 /// The models of a queue that move single items.
-pub(crate) fn models<S: Subject<Ticket>>() -> Vec<Model> {
+pub(crate) fn models<P: Tx, C: Rx>(of: Of, new: New<P, C>) -> Vec<Model> {
     vec![
-        Model::new::<S>("transfer", transfer::<S>),
-        Model::new::<S>("transfer_three", transfer_three::<S>),
-        Model::new::<S>("attempts", attempts::<S>),
-        Model::new::<S>("pool_of_buffers", pool_of_buffers::<S>),
-        Model::new::<S>("producer_closes", producer_closes::<S>),
-        Model::new::<S>("consumer_closes", consumer_closes::<S>),
-        Model::new::<S>("closing_is_ordered", closing_is_ordered::<S>),
-        Model::new::<S>("teardown_races_push", teardown_races_push::<S>),
+        of.model("transfer", move || transfer(new)),
+        of.model("transfer_three", move || transfer_three(new)),
+        of.model("attempts", move || attempts(new)),
+        of.model("pool_of_buffers", move || pool_of_buffers(new)),
+        of.model("producer_closes", move || producer_closes(new)),
+        of.model("consumer_closes", move || consumer_closes(new)),
+        of.model("closing_is_ordered", move || closing_is_ordered(new)),
+        of.model("teardown_races_push", move || teardown_races_push(new)),
     ]
 }
 
 /// More items than slots through the smallest ring: full, empty, and round the end.
-pub(crate) fn transfer<S: Subject<Ticket>>() -> Run {
-    transfer_through::<S>(tiny(1), 2)
+pub(crate) fn transfer<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
+    transfer_through(new, tiny(1), 2)
 }
 
 /// Moves `more` items than fit. What is not published yet is when the producer is dropped.
-pub(crate) fn transfer_through<S: Subject<Ticket>>(config: Config, more: u64) -> Run {
-    explore_sides::<S, _, _, _>(
+pub(crate) fn transfer_through<P: Tx, C: Rx>(
+    new: New<P, C>,
+    config: Config,
+    more: u64,
+) -> Exploration {
+    explore_sides(
+        new,
         config,
         move |mut tx| {
             let items = tx.capacity() as u64 + more;
@@ -46,8 +51,9 @@ pub(crate) fn transfer_through<S: Subject<Ticket>>(config: Config, more: u64) ->
 }
 
 /// Three items through a ring of two or a little more, so that the sides work on different slots.
-pub(crate) fn transfer_three<S: Subject<Ticket>>() -> Run {
-    explore_sides::<S, _, _, _>(
+pub(crate) fn transfer_three<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
+    explore_sides(
+        new,
         tiny(2),
         |mut tx| push_all(&mut tx, 0..3),
         |mut rx| pop_all(&mut rx, 0..3),
@@ -57,8 +63,9 @@ pub(crate) fn transfer_three<S: Subject<Ticket>>() -> Run {
 
 /// Neither side waits: what was accepted comes out in order, now or later, and nothing else does.
 /// Never are more items in the queue than fit. Afterwards the room is there again.
-pub(crate) fn attempts<S: Subject<Ticket>>() -> Run {
-    explore_sides::<S, _, _, _>(
+pub(crate) fn attempts<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
+    explore_sides(
+        new,
         tiny(1),
         |mut tx| {
             let capacity = tx.capacity() as u64;
@@ -96,8 +103,9 @@ pub(crate) fn attempts<S: Subject<Ticket>>() -> Run {
 
 /// In a queue for C items, whatever the consumer did before it popped item k happens before the push
 /// of item k + C returns. So the producer may recycle what its items point to by counting.
-fn pool_of_buffers<S: Subject<Ticket>>() -> Run {
-    explore_sides::<S, _, _, _>(
+fn pool_of_buffers<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
+    explore_sides(
+        new,
         tiny(1),
         |mut tx| {
             let capacity = tx.capacity() as u64;
@@ -118,8 +126,9 @@ fn pool_of_buffers<S: Subject<Ticket>>() -> Run {
 }
 
 /// The producer is dropped right after its last push: first all items, then `Closed`, for ever.
-pub(crate) fn producer_closes<S: Subject<Ticket>>() -> Run {
-    explore_sides::<S, _, _, _>(
+pub(crate) fn producer_closes<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
+    explore_sides(
+        new,
         tiny(2),
         |mut tx| {
             push_now(&mut tx, 0);
@@ -135,8 +144,9 @@ pub(crate) fn producer_closes<S: Subject<Ticket>>() -> Run {
 }
 
 /// The consumer is dropped while the producer waits for room: the item comes back.
-fn consumer_closes<S: Subject<Ticket>>() -> Run {
-    explore_sides::<S, _, _, _>(
+fn consumer_closes<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
+    explore_sides(
+        new,
         tiny(1),
         |mut tx| push_until_closed(&mut tx),
         |mut rx| {
@@ -165,8 +175,9 @@ fn push_until_closed<P: Producer<Item: Cargo>>(tx: &mut P) {
 }
 
 /// All that the consumer did happens before the producer sees that it is gone.
-pub(crate) fn closing_is_ordered<S: Subject<Ticket>>() -> Run {
-    explore_sides::<S, _, _, _>(
+pub(crate) fn closing_is_ordered<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
+    explore_sides(
+        new,
         tiny(1),
         |mut tx| {
             push_now(&mut tx, 0);
@@ -181,8 +192,9 @@ pub(crate) fn closing_is_ordered<S: Subject<Ticket>>() -> Run {
 }
 
 /// Either side is dropped at any moment, with items left behind: each is dropped once.
-fn teardown_races_push<S: Subject<Ticket>>() -> Run {
-    explore_sides::<S, _, _, _>(
+fn teardown_races_push<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
+    explore_sides(
+        new,
         tiny(2),
         |mut tx| {
             push_now(&mut tx, 0);

@@ -10,12 +10,15 @@ use corelane_loom::memory::watched;
 use corelane_loom::{Config, Consumer, Producer, TryPopError, TryPushError};
 use loom::hint::spin_loop;
 use loom::model::Builder;
-use loom::thread;
 
-use crate::Run;
+use crate::Exploration;
 use crate::item::{Cargo, Ledger};
-use crate::subject::Subject;
+use crate::queue::New;
+use crate::thread::spawn;
 use crate::watcher::{Watcher, begin_execution, count_values};
+
+/// What is run in every execution. It is called through a pointer, so that loom's part is compiled once for all models.
+type Program = Arc<dyn Fn() + Send + Sync>;
 
 /// How often a thread that could go on may be interrupted, and how many executions of a model may be
 /// run with that bound before the next is tried. The last has no limit.
@@ -38,22 +41,21 @@ const ENDLESS: usize = 5_000;
 ///
 /// Then once more for each weak compare-and-swap of each thread, which fails without cause when the
 /// thread first comes by.
-pub(crate) fn explore(model: impl Fn() + Send + Sync + 'static) -> Run {
-    explore_up_to(BOUNDS, model)
+pub fn explore(model: impl Fn() + Send + Sync + 'static) -> Exploration {
+    explore_up_to(BOUNDS, Arc::new(model))
 }
 
 /// As [`explore`], for three threads.
-pub(crate) fn explore_shared(model: impl Fn() + Send + Sync + 'static) -> Run {
-    explore_up_to(SHARED_BOUNDS, model)
+pub(crate) fn explore_shared(model: impl Fn() + Send + Sync + 'static) -> Exploration {
+    explore_up_to(SHARED_BOUNDS, Arc::new(model))
 }
 
 /// As [`explore`], with patience.
-pub(crate) fn explore_big(model: impl Fn() + Send + Sync + 'static) -> Run {
-    explore_up_to(BIG_BOUNDS, model)
+pub(crate) fn explore_big(model: impl Fn() + Send + Sync + 'static) -> Exploration {
+    explore_up_to(BIG_BOUNDS, Arc::new(model))
 }
 
-fn explore_up_to(bounds: Bounds, model: impl Fn() + Send + Sync + 'static) -> Run {
-    let model = Arc::new(model);
+fn explore_up_to(bounds: Bounds, model: Program) -> Exploration {
     let watcher = Rc::new(Watcher::new(BTreeSet::new()));
     let mut run = explore_watched(bounds, model.clone(), watcher.clone());
     let mut known = watcher.weak_cas();
@@ -72,17 +74,13 @@ fn explore_up_to(bounds: Bounds, model: impl Fn() + Send + Sync + 'static) -> Ru
     run
 }
 
-fn explore_watched(
-    bounds: Bounds,
-    model: Arc<impl Fn() + Send + Sync + 'static>,
-    watcher: Rc<Watcher>,
-) -> Run {
+fn explore_watched(bounds: Bounds, model: Program, watcher: Rc<Watcher>) -> Exploration {
     for &(preemptions, most) in bounds {
         let explore = || explore_within(preemptions, most, model.clone());
         let executions = watched(watcher.clone(), explore);
         // loom counts from 1 and stops before the execution that is one too many.
         if executions < most - 1 {
-            return Run {
+            return Exploration {
                 executions,
                 preemptions,
                 sites: watcher.sites(),
@@ -96,11 +94,7 @@ fn explore_watched(
 }
 
 /// Runs at most `most - 1` executions, and returns how many it ran.
-fn explore_within(
-    preemptions: Option<usize>,
-    most: usize,
-    model: Arc<impl Fn() + Send + Sync + 'static>,
-) -> usize {
+fn explore_within(preemptions: Option<usize>, most: usize, model: Program) -> usize {
     let executions = Arc::new(AtomicUsize::new(0));
     let counter = executions.clone();
     let mut builder = Builder::new();
@@ -111,6 +105,8 @@ fn explore_within(
     builder.check(move || {
         counter.fetch_add(1, Ordering::Relaxed);
         begin_execution();
+        #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+        debug_assert!(crate::stacks::in_use() > 0, "loom's stacks come from the pool");
         let ledger = Ledger::open();
         model();
         ledger.close();
@@ -119,28 +115,29 @@ fn explore_within(
 }
 
 /// Runs a queue with one side in each of two threads, then `finish` with what they return.
-pub(crate) fn explore_sides<S: Subject<T>, T: Cargo, P: Send + 'static, C>(
+pub(crate) fn explore_sides<P: 'static, C: 'static, A: 'static, B>(
+    new: New<P, C>,
     config: Config,
-    produce: impl Fn(S::Tx) -> P + Copy + Send + Sync + 'static,
-    consume: impl Fn(S::Rx) -> C + Send + Sync + 'static,
-    finish: impl Fn(P, C) + Send + Sync + 'static,
-) -> Run {
+    produce: impl Fn(P) -> A + Copy + Send + Sync + 'static,
+    consume: impl Fn(C) -> B + Send + Sync + 'static,
+    finish: impl Fn(A, B) + Send + Sync + 'static,
+) -> Exploration {
     explore(move || {
-        let (tx, rx) = S::channel(config);
+        let (tx, rx) = new(config);
         let (produced, consumed) = both(move || produce(tx), || consume(rx));
         finish(produced, consumed);
     })
 }
 
 /// Runs `produce` in a thread of its own, and `consume` at the same time.
-pub(crate) fn both<P: Send + 'static, C>(
-    produce: impl FnOnce() -> P + Send + 'static,
+pub fn both<P: 'static, C>(
+    produce: impl FnOnce() -> P + 'static,
     consume: impl FnOnce() -> C,
 ) -> (P, C) {
     count_values(true);
-    let producer = thread::spawn(produce);
+    let producer = spawn(produce);
     let consumed = consume();
-    let produced = producer.join().expect("a panic ends the model");
+    let produced = producer.join();
     count_values(false);
     (produced, consumed)
 }
@@ -153,9 +150,9 @@ pub(crate) fn tiny(capacity: usize) -> Config {
     grouped(capacity, 1)
 }
 
-/// As [`tiny`], with groups of `batch` items.
-pub(crate) fn grouped(capacity: usize, batch: usize) -> Config {
-    Config::new(capacity).batch(batch).first(u64::MAX - 1)
+/// As [`tiny`], with groups of `size` items.
+pub(crate) fn grouped(capacity: usize, size: usize) -> Config {
+    Config::new(capacity).grouped(size).first(u64::MAX - 1)
 }
 
 /// Pushes item `number` if there is room, and says whether there was.

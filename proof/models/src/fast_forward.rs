@@ -1,25 +1,24 @@
 //! `ffq`: temporal slipping (paper 2 §2.3). All else about it is common.
 
-use corelane_loom::spsc::fast_forward::FfqSlip;
+use corelane_loom::fast_forward::FfqSlipAny;
 
 use crate::explore::{both, explore, pop_all, pop_until_closed, push_all, tiny};
-use crate::item::Ticket;
-use crate::subject::{Any, Subject};
-use crate::{Model, Run};
-
-type S = Any<FfqSlip>;
+use crate::item::Cargo;
+use crate::queue::{Single, SingleSubject};
+use crate::{Exploration, Model};
 
 /// The consumer slips at its every 64th pop.
 const UNTIL_SLIP: u64 = 64;
 
 pub(crate) fn models() -> Vec<Model> {
-    vec![Model::new::<S>("slip", slip)]
+    let SingleSubject { of, tickets, .. } = SingleSubject::wide::<FfqSlipAny>();
+    vec![of.model("slip", move || slip(tickets))]
 }
 
 /// The consumer measures its distance, and waits, while the producer goes on.
-fn slip() -> Run {
-    explore(|| {
-        let (mut tx, mut rx) = <S as Subject<Ticket>>::channel(tiny(2));
+fn slip<T: Cargo>(new: Single<T>) -> Exploration {
+    explore(move || {
+        let (mut tx, mut rx) = new(tiny(2));
         for number in 0..UNTIL_SLIP - 1 {
             push_all(&mut tx, number..number + 1);
             pop_all(&mut rx, number..number + 1);

@@ -6,27 +6,40 @@
 use crate::chunks::{chunks_through, slices_through};
 use crate::common::transfer_through;
 use crate::explore::{explore_sides, grouped, pop, pop_all, pop_until_closed, push, tiny};
-use crate::item::{Number, Ticket};
-use crate::subject::Single;
-use crate::{Model, Run};
+use crate::item::Cargo;
+use crate::queue::{Single, SingleSubject};
+use crate::{Exploration, Model};
+use corelane_loom::fast_forward::batched::{Biffq, BiffqAny};
+use corelane_loom::fast_forward::improved::{Iffq, IffqAny};
 use corelane_loom::{Producer, SingleConsumer, SingleProducer};
 
-pub(crate) fn models<S: Single<Ticket> + Single<Number, Item: Copy>>() -> Vec<Model> {
+pub(crate) fn models() -> Vec<Model> {
+    let mut models = Vec::new();
+    models.extend(of_queue(SingleSubject::wide::<IffqAny>()));
+    models.extend(of_queue(SingleSubject::tokens::<Iffq>()));
+    models.extend(of_queue(SingleSubject::wide::<BiffqAny>()));
+    models.extend(of_queue(SingleSubject::tokens::<Biffq>()));
+    models
+}
+
+fn of_queue<T: Cargo, N: Cargo + Copy>(subject: SingleSubject<T, N>) -> Vec<Model> {
+    let SingleSubject { of, tickets, numbers } = subject;
     vec![
-        Model::new::<S>("whole_lap", || transfer_through::<S>(tiny(1), 4)),
-        Model::new::<S>("partition_transfer", || transfer_through::<S>(grouped(1, 2), 2)),
-        Model::new::<S>("partition_chunks", || {
-            chunks_through::<S>(grouped(1, 2), |capacity| capacity + 1)
+        of.model("whole_lap", move || transfer_through(tickets, tiny(1), 4)),
+        of.model("partition_transfer", move || transfer_through(tickets, grouped(1, 2), 2)),
+        of.model("partition_chunks", move || {
+            chunks_through(tickets, grouped(1, 2), |capacity| capacity + 1)
         }),
-        Model::new::<S>("partition_slices", || slices_through::<S>(grouped(1, 2), 1)),
-        Model::new::<S>("first_wrap_uninitialised", first_wrap_uninitialised::<S>),
-        Model::new::<S>("cleared_a_partition_late", cleared_a_partition_late::<S>),
+        of.model("partition_slices", move || slices_through(numbers, grouped(1, 2), 1)),
+        of.model("first_wrap_uninitialised", move || first_wrap_uninitialised(tickets)),
+        of.model("cleared_a_partition_late", move || cleared_a_partition_late(tickets)),
     ]
 }
 
 /// In the first lap, too, the producer stays a partition behind the consumer.
-fn first_wrap_uninitialised<S: Single<Ticket>>() -> Run {
-    explore_sides::<S, Ticket, _, _>(
+fn first_wrap_uninitialised<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         grouped(1, 2),
         |mut tx| {
             let pushed = (0..).find(|&number| !push(&mut tx, number));
@@ -45,8 +58,9 @@ fn first_wrap_uninitialised<S: Single<Ticket>>() -> Run {
 }
 
 /// Slots come back a partition at a time, when the consumer is two further.
-fn cleared_a_partition_late<S: Single<Ticket>>() -> Run {
-    explore_sides::<S, Ticket, _, _>(
+fn cleared_a_partition_late<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         grouped(1, 2),
         |mut tx| {
             let capacity = tx.capacity() as u64;

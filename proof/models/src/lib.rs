@@ -11,7 +11,7 @@
 //!
 //! Models have two threads, rings of one to eight slots, and counters that wrap on the way. A model
 //! is run in all executions if these are fewer than three thousand, otherwise in those with at most
-//! three preemptions, or two or one if these are too many as well: [`Run`] says which. Those in `shared`
+//! three preemptions, or two or one if these are too many as well: [`Exploration`] says which. Those in `shared`
 //! have three threads, and at most two preemptions if not all; those in [`big`] have three, and minutes.
 //!
 //! # The ordering table
@@ -59,30 +59,36 @@ mod locked;
 mod mc_ring;
 mod narrow;
 mod overwrite;
+mod queue;
 mod ring;
 mod rings;
 mod scq;
 mod seeded;
 mod shared;
 mod site;
-mod subject;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+mod stacks;
+mod thread;
 mod unbounded;
 mod watcher;
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-use corelane_loom::MpmcQueue;
-use corelane_loom::mpmc::michael_scott::Msq;
-use corelane_loom::mpmc::ring::{HeadTail, Ring};
-use corelane_loom::mpmc::scq::Scq;
-use corelane_loom::spsc::b_queue::BQueue;
-use corelane_loom::spsc::batched_fast_forward::Biffq;
-use corelane_loom::spsc::improved_fast_forward::Iffq;
+use std::panic::RefUnwindSafe;
+use std::sync::Arc;
+
+use corelane_loom::Queue;
+use corelane_loom::list::michael_scott::Msq;
+use corelane_loom::ring::{HeadTail, Ring};
+use corelane_loom::scq::Scq;
 use serde::{Deserialize, Serialize};
 
-use subject::{Any, Many, Named, Tokens};
+use item::{Cargo, Number, Ticket};
+use overwrite::Pair;
+use queue::{SharedSubject, SingleSubject};
 
+pub use explore::{both, explore};
 pub use seeded::{Seeded, canary, seeded};
 pub use site::{Op, Site, Strength, source, source_name, sources};
 
@@ -96,21 +102,20 @@ pub enum Items {
 }
 
 /// A program to be run in all its executions.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone)]
 pub struct Model {
-    /// Id of the queue.
+    /// Id of the queue's algorithm.
     pub queue: &'static str,
     /// Which of its slots.
     pub items: Items,
     /// What the program does.
     pub name: &'static str,
-    /// Runs it. Panics if an execution goes wrong.
-    pub run: fn() -> Run,
+    run: Arc<dyn Fn() -> Exploration + Send + Sync + RefUnwindSafe>,
 }
 
 /// What was run of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Run {
+pub struct Exploration {
     /// How many executions.
     pub executions: usize,
     /// Only those in which a thread that could go on is interrupted at most so often, if there is a
@@ -127,7 +132,7 @@ pub struct Run {
     pub weakened: bool,
 }
 
-impl Run {
+impl Exploration {
     /// Adds executions of the same model.
     fn add(&mut self, more: Self) {
         self.executions += more.executions;
@@ -159,13 +164,35 @@ pub struct Weakening {
 }
 
 impl Model {
-    fn new<S: Named>(name: &'static str, run: fn() -> Run) -> Self {
-        Self { queue: S::ID, items: S::ITEMS, name, run }
+    /// A model of a queue. `run` panics if an execution goes wrong.
+    pub fn new(
+        queue: &'static str,
+        items: Items,
+        name: &'static str,
+        run: impl Fn() -> Exploration + Send + Sync + RefUnwindSafe + 'static,
+    ) -> Self {
+        Self { queue, items, name, run: Arc::new(run) }
+    }
+
+    /// The same model, of a variant of its queue that has no id.
+    fn variant(self, of: &str) -> Self {
+        Self { name: format!("{}_{of}", self.name).leak(), ..self }
+    }
+
+    /// Runs the model in all executions. Panics if one goes wrong.
+    pub fn run(&self) -> Exploration {
+        (self.run)()
     }
 
     /// Runs the model with a weaker ordering at one site. Panics if that one is too weak.
-    pub fn run_weakened(&self, weakening: &Weakening) -> Run {
-        watcher::with_weakening(weakening, self.run)
+    pub fn run_weakened(&self, weakening: &Weakening) -> Exploration {
+        watcher::with_weakening(weakening, || self.run())
+    }
+}
+
+impl fmt::Debug for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Model({self})")
     }
 }
 
@@ -176,7 +203,7 @@ impl fmt::Display for Model {
     }
 }
 
-impl fmt::Display for Run {
+impl fmt::Display for Exploration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} executions", self.executions)?;
         match self.preemptions {
@@ -186,39 +213,15 @@ impl fmt::Display for Run {
     }
 }
 
-/// The models that these modules make for each queue in the library's registry.
-macro_rules! for_each_subject {
-    ($($module:ident),*) => {{
-        let mut models = Vec::new();
-        macro_rules! any {
-            ($id:ident, $queue:ty) => {
-                $(models.extend($module::models::<Any<$queue>>());)*
-            };
-        }
-        macro_rules! tokens {
-            ($id:ident, $queue:ty) => {
-                $(models.extend($module::models::<Tokens<$queue>>());)*
-            };
-        }
-        corelane_loom::for_each_spsc_queue!(any);
-        corelane_loom::for_each_spsc_token_queue!(tokens);
-        models
-    }};
-}
-
 /// All models of all queues.
 pub fn all() -> Vec<Model> {
-    let mut models = common_models();
+    let mut models = by_registry();
     models.extend(lazy_lamport::models());
     models.extend(batched_lamport::models());
     models.extend(mc_ring::models());
     models.extend(fast_forward::models());
-    models.extend(improved_fast_forward::models::<Any<Iffq>>());
-    models.extend(improved_fast_forward::models::<Tokens<Iffq>>());
-    models.extend(improved_fast_forward::models::<Any<Biffq>>());
-    models.extend(improved_fast_forward::models::<Tokens<Biffq>>());
-    models.extend(b_queue::models::<Any<BQueue>>());
-    models.extend(b_queue::models::<Tokens<BQueue>>());
+    models.extend(improved_fast_forward::models());
+    models.extend(b_queue::models());
     models.extend(line_ring::models());
     models.extend(block::models());
     models.extend(overwrite::models());
@@ -232,6 +235,52 @@ pub fn all() -> Vec<Model> {
     models
 }
 
+/// The models that every queue has by its line in the library's registry.
+fn by_registry() -> Vec<Model> {
+    let mut models = Vec::new();
+    macro_rules! add {
+        (single any uspsc: $queue:ty) => {
+            models.extend(of_single(unbounded::uspsc()));
+        };
+        (single any $id:ident: $queue:ty) => {
+            models.extend(of_single(SingleSubject::wide::<$queue>()));
+        };
+        (single token $id:ident: $queue:ty) => {
+            models.extend(of_single(SingleSubject::tokens::<$queue>()));
+        };
+        (shared any $id:ident: $queue:ty) => {
+            models.extend(of_shared(SharedSubject::new::<$queue>()));
+        };
+        (shared plain $id:ident: $queue:ty) => {
+            let overwriting = SharedSubject::<Pair, Pair>::new::<$queue>();
+            models.extend(shared::models_where_all_fits(overwriting));
+        };
+        ($($other:tt)*) => {};
+    }
+    corelane_loom::for_each_queue!(add);
+    models
+}
+
+fn of_single<T: Cargo, N: Cargo + Copy>(subject: SingleSubject<T, N>) -> Vec<Model> {
+    let SingleSubject { of, tickets, .. } = subject;
+    if !of.info.bounded {
+        return unbounded::of_queue(subject);
+    }
+    let mut models = common::models(of, tickets);
+    models.extend(chunks::models(subject));
+    models
+}
+
+fn of_shared(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
+    let SharedSubject { of, tickets, .. } = subject;
+    if !of.info.bounded {
+        return rings::of_queue(subject);
+    }
+    let mut models = common::models(of, tickets);
+    models.extend(shared::models(subject));
+    models
+}
+
 /// Models of parts of different queues that work together. Each part's orderings are shown to be needed in its own queue's
 /// models; so these are tests, and not in the table, where the parts would stand again.
 pub fn mixed() -> Vec<Model> {
@@ -242,7 +291,20 @@ pub fn mixed() -> Vec<Model> {
 
 /// Models with one thread more, which take too long to be among [`all`]: minutes each.
 pub fn big() -> Vec<Model> {
-    for_each_subject!(big)
+    let mut models = Vec::new();
+    macro_rules! add {
+        (single any $id:ident: $queue:ty) => {
+            let SingleSubject { of, tickets, .. } = SingleSubject::wide::<$queue>();
+            models.extend(of.info.bounded.then(|| big::model(of, tickets)));
+        };
+        (single token $id:ident: $queue:ty) => {
+            let SingleSubject { of, tickets, .. } = SingleSubject::tokens::<$queue>();
+            models.extend(of.info.bounded.then(|| big::model(of, tickets)));
+        };
+        ($($other:tt)*) => {};
+    }
+    corelane_loom::for_each_queue!(add);
+    models
 }
 
 /// Whether a model that every queue has is left out for one: it would change a variable more often than [loom
@@ -250,7 +312,7 @@ pub fn big() -> Vec<Model> {
 fn is_left_out(model: &Model) -> bool {
     let left_out: &[&str] = match model.queue {
         // Each call changes its side's only word twice.
-        id if id == Ring::<HeadTail>::INFO.id => &[
+        id if id == <Ring<HeadTail> as Queue<Ticket>>::INFO.id => &[
             "order_past_another_producer",
             "false_empty_behind_a_head",
             "producer_a_lap_behind",
@@ -258,7 +320,7 @@ fn is_left_out(model: &Model) -> bool {
             "another_consumer_goes",
         ],
         // Whoever finds nothing makes both sides go on by a position, as often as they meet.
-        id if id == <Scq>::INFO.id => &[
+        id if id == <Scq as Queue<Ticket>>::INFO.id => &[
             "transfer",
             "transfer_three",
             "pool_of_buffers",
@@ -279,7 +341,7 @@ fn is_left_out(model: &Model) -> bool {
             "another_consumer_comes",
         ],
         // Nor any room when the consumers have gone.
-        id if id == Msq::INFO.id => &[
+        id if id == <Msq as Queue<Ticket>>::INFO.id => &[
             "two_producers_in_a_block",
             "two_consumers_in_a_block",
             "another_producer_comes",
@@ -291,17 +353,4 @@ fn is_left_out(model: &Model) -> bool {
         _ => &[],
     };
     left_out.contains(&model.name)
-}
-
-/// The models that every queue has by its line in the registry.
-fn common_models() -> Vec<Model> {
-    let mut models = for_each_subject!(common, chunks);
-    macro_rules! many {
-        ($id:ident, $queue:ty) => {
-            models.extend(common::models::<Many<$queue>>());
-            models.extend(shared::models::<Many<$queue>>());
-        };
-    }
-    corelane_loom::for_each_mpmc_queue!(many);
-    models
 }

@@ -1,11 +1,11 @@
 //! `linering`: lines of more than one item.
 
-use corelane_loom::spsc::line_ring::LineRing;
+use corelane_loom::line_ring::LineRing;
 
-use crate::subject::Narrow;
+use crate::queue::SingleSubject;
 use crate::{Model, narrow};
 
 /// With two items in a line, lines are seen half full, and are left and given back whole.
 pub(crate) fn models() -> Vec<Model> {
-    narrow::models::<Narrow<LineRing>, 1>()
+    narrow::models(SingleSubject::narrow::<LineRing>(), 1)
 }

@@ -2,33 +2,36 @@
 //!
 //! A thread that nobody wakes ends the model: loom finds that none can go on.
 
-use corelane_loom::mpmc::locked::{Closed, Consumer, Locked, Producer};
-use corelane_loom::{Consumer as _, Producer as _};
+use corelane_loom::locked::{Closed, Consumer, Locked, Producer};
+use corelane_loom::{Config, Consumer as _, Producer as _};
 
 use crate::explore::{explore_shared, explore_sides, tiny};
 use crate::item::{Cargo, Number, Ticket};
+use crate::queue::{Of, own};
 use crate::shared::{all_are_there, are_equal, attempts, drain, items, join, look, start};
-use crate::subject::{Many, Shared, Subject};
-use crate::{Model, Run};
-
-type S = Many<Locked>;
+use crate::{Exploration, Model};
 
 pub(crate) fn models() -> Vec<Model> {
+    let of = Of::any::<Locked, Ticket>();
     vec![
-        Model::new::<S>("waiting_transfer", waiting_transfer),
-        Model::new::<S>("two_consumers_wait", two_consumers_wait),
-        Model::new::<S>("two_consumers_wait_for_a_slice", two_consumers_wait_for_a_slice),
-        Model::new::<S>("two_producers_wait", two_producers_wait),
-        Model::new::<S>("two_producers_wait_for_a_slice", two_producers_wait_for_a_slice),
-        Model::new::<S>("one_consumer_waits_and_one_does_not", one_consumer_waits_and_one_does_not),
-        Model::new::<S>("one_producer_waits_and_one_does_not", one_producer_waits_and_one_does_not),
-        Model::new::<S>("both_sides_wait", both_sides_wait),
-        Model::new::<S>("closed_while_consumers_wait", closed_while_consumers_wait),
-        Model::new::<S>("closed_while_producers_wait", closed_while_producers_wait),
-        Model::new::<S>("closed_by_the_last_of_two_producers", closed_by_the_last_of_two_producers),
-        Model::new::<S>("closed_by_the_last_of_two_consumers", closed_by_the_last_of_two_consumers),
-        Model::new::<S>("clones_hold_it_open", clones_hold_it_open),
+        of.model("waiting_transfer", waiting_transfer),
+        of.model("two_consumers_wait", two_consumers_wait),
+        of.model("two_consumers_wait_for_a_slice", two_consumers_wait_for_a_slice),
+        of.model("two_producers_wait", two_producers_wait),
+        of.model("two_producers_wait_for_a_slice", two_producers_wait_for_a_slice),
+        of.model("one_consumer_waits_and_one_does_not", one_consumer_waits_and_one_does_not),
+        of.model("one_producer_waits_and_one_does_not", one_producer_waits_and_one_does_not),
+        of.model("both_sides_wait", both_sides_wait),
+        of.model("closed_while_consumers_wait", closed_while_consumers_wait),
+        of.model("closed_while_producers_wait", closed_while_producers_wait),
+        of.model("closed_by_the_last_of_two_producers", closed_by_the_last_of_two_producers),
+        of.model("closed_by_the_last_of_two_consumers", closed_by_the_last_of_two_consumers),
+        of.model("clones_hold_it_open", clones_hold_it_open),
     ]
+}
+
+fn new<T: Send>(config: Config) -> (Producer<T>, Consumer<T>) {
+    own::<Locked, T>(config)
 }
 
 /// Waits for an item, and returns its number.
@@ -42,8 +45,9 @@ fn push(tx: &mut Producer<Ticket>, item: Ticket) {
 }
 
 /// One slot: each side waits for the other, then the consumer is told that nothing will come.
-fn waiting_transfer() -> Run {
-    explore_sides::<S, Ticket, _, _>(
+fn waiting_transfer() -> Exploration {
+    explore_sides(
+        new::<Ticket>,
         tiny(1),
         |mut tx| (0..3).for_each(|number| push(&mut tx, Cargo::of(number))),
         |mut rx| {
@@ -55,22 +59,22 @@ fn waiting_transfer() -> Run {
 }
 
 /// Two consumers wait, and two items come.
-fn two_consumers_wait() -> Run {
+fn two_consumers_wait() -> Exploration {
     explore_shared(|| {
-        let (mut tx, rx) = S::channel(tiny(2));
+        let (mut tx, rx) = new::<Ticket>(tiny(2));
         let items = items::<Ticket>(2).into_iter();
-        let threads = [S::another_consumer(&rx), rx].map(|mut rx| start(move || pop(&mut rx)));
+        let threads = [rx.clone(), rx].map(|mut rx| start(move || pop(&mut rx)));
         assert_eq!(attempts(&mut tx, items), [0, 1]);
         all_are_there(join(threads), 2);
     })
 }
 
 /// Two consumers wait, and two items come at once; none come before.
-fn two_consumers_wait_for_a_slice() -> Run {
+fn two_consumers_wait_for_a_slice() -> Exploration {
     explore_shared(|| {
-        let (mut tx, rx) = <S as Subject<Number>>::channel(tiny(2));
+        let (mut tx, rx) = new::<Number>(tiny(2));
         let items = items::<Number>(2);
-        let rxs = [<S as Shared<Number>>::another_consumer(&rx), rx];
+        let rxs = [rx.clone(), rx];
         let threads = rxs.map(|mut rx| start(move || rx.pop().expect("an item comes").number()));
         assert_eq!((tx.push_slice(&[]), tx.push_slice(&items)), (0, 2));
         all_are_there(join(threads), 2);
@@ -78,12 +82,12 @@ fn two_consumers_wait_for_a_slice() -> Run {
 }
 
 /// Two producers wait, and two items are popped.
-fn two_producers_wait() -> Run {
+fn two_producers_wait() -> Exploration {
     explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(tiny(1));
+        let (mut tx, mut rx) = new::<Ticket>(tiny(1));
         let mut items = items::<Ticket>(3).into_iter();
         assert_eq!(attempts(&mut tx, items.by_ref().take(1)), [0]);
-        let threads = [S::another_producer(&tx), tx].map(|mut tx| {
+        let threads = [tx.clone(), tx].map(|mut tx| {
             let item = items.next().expect("there are two more");
             start(move || push(&mut tx, item))
         });
@@ -97,12 +101,12 @@ fn two_producers_wait() -> Run {
 }
 
 /// Two producers wait, and two items are popped at once.
-fn two_producers_wait_for_a_slice() -> Run {
+fn two_producers_wait_for_a_slice() -> Exploration {
     explore_shared(|| {
-        let (mut tx, mut rx) = <S as Subject<Number>>::channel(tiny(2));
+        let (mut tx, mut rx) = new::<Number>(tiny(2));
         let items = items::<Number>(4);
         assert_eq!(tx.push_slice(&items[..2]), 2);
-        let txs = [(<S as Shared<Number>>::another_producer(&tx), items[2]), (tx, items[3])];
+        let txs = [(tx.clone(), items[2]), (tx, items[3])];
         let threads =
             txs.map(|(mut tx, item)| start(move || tx.push(item).expect("the consumer is there")));
         let mut into = [items[0]; 2];
@@ -115,12 +119,12 @@ fn two_producers_wait_for_a_slice() -> Run {
 }
 
 /// One consumer waits, and another one, which doesn't, may take the item that the first is woken for.
-fn one_consumer_waits_and_one_does_not() -> Run {
+fn one_consumer_waits_and_one_does_not() -> Exploration {
     explore_shared(|| {
-        let (mut tx, rx) = S::channel(tiny(2));
+        let (mut tx, rx) = new::<Ticket>(tiny(2));
         let items = items::<Ticket>(2).into_iter();
-        let mut last = S::another_consumer(&rx);
-        let (mut patient, mut hasty) = (S::another_consumer(&rx), rx);
+        let mut last = rx.clone();
+        let (mut patient, mut hasty) = (rx.clone(), rx);
         let threads = [start(move || vec![pop(&mut patient)]), start(move || look(&mut hasty, 1))];
         assert_eq!(attempts(&mut tx, items), [0, 1]);
         let mut numbers = join(threads).concat();
@@ -130,13 +134,13 @@ fn one_consumer_waits_and_one_does_not() -> Run {
 }
 
 /// One producer waits, and another one, which doesn't, may take the slot that the first is woken for.
-fn one_producer_waits_and_one_does_not() -> Run {
+fn one_producer_waits_and_one_does_not() -> Exploration {
     explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(tiny(1));
+        let (mut tx, mut rx) = new::<Ticket>(tiny(1));
         let mut items = items::<Ticket>(3).into_iter();
         assert_eq!(attempts(&mut tx, items.by_ref().take(1)), [0]);
         let (first, second) = (items.next().expect("one"), items.next().expect("two"));
-        let (mut patient, mut hasty) = (S::another_producer(&tx), tx);
+        let (mut patient, mut hasty) = (tx.clone(), tx);
         let threads = [
             start(move || {
                 push(&mut patient, first);
@@ -152,11 +156,11 @@ fn one_producer_waits_and_one_does_not() -> Run {
 }
 
 /// Two producers and a consumer wait for each other at one slot.
-fn both_sides_wait() -> Run {
+fn both_sides_wait() -> Exploration {
     explore_shared(|| {
-        let (tx, mut rx) = S::channel(tiny(1));
+        let (tx, mut rx) = new::<Ticket>(tiny(1));
         let mut items = items::<Ticket>(2).into_iter();
-        let threads = [S::another_producer(&tx), tx].map(|mut tx| {
+        let threads = [tx.clone(), tx].map(|mut tx| {
             let item = items.next().expect("there are two");
             start(move || push(&mut tx, item))
         });
@@ -168,11 +172,11 @@ fn both_sides_wait() -> Run {
 }
 
 /// Two consumers wait, an item comes, and the producer goes: one gets the item, both are woken.
-fn closed_while_consumers_wait() -> Run {
+fn closed_while_consumers_wait() -> Exploration {
     explore_shared(|| {
-        let (mut tx, rx) = S::channel(tiny(2));
+        let (mut tx, rx) = new::<Ticket>(tiny(2));
         let items = items::<Ticket>(1).into_iter();
-        let threads = [S::another_consumer(&rx), rx]
+        let threads = [rx.clone(), rx]
             .map(|mut rx| start(move || rx.pop().ok().map(|item: Ticket| item.number())));
         assert_eq!(attempts(&mut tx, items), [0]);
         drop(tx);
@@ -181,12 +185,12 @@ fn closed_while_consumers_wait() -> Run {
 }
 
 /// Two producers wait, an item is popped, and the consumer goes: the other gets its item back, or finds room.
-fn closed_while_producers_wait() -> Run {
+fn closed_while_producers_wait() -> Exploration {
     explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(tiny(1));
+        let (mut tx, mut rx) = new::<Ticket>(tiny(1));
         let mut items = items::<Ticket>(3).into_iter();
         assert_eq!(attempts(&mut tx, items.by_ref().take(1)), [0]);
-        let threads = [S::another_producer(&tx), tx].map(|mut tx| {
+        let threads = [tx.clone(), tx].map(|mut tx| {
             let item = items.next().expect("there are two more");
             start(move || {
                 let number = item.number();
@@ -208,11 +212,11 @@ fn closed_while_producers_wait() -> Run {
 }
 
 /// A consumer waits while two producers go, one with an item.
-fn closed_by_the_last_of_two_producers() -> Run {
+fn closed_by_the_last_of_two_producers() -> Exploration {
     explore_shared(|| {
-        let (tx, mut rx) = S::channel(tiny(2));
+        let (tx, mut rx) = new::<Ticket>(tiny(2));
         let item = items::<Ticket>(1).remove(0);
-        let (mut tx, other) = (S::another_producer(&tx), tx);
+        let (mut tx, other) = (tx.clone(), tx);
         let threads = [start(move || push(&mut tx, item)), start(move || drop(other))];
         assert_eq!(pop(&mut rx), 0);
         assert!(matches!(rx.pop(), Err(Closed { .. })) && rx.is_closed());
@@ -221,12 +225,12 @@ fn closed_by_the_last_of_two_producers() -> Run {
 }
 
 /// A producer waits for room while two consumers go.
-fn closed_by_the_last_of_two_consumers() -> Run {
+fn closed_by_the_last_of_two_consumers() -> Exploration {
     explore_shared(|| {
-        let (mut tx, rx) = S::channel(tiny(1));
+        let (mut tx, rx) = new::<Ticket>(tiny(1));
         let mut items = items::<Ticket>(2).into_iter();
         assert_eq!(attempts(&mut tx, items.by_ref().take(1)), [0]);
-        let threads = [S::another_consumer(&rx), rx].map(|rx| start(move || drop(rx)));
+        let threads = [rx.clone(), rx].map(|rx| start(move || drop(rx)));
         let refused = tx.push(items.next().expect("the second"));
         assert!(refused.is_err_and(|closed| closed.into_inner().number() == 1));
         join(threads);
@@ -234,12 +238,12 @@ fn closed_by_the_last_of_two_consumers() -> Run {
 }
 
 /// A producer goes after it was cloned: who waits is not told that nothing will come.
-fn clones_hold_it_open() -> Run {
+fn clones_hold_it_open() -> Exploration {
     explore_shared(|| {
-        let (tx, mut rx) = S::channel(tiny(2));
+        let (tx, mut rx) = new::<Ticket>(tiny(2));
         let item = items::<Ticket>(1).remove(0);
         let consumer = start(move || pop(&mut rx));
-        let mut other = S::another_producer(&tx);
+        let mut other = tx.clone();
         let producer = start(move || push(&mut other, item));
         drop(tx);
         join([producer]);

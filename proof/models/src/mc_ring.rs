@@ -1,33 +1,33 @@
 //! `mcring`: publication a batch at a time (paper 2 §2.5).
 
-use corelane_loom::spsc::mc_ring::McRing;
+use corelane_loom::mc_ring::McRing;
 use corelane_loom::{Producer, SingleConsumer, SingleProducer};
 
 use crate::chunks::chunks_through;
 use crate::common::transfer_through;
 use crate::explore::{done, explore_sides, grouped, pop_all, pop_until_closed, push_now};
-use crate::item::Ticket;
-use crate::subject::Any;
-use crate::{Model, Run};
-
-type S = Any<McRing>;
+use crate::item::Cargo;
+use crate::queue::{Single, SingleSubject};
+use crate::{Exploration, Model};
 
 pub(crate) fn models() -> Vec<Model> {
+    let SingleSubject { of, tickets, .. } = SingleSubject::wide::<McRing>();
     vec![
-        Model::new::<S>("batch_transfer", || transfer_through::<S>(grouped(4, 2), 1)),
-        Model::new::<S>("batch_is_clamped", || transfer_through::<S>(grouped(2, 100), 1)),
-        Model::new::<S>("batch_chunks", || {
-            chunks_through::<S>(grouped(4, 2), |capacity| capacity + 1)
+        of.model("batch_transfer", move || transfer_through(tickets, grouped(4, 2), 1)),
+        of.model("batch_is_clamped", move || transfer_through(tickets, grouped(2, 100), 1)),
+        of.model("batch_chunks", move || {
+            chunks_through(tickets, grouped(4, 2), |capacity| capacity + 1)
         }),
-        Model::new::<S>("delayed_publication", delayed_publication),
-        Model::new::<S>("flush_publishes", flush_publishes),
-        Model::new::<S>("freed_a_batch_late", freed_a_batch_late),
+        of.model("delayed_publication", move || delayed_publication(tickets)),
+        of.model("flush_publishes", move || flush_publishes(tickets)),
+        of.model("freed_a_batch_late", move || freed_a_batch_late(tickets)),
     ]
 }
 
 /// Items become visible two at a time; a last one alone when the producer is dropped.
-fn delayed_publication() -> Run {
-    explore_sides::<S, Ticket, _, _>(
+fn delayed_publication<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         grouped(4, 2),
         |mut tx| {
             for number in 0..3 {
@@ -43,8 +43,9 @@ fn delayed_publication() -> Run {
 }
 
 /// A batch that is not full yet can be waited for after `flush`.
-fn flush_publishes() -> Run {
-    explore_sides::<S, Ticket, _, _>(
+fn flush_publishes<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         grouped(4, 2),
         |mut tx| {
             push_now(&mut tx, 0);
@@ -66,8 +67,9 @@ fn flush_publishes() -> Run {
 }
 
 /// A slot comes back with the other of its batch, and not before.
-fn freed_a_batch_late() -> Run {
-    explore_sides::<S, Ticket, _, _>(
+fn freed_a_batch_late<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         grouped(4, 2),
         |mut tx| {
             for number in 0..4 {

@@ -4,19 +4,20 @@ use crate::Model;
 use crate::chunks::{chunks_through, slices_through};
 use crate::common::{attempts, transfer_through};
 use crate::explore::tiny;
-use crate::item::{Number, Ticket};
-use crate::subject::Single;
+use crate::item::{Narrow, Number, Ticket};
+use crate::queue::SingleSubject;
 
-/// The common models in which two items share a line. It takes `MORE` items than fit to use a slot
+/// The common models in which two items share a line. It takes `more` items than fit to use a slot
 /// twice.
-pub(crate) fn models<S, const MORE: u64>() -> Vec<Model>
-where
-    S: Single<Ticket> + Single<Number, Item: Copy>,
-{
+pub(crate) fn models(
+    subject: SingleSubject<Narrow<Ticket>, Narrow<Number>>,
+    more: u64,
+) -> Vec<Model> {
+    let SingleSubject { of, tickets, numbers } = subject;
     vec![
-        Model::new::<S>("narrow_transfer", || transfer_through::<S>(tiny(1), MORE)),
-        Model::new::<S>("narrow_attempts", attempts::<S>),
-        Model::new::<S>("narrow_chunks", || chunks_through::<S>(tiny(1), |_| 4)),
-        Model::new::<S>("narrow_slices", || slices_through::<S>(tiny(1), MORE)),
+        of.model("narrow_transfer", move || transfer_through(tickets, tiny(1), more)),
+        of.model("narrow_attempts", move || attempts(tickets)),
+        of.model("narrow_chunks", move || chunks_through(tickets, tiny(1), |_| 4)),
+        of.model("narrow_slices", move || slices_through(numbers, tiny(1), more)),
     ]
 }

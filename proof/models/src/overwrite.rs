@@ -2,16 +2,16 @@
 
 use std::ops::Range;
 
+use corelane_loom::block::overwriting::{BbqDropOld, Consumer, Producer};
 use corelane_loom::overwrite::Plain;
-use corelane_loom::overwrite::block::{self, Consumer, Producer};
-use corelane_loom::{Config, Consumer as _, Producer as _, Sides, TryPopError, TryPushError};
-use loom::thread::JoinHandle;
+use corelane_loom::{Config, Consumer as _, Producer as _, TryPopError, TryPushError};
 
 use crate::explore::{done, explore_shared, explore_sides, grouped, tiny};
 use crate::item::Cargo;
+use crate::queue::{Of, own};
 use crate::shared::{self, join, look, start};
-use crate::subject::{Named, Shared, Subject};
-use crate::{Items, Model, Run};
+use crate::thread::Thread;
+use crate::{Exploration, Model};
 
 /// An item of two words, so that one that is put together from two others is noticed.
 pub(crate) type Pair = [u64; 2];
@@ -38,72 +38,37 @@ impl Cargo for u64 {
     }
 }
 
-/// The queue, between several threads.
-pub(crate) struct DropOld;
-
-impl Named for DropOld {
-    const ID: &'static str = block::INFO.id;
-    const ITEMS: Items = Items::Any;
-}
-
-impl<T: Cargo> Subject<T> for DropOld {
-    type Item = Pair;
-    type Tx = Producer<Pair>;
-    type Rx = Consumer<Pair>;
-
-    fn channel(config: Config) -> (Self::Tx, Self::Rx) {
-        channel(config)
-    }
-}
-
-impl<T: Cargo> Shared<T> for DropOld {
-    const SIDES: Sides = Sides::ManyToMany;
-
-    fn another_producer(tx: &Self::Tx) -> Self::Tx {
-        tx.clone()
-    }
-
-    fn another_consumer(rx: &Self::Rx) -> Self::Rx {
-        rx.clone()
-    }
-}
-
 pub(crate) fn models() -> Vec<Model> {
-    let mut models = shared::models_where_all_fits::<DropOld>();
-    models.extend([
-        Model::new::<DropOld>("overwrites", || overwrites(tiny(2), 4)),
-        Model::new::<DropOld>("overwrites_blocks", || overwrites(grouped(4, 2), 7)),
-        Model::new::<DropOld>("overwrites_slices", overwrites_slices),
-        Model::new::<DropOld>("closes_when_overwritten", closes_when_overwritten),
-        Model::new::<DropOld>("teardown_races_push", teardown_races_push),
-        Model::new::<DropOld>("bug_1_busy_behind_another", bug_1_busy_behind_another),
-        Model::new::<DropOld>("bug_2_empty_at_the_same_lap", bug_2_empty_at_the_same_lap),
-        Model::new::<DropOld>("bug_3_overwritten_while_read", bug_3_overwritten_while_read),
-        Model::new::<DropOld>("bug_3_behind_another", bug_3_behind_another),
-        Model::new::<DropOld>("two_producers_overwrite", two_producers_overwrite),
-        Model::new::<DropOld>("producer_stands_still", producer_stands_still),
-        Model::new::<DropOld>("two_consumers_overtaken", || two_consumers_overtaken(tiny(2), 1)),
-        Model::new::<DropOld>("overtaken_in_a_block", || two_consumers_overtaken(grouped(4, 2), 1)),
-        Model::new::<DropOld>("overtaken_twice", overtaken_twice),
-        Model::new::<DropOld>("producer_moves_within_a_block", producer_moves_within_a_block),
-        Model::new::<DropOld>("false_empty_when_overtaken", || {
-            false_empty_when_overtaken(3, false)
-        }),
-        Model::new::<DropOld>("false_empty_when_both_are_overtaken", || {
-            false_empty_when_overtaken(3, true)
-        }),
-        Model::new::<DropOld>("false_empty_while_read", || false_empty_when_overtaken(1, false)),
-        Model::new::<DropOld>("false_empty_while_two_overwrite", false_empty_while_two_overwrite),
-        Model::new::<DropOld>("producer_with_an_old_head", producer_with_an_old_head),
-        Model::new::<DropOld>("slice_with_an_old_head", slice_with_an_old_head),
-        Model::new::<DropOld>("producer_comes_and_goes", producer_comes_and_goes),
-        Model::new::<DropOld>("consumer_comes_and_goes", consumer_comes_and_goes),
-    ]);
-    models
+    let of = Of::any::<BbqDropOld, Pair>();
+    vec![
+        of.model("overwrites", || overwrites(tiny(2), 4)),
+        of.model("overwrites_blocks", || overwrites(grouped(4, 2), 7)),
+        of.model("overwrites_slices", overwrites_slices),
+        of.model("closes_when_overwritten", closes_when_overwritten),
+        of.model("teardown_races_push", teardown_races_push),
+        of.model("bug_1_busy_behind_another", bug_1_busy_behind_another),
+        of.model("bug_2_empty_at_the_same_lap", bug_2_empty_at_the_same_lap),
+        of.model("bug_3_overwritten_while_read", bug_3_overwritten_while_read),
+        of.model("bug_3_behind_another", bug_3_behind_another),
+        of.model("two_producers_overwrite", two_producers_overwrite),
+        of.model("producer_stands_still", producer_stands_still),
+        of.model("two_consumers_overtaken", || two_consumers_overtaken(tiny(2), 1)),
+        of.model("overtaken_in_a_block", || two_consumers_overtaken(grouped(4, 2), 1)),
+        of.model("overtaken_twice", overtaken_twice),
+        of.model("producer_moves_within_a_block", producer_moves_within_a_block),
+        of.model("false_empty_when_overtaken", || false_empty_when_overtaken(3, false)),
+        of.model("false_empty_when_both_are_overtaken", || false_empty_when_overtaken(3, true)),
+        of.model("false_empty_while_read", || false_empty_when_overtaken(1, false)),
+        of.model("false_empty_while_two_overwrite", false_empty_while_two_overwrite),
+        of.model("producer_with_an_old_head", producer_with_an_old_head),
+        of.model("slice_with_an_old_head", slice_with_an_old_head),
+        of.model("producer_comes_and_goes", producer_comes_and_goes),
+        of.model("consumer_comes_and_goes", consumer_comes_and_goes),
+    ]
 }
 
 fn channel<T: Plain>(config: Config) -> (Producer<T>, Consumer<T>) {
-    block::channel_with(config).expect("models ask for small queues")
+    own::<BbqDropOld, T>(config)
 }
 
 /// Pushes these items, for which room is made.
@@ -135,8 +100,9 @@ fn nothing_is_unaccounted_for(popped: &[Vec<u64>], lost: u64, pushed: u64) {
 }
 
 /// More items than fit, while the consumer looks for them.
-fn overwrites(config: Config, items: u64) -> Run {
-    explore_sides::<DropOld, Pair, _, _>(
+fn overwrites(config: Config, items: u64) -> Exploration {
+    explore_sides(
+        channel::<Pair>,
         config,
         move |mut tx| push_all(&mut tx, 0..items),
         |mut rx| {
@@ -152,8 +118,9 @@ fn overwrites(config: Config, items: u64) -> Run {
 }
 
 /// The same with slices.
-fn overwrites_slices() -> Run {
-    explore_sides::<DropOld, Pair, _, _>(
+fn overwrites_slices() -> Exploration {
+    explore_sides(
+        channel::<Pair>,
         grouped(4, 2),
         |mut tx| {
             assert_eq!(tx.push_slice(&[0, 1, 2].map(Pair::of)), 3);
@@ -172,8 +139,9 @@ fn overwrites_slices() -> Run {
 }
 
 /// What is left when the producer goes is popped before the queue is closed.
-fn closes_when_overwritten() -> Run {
-    explore_sides::<DropOld, Pair, _, _>(
+fn closes_when_overwritten() -> Exploration {
+    explore_sides(
+        channel::<Pair>,
         tiny(2),
         |mut tx| push_all(&mut tx, 0..3),
         |mut rx| {
@@ -186,12 +154,12 @@ fn closes_when_overwritten() -> Run {
 }
 
 /// The consumer goes while the producer pushes its last item and goes: who is last frees what both have used.
-fn teardown_races_push() -> Run {
-    explore_sides::<DropOld, Pair, _, _>(tiny(2), |mut tx| push_all(&mut tx, 0..1), drop, done)
+fn teardown_races_push() -> Exploration {
+    explore_sides(channel::<Pair>, tiny(2), |mut tx| push_all(&mut tx, 0..1), drop, done)
 }
 
 /// §2.5, bug 1: a block in which another producer is at work already is not one that is unfinished.
-fn bug_1_busy_behind_another() -> Run {
+fn bug_1_busy_behind_another() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = channel::<Pair>(grouped(4, 2));
         push_all(&mut tx, 0..4);
@@ -206,7 +174,7 @@ fn bug_1_busy_behind_another() -> Run {
 }
 
 /// §2.5, bug 2: consumers who find every block done, and of one lap, don't go round for ever.
-fn bug_2_empty_at_the_same_lap() -> Run {
+fn bug_2_empty_at_the_same_lap() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = channel::<Pair>(tiny(2));
         push_all(&mut tx, 0..2);
@@ -223,7 +191,7 @@ fn bug_2_empty_at_the_same_lap() -> Run {
 }
 
 /// §2.5, bug 3: an item that a fast producer overwrites while it is read isn't returned, between several too.
-fn bug_3_overwritten_while_read() -> Run {
+fn bug_3_overwritten_while_read() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = channel::<Pair>(tiny(2));
         let (_other_tx, _other_rx) = (tx.clone(), rx.clone());
@@ -237,7 +205,7 @@ fn bug_3_overwritten_while_read() -> Run {
 }
 
 /// The same with a producer that writes to a block that another one has entered.
-fn bug_3_behind_another() -> Run {
+fn bug_3_behind_another() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = channel::<u64>(grouped(4, 2));
         push_all(&mut tx, 0..4);
@@ -257,7 +225,7 @@ fn bug_3_behind_another() -> Run {
 }
 
 /// Two threads push more than fits, while the consumer looks.
-fn two_producers_overwrite() -> Run {
+fn two_producers_overwrite() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = channel::<Pair>(tiny(2));
         push_all(&mut tx, 0..1);
@@ -273,7 +241,7 @@ fn two_producers_overwrite() -> Run {
 }
 
 /// A producer may stand still in the middle. Others are told so when they come round; nothing is lost by it.
-fn producer_stands_still() -> Run {
+fn producer_stands_still() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = channel::<u64>(tiny(2));
         let mut other = tx.clone();
@@ -293,13 +261,13 @@ fn producer_stands_still() -> Run {
 }
 
 /// Two consumers are overtaken: what they leave out is counted by one of them.
-fn two_consumers_overtaken(config: Config, more: u64) -> Run {
+fn two_consumers_overtaken(config: Config, more: u64) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = channel::<u64>(config);
         let fit = tx.capacity() as u64;
         let items = fit + more;
         push_all(&mut tx, 0..fit);
-        let consumers: [JoinHandle<_>; 2] = [rx.clone(), rx.clone()].map(|mut rx| {
+        let consumers: [Thread<_>; 2] = [rx.clone(), rx.clone()].map(|mut rx| {
             start(move || {
                 let numbers = look(&mut rx, 1);
                 (numbers, rx.lost())
@@ -313,7 +281,7 @@ fn two_consumers_overtaken(config: Config, more: u64) -> Run {
 }
 
 /// A consumer that is not the only one is overtaken by more than a lap.
-fn overtaken_twice() -> Run {
+fn overtaken_twice() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = channel::<u64>(tiny(2));
         let other = rx.clone();
@@ -327,7 +295,7 @@ fn overtaken_twice() -> Run {
 }
 
 /// A producer is cloned while the consumer looks, and alone again when its clone has pushed and gone.
-fn producer_comes_and_goes() -> Run {
+fn producer_comes_and_goes() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = channel::<u64>(tiny(2));
         let consumer = start(move || {
@@ -346,7 +314,7 @@ fn producer_comes_and_goes() -> Run {
 }
 
 /// A consumer is cloned while the producer overwrites, and alone again when its clone has popped and gone.
-fn consumer_comes_and_goes() -> Run {
+fn consumer_comes_and_goes() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = channel::<u64>(tiny(2));
         push_all(&mut tx, 0..2);
@@ -363,7 +331,7 @@ fn consumer_comes_and_goes() -> Run {
 }
 
 /// The only producer enters a block in one thread, and goes on in another.
-fn producer_moves_within_a_block() -> Run {
+fn producer_moves_within_a_block() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = channel::<u64>(grouped(4, 2));
         push_all(&mut tx, 0..4);
@@ -381,7 +349,7 @@ fn producer_moves_within_a_block() -> Run {
 }
 
 /// Two more items come while the first of some is popped, which may be gone by then: others are there.
-fn false_empty_when_overtaken(pushed: u64, has_other: bool) -> Run {
+fn false_empty_when_overtaken(pushed: u64, has_other: bool) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = channel::<u64>(tiny(2));
         let _other = has_other.then(|| rx.clone());
@@ -393,7 +361,7 @@ fn false_empty_when_overtaken(pushed: u64, has_other: bool) -> Run {
 }
 
 /// The same if two producers overwrite: a consumer may be told that one is in the middle.
-fn false_empty_while_two_overwrite() -> Run {
+fn false_empty_while_two_overwrite() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = channel::<u64>(tiny(2));
         push_all(&mut tx, 0..1);
@@ -405,7 +373,7 @@ fn false_empty_while_two_overwrite() -> Run {
 }
 
 /// A producer comes with a head that others have left a lap ago.
-fn producer_with_an_old_head() -> Run {
+fn producer_with_an_old_head() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = channel::<u64>(tiny(2));
         push_all(&mut tx, 0..1);
@@ -421,7 +389,7 @@ fn producer_with_an_old_head() -> Run {
 
 /// A slice is pushed with a head that others have left a lap ago, over what one of them has written. The one
 /// who entered the block again has made no fence since, which would order that by chance.
-fn slice_with_an_old_head() -> Run {
+fn slice_with_an_old_head() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = channel::<u64>(grouped(4, 2));
         push_all(&mut tx, 0..1);

@@ -1,7 +1,7 @@
 //! `ring` in its modes: threads of a side that are done in the order in which they began, in any, or one at a time;
 //! full, empty and in between (paper 3 §2.2).
 
-use corelane_loom::mpmc::ring::{HeadTail, InOrder, Mode, RelaxedTail, Ring};
+use corelane_loom::ring::{HeadTail, InOrder, Mode, RelaxedTail, Ring};
 use corelane_loom::{Consumer, Producer, TryPopError, TryPushError};
 use loom::hint::spin_loop;
 use loom::sync::Arc;
@@ -9,83 +9,75 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 
 use crate::explore::{explore, explore_shared, tiny};
 use crate::item::{Cargo, Number, Ticket};
+use crate::queue::{Shared, SharedSubject, own};
 use crate::shared::{
     all_are_there, are_equal, attempt, attempts, drain, items, join, look, push, start, take,
 };
-use crate::subject::{Many, Shared, Subject};
-use crate::{Model, Run};
-
-type S<P, C = P> = Many<Ring<P, C>>;
-
-/// Those in which the sides must get along with each other, for sides in different modes. What threads of one side do
-/// among themselves is the same whatever the other side does.
-macro_rules! of_modes {
-    ($($p:ident to $c:ident: $name:literal),+) => {
-        [$(
-            Model::new::<S<$p, $c>>(
-                concat!("full_while_it_is_emptied_", $name),
-                full_while_it_is_emptied::<$p, $c>,
-            ),
-            Model::new::<S<$p, $c>>(
-                concat!("empty_while_it_is_filled_", $name),
-                empty_while_it_is_filled::<$p, $c>,
-            ),
-            Model::new::<S<$p, $c>>(
-                concat!("shown_in_the_order_taken_", $name),
-                shown_in_the_order_taken::<$p, $c>,
-            ),
-            Model::new::<S<$p, $c>>(
-                concat!("freed_by_the_last_consumer_", $name),
-                freed_by_the_last_consumer::<$p, $c>,
-            ),
-        )+]
-    };
-}
+use crate::{Exploration, Model};
 
 pub(crate) fn models() -> Vec<Model> {
     let mut models = of_mode::<InOrder>();
     models.extend(of_mode::<RelaxedTail>());
     models.extend(of_mode::<HeadTail>());
+    let SharedSubject { of, tickets, .. } = subject::<RelaxedTail, RelaxedTail>();
     models.extend([
-        Model::new::<S<RelaxedTail>>("shown_by_the_last", shown_by_the_last),
-        Model::new::<S<RelaxedTail>>("freed_by_the_last", freed_by_the_last),
-        Model::new::<S<HeadTail>>("kept_from_others", kept_from_others),
-        Model::new::<S<HeadTail>>("looked_at_and_left", looked_at_and_left),
-        Model::new::<S<HeadTail>>("claimed_before_others", claimed_before_others),
-        Model::new::<S<HeadTail>>("claimed_and_left", claimed_and_left),
+        of.model("shown_by_the_last", move || shown_by_the_last(tickets)),
+        of.model("freed_by_the_last", move || freed_by_the_last(tickets)),
+    ]);
+    let of = subject::<HeadTail, HeadTail>().of;
+    models.extend([
+        of.model("kept_from_others", kept_from_others),
+        of.model("looked_at_and_left", looked_at_and_left),
+        of.model("claimed_before_others", claimed_before_others),
+        of.model("claimed_and_left", claimed_and_left),
     ]);
     models
 }
 
 /// Of sides in different modes.
 pub(crate) fn mixed() -> Vec<Model> {
-    of_modes!(
-        InOrder to RelaxedTail: "in_order_to_rts",
-        InOrder to HeadTail: "in_order_to_hts",
-        RelaxedTail to InOrder: "rts_to_in_order",
-        RelaxedTail to HeadTail: "rts_to_hts",
-        HeadTail to InOrder: "hts_to_in_order",
-        HeadTail to RelaxedTail: "hts_to_rts"
-    )
-    .into()
+    let of_modes = [
+        ("in_order_to_rts", of_sides::<InOrder, RelaxedTail>()),
+        ("in_order_to_hts", of_sides::<InOrder, HeadTail>()),
+        ("rts_to_in_order", of_sides::<RelaxedTail, InOrder>()),
+        ("rts_to_hts", of_sides::<RelaxedTail, HeadTail>()),
+        ("hts_to_in_order", of_sides::<HeadTail, InOrder>()),
+        ("hts_to_rts", of_sides::<HeadTail, RelaxedTail>()),
+    ];
+    let named = |(modes, models): (_, [Model; 4])| models.map(|model| model.variant(modes));
+    of_modes.into_iter().flat_map(named).collect()
+}
+
+fn subject<P: Mode, C: Mode>() -> SharedSubject<Ticket, Number> {
+    SharedSubject::new::<Ring<P, C>>()
+}
+
+/// Those in which the sides must get along with each other, for sides in different modes. What threads of one side do
+/// among themselves is the same whatever the other side does.
+fn of_sides<P: Mode, C: Mode>() -> [Model; 4] {
+    let SharedSubject { of, tickets, numbers } = subject::<P, C>();
+    [
+        of.model("full_while_it_is_emptied", move || full_while_it_is_emptied(tickets)),
+        of.model("empty_while_it_is_filled", move || empty_while_it_is_filled(tickets)),
+        of.model("shown_in_the_order_taken", move || shown_in_the_order_taken(numbers)),
+        of.model("freed_by_the_last_consumer", move || freed_by_the_last_consumer(tickets)),
+    ]
 }
 
 fn of_mode<M: Mode>() -> Vec<Model> {
-    vec![
-        Model::new::<S<M>>("full_while_it_is_emptied", full_while_it_is_emptied::<M, M>),
-        Model::new::<S<M>>("empty_while_it_is_filled", empty_while_it_is_filled::<M, M>),
-        Model::new::<S<M>>("shown_in_the_order_taken", shown_in_the_order_taken::<M, M>),
-        Model::new::<S<M>>("freed_in_the_order_taken", freed_in_the_order_taken::<M>),
-        Model::new::<S<M>>("slices_longer_than_the_ring", slices_longer_than_the_ring::<M>),
-        Model::new::<S<M>>("slices_of_nothing", slices_of_nothing::<M>),
-        Model::new::<S<M>>("head_tail_reordered", head_tail_reordered::<M>),
-        Model::new::<S<M>>(
-            "head_tail_reordered_of_consumers",
-            head_tail_reordered_of_consumers::<M>,
-        ),
-        Model::new::<S<M>>("freed_by_the_last_consumer", freed_by_the_last_consumer::<M, M>),
-        Model::new::<S<M>>("all_or_nothing", all_or_nothing::<M>),
-    ]
+    let SharedSubject { of, tickets, numbers } = subject::<M, M>();
+    let mut models = Vec::from(of_sides::<M, M>());
+    models.extend([
+        of.model("freed_in_the_order_taken", move || freed_in_the_order_taken(tickets)),
+        of.model("slices_longer_than_the_ring", move || slices_longer_than_the_ring(numbers)),
+        of.model("slices_of_nothing", move || slices_of_nothing(numbers)),
+        of.model("head_tail_reordered", move || head_tail_reordered(tickets)),
+        of.model("head_tail_reordered_of_consumers", move || {
+            head_tail_reordered_of_consumers(tickets)
+        }),
+        of.model("all_or_nothing", all_or_nothing::<M>),
+    ]);
+    models
 }
 
 /// What a thread has told others.
@@ -95,12 +87,12 @@ fn told() -> Arc<AtomicBool> {
 
 /// One item, which one consumer is about to take, and another one has been told that it is gone: a push
 /// that finds no room isn't told that the queue is full.
-fn full_while_it_is_emptied<P: Mode, C: Mode>() -> Run {
-    explore_shared(|| {
-        let (mut tx, rx) = S::<P, C>::channel(tiny(1));
+fn full_while_it_is_emptied(new: Shared<Ticket>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, rx) = new(tiny(1));
         let mut items = items::<Ticket>(2).into_iter();
         assert_eq!(attempts(&mut tx, items.by_ref().take(1)), [0]);
-        let (mut one, mut other) = (S::<P, C>::another_consumer(&rx), rx);
+        let (mut one, mut other) = (rx.another(), rx);
         let tell = told();
         let hear = tell.clone();
         let threads = [
@@ -120,11 +112,11 @@ fn full_while_it_is_emptied<P: Mode, C: Mode>() -> Run {
 
 /// The same the other way round: one producer is about to fill the only slot, and another one has been told
 /// that there is no other. A pop isn't told that there is no item.
-fn empty_while_it_is_filled<P: Mode, C: Mode>() -> Run {
-    explore_shared(|| {
-        let (tx, mut rx) = S::<P, C>::channel(tiny(1));
+fn empty_while_it_is_filled(new: Shared<Ticket>) -> Exploration {
+    explore_shared(move || {
+        let (tx, mut rx) = new(tiny(1));
         let mut items = items::<Ticket>(2).into_iter();
-        let (mut one, mut other) = (S::<P, C>::another_producer(&tx), tx);
+        let (mut one, mut other) = (tx.another(), tx);
         let (first, second) = (items.next().expect("one"), items.next().expect("two"));
         let tell = told();
         let hear = tell.clone();
@@ -146,12 +138,12 @@ fn empty_while_it_is_filled<P: Mode, C: Mode>() -> Run {
 
 /// Two slices, taken in any order and finished in any: the second is not seen before the first, and
 /// neither is cut by the other.
-fn shown_in_the_order_taken<P: Mode, C: Mode>() -> Run {
-    explore_shared(|| {
-        let (tx, mut rx) = <S<P, C> as Subject<Number>>::channel(tiny(4));
+fn shown_in_the_order_taken(new: Shared<Number>) -> Exploration {
+    explore_shared(move || {
+        let (tx, mut rx) = new(tiny(4));
         let items = items::<Number>(4);
         let mut into = vec![items[0]; 4];
-        let threads = [(<S<P, C> as Shared<Number>>::another_producer(&tx), 0), (tx, 2)];
+        let threads = [(tx.another(), 0), (tx, 2)];
         let threads = threads.map(|(mut tx, first)| {
             let items = items[first..][..2].to_vec();
             start(move || {
@@ -172,14 +164,13 @@ fn shown_in_the_order_taken<P: Mode, C: Mode>() -> Run {
 
 /// Two consumers take an item each and finish in any order: a slot that is free comes after all those
 /// before it are.
-fn freed_in_the_order_taken<M: Mode>() -> Run {
-    explore_shared(|| {
-        let (mut tx, rx) = S::<M>::channel(tiny(2));
+fn freed_in_the_order_taken(new: Shared<Ticket>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, rx) = new(tiny(2));
         let mut items = items::<Ticket>(4).into_iter();
         assert_eq!(attempts(&mut tx, items.by_ref().take(2)), [0, 1]);
-        let mut last = S::<M>::another_consumer(&rx);
-        let threads =
-            [S::<M>::another_consumer(&rx), rx].map(|mut rx| start(move || look(&mut rx, 1)));
+        let mut last = rx.another();
+        let threads = [rx.another(), rx].map(|mut rx| start(move || look(&mut rx, 1)));
         let pushed = [0, 1].into_iter().chain(attempts(&mut tx, items)).collect();
         let mut numbers = join(threads).concat();
         numbers.extend(drain(&mut last));
@@ -188,9 +179,9 @@ fn freed_in_the_order_taken<M: Mode>() -> Run {
 }
 
 /// Slices that don't fit are pushed and popped by what there is, past the end of the ring.
-fn slices_longer_than_the_ring<M: Mode>() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = <S<M> as Subject<Number>>::channel(tiny(2));
+fn slices_longer_than_the_ring(new: Shared<Number>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(2));
         let items = items::<Number>(4);
         let mut into = vec![items[0]; 3];
         let thread = start(move || {
@@ -219,11 +210,11 @@ fn slices_longer_than_the_ring<M: Mode>() -> Run {
 }
 
 /// Slices without items change nothing, whatever others do.
-fn slices_of_nothing<M: Mode>() -> Run {
-    explore_shared(|| {
-        let (tx, mut rx) = <S<M> as Subject<Number>>::channel(tiny(1));
+fn slices_of_nothing(new: Shared<Number>) -> Exploration {
+    explore_shared(move || {
+        let (tx, mut rx) = new(tiny(1));
         let items = items::<Number>(2);
-        let mut other = <S<M> as Shared<Number>>::another_producer(&tx);
+        let mut other = tx.another();
         let pushed = items.clone();
         let thread = start(move || {
             let mut tx = tx;
@@ -240,12 +231,12 @@ fn slices_of_nothing<M: Mode>() -> Run {
 
 /// Two producers want the slot that a consumer frees. Who has seen the other's item in it has also seen it
 /// free: otherwise there would be less than no room, which is a lot (row `head_tail_reordered`).
-fn head_tail_reordered<M: Mode>() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::<M>::channel(tiny(1));
+fn head_tail_reordered(new: Shared<Ticket>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(1));
         let mut items = items::<Ticket>(3).into_iter();
         assert_eq!(attempts(&mut tx, items.by_ref().take(1)), [0]);
-        let threads = [S::<M>::another_producer(&tx), tx].map(|mut tx| {
+        let threads = [tx.another(), tx].map(|mut tx| {
             let item = items.next().expect("there are two more");
             start(move || attempts(&mut tx, [item].into_iter()))
         });
@@ -259,13 +250,12 @@ fn head_tail_reordered<M: Mode>() -> Run {
 
 /// Two consumers want the item that a producer brings, in a ring of so many slots that neither is in the other's way
 /// anywhere.
-fn head_tail_reordered_of_consumers<M: Mode>() -> Run {
-    explore_shared(|| {
-        let (mut tx, rx) = S::<M>::channel(tiny(16));
+fn head_tail_reordered_of_consumers(new: Shared<Ticket>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, rx) = new(tiny(16));
         let item = items::<Ticket>(1).remove(0);
-        let mut last = S::<M>::another_consumer(&rx);
-        let threads =
-            [S::<M>::another_consumer(&rx), rx].map(|mut rx| start(move || look(&mut rx, 1)));
+        let mut last = rx.another();
+        let threads = [rx.another(), rx].map(|mut rx| start(move || look(&mut rx, 1)));
         assert!(attempt(&mut tx, item));
         let mut numbers = join(threads).concat();
         numbers.extend(drain(&mut last));
@@ -274,13 +264,12 @@ fn head_tail_reordered_of_consumers<M: Mode>() -> Run {
 }
 
 /// Two consumers pop an item each and go. A push may be told that they are gone, but then there is room.
-fn freed_by_the_last_consumer<P: Mode, C: Mode>() -> Run {
-    explore_shared(|| {
-        let (mut tx, rx) = S::<P, C>::channel(tiny(2));
+fn freed_by_the_last_consumer(new: Shared<Ticket>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, rx) = new(tiny(2));
         let mut items = items::<Ticket>(3).into_iter();
         assert_eq!(attempts(&mut tx, items.by_ref().take(2)), [0, 1]);
-        let threads =
-            [S::<P, C>::another_consumer(&rx), rx].map(|mut rx| start(move || take(&mut rx)));
+        let threads = [rx.another(), rx].map(|mut rx| start(move || take(&mut rx)));
         let item = items.next().expect("the third");
         match tx.try_push(item) {
             Err(TryPushError::Closed(item)) => {
@@ -293,12 +282,12 @@ fn freed_by_the_last_consumer<P: Mode, C: Mode>() -> Run {
 }
 
 /// Two slices of three items for four slots, all or nothing: items of one are together.
-fn all_or_nothing<M: Mode>() -> Run {
-    explore_shared(|| {
-        let (tx, mut rx) = <S<M> as Subject<Number>>::channel(tiny(4));
+fn all_or_nothing<M: Mode>() -> Exploration {
+    explore_shared(move || {
+        let (tx, mut rx) = own::<Ring<M>, Number>(tiny(4));
         let items = items::<Number>(6);
         let mut into = vec![items[0]; 2];
-        let threads = [(<S<M> as Shared<Number>>::another_producer(&tx), 0), (tx, 3)];
+        let threads = [(tx.clone(), 0), (tx, 3)];
         let threads = threads.map(|(mut tx, first)| {
             let items = items[first..][..3].to_vec();
             start(move || match tx.push_bulk(&items) {
@@ -321,12 +310,12 @@ fn all_or_nothing<M: Mode>() -> Run {
 }
 
 /// One of two is done first with what it began last: only when both are is any of it shown, and all of it is.
-fn shown_by_the_last() -> Run {
-    explore_shared(|| {
-        let (tx, mut rx) = S::<RelaxedTail>::channel(tiny(16));
+fn shown_by_the_last(new: Shared<Ticket>) -> Exploration {
+    explore_shared(move || {
+        let (tx, mut rx) = new(tiny(16));
         let mut items = items::<Ticket>(3).into_iter();
         let mut next = || items.next().expect("there are three");
-        let (mut one, mut other) = (S::<RelaxedTail>::another_producer(&tx), tx);
+        let (mut one, mut other) = (tx.another(), tx);
         let (first, second, third) = (next(), next(), next());
         let threads = [
             start(move || push(&mut one, first)),
@@ -345,15 +334,15 @@ fn shown_by_the_last() -> Run {
 }
 
 /// The same of consumers, in a ring that is full: only when both are done is any slot free.
-fn freed_by_the_last() -> Run {
-    explore(|| {
+fn freed_by_the_last(new: Shared<Ticket>) -> Exploration {
+    explore(move || {
         // In fewer slots nobody goes on beside another one.
-        let (mut tx, rx) = S::<RelaxedTail>::channel(tiny(8));
+        let (mut tx, rx) = new(tiny(8));
         let mut items = items::<Ticket>(9).into_iter();
         let mut pushed = attempts(&mut tx, items.by_ref().take(8));
         assert_eq!(pushed.len(), 8);
-        let (mut one, mut other) = (S::<RelaxedTail>::another_consumer(&rx), rx);
-        let mut last = S::<RelaxedTail>::another_consumer(&other);
+        let (mut one, mut other) = (rx.another(), rx);
+        let mut last = other.another();
         let threads = [start(move || look(&mut one, 1)), start(move || look(&mut other, 1))];
         pushed.extend(attempts(&mut tx, items));
         let mut numbers = join(threads).concat();
@@ -363,15 +352,17 @@ fn freed_by_the_last() -> Run {
 }
 
 /// What one consumer looks at another doesn't get; and of what it leaves all is there.
-fn kept_from_others() -> Run {
+fn kept_from_others() -> Exploration {
     explore_shared(|| {
-        let (mut tx, rx) = S::<HeadTail>::channel(tiny(2));
+        let (mut tx, rx) = own::<Ring<HeadTail>, Ticket>(tiny(2));
         let items = items::<Ticket>(2);
         assert_eq!(attempts(&mut tx, items.into_iter()), [0, 1]);
-        let [mut one, mut other] = [(); 2].map(|()| S::<HeadTail>::another_consumer(&rx));
+        let [mut one, mut other] = [(); 2].map(|()| rx.clone());
         let threads = [
             start(move || {
-                let Ok(mut peeked) = one.peek(2) else { return Vec::new() };
+                let Ok(mut peeked) = one.peek(2) else {
+                    return Vec::new();
+                };
                 let (ahead, behind) = peeked.as_slices();
                 let seen: Vec<_> = ahead.iter().chain(behind).map(Cargo::number).collect();
                 let popped = peeked.next().map(|item| item.number());
@@ -388,12 +379,12 @@ fn kept_from_others() -> Run {
 
 /// One consumer looks at the only item and leaves it; the other takes it, whether it has seen the queue before or
 /// after that: not before the first is done with looking.
-fn looked_at_and_left() -> Run {
+fn looked_at_and_left() -> Exploration {
     explore_shared(|| {
-        let (mut tx, rx) = S::<HeadTail>::channel(tiny(1));
+        let (mut tx, rx) = own::<Ring<HeadTail>, Ticket>(tiny(1));
         let mut items = items::<Ticket>(2).into_iter();
         assert_eq!(attempts(&mut tx, items.by_ref().take(1)), [0]);
-        let [mut one, mut other] = [(); 2].map(|()| S::<HeadTail>::another_consumer(&rx));
+        let [mut one, mut other] = [(); 2].map(|()| rx.clone());
         let threads = [
             start(move || {
                 if let Ok(peeked) = one.peek(1) {
@@ -412,12 +403,12 @@ fn looked_at_and_left() -> Run {
 
 /// One producer takes two slots and fills both, while another one tries to push: what the first has pushed is shown at
 /// once, one behind the other.
-fn claimed_before_others() -> Run {
+fn claimed_before_others() -> Exploration {
     explore_shared(|| {
-        let (mut tx, mut rx) = S::<HeadTail>::channel(tiny(4));
+        let (mut tx, mut rx) = own::<Ring<HeadTail>, Ticket>(tiny(4));
         let mut items = items::<Ticket>(3).into_iter();
         let third = items.next_back().expect("there are three");
-        let mut other = S::<HeadTail>::another_producer(&tx);
+        let mut other = tx.clone();
         let threads = [
             start(move || match tx.claim(2) {
                 Ok(mut claimed) => {
@@ -442,10 +433,10 @@ fn claimed_before_others() -> Run {
 
 /// One producer takes the only slot and fills nothing, and another one pushes when the slot's last item has been taken:
 /// nothing is lost, whichever comes first.
-fn claimed_and_left() -> Run {
+fn claimed_and_left() -> Exploration {
     explore_shared(|| {
-        let (tx, mut rx) = S::<HeadTail>::channel(tiny(1));
-        let [mut one, mut other] = [(); 2].map(|()| S::<HeadTail>::another_producer(&tx));
+        let (tx, mut rx) = own::<Ring<HeadTail>, Ticket>(tiny(1));
+        let [mut one, mut other] = [(); 2].map(|()| tx.clone());
         let mut items = items::<Ticket>(2).into_iter();
         assert_eq!(attempts(&mut { tx }, items.by_ref().take(1)), [0]);
         let threads = [

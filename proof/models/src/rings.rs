@@ -4,65 +4,63 @@
 //! Rings have one slot or two here, so that threads go from one to the next all the time. A handle that comes to what
 //! has been freed panics: the facade looks.
 
-use corelane_loom::mpmc::lcrq::Lcrq;
-use corelane_loom::mpmc::lprq::Lprq;
-use corelane_loom::mpmc::michael_scott::Msq;
+use corelane_loom::rings::lcrq::LcrqAny;
+use corelane_loom::rings::lprq::Lprq;
 use corelane_loom::{Config, Consumer, Producer, TryPushError};
 use loom::sync::atomic::{AtomicBool, Ordering};
 
 use crate::explore::{explore_shared, tiny};
 use crate::item::{Cargo, Number, Ticket};
+use crate::queue::{Shared, SharedSubject};
 use crate::shared::{
     all_are_there, are_equal, attempts, drain, items, join, look, models_where_all_fits, push,
     start, two_producers_of,
 };
-use crate::subject::{Many, Shared};
 use crate::watcher::count_values;
-use crate::{Model, Run};
+use crate::{Exploration, Model};
 
 pub(crate) fn models() -> Vec<Model> {
-    let mut models = of_queue::<Many<Lcrq>>();
-    models.extend(of_rings::<Many<Lcrq>>());
-    models.extend(of_queue::<Many<Lprq>>());
-    models.extend(of_rings::<Many<Lprq>>());
-    models.extend(of_queue::<Many<Msq>>());
+    let mut models = of_rings(SharedSubject::new::<LcrqAny>());
+    models.extend(of_rings(SharedSubject::new::<Lprq>()));
     models
 }
 
 /// Those of every queue that don't fill it, and some of threads that go on from one ring, or node, to another.
-fn of_queue<S: Shared<Ticket> + Shared<Number, Item: Copy>>() -> Vec<Model> {
-    let mut models = models_where_all_fits::<S>();
+pub(crate) fn of_queue(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
+    let SharedSubject { of, tickets, .. } = subject;
+    let mut models = models_where_all_fits(subject);
     models.extend([
-        Model::new::<S>("pushed_while_another_is_hung", pushed_while_another_is_hung::<S>),
-        Model::new::<S>("left_by_two", left_by_two::<S>),
-        Model::new::<S>("late_producer", late_producer::<S>),
-        Model::new::<S>("late_consumer", late_consumer::<S>),
-        Model::new::<S>("false_empty_between_rings", false_empty_between_rings::<S>),
-        Model::new::<S>("consumers_go", consumers_go::<S>),
-        Model::new::<S>("teardown_races_push", teardown_races_push::<S>),
+        of.model("pushed_while_another_is_hung", move || pushed_while_another_is_hung(tickets)),
+        of.model("left_by_two", move || left_by_two(tickets)),
+        of.model("late_producer", move || late_producer(tickets)),
+        of.model("late_consumer", move || late_consumer(tickets)),
+        of.model("false_empty_between_rings", move || false_empty_between_rings(tickets)),
+        of.model("consumers_go", move || consumers_go(tickets)),
+        of.model("teardown_races_push", move || teardown_races_push(tickets)),
     ]);
     models
 }
 
 /// Those of rings whose threads get a position and then meet in its slot.
-fn of_rings<S: Shared<Ticket>>() -> Vec<Model> {
+fn of_rings(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
+    let SharedSubject { of, tickets, .. } = subject;
     vec![
-        Model::new::<S>("one_pop_too_many", || one_pop_too_many::<S>(tiny(2))),
-        Model::new::<S>("taken_a_lap_later", taken_a_lap_later::<S>),
-        Model::new::<S>("given_while_in_use", given_while_in_use::<S>),
-        Model::new::<S>("producer_comes", producer_comes::<S>),
-        Model::new::<S>("two_pops_too_many", two_pops_too_many::<S>),
-        Model::new::<S>("two_producers_in_a_slot", || two_producers_of::<S>(tiny(1))),
-        Model::new::<S>("one_pop_too_many_in_a_slot", || one_pop_too_many::<S>(tiny(1))),
+        of.model("one_pop_too_many", move || one_pop_too_many(tickets, tiny(2))),
+        of.model("taken_a_lap_later", move || taken_a_lap_later(tickets)),
+        of.model("given_while_in_use", move || given_while_in_use(tickets)),
+        of.model("producer_comes", move || producer_comes(tickets)),
+        of.model("two_pops_too_many", move || two_pops_too_many(tickets)),
+        of.model("two_producers_in_a_slot", move || two_producers_of(tickets, tiny(1))),
+        of.model("one_pop_too_many_in_a_slot", move || one_pop_too_many(tickets, tiny(1))),
     ]
 }
 
 /// A ring for one item is filled, closed and followed by another while the consumer looks: what is pushed just before it
 /// is closed is not left behind.
-fn pushed_while_another_is_hung<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(tiny(1));
-        let items = items::<S::Item>(2);
+fn pushed_while_another_is_hung<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(1));
+        let items = items::<T>(2);
         let thread = start(move || items.into_iter().for_each(|item| push(&mut tx, item)));
         let mut numbers = look(&mut rx, 2);
         join([thread]);
@@ -72,11 +70,11 @@ fn pushed_while_another_is_hung<S: Shared<Ticket>>() -> Run {
 }
 
 /// Two threads leave an empty ring at the same time: it is retired once, and neither comes to what has been freed.
-fn left_by_two<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(tiny(1));
-        items::<S::Item>(2).into_iter().for_each(|item| push(&mut tx, item));
-        let mut other = S::another_consumer(&rx);
+fn left_by_two<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(1));
+        items::<T>(2).into_iter().for_each(|item| push(&mut tx, item));
+        let mut other = rx.another();
         assert_eq!(look(&mut rx, 1), [0]);
         let thread = start(move || look(&mut other, 1));
         let mut numbers = look(&mut rx, 1);
@@ -86,11 +84,11 @@ fn left_by_two<S: Shared<Ticket>>() -> Run {
 }
 
 /// A producer is in a ring, or at a node, that others have left when it pushes.
-fn late_producer<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(tiny(1));
-        let mut late = S::another_producer(&tx);
-        let mut items = items::<S::Item>(3).into_iter();
+fn late_producer<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(1));
+        let mut late = tx.another();
+        let mut items = items::<T>(3).into_iter();
         items.by_ref().take(2).for_each(|item| push(&mut tx, item));
         let last = items.next().expect("there are three");
         let thread = start(move || push(&mut late, last));
@@ -102,11 +100,11 @@ fn late_producer<S: Shared<Ticket>>() -> Run {
 }
 
 /// A consumer is in a ring, or at a node, that others have left when it pops.
-fn late_consumer<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(tiny(1));
-        let mut late = S::another_consumer(&rx);
-        let mut items = items::<S::Item>(2).into_iter();
+fn late_consumer<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(1));
+        let mut late = rx.another();
+        let mut items = items::<T>(2).into_iter();
         push(&mut tx, items.next().expect("one"));
         push(&mut tx, items.next().expect("another"));
         let thread = start(move || look(&mut late, 1));
@@ -120,13 +118,13 @@ fn late_consumer<S: Shared<Ticket>>() -> Run {
 
 /// There is always an item: of two, in a ring each, one consumer pops one when both have been pushed. The other one, who
 /// knows of the first, is not told that the queue is empty.
-fn false_empty_between_rings<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, rx) = S::channel(tiny(1));
-        let mut items = items::<S::Item>(2).into_iter();
+fn false_empty_between_rings<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, rx) = new(tiny(1));
+        let mut items = items::<T>(2).into_iter();
         push(&mut tx, items.next().expect("one"));
         let all = loom::sync::Arc::new(AtomicBool::new(false));
-        let (mut one, mut other) = (S::another_consumer(&rx), S::another_consumer(&rx));
+        let (mut one, mut other) = (rx.another(), rx.another());
         let hear = all.clone();
         let threads = [
             start(move || {
@@ -143,10 +141,10 @@ fn false_empty_between_rings<S: Shared<Ticket>>() -> Run {
 }
 
 /// The consumers go. A push takes memory for no more than a ring, and is told; what is left is dropped once.
-fn consumers_go<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, rx) = S::channel(tiny(1));
-        let mut other = S::another_consumer(&rx);
+fn consumers_go<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, rx) = new(tiny(1));
+        let mut other = rx.another();
         let thread = start(move || {
             let numbers = look(&mut other, 1);
             drop(other);
@@ -154,7 +152,7 @@ fn consumers_go<S: Shared<Ticket>>() -> Run {
         });
         drop(rx);
         let mut is_told = false;
-        for item in items::<S::Item>(2) {
+        for item in items::<T>(2) {
             match tx.try_push(item) {
                 Ok(()) => assert!(!is_told, "there is a ring more"),
                 Err(TryPushError::Closed(_)) => is_told = true,
@@ -167,10 +165,10 @@ fn consumers_go<S: Shared<Ticket>>() -> Run {
 }
 
 /// Either side goes, and items are left behind, perhaps in several rings.
-fn teardown_races_push<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(tiny(1));
-        let mut items = items::<S::Item>(2).into_iter();
+fn teardown_races_push<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(1));
+        let mut items = items::<T>(2).into_iter();
         push(&mut tx, items.next().expect("one"));
         let last = items.next().expect("another");
         let thread = start(move || {
@@ -184,14 +182,14 @@ fn teardown_races_push<S: Shared<Ticket>>() -> Run {
 
 /// A consumer is taking an item, and another one gets the position of the same slot a lap later: that one leaves a mark,
 /// and what is pushed meanwhile goes elsewhere.
-fn given_while_in_use<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut last) = S::channel(tiny(1));
-        let mut items = items::<S::Item>(4).into_iter();
+fn given_while_in_use<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut last) = new(tiny(1));
+        let mut items = items::<T>(4).into_iter();
         let mut next = || items.next().expect("there are four");
         // Who has just popped an item doesn't look before it takes the next position.
         let consumers = [0, 1].map(|number| {
-            let mut rx = S::another_consumer(&last);
+            let mut rx = last.another();
             push(&mut tx, next());
             assert_eq!(look(&mut rx, 1), [number]);
             rx
@@ -210,10 +208,10 @@ fn given_while_in_use<S: Shared<Ticket>>() -> Run {
 
 /// A consumer has popped an item, and looks for one more while that is being pushed: it may take the position, and the
 /// item goes to another.
-fn one_pop_too_many<S: Shared<Ticket>>(config: Config) -> Run {
+fn one_pop_too_many<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
     explore_shared(move || {
-        let (mut tx, mut rx) = S::channel(config);
-        let mut items = items::<S::Item>(2).into_iter();
+        let (mut tx, mut rx) = new(config);
+        let mut items = items::<T>(2).into_iter();
         push(&mut tx, items.next().expect("one"));
         let last = items.next().expect("another");
         let thread = start(move || push(&mut tx, last));
@@ -225,11 +223,11 @@ fn one_pop_too_many<S: Shared<Ticket>>(config: Config) -> Run {
 }
 
 /// The same with two consumers: one takes both positions from those who push, perhaps before the other has looked at its.
-fn two_pops_too_many<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut one) = S::channel(tiny(2));
-        let mut other = S::another_consumer(&one);
-        let mut items = items::<S::Item>(3).into_iter();
+fn two_pops_too_many<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut one) = new(tiny(2));
+        let mut other = one.another();
+        let mut items = items::<T>(3).into_iter();
         items.by_ref().take(2).for_each(|item| push(&mut tx, item));
         // Who has just popped an item doesn't look before it takes the next position.
         assert_eq!((look(&mut one, 1), look(&mut other, 1)), (vec![0], vec![1]));
@@ -237,8 +235,8 @@ fn two_pops_too_many<S: Shared<Ticket>>() -> Run {
         let consumer = start(move || (look(&mut other, 1), other));
         let producer = start(move || push(&mut tx, last));
         let mut numbers = look(&mut one, 1);
-        producer.join().expect("a panic ends the model");
-        let (more, _other) = consumer.join().expect("a panic ends the model");
+        producer.join();
+        let (more, _other) = consumer.join();
         count_values(false);
         numbers.extend(more);
         numbers.extend(drain(&mut one));
@@ -247,27 +245,27 @@ fn two_pops_too_many<S: Shared<Ticket>>() -> Run {
 }
 
 /// A new handle starts in the ring that another producer has just hung: that one is ready.
-fn producer_comes<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(tiny(2));
-        let late = S::another_producer(&tx);
-        let mut items = items::<S::Item>(4).into_iter();
+fn producer_comes<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(2));
+        let late = tx.another();
+        let mut items = items::<T>(4).into_iter();
         items.by_ref().take(2).for_each(|item| push(&mut tx, item));
         let third = items.next().expect("there are four");
         let thread = start(move || push(&mut tx, third));
-        push(&mut S::another_producer(&late), items.next().expect("there are four"));
+        push(&mut late.another(), items.next().expect("there are four"));
         join([thread]);
         all_are_there(drain(&mut rx), 4);
     })
 }
 
 /// A consumer has set out to take an item, and others come to its slot a lap later, to take and to put.
-fn taken_a_lap_later<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(tiny(2));
-        let mut items = items::<S::Item>(4).into_iter();
+fn taken_a_lap_later<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(2));
+        let mut items = items::<T>(4).into_iter();
         assert_eq!(attempts(&mut tx, items.by_ref().take(2)), [0, 1]);
-        let mut late = S::another_consumer(&rx);
+        let mut late = rx.another();
         let thread = start(move || look(&mut late, 1));
         let mut popped = look(&mut rx, 1);
         let mut pushed = vec![0, 1];

@@ -4,33 +4,32 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 use corelane_loom::memory::AtomicU64;
-use corelane_loom::mpmc::scq::Scq;
-use corelane_loom::mpmc::scq::indices::{Counters, Entries, Indices, Plan, Seen};
+use corelane_loom::scq::Scq;
+use corelane_loom::scq::indices::{Counters, Entries, Indices, Plan, Seen};
 use corelane_loom::{Consumer, Producer, TryPopError, TryPushError};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 
 use crate::explore::{explore, explore_shared, tiny};
-use crate::item::{Cargo, Ticket};
+use crate::item::{Cargo, Number, Ticket};
+use crate::queue::{Shared, SharedSubject};
 use crate::shared::{all_are_there, are_equal, attempts, drain, items, join, look, start, take};
-use crate::subject::{Many, Shared, Subject};
-use crate::{Model, Run};
-
-type S = Many<Scq>;
+use crate::{Exploration, Model};
 
 pub(crate) fn models() -> Vec<Model> {
+    let SharedSubject { of, tickets, .. } = SharedSubject::<Ticket, Number>::new::<Scq>();
     vec![
-        Model::new::<S>("taken_a_lap_later", taken_a_lap_later),
-        Model::new::<S>("full_while_it_is_filled", full_while_it_is_filled),
-        Model::new::<S>("full_no_longer", full_no_longer),
-        Model::new::<S>("two_find_nothing", two_find_nothing),
-        Model::new::<S>("never_full_behind_a_mark", never_full_behind_a_mark),
-        Model::new::<S>("put_behind_a_mark", put_behind_a_mark),
-        Model::new::<S>("put_behind_those_who_caught_up", put_behind_those_who_caught_up),
-        Model::new::<S>("put_behind_a_head", put_behind_a_head),
-        Model::new::<S>("put_behind_another_put", put_behind_another_put),
-        Model::new::<S>("never_full_behind_a_threshold", never_full_behind_a_threshold),
-        Model::new::<S>("never_full_once_it_was_lowered", never_full_once_it_was_lowered),
+        of.model("taken_a_lap_later", move || taken_a_lap_later(tickets)),
+        of.model("full_while_it_is_filled", move || full_while_it_is_filled(tickets)),
+        of.model("full_no_longer", move || full_no_longer(tickets)),
+        of.model("two_find_nothing", move || two_find_nothing(tickets)),
+        of.model("never_full_behind_a_mark", move || never_full_behind_a_mark(tickets)),
+        of.model("put_behind_a_mark", put_behind_a_mark),
+        of.model("put_behind_those_who_caught_up", put_behind_those_who_caught_up),
+        of.model("put_behind_a_head", put_behind_a_head),
+        of.model("put_behind_another_put", put_behind_another_put),
+        of.model("never_full_behind_a_threshold", never_full_behind_a_threshold),
+        of.model("never_full_once_it_was_lowered", never_full_once_it_was_lowered),
     ]
 }
 
@@ -39,12 +38,12 @@ fn told() -> Arc<AtomicBool> {
 }
 
 /// A consumer has set out to take an item, and others come to its entry a lap later, to take and to put.
-fn taken_a_lap_later() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(tiny(2));
+fn taken_a_lap_later(new: Shared<Ticket>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(2));
         let mut items = items::<Ticket>(4).into_iter();
         assert_eq!(attempts(&mut tx, items.by_ref().take(2)), [0, 1]);
-        let mut late = S::another_consumer(&rx);
+        let mut late = rx.another();
         let thread = start(move || look(&mut late, 1));
         let mut popped = look(&mut rx, 1);
         let mut pushed = vec![0, 1];
@@ -60,12 +59,12 @@ fn taken_a_lap_later() -> Run {
 
 /// One item is there, and one is being pushed. Who is told that the queue is full has seen it there: what is pushed
 /// later comes behind it.
-fn full_while_it_is_filled() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(tiny(2));
+fn full_while_it_is_filled(new: Shared<Ticket>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(2));
         let mut items = items::<Ticket>(3).into_iter();
         assert_eq!(attempts(&mut tx, items.by_ref().take(1)), [0]);
-        let mut other = S::another_producer(&tx);
+        let mut other = tx.another();
         let second = items.next().expect("the second");
         let thread = start(move || attempts(&mut other, [second].into_iter()));
         let third = tx.try_push(items.next().expect("the third"));
@@ -82,16 +81,16 @@ fn full_while_it_is_filled() -> Run {
 }
 
 /// A producer has been told that the queue is full, and then of a pop: it isn't told so again.
-fn full_no_longer() -> Run {
-    explore_shared(|| {
-        let (mut tx, rx) = S::channel(tiny(2));
+fn full_no_longer(new: Shared<Ticket>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, rx) = new(tiny(2));
         let mut items = items::<Ticket>(3).into_iter();
         assert_eq!(attempts(&mut tx, items.by_ref().take(2)), [0, 1]);
         let pushed = tx.try_push(items.next().expect("the third"));
         let Err(TryPushError::Full(item)) = pushed else { panic!("the queue is full") };
         let tell = told();
         let hear = tell.clone();
-        let (mut one, mut other) = (S::another_consumer(&rx), rx);
+        let (mut one, mut other) = (rx.another(), rx);
         let threads = [
             start(move || {
                 let number = take(&mut one);
@@ -108,11 +107,11 @@ fn full_no_longer() -> Run {
 }
 
 /// Two consumers find nothing, and a producer comes by what they leave.
-fn two_find_nothing() -> Run {
-    explore_shared(|| {
-        let (mut tx, rx) = S::channel(tiny(1));
-        let mut last = S::another_consumer(&rx);
-        let threads = [S::another_consumer(&rx), rx].map(|mut rx| start(move || look(&mut rx, 1)));
+fn two_find_nothing(new: Shared<Ticket>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, rx) = new(tiny(1));
+        let mut last = rx.another();
+        let threads = [rx.another(), rx].map(|mut rx| start(move || look(&mut rx, 1)));
         let pushed = attempts(&mut tx, items::<Ticket>(1).into_iter());
         assert_eq!(pushed, [0], "there is room");
         let mut numbers = join(threads).concat();
@@ -127,15 +126,15 @@ fn two_find_nothing() -> Run {
 /// or, if that consumer has moved `tail` on, a position behind the mark, and with it what the consumer has put back into
 /// the other ring before. Who sees the second item knows from that producer that the first has gone. Where sides look at
 /// each other's counter only, as in the rings between one and one, both may be told so.
-fn never_full_behind_a_mark() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(tiny(2));
+fn never_full_behind_a_mark(new: Shared<Ticket>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(2));
         let mut items = items::<Ticket>(3).into_iter();
         assert_eq!(attempts(&mut tx, items.by_ref().take(1)), [0]);
-        let mut other = S::another_producer(&tx);
+        let mut other = tx.another();
         let second = items.next().expect("the second");
         let third = items.next().expect("the third");
-        let mut last = S::another_consumer(&rx);
+        let mut last = rx.another();
         let consumer = start(move || {
             let numbers = look(&mut rx, 1);
             match rx.try_pop() {
@@ -249,7 +248,7 @@ fn left_by(
 
 /// Somebody is late to take the index, and another one comes to its entry a lap later, and leaves a mark. Who puts the
 /// index next finds the mark, and sees that this position has been come by.
-fn put_behind_a_mark() -> Run {
+fn put_behind_a_mark() -> Exploration {
     explore(|| {
         let ring = Ring::full(1);
         let late = ring.indices().next_to_take();
@@ -261,7 +260,7 @@ fn put_behind_a_mark() -> Run {
 
 /// One taker comes by several positions in vain, as others have moved `tail` on. Who puts behind those sees that the
 /// threshold was lowered.
-fn put_behind_those_who_caught_up() -> Run {
+fn put_behind_those_who_caught_up() -> Exploration {
     explore(|| {
         let ring = Ring::full(1);
         let index = ring.indices().take().expect("it is there");
@@ -275,7 +274,7 @@ fn put_behind_those_who_caught_up() -> Run {
 
 /// Both entries are unsafe. Who puts finds that their positions have been taken, gives them up, and sees that the
 /// threshold was lowered.
-fn put_behind_a_head() -> Run {
+fn put_behind_a_head() -> Exploration {
     explore(|| {
         let ring = Ring::full(1);
         let index = ring.take_late();
@@ -287,7 +286,7 @@ fn put_behind_a_head() -> Run {
 
 /// One takes the other index and puts it, again and again. Who puts behind it sees that the entries before are empty, and
 /// gives up no more positions than the threshold is for.
-fn put_behind_another_put() -> Run {
+fn put_behind_another_put() -> Exploration {
     explore(|| {
         let ring = Ring::full(2);
         let index = ring.indices().take().expect("two are there");
@@ -303,7 +302,7 @@ fn put_behind_another_put() -> Run {
 
 /// The only index is taken, looked for, and never put again. Who is told that there is nothing isn't told that it is
 /// there later, and that there is nothing again.
-fn never_full_behind_a_threshold() -> Run {
+fn never_full_behind_a_threshold() -> Exploration {
     explore(|| {
         let ring = Ring::full(1);
         let (one, other) = (ring.clone(), ring);
@@ -323,7 +322,7 @@ fn never_full_behind_a_threshold() -> Run {
 }
 
 /// The same, of one who was about to lower the threshold itself when the index was put behind it.
-fn never_full_once_it_was_lowered() -> Run {
+fn never_full_once_it_was_lowered() -> Exploration {
     explore(|| {
         let ring = Ring::full(1);
         let index = ring.indices().take().expect("it is there");

@@ -5,73 +5,75 @@
 use corelane_loom::{Config, Consumer, Producer, TryPopError, TryPushError};
 use loom::hint::spin_loop;
 use loom::sync::atomic::{AtomicBool, Ordering};
-use loom::thread::{self, JoinHandle};
 
 use crate::explore::{explore, explore_shared, grouped, tiny};
-use crate::item::{Cargo, Number, Ticket};
-use crate::subject::{Shared, Subject};
+use crate::item::Cargo;
+use crate::queue::{Shared, SharedSubject, SharedTx};
+use crate::thread::{Thread, spawn};
 use crate::watcher::count_values;
-use crate::{Model, Run};
+use crate::{Exploration, Model};
 
 /// The models of a queue that may have several producers or several consumers.
-pub(crate) fn models<S: Shared<Ticket> + Shared<Number, Item: Copy>>() -> Vec<Model> {
-    let mut models = models_where_all_fits::<S>();
-    if <S as Shared<Ticket>>::SIDES.allow(2, 1) {
+pub(crate) fn models<T: Cargo, N: Cargo + Copy>(subject: SharedSubject<T, N>) -> Vec<Model> {
+    let SharedSubject { of, tickets, .. } = subject;
+    let mut models = models_where_all_fits(subject);
+    if of.info.sides.allow(2, 1) {
         models.extend([
-            Model::new::<S>("two_producers_and_one_slot", two_producers_and_one_slot::<S>),
-            Model::new::<S>("full_of_two_producers", full_of_two_producers::<S>),
-            Model::new::<S>("producer_a_lap_behind", producer_a_lap_behind::<S>),
-            Model::new::<S>("false_full_of_two_producers", false_full_of_two_producers::<S>),
-            Model::new::<S>("another_producer_goes", another_producer_goes::<S>),
+            of.model("two_producers_and_one_slot", move || two_producers_and_one_slot(tickets)),
+            of.model("full_of_two_producers", move || full_of_two_producers(tickets)),
+            of.model("producer_a_lap_behind", move || producer_a_lap_behind(tickets)),
+            of.model("false_full_of_two_producers", move || false_full_of_two_producers(tickets)),
+            of.model("another_producer_goes", move || another_producer_goes(tickets)),
         ]);
     }
-    if <S as Shared<Ticket>>::SIDES.allow(1, 2) {
+    if of.info.sides.allow(1, 2) {
         models.extend([
-            Model::new::<S>(
-                "two_consumers_behind_a_producer",
-                two_consumers_behind_a_producer::<S>,
-            ),
-            Model::new::<S>("false_full", false_full::<S>),
-            Model::new::<S>("false_full_behind_a_pop", false_full_behind_a_pop::<S>),
-            Model::new::<S>("last_consumer_closes", last_consumer_closes::<S>),
-            Model::new::<S>("two_consumers_empty_a_block", two_consumers_empty_a_block::<S>),
-            Model::new::<S>("another_consumer_goes", another_consumer_goes::<S>),
+            of.model("two_consumers_behind_a_producer", move || {
+                two_consumers_behind_a_producer(tickets)
+            }),
+            of.model("false_full", move || false_full(tickets)),
+            of.model("false_full_behind_a_pop", move || false_full_behind_a_pop(tickets)),
+            of.model("last_consumer_closes", move || last_consumer_closes(tickets)),
+            of.model("two_consumers_empty_a_block", move || two_consumers_empty_a_block(tickets)),
+            of.model("another_consumer_goes", move || another_consumer_goes(tickets)),
         ]);
     }
-    if <S as Shared<Ticket>>::SIDES.allow(2, 2) {
-        models.push(Model::new::<S>("consumer_a_lap_behind", consumer_a_lap_behind::<S>));
+    if of.info.sides.allow(2, 2) {
+        models.push(of.model("consumer_a_lap_behind", move || consumer_a_lap_behind(tickets)));
     }
     models
 }
 
 /// Those in which never more is pushed than fits, which also hold where a push overwrites.
-pub(crate) fn models_where_all_fits<S: Shared<Ticket> + Shared<Number, Item: Copy>>() -> Vec<Model>
-{
+pub(crate) fn models_where_all_fits<T: Cargo, N: Cargo + Copy>(
+    subject: SharedSubject<T, N>,
+) -> Vec<Model> {
+    let SharedSubject { of, tickets, numbers } = subject;
     let mut models = Vec::new();
-    if <S as Shared<Ticket>>::SIDES.allow(2, 1) {
+    if of.info.sides.allow(2, 1) {
         models.extend([
-            Model::new::<S>("two_producers", two_producers::<S>),
-            Model::new::<S>("two_producers_in_a_block", || two_producers_of::<S>(grouped(4, 2))),
-            Model::new::<S>("order_past_another_producer", order_past_another_producer::<S>),
-            Model::new::<S>("false_empty", false_empty::<S>),
-            Model::new::<S>("slices_of_two_producers", slices_of_two_producers::<S>),
-            Model::new::<S>("last_producer_closes", last_producer_closes::<S>),
-            Model::new::<S>("another_producer_comes", another_producer_comes::<S>),
+            of.model("two_producers", move || two_producers(tickets)),
+            of.model("two_producers_in_a_block", move || two_producers_of(tickets, grouped(4, 2))),
+            of.model("order_past_another_producer", move || order_past_another_producer(tickets)),
+            of.model("false_empty", move || false_empty(tickets)),
+            of.model("slices_of_two_producers", move || slices_of_two_producers(numbers)),
+            of.model("last_producer_closes", move || last_producer_closes(tickets)),
+            of.model("another_producer_comes", move || another_producer_comes(tickets)),
         ]);
     }
-    if <S as Shared<Ticket>>::SIDES.allow(1, 2) {
+    if of.info.sides.allow(1, 2) {
         models.extend([
-            Model::new::<S>("two_consumers", || two_consumers::<S>(tiny(2))),
-            Model::new::<S>("two_consumers_in_a_block", || two_consumers::<S>(grouped(4, 2))),
-            Model::new::<S>("two_consumers_and_one_item", two_consumers_and_one_item::<S>),
-            Model::new::<S>("slices_of_two_consumers", slices_of_two_consumers::<S>),
-            Model::new::<S>("false_empty_of_a_block", || {
-                false_empty_of_two_consumers::<S>(grouped(4, 2), 2)
+            of.model("two_consumers", move || two_consumers(tickets, tiny(2))),
+            of.model("two_consumers_in_a_block", move || two_consumers(tickets, grouped(4, 2))),
+            of.model("two_consumers_and_one_item", move || two_consumers_and_one_item(tickets)),
+            of.model("slices_of_two_consumers", move || slices_of_two_consumers(numbers)),
+            of.model("false_empty_of_a_block", move || {
+                false_empty_of_two_consumers(tickets, grouped(4, 2), 2)
             }),
-            Model::new::<S>("false_empty_behind_a_head", || {
-                false_empty_of_two_consumers::<S>(tiny(4), 3)
+            of.model("false_empty_behind_a_head", move || {
+                false_empty_of_two_consumers(tickets, tiny(4), 3)
             }),
-            Model::new::<S>("another_consumer_comes", another_consumer_comes::<S>),
+            of.model("another_consumer_comes", move || another_consumer_comes(tickets)),
         ]);
     }
     models
@@ -83,13 +85,13 @@ pub(crate) fn items<T: Cargo>(n: u64) -> Vec<T> {
 }
 
 /// Starts a thread. Until [`join`] several are at work.
-pub(crate) fn start<R: 'static>(work: impl FnOnce() -> R + 'static) -> JoinHandle<R> {
+pub(crate) fn start<R: 'static>(work: impl FnOnce() -> R + 'static) -> Thread<R> {
     count_values(true);
-    thread::spawn(work)
+    spawn(work)
 }
 
-pub(crate) fn join<R>(threads: impl IntoIterator<Item = JoinHandle<R>>) -> Vec<R> {
-    let results = threads.into_iter().map(|t| t.join().expect("a panic ends the model")).collect();
+pub(crate) fn join<R: 'static>(threads: impl IntoIterator<Item = Thread<R>>) -> Vec<R> {
+    let results = threads.into_iter().map(Thread::join).collect();
     count_values(false);
     results
 }
@@ -188,15 +190,15 @@ pub(crate) fn all_are_there(mut numbers: Vec<u64>, n: u64) {
 }
 
 /// Two threads push an item each, while the consumer looks for them.
-pub(crate) fn two_producers<S: Shared<Ticket>>() -> Run {
-    two_producers_of::<S>(tiny(2))
+pub(crate) fn two_producers<T: Cargo>(new: Shared<T>) -> Exploration {
+    two_producers_of(new, tiny(2))
 }
 
-pub(crate) fn two_producers_of<S: Shared<Ticket>>(config: Config) -> Run {
+pub(crate) fn two_producers_of<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
     explore_shared(move || {
-        let (tx, mut rx) = S::channel(config);
-        let mut items = items::<S::Item>(2).into_iter();
-        let threads = [S::another_producer(&tx), tx].map(|mut tx| {
+        let (tx, mut rx) = new(config);
+        let mut items = items::<T>(2).into_iter();
+        let threads = [tx.another(), tx].map(|mut tx| {
             let item = items.next().expect("there are two");
             start(move || push(&mut tx, item))
         });
@@ -209,13 +211,13 @@ pub(crate) fn two_producers_of<S: Shared<Ticket>>(config: Config) -> Run {
 }
 
 /// The queue is full, an item is popped, and two want its slot.
-fn two_producers_and_one_slot<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(tiny(2));
+fn two_producers_and_one_slot<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(2));
         let capacity = tx.capacity() as u64;
-        let mut items = items::<S::Item>(capacity + 2).into_iter();
+        let mut items = items::<T>(capacity + 2).into_iter();
         items.by_ref().take(capacity as usize).for_each(|item| push(&mut tx, item));
-        let threads = [S::another_producer(&tx), tx].map(|mut tx| {
+        let threads = [tx.another(), tx].map(|mut tx| {
             let item = items.next().expect("there are two more");
             start(move || attempt(&mut tx, item))
         });
@@ -229,11 +231,11 @@ fn two_producers_and_one_slot<S: Shared<Ticket>>() -> Run {
 }
 
 /// One thread's items stay in order, whatever another one pushes between them.
-fn order_past_another_producer<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(grouped(4, 2));
-        let mut other = S::another_producer(&tx);
-        let mut items = items::<S::Item>(3).into_iter();
+fn order_past_another_producer<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(grouped(4, 2));
+        let mut other = tx.another();
+        let mut items = items::<T>(3).into_iter();
         let mut next = || items.next().expect("there are three");
         let (first, second, third) = (next(), next(), next());
         let threads = [
@@ -253,11 +255,11 @@ fn order_past_another_producer<S: Shared<Ticket>>() -> Run {
 }
 
 /// Who has been told of a finished push is not told that the queue is empty.
-fn false_empty<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(grouped(4, 2));
-        let mut other = S::another_producer(&tx);
-        let mut items = items::<S::Item>(2).into_iter();
+fn false_empty<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(grouped(4, 2));
+        let mut other = tx.another();
+        let mut items = items::<T>(2).into_iter();
         let (first, second) = (items.next().expect("one"), items.next().expect("two"));
         let told = loom::sync::Arc::new(AtomicBool::new(false));
         let tell = told.clone();
@@ -284,15 +286,15 @@ fn false_empty<S: Shared<Ticket>>() -> Run {
 }
 
 /// Two threads fill a new queue: all its slots are free to them.
-fn full_of_two_producers<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (tx, mut rx) = S::channel(tiny(2));
-        let mut items = items::<S::Item>(tx.capacity() as u64 + 1);
+fn full_of_two_producers<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (tx, mut rx) = new(tiny(2));
+        let mut items = items::<T>(tx.capacity() as u64 + 1);
         let spare = items.pop().expect("one more than fit");
-        let mut other = S::another_producer(&tx);
-        let (mut mine, mut theirs) = (S::another_producer(&tx), tx);
+        let mut other = tx.another();
+        let (mut mine, mut theirs) = (tx.another(), tx);
         let half = items.split_off(items.len() / 2);
-        let fill = |tx: &mut S::Tx, items: Vec<S::Item>| {
+        let fill = |tx: &mut SharedTx<T>, items: Vec<T>| {
             for item in items {
                 assert!(insist(tx, item), "a new queue holds its capacity");
             }
@@ -307,11 +309,11 @@ fn full_of_two_producers<S: Shared<Ticket>>() -> Run {
 }
 
 /// Two threads push a slice each, over the end of a block.
-fn slices_of_two_producers<S: Shared<Number, Item: Copy>>() -> Run {
-    explore_shared(|| {
-        let (tx, mut rx) = <S as Subject<Number>>::channel(grouped(4, 2));
-        let items = items::<S::Item>(4);
-        let threads = [(S::another_producer(&tx), 0), (tx, 2)].map(|(mut tx, first)| {
+fn slices_of_two_producers<T: Cargo + Copy>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (tx, mut rx) = new(grouped(4, 2));
+        let items = items::<T>(4);
+        let threads = [(tx.another(), 0), (tx, 2)].map(|(mut tx, first)| {
             let items = items[first..][..2].to_vec();
             start(move || {
                 let pushed = loop {
@@ -334,11 +336,11 @@ fn slices_of_two_producers<S: Shared<Number, Item: Copy>>() -> Run {
 }
 
 /// Two threads push an item and go: closed is only what has been emptied after the second.
-fn last_producer_closes<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (tx, mut rx) = S::channel(tiny(2));
-        let mut items = items::<S::Item>(2).into_iter();
-        let threads = [S::another_producer(&tx), tx].map(|mut tx| {
+fn last_producer_closes<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (tx, mut rx) = new(tiny(2));
+        let mut items = items::<T>(2).into_iter();
+        let threads = [tx.another(), tx].map(|mut tx| {
             let item = items.next().expect("there are two");
             start(move || push(&mut tx, item))
         });
@@ -348,11 +350,11 @@ fn last_producer_closes<S: Shared<Ticket>>() -> Run {
 }
 
 /// A thread begins to push, and the others go once round the ring before it goes on.
-fn producer_a_lap_behind<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(grouped(4, 2));
-        let mut other = S::another_producer(&tx);
-        let mut items = items::<S::Item>(6);
+fn producer_a_lap_behind<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(grouped(4, 2));
+        let mut other = tx.another();
+        let mut items = items::<T>(6);
         let late = items.pop().expect("there are six");
         let mut items = items.into_iter();
         let mut pushed = attempts(&mut tx, items.by_ref().take(2));
@@ -368,11 +370,11 @@ fn producer_a_lap_behind<S: Shared<Ticket>>() -> Run {
 
 /// A thread begins to pop, and the others go once round the ring, past a push that is unfinished, before it
 /// goes on. That takes two interruptions.
-fn consumer_a_lap_behind<S: Shared<Ticket>>() -> Run {
-    explore(|| {
-        let (mut tx, mut rx) = S::channel(tiny(2));
-        let (mut unfinished, mut other) = (S::another_producer(&tx), S::another_consumer(&rx));
-        let mut items = items::<S::Item>(3).into_iter();
+fn consumer_a_lap_behind<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore(move || {
+        let (mut tx, mut rx) = new(tiny(2));
+        let (mut unfinished, mut other) = (tx.another(), rx.another());
+        let mut items = items::<T>(3).into_iter();
         let mut next = || items.next().expect("there are three");
         push(&mut tx, next());
         let (second, third) = (next(), next());
@@ -380,8 +382,8 @@ fn consumer_a_lap_behind<S: Shared<Ticket>>() -> Run {
         let slow = start(move || (attempt(&mut unfinished, second), unfinished));
         let fast = start(move || (look(&mut other, 1), attempt(&mut tx, third), other, tx));
         let mut popped = look(&mut rx, 1);
-        let (is_second, _unfinished) = slow.join().expect("a panic ends the model");
-        let (more, is_third, _other, _tx) = fast.join().expect("a panic ends the model");
+        let (is_second, _unfinished) = slow.join();
+        let (more, is_third, _other, _tx) = fast.join();
         count_values(false);
         popped.extend(more);
         popped.extend(drain(&mut rx));
@@ -392,17 +394,17 @@ fn consumer_a_lap_behind<S: Shared<Ticket>>() -> Run {
 
 /// There is always room: one more item comes only after the one in the queue was popped. So neither of
 /// two producers is told that the queue is full.
-fn false_full_of_two_producers<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(tiny(2));
-        let mut items = items::<S::Item>(4).into_iter();
+fn false_full_of_two_producers<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(2));
+        let mut items = items::<T>(4).into_iter();
         items.by_ref().take(2).for_each(|item| push(&mut tx, item));
         assert_eq!(look(&mut rx, 1), [0]);
         let (first, second) = (items.next().expect("one"), items.next().expect("two"));
-        let mut other = S::another_producer(&tx);
+        let mut other = tx.another();
         let told = loom::sync::Arc::new(AtomicBool::new(false));
         let hear = told.clone();
-        let is_never_full = |tx: &mut S::Tx, item| {
+        let is_never_full = |tx: &mut SharedTx<T>, item| {
             let pushed = tx.try_push(item);
             assert!(!matches!(pushed, Err(TryPushError::Full(_))), "one slot is always free");
         };
@@ -422,10 +424,10 @@ fn false_full_of_two_producers<S: Shared<Ticket>>() -> Run {
 }
 
 /// A producer has filled half a block when another one comes.
-fn another_producer_comes<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(grouped(4, 2));
-        let mut items = items::<S::Item>(3).into_iter();
+fn another_producer_comes<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(grouped(4, 2));
+        let mut items = items::<T>(3).into_iter();
         let mut next = || items.next().expect("there are three");
         let (first, second, third) = (next(), next(), next());
         let consumer = start(move || {
@@ -433,7 +435,7 @@ fn another_producer_comes<S: Shared<Ticket>>() -> Run {
             (rx, numbers)
         });
         push(&mut tx, first);
-        let mut other = S::another_producer(&tx);
+        let mut other = tx.another();
         let producer = start(move || push(&mut other, second));
         push(&mut tx, third);
         let (mut rx, mut numbers) = join([consumer]).remove(0);
@@ -446,11 +448,11 @@ fn another_producer_comes<S: Shared<Ticket>>() -> Run {
 }
 
 /// A producer is alone again when another one has pushed and gone, and goes on as before.
-fn another_producer_goes<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(tiny(2));
-        let mut other = S::another_producer(&tx);
-        let mut items = items::<S::Item>(3).into_iter();
+fn another_producer_goes<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(2));
+        let mut other = tx.another();
+        let mut items = items::<T>(3).into_iter();
         let first = items.next().expect("there are three");
         let thread = start(move || push(&mut other, first));
         let mut popped = Vec::new();
@@ -467,11 +469,11 @@ fn another_producer_goes<S: Shared<Ticket>>() -> Run {
 }
 
 /// Two threads look for an item each, and there are two: each gets one, the older one first.
-fn two_consumers<S: Shared<Ticket>>(config: Config) -> Run {
+fn two_consumers<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
     explore_shared(move || {
-        let (mut tx, mut rx) = S::channel(config);
-        items::<S::Item>(2).into_iter().for_each(|item| push(&mut tx, item));
-        let mut other = S::another_consumer(&rx);
+        let (mut tx, mut rx) = new(config);
+        items::<T>(2).into_iter().for_each(|item| push(&mut tx, item));
+        let mut other = rx.another();
         let thread = start(move || take(&mut other));
         let mut numbers = vec![take(&mut rx)];
         numbers.extend(join([thread]));
@@ -481,14 +483,14 @@ fn two_consumers<S: Shared<Ticket>>(config: Config) -> Run {
 
 /// Two threads look for the items of a third, which goes on to the next lap: each item goes to one of
 /// them, in order.
-fn two_consumers_behind_a_producer<S: Shared<Ticket>>() -> Run {
+fn two_consumers_behind_a_producer<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
-        let (mut tx, rx) = S::channel(tiny(2));
+        let (mut tx, rx) = new(tiny(2));
         let n = tx.capacity() as u64;
-        let mut items = items::<S::Item>(n + 1).into_iter();
+        let mut items = items::<T>(n + 1).into_iter();
         items.by_ref().take(n as usize).for_each(|item| push(&mut tx, item));
-        let mut last = S::another_consumer(&rx);
-        let threads = [S::another_consumer(&rx), rx].map(|mut rx| start(move || look(&mut rx, 1)));
+        let mut last = rx.another();
+        let threads = [rx.another(), rx].map(|mut rx| start(move || look(&mut rx, 1)));
         let pushed = attempt(&mut tx, items.next().expect("one more"));
         let mut numbers = join(threads);
         numbers.push(drain(&mut last));
@@ -498,11 +500,11 @@ fn two_consumers_behind_a_producer<S: Shared<Ticket>>() -> Run {
 }
 
 /// One item, and two who want it: one of them gets it.
-pub(crate) fn two_consumers_and_one_item<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(grouped(4, 2));
-        push(&mut tx, items::<S::Item>(1).remove(0));
-        let mut other = S::another_consumer(&rx);
+pub(crate) fn two_consumers_and_one_item<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(grouped(4, 2));
+        push(&mut tx, items::<T>(1).remove(0));
+        let mut other = rx.another();
         let thread = start(move || look(&mut other, 1));
         let mut numbers = look(&mut rx, 1);
         numbers.extend(join([thread]).concat());
@@ -511,15 +513,15 @@ pub(crate) fn two_consumers_and_one_item<S: Shared<Ticket>>() -> Run {
 }
 
 /// Who has been told that all has been popped is not told that the queue is full.
-fn false_full<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, rx) = S::channel(tiny(2));
+fn false_full<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, rx) = new(tiny(2));
         let n = tx.capacity() as u64;
-        let mut items = items::<S::Item>(n + 1).into_iter();
+        let mut items = items::<T>(n + 1).into_iter();
         items.by_ref().take(n as usize).for_each(|item| push(&mut tx, item));
         let told = loom::sync::Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
-        let last = S::another_consumer(&rx);
-        let mut handles = [S::another_consumer(&rx), rx].into_iter().enumerate();
+        let last = rx.another();
+        let mut handles = [rx.another(), rx].into_iter().enumerate();
         let threads = [(); 2].map(|()| {
             let ((number, mut rx), told) = (handles.next().expect("there are two"), told.clone());
             start(move || {
@@ -539,13 +541,13 @@ fn false_full<S: Shared<Ticket>>() -> Run {
 }
 
 /// A pop is unfinished, and one behind it is done: whoever knows is not told that the queue is full.
-fn false_full_behind_a_pop<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(tiny(2));
+fn false_full_behind_a_pop<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(2));
         let n = tx.capacity() as u64;
-        let mut items = items::<S::Item>(n + 1).into_iter();
+        let mut items = items::<T>(n + 1).into_iter();
         items.by_ref().take(n as usize).for_each(|item| push(&mut tx, item));
-        let mut other = S::another_consumer(&rx);
+        let mut other = rx.another();
         let thread = start(move || look(&mut other, 1));
         let mut numbers = look(&mut rx, 1);
         let pushed = tx.try_push(items.next().expect("one more"));
@@ -558,13 +560,13 @@ fn false_full_behind_a_pop<S: Shared<Ticket>>() -> Run {
 }
 
 /// Two threads pop a slice each, over the end of a block, while the producer goes on.
-fn slices_of_two_consumers<S: Shared<Number, Item: Copy>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, rx) = <S as Subject<Number>>::channel(grouped(4, 2));
-        let items = items::<S::Item>(4);
+fn slices_of_two_consumers<T: Cargo + Copy>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, rx) = new(grouped(4, 2));
+        let items = items::<T>(4);
         assert_eq!(tx.push_slice(&items[..3]), 3);
-        let mut last = S::another_consumer(&rx);
-        let threads = [S::another_consumer(&rx), rx].map(|mut rx| {
+        let mut last = rx.another();
+        let threads = [rx.another(), rx].map(|mut rx| {
             let mut into = vec![items[3]; 2];
             start(move || {
                 let n = rx.pop_slice(&mut into);
@@ -580,13 +582,13 @@ fn slices_of_two_consumers<S: Shared<Number, Item: Copy>>() -> Run {
 }
 
 /// Two consumers go while the producer waits for room: the item comes back when both are gone.
-fn last_consumer_closes<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, rx) = S::channel(tiny(2));
-        let mut items = items::<S::Item>(tx.capacity() as u64 + 1);
+fn last_consumer_closes<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, rx) = new(tiny(2));
+        let mut items = items::<T>(tx.capacity() as u64 + 1);
         let spare = items.pop().expect("one more than fit");
         items.into_iter().for_each(|item| push(&mut tx, item));
-        let threads = [S::another_consumer(&rx), rx].map(|rx| start(move || drop(rx)));
+        let threads = [rx.another(), rx].map(|rx| start(move || drop(rx)));
         let mut item = spare;
         while let Err(error) = tx.try_push(item) {
             if matches!(error, TryPushError::Closed(_)) {
@@ -601,14 +603,14 @@ fn last_consumer_closes<S: Shared<Ticket>>() -> Run {
 }
 
 /// Two threads empty a block together, and the producer fills it again.
-fn two_consumers_empty_a_block<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, rx) = S::channel(grouped(4, 2));
+fn two_consumers_empty_a_block<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, rx) = new(grouped(4, 2));
         let n = tx.capacity() as u64;
-        let mut items = items::<S::Item>(n + 2).into_iter();
+        let mut items = items::<T>(n + 2).into_iter();
         items.by_ref().take(n as usize).for_each(|item| push(&mut tx, item));
-        let mut last = S::another_consumer(&rx);
-        let threads = [S::another_consumer(&rx), rx].map(|mut rx| start(move || look(&mut rx, 1)));
+        let mut last = rx.another();
+        let threads = [rx.another(), rx].map(|mut rx| start(move || look(&mut rx, 1)));
         let pushed = (0..n).chain(attempts(&mut tx, items)).collect();
         let mut numbers = join(threads).concat();
         numbers.extend(drain(&mut last));
@@ -617,15 +619,15 @@ fn two_consumers_empty_a_block<S: Shared<Ticket>>() -> Run {
 }
 
 /// A consumer has emptied half a block when another one comes.
-fn another_consumer_comes<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(grouped(4, 2));
-        let mut items = items::<S::Item>(3).into_iter();
+fn another_consumer_comes<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(grouped(4, 2));
+        let mut items = items::<T>(3).into_iter();
         items.by_ref().take(2).for_each(|item| push(&mut tx, item));
         let last = items.next().expect("there are three");
         let producer = start(move || push(&mut tx, last));
         assert_eq!(look(&mut rx, 1), [0]);
-        let mut other = S::another_consumer(&rx);
+        let mut other = rx.another();
         let consumer = start(move || look(&mut other, 1));
         let mut numbers = vec![0];
         numbers.extend(look(&mut rx, 1));
@@ -637,13 +639,13 @@ fn another_consumer_comes<S: Shared<Ticket>>() -> Run {
 }
 
 /// A consumer is alone again when another one has popped and gone, and goes on as before.
-fn another_consumer_goes<S: Shared<Ticket>>() -> Run {
-    explore_shared(|| {
-        let (mut tx, mut rx) = S::channel(tiny(2));
+fn another_consumer_goes<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(2));
         let n = tx.capacity() as u64;
-        let mut items = items::<S::Item>(n + 2).into_iter();
+        let mut items = items::<T>(n + 2).into_iter();
         items.by_ref().take(n as usize).for_each(|item| push(&mut tx, item));
-        let mut other = S::another_consumer(&rx);
+        let mut other = rx.another();
         let thread = start(move || look(&mut other, 1));
         let mut numbers = look(&mut rx, 2);
         let pushed = (0..n).chain(attempts(&mut tx, items)).collect();
@@ -655,12 +657,12 @@ fn another_consumer_goes<S: Shared<Ticket>>() -> Run {
 
 /// There is always an item: of `n`, one consumer pops all but one, after the last has been pushed. The other
 /// one, who knows of the first, is not told that the queue is empty.
-fn false_empty_of_two_consumers<S: Shared<Ticket>>(config: Config, n: u64) -> Run {
+fn false_empty_of_two_consumers<T: Cargo>(new: Shared<T>, config: Config, n: u64) -> Exploration {
     explore_shared(move || {
-        let (mut tx, rx) = S::channel(config);
-        let mut items = items::<S::Item>(n).into_iter();
+        let (mut tx, rx) = new(config);
+        let mut items = items::<T>(n).into_iter();
         let [first, all] = [(); 2].map(|()| loom::sync::Arc::new(AtomicBool::new(false)));
-        let (mut one, mut other) = (S::another_consumer(&rx), rx);
+        let (mut one, mut other) = (rx.another(), rx);
         let (hear_first, hear_all) = (first.clone(), all.clone());
         let threads = [
             start(move || {

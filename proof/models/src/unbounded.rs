@@ -1,56 +1,63 @@
 //! Queues that are never full: a list of nodes, and a list of rings of one slot (Aldinucci 2012, §3 and §4).
 
-use corelane_loom::spsc::fast_forward::Ffq;
-use corelane_loom::spsc::lamport::Lq;
-use corelane_loom::spsc::linked::Dspsc;
-use corelane_loom::spsc::mc_ring::McRing;
-use corelane_loom::spsc::segmented::Uspsc;
+use corelane_loom::fast_forward::FfqAny;
+use corelane_loom::lamport::Lq;
+use corelane_loom::mc_ring::McRing;
+use corelane_loom::segmented::Uspsc;
 use corelane_loom::{Config, Producer, SingleConsumer, SingleProducer, TryPushError};
 use loom::hint::spin_loop;
 
 use crate::explore::{
     done, explore_sides, grouped, pop, pop_all, pop_until_closed, push_all, push_now, tiny,
 };
-use crate::item::{Cargo, Number, Ticket};
-use crate::subject::{Any, Single};
-use crate::{Model, Run, chunks, common};
+use crate::item::{Cargo, Number, Ticket, Wide};
+use crate::queue::{Single, SingleSubject};
+use crate::{Exploration, Model, chunks, common};
 
 pub(crate) fn models() -> Vec<Model> {
-    let mut models = of_queue::<Any<Dspsc>>();
-    models.extend(of_queue::<Any<Uspsc<Lq>>>());
-    models.push(Model::new::<Any<Uspsc<Lq>>>("theorem_2_case_4", theorem_2_case_4));
-    models.push(Model::new::<Any<Uspsc<McRing>>>("flushed_when_left", flushed_when_left));
-    models
+    let SingleSubject { of, tickets, .. } = uspsc();
+    let of_batches = SingleSubject::wide::<Uspsc<McRing>>().tickets;
+    vec![
+        of.model("theorem_2_case_4", move || theorem_2_case_4(tickets)),
+        of.model("flushed_when_left", move || flushed_when_left(of_batches)),
+    ]
+}
+
+/// A list of the simplest rings. Those of its default bring more executions, and nothing of the list's.
+pub(crate) fn uspsc() -> SingleSubject<Wide<Ticket>, Wide<Number>> {
+    SingleSubject::wide::<Uspsc<Lq>>()
 }
 
 /// Of a list of the paper's rings.
 pub(crate) fn mixed() -> Vec<Model> {
-    let models = of_queue::<Any<Uspsc<Ffq>>>().into_iter();
-    models.map(|model| Model { name: format!("{}_over_ffq", model.name).leak(), ..model }).collect()
+    let models = of_queue(SingleSubject::wide::<Uspsc<FfqAny>>()).into_iter();
+    models.map(|model| model.variant("over_ffq")).collect()
 }
 
 /// Those of every queue that don't fill it, and some of more items than a group has.
-fn of_queue<S: Single<Ticket> + Single<Number, Item: Copy>>() -> Vec<Model> {
+pub(crate) fn of_queue<T: Cargo, N: Cargo + Copy>(subject: SingleSubject<T, N>) -> Vec<Model> {
+    let SingleSubject { of, tickets, numbers } = subject;
     vec![
-        Model::new::<S>("transfer", transfer::<S>),
-        Model::new::<S>("transfer_three", common::transfer_three::<S>),
-        Model::new::<S>("producer_closes", common::producer_closes::<S>),
-        Model::new::<S>("closing_is_ordered", common::closing_is_ordered::<S>),
-        Model::new::<S>("teardown_races_push", || teardown::<S>(tiny(2))),
-        Model::new::<S>("teardown_between_groups", || teardown::<S>(tiny(1))),
-        Model::new::<S>("partial_commits", chunks::partial_commits::<S>),
-        Model::new::<S>("abandoned_chunks", chunks::abandoned_chunks::<S>),
-        Model::new::<S>("chunks_left_behind", chunks_left_behind::<S>),
-        Model::new::<S>("chunks", chunks_of_two::<S>),
-        Model::new::<S>("slices", slices::<S>),
-        Model::new::<S>("observers", observers::<S>),
-        Model::new::<S>("consumer_goes", consumer_goes::<S>),
+        of.model("transfer", move || transfer(tickets)),
+        of.model("transfer_three", move || common::transfer_three(tickets)),
+        of.model("producer_closes", move || common::producer_closes(tickets)),
+        of.model("closing_is_ordered", move || common::closing_is_ordered(tickets)),
+        of.model("teardown_races_push", move || teardown(tickets, tiny(2))),
+        of.model("teardown_between_groups", move || teardown(tickets, tiny(1))),
+        of.model("partial_commits", move || chunks::partial_commits(tickets)),
+        of.model("abandoned_chunks", move || chunks::abandoned_chunks(tickets)),
+        of.model("chunks_left_behind", move || chunks_left_behind(tickets)),
+        of.model("chunks", move || chunks_of_two(tickets)),
+        of.model("slices", move || slices(numbers)),
+        of.model("observers", move || observers(tickets)),
+        of.model("consumer_goes", move || consumer_goes(tickets)),
     ]
 }
 
 /// Items in groups of one, all the way.
-fn transfer<S: Single<Ticket>>() -> Run {
-    explore_sides::<S, _, _, _>(
+fn transfer<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         tiny(1),
         |mut tx| push_all(&mut tx, 0..3),
         |mut rx| pop_until_closed(&mut rx, 0..3),
@@ -59,8 +66,9 @@ fn transfer<S: Single<Ticket>>() -> Run {
 }
 
 /// Chunks of two where groups have one.
-fn chunks_of_two<S: Single<Ticket>>() -> Run {
-    explore_sides::<S, _, _, _>(
+fn chunks_of_two<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         tiny(1),
         |mut tx| {
             let mut next = 0;
@@ -74,8 +82,9 @@ fn chunks_of_two<S: Single<Ticket>>() -> Run {
 }
 
 /// Slices longer than a group.
-fn slices<S: Single<Number, Item: Copy>>() -> Run {
-    explore_sides::<S, _, _, _>(
+fn slices<T: Cargo + Copy>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         tiny(1),
         |mut tx| {
             let items: Vec<_> = (0..3).map(Cargo::of).collect();
@@ -87,8 +96,9 @@ fn slices<S: Single<Number, Item: Copy>>() -> Run {
 }
 
 /// What is counted, beyond the group that the consumer is in, is there.
-fn observers<S: Single<Ticket>>() -> Run {
-    explore_sides::<S, _, _, _>(
+fn observers<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         tiny(1),
         |mut tx| {
             for number in 0..3 {
@@ -121,8 +131,9 @@ fn push_two<P: Producer<Item: Cargo>>(tx: &mut P) {
 
 /// Either side goes, and items are left behind; perhaps while news of another group is on its way, or a group on its
 /// way back.
-fn teardown<S: Single<Ticket>>(config: Config) -> Run {
-    explore_sides::<S, _, _, _>(
+fn teardown<T: Cargo>(new: Single<T>, config: Config) -> Exploration {
+    explore_sides(
+        new,
         config,
         |mut tx| push_two(&mut tx),
         |mut rx| {
@@ -135,8 +146,9 @@ fn teardown<S: Single<Ticket>>(config: Config) -> Run {
 }
 
 /// The consumer goes with items that it has looked at and not popped.
-fn chunks_left_behind<S: Single<Ticket>>() -> Run {
-    explore_sides::<S, _, _, _>(
+fn chunks_left_behind<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         tiny(1),
         |mut tx| push_two(&mut tx),
         |mut rx| {
@@ -148,8 +160,9 @@ fn chunks_left_behind<S: Single<Ticket>>() -> Run {
 }
 
 /// The consumer pops an item and goes. A producer who goes on takes memory for no more than a group, and is told.
-fn consumer_goes<S: Single<Ticket>>() -> Run {
-    explore_sides::<S, _, _, _>(
+fn consumer_goes<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         tiny(1),
         |mut tx| {
             push_now(&mut tx, 0);
@@ -166,8 +179,9 @@ fn consumer_goes<S: Single<Ticket>>() -> Run {
 }
 
 /// The last items of a ring that shows them in groups are shown when the producer goes on to another.
-fn flushed_when_left() -> Run {
-    explore_sides::<Any<Uspsc<McRing>>, Ticket, _, _>(
+fn flushed_when_left<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         grouped(8, 3),
         |mut tx| {
             for number in 0..9 {
@@ -181,8 +195,9 @@ fn flushed_when_left() -> Run {
 
 /// The consumer finds its ring empty; the producer fills that ring, goes on to another and fills that; and now the
 /// consumer sees that it has gone on.
-fn theorem_2_case_4() -> Run {
-    explore_sides::<Any<Uspsc<Lq>>, Ticket, _, _>(
+fn theorem_2_case_4<T: Cargo>(new: Single<T>) -> Exploration {
+    explore_sides(
+        new,
         tiny(1),
         |mut tx| {
             push_now(&mut tx, 0);

@@ -99,25 +99,3 @@ fn least(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
     }
     low
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_floors_come_out_as_measured() {
-        let measured = Measured {
-            line_rtt: 110.0,
-            block_handoff: 0.35,
-            private_ring: 1.0,
-            rmw: 4.0,
-            fence: 8.0,
-            pause: 10.0,
-            migratory: true,
-        };
-        let machine = measured.fit();
-        let [trip, block] = [line_rtt(&machine, CORES), block_handoff(&machine, CORES)];
-        assert!((trip / 110.0 - 1.0).abs() < 0.1, "{trip}");
-        assert!((block / 0.35 - 1.0).abs() < 0.1, "{block} with {}", machine.fills);
-    }
-}

@@ -32,7 +32,7 @@ struct Line {
 /// An item with a number, and a line in the ledger. It owns nothing else, so an algorithm that drops
 /// it twice does no harm but is found out.
 #[derive(Debug)]
-pub(crate) struct Counted(NonZeroU64);
+pub struct Counted(NonZeroU64);
 
 impl Counted {
     pub(crate) fn new(number: u64) -> Self {

@@ -29,6 +29,7 @@
 //! buffers, costs nothing, and neither does computing. So counts of misses are those of the algorithm;
 //! times are more than misses only as far as [`Costs`](coherence::Costs) says.
 
+pub mod account;
 mod chain;
 mod fit;
 mod floor;
@@ -45,8 +46,8 @@ mod worker;
 
 pub use fit::Measured;
 pub use floor::{block_handoff, line_rtt};
-pub use queue::{Queue, all, find};
-pub use schedules::{Failed, Tested};
-pub use several::{SharedQueue, all_shared};
-pub use stream::{Failure, Payload, Run, Side, Stream};
-pub use team::{Member, Team, TeamQueue, TeamRun, Workload, seats, team_queues};
+pub use ledger::Counted;
+pub use queue::{Queue, all, all_shared, find, team_queues};
+pub use schedules::{Case, Failed, THREADS, Tested, machine};
+pub use stream::{Failure, Payload, Side, Stream, StreamRun};
+pub use team::{Member, Team, TeamRun, Workload, seats};

@@ -4,21 +4,18 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use coherence::{Simulation, compute, now, pause};
-use corelane_sim::{CapacityError, Config, Consumer, Producer};
+use corelane_sim::{Built, Config, Consumer, Producer};
 
 use crate::item::Item;
+use crate::queue::{Rx, Tx};
 use crate::stream::{Failure, Stream};
 
 /// Runs `stream.items` transactions through two queues that `channel` makes, and returns nanoseconds
 /// per transaction.
-pub(crate) fn run<T: Item, P, C>(
+pub(crate) fn run<T: Item>(
     stream: &Stream,
-    channel: impl Fn(Config) -> Result<(P, C), CapacityError>,
-) -> Result<f64, Failure>
-where
-    P: Producer<Item = T> + 'static,
-    C: Consumer<Item = T> + 'static,
-{
+    channel: &dyn Fn(Config) -> Built<Tx<T>, Rx<T>>,
+) -> Result<f64, Failure> {
     let open = || channel(stream.config()).map_err(Failure::Capacity);
     let ((requests, requested), (replies, replied)) = (open()?, open()?);
     let (warm_up, all) = (stream.warm_up, stream.warm_up + stream.items);

@@ -3,9 +3,6 @@
 //! A seed makes up a [`Case`]: so many threads in a chain or a ring, with a queue from each to the next,
 //! and what they do. The same seed makes the choices of the schedule. So a failure can be had again.
 
-#[cfg(test)]
-mod faulty;
-
 use std::any::Any;
 use std::cell::RefCell;
 use std::error::Error;
@@ -14,11 +11,13 @@ use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
 use coherence::{Chance, Machine, Schedule, Simulation, StoreBuffer, Topology};
-use corelane_sim::{CapacityError, Config, SingleConsumer, SingleProducer};
+use corelane_sim::{Config, Sides};
 
 use crate::Queue;
 use crate::chain::{Link, Parcel, Plan, Stage};
 use crate::ledger;
+use crate::queue::Single;
+use crate::several::SharedCase;
 
 /// A run in which a queue did what it must not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,9 +53,14 @@ pub struct Tested {
 impl Queue {
     /// Runs the case of each seed twice: at random, and by priorities with as many steps.
     ///
-    /// Items pass through up to 16 threads, singly and in batches, through queues of all small
-    /// capacities whose counters wrap on the way. Some threads go before their time. Each thread must
-    /// get all items in their order, each item must be dropped once, and nobody may wait for ever.
+    /// Between one producer and one consumer, items pass through up to 16 threads, singly and in batches, through
+    /// queues of all small capacities whose counters wrap on the way. Some threads go before their time. Each thread
+    /// must get all items in their order, each item must be dropped once, and nobody may wait for ever.
+    ///
+    /// Where there may be several, up to four producers and four consumers use one queue of a small capacity whose
+    /// counters wrap on the way; handles are cloned and dropped meanwhile. Nothing may be lost, unless it is overwritten
+    /// and counted, or doubled; each consumer must see each producer's items in order, each item must be dropped once,
+    /// and nobody may wait for ever.
     ///
     /// # Errors
     ///
@@ -71,7 +75,10 @@ impl Queue {
     ///
     /// If the run fails.
     pub fn replay(&self, seed: u64, schedule: Schedule) -> Result<u64, Failed> {
-        named(&self.id, seed, schedule, || (self.test)(Case::new(seed), schedule))
+        named(self.id, seed, schedule, || match self.info.sides {
+            Sides::OneToOne => self.chain(Case::new(seed), schedule),
+            _ => self.several(SharedCase::new(seed, &self.info), schedule),
+        })
     }
 }
 
@@ -160,36 +167,36 @@ impl<E: Error> From<E> for Wrong {
     }
 }
 
-/// What a seed stands for.
+/// What a seed stands for, in a test of queues between one producer and one consumer.
 #[derive(Debug)]
-pub(crate) struct Case {
+pub struct Case {
     seed: u64,
     chance: Chance,
     /// Number of threads.
-    threads: usize,
+    pub threads: usize,
     /// Whether the last thread gives the items back to the first. If not, it drops them.
-    is_ring: bool,
+    pub is_ring: bool,
     /// Number of items, if they don't go round for ever.
     items: u64,
     /// Items are numbered from 0 to this, again and again: all that are in a ring.
     lap: u64,
     /// Who quits before its time, perhaps nobody, and after how many items.
-    quitter: u64,
+    pub quitter: u64,
     quits_after: u64,
     /// Whether threads flush before they wait. In a ring they must.
-    flushes: bool,
+    pub flushes: bool,
     /// Whether items are counted when they are dropped. If not, they are numbers, which can be copied.
-    pub(crate) counts_drops: bool,
+    pub counts_drops: bool,
 }
 
 /// Most threads of a case.
-const THREADS: usize = 16;
+pub const THREADS: usize = 16;
 /// Items that the queues are asked to hold.
 const CAPACITIES: [u64; 5] = [1, 2, 3, 8, 64];
 
 /// As many cores as there may be threads. Distances don't matter; few stores make the most of having to
 /// wait for room.
-pub(crate) fn machine() -> Machine {
+pub fn machine() -> Machine {
     Machine {
         topology: Topology {
             sockets: 1,
@@ -204,7 +211,8 @@ pub(crate) fn machine() -> Machine {
 }
 
 impl Case {
-    fn new(seed: u64) -> Self {
+    /// The case of this seed.
+    pub fn new(seed: u64) -> Self {
         // Not the numbers that the schedule gets.
         let mut chance = Chance::new(!seed);
         let is_large = chance.below(4) == 0;
@@ -228,28 +236,20 @@ impl Case {
     }
 
     /// Runs it with queues that `channel` makes, and returns the number of steps.
-    pub(crate) fn run<T: Parcel, P, C>(
+    pub(crate) fn run<T: Parcel>(
         self,
         schedule: Schedule,
-        channel: impl Fn(Config) -> Result<(P, C), CapacityError>,
-    ) -> Result<u64, Wrong>
-    where
-        P: SingleProducer<Item = T> + 'static,
-        C: SingleConsumer<Item = T> + 'static,
-    {
+        channel: Single<T>,
+    ) -> Result<u64, Wrong> {
         caught(|| self.run_to_the_end(schedule, channel))
     }
 
     /// As [`run`](Self::run), but panics if a thread does.
-    fn run_to_the_end<T: Parcel, P, C>(
+    fn run_to_the_end<T: Parcel>(
         mut self,
         schedule: Schedule,
-        channel: impl Fn(Config) -> Result<(P, C), CapacityError>,
-    ) -> Result<u64, Wrong>
-    where
-        P: SingleProducer<Item = T> + 'static,
-        C: SingleConsumer<Item = T> + 'static,
-    {
+        channel: Single<T>,
+    ) -> Result<u64, Wrong> {
         ledger::open();
         let (mut outlets, mut inlets, mut links) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..self.queues() {
@@ -293,7 +293,7 @@ impl Case {
         let config = Config::new(capacity as usize).first(first);
         match self.chance.below(3) {
             0 => config,
-            _ => config.batch(1 + self.chance.below(4) as usize),
+            _ => config.grouped(1 + self.chance.below(4) as usize),
         }
     }
 

@@ -6,175 +6,23 @@
 mod stopped;
 
 use std::cell::{Cell, RefCell};
-use std::marker::PhantomData;
 use std::rc::Rc;
-use std::sync::LazyLock;
 
 use coherence::{Chance, Schedule, Simulation, pause};
-use corelane_sim::overwrite::{self, block};
-use corelane_sim::{
-    Built, CapacityError, Config, Consumer, Info, MpmcQueue, Producer, TryPopError, TryPushError,
-    for_each_mpmc_queue, for_each_unbounded_mpmc_queue,
-};
+use corelane_sim::{Built, Config, Consumer, Info, Producer, TryPopError, TryPushError};
 
-use crate::Tested;
 use crate::ledger::{self, Counted};
-use crate::schedules::{Failed, Wrong, by_priorities, caught, machine, named, test_each};
-use crate::stream::Failure;
-use crate::team::{self, Team, TeamRun};
+use crate::queue::{Rx, Shared, SharedRx, SharedTx, Tx, another_rx, another_tx};
+use crate::schedules::{Wrong, caught, machine};
+use crate::team::Team;
 
-/// Runs a case under a schedule, and returns the number of steps.
-type Test<C> = fn(C, Schedule) -> Result<u64, Wrong>;
+/// Something that a seed stands for, and that is run with a queue that may have several handles on a side.
+pub(crate) trait Rerun {
+    /// Whether items are counted when they are dropped. If not, they are numbers.
+    fn counts_drops(&self) -> bool;
 
-/// A queue that may have several handles on a side.
-#[derive(Debug, Clone)]
-pub struct SharedQueue {
-    /// What it promises.
-    pub info: Info,
-    /// Whether a push overwrites what was not popped in time.
-    pub overwrites: bool,
-    pub(crate) probe: fn(Config) -> Result<(), CapacityError>,
-    pub(crate) team: fn(&Team) -> Result<TeamRun, Failure>,
-    test: Test<Case>,
-    /// Unless it overwrites.
-    test_stopped: Option<Test<stopped::Case>>,
-}
-
-impl SharedQueue {
-    fn keeping<Q: MpmcQueue + 'static>() -> Self {
-        Self {
-            info: Q::INFO,
-            overwrites: false,
-            probe: |config| Q::channel::<u64>(config).map(drop),
-            team: |team| team::run(team, |config| open::<Keeping<Q>>(team, config), None),
-            test: |case, schedule| match case.counts_drops {
-                true => case.run::<Keeping<Q>, Counted>(schedule),
-                false => case.run::<Keeping<Q>, u64>(schedule),
-            },
-            test_stopped: Some(|case, schedule| match case.counts_drops {
-                true => case.run::<Keeping<Q>, Counted>(schedule),
-                false => case.run::<Keeping<Q>, u64>(schedule),
-            }),
-        }
-    }
-
-    fn overwriting() -> Self {
-        Self {
-            info: block::INFO,
-            overwrites: true,
-            probe: |config| block::channel_with::<u64>(config).map(drop),
-            team: |team| {
-                team::run(
-                    team,
-                    |config| open::<Overwriting>(team, config),
-                    Some(overwrite::Consumer::lost),
-                )
-            },
-            // Its items have no destructors.
-            test: |case, schedule| case.run::<Overwriting, u64>(schedule),
-            test_stopped: None,
-        }
-    }
-
-    /// Runs the case of each seed twice: at random, and by priorities with as many steps.
-    ///
-    /// Up to four producers and four consumers, as the queue allows, use one queue of a small capacity
-    /// whose counters wrap on the way; handles are cloned and dropped meanwhile. Nothing may be lost, unless it is
-    /// overwritten and counted, or doubled; each consumer must see each producer's items in order, each item must
-    /// be dropped once, and nobody may wait for ever.
-    ///
-    /// # Errors
-    ///
-    /// The first failure.
-    pub fn test(&self, seeds: impl IntoIterator<Item = u64>) -> Result<Tested, Failed> {
-        test_each(seeds, by_priorities, |seed, schedule| self.replay(seed, schedule))
-    }
-
-    /// Runs the case of a seed under a schedule, and returns the number of steps.
-    ///
-    /// # Errors
-    ///
-    /// If the run fails.
-    pub fn replay(&self, seed: u64, schedule: Schedule) -> Result<u64, Failed> {
-        let case = || (self.test)(Case::new(seed, &self.info), schedule);
-        named(self.info.id, seed, schedule, case)
-    }
-}
-
-/// All queues that may have several handles on a side.
-pub fn all_shared() -> &'static [SharedQueue] {
-    static QUEUES: LazyLock<Vec<SharedQueue>> = LazyLock::new(|| {
-        let mut queues = Vec::new();
-        macro_rules! add {
-            ($name:ident, $queue:ty) => {
-                queues.push(SharedQueue::keeping::<$queue>())
-            };
-        }
-        for_each_mpmc_queue!(add);
-        for_each_unbounded_mpmc_queue!(add);
-        queues.push(SharedQueue::overwriting());
-        queues
-    });
-    &QUEUES
-}
-
-/// A kind of queue that may have several handles on a side, for items of this type.
-trait Kind<T>: 'static {
-    type Tx: Producer<Item = T> + 'static;
-    type Rx: Consumer<Item = T> + 'static;
-
-    fn channel(config: Config) -> Built<Self::Tx, Self::Rx>;
-    fn another_tx(tx: &Self::Tx) -> Option<Self::Tx>;
-    fn another_rx(rx: &Self::Rx) -> Option<Self::Rx>;
-
-    /// How many items this handle has found overwritten.
-    fn lost(_: &Self::Rx) -> u64 {
-        0
-    }
-}
-
-/// A queue that keeps what was not popped.
-struct Keeping<Q>(PhantomData<Q>);
-
-impl<Q: MpmcQueue + 'static, T: Send + 'static> Kind<T> for Keeping<Q> {
-    type Tx = Q::Producer<T>;
-    type Rx = Q::Consumer<T>;
-
-    fn channel(config: Config) -> Built<Self::Tx, Self::Rx> {
-        Q::channel(config)
-    }
-
-    fn another_tx(tx: &Self::Tx) -> Option<Self::Tx> {
-        Q::another_producer(tx)
-    }
-
-    fn another_rx(rx: &Self::Rx) -> Option<Self::Rx> {
-        Q::another_consumer(rx)
-    }
-}
-
-/// The queue that overwrites.
-struct Overwriting;
-
-impl Kind<u64> for Overwriting {
-    type Tx = overwrite::Producer<u64>;
-    type Rx = overwrite::Consumer<u64>;
-
-    fn channel(config: Config) -> Built<Self::Tx, Self::Rx> {
-        block::channel_with(config)
-    }
-
-    fn another_tx(tx: &Self::Tx) -> Option<Self::Tx> {
-        Some(tx.clone())
-    }
-
-    fn another_rx(rx: &Self::Rx) -> Option<Self::Rx> {
-        Some(rx.clone())
-    }
-
-    fn lost(rx: &Self::Rx) -> u64 {
-        rx.lost()
-    }
+    /// Runs it, and returns the number of steps.
+    fn run<T: Freight>(self, schedule: Schedule, new: Shared<T>) -> Result<u64, Wrong>;
 }
 
 /// Most threads of a side.
@@ -184,9 +32,9 @@ const CAPACITIES: [u64; 4] = [1, 2, 4, 16];
 /// Most items to a batch.
 const BATCH: u64 = 5;
 
-/// What a seed stands for.
+/// What a seed stands for, in a test of queues that may have several handles on a side.
 #[derive(Debug)]
-struct Case {
+pub(crate) struct SharedCase {
     seed: u64,
     chance: Chance,
     producers: u64,
@@ -197,8 +45,8 @@ struct Case {
     counts_drops: bool,
 }
 
-impl Case {
-    fn new(seed: u64, info: &Info) -> Self {
+impl SharedCase {
+    pub(crate) fn new(seed: u64, info: &Info) -> Self {
         // Not the numbers that the schedule gets.
         let mut chance = Chance::new(!seed);
         let sides = info.sides;
@@ -208,27 +56,27 @@ impl Case {
         Self { seed, producers, consumers, items, counts_drops, chance }
     }
 
-    fn run<K: Kind<T>, T: Freight>(self, schedule: Schedule) -> Result<u64, Wrong> {
-        caught(|| self.run_to_the_end::<K, T>(schedule))
-    }
-
-    /// As [`run`](Self::run), but panics if a thread does.
-    fn run_to_the_end<K: Kind<T>, T: Freight>(mut self, schedule: Schedule) -> Result<u64, Wrong> {
+    /// As [`run`](Rerun::run), but panics if a thread does.
+    fn run_to_the_end<T: Freight>(
+        mut self,
+        schedule: Schedule,
+        new: Shared<T>,
+    ) -> Result<u64, Wrong> {
         ledger::open();
-        let (tx, rx) = K::channel(self.config())?;
-        let account = Rc::new(Account::default());
-        let txs = handles(tx, self.producers, K::another_tx);
-        let rxs = handles(rx, self.consumers, K::another_rx);
+        let (tx, rx) = new(self.config())?;
+        let account = Rc::new(Receipts::default());
+        let txs = handles(tx, self.producers, another_tx);
+        let rxs = handles(rx, self.consumers, another_rx);
         let mut simulation = Simulation::new(machine(), self.seed).schedule(schedule);
         for (number, tx) in (0..).zip(txs) {
             let (items, chance) = (self.items, self.chance());
             let sender = Sender { number, items, chance, account: account.clone() };
-            simulation.spawn(number as usize, move || sender.run::<K, T>(tx));
+            simulation.spawn(number as usize, move || sender.run(tx));
         }
         for (number, rx) in (self.producers..).zip(rxs) {
             let taken = Taken::from(self.producers, &account);
             let receiver = Receiver { taken, chance: self.chance() };
-            simulation.spawn(number as usize, move || receiver.run::<K, T>(rx));
+            simulation.spawn(number as usize, move || receiver.run(rx));
         }
         let report = simulation.run()?;
         account.settle(self.producers, self.items);
@@ -245,7 +93,7 @@ impl Case {
         let config = Config::new(capacity as usize).first(first);
         match self.chance.below(3) {
             0 => config,
-            _ => config.batch(1 + self.chance.below(4) as usize),
+            _ => config.grouped(1 + self.chance.below(4) as usize),
         }
     }
 
@@ -254,11 +102,27 @@ impl Case {
     }
 }
 
+impl Rerun for SharedCase {
+    fn counts_drops(&self) -> bool {
+        self.counts_drops
+    }
+
+    fn run<T: Freight>(self, schedule: Schedule, new: Shared<T>) -> Result<u64, Wrong> {
+        caught(|| self.run_to_the_end(schedule, new))
+    }
+}
+
 /// A queue with as many handles as `team` has threads.
-fn open<K: Kind<u64>>(team: &Team, config: Config) -> Built<Vec<K::Tx>, Vec<K::Rx>> {
-    let (tx, rx) = K::channel(config)?;
-    let txs = handles(tx, team.producers as u64, K::another_tx);
-    Ok((txs, handles(rx, team.consumers as u64, K::another_rx)))
+pub(crate) fn open<T: 'static>(
+    team: &Team,
+    new: Shared<T>,
+    config: Config,
+) -> Built<Vec<Tx<T>>, Vec<Rx<T>>> {
+    let (tx, rx) = new(config)?;
+    let txs = handles(tx, team.producers as u64, another_tx);
+    let rxs = handles(rx, team.consumers as u64, another_rx);
+    let txs = txs.into_iter().map(|tx| tx as Tx<T>).collect();
+    Ok((txs, rxs.into_iter().map(|rx| rx as Rx<T>).collect()))
 }
 
 /// So many handles of a side.
@@ -270,7 +134,7 @@ fn handles<H>(first: H, n: u64, another: impl Fn(&H) -> Option<H>) -> Vec<H> {
 }
 
 /// An item that says which producer's it is, and which of its items.
-trait Freight: Send + Sized + 'static {
+pub(crate) trait Freight: Send + Sized + 'static {
     fn of(number: u64) -> Self;
     fn number(&self) -> u64;
 
@@ -322,7 +186,7 @@ impl Freight for Counted {
 
 /// What all threads tell, outside of the simulated machine.
 #[derive(Debug, Default)]
-struct Account {
+struct Receipts {
     popped: RefCell<Vec<u64>>,
     /// Items that were overwritten.
     lost: Cell<u64>,
@@ -330,7 +194,7 @@ struct Account {
     finished: Cell<u64>,
 }
 
-impl Account {
+impl Receipts {
     /// A consumer has found so many items overwritten.
     fn lost(&self, items: u64) {
         self.lost.set(self.lost.get() + items);
@@ -364,11 +228,11 @@ struct Sender {
     number: u64,
     items: u64,
     chance: Chance,
-    account: Rc<Account>,
+    account: Rc<Receipts>,
 }
 
 impl Sender {
-    fn run<K: Kind<T>, T: Freight>(mut self, mut tx: K::Tx) {
+    fn run<T: Freight>(mut self, mut tx: SharedTx<T>) {
         let (mut next, mut spare) = (0, None);
         while next < self.items {
             let before = next;
@@ -386,7 +250,7 @@ impl Sender {
             if next == before {
                 pause(1);
             }
-            change_handles(&mut self.chance, &mut tx, &mut spare, K::another_tx);
+            change_handles(&mut self.chance, &mut tx, &mut spare, another_tx);
         }
         self.account.finished.set(self.account.finished.get() + 1);
     }
@@ -420,10 +284,11 @@ struct Receiver {
 }
 
 impl Receiver {
-    fn run<K: Kind<T>, T: Freight>(mut self, mut rx: K::Rx) {
+    fn run<T: Freight>(mut self, mut rx: SharedRx<T>) {
         let mut spare = None;
-        let lost_by =
-            |rx: &K::Rx, spare: &Option<K::Rx>| K::lost(rx) + spare.as_ref().map_or(0, K::lost);
+        let lost_by = |rx: &SharedRx<T>, spare: &Option<SharedRx<T>>| {
+            rx.lost() + spare.as_ref().map_or(0, Consumer::lost)
+        };
         loop {
             if self.chance.below(2) == 0 {
                 let n = 1 + self.chance.below(BATCH) as usize;
@@ -435,7 +300,7 @@ impl Receiver {
                 Err(_) => pause(1),
             }
             let before = lost_by(&rx, &spare);
-            change_handles(&mut self.chance, &mut rx, &mut spare, K::another_rx);
+            change_handles(&mut self.chance, &mut rx, &mut spare, another_rx);
             // A handle that goes takes its count with it.
             self.taken.account.lost(before - lost_by(&rx, &spare));
         }
@@ -447,11 +312,11 @@ impl Receiver {
 struct Taken {
     /// The last number of each producer's items.
     last: Vec<Option<u64>>,
-    account: Rc<Account>,
+    account: Rc<Receipts>,
 }
 
 impl Taken {
-    fn from(producers: u64, account: &Rc<Account>) -> Self {
+    fn from(producers: u64, account: &Rc<Receipts>) -> Self {
         Self { last: vec![None; producers as usize], account: account.clone() }
     }
 

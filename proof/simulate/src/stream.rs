@@ -5,10 +5,11 @@ use std::fmt;
 use std::rc::Rc;
 
 use coherence::{CoreReport, Deadlock, Machine, Report, Simulation, Time};
-use corelane_sim::{CapacityError, Config, Consumer, Producer};
+use corelane_sim::{Built, CapacityError, Config};
 
 use crate::item::Item;
 use crate::pool::Pool;
+use crate::queue::{Rx, Tx};
 use crate::worker::{Aside, Charged, Worker, alone, forward, receive, send};
 
 /// What the threads do, and where.
@@ -76,7 +77,7 @@ impl Stream {
     /// What the queue is to be like.
     pub fn config(&self) -> Config {
         let config = Config::new(self.capacity).first(self.first);
-        self.group.map_or(config, |group| config.batch(group))
+        self.group.map_or(config, |group| config.grouped(group))
     }
 
     /// With those after the counted ones, so that these come and go like all others.
@@ -87,7 +88,7 @@ impl Stream {
 
 /// What a stream has cost.
 #[derive(Debug, Clone)]
-pub struct Run {
+pub struct StreamRun {
     /// The threads in order: the producer is the first, the consumer the last. A single thread has two:
     /// one for its pushes, one for its pops.
     pub sides: Vec<Side>,
@@ -97,7 +98,7 @@ pub struct Run {
     pub accesses: u64,
 }
 
-impl Run {
+impl StreamRun {
     /// Time per item.
     pub fn ns_per_item(&self) -> f64 {
         self.time.as_ns() / self.sides[0].items as f64
@@ -193,14 +194,10 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 /// Runs `stream` through queues that `channel` makes.
-pub(crate) fn run<T: Item, P, C>(
+pub(crate) fn run<T: Item>(
     stream: &Stream,
-    channel: impl Fn(Config) -> Result<(P, C), CapacityError>,
-) -> Result<Run, Failure>
-where
-    P: Producer<Item = T> + 'static,
-    C: Consumer<Item = T> + 'static,
-{
+    channel: &dyn Fn(Config) -> Built<Tx<T>, Rx<T>>,
+) -> Result<StreamRun, Failure> {
     let open = || channel(stream.config()).map_err(Failure::Capacity);
     match stream.cores[..] {
         [core] => {
@@ -212,7 +209,7 @@ where
                 bench.run()
             };
             let (pushes, pops) = (side(Charged::Pushes)?, side(Charged::Pops)?);
-            Ok(Run { sides: [pushes.sides, pops.sides].concat(), ..pops })
+            Ok(StreamRun { sides: [pushes.sides, pops.sides].concat(), ..pops })
         }
         [first, ref between @ .., last] => {
             let mut bench = Bench::new(stream)?;
@@ -257,7 +254,7 @@ impl Bench {
         self.simulation.spawn(core, move || thread(worker));
     }
 
-    fn run(self) -> Result<Run, Failure> {
+    fn run(self) -> Result<StreamRun, Failure> {
         let Self { stream, aside, simulation, .. } = self;
         let report = simulation.run().map_err(Failure::Stuck)?;
         if let Some((expected, found)) = aside.wrong.get() {
@@ -268,7 +265,7 @@ impl Bench {
             stalls: aside.stalls[number].get(),
             core: Report::core(&report, *core).expect("it ran a thread").clone(),
         };
-        Ok(Run {
+        Ok(StreamRun {
             sides: stream.cores.iter().enumerate().map(side).collect(),
             time: aside.end.get() - aside.start.get(),
             accesses: report.accesses,

@@ -1,7 +1,6 @@
 //! Throughput between several threads: each producer pushes and each consumer pops, over and over
 //! (paper 3 §2.6.2).
 
-mod account;
 mod seats;
 
 use std::cell::{Cell, RefCell};
@@ -10,12 +9,12 @@ use std::rc::Rc;
 use coherence::{
     Chance, CoreReport, Machine, Report, Simulation, Time, compute, count, now, pause,
 };
-use corelane_sim::{CapacityError, Config, Consumer, Info, Producer};
+use corelane_sim::{Built, Config, Consumer, Producer};
 
+use crate::account::{Phase, TeamAccount, number};
 use crate::item::Item;
+use crate::queue::{Rx, Tx};
 use crate::stream::Failure;
-use crate::{all, all_shared};
-use account::{Account, Phase, number};
 pub use seats::seats;
 
 /// What the threads do, and where.
@@ -79,7 +78,7 @@ impl Team {
     }
 
     /// What the queue is to be like.
-    fn config(&self) -> Config {
+    pub fn config(&self) -> Config {
         Config::new(self.capacity)
     }
 }
@@ -121,77 +120,15 @@ pub struct Member {
     pub core: CoreReport,
 }
 
-/// A queue for a team.
-#[derive(Debug, Clone)]
-pub struct TeamQueue {
-    /// Name on command lines.
-    pub id: &'static str,
-    /// What it promises.
-    pub info: Info,
-    /// Whether a push overwrites what was not popped in time. Then items are counted when they are pushed.
-    pub overwrites: bool,
-    probe: fn(Config) -> Result<(), CapacityError>,
-    run: fn(&Team) -> Result<TeamRun, Failure>,
-}
-
-impl TeamQueue {
-    /// Whether there can be such a queue.
-    ///
-    /// # Errors
-    ///
-    /// If the capacity is 0 or too large.
-    pub fn probe(&self, team: &Team) -> Result<(), CapacityError> {
-        (self.probe)(team.config())
-    }
-
-    /// Simulates `team`.
-    ///
-    /// # Errors
-    ///
-    /// If the queue can't have this capacity, gets stuck, loses or doubles an item, or changes the order
-    /// of a producer's items.
-    ///
-    /// # Panics
-    ///
-    /// If the queue doesn't allow so many threads, or the machine has fewer cores.
-    pub fn run(&self, team: &Team) -> Result<TeamRun, Failure> {
-        (self.run)(team)
-    }
-}
-
-/// All queues, those for several threads first.
-pub fn team_queues() -> Vec<TeamQueue> {
-    let shared = all_shared().iter().map(|queue| TeamQueue {
-        id: queue.info.id,
-        info: queue.info,
-        overwrites: queue.overwrites,
-        probe: queue.probe,
-        run: queue.team,
-    });
-    let single = all().iter().map(|queue| TeamQueue {
-        id: &queue.id,
-        info: queue.info,
-        overwrites: false,
-        probe: queue.probe,
-        run: queue.team,
-    });
-    shared.chain(single).collect()
-}
-
-/// Runs `team` with the handles that `open` makes. Of a queue that overwrites, `lost` says how many items a consumer
-/// has found overwritten.
-pub(crate) fn run<T: Item, P, C>(
+/// Runs `team` with these handles, of a queue that may overwrite items.
+pub(crate) fn run<T: Item>(
     team: &Team,
-    open: impl FnOnce(Config) -> Result<(Vec<P>, Vec<C>), CapacityError>,
-    lost: Option<fn(&C) -> u64>,
-) -> Result<TeamRun, Failure>
-where
-    P: Producer<Item = T> + 'static,
-    C: Consumer<Item = T> + 'static,
-{
-    let (txs, rxs) = open(team.config()).map_err(Failure::Capacity)?;
+    handles: Built<Vec<Tx<T>>, Vec<Rx<T>>>,
+    overwrites: bool,
+) -> Result<TeamRun, Failure> {
+    let (txs, rxs) = handles.map_err(Failure::Capacity)?;
     assert_eq!([txs.len(), rxs.len()], [team.producers, team.consumers], "threads of the queue");
-    let mut bench = Bench::new(team, lost.is_some());
+    let mut bench = Bench::new(team, overwrites);
     let [producers, consumers] = seats(team.producers, team.consumers);
     for ((producer, tx), core) in txs.into_iter().enumerate().zip(producers) {
         bench.spawn(core, move |mut thread| send(tx, producer, &mut thread));
@@ -213,9 +150,7 @@ where
                 account.popped(item.number(), last);
             }
         }
-        if let Some(lost) = lost {
-            account.lost(consumers.iter().map(|(rx, _)| lost(rx)).sum());
-        }
+        account.lost(consumers.iter().map(|(rx, _)| rx.lost()).sum());
     };
     bench.run(drain)
 }
@@ -223,7 +158,7 @@ where
 /// A simulation with what its threads share.
 struct Bench {
     team: Team,
-    account: Rc<Account>,
+    account: Rc<TeamAccount>,
     /// In the order of `spawn`.
     tallies: Vec<(usize, Rc<Tally>)>,
     simulation: Simulation,
@@ -232,7 +167,7 @@ struct Bench {
 impl Bench {
     fn new(team: &Team, overwrites: bool) -> Self {
         Self {
-            account: Rc::new(Account::new(team, overwrites)),
+            account: Rc::new(TeamAccount::new(team, overwrites)),
             tallies: Vec::new(),
             simulation: Simulation::new(team.machine.clone(), team.seed),
             team: team.clone(),
@@ -291,7 +226,7 @@ struct Thread {
     /// Most turns of a spin loop after the next failure.
     next_pause: u64,
     tally: Rc<Tally>,
-    account: Rc<Account>,
+    account: Rc<TeamAccount>,
 }
 
 impl Thread {

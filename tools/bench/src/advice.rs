@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use corelane_report::{Block, short, times};
 
-use crate::catalogue::{self, EntryKind};
+use crate::catalogue;
 use crate::kinds::Test;
 use crate::results::{CellResult, Results, best_peer, comparable};
 use crate::stats::Group;
@@ -32,10 +32,9 @@ impl Advice {
             }
             picked.extend(picks.into_iter().map(|pick| pick.best.queue.as_str()));
         }
-        let against = picked.iter().filter_map(|id| match &catalogue::find(id)?.kind {
-            EntryKind::Ours { info, .. } => Some(format!("{id}: {}", info.avoid)),
-            EntryKind::Peer { .. } => None,
-        });
+        let against = picked
+            .iter()
+            .filter_map(|id| Some(format!("{id}: {}", catalogue::find(id)?.info.avoid)));
         (!groups.is_empty()).then(|| Self { groups, caveats: against.collect() })
     }
 
@@ -88,10 +87,7 @@ pub(crate) const LEAST_ROUNDS: usize = 3;
 /// Whether an item is visible when its push returns, as with all peers. Queues that publish later are
 /// faster and no answer to the same question.
 fn publishes(result: &CellResult) -> bool {
-    catalogue::find(&result.queue).is_none_or(|entry| match &entry.kind {
-        EntryKind::Ours { info, .. } => !info.delayed,
-        EntryKind::Peer { .. } => true,
-    })
+    catalogue::find(&result.queue).is_none_or(|entry| !entry.info.delayed)
 }
 
 /// Relative difference that isn't worth a word.

@@ -6,8 +6,9 @@
 
 use std::time::{Duration, Instant};
 
+use corelane::{Consumer, Producer, Queue};
+
 use crate::goods::Goods;
-use crate::link::{Link, Rx, Tx};
 use crate::pair::{self, Task, Wait};
 use crate::params::{CircleSetting, Length, Params, Trial};
 
@@ -15,12 +16,12 @@ use crate::params::{CircleSetting, Length, Params, Trial};
 const WARM_UP: u64 = 5_000;
 
 /// Nanoseconds per message that was everywhere, or how many were not what they should have been.
-pub(crate) fn measure<L: Link<Item: Goods>>(
+pub(crate) fn measure<T: Goods, Q: Queue<T>>(
     trial: &Trial<'_>,
     circle: &CircleSetting,
 ) -> Result<f64, u64> {
     let params = trial.params;
-    let open = |_| L::open(&params.setup()).expect("tried before the first round");
+    let open = |_| Q::with(params.config()).expect("tried before the first round");
     let (mut senders, receivers): (Vec<_>, Vec<_>) = (0..circle.threads).map(open).unzip();
     // Each thread gets from the one before it, and the first from the last.
     senders.rotate_left(1);
@@ -41,8 +42,8 @@ pub(crate) fn measure<L: Link<Item: Goods>>(
 /// The first thread: nanoseconds per message, and the number of wrong ones.
 fn lead<T, R>(tx: T, rx: R, length: Length, (params, in_flight): (&Params, u64)) -> (f64, u64)
 where
-    T: Tx<Item: Goods>,
-    R: Rx<Item = T::Item>,
+    T: Producer<Item: Goods>,
+    R: Consumer<Item = T::Item>,
 {
     // Every slot was used, and there was memory for all that is under way.
     let warm_up = length.warm_up(WARM_UP.max(params.capacity as u64).max(in_flight));
@@ -51,7 +52,7 @@ where
     let (mut tx, mut rx, measured) = send_round(tx, rx, (warm_up, items), in_flight, params.wait);
     send(&mut tx, T::Item::pack(LAST), params.wait);
     // SAFETY: it was packed by the thread before, and has come out here.
-    let last = unsafe { params.wait.until(|| rx.try_pop()).unpack() };
+    let last = unsafe { params.wait.until(|| rx.try_pop().ok()).unpack() };
     let wrong = warmed.wrong + measured.wrong + u64::from(last != LAST);
     (measured.time.as_nanos() as f64 / items as f64, wrong)
 }
@@ -78,8 +79,8 @@ fn send_round<T, R>(
     wait: Wait,
 ) -> (T, R, Lap)
 where
-    T: Tx<Item: Goods>,
-    R: Rx<Item = T::Item>,
+    T: Producer<Item: Goods>,
+    R: Consumer<Item = T::Item>,
 {
     let start = Instant::now();
     let (mut sent, mut back, mut wrong) = (0, 0, 0);
@@ -89,13 +90,13 @@ where
         if is_time {
             // One that found no room waits here: who waited there would never take any back.
             let message = next.take().unwrap_or_else(|| T::Item::pack(done + sent + 1));
-            if tx.try_push(message) {
+            if tx.try_push(message).is_ok() {
                 (sent, is_flushed) = (sent + 1, false);
             } else {
                 next = Some(message);
             }
         }
-        if let Some(message) = rx.try_pop() {
+        if let Ok(message) = rx.try_pop() {
             back += 1;
             // SAFETY: it was packed by the thread before, and has come out here.
             wrong += u64::from(unsafe { message.unpack() } != done + back);
@@ -114,15 +115,15 @@ where
 /// Every other thread. Returns the number of wrong messages.
 fn pass_on<T, R>(mut tx: T, mut rx: R, wait: Wait) -> u64
 where
-    T: Tx<Item: Goods>,
-    R: Rx<Item = T::Item>,
+    T: Producer<Item: Goods>,
+    R: Consumer<Item = T::Item>,
 {
     let (mut passed, mut wrong) = (0, 0);
     loop {
-        let message = rx.try_pop().unwrap_or_else(|| {
+        let message = rx.try_pop().unwrap_or_else(|_| {
             // Nobody may wait for what waits here.
             tx.flush();
-            wait.until(|| rx.try_pop())
+            wait.until(|| rx.try_pop().ok())
         });
         // The copy is made before the original is freed, or it would lie in the same place.
         // SAFETY: it was packed by the thread before, and has come out here.
@@ -133,12 +134,12 @@ where
         }
         passed += 1;
         wrong += u64::from(number != passed);
-        wait.until(|| tx.try_push(copy).then_some(()));
+        wait.until(|| tx.try_push(copy).ok());
     }
 }
 
 /// Pushes and makes visible at once, also where publication is delayed.
-fn send<T: Tx>(tx: &mut T, item: T::Item, wait: Wait) {
-    wait.until(|| tx.try_push(item).then_some(()));
+fn send<T: Producer<Item: Copy>>(tx: &mut T, item: T::Item, wait: Wait) {
+    wait.until(|| tx.try_push(item).ok());
     tx.flush();
 }

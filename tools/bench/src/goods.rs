@@ -5,8 +5,6 @@ use std::ptr::NonNull;
 
 use corelane::slot::Token;
 
-use crate::link::Word;
-
 /// Bits of an item's number below its producer.
 const COUNT_BITS: u32 = 56;
 
@@ -23,7 +21,7 @@ pub(crate) fn split(number: u64) -> (u8, u64) {
 }
 
 /// An item that carries a number.
-pub(crate) trait Goods: Word {
+pub(crate) trait Goods: Copy + Send + Sync + 'static {
     /// The item with `number`.
     fn pack(number: u64) -> Self;
 
@@ -82,8 +80,7 @@ impl Goods for NonZeroU64 {
 
 /// A number in a heap buffer of its own, which the producer allocates and the consumer frees.
 ///
-/// A box in all but name: it can be copied, as everything that goes through a [`Link`](crate::link::Link)
-/// can, so that batches work alike for all queues.
+/// A box in all but name: it can be copied, as all items here can, so that batches work alike for all queues.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parcel(NonNull<u64>);
 

@@ -46,9 +46,13 @@ impl Plan {
     }
 }
 
+fn is_named(entry: &Entry, args: &MpmcArgs) -> bool {
+    args.queues.iter().any(|id| id == entry.info.id)
+}
+
 fn is_usual(entry: &Entry) -> bool {
-    let of_several = entry.sides.allow(2, 1) || entry.sides.allow(1, 2);
-    of_several || ALSO.contains(&entry.id.as_str())
+    let of_several = entry.info.sides.allow(2, 1) || entry.info.sides.allow(1, 2);
+    of_several || ALSO.contains(&entry.info.id)
 }
 
 /// The numbers of threads to measure, and notes on queues that are named and can have none of them.
@@ -56,7 +60,8 @@ fn sizes(
     args: &MpmcArgs,
     entries: &[&'static Entry],
 ) -> Result<(Vec<TeamSize>, Vec<String>), Failure> {
-    let queues: Vec<Between<'_>> = entries.iter().map(|entry| (&*entry.id, entry.sides)).collect();
+    let queues: Vec<Between<'_>> =
+        entries.iter().map(|entry| (entry.info.id, entry.info.sides)).collect();
     if args.threads.is_empty() {
         return Ok((possible_sizes(usual_sizes(), &queues), Vec::new()));
     }
@@ -66,10 +71,10 @@ fn sizes(
 
 /// Notes on queues that are named and take part in none of the tests.
 fn untested(args: &MpmcArgs, entries: &[&'static Entry], cells: &[Cell]) -> Vec<String> {
-    let is_named = |entry: &&&Entry| entry.overwrites && args.queues.contains(&entry.id);
-    let is_idle = |entry: &&&Entry| cells.iter().all(|cell| cell.entry.id != entry.id);
-    let idle = entries.iter().filter(is_named).filter(is_idle);
-    idle.map(|entry| format!("{} loses items: measure it with --test overwrite", entry.id))
+    let is_lossy = |entry: &&&Entry| entry.info.overwrites && is_named(entry, args);
+    let is_idle = |entry: &&&Entry| cells.iter().all(|cell| cell.entry.info.id != entry.info.id);
+    let idle = entries.iter().filter(is_lossy).filter(is_idle);
+    idle.map(|entry| format!("{} loses items: measure it with --test overwrite", entry.info.id))
         .collect()
 }
 
@@ -87,7 +92,7 @@ fn held_up(
     let left_out = entries.iter().filter(|entry| are_any && is_held_up(entry, args));
     left_out
         .map(|entry| {
-            let id = &entry.id;
+            let id = entry.info.id;
             format!(
                 "{id} left out with more threads than cores, where it takes seconds for what others do \
                  in milliseconds: name it to measure that"
@@ -98,7 +103,7 @@ fn held_up(
 
 /// Whether a queue isn't measured where threads share cores: each would wait for those that don't run.
 fn is_held_up(entry: &Entry, args: &MpmcArgs) -> bool {
-    entry.takes_turns && !args.queues.contains(&entry.id)
+    entry.info.takes_turns && !is_named(entry, args)
 }
 
 /// Whether `test` is measured with `workload`: with calls at a fixed rate there is no throughput, and a
@@ -161,12 +166,12 @@ fn can(entry: &Entry, test: Test, team: &TeamSetting) -> bool {
     let TeamSize { producers, consumers } = team.size;
     let is_of_test = match test {
         // Beside those that overwrite, the relative whose producers wait.
-        Test::Overwrite => entry.overwrites || (entry.id == WAITS && consumers > 0),
-        _ => !entry.overwrites,
+        Test::Overwrite => entry.info.overwrites || (entry.info.id == WAITS && consumers > 0),
+        _ => !entry.info.overwrites,
     };
     is_of_test
-        && entry.sides.allow(producers, consumers.max(1))
-        && (entry.bounded || team.operation != Some(Operation::Push))
+        && entry.info.sides.allow(producers, consumers.max(1))
+        && (entry.info.bounded || team.operation != Some(Operation::Push))
 }
 
 /// The settings of a test, each with a way to wait.

@@ -6,11 +6,11 @@
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use corelane::{Consumer, Producer, Queue};
 use corelane_report::interrupt;
 use hdrhistogram::Histogram;
 
 use crate::clock::Clock;
-use crate::link::{Link, Rx, Tx};
 use crate::pair::{self, Cores, Gate, Wait};
 use crate::params::{PairSetting, Trial};
 use crate::payload::Payload;
@@ -23,16 +23,16 @@ const LEAD_NS: u64 = 20_000;
 const SENDING: u64 = u64::MAX;
 
 /// The latencies of all items of the schedule; the value is their median.
-pub(crate) fn measure<L: Link<Item: Payload>>(
+pub(crate) fn measure<T: Payload, Q: Queue<T>>(
     trial: &Trial<'_>,
     _: &PairSetting,
 ) -> Result<Sample, u64> {
-    let (tx, rx) = L::open(&trial.params.setup()).expect("tried before the first round");
+    let (tx, rx) = Q::with(trial.params.config()).expect("tried before the first round");
     let clock = Clock::get();
     let (gate, start) = (&Gate::default(), &AtomicU64::new(0));
     let sent = &AtomicU64::new(SENDING);
     let wait = trial.params.wait;
-    let source = L::Item::source(trial.params.capacity);
+    let source = T::source(trial.params.capacity);
     let ((), (latency, wrong)) = pair::run(
         Cores::of(trial.cores),
         move || {
@@ -54,7 +54,7 @@ pub(crate) fn measure<L: Link<Item: Payload>>(
 }
 
 /// Sends each item at its time; stops early when the run is interrupted. Returns how many it sent.
-fn send<T: Tx<Item: Payload>>(
+fn send<T: Producer<Item: Payload>>(
     mut tx: T,
     schedule: &[Arrival],
     source: <T::Item as Payload>::Source,
@@ -72,14 +72,14 @@ fn send<T: Tx<Item: Payload>>(
         }
         let item = T::Item::make(source, sequence as u64);
         item.fill(arrival.bytes);
-        wait.until(|| tx.try_push(item).then_some(()));
+        wait.until(|| tx.try_push(item).ok());
         tx.flush();
     }
     schedule.len() as u64
 }
 
 /// Receives until all that was sent has come, and records how late each item was.
-fn receive<R: Rx<Item: Payload>>(
+fn receive<R: Consumer<Item: Payload>>(
     mut rx: R,
     schedule: &[Arrival],
     begin: u64,
@@ -91,8 +91,8 @@ fn receive<R: Rx<Item: Payload>>(
     let mut wrong = 0;
     for (sequence, arrival) in (0..).zip(schedule) {
         let item = wait.until(|| match rx.try_pop() {
-            Some(item) => Some(Some(item)),
-            None => (sent.load(Ordering::Acquire) == sequence).then_some(None),
+            Ok(item) => Some(Some(item)),
+            Err(_) => (sent.load(Ordering::Acquire) == sequence).then_some(None),
         });
         let Some(item) = item else { break };
         let late = clock.now().saturating_sub(begin + clock.ticks(arrival.at_ns));

@@ -50,7 +50,8 @@ impl RunArgs {
         by_default: impl Fn(&Entry) -> bool,
     ) -> Vec<&'static Entry> {
         let is_chosen = |entry: &&Entry| {
-            let (is_named, by_default) = (named.contains(&entry.id), by_default(entry));
+            let (is_named, by_default) =
+                (named.iter().any(|id| id == entry.info.id), by_default(entry));
             match (entry.is_peer(), named.is_empty()) {
                 (true, true) => by_default && !self.no_peers,
                 (true, false) => is_named || (by_default && self.peers),
@@ -254,7 +255,7 @@ pub struct RingArgs {
 /// Lists and suggests ids when one is unknown.
 fn ids(of: fn(&Entry) -> bool) -> PossibleValuesParser {
     let entries = catalogue::entries().iter().filter(|entry| of(entry));
-    PossibleValuesParser::new(entries.map(|entry| entry.id.as_str()))
+    PossibleValuesParser::new(entries.map(|entry| entry.info.id))
 }
 
 /// Numbers of threads that can be real ones.

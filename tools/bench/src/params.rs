@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use core_affinity::CoreId;
+use corelane::{Config, Memory};
 use serde::Serialize;
 
 use crate::kinds::{MemoryKind, Operation, PayloadKind, Regime, TeamSize, Workload};
-use crate::link::Setup;
 use crate::pair::Wait;
 use crate::schedule::Arrival;
 
@@ -73,10 +73,10 @@ pub(crate) struct CircleSetting {
 }
 
 impl Params {
-    /// How to open the queue.
-    pub(crate) fn setup(&self) -> Setup {
-        let memory = self.pair().map_or(corelane::Memory::Heap, |pair| pair.memory.into());
-        Setup { capacity: self.capacity, memory }
+    /// How to ask for the queue. Peers choose their memory themselves.
+    pub(crate) fn config(&self) -> Config {
+        let memory = self.pair().map_or(Memory::Heap, |pair| pair.memory.into());
+        Config::new(self.capacity).memory(memory)
     }
 
     /// What a measurement between one producer and one consumer has.

@@ -82,13 +82,13 @@ impl Plan {
 
     fn add_possible(&mut self, cells: Vec<Cell>, named: &[String]) -> Result<(), Failure> {
         for cell in cells {
-            let id = &cell.entry.id;
+            let id = cell.entry.info.id;
             let note = match cell.entry.probe(&cell.params) {
                 Ok(()) => {
                     self.cells.push(cell);
                     continue;
                 }
-                Err(reason) if named.contains(id) => {
+                Err(reason) if named.iter().any(|name| name == id) => {
                     return Err(Failure::Usage(format!("{id} can't be measured: {reason}")));
                 }
                 Err(reason) => format!("{id} left out: {reason}"),

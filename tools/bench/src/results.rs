@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use corelane_report::Origin;
 use serde::Serialize;
 
-use crate::catalogue;
+use crate::catalogue::{self, Entry};
 use crate::floor::Floors;
 use crate::host::Host;
 use crate::kinds::Test;
@@ -146,7 +146,7 @@ impl CellResult {
 
     /// Whether it is full some day, or overwrites then.
     fn is_bounded(&self) -> bool {
-        catalogue::find(&self.queue).is_none_or(|entry| entry.bounded || entry.overwrites)
+        catalogue::find(&self.queue).is_none_or(Entry::is_bounded)
     }
 
     /// Whether it belongs into a matrix, and into no table.

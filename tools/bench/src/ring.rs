@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use corelane::Info;
 use corelane_report::{Failure, Positive};
 
 use crate::catalogue::Entry;
@@ -21,7 +22,9 @@ impl Plan {
     pub fn ring(args: &RingArgs) -> Result<Self, Failure> {
         let cores = cores::several(&args.cores)?;
         let entries = args.run.choose(&args.queues, Entry::is_spsc);
-        if let Some(Entry { id, .. }) = entries.iter().find(|entry| entry.overwrites) {
+        if let Some(Entry { info: Info { id, .. }, .. }) =
+            entries.iter().find(|entry| entry.info.overwrites)
+        {
             return Err(Failure::Usage(format!(
                 "{id} loses messages, and a ring waits for all of them: choose other queues"
             )));

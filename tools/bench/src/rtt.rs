@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use crate::link::{Link, Rx, Tx};
+use corelane::{Consumer, Producer, Queue};
+
 use crate::pair::{self, Cores, Meeting, Wait};
 use crate::params::{Length, PairSetting, Trial};
 use crate::payload::Payload;
@@ -13,13 +14,13 @@ use crate::sample::Sample;
 const WARM_UP: u64 = 5_000;
 
 /// Nanoseconds per transaction: one item to the other thread and back.
-pub(crate) fn measure<L: Link<Item: Payload>>(
+pub(crate) fn measure<T: Payload, Q: Queue<T>>(
     trial: &Trial<'_>,
     _: &PairSetting,
 ) -> Result<Sample, u64> {
-    let open = || L::open(&trial.params.setup()).expect("tried before the first round");
+    let open = || Q::with(trial.params.config()).expect("tried before the first round");
     let ((requests, requested), (replies, replied)) = (open(), open());
-    let source = L::Item::source(trial.params.capacity);
+    let source = T::source(trial.params.capacity);
     let (meeting, wait) = (&Meeting::default(), trial.params.wait);
     // Each handle moves into its thread: side by side here, their private halves would share lines.
     let ((ns, wrong_replies), wrong_requests) = pair::run(
@@ -34,7 +35,7 @@ pub(crate) fn measure<L: Link<Item: Payload>>(
 }
 
 /// Returns nanoseconds per transaction and the number of wrong replies.
-fn client<T: Tx<Item: Payload>, R: Rx<Item = T::Item>>(
+fn client<T: Producer<Item: Payload>, R: Consumer<Item = T::Item>>(
     mut tx: T,
     mut rx: R,
     source: <T::Item as Payload>::Source,
@@ -54,7 +55,7 @@ fn client<T: Tx<Item: Payload>, R: Rx<Item = T::Item>>(
 }
 
 /// Returns the number of wrong requests.
-fn server<T: Tx<Item: Payload>, R: Rx<Item = T::Item>>(
+fn server<T: Producer<Item: Payload>, R: Consumer<Item = T::Item>>(
     mut rx: R,
     mut tx: T,
     length: Length,
@@ -70,7 +71,7 @@ fn server<T: Tx<Item: Payload>, R: Rx<Item = T::Item>>(
 
 /// The client: sends each request when the reply to the one before is there.
 #[inline(never)]
-fn ask<T: Tx<Item: Payload>, R: Rx<Item = T::Item>>(
+fn ask<T: Producer<Item: Payload>, R: Consumer<Item = T::Item>>(
     tx: &mut T,
     rx: &mut R,
     range: Range<u64>,
@@ -81,7 +82,7 @@ fn ask<T: Tx<Item: Payload>, R: Rx<Item = T::Item>>(
     for sequence in range {
         let item = T::Item::make(source, sequence);
         send(tx, item, wait);
-        let reply = wait.until(|| rx.try_pop());
+        let reply = wait.until(|| rx.try_pop().ok());
         wrong += u64::from(!T::Item::is(reply.read(), sequence));
     }
     wrong
@@ -89,7 +90,7 @@ fn ask<T: Tx<Item: Payload>, R: Rx<Item = T::Item>>(
 
 /// The server: reads each request and sends it back.
 #[inline(never)]
-fn answer<T: Tx<Item: Payload>, R: Rx<Item = T::Item>>(
+fn answer<T: Producer<Item: Payload>, R: Consumer<Item = T::Item>>(
     rx: &mut R,
     tx: &mut T,
     range: Range<u64>,
@@ -97,7 +98,7 @@ fn answer<T: Tx<Item: Payload>, R: Rx<Item = T::Item>>(
 ) -> u64 {
     let mut wrong = 0;
     for sequence in range {
-        let item = wait.until(|| rx.try_pop());
+        let item = wait.until(|| rx.try_pop().ok());
         wrong += u64::from(!T::Item::is(item.read(), sequence));
         send(tx, item, wait);
     }
@@ -106,7 +107,7 @@ fn answer<T: Tx<Item: Payload>, R: Rx<Item = T::Item>>(
 
 /// Pushes and makes visible at once, also where publication is delayed.
 #[inline(always)]
-fn send<T: Tx>(tx: &mut T, item: T::Item, wait: Wait) {
-    wait.until(|| tx.try_push(item).then_some(()));
+fn send<T: Producer<Item: Copy>>(tx: &mut T, item: T::Item, wait: Wait) {
+    wait.until(|| tx.try_push(item).ok());
     tx.flush();
 }

@@ -70,7 +70,7 @@ impl Gathered {
 
     fn results(self, plan: &Plan) -> Results {
         let result = |(cell, samples): (&Cell, &_)| {
-            let (id, peer) = (cell.entry.id.clone(), cell.entry.is_peer());
+            let (id, peer) = (cell.entry.info.id.to_owned(), cell.entry.is_peer());
             CellResult::new(cell.test, id, peer, cell.params.clone(), samples)
         };
         let results = plan.cells.iter().zip(&self.samples).map(result).collect();
@@ -82,10 +82,10 @@ impl Gathered {
 fn round(plan: &Plan, cells: &[Cell], progress: &ProgressBar) -> Result<Vec<Sample>, Failure> {
     let mut samples = Vec::with_capacity(cells.len());
     for cell in cells {
-        progress.set_message(format!("{} {}", name(&cell.test), cell.entry.id));
+        progress.set_message(format!("{} {}", name(&cell.test), cell.entry.info.id));
         let (params, length) = (&cell.params, cell.length);
         let trial = Trial { params, length, cores: &plan.cores, schedule: &plan.schedule };
-        let broken = |what| Failure::Run(format!("{} is broken: {what}", cell.entry.id));
+        let broken = |what| Failure::Run(format!("{} is broken: {what}", cell.entry.info.id));
         let sample = cell.entry.measure(cell.test, &trial).map_err(broken)?;
         // The producer of an interrupted schedule stops in the middle.
         if interrupt::requested() {

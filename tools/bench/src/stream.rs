@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use crate::link::{Link, Rx, Tx};
+use corelane::{Consumer, Producer, Queue};
+
 use crate::pair::{self, Cores, Meeting, Wait};
 use crate::params::{Length, PairSetting, Trial};
 use crate::payload::Payload;
@@ -14,12 +15,12 @@ use crate::work::{Busy, Free, Work};
 const WARM_UP: u64 = 50_000;
 
 /// Nanoseconds per item from the first push to the last pop.
-pub(crate) fn measure<L: Link<Item: Payload>>(
+pub(crate) fn measure<T: Payload, Q: Queue<T>>(
     trial: &Trial<'_>,
     pair: &PairSetting,
 ) -> Result<Sample, u64> {
-    let (tx, rx) = L::open(&trial.params.setup()).expect("tried before the first round");
-    let source = L::Item::source(trial.params.capacity);
+    let (tx, rx) = Q::with(trial.params.config()).expect("tried before the first round");
+    let source = T::source(trial.params.capacity);
     let meeting = &Meeting::default();
     let pace = |load_ns| Pace { load_ns, batch: pair.batch, wait: trial.params.wait };
     let (p, c) = (pace(pair.load_p_ns), pace(pair.load_c_ns));
@@ -71,7 +72,7 @@ struct Received {
     wrong: u64,
 }
 
-fn produce<T: Tx<Item: Payload>>(
+fn produce<T: Producer<Item: Payload>>(
     tx: T,
     source: <T::Item as Payload>::Source,
     length: Length,
@@ -87,7 +88,7 @@ fn produce<T: Tx<Item: Payload>>(
     Sent { start, stalls }
 }
 
-fn consume<R: Rx<Item: Payload>>(
+fn consume<R: Consumer<Item: Payload>>(
     rx: R,
     source: <R::Item as Payload>::Source,
     length: Length,
@@ -109,7 +110,7 @@ fn consume<R: Rx<Item: Payload>>(
 ///
 /// The loops own their handles, as a thread that was given one does. Behind a reference the compiler
 /// must keep a handle's fields in memory.
-fn send<T: Tx<Item: Payload>>(
+fn send<T: Producer<Item: Payload>>(
     tx: T,
     range: Range<u64>,
     source: <T::Item as Payload>::Source,
@@ -126,7 +127,7 @@ fn send<T: Tx<Item: Payload>>(
 }
 
 #[inline(never)]
-fn send_single<T: Tx<Item: Payload>>(
+fn send_single<T: Producer<Item: Payload>>(
     mut tx: T,
     range: Range<u64>,
     source: <T::Item as Payload>::Source,
@@ -136,16 +137,16 @@ fn send_single<T: Tx<Item: Payload>>(
     let mut stalls = 0;
     for sequence in range {
         let item = T::Item::make(source, work.produce(sequence));
-        if !tx.try_push(item) {
+        if tx.try_push(item).is_err() {
             stalls += 1;
-            wait.until(|| tx.try_push(item).then_some(()));
+            wait.until(|| tx.try_push(item).ok());
         }
     }
     (tx, stalls)
 }
 
 #[inline(never)]
-fn send_batches<T: Tx<Item: Payload>>(
+fn send_batches<T: Producer<Item: Payload>>(
     mut tx: T,
     mut range: Range<u64>,
     source: <T::Item as Payload>::Source,
@@ -160,10 +161,10 @@ fn send_batches<T: Tx<Item: Payload>>(
             *item = T::Item::make(source, work.produce(sequence));
         });
         let filled = filled.count();
-        let mut pushed = tx.push_batch(&items[..filled]);
+        let mut pushed = tx.push_slice(&items[..filled]);
         while pushed < filled {
             stalls += 1;
-            pushed += wait.until(|| some(tx.push_batch(&items[pushed..filled])));
+            pushed += wait.until(|| some(tx.push_slice(&items[pushed..filled])));
         }
     }
     (tx, stalls)
@@ -177,7 +178,7 @@ struct Counts {
 }
 
 /// Pops and checks items `range`.
-fn receive<R: Rx<Item: Payload>>(
+fn receive<R: Consumer<Item: Payload>>(
     rx: R,
     range: Range<u64>,
     source: <R::Item as Payload>::Source,
@@ -192,7 +193,7 @@ fn receive<R: Rx<Item: Payload>>(
 }
 
 #[inline(never)]
-fn receive_single<R: Rx<Item: Payload>>(
+fn receive_single<R: Consumer<Item: Payload>>(
     mut rx: R,
     range: Range<u64>,
     mut work: impl Work,
@@ -200,9 +201,9 @@ fn receive_single<R: Rx<Item: Payload>>(
 ) -> (R, Counts) {
     let mut counts = Counts::default();
     for sequence in range {
-        let item = rx.try_pop().unwrap_or_else(|| {
+        let item = rx.try_pop().unwrap_or_else(|_| {
             counts.stalls += 1;
-            wait.until(|| rx.try_pop())
+            wait.until(|| rx.try_pop().ok())
         });
         let value = item.read();
         counts.wrong += u64::from(!R::Item::is(value, sequence));
@@ -212,7 +213,7 @@ fn receive_single<R: Rx<Item: Payload>>(
 }
 
 #[inline(never)]
-fn receive_batches<R: Rx<Item: Payload>>(
+fn receive_batches<R: Consumer<Item: Payload>>(
     mut rx: R,
     range: Range<u64>,
     source: <R::Item as Payload>::Source,
@@ -224,9 +225,9 @@ fn receive_batches<R: Rx<Item: Payload>>(
     let mut counts = Counts::default();
     let mut sequence = range.start;
     while sequence < range.end {
-        let popped = some(rx.pop_batch(&mut items)).unwrap_or_else(|| {
+        let popped = some(rx.pop_slice(&mut items)).unwrap_or_else(|| {
             counts.stalls += 1;
-            wait.until(|| some(rx.pop_batch(&mut items)))
+            wait.until(|| some(rx.pop_slice(&mut items)))
         });
         for item in &items[..popped] {
             let value = item.read();

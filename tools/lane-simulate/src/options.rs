@@ -226,7 +226,7 @@ pub(crate) struct TeamArgs {
 }
 
 fn ids() -> PossibleValuesParser {
-    PossibleValuesParser::new(all().iter().map(|queue| queue.id.as_str()))
+    PossibleValuesParser::new(all().iter().map(|queue| queue.id))
 }
 
 fn team_ids() -> PossibleValuesParser {

@@ -6,7 +6,7 @@ use std::slice;
 use coherence::{CoreReport, Counters, Distance};
 use corelane_bench::{PayloadKind, Regime};
 use corelane_report::{Origin, name};
-use corelane_simulate::{Run, Side};
+use corelane_simulate::{Side, StreamRun};
 use serde::Serialize;
 
 use crate::annotate::source_name;
@@ -148,7 +148,7 @@ impl StreamCell {
         queue: String,
         (regime, [load_p_ns, load_c_ns]): (Regime, [u64; 2]),
         cores: Vec<usize>,
-        run: &Run,
+        run: &StreamRun,
     ) -> Self {
         let [producer, between @ .., consumer] = &run.sides[..] else {
             unreachable!("a run has two sides");

@@ -142,7 +142,7 @@ fn run(job: &StreamJob, stream: &Stream) -> Result<StreamCell, Failure> {
     };
     match job.queue.stream(&stream) {
         Ok(run) => {
-            let (queue, cores) = (job.queue.id.clone(), job.cores.clone());
+            let (queue, cores) = (job.queue.id.to_owned(), job.cores.clone());
             Ok(StreamCell::new(queue, (job.regime, job.loads), cores, &run))
         }
         Err(error) => Err(Failure::Run(format!("{}: {error}", job.queue.id))),

@@ -69,7 +69,7 @@ pub(crate) fn carry_out(args: &StreamArgs) -> Result<ExitCode, Failure> {
 fn validate(args: &StreamArgs) -> Result<(Validation, Vec<Target>), Failure> {
     let usual = SpscArgs::default();
     let bench = SpscArgs {
-        queues: queues(args).map(|queue| queue.id.clone()).collect(),
+        queues: queues(args).map(|queue| queue.id.to_owned()).collect(),
         regime: Regime::MEASURED.into(),
         run: RunArgs { rounds: args.rounds, ..usual.run },
         // As usual: a ring that doesn't fill at each hiccup of the machine.
@@ -103,7 +103,9 @@ fn validate(args: &StreamArgs) -> Result<(Validation, Vec<Target>), Failure> {
 }
 
 fn queues(args: &StreamArgs) -> impl Iterator<Item = &'static Queue> {
-    all().iter().filter(|queue| args.queues.is_empty() || args.queues.contains(&queue.id))
+    all()
+        .iter()
+        .filter(|queue| args.queues.is_empty() || args.queues.iter().any(|id| id == queue.id))
 }
 
 /// The machine as it was in the rounds of `group`.

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use corelane_conformance::history::{HistorySubject, Summary, all_subjects};
+use corelane_history::{HistorySubject, Summary, all_subjects};
 use corelane_report::{Block, Document, Failure, Origin, Table, interrupt, progress};
 use serde::Serialize;
 
 /// Version of the JSON file's shape.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// What was found, in the shape of the JSON file.
 #[derive(Debug, Serialize)]
@@ -23,8 +23,6 @@ pub(crate) struct Histories {
 #[derive(Debug, Serialize)]
 struct QueueHistories {
     queue: &'static str,
-    /// Whether its slots are one word, for tokens.
-    packed: bool,
     histories: u64,
     operations: u64,
     /// Answers that the queue is empty.
@@ -64,7 +62,7 @@ pub(crate) fn check(queues: &[&str], time: Duration) -> Result<Histories, Failur
         }
         progress.set_message(subject.id);
         let begin = Instant::now();
-        let summary = (subject.run)(time, &mut |_| {
+        let summary = subject.run(time, &mut |_| {
             let passed = begin.elapsed().min(time) + time * number as u32;
             progress.set_position(passed.as_millis() as u64);
             !interrupt::requested()
@@ -79,7 +77,6 @@ impl QueueHistories {
     fn new(subject: &HistorySubject, summary: &Summary) -> Self {
         Self {
             queue: subject.id,
-            packed: subject.packed,
             histories: summary.histories,
             operations: summary.operations,
             empties: summary.empties,
@@ -89,10 +86,6 @@ impl QueueHistories {
             seconds: summary.seconds,
             violation: summary.violation.as_ref().map(ToString::to_string),
         }
-    }
-
-    fn name(&self) -> String {
-        format!("{}{}", self.queue, if self.packed { " (tokens)" } else { "" })
     }
 }
 
@@ -112,7 +105,7 @@ impl Histories {
         document.add(Block::Table(self.table()));
         for queue in &self.queues {
             if let Some(violation) = &queue.violation {
-                let text = format!("{} is broken: {violation}", queue.name());
+                let text = format!("{} is broken: {violation}", queue.queue);
                 document.add(Block::Paragraph(text));
             }
         }
@@ -135,7 +128,7 @@ impl Histories {
             ["operations", "histories", "empty", "full", "overwritten", "both", "time", "result"];
         let rows = self.queues.iter().map(|queue| {
             [
-                queue.name(),
+                queue.queue.to_owned(),
                 queue.operations.to_string(),
                 queue.histories.to_string(),
                 queue.empties.to_string(),
@@ -156,9 +149,9 @@ mod tests {
 
     #[test]
     fn a_violation_is_reported() {
-        let subject = all_subjects()[0];
+        let subject = &all_subjects()[0];
         let summary = Summary { operations: 7, ..Summary::default() };
-        let clean = QueueHistories::new(&subject, &summary);
+        let clean = QueueHistories::new(subject, &summary);
         let broken = QueueHistories { violation: Some("popped twice".into()), ..clean };
         let histories = Histories::new(vec![broken]);
         assert!(!histories.are_sound());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use corelane_models::{Model, Run, Site, Strength, Weakening, all, big, canary, seeded};
+use corelane_models::{Exploration, Model, Site, Strength, Weakening, all, big, canary, seeded};
 use corelane_report::{Failure, interrupt, progress};
 use rayon::prelude::*;
 
@@ -16,7 +16,7 @@ use crate::worker::{self, Answer, Errand};
 const A_MOMENT: Duration = Duration::from_millis(500);
 
 /// What a model did, or why it failed.
-type ModelOutcome = Result<Run, String>;
+type ModelOutcome = Result<Exploration, String>;
 
 /// Makes the ordering tables of `queues`, or of as many as there is time for before Ctrl-C.
 ///
@@ -31,7 +31,7 @@ pub(crate) fn verify(
     let big = if with_big { big() } else { Vec::new() };
     let models: Vec<_> = all().into_iter().chain(canary()).chain(big).collect();
     for (number, &queue) in (1..).zip(queues) {
-        let of_queue = models.iter().filter(|model| model.queue == queue).copied().collect();
+        let of_queue = models.iter().filter(|model| model.queue == queue).cloned().collect();
         let title = format!("{queue}, {number} of {}", queues.len());
         verification.queues.extend(Table { title, queue, models: of_queue, kept, queues }.make()?);
     }
@@ -118,7 +118,11 @@ impl Table<'_> {
     /// Weakens each ordering, step by step as long as no model fails. `false` if Ctrl-C came first.
     ///
     /// `models` are tried in this order.
-    fn weaken(&self, models: &[(String, Run)], table: &mut QueueTable) -> Result<bool, Failure> {
+    fn weaken(
+        &self,
+        models: &[(String, Exploration)],
+        table: &mut QueueTable,
+    ) -> Result<bool, Failure> {
         let sites = models.iter().flat_map(|(_, run)| run.sites.clone());
         let mut tried: BTreeMap<Site, Vec<Weakened>> =
             sites.map(|site| (site, Vec::new())).collect();
@@ -151,7 +155,7 @@ impl Table<'_> {
     }
 
     /// The attempts to weaken `site`, which is left with the ordering `from` by those before.
-    fn steps(&self, models: &[(String, Run)], site: &Site, from: Strength) -> Vec<Attempt> {
+    fn steps(&self, models: &[(String, Exploration)], site: &Site, from: Strength) -> Vec<Attempt> {
         let come_by = models.iter().filter(|(_, run)| run.sites.contains(site));
         let models: Vec<_> = come_by.map(|(model, _)| model.as_str()).collect();
         let attempt = |&to| {

@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use corelane_models::{Model, Run, Weakening, all, big, canary, seeded};
+use corelane_models::{Exploration, Model, Weakening, all, big, canary, seeded};
 use serde::{Deserialize, Serialize};
 
 /// What loom says when a run does not repeat itself, which has nothing to do with orderings.
@@ -31,7 +31,7 @@ pub(crate) enum Errand {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Answer {
     /// No execution went wrong.
-    Passed(Run),
+    Passed(Exploration),
     /// One did.
     Failed { why: String },
     /// The run told nothing: it was ended from outside, or took too long.
@@ -113,9 +113,12 @@ pub(crate) fn serve() -> ExitCode {
 }
 
 /// What is to be done. From here on only the model can panic.
-fn work(errand: &Errand) -> Box<dyn FnOnce() -> Run + UnwindSafe> {
+fn work(errand: &Errand) -> Box<dyn FnOnce() -> Exploration + UnwindSafe> {
     match errand.clone() {
-        Errand::Model { name, weakening: None } => Box::new(find(&name).run),
+        Errand::Model { name, weakening: None } => {
+            let model = find(&name);
+            Box::new(move || model.run())
+        }
         Errand::Model { name, weakening: Some(weakening) } => {
             let model = find(&name);
             Box::new(move || model.run_weakened(&weakening))

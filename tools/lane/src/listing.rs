@@ -1,6 +1,6 @@
 //! `lane list`.
 
-use corelane_bench::{Entry, EntryKind, Slots, between, entries};
+use corelane_bench::{Entry, EntryKind, between, entries};
 
 /// Every queue with what it promises, and the peers with their versions.
 pub(crate) fn render() -> String {
@@ -12,14 +12,10 @@ pub(crate) fn render() -> String {
 }
 
 fn paragraph(entry: &Entry) -> String {
-    let between = between(entry.sides);
+    let info = &entry.info;
+    let (id, between) = (info.id, between(info.sides));
     match &entry.kind {
-        EntryKind::Ours { info, slots } => {
-            let items = match slots {
-                Slots::Packed => "tokens in packed slots",
-                Slots::Any => "items of any type",
-                Slots::Plain => "plain data",
-            };
+        EntryKind::Ours { items } => {
             let lines = [
                 ("between", between),
                 ("guarantee", info.guarantee),
@@ -28,11 +24,11 @@ fn paragraph(entry: &Entry) -> String {
                 ("avoid", info.avoid),
             ];
             let lines = lines.map(|(name, value)| format!("      {name:<10} {value}\n")).concat();
-            format!("\n  {:<16} {} ({}); {items}\n{lines}", entry.id, info.name, info.paper)
+            format!("\n  {id:<16} {} ({}); {items}\n{lines}", info.name, info.paper)
         }
-        EntryKind::Peer { package, version, what } => {
-            let bounds = if entry.bounded { "" } else { ", UNBOUNDED: never full" };
-            format!("  {:<18} {package} {version}: {what}; {between}{bounds}\n", entry.id)
+        EntryKind::Peer { package, version } => {
+            let bounds = if info.bounded { "" } else { ", UNBOUNDED: never full" };
+            format!("  {id:<18} {package} {version}: {}; {between}{bounds}\n", info.name)
         }
     }
 }

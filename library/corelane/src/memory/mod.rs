@@ -24,18 +24,10 @@ pub use sim::*;
 
 pub use core::sync::atomic::Ordering;
 
-/// Most threads of a side that can be in a call at once: one for each handle, or as many as a model can have.
-pub(crate) const MOST_THREADS: u64 =
-    if cfg!(feature = "loom") { 4 } else { crate::region::MOST_ENDS };
-
-/// How often a thread looks for what another one is about to write before it does without.
-pub(crate) const MOST_LOOKS: u32 = if cfg!(feature = "loom") { 1 } else { 100 };
-
-/// How often a thread tries to put an item into a ring before it closes it for all.
-pub(crate) const MOST_TRIES: u32 = if cfg!(feature = "loom") { 1 } else { 10 };
-
-/// Most laps that are counted when they are left out: all bits set.
-pub(crate) const MOST_LEFT_OUT: u64 = if cfg!(feature = "loom") { 3 } else { (1 << 14) - 1 };
+/// A limit of an algorithm: `usual`, or `in_models` where each step costs executions.
+pub(crate) const fn limit(usual: u64, in_models: u64) -> u64 {
+    if cfg!(feature = "loom") { in_models } else { usual }
+}
 
 /// What one thread has made, once and for all, and others read afterwards. Models check that they do: on the machine nothing
 /// but the value is left.

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::mem;
 use std::slice::IterMut;
 
-use corelane::bytes::block::channel_with;
+use corelane::block::bytes::channel_with;
 use corelane::bytes::{Claim, ClaimError, Consumer, Producer, Record};
 use corelane::{CapacityError, Config, Memory, TryPopError};
 
@@ -112,7 +112,7 @@ impl Case {
     /// If an answer is wrong.
     pub fn run(&self) -> Result<(), CapacityError> {
         let config = Config::new(self.capacity).memory(Memory::Heap).first(self.first);
-        let config = self.block.map_or(config, |bytes| config.batch(bytes));
+        let config = self.block.map_or(config, |bytes| config.block(bytes));
         let (tx, rx) = channel_with(config)?;
         // A claim keeps its handle, so each call gets one of its own.
         let (mut txs, mut rxs) = (vec![tx; self.calls.len() + 1], vec![rx; self.calls.len() + 1]);

@@ -1,6 +1,6 @@
 //! Every length, what is too long, and what fits.
 
-use corelane::bytes::block::{channel, channel_with};
+use corelane::block::bytes::{channel, channel_with};
 use corelane::bytes::{ClaimError, Consumer, Producer};
 use corelane::{CapacityError, Config, Memory, TryPopError};
 
@@ -27,7 +27,7 @@ pub fn every_length() {
     for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
         for (capacity, block) in [(1, 16), (100, 32), (1 << 14, 16), (4096, 1024)] {
             // Four blocks at least, so that one and a granule more is no more than half of them.
-            let config = Config::new(capacity.max(4 * block)).batch(block).memory(memory);
+            let config = Config::new(capacity.max(4 * block)).block(block).memory(memory);
             let (mut tx, mut rx) = channel_with(config).expect("this capacity is possible");
             let most = tx.most();
             assert!(tx.capacity() >= capacity && most == block);
@@ -70,7 +70,7 @@ pub fn zero_length_batch() {
 pub fn exact_when_new() {
     for block in [16, 64, 256] {
         for len in 0..=block {
-            let config = Config::new(4 * block).batch(block);
+            let config = Config::new(4 * block).block(block);
             let (mut tx, mut rx) = channel_with(config).expect("this capacity is possible");
             let fit = 4 * (block / len.next_multiple_of(16).max(16));
             for number in 0..fit as u64 {
@@ -88,7 +88,7 @@ pub fn exact_when_new() {
 /// A record that doesn't fit leaves the rest of its block to shorter ones.
 pub fn full_leaves_the_rest() {
     let (mut tx, mut rx) =
-        channel_with(Config::new(128).batch(64)).expect("this capacity is possible");
+        channel_with(Config::new(128).block(64)).expect("this capacity is possible");
     for (number, len) in [(0, 64), (1, 48)] {
         push(&mut tx, number, len).expect("there is room");
     }
@@ -103,7 +103,7 @@ pub fn full_leaves_the_rest() {
 /// While a record is held its block doesn't come back, and the others do.
 pub fn busy_while_a_record_is_held() {
     let (mut tx, mut rx) =
-        channel_with(Config::new(256).batch(64)).expect("this capacity is possible");
+        channel_with(Config::new(256).block(64)).expect("this capacity is possible");
     let mut others = rx.clone();
     push(&mut tx, 0, 64).expect("there is room");
     let held = rx.try_pop().expect("a record is there");
@@ -136,10 +136,10 @@ pub fn capacity_overflow() {
         assert!(matches!(channel(most + 1), Err(CapacityError::OutOfRange { .. })));
     }
     for block in [usize::MAX, half, half / 2 + 1] {
-        assert!(channel_with(Config::new(1).batch(block)).is_err(), "blocks of {block} bytes");
-        assert!(channel_with(Config::new(0).batch(block)).is_err());
+        assert!(channel_with(Config::new(1).block(block)).is_err(), "blocks of {block} bytes");
+        assert!(channel_with(Config::new(0).block(block)).is_err());
     }
-    let (tx, _rx) = channel_with(Config::new(1).batch(1500)).expect("this capacity is possible");
+    let (tx, _rx) = channel_with(Config::new(1).block(1500)).expect("this capacity is possible");
     assert_eq!((tx.capacity(), tx.most()), (4096, 2048));
 }
 
@@ -148,7 +148,7 @@ pub fn capacity_overflow() {
 pub fn counter_wrap_width() {
     for end in [0, 1 << 63, 1 << 48, 1 << 32, 1 << 31, 1 << 16, 1 << 8_u64] {
         for before in [1, 16, 32, 100] {
-            let config = Config::new(512).batch(128).first(u64::wrapping_sub(end, before));
+            let config = Config::new(512).block(128).first(u64::wrapping_sub(end, before));
             let (mut tx, mut rx) = channel_with(config).expect("this capacity is possible");
             for number in 0..200 {
                 let lens = [number as usize * 7 % 129, number as usize * 13 % 129];
@@ -177,17 +177,17 @@ pub fn aba_on_narrow_index() {
 /// `drop_panics_mid_batch`).
 pub fn drop_panics_mid_batch() {
     let (mut tx, mut rx) =
-        channel_with(Config::new(128).batch(64)).expect("this capacity is possible");
+        channel_with(Config::new(128).block(64)).expect("this capacity is possible");
     for number in 0..20 {
-        crate::ledger::must_explode(std::panic::AssertUnwindSafe(|| {
+        corelane_harness::ledger::must_explode(std::panic::AssertUnwindSafe(|| {
             let _claim = tx.claim(64).expect("the queue is empty");
-            crate::ledger::explode();
+            corelane_harness::ledger::explode();
         }));
         push(&mut tx, number, 64).expect("a block is free");
-        crate::ledger::must_explode(std::panic::AssertUnwindSafe(|| {
+        corelane_harness::ledger::must_explode(std::panic::AssertUnwindSafe(|| {
             let record = rx.try_pop().expect("what was aborted isn't in the way");
             assert!(is_record(&record, number));
-            crate::ledger::explode();
+            corelane_harness::ledger::explode();
         }));
         assert_eq!(rx.try_pop().err(), Some(TryPopError::Empty));
     }

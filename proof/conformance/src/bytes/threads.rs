@@ -1,12 +1,12 @@
 //! Several threads, with records of random lengths that know what they must be.
 
-use corelane::bytes::block::channel_with;
+use corelane::block::bytes::channel_with;
 use corelane::bytes::{ClaimError, Consumer, Producer};
 use corelane::{Config, TryPopError};
 
 use super::{fill, is_record};
-use crate::rng::Rng;
-use crate::threads::{Cores, Progress, Task, Together, all, both, scaled};
+use corelane_harness::rng::Rng;
+use corelane_harness::threads::{Cores, Progress, Task, Together, all, both, scaled};
 
 /// Bytes of a record that say whose it is: producer and number.
 const HEAD: usize = 16;
@@ -113,7 +113,7 @@ fn stream(habits: Habits) {
 fn streams(cores: Cores, each: u64) {
     for sides in [(1, 1), (2, 2), (4, 1), (1, 4), (4, 4)] {
         for (capacity, block) in [(64, 32), (512, 256), (1 << 14, 1 << 10)] {
-            let config = Config::new(capacity).batch(block).first(u64::MAX - 5000);
+            let config = Config::new(capacity).block(block).first(u64::MAX - 5000);
             stream(Habits { config, sides, cores, each: scaled(each / sides.0 as u64) });
         }
     }
@@ -132,7 +132,7 @@ pub fn streams_on_one_core() {
 /// Handles go in the middle of traffic, in any order (row `teardown_races_push`).
 pub fn teardown_races_push() {
     for round in 0..scaled(600) as usize {
-        let config = Config::new(256).batch(64 << (round % 2)).first(round as u64 % 29);
+        let config = Config::new(256).block(64 << (round % 2)).first(round as u64 % 29);
         let (tx, rx) = channel_with(config).expect("this capacity is possible");
         let progress = &Progress::of(4);
         let mut tasks: Vec<Task<()>> = Vec::new();
@@ -189,7 +189,7 @@ fn pop_until_closed(rx: &mut Consumer, patience: &mut Together) -> bool {
 /// `batch_spills_into_version`).
 pub fn batch_spills_into_version() {
     for (block, producers, cores) in [(1024, 16, Cores::Two), (32, 16, Cores::One)] {
-        let config = Config::new(2 * block).batch(block).first(u64::MAX - 1000);
+        let config = Config::new(2 * block).block(block).first(u64::MAX - 1000);
         let each = scaled(4000);
         let (tx, mut rx) = channel_with(config).expect("this capacity is possible");
         let progress = &Progress::of(producers + 1);
@@ -232,7 +232,7 @@ pub fn batch_spills_into_version() {
 /// A crowd of handles, each of which wants a whole block of a full queue, many times a lap.
 fn late_claims_in_one_thread() {
     let (tx, mut rx) =
-        channel_with(Config::new(512).batch(256)).expect("this capacity is possible");
+        channel_with(Config::new(512).block(256)).expect("this capacity is possible");
     let mut txs = vec![tx; 300];
     let long = [1; 256];
     for lap in 0..scaled(100) {
@@ -251,7 +251,7 @@ fn late_claims_in_one_thread() {
 pub fn read_behind_stalled_writer() {
     for round in 0..scaled(300) as usize {
         let (mut tx, mut rx) =
-            channel_with(Config::new(1024).batch(512)).expect("this capacity is possible");
+            channel_with(Config::new(1024).block(512)).expect("this capacity is possible");
         let mut other = tx.clone();
         let stalled = tx.claim(100).expect("the queue is new");
         let write = move || {

@@ -1,14 +1,14 @@
 //! What only `ring` can: all of a slice or nothing, slots that are claimed before items are made, and items that are
 //! looked at before they are taken.
 
-use corelane::mpmc::ring::{self, Consumer, HeadTail, InOrder, Mode, Producer, RelaxedTail, Ring};
-use corelane::{Consumer as _, TryPopError, TryPushError};
+use corelane::ring::{self, Consumer, HeadTail, InOrder, Mode, Producer, RelaxedTail, Ring};
+use corelane::{Consumer as _, Queue, TryPopError, TryPushError};
 
 use super::fewer;
 use super::stress::{Numbered, Seen, settle};
-use crate::history::Value;
-use crate::rng::Rng;
-use crate::threads::{Cores, Progress, Task, Together, all, scaled};
+use corelane_harness::rng::Rng;
+use corelane_harness::threads::{Cores, Progress, Task, Together, all, scaled};
+use corelane_history::Value;
 
 /// Items that a producer pushes at once.
 const BULK: u64 = 3;
@@ -153,7 +153,8 @@ fn streams<P: Mode, C: Mode>(push: Push<P, C>, pop: Pop<P, C>) {
     for (producers, consumers) in [(2, 2), (3, 1), (1, 3)] {
         for (cores, each) in [(Cores::Two, 40_000), (Cores::One, 5_000)] {
             for capacity in [4, 32] {
-                let each = scaled(fewer::<Ring<P, C>>(each) / producers as u64);
+                let each =
+                    scaled(fewer(&<Ring<P, C> as Queue<u64>>::INFO, each) / producers as u64);
                 Stream { push, pop, cores, capacity, each }.run(producers, consumers);
             }
         }

@@ -1,10 +1,11 @@
 //! Closed when the last handle of a side has gone, and not before.
 
-use corelane::{Config, Consumer, MpmcQueue, Producer, TryPopError, TryPushError};
+use corelane::{Config, Consumer, Producer, TryPopError, TryPushError};
 
-use super::{handles, shapes};
-use crate::rng::Rng;
-use crate::threads::{Cores, Progress, Task, all, scaled};
+use super::shapes;
+use crate::Any;
+use corelane_harness::rng::Rng;
+use corelane_harness::threads::{Cores, Progress, Task, all, scaled};
 
 /// Takes a handle out at random.
 fn one_of<H>(handles: &mut Vec<H>, rng: &mut Rng) -> H {
@@ -13,11 +14,12 @@ fn one_of<H>(handles: &mut Vec<H>, rng: &mut Rng) -> H {
 }
 
 /// Consumers get all items, then `Closed`, when the last producer has gone, whichever that is.
-pub fn closed_by_the_last_producer<Q: MpmcQueue>() {
-    for (shape, seed) in shapes::<Q>().zip(0..).flat_map(|(shape, n)| [(shape, n), (shape, n + 9)])
+pub fn closed_by_the_last_producer(subject: &Any<u64>) {
+    for (shape, seed) in
+        shapes(&subject.info).zip(0..).flat_map(|(shape, n)| [(shape, n), (shape, n + 9)])
     {
         let mut rng = Rng::new(seed);
-        let (mut txs, mut rxs) = handles::<Q, u64>(Config::new(16), shape);
+        let (mut txs, mut rxs) = subject.handles(Config::new(16), shape);
         let producers = txs.len() as u64;
         for n in 0..producers {
             let mut tx = one_of(&mut txs, &mut rng);
@@ -33,16 +35,16 @@ pub fn closed_by_the_last_producer<Q: MpmcQueue>() {
         for rx in &mut rxs {
             assert_eq!(rx.try_pop(), Err(TryPopError::Closed));
             assert_eq!((rx.pop_slice(&mut [0; 3]), rx.pop_iter().count()), (0, 0));
-            assert!(Q::another_consumer(rx).is_none_or(|rx| rx.is_closed()));
+            assert!(rx.try_clone().is_none_or(|rx| rx.is_closed()));
         }
     }
 }
 
 /// Without the last consumer, items are taken while there is room, then given back with `Closed`.
-pub fn closed_by_the_last_consumer<Q: MpmcQueue>() {
-    for (shape, seed) in shapes::<Q>().zip(0..) {
+pub fn closed_by_the_last_consumer(subject: &Any<u64>) {
+    for (shape, seed) in shapes(&subject.info).zip(0..) {
         let mut rng = Rng::new(seed);
-        let (mut txs, mut rxs) = handles::<Q, u64>(Config::new(16), shape);
+        let (mut txs, mut rxs) = subject.handles(Config::new(16), shape);
         let mut pushed = 0;
         while !rxs.is_empty() {
             assert!(txs.iter().all(|tx| !tx.is_closed()), "a clone is left");
@@ -55,19 +57,19 @@ pub fn closed_by_the_last_consumer<Q: MpmcQueue>() {
             pushed += (0..).take_while(|_| tx.try_push(1).is_ok()).count();
             assert!(matches!(tx.try_push(2), Err(TryPushError::Closed(2))));
             assert_eq!(tx.push_slice(&[1, 2]), 0);
-            assert!(Q::another_producer(tx).is_none_or(|tx| tx.is_closed()));
+            assert!(tx.try_clone().is_none_or(|tx| tx.is_closed()));
         }
         // An unbounded queue takes no memory for nobody.
-        let least = if Q::INFO.bounded { txs[0].capacity() - txs[0].slack() } else { 0 };
+        let least = if subject.info.bounded { txs[0].capacity() - txs[0].slack() } else { 0 };
         assert!(pushed >= least && pushed <= txs[0].capacity());
     }
 }
 
 /// Consumers that work while producers push their last items and go get them all before they are told
 /// (row `disconnect_before_data`).
-pub fn disconnect_before_data<Q: MpmcQueue>() {
-    for (shape, round) in shapes::<Q>().cycle().zip(0..scaled(700)) {
-        let (txs, rxs) = handles::<Q, u64>(Config::new(128).batch(1 << (round % 5)), shape);
+pub fn disconnect_before_data(subject: &Any<u64>) {
+    for (shape, round) in shapes(&subject.info).cycle().zip(0..scaled(700)) {
+        let (txs, rxs) = subject.handles(Config::new(128).grouped(1 << (round % 5)), shape);
         let each = round % 20;
         let all_items = txs.len() as u64 * each;
         let progress = &Progress::of(rxs.len());

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use corelane::TryPushError::{Busy, Closed, Full};
-use corelane::{Config, Consumer, MpmcQueue, Producer, TryPopError};
+use corelane::{Config, Consumer, Producer, TryPopError};
 
-use super::{Handles, at_most, fewer, handles, shapes};
-use crate::ledger::must_explode;
-use crate::rng::Rng;
-use crate::threads::{Cores, Progress, Task, Together, all, scaled};
-use crate::{Counted, Ledger};
+use super::{Handles, at_most, fewer, shapes};
+use crate::{Any, Counted, Ledger};
+use corelane_harness::ledger::must_explode;
+use corelane_harness::rng::Rng;
+use corelane_harness::threads::{Cores, Progress, Task, Together, all, scaled};
 
 /// Drops all handles in a random order.
-fn drop_at_random<Q: MpmcQueue>((mut txs, mut rxs): Handles<Q, Counted>, rng: &mut Rng) {
+fn drop_at_random((mut txs, mut rxs): Handles<Counted>, rng: &mut Rng) {
     while txs.len() + rxs.len() > 0 {
         let number = rng.below(txs.len() + rxs.len());
         match number.checked_sub(txs.len()) {
@@ -23,13 +23,13 @@ fn drop_at_random<Q: MpmcQueue>((mut txs, mut rxs): Handles<Q, Counted>, rng: &m
 }
 
 /// Items left in the queue, over any number of groups and laps, are dropped with its last handle.
-pub fn leftovers_of_random_mixes<Q: MpmcQueue>() {
+pub fn leftovers_of_random_mixes(subject: &Any<Counted>) {
     let configs = [(2, 1), (4, 1), (4, 2), (32, 1), (32, 4), (32, 16)];
     for seed in 0..scaled(2_000) {
         let mut rng = Rng::new(seed);
         let (capacity, batch) = configs[rng.below(configs.len())];
-        let config = Config::new(capacity).batch(batch).first(u64::MAX - rng.below(100) as u64);
-        let (mut txs, mut rxs) = handles::<Q, Counted>(config, at_most::<Q>(3, 3));
+        let config = Config::new(capacity).grouped(batch).first(u64::MAX - rng.below(100) as u64);
+        let (mut txs, mut rxs) = subject.handles(config, at_most(&subject.info, 3, 3));
         let ledger = Ledger::new(4000);
         for _ in 0..rng.below(40) {
             let (tx, rx) = (rng.below(txs.len()), rng.below(rxs.len()));
@@ -37,17 +37,17 @@ pub fn leftovers_of_random_mixes<Q: MpmcQueue>() {
             (0..n).take_while(|_| txs[tx].try_push(ledger.make()).is_ok()).count();
             rxs[rx].pop_iter().take(k).for_each(drop);
         }
-        drop_at_random::<Q>((txs, rxs), &mut rng);
+        drop_at_random((txs, rxs), &mut rng);
         ledger.settle();
     }
 }
 
 /// A destructor that panics while items are popped, or with the queue's last handle: every other destructor runs once, and
 /// the queue stays usable (row `drop_panics_mid_batch`).
-pub fn drop_panics_mid_batch<Q: MpmcQueue>() {
+pub fn drop_panics_mid_batch(subject: &Any<Counted>) {
     for (capacity, batch) in [(1, 1), (4, 1), (8, 2), (40, 4)] {
         for bomb in 0..capacity {
-            let stock = || stock::<Q>(Config::new(capacity).batch(batch), bomb);
+            let stock = || stock(subject, Config::new(capacity).grouped(batch), bomb);
             let Some(((mut txs, mut rxs), ledger)) = stock() else { continue };
             must_explode(|| rxs[0].pop_iter().for_each(drop));
             rxs[0].pop_iter().for_each(drop);
@@ -66,8 +66,12 @@ pub fn drop_panics_mid_batch<Q: MpmcQueue>() {
 }
 
 /// A queue with items, as many as fit, of which one explodes, unless it didn't fit.
-fn stock<Q: MpmcQueue>(config: Config, bomb: usize) -> Option<(Handles<Q, Counted>, Arc<Ledger>)> {
-    let (mut txs, rxs) = handles::<Q, Counted>(config, at_most::<Q>(2, 2));
+fn stock(
+    subject: &Any<Counted>,
+    config: Config,
+    bomb: usize,
+) -> Option<(Handles<Counted>, Arc<Ledger>)> {
+    let (mut txs, rxs) = subject.handles(config, at_most(&subject.info, 2, 2));
     let ledger = Ledger::new(config.capacity + 1);
     let fit = (0..config.capacity).take_while(|_| txs[0].try_push(ledger.make()).is_ok()).count();
     ledger.arm(bomb);
@@ -76,10 +80,10 @@ fn stock<Q: MpmcQueue>(config: Config, bomb: usize) -> Option<(Handles<Q, Counte
 
 /// Handles go in the middle of traffic, in any order: whatever was on its way is dropped once (row
 /// `teardown_races_push`).
-pub fn teardown_races_push<Q: MpmcQueue>() {
-    for (shape, round) in shapes::<Q>().cycle().zip(0..scaled(600) as usize) {
-        let config = Config::new(12).batch(1 << (round % 4)).first(round as u64 % 29);
-        let (txs, rxs) = handles::<Q, Counted>(config, shape);
+pub fn teardown_races_push(subject: &Any<Counted>) {
+    for (shape, round) in shapes(&subject.info).cycle().zip(0..scaled(600) as usize) {
+        let config = Config::new(12).grouped(1 << (round % 4)).first(round as u64 % 29);
+        let (txs, rxs) = subject.handles(config, shape);
         let ledger = &Ledger::new(50 * txs.len());
         let progress = &Progress::of(txs.len() + rxs.len());
         let mut patience = (0..).map(|thread| progress.patience(thread));
@@ -136,10 +140,10 @@ fn pop_until_closed<T>(rx: &mut impl Consumer<Item = T>, patience: &mut Together
 
 /// Items that own memory, between threads: none is lost, doubled or leaked, and what they own arrives
 /// with them.
-pub fn owned_items<Q: MpmcQueue>() {
-    for shape in shapes::<Q>() {
-        let each = fewer::<Q>(scaled(20_000)) as usize;
-        let (txs, rxs) = handles::<Q, Counted>(Config::new(50).batch(8), shape);
+pub fn owned_items(subject: &Any<Counted>) {
+    for shape in shapes(&subject.info) {
+        let each = fewer(&subject.info, scaled(20_000)) as usize;
+        let (txs, rxs) = subject.handles(Config::new(50).grouped(8), shape);
         let ledger = &Ledger::new(each * txs.len());
         let progress = &Progress::of(txs.len() + rxs.len());
         let mut patience = (0..).map(|thread| progress.patience(thread));

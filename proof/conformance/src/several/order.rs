@@ -3,34 +3,36 @@
 use std::mem::{replace, swap};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use corelane::{Config, Consumer, MpmcQueue, Producer};
+use corelane::{Config, Consumer, Producer};
 
-use super::{Handles, at_most, handles};
+use super::{Handles, at_most};
 use crate::order::CAPACITIES;
-use crate::rng::Rng;
-use crate::threads::{Cores, Patience, Task, all, scaled};
 use crate::wrap::starts;
-use crate::{Checked, Numbers, Several, numbers};
+use corelane_harness::rng::Rng;
+use corelane_harness::threads::{Cores, Patience, Task, all, scaled};
+use corelane_harness::{AnyRx, AnyTx};
+
+use crate::{Any, Checked};
 
 /// Most handles of a side in one thread.
 const CROWD: usize = 5;
 
 /// A queue that knows what must be in it, with more handles than the two in use.
-struct Crowd<Q: MpmcQueue> {
-    queue: Numbers<Several<Q>>,
-    spare: Handles<Q, u64>,
+struct Crowd {
+    queue: Checked<AnyTx<u64>, AnyRx<u64>>,
+    spare: Handles<u64>,
 }
 
-impl<Q: MpmcQueue> Crowd<Q> {
-    fn new(config: Config) -> Self {
-        Self { queue: numbers::<Several<Q>>(config), spare: (Vec::new(), Vec::new()) }
+impl Crowd {
+    fn new(subject: &Any<u64>, config: Config) -> Self {
+        Self { queue: Checked::open(subject, config), spare: (Vec::new(), Vec::new()) }
     }
 
     /// Puts other handles to use, and clones or drops some.
     fn change_hands(&mut self, rng: &mut Rng) {
         let Checked { tx, rx, .. } = &mut self.queue;
-        change(rng, tx, &mut self.spare.0, Q::another_producer);
-        change(rng, rx, &mut self.spare.1, Q::another_consumer);
+        change(rng, tx, &mut self.spare.0, Producer::try_clone);
+        change(rng, rx, &mut self.spare.1, Consumer::try_clone);
         assert!(!tx.is_closed() && !rx.is_closed());
     }
 
@@ -66,30 +68,30 @@ fn change<H>(rng: &mut Rng, used: &mut H, spare: &mut Vec<H>, another: fn(&H) ->
 }
 
 /// A random mix of all calls by a changing crowd of handles, compared with a model at every step.
-pub fn random_mix<Q: MpmcQueue>() {
+pub fn random_mix(subject: &Any<u64>) {
     for (seed, capacity) in CAPACITIES.into_iter().enumerate() {
-        mix::<Q>(Config::new(capacity), seed as u64, scaled(20_000));
+        mix(subject, Config::new(capacity), seed as u64, scaled(20_000));
     }
 }
 
 /// The same for every size of group that an algorithm may be given.
-pub fn random_mix_for_every_batch<Q: MpmcQueue>() {
+pub fn random_mix_for_every_batch(subject: &Any<u64>) {
     for batch in [0, 1, 2, 3, 5, 8, 16, 64, 1000, usize::MAX] {
-        mix::<Q>(Config::new(50).batch(batch), batch as u64, scaled(8_000));
+        mix(subject, Config::new(50).grouped(batch), batch as u64, scaled(8_000));
     }
 }
 
-fn mix<Q: MpmcQueue>(config: Config, seed: u64, steps: u64) {
-    let (mut crowd, mut rng) = (Crowd::<Q>::new(config), Rng::new(seed));
+fn mix(subject: &Any<u64>, config: Config, seed: u64, steps: u64) {
+    let (mut crowd, mut rng) = (Crowd::new(subject, config), Rng::new(seed));
     (0..steps).for_each(|_| crowd.step(&mut rng));
     crowd.queue.drain();
 }
 
 /// Slices of every length at every offset, in rings small enough to try them all; those of no item do
 /// nothing (row `zero_length_batch`).
-pub fn zero_length_batch<Q: MpmcQueue>() {
+pub fn zero_length_batch(subject: &Any<u64>) {
     for (capacity, batch) in [(1, 1), (8, 1), (8, 2), (8, 4), (12, 8)] {
-        let mut queue = numbers::<Several<Q>>(Config::new(capacity).batch(batch));
+        let mut queue = Checked::open(subject, Config::new(capacity).grouped(batch));
         for n in 0..=queue.capacity() + 1 {
             for before in 0..queue.capacity() {
                 queue.push_slice(before);
@@ -107,11 +109,11 @@ pub fn zero_length_batch<Q: MpmcQueue>() {
 
 /// Order and fill levels are right across every wrap, also in rings as large as a narrow counter is wide,
 /// where full could look like empty (row `counter_wrap_width`).
-pub fn counter_wrap_width<Q: MpmcQueue>() {
+pub fn counter_wrap_width(subject: &Any<u64>) {
     let wide = [1 << 8, 1 << 16].map(Config::new);
-    let blocks = [4, 20].into_iter().flat_map(starts).map(|config| config.batch(1));
+    let blocks = [4, 20].into_iter().flat_map(starts).map(|config| config.grouped(1));
     for config in [1, 4, 20].into_iter().flat_map(starts).chain(blocks).chain(wide) {
-        let mut queue = numbers::<Several<Q>>(config);
+        let mut queue = Checked::open(subject, config);
         for _ in 0..3 {
             queue.fill();
             queue.drain();
@@ -125,17 +127,17 @@ pub fn counter_wrap_width<Q: MpmcQueue>() {
 
 /// A handle that slept while counters wrapped in all their lower bits still tells laps apart, be it a
 /// producer's or a consumer's (row `aba_on_narrow_index`).
-pub fn aba_on_narrow_index<Q: MpmcQueue>() {
+pub fn aba_on_narrow_index(subject: &Any<u64>) {
     for (batch, items) in [1, 2].into_iter().flat_map(|n| [(n, 1 << 8), (n, 1 << 16), (n, 1 << 18)])
     {
-        let mut queue = numbers::<Several<Q>>(Config::new(4).batch(batch));
+        let mut queue = Checked::open(subject, Config::new(4).grouped(batch));
         queue.fill();
         queue.push();
         let filled = queue.drain();
         queue.pop();
         // These two have seen the queue full and empty. They sleep, if there may be others.
-        let tx = Q::another_producer(&queue.tx).map(|awake| replace(&mut queue.tx, awake));
-        let rx = Q::another_consumer(&queue.rx).map(|awake| replace(&mut queue.rx, awake));
+        let tx = queue.tx.try_clone().map(|awake| replace(&mut queue.tx, awake));
+        let rx = queue.rx.try_clone().map(|awake| replace(&mut queue.rx, awake));
         queue.turn(items - 1);
         assert!(queue.push());
         // As many were pushed then, in the low bits.
@@ -153,9 +155,9 @@ pub fn aba_on_narrow_index<Q: MpmcQueue>() {
 
 /// What one handle has done completely is seen by any other that begins afterwards, although that has
 /// just looked (row `false_empty`).
-pub fn false_empty<Q: MpmcQueue>() {
+pub fn false_empty(subject: &Any<u64>) {
     for capacity in CAPACITIES {
-        let (mut crowd, mut rng) = (Crowd::<Q>::new(Config::new(capacity)), Rng::new(7));
+        let (mut crowd, mut rng) = (Crowd::new(subject, Config::new(capacity)), Rng::new(7));
         for _ in 0..3 * crowd.queue.capacity() {
             for has_item in [false, true] {
                 crowd.change_hands(&mut rng);
@@ -170,9 +172,9 @@ pub fn false_empty<Q: MpmcQueue>() {
 
 /// As [`false_empty`], between threads that have the queue in turn: nobody is in the middle of anything,
 /// so nobody may say full, empty or busy.
-pub fn false_empty_across_threads<Q: MpmcQueue>() {
+pub fn false_empty_across_threads(subject: &Any<u64>) {
     let rounds = scaled(10_000);
-    let (txs, rxs) = handles::<Q, u64>(Config::new(8).batch(2), at_most::<Q>(2, 2));
+    let (txs, rxs) = subject.handles(Config::new(8).grouped(2), at_most(&subject.info, 2, 2));
     let (producers, consumers) = (txs.len() as u64, rxs.len() as u64);
     let turn = &AtomicU64::new(0);
     // Round n is a push in turn 2n and a pop in the next one. If another has failed, nobody waits for it.

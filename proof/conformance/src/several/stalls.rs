@@ -2,14 +2,14 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use corelane::{Config, Consumer, MpmcQueue, Producer, TryPopError, TryPushError};
+use corelane::{Config, Consumer, Producer, TryPopError, TryPushError};
 
 use super::stress::{Habits, Numbered, stream};
-use super::{Handles, at_most, handles};
-use crate::Item;
-use crate::history::Value;
+use super::{Handles, at_most};
 use crate::items::Large;
-use crate::threads::{Cores, Patience, Progress, Task, all, both, scaled};
+use crate::{Any, Item};
+use corelane_harness::threads::{Cores, Patience, Progress, Task, all, both, scaled};
+use corelane_history::Value;
 
 impl Numbered for Large {
     fn of(value: Value) -> Self {
@@ -24,10 +24,11 @@ impl Numbered for Large {
 
 /// Producers that are stopped while they write, as large items make likely, and others that write behind
 /// them: no consumer skips the hole, reads it, or waits for ever (row `read_behind_stalled_writer`).
-pub fn read_behind_stalled_writer<Q: MpmcQueue>() {
+pub fn read_behind_stalled_writer(subject: &Any<Large>) {
     for (cores, each) in [(Cores::One, 1_500), (Cores::Two, 1_500)] {
         let habits = Habits { cores, each: scaled(each), step: 16, changing: false };
-        stream::<Q, Large>(Config::new(64).batch(16), at_most::<Q>(4, 2), habits);
+        let (queue, shape) = (Config::new(64).grouped(16), at_most(&subject.info, 4, 2));
+        stream(&subject.info, subject.open(queue), shape, habits);
     }
 }
 
@@ -36,16 +37,16 @@ pub fn read_behind_stalled_writer<Q: MpmcQueue>() {
 const GROUP: usize = 256;
 
 /// A queue of two groups, with two producers and two consumers if it may have them.
-fn two_groups<Q: MpmcQueue>() -> Handles<Q, Large> {
-    handles::<Q, Large>(Config::new(2 * GROUP).batch(GROUP), at_most::<Q>(2, 2))
+fn two_groups(subject: &Any<Large>) -> Handles<Large> {
+    subject.handles(Config::new(2 * GROUP).grouped(GROUP), at_most(&subject.info, 2, 2))
 }
 
 /// While one producer is in the middle of a large slice, another one's push is done: whoever looks then may
 /// be told busy, but not empty (row `false_empty`).
-pub fn false_empty_behind_a_writer<Q: MpmcQueue>() {
+pub fn false_empty_behind_a_writer(subject: &Any<Large>) {
     let slice: Vec<Large> = (0..GROUP as u64).map(Item::of).collect();
     for round in 0..scaled(200) {
-        let (mut txs, mut rxs) = two_groups::<Q>();
+        let (mut txs, mut rxs) = two_groups(subject);
         let Some(mut slow) = txs.pop().filter(|_| !txs.is_empty()) else { return };
         let mut is_empty = false;
         let look = || {
@@ -66,9 +67,12 @@ pub fn false_empty_behind_a_writer<Q: MpmcQueue>() {
 
 /// While one consumer is in the middle of a large slice, another one pops behind it: whoever pushes then
 /// may be told busy, but not full (row `false_full`).
-pub fn false_full_behind_a_reader<Q: MpmcQueue>() {
+pub fn false_full_behind_a_reader(subject: &Any<Large>) {
+    if !subject.info.bounded {
+        return;
+    }
     for round in 0..scaled(200) {
-        let (mut txs, mut rxs) = two_groups::<Q>();
+        let (mut txs, mut rxs) = two_groups(subject);
         let Some(mut slow) = rxs.pop().filter(|_| !rxs.is_empty()) else { return };
         let tx = &mut txs[0];
         let pushed = (0..).take_while(|&n| tx.try_push(Item::of(n)).is_ok()).count();
@@ -97,22 +101,23 @@ pub fn false_full_behind_a_reader<Q: MpmcQueue>() {
 
 /// Many producers come with large slices when a block, or the queue, has just become full, again and
 /// again, for many laps (row `batch_spills_into_version`).
-pub fn batch_spills_into_version<Q: MpmcQueue>() {
+pub fn batch_spills_into_version(subject: &Any<u64>) {
     for (capacity, batch, cores) in
         [(128, 64, Cores::Two), (4, 2, Cores::Two), (128, 64, Cores::One)]
     {
-        let (producers, consumers) = at_most::<Q>(16, 1);
+        let (producers, consumers) = at_most(&subject.info, 16, 1);
         let each = scaled(64_000 / producers as u64);
         let habits = Habits { cores, each, step: 2 * batch, changing: false };
-        let config = Config::new(capacity).batch(batch).first(u64::MAX - 1000);
-        stream::<Q, u64>(config, (producers, consumers), habits);
+        let config = Config::new(capacity).grouped(batch).first(u64::MAX - 1000);
+        stream(&subject.info, subject.open(config), (producers, consumers), habits);
     }
-    late_slices_in_one_thread::<Q>();
+    late_slices_in_one_thread(subject);
 }
 
 /// A crowd of handles, each of which pushes a large slice and an item into a full queue, many times a lap.
-fn late_slices_in_one_thread<Q: MpmcQueue>() {
-    let (mut txs, mut rxs) = handles::<Q, u64>(Config::new(128).batch(64), at_most::<Q>(300, 1));
+fn late_slices_in_one_thread(subject: &Any<u64>) {
+    let (mut txs, mut rxs) =
+        subject.handles(Config::new(128).grouped(64), at_most(&subject.info, 300, 1));
     let slice: Vec<u64> = (0..64).collect();
     assert_eq!(txs[0].push_slice(&slice), slice.len());
     for lap in 0..scaled(100) {
@@ -127,9 +132,9 @@ fn late_slices_in_one_thread<Q: MpmcQueue>() {
 }
 
 /// Consumers that all want the only item: one gets it (row `double_pop`).
-pub fn double_pop<Q: MpmcQueue>() {
+pub fn double_pop(subject: &Any<u64>) {
     let rounds = scaled(30_000);
-    let (mut txs, rxs) = handles::<Q, u64>(Config::new(2), at_most::<Q>(1, 4));
+    let (mut txs, rxs) = subject.handles(Config::new(2), at_most(&subject.info, 1, 4));
     let mut tx = txs.remove(0);
     let takers: &Vec<_> = &(0..rounds).map(|_| AtomicBool::new(false)).collect();
     let progress = &Progress::of(1 + rxs.len());
@@ -176,10 +181,10 @@ impl Drop for Released<'_> {
 
 /// Threads that have used the queue and then sleep, outside of any call, hold nobody up: the others go on
 /// for many laps (row `oversubscription_collapse`).
-pub fn oversubscription_collapse<Q: MpmcQueue>() {
+pub fn oversubscription_collapse(subject: &Any<u64>) {
     for (capacity, batch) in [(2, 1), (16, 8)] {
-        let config = Config::new(capacity).batch(batch);
-        let (txs, rxs) = handles::<Q, u64>(config, at_most::<Q>(4, 4));
+        let config = Config::new(capacity).grouped(batch);
+        let (txs, rxs) = subject.handles(config, at_most(&subject.info, 4, 4));
         let (asleep, over) = (&AtomicU64::new(0), &AtomicBool::new(false));
         let sleepers = (txs.len() + rxs.len() - 2) as u64;
         let sleep = |is_over: &AtomicBool| {

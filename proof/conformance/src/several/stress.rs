@@ -1,11 +1,13 @@
 //! Up to four producers and four consumers, on two cores and on one.
 
-use corelane::{Config, Consumer, MpmcQueue, Producer, TryPopError, TryPushError};
+use corelane::{Config, Consumer, Info, Producer, Queue, TryPopError, TryPushError};
 
-use super::{fewer, handles, shapes};
-use crate::history::Value;
-use crate::rng::Rng;
-use crate::threads::{Cores, Progress, Task, Together, all, scaled};
+use super::{fewer, shapes};
+use crate::Any;
+use corelane_harness::clones;
+use corelane_harness::rng::Rng;
+use corelane_harness::threads::{Cores, Progress, Task, Together, all, scaled};
+use corelane_history::Value;
 
 /// An item that says who pushed it, and as its how many-th.
 pub(super) trait Numbered: Copy + Send {
@@ -72,33 +74,30 @@ pub(super) fn settle(producers: usize, each: u64, seen: Vec<Seen>) {
 }
 
 /// Lets a thread for each handle of a new queue push or pop all items.
-pub(super) fn stream<Q: MpmcQueue, T: Numbered>(
-    config: Config,
+pub(super) fn stream<T: Numbered, P, C>(
+    info: &Info,
+    queue: (P, C),
     shape: (usize, usize),
     habits: Habits,
-) {
-    let habits = Habits { each: fewer::<Q>(habits.each), ..habits };
-    let (txs, rxs) = handles::<Q, T>(config, shape);
+) where
+    P: Producer<Item = T> + Send,
+    C: Consumer<Item = T> + Send,
+{
+    let habits = Habits { each: fewer(info, habits.each), ..habits };
+    let (txs, rxs) = clones(queue, shape);
     let producers = txs.len();
     let progress = &Progress::of(producers + rxs.len());
     let mut tasks: Vec<Task<Option<Seen>>> = Vec::new();
     for (number, tx) in txs.into_iter().enumerate() {
         tasks.push(Box::new(move || {
-            send::<Q, T>(tx, number, habits, progress.patience(number));
+            send(tx, number, habits, progress.patience(number));
             None
         }));
     }
-    for (number, rx) in rxs.into_iter().enumerate() {
+    for (number, rx) in (producers..).zip(rxs) {
         tasks.push(Box::new(move || {
-            let number = producers + number;
-            let seen = Seen::new(producers);
-            Some(receive::<Q, T>(
-                rx,
-                seen,
-                Rng::new(number as u64),
-                habits,
-                progress.patience(number),
-            ))
+            let (seen, rng) = (Seen::new(producers), Rng::new(number as u64));
+            Some(receive(rx, seen, rng, habits, progress.patience(number)))
         }));
     }
     settle(producers, habits.each, all(habits.cores, tasks).into_iter().flatten().collect());
@@ -111,8 +110,8 @@ fn next_step(rng: &mut Rng, habits: Habits) -> (bool, usize) {
 }
 
 /// Pushes all items of the producer with this number.
-fn send<Q: MpmcQueue, T: Numbered>(
-    mut tx: Q::Producer<T>,
+fn send<T: Numbered>(
+    mut tx: impl Producer<Item = T>,
     producer: usize,
     habits: Habits,
     mut patience: Together,
@@ -131,7 +130,7 @@ fn send<Q: MpmcQueue, T: Numbered>(
         patience.after(done);
         if habits.changing && rng.below(3) == 0 {
             // The clone is there before the old one goes.
-            Q::another_producer(&tx).into_iter().for_each(|clone| tx = clone);
+            tx.try_clone().into_iter().for_each(|clone| tx = clone);
         }
     }
 }
@@ -150,8 +149,8 @@ fn push_singly<T>(tx: &mut impl Producer<Item = T>, items: impl Iterator<Item = 
 }
 
 /// Pops items until there are none and none will come.
-fn receive<Q: MpmcQueue, T: Numbered>(
-    mut rx: Q::Consumer<T>,
+fn receive<T: Numbered>(
+    mut rx: impl Consumer<Item = T>,
     mut seen: Seen,
     mut rng: Rng,
     habits: Habits,
@@ -175,40 +174,60 @@ fn receive<Q: MpmcQueue, T: Numbered>(
         }
         patience.after(seen.values.len() - before);
         if habits.changing && rng.below(3) == 0 {
-            Q::another_consumer(&rx).into_iter().for_each(|clone| rx = clone);
+            rx.try_clone().into_iter().for_each(|clone| rx = clone);
         }
     }
 }
 
-/// All shapes, one way of using handles, rings from the smallest on. A queue in which each producer fits
-/// its items once has `times` as many to carry.
-fn streams<Q: MpmcQueue>(habits: Habits) {
-    for (producers, consumers) in shapes::<Q>() {
-        for (capacity, batch) in [(2, 1), (16, 1), (16, 8), (512, 64)] {
-            let (capacity, all) =
-                (Config::new(capacity).batch(batch), habits.each * capacity.min(64) as u64);
+/// All shapes, one way of using handles, rings from the smallest on.
+fn streams<P, C>(info: &Info, habits: Habits, open: impl Fn(Config) -> (P, C))
+where
+    P: Producer<Item = u64> + Send,
+    C: Consumer<Item = u64> + Send,
+{
+    for (producers, consumers) in shapes(info) {
+        for (capacity, group) in [(2, 1), (16, 1), (16, 8), (512, 64)] {
+            let all = habits.each * capacity.min(64) as u64;
             let habits = Habits { each: scaled(all / producers as u64), ..habits };
-            stream::<Q, u64>(capacity, (producers, consumers), habits);
+            let queue = open(Config::new(capacity).grouped(group));
+            stream(info, queue, (producers, consumers), habits);
         }
     }
+}
+
+/// [`streams`] of a queue in a box.
+fn boxed(subject: &Any<u64>, habits: Habits) {
+    streams(&subject.info, habits, |config| subject.open(config));
 }
 
 /// Items one by one, on two cores.
-pub fn singly_on_two_cores<Q: MpmcQueue>() {
-    streams::<Q>(Habits { cores: Cores::Two, each: 3_000, step: 1, changing: false });
+pub fn singly_on_two_cores(subject: &Any<u64>) {
+    boxed(subject, Habits { cores: Cores::Two, each: 3_000, step: 1, changing: false });
 }
 
+/// What [`mixed_on_two_cores`] does.
+const MIXED: Habits = Habits { cores: Cores::Two, each: 3_000, step: 40, changing: false };
+
 /// Single calls and slices mixed, on two cores.
-pub fn mixed_on_two_cores<Q: MpmcQueue>() {
-    streams::<Q>(Habits { cores: Cores::Two, each: 3_000, step: 40, changing: false });
+pub fn mixed_on_two_cores(subject: &Any<u64>) {
+    boxed(subject, MIXED);
+}
+
+/// The same through the queue's own handles: the compiler inlines their calls here, as it does for users. An unbounded
+/// queue is tried with a limit as well.
+pub fn inlined_on_two_cores<Q: Queue<u64> + 'static>() {
+    streams(&Q::INFO, MIXED, |config| Q::with(config).expect("this capacity is possible"));
+    if !Q::INFO.bounded {
+        mixed_on_two_cores(&Any::of::<Q>());
+    }
 }
 
 /// All threads on one core.
-pub fn mixed_on_one_core<Q: MpmcQueue>() {
-    streams::<Q>(Habits { cores: Cores::One, each: 800, step: 40, changing: false });
+pub fn mixed_on_one_core(subject: &Any<u64>) {
+    boxed(subject, Habits { cores: Cores::One, each: 800, step: 40, changing: false });
 }
 
 /// Handles are cloned and dropped while others work.
-pub fn handles_come_and_go<Q: MpmcQueue>() {
-    streams::<Q>(Habits { cores: Cores::Two, each: 2_000, step: 6, changing: true });
+pub fn handles_come_and_go(subject: &Any<u64>) {
+    boxed(subject, Habits { cores: Cores::Two, each: 2_000, step: 6, changing: true });
 }

@@ -3,7 +3,7 @@
 use corelane::spmc;
 
 fn main() {
-    let (tx, rx) = spmc::block::channel::<u64>(8).unwrap();
+    let (tx, rx) = block::one_producer::channel::<u64>(8).unwrap();
     let _other = rx.clone();
     let _second = tx.clone();
 }

@@ -3,7 +3,7 @@
 use corelane::{SingleConsumer, SingleProducer, mpmc};
 
 fn main() {
-    let (mut tx, mut rx) = mpmc::block::channel::<u64>(8).unwrap();
+    let (mut tx, mut rx) = block::shared::channel::<u64>(8).unwrap();
     let _slots = tx.write_chunk_uninit(2);
     let _items = rx.read_chunk(2);
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use corelane::{Producer, spsc::lamport};
+use corelane::{Producer, lamport};
 
 fn main() {
     let (mut tx, _rx) = lamport::channel::<Rc<u64>>(8).unwrap();

@@ -26,11 +26,11 @@ shorten! {
     mcring: mc_ring::Producer<&'static str> => mc_ring::Producer<&'a str>;
     mcring_sane: mc_ring_sane::Producer<&'static str> => mc_ring_sane::Producer<&'a str>;
     bqueue: b_queue::Producer<Flagged<&'static str>> => b_queue::Producer<Flagged<&'a str>>;
-    bbq_spsc: spsc::block::Producer<&'static str> => spsc::block::Producer<&'a str>;
-    bbq_spmc: spmc::block::Producer<&'static str> => spmc::block::Producer<&'a str>;
-    bbq: mpmc::block::Producer<&'static str> => mpmc::block::Producer<&'a str>;
-    ring: mpmc::ring::Producer<&'static str> => mpmc::ring::Producer<&'a str>;
-    locked: mpmc::locked::Producer<&'static str> => mpmc::locked::Producer<&'a str>;
+    bbq_spsc: block::single::Producer<&'static str> => block::single::Producer<&'a str>;
+    bbq_spmc: block::one_producer::Producer<&'static str> => block::one_producer::Producer<&'a str>;
+    bbq: block::shared::Producer<&'static str> => block::shared::Producer<&'a str>;
+    ring: ring::Producer<&'static str> => ring::Producer<&'a str>;
+    locked: locked::Producer<&'static str> => locked::Producer<&'a str>;
     linering: line_ring::Producer<&'static str> => line_ring::Producer<&'a str>;
 }
 

@@ -1,6 +1,6 @@
 //! error[E0597]: `short` does not live long enough
 
-use corelane::{Consumer, Producer, spsc::lamport};
+use corelane::{Consumer, Producer, lamport};
 
 /// Pushes an item that lives no longer than its handle needs to think.
 fn push<'a>(tx: &mut lamport::Producer<&'a str>, item: &'a str) {

@@ -25,7 +25,6 @@ impl<const BROKEN: bool> Blocks<BROKEN> {
 }
 
 impl<const BROKEN: bool> Mechanism for Blocks<BROKEN> {
-    const ID: &'static str = "bbq-spsc";
     const CAPACITY: usize = N;
     type Tx = u64;
     type Rx = u64;

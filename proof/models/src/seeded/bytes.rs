@@ -72,7 +72,6 @@ impl<const BUG: u8> Records<BUG> {
 }
 
 impl<const BUG: u8> Mechanism for Records<BUG> {
-    const ID: &'static str = "bbq-bytes";
     const CAPACITY: usize = 2;
     type Tx = ();
     type Rx = ();

@@ -69,7 +69,6 @@ impl<const N: usize> Ring<N> {
 pub(crate) struct FastForward<const BROKEN: bool>(Ring<2>);
 
 impl<const BROKEN: bool> Mechanism for FastForward<BROKEN> {
-    const ID: &'static str = "ffq";
     const CAPACITY: usize = 2;
     type Tx = u64;
     type Rx = u64;
@@ -112,7 +111,6 @@ impl<const BROKEN: bool> Improved<BROKEN> {
 }
 
 impl<const BROKEN: bool> Mechanism for Improved<BROKEN> {
-    const ID: &'static str = "iffq";
     const CAPACITY: usize = 2;
     type Tx = Limited;
     type Rx = u64;
@@ -159,7 +157,6 @@ pub(crate) struct Ahead {
 }
 
 impl<const BROKEN: bool> Mechanism for Batch<BROKEN> {
-    const ID: &'static str = "biffq";
     const CAPACITY: usize = 2;
     type Tx = Ahead;
     type Rx = u64;
@@ -196,7 +193,6 @@ pub(crate) struct Behind {
 }
 
 impl<const BROKEN: bool> Mechanism for BQueue<BROKEN> {
-    const ID: &'static str = "bqueue";
     const CAPACITY: usize = 2;
     type Tx = u64;
     type Rx = Behind;
@@ -238,7 +234,6 @@ impl<const BROKEN: bool> LineRing<BROKEN> {
 }
 
 impl<const BROKEN: bool> Mechanism for LineRing<BROKEN> {
-    const ID: &'static str = "linering";
     const CAPACITY: usize = 2;
     type Tx = u64;
     type Rx = u64;

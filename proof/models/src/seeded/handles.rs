@@ -1,20 +1,15 @@
 //! Handles for mechanisms that are only two functions.
 
-use std::marker::PhantomData;
-
 use corelane_loom::memory::{AtomicU64, Ordering};
-use corelane_loom::{Config, Consumer, Producer, Sides, TryPopError, TryPushError};
+use corelane_loom::{Config, Consumer, Producer, TryPopError, TryPushError};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 
-use crate::Items;
 use crate::item::Ticket;
-use crate::subject::{Named, Shared, Subject};
+use crate::queue::{SharedRx, SharedTx};
 
 /// How one side's items get to the other.
 pub(crate) trait Mechanism: 'static {
-    /// Id of the queue it is taken from.
-    const ID: &'static str;
     /// Items that fit.
     const CAPACITY: usize;
     /// What the producer keeps to itself.
@@ -61,39 +56,12 @@ struct Common<M> {
     present: [AtomicU64; 2],
 }
 
-/// The queue made of a mechanism.
-pub(crate) struct Handles<M>(PhantomData<M>);
-
-impl<M: Mechanism> Named for Handles<M> {
-    const ID: &'static str = M::ID;
-    const ITEMS: Items = Items::Any;
-}
-
-impl<M: Mechanism> Subject<Ticket> for Handles<M> {
-    type Item = Ticket;
-    type Tx = Sender<M>;
-    type Rx = Receiver<M>;
-
-    fn channel(_: Config) -> (Sender<M>, Receiver<M>) {
-        let present = [AtomicU64::new(1), AtomicU64::new(1)];
-        let shared = Arc::new(Common { mechanism: M::new(), present });
-        let (tx, rx) = Default::default();
-        (Sender { tx, shared: shared.clone() }, Receiver { rx, shared })
-    }
-}
-
-impl<M: Mechanism<Tx = (), Rx = ()>> Shared<Ticket> for Handles<M> {
-    const SIDES: Sides = Sides::ManyToMany;
-
-    fn another_producer(tx: &Sender<M>) -> Sender<M> {
-        tx.shared.present[0].fetch_add(1, Ordering::Relaxed);
-        Sender { tx: (), shared: tx.shared.clone() }
-    }
-
-    fn another_consumer(rx: &Receiver<M>) -> Receiver<M> {
-        rx.shared.present[1].fetch_add(1, Ordering::Relaxed);
-        Receiver { rx: (), shared: rx.shared.clone() }
-    }
+/// Makes a queue of a mechanism.
+pub(crate) fn of<M: Mechanism>(_: Config) -> (SharedTx<Ticket>, SharedRx<Ticket>) {
+    let present = [AtomicU64::new(1), AtomicU64::new(1)];
+    let shared = Arc::new(Common { mechanism: M::new(), present });
+    let (tx, rx) = Default::default();
+    (Box::new(Sender::<M> { tx, shared: shared.clone() }), Box::new(Receiver { rx, shared }))
 }
 
 pub(crate) struct Sender<M: Mechanism> {
@@ -129,6 +97,12 @@ impl<M: Mechanism> Producer for Sender<M> {
     fn is_closed(&self) -> bool {
         self.shared.present[1].load(Ordering::Acquire) == 0
     }
+
+    /// Only models of several producers do this, whose mechanisms keep nothing to themselves.
+    fn try_clone(&self) -> Option<Self> {
+        self.shared.present[0].fetch_add(1, Ordering::Relaxed);
+        Some(Self { tx: Default::default(), shared: self.shared.clone() })
+    }
 }
 
 impl<M: Mechanism> Consumer for Receiver<M> {
@@ -148,6 +122,12 @@ impl<M: Mechanism> Consumer for Receiver<M> {
 
     fn is_closed(&self) -> bool {
         self.shared.present[0].load(Ordering::Acquire) == 0
+    }
+
+    /// As that of [`Sender`].
+    fn try_clone(&self) -> Option<Self> {
+        self.shared.present[1].fetch_add(1, Ordering::Relaxed);
+        Some(Self { rx: Default::default(), shared: self.shared.clone() })
     }
 }
 

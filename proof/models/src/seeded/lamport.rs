@@ -57,8 +57,6 @@ impl Tx {
 
 /// The producer of a ring.
 pub(crate) trait Producing: 'static {
-    const ID: &'static str;
-
     fn push(ring: &Ring, tx: &mut Tx, item: Ticket) -> Result<(), Ticket>;
 
     fn close(_ring: &Ring, _tx: &mut Tx) {}
@@ -68,7 +66,6 @@ pub(crate) trait Producing: 'static {
 pub(crate) struct On<P>(Ring, PhantomData<P>);
 
 impl<P: Producing> Mechanism for On<P> {
-    const ID: &'static str = P::ID;
     const CAPACITY: usize = N as usize;
     type Tx = Tx;
     type Rx = u64;
@@ -102,8 +99,6 @@ pub(crate) struct LamportProducer<const BROKEN: bool>;
 pub(crate) type Lamport<const BROKEN: bool> = On<LamportProducer<BROKEN>>;
 
 impl<const BROKEN: bool> Producing for LamportProducer<BROKEN> {
-    const ID: &'static str = "lq";
-
     fn push(ring: &Ring, tx: &mut Tx, item: Ticket) -> Result<(), Ticket> {
         tx.look(ring);
         if tx.is_full() {
@@ -120,8 +115,6 @@ pub(crate) struct LazyProducer<const BROKEN: bool>;
 pub(crate) type Lazy<const BROKEN: bool> = On<LazyProducer<BROKEN>>;
 
 impl<const BROKEN: bool> Producing for LazyProducer<BROKEN> {
-    const ID: &'static str = "llq";
-
     fn push(ring: &Ring, tx: &mut Tx, item: Ticket) -> Result<(), Ticket> {
         if tx.is_full() {
             tx.look(ring);
@@ -140,8 +133,6 @@ pub(crate) struct BatchedProducer<const BROKEN: bool>;
 pub(crate) type Batched<const BROKEN: bool> = On<BatchedProducer<BROKEN>>;
 
 impl<const BROKEN: bool> Producing for BatchedProducer<BROKEN> {
-    const ID: &'static str = "blq";
-
     fn push(ring: &Ring, tx: &mut Tx, item: Ticket) -> Result<(), Ticket> {
         if tx.stays_full(ring) {
             return Err(item);
@@ -167,8 +158,6 @@ impl<const BROKEN: bool> McRingProducer<BROKEN> {
 }
 
 impl<const BROKEN: bool> Producing for McRingProducer<BROKEN> {
-    const ID: &'static str = "mcring";
-
     fn push(ring: &Ring, tx: &mut Tx, item: Ticket) -> Result<(), Ticket> {
         if tx.stays_full(ring) {
             return Err(item);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use corelane_loom::memory::{Condvar, Mutex};
 
-use crate::Run;
+use crate::Exploration;
 use crate::explore::explore_shared;
 use crate::shared::{join, start};
 
@@ -35,7 +35,7 @@ impl<const BROKEN: bool> Monitor<BROKEN> {
 }
 
 /// Two threads wait for an item each, and two come.
-pub(crate) fn two_wait<const BROKEN: bool>() -> Run {
+pub(crate) fn two_wait<const BROKEN: bool>() -> Exploration {
     explore_shared(|| {
         let (items, not_empty) = (Mutex::new(0), Condvar::new());
         // Not loom's: that can't be dropped when no thread can go on.

@@ -20,9 +20,8 @@ use std::fmt;
 
 use crate::common::{attempts, producer_closes, transfer};
 use crate::shared::{two_consumers_and_one_item, two_producers};
-use crate::{Model, Run};
+use crate::{Exploration, Items, Model};
 use bytes::Records;
-use handles::Handles;
 use rings::Meetings;
 use shared_block::{Block, Bug};
 
@@ -34,9 +33,9 @@ pub struct Seeded {
     /// What is wrong.
     pub bug: &'static str,
     /// Runs the model on the mechanism as it should be.
-    pub sound: fn() -> Run,
+    pub sound: fn() -> Exploration,
     /// Runs the model on the broken one. Panics, or else the model is no good.
-    pub broken: fn() -> Run,
+    pub broken: fn() -> Exploration,
 }
 
 impl fmt::Display for Seeded {
@@ -52,8 +51,8 @@ pub fn seeded() -> Vec<Seeded> {
             vec![$(Seeded {
                 queue: $queue,
                 bug: $bug,
-                sound: $model::<Handles<$mechanism::$name<false>>>,
-                broken: $model::<Handles<$mechanism::$name<true>>>,
+                sound: || $model(handles::of::<$mechanism::$name<false>>),
+                broken: || $model(handles::of::<$mechanism::$name<true>>),
             }),*]
         };
     }
@@ -101,8 +100,8 @@ fn shared() -> Vec<Seeded> {
             vec![$(Seeded {
                 queue: $queue,
                 bug: $bug,
-                sound: $model::<Handles<$mechanism<SOUND>>>,
-                broken: $model::<Handles<$mechanism<{ $which as u8 }>>>,
+                sound: || $model(handles::of::<$mechanism<SOUND>>),
+                broken: || $model(handles::of::<$mechanism<{ $which as u8 }>>),
             }),*]
         };
     }
@@ -121,6 +120,6 @@ fn shared() -> Vec<Seeded> {
 ///
 /// It is not among [`all`](crate::all). It shows that a broken queue is noticed, and how.
 pub fn canary() -> Vec<Model> {
-    let run = transfer::<Handles<lamport::Lamport<true>>>;
-    vec![Model { queue: "canary", items: crate::Items::Any, name: "transfer", run }]
+    let run = || transfer(handles::of::<lamport::Lamport<true>>);
+    vec![Model::new("canary", Items::Any, "transfer", run)]
 }

@@ -4,7 +4,7 @@ use corelane_loom::memory::Ordering::{Acquire, Relaxed, Release};
 use corelane_loom::memory::{AtomicU64, fence};
 use loom::sync::Arc;
 
-use crate::Run;
+use crate::Exploration;
 use crate::explore::{both, explore};
 
 /// `bbq-drop-old`. Broken: the item is used without a look at whether the slot was entered again.
@@ -29,7 +29,7 @@ impl<const BROKEN: bool> Overwritten<BROKEN> {
 }
 
 /// The slot holds an item, which is overwritten while it is read.
-pub(super) fn overwritten_while_read<const BROKEN: bool>() -> Run {
+pub(super) fn overwritten_while_read<const BROKEN: bool>() -> Exploration {
     explore(|| {
         let words = [AtomicU64::new(0), AtomicU64::new(0)];
         let slot = Arc::new(Overwritten::<BROKEN> { words, entered: AtomicU64::new(0) });

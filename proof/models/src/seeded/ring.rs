@@ -54,7 +54,6 @@ impl<const BROKEN: bool> HeadsAndTails<BROKEN> {
 }
 
 impl<const BROKEN: bool> Mechanism for HeadsAndTails<BROKEN> {
-    const ID: &'static str = "ring";
     const CAPACITY: usize = N as usize;
     type Tx = ();
     type Rx = ();
@@ -132,7 +131,6 @@ pub(crate) struct RelaxedTails<const BROKEN: bool> {
 }
 
 impl<const BROKEN: bool> Mechanism for RelaxedTails<BROKEN> {
-    const ID: &'static str = "ring-rts";
     const CAPACITY: usize = N as usize;
     type Tx = ();
     type Rx = ();
@@ -177,7 +175,6 @@ impl<const BROKEN: bool> OneAtATime<BROKEN> {
 }
 
 impl<const BROKEN: bool> Mechanism for OneAtATime<BROKEN> {
-    const ID: &'static str = "ring-hts";
     const CAPACITY: usize = N as usize;
     type Tx = ();
     type Rx = ();

@@ -62,7 +62,6 @@ impl<const BUG: u8> Meetings<BUG> {
 }
 
 impl<const BUG: u8> Mechanism for Meetings<BUG> {
-    const ID: &'static str = "lprq";
     const CAPACITY: usize = N;
     type Tx = ();
     type Rx = ();
@@ -103,7 +102,6 @@ pub(crate) struct List<const BROKEN: bool> {
 }
 
 impl<const BROKEN: bool> Mechanism for List<BROKEN> {
-    const ID: &'static str = "msq";
     const CAPACITY: usize = N;
     type Tx = ();
     type Rx = ();

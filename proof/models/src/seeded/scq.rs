@@ -25,7 +25,6 @@ pub(crate) struct Positions<const BROKEN: bool> {
 }
 
 impl<const BROKEN: bool> Mechanism for Positions<BROKEN> {
-    const ID: &'static str = "scq";
     const CAPACITY: usize = N;
     type Tx = ();
     type Rx = ();

@@ -44,7 +44,6 @@ impl<const BUG: u8> Block<BUG> {
 }
 
 impl<const BUG: u8> Mechanism for Block<BUG> {
-    const ID: &'static str = "bbq";
     const CAPACITY: usize = N;
     type Tx = ();
     type Rx = ();

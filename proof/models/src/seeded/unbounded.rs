@@ -17,7 +17,6 @@ pub(crate) struct Nodes<const BROKEN: bool> {
 }
 
 impl<const BROKEN: bool> Mechanism for Nodes<BROKEN> {
-    const ID: &'static str = "dspsc";
     const CAPACITY: usize = N;
     type Tx = usize;
     type Rx = usize;
@@ -70,7 +69,6 @@ impl<const BROKEN: bool> Rings<BROKEN> {
 }
 
 impl<const BROKEN: bool> Mechanism for Rings<BROKEN> {
-    const ID: &'static str = "uspsc";
     const CAPACITY: usize = N;
     type Tx = usize;
     type Rx = Rx;

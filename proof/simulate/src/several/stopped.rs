@@ -8,27 +8,27 @@ use std::rc::Rc;
 use coherence::{Chance, Schedule, Simulation};
 use corelane_sim::{Config, Consumer, Info, Producer, TryPopError};
 
-use super::{Account, BATCH, CAPACITIES, Freight, Kind, SharedQueue, Taken, handles, number};
-use crate::Tested;
+use super::{BATCH, CAPACITIES, Freight, Receipts, Rerun, Taken, handles, number};
 use crate::ledger;
-use crate::schedules::{Failed, Wrong, caught, machine, named, test_each};
+use crate::queue::{Queue, Shared, SharedRx, SharedTx, another_rx, another_tx};
+use crate::schedules::{Failed, Tested, Wrong, caught, machine, named, test_each};
 
 /// What a seed stands for: so many threads, each of which pushes an item and pops one, again and again.
 #[derive(Debug)]
-pub(super) struct Case {
+struct StoppedCase {
     seed: u64,
     chance: Chance,
     threads: u64,
     rounds: u64,
     is_bounded: bool,
     /// Whether items are counted when they are dropped.
-    pub(super) counts_drops: bool,
+    counts_drops: bool,
 }
 
 /// How often each case is run with a thread stopped.
 const STOPS: usize = 3;
 
-impl SharedQueue {
+impl Queue {
     /// Runs the case of each seed at random, and then again with one of its threads stopped, at one step or another.
     ///
     /// Two to five threads push an item each and pop one, again and again, through a queue with room for one of each.
@@ -45,9 +45,9 @@ impl SharedQueue {
     /// If the queue doesn't allow several producers and several consumers, or overwrites items.
     pub fn test_stopped(&self, seeds: impl IntoIterator<Item = u64>) -> Result<Tested, Failed> {
         assert!(self.info.sides.allow(2, 2), "each thread has a handle of either side");
-        let test = self.test_stopped.expect("what is pushed stays");
+        assert!(!self.info.overwrites, "what is pushed stays");
         let stopped = |seed, steps| {
-            let threads = Case::new(seed, &self.info).threads;
+            let threads = StoppedCase::new(seed, &self.info).threads;
             // Neither the numbers that the schedule gets nor those of the case.
             let mut chance = Chance::new(seed | 1 << 63);
             let mut below = move |limit| chance.below(limit);
@@ -57,13 +57,13 @@ impl SharedQueue {
             })
         };
         test_each(seeds, stopped, |seed, schedule| {
-            let case = || test(Case::new(seed, &self.info), schedule);
-            named(self.info.id, seed, schedule, case)
+            let case = || self.several(StoppedCase::new(seed, &self.info), schedule);
+            named(self.id, seed, schedule, case)
         })
     }
 }
 
-impl Case {
+impl StoppedCase {
     fn new(seed: u64, info: &Info) -> Self {
         // Not the numbers that the schedule gets.
         let mut chance = Chance::new(!seed);
@@ -77,18 +77,18 @@ impl Case {
         }
     }
 
-    pub(super) fn run<K: Kind<T>, T: Freight>(self, schedule: Schedule) -> Result<u64, Wrong> {
-        caught(|| self.run_to_the_end::<K, T>(schedule))
-    }
-
-    /// As [`run`](Self::run), but panics if a thread does.
-    fn run_to_the_end<K: Kind<T>, T: Freight>(mut self, schedule: Schedule) -> Result<u64, Wrong> {
+    /// As [`run`](Rerun::run), but panics if a thread does.
+    fn run_to_the_end<T: Freight>(
+        mut self,
+        schedule: Schedule,
+        new: Shared<T>,
+    ) -> Result<u64, Wrong> {
         ledger::open();
-        let (tx, rx) = K::channel(self.config())?;
-        let account = Rc::new(Account::default());
+        let (tx, rx) = new(self.config())?;
+        let account = Rc::new(Receipts::default());
         let refused = Rc::new(Cell::new(None));
-        let txs = handles(tx, self.threads, K::another_tx);
-        let rxs = handles(rx, self.threads, K::another_rx);
+        let txs = handles(tx, self.threads, another_tx);
+        let rxs = handles(rx, self.threads, another_rx);
         let mut simulation = Simulation::new(machine(), self.seed).schedule(schedule);
         for (thread, (tx, rx)) in txs.into_iter().zip(rxs).enumerate() {
             let worker = Worker {
@@ -98,7 +98,7 @@ impl Case {
             };
             let refused = refused.clone();
             simulation.spawn(thread, move || {
-                if let Err(error) = worker.run::<K, T>(tx, rx) {
+                if let Err(error) = worker.run(tx, rx) {
                     refused.set(Some(error));
                 }
             });
@@ -115,7 +115,17 @@ impl Case {
         let capacity = CAPACITIES[self.chance.below(4) as usize];
         let capacity = if self.is_bounded { capacity.max(self.threads) } else { capacity };
         let first = 0_u64.wrapping_sub(self.chance.below(3 * capacity));
-        Config::new(capacity as usize).first(first).batch(1 + self.chance.below(BATCH) as usize)
+        Config::new(capacity as usize).first(first).grouped(1 + self.chance.below(BATCH) as usize)
+    }
+}
+
+impl Rerun for StoppedCase {
+    fn counts_drops(&self) -> bool {
+        self.counts_drops
+    }
+
+    fn run<T: Freight>(self, schedule: Schedule, new: Shared<T>) -> Result<u64, Wrong> {
+        caught(|| self.run_to_the_end(schedule, new))
     }
 }
 
@@ -127,7 +137,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn run<K: Kind<T>, T: Freight>(self, mut tx: K::Tx, mut rx: K::Rx) -> Result<(), Refused> {
+    fn run<T: Freight>(self, mut tx: SharedTx<T>, mut rx: SharedRx<T>) -> Result<(), Refused> {
         let Self { number: thread, rounds, mut taken } = self;
         for round in 0..rounds {
             let pushed = tx.try_push(T::of(number(thread, round)));

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use coherence::Schedule;
-use corelane_simulate::{Queue, SharedQueue};
+use corelane_simulate::Queue;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// So many seeds for each queue, each for two runs. The environment variable `CORELANE_STRESS` scales
@@ -26,19 +26,19 @@ const STOPPED: f64 = 2000.0;
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let verbose = arguments.nocapture;
-    let trial = |queue: &'static Queue| Trial::test(&queue.id, move || check(queue, verbose));
+    let trial = |queue: &'static Queue| Trial::test(queue.id, move || check(queue, verbose));
     let queues = corelane_simulate::all().iter().map(trial);
     let shared = corelane_simulate::all_shared().iter().map(|queue| {
-        let id = format!("{}_of_several", queue.info.id);
+        let id = format!("{}_of_several", queue.id);
         Trial::test(id, move || Ok(queue.test(seeds(SEVERAL)).map(drop)?))
     });
     // Who is stopped with the lock in its hands holds up even those who clear the run away.
-    let can_be_tested = |queue: &&SharedQueue| {
-        queue.info.sides.allow(2, 2) && !queue.overwrites && queue.info.id != "locked"
+    let can_be_tested = |queue: &&Queue| {
+        queue.info.sides.allow(2, 2) && !queue.info.overwrites && queue.id != "locked"
     };
     let stopped = corelane_simulate::all_shared().iter().filter(can_be_tested);
     let stopped = stopped.map(|queue| {
-        let id = format!("{}_while_one_is_stopped", queue.info.id);
+        let id = format!("{}_while_one_is_stopped", queue.id);
         Trial::test(id, move || check_stopped(queue))
     });
     let trials = queues.chain(shared).chain(stopped).chain(seeded::trials()).collect();
@@ -55,7 +55,7 @@ fn check(queue: &Queue, verbose: bool) -> Result<(), Failed> {
 }
 
 /// A stopped thread holds up nobody where the queue says *lock-free*, and others where it doesn't.
-fn check_stopped(queue: &SharedQueue) -> Result<(), Failed> {
+fn check_stopped(queue: &Queue) -> Result<(), Failed> {
     if queue.info.guarantee.starts_with("lock-free") {
         return Ok(queue.test_stopped(seeds(STOPPED)).map(drop)?);
     }

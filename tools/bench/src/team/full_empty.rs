@@ -3,9 +3,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use corelane::{Consumer, Producer, Queue};
+
 use super::account::Fault;
 use crate::goods::{Goods, number};
-use crate::link::{Link, Rx, Tx};
 use crate::pair;
 use crate::params::{Length, Trial};
 use crate::sample::Sample;
@@ -15,31 +16,31 @@ use crate::stats::Quartiles;
 const CALLS: u64 = 1000;
 
 /// Nanoseconds per push that fails.
-pub(super) fn full<L: Link<Item: Goods>>(trial: &Trial<'_>) -> Result<Sample, Fault> {
+pub(super) fn full<T: Goods, Q: Queue<T>>(trial: &Trial<'_>) -> Result<Sample, Fault> {
     alone(trial, || {
         let (mut tx, mut rx) =
-            L::open(&trial.params.setup()).expect("tried before the first round");
+            Q::with(trial.params.config()).expect("tried before the first round");
         let most = 4 * trial.params.capacity as u64 + 1024;
         let mut counts = 1..=most;
-        if counts.all(|count| tx.try_push(L::Item::pack(number(0, count)))) {
+        if counts.all(|count| tx.try_push(T::pack(number(0, count))).is_ok()) {
             return Err(Fault::NeverFull);
         }
-        let item = L::Item::pack(number(0, most + 1));
-        let result = time(trial.length, || tx.try_push(black_box(item)));
+        let item = T::pack(number(0, most + 1));
+        let result = time(trial.length, || tx.try_push(black_box(item)).is_ok());
         // The consumer stays, else the queue is closed and not full.
-        black_box(rx.try_pop());
+        black_box(rx.try_pop().is_ok());
         result
     })
 }
 
 /// Nanoseconds per pop that fails.
-pub(super) fn empty<L: Link<Item: Goods>>(trial: &Trial<'_>) -> Result<Sample, Fault> {
+pub(super) fn empty<T: Goods, Q: Queue<T>>(trial: &Trial<'_>) -> Result<Sample, Fault> {
     alone(trial, || {
         let (mut tx, mut rx) =
-            L::open(&trial.params.setup()).expect("tried before the first round");
-        let result = time(trial.length, || rx.try_pop().is_some());
+            Q::with(trial.params.config()).expect("tried before the first round");
+        let result = time(trial.length, || rx.try_pop().is_ok());
         // The producer stays, else the queue is closed and not empty.
-        black_box(tx.try_push(L::Item::pack(number(0, 1))));
+        black_box(tx.try_push(T::pack(number(0, 1))).is_ok());
         result
     })
 }

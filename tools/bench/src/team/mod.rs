@@ -16,6 +16,7 @@ mod send;
 use std::thread;
 
 use core_affinity::CoreId;
+use corelane::{Config, Consumer, Producer, Queue};
 use hdrhistogram::Histogram;
 
 use self::account::Fault;
@@ -25,7 +26,6 @@ use self::probe::{Calls, Probe, Silent, Stays, typical};
 use crate::clock::Clock;
 use crate::goods::Goods;
 use crate::kinds::{Operation, TeamSize, Test, Workload};
-use crate::link::{Link, Setup};
 use crate::pair;
 use crate::params::{TeamSetting, Trial};
 use crate::sample::{Fairness, Sample, merged};
@@ -53,22 +53,22 @@ struct Latencies {
 }
 
 impl Latencies {
-    fn of<L: Link<Item: Goods>, E: Effort>() -> Self {
-        Self { data: run::<L, E, Stays>, op: run::<L, E, Calls> }
+    fn of<T: Goods, Q: Queue<T>, E: Effort>() -> Self {
+        Self { data: run::<T, Q, E, Stays>, op: run::<T, Q, E, Calls> }
     }
 }
 
 impl TeamKernels {
     /// Those of a queue that carries numbers as `N` and boxes as `B`.
-    pub(crate) fn of<N: Link<Item: Goods>, B: Link<Item: Goods>>() -> Self {
+    pub(crate) fn of<N: Goods, B: Goods, Q: Queue<N> + Queue<B>>() -> Self {
         Self {
-            simple_throughput: run::<N, NoEffort, Silent>,
-            simple: Latencies::of::<N, NoEffort>(),
-            complex_throughput: run::<B, Spins, Silent>,
-            complex: Latencies::of::<B, Spins>(),
-            profiling: Latencies::of::<N, Timetable>(),
-            full: full_empty::full::<N>,
-            empty: full_empty::empty::<N>,
+            simple_throughput: run::<N, Q, NoEffort, Silent>,
+            simple: Latencies::of::<N, Q, NoEffort>(),
+            complex_throughput: run::<B, Q, Spins, Silent>,
+            complex: Latencies::of::<B, Q, Spins>(),
+            profiling: Latencies::of::<N, Q, Timetable>(),
+            full: full_empty::full::<N, Q>,
+            empty: full_empty::empty::<N, Q>,
         }
     }
 
@@ -146,21 +146,23 @@ fn notes(side: &[ThreadReport]) -> Option<Histogram<u64>> {
 type TeamTask<'a> = (CoreId, Box<dyn FnOnce() -> ThreadReport + Send + 'a>);
 
 /// All threads of a measurement on a new queue.
-fn run<L, E, P>(trial: &Trial<'_>, team: &TeamSetting) -> Result<TeamReport, Fault>
+fn run<T, Q, E, P>(trial: &Trial<'_>, team: &TeamSetting) -> Result<TeamReport, Fault>
 where
-    L: Link<Item: Goods>,
+    T: Goods,
+    Q: Queue<T>,
     E: Effort,
     P: Probe,
 {
-    run_with::<L>(trial, team, send::work::<L::Tx, E, P>, receive::work::<L::Rx, E, P>)
+    let send = send::work::<Q::Producer, E, P>;
+    run_with::<T, Q>(trial, team, send, receive::work::<Q::Consumer, E, P>)
 }
 
 /// The same, with what a thread of either side does: compiled once for a queue, and not for each measurement.
-fn run_with<L: Link<Item: Goods>>(
+fn run_with<T: Goods, Q: Queue<T>>(
     trial: &Trial<'_>,
     team: &TeamSetting,
-    send: fn(L::Tx, Who, &Common) -> ThreadReport,
-    receive: fn(L::Rx, Who, &Common) -> ThreadReport,
+    send: fn(Q::Producer, Who, &Common) -> ThreadReport,
+    receive: fn(Q::Consumer, Who, &Common) -> ThreadReport,
 ) -> Result<TeamReport, Fault> {
     let TeamSize { producers, consumers } = team.size;
     let wait = trial.params.wait;
@@ -168,7 +170,7 @@ fn run_with<L: Link<Item: Goods>>(
     let core = |seat: &usize| trial.cores[seat % trial.cores.len()];
     let [producer_seats, consumer_seats] = seats(producers, consumers);
     let (senders, mut receivers) =
-        handles::<L>(&trial.params.setup(), team.size).expect("tried before the first round");
+        handles::<T, Q>(trial.params.config(), team.size).expect("tried before the first round");
     let idle = if consumers == 0 { receivers.pop() } else { None };
     let who = |produces, number| Who { produces, number, wait };
     let mut tasks: Vec<TeamTask<'_>> = Vec::new();
@@ -207,14 +209,17 @@ pub fn seats(producers: usize, consumers: usize) -> [Vec<usize>; 2] {
 }
 
 /// The handles of both sides.
-type Handles<L> = (Vec<<L as Link>::Tx>, Vec<<L as Link>::Rx>);
+type Handles<T, Q> = (Vec<<Q as Queue<T>>::Producer>, Vec<<Q as Queue<T>>::Consumer>);
 
 /// Handles for all threads; one of a side that has none.
-pub(crate) fn handles<L: Link>(setup: &Setup, size: TeamSize) -> Result<Handles<L>, String> {
-    let (tx, rx) = L::open(setup)?;
+pub(crate) fn handles<T, Q: Queue<T>>(
+    config: Config,
+    size: TeamSize,
+) -> Result<Handles<T, Q>, String> {
+    let (tx, rx) = Q::with(config).map_err(|error| error.to_string())?;
     let missing = || "not for so many threads".to_owned();
-    let senders: Option<Vec<_>> = (1..size.producers).map(|_| L::another_tx(&tx)).collect();
-    let receivers: Option<Vec<_>> = (1..size.consumers).map(|_| L::another_rx(&rx)).collect();
+    let senders: Option<Vec<_>> = (1..size.producers).map(|_| tx.try_clone()).collect();
+    let receivers: Option<Vec<_>> = (1..size.consumers).map(|_| rx.try_clone()).collect();
     let (mut senders, mut receivers) =
         (senders.ok_or_else(missing)?, receivers.ok_or_else(missing)?);
     senders.push(tx);
@@ -238,10 +243,9 @@ mod tests {
     use std::collections::VecDeque;
     use std::sync::{Arc, Mutex};
 
-    use corelane::Sides;
+    use corelane::{Built, Info, Sides, TryPopError, TryPushError};
 
     use super::*;
-    use crate::link::{Rx, Tx};
     use crate::pair::Wait;
     use crate::params::{Length, Params, Setting};
 
@@ -252,54 +256,75 @@ mod tests {
     const REVERSES: u8 = 3;
 
     /// A queue behind a lock, which does something wrong every tenth time.
-    struct Locked<const WRONG: u8>;
+    struct Wrong<const HOW: u8>;
 
-    struct Handle<const WRONG: u8>(Arc<Mutex<(VecDeque<u64>, u64)>>, usize);
+    struct Handle<const HOW: u8>(Arc<Mutex<(VecDeque<u64>, u64)>>, usize);
 
-    impl<const WRONG: u8> Link for Locked<WRONG> {
-        const SIDES: Sides = Sides::ManyToMany;
-        type Item = u64;
-        type Tx = Handle<WRONG>;
-        type Rx = Handle<WRONG>;
-
-        fn open(setup: &Setup) -> Result<(Self::Tx, Self::Rx), String> {
-            let shared = Arc::default();
-            Ok((Handle(Arc::clone(&shared), setup.capacity), Handle(shared, setup.capacity)))
-        }
-
-        fn another_tx(tx: &Self::Tx) -> Option<Self::Tx> {
-            Some(Handle(tx.0.clone(), tx.1))
-        }
-
-        fn another_rx(rx: &Self::Rx) -> Option<Self::Rx> {
-            Some(Handle(rx.0.clone(), rx.1))
+    impl<const HOW: u8> Handle<HOW> {
+        fn another(&self) -> Option<Self> {
+            Some(Self(Arc::clone(&self.0), self.1))
         }
     }
 
-    impl<const WRONG: u8> Tx for Handle<WRONG> {
+    impl<const HOW: u8> Queue<u64> for Wrong<HOW> {
+        const INFO: Info = Info { sides: Sides::ManyToMany, ..Info::RING };
+        type Producer = Handle<HOW>;
+        type Consumer = Handle<HOW>;
+
+        fn with(config: Config) -> Built<Handle<HOW>, Handle<HOW>> {
+            let shared = Arc::default();
+            Ok((Handle(Arc::clone(&shared), config.capacity), Handle(shared, config.capacity)))
+        }
+    }
+
+    impl<const HOW: u8> Producer for Handle<HOW> {
         type Item = u64;
 
-        fn try_push(&mut self, item: u64) -> bool {
+        fn try_push(&mut self, item: u64) -> Result<(), TryPushError<u64>> {
             let (queue, pushes) = &mut *self.0.lock().expect("no panic");
             if queue.len() >= self.1 {
-                return false;
+                return Err(TryPushError::Full(item));
             }
             *pushes += 1;
-            match WRONG {
+            match HOW {
                 DOUBLES if *pushes % 10 == 0 => queue.extend([item, item]),
                 LOSES if *pushes % 10 == 0 => {}
                 REVERSES if *pushes % 10 == 0 => queue.push_front(item),
                 _ => queue.push_back(item),
             }
-            true
+            Ok(())
+        }
+
+        fn capacity(&self) -> usize {
+            self.1
+        }
+
+        fn is_closed(&self) -> bool {
+            false
+        }
+
+        fn try_clone(&self) -> Option<Self> {
+            self.another()
         }
     }
 
-    impl<const WRONG: u8> Rx for Handle<WRONG> {
+    impl<const HOW: u8> Consumer for Handle<HOW> {
         type Item = u64;
 
-        fn try_pop(&mut self) -> Option<u64> {
-            self.0.lock().expect("no panic").0.pop_front()
+        fn try_pop(&mut self) -> Result<u64, TryPopError> {
+            self.0.lock().expect("no panic").0.pop_front().ok_or(TryPopError::Empty)
+        }
+
+        fn capacity(&self) -> usize {
+            self.1
+        }
+
+        fn is_closed(&self) -> bool {
+            false
+        }
+
+        fn try_clone(&self) -> Option<Self> {
+            self.another()
         }
     }
 
@@ -310,42 +335,40 @@ mod tests {
         assert_eq!(seats(1, 4), [vec![0], vec![1, 2, 3, 4]]);
     }
 
-    fn run_on<L: Link<Item: Goods>, E: Effort, P: Probe>(
-        batch: usize,
-    ) -> Result<TeamReport, Fault> {
+    fn run_on<Q: Queue<u64>, E: Effort, P: Probe>(batch: usize) -> Result<TeamReport, Fault> {
         let size = TeamSize { producers: 2, consumers: 2 };
         let team = TeamSetting { size, batch, workload: Workload::Simple, operation: None };
         let setting = Setting::Team(team.clone());
         let params = Params { capacity: 16, wait: Wait::Yield, setting };
         let (length, cores) = (Length::Items(500), &[CoreId { id: 0 }]);
-        run::<L, E, P>(&Trial { params: &params, length, cores, schedule: &[] }, &team)
+        run::<u64, Q, E, P>(&Trial { params: &params, length, cores, schedule: &[] }, &team)
     }
 
     #[test]
     fn a_right_queue_passes() {
         for batch in [1, 8] {
-            let reports = run_on::<Locked<RIGHT>, NoEffort, Silent>(batch).expect("it is right");
+            let reports = run_on::<Wrong<RIGHT>, NoEffort, Silent>(batch).expect("it is right");
             let items = |side: &[ThreadReport]| side.iter().map(|report| report.items).sum::<u64>();
             assert!(items(&reports.consumers) >= 250, "a consumer has had its share");
             assert!(reports.ticks() > 0);
         }
-        let stays = run_on::<Locked<RIGHT>, Spins, Stays>(1).expect("it is right");
+        let stays = run_on::<Wrong<RIGHT>, Spins, Stays>(1).expect("it is right");
         let noted =
             |side: &[ThreadReport]| side.iter().filter_map(|r| Some(r.notes.as_ref()?.len())).sum();
         let (pushes, pops): (u64, u64) = (noted(&stays.producers), noted(&stays.consumers));
         assert!(pushes == 0 && pops > 0);
-        let calls = run_on::<Locked<RIGHT>, NoEffort, Calls>(1).expect("it is right");
+        let calls = run_on::<Wrong<RIGHT>, NoEffort, Calls>(1).expect("it is right");
         let (pushes, pops): (u64, u64) = (noted(&calls.producers), noted(&calls.consumers));
         assert!(pushes > 0 && pops > 0);
     }
 
     #[test]
     fn a_wrong_queue_is_found_out() {
-        let doubles = run_on::<Locked<DOUBLES>, NoEffort, Silent>(1).expect_err("it doubles");
+        let doubles = run_on::<Wrong<DOUBLES>, NoEffort, Silent>(1).expect_err("it doubles");
         assert!(matches!(doubles, Fault::Count { pushed, popped } if pushed < popped));
-        let reverses = run_on::<Locked<REVERSES>, NoEffort, Silent>(1).expect_err("it reverses");
+        let reverses = run_on::<Wrong<REVERSES>, NoEffort, Silent>(1).expect_err("it reverses");
         assert!(matches!(reverses, Fault::Unordered(_)));
-        let loses = run_on::<Locked<LOSES>, NoEffort, Silent>(8).expect_err("it loses");
+        let loses = run_on::<Wrong<LOSES>, NoEffort, Silent>(8).expect_err("it loses");
         assert!(matches!(loses, Fault::Count { pushed, popped } if pushed > popped));
     }
 }

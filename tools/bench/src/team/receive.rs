@@ -2,13 +2,14 @@
 
 use std::hint::black_box;
 
+use corelane::Consumer;
+
 use super::account::Checks;
 use super::common::{Common, Part, ThreadReport};
 use super::effort::{Effort, Who};
 use super::probe::Probe;
 use crate::clock::Clock;
 use crate::goods::Goods;
-use crate::link::Rx;
 use crate::pair::Wait;
 
 /// All but the handle. Loops take it apart, so that it can be kept in registers.
@@ -30,7 +31,7 @@ fn take(item: impl Goods, checks: &mut Checks, probe: &mut impl Probe) {
 /// A consumer's whole life.
 pub(super) fn work<R, E, P>(rx: R, who: Who, common: &Common) -> ThreadReport
 where
-    R: Rx<Item: Goods>,
+    R: Consumer<Item: Goods>,
     E: Effort,
     P: Probe,
 {
@@ -70,7 +71,7 @@ fn receive<R, E, P>(
     common: &Common,
 ) -> (R, Receiver<E, P>)
 where
-    R: Rx<Item: Goods>,
+    R: Consumer<Item: Goods>,
     E: Effort,
     P: Probe,
 {
@@ -89,7 +90,7 @@ fn receive_single<R, E, P>(
     wait: Wait,
 ) -> (R, Receiver<E, P>)
 where
-    R: Rx<Item: Goods>,
+    R: Consumer<Item: Goods>,
     E: Effort,
     P: Probe,
 {
@@ -100,7 +101,7 @@ where
         while checks.tally.items < end {
             effort.before();
             let item = loop {
-                if let Some(item) = probe.call(|| rx.try_pop()) {
+                if let Some(item) = probe.call(|| rx.try_pop().ok()) {
                     break item;
                 }
                 if !E::RETRIES || part.is_over() {
@@ -124,7 +125,7 @@ fn receive_batches<R, E, P>(
     wait: Wait,
 ) -> (R, Receiver<E, P>)
 where
-    R: Rx<Item: Goods>,
+    R: Consumer<Item: Goods>,
     E: Effort,
     P: Probe,
 {
@@ -134,7 +135,7 @@ where
     'part: while !part.is_over() {
         effort.before();
         let popped = loop {
-            let popped = rx.pop_batch(&mut buffer);
+            let popped = rx.pop_slice(&mut buffer);
             if popped > 0 {
                 break popped;
             }
@@ -150,7 +151,7 @@ where
 }
 
 /// What is left of a queue that nobody popped from.
-pub(super) fn leftovers<R: Rx<Item: Goods>>(rx: R, common: &Common) -> ThreadReport {
+pub(super) fn leftovers<R: Consumer<Item: Goods>>(rx: R, common: &Common) -> ThreadReport {
     let (rx, checks) = settle(rx, Checks::new(), common);
     ThreadReport {
         items: 0,
@@ -166,12 +167,12 @@ pub(super) fn leftovers<R: Rx<Item: Goods>>(rx: R, common: &Common) -> ThreadRep
 }
 
 /// Pops what is left when the time is over.
-fn settle<R: Rx<Item: Goods>>(mut rx: R, mut checks: Checks, common: &Common) -> (R, Checks) {
+fn settle<R: Consumer<Item: Goods>>(mut rx: R, mut checks: Checks, common: &Common) -> (R, Checks) {
     let mut items = vec![R::Item::blank(); common.batch];
     common.account.popped(checks.tally.items + rx.lost());
     common.account.settle(|| {
         let lost = rx.lost();
-        let popped = rx.pop_batch(&mut items);
+        let popped = rx.pop_slice(&mut items);
         for item in &items[..popped] {
             // SAFETY: as in `take`.
             checks.see(unsafe { item.unpack() });

@@ -2,13 +2,14 @@
 
 use std::hint::black_box;
 
+use corelane::Producer;
+
 use super::account::Tally;
 use super::common::{Common, Part, ThreadReport};
 use super::effort::{Effort, Who};
 use super::probe::Probe;
 use crate::clock::Clock;
 use crate::goods::{Goods, number};
-use crate::link::Tx;
 use crate::pair::Wait;
 
 /// All but the handle. Loops take it apart, so that it can be kept in registers.
@@ -26,7 +27,7 @@ struct Sender<E, P> {
 /// A producer's whole life.
 pub(super) fn work<T, E, P>(tx: T, who: Who, common: &Common) -> ThreadReport
 where
-    T: Tx<Item: Goods>,
+    T: Producer<Item: Goods>,
     E: Effort,
     P: Probe,
 {
@@ -67,7 +68,7 @@ where
 
 fn send<T, E, P>(tx: T, sender: Sender<E, P>, part: &Part, common: &Common) -> (T, Sender<E, P>)
 where
-    T: Tx<Item: Goods>,
+    T: Producer<Item: Goods>,
     E: Effort,
     P: Probe,
 {
@@ -81,7 +82,7 @@ where
 #[inline(never)]
 fn send_single<T, E, P>(tx: T, sender: Sender<E, P>, part: &Part, wait: Wait) -> (T, Sender<E, P>)
 where
-    T: Tx<Item: Goods>,
+    T: Producer<Item: Goods>,
     E: Effort,
     P: Probe,
 {
@@ -94,7 +95,7 @@ where
             let count = probe.count(last);
             let number = number(producer, count);
             let item = T::Item::pack(number);
-            while probe.call(|| tx.try_push(item).then_some(())).is_none() {
+            while probe.call(|| tx.try_push(item).ok()).is_none() {
                 if !E::RETRIES || part.is_over() {
                     // SAFETY: the queue didn't take the item.
                     unsafe { item.unpack() };
@@ -119,7 +120,7 @@ fn send_batches<T, E, P>(
     wait: Wait,
 ) -> (T, Sender<E, P>)
 where
-    T: Tx<Item: Goods>,
+    T: Producer<Item: Goods>,
     E: Effort,
     P: Probe,
 {
@@ -131,10 +132,10 @@ where
         for (count, item) in (last + 1..).zip(&mut items) {
             *item = T::Item::pack(number(producer, count));
         }
-        let mut pushed = tx.push_batch(&items);
+        let mut pushed = tx.push_slice(&items);
         while pushed < batch && !part.is_over() {
             wait.pause();
-            pushed += tx.push_batch(&items[pushed..]);
+            pushed += tx.push_slice(&items[pushed..]);
         }
         for _ in 0..pushed {
             last += 1;

@@ -15,7 +15,7 @@ use corelane_bench::{
 };
 use corelane_report::{Failure, Files, interrupt, name, progress};
 use corelane_simulate::{
-    Failure as Error, Team, TeamQueue, Workload as SimulatedWorkload, team_queues,
+    Failure as Error, Queue, Team, Workload as SimulatedWorkload, team_queues,
 };
 use rayon::prelude::*;
 
@@ -44,7 +44,7 @@ pub(crate) fn carry_out(args: &TeamArgs) -> Result<ExitCode, Failure> {
 
 /// A queue with so many threads.
 struct TeamJob<'a> {
-    queue: &'a TeamQueue,
+    queue: &'a Queue,
     size: TeamSize,
     workload: Workload,
 }
@@ -59,7 +59,7 @@ fn simulate(args: &TeamArgs, target: &Target) -> Result<TeamOutcome, Failure> {
     notes.iter().for_each(|note| eprintln!("note: {note}"));
     let jobs = jobs(args, &queues, &sizes);
     for queue in &queues {
-        queue.probe(&team).map_err(|error| {
+        queue.probe(team.config()).map_err(|error| {
             Failure::Usage(format!("{}: {error}; choose another --capacity", queue.id))
         })?;
     }
@@ -99,13 +99,14 @@ fn team(args: &TeamArgs, target: &Target) -> Team {
     }
 }
 
-fn queues(args: &TeamArgs) -> Vec<TeamQueue> {
-    let is_usual = |queue: &TeamQueue| {
+fn queues(args: &TeamArgs) -> Vec<Queue> {
+    let is_usual = |queue: &Queue| {
         let sides = queue.info.sides;
         // What is pushed and what is popped don't compare.
-        !queue.overwrites && (sides.allow(2, 1) || sides.allow(1, 2) || ALSO.contains(&queue.id))
+        !queue.info.overwrites
+            && (sides.allow(2, 1) || sides.allow(1, 2) || ALSO.contains(&queue.id))
     };
-    let is_wanted = |queue: &TeamQueue| match args.queues.is_empty() {
+    let is_wanted = |queue: &Queue| match args.queues.is_empty() {
         true => is_usual(queue),
         false => args.queues.iter().any(|id| id == queue.id),
     };
@@ -113,7 +114,7 @@ fn queues(args: &TeamArgs) -> Vec<TeamQueue> {
 }
 
 /// Whom a queue is between. The simulated queues have a type of their own for that.
-fn sides(queue: &TeamQueue) -> Sides {
+fn sides(queue: &Queue) -> Sides {
     let sides = queue.info.sides;
     match (sides.allow(2, 1), sides.allow(1, 2)) {
         (false, false) => Sides::OneToOne,
@@ -153,7 +154,7 @@ fn choose(
     Ok(possible_sizes(series::sweep(most), queues))
 }
 
-fn jobs<'a>(args: &TeamArgs, queues: &'a [TeamQueue], sizes: &[TeamSize]) -> Vec<TeamJob<'a>> {
+fn jobs<'a>(args: &TeamArgs, queues: &'a [Queue], sizes: &[TeamSize]) -> Vec<TeamJob<'a>> {
     let usual = if args.sweep { &WORKLOADS[..] } else { &[Workload::Simple] };
     let workloads = if args.workload.is_empty() { usual } else { &args.workload };
     let mut jobs = Vec::new();
@@ -183,7 +184,7 @@ impl TeamJob<'_> {
             is_fault: !matches!(error, Error::Starved { .. }),
             why: format!("{}, {size} threads, {}: {error}", queue.id, name(&workload)),
         };
-        let run = queue.run(&team).map_err(missing)?;
+        let run = queue.team(&team).map_err(missing)?;
         Ok(TeamCell::new(queue, size, workload, &run))
     }
 }

@@ -2,7 +2,7 @@
 
 use corelane_bench::{TeamSize, Workload};
 use corelane_report::Origin;
-use corelane_simulate::{Member, Team, TeamQueue, TeamRun};
+use corelane_simulate::{Member, Queue, Team, TeamRun};
 use serde::Serialize;
 
 use super::beside::Beside;
@@ -102,18 +102,13 @@ impl TeamSide {
 
 impl TeamCell {
     /// What came of `run` between so many threads.
-    pub(super) fn new(
-        queue: &TeamQueue,
-        size: TeamSize,
-        workload: Workload,
-        run: &TeamRun,
-    ) -> Self {
+    pub(super) fn new(queue: &Queue, size: TeamSize, workload: Workload, run: &TeamRun) -> Self {
         Self {
             queue: queue.id.into(),
             producers: size.producers,
             consumers: size.consumers,
             workload,
-            overwrites: queue.overwrites,
+            overwrites: queue.info.overwrites,
             bounded: queue.info.bounded,
             items_per_s: run.items_per_s(),
             misses_per_item: run.misses_per_item(),

@@ -1,0 +1,321 @@
+//! `bqueue`: B-Queue, a FastForward queue that looks ahead.
+//!
+//! Slots say themselves whether they are full. Both sides look at one slot far ahead, and if that is
+//! free (or full) they know that all before it are, and work on the whole batch without looking again.
+//! A consumer that finds the far slot still empty halves the distance until it finds a full one
+//! (*backtracking*); how far it got is where it starts next time. So it keeps away from a busy
+//! producer, and is right behind a slow one.
+//!
+//! **Use it** when items are pushed one by one: nothing here moves them faster at so little delay.
+//! **Don't** use it when the last slots count: the producer needs a whole batch of free slots to go on.
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | wait-free, first in first out |
+//! | capacity | N, what was asked for, rounded up to a power of two. A new queue holds just that; later it says full while fewer than a batch of slots is free |
+//! | batch | 256, at most N/4; set by [`Config::batch`], rounded down to a power of two, at most N/2 |
+//! | misses per item and side | 2/K when both keep their distance, 2 in the same line |
+//! | paper | Wang, Zhang, Tang, Hua: *B-Queue: Efficient and Practical Queuing*, §3, Figs 7 and 10 |
+//!
+//! **Departures from the listings.** Fig. 7 probes the slot *behind* the batch, which costs a batch of
+//! capacity; here it is the last of the batch. In Figs 9 and 10 `batch_tail` is the last full slot
+//! while Fig. 7 takes it for the first that is not; with a batch of one the consumer would run past
+//! it. Here it is the first that is not known to be full. A consumer that goes back does not wait
+//! between two looks (TICKS): that brought no throughput, and cost a third of the round-trip time. And
+//! one that finds nothing at all forgets its history: an idle queue answers the next item at once.
+//!
+//! ```
+//! use corelane::{Consumer, Producer, b_queue};
+//!
+//! let (mut tx, mut rx) = b_queue::channel::<(u32, f32)>(4096)?;
+//! tx.try_push((1, 0.5))?;
+//! assert_eq!(rx.try_pop()?, (1, 0.5));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use crate::fast_forward::improved::per_line;
+use crate::fast_forward::{Unread, leading};
+use crate::queue::staging::{Staged, Staging};
+use crate::queue::{
+    self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, Producer as _,
+    TryPopError, TryPushError, answered_by, debug_handle, full, queue_type, try_pop_by,
+};
+use crate::region::{End, ends, slots_for};
+use crate::slot::{Flagged, Packed, Slot, Token};
+
+/// The paper's BATCH_SIZE and BATCH_MAX, as in its evaluation.
+const BATCH: usize = 256;
+
+/// A queue for at least `capacity` items of any type.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T: Send>(capacity: usize) -> Result<Ends<Flagged<T>>, CapacityError> {
+    channel_with(Config::new(capacity))
+}
+
+/// A queue for at least `capacity` tokens, in slots of one word.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn token_channel<T: Token>(capacity: usize) -> Result<Ends<Packed<T>>, CapacityError> {
+    channel_with(Config::new(capacity))
+}
+
+/// Both handles of a queue with slots of type `S`.
+pub type Ends<S> = (Producer<S>, Consumer<S>);
+
+/// As [`channel`] and [`token_channel`], with all options.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_with<S: Slot>(config: Config) -> Result<Ends<S>, CapacityError> {
+    let len = slots_for::<Unread<S>>(config.capacity, 0)?;
+    let batch = config.batch.unwrap_or(BATCH.min(len / 4)).clamp(1, (len / 2).max(1));
+    // A power of two, like N: whole batches fill the ring.
+    let batch = 1_u64 << batch.ilog2();
+    let first = config.first;
+    let (tx, rx) = ends(config.memory, len, Unread::new(first))?;
+    Ok((
+        Producer { head: first, batch_head: first, batch, end: tx, staging: Staging::new() },
+        Consumer {
+            tail: first,
+            batch_tail: first,
+            batch_history: 0,
+            batch_max: batch,
+            end: rx,
+            staged: Staged::new(),
+        },
+    ))
+}
+
+/// The sending side.
+#[repr(align(128))]
+pub struct Producer<S: Slot> {
+    /// Next position to fill.
+    head: u64,
+    /// First position not known to be free.
+    batch_head: u64,
+    /// BATCH_SIZE.
+    batch: u64,
+    end: End<Unread<S>>,
+    staging: Staging<S::Item>,
+}
+
+/// The receiving side.
+#[repr(align(128))]
+pub struct Consumer<S: Slot> {
+    /// Next position to empty.
+    tail: u64,
+    /// First position not known to be full. It is `tail` while items are staged.
+    batch_tail: u64,
+    /// Distance at which the last search found a full slot.
+    batch_history: u64,
+    /// BATCH_MAX.
+    batch_max: u64,
+    end: End<Unread<S>>,
+    /// Items from `tail` on that have been copied out to be lent.
+    staged: Staged<S::Item>,
+}
+
+impl<S: Slot> Producer<S> {
+    /// Extends the known free slots by a batch, if its last slot is free: then all are, because the
+    /// consumer clears in order.
+    #[inline]
+    fn next_batch(&mut self) -> bool {
+        let next = self.batch_head.wrapping_add(self.batch);
+        if self.end.slots().at(next.wrapping_sub(1)).is_full() {
+            return false;
+        }
+        self.batch_head = next;
+        true
+    }
+}
+
+impl<S: Slot> queue::Producer for Producer<S> {
+    type Item = S::Item;
+
+    #[inline(always)] // a call would cost more than the push or pop itself
+    fn try_push(&mut self, item: S::Item) -> Result<(), TryPushError<S::Item>> {
+        if self.head == self.batch_head && !self.next_batch() {
+            return Err(full(self.is_closed(), item));
+        }
+        // SAFETY: this is the producer, and slots before `batch_head` were seen empty.
+        unsafe { self.end.slots().at(self.head).fill(item) };
+        self.head = self.head.wrapping_add(1);
+        Ok(())
+    }
+
+    answered_by!(end);
+
+    fn slack(&self) -> usize {
+        self.batch as usize - 1
+    }
+}
+
+impl<S: Slot> queue::SingleProducer for Producer<S> {
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        loop {
+            let free = self.batch_head.wrapping_sub(self.head) as usize;
+            // A batch more must not reach round to slots already counted.
+            let fits = free + self.batch as usize <= self.capacity();
+            if free >= wanted || !fits || !self.next_batch() {
+                return wanted.min(free);
+            }
+        }
+    }
+
+    fn lendable(&mut self, wanted: usize) -> usize {
+        self.free_slots(wanted.min(Staging::<S::Item>::SIZE))
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, S::Item> {
+        self.staging.lend(n)
+    }
+
+    unsafe fn publish(&mut self, n: usize) {
+        let slots = self.end.slots();
+        // SAFETY: `n` items are staged, by the caller's word, and as many slots were seen empty.
+        unsafe { self.staging.drain(n, |i, item| slots.at(self.head.wrapping_add(i)).fill(item)) };
+        self.head = self.head.wrapping_add(n as u64);
+    }
+}
+
+impl<S: Slot> Consumer<S> {
+    /// The paper's `backtrack_deq` (Fig. 10): looks for a full slot ahead, half as far each time.
+    #[inline(always)] // see `try_pop_by`
+    fn backtrack(&mut self) -> bool {
+        let slots = self.end.slots();
+        let increment = per_line::<S>() as u64;
+        let mut batch_size = self.batch_max.min(self.batch_history + increment);
+        while !slots.at(self.tail.wrapping_add(batch_size - 1)).is_full() {
+            if batch_size == 1 {
+                self.batch_history = 0;
+                return false;
+            }
+            batch_size >>= 1;
+        }
+        self.batch_history = batch_size;
+        self.batch_tail = self.tail.wrapping_add(batch_size);
+        true
+    }
+
+    /// Takes the next item, which is known to be there.
+    ///
+    /// # Safety
+    ///
+    /// `tail` is before `batch_tail`.
+    #[inline]
+    unsafe fn take_next(&mut self) -> S::Item {
+        let slot = self.end.slots().at(self.tail);
+        // SAFETY: slots before `batch_tail` were seen full, and the consumer moves past this one.
+        let item = unsafe { slot.read() };
+        slot.clear();
+        self.tail = self.tail.wrapping_add(1);
+        item
+    }
+
+    /// Takes the next item if it was copied out before.
+    #[inline(always)] // see `try_pop_by`
+    fn take_staged(&mut self) -> Option<S::Item> {
+        let item = self.staged.take()?;
+        self.end.slots().at(self.tail).clear();
+        self.tail = self.tail.wrapping_add(1);
+        self.batch_tail = self.tail;
+        Some(item)
+    }
+
+    /// The paper's `dequeue`.
+    #[inline]
+    fn pop(&mut self) -> Option<S::Item> {
+        if self.tail == self.batch_tail {
+            if let Some(item) = self.take_staged() {
+                return Some(item);
+            }
+            if !self.backtrack() {
+                return None;
+            }
+        }
+        // SAFETY: `tail` was before `batch_tail`, or `backtrack` has moved it.
+        Some(unsafe { self.take_next() })
+    }
+}
+
+impl<S: Slot> queue::Consumer for Consumer<S> {
+    type Item = S::Item;
+
+    #[inline(always)] // a call would cost more than the push or pop itself
+    fn try_pop(&mut self) -> Result<S::Item, TryPopError> {
+        try_pop_by(self, Self::pop)
+    }
+
+    answered_by!(end);
+}
+
+// SAFETY: items are lent from `staged`, which forgets them when they are released, and `tail` moves past them.
+unsafe impl<S: Slot> queue::SingleConsumer for Consumer<S> {
+    fn available(&mut self, wanted: usize) -> usize {
+        let slots = self.end.slots();
+        // The producer fills in order: if a slot is full, so are all from `tail` up to it.
+        leading(wanted.min(slots.len()), |i| slots.at(self.tail.wrapping_add(i)).is_full())
+    }
+
+    fn lendable(&mut self, wanted: usize) -> usize {
+        let n = self.available(wanted.min(Staged::<S::Item>::SIZE));
+        let slots = self.end.slots();
+        // SAFETY: `n` slots from `tail` on are full, and `staged` reads each only once.
+        self.staged.stage(n, |i| unsafe { slots.at(self.tail.wrapping_add(i)).read() });
+        // What is staged must not be read from its slot again.
+        self.batch_tail = self.tail;
+        n
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentItems<'_, S::Item> {
+        self.staged.lend(n)
+    }
+
+    unsafe fn release(&mut self, n: usize) {
+        // SAFETY: `n` items are staged and have been moved out, by the caller's word.
+        unsafe { self.staged.forget(n) };
+        for i in 0..n as u64 {
+            self.end.slots().at(self.tail.wrapping_add(i)).clear();
+        }
+        self.tail = self.tail.wrapping_add(n as u64);
+        self.batch_tail = self.tail;
+    }
+}
+
+impl<S: Slot> Drop for Consumer<S> {
+    fn drop(&mut self) {
+        // What is staged is dropped here; the slots behind it, when both handles are gone.
+        let first = self.tail.wrapping_add(self.staged.len() as u64);
+        while self.tail != first {
+            // Or else a full ring would show it once more behind all others.
+            self.end.slots().at(self.tail).clear();
+            self.tail = self.tail.wrapping_add(1);
+        }
+        self.end.header().start_at(first);
+    }
+}
+
+debug_handle! {
+    [S: Slot] Producer<S>, "Producer";
+    [S: Slot] Consumer<S>, "Consumer";
+}
+
+const INFO: Info = Info {
+    id: "bqueue",
+    name: "B-Queue",
+    paper: "Wang, Zhang, Tang, Hua 2012, §3",
+    capacity: "N, given back a batch at a time",
+    choose: "items are pushed one by one and throughput counts",
+    avoid: "the last slots count: full means that less than a batch is free",
+    ..Info::RING
+};
+
+queue_type!(BQueueAny of [T: Send] T: Producer<Flagged<T>>, Consumer<Flagged<T>> = channel_with; INFO.of_any("bqueue-any"));
+
+queue_type!(BQueue of [T: Token] T: Producer<Packed<T>>, Consumer<Packed<T>> = channel_with; INFO);

@@ -1,0 +1,154 @@
+//! Byte records that are items, for code that is generic over queues: checks and measurements.
+//!
+//! An item of any type is moved into a record of its own. For use there is [`block::shared`](crate::block::shared).
+
+use super::granules::{GRANULE, LONGEST};
+use super::sides::{Header, Receiver, Sender, both_ends, take};
+use crate::block::layout::{BlockShape, Nothing};
+use crate::queue::{
+    self, Backing, Built, CapacityError, Config, Consumer as _, Info, Producer as _, Sides,
+    TryPopError, TryPushError, debug_handle, full, queue_type,
+};
+
+/// A sending side whose records are items.
+pub struct ItemProducer<T> {
+    sender: Sender<T>,
+}
+
+/// A receiving side whose records are items.
+pub struct ItemConsumer<T> {
+    receiver: Receiver<T>,
+}
+
+/// Bytes that an item has to itself: a power of two, so that blocks have no rest.
+const fn room<T>() -> usize {
+    size_of::<T>().next_power_of_two().next_multiple_of(GRANULE)
+}
+
+impl<T> queue::Producer for ItemProducer<T> {
+    type Item = T;
+
+    #[inline]
+    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        match self.sender.allocate(room::<T>()) {
+            Ok(run) => {
+                let place = self.sender.array().to_fill(run.position, size_of::<T>());
+                // SAFETY: there is room for an item, allocated to this thread alone. Records aren't aligned
+                // to all types.
+                unsafe { place.cast::<T>().write_unaligned(item) };
+                self.sender.commit(run, size_of::<T>());
+                Ok(())
+            }
+            Err(_) if self.is_closed() => Err(full(true, item)),
+            Err(Nothing::AtAll) => Err(full(false, item)),
+            Err(Nothing::Yet) => Err(TryPushError::Busy(item)),
+        }
+    }
+
+    fn capacity(&self) -> usize {
+        self.sender.end().slots().len() * GRANULE / room::<T>()
+    }
+
+    fn slack(&self) -> usize {
+        self.sender.end().slots().arrangement().size() as usize * GRANULE / room::<T>() - 1
+    }
+
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.sender.end().peer_is_gone()
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+
+    fn backing(&self) -> Backing {
+        self.sender.end().backing()
+    }
+}
+
+impl<T> queue::Consumer for ItemConsumer<T> {
+    type Item = T;
+
+    #[inline]
+    fn try_pop(&mut self) -> Result<T, TryPopError> {
+        let (run, _) = self.receiver.reserve()?;
+        // SAFETY: all records are items of this type, and this one was reserved to this thread alone.
+        let item = unsafe { take(self.receiver.array(), run.position) };
+        self.receiver.consume(run);
+        Ok(item)
+    }
+
+    fn capacity(&self) -> usize {
+        self.receiver.end().slots().len() * GRANULE / room::<T>()
+    }
+
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.receiver.end().peer_is_gone()
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+
+    fn backing(&self) -> Backing {
+        self.receiver.end().backing()
+    }
+}
+
+impl<T> Clone for ItemProducer<T> {
+    fn clone(&self) -> Self {
+        Self { sender: self.sender.clone() }
+    }
+}
+
+impl<T> Clone for ItemConsumer<T> {
+    fn clone(&self) -> Self {
+        Self { receiver: self.receiver.clone() }
+    }
+}
+
+debug_handle! {
+    [T] ItemProducer<T>, "ItemProducer";
+    [T] ItemConsumer<T>, "ItemConsumer";
+}
+
+/// The queue of bytes for items that [`block::shared`](crate::block::shared) would have in blocks of as many.
+fn in_bytes<T>(config: Config) -> Result<Config, CapacityError> {
+    let granules = room::<T>() / GRANULE;
+    let refused = |most| CapacityError::OutOfRange { asked: config.capacity, most };
+    let items = BlockShape::new::<Header<T>>(config).map_err(|error| match error {
+        CapacityError::OutOfRange { most, .. } => refused(most / granules),
+        error => error,
+    })?;
+    if room::<T>() > LONGEST {
+        return Err(refused(0));
+    }
+    let capacity = items.len().saturating_mul(room::<T>());
+    Ok(Config { capacity, block: Some(items.size.saturating_mul(room::<T>())), ..config })
+}
+
+/// A queue whose records are items.
+fn items_with<T: Send>(config: Config) -> Built<ItemProducer<T>, ItemConsumer<T>> {
+    let ends = both_ends(in_bytes::<T>(config)?);
+    let (sender, receiver) = ends.map_err(|error| match error {
+        CapacityError::OutOfRange { most, .. } => {
+            CapacityError::OutOfRange { asked: config.capacity, most: most / room::<T>() }
+        }
+        error => error,
+    })?;
+    Ok((ItemProducer { sender }, ItemConsumer { receiver }))
+}
+
+queue_type!(BbqBytes of [T: Send] T: ItemProducer<T>, ItemConsumer<T> = items_with; Info {
+    id: "bbq-bytes",
+    name: "block-based bounded queue of byte records",
+    paper: "Wang 2024, §2.4.4",
+    sides: Sides::ManyToMany,
+    guarantee: "deadlock-free FIFO",
+    capacity: "N bytes, in use N - S if all records are alike, half of it at worst",
+    choose: "records of different lengths, written and read in place",
+    avoid: "items are of one type, or a stopped thread must never hold up others",
+    ..Info::RING
+});

@@ -1,0 +1,444 @@
+//! A ring of slots in blocks, each with variables of its own: the memory of the block-based queues
+//! (J. Wang 2024, Fig. 2.2).
+//!
+//! A block's cursors count its slots through all laps, and so never start again: where the paper's have a
+//! version and an offset, and are set back when a block is entered, these just go on. They count in
+//! [steps](Arrangement::step) of which a lap of the block has as many as a lap of the ring has slots; so they
+//! wrap when positions do, and the count of a lap is in the same bits. Only
+//! [`allocated`](Arrangement::allocated) has a version and an offset.
+
+use alloc::alloc::Layout;
+use core::alloc::LayoutError;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use super::variables::{BlockVariables, Variables};
+use crate::memory::{Cells, Ordering, is_before, pause};
+use crate::queue::chunk::drop_each;
+use crate::queue::{CapacityError, Config, TryPopError};
+use crate::region::{LendableSlots, MOST_ENDS, Slots, State, array, slots_up_to};
+
+/// Most blocks of a queue.
+const MOST_BLOCKS: usize = 1 << 16;
+
+/// Most slots of a block. What has no size could have more, and then `allocated` no bits for the lap.
+const MOST_SLOTS: usize = 1 << 31;
+
+/// How many blocks there are, and how large they are: both are powers of two.
+#[derive(Debug, Clone, Copy)]
+pub struct BlockShape {
+    pub(crate) blocks: usize,
+    /// Slots of a block.
+    pub(crate) size: usize,
+    /// Position that the queue starts at, a multiple of all slots.
+    pub(crate) first: u64,
+}
+
+impl BlockShape {
+    /// The shape of a queue: at least two blocks, of `config.block` slots if that is given, else as many
+    /// as J. Wang (2024), §2.6.2.1, has found best.
+    ///
+    /// # Errors
+    ///
+    /// If the capacity is 0, or too large for memory.
+    pub(crate) fn new<H: State>(config: Config) -> Result<Self, CapacityError> {
+        let most = MOST_BLOCKS.saturating_mul(MOST_SLOTS);
+        let len = slots_up_to::<H>(most, config.capacity, 0)?.max(2);
+        let usual = len >> (len.ilog2() / 4).max(1);
+        let size = config.block.map_or(usual, |items| 1 << items.max(1).ilog2());
+        let size = size.min(MOST_SLOTS).clamp((len / MOST_BLOCKS).max(1), len / 2);
+        Ok(Self { blocks: len / size, size, first: config.first & !(len as u64 - 1) })
+    }
+
+    /// Number of all slots.
+    pub(crate) fn len(&self) -> usize {
+        self.blocks * self.size
+    }
+
+    /// How positions lie in it.
+    pub(crate) fn arrangement(&self) -> Arrangement {
+        Arrangement::new(self.size, self.blocks)
+    }
+}
+
+/// Why there is no slot to fill, or to empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Nothing {
+    /// There is none for anybody.
+    AtAll,
+    /// There will be one when another thread is done.
+    Yet,
+}
+
+impl Nothing {
+    /// What a consumer is told, if producers were gone or not before it looked.
+    #[inline]
+    pub(crate) fn to_pop(self, is_closed: bool) -> TryPopError {
+        match self {
+            Self::Yet => TryPopError::Busy,
+            Self::AtAll if is_closed => TryPopError::Closed,
+            Self::AtAll => TryPopError::Empty,
+        }
+    }
+}
+
+/// How long a consumer stands back that found another one faster, so that the other goes on undisturbed:
+/// longer each time.
+#[derive(Debug)]
+pub(crate) struct StandBack {
+    pauses: u32,
+}
+
+impl StandBack {
+    /// Most pauses at a time: some microseconds.
+    const MOST: u32 = 256;
+
+    pub(crate) fn new() -> Self {
+        Self { pauses: 4 }
+    }
+
+    /// Waits.
+    #[inline]
+    pub(crate) fn wait(&mut self) {
+        pause(self.pauses);
+        self.pauses = (2 * self.pauses).min(Self::MOST);
+    }
+}
+
+/// How positions lie in blocks.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrangement {
+    log_size: u32,
+    log_blocks: u32,
+    /// The bits of a position that are the offset in its block.
+    offset: u64,
+    /// The bits of a position, or a count, that are the number of the lap.
+    lap: u64,
+}
+
+impl Arrangement {
+    /// Bits of `allocated` for an offset, besides those for a slot of a block: producers that come too
+    /// late add to it as well, each handle at most a block, and one for each slot that somebody got.
+    const LATE_BITS: u32 = MOST_ENDS.ilog2() + 1;
+
+    fn new(size: usize, blocks: usize) -> Self {
+        let (offset, lap) = (size as u64 - 1, !((size * blocks) as u64 - 1));
+        Self { log_size: size.ilog2(), log_blocks: blocks.ilog2(), offset, lap }
+    }
+
+    /// Slots of a block.
+    #[inline]
+    pub(crate) fn size(self) -> u64 {
+        self.offset + 1
+    }
+
+    /// Slots of all blocks.
+    #[inline]
+    pub(crate) fn len(self) -> u64 {
+        !self.lap + 1
+    }
+
+    /// What the cursors count for a slot: the number of blocks.
+    #[inline]
+    pub(crate) fn step(self) -> u64 {
+        1 << self.log_blocks
+    }
+
+    /// Cursors of the block of `position` when all slots before it are done.
+    #[inline]
+    pub(crate) fn count(self, position: u64) -> u64 {
+        self.lap(position) | (position & self.offset) << self.log_blocks
+    }
+
+    /// The number of the lap of `position`, in the bits it has there: cursors when all laps before are done.
+    #[inline]
+    pub(crate) fn lap(self, position: u64) -> u64 {
+        position & self.lap
+    }
+
+    /// Cursors of the block of `position` when all its slots are done in this lap.
+    #[inline]
+    pub(crate) fn full_count(self, position: u64) -> u64 {
+        self.lap(position).wrapping_add(self.len())
+    }
+
+    /// The position in the block of `position`, or at its end, at which a cursor has `count`. Before
+    /// `position` if that is an earlier one.
+    #[inline]
+    pub(crate) fn go_on(self, position: u64, count: u64) -> u64 {
+        let steps = count.wrapping_sub(self.count(position)) as i64;
+        position.wrapping_add_signed(steps >> self.log_blocks)
+    }
+
+    /// Whether a block starts at `position`.
+    #[inline]
+    pub(crate) fn is_start(self, position: u64) -> bool {
+        position & self.offset == 0
+    }
+
+    /// Where the block of `position` starts.
+    #[inline]
+    pub(crate) fn start(self, position: u64) -> u64 {
+        position & !self.offset
+    }
+
+    /// Where the block after that of `position` starts.
+    #[inline]
+    pub(crate) fn end(self, position: u64) -> u64 {
+        (position | self.offset).wrapping_add(1)
+    }
+
+    /// `allocated` when the slots of a block before `position` have been taken: the number of the lap,
+    /// above the offset in the block.
+    #[inline]
+    pub(crate) fn allocated(self, position: u64) -> u64 {
+        (position & self.lap) << self.late_shift() | position & self.offset
+    }
+
+    /// The same when all slots of the block that starts here have been taken.
+    #[inline]
+    pub(crate) fn all_allocated(self, start: u64) -> u64 {
+        self.allocated(start) | self.size()
+    }
+
+    /// How many slots `allocated` counts, more than a block has if some came too late.
+    #[inline]
+    pub(crate) fn offset(self, allocated: u64) -> u64 {
+        allocated & !(self.lap << self.late_shift())
+    }
+
+    /// From the number of the lap in a position to that in `allocated`.
+    #[inline]
+    fn late_shift(self) -> u32 {
+        Self::LATE_BITS - self.log_blocks
+    }
+}
+
+/// What the sides share besides slots.
+pub struct Header<T, V: Variables> {
+    pub(crate) heads: V::Heads,
+    items: PhantomData<T>,
+}
+
+impl<T, V: Variables> Header<T, V> {
+    pub(crate) fn new(heads: V::Heads) -> Self {
+        Self { heads, items: PhantomData }
+    }
+}
+
+impl<T, V: Variables> State for Header<T, V> {
+    type Item = T;
+    type Slots = Blocks<V, Cells<T>>;
+
+    fn drop_items(&self, blocks: &Blocks<V, Cells<T>>) {
+        let Some(mut read) = blocks.oldest() else { return };
+        drop_each(|| {
+            blocks.is_filled(read).then(|| {
+                let position = read;
+                read = read.wrapping_add(1);
+                // SAFETY: the slot holds an item that was never popped; `read` moves past it.
+                unsafe { blocks.cells().read(position) }
+            })
+        });
+    }
+}
+
+/// Blocks with variables `V`, and an array `A` of slots.
+#[derive(Debug)]
+pub struct Blocks<V, A> {
+    variables: NonNull<V>,
+    mask: usize,
+    arrangement: Arrangement,
+    array: A,
+}
+
+impl<V, A: Clone> Clone for Blocks<V, A> {
+    fn clone(&self) -> Self {
+        Self { array: self.array.clone(), ..*self }
+    }
+}
+
+impl<V, A> Blocks<V, A> {
+    /// How positions lie in blocks.
+    #[inline]
+    pub(crate) fn arrangement(&self) -> Arrangement {
+        self.arrangement
+    }
+
+    /// Number of all slots.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.arrangement.len() as usize
+    }
+
+    /// The slots of all blocks.
+    #[inline]
+    pub(crate) fn array(&self) -> &A {
+        &self.array
+    }
+
+    /// The variables of the block that `position` is in.
+    #[inline]
+    pub(crate) fn at(&self, position: u64) -> &V {
+        let block = (position >> self.arrangement.log_size) as usize & self.mask;
+        // SAFETY: the mask keeps the index among the blocks, which live as long as the array.
+        unsafe { self.variables.add(block).as_ref() }
+    }
+
+    /// The position at which the block after that of `position` starts.
+    #[inline]
+    pub(crate) fn end(&self, position: u64) -> u64 {
+        self.arrangement.end(position)
+    }
+}
+
+impl<V: Variables, A> Blocks<V, A> {
+    /// Whether producers have begun to fill slots from `position` on, where none is filled, in no order.
+    /// Then a push into a later block may be finished.
+    #[inline]
+    pub(crate) fn is_begun(&self, position: u64) -> bool {
+        self.at(position).is_begun(position, self.arrangement)
+    }
+
+    /// Whether all slots of a block before `filled` are, if as many are. A count doesn't say which.
+    #[inline]
+    pub(crate) fn is_gapless(&self, filled: u64) -> bool {
+        // At its start, `filled` is in the next block, and this one is full.
+        self.arrangement.is_start(filled) || !self.is_begun(filled)
+    }
+
+    /// Why there is nothing at `position`, where all before is filled.
+    #[inline]
+    pub(crate) fn nothing_at(&self, position: u64) -> Nothing {
+        if self.is_begun(position) { Nothing::Yet } else { Nothing::AtAll }
+    }
+
+    /// Why the block that starts here can't be entered. Consumers that are in a later one can't be far from
+    /// having emptied it.
+    #[inline]
+    pub(crate) fn no_room_at(&self, start: u64, heads: &V::Heads) -> Nothing {
+        let last = start.wrapping_sub(self.arrangement.len());
+        if V::is_left(heads, last) { Nothing::Yet } else { Nothing::AtAll }
+    }
+
+    /// The first position that has been filled and not emptied, when all handles are gone.
+    pub(crate) fn oldest(&self) -> Option<u64> {
+        let arrangement = self.arrangement;
+        // The first such position in each block, if there is one.
+        let held = |start: u64| {
+            // Relaxed: dropping the handles has ordered what they did before this.
+            let consumed = self.at(start).consumed().load(Ordering::Relaxed);
+            let lap = arrangement.lap(consumed) | start;
+            let position = arrangement.go_on(lap, consumed);
+            let is_held = is_before(consumed, self.at(start).committed().load(Ordering::Relaxed));
+            is_held.then_some(position)
+        };
+        let starts = (0..arrangement.len()).step_by(arrangement.size() as usize);
+        starts.filter_map(held).reduce(|a, b| if is_before(b, a) { b } else { a })
+    }
+
+    /// Whether the slot at `position` has been filled, when all handles are gone.
+    pub(crate) fn is_filled(&self, position: u64) -> bool {
+        // Relaxed: see `oldest`.
+        let committed = self.at(position).committed().load(Ordering::Relaxed);
+        is_before(self.arrangement.count(position), committed)
+    }
+}
+
+impl<V, T> LendableSlots<T> for Blocks<V, Cells<T>> {
+    #[inline]
+    fn cells(&self) -> &Cells<T> {
+        &self.array
+    }
+}
+
+impl<V: BlockVariables, A: Slots<Shape = usize>> Blocks<V, A> {
+    /// Memory for the variables of all blocks and of the array, and where the latter's are in it.
+    fn variables_of_both(shape: BlockShape) -> Result<(Layout, usize), LayoutError> {
+        array(Layout::new::<V>(), shape.blocks)?.extend(A::variables(shape.len())?)
+    }
+}
+
+impl<V: BlockVariables, A: Slots<Shape = usize>> Slots for Blocks<V, A> {
+    const SLOT: Layout = A::SLOT;
+    type Shape = BlockShape;
+
+    fn slots(shape: BlockShape) -> Result<Layout, LayoutError> {
+        A::slots(shape.len())
+    }
+
+    fn variables(shape: BlockShape) -> Result<Layout, LayoutError> {
+        Ok(Self::variables_of_both(shape)?.0)
+    }
+
+    unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, shape: BlockShape) -> Self {
+        let blocks = variables.cast::<V>();
+        for block in 0..shape.blocks {
+            // SAFETY: by the caller's word there is room for the variables of all blocks.
+            unsafe { blocks.add(block).write(V::new(&shape)) };
+        }
+        let (_, others) = Self::variables_of_both(shape).expect("the caller has had this layout");
+        // SAFETY: the caller's; those of the array lie behind those of blocks.
+        let array = unsafe { A::init(variables.add(others), slots, shape.len()) };
+        let arrangement = shape.arrangement();
+        Self { variables: blocks, mask: shape.blocks - 1, arrangement, array }
+    }
+
+    unsafe fn finish(&self) {
+        for block in 0..=self.mask {
+            // SAFETY: each was written by `init`, and is not used any more.
+            unsafe { self.variables.add(block).drop_in_place() };
+        }
+        // SAFETY: the caller's.
+        unsafe { self.array.finish() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::single::channel_with;
+    use crate::{Consumer, Memory, Producer, SingleProducer};
+
+    /// Slots, and slots of a block.
+    fn shape(config: Config) -> (usize, usize) {
+        let (tx, _rx) = channel_with::<()>(config).unwrap();
+        (tx.capacity(), tx.slack() + 1)
+    }
+
+    #[test]
+    fn blocks_are_as_many_as_the_paper_has_found_best() {
+        let shapes = [1, 3, 128, 256, 1000, 4096, 65536].map(|n| shape(Config::new(n)));
+        let expected =
+            [(2, 1), (4, 2), (128, 64), (256, 64), (1024, 256), (4096, 512), (65536, 4096)];
+        assert_eq!(shapes, expected);
+    }
+
+    #[test]
+    fn blocks_are_as_large_as_asked() {
+        let sizes = [0, 1, 3, 64, 128, usize::MAX].map(|n| shape(Config::new(128).block(n)).1);
+        assert_eq!(sizes, [1, 1, 2, 64, 64, 64]);
+        assert_eq!(shape(Config::new(1 << 20).block(1)), (1 << 20, 16));
+    }
+
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn blocks_of_nothing_have_bits_left_for_laps() {
+        let config = Config::new(1 << 40).block(1 << 39);
+        assert_eq!(shape(config), (1 << 40, MOST_SLOTS));
+        let (mut tx, mut rx) = crate::block::shared::channel_with(config).unwrap();
+        assert_eq!((tx.try_push(()), rx.try_pop()), (Ok(()), Ok(())));
+        let error = channel_with::<()>(Config::new(MOST_BLOCKS * MOST_SLOTS + 1)).unwrap_err();
+        assert!(matches!(error, CapacityError::OutOfRange { .. }));
+    }
+
+    #[test]
+    fn blocks_start_apart() {
+        for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
+            let (mut tx, _rx) = channel_with::<u8>(Config::new(4096).memory(memory)).unwrap();
+            let mut chunk = tx.write_chunk_uninit(1).unwrap();
+            let first = chunk.as_mut_slices().0.as_ptr();
+            assert_eq!(first.addr() % crate::pad::APART, 0);
+        }
+    }
+}

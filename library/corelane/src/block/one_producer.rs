@@ -1,0 +1,67 @@
+//! `bbq-spmc`: the block-based bounded queue, for one producer and several consumers.
+//!
+//! The producer is that of [`block::single`](crate::block::single): it allocates nothing, a push is a plain
+//! store, and it lends slots in place. Consumers are those of [`block::shared`](crate::block::shared), but
+//! needn't ask whether pushes are finished in order.
+//!
+//! **Use it** where one thread hands work to many.
+//! **Don't** use it where each consumer is to see every item: each item goes to one of them.
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | deadlock-free, first in first out (linearizable but for [answers out of date](crate::TryPushError::Full)) |
+//! | capacity, blocks, consumers | as [`block::shared`](crate::block::shared) |
+//! | paper | J. Wang (2024), §2.4, with the producer of §2.4.5 |
+//!
+//! ```
+//! use corelane::{Consumer, Producer, block::one_producer};
+//!
+//! let (mut tx, mut rx) = one_producer::channel(100)?;
+//! let mut other = rx.clone();
+//! tx.try_push("a")?;
+//! tx.try_push("b")?;
+//! assert_eq!((rx.try_pop(), other.try_pop()), (Ok("a"), Ok("b")));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::single;
+use crate::block::shared::both_ends;
+use crate::block::variables::Separate;
+use crate::queue::{CapacityError, Config, Info, Sides, queue_type};
+
+/// The sending side.
+pub type Producer<T> = single::Producer<T, Separate>;
+
+/// A receiving side.
+pub type Consumer<T> = crate::block::shared::Consumer<T>;
+
+/// A queue for at least `capacity` items.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_with(Config::new(capacity))
+}
+
+/// As [`channel`], with all options.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    let (tx, rx, first) = both_ends(config)?;
+    Ok((Producer::new(tx, first), Consumer::new(rx, first)))
+}
+
+queue_type!(BbqSpmc of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+    id: "bbq-spmc",
+    name: "block-based bounded queue, one producer",
+    paper: "Wang 2024, §2.4",
+    sides: Sides::OneToMany,
+    guarantee: "deadlock-free FIFO",
+    capacity: "N, in use N - S + 1",
+    choose: "one thread hands work to several",
+    avoid: "each consumer is to see every item, or the last slots count",
+    ..Info::RING
+});

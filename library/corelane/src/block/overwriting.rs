@@ -1,0 +1,653 @@
+// Above 500 lines: one algorithm with its page, both of its sides and its own tests.
+
+//! `bbq-drop-old`: the block-based bounded queue that overwrites.
+//!
+//! The ring is cut into blocks, as that of [`block::shared`](crate::block::shared). Producers enter the next block
+//! whether or not its items have been popped: they never look at what consumers have done. Consumers read
+//! speculatively: they copy an item, and use it only if the block has not been entered again meanwhile.
+//!
+//! A handle that is the only one of its side works with plain stores and loads, until it is cloned, and again
+//! soon after all its clones are gone. An only consumer writes nothing at all.
+//!
+//! **Use it** for logs, traces, profiles and samples: whoever writes must not be held up, and the newest matter
+//! most.
+//! **Don't** use it where an item must not be lost, or is more than [plain data](crate::overwrite::Plain).
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | producers never wait for consumers; first in first out, with gaps that are counted: [`Consumer::lost`]. A pop goes on for as long as it is overtaken while it copies |
+//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two, at least 2. Kept are the newest N − S items at least ([`kept`](Producer::kept)), S slots to a block, besides those of the block that is being filled |
+//! | blocks | as [`block::shared`](crate::block::shared) |
+//! | handles | at most 65,536 a side; cloning one more panics |
+//! | errors | a push never says full. It says busy if the next block is wanted, in which a push of an earlier lap is unfinished: that takes a thread that was stopped in the middle, for N − S pushes or more. Until it goes on all pushes are busy, and the items in the queue are the oldest; so have several times as many slots as are pushed in a time slice. If all consumers are gone a push is closed instead of busy; otherwise it goes on |
+//! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.4.3, drop-old |
+//!
+//! # Departures from the paper
+//!
+//! - All counters count on through all laps, as in [`block::shared`](crate::block::shared), and the heads are
+//!   positions. With that the first block is like the others, and the second bug of the paper's §2.5 can't be;
+//!   nor the first, as a block that has been entered by others is one that is further. Against the third there
+//!   are fences.
+//! - Consumers check `entered`, which has a line of its own and is written once a lap, and not `allocated`,
+//!   which producers are adding to.
+//! - A consumer that was overtaken goes on with the oldest block that may be left. The paper's goes to the next
+//!   block whatever that holds, and so may leave out blocks that are still there.
+//! - Lost items are counted, each by one consumer.
+//! - The only handle of a side works as in §2.4.5, until there is another.
+//! - A pop says busy also where nothing has been committed but something allocated, and slots are reserved by
+//!   compare-and-swap, as in [`block::shared`](crate::block::shared), for the reasons given there.
+//! - A thread must not be stopped in the middle while `allocated` goes half its way round, as in
+//!   [`block::shared`](crate::block::shared).
+//!
+//! ```
+//! use corelane::{Consumer, Producer, block::overwriting};
+//!
+//! let (mut tx, mut rx) = overwriting::channel(4)?;
+//! for time in [10, 20, 30, 40, 50] {
+//!     tx.try_push(time)?;
+//! }
+//! // Two to a block: 10 and 20 had to make room for 50.
+//! assert_eq!(rx.pop_iter().collect::<Vec<_>>(), [30, 40, 50]);
+//! assert_eq!(rx.lost(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use core::cell::Cell;
+
+use crate::block::layout::{BlockShape, Blocks, StandBack};
+use crate::block::plain::{Plain, Words};
+use crate::block::variables::{BlockVariables, Heads, ProducerCursors};
+use crate::memory::{AtomicU64, Ordering, advance, fence, is_before};
+use crate::pad::Padded;
+use crate::queue::{
+    self, CapacityError, Config, Consumer as _, Info, Producer as _, Sides, TryPopError,
+    TryPushError, answered_by, debug_handle, queue_type,
+};
+use crate::region::{End, Run, State, ends};
+
+/// A queue that keeps about the `capacity` newest items.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T: Plain>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_with(Config::new(capacity))
+}
+
+/// As [`channel`], with all options.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_with<T: Plain>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    let shape = BlockShape::new::<Header<T>>(config)?;
+    let header = Header { heads: Heads::new(&shape), items: core::marker::PhantomData };
+    let (tx, rx) = ends(config.memory, shape, header)?;
+    let first = shape.first;
+    Ok((
+        Producer { write: first, block_end: first, is_alone: Cell::new(true), end: tx },
+        Consumer { read: first, known: first, lost: 0, is_alone: Cell::new(true), end: rx },
+    ))
+}
+
+/// What the sides share besides blocks.
+struct Header<T> {
+    heads: Heads,
+    items: core::marker::PhantomData<T>,
+}
+
+impl<T> State for Header<T> {
+    type Item = T;
+    type Slots = Blocks<Cursors, Words<T>>;
+
+    fn drop_items(&self, _: &Self::Slots) {
+        // Plain data has no destructor.
+    }
+}
+
+/// The variables of a block.
+#[repr(C)]
+struct Cursors {
+    producers: Padded<ProducerCursors>,
+    /// How many slots consumers have taken, of this lap or an earlier one.
+    reserved: Padded<AtomicU64>,
+    /// The lap that slots are being filled in, or have been.
+    entered: Padded<AtomicU64>,
+}
+
+impl BlockVariables for Cursors {
+    fn new(shape: &BlockShape) -> Self {
+        let lap_before = shape.first.wrapping_sub(shape.len() as u64);
+        let count = || AtomicU64::new(shape.first);
+        Self {
+            producers: Padded(ProducerCursors {
+                allocated: AtomicU64::new(shape.arrangement().all_allocated(lap_before)),
+                committed: count(),
+            }),
+            reserved: Padded(count()),
+            entered: Padded(AtomicU64::new(lap_before)),
+        }
+    }
+}
+
+/// A sending side.
+#[repr(align(128))]
+pub struct Producer<T> {
+    /// Next position to fill, while there is no other producer.
+    write: u64,
+    /// Where the block ends that `write` is in, or at.
+    block_end: u64,
+    is_alone: Cell<bool>,
+    end: End<Header<T>>,
+}
+
+/// A receiving side.
+#[repr(align(128))]
+pub struct Consumer<T> {
+    /// Next position to empty, while there is no other consumer.
+    read: u64,
+    /// The position up to which items have been seen, in the block of `read`.
+    known: u64,
+    lost: u64,
+    is_alone: Cell<bool>,
+    end: End<Header<T>>,
+}
+
+/// Why no slots are free.
+struct Busy;
+
+/// Slots of all blocks but one.
+fn kept<T>(blocks: &Blocks<Cursors, Words<T>>) -> usize {
+    blocks.len() - blocks.arrangement().size() as usize
+}
+
+impl<T: Plain> Producer<T> {
+    /// How many of the newest items are kept at least: all slots but those of a block.
+    pub fn kept(&self) -> usize {
+        kept(self.end.slots())
+    }
+
+    /// Takes up to `wanted` slots of one block.
+    #[inline(always)] // see `queue::try_pop_by`
+    fn allocate(&mut self, wanted: u64) -> Result<Run, Busy> {
+        while !self.is_alone.get() {
+            // Acquire pairs with `advance_phead`: the block's cursors are at least as new.
+            let head = self.end.header().heads.phead.load(Ordering::Acquire);
+            if let Some(run) = self.allocate_in(head, wanted) {
+                return Ok(run);
+            }
+            if !self.take_over() {
+                self.advance_phead(head)?;
+            }
+        }
+        if self.write == self.block_end {
+            self.enter_block();
+        }
+        // Release pairs with the fence in `is_intact`: who reads what is written from now on knows that the
+        // block has been entered. By each push, since the handle may have been moved to another thread.
+        fence(Ordering::Release);
+        let left = self.block_end.wrapping_sub(self.write);
+        let run = Run { position: self.write, n: wanted.min(left) };
+        self.write = self.write.wrapping_add(run.n);
+        Ok(run)
+    }
+
+    /// Enters the next block as the only producer: all that was begun there is finished.
+    #[inline]
+    fn enter_block(&mut self) {
+        let blocks = self.end.slots();
+        let (block, arrangement) = (blocks.at(self.write), blocks.arrangement());
+        // As if nobody had allocated. Producers who come later don't need it, but it must not become so old
+        // that it seems to be ahead.
+        let lap_before = arrangement.all_allocated(self.write.wrapping_sub(arrangement.len()));
+        block.producers.allocated.store(lap_before, Ordering::Relaxed);
+        // Release pairs with the loads of consumers: who was overtaken sees the items that are left.
+        block.entered.store(arrangement.lap(self.write), Ordering::Release);
+        self.block_end = blocks.end(self.write);
+    }
+
+    /// Goes on as the only producer, if all others are gone and no slot is left in their block.
+    #[inline]
+    fn take_over(&mut self) -> bool {
+        if !self.end.is_only() {
+            return false;
+        }
+        let (header, blocks) = (self.end.header(), self.end.slots());
+        let arrangement = blocks.arrangement();
+        // Relaxed: what others have written is visible, and nobody writes any more.
+        let head = header.heads.phead.load(Ordering::Relaxed);
+        let allocated = blocks.at(head).producers.allocated.load(Ordering::Relaxed);
+        let is_done = arrangement.offset(allocated) >= arrangement.size();
+        if is_done {
+            (self.write, self.block_end) = (blocks.end(head), blocks.end(head));
+            self.is_alone.set(true);
+        }
+        is_done
+    }
+
+    /// Writes down what the only producer knows, before there are others.
+    fn share(&self) {
+        let (header, blocks) = (self.end.header(), self.end.slots());
+        let arrangement = blocks.arrangement();
+        // Relaxed, all of it: no other producer is there yet, and to consumers it says no more than `committed`.
+        if self.write == self.block_end {
+            let last = self.write.wrapping_sub(arrangement.size());
+            header.heads.phead.store(last, Ordering::Relaxed);
+            return;
+        }
+        let block = blocks.at(self.write);
+        block.producers.allocated.store(arrangement.allocated(self.write), Ordering::Relaxed);
+        header.heads.phead.store(arrangement.start(self.write), Ordering::Relaxed);
+    }
+
+    /// The paper's `allocate_entry`: slots of the block that starts at `head`, if any are left.
+    #[inline]
+    fn allocate_in(&self, head: u64, wanted: u64) -> Option<Run> {
+        let blocks = self.end.slots();
+        let arrangement = blocks.arrangement();
+        let allocated = &blocks.at(head).producers.allocated;
+        // Producers that come too late don't go on adding. Acquire pairs with the addition below: who sees the
+        // block full sees what was committed behind it, if whoever filled it did.
+        let taken = arrangement.offset(allocated.load(Ordering::Acquire));
+        let wanted = wanted.min(arrangement.size().checked_sub(taken)?);
+        if wanted == 0 {
+            return None;
+        }
+        // Acquire pairs with `advance_phead`: what was in the slots was written before. Release: see above.
+        let offset = arrangement.offset(allocated.fetch_add(wanted, Ordering::AcqRel));
+        let left = arrangement.size().checked_sub(offset).filter(|left| *left > 0)?;
+        // Release pairs with the fence in `is_intact`: who reads what is written from now on knows that the
+        // block has been entered.
+        fence(Ordering::Release);
+        // The block may have been entered once more since `head`, but its slots are where they were.
+        Some(Run { position: head.wrapping_add(offset), n: wanted.min(left) })
+    }
+
+    /// Enters the block after `head`, if all that was begun there in the last lap is finished.
+    #[inline]
+    fn advance_phead(&self, head: u64) -> Result<(), Busy> {
+        let blocks = self.end.slots();
+        let arrangement = blocks.arrangement();
+        let next = blocks.end(head);
+        let block = blocks.at(next);
+        // Acquire pairs with the addition in `commit`: what was in the slots was written before.
+        let committed = block.producers.committed.load(Ordering::Acquire);
+        // It may be further already, if other producers have entered the block.
+        if is_before(committed, arrangement.count(next)) {
+            return Err(Busy);
+        }
+        // Release pairs with the loads of consumers: who was overtaken sees the items that are left. For
+        // producers it is ordered by the next line.
+        advance(&block.entered, arrangement.lap(next), Ordering::Release);
+        // Release pairs with the addition in `allocate_in`.
+        advance(&block.producers.allocated, arrangement.allocated(next), Ordering::Release);
+        // Release pairs with the load in `allocate`.
+        advance(&self.end.header().heads.phead, next, Ordering::Release);
+        Ok(())
+    }
+
+    /// Shows the items of `run` to consumers.
+    #[inline]
+    fn commit(&self, run: Run) {
+        let blocks = self.end.slots();
+        let arrangement = blocks.arrangement();
+        let steps = run.n * arrangement.step();
+        let committed = &blocks.at(run.position).producers.committed;
+        // Release pairs with the loads of consumers: who sees the count sees the items; and with that in
+        // `advance_phead`.
+        if self.is_alone.get() {
+            committed.store(arrangement.count(run.position).wrapping_add(steps), Ordering::Release);
+        } else {
+            committed.fetch_add(steps, Ordering::Release);
+        }
+    }
+}
+
+impl<T: Plain> queue::Producer for Producer<T> {
+    type Item = T;
+
+    #[inline(always)] // a call would cost more than a push of the only producer
+    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        match self.allocate(1) {
+            Ok(run) => {
+                self.end.slots().array().store(run.position, &item);
+                self.commit(run);
+                Ok(())
+            }
+            Err(Busy) if self.end.peer_is_gone() => Err(TryPushError::Closed(item)),
+            Err(Busy) => Err(TryPushError::Busy(item)),
+        }
+    }
+
+    answered_by!(end);
+
+    /// Takes what it can of a block at once.
+    fn push_slice(&mut self, items: &[T]) -> usize {
+        let mut rest = items;
+        while !rest.is_empty() {
+            let Ok(run) = self.allocate(rest.len() as u64) else { break };
+            let (now, later) = rest.split_at(run.n as usize);
+            for (i, item) in now.iter().enumerate() {
+                self.end.slots().array().store(run.slot(i), item);
+            }
+            self.commit(run);
+            rest = later;
+        }
+        items.len() - rest.len()
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+/// What a consumer finds in a block.
+enum Found {
+    /// Items up to this position.
+    Items(u64),
+    /// Nothing that may be taken, and why.
+    Nothing(TryPopError),
+    /// Items of a later lap.
+    Overwritten,
+}
+
+impl<T: Plain> Consumer<T> {
+    /// Number of items that this handle found overwritten, which nobody has popped or will pop.
+    ///
+    /// Each is counted by one consumer. They are counted when the next item is popped, or none is found: what
+    /// was overwritten since is not among them yet.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// How many of the newest items are kept at least: all slots but those of a block.
+    pub fn kept(&self) -> usize {
+        kept(self.end.slots())
+    }
+
+    /// Takes up to `wanted` items of one block, which may be overwritten at any time.
+    #[inline(always)] // see `queue::try_pop_by`
+    fn reserve(&mut self, wanted: u64) -> Result<Run, TryPopError> {
+        while !self.is_alone.get() {
+            // Acquire pairs with `advance_chead`: items that made another consumer go on are visible.
+            let head = self.end.header().heads.chead.load(Ordering::Acquire);
+            if let Some(run) = self.reserve_in(head, wanted)? {
+                return Ok(run);
+            }
+            self.take_over();
+        }
+        while self.read == self.known {
+            match self.find(self.read) {
+                Found::Items(known) => self.known = known,
+                Found::Nothing(reason) => return Err(reason),
+                Found::Overwritten => {
+                    let oldest = self.oldest(self.read);
+                    self.lost += oldest.wrapping_sub(self.read);
+                    (self.read, self.known) = (oldest, oldest);
+                }
+            }
+        }
+        let run = Run { position: self.read, n: wanted.min(self.known.wrapping_sub(self.read)) };
+        self.read = self.read.wrapping_add(run.n);
+        Ok(run)
+    }
+
+    /// Looks for items from `read` on, to the end of its block.
+    #[inline]
+    fn find(&self, read: u64) -> Found {
+        let blocks = self.end.slots();
+        let (block, arrangement) = (blocks.at(read), blocks.arrangement());
+        // Acquire pairs with `Producer::commit`: the items are there.
+        let committed = block.producers.committed.load(Ordering::Acquire);
+        let filled = arrangement.go_on(arrangement.start(read), committed);
+        if is_before(blocks.end(read), filled) {
+            return Found::Overwritten;
+        }
+        // Relaxed: who has been told of a push has been told that slots before its own were allocated.
+        let allocated = || block.producers.allocated.load(Ordering::Relaxed);
+        let is_begun = |position| is_before(arrangement.allocated(position), allocated());
+        if !is_before(read, filled) {
+            let is_busy = is_begun(read);
+            return Found::Nothing(if is_busy { TryPopError::Busy } else { TryPopError::Empty });
+        }
+        // A count doesn't say which slots are filled, unless all are that have been allocated.
+        if filled != blocks.end(read) && is_begun(filled) {
+            return Found::Nothing(TryPopError::Busy);
+        }
+        Found::Items(filled)
+    }
+
+    /// Where the oldest items are, for who was overtaken in the block of `read`: behind those that overtook.
+    #[inline]
+    fn oldest(&self, read: u64) -> u64 {
+        let (blocks, start) = (self.end.slots(), self.end.slots().arrangement().start(read));
+        let arrangement = blocks.arrangement();
+        // Acquire pairs with who entered the block, perhaps for a lap later than that of the items that have been
+        // seen: those that are left are visible.
+        let entered = blocks.at(read).entered.load(Ordering::Acquire);
+        let laps = entered.wrapping_sub(arrangement.lap(start));
+        blocks.end(start.wrapping_add(laps).wrapping_sub(arrangement.len()))
+    }
+
+    /// Whether the items of `run`, which have been copied, are what was pushed there.
+    #[inline]
+    fn is_intact(&mut self, run: Run) -> bool {
+        let blocks = self.end.slots();
+        // Acquire pairs with the fences of producers: if a later item was copied, its lap is seen.
+        fence(Ordering::Acquire);
+        // Acquire pairs with who entered the block: the items that are left are visible.
+        let entered = blocks.at(run.position).entered.load(Ordering::Acquire);
+        let is_intact = entered == blocks.arrangement().lap(run.position);
+        if !is_intact && self.is_alone.get() {
+            // The rest of the block is gone as well.
+            let end = blocks.end(run.position);
+            self.lost += end.wrapping_sub(run.position);
+            (self.read, self.known) = (end, end);
+        } else if !is_intact {
+            self.lost += run.n;
+        }
+        is_intact
+    }
+
+    /// The paper's `reserve_entry`: items of the block that starts at `head`; nothing if it was done.
+    #[inline]
+    fn reserve_in(&mut self, head: u64, wanted: u64) -> Result<Option<Run>, TryPopError> {
+        let blocks = self.end.slots();
+        let (cursor, arrangement) = (&blocks.at(head).reserved, blocks.arrangement());
+        // No consumer has taken anything in the laps that were left out.
+        advance(cursor, arrangement.count(head), Ordering::Relaxed);
+        // Acquire pairs with the exchange below: who sees an item taken sees those behind it that whoever
+        // took it has seen. Otherwise the queue would seem empty.
+        let (mut reserved, mut stand_back) = (cursor.load(Ordering::Acquire), StandBack::new());
+        let full = arrangement.full_count(head);
+        while is_before(reserved, full) {
+            let position = arrangement.go_on(head, reserved);
+            let (n, next) = match self.find(position) {
+                Found::Items(filled) => {
+                    let n = wanted.min(filled.wrapping_sub(position));
+                    (n, reserved.wrapping_add(n * arrangement.step()))
+                }
+                Found::Nothing(reason) => return Err(reason),
+                Found::Overwritten => (0, full),
+            };
+            match cursor.compare_exchange(reserved, next, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) if n > 0 => return Ok(Some(Run { position, n })),
+                Ok(_) => {
+                    self.lost += blocks.end(head).wrapping_sub(position);
+                    self.advance_chead(head, self.oldest(head));
+                    return Ok(None);
+                }
+                Err(_) => {
+                    stand_back.wait();
+                    reserved = cursor.load(Ordering::Acquire);
+                }
+            }
+        }
+        self.advance_chead(head, self.end.slots().end(head));
+        Ok(None)
+    }
+
+    /// Goes on from the block that starts at `head` to that at `next`, unless another consumer has.
+    #[inline]
+    fn advance_chead(&mut self, head: u64, next: u64) {
+        let chead = &self.end.header().heads.chead;
+        // Release pairs with the load in `reserve`. Not a maximum: of two consumers who know different blocks to
+        // go on with, one decides, and counts what is left out.
+        if chead.compare_exchange(head, next, Ordering::Release, Ordering::Relaxed).is_ok() {
+            self.lost += next.wrapping_sub(self.end.slots().end(head));
+        }
+    }
+
+    /// Goes on as the only consumer, if all others are gone.
+    #[inline]
+    fn take_over(&mut self) {
+        if !self.end.is_only() {
+            return;
+        }
+        let blocks = self.end.slots();
+        // Relaxed: what others have written is visible, and nobody writes any more.
+        let head = self.end.header().heads.chead.load(Ordering::Relaxed);
+        let reserved = blocks.at(head).reserved.load(Ordering::Relaxed);
+        let read = blocks.arrangement().go_on(head, reserved);
+        // It may be one of an earlier lap.
+        let read = if is_before(read, head) { head } else { read };
+        (self.read, self.known) = (read, read);
+        self.is_alone.set(true);
+    }
+
+    /// Writes down what the only consumer knows, before there are others.
+    fn share(&self) {
+        let (header, blocks) = (self.end.header(), self.end.slots());
+        let arrangement = blocks.arrangement();
+        // Relaxed, both: no other consumer is there yet.
+        blocks.at(self.read).reserved.store(arrangement.count(self.read), Ordering::Relaxed);
+        header.heads.chead.store(arrangement.start(self.read), Ordering::Relaxed);
+    }
+}
+
+impl<T: Plain> queue::Consumer for Consumer<T> {
+    type Item = T;
+
+    #[inline(always)] // a call would cost more than a pop of the only consumer
+    fn try_pop(&mut self) -> Result<T, TryPopError> {
+        let mut closed = false;
+        loop {
+            match self.reserve(1) {
+                Ok(run) => {
+                    let item = self.end.slots().array().load(run.position);
+                    if self.is_intact(run) {
+                        return Ok(item);
+                    }
+                }
+                Err(TryPopError::Empty) if closed => return Err(TryPopError::Closed),
+                // What producers pushed before they went is looked for once more.
+                Err(TryPopError::Empty) if self.end.peer_is_gone() => closed = true,
+                Err(reason) => return Err(reason),
+            }
+        }
+    }
+
+    answered_by!(end);
+
+    /// Takes what it can of a block at once, and loses all of that if the block is entered meanwhile. Behind
+    /// the popped items `into` may be overwritten.
+    fn pop_slice(&mut self, into: &mut [T]) -> usize {
+        let mut done = 0;
+        while done < into.len() {
+            let Ok(run) = self.reserve((into.len() - done) as u64) else { break };
+            for (i, slot) in into[done..][..run.n as usize].iter_mut().enumerate() {
+                *slot = self.end.slots().array().load(run.slot(i));
+            }
+            if self.is_intact(run) {
+                done += run.n as usize;
+            }
+        }
+        done
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+impl<T: Plain> Clone for Producer<T> {
+    fn clone(&self) -> Self {
+        if self.is_alone.replace(false) {
+            self.share();
+        }
+        Self { write: 0, block_end: 0, is_alone: Cell::new(false), end: self.end.duplicate() }
+    }
+}
+
+impl<T: Plain> Clone for Consumer<T> {
+    /// Another handle, which has lost nothing yet.
+    fn clone(&self) -> Self {
+        if self.is_alone.replace(false) {
+            self.share();
+        }
+        let end = self.end.duplicate();
+        Self { read: 0, known: 0, lost: 0, is_alone: Cell::new(false), end }
+    }
+}
+
+debug_handle! {
+    [T: Plain] Producer<T>, "Producer";
+    [T: Plain] Consumer<T>, "Consumer";
+}
+
+queue_type!(BbqDropOld of [T: Plain] T: Producer<T>, Consumer<T> = channel_with; Info {
+    id: "bbq-drop-old",
+    name: "block-based bounded queue, drop-old",
+    paper: "Wang 2024, §2.4.3",
+    sides: Sides::ManyToMany,
+    guarantee: "producers never wait for consumers; FIFO with gaps",
+    overwrites: true,
+    capacity: "N, kept N - S",
+    choose: "logs, traces, samples: producers must not be held up, and the newest items matter most",
+    avoid: "an item must not be lost",
+    ..Info::RING
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_are_kept() {
+        for first in [0, u64::MAX - 20] {
+            let (mut tx, mut rx) = channel_with(Config::new(16).block(4).first(first)).unwrap();
+            (0..100u64).for_each(|i| tx.try_push(i).unwrap());
+            let kept: Vec<_> = rx.pop_iter().collect();
+            assert!(kept.iter().copied().eq(84..100), "{kept:?}");
+            assert_eq!(rx.lost(), 84);
+            tx.try_push(100).unwrap();
+            assert_eq!((rx.try_pop(), rx.lost()), (Ok(100), 84));
+        }
+    }
+
+    #[test]
+    fn a_block_makes_room_for_one_item() {
+        let (mut tx, mut rx) = channel_with(Config::new(16).block(4)).unwrap();
+        (0..17u32).for_each(|i| tx.try_push(i).unwrap());
+        assert_eq!(rx.try_pop(), Ok(4));
+        assert_eq!(rx.lost(), 4);
+    }
+
+    #[test]
+    fn several_consumers_count_each_lost_item_once() {
+        let (mut tx, mut rx) = channel_with(Config::new(16).block(4)).unwrap();
+        let mut other = rx.clone();
+        let (mut pushed, mut popped) = (0u64, 0);
+        for round in 0..200 {
+            for _ in 0..round % 41 {
+                tx.try_push(pushed).unwrap();
+                pushed += 1;
+            }
+            popped += rx.pop_iter().take(round % 5).count() as u64;
+            popped += other.pop_iter().take(round % 3).count() as u64;
+        }
+        popped += rx.pop_iter().count() as u64;
+        assert_eq!(popped + rx.lost() + other.lost(), pushed);
+        assert!(rx.lost() > 0 && other.lost() > 0);
+    }
+}

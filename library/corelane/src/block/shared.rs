@@ -1,0 +1,587 @@
+// Above 500 lines: one algorithm with its page, both of its sides and its own tests.
+
+//! `bbq`: the block-based bounded queue.
+//!
+//! The ring is cut into blocks. Producers and consumers each have a current block, and count what they do
+//! in it: how many slots are `allocated` and `committed`, `reserved` and `consumed`. Producers enter a
+//! block when all of it has been consumed, so within a block they needn't ask whether there is room, and
+//! take slots by adding. While the two sides are in different blocks neither disturbs the other.
+//!
+//! A handle that is the only one of its side needs none of that: it works as the one of
+//! [`block::single`](crate::block::single), until it is cloned, and again soon after all its clones
+//! are gone.
+//!
+//! **Use it** between several threads; it is the default. Where one side is one thread for good,
+//! [`block::one_consumer`](crate::block::one_consumer) and [`block::one_producer`](crate::block::one_producer) lend their slots.
+//! **Don't** use it where nobody may ever wait for a thread that was stopped in the middle: a pop says
+//! [`Busy`](TryPopError::Busy) while a push into the same block is unfinished, even if one before it is
+//! finished. Or where the last slots
+//! count: "full" may mean that almost a whole block is free.
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | deadlock-free, first in first out (linearizable but for [answers out of date](crate::TryPushError::Full)) |
+//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two, at least 2; less up to S − 1 in use, S slots to a block |
+//! | blocks | 2^max(1, ⌊log₂ N / 4⌋), as the paper found best; [`Config::block`] gives S instead, rounded down to a power of two, from 1 (or N/65536) to N/2; 384 bytes for each besides its slots |
+//! | handles | at most 65,536 a side; cloning one more panics |
+//! | operations | among several, a push adds twice to shared counters, a pop compares-and-swaps once and adds once; [`push_slice`](crate::Producer::push_slice) and [`pop_slice`](crate::Consumer::pop_slice) do so once for all they take of a block |
+//! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.3, §2.4, retry-new |
+//!
+//! # Departures from the paper
+//!
+//! - `committed`, `reserved` and `consumed` count on through all laps and are never set back, which does
+//!   away with the paper's MAX on them, and with what could go wrong between setting two of them. `allocated`
+//!   is set back, because producers that come too late add to it as well. Its offset has 17 bits more than
+//!   a slot's number needs: at most a block for each of 65,536 handles, and one for each slot that was there,
+//!   so it never spills into the version.
+//! - A push of one item doesn't look at `allocated` before it adds, if the handle has just had a slot of that
+//!   block: one miss less. A pop tries first what would be next if nobody had popped since its last, and looks
+//!   at `committed` only when what it has seen is gone.
+//! - A consumer whose exchange fails stands back, for 4 to 256 pauses, and lets the others go on: exchanges
+//!   that fail cost all of them the line.
+//! - The heads are positions where blocks start, which does away with the first block's version that is off
+//!   by one.
+//! - Producers who wait for a block look at `emptied`, which is written once a lap, and not at the
+//!   `consumed` that consumers are adding to. So [`Busy`](TryPushError::Busy) is told when consumers are in
+//!   a later block already, and a pop from this one is unfinished; the paper tells it whenever a pop from it
+//!   is under way.
+//! - A pop says [`Busy`](TryPopError::Busy) also where nothing has been committed since the last pop, but
+//!   something allocated: the paper's says empty, and so do pops after a push into the next block has
+//!   returned, while one into this block is unfinished.
+//! - All counters may wrap: they are compared by their difference. A maximum can't wrap, so `allocated` and
+//!   the heads are moved on by compare-and-swap where the paper has MAX. And so is `reserved`, since
+//!   several slots may be reserved at once. A thread must not be stopped in the middle while `allocated`
+//!   goes half its way round: 2^46 laps of blocks of one slot, 2^37 of blocks of 512.
+//!
+//! ```
+//! use corelane::{Consumer, Producer, block::shared};
+//!
+//! let (mut tx, rx) = shared::channel(100)?;
+//! let mut other_tx = tx.clone();
+//! tx.try_push('a')?;
+//! other_tx.try_push('b')?;
+//! let mut other_rx = rx.clone();
+//! assert_eq!(other_rx.try_pop(), Ok('a'));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use core::cell::Cell;
+
+use super::single;
+use crate::block::layout::{BlockShape, Blocks, Header, Nothing, StandBack};
+use crate::block::variables::{Heads, Separate};
+use crate::memory::{Cells, Ordering, advance, is_before};
+use crate::queue::{
+    self, CapacityError, Config, Consumer as _, Info, Producer as _, Sides, TryPopError,
+    TryPushError, answered_by, debug_handle, full, queue_type,
+};
+use crate::region::{End, LendableSlots, Run, ends};
+
+/// A queue for at least `capacity` items, between any number of threads on either side.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_with(Config::new(capacity))
+}
+
+/// As [`channel`], with all options.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    let (tx, rx, first) = both_ends(config)?;
+    Ok((Producer::new(tx, first), Consumer::new(rx, first)))
+}
+
+/// Both ends of a new queue, with the position it starts at.
+pub(crate) fn both_ends<T>(config: Config) -> Result<(Side<T>, Side<T>, u64), CapacityError> {
+    let shape = BlockShape::new::<Header<T, Separate>>(config)?;
+    let (tx, rx) = ends(config.memory, shape, Header::new(Heads::new(&shape)))?;
+    Ok((tx, rx, shape.first))
+}
+
+/// A hold on the queue.
+type Side<T> = End<Header<T, Separate>>;
+
+/// A sending side.
+pub struct Producer<T> {
+    /// What it is while there is no other.
+    single: single::Producer<T, Separate>,
+    is_alone: Cell<bool>,
+    /// Where the block starts in which it has just taken a slot among others.
+    current: Option<u64>,
+}
+
+/// A receiving side.
+pub struct Consumer<T> {
+    /// What it is while there is no other, which it knows itself.
+    single: single::Consumer<T, Separate>,
+    seen: Seen,
+}
+
+/// What a consumer among others knows from its last pop.
+#[derive(Clone, Copy)]
+struct Seen {
+    /// Position behind what it took.
+    next: u64,
+    /// The position up to which there were items.
+    known: u64,
+}
+
+impl<T> Producer<T> {
+    pub(crate) fn new(end: Side<T>, first: u64) -> Self {
+        let single = single::Producer::new(end, first);
+        Self { single, is_alone: Cell::new(true), current: None }
+    }
+
+    #[inline]
+    fn end(&self) -> &Side<T> {
+        self.single.end()
+    }
+
+    /// Takes up to `wanted` free slots; none if this is the only producer, which needs none of this.
+    #[inline(always)] // see `queue::try_pop_by`
+    fn allocate(&mut self, wanted: u64) -> Result<Option<Run>, Nothing> {
+        while !self.is_alone.get() {
+            // Acquire pairs with `advance_phead`: the block's cursors are at least as new.
+            let head = self.end().header().heads.phead.load(Ordering::Acquire);
+            if let Some(run) = self.allocate_in(head, wanted) {
+                return Ok(Some(run));
+            }
+            if !self.take_over() {
+                self.advance_phead(head)?;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Goes on as the only producer, if all others are gone and no slot is left in their block.
+    #[inline]
+    fn take_over(&mut self) -> bool {
+        if !self.end().is_only() {
+            return false;
+        }
+        let (header, blocks) = (self.end().header(), self.end().slots());
+        let arrangement = blocks.arrangement();
+        // Relaxed: what others have written is visible, and nobody writes any more.
+        let head = header.heads.phead.load(Ordering::Relaxed);
+        let allocated = blocks.at(head).producers.allocated.load(Ordering::Relaxed);
+        let is_done = arrangement.offset(allocated) >= arrangement.size();
+        if is_done {
+            self.single.go_on_from(blocks.end(head));
+            self.is_alone.set(true);
+        }
+        is_done
+    }
+
+    /// Writes down what the only producer knows, before there are others.
+    fn share(&self) {
+        let (header, blocks) = (self.end().header(), self.end().slots());
+        let arrangement = blocks.arrangement();
+        let (write, free) = self.single.positions();
+        // Relaxed, all of it: no other producer is there yet, and consumers know it already.
+        if write == free {
+            let last = write.wrapping_sub(arrangement.size());
+            header.heads.phead.store(last, Ordering::Relaxed);
+            return;
+        }
+        let block = blocks.at(write);
+        block.producers.allocated.store(arrangement.allocated(write), Ordering::Relaxed);
+        header.heads.phead.store(arrangement.start(write), Ordering::Relaxed);
+    }
+
+    /// The paper's `allocate_entry`: slots of the block that starts at `head`, if any are left.
+    #[inline]
+    fn allocate_in(&mut self, head: u64, mut wanted: u64) -> Option<Run> {
+        let blocks = self.single.end().slots();
+        let (block, arrangement) = (blocks.at(head), blocks.arrangement());
+        let allocated = &block.producers.allocated;
+        // Producers that come too late don't go on adding: after a slot that it got, each does so once. Acquire
+        // pairs with the addition below: who sees the block full sees what made room behind it, if whoever
+        // filled it did.
+        if wanted > 1 || self.current != Some(head) {
+            let taken = arrangement.offset(allocated.load(Ordering::Acquire));
+            wanted = wanted.min(arrangement.size().checked_sub(taken)?);
+            if wanted == 0 {
+                return None;
+            }
+        }
+        // Acquire pairs with `advance_phead`: the slots have been consumed. Release: see above.
+        let offset = arrangement.offset(allocated.fetch_add(wanted, Ordering::AcqRel));
+        let left = arrangement.size().checked_sub(offset).filter(|left| *left > 0);
+        self.current = left.map(|_| head);
+        let left = left?;
+        // The block may have been entered once more since, but its slots are where they were.
+        let position = head.wrapping_add(offset);
+        Some(Run { position, n: wanted.min(left) })
+    }
+
+    /// Enters the block after `head`, if all of it has been consumed.
+    #[inline]
+    fn advance_phead(&self, head: u64) -> Result<(), Nothing> {
+        let blocks = self.end().slots();
+        let arrangement = blocks.arrangement();
+        let next = blocks.end(head);
+        let block = blocks.at(next);
+        // Acquire pairs with the store in `consume`: the slots' items have been taken.
+        let emptied = block.emptied.load(Ordering::Acquire);
+        if is_before(emptied, arrangement.count(next)) {
+            return Err(blocks.no_room_at(next, &self.end().header().heads));
+        }
+        // Release pairs with the addition in `allocate_in`: the slots are free.
+        advance(&block.producers.allocated, arrangement.allocated(next), Ordering::Release);
+        // Release pairs with the load in `allocate`.
+        advance(&self.end().header().heads.phead, next, Ordering::Release);
+        Ok(())
+    }
+
+    /// Shows the items of `run` to consumers.
+    #[inline]
+    fn commit(&self, run: Run) {
+        let blocks = self.end().slots();
+        let steps = run.n * blocks.arrangement().step();
+        // Release pairs with the loads of consumers: who sees the count sees the items.
+        blocks.at(run.position).producers.committed.fetch_add(steps, Ordering::Release);
+    }
+}
+
+impl<T> queue::Producer for Producer<T> {
+    type Item = T;
+
+    #[inline(always)] // a call would cost more than a push of the only producer
+    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        match self.allocate(1) {
+            Ok(None) => self.single.try_push(item),
+            Ok(Some(run)) => {
+                // SAFETY: the slot has been consumed, and was allocated to this thread alone.
+                unsafe { self.end().slots().cells().write(run.position, item) };
+                self.commit(run);
+                Ok(())
+            }
+            Err(_) if self.end().peer_is_gone() => Err(full(true, item)),
+            Err(Nothing::AtAll) => Err(full(false, item)),
+            Err(Nothing::Yet) => Err(TryPushError::Busy(item)),
+        }
+    }
+
+    answered_by!(end());
+
+    fn slack(&self) -> usize {
+        self.end().slots().arrangement().size() as usize - 1
+    }
+
+    /// Takes what it can of a block at once.
+    fn push_slice(&mut self, items: &[T]) -> usize
+    where
+        T: Copy,
+    {
+        let mut rest = items;
+        while !rest.is_empty() {
+            let run = match self.allocate(rest.len() as u64) {
+                Ok(Some(run)) => run,
+                Ok(None) => return items.len() - rest.len() + self.single.push_slice(rest),
+                Err(_) => break,
+            };
+            let (now, later) = rest.split_at(run.n as usize);
+            for (i, item) in now.iter().enumerate() {
+                // SAFETY: the slots have been consumed, and were allocated to this thread alone.
+                unsafe { self.end().slots().cells().write(run.slot(i), *item) };
+            }
+            self.commit(run);
+            rest = later;
+        }
+        items.len() - rest.len()
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+impl<T> Consumer<T> {
+    pub(crate) fn new(end: Side<T>, first: u64) -> Self {
+        let seen = Seen { next: first, known: first };
+        Self { single: single::Consumer::new(end, first), seen }
+    }
+
+    #[inline]
+    fn end(&self) -> &Side<T> {
+        self.single.end()
+    }
+
+    /// Takes up to `wanted` items; none if this is the only consumer, which needs none of this.
+    #[inline(always)] // see `queue::try_pop_by`
+    fn reserve(&mut self, wanted: u64) -> Result<Option<Run>, Nothing> {
+        if self.single.is_alone().get() {
+            return Ok(None);
+        }
+        loop {
+            let (chead, blocks) =
+                (&self.single.end().header().heads.chead, self.single.end().slots());
+            // Acquire pairs with `advance`: items that made another consumer go on are visible.
+            let head = chead.load(Ordering::Acquire);
+            match reserve_in(head, blocks, &mut self.seen, wanted)? {
+                None if self.single.end().is_only() => {
+                    self.take_over();
+                    return Ok(None);
+                }
+                // Release pairs with the load above.
+                None => advance(chead, blocks.end(head), Ordering::Release),
+                run => return Ok(run),
+            }
+        }
+    }
+
+    /// Goes on as the only consumer, after all others are gone.
+    #[inline]
+    fn take_over(&mut self) {
+        let (header, blocks) = (self.end().header(), self.end().slots());
+        // Relaxed: what others have written is visible, and nobody writes any more.
+        let head = header.heads.chead.load(Ordering::Relaxed);
+        let reserved = blocks.at(head).consumers.reserved.load(Ordering::Relaxed);
+        self.single.go_on_from(blocks.arrangement().go_on(head, reserved));
+        self.single.is_alone().set(true);
+    }
+
+    /// Writes down what the only consumer knows, before there are others.
+    fn share(&self) {
+        let (header, blocks) = (self.end().header(), self.end().slots());
+        let (read, arrangement) = (self.single.position(), blocks.arrangement());
+        let (block, count) = (blocks.at(read), arrangement.count(read));
+        // Relaxed, all of it: no other consumer is there yet.
+        block.consumers.consumed.store(count, Ordering::Relaxed);
+        block.consumers.reserved.store(count, Ordering::Relaxed);
+        header.heads.chead.store(arrangement.start(read), Ordering::Relaxed);
+    }
+
+    /// Gives the slots of `run` back: to producers, if they are the last of a block.
+    #[inline]
+    fn consume(&self, run: Run) {
+        let (blocks, arrangement) = (self.end().slots(), self.end().slots().arrangement());
+        let (block, steps) = (blocks.at(run.position), run.n * arrangement.step());
+        // Release and acquire pair with each other: all items are out when the last of the block is.
+        let consumed = block.consumers.consumed.fetch_add(steps, Ordering::AcqRel);
+        let full = arrangement.full_count(run.position);
+        if consumed.wrapping_add(steps) == full {
+            // Release pairs with the loads of producers.
+            block.emptied.store(full, Ordering::Release);
+        }
+    }
+}
+
+/// The paper's `reserve_entry`: items of the block that starts at `head`; nothing if it is done.
+#[inline]
+fn reserve_in<T>(
+    head: u64,
+    blocks: &Blocks<Separate, Cells<T>>,
+    seen: &mut Seen,
+    wanted: u64,
+) -> Result<Option<Run>, Nothing> {
+    let (cursor, arrangement) = (&blocks.at(head).consumers.reserved, blocks.arrangement());
+    let full = arrangement.full_count(head);
+    let is_here = seen.next.wrapping_sub(head) < arrangement.size();
+    let mut reserved = match is_here && is_before(seen.next, seen.known) {
+        // Items are there that nobody had taken: often nobody has since.
+        true => arrangement.count(seen.next),
+        // Acquire pairs with the exchange below: who sees an item taken sees those behind it that whoever
+        // took it has seen. Otherwise the queue would seem empty.
+        false => cursor.load(Ordering::Acquire),
+    };
+    let mut stand_back = StandBack::new();
+    while is_before(reserved, full) {
+        let position = arrangement.go_on(head, reserved);
+        if !is_before(position, seen.known) {
+            seen.known = filled_from(position, blocks)?;
+        }
+        let n = wanted.min(seen.known.wrapping_sub(position));
+        let next = reserved.wrapping_add(n * arrangement.step());
+        match cursor.compare_exchange(reserved, next, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => {
+                seen.next = position.wrapping_add(n);
+                return Ok(Some(Run { position, n }));
+            }
+            Err(_) => {
+                stand_back.wait();
+                // Acquire: as above.
+                reserved = cursor.load(Ordering::Acquire);
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The position up to which items are there from `position` on, in its block.
+#[inline]
+fn filled_from<T>(position: u64, blocks: &Blocks<Separate, Cells<T>>) -> Result<u64, Nothing> {
+    let arrangement = blocks.arrangement();
+    // Acquire pairs with `Producer::commit`: the items are there.
+    let committed = blocks.at(position).producers.committed.load(Ordering::Acquire);
+    // It may be older than what another consumer has seen and reserved.
+    if !is_before(arrangement.count(position), committed) {
+        return Err(blocks.nothing_at(position));
+    }
+    let filled = arrangement.go_on(position, committed);
+    let end = blocks.end(position);
+    if is_before(end, filled) {
+        // Others have gone once round the ring since the caller found `position`. Of the blocks between this
+        // says nothing: a push there may be unfinished.
+        return Ok(end);
+    }
+    if blocks.is_gapless(filled) { Ok(filled) } else { Err(Nothing::Yet) }
+}
+
+impl<T> queue::Consumer for Consumer<T> {
+    type Item = T;
+
+    #[inline(always)] // a call would cost more than a pop of the only consumer
+    fn try_pop(&mut self) -> Result<T, TryPopError> {
+        let mut closed = false;
+        loop {
+            match self.reserve(1) {
+                Ok(None) => return self.single.try_pop(),
+                Ok(Some(run)) => {
+                    // SAFETY: the item is there, and was reserved to this thread alone.
+                    let item = unsafe { self.end().slots().cells().read(run.position) };
+                    self.consume(run);
+                    return Ok(item);
+                }
+                Err(Nothing::Yet) => return Err(TryPopError::Busy),
+                Err(Nothing::AtAll) if closed => return Err(TryPopError::Closed),
+                // What producers pushed before they went is looked for once more.
+                Err(Nothing::AtAll) if self.end().peer_is_gone() => closed = true,
+                Err(Nothing::AtAll) => return Err(TryPopError::Empty),
+            }
+        }
+    }
+
+    answered_by!(end());
+
+    /// Takes what it can of a block at once.
+    fn pop_slice(&mut self, into: &mut [T]) -> usize
+    where
+        T: Copy,
+    {
+        let mut done = 0;
+        while done < into.len() {
+            let run = match self.reserve((into.len() - done) as u64) {
+                Ok(Some(run)) => run,
+                Ok(None) => return done + self.single.pop_slice(&mut into[done..]),
+                Err(_) => break,
+            };
+            for (i, slot) in into[done..][..run.n as usize].iter_mut().enumerate() {
+                // SAFETY: the items are there, and were reserved to this thread alone.
+                *slot = unsafe { self.end().slots().cells().read(run.slot(i)) };
+            }
+            self.consume(run);
+            done += run.n as usize;
+        }
+        done
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+impl<T> Clone for Producer<T> {
+    fn clone(&self) -> Self {
+        if self.is_alone.replace(false) {
+            self.share();
+        }
+        let other = Self::new(self.end().duplicate(), 0);
+        other.is_alone.set(false);
+        other
+    }
+}
+
+impl<T> Clone for Consumer<T> {
+    fn clone(&self) -> Self {
+        if self.single.is_alone().replace(false) {
+            self.share();
+        }
+        let single = single::Consumer::new(self.end().duplicate(), 0);
+        let other = Self { single, seen: self.seen };
+        other.single.is_alone().set(false);
+        other
+    }
+}
+
+debug_handle! {
+    [T] Producer<T>, "Producer";
+    [T] Consumer<T>, "Consumer";
+}
+
+queue_type!(Bbq of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+    id: "bbq",
+    name: "block-based bounded queue",
+    paper: "Wang 2024, §2.3, §2.4",
+    sides: Sides::ManyToMany,
+    guarantee: "deadlock-free FIFO",
+    capacity: "N, in use N - S + 1",
+    choose: "several threads on either side",
+    avoid: "a stopped thread must never hold up others, or the last slots count",
+    ..Info::RING
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{one_consumer, one_producer};
+    use crate::{SingleConsumer as _, SingleProducer as _};
+
+    /// A push has returned, behind one that is unfinished: the queue isn't empty, whoever asks.
+    #[test]
+    fn a_chunk_to_read_is_busy_behind_an_unfinished_push() {
+        let (mut one, mut rx) = one_consumer::channel(16).unwrap();
+        let mut other = one.clone();
+        assert_eq!(rx.read_chunk(1).map(drop), Err(TryPopError::Empty));
+        let unfinished = one.allocate(1).ok().flatten().expect("there is room");
+        other.try_push(1).unwrap();
+        assert_eq!(rx.try_pop(), Err(TryPopError::Busy));
+        assert_eq!(rx.read_chunk(1).map(drop), Err(TryPopError::Busy));
+        // SAFETY: the slot was just allocated.
+        unsafe { one.end().slots().cells().write(unfinished.position, 0) };
+        one.commit(unfinished);
+        let mut into = [9; 2];
+        assert_eq!((rx.read_chunk(2).unwrap().copy_to_slice(&mut into), into), (2, [0, 1]));
+        drop((one, other));
+        assert_eq!(rx.read_chunk(1).map(drop), Err(TryPopError::Closed));
+    }
+
+    /// The same the other way round: a pop is unfinished.
+    #[test]
+    fn a_chunk_to_write_is_busy_behind_an_unfinished_pop() {
+        let (mut tx, mut one) = one_producer::channel(2).unwrap();
+        let mut other = one.clone();
+        assert_eq!(tx.push_slice(&[0, 1]), 2);
+        assert_eq!(tx.write_chunk_uninit(1).map(drop), Err(TryPushError::Full(())));
+        let unfinished = one.reserve(1).ok().flatten().expect("there are two");
+        assert_eq!(other.try_pop(), Ok(1));
+        assert!(matches!(tx.try_push(2), Err(TryPushError::Busy(2))));
+        assert_eq!(tx.write_chunk_uninit(1).map(drop), Err(TryPushError::Busy(())));
+        // SAFETY: the slot was just reserved.
+        assert_eq!(unsafe { one.end().slots().cells().read(unfinished.position) }, 0);
+        one.consume(unfinished);
+        assert!(tx.write_chunk_uninit(1).is_ok());
+    }
+
+    /// A consumer looks at a position, and sleeps until others have gone once round the ring: what it then finds
+    /// filled says nothing of the block between, where a push is unfinished.
+    #[test]
+    fn what_is_filled_a_lap_later_says_nothing_of_blocks_between() {
+        let (mut tx, mut rx) = channel_with(Config::new(4).block(2)).unwrap();
+        let (mut other, _another) = (tx.clone(), rx.clone());
+        assert_eq!(tx.push_slice(&[0, 1]), 2);
+        let unfinished = other.allocate(1).ok().flatten().expect("there is room");
+        assert_eq!((tx.try_push(3), rx.try_pop(), rx.try_pop()), (Ok(()), Ok(0), Ok(1)));
+        assert_eq!(tx.push_slice(&[4, 5]), 2);
+        assert_eq!(filled_from(1, tx.end().slots()), Ok(2));
+        // SAFETY: the slot was just allocated.
+        unsafe { other.end().slots().cells().write(unfinished.position, 2) };
+        other.commit(unfinished);
+        assert_eq!([(); 4].map(|()| rx.try_pop()), [2, 3, 4, 5].map(Ok));
+    }
+}

@@ -1,0 +1,459 @@
+//! `bbq-spsc`: the block-based bounded queue, for one producer and one consumer.
+//!
+//! The ring is cut into blocks, and each block counts its own items: how many have been pushed into it
+//! (`committed`), and whether all have been popped from it (`consumed`). As long as the two sides are in
+//! different blocks, neither touches a variable of the other: a producer looks at `consumed` when it enters
+//! a block, a consumer finds all of a full block with one look at `committed`.
+//!
+//! **Use it** if many items wait in the queue most of the time, in bursts or one by one, and for large
+//! queues.
+//! **Don't** use it where the last slots count: slots come back a block at a time, so "full" may mean
+//! that almost a whole block is free.
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | wait-free, first in first out |
+//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two, at least 2; less up to S − 1 in use, S slots to a block: of 128, 65 |
+//! | blocks | 2^max(1, ⌊log₂ N / 4⌋), as the paper found best; [`Config::block`] gives S instead, rounded down to a power of two, from 1 (or N/65536) to N/2; 256 bytes for each besides its slots |
+//! | misses per item and side | 1/K for the slot, 2/S for the block while the sides are apart; 2 while the consumer keeps up |
+//! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.3, and the form for one producer and one consumer of §2.4.5 |
+//!
+//! A consumer that keeps catching up with a stream waits before it looks again: up to 16 pauses, half a
+//! microsecond or one, also if items are there; `try_pop` and `read_chunk` perhaps twice. What makes a stream is that
+//! three calls or more, or slices' worth of items, come between two times that it catches up. In a dialogue, where
+//! items come one by one, or not more at a time than a call asks for, it soon doesn't wait; nor does
+//! [`available`](crate::SingleConsumer::available). The paper's never waits.
+//!
+//! ```
+//! use corelane::{Config, Consumer, Producer, block::single};
+//!
+//! let (mut tx, mut rx) = single::channel_with(Config::new(1000).block(64))?;
+//! assert_eq!(tx.capacity(), 1024);
+//! tx.try_push('a')?;
+//! assert_eq!(rx.try_pop(), Ok('a'));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use core::cell::Cell;
+
+use crate::block::layout::{BlockShape, Header, Nothing};
+use crate::block::variables::{Merged, Variables};
+use crate::memory::{Ordering, pause};
+use crate::patience::Patience;
+use crate::queue::chunk::{self, ReadChunk};
+use crate::queue::{
+    self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, Producer as _,
+    SingleConsumer as _, TryPopError, TryPushError, answered_by, debug_handle, full, queue_type,
+};
+use crate::region::{End, LendableSlots, ends};
+
+/// A queue for at least `capacity` items.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_with(Config::new(capacity))
+}
+
+/// As [`channel`], with all options.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    let shape = BlockShape::new::<Header<T, Merged>>(config)?;
+    let (tx, rx) = ends(config.memory, shape, Header::new(()))?;
+    Ok((Producer::new(tx, shape.first), Consumer::new(rx, shape.first)))
+}
+
+/// Catching up less often than once in so many calls is distance enough.
+const FAR_BEHIND: u64 = 256;
+
+/// Pauses that are about as long as a push of one of several producers takes.
+const A_PUSH: u32 = 16;
+
+/// The sending side, also of [`block::one_producer`](crate::block::one_producer). `V` stands for what is in a block.
+#[repr(align(128))]
+pub struct Producer<T, V: Variables = Merged> {
+    /// Next position to fill.
+    write: u64,
+    /// The position from which on slots may hold items: the end of a block.
+    free: u64,
+    end: End<Header<T, V>>,
+}
+
+/// The receiving side, also of [`block::one_consumer`](crate::block::one_consumer). `V` stands for what is in a block.
+#[repr(align(128))]
+pub struct Consumer<T, V: Variables = Merged> {
+    /// Next position to empty.
+    read: u64,
+    /// The position up to which items have been seen.
+    known: u64,
+    /// What `committed` of the block that `known` is in says while there are no others.
+    seen: u64,
+    patience: Patience,
+    /// Always, but for [`block::shared`](crate::block::shared).
+    is_alone: Cell<bool>,
+    end: End<Header<T, V>>,
+}
+
+impl<T, V: Variables> Producer<T, V> {
+    /// A producer that goes on at `start`, where a block starts.
+    pub(crate) fn new(end: End<Header<T, V>>, start: u64) -> Self {
+        Self { write: start, free: start, end }
+    }
+
+    pub(crate) fn end(&self) -> &End<Header<T, V>> {
+        &self.end
+    }
+
+    /// The positions where it goes on, and up to which it has entered blocks.
+    pub(crate) fn positions(&self) -> (u64, u64) {
+        (self.write, self.free)
+    }
+
+    /// Goes on at `start`, where a block starts.
+    #[inline]
+    pub(crate) fn go_on_from(&mut self, start: u64) {
+        (self.write, self.free) = (start, start);
+    }
+
+    /// Slots that are known to be free.
+    #[inline]
+    fn known_free(&self) -> usize {
+        self.free.wrapping_sub(self.write) as usize
+    }
+
+    /// Takes in one block more if all of its items have been popped: the paper's `advance_phead`.
+    #[inline]
+    fn enter_block(&mut self) -> bool {
+        let blocks = self.end.slots();
+        let end = blocks.end(self.free);
+        // Acquire pairs with the store of whoever emptied it: the items of the last lap are out.
+        let emptied = blocks.at(self.free).emptied().load(Ordering::Acquire);
+        let is_free = emptied == blocks.arrangement().count(self.free);
+        if is_free {
+            blocks.at(self.free).enter(self.free, blocks.arrangement());
+            self.free = end;
+        }
+        is_free
+    }
+
+    /// Why `item` can't be pushed, when no slot is free.
+    #[inline]
+    fn refuse<I>(&self, item: I) -> TryPushError<I> {
+        let nothing = self.end.slots().no_room_at(self.free, &self.end.header().heads);
+        match full(self.end.peer_is_gone(), item) {
+            TryPushError::Full(item) if nothing == Nothing::Yet => TryPushError::Busy(item),
+            error => error,
+        }
+    }
+
+    /// Goes on over `n` filled slots of this block, and shows them to consumers.
+    #[inline]
+    fn commit(&mut self, n: u64) {
+        let (blocks, write) = (self.end.slots(), self.write);
+        let arrangement = blocks.arrangement();
+        let count = arrangement.count(write).wrapping_add(n * arrangement.step());
+        self.write = write.wrapping_add(n);
+        // Release pairs with the loads of consumers: whoever sees the count sees the items.
+        blocks.at(write).committed().store(count, Ordering::Release);
+    }
+}
+
+impl<T, V: Variables> queue::Producer for Producer<T, V> {
+    type Item = T;
+
+    #[inline(always)] // a call would cost more than the push or pop itself
+    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        if self.known_free() == 0 && !self.enter_block() {
+            return Err(self.refuse(item));
+        }
+        // SAFETY: the slot is free, and the producer's alone until it is committed.
+        unsafe { self.end.slots().cells().write(self.write, item) };
+        self.commit(1);
+        Ok(())
+    }
+
+    answered_by!(end);
+
+    fn slack(&self) -> usize {
+        self.end.slots().arrangement().size() as usize - 1
+    }
+
+    fn push_slice(&mut self, items: &[T]) -> usize
+    where
+        T: Copy,
+    {
+        chunk::push_slice(self, items)
+    }
+}
+
+impl<T, V: Variables> queue::SingleProducer for Producer<T, V> {
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        while self.known_free() < wanted && self.enter_block() {}
+        wanted.min(self.known_free())
+    }
+
+    fn refusal(&self) -> TryPushError<()> {
+        self.refuse(())
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
+        // SAFETY: `n` slots from `write` on are free, by the caller's word.
+        unsafe { self.end.lend_slots(self.write, n) }
+    }
+
+    unsafe fn publish(&mut self, n: usize) {
+        let mut left = n as u64;
+        while left > 0 {
+            let n = left.min(self.end.slots().end(self.write).wrapping_sub(self.write));
+            self.commit(n);
+            left -= n;
+        }
+    }
+}
+
+impl<T, V: Variables> Consumer<T, V> {
+    /// A consumer that goes on at `start`, where a block starts.
+    pub(crate) fn new(end: End<Header<T, V>>, start: u64) -> Self {
+        let (patience, is_alone) = (Patience::new(start), Cell::new(true));
+        let seen = end.slots().arrangement().count(start);
+        Self { read: start, known: start, seen, patience, is_alone, end }
+    }
+
+    pub(crate) fn end(&self) -> &End<Header<T, V>> {
+        &self.end
+    }
+
+    /// Whether the position is its own: false while it shares the queue with others.
+    #[inline]
+    pub(crate) fn is_alone(&self) -> &Cell<bool> {
+        &self.is_alone
+    }
+
+    /// The position where it goes on.
+    pub(crate) fn position(&self) -> u64 {
+        self.read
+    }
+
+    /// Goes on at `position`.
+    #[inline]
+    pub(crate) fn go_on_from(&mut self, position: u64) {
+        (self.read, self.known) = (position, position);
+        self.patience = Patience::new(position);
+        self.seen = self.end.slots().arrangement().count(position);
+    }
+
+    /// Items that have been seen.
+    #[inline]
+    fn known(&self) -> usize {
+        self.known.wrapping_sub(self.read) as usize
+    }
+
+    /// Looks for items behind those that are known.
+    #[inline]
+    fn look(&mut self) -> Result<(), Nothing> {
+        let blocks = self.end.slots();
+        // Acquire pairs with what producers do when they commit: the items are there.
+        let committed = blocks.at(self.known).committed().load(Ordering::Acquire);
+        if committed == self.seen {
+            return Err(blocks.nothing_at(self.known));
+        }
+        let filled = blocks.arrangement().go_on(self.known, committed);
+        if !blocks.is_gapless(filled) {
+            return Err(Nothing::Yet);
+        }
+        (self.known, self.seen) = (filled, blocks.arrangement().count(filled));
+        Ok(())
+    }
+
+    /// Goes on over `n` emptied slots of this block, and gives it back at its end.
+    #[inline]
+    fn consume(&mut self, n: u64) {
+        let (blocks, read) = (self.end.slots(), self.read);
+        let arrangement = blocks.arrangement();
+        self.read = read.wrapping_add(n);
+        if arrangement.is_start(self.read) {
+            blocks.at(read).give_back(arrangement.full_count(read));
+        }
+    }
+
+    /// Looks for items after all that were known have been popped.
+    #[inline(always)] // see `queue::try_pop_by`
+    fn refill(&mut self) -> Result<(), Nothing> {
+        let mut found = self.look();
+        if found == Err(Nothing::Yet) {
+            // A push is unfinished, or items are shown that may have gaps before them.
+            pause(A_PUSH);
+            found = self.look();
+        }
+        if !self.end.slots().arrangement().is_start(self.known) {
+            // The producer is in this block.
+            let waited;
+            (self.patience, waited) = self.patience.caught_up(self.read, 1, FAR_BEHIND);
+            if waited {
+                found = self.look().or(found);
+            }
+        }
+        found
+    }
+}
+
+impl<T, V: Variables> queue::Consumer for Consumer<T, V> {
+    type Item = T;
+
+    #[inline(always)] // a call would cost more than the push or pop itself
+    fn try_pop(&mut self) -> Result<T, TryPopError> {
+        if self.known() == 0 {
+            // Asked before the look, which finds what producers pushed before they went.
+            let is_closed = self.end.peer_is_gone();
+            self.refill().map_err(|nothing| nothing.to_pop(is_closed))?;
+        }
+        // SAFETY: the position is full, and the consumer moves past it with the next line.
+        let item = unsafe { self.end.slots().cells().read(self.read) };
+        self.consume(1);
+        Ok(item)
+    }
+
+    answered_by!(end);
+
+    fn pop_slice(&mut self, into: &mut [T]) -> usize
+    where
+        T: Copy,
+    {
+        // All that is there: one look, and one wait at most.
+        let n = self.lendable(into.len());
+        ReadChunk::new(self, n).copy_to_slice(into)
+    }
+}
+
+// SAFETY: the items from `read` on are lent, and `release` moves `read` past them.
+unsafe impl<T, V: Variables> queue::SingleConsumer for Consumer<T, V> {
+    fn available(&mut self, wanted: usize) -> usize {
+        while self.known() < wanted && self.look().is_ok() {}
+        wanted.min(self.known())
+    }
+
+    fn lendable(&mut self, wanted: usize) -> usize {
+        let n = self.available(wanted);
+        // At the start of a block the producer may be waiting for this side.
+        if n == wanted || self.end.slots().arrangement().is_start(self.known) {
+            return n;
+        }
+        let waited;
+        (self.patience, waited) = self.patience.caught_up(self.read, wanted as u64, FAR_BEHIND);
+        if waited { self.available(wanted) } else { n }
+    }
+
+    fn look_again(&mut self, wanted: usize) -> Result<usize, TryPopError> {
+        // Asked before one look more, as in `try_pop`.
+        let is_closed = self.end.peer_is_gone();
+        match self.look() {
+            Ok(()) => Ok(self.available(wanted)),
+            Err(nothing) => Err(nothing.to_pop(is_closed)),
+        }
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {
+        // SAFETY: `n` slots from `read` on hold items, by the caller's word.
+        unsafe { self.end.lend_items(self.read, n) }
+    }
+
+    unsafe fn release(&mut self, n: usize) {
+        let mut left = n as u64;
+        while left > 0 {
+            let n = left.min(self.end.slots().end(self.read).wrapping_sub(self.read));
+            self.consume(n);
+            left -= n;
+        }
+    }
+}
+
+impl<T, V: Variables> Drop for Consumer<T, V> {
+    #[inline(always)] // see `region::leave`
+    fn drop(&mut self) {
+        let blocks = self.end.slots();
+        if self.is_alone.get() && !blocks.arrangement().is_start(self.read) {
+            // For `Header::drop_items`; producers go on only at the end of a block. Relaxed: dropping the
+            // end orders it.
+            let count = blocks.arrangement().count(self.read);
+            blocks.at(self.read).consumed().store(count, Ordering::Relaxed);
+        }
+    }
+}
+
+debug_handle! {
+    [T, V: Variables] Producer<T, V>, "Producer";
+    [T, V: Variables] Consumer<T, V>, "Consumer";
+}
+
+queue_type!(BbqSpsc of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+    id: "bbq-spsc",
+    name: "block-based bounded queue",
+    paper: "Wang 2024, §2.4.5",
+    capacity: "N, in use N - S + 1",
+    choose: "many items wait in it, or they come in batches",
+    avoid: "the last slots count: full means that less than a block is free",
+    ..Info::RING
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::SingleProducer as _;
+
+    #[test]
+    fn all_but_the_slack_fit_into_a_queue_in_use() {
+        let (mut tx, mut rx) = channel_with(Config::new(16).block(4)).unwrap();
+        assert_eq!((tx.capacity(), tx.slack()), (16, 3));
+        assert_eq!(tx.push_iter(0..4), 4);
+        assert_eq!(rx.pop_iter().take(3).count(), 3);
+        assert_eq!(1 + tx.push_iter(0..), 16 - 3);
+        assert!(rx.try_pop().is_ok());
+        assert_eq!(tx.push_iter(0..), 4, "a whole block is free");
+    }
+    /// A consumer that has waited in a stream.
+    fn patient(config: Config) -> (Producer<u64>, Consumer<u64>) {
+        let (mut tx, mut rx) = channel_with(config).unwrap();
+        for _ in 0..100 {
+            assert_eq!(tx.push_slice(&[1; 5]), 5);
+            assert_eq!(rx.pop_iter().count(), 5);
+        }
+        assert!(rx.patience.pauses() > 0, "that was a stream");
+        (tx, rx)
+    }
+
+    /// Whatever the messages' lengths, it isn't waited for long when each is taken by one slice.
+    #[test]
+    fn a_dialogue_of_slices_does_not_wait() {
+        for len in [1, 24, 31] {
+            let (mut tx, mut rx) = patient(Config::new(4096));
+            for _ in 0..10 {
+                assert_eq!(tx.push_slice(&vec![2; len]), len);
+                assert_eq!(rx.pop_slice(&mut [0; 32]), len);
+            }
+            assert_eq!(rx.patience.pauses(), 0, "messages of {len}");
+        }
+    }
+
+    /// Who finds whole blocks full doesn't let the producer wait for them.
+    #[test]
+    fn a_full_queue_is_not_waited_for() {
+        let (mut tx, mut rx) = channel_with::<u64>(Config::new(64).block(16)).unwrap();
+        for _ in 0..100 {
+            tx.push_iter(0..);
+            rx.read_chunk(64).unwrap().commit_all();
+        }
+        assert_eq!(rx.patience.pauses(), 0);
+    }
+
+    /// A consumer that takes over begins anew.
+    #[test]
+    fn patience_starts_where_it_takes_over() {
+        let (_, mut rx) = patient(Config::new(4096));
+        rx.go_on_from(512);
+        assert_eq!(rx.patience.caught_up(513, 1, FAR_BEHIND).0.pauses(), 0);
+    }
+}

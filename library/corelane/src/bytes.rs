@@ -1,0 +1,24 @@
+//! Queues of byte records of any length, written and read in place.
+
+pub use crate::block::bytes::{Claim, ClaimError, Consumer, Producer, Record};
+use crate::queue::CapacityError;
+
+/// A queue for byte records between any number of threads on either side: the [block-based](crate::block::bytes) one.
+///
+/// It has room for at least `capacity` bytes. Records may be as long as [`Producer::most`] says.
+///
+/// ```
+/// use corelane::bytes;
+///
+/// let (mut tx, mut rx) = bytes::channel(4096)?;
+/// tx.push(b"hello")?;
+/// assert_eq!(*rx.try_pop()?, *b"hello");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel(capacity: usize) -> Result<(Producer, Consumer), CapacityError> {
+    crate::block::bytes::channel(capacity)
+}

@@ -1,0 +1,137 @@
+//! `biffq`: the batched improved FastForward queue.
+//!
+//! The [improved FastForward queue](super::improved) with batches on the producer's side
+//! as well. Slots can't be published together, because each carries its own flag; so a batch is
+//! first collected privately and then written in one tight loop. The consumer, busy with the first
+//! of the items, has little chance to take the line away before the last is written.
+//!
+//! **Use it** when the producer has batches, the consumer waits for items, and `iffq`'s short way
+//! for single items is wanted as well.
+//! **Don't** use it without batches: it is `iffq` then. Where slots can be filled in place,
+//! [`blq`](crate::lamport::batched) saves the copy.
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | wait-free, first in first out |
+//! | capacity | N − 2·H, as `iffq` |
+//! | misses per item | (2 + ⌈(B−1)/K⌉)/B + 1/H for the producer, + 1/K for the consumer (fast consumer, batches of B, if the race is won) |
+//! | paper | Maffione, Lettieri, Rizzo: *Cache-aware design of general-purpose SPSC queues*, §4.3 |
+//!
+//! ```
+//! use corelane::{Consumer, Producer, fast_forward::batched as biffq};
+//!
+//! let (mut tx, mut rx) = biffq::channel::<u32>(100)?;
+//! assert_eq!(tx.push_slice(&[1, 2, 3]), 3);
+//! assert_eq!(rx.pop_iter().sum::<u32>(), 6);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::improved as iffq;
+pub use super::improved::Consumer;
+use crate::queue::{
+    self, CapacityError, Config, Info, LentSlots, Producer as _, SingleProducer as _, TryPushError,
+    answered_by, debug_handle, queue_type,
+};
+use crate::slot::{Flagged, Packed, Slot, Token};
+
+/// A queue for at least `capacity` items of any type.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T: Send>(capacity: usize) -> Result<Ends<Flagged<T>>, CapacityError> {
+    channel_with(Config::new(capacity))
+}
+
+/// A queue for at least `capacity` tokens, in slots of one word.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn token_channel<T: Token>(capacity: usize) -> Result<Ends<Packed<T>>, CapacityError> {
+    channel_with(Config::new(capacity))
+}
+
+/// Both handles of a queue with slots of type `S`.
+pub type Ends<S> = (Producer<S>, Consumer<S>);
+
+/// As [`channel`] and [`token_channel`], with all options.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_with<S: Slot>(config: Config) -> Result<Ends<S>, CapacityError> {
+    let (single, consumer) = iffq::channel_with(config)?;
+    Ok((Producer { single }, consumer))
+}
+
+/// The sending side.
+pub struct Producer<S: Slot> {
+    single: iffq::Producer<S>,
+}
+
+impl<S: Slot> queue::Producer for Producer<S> {
+    type Item = S::Item;
+
+    #[inline(always)] // a call would cost more than the push or pop itself
+    fn try_push(&mut self, item: S::Item) -> Result<(), TryPushError<S::Item>> {
+        self.single.try_push(item)
+    }
+
+    answered_by!(handle: single);
+
+    fn slack(&self) -> usize {
+        self.single.slack()
+    }
+
+    /// The caller's slice is the paper's buffer: it is written to the slots in one tight loop.
+    fn push_slice(&mut self, items: &[S::Item]) -> usize
+    where
+        S::Item: Copy,
+    {
+        let n = self.free_slots(items.len());
+        for &item in &items[..n] {
+            // SAFETY: `n` slots are free.
+            unsafe { self.single.fill_next(item) };
+        }
+        n
+    }
+}
+
+impl<S: Slot> queue::SingleProducer for Producer<S> {
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        self.single.free_slots(wanted)
+    }
+
+    fn lendable(&mut self, wanted: usize) -> usize {
+        self.single.lendable(wanted)
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, S::Item> {
+        // SAFETY: the caller's.
+        unsafe { self.single.lend(n) }
+    }
+
+    unsafe fn publish(&mut self, n: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.single.publish(n) }
+    }
+}
+
+debug_handle! {
+    [S: Slot] Producer<S>, "Producer";
+}
+
+const INFO: Info = Info {
+    id: "biffq",
+    name: "batched improved FastForward queue",
+    paper: "Maffione, Lettieri, Rizzo 2019, §4.3",
+    capacity: "N - 2H",
+    choose: "the producer has batches and the consumer waits for items",
+    avoid: "there are no batches; every slot counts",
+    ..Info::RING
+};
+
+queue_type!(BiffqAny of [T: Send] T: Producer<Flagged<T>>, Consumer<Flagged<T>> = channel_with; INFO.of_any("biffq-any"));
+
+queue_type!(Biffq of [T: Token] T: Producer<Packed<T>>, Consumer<Packed<T>> = channel_with; INFO);

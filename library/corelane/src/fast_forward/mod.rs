@@ -1,0 +1,405 @@
+//! `ffq`: the FastForward queue.
+//!
+//! There are no shared counters. A slot says itself whether it is full, so an item and the news of it
+//! travel in one line: the producer waits for the slot at its own position to be empty, the consumer
+//! for the one at its own to be full.
+//!
+//! **Use it** when single items must arrive as soon as possible and few are in flight: request and
+//! reply, signals. Nothing has a shorter way.
+//! **Don't** use it for throughput: with both sides in the same line every item costs two misses on
+//! each side. [`iffq`](improved) and [`bqueue`](crate::b_queue) mend that.
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | wait-free, first in first out |
+//! | capacity | N, what was asked for, rounded up to a power of two |
+//! | misses per item and side | 2 (both in one line), 2/K at best |
+//! | paper | Giacomoni et al. 2008 after Maffione, Lettieri, Rizzo 2019, §4.1; slipping: Wang et al. 2012, §2.3 |
+//!
+//! **Slots.** Any item fits into a slot with a flag of its own. [Tokens](crate::slot::Token), one
+//! non-zero word, need no flag: [`token_channel`].
+//!
+//! **Temporal slipping** ([`slipping_channel_with`]) keeps the consumer some lines behind the producer
+//! by spinning. It is here so that its effect can be measured.
+//!
+//! ```
+//! use corelane::{Consumer, Producer, fast_forward};
+//!
+//! let (mut tx, mut rx) = fast_forward::channel::<String>(64)?;
+//! tx.try_push("any item".to_string())?;
+//! assert_eq!(rx.try_pop().unwrap(), "any item");
+//!
+//! let (mut tx, mut rx) = fast_forward::token_channel::<Box<u32>>(64)?;
+//! tx.try_push(Box::new(1))?;
+//! assert_eq!(*rx.try_pop()?, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod batched;
+pub mod improved;
+
+use core::marker::PhantomData;
+
+use crate::memory::{AtomicU64, Ordering, pause};
+use crate::pad::Padded;
+use crate::queue::chunk::drop_each;
+use crate::queue::staging::{Staged, Staging};
+use crate::queue::{
+    self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, Producer as _,
+    TryPopError, TryPushError, answered_by, debug_handle, full, queue_type, try_pop_by,
+};
+use crate::region::{End, State, ends, slots_for};
+use crate::slot::{Flagged, Packed, Slot, SlotRing, Token};
+
+/// All that the FastForward family shares besides its slots.
+#[derive(Debug)]
+pub(super) struct Unread<S> {
+    /// Where the consumer stood when it was dropped: the items nobody popped start there.
+    read: Padded<AtomicU64>,
+    slots: PhantomData<S>,
+}
+
+impl<S> Unread<S> {
+    pub(super) fn new(first: u64) -> Self {
+        Self { read: Padded(AtomicU64::new(first)), slots: PhantomData }
+    }
+
+    /// Called by the consumer as its last deed.
+    pub(super) fn start_at(&self, read: u64) {
+        // Relaxed: read again only after both handles are gone, which orders it.
+        self.read.store(read, Ordering::Relaxed);
+    }
+}
+
+impl<S: Slot> State for Unread<S> {
+    type Item = S::Item;
+    type Slots = SlotRing<S>;
+
+    fn drop_items(&self, slots: &SlotRing<S>) {
+        // Relaxed: both handles are gone, and dropping them has ordered what they did before this.
+        let mut read = self.read.load(Ordering::Relaxed);
+        let mut left = slots.len();
+        drop_each(|| {
+            let slot = slots.at(read);
+            if left == 0 || !slot.is_full() {
+                return None;
+            }
+            left -= 1;
+            read = read.wrapping_add(1);
+            // SAFETY: items lie in a row from where the consumer stood, and `read` moves past each.
+            Some(unsafe { slot.read() })
+        });
+    }
+}
+
+/// A queue for at least `capacity` items of any type.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T: Send>(capacity: usize) -> Result<Ends<Flagged<T>>, CapacityError> {
+    channel_with(Config::new(capacity))
+}
+
+/// A queue for at least `capacity` tokens, in slots of one word.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn token_channel<T: Token>(capacity: usize) -> Result<Ends<Packed<T>>, CapacityError> {
+    channel_with(Config::new(capacity))
+}
+
+/// Both handles of a queue with slots of type `S`.
+pub type Ends<S> = (Producer<S>, Consumer<S>);
+
+/// As [`channel`] and [`token_channel`], with all options.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_with<S: Slot>(config: Config) -> Result<Ends<S>, CapacityError> {
+    let len = slots_for::<Unread<S>>(config.capacity, 0)?;
+    let (tx, rx) = ends(config.memory, len, Unread::new(config.first))?;
+    Ok((
+        Producer { write: config.first, end: tx, staging: Staging::new() },
+        Consumer { read: config.first, end: rx, staged: Staged::new() },
+    ))
+}
+
+/// The sending side.
+#[repr(align(128))]
+pub struct Producer<S: Slot> {
+    /// Next position to fill.
+    write: u64,
+    end: End<Unread<S>>,
+    staging: Staging<S::Item>,
+}
+
+/// The receiving side.
+#[repr(align(128))]
+pub struct Consumer<S: Slot> {
+    /// Next position to empty.
+    read: u64,
+    end: End<Unread<S>>,
+    /// Items from `read` on that have been copied out to be lent; their slots are still full.
+    staged: Staged<S::Item>,
+}
+
+impl<S: Slot> queue::Producer for Producer<S> {
+    type Item = S::Item;
+
+    #[inline(always)] // a call would cost more than the push or pop itself
+    fn try_push(&mut self, item: S::Item) -> Result<(), TryPushError<S::Item>> {
+        let slot = self.end.slots().at(self.write);
+        if slot.is_full() {
+            return Err(full(self.is_closed(), item));
+        }
+        // SAFETY: this is the producer, and it has just seen the slot empty.
+        unsafe { slot.fill(item) };
+        self.write = self.write.wrapping_add(1);
+        Ok(())
+    }
+
+    answered_by!(end);
+}
+
+impl<S: Slot> queue::SingleProducer for Producer<S> {
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        let slots = self.end.slots();
+        // The consumer clears in order: if a slot is empty, so are all from `write` up to it.
+        leading(wanted.min(slots.len()), |i| !slots.at(self.write.wrapping_add(i)).is_full())
+    }
+
+    fn lendable(&mut self, wanted: usize) -> usize {
+        self.free_slots(wanted.min(Staging::<S::Item>::SIZE))
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, S::Item> {
+        self.staging.lend(n)
+    }
+
+    unsafe fn publish(&mut self, n: usize) {
+        let slots = self.end.slots();
+        // SAFETY: `n` items are staged, by the caller's word, and as many slots were seen empty.
+        unsafe { self.staging.drain(n, |i, item| slots.at(self.write.wrapping_add(i)).fill(item)) };
+        self.write = self.write.wrapping_add(n as u64);
+    }
+}
+
+impl<S: Slot> Consumer<S> {
+    /// The paper's `ffq_dequeue`.
+    #[inline]
+    fn pop(&mut self) -> Option<S::Item> {
+        let slot = self.end.slots().at(self.read);
+        let item = match self.staged.take() {
+            Some(item) => item,
+            // SAFETY: this is the consumer, and it moves past the slot below.
+            None => unsafe { slot.try_read()? },
+        };
+        slot.clear();
+        self.read = self.read.wrapping_add(1);
+        Some(item)
+    }
+}
+
+impl<S: Slot> queue::Consumer for Consumer<S> {
+    type Item = S::Item;
+
+    #[inline(always)] // a call would cost more than the push or pop itself
+    fn try_pop(&mut self) -> Result<S::Item, TryPopError> {
+        try_pop_by(self, Self::pop)
+    }
+
+    answered_by!(end);
+}
+
+// SAFETY: items are lent from `staged`, which forgets them when they are released, and `read` moves past them.
+unsafe impl<S: Slot> queue::SingleConsumer for Consumer<S> {
+    fn available(&mut self, wanted: usize) -> usize {
+        let slots = self.end.slots();
+        // The producer fills in order: if a slot is full, so are all from `read` up to it.
+        leading(wanted.min(slots.len()), |i| slots.at(self.read.wrapping_add(i)).is_full())
+    }
+
+    fn lendable(&mut self, wanted: usize) -> usize {
+        let n = self.available(wanted.min(Staged::<S::Item>::SIZE));
+        let slots = self.end.slots();
+        // SAFETY: `n` slots from `read` on are full, and `staged` reads each only once.
+        self.staged.stage(n, |i| unsafe { slots.at(self.read.wrapping_add(i)).read() });
+        n
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentItems<'_, S::Item> {
+        self.staged.lend(n)
+    }
+
+    unsafe fn release(&mut self, n: usize) {
+        // SAFETY: `n` items are staged and have been moved out, by the caller's word.
+        unsafe { self.staged.forget(n) };
+        for i in 0..n as u64 {
+            self.end.slots().at(self.read.wrapping_add(i)).clear();
+        }
+        self.read = self.read.wrapping_add(n as u64);
+    }
+}
+
+impl<S: Slot> Drop for Consumer<S> {
+    fn drop(&mut self) {
+        // What is staged is dropped here; the slots behind it, when both handles are gone.
+        let first = self.read.wrapping_add(self.staged.len() as u64);
+        while self.read != first {
+            // Or else a full ring would show it once more behind all others.
+            self.end.slots().at(self.read).clear();
+            self.read = self.read.wrapping_add(1);
+        }
+        self.end.header().start_at(first);
+    }
+}
+
+/// How many of the first `most` positions satisfy `holds`, which is true up to some point and false
+/// from there on.
+///
+/// Looks at the last one first: if it holds, one look is enough.
+#[inline]
+pub(super) fn leading(most: usize, holds: impl Fn(u64) -> bool) -> usize {
+    let (mut yes, mut no) = (0, most + 1);
+    let mut probe = most;
+    while no - yes > 1 {
+        if holds(probe as u64 - 1) {
+            yes = probe;
+        } else {
+            no = probe;
+        }
+        probe = yes + (no - yes) / 2;
+    }
+    yes
+}
+
+/// A consumer that keeps its distance from the producer, by FastForward's `adjust_slip`.
+///
+/// Distances are in lines. The paper reads both counters to know the distance; here the slots tell,
+/// so that the producer need not publish a counter for it.
+pub struct SlippingConsumer<S: Slot> {
+    consumer: Consumer<S>,
+    until_adjust: u32,
+}
+
+/// The consumer slips when the producer is fewer lines ahead than this (DANGER).
+const DANGER: u64 = 2;
+/// It waits until the producer is this many lines ahead (GOOD), as long as that comes closer.
+const GOOD: u64 = 6;
+/// Pops from one adjustment to the next; the paper leaves it open.
+const ADJUST_EVERY: u32 = 64;
+/// Spins for each line that is missing (the paper's `avg_time`).
+const SPINS_PER_LINE: u32 = 16;
+
+/// A queue with slots of type `S` whose consumer slips.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn slipping_channel_with<S: Slot>(
+    config: Config,
+) -> Result<(Producer<S>, SlippingConsumer<S>), CapacityError> {
+    let (tx, consumer) = channel_with(config)?;
+    Ok((tx, SlippingConsumer { consumer, until_adjust: ADJUST_EVERY }))
+}
+
+impl<S: Slot> SlippingConsumer<S> {
+    /// Lines that the producer is ahead, counted up to GOOD.
+    fn distance(&self) -> u64 {
+        let slots = self.consumer.end.slots();
+        let per_line = (64 / size_of::<S>()).max(1) as u64;
+        let most = GOOD.min(slots.len() as u64 / per_line);
+        let filled = |line| slots.at(self.consumer.read.wrapping_add((line + 1) * per_line - 1));
+        leading(most as usize, |line| filled(line).is_full()) as u64
+    }
+
+    /// The paper's Figure 3.
+    #[cold]
+    fn adjust_slip(&mut self) {
+        self.until_adjust = ADJUST_EVERY;
+        let mut distance = self.distance();
+        if distance >= DANGER {
+            return;
+        }
+        loop {
+            let before = distance;
+            pause(SPINS_PER_LINE * (GOOD + 1 - distance) as u32);
+            distance = self.distance();
+            if distance >= GOOD || distance <= before {
+                return;
+            }
+        }
+    }
+}
+
+impl<S: Slot> queue::Consumer for SlippingConsumer<S> {
+    type Item = S::Item;
+
+    #[inline(always)] // a call would cost more than the push or pop itself
+    fn try_pop(&mut self) -> Result<S::Item, TryPopError> {
+        let item = self.consumer.try_pop()?;
+        self.until_adjust -= 1;
+        if self.until_adjust == 0 {
+            self.adjust_slip();
+        }
+        Ok(item)
+    }
+
+    answered_by!(handle: consumer);
+}
+
+// SAFETY: the plain consumer's own calls do it.
+unsafe impl<S: Slot> queue::SingleConsumer for SlippingConsumer<S> {
+    fn available(&mut self, wanted: usize) -> usize {
+        self.consumer.available(wanted)
+    }
+
+    fn lendable(&mut self, wanted: usize) -> usize {
+        self.consumer.lendable(wanted)
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentItems<'_, S::Item> {
+        // SAFETY: the caller's.
+        unsafe { self.consumer.lend(n) }
+    }
+
+    unsafe fn release(&mut self, n: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.consumer.release(n) }
+    }
+}
+
+debug_handle! {
+    [S: Slot] Producer<S>, "Producer";
+    [S: Slot] Consumer<S>, "Consumer";
+    [S: Slot] SlippingConsumer<S>, "SlippingConsumer";
+}
+
+const INFO: Info = Info {
+    id: "ffq",
+    name: "FastForward queue",
+    paper: "Maffione, Lettieri, Rizzo 2019, §4.1",
+    choose: "single items must arrive soon, few are in flight",
+    avoid: "for throughput: two cache misses per item and side",
+    ..Info::RING
+};
+
+const SLIP_INFO: Info = Info {
+    id: "ffq-slip",
+    name: "FastForward queue with temporal slipping",
+    paper: "Wang, Zhang, Tang, Hua 2012, §2.3",
+    choose: "to see what temporal slipping does",
+    avoid: "otherwise: its thresholds fit one machine and load",
+    ..INFO
+};
+
+queue_type!(FfqAny of [T: Send] T: Producer<Flagged<T>>, Consumer<Flagged<T>> = channel_with; INFO.of_any("ffq-any"));
+
+queue_type!(Ffq of [T: Token] T: Producer<Packed<T>>, Consumer<Packed<T>> = channel_with; INFO);
+
+queue_type!(FfqSlipAny of [T: Send] T: Producer<Flagged<T>>, SlippingConsumer<Flagged<T>> = slipping_channel_with; SLIP_INFO.of_any("ffq-slip-any"));
+
+queue_type!(FfqSlip of [T: Token] T: Producer<Packed<T>>, SlippingConsumer<Packed<T>> = slipping_channel_with; SLIP_INFO);

@@ -1,0 +1,201 @@
+//! `blq`: the batched Lamport queue.
+//!
+//! The [lazy Lamport queue](super::lazy) with calls that move many items for one update of
+//! the shared counters. Nothing waits for a batch to become full: the caller says when to publish.
+//!
+//! **Use it** wherever items come in groups on either side, such as packets from a network card. With
+//! batches of 32 and more its cost is that of moving the lines.
+//! **Don't** use it for the sake of its batches if you push one by one: it is `llq` then.
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | wait-free, first in first out |
+//! | capacity | N − K: K is the number of items in a line of 64 bytes, N a power of two that is large enough |
+//! | misses per item and side | (2 + ⌈(B−1)/K⌉)/B + 1/N (fast consumer), 1/K + 1/B + 1/N (fast producer), for batches of B |
+//! | paper | Maffione, Lettieri, Rizzo: *Cache-aware design of general-purpose SPSC queues*, §3.3 |
+//!
+//! Batches come in two forms: the calls of the traits that move slices and chunks, and the paper's
+//! own, one item at a time with publication apart.
+//!
+//! ```
+//! use corelane::{Consumer, Producer, TryPopError, lamport::batched};
+//!
+//! let (mut tx, mut rx) = batched::channel::<u64>(1000)?;
+//! tx.push_local(1)?;
+//! tx.push_local(2)?;
+//! assert_eq!(rx.try_pop(), Err(TryPopError::Empty));
+//! tx.flush();
+//! assert_eq!(rx.pop_iter().collect::<Vec<_>>(), [1, 2]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::lazy as lazy_lamport;
+use crate::queue::chunk;
+use crate::queue::{
+    self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, Producer as _,
+    TryPopError, TryPushError, answered_by, debug_handle, queue_type,
+};
+
+/// A queue for at least `capacity` items.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_with(Config::new(capacity))
+}
+
+/// As [`channel`], with all options.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    let (tx, rx) = lazy_lamport::channel_with(config)?;
+    Ok((Producer { lazy: tx }, Consumer { lazy: rx }))
+}
+
+/// The sending side.
+pub struct Producer<T> {
+    /// Its `write` is the paper's `write_priv`: it may be ahead of the shared one.
+    lazy: lazy_lamport::Producer<T>,
+}
+
+/// The receiving side.
+pub struct Consumer<T> {
+    /// Its `read` is the paper's `read_priv`: it may be ahead of the shared one.
+    lazy: lazy_lamport::Consumer<T>,
+}
+
+impl<T> Producer<T> {
+    /// Appends `item` without showing it to the consumer yet (`blq_enq_local`).
+    ///
+    /// It becomes visible, with all before it, by [`flush`](queue::Producer::flush), by the next item
+    /// or batch pushed in any other way, or when the producer is dropped.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_push`](queue::Producer::try_push). If the queue is full of items that were never
+    /// published, the consumer can't make room: flush before waiting.
+    #[inline]
+    pub fn push_local(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        self.lazy.push_local(item)
+    }
+}
+
+impl<T> queue::Producer for Producer<T> {
+    type Item = T;
+
+    #[inline(always)] // a call would cost more than the push or pop itself
+    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        self.lazy.try_push(item)
+    }
+
+    answered_by!(handle: lazy);
+
+    fn flush(&mut self) {
+        self.lazy.publish_write();
+    }
+
+    fn push_slice(&mut self, items: &[T]) -> usize
+    where
+        T: Copy,
+    {
+        chunk::push_slice(self, items)
+    }
+}
+
+impl<T> queue::SingleProducer for Producer<T> {
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        self.lazy.free_slots(wanted)
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
+        // SAFETY: the caller's.
+        unsafe { self.lazy.lend(n) }
+    }
+
+    unsafe fn publish(&mut self, n: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.lazy.publish(n) }
+    }
+}
+
+impl<T> Drop for Producer<T> {
+    fn drop(&mut self) {
+        self.lazy.publish_write();
+    }
+}
+
+impl<T> Consumer<T> {
+    /// Takes the oldest item without giving its slot back to the producer yet (`blq_deq_local`).
+    ///
+    /// The slot is given back, with all before it, by [`free`](Self::free), by the next item or batch
+    /// popped in any other way, or when the consumer is dropped. `None` if there is no item.
+    #[inline]
+    pub fn pop_local(&mut self) -> Option<T> {
+        self.lazy.pop_local()
+    }
+
+    /// Gives the slots of all items taken back to the producer (`blq_deq_publish`).
+    #[inline]
+    pub fn free(&mut self) {
+        self.lazy.publish_read();
+    }
+}
+
+impl<T> queue::Consumer for Consumer<T> {
+    type Item = T;
+
+    #[inline(always)] // a call would cost more than the push or pop itself
+    fn try_pop(&mut self) -> Result<T, TryPopError> {
+        self.lazy.try_pop()
+    }
+
+    answered_by!(handle: lazy);
+
+    fn pop_slice(&mut self, into: &mut [T]) -> usize
+    where
+        T: Copy,
+    {
+        chunk::pop_slice(self, into)
+    }
+}
+
+// SAFETY: the lazy queue's own calls do it.
+unsafe impl<T> queue::SingleConsumer for Consumer<T> {
+    fn available(&mut self, wanted: usize) -> usize {
+        self.lazy.available(wanted)
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {
+        // SAFETY: the caller's.
+        unsafe { self.lazy.lend(n) }
+    }
+
+    unsafe fn release(&mut self, n: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.lazy.release(n) }
+    }
+}
+
+impl<T> Drop for Consumer<T> {
+    fn drop(&mut self) {
+        self.lazy.publish_read();
+    }
+}
+
+debug_handle! {
+    [T] Producer<T>, "Producer";
+    [T] Consumer<T>, "Consumer";
+}
+
+queue_type!(Blq of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+    id: "blq",
+    name: "batched Lamport queue",
+    paper: "Maffione, Lettieri, Rizzo 2019, §3.3",
+    capacity: "N - K",
+    choose: "items come in batches; slots are to be filled or read in place",
+    avoid: "items come one by one and throughput counts",
+    ..Info::RING
+});

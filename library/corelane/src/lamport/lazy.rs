@@ -1,0 +1,262 @@
+//! `llq`: the lazy Lamport queue.
+//!
+//! Each side keeps a copy of the other's counter, and looks at the real one only when by the copy
+//! there is nothing left to do. A line's worth of slots stays unused, so that in a full queue the two
+//! sides never work on the same line.
+//!
+//! **Use it** as a simple, solid ring with the freshest behaviour for its price: what most ring
+//! buffer libraries offer. Best when the producer is the faster side.
+//! **Don't** use it when items come one by one to a consumer that waits for them and throughput
+//! counts: then each item costs two misses. [`bqueue`](crate::b_queue) is made for that. Slices are
+//! pushed and popped item by item, as the paper has it; [`blq`](super::batched) publishes a
+//! slice at once.
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | wait-free, first in first out |
+//! | capacity | N − K: K is the number of items in a line of 64 bytes, N a power of two that is large enough |
+//! | misses per item and side | 2 + 1/N (fast consumer), 1 + 1/K + 1/N (fast producer), 1/K + 2/N at best |
+//! | paper | Maffione, Lettieri, Rizzo: *Cache-aware design of general-purpose SPSC queues*, §3.2 |
+//!
+//! ```
+//! use corelane::{Consumer, Producer, lamport::lazy};
+//!
+//! let (mut tx, mut rx) = lazy::channel::<u64>(1000)?;
+//! assert_eq!(tx.capacity(), 1024 - 8);
+//! tx.try_push(7)?;
+//! assert_eq!(rx.try_pop(), Ok(7));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::Indices;
+use crate::memory::Ordering;
+use crate::queue::{
+    self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, Producer as _,
+    TryPopError, TryPushError, answered_by, debug_handle, full, queue_type, try_pop_by,
+};
+use crate::region::{End, ends, slots_for};
+
+/// Items in a line, the paper's K: slots that stay unused.
+pub(super) const fn per_line<T>() -> usize {
+    match size_of::<T>() {
+        0 | 64.. => 1,
+        size => 64 / size,
+    }
+}
+
+/// A queue for at least `capacity` items.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_with(Config::new(capacity))
+}
+
+/// As [`channel`], with all options.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    let unused = per_line::<T>();
+    let len = slots_for::<Indices<T>>(config.capacity, unused)?;
+    let (tx, rx) = ends(config.memory, len, Indices::new(config.first))?;
+    let capacity = len - unused;
+    Ok((
+        Producer { write: config.first, read_shadow: config.first, capacity, end: tx },
+        Consumer { read: config.first, write_shadow: config.first, capacity, end: rx },
+    ))
+}
+
+/// The sending side.
+#[repr(align(128))]
+pub struct Producer<T> {
+    /// Next position to fill; the shared `write` is a copy of it.
+    write: u64,
+    /// What `read` was when last looked at.
+    read_shadow: u64,
+    /// N − K.
+    capacity: usize,
+    end: End<Indices<T>>,
+}
+
+/// The receiving side.
+#[repr(align(128))]
+pub struct Consumer<T> {
+    /// Next position to empty; the shared `read` is a copy of it.
+    read: u64,
+    /// What `write` was when last looked at.
+    write_shadow: u64,
+    /// N − K.
+    capacity: usize,
+    end: End<Indices<T>>,
+}
+
+impl<T> Producer<T> {
+    /// Free slots by the copy of `read`.
+    #[inline]
+    fn known_free(&self) -> usize {
+        self.capacity - self.write.wrapping_sub(self.read_shadow) as usize
+    }
+
+    #[inline]
+    fn look(&mut self) {
+        // Acquire pairs with the store of `read`: the items of the freed slots have been taken.
+        self.read_shadow = self.end.header().read.load(Ordering::Acquire);
+    }
+
+    /// Puts `item` into the next slot without showing it to the consumer.
+    #[inline]
+    pub(super) fn push_local(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        if self.known_free() == 0 {
+            self.look();
+            if self.known_free() == 0 {
+                return Err(full(self.end.peer_is_gone(), item));
+            }
+        }
+        // SAFETY: the slot is free, and the producer's alone until `write` is published.
+        unsafe { self.end.slots().write(self.write, item) };
+        self.write = self.write.wrapping_add(1);
+        Ok(())
+    }
+
+    /// Shows all items up to `write` to the consumer.
+    #[inline]
+    pub(super) fn publish_write(&self) {
+        // Release pairs with the load of `write`: whoever sees the position sees the items.
+        self.end.header().write.store(self.write, Ordering::Release);
+    }
+}
+
+impl<T> queue::Producer for Producer<T> {
+    type Item = T;
+
+    #[inline(always)] // a call would cost more than the push or pop itself
+    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        self.push_local(item)?;
+        self.publish_write();
+        Ok(())
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    answered_by!(closed: end);
+}
+
+impl<T> queue::SingleProducer for Producer<T> {
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        if self.known_free() < wanted {
+            self.look();
+        }
+        wanted.min(self.known_free())
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
+        // SAFETY: `n` slots from `write` on are free, by the caller's word.
+        unsafe { self.end.lend_slots(self.write, n) }
+    }
+
+    unsafe fn publish(&mut self, n: usize) {
+        self.write = self.write.wrapping_add(n as u64);
+        self.publish_write();
+    }
+}
+
+impl<T> Consumer<T> {
+    /// Items by the copy of `write`.
+    #[inline]
+    fn known(&self) -> usize {
+        self.write_shadow.wrapping_sub(self.read) as usize
+    }
+
+    #[inline]
+    fn look(&mut self) {
+        // Acquire pairs with the stores of `write`: the items are there.
+        self.write_shadow = self.end.header().write.load(Ordering::Acquire);
+    }
+
+    /// Takes the next item without giving its slot back.
+    #[inline]
+    pub(super) fn pop_local(&mut self) -> Option<T> {
+        if self.known() == 0 {
+            self.look();
+            if self.known() == 0 {
+                return None;
+            }
+        }
+        // SAFETY: the position is full, and the consumer moves past it with the next line.
+        let item = unsafe { self.end.slots().read(self.read) };
+        self.read = self.read.wrapping_add(1);
+        Some(item)
+    }
+
+    /// Gives the slots of all items taken back to the producer.
+    #[inline]
+    pub(super) fn publish_read(&self) {
+        // Release pairs with the load of `read`: the items are out before their slots are free.
+        self.end.header().read.store(self.read, Ordering::Release);
+    }
+
+    /// The paper's `llq_dequeue`.
+    #[inline]
+    fn pop(&mut self) -> Option<T> {
+        let item = self.pop_local()?;
+        self.publish_read();
+        Some(item)
+    }
+}
+
+impl<T> queue::Consumer for Consumer<T> {
+    type Item = T;
+
+    #[inline(always)] // a call would cost more than the push or pop itself
+    fn try_pop(&mut self) -> Result<T, TryPopError> {
+        try_pop_by(self, Self::pop)
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    answered_by!(closed: end);
+}
+
+// SAFETY: the items from `read` on are lent, and `release` moves `read` past them.
+unsafe impl<T> queue::SingleConsumer for Consumer<T> {
+    fn available(&mut self, wanted: usize) -> usize {
+        if self.known() < wanted {
+            self.look();
+        }
+        wanted.min(self.known())
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {
+        // SAFETY: `n` slots from `read` on hold items, by the caller's word.
+        unsafe { self.end.lend_items(self.read, n) }
+    }
+
+    unsafe fn release(&mut self, n: usize) {
+        self.read = self.read.wrapping_add(n as u64);
+        self.publish_read();
+    }
+}
+
+debug_handle! {
+    [T] Producer<T>, "Producer";
+    [T] Consumer<T>, "Consumer";
+}
+
+queue_type!(Llq of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+    id: "llq",
+    name: "lazy Lamport queue",
+    paper: "Maffione, Lettieri, Rizzo 2019, §3.2",
+    capacity: "N - K",
+    choose: "a plain ring; the producer is the faster side",
+    avoid: "items come one by one and throughput counts",
+    ..Info::RING
+});

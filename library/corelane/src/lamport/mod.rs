@@ -1,0 +1,226 @@
+//! `lq`: Lamport's queue, the textbook ring.
+//!
+//! Two shared counters, `write` and `read`, say how far each side has come. Every operation looks at
+//! the other side's counter and moves its own.
+//!
+//! **Use it** to read: it is the queue that all others here improve. It also has the freshest view:
+//! it never says full or empty on the word of an outdated copy.
+//! **Don't** use it for speed: with both sides busy every item costs each side three cache misses,
+//! one for either counter and one for the slot.
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | wait-free, first in first out |
+//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two |
+//! | misses per item and side | 3 (both sides busy), 1/K + 2/N at best, K items to a line |
+//! | paper | Maffione, Lettieri, Rizzo: *Cache-aware design of general-purpose SPSC queues*, §3.1 |
+//!
+//! ```
+//! use corelane::{Consumer, Producer, TryPushError, lamport};
+//!
+//! let (mut tx, mut rx) = lamport::channel(2)?;
+//! tx.try_push('a')?;
+//! tx.try_push('b')?;
+//! assert!(matches!(tx.try_push('c'), Err(TryPushError::Full('c'))));
+//! assert_eq!(rx.try_pop(), Ok('a'));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod batched;
+pub mod lazy;
+
+use core::marker::PhantomData;
+
+use crate::memory::{AtomicU64, Cells, Ordering};
+use crate::pad::Padded;
+use crate::queue::chunk::drop_each;
+use crate::queue::{
+    self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, Producer as _,
+    TryPopError, TryPushError, answered_by, debug_handle, full, queue_type, try_pop_by,
+};
+use crate::region::{End, State, ends, slots_for};
+
+/// The counters that all queues of Lamport's family share. Positions from `read` to `write` hold
+/// items.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Indices<T> {
+    /// Next position to fill. Written by the producer only.
+    pub(super) write: Padded<AtomicU64>,
+    /// Next position to empty. Written by the consumer only.
+    pub(super) read: Padded<AtomicU64>,
+    items: PhantomData<T>,
+}
+
+impl<T> Indices<T> {
+    /// An empty queue whose counters start at `first`.
+    pub(super) fn new(first: u64) -> Self {
+        let at = || Padded(AtomicU64::new(first));
+        Self { write: at(), read: at(), items: PhantomData }
+    }
+}
+
+impl<T> State for Indices<T> {
+    type Item = T;
+    type Slots = Cells<T>;
+
+    fn drop_items(&self, slots: &Cells<T>) {
+        // Relaxed: both handles are gone, and dropping them has ordered what they did before this.
+        let mut read = self.read.load(Ordering::Relaxed);
+        let write = self.write.load(Ordering::Relaxed);
+        drop_each(|| {
+            (read != write).then(|| {
+                let position = read;
+                read = read.wrapping_add(1);
+                // SAFETY: the slot holds an item that was never popped; `read` moves past it.
+                unsafe { slots.read(position) }
+            })
+        });
+    }
+}
+
+/// A queue for at least `capacity` items.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_with(Config::new(capacity))
+}
+
+/// As [`channel`], with all options.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    let len = slots_for::<Indices<T>>(config.capacity, 0)?;
+    let (tx, rx) = ends(config.memory, len, Indices::new(config.first))?;
+    Ok((Producer { end: tx }, Consumer { end: rx }))
+}
+
+/// The sending side.
+pub struct Producer<T> {
+    end: End<Indices<T>>,
+}
+
+/// The receiving side.
+pub struct Consumer<T> {
+    end: End<Indices<T>>,
+}
+
+impl<T> Producer<T> {
+    /// Next position to fill: this side's own counter, which nobody else writes.
+    #[inline]
+    fn write(&self) -> u64 {
+        self.end.header().write.load(Ordering::Relaxed)
+    }
+}
+
+impl<T> queue::Producer for Producer<T> {
+    type Item = T;
+
+    #[inline(always)] // a call would cost more than the push or pop itself
+    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        let write = self.write();
+        // Acquire pairs with the store in `release`: the slot's last item has been taken.
+        let read = self.end.header().read.load(Ordering::Acquire);
+        if write.wrapping_sub(read) == self.capacity() as u64 {
+            return Err(full(self.is_closed(), item));
+        }
+        // SAFETY: fewer than N positions are full, so this slot is free, and the producer's alone.
+        unsafe { self.end.slots().write(write, item) };
+        // Release pairs with the loads of `write`: whoever sees the position sees the item.
+        self.end.header().write.store(write.wrapping_add(1), Ordering::Release);
+        Ok(())
+    }
+
+    answered_by!(end);
+}
+
+impl<T> queue::SingleProducer for Producer<T> {
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        // Acquire pairs with the store in `release`.
+        let read = self.end.header().read.load(Ordering::Acquire);
+        wanted.min(self.capacity() - self.write().wrapping_sub(read) as usize)
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
+        // SAFETY: `n` slots from `write` on are free, by the caller's word.
+        unsafe { self.end.lend_slots(self.write(), n) }
+    }
+
+    unsafe fn publish(&mut self, n: usize) {
+        let write = self.write().wrapping_add(n as u64);
+        // Release pairs with the loads of `write`.
+        self.end.header().write.store(write, Ordering::Release);
+    }
+}
+
+impl<T> Consumer<T> {
+    /// Next position to empty: this side's own counter, which nobody else writes.
+    #[inline]
+    fn read(&self) -> u64 {
+        self.end.header().read.load(Ordering::Relaxed)
+    }
+
+    /// The paper's `lq_dequeue`.
+    #[inline]
+    fn pop(&mut self) -> Option<T> {
+        let read = self.read();
+        // Acquire pairs with the stores of `write`: the item is there.
+        let write = self.end.header().write.load(Ordering::Acquire);
+        (read != write).then(|| {
+            // SAFETY: the position is full, and the consumer moves past it with the next line.
+            let item = unsafe { self.end.slots().read(read) };
+            // Release pairs with the loads of `read`: the item is out before the slot is free.
+            self.end.header().read.store(read.wrapping_add(1), Ordering::Release);
+            item
+        })
+    }
+}
+
+impl<T> queue::Consumer for Consumer<T> {
+    type Item = T;
+
+    #[inline(always)] // a call would cost more than the push or pop itself
+    fn try_pop(&mut self) -> Result<T, TryPopError> {
+        try_pop_by(self, Self::pop)
+    }
+
+    answered_by!(end);
+}
+
+// SAFETY: the items from `read` on are lent, and `release` moves `read` past them.
+unsafe impl<T> queue::SingleConsumer for Consumer<T> {
+    fn available(&mut self, wanted: usize) -> usize {
+        // Acquire pairs with the stores of `write`.
+        let write = self.end.header().write.load(Ordering::Acquire);
+        wanted.min(write.wrapping_sub(self.read()) as usize)
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {
+        // SAFETY: `n` slots from `read` on hold items, by the caller's word.
+        unsafe { self.end.lend_items(self.read(), n) }
+    }
+
+    unsafe fn release(&mut self, n: usize) {
+        let read = self.read().wrapping_add(n as u64);
+        // Release pairs with the loads of `read`.
+        self.end.header().read.store(read, Ordering::Release);
+    }
+}
+
+debug_handle! {
+    [T] Producer<T>, "Producer";
+    [T] Consumer<T>, "Consumer";
+}
+
+queue_type!(Lq of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+    id: "lq",
+    name: "Lamport queue",
+    paper: "Maffione, Lettieri, Rizzo 2019, §3.1",
+    choose: "to learn, or as the baseline",
+    avoid: "for speed: three cache misses per item and side",
+    ..Info::RING
+});

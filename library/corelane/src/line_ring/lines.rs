@@ -1,0 +1,207 @@
+//! The memory of the line ring: lines with items, and places between items.
+
+use alloc::alloc::Layout;
+use core::alloc::LayoutError;
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+
+use crate::memory::{AtomicU64, Ordering, UnsafeCell};
+use crate::region::{Slots, array};
+
+/// One line: `tail`, the position after the last item in it, and room for N items.
+pub(super) struct Line<T> {
+    pub(super) base: NonNull<u8>,
+    pub(super) items: PhantomData<T>,
+}
+
+impl<T> Clone for Line<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Line<T> {}
+
+impl<T> Line<T> {
+    /// Bytes that a line should have.
+    pub(super) const BYTES: usize = 64;
+    pub(super) const ALIGN: usize = larger(Self::BYTES, align_of::<T>());
+    /// Where the items begin: behind `tail`.
+    pub(super) const ITEMS_AT: usize =
+        size_of::<AtomicU64>().next_multiple_of(align_of::<UnsafeCell<T>>());
+    /// Items in a line: as many as fit beside 8 bytes, whatever atomics and cells are made of.
+    pub(super) const N: usize = match size_of::<T>() {
+        0 => Self::BYTES,
+        size => larger(1, Self::BYTES.saturating_sub(larger(8, align_of::<T>())) / size),
+    };
+    /// Bytes from one line to the next.
+    pub(super) const STRIDE: usize =
+        (Self::ITEMS_AT + Self::N * size_of::<UnsafeCell<T>>()).next_multiple_of(Self::ALIGN);
+
+    pub(super) fn at(base: NonNull<u8>) -> Self {
+        Self { base, items: PhantomData }
+    }
+
+    #[inline]
+    pub(super) fn tail(&self) -> &AtomicU64 {
+        // SAFETY: every line was made with its `tail` at its start.
+        unsafe { self.base.cast().as_ref() }
+    }
+
+    #[inline]
+    pub(super) fn item(&self, i: usize) -> &UnsafeCell<MaybeUninit<T>> {
+        debug_assert!(i < Self::N);
+        // SAFETY: every line was made with N cells from `ITEMS_AT` on.
+        unsafe { self.base.add(Self::ITEMS_AT).cast::<UnsafeCell<_>>().add(i).as_ref() }
+    }
+
+    /// # Safety
+    ///
+    /// The caller is the producer, and the line is its own from `i` on.
+    #[inline]
+    pub(super) unsafe fn write(&self, i: usize, item: T) {
+        // SAFETY: the caller's.
+        self.item(i).with_mut(|slot| unsafe { (*slot).write(item) });
+    }
+
+    /// # Safety
+    ///
+    /// The caller is the consumer, has seen that `tail` vouches for item `i`, and reads it once.
+    #[inline]
+    pub(super) unsafe fn read(&self, i: usize) -> T {
+        // SAFETY: the caller's.
+        self.item(i).with(|slot| unsafe { (*slot).assume_init_read() })
+    }
+
+    /// Items in the line, if it starts at position `start` in this lap.
+    #[inline]
+    pub(super) fn filled(&self, start: u64) -> usize {
+        // Acquire pairs with the stores in `Producer::show`: the items are there.
+        let filled = self.tail().load(Ordering::Acquire).wrapping_sub(start);
+        // A `tail` from an earlier lap is before `start`.
+        if (filled as i64) < 0 { 0 } else { filled as usize }
+    }
+}
+
+const fn larger(a: usize, b: usize) -> usize {
+    if a > b { a } else { b }
+}
+
+/// The lines of a ring.
+pub(super) struct Lines<T> {
+    pub(super) first: Line<T>,
+    pub(super) last: Line<T>,
+}
+
+impl<T> Clone for Lines<T> {
+    fn clone(&self) -> Self {
+        Self { first: self.first, last: self.last }
+    }
+}
+
+impl<T> Lines<T> {
+    pub(super) fn len(&self) -> usize {
+        self.index(self.last) as usize + 1
+    }
+
+    #[inline]
+    pub(super) fn after(&self, line: Line<T>) -> Line<T> {
+        if line.base == self.last.base {
+            return self.first;
+        }
+        // SAFETY: it is not the last line, so one more lies behind it.
+        Line::at(unsafe { line.base.add(Line::<T>::STRIDE) })
+    }
+
+    pub(super) fn get(&self, index: u64) -> Line<T> {
+        // SAFETY: indices come from `index` or are below `len`.
+        Line::at(unsafe { self.first.base.add(index as usize * Line::<T>::STRIDE) })
+    }
+
+    pub(super) fn index(&self, line: Line<T>) -> u64 {
+        ((line.base.addr().get() - self.first.base.addr().get()) / Line::<T>::STRIDE) as u64
+    }
+}
+
+impl<T> Slots for Lines<T> {
+    const SLOT: Layout = match Layout::from_size_align(Line::<T>::STRIDE, Line::<T>::ALIGN) {
+        Ok(layout) => layout,
+        Err(_) => panic!("a line of items has a layout"),
+    };
+    type Shape = usize;
+
+    fn slots(len: usize) -> Result<Layout, LayoutError> {
+        array(Self::SLOT, len)
+    }
+
+    unsafe fn init(_: NonNull<u8>, base: NonNull<u8>, len: usize) -> Self {
+        // SAFETY: by the caller's word there is room for `len` lines.
+        let lines = unsafe {
+            let last = base.add((len - 1) * Line::<T>::STRIDE);
+            Self { first: Line::at(base), last: Line::at(last) }
+        };
+        for index in 0..len as u64 {
+            let line = lines.get(index).base;
+            // SAFETY: `tail` and the cells are inside the line, and aligned.
+            unsafe {
+                line.cast().write(AtomicU64::new(0));
+                let cells = line.add(Line::<T>::ITEMS_AT).cast::<UnsafeCell<MaybeUninit<T>>>();
+                for i in 0..Line::<T>::N {
+                    cells.add(i).write(UnsafeCell::new(MaybeUninit::uninit()));
+                }
+            }
+        }
+        lines
+    }
+
+    unsafe fn finish(&self) {
+        for index in 0..self.len() as u64 {
+            let line = self.get(index).base;
+            // SAFETY: all this was written by `init` and is not used any more.
+            unsafe {
+                let cells = line.add(Line::<T>::ITEMS_AT).cast::<UnsafeCell<MaybeUninit<T>>>();
+                for i in 0..Line::<T>::N {
+                    cells.add(i).drop_in_place();
+                }
+                line.cast::<AtomicU64>().drop_in_place();
+            }
+        }
+    }
+}
+
+/// A place in the ring: between two items of a line.
+pub(super) struct Place<T> {
+    pub(super) line: Line<T>,
+    /// Position of the line's first item.
+    pub(super) start: u64,
+    /// Items of the line before this place.
+    pub(super) i: usize,
+}
+
+impl<T> Clone for Place<T> {
+    fn clone(&self) -> Self {
+        Self { ..*self }
+    }
+}
+
+impl<T> Place<T> {
+    #[inline]
+    pub(super) fn enter_next(&mut self, lines: &Lines<T>) {
+        self.line = lines.after(self.line);
+        self.start = self.start.wrapping_add(Line::<T>::N as u64);
+        self.i = 0;
+    }
+
+    #[inline]
+    pub(super) fn is_done(&self) -> bool {
+        self.i == Line::<T>::N
+    }
+
+    #[inline]
+    pub(super) fn enter_next_if_done(&mut self, lines: &Lines<T>) {
+        if self.is_done() {
+            self.enter_next(lines);
+        }
+    }
+}

@@ -1,0 +1,565 @@
+// Above 500 lines: one algorithm with its page, both of its sides and its own tests.
+
+//! `linering`: a ring of cache lines that carry their own news.
+//!
+//! The ring's unit is a line: a counter, `tail`, and as many items as fit beside it (seven `u64`s in
+//! 64 bytes). A push writes the item and then `tail`, both in a line that the producer owns anyway;
+//! a pop reads `tail` once and then takes all items it vouches for. There is no shared write index.
+//! Nothing is cleared either: a `tail` from the lap before is too small to vouch for anything. The
+//! consumer says how many lines it has left behind, once for many lines.
+//!
+//! Two things more make it fast between far cores. *Hand-back*: the consumer stores `tail` again,
+//! unchanged, when it leaves a line. So the line is its own when the producer wants it next, and
+//! moves in one step, instead of being shared and having to be invalidated first. *Patience*: a
+//! consumer that keeps catching up with a streaming producer waits a little (at most 16 pauses) before
+//! it looks again, so that the line is not taken from the producer for every item. In a dialogue,
+//! where an item or two come at a time, it never waits.
+//!
+//! **Use it** by default: it is the fastest here for items pushed one by one, near and far, its round
+//! trip is as short as a line's, and batches of slices are as fast as any.
+//! **Don't** use it when memory must be exact (it takes a seventh more, and some lines), or for slots
+//! to be filled in place: chunks are copied here, and lent by [`blq`](crate::lamport::batched).
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | wait-free, first in first out; an item is visible when its push returns |
+//! | capacity | at least what was asked for, at any time. A new queue holds L·n, for L lines of n items; later it may say full while lines that the consumer has emptied are not given back yet |
+//! | lines | n is as many as fit beside 8 bytes in 64, at least 1; L = ⌈capacity/n⌉ + G + 1 |
+//! | G, lines given back together | 64, at most ⌈¼·capacity/n⌉; set by [`Config::batch`] in items, rounded down to a power of two of lines |
+//! | misses per item | producer 1/n, consumer 2/n (a read and the hand-back) while the consumer keeps behind, and 1/(G·n) each for `read`; 1 and 1 for the line when it waits for each item |
+//! | paper | none. Slots that tell themselves: FastForward. Distance: B-Queue. A flag that needs no clearing: NVMe's phase bit |
+//!
+//! ```
+//! use corelane::{Consumer, Producer, line_ring};
+//!
+//! let (mut tx, mut rx) = line_ring::channel::<u64>(1000)?;
+//! assert!(tx.capacity() >= 1000);
+//! tx.try_push(7)?;
+//! assert_eq!(rx.try_pop(), Ok(7));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod lines;
+
+use alloc::boxed::Box;
+use core::marker::PhantomData;
+use core::mem::needs_drop;
+
+use crate::memory::{AtomicU64, Ordering};
+use crate::pad::Padded;
+use crate::patience::Patience;
+use crate::queue::chunk::drop_each;
+use crate::queue::staging::{Staged, Staging};
+use crate::queue::{
+    self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, Producer as _,
+    TryPopError, TryPushError, answered_by, debug_handle, full, queue_type,
+};
+use crate::region::{End, State, ends, most_slots, try_box};
+use lines::{Line, Lines, Place};
+
+/// What the two sides share besides the lines.
+struct Header<T> {
+    /// Lines that the consumer has left, a multiple of G.
+    read: Padded<AtomicU64>,
+    /// Where the consumer stood when it was dropped: index and first position of its line, and items
+    /// taken from it.
+    stopped_at: Padded<[AtomicU64; 3]>,
+    items: PhantomData<T>,
+}
+
+impl<T> State for Header<T> {
+    type Item = T;
+    type Slots = Lines<T>;
+
+    fn drop_items(&self, lines: &Lines<T>) {
+        if !needs_drop::<T>() {
+            return;
+        }
+        // Relaxed: both handles are gone, and dropping them has ordered what they did before this.
+        let [index, start, taken] = self.stopped_at.each_ref().map(|x| x.load(Ordering::Relaxed));
+        let mut place = Place { line: lines.get(index), start, i: taken as usize };
+        drop_each(|| {
+            place.enter_next_if_done(lines);
+            (place.i < place.line.filled(place.start)).then(|| {
+                place.i += 1;
+                // SAFETY: the item was pushed and never popped, and `place` has moved past it.
+                unsafe { place.line.read(place.i - 1) }
+            })
+        });
+    }
+}
+
+/// A queue for at least `capacity` items.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_with(Config::new(capacity))
+}
+
+/// As [`channel`], with all options.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    let n = Line::<T>::N;
+    let (len, together) = geometry::<T>(config)?;
+    let header = Header {
+        read: Padded(AtomicU64::new(0)),
+        stopped_at: Padded([0; 3].map(AtomicU64::new)),
+        items: PhantomData,
+    };
+    let (tx, rx) = ends(config.memory, len, header)?;
+    let mut place = Place { line: tx.slots().first, start: config.first, i: 0 };
+    for _ in 0..len {
+        // Relaxed: before the queue is shared. This `tail` vouches for nothing.
+        place.line.tail().store(place.start, Ordering::Relaxed);
+        place.enter_next(tx.slots());
+    }
+    let first = Place { line: tx.slots().first, start: config.first, i: 0 };
+    let patience = Patience::new(config.first);
+    let capacity = len * n;
+    let staged = try_box(Staged::new())
+        .map_err(|_| CapacityError::OutOfMemory { bytes: size_of::<Staged<T>>() })?;
+    Ok((
+        Producer {
+            place: first.clone(),
+            entered: 1,
+            limit: len as u64,
+            capacity,
+            slack: together as usize * n,
+            end: tx,
+            staging: Staging::new(),
+        },
+        Consumer {
+            place: first,
+            filled: 0,
+            left: 0,
+            together,
+            patience,
+            capacity,
+            end: rx,
+            staged,
+        },
+    ))
+}
+
+/// L, the number of lines, and G, how many are given back together (a power of two).
+fn geometry<T>(config: Config) -> Result<(usize, u64), CapacityError> {
+    let n = Line::<T>::N;
+    // G more, which the consumer may have left and not given back; and one, so that the producer need
+    // not wait for the line that the consumer is in.
+    let most_lines = (most_slots::<Header<T>>() / 2).saturating_sub(1);
+    if config.capacity == 0 || config.capacity > most_lines * n {
+        let most = most_lines.saturating_mul(n);
+        return Err(CapacityError::OutOfRange { asked: config.capacity, most });
+    }
+    let needed = config.capacity.div_ceil(n);
+    let wanted = config.batch.map_or(64, |items| items / n).clamp(1, needed.div_ceil(4));
+    let together = 1 << wanted.ilog2();
+    Ok((needed + together + 1, together as u64))
+}
+
+/// The sending side.
+#[repr(align(128))]
+pub struct Producer<T> {
+    /// Where the next item goes.
+    place: Place<T>,
+    /// Lines entered so far.
+    entered: u64,
+    /// How many may be entered, by the last look at `read`.
+    limit: u64,
+    capacity: usize,
+    /// Items in the lines that the consumer may have emptied and not given back.
+    slack: usize,
+    end: End<Header<T>>,
+    staging: Staging<T>,
+}
+
+/// The receiving side.
+#[repr(align(128))]
+pub struct Consumer<T> {
+    /// Where the next item is.
+    place: Place<T>,
+    /// Items of the line that are known to be there. As `place.i` while items are staged.
+    filled: usize,
+    /// Lines left so far.
+    left: u64,
+    /// G.
+    together: u64,
+    patience: Patience,
+    capacity: usize,
+    end: End<Header<T>>,
+    /// Items from `place` on that have been copied out to be lent. Boxed, so that it can be passed by
+    /// reference without the handle: see `queue::try_pop_by`.
+    staged: Box<Staged<T>>,
+}
+
+/// Lines between two catch-ups that are distance enough.
+const FAR_BEHIND: u64 = 32;
+
+// SAFETY: places point into the region that `end` keeps alive, and `End<Header<T>>` is `Send` for
+// items that are.
+unsafe impl<T: Send> Send for Producer<T> {}
+// SAFETY: as for the producer.
+unsafe impl<T: Send> Send for Consumer<T> {}
+
+impl<T> Producer<T> {
+    #[inline]
+    fn look(&mut self) {
+        // Acquire pairs with the store in `Consumer::leave`: the items of the lines were taken.
+        let read = self.end.header().read.load(Ordering::Acquire);
+        self.limit = read.wrapping_add(self.end.slots().len() as u64);
+    }
+
+    /// Goes to the next line, if the consumer has left it.
+    #[inline(always)] // see `queue::try_pop_by`
+    fn enter(&mut self) -> bool {
+        if self.entered == self.limit {
+            self.look();
+            if self.entered == self.limit {
+                return false;
+            }
+        }
+        self.place.enter_next(self.end.slots());
+        self.entered = self.entered.wrapping_add(1);
+        true
+    }
+
+    /// Shows the first `i` items of the line to the consumer.
+    #[inline]
+    fn show(&mut self, i: usize) {
+        let tail = self.place.start.wrapping_add(i as u64);
+        // Release pairs with the load in `Line::filled`: whoever sees the count sees the items.
+        self.place.line.tail().store(tail, Ordering::Release);
+        // After the store, so that a caller that keeps the handle in memory can forward it.
+        self.place.i = i;
+    }
+
+    /// Writes `item` at its place.
+    #[inline(always)] // see `queue::try_pop_by`
+    fn push(&mut self, item: T) -> Result<(), T> {
+        if self.place.is_done() && !self.enter() {
+            return Err(item);
+        }
+        // SAFETY: the consumer has left this line, and `i` is below N.
+        unsafe { self.place.line.write(self.place.i, item) };
+        self.show(self.place.i + 1);
+        Ok(())
+    }
+}
+
+impl<T> queue::Producer for Producer<T> {
+    type Item = T;
+
+    #[inline(always)] // a call would cost more than the push or pop itself
+    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        self.push(item).map_err(|item| full(self.is_closed(), item))
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    fn slack(&self) -> usize {
+        self.slack
+    }
+
+    answered_by!(closed: end);
+
+    fn push_slice(&mut self, items: &[T]) -> usize
+    where
+        T: Copy,
+    {
+        let mut rest = items;
+        while !rest.is_empty() && (!self.place.is_done() || self.enter()) {
+            let n = rest.len().min(Line::<T>::N - self.place.i);
+            for (i, &item) in rest[..n].iter().enumerate() {
+                // SAFETY: the consumer has left this line, and the `n` places are below N.
+                unsafe { self.place.line.write(self.place.i + i, item) };
+            }
+            self.show(self.place.i + n);
+            rest = &rest[n..];
+        }
+        items.len() - rest.len()
+    }
+}
+
+impl<T> queue::SingleProducer for Producer<T> {
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        let here = Line::<T>::N - self.place.i;
+        let free =
+            |this: &Self| here + this.limit.wrapping_sub(this.entered) as usize * Line::<T>::N;
+        if free(self) < wanted {
+            self.look();
+        }
+        wanted.min(free(self))
+    }
+
+    fn lendable(&mut self, wanted: usize) -> usize {
+        self.free_slots(wanted.min(Staging::<T>::SIZE))
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
+        self.staging.lend(n)
+    }
+
+    unsafe fn publish(&mut self, n: usize) {
+        let mut staging = core::mem::replace(&mut self.staging, Staging::new());
+        // SAFETY: `n` items are staged, by the caller's word.
+        unsafe {
+            staging.drain(n, |_, item| {
+                let pushed = self.push(item).is_ok();
+                debug_assert!(pushed, "as many slots were free");
+            });
+        }
+        self.staging = staging;
+    }
+}
+
+impl<T> Consumer<T> {
+    /// Goes to the next line and, if that makes G of them, gives the lines left behind back.
+    #[inline(always)] // see `queue::try_pop_by`
+    fn leave(&mut self) {
+        // Hand-back: the value is what it was, but the line is the consumer's own now.
+        // Relaxed: it says nothing new, and the store below orders it before the producer's next.
+        let tail = self.place.start.wrapping_add(Line::<T>::N as u64);
+        self.place.line.tail().store(tail, Ordering::Relaxed);
+        self.left = self.left.wrapping_add(1);
+        if self.left & (self.together - 1) == 0 {
+            // Release pairs with the load in `Producer::look`: the items are out, and `tail` is
+            // handed back, before the producer enters the line.
+            self.end.header().read.store(self.left, Ordering::Release);
+        }
+        self.place.enter_next(self.end.slots());
+        self.filled = 0;
+    }
+
+    /// Looks for items behind those that are known.
+    #[inline(always)] // see `queue::try_pop_by`
+    fn refill(&mut self) -> Result<(), TryPopError> {
+        // Before the look at the line: what the producer pushed before it went is seen by that.
+        let closed = self.is_closed();
+        if self.staged.len() > 0 {
+            put_back(
+                &mut self.staged,
+                self.place.line,
+                self.place.start,
+                self.place.i,
+                self.end.slots().first,
+                self.end.slots().last,
+            );
+        }
+        if self.place.is_done() {
+            self.leave();
+        }
+        let mut filled = self.place.line.filled(self.place.start);
+        if filled != Line::<T>::N {
+            let position = self.place.start.wrapping_add(self.place.i as u64);
+            let waited;
+            (self.patience, waited) =
+                self.patience.caught_up(position, 1, FAR_BEHIND * Line::<T>::N as u64);
+            if waited {
+                filled = self.place.line.filled(self.place.start);
+            }
+        }
+        if filled <= self.place.i {
+            return Err(if closed { TryPopError::Closed } else { TryPopError::Empty });
+        }
+        self.filled = filled;
+        Ok(())
+    }
+}
+
+/// Puts items that were lent and not taken back where they came from.
+///
+/// Out of line, but by value: see `queue::try_pop_by`.
+#[cold]
+#[inline(never)]
+fn put_back<T>(
+    staged: &mut Staged<T>,
+    line: Line<T>,
+    start: u64,
+    i: usize,
+    first: Line<T>,
+    last: Line<T>,
+) {
+    let lines = Lines { first, last };
+    let mut place = Place { line, start, i };
+    while let Some(item) = staged.take() {
+        place.enter_next_if_done(&lines);
+        // SAFETY: the consumer has not moved past this place, so the producer leaves it alone.
+        unsafe { place.line.write(place.i, item) };
+        place.i += 1;
+    }
+}
+
+impl<T> queue::Consumer for Consumer<T> {
+    type Item = T;
+
+    #[inline(always)] // a call would cost more than the push or pop itself
+    fn try_pop(&mut self) -> Result<T, TryPopError> {
+        if self.place.i == self.filled {
+            self.refill()?;
+        }
+        let i = self.place.i;
+        self.place.i = i + 1;
+        // SAFETY: `tail` vouches for all items before `filled`, and `place` has moved past this.
+        Ok(unsafe { self.place.line.read(i) })
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    answered_by!(closed: end);
+
+    fn pop_slice(&mut self, into: &mut [T]) -> usize
+    where
+        T: Copy,
+    {
+        let mut done = 0;
+        while done < into.len() {
+            let Ok(item) = self.try_pop() else { break };
+            into[done] = item;
+            done += 1;
+            // The others that are known to be in this line.
+            let n = (into.len() - done).min(self.filled - self.place.i);
+            for (i, slot) in into[done..][..n].iter_mut().enumerate() {
+                // SAFETY: `tail` vouches for all items before `filled`.
+                *slot = unsafe { self.place.line.read(self.place.i + i) };
+            }
+            self.place.i += n;
+            done += n;
+        }
+        done
+    }
+}
+
+// SAFETY: items are lent from `staged`, which forgets them when they are released, and `place` moves past them.
+unsafe impl<T> queue::SingleConsumer for Consumer<T> {
+    fn available(&mut self, wanted: usize) -> usize {
+        let mut place = self.place.clone();
+        let mut count = 0;
+        loop {
+            place.enter_next_if_done(self.end.slots());
+            let filled = place.line.filled(place.start);
+            count += filled.saturating_sub(place.i);
+            // A lap later `tail` is outdated, so this ends.
+            if filled < Line::<T>::N || count >= wanted {
+                return wanted.min(count);
+            }
+            place.i = filled;
+        }
+    }
+
+    fn lendable(&mut self, wanted: usize) -> usize {
+        let n = self.available(wanted.min(Staged::<T>::SIZE));
+        let lines = self.end.slots();
+        let mut place = self.place.clone();
+        for _ in 0..self.staged.len() {
+            place.enter_next_if_done(lines);
+            place.i += 1;
+        }
+        self.staged.stage(n, |_| {
+            place.enter_next_if_done(lines);
+            place.i += 1;
+            // SAFETY: `n` items are available, and `staged` reads each only once.
+            unsafe { place.line.read(place.i - 1) }
+        });
+        self.filled = self.place.i;
+        n
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {
+        self.staged.lend(n)
+    }
+
+    unsafe fn release(&mut self, n: usize) {
+        // SAFETY: `n` items are staged and have been moved out, by the caller's word.
+        unsafe { self.staged.forget(n) };
+        for _ in 0..n {
+            if self.place.is_done() {
+                self.leave();
+            }
+            self.place.i += 1;
+        }
+        self.filled = self.place.i;
+    }
+}
+
+impl<T> Drop for Consumer<T> {
+    #[inline]
+    fn drop(&mut self) {
+        if !needs_drop::<T>() {
+            // Nothing will look, and the handle's place can stay in registers: see `End::shared`.
+            return;
+        }
+        // What is staged is dropped here; the items behind it, when both handles are gone.
+        for _ in 0..self.staged.len() {
+            self.place.enter_next_if_done(self.end.slots());
+            self.place.i += 1;
+        }
+        let Place { line, start, i } = self.place;
+        let stopped_at = &self.end.header().stopped_at;
+        let place = [self.end.slots().index(line), start, i as u64];
+        for (shared, value) in stopped_at.iter().zip(place) {
+            // Relaxed: read again only after both handles are gone, which orders it.
+            shared.store(value, Ordering::Relaxed);
+        }
+    }
+}
+
+debug_handle! {
+    [T] Producer<T>, "Producer";
+    [T] Consumer<T>, "Consumer";
+}
+
+queue_type!(LineRing of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+    id: "linering",
+    name: "line ring",
+    paper: "none; see its page",
+    capacity: "L lines of n items; given back G lines at a time, over and above what was asked for",
+    choose: "by default: items pushed one by one, near or far; dialogues; slices",
+    avoid: "slots are to be filled in place; memory must be exact",
+    ..Info::RING
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::{SingleConsumer as _, SingleProducer as _};
+
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn items_as_large_as_memory_are_refused() {
+        const HUGE: usize = (1 << 61) - 3000;
+        for capacity in [1, (1 << 58) - 65] {
+            let error = channel::<[u8; HUGE]>(capacity).unwrap_err();
+            assert_eq!(error, CapacityError::OutOfRange { asked: capacity, most: 0 });
+        }
+    }
+
+    #[test]
+    fn what_was_asked_for_always_fits() {
+        for asked in [1, 6, 7, 8, 100, 1000] {
+            let (mut tx, mut rx) = channel::<u64>(asked).unwrap();
+            // Wherever the consumer stands in its line, and however many lines it has kept back.
+            for step in 0..1000 {
+                let free = tx.push_iter(0..);
+                assert!(free > 0 || step > 0);
+                for _ in 0..step % (asked + 2) {
+                    let _ = rx.try_pop();
+                }
+                if !tx.is_full() {
+                    continue;
+                }
+                assert!(rx.len() >= asked, "full with {} of {asked}", rx.len());
+            }
+        }
+    }
+}

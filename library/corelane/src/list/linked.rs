@@ -1,0 +1,364 @@
+//! `dspsc`: an unbounded queue between one producer and one consumer, a list of nodes.
+//!
+//! The producer hangs a node for each item behind the last; the consumer goes from node to node, and sends those it
+//! has left back to the producer through a small ring. So none is allocated while no more than that has room for go
+//! back and forth.
+//!
+//! **Use it** to compare, and where every item is an allocation anyway. **Don't** use it for throughput: each item
+//! is in a line of its own, and the list is walked by a miss an item. [`uspsc`](crate::segmented) is a list of rings.
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | lock-free (wait-free but for the allocator), first in first out |
+//! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](TryPushError::Full) only if there is no memory for a node |
+//! | memory | a node an item: the item and a pointer; and a ring of N words for nodes that are kept for the next items, where N is the [`Config::capacity`], rounded up to a power of two |
+//! | a stopped thread | keeps what it was about to push or pop; the other side goes on |
+//! | operations | one store and one load that the other side sees, and one each way through the ring of nodes; `len` goes through all items |
+//! | closing | when the consumer is gone a push says so instead of allocating a node |
+//! | paper | M. Aldinucci et al.: *An Efficient Synchronisation Mechanism for Multi-Core Systems* (Euro-Par 2012), §3, Fig. 2 |
+//!
+//! # Departures from the paper
+//!
+//! - The write barrier is a release store of the pointer that shows a node.
+//!
+//! ```
+//! use corelane::{Consumer, Producer, list::linked};
+//!
+//! let (mut tx, mut rx) = linked::channel(16)?;
+//! for n in 0..1000 {
+//!     tx.try_push(n)?;
+//! }
+//! assert!(rx.pop_iter().eq(0..1000));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::mem::{MaybeUninit, replace};
+use core::ptr::{self, NonNull};
+
+use crate::fast_forward;
+use crate::memory::{AtomicPtr, Ordering, UnsafeCell};
+use crate::queue::Memory;
+use crate::queue::chunk::drop_each;
+use crate::queue::staging::{Staged, Staging};
+use crate::queue::{
+    self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, Producer as _,
+    TryPopError, TryPushError, answered_by, debug_handle, full, queue_type, try_pop_by,
+};
+use crate::region::{End, NoSlots, State, ends, try_empty_box};
+use crate::slot::Packed;
+
+/// A place for an item, and what follows it.
+struct Node<T> {
+    /// The node of the next item; null if that has not been pushed. Written by the producer.
+    next: AtomicPtr<Self>,
+    /// Empty in the node that the consumer has come to, and in those that it has left.
+    item: UnsafeCell<MaybeUninit<T>>,
+}
+
+// SAFETY: a node hands its item from one thread to another, which `T: Send` allows.
+unsafe impl<T: Send> Send for Node<T> {}
+
+impl<T> Node<T> {
+    /// A new one without an item, if there is memory for it.
+    fn new() -> Option<Box<Self>> {
+        let mut node = try_empty_box::<Self>()?;
+        let place = node.as_mut_ptr();
+        // Part by part: a node may be too large for the stack.
+        // SAFETY: the place is the box's, and both parts are written.
+        unsafe {
+            (&raw mut (*place).next).write(AtomicPtr::new(ptr::null_mut()));
+            (&raw mut (*place).item).write(UnsafeCell::new(MaybeUninit::uninit()));
+            Some(node.assume_init())
+        }
+    }
+
+    /// The node behind `node`, if its item has been pushed.
+    ///
+    /// # Safety
+    ///
+    /// `node` is the one the consumer has come to, or one behind it.
+    #[inline]
+    unsafe fn behind(node: *mut Self) -> Option<NonNull<Self>> {
+        // Acquire pairs with the store in `try_push`: the item is there.
+        // SAFETY: by the caller's word the consumer has not given the node back.
+        NonNull::new(unsafe { &(*node).next }.load(Ordering::Acquire))
+    }
+
+    /// Copies the item out.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the consumer; the node is behind the one it has come to, and it reads each only once.
+    #[inline]
+    unsafe fn read(node: NonNull<Self>) -> T {
+        // SAFETY: the caller's. The producer has filled the node before it showed it, and leaves it alone.
+        unsafe { node.as_ref() }.item.with(|item| unsafe { (*item).assume_init_read() })
+    }
+}
+
+/// Where the consumer was when it went.
+struct Header<T> {
+    head: AtomicPtr<Node<T>>,
+}
+
+impl<T> State for Header<T> {
+    type Item = T;
+    type Slots = NoSlots;
+
+    fn drop_items(&self, _: &NoSlots) {
+        // Relaxed: dropping the handles has ordered what they did before this.
+        let mut head = NonNull::new(self.head.load(Ordering::Relaxed));
+        drop_each(|| {
+            let node = head?.as_ptr();
+            // SAFETY: both handles are gone. Each node is left once, and freed; the one behind it holds an item.
+            unsafe {
+                head = Node::behind(node);
+                drop(Box::from_raw(node));
+                Some(Node::read(head?))
+            }
+        });
+    }
+}
+
+/// A node that the consumer has left, on its way back to the producer.
+type Spare<T> = Packed<Box<Node<T>>>;
+
+/// A queue that keeps up to `spares` nodes for the next items.
+///
+/// # Errors
+///
+/// If `spares` is 0 or too large for memory.
+pub fn channel<T: Send>(spares: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_with(Config::new(spares))
+}
+
+/// As [`channel`], with all options. Nodes are always on the heap.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    let (to_producer, spares) = fast_forward::channel_with::<Spare<T>>(config)?;
+    let bytes = size_of::<Node<T>>();
+    // Null until the consumer goes.
+    let (tx, rx) = ends(Memory::Heap, (), Header { head: AtomicPtr::new(ptr::null_mut()) })?;
+    let node = Box::into_raw(Node::new().ok_or(CapacityError::OutOfMemory { bytes })?);
+    Ok((
+        Producer { tail: node, ready: Vec::new(), end: tx, spares, staging: Staging::new() },
+        Consumer { head: node, staged: Staged::new(), end: rx, spares: to_producer },
+    ))
+}
+
+/// The sending side.
+pub struct Producer<T: Send> {
+    /// The last node.
+    tail: *mut Node<T>,
+    /// Nodes for items that have been promised room.
+    ready: Vec<Box<Node<T>>>,
+    end: End<Header<T>>,
+    /// The paper's `cache`.
+    spares: fast_forward::Consumer<Spare<T>>,
+    staging: Staging<T>,
+}
+
+/// The receiving side.
+pub struct Consumer<T: Send> {
+    /// The node whose item was popped last.
+    head: *mut Node<T>,
+    /// Items behind `head` that have been copied out to be lent; their nodes are still in the list.
+    staged: Staged<T>,
+    end: End<Header<T>>,
+    /// The paper's `cache`.
+    spares: fast_forward::Producer<Spare<T>>,
+}
+
+// SAFETY: the pointer is to a node of the list, of which each side uses its part, whichever its thread.
+unsafe impl<T: Send> Send for Producer<T> {}
+
+// SAFETY: as for the producer.
+unsafe impl<T: Send> Send for Consumer<T> {}
+
+impl<T: Send> Producer<T> {
+    /// A node without an item, unless there is no memory for one or nobody who would pop what is in it.
+    #[inline]
+    fn node(&mut self) -> Option<Box<Node<T>>> {
+        match self.spares.try_pop() {
+            Ok(node) => Some(node),
+            Err(_) if self.is_closed() => None,
+            Err(_) => Node::new(),
+        }
+    }
+}
+
+impl<T: Send> queue::Producer for Producer<T> {
+    type Item = T;
+
+    #[inline]
+    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        let Some(node) = self.ready.pop().or_else(|| self.node()) else {
+            return Err(full(self.is_closed(), item));
+        };
+        // SAFETY: the node is this thread's alone, and empty.
+        node.item.with_mut(|place| unsafe { (*place).write(item) });
+        // Relaxed: shown by the store below.
+        node.next.store(ptr::null_mut(), Ordering::Relaxed);
+        let last = replace(&mut self.tail, Box::into_raw(node));
+        // Release pairs with the load in `behind`: the node is as it should be. After that the one before it may
+        // be the consumer's.
+        // SAFETY: the consumer has not left the last node, behind which there was none.
+        unsafe { &(*last).next }.store(self.tail, Ordering::Release);
+        Ok(())
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        usize::MAX
+    }
+
+    answered_by!(closed: end);
+}
+
+impl<T: Send> queue::SingleProducer for Producer<T> {
+    /// Up to 64, for which it has nodes then.
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        let wanted = wanted.min(Staging::<T>::SIZE);
+        while self.ready.len() < wanted {
+            let (Ok(()), Some(node)) = (self.ready.try_reserve(1), self.node()) else { break };
+            self.ready.push(node);
+        }
+        wanted.min(self.ready.len())
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
+        self.staging.lend(n)
+    }
+
+    unsafe fn publish(&mut self, n: usize) {
+        let mut staging = replace(&mut self.staging, Staging::new());
+        // SAFETY: `n` items are staged, by the caller's word.
+        unsafe {
+            staging.drain(n, |_, item| {
+                assert!(self.try_push(item).is_ok(), "there are nodes for all that was lent");
+            });
+        }
+        self.staging = staging;
+    }
+}
+
+impl<T: Send> Consumer<T> {
+    /// Goes on to `node`.
+    ///
+    /// # Safety
+    ///
+    /// It is the next one, and its item is out.
+    #[inline]
+    unsafe fn go_on(&mut self, node: NonNull<Node<T>>) {
+        let left = replace(&mut self.head, node.as_ptr());
+        // SAFETY: it came from a box, and the producer has gone on from it when it showed the next.
+        let left = unsafe { Box::from_raw(left) };
+        // Freed if there is no room.
+        drop(self.spares.try_push(left));
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<T> {
+        // SAFETY: the consumer has come to this node.
+        let node = unsafe { Node::behind(self.head) }?;
+        let item = match self.staged.take() {
+            Some(item) => item,
+            // SAFETY: this is the consumer, and it goes on to the node below.
+            None => unsafe { Node::read(node) },
+        };
+        // SAFETY: as said above.
+        unsafe { self.go_on(node) };
+        Some(item)
+    }
+
+    /// The nodes behind the one it has come to, oldest first. It may go on to each, and to none that hasn't been
+    /// given out.
+    fn nodes(&self) -> impl Iterator<Item = NonNull<Node<T>>> + use<T> {
+        let mut node = self.head;
+        core::iter::from_fn(move || {
+            // SAFETY: `node` is the one that the consumer has come to, or behind it.
+            let next = unsafe { Node::behind(node) }?;
+            node = next.as_ptr();
+            Some(next)
+        })
+    }
+}
+
+impl<T: Send> queue::Consumer for Consumer<T> {
+    type Item = T;
+
+    #[inline]
+    fn try_pop(&mut self) -> Result<T, TryPopError> {
+        try_pop_by(self, Self::pop)
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        usize::MAX
+    }
+
+    answered_by!(closed: end);
+}
+
+// SAFETY: items are lent from `staged`, which forgets them when they are released, and `head` moves past them.
+unsafe impl<T: Send> queue::SingleConsumer for Consumer<T> {
+    /// Goes through as many nodes.
+    fn available(&mut self, wanted: usize) -> usize {
+        self.nodes().take(wanted).count()
+    }
+
+    fn lendable(&mut self, wanted: usize) -> usize {
+        let n = self.available(wanted.min(Staged::<T>::SIZE));
+        let mut nodes = self.nodes().skip(self.staged.len());
+        // SAFETY: `n` nodes are there, and `staged` reads each only once.
+        self.staged.stage(n, |_| unsafe { Node::read(nodes.next().expect("so many are there")) });
+        n
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {
+        self.staged.lend(n)
+    }
+
+    unsafe fn release(&mut self, n: usize) {
+        // SAFETY: `n` items are staged and have been moved out, by the caller's word.
+        unsafe { self.staged.forget(n) };
+        for node in self.nodes().take(n) {
+            // SAFETY: it is the next one, and its item was staged.
+            unsafe { self.go_on(node) };
+        }
+    }
+}
+
+impl<T: Send> Drop for Consumer<T> {
+    fn drop(&mut self) {
+        // What is staged is dropped here; what is behind it, when both handles are gone.
+        for node in self.nodes().take(self.staged.len()) {
+            // SAFETY: it is the next one, and its item is staged.
+            unsafe { self.go_on(node) };
+        }
+        // Relaxed: whoever drops the items is ordered behind this by leaving the queue.
+        self.end.header().head.store(self.head, Ordering::Relaxed);
+    }
+}
+
+debug_handle! {
+    [T: Send] Producer<T>, "Producer";
+    [T: Send] Consumer<T>, "Consumer";
+}
+
+queue_type!(Dspsc of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+    id: "dspsc",
+    name: "list of nodes that are used again",
+    paper: "Aldinucci 2012, §3",
+    guarantee: "wait-free FIFO but for the allocator",
+    bounded: false,
+    capacity: "unbounded",
+    choose: "to compare: the plain unbounded queue",
+    avoid: "throughput counts",
+    ..Info::RING
+});

@@ -1,0 +1,424 @@
+//! `locked`: a ring behind a lock, as every textbook has it.
+//!
+//! One lock guards two indices. Whoever has it pushes or pops; whoever finds no room or no item may leave,
+//! or sleep until there is some: it waits for one of two condition variables, which the other side notifies
+//! if anybody waits.
+//!
+//! **Use it** to compare: it is the baseline that says what all the others are worth. Or where threads have
+//! nothing better to do than to wait and there are more of them than cores: who waits for an item or for
+//! room sleeps, and who waits for the lock soon does.
+//! **Don't** use it for throughput: all threads of both sides wait for one lock, and calls that find it taken
+//! may sleep in the operating system, the `try_` ones as well. Or without the standard library.
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | deadlock-free, first in first out (linearizable) |
+//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two; all usable |
+//! | handles | at most 65,536 a side; cloning one more panics |
+//! | operations | the lock is taken once, for [`push_slice`](crate::Producer::push_slice) and [`pop_slice`](crate::Consumer::pop_slice) too |
+//! | paper | none; monitors are from C. A. R. Hoare: *Monitors: An Operating System Structuring Concept*, CACM 17(10), 1974, whose §4 is a bounded buffer |
+//!
+//! Besides the calls that all queues have, a [`Producer`] can [`push`](Producer::push) and a [`Consumer`]
+//! can [`pop`](Consumer::pop): they wait. Both kinds of calls can be mixed, on the same queue and on the same
+//! handle.
+//!
+//! ```
+//! use corelane::locked;
+//!
+//! let (mut tx, mut rx) = locked::channel(2)?;
+//! let thread = std::thread::spawn(move || {
+//!     let mut sum = 0;
+//!     while let Ok(item) = rx.pop() {
+//!         sum += item;
+//!     }
+//!     sum
+//! });
+//! for item in 1..=100 {
+//!     tx.push(item)?;
+//! }
+//! drop(tx);
+//! assert_eq!(thread.join().unwrap(), 5050);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use crate::memory::{Cells, Condvar, Mutex, MutexGuard};
+use crate::pad::Padded;
+use crate::queue::chunk::drop_each;
+use crate::queue::{
+    self, Backing, CapacityError, Config, Consumer as _, Info, Producer as _, Sides, TryPopError,
+    TryPushError, debug_handle, full, queue_type,
+};
+use crate::region::{End, State, ends, slots_for};
+
+/// What the lock guards. Positions from `read` to `write` hold items.
+#[derive(Debug)]
+struct Indices {
+    write: u64,
+    read: u64,
+    producers: Crowd,
+    consumers: Crowd,
+}
+
+/// Who is there of one side.
+#[derive(Debug)]
+struct Crowd {
+    /// How many handles.
+    handles: u64,
+    /// How many threads sleep, or have been woken and don't know yet.
+    waiting: u64,
+}
+
+impl Indices {
+    #[inline]
+    fn len(&self) -> usize {
+        self.write.wrapping_sub(self.read) as usize
+    }
+}
+
+/// All of it is accessed behind the lock, but for the condition variables.
+#[derive(Debug)]
+#[repr(C)]
+struct Header<T> {
+    indices: Padded<Mutex<Indices>>,
+    /// What producers wait for.
+    not_full: Padded<Condvar>,
+    /// What consumers wait for.
+    not_empty: Padded<Condvar>,
+    items: PhantomData<T>,
+}
+
+impl<T> Header<T> {
+    fn new(first: u64) -> Self {
+        let crowd = || Crowd { handles: 1, waiting: 0 };
+        let (producers, consumers) = (crowd(), crowd());
+        let indices = Mutex::new(Indices { write: first, read: first, producers, consumers });
+        let condvar = || Padded(Condvar::new());
+        let (not_full, not_empty) = (condvar(), condvar());
+        Self { indices: Padded(indices), not_full, not_empty, items: PhantomData }
+    }
+}
+
+impl<T> State for Header<T> {
+    type Item = T;
+    type Slots = Cells<T>;
+
+    fn drop_items(&self, slots: &Cells<T>) {
+        let indices = self.indices.lock();
+        let (mut read, write) = (indices.read, indices.write);
+        drop(indices);
+        drop_each(|| {
+            (read != write).then(|| {
+                let position = read;
+                read = read.wrapping_add(1);
+                // SAFETY: the slot holds an item that was never popped; `read` moves past it.
+                unsafe { slots.read(position) }
+            })
+        });
+    }
+}
+
+/// Wakes as many of `waiting` threads as `n` items, or slots, are enough for.
+#[inline]
+fn wake(condvar: &Condvar, waiting: u64, n: usize) {
+    match n {
+        _ if waiting == 0 => {}
+        0 => {}
+        1 => condvar.notify_one(),
+        _ => condvar.notify_all(),
+    }
+}
+
+/// A call that waits has failed: all handles of the other side are gone.
+///
+/// Holds the item that was not pushed, if it was a push.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Closed<T = ()>(T);
+
+impl<T> Closed<T> {
+    /// The item that was not pushed.
+    pub fn into_inner(self) -> T {
+        self.0
+    }
+}
+
+impl<T> fmt::Debug for Closed<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Closed(..)")
+    }
+}
+
+impl<T> fmt::Display for Closed<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the other side of the queue is gone")
+    }
+}
+
+impl<T> core::error::Error for Closed<T> {}
+
+/// A queue for at least `capacity` items, between any number of threads on either side.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_with(Config::new(capacity))
+}
+
+/// As [`channel`], with all options.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    let len = slots_for::<Header<T>>(config.capacity, 0)?;
+    let (tx, rx) = ends(config.memory, len, Header::new(config.first))?;
+    Ok((Producer { end: tx }, Consumer { end: rx }))
+}
+
+/// A sending side.
+pub struct Producer<T> {
+    end: End<Header<T>>,
+}
+
+/// A receiving side.
+pub struct Consumer<T> {
+    end: End<Header<T>>,
+}
+
+impl<T> Producer<T> {
+    /// Appends `item`, and sleeps until there is room for it.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`] with the item, if there is no room and all consumers are gone.
+    pub fn push(&mut self, item: T) -> Result<(), Closed<T>> {
+        let mut indices = self.lock();
+        while indices.len() == self.capacity() {
+            if indices.consumers.handles == 0 {
+                return Err(Closed(item));
+            }
+            indices.producers.waiting += 1;
+            indices = self.end.header().not_full.wait(indices);
+            indices.producers.waiting -= 1;
+        }
+        self.put(&mut indices, item);
+        self.leave(indices, 1);
+        Ok(())
+    }
+
+    #[inline]
+    fn lock(&self) -> MutexGuard<'_, Indices> {
+        self.end.header().indices.lock()
+    }
+
+    /// Appends an item, for which there is room.
+    #[inline]
+    fn put(&self, indices: &mut Indices, item: T) {
+        // SAFETY: fewer than N positions are full, so the slot is free; and this thread has the lock.
+        unsafe { self.end.slots().write(indices.write, item) };
+        indices.write = indices.write.wrapping_add(1);
+    }
+
+    /// Gives the lock back, and tells of `n` new items.
+    #[inline]
+    fn leave(&self, indices: MutexGuard<'_, Indices>, n: usize) {
+        let waiting = indices.consumers.waiting;
+        drop(indices);
+        wake(&self.end.header().not_empty, waiting, n);
+    }
+}
+
+impl<T> queue::Producer for Producer<T> {
+    type Item = T;
+
+    #[inline]
+    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        let mut indices = self.lock();
+        if indices.len() == self.capacity() {
+            return Err(full(indices.consumers.handles == 0, item));
+        }
+        self.put(&mut indices, item);
+        self.leave(indices, 1);
+        Ok(())
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.end.slots().len()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.lock().consumers.handles == 0
+    }
+
+    /// Appends all that fit while it has the lock.
+    fn push_slice(&mut self, items: &[T]) -> usize
+    where
+        T: Copy,
+    {
+        let mut indices = self.lock();
+        let n = items.len().min(self.capacity() - indices.len());
+        items[..n].iter().for_each(|item| self.put(&mut indices, *item));
+        self.leave(indices, n);
+        n
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+
+    fn backing(&self) -> Backing {
+        self.end.backing()
+    }
+}
+
+impl<T> Consumer<T> {
+    /// Removes the oldest item, and sleeps until there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`], if there is none and all producers are gone.
+    pub fn pop(&mut self) -> Result<T, Closed> {
+        let mut indices = self.lock();
+        while indices.len() == 0 {
+            if indices.producers.handles == 0 {
+                return Err(Closed(()));
+            }
+            indices.consumers.waiting += 1;
+            indices = self.end.header().not_empty.wait(indices);
+            indices.consumers.waiting -= 1;
+        }
+        let item = self.take(&mut indices);
+        self.leave(indices, 1);
+        Ok(item)
+    }
+
+    #[inline]
+    fn lock(&self) -> MutexGuard<'_, Indices> {
+        self.end.header().indices.lock()
+    }
+
+    /// Removes the oldest item. There is one.
+    #[inline]
+    fn take(&self, indices: &mut Indices) -> T {
+        let position = indices.read;
+        indices.read = position.wrapping_add(1);
+        // SAFETY: the slot holds an item, `read` has moved past it, and this thread has the lock.
+        unsafe { self.end.slots().read(position) }
+    }
+
+    /// Gives the lock back, and tells of `n` slots that are free now.
+    #[inline]
+    fn leave(&self, indices: MutexGuard<'_, Indices>, n: usize) {
+        let waiting = indices.producers.waiting;
+        drop(indices);
+        wake(&self.end.header().not_full, waiting, n);
+    }
+}
+
+impl<T> queue::Consumer for Consumer<T> {
+    type Item = T;
+
+    #[inline]
+    fn try_pop(&mut self) -> Result<T, TryPopError> {
+        let mut indices = self.lock();
+        if indices.len() == 0 {
+            let closed = indices.producers.handles == 0;
+            return Err(if closed { TryPopError::Closed } else { TryPopError::Empty });
+        }
+        let item = self.take(&mut indices);
+        self.leave(indices, 1);
+        Ok(item)
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.end.slots().len()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.lock().producers.handles == 0
+    }
+
+    /// Removes all it can while it has the lock.
+    fn pop_slice(&mut self, into: &mut [T]) -> usize
+    where
+        T: Copy,
+    {
+        let mut indices = self.lock();
+        let n = into.len().min(indices.len());
+        into[..n].iter_mut().for_each(|slot| *slot = self.take(&mut indices));
+        self.leave(indices, n);
+        n
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+
+    fn backing(&self) -> Backing {
+        self.end.backing()
+    }
+}
+
+impl<T> Clone for Producer<T> {
+    fn clone(&self) -> Self {
+        let end = self.end.duplicate();
+        self.lock().producers.handles += 1;
+        Self { end }
+    }
+}
+
+impl<T> Clone for Consumer<T> {
+    fn clone(&self) -> Self {
+        let end = self.end.duplicate();
+        self.lock().consumers.handles += 1;
+        Self { end }
+    }
+}
+
+// Whoever sleeps must be woken by the last handle that goes, and not go to sleep behind its back. So handles
+// are counted behind the lock, besides being counted as ends.
+
+impl<T> Drop for Producer<T> {
+    fn drop(&mut self) {
+        let mut indices = self.lock();
+        indices.producers.handles -= 1;
+        let is_last = indices.producers.handles == 0;
+        drop(indices);
+        if is_last {
+            self.end.header().not_empty.notify_all();
+        }
+    }
+}
+
+impl<T> Drop for Consumer<T> {
+    fn drop(&mut self) {
+        let mut indices = self.lock();
+        indices.consumers.handles -= 1;
+        let is_last = indices.consumers.handles == 0;
+        drop(indices);
+        if is_last {
+            self.end.header().not_full.notify_all();
+        }
+    }
+}
+
+debug_handle! {
+    [T] Producer<T>, "Producer";
+    [T] Consumer<T>, "Consumer";
+}
+
+queue_type!(Locked of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+    id: "locked",
+    name: "ring behind a lock, with condition variables",
+    paper: "Hoare 1974, §4",
+    sides: Sides::ManyToMany,
+    guarantee: "deadlock-free FIFO",
+    choose: "to compare; threads would rather sleep than spin",
+    avoid: "throughput counts, or there is no operating system",
+    ..Info::RING
+});

@@ -1,0 +1,281 @@
+//! `mcring`: MCRingBuffer, a ring that publishes in batches.
+//!
+//! Lamport's ring with copies of the other side's counter, where each side moves its own shared
+//! counter only once for every batch of items.
+//!
+//! **Use it** for a stream that never pauses, if you want the batches made for you.
+//! **Don't** use it when somebody waits for an answer: an item is invisible until its batch is full or
+//! [`flush`](queue::Producer::flush) is called. Two rings in a cycle, each side waiting for the other, stop for ever
+//! (§2.5). [`bqueue`](crate::b_queue) has the speed without the catch.
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | wait-free, first in first out; delayed publication |
+//! | capacity | N, what was asked for, rounded up to a power of two. Slots are given back a batch at a time: it may say full while up to a batch less one would fit |
+//! | batch | 256, at most N/8; set by [`Config::batch`], at most N/2, so that a full ring always shows the consumer something |
+//! | misses per item and side | 1/K + 2/B, for batches of B |
+//! | paper | Lee, Bu, Chandranmenon 2010 after Wang, Zhang, Tang, Hua: *B-Queue*, §2.5, Fig. 4 |
+//!
+//! What has not been flushed is published when the producer is dropped.
+//!
+//! ```
+//! use corelane::{Consumer, Producer, TryPopError, mc_ring};
+//!
+//! let (mut tx, mut rx) = mc_ring::channel::<u64>(1024)?;
+//! tx.try_push(1)?;
+//! assert_eq!(rx.try_pop(), Err(TryPopError::Empty));
+//! tx.flush();
+//! assert_eq!(rx.try_pop(), Ok(1));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use crate::lamport::Indices;
+use crate::memory::Ordering;
+use crate::queue::chunk;
+use crate::queue::{
+    self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, Producer as _,
+    TryPopError, TryPushError, answered_by, debug_handle, full, queue_type, try_pop_by,
+};
+use crate::region::{End, ends, slots_for};
+
+/// A queue for at least `capacity` items.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_with(Config::new(capacity))
+}
+
+/// As [`channel`], with all options.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    let len = slots_for::<Indices<T>>(config.capacity, 0)?;
+    let batch = config.batch.unwrap_or(256.min(len / 8)).min(len / 2).max(1) as u64;
+    let first = config.first;
+    let (tx, rx) = ends(config.memory, len, Indices::new(first))?;
+    Ok((
+        Producer { next_write: first, published: first, local_read: first, batch, end: tx },
+        Consumer { next_read: first, freed: first, local_write: first, batch, end: rx },
+    ))
+}
+
+/// The sending side.
+#[repr(align(128))]
+pub struct Producer<T> {
+    /// Next position to fill.
+    next_write: u64,
+    /// What the shared `write` is: `next_write` less the paper's `wBatch`.
+    published: u64,
+    /// What the shared `read` was when last looked at.
+    local_read: u64,
+    batch: u64,
+    end: End<Indices<T>>,
+}
+
+/// The receiving side.
+#[repr(align(128))]
+pub struct Consumer<T> {
+    /// Next position to empty.
+    next_read: u64,
+    /// What the shared `read` is: `next_read` less the paper's `rBatch`.
+    freed: u64,
+    /// What the shared `write` was when last looked at.
+    local_write: u64,
+    batch: u64,
+    end: End<Indices<T>>,
+}
+
+impl<T> Producer<T> {
+    /// Free slots by the copy of `read`.
+    #[inline]
+    fn known_free(&self) -> usize {
+        self.end.slots().len() - self.next_write.wrapping_sub(self.local_read) as usize
+    }
+
+    #[inline]
+    fn look(&mut self) {
+        // Acquire pairs with the store in `free`: the items of the freed slots have been taken.
+        self.local_read = self.end.header().read.load(Ordering::Acquire);
+    }
+
+    /// Moves on by `n` filled slots, and publishes if that completes a batch.
+    #[inline]
+    fn advance(&mut self, n: u64) {
+        self.next_write = self.next_write.wrapping_add(n);
+        if self.next_write.wrapping_sub(self.published) >= self.batch {
+            self.flush();
+        }
+    }
+}
+
+impl<T> queue::Producer for Producer<T> {
+    type Item = T;
+
+    #[inline(always)] // a call would cost more than the push or pop itself
+    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        if self.known_free() == 0 {
+            self.look();
+            if self.known_free() == 0 {
+                return Err(full(self.is_closed(), item));
+            }
+        }
+        // SAFETY: the slot is free, and the producer's alone until it is published.
+        unsafe { self.end.slots().write(self.next_write, item) };
+        self.advance(1);
+        Ok(())
+    }
+
+    answered_by!(end);
+
+    fn slack(&self) -> usize {
+        self.batch as usize - 1
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        self.published = self.next_write;
+        // Release pairs with the load in `look` of the consumer: whoever sees the position sees the
+        // items.
+        self.end.header().write.store(self.published, Ordering::Release);
+    }
+
+    fn push_slice(&mut self, items: &[T]) -> usize
+    where
+        T: Copy,
+    {
+        chunk::push_slice(self, items)
+    }
+}
+
+impl<T> queue::SingleProducer for Producer<T> {
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        if self.known_free() < wanted {
+            self.look();
+        }
+        wanted.min(self.known_free())
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
+        // SAFETY: `n` slots from `next_write` on are free, by the caller's word.
+        unsafe { self.end.lend_slots(self.next_write, n) }
+    }
+
+    unsafe fn publish(&mut self, n: usize) {
+        self.advance(n as u64);
+    }
+}
+
+impl<T> Drop for Producer<T> {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+impl<T> Consumer<T> {
+    /// Items by the copy of `write`.
+    #[inline]
+    fn known(&self) -> usize {
+        self.local_write.wrapping_sub(self.next_read) as usize
+    }
+
+    #[inline]
+    fn look(&mut self) {
+        // Acquire pairs with the store in `flush`: the items are there.
+        self.local_write = self.end.header().write.load(Ordering::Acquire);
+    }
+
+    /// Moves on by `n` emptied slots, and gives them back if that completes a batch.
+    #[inline]
+    fn advance(&mut self, n: u64) {
+        self.next_read = self.next_read.wrapping_add(n);
+        if self.next_read.wrapping_sub(self.freed) >= self.batch {
+            self.free();
+        }
+    }
+
+    #[inline]
+    fn free(&mut self) {
+        self.freed = self.next_read;
+        // Release pairs with the load in `look` of the producer: the items are out before their
+        // slots are free.
+        self.end.header().read.store(self.freed, Ordering::Release);
+    }
+
+    /// The paper's `Extract`.
+    #[inline]
+    fn pop(&mut self) -> Option<T> {
+        if self.known() == 0 {
+            self.look();
+            if self.known() == 0 {
+                return None;
+            }
+        }
+        // SAFETY: the position is full, and the consumer moves past it with the next line.
+        let item = unsafe { self.end.slots().read(self.next_read) };
+        self.advance(1);
+        Some(item)
+    }
+}
+
+impl<T> queue::Consumer for Consumer<T> {
+    type Item = T;
+
+    #[inline(always)] // a call would cost more than the push or pop itself
+    fn try_pop(&mut self) -> Result<T, TryPopError> {
+        try_pop_by(self, Self::pop)
+    }
+
+    answered_by!(end);
+
+    fn pop_slice(&mut self, into: &mut [T]) -> usize
+    where
+        T: Copy,
+    {
+        chunk::pop_slice(self, into)
+    }
+}
+
+// SAFETY: the items from `next_read` on are lent, and `release` moves `next_read` past them.
+unsafe impl<T> queue::SingleConsumer for Consumer<T> {
+    fn available(&mut self, wanted: usize) -> usize {
+        if self.known() < wanted {
+            self.look();
+        }
+        wanted.min(self.known())
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {
+        // SAFETY: `n` slots from `next_read` on hold items, by the caller's word.
+        unsafe { self.end.lend_items(self.next_read, n) }
+    }
+
+    unsafe fn release(&mut self, n: usize) {
+        self.advance(n as u64);
+    }
+}
+
+impl<T> Drop for Consumer<T> {
+    fn drop(&mut self) {
+        self.free();
+    }
+}
+
+debug_handle! {
+    [T] Producer<T>, "Producer";
+    [T] Consumer<T>, "Consumer";
+}
+
+queue_type!(McRing of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+    id: "mcring",
+    name: "MCRingBuffer",
+    paper: "Wang, Zhang, Tang, Hua 2012, §2.5",
+    guarantee: "wait-free FIFO; an item is visible when its batch is full or flushed",
+    delayed: true,
+    choose: "a stream that never pauses",
+    avoid: "somebody waits for an answer: without flush two rings in a cycle stop for ever",
+    ..Info::RING
+});

@@ -1,0 +1,148 @@
+//! `mcring-sane`: MCRingBuffer with a timer that tells the producer to flush.
+//!
+//! The authors of B-Queue tried the ways out of [`mcring`](crate::mc_ring)'s deadlock. This is their
+//! third: a timer sets a variable, the producer looks at it with every push and flushes when it is
+//! set. It does not help a producer that has stopped pushing, which is what their §2.6 shows; and it
+//! costs a shared variable.
+//!
+//! **Use it** to measure that cost.
+//! **Don't** use it otherwise: [`bqueue`](crate::b_queue) needs no timer.
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | wait-free, first in first out; an item is visible after its batch, a flush, or the next push that finds the timer fired |
+//! | capacity | N, as `mcring` |
+//! | period | 10 µs as in the paper, or as often as the operating system wakes a sleeping thread |
+//! | paper | Wang, Zhang, Tang, Hua: *B-Queue*, §2.6 (3), §5.3 |
+//!
+//! Each queue has a timer thread of its own, which ends within a period of the producer.
+
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Duration;
+
+use crate::mc_ring;
+pub use crate::mc_ring::Consumer;
+use crate::memory::{AtomicBool, Ordering};
+use crate::pad::Padded;
+use crate::queue::{
+    self, CapacityError, Config, Info, LentSlots, Producer as _, TryPushError, answered_by,
+    debug_handle, queue_type,
+};
+
+/// Time from one flush to the next.
+const PERIOD: Duration = Duration::from_micros(10);
+
+/// A queue for at least `capacity` items, and its timer.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+///
+/// # Panics
+///
+/// If the timer's thread can't be started.
+pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_with(Config::new(capacity))
+}
+
+/// As [`channel`], with all options.
+///
+/// # Errors
+///
+/// As [`channel`].
+///
+/// # Panics
+///
+/// As [`channel`].
+pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    let (ring, consumer) = mc_ring::channel_with(config)?;
+    let due = Arc::new(Padded(AtomicBool::new(false)));
+    let timer = Arc::downgrade(&due);
+    thread::Builder::new()
+        .name("mcring-sane".into())
+        .spawn(move || tick(&timer))
+        .expect("a thread for the timer");
+    Ok((Producer { ring, due }, consumer))
+}
+
+/// Sets the variable once in a period, as long as the producer lives.
+fn tick(due: &Weak<Padded<AtomicBool>>) {
+    while let Some(due) = due.upgrade() {
+        // Relaxed: a hint to flush soon, which orders nothing.
+        due.store(true, Ordering::Relaxed);
+        drop(due);
+        thread::sleep(PERIOD);
+    }
+}
+
+/// The sending side.
+pub struct Producer<T> {
+    ring: mc_ring::Producer<T>,
+    due: Arc<Padded<AtomicBool>>,
+}
+
+impl<T> Producer<T> {
+    /// Flushes if the timer has fired since the last time.
+    #[inline]
+    fn flush_if_due(&mut self) {
+        // Relaxed: see `tick`. A tick that is overwritten here is as good as served.
+        if self.due.load(Ordering::Relaxed) {
+            self.due.store(false, Ordering::Relaxed);
+            self.ring.flush();
+        }
+    }
+}
+
+impl<T> queue::Producer for Producer<T> {
+    type Item = T;
+
+    #[inline(always)] // a call would cost more than the push or pop itself
+    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        let result = self.ring.try_push(item);
+        self.flush_if_due();
+        result
+    }
+
+    answered_by!(handle: ring);
+
+    fn slack(&self) -> usize {
+        self.ring.slack()
+    }
+
+    fn flush(&mut self) {
+        self.ring.flush();
+    }
+}
+
+impl<T> queue::SingleProducer for Producer<T> {
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        self.ring.free_slots(wanted)
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
+        // SAFETY: the caller's.
+        unsafe { self.ring.lend(n) }
+    }
+
+    unsafe fn publish(&mut self, n: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.ring.publish(n) };
+        self.flush_if_due();
+    }
+}
+
+debug_handle! {
+    [T] Producer<T>, "Producer";
+}
+
+queue_type!(McRingSane of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+    id: "mcring-sane",
+    name: "MCRingBuffer with a timer",
+    paper: "Wang, Zhang, Tang, Hua 2012, §2.6 (3)",
+    guarantee: "wait-free FIFO; an item is visible after its batch, a flush or a timer tick",
+    delayed: true,
+    choose: "to measure what the timer costs",
+    avoid: "otherwise: a producer that stops still strands items",
+    ..Info::RING
+});

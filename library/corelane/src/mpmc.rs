@@ -1,0 +1,39 @@
+//! Queues between several producers and several consumers.
+//!
+//! | queue | use it when | don't when |
+//! |---|---|---|
+//! | [`block::shared`](crate::block::shared) | by default | a stopped thread must never hold up others; the last slots count |
+//! | [`ring`](crate::ring) | to compare: the ring that many systems have, in DPDK's three modes; to look at items before they are taken | threads may be stopped in the middle, or there are many |
+//! | [`scq`](crate::scq) | a thread may be stopped anywhere, and must never hold up others | throughput counts, and there is a core for each thread |
+//! | [`rings::lprq`](crate::rings::lprq) | by default if nobody knows how many items will wait; a thread may be stopped anywhere | memory must be bounded |
+//! | [`rings::lcrq`](crate::rings::lcrq) | the same, for [tokens](crate::slot::Token) | items are no tokens; memory must be bounded |
+//! | [`list::michael_scott`](crate::list::michael_scott) | to compare: the textbook's list | throughput counts |
+//! | `locked` | threads would rather sleep than spin; to compare | throughput counts |
+//!
+//! Each page says what a thread means to others that is stopped in the middle of a call. One that is killed there, or never
+//! runs again, is stopped for ever: its handle never goes, so the queue is never closed on that side nor is its memory freed.
+//! A thread that ends by itself, or panics, does so between calls, as none panics in the middle (destructors of items run
+//! when handles are dropped, and outside of calls).
+
+pub use crate::block::shared::{Consumer, Producer};
+
+use crate::queue::CapacityError;
+
+/// A queue for at least `capacity` items, between any number of threads on either side: the [block-based](crate::block::shared) one.
+///
+/// ```
+/// use corelane::{Consumer, Producer, mpmc};
+///
+/// let (mut tx, rx) = mpmc::channel(100)?;
+/// let mut other = rx.clone();
+/// tx.try_push("hello")?;
+/// assert_eq!(other.try_pop(), Ok("hello"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    crate::block::shared::channel(capacity)
+}

@@ -1,0 +1,24 @@
+//! Queues between several producers and one consumer.
+
+pub use crate::block::one_consumer::{Consumer, Producer};
+
+use crate::queue::CapacityError;
+
+/// A queue for at least `capacity` items, between any number of producers and one consumer: the [block-based](crate::block::one_consumer) one.
+///
+/// ```
+/// use corelane::{Consumer, Producer, mpsc};
+///
+/// let (tx, mut rx) = mpsc::channel(100)?;
+/// let mut other = tx.clone();
+/// other.try_push("hello")?;
+/// assert_eq!(rx.try_pop(), Ok("hello"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    crate::block::one_consumer::channel(capacity)
+}

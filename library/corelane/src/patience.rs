@@ -1,0 +1,57 @@
+//! Keeping a distance: a consumer that follows a stream too closely costs both sides a miss per look.
+
+use crate::memory::pause;
+
+/// How long a consumer waits before it looks again at what the producer is writing.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// Position at which the consumer last caught up.
+    mark: u64,
+    /// Pauses to be made, 0 to [`Patience::MOST`].
+    pauses: u32,
+}
+
+impl Patience {
+    /// Most pauses in one look: about as long as a far line needs for a round trip.
+    const MOST: u32 = 16;
+    /// Calls between two catch-ups that make a stream. In a dialogue there are one or two to a message.
+    const STREAM: u64 = 3;
+
+    /// That of a new consumer.
+    pub(crate) fn new(position: u64) -> Self {
+        Self { mark: position, pauses: 0 }
+    }
+
+    /// Called when the consumer stands at `position` and has caught up with the producer, in a call that
+    /// takes `each` items at most. Learns from how many such calls there were since the last time: it waits
+    /// longer than then if they make a stream, half as long if not, and as long if they are `far_behind` or more.
+    /// Says whether it has waited.
+    #[inline]
+    pub(crate) fn caught_up(mut self, position: u64, each: u64, far_behind: u64) -> (Self, bool) {
+        let run = position.wrapping_sub(self.mark) / each;
+        self.mark = position;
+        if run < Self::STREAM && self.pauses == 0 {
+            (self, false)
+        } else {
+            self.wait(run, far_behind)
+        }
+    }
+
+    /// How long it waits.
+    #[cfg(test)]
+    pub(crate) fn pauses(&self) -> u32 {
+        self.pauses
+    }
+
+    /// Out of line, but by value: see `queue::try_pop_by`.
+    #[inline(never)]
+    fn wait(mut self, run: u64, far_behind: u64) -> (Self, bool) {
+        if run < Self::STREAM {
+            self.pauses /= 2;
+        } else if run < far_behind {
+            self.pauses = (2 * self.pauses + 1).min(Self::MOST);
+        }
+        pause(self.pauses);
+        (self, self.pauses > 0)
+    }
+}

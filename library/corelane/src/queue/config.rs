@@ -1,0 +1,120 @@
+//! How a queue is asked for.
+
+/// What a queue should be like.
+///
+/// ```
+/// use corelane::{Config, Memory, Producer, lamport};
+///
+/// let (tx, _rx) = lamport::channel_with::<u64>(Config::new(1000).memory(Memory::HugePages))?;
+/// assert_eq!(tx.capacity(), 1024);
+/// # Ok::<(), corelane::CapacityError>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Config {
+    /// Items that must fit; bytes, for byte records.
+    pub capacity: usize,
+    /// Where the shared part lives.
+    pub memory: Memory,
+    /// Items that are moved together, if it is not the algorithm's default.
+    pub batch: Option<usize>,
+    /// Slots, or bytes, of a block, if it is not the algorithm's default.
+    pub block: Option<usize>,
+    /// Slots between the producer and the consumer, if it is not the algorithm's default.
+    pub distance: Option<usize>,
+    /// Number that the counters start at.
+    #[doc(hidden)]
+    pub first: u64,
+}
+
+impl Config {
+    /// A queue on the heap for at least `capacity` items.
+    pub const fn new(capacity: usize) -> Self {
+        Self { capacity, memory: Memory::Heap, batch: None, block: None, distance: None, first: 0 }
+    }
+
+    /// Where the shared part lives.
+    pub const fn memory(mut self, memory: Memory) -> Self {
+        self.memory = memory;
+        self
+    }
+
+    /// Items that are published, or given back, together: the batch of [`mc_ring`](crate::mc_ring) and
+    /// [`b_queue`](crate::b_queue), and what the consumer of [`line_ring`](crate::line_ring) gives back. Other queues
+    /// ignore it.
+    ///
+    /// Each queue's page gives its default and the bounds of a value.
+    pub const fn batch(mut self, items: usize) -> Self {
+        self.batch = Some(items);
+        self
+    }
+
+    /// Size of a block of the [block-based](crate::block) queues: slots, or bytes where they carry
+    /// [records](crate::bytes). Other queues ignore it.
+    ///
+    /// Each queue's page gives its default and the bounds of a value.
+    pub const fn block(mut self, size: usize) -> Self {
+        self.block = Some(size);
+        self
+    }
+
+    /// Slots between the producer and the consumer of an [improved FastForward queue](crate::fast_forward::improved),
+    /// the paper's `H`. Other queues ignore it.
+    ///
+    /// The queue's page gives the default and the bounds of a value.
+    pub const fn distance(mut self, slots: usize) -> Self {
+        self.distance = Some(slots);
+        self
+    }
+
+    /// Number that the counters start at, rounded down where an algorithm needs a multiple.
+    ///
+    /// For tests: counters have 64 bits and wrap after centuries.
+    #[doc(hidden)]
+    pub const fn first(mut self, position: u64) -> Self {
+        self.first = position;
+        self
+    }
+
+    /// Groups of `size`, whatever the algorithm groups.
+    ///
+    /// For tests, which don't know the queue.
+    #[doc(hidden)]
+    pub const fn grouped(self, size: usize) -> Self {
+        self.batch(size).block(size).distance(size)
+    }
+}
+
+/// Where a queue's shared memory comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Memory {
+    /// The global allocator.
+    #[default]
+    Heap,
+    /// Pages of 2 MiB, so that a large ring takes few entries of the TLB.
+    ///
+    /// Falls back to transparent huge pages, and where there is no mapping at all to the heap.
+    /// [`Backing`] of the finished queue says which it is.
+    HugePages,
+    /// Slots mapped twice, one behind the other, so that any run of slots is one slice.
+    ///
+    /// Only queues that lend their slots gain by it. The size of all slots together must be a
+    /// multiple of the page size; where it isn't, or where there is no mapping, falls back to the
+    /// heap.
+    Mirrored,
+}
+
+/// What the memory of a finished queue really is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Backing {
+    /// The global allocator.
+    Heap,
+    /// Reserved pages of 2 MiB.
+    HugePages,
+    /// Ordinary mapped pages that the kernel has been asked to merge into huge ones.
+    TransparentHugePages,
+    /// Slots mapped twice.
+    Mirrored,
+}

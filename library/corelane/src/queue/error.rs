@@ -1,0 +1,121 @@
+//! Why a call failed.
+
+use core::fmt;
+
+/// Why a push failed. Holds the item that was not pushed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum TryPushError<T> {
+    /// No slot is free, as far as this side can see.
+    ///
+    /// A pop on another core shows a moment after it has returned. So one side may be told *full*
+    /// while the other is told *empty*: each by what it has seen of the other.
+    Full(T),
+    /// Another thread is in the middle of an operation; neither full nor empty.
+    Busy(T),
+    /// All consumers are gone, nobody will pop this item.
+    Closed(T),
+}
+
+impl<T> TryPushError<T> {
+    /// The item that was not pushed.
+    pub fn into_inner(self) -> T {
+        match self {
+            Self::Full(item) | Self::Busy(item) | Self::Closed(item) => item,
+        }
+    }
+}
+
+impl<T> fmt::Debug for TryPushError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "Full(..)",
+            Self::Busy(_) => "Busy(..)",
+            Self::Closed(_) => "Closed(..)",
+        })
+    }
+}
+
+impl<T> fmt::Display for TryPushError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "the queue is full",
+            Self::Busy(_) => "the queue is busy",
+            Self::Closed(_) => "the consumer is gone",
+        })
+    }
+}
+
+impl<T> core::error::Error for TryPushError<T> {}
+
+/// Why a pop failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TryPopError {
+    /// No item is there, as far as this side can see: see [`TryPushError::Full`].
+    Empty,
+    /// Another thread is in the middle of an operation; neither full nor empty.
+    Busy,
+    /// No item is there and all producers are gone.
+    Closed,
+}
+
+impl fmt::Display for TryPopError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "the queue is empty",
+            Self::Busy => "the queue is busy",
+            Self::Closed => "the queue is empty and the producer is gone",
+        })
+    }
+}
+
+impl core::error::Error for TryPopError {}
+
+/// Why a queue could not be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CapacityError {
+    /// The capacity is 0 or more than this queue can have for this item.
+    OutOfRange {
+        /// The capacity asked for.
+        asked: usize,
+        /// The largest that could be asked for.
+        most: usize,
+    },
+    /// There is not so much memory.
+    OutOfMemory {
+        /// Size of the whole queue in bytes.
+        bytes: usize,
+    },
+    /// The machine can't do what the algorithm needs.
+    Unsupported {
+        /// What that is.
+        needs: &'static str,
+    },
+}
+
+impl fmt::Display for CapacityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfRange { asked, most } => {
+                write!(f, "a capacity of {asked} is not possible here, choose 1 to {most}")
+            }
+            Self::OutOfMemory { bytes } => {
+                write!(f, "no memory for a queue of {bytes} bytes, choose a smaller capacity")
+            }
+            Self::Unsupported { needs } => {
+                write!(f, "this machine does not have {needs}, choose another queue")
+            }
+        }
+    }
+}
+
+impl core::error::Error for CapacityError {}
+
+/// The answer to a push that found no room, with the item.
+#[inline]
+pub(crate) fn full<T>(closed: bool, item: T) -> TryPushError<T> {
+    match closed {
+        true => TryPushError::Closed(item),
+        false => TryPushError::Full(item),
+    }
+}

@@ -1,0 +1,18 @@
+//! What a queue is: its two handles, how it is asked for, and why a call fails.
+
+pub(crate) mod chunk;
+pub(crate) mod config;
+pub(crate) mod error;
+pub(crate) mod handle;
+mod info;
+mod pointer;
+pub(crate) mod staging;
+
+pub use chunk::{LentItems, LentSlots, ReadChunk, ReadChunkIntoIter, WriteChunk};
+pub use config::{Backing, Config, Memory};
+pub(crate) use error::full;
+pub use error::{CapacityError, TryPopError, TryPushError};
+pub use handle::{Consumer, PopIter, Producer, SingleConsumer, SingleProducer};
+pub(crate) use handle::{answered_by, debug_handle, try_pop_by};
+pub(crate) use info::queue_type;
+pub use info::{Built, Info, Queue, Sides, SingleQueue};

@@ -1,0 +1,123 @@
+//! Private buffers for batches, for queues whose slots can't be lent.
+//!
+//! Slots of the FastForward family carry a flag or a null each, so a run of them is no slice of
+//! items. Batches are lent here instead and copied item by item.
+
+use alloc::vec::Vec;
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::ptr;
+
+use super::chunk::{LentItems, LentSlots};
+
+/// Where a producer's batch is written before it is copied to the slots.
+///
+/// Memory is taken at the first use. The vector is always empty; its spare capacity is the buffer.
+pub(crate) struct Staging<T>(Vec<T>);
+
+impl<T> Staging<T> {
+    /// Items that can be lent at once.
+    pub(crate) const SIZE: usize = 64;
+
+    pub(crate) fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Room for `n` items, at most [`SIZE`](Self::SIZE).
+    pub(crate) fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
+        self.0.reserve(n);
+        (&mut self.0.spare_capacity_mut()[..n], &mut [])
+    }
+
+    /// Moves the first `n` items, each with its index, to `put`.
+    ///
+    /// # Safety
+    ///
+    /// The first `n` items have been written since they were lent.
+    pub(crate) unsafe fn drain(&mut self, n: usize, mut put: impl FnMut(u64, T)) {
+        for (i, slot) in self.0.spare_capacity_mut()[..n].iter().enumerate() {
+            // SAFETY: by the caller's word the slot holds an item, and each is read once.
+            put(i as u64, unsafe { slot.assume_init_read() });
+        }
+    }
+}
+
+/// Items that a consumer has copied out of its slots to lend them, the oldest first.
+///
+/// The slots stay full until the items are released, so a chunk that is dropped frees nothing. The
+/// items live here then, in front of all others.
+pub(crate) struct Staged<T> {
+    items: Vec<MaybeUninit<T>>,
+    start: usize,
+}
+
+impl<T> Staged<T> {
+    /// Items that can be lent at once.
+    pub(crate) const SIZE: usize = 64;
+
+    pub(crate) fn new() -> Self {
+        Self { items: Vec::new(), start: 0 }
+    }
+
+    /// Number of items that are staged.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.items.len() - self.start
+    }
+
+    /// Makes at least the `n` oldest items staged; `read(i)` copies the `i`th oldest out of its slot.
+    pub(crate) fn stage(&mut self, n: usize, mut read: impl FnMut(u64) -> T) {
+        self.items.drain(..self.start);
+        self.start = 0;
+        for i in self.items.len()..n {
+            self.items.push(MaybeUninit::new(read(i as u64)));
+        }
+    }
+
+    /// The `n` oldest items, which are staged.
+    pub(crate) fn lend(&mut self, n: usize) -> LentItems<'_, T> {
+        let items = &mut self.items[self.start..][..n];
+        // SAFETY: all elements from `start` on hold items.
+        (unsafe { &mut *(ptr::from_mut(items) as *mut [T]) }, &mut [])
+    }
+
+    /// Takes the oldest item, if any is staged.
+    ///
+    /// Without a branch that could panic: what may unwind keeps a caller's handle in memory.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Option<T> {
+        let item = self.items.get(self.start)?;
+        self.start += 1;
+        // SAFETY: all elements from `start` on hold items, and `start` has moved past this one.
+        Some(unsafe { item.assume_init_read() })
+    }
+
+    /// Stops holding the `n` oldest items.
+    ///
+    /// # Safety
+    ///
+    /// They have been moved out.
+    pub(crate) unsafe fn forget(&mut self, n: usize) {
+        self.start += n;
+    }
+}
+
+impl<T> Drop for Staged<T> {
+    fn drop(&mut self) {
+        let (items, ..) = self.lend(self.len());
+        // SAFETY: these items were staged and never taken, and the buffer goes away with `self`.
+        unsafe { ptr::drop_in_place(items) };
+    }
+}
+
+impl<T> fmt::Debug for Staging<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Staging").finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Staged<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Staged").field("len", &self.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,74 @@
+//! Memory on the heap or mapped, which may be missing.
+
+use alloc::alloc::{Layout, alloc, dealloc};
+use alloc::boxed::Box;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+
+use super::map;
+use crate::queue::config::{Backing, Memory};
+use crate::queue::error::CapacityError;
+
+/// A piece of memory that several handles share.
+#[derive(Debug)]
+pub(super) struct Region {
+    pub(super) base: NonNull<u8>,
+    layout: Layout,
+    pub(super) backing: Backing,
+    /// Bytes mapped from `base` on; 0 on the heap.
+    mapped: usize,
+}
+
+impl Region {
+    /// Memory of `layout`; for [`Memory::Mirrored`] the last `tail` bytes twice.
+    pub(super) fn new(memory: Memory, layout: Layout, tail: usize) -> Result<Self, CapacityError> {
+        let mapping = match memory {
+            Memory::Heap => None,
+            // A mapping is aligned to a page and no more.
+            _ if layout.align() > map::PAGE => None,
+            Memory::HugePages => map::huge_pages(layout.size()),
+            Memory::Mirrored => map::mirrored(layout.size(), tail),
+        };
+        match mapping {
+            Some((base, mapped, backing)) => Ok(Self { base, layout, backing, mapped }),
+            None => Self::heap(layout),
+        }
+    }
+
+    fn heap(layout: Layout) -> Result<Self, CapacityError> {
+        // SAFETY: the layout has a header in it, so its size is not zero.
+        let base = NonNull::new(unsafe { alloc(layout) })
+            .ok_or(CapacityError::OutOfMemory { bytes: layout.size() })?;
+        Ok(Self { base, layout, backing: Backing::Heap, mapped: 0 })
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        match self.backing {
+            // SAFETY: `base` came from `alloc` with this layout.
+            Backing::Heap => unsafe { dealloc(self.base.as_ptr(), self.layout) },
+            // SAFETY: `base` came from `map` with this length, and no handle is left.
+            _ => unsafe { map::unmap(self.base, self.mapped) },
+        }
+    }
+}
+
+/// `value` in a box, or back, if there is no memory for it.
+pub(crate) fn try_box<T>(value: T) -> Result<Box<T>, T> {
+    match try_empty_box() {
+        Some(place) => Ok(Box::write(place, value)),
+        None => Err(value),
+    }
+}
+
+/// A box to be written to, if there is memory for it.
+pub(crate) fn try_empty_box<T>() -> Option<Box<MaybeUninit<T>>> {
+    if size_of::<T>() == 0 {
+        return Some(Box::new(MaybeUninit::uninit()));
+    }
+    // SAFETY: its size is not zero.
+    let place = NonNull::new(unsafe { alloc(Layout::new::<T>()) })?;
+    // SAFETY: the memory is new, and has the size and alignment of the value, as a box has it.
+    Some(unsafe { Box::from_raw(place.cast().as_ptr()) })
+}

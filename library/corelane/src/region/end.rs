@@ -1,0 +1,287 @@
+//! The two ends of a queue: they hold its region, tell each other when a side is gone, and free the region.
+
+use alloc::alloc::Layout;
+use alloc::boxed::Box;
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+
+use super::alloc::{Region, try_box};
+use super::map;
+use super::slots::{Slots, State};
+use crate::memory::{AtomicU64, Ordering};
+use crate::pad::{APART, Padded};
+use crate::queue::config::{Backing, Memory};
+use crate::queue::error::CapacityError;
+
+/// What lies at the start of the region.
+#[repr(C)]
+struct Head<H> {
+    /// How many ends each [`Side`] has; read only where an operation would fail.
+    present: Padded<AtomicU64>,
+    header: H,
+}
+
+/// The region of one queue with its contents; freed when both ends are gone.
+struct Shared<H: State> {
+    region: Region,
+    slots: H::Slots,
+}
+
+impl<H: State> Shared<H> {
+    fn head(&self) -> NonNull<Head<H>> {
+        self.region.base.cast()
+    }
+}
+
+impl<H: State> Drop for Shared<H> {
+    fn drop(&mut self) {
+        /// Frees the header and the slots, also when an item's destructor panics.
+        struct Finish<'a, H: State>(&'a mut Shared<H>);
+        impl<H: State> Drop for Finish<'_, H> {
+            fn drop(&mut self) {
+                // SAFETY: the last handle is gone, so nothing refers to the slots or the header.
+                unsafe {
+                    self.0.slots.finish();
+                    self.0.head().drop_in_place();
+                }
+            }
+        }
+        let this = Finish(self);
+        // SAFETY: the header was written by `ends` and lives until `Finish` is dropped.
+        unsafe { this.0.head().as_ref() }.header.drop_items(&this.0.slots);
+    }
+}
+
+/// Which of the two ends of a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Producer,
+    Consumer,
+}
+
+impl Side {
+    /// What an end of this side adds to the number of ends.
+    #[inline]
+    fn one(self) -> u64 {
+        match self {
+            Self::Producer => 1,
+            Self::Consumer => 1 << 32,
+        }
+    }
+
+    /// The number of ends of this side.
+    #[inline]
+    fn ends(self, present: u64) -> u64 {
+        match self {
+            Self::Producer => present & u64::from(u32::MAX),
+            Self::Consumer => present >> 32,
+        }
+    }
+
+    /// The other side.
+    #[inline]
+    fn other(self) -> Self {
+        match self {
+            Self::Producer => Self::Consumer,
+            Self::Consumer => Self::Producer,
+        }
+    }
+}
+
+/// Most ends that a side may have.
+pub(crate) const MOST_ENDS: u64 = 1 << 16;
+
+/// A hold on the shared part of a queue. Dropping a side's last one tells the other side.
+pub(crate) struct End<H: State> {
+    header: NonNull<Head<H>>,
+    slots: H::Slots,
+    side: Side,
+    /// A box of both ends, freed by the last one to go.
+    ///
+    /// A bare pointer, because dropping an end must not take the handle's address: a handle whose
+    /// address goes nowhere is kept in registers, and a push needs a store less.
+    shared: *mut Shared<H>,
+}
+
+// SAFETY: an end gives access to the header, made of atomics, and to items, which it may move to
+// another thread only if they are `Send`. An end isn't `Sync`; algorithms whose sides are one thread's
+// don't duplicate it.
+unsafe impl<H: State> Send for End<H> where H::Item: Send {}
+
+/// Both ends of a new queue with slots of `shape`, whose number comes from [`slots_for`].
+pub(crate) fn ends<H: State>(
+    memory: Memory,
+    shape: <H::Slots as Slots>::Shape,
+    header: H,
+) -> Result<(End<H>, End<H>), CapacityError> {
+    let (places, memory) = Places::new::<H>(memory, shape);
+    let shared = try_box(MaybeUninit::<Shared<H>>::uninit())
+        .map_err(|_| CapacityError::OutOfMemory { bytes: places.all.size() })?;
+    let region = Region::new(memory, places.all, places.all.size() - places.slots)?;
+    // SAFETY: the layout has room for `Head<H>` at its start, then for variables and slots, each
+    // aligned, and nobody else knows the region yet.
+    let slots = unsafe {
+        let present = Padded(AtomicU64::new(Side::Producer.one() + Side::Consumer.one()));
+        region.base.cast().write(Head { present, header });
+        let (variables, slots) = (places.variables, places.slots);
+        H::Slots::init(region.base.add(variables), region.base.add(slots), shape)
+    };
+    let header = region.base.cast();
+    let shared = Box::into_raw(Box::write(shared, Shared { region, slots: slots.clone() }));
+    let end = |side| End::<H> { header, slots: slots.clone(), side, shared };
+    Ok((end(Side::Producer), end(Side::Consumer)))
+}
+
+/// Number of slots, a power of two, for `capacity` items and `unused` slots that stay empty.
+///
+/// # Errors
+///
+/// If the capacity is 0, or so large that the slots would not fit into memory.
+pub(crate) fn slots_for<H: State>(capacity: usize, unused: usize) -> Result<usize, CapacityError> {
+    slots_up_to::<H>(usize::MAX, capacity, unused)
+}
+
+/// As [`slots_for`], but at most `limit` slots, a power of two: so many as the algorithm can tell apart.
+pub(crate) fn slots_up_to<H: State>(
+    limit: usize,
+    capacity: usize,
+    unused: usize,
+) -> Result<usize, CapacityError> {
+    let fit = most_slots::<H>().min(limit);
+    let most = fit.checked_ilog2().map_or(0, |log| 1_usize << log).saturating_sub(unused);
+    if capacity == 0 || capacity > most {
+        return Err(CapacityError::OutOfRange { asked: capacity, most });
+    }
+    Ok((capacity + unused).next_power_of_two())
+}
+
+/// Number of slots for which there are addresses: more than any machine has memory for.
+pub(crate) fn most_slots<H: State>() -> usize {
+    // Half of all addresses, for a mirror; and some room for the header.
+    let room = isize::MAX as usize / 2 - 2 * map::PAGE - size_of::<Head<H>>();
+    room / H::Slots::SLOT.size().max(1)
+}
+
+/// Where in a region everything is.
+struct Places {
+    all: Layout,
+    /// Offset of the variables that belong to the slots.
+    variables: usize,
+    /// Offset of the slots, which come last.
+    slots: usize,
+}
+
+impl Places {
+    /// The places of a queue with slots of `shape`, and which memory can hold them.
+    fn new<H: State>(memory: Memory, shape: <H::Slots as Slots>::Shape) -> (Self, Memory) {
+        const FITS: &str = "slots_for leaves room for the header";
+        let slots = H::Slots::slots(shape).expect("slots_for bounds the number of slots");
+        let memory = match memory {
+            // A mirror repeats whole pages.
+            Memory::Mirrored if slots.size() == 0 || !slots.size().is_multiple_of(map::PAGE) => {
+                Memory::Heap
+            }
+            other => other,
+        };
+        let align = if memory == Memory::Mirrored { map::PAGE } else { APART };
+        let variables = H::Slots::variables(shape).expect(FITS);
+        let (before, variables) = Layout::new::<Head<H>>().extend(variables).expect(FITS);
+        let slots = slots.align_to(align).expect(FITS);
+        let (all, slots) = before.extend(slots).expect(FITS);
+        (Self { all, variables, slots }, memory)
+    }
+}
+
+impl<H: State> End<H> {
+    /// The shared variables.
+    #[inline]
+    pub(crate) fn header(&self) -> &H {
+        // SAFETY: the region lives as long as an end does, and `ends` wrote the header.
+        unsafe { &self.header.as_ref().header }
+    }
+
+    /// The shared slots.
+    #[inline]
+    pub(crate) fn slots(&self) -> &H::Slots {
+        &self.slots
+    }
+
+    /// What kind of memory the queue has.
+    pub(crate) fn backing(&self) -> Backing {
+        // SAFETY: `shared` is freed by the last end only, and this one is still there.
+        unsafe { &*self.shared }.region.backing
+    }
+
+    /// Whether all ends of the other side have been dropped.
+    #[inline]
+    pub(crate) fn peer_is_gone(&self) -> bool {
+        // SAFETY: as in `header`.
+        let present = unsafe { &self.header.as_ref().present };
+        // Acquire pairs with the update in `leave`: all the peers did before is visible.
+        self.side.other().ends(present.load(Ordering::Acquire)) == 0
+    }
+
+    /// Whether this is the only end of its side.
+    ///
+    /// Then it stays so until it is duplicated, and all that other ends did happens before this call
+    /// returns.
+    pub(crate) fn is_only(&self) -> bool {
+        // SAFETY: as in `header`.
+        let present = unsafe { &self.header.as_ref().present };
+        // Acquire pairs with the update in `leave`.
+        self.side.ends(present.load(Ordering::Acquire)) == 1
+    }
+
+    /// One more end of this side, for algorithms that allow several.
+    ///
+    /// # Panics
+    ///
+    /// If there are 65,536 already.
+    pub(crate) fn duplicate(&self) -> Self {
+        // SAFETY: as in `header`.
+        let present = unsafe { &self.header.as_ref().present };
+        // Relaxed: whoever uses the new end got it from this thread.
+        let before = present.fetch_add(self.side.one(), Ordering::Relaxed);
+        let end = Self { slots: self.slots.clone(), ..*self };
+        assert!(
+            self.side.ends(before) < MOST_ENDS,
+            "a side of a queue has at most {MOST_ENDS} handles"
+        );
+        end
+    }
+}
+
+impl<H: State> Drop for End<H> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: `shared` is this end's own, which is not used any more.
+        unsafe { leave(self.shared, self.side) };
+    }
+}
+
+/// Says that this end is gone, and frees the queue if it was the last.
+///
+/// Out of line, but by value: see [`End::shared`].
+///
+/// # Safety
+///
+/// `shared` is that of an end, which is not used any more.
+#[inline(never)]
+unsafe fn leave<H: State>(shared: *mut Shared<H>, side: Side) {
+    // SAFETY: this end is not gone yet, so nobody has freed `shared` and its header.
+    let present = unsafe { &(*shared).head().as_ref().present };
+    // Release pairs with the load in `peer_is_gone`, and with the acquire of whoever is last here:
+    // that one sees all that the others did with the queue.
+    let before = present.fetch_add(side.one().wrapping_neg(), Ordering::AcqRel);
+    if before == side.one() {
+        // SAFETY: all other ends are gone as well, and this was the last use here.
+        drop(unsafe { Box::from_raw(shared) });
+    }
+}
+
+impl<H: State> fmt::Debug for End<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("End").field("side", &self.side).field("backing", &self.backing()).finish()
+    }
+}

@@ -1,0 +1,66 @@
+//! Memory mappings, where the operating system has them.
+
+use core::ffi::c_void;
+use core::ptr::{self, NonNull};
+
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+
+use crate::queue::Backing;
+
+/// Size of an ordinary page.
+pub(super) const PAGE: usize = 4096;
+const HUGE_PAGE: usize = 2 << 20;
+const READ_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
+
+/// Where a mapping starts, how long it is, and what kind it turned out to be.
+type Mapping = (NonNull<u8>, usize, Backing);
+
+/// Reserved huge pages, or else pages that may become huge.
+pub(super) fn huge_pages(size: usize) -> Option<Mapping> {
+    let len = size.next_multiple_of(HUGE_PAGE);
+    let map = |flags| {
+        // SAFETY: a new private mapping at an address of the kernel's choice.
+        unsafe { mmap_anonymous(ptr::null_mut(), len, READ_WRITE, flags) }
+    };
+    if let Ok(base) = map(MapFlags::PRIVATE | MapFlags::HUGETLB) {
+        return Some((NonNull::new(base.cast())?, len, Backing::HugePages));
+    }
+    let base = map(MapFlags::PRIVATE).ok()?;
+    // SAFETY: the mapping has just been made with this length; the advice changes no content.
+    let _ = unsafe { madvise(base, len, Advice::LinuxHugepage) };
+    Some((NonNull::new(base.cast())?, len, Backing::TransparentHugePages))
+}
+
+/// `size` bytes whose last `tail` bytes are seen a second time right behind.
+pub(super) fn mirrored(size: usize, tail: usize) -> Option<Mapping> {
+    let file = memfd_create("corelane", MemfdFlags::CLOEXEC).ok()?;
+    ftruncate(&file, size as u64).ok()?;
+    let total = size + tail;
+    // SAFETY: reserves addresses of the kernel's choice. Both maps then replace parts of just
+    // that reservation, and both lie within the file's length.
+    unsafe {
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        let base = mmap_anonymous(ptr::null_mut(), total, ProtFlags::empty(), flags).ok()?;
+        let fixed = MapFlags::SHARED | MapFlags::FIXED;
+        let both = mmap(base, size, READ_WRITE, fixed, &file, 0).and_then(|_| {
+            let behind = base.cast::<u8>().add(size).cast::<c_void>();
+            mmap(behind, tail, READ_WRITE, fixed, &file, (size - tail) as u64)
+        });
+        if both.is_err() {
+            let _ = munmap(base, total);
+            return None;
+        }
+        Some((NonNull::new(base.cast())?, total, Backing::Mirrored))
+    }
+}
+
+/// Gives a region's addresses back.
+///
+/// # Safety
+///
+/// `base` and `len` are those of a mapping made here, and nothing refers to it.
+pub(super) unsafe fn unmap(base: NonNull<u8>, len: usize) {
+    // SAFETY: the caller's. It cannot fail for a mapping that exists.
+    let _ = unsafe { munmap(base.as_ptr().cast(), len) };
+}

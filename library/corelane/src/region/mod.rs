@@ -1,0 +1,14 @@
+//! Where the shared part of a queue lives: one header and an array of slots, with no pointer inside.
+
+mod alloc;
+mod end;
+mod lend;
+#[cfg_attr(not(all(feature = "std", target_os = "linux")), path = "no_map.rs")]
+mod map;
+mod slots;
+
+pub(crate) use alloc::{try_box, try_empty_box};
+pub(crate) use end::{End, MOST_ENDS, ends, most_slots, slots_for, slots_up_to};
+pub(crate) use lend::LendableSlots;
+pub(crate) use slots::array;
+pub use slots::{NoSlots, Run, Slots, State};

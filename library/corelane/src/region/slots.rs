@@ -1,0 +1,114 @@
+//! What lies in a region: the shared part of an algorithm, and its slots.
+
+use alloc::alloc::Layout;
+use core::alloc::LayoutError;
+use core::ptr::NonNull;
+
+use crate::memory::Cells;
+
+/// The shared part of an algorithm: its header, and how to drop what nobody popped.
+pub trait State: Sized {
+    /// What the queue carries.
+    type Item;
+    /// The array of slots, as the algorithm sees it.
+    type Slots: Slots;
+
+    /// Drops all items that were pushed and never popped.
+    ///
+    /// Called once, when both handles are gone.
+    fn drop_items(&self, slots: &Self::Slots);
+}
+
+/// An array of slots in a region, perhaps with variables of its own before it.
+pub trait Slots: Clone {
+    /// Size and alignment of one slot.
+    const SLOT: Layout;
+    /// How many slots there are, and how they are arranged if that isn't always the same.
+    type Shape: Copy;
+
+    /// Memory for the slots, if there are so many addresses.
+    fn slots(shape: Self::Shape) -> Result<Layout, LayoutError>;
+
+    /// Memory for the variables.
+    fn variables(_: Self::Shape) -> Result<Layout, LayoutError> {
+        Ok(Layout::new::<()>())
+    }
+
+    /// Makes empty slots, and the variables that belong to them.
+    ///
+    /// # Safety
+    ///
+    /// `variables` and `slots` point to memory of these layouts, which nothing else uses while the array
+    /// lives.
+    unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, shape: Self::Shape) -> Self;
+
+    /// Ends the life of the slots (not of items: those are gone by now).
+    ///
+    /// # Safety
+    ///
+    /// No clone of the array is used afterwards.
+    unsafe fn finish(&self);
+}
+
+/// Layout of `len` times `slot`, whose size is a multiple of its alignment.
+pub(crate) fn array(slot: Layout, len: usize) -> Result<Layout, LayoutError> {
+    let bytes = slot.size().saturating_mul(len);
+    Layout::from_size_align(bytes, slot.align())
+}
+
+impl<T> Slots for Cells<T> {
+    const SLOT: Layout = Layout::new::<T>();
+    type Shape = usize;
+
+    fn slots(len: usize) -> Result<Layout, LayoutError> {
+        array(Self::SLOT, len)
+    }
+
+    unsafe fn init(_: NonNull<u8>, slots: NonNull<u8>, len: usize) -> Self {
+        Self::new(slots.cast(), len)
+    }
+
+    unsafe fn finish(&self) {}
+}
+
+/// No slots: what is in the queue lies elsewhere.
+#[derive(Clone)]
+pub struct NoSlots;
+
+impl Slots for NoSlots {
+    const SLOT: Layout = Layout::new::<()>();
+    type Shape = ();
+
+    fn slots((): ()) -> Result<Layout, LayoutError> {
+        Ok(Self::SLOT)
+    }
+
+    unsafe fn init(_: NonNull<u8>, _: NonNull<u8>, (): ()) -> Self {
+        Self
+    }
+
+    unsafe fn finish(&self) {}
+}
+
+/// Slots in a row, from a position on, which are one thread's alone.
+#[derive(Debug, Clone, Copy)]
+pub struct Run {
+    /// Position of the first slot, of this lap or an earlier one.
+    pub(crate) position: u64,
+    /// How many.
+    pub(crate) n: u64,
+}
+
+impl Run {
+    /// Position of slot number `i`.
+    #[inline]
+    pub(crate) fn slot(&self, i: usize) -> u64 {
+        self.position.wrapping_add(i as u64)
+    }
+
+    /// Position behind the last.
+    #[inline]
+    pub(crate) fn end(&self) -> u64 {
+        self.position.wrapping_add(self.n)
+    }
+}

@@ -1,0 +1,547 @@
+// Above 500 lines: one algorithm with its page, both of its sides and its own tests.
+
+//! `ring`, `ring-rts`, `ring-hts`: the plain ring between several of either side, as DPDK has it.
+//!
+//! Each side has two counters. A thread moves its side's `head` on, by compare-and-swap, to take slots that
+//! the other side is done with; it fills or empties them; and when its side's `tail` has come to where it
+//! began, it moves that behind its slots, which shows them to the other side. So threads of a side are done
+//! in the order in which they began.
+//!
+//! **Use it** to compare: it is the baseline that paper 3 measures against, and what many systems have.
+//! Among queues between several threads it has little to do: where nobody contends, one exchange and one
+//! store for a slice of any length, and every slot is usable.
+//! **Don't** use it where there may be more threads than cores, or threads of different priority: one that
+//! is stopped in the middle of a push or pop stops everybody behind it on its side, who spin until it goes
+//! on, and then the other side, for want of slots. With many threads all of a side wait for one line. With relaxed
+//! tails its side goes on, but what others push is invisible until it does; one at a time, nobody of its side
+//! goes on, but nobody spins.
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | deadlock-free, first in first out (linearizable but for [answers out of date](TryPushError::Full)) |
+//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two; all usable |
+//! | memory | two words a side besides the slots, in lines of their own |
+//! | a stopped thread | in the middle of a call holds up its side, as said above; one that never comes back, for good |
+//! | handles | at most 65,536 a side; cloning one more panics |
+//! | operations | one compare-and-swap and one store (two of the former with relaxed tails), for [`push_slice`](crate::Producer::push_slice) and [`pop_slice`](crate::Consumer::pop_slice) too: they take what there is at once |
+//! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.2, Fig. 2.1; DPDK's `rte_ring`, in its default mode |
+//!
+//! # Departures from the paper
+//!
+//! - Orderings are acquire and release where the paper has sequentially consistent ones.
+//! - A push says [`Full`](TryPushError::Full) only if, as far as it can see, all slots hold items and nobody is about to take one.
+//!   If no slot is free, but another thread is in the middle of a push or pop, it says
+//!   [`Busy`](TryPushError::Busy). The paper's says full then too: one thread may be told that the queue is
+//!   full after it has heard from another one that it is empty. A pop is told busy only where its side is not in order, or
+//!   producers have relaxed tails: otherwise no push behind an unfinished one is done.
+//! - Positions are compared by 47 bits; DPDK's have 32. A thread must not be stopped in the middle of a call while that
+//!   many slots are used.
+//!
+//! ```
+//! use corelane::{Consumer, Producer, TryPushError, ring};
+//!
+//! let (mut tx, rx) = ring::channel(2)?;
+//! let mut other_tx = tx.clone();
+//! tx.try_push('a')?;
+//! other_tx.try_push('b')?;
+//! assert!(matches!(tx.try_push('c'), Err(TryPushError::Full('c'))));
+//! let mut other_rx = rx.clone();
+//! assert_eq!(other_rx.try_pop(), Ok('a'));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use core::marker::PhantomData;
+
+use crate::memory::Cells;
+use crate::pad::Padded;
+use crate::queue::chunk::drop_each;
+use crate::queue::{
+    self, Built, CapacityError, Config, Consumer as _, Info, Producer as _, Queue, TryPopError,
+    TryPushError, answered_by, debug_handle, full,
+};
+use crate::region::{End, Run, State, ends, slots_up_to};
+
+mod head_tail;
+mod in_order;
+mod mode;
+mod relaxed_tail;
+
+pub use head_tail::{Claimed, HeadTail, Peeked};
+pub use in_order::InOrder;
+pub use relaxed_tail::RelaxedTail;
+
+use mode::{Cursors, MOST_SLOTS, Refused, Wanted, distance};
+
+/// How the threads of a side get on with each other: [`InOrder`], [`RelaxedTail`] or [`HeadTail`].
+pub trait Mode: Cursors {}
+
+impl<M: Cursors> Mode for M {}
+
+/// From where consumers have come to, to where producers have, there are items that nobody has taken.
+#[derive(Debug)]
+#[repr(C)]
+struct Header<T, P, C> {
+    /// The paper's `P`.
+    producers: Padded<P>,
+    /// The paper's `C`.
+    consumers: Padded<C>,
+    items: PhantomData<T>,
+}
+
+impl<T, P: Mode, C: Mode> State for Header<T, P, C> {
+    type Item = T;
+    type Slots = Cells<T>;
+
+    fn drop_items(&self, slots: &Cells<T>) {
+        // If a consumer has left items in the middle, it isn't known which are still there.
+        let (Some(mut read), Some(write)) = (self.consumers.done(), self.producers.done()) else {
+            return;
+        };
+        drop_each(|| {
+            (distance(read, write) > 0).then(|| {
+                let position = read;
+                read = read.wrapping_add(1);
+                // SAFETY: the slot holds an item that was never popped; `read` moves past it.
+                unsafe { slots.read(position) }
+            })
+        });
+    }
+}
+
+/// A queue for at least `capacity` items, between any number of threads on either side, both in order.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_with(Config::new(capacity))
+}
+
+/// As [`channel`], with all options.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    open(config)
+}
+
+/// As [`channel`], with a mode for producers and one for consumers.
+///
+/// ```
+/// use corelane::{Consumer, Producer, ring::{self, InOrder, RelaxedTail}};
+///
+/// let (mut tx, mut rx) = ring::channel_in_modes::<_, RelaxedTail, InOrder>(8)?;
+/// tx.push_bulk(&[1, 2, 3])?;
+/// assert_eq!(rx.try_pop(), Ok(1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_in_modes<T, P: Mode, C: Mode>(
+    capacity: usize,
+) -> Built<Producer<T, P, C>, Consumer<T, P, C>> {
+    open(Config::new(capacity))
+}
+
+/// Both handles of a new queue.
+fn open<T, P: Mode, C: Mode>(config: Config) -> Built<Producer<T, P, C>, Consumer<T, P, C>> {
+    let len = slots_up_to::<Header<T, P, C>>(MOST_SLOTS as usize, config.capacity, 0)?;
+    let header = Header {
+        producers: Padded(P::new(config.first, len)),
+        consumers: Padded(C::new(config.first, len)),
+        items: PhantomData,
+    };
+    let (tx, rx) = ends(config.memory, len, header)?;
+    Ok((Producer { end: tx }, Consumer { end: rx }))
+}
+
+/// A sending side.
+pub struct Producer<T, P: Mode = InOrder, C: Mode = InOrder> {
+    end: End<Header<T, P, C>>,
+}
+
+/// A receiving side.
+pub struct Consumer<T, P: Mode = InOrder, C: Mode = InOrder> {
+    end: End<Header<T, P, C>>,
+}
+
+impl<T, P: Mode, C: Mode> Producer<T, P, C> {
+    /// Number of slots.
+    #[inline]
+    fn slots(&self) -> u64 {
+        self.end.slots().len() as u64
+    }
+
+    /// Takes free slots.
+    #[inline]
+    fn allocate(&self, wanted: Wanted) -> Result<Run, Refused> {
+        let Header { producers, consumers, .. } = self.end.header();
+        producers.take(wanted, || consumers.tail().wrapping_add(self.slots()))
+    }
+
+    /// Whether only `free` are free, and nobody was in the middle of anything when it was seen.
+    #[inline]
+    fn is_full(&self, free: Run) -> bool {
+        let Header { producers, consumers, .. } = self.end.header();
+        producers.rests_at(free.position)
+            && consumers.rests_at(free.end().wrapping_sub(self.slots()))
+    }
+
+    /// Why `item` can't be pushed.
+    #[inline]
+    fn refusal<I>(&self, refused: Refused, item: I) -> TryPushError<I> {
+        let Refused::Short(free) = refused else { return TryPushError::Busy(item) };
+        let closed = self.end.peer_is_gone();
+        match closed || self.is_full(free) {
+            true => full(closed, item),
+            false => TryPushError::Busy(item),
+        }
+    }
+
+    /// Fills slots, from the first on.
+    #[inline]
+    fn fill(&self, run: Run, items: &[T])
+    where
+        T: Copy,
+    {
+        for (i, item) in items.iter().enumerate() {
+            // SAFETY: the slots' last items have been taken, and they were allocated to this thread alone.
+            unsafe { self.end.slots().write(run.slot(i), *item) };
+        }
+        self.end.header().producers.finish(run);
+    }
+
+    /// Pushes copies of all `items`, one behind the other, or none: DPDK's *bulk*.
+    ///
+    /// [`push_slice`](queue::Producer::push_slice) pushes as many as there is room for: DPDK's *burst*.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_push`](queue::Producer::try_push), if there is no room for all; so always, if there are more than
+    /// the capacity.
+    pub fn push_bulk(&mut self, items: &[T]) -> Result<(), TryPushError<()>>
+    where
+        T: Copy,
+    {
+        if items.is_empty() {
+            return Ok(());
+        }
+        let run = self.allocate(Wanted::Exactly(items.len() as u64));
+        self.fill(run.map_err(|refused| self.refusal(refused, ()))?, items);
+        Ok(())
+    }
+}
+
+impl<T, P: Mode, C: Mode> queue::Producer for Producer<T, P, C> {
+    type Item = T;
+
+    #[inline]
+    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        let run = match self.allocate(Wanted::UpTo(1)) {
+            Ok(run) => run,
+            Err(refused) => return Err(self.refusal(refused, item)),
+        };
+        // SAFETY: the slot's last item has been taken, and it was allocated to this thread alone.
+        unsafe { self.end.slots().write(run.position, item) };
+        self.end.header().producers.finish(run);
+        Ok(())
+    }
+
+    answered_by!(end);
+
+    /// Takes all the slots it can at once.
+    fn push_slice(&mut self, items: &[T]) -> usize
+    where
+        T: Copy,
+    {
+        let Ok(run) = self.allocate(Wanted::UpTo(items.len() as u64)) else { return 0 };
+        self.fill(run, &items[..run.n as usize]);
+        run.n as usize
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+impl<T, P: Mode, C: Mode> Consumer<T, P, C> {
+    /// Takes items.
+    #[inline]
+    fn reserve(&self, wanted: Wanted) -> Result<Run, TryPopError> {
+        let Header { producers, consumers, .. } = self.end.header();
+        let mut closed = false;
+        loop {
+            match consumers.take(wanted, || producers.tail()) {
+                Ok(run) => return Ok(run),
+                Err(Refused::Busy) => return Err(TryPopError::Busy),
+                Err(Refused::Short(_)) if closed => return Err(TryPopError::Closed),
+                // What producers pushed before they went is looked for once more.
+                Err(Refused::Short(_)) if self.end.peer_is_gone() => closed = true,
+                Err(Refused::Short(items)) if P::HIDES && !producers.rests_at(items.end()) => {
+                    return Err(TryPopError::Busy);
+                }
+                Err(Refused::Short(_)) => return Err(TryPopError::Empty),
+            }
+        }
+    }
+
+    /// Empties slots, from the first on.
+    #[inline]
+    fn empty(&self, run: Run, into: &mut [T])
+    where
+        T: Copy,
+    {
+        for (i, slot) in into.iter_mut().enumerate() {
+            // SAFETY: the items are there, and were reserved to this thread alone.
+            *slot = unsafe { self.end.slots().read(run.slot(i)) };
+        }
+        self.end.header().consumers.finish(run);
+    }
+
+    /// Pops as many of the oldest items as `into` has room for, or none: DPDK's *bulk*.
+    ///
+    /// [`pop_slice`](queue::Consumer::pop_slice) pops as many as there are: DPDK's *burst*.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_pop`](queue::Consumer::try_pop), if there are fewer. `Closed` then means that no more will come, not
+    /// that none are left.
+    pub fn pop_bulk(&mut self, into: &mut [T]) -> Result<(), TryPopError>
+    where
+        T: Copy,
+    {
+        if !into.is_empty() {
+            let run = self.reserve(Wanted::Exactly(into.len() as u64))?;
+            self.empty(run, into);
+        }
+        Ok(())
+    }
+}
+
+impl<T, P: Mode, C: Mode> queue::Consumer for Consumer<T, P, C> {
+    type Item = T;
+
+    #[inline]
+    fn try_pop(&mut self) -> Result<T, TryPopError> {
+        let run = self.reserve(Wanted::UpTo(1))?;
+        // SAFETY: the item is there, and was reserved to this thread alone.
+        let item = unsafe { self.end.slots().read(run.position) };
+        self.end.header().consumers.finish(run);
+        Ok(item)
+    }
+
+    answered_by!(end);
+
+    /// Takes all the items it can at once.
+    fn pop_slice(&mut self, into: &mut [T]) -> usize
+    where
+        T: Copy,
+    {
+        let Ok(run) = self.reserve(Wanted::UpTo(into.len() as u64)) else { return 0 };
+        let n = run.n as usize;
+        self.empty(run, &mut into[..n]);
+        n
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+impl<T, P: Mode, C: Mode> Clone for Producer<T, P, C> {
+    fn clone(&self) -> Self {
+        Self { end: self.end.duplicate() }
+    }
+}
+
+impl<T, P: Mode, C: Mode> Clone for Consumer<T, P, C> {
+    fn clone(&self) -> Self {
+        Self { end: self.end.duplicate() }
+    }
+}
+
+debug_handle! {
+    [T, P: Mode, C: Mode] Producer<T, P, C>, "Producer";
+    [T, P: Mode, C: Mode] Consumer<T, P, C>, "Consumer";
+}
+
+/// The queue whose producers are in mode `P` and whose consumers are in mode `C`, for code that is generic over queues.
+///
+/// Its [`INFO`](Queue::INFO) is that of the ring whose sides are both in the producers' mode.
+#[derive(Debug)]
+pub struct Ring<P, C = P>(PhantomData<(P, C)>);
+
+impl<T: Send, P: Mode, C: Mode> Queue<T> for Ring<P, C> {
+    const INFO: Info = Info { takes_turns: P::INFO.takes_turns || C::INFO.takes_turns, ..P::INFO };
+    type Producer = Producer<T, P, C>;
+    type Consumer = Consumer<T, P, C>;
+
+    fn with(config: Config) -> Built<Self::Producer, Self::Consumer> {
+        open(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Calls the macro with each pair of modes.
+    macro_rules! in_all_modes {
+        ($check:ident) => {
+            $check::<InOrder, InOrder>();
+            $check::<InOrder, RelaxedTail>();
+            $check::<InOrder, HeadTail>();
+            $check::<RelaxedTail, InOrder>();
+            $check::<RelaxedTail, RelaxedTail>();
+            $check::<RelaxedTail, HeadTail>();
+            $check::<HeadTail, InOrder>();
+            $check::<HeadTail, RelaxedTail>();
+            $check::<HeadTail, HeadTail>();
+        };
+    }
+
+    /// Where positions of one mode or another wrap.
+    const FIRSTS: [u64; 4] = [0, (1 << 47) - 3, (1 << 63) - 3, u64::MAX - 2];
+
+    #[test]
+    fn all_or_nothing() {
+        fn check<P: Mode, C: Mode>() {
+            for first in FIRSTS {
+                let (mut tx, mut rx) = open::<u64, P, C>(Config::new(4).first(first)).unwrap();
+                for round in 0..10 {
+                    let mut into = [0; 3];
+                    assert_eq!((tx.push_bulk(&[]), rx.pop_bulk(&mut [])), (Ok(()), Ok(())));
+                    assert_eq!(tx.push_bulk(&[round, 1, 2]), Ok(()));
+                    assert_eq!(tx.push_bulk(&[3, 4]), Err(TryPushError::Full(())));
+                    assert_eq!(tx.push_bulk(&[3]), Ok(()));
+                    assert_eq!(tx.try_push(4), Err(TryPushError::Full(4)));
+                    assert_eq!((rx.pop_bulk(&mut into), into), (Ok(()), [round, 1, 2]));
+                    assert_eq!(rx.pop_bulk(&mut into[..2]), Err(TryPopError::Empty));
+                    assert_eq!((rx.pop_slice(&mut into), into[0]), (1, 3));
+                    assert_eq!(rx.try_pop(), Err(TryPopError::Empty));
+                }
+                assert_eq!(tx.push_bulk(&[0; 5]), Err(TryPushError::Full(())), "never");
+                assert_eq!(tx.push_slice(&[7; 5]), 4);
+                drop(tx);
+                assert_eq!(rx.pop_bulk(&mut [0; 5]), Err(TryPopError::Closed));
+                assert_eq!(rx.pop_iter().count(), 4);
+            }
+        }
+        in_all_modes!(check);
+    }
+
+    #[test]
+    fn items_that_are_left_are_dropped() {
+        fn check<P: Mode, C: Mode>() {
+            let item = alloc::sync::Arc::new(());
+            for first in FIRSTS {
+                let (mut tx, mut rx) = open::<_, P, C>(Config::new(8).first(first)).unwrap();
+                (0..6).for_each(|_| tx.try_push(item.clone()).unwrap());
+                drop(rx.try_pop());
+                drop((tx, rx));
+                assert_eq!(alloc::sync::Arc::strong_count(&item), 1);
+            }
+        }
+        in_all_modes!(check);
+    }
+
+    #[test]
+    fn a_peek_leaves_what_it_does_not_pop() {
+        fn check<P: Mode>() {
+            for first in FIRSTS {
+                let (mut tx, mut rx) = open::<_, P, HeadTail>(Config::new(4).first(first)).unwrap();
+                let mut other = rx.clone();
+                assert_eq!(rx.peek(1).map(drop), Err(TryPopError::Empty));
+                for text in ["a", "b", "c", "d"] {
+                    tx.try_push(alloc::string::String::from(text)).unwrap();
+                }
+                let mut peeked = rx.peek(3).unwrap();
+                assert_eq!((peeked.len(), other.try_pop()), (3, Err(TryPopError::Busy)));
+                assert_eq!(peeked.next().as_deref(), Some("a"));
+                let (ahead, behind) = peeked.as_slices();
+                assert!(ahead.iter().chain(behind).eq(["b", "c"]));
+                assert!(matches!(tx.try_push("e".into()), Err(TryPushError::Busy(_))));
+                drop(peeked);
+                assert_eq!(rx.peek(0).unwrap().next(), None);
+                assert_eq!(other.try_pop().as_deref(), Ok("b"));
+                assert!(rx.peek(9).unwrap().eq(["c", "d"]));
+                assert_eq!(rx.peek(9).map(drop), Err(TryPopError::Empty));
+                drop(tx);
+                assert_eq!(rx.peek(9).map(drop), Err(TryPopError::Closed));
+            }
+        }
+        check::<InOrder>();
+        check::<RelaxedTail>();
+        check::<HeadTail>();
+    }
+
+    #[test]
+    fn a_claim_shows_what_was_filled() {
+        fn check<C: Mode>() {
+            for first in FIRSTS {
+                let (mut tx, mut rx) = open::<_, HeadTail, C>(Config::new(4).first(first)).unwrap();
+                let mut other = tx.clone();
+                assert!(tx.claim(0).unwrap().push("none").is_err());
+                let mut claimed = tx.claim(3).unwrap();
+                assert_eq!(claimed.free(), 3);
+                claimed.push("a").unwrap();
+                claimed.push("b").unwrap();
+                assert!(matches!(other.try_push("x"), Err(TryPushError::Busy(_))));
+                assert_eq!(rx.try_pop(), Err(TryPopError::Empty), "nothing is shown yet");
+                drop(claimed);
+                assert_eq!(other.try_push("c"), Ok(()), "the third slot was given back");
+                let mut last = tx.claim(9).unwrap();
+                assert_eq!(last.push("d"), Ok(()));
+                assert_eq!((last.is_full(), last.push("e")), (true, Err("e")));
+                drop(last);
+                assert_eq!(tx.claim(1).map(drop), Err(TryPushError::Full(())));
+                assert!(rx.pop_iter().eq(["a", "b", "c", "d"]));
+                drop(rx);
+                assert_eq!(tx.try_push("f"), Ok(()), "there is room");
+            }
+        }
+        check::<InOrder>();
+        check::<RelaxedTail>();
+        check::<HeadTail>();
+    }
+
+    /// What was never shown isn't dropped, nor is anything else, as nobody knows what is there.
+    #[test]
+    fn a_forgotten_claim_leaks() {
+        let item = alloc::sync::Arc::new(());
+        let (mut tx, rx) = channel_in_modes::<_, HeadTail, InOrder>(4).unwrap();
+        tx.try_push(item.clone()).unwrap();
+        let mut claimed = tx.claim(2).unwrap();
+        claimed.push(item.clone()).unwrap();
+        core::mem::forget(claimed);
+        assert!(matches!(tx.try_push(item.clone()), Err(TryPushError::Busy(_))));
+        drop((tx, rx));
+        assert_eq!(alloc::sync::Arc::strong_count(&item), 3);
+    }
+
+    /// What isn't known to be there isn't dropped a second time.
+    #[test]
+    fn a_forgotten_peek_leaks() {
+        let item = alloc::sync::Arc::new(());
+        let (mut tx, mut rx) = channel_in_modes::<_, InOrder, HeadTail>(4).unwrap();
+        (0..3).for_each(|_| tx.try_push(item.clone()).unwrap());
+        let mut peeked = rx.peek(2).unwrap();
+        drop(peeked.next());
+        core::mem::forget(peeked);
+        assert_eq!(rx.try_pop(), Err(TryPopError::Busy));
+        drop((tx, rx));
+        assert_eq!(alloc::sync::Arc::strong_count(&item), 3);
+    }
+
+    #[test]
+    fn no_more_slots_than_positions_tell_apart() {
+        for capacity in [MOST_SLOTS as usize + 1, usize::MAX / 4] {
+            let error = channel::<()>(capacity).unwrap_err();
+            assert!(matches!(error, CapacityError::OutOfRange { .. }), "{error}");
+        }
+        assert!(channel::<()>(MOST_SLOTS as usize).is_ok());
+    }
+}

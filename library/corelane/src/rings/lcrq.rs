@@ -1,0 +1,370 @@
+//! `lcrq`: an unbounded queue between several producers and several consumers, a list of rings whose slots are two
+//! words that are exchanged together.
+//!
+//! Who pushes or pops gets a position by adding to a counter, so that nobody has to try again because another one was
+//! faster; and then must get along with the one who has got the same position: whoever exchanges the slot first
+//! decides. Who pops and finds nothing there gives the position up, and who pushes tries the next; when that has failed
+//! too often, or the ring is full, it is closed and another one [hung behind it](super).
+//!
+//! **Use it** for [tokens](crate::slot::Token) (boxes, references, numbers that aren't zero) between several threads,
+//! if nobody knows how many will wait, or a thread may be stopped anywhere and must never hold up others. **Don't** use
+//! it for other items, which [`lprq`](super::lprq) carries without a box for each, on any machine; nor where memory
+//! must be bounded.
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | lock-free but for the allocator, first in first out (linearizable). Cloning and dropping handles takes a lock for a moment |
+//! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](crate::TryPushError::Full) only if there is no memory for another ring, or for an item's box |
+//! | memory | rings for N tokens, where N is the [`Config::capacity`], rounded up to a power of two: two words for each. Those with items, the one that is filled next, and those in which a handle was when it was used last, until the next ring is left. None is kept for the next burst |
+//! | handles | at most 65,536 a side; cloning one more panics. Making one takes a few words, and aborts if there is no memory |
+//! | a stopped thread | holds one ring, or all that it was about to free; and one that is stopped in a pop, the item that it has got the position of, even if that is pushed later |
+//! | operations | a push adds to a counter and exchanges the slot, a pop does as much; one pop too many costs a push somewhere another try. A new ring takes two allocations of each thread that wants to hang one; who leaves one has fences, allocates a few words (and aborts if there is no memory), and looks through the hazard pointers of all handles |
+//! | limit | no thread must be stopped in the middle of a call while 2^62 positions of one ring are used |
+//! | machine | must exchange 128 bits at once, as all of x86-64 but its very first processors do, and AArch64: where it can't, there is no such queue ([`CapacityError::Unsupported`]) |
+//! | closing | when all consumers are gone a push says so as soon as the ring is full |
+//! | paper | A. Morrison, Y. Afek: *Fast Concurrent Queues for x86 Processors* (PPoPP 2013), §4; paper 5, §IV.B and §V.A–B |
+//!
+//! # Departures from the paper
+//!
+//! - A word says in which lap a slot was used, and not at which position: the slot knows which it is.
+//! - Rings are freed by hazard pointers (the crate `haphazard`), which a handle keeps from call to call; see
+//!   [`rings`].
+//!
+//! ```
+//! use corelane::{Consumer, Producer, rings::lcrq};
+//!
+//! let (mut tx, mut rx) = lcrq::channel(64)?;
+//! let mut other_tx = tx.clone();
+//! tx.try_push(Box::new("hello"))?;
+//! other_tx.try_push(Box::new("world"))?;
+//! assert_eq!(rx.pop_iter().map(|word| *word).collect::<Vec<_>>(), ["hello", "world"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use alloc::boxed::Box;
+use core::marker::PhantomData;
+use core::num::NonZeroU64;
+use core::ptr::{NonNull, with_exposed_provenance_mut};
+
+use super::{self as rings, Lap};
+use crate::memory::{AtomicU128, Ordering, can_exchange_two_words, is_before};
+use crate::queue::{
+    self, Built, CapacityError, Config, Consumer as _, Info, Producer as _, Sides, TryPopError,
+    TryPushError, answered_by, debug_handle, full, queue_type,
+};
+use crate::region::try_box;
+use crate::slot::Token;
+
+/// Whether who would take from a slot, later than what holds it now, has been there in vain.
+const UNSAFE: u64 = 1;
+
+/// What a slot holds: first the lap in which it was used last, and whether it is [`UNSAFE`]; then the token, or none.
+#[derive(Debug, Clone, Copy)]
+struct Pair {
+    word: u64,
+    token: Option<NonZeroU64>,
+}
+
+impl Pair {
+    #[inline]
+    fn lap(self) -> u64 {
+        self.word & !UNSAFE
+    }
+
+    #[inline]
+    fn is_unsafe(self) -> bool {
+        self.word & UNSAFE != 0
+    }
+
+    /// The token, if it was put here in `lap`.
+    #[inline]
+    fn token_of(self, lap: Lap) -> Option<NonZeroU64> {
+        self.token.filter(|_| self.lap() == lap.number())
+    }
+
+    #[inline]
+    fn to_bits(self) -> u128 {
+        u128::from(self.word) << 64 | u128::from(self.token.map_or(0, NonZeroU64::get))
+    }
+
+    #[inline]
+    fn from_bits(bits: u128) -> Self {
+        Self { word: (bits >> 64) as u64, token: NonZeroU64::new(bits as u64) }
+    }
+}
+
+/// A place for a token.
+#[derive(Debug)]
+pub struct DoubleSlot<T> {
+    pair: AtomicU128,
+    token: PhantomData<T>,
+}
+
+// SAFETY: a slot moves a token from one thread to another, which it allows, and lends none.
+unsafe impl<T: Token> Sync for DoubleSlot<T> {}
+
+impl<T> DoubleSlot<T> {
+    #[inline]
+    #[track_caller]
+    fn load(&self, order: Ordering) -> Pair {
+        Pair::from_bits(self.pair.load(order))
+    }
+
+    /// Exchanges `old` for `new`, or says what is there.
+    #[inline]
+    #[track_caller]
+    fn exchange(
+        &self,
+        old: Pair,
+        new: Pair,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<(), Pair> {
+        let exchanged = self.pair.compare_exchange(old.to_bits(), new.to_bits(), success, failure);
+        exchanged.map(drop).map_err(Pair::from_bits)
+    }
+}
+
+/// The token as a number.
+#[inline]
+fn number_of<T: Token>(token: T) -> NonZeroU64 {
+    let address = token.into_word().as_ptr().expose_provenance() as u64;
+    NonZeroU64::new(address).expect("a token is not zero")
+}
+
+/// The token that a number stands for.
+///
+/// # Safety
+///
+/// It came from [`number_of`], and is turned back only once.
+#[inline]
+unsafe fn token_of<T: Token>(number: NonZeroU64) -> T {
+    let word = NonNull::new(with_exposed_provenance_mut(number.get() as usize));
+    // SAFETY: the caller's.
+    unsafe { T::from_word(word.expect("a token is not zero")) }
+}
+
+impl<T: Token> rings::RingSlot for DoubleSlot<T> {
+    type Item = T;
+
+    const UNIT: u64 = 2 * UNSAFE;
+
+    #[inline]
+    fn new(first: Lap) -> Self {
+        // As if it had been used a lap before.
+        let pair = Pair { word: first.earlier().number(), token: None };
+        Self { pair: AtomicU128::new(pair.to_bits()), token: PhantomData }
+    }
+
+    #[inline]
+    unsafe fn put(&self, lap: Lap, item: T, is_given: impl FnOnce() -> bool) -> Result<(), T> {
+        // Acquire pairs with the exchange in `take_or_give_up`: who finds the slot unsafe sees that its position was
+        // given to somebody.
+        let old = self.load(Ordering::Acquire);
+        let is_free = old.token.is_none() && is_before(old.lap(), lap.number());
+        if !is_free || old.is_unsafe() && is_given() {
+            return Err(item);
+        }
+        let number = number_of(item);
+        let new = Pair { word: lap.number(), token: Some(number) };
+        // Release pairs with the loads in `take`, `take_or_give_up` and `holds`: what the token leads to is there.
+        match self.exchange(old, new, Ordering::Release, Ordering::Relaxed) {
+            Ok(()) => Ok(()),
+            // SAFETY: it is from above, and nobody else has seen it.
+            Err(_) => Err(unsafe { token_of(number) }),
+        }
+    }
+
+    /// Who comes a lap later finds it free.
+    #[inline]
+    unsafe fn leave_out(&self, _: Lap) {}
+
+    #[inline]
+    unsafe fn take(&self, lap: Lap) -> Option<T> {
+        // Acquire pairs with the exchange in `put`.
+        // SAFETY: the caller's.
+        unsafe { self.take_from(self.load(Ordering::Acquire), lap) }
+    }
+
+    #[cold]
+    unsafe fn take_or_give_up(&self, lap: Lap) -> Option<T> {
+        // Acquire, also below, as in `take`.
+        let mut old = self.load(Ordering::Acquire);
+        loop {
+            // SAFETY: the caller's.
+            if let Some(item) = unsafe { self.take_from(old, lap) } {
+                return Some(item);
+            }
+            if is_before(lap.number(), old.lap()) {
+                return None;
+            }
+            let word = match old.token {
+                None => lap.number() | old.word & UNSAFE,
+                // Held by who is a lap late, or more.
+                Some(_) => old.word | UNSAFE,
+            };
+            // Release pairs with the load in `put`, also if the slot has been unsafe before: it is this thread's position
+            // that is to be seen, too.
+            match self.exchange(old, Pair { word, ..old }, Ordering::Release, Ordering::Acquire) {
+                Ok(()) => return None,
+                Err(found) => old = found,
+            }
+        }
+    }
+
+    #[inline]
+    fn holds(&self, lap: Lap) -> bool {
+        // Acquire pairs with `take_from`: who misses the item sees what its taker saw.
+        self.load(Ordering::Acquire).token_of(lap).is_some()
+    }
+
+    #[inline]
+    fn is_open(&self, lap: Lap) -> bool {
+        // Relaxed: who finds it closed looks again.
+        is_before(self.load(Ordering::Relaxed).lap(), lap.number())
+    }
+}
+
+impl<T: Token> DoubleSlot<T> {
+    /// Takes the token of `lap`, if it is in the slot, where `old` was found.
+    ///
+    /// # Safety
+    ///
+    /// As for [`take`](rings::RingSlot::take).
+    #[inline]
+    unsafe fn take_from(&self, mut old: Pair, lap: Lap) -> Option<T> {
+        let number = old.token_of(lap)?;
+        // Release pairs with the load in `holds`. It fails if who would take from here a lap later has been there.
+        while let Err(found) =
+            self.exchange(old, Pair { token: None, ..old }, Ordering::Release, Ordering::Relaxed)
+        {
+            old = found;
+        }
+        // SAFETY: it is this thread's to take, by the caller's word, and now out of the slot.
+        Some(unsafe { token_of(number) })
+    }
+}
+
+/// A sending side.
+pub type Producer<T> = rings::Producer<DoubleSlot<T>>;
+
+/// A receiving side.
+pub type Consumer<T> = rings::Consumer<DoubleSlot<T>>;
+
+/// A queue of rings for at least `ring` tokens each.
+///
+/// # Errors
+///
+/// If `ring` is 0 or too large for memory, or the machine can't exchange 128 bits at once.
+pub fn channel<T: Token>(ring: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_with(Config::new(ring))
+}
+
+/// As [`channel`], with all options. Rings are always on the heap.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_with<T: Token>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    refuse_unless(can_exchange_two_words())?;
+    rings::channel(config)
+}
+
+/// The algorithm needs a machine that can exchange two words at once.
+fn refuse_unless(can: bool) -> Result<(), CapacityError> {
+    can.then_some(()).ok_or(CapacityError::Unsupported { needs: "an exchange of 128 bits at once" })
+}
+
+/// Unbounded, between any number of producers and consumers.
+///
+const INFO: Info = Info {
+    id: "lcrq",
+    name: "list of concurrent ring queues",
+    paper: "Morrison, Afek 2013; Mishra, §IV.B",
+    sides: Sides::ManyToMany,
+    guarantee: "lock-free FIFO but for the allocator",
+    bounded: false,
+    capacity: "unbounded",
+    choose: "nobody knows how many tokens will wait, or a thread may be stopped anywhere",
+    avoid: "items are no tokens, or memory must be bounded",
+    ..Info::RING
+};
+
+queue_type!(Lcrq of [T: Token] T: Producer<T>, Consumer<T> = channel_with; INFO);
+
+/// A handle of a queue of boxes, for what is in these.
+#[derive(Clone)]
+pub struct Boxed<H>(H);
+
+/// A sending side that puts each item into a box.
+pub type BoxingProducer<T> = Boxed<Producer<Box<T>>>;
+
+/// A receiving side that takes each item out of its box.
+pub type UnboxingConsumer<T> = Boxed<Consumer<Box<T>>>;
+
+impl<T: Send> queue::Producer for Boxed<Producer<Box<T>>> {
+    type Item = T;
+
+    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        let boxed = match try_box(item) {
+            Ok(boxed) => boxed,
+            Err(item) => return Err(full(self.is_closed(), item)),
+        };
+        self.0.try_push(boxed).map_err(|error| match error {
+            TryPushError::Full(item) => TryPushError::Full(*item),
+            TryPushError::Busy(item) => TryPushError::Busy(*item),
+            TryPushError::Closed(item) => TryPushError::Closed(*item),
+        })
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+
+    answered_by!(handle: 0);
+}
+
+impl<T: Send> queue::Consumer for Boxed<Consumer<Box<T>>> {
+    type Item = T;
+
+    fn try_pop(&mut self) -> Result<T, TryPopError> {
+        Ok(*self.0.try_pop()?)
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+
+    answered_by!(handle: 0);
+}
+
+debug_handle! {
+    [T: Send] Boxed<Producer<Box<T>>>, "Producer";
+    [T: Send] Boxed<Consumer<Box<T>>>, "Consumer";
+}
+
+/// As [`channel_with`], for items of any type: each gets a box.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn boxed_channel_with<T: Send>(
+    config: Config,
+) -> Built<BoxingProducer<T>, UnboxingConsumer<T>> {
+    let (tx, rx) = channel_with(config)?;
+    Ok((Boxed(tx), Boxed(rx)))
+}
+
+queue_type!(LcrqAny of [T: Send] T: BoxingProducer<T>, UnboxingConsumer<T> = boxed_channel_with; INFO.of_any("lcrq-any"));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_the_exchange_is_refused() {
+        let told = refuse_unless(false).unwrap_err().to_string();
+        assert!(told.contains("128 bits") && told.contains("choose another queue"), "{told}");
+        assert_eq!(refuse_unless(true), Ok(()));
+    }
+}

@@ -1,0 +1,378 @@
+//! `lprq`: an unbounded queue between several producers and several consumers, a list of rings with a word for each
+//! slot.
+//!
+//! Who pushes or pops gets a position by adding to a counter, so that nobody has to try again because another one was
+//! faster; and then must get along with the one who has got the same position. Who pops and finds nothing there gives
+//! the position up, and who pushes tries the next; when that has failed too often, or the ring is full, it is closed
+//! and another one [hung behind it](super).
+//!
+//! **Use it** between several threads, if nobody knows how many items will wait, or a thread may be stopped anywhere
+//! and must never hold up others. **Don't** use it where memory must be bounded; nor between one thread and one other,
+//! where [`uspsc`](crate::segmented) takes a fraction of the time.
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | lock-free but for the allocator, first in first out (linearizable). Cloning and dropping handles takes a lock for a moment |
+//! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](crate::TryPushError::Full) only if there is no memory for another ring |
+//! | memory | rings for N items, where N is the [`Config::capacity`], rounded up to a power of two: a word and the item for each. Those with items, the one that is filled next, and those in which a handle was when it was used last, until the next ring is left. None is kept for the next burst |
+//! | handles | at most 65,536 a side; cloning one more panics. Making one takes a few words, and aborts if there is no memory |
+//! | a stopped thread | holds one ring, or all that it was about to free, and one slot of the one that it is in, or as many as there are consumers if it has just found the queue empty: the others leave them out meanwhile, and after 16,383 laps for good (in a ring of 64, after some 10 ms; a ring that has lost many is soon replaced). In a pop it also holds the item that it has got the position of, even if that is pushed later |
+//! | operations | a push adds to a counter and exchanges the slot's word, a pop does as much; one pop too many costs a push somewhere another try. A new ring takes two allocations of each thread that wants to hang one; who leaves one has fences, allocates a few words (and aborts if there is no memory), and looks through the hazard pointers of all handles |
+//! | limit | no thread must be stopped in the middle of a call while 2^47 positions of one ring are used (at 10 ns each, 16 days) |
+//! | closing | when all consumers are gone a push says so as soon as the ring is full |
+//! | paper | R. Romanov, N. Koval: *The State-of-the-Art LCRQ Concurrent Queue Algorithm Does NOT Require CAS2* (PPoPP 2023); paper 5, §IV.B and §V.A–B for what it is the portable form of |
+//!
+//! # Departures from the paper
+//!
+//! - A slot holds an item of any type, not a pointer; and a push exchanges its word once. In the paper it does so three
+//!   times, of which two keep a push that comes a lap later from filling the slot at the same time. Here a slot is used
+//!   in one lap after the other. Only who pushes in this lap may fill it, and the lap isn't over before that thread has
+//!   come: it fills the slot, or finds that who pops has *given up*, or doesn't want it. Who comes to push or pop a lap
+//!   later, or more, while this one isn't over, notes that its own is *left out*, and goes on to another position.
+//! - So each position must be visited by somebody who pushes. Who finds the queue empty moves the counter of pushes on over
+//!   the positions that only pops have got (the paper's `fixState`), and visits these in place of a push.
+//! - Rings are freed by hazard pointers; see [`rings`].
+//!
+//! ```
+//! use corelane::{Consumer, Producer, rings::lprq};
+//!
+//! let (mut tx, mut rx) = lprq::channel(64)?;
+//! let mut other_tx = tx.clone();
+//! for n in 0..500 {
+//!     tx.try_push(n)?;
+//!     other_tx.try_push(n)?;
+//! }
+//! assert_eq!(rx.pop_iter().sum::<u32>(), 499 * 500);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use core::mem::MaybeUninit;
+
+use super::{self as rings, Lap};
+use crate::memory::{AtomicU64, Ordering, UnsafeCell, limit};
+use crate::queue::{CapacityError, Config, Info, Sides, queue_type};
+
+/// Who owns the item's place in a slot. A lap begins with [`FREE`].
+mod state {
+    /// Who pushes in this lap. Next: [`FULL`], [`GIVEN_UP`], or the next lap, if nothing is pushed.
+    pub(super) const FREE: u64 = 0;
+    /// Who pops in this lap: there is an item. Next: the next lap, when it is out.
+    pub(super) const FULL: u64 = 1;
+    /// Who pushes, but it is too late for that: who pops has gone. Next: the next lap, when who pushes has seen it.
+    pub(super) const GIVEN_UP: u64 = 2;
+}
+use state::{FREE, FULL, GIVEN_UP};
+
+/// One lap that is left out, in a word: above the state.
+const ONE: u64 = 4;
+
+/// Most laps that are counted when they are left out: all bits set.
+const MOST_LEFT_OUT: u64 = limit((1 << 14) - 1, 3);
+
+/// The bits of a word that count laps left out: all of them set say that all later ones are, and the slot isn't used any
+/// more.
+const LEFT_OUT: u64 = MOST_LEFT_OUT * ONE;
+
+/// The bits of a word that are its lap.
+const LAP: u64 = !(LEFT_OUT | (ONE - 1));
+
+/// A place for an item.
+#[derive(Debug)]
+pub struct WordSlot<T> {
+    /// - the lap that the slot is used in;
+    /// - how many laps behind that one are [`LEFT_OUT`]: somebody was to push or pop in the last of them, and found this
+    ///   one not over yet;
+    /// - its [`state`].
+    word: AtomicU64,
+    item: UnsafeCell<MaybeUninit<T>>,
+}
+
+// SAFETY: a slot moves an item from one thread to another, which `T: Send` allows, and lends none.
+unsafe impl<T: Send> Send for WordSlot<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for WordSlot<T> {}
+
+/// Whether a slot is used in `lap`, and in this state.
+#[inline]
+fn is(word: u64, lap: Lap, state: u64) -> bool {
+    word & !LEFT_OUT == lap.number() | state
+}
+
+/// The word after `word` at the end of its lap, which is this one. If all later laps are left out, none begins: nobody is
+/// left who comes in this one.
+#[inline]
+fn ended(word: u64, lap: Lap) -> u64 {
+    match word & LEFT_OUT {
+        0 => lap.later(1) | FREE,
+        LEFT_OUT => lap.number() | LEFT_OUT | GIVEN_UP,
+        left_out => lap.later(1 + left_out / ONE) | FREE,
+    }
+}
+
+/// The word after `word` when `lap`, a later one, is left out. None if it is already, or is an earlier one.
+fn left_out(word: u64, lap: Lap) -> Option<u64> {
+    let laps = lap.since(word & LAP).min(MOST_LEFT_OUT as i64);
+    let more = laps - ((word & LEFT_OUT) / ONE) as i64;
+    (more > 0).then(|| word + more as u64 * ONE)
+}
+
+impl<T> WordSlot<T> {
+    /// Ends `lap`, in which the slot is used, where `word` was found.
+    #[inline]
+    fn end(&self, mut word: u64, lap: Lap) {
+        // Release pairs with the loads in `put` and `holds`: the item is out. It fails if who comes a lap later, or
+        // more, has been there.
+        while let Err(found) =
+            self.word.compare_exchange(word, ended(word, lap), Ordering::Release, Ordering::Relaxed)
+        {
+            word = found;
+        }
+    }
+
+    /// Takes the item of `lap` out, where `word` was found.
+    ///
+    /// # Safety
+    ///
+    /// The item is there, and nobody else takes it out.
+    #[inline]
+    unsafe fn take_out(&self, word: u64, lap: Lap) -> T {
+        // SAFETY: the caller's.
+        let item = self.item.with_mut(|place| unsafe { (*place).assume_init_read() });
+        self.end(word, lap);
+        item
+    }
+}
+
+impl<T: Send> rings::RingSlot for WordSlot<T> {
+    type Item = T;
+
+    const UNIT: u64 = LEFT_OUT + ONE;
+
+    #[inline]
+    fn new(first: Lap) -> Self {
+        let item = UnsafeCell::new(MaybeUninit::uninit());
+        Self { word: AtomicU64::new(first.number() | FREE), item }
+    }
+
+    #[inline]
+    unsafe fn put(&self, lap: Lap, item: T, _: impl FnOnce() -> bool) -> Result<(), T> {
+        // Acquire pairs with `end`: what the slot held has been taken out.
+        let mut word = self.word.load(Ordering::Acquire);
+        if !is(word, lap, FREE) {
+            // SAFETY: the caller's.
+            unsafe { self.leave_out(lap) };
+            return Err(item);
+        }
+        // SAFETY: the place is this thread's until it fills the slot or ends the lap: by the caller's word nobody else does
+        // either.
+        self.item.with_mut(|place| unsafe { (*place).write(item) });
+        while !is(word, lap, GIVEN_UP) {
+            // Release pairs with the loads in `take`, `take_or_give_up` and `holds`: the item is there.
+            match self.word.compare_exchange(
+                word,
+                word + FULL - FREE,
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Ok(()),
+                // Given up, or a later lap is left out.
+                Err(found) => word = found,
+            }
+        }
+        // SAFETY: it was put there, and the place is still this thread's.
+        Err(unsafe { self.take_out(word, lap) })
+    }
+
+    #[cold]
+    unsafe fn leave_out(&self, lap: Lap) {
+        // Relaxed: this thread has not used the slot's place.
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            let next = match lap.since(word & LAP) {
+                0 => Some(ended(word, lap)),
+                _ => left_out(word, lap),
+            };
+            let Some(next) = next else { return };
+            match self.word.compare_exchange(word, next, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(found) => word = found,
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn take(&self, lap: Lap) -> Option<T> {
+        // Acquire pairs with the exchange in `put`.
+        let word = self.word.load(Ordering::Acquire);
+        // SAFETY: the item is this thread's to take, by the caller's word.
+        is(word, lap, FULL).then(|| unsafe { self.take_out(word, lap) })
+    }
+
+    #[cold]
+    unsafe fn take_or_give_up(&self, lap: Lap) -> Option<T> {
+        // Acquire, also below, as in `take`.
+        let mut word = self.word.load(Ordering::Acquire);
+        loop {
+            let next = match lap.since(word & LAP) {
+                0 if is(word, lap, FULL) => {
+                    // SAFETY: as in `take`.
+                    return Some(unsafe { self.take_out(word, lap) });
+                }
+                0 if is(word, lap, FREE) => word - FREE + GIVEN_UP,
+                _ => left_out(word, lap)?,
+            };
+            // Relaxed: this thread has not used the slot's place.
+            match self.word.compare_exchange(word, next, Ordering::Relaxed, Ordering::Acquire) {
+                Ok(_) => return None,
+                Err(found) => word = found,
+            }
+        }
+    }
+
+    #[inline]
+    fn holds(&self, lap: Lap) -> bool {
+        // Acquire pairs with `end`: who misses the item sees what its taker saw.
+        is(self.word.load(Ordering::Acquire), lap, FULL)
+    }
+
+    #[inline]
+    fn is_open(&self, lap: Lap) -> bool {
+        // Relaxed: who finds it closed looks again.
+        is(self.word.load(Ordering::Relaxed), lap, FREE)
+    }
+}
+
+/// A sending side.
+pub type Producer<T> = rings::Producer<WordSlot<T>>;
+
+/// A receiving side.
+pub type Consumer<T> = rings::Consumer<WordSlot<T>>;
+
+/// A queue of rings for at least `ring` items each.
+///
+/// # Errors
+///
+/// If `ring` is 0 or too large for memory.
+pub fn channel<T: Send>(ring: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_with(Config::new(ring))
+}
+
+/// As [`channel`], with all options. Rings are always on the heap.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    rings::channel(config)
+}
+
+queue_type!(Lprq of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+    id: "lprq",
+    name: "list of portable ring queues",
+    paper: "Romanov, Koval 2023; Mishra, §IV.B",
+    sides: Sides::ManyToMany,
+    guarantee: "lock-free FIFO but for the allocator",
+    bounded: false,
+    capacity: "unbounded",
+    choose: "nobody knows how many items will wait, or a thread may be stopped anywhere",
+    avoid: "memory must be bounded",
+    ..Info::RING
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rings::RingSlot as _;
+
+    /// Who comes by a slot, in this lap.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    enum Visit {
+        Push(u64),
+        /// In place of a push.
+        LeaveOut(u64),
+        Pop(u64),
+    }
+    use Visit::{LeaveOut, Pop, Push};
+
+    impl Visit {
+        fn lap(self) -> u64 {
+            let (Push(lap) | LeaveOut(lap) | Pop(lap)) = self;
+            lap
+        }
+    }
+
+    /// Lets all come by a slot in this order, whose laps are about to wrap. Checks that each item is taken in its lap, or
+    /// comes back; and that it is put if it is in time, all of earlier laps have been there, and nobody of a later one.
+    fn check(order: &[Visit]) {
+        let lap = |n: u64| Lap::of::<WordSlot<u64>>(n.wrapping_sub(2).wrapping_mul(4), 4);
+        let slot = WordSlot::new(lap(0));
+        let mut put = Vec::new();
+        for (i, visit) in order.iter().enumerate() {
+            let (before, n) = (&order[..i], visit.lap());
+            match visit {
+                Push(_) => {
+                    // SAFETY: each lap's once.
+                    match unsafe { slot.put(lap(n), n, || unreachable!("lcrq asks")) } {
+                        Ok(()) => put.push(n),
+                        Err(item) => assert_eq!(item, n),
+                    }
+                    let is_late = before.contains(&Pop(n));
+                    let is_turn = before.iter().all(|other| other.lap() <= n)
+                        && before.iter().filter(|other| other.lap() < n).count() as u64 == 2 * n;
+                    assert!(!put.contains(&n) || !is_late, "{visit:?} too late in {order:?}");
+                    assert!(put.contains(&n) || is_late || !is_turn, "no {visit:?} in {order:?}");
+                }
+                // SAFETY: each lap's once.
+                LeaveOut(_) => unsafe { slot.leave_out(lap(n)) },
+                Pop(_) => {
+                    // SAFETY: each lap's once.
+                    let popped = unsafe { slot.take_or_give_up(lap(n)) };
+                    assert_eq!(popped, put.contains(&n).then_some(n), "{visit:?} of {order:?}");
+                }
+            }
+        }
+        let last = order.iter().map(|visit| visit.lap()).max().expect("somebody comes");
+        let word = slot.word.load(Ordering::Relaxed);
+        let is_lost = last >= MOST_LEFT_OUT && word == lap(0).number() | LEFT_OUT | GIVEN_UP;
+        // Laps between, in which nobody comes, are not over.
+        let is_waiting = order.len() as u64 != 2 * (last + 1) && !slot.holds(lap(last));
+        let is_free = word == lap(last + 1).number() | FREE;
+        assert!(is_free || is_lost || is_waiting && last >= MOST_LEFT_OUT, "{order:?}");
+    }
+
+    /// Checks all orders that begin like this.
+    fn check_all(order: &mut Vec<Visit>, left: &[Visit]) {
+        if left.is_empty() {
+            return check(order);
+        }
+        for next in left {
+            order.push(*next);
+            let rest: Vec<_> = left.iter().copied().filter(|visit| visit != next).collect();
+            check_all(order, &rest);
+            order.pop();
+        }
+    }
+
+    /// Checks all orders of visits in these laps, with a push or without one in each.
+    fn check_laps(laps: &[u64]) {
+        for choice in 0..1 << laps.len() {
+            let visits = laps.iter().enumerate().flat_map(|(i, lap)| {
+                let is_push = choice >> i & 1 == 0;
+                [if is_push { Push(*lap) } else { LeaveOut(*lap) }, Pop(*lap)]
+            });
+            check_all(&mut Vec::new(), &visits.collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn items_are_taken_in_their_laps_in_whatever_order_all_come_by() {
+        check_laps(&[0, 1, 2]);
+    }
+
+    #[test]
+    fn laps_that_are_too_many_to_count_are_left_out_for_ever() {
+        check_laps(&[0, 1, 2, MOST_LEFT_OUT]);
+        check_laps(&[0, MOST_LEFT_OUT + 1, MOST_LEFT_OUT + 2]);
+        check_laps(&[0, MOST_LEFT_OUT - 1, MOST_LEFT_OUT + 2]);
+    }
+}

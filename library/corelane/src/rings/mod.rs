@@ -1,0 +1,430 @@
+//! Lists of rings that can be closed: what [`lprq`] and [`lcrq`] have in common.
+//!
+//! All threads work in one ring. Who finds it full, or keeps failing there, closes it, and hangs another one behind
+//! it; those who push follow at once, those who pop when the old ring is empty. Then it is retired: freed when no
+//! handle is in it any more.
+//!
+//! A [`RingSlot`] says how threads of both sides meet; all else is here. It comes from A. Morrison, Y. Afek: *Fast
+//! Concurrent Queues for x86 Processors* (PPoPP 2013), §4.1 and Fig. 5; paper 5, §IV.B.
+//!
+//! # Departures from the paper
+//!
+//! - Each handle keeps a hazard pointer to the ring that it is in, from one call to the next: so that to come to the
+//!   ring costs nothing. Where the paper reads the list's tail, or head, a handle goes on in its own ring, until that
+//!   is closed, or empty and closed. A handle that isn't used, or whose thread has been stopped, keeps that one ring
+//!   from being freed; or those that it was about to free itself.
+//! - So rings are freed by hazard pointers (the crate `haphazard`), and not by epochs: there a thread that has been
+//!   stopped would keep all that has been retired since from being freed.
+//! - Who pops and who pushes may meet at one position after the other, and find each time that the other has been faster:
+//!   after some tries the ring is closed, and in the next one who pushes comes first.
+//! - Who pops looks at a ring once more after it has been seen to be closed: otherwise what was pushed just before
+//!   that is left behind (an error in the paper as it appeared, mended in its later versions).
+
+use alloc::boxed::Box;
+use core::ptr;
+
+use crate::memory::{AtomicPtr, Domain, Hazard, Ordering, Ready};
+use crate::pad::Padded;
+use crate::queue::Memory;
+use crate::queue::chunk::drop_each;
+use crate::queue::{
+    self, Built, CapacityError, Config, Consumer as _, Producer as _, TryPopError, TryPushError,
+    answered_by, debug_handle, full, try_pop_by,
+};
+use crate::region::{End, NoSlots, State, ends, try_box};
+
+mod closable_ring;
+pub mod lcrq;
+pub mod lprq;
+
+use closable_ring::ClosableRing;
+
+/// How many times positions had gone round the ring before a position, as a slot counts them. That wraps.
+#[derive(Debug, Clone, Copy)]
+pub struct Lap {
+    /// A multiple of [`RingSlot::UNIT`].
+    start: u64,
+    /// From one to the next.
+    len: u64,
+}
+
+impl Lap {
+    /// That in which item number `index` is put into a ring of `n` slots.
+    #[inline]
+    pub(super) fn of<S: RingSlot>(index: u64, n: usize) -> Self {
+        let n = n as u64;
+        Self { start: (index & !(n - 1)).wrapping_mul(S::UNIT), len: n * S::UNIT }
+    }
+
+    /// Its number, a multiple of [`RingSlot::UNIT`].
+    #[inline]
+    pub(super) fn number(self) -> u64 {
+        self.start
+    }
+
+    /// The one before.
+    pub(super) fn earlier(self) -> Self {
+        Self { start: self.start.wrapping_sub(self.len), ..self }
+    }
+
+    /// The number of the one that comes so many laps later.
+    #[inline]
+    pub(super) fn later(self, laps: u64) -> u64 {
+        self.start.wrapping_add(laps.wrapping_mul(self.len))
+    }
+
+    /// How many laps that with this number is behind. Less than none if it is ahead.
+    #[inline]
+    pub(super) fn since(self, number: u64) -> i64 {
+        (self.start.wrapping_sub(number) as i64) >> self.len.trailing_zeros()
+    }
+}
+
+/// Where a pop and a push that have got the same position meet.
+pub trait RingSlot: Sized + Send + Sync {
+    /// What it holds.
+    type Item: Send;
+
+    /// Of what the number of a lap is a multiple, a power of two: the bits below are for what else a word says. So lap
+    /// numbers wrap after 2^64 / `UNIT` positions: while half as many go by, no thread must be stopped in the middle.
+    const UNIT: u64;
+
+    /// An empty one, to be used first in this lap.
+    fn new(first: Lap) -> Self;
+
+    /// Puts `item` here in `lap`. Fails if something else is here, or it has been given up or left out in this lap; a slot
+    /// may also fail that is not done with an earlier lap. And if somebody found the slot in use and left a mark, it may ask
+    /// `is_given` whether this lap's position has been given to one who takes.
+    ///
+    /// # Errors
+    ///
+    /// The item, if it isn't put here. Then nobody may put another one here in this lap.
+    ///
+    /// # Safety
+    ///
+    /// Nobody else puts an item here in this lap, or leaves it out, before or after.
+    unsafe fn put(
+        &self,
+        lap: Lap,
+        item: Self::Item,
+        is_given: impl FnOnce() -> bool,
+    ) -> Result<(), Self::Item>;
+
+    /// Puts nothing here in `lap`. For each lap somebody must do this or [`put`](Self::put): until then the slot may be of
+    /// no use in later laps.
+    ///
+    /// # Safety
+    ///
+    /// As for [`put`](Self::put).
+    unsafe fn leave_out(&self, lap: Lap);
+
+    /// Takes the item that was put here in `lap`, if it is here.
+    ///
+    /// # Safety
+    ///
+    /// Nobody else takes here in this lap, before or after.
+    unsafe fn take(&self, lap: Lap) -> Option<Self::Item>;
+
+    /// As [`take`](Self::take); but sees to it that none is put here in this lap, if it isn't here.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    unsafe fn take_or_give_up(&self, lap: Lap) -> Option<Self::Item>;
+
+    /// Whether the item that was put here in `lap` is here.
+    fn holds(&self, lap: Lap) -> bool;
+
+    /// Whether one may be put here in `lap`, as far as can be seen now.
+    fn is_open(&self, lap: Lap) -> bool;
+}
+
+/// A ring in the list.
+struct Node<S> {
+    ring: Ready<ClosableRing<S>>,
+    /// The one behind it; null if it is the last. Only who knows that the ring is closed hangs another behind it.
+    next: AtomicPtr<Self>,
+}
+
+impl<S: RingSlot> Node<S> {
+    /// One that isn't in the list yet.
+    fn new(shape: RingShape) -> Option<Box<Self>> {
+        let ring = Ready::new(ClosableRing::new(shape.n, shape.first)?);
+        try_box(Self { ring, next: AtomicPtr::new(ptr::null_mut()) }).ok()
+    }
+
+    /// The one behind it. Then this one's ring is closed.
+    #[inline]
+    fn next(&self) -> Option<*mut Self> {
+        // Acquire pairs with the exchange in `append`: the ring is ready, and this one has been closed.
+        let next = self.next.load(Ordering::Acquire);
+        (!next.is_null()).then_some(next)
+    }
+}
+
+/// Items for which a ring has room, and where its positions start.
+#[derive(Debug, Clone, Copy)]
+struct RingShape {
+    n: usize,
+    first: u64,
+}
+
+/// Moves an end of the list on from `node` to the `next` one, and says whether it was there.
+fn move_on<S>(end: &AtomicPtr<Node<S>>, node: *mut Node<S>, next: *mut Node<S>) -> bool {
+    // Release pairs with a hazard's `protect`: the next one is ready.
+    end.compare_exchange(node, next, Ordering::Release, Ordering::Relaxed).is_ok()
+}
+
+/// Both ends of the list.
+struct Header<S: RingSlot> {
+    /// Where items are popped.
+    head: Padded<AtomicPtr<Node<S>>>,
+    /// Where items are pushed, or a ring before that one.
+    tail: Padded<AtomicPtr<Node<S>>>,
+    shape: RingShape,
+    domain: Domain,
+}
+
+impl<S: RingSlot> State for Header<S> {
+    type Item = S::Item;
+    type Slots = NoSlots;
+
+    fn drop_items(&self, _: &NoSlots) {
+        // Relaxed: dropping the handles has ordered what they did before this.
+        let mut node = self.head.load(Ordering::Relaxed);
+        drop_each(|| {
+            while !node.is_null() {
+                // SAFETY: all handles are gone. From `head` on nothing has been retired, and each is freed once.
+                unsafe {
+                    if let Some(item) = (*node).ring.pop() {
+                        return Some(item);
+                    }
+                    node = Box::from_raw(node).next.load(Ordering::Relaxed);
+                }
+            }
+            None
+        });
+    }
+}
+
+/// A queue of rings for `config.capacity` items each.
+///
+/// # Errors
+///
+/// If the capacity is 0 or too large for memory.
+pub(super) fn channel<S: RingSlot>(config: Config) -> Built<Producer<S>, Consumer<S>> {
+    let (asked, most) = (config.capacity, ClosableRing::<S>::MOST);
+    if asked == 0 || asked > most {
+        return Err(CapacityError::OutOfRange { asked, most });
+    }
+    let shape = RingShape { n: asked.next_power_of_two(), first: config.first };
+    let bytes = size_of::<S>().saturating_mul(shape.n);
+    let node = Box::into_raw(Node::new(shape).ok_or(CapacityError::OutOfMemory { bytes })?);
+    let end = || Padded(AtomicPtr::new(node));
+    let header = Header::<S> { head: end(), tail: end(), shape, domain: Domain::new() };
+    // SAFETY: it is from above, and the header with it is gone.
+    let (tx, rx) =
+        ends(Memory::Heap, (), header).inspect_err(|_| drop(unsafe { Box::from_raw(node) }))?;
+    Ok((Producer::new(tx), Consumer::new(rx)))
+}
+
+/// A sending side.
+pub struct Producer<S: RingSlot> {
+    /// The ring that it is in. Dropped before `end`, which may free the domain.
+    node: Hazard<Node<S>>,
+    end: End<Header<S>>,
+    /// Whether the last push failed: then the ring is closed, and positions in it are not asked for any more, each of
+    /// which those who pop would have to pass.
+    is_in_closed: bool,
+}
+
+/// A receiving side.
+pub struct Consumer<S: RingSlot> {
+    /// As the producer's.
+    node: Hazard<Node<S>>,
+    end: End<Header<S>>,
+    /// Whether it is new, or the last pop found nothing: then it doesn't take positions from those who push before
+    /// something is there.
+    looks_first: bool,
+}
+
+impl<S: RingSlot> Producer<S> {
+    fn new(end: End<Header<S>>) -> Self {
+        let header = end.header();
+        // SAFETY: `end` keeps the domain. `tail` leads to a ring of the list, and has gone on when one is retired.
+        let node = unsafe { Hazard::new(&header.domain, &header.tail) };
+        Self { node, end, is_in_closed: false }
+    }
+
+    /// Pushes `item` into a ring behind the one that it is in, which is closed.
+    #[cold]
+    fn push_behind(&mut self, mut item: S::Item) -> Result<(), TryPushError<S::Item>> {
+        let tail = &self.end.header().tail;
+        self.is_in_closed = true;
+        loop {
+            if let Some(next) = self.node.get().next() {
+                let last = self.node.pointer();
+                move_on(tail, last, next);
+                self.node.protect(tail);
+                match self.node.get().ring.push(item) {
+                    Ok(()) => break,
+                    Err(back) => item = back,
+                }
+            } else if self.is_closed() {
+                return Err(full(true, item));
+            } else {
+                match self.append(item) {
+                    Ok(()) => break self.node.protect(tail),
+                    Err(TryPushError::Busy(back)) => item = back,
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        self.is_in_closed = false;
+        Ok(())
+    }
+
+    /// Hangs a ring with `item` in it behind the one that the handle is in, which is closed. [`TryPushError::Busy`] if
+    /// another thread has done so.
+    fn append(&self, item: S::Item) -> Result<(), TryPushError<S::Item>> {
+        let Header { tail, shape, .. } = self.end.header();
+        let Some(new) = Node::<S>::new(*shape) else { return Err(TryPushError::Full(item)) };
+        assert!(new.ring.push(item).is_ok(), "a new ring has room");
+        let new = Box::into_raw(new);
+        let last = &self.node.get().next;
+        let null = ptr::null_mut();
+        // Release pairs with the load in `Node::next`.
+        if last.compare_exchange(null, new, Ordering::Release, Ordering::Relaxed).is_err() {
+            // SAFETY: it came from a box, and nobody else has seen it.
+            let new = unsafe { Box::from_raw(new) };
+            return Err(TryPushError::Busy(new.ring.pop().expect("it was put there")));
+        }
+        move_on(tail, self.node.pointer(), new);
+        Ok(())
+    }
+}
+
+impl<S: RingSlot> queue::Producer for Producer<S> {
+    type Item = S::Item;
+
+    #[inline]
+    fn try_push(&mut self, item: S::Item) -> Result<(), TryPushError<S::Item>> {
+        if self.is_in_closed {
+            return self.push_behind(item);
+        }
+        match self.node.get().ring.push(item) {
+            Ok(()) => Ok(()),
+            Err(item) => self.push_behind(item),
+        }
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        usize::MAX
+    }
+
+    answered_by!(closed: end);
+
+    fn try_clone(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+impl<S: RingSlot> Consumer<S> {
+    fn new(end: End<Header<S>>) -> Self {
+        let header = end.header();
+        // SAFETY: `end` keeps the domain. `head` leads to a ring of the list, and has gone on when one is retired.
+        let node = unsafe { Hazard::new(&header.domain, &header.head) };
+        Self { node, end, looks_first: true }
+    }
+
+    /// Takes the oldest item of the ring that it is in.
+    #[inline]
+    fn take(&mut self) -> Option<S::Item> {
+        let ring = &self.node.get().ring;
+        if self.looks_first && ring.is_empty() {
+            return None;
+        }
+        let item = ring.pop();
+        self.looks_first = item.is_none();
+        item
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<S::Item> {
+        match self.take() {
+            None => self.pop_behind(),
+            item => item,
+        }
+    }
+
+    /// Looks for what is behind the ring that it is in, which was empty.
+    fn pop_behind(&mut self) -> Option<S::Item> {
+        while let Some(next) = self.node.get().next() {
+            match self.node.get().ring.pop_rest() {
+                None => self.go_on(next),
+                item => return item,
+            }
+            if let Some(item) = self.take() {
+                return Some(item);
+            }
+        }
+        None
+    }
+
+    /// Goes on to where `head` is then, which is not the ring that it is in: that one is empty for ever.
+    #[cold]
+    fn go_on(&mut self, next: *mut Node<S>) {
+        let Header { head, tail, domain, .. } = self.end.header();
+        let node = self.node.pointer();
+        // First, so that nobody comes from there to what is retired. If it fails, another thread has moved `tail` on, which
+        // nobody undoes.
+        move_on(tail, node, next);
+        let is_left = move_on(head, node, next);
+        self.node.protect(head);
+        if is_left {
+            // SAFETY: it came from a box. `head` and `tail` are behind it for good, and only who had it in a hazard
+            // when they were not uses it; what hangs behind it is never followed without a hazard of its own.
+            unsafe { domain.retire(node) };
+        }
+        // Whoever moved `head` may have found this thread still in the ring.
+        domain.reclaim();
+    }
+}
+
+impl<S: RingSlot> queue::Consumer for Consumer<S> {
+    type Item = S::Item;
+
+    #[inline]
+    fn try_pop(&mut self) -> Result<S::Item, TryPopError> {
+        try_pop_by(self, Self::pop)
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        usize::MAX
+    }
+
+    answered_by!(closed: end);
+
+    fn try_clone(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+impl<S: RingSlot> Clone for Producer<S> {
+    fn clone(&self) -> Self {
+        Self::new(self.end.duplicate())
+    }
+}
+
+impl<S: RingSlot> Clone for Consumer<S> {
+    fn clone(&self) -> Self {
+        Self::new(self.end.duplicate())
+    }
+}
+
+debug_handle! {
+    [S: RingSlot] Producer<S>, "Producer";
+    [S: RingSlot] Consumer<S>, "Consumer";
+}

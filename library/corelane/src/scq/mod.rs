@@ -1,0 +1,385 @@
+//! `scq`: the scalable circular queue, in which nobody ever waits for another thread.
+//!
+//! The slots lie in no order. Two rings of indices say which are filled, oldest first, and which are free. A push
+//! takes an index from the free ones, fills its slot, and puts it behind the filled ones; a pop does the opposite.
+//! Each ring has room for all indices twice, so it is never full, and threads get positions by adding to a counter.
+//!
+//! **Use it** where a thread may be stopped anywhere, and no other may ever be held up by that: threads of different
+//! priority, or far more of them than cores. And for one that is stopped no more than its own slot is missing.
+//! **Don't** use it for speed while there is a core for each thread: an item takes eight locked instructions, where
+//! [`bbq`](crate::block::shared) takes four.
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | lock-free, first in first out (linearizable) |
+//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two; all usable, but for one for each thread in the middle of a call |
+//! | memory | 32 bytes for each slot besides the items |
+//! | a stopped thread | keeps its slot, and the item in it; all others go on |
+//! | handles | at most 65,536 a side; cloning one more panics |
+//! | operations | two additions, a compare-and-swap and an *or*, all locked, for each push and each pop; another compare-and-swap for the first addition in a call after one that failed; more while sides meet |
+//! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.2 (P2, P3), §3.7.2; R. Nikolaev: *A Scalable, Portable, and Memory-Efficient Lock-Free FIFO Queue* (DISC 2019) |
+//!
+//! # Departures from the paper
+//!
+//! - Who has just been told that there is nothing looks first the next time, and writes only if there is something,
+//!   or several are at work on it; and then gets its position by compare-and-swap, so that of many who see the same only
+//!   one goes there. The paper's takes a position each time, and its program looks there 10,000 times
+//!   before it gives the position up, so that what fails costs a thousand times as much as with other queues (Wang
+//!   2024, §2.6.2.2). [`channel_delayed`] makes such a queue. But here the first push that fails after a pop looks at each
+//!   slot that it hasn't seen filled.
+//! - Who takes and who puts an index may meet at one position after the other: the first marks it as come by, the second
+//!   tries the next. A threshold keeps them from going on like that for ever (Wang 2024, §2.2): after so many positions
+//!   without an index nobody takes another one until an index has been put. The paper's threshold is for no more
+//!   threads than slots, here it is for as many as there may be handles.
+//! - A push says [`Full`](TryPushError::Full) only if all slots hold items and nobody is about to take one. If none is
+//!   free, but some are in the hands of other threads, it says [`Busy`](TryPushError::Busy); the paper's says full then too,
+//!   though fewer items may be there than fit.
+//! - Orderings are weaker than sequentially consistent, and there are no fences: `indices.rs` says why the threshold
+//!   holds nevertheless.
+//! - A thread must not be stopped in the middle of a call while 2⁶² positions are used.
+//!
+//! ```
+//! use corelane::{Consumer, Producer, TryPushError, scq};
+//!
+//! let (mut tx, mut rx) = scq::channel(2)?;
+//! let mut other_tx = tx.clone();
+//! tx.try_push('a')?;
+//! other_tx.try_push('b')?;
+//! assert!(matches!(tx.try_push('c'), Err(TryPushError::Full('c'))));
+//! assert_eq!(rx.try_pop(), Ok('a'));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use alloc::alloc::Layout;
+use core::alloc::LayoutError;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use crate::memory::{AtomicU64, Cells, limit};
+use crate::queue::chunk::drop_each;
+use crate::queue::{
+    self, Built, CapacityError, Config, Consumer as _, Info, Producer as _, Queue, Sides,
+    TryPopError, TryPushError, answered_by, debug_handle, full,
+};
+use crate::region::{End, MOST_ENDS, Slots, State, array, ends, slots_up_to};
+
+/// Public for the models, which take its steps one by one; not for use, and not stable.
+#[doc(hidden)]
+pub mod indices;
+
+use indices::{Counters, Entries, Indices, Plan, Seen};
+
+/// Most slots: with their entries they take less than all addresses.
+const MOST_SLOTS: usize = 1 << (usize::BITS - 8);
+
+/// Most threads of a side that are in a call at once: one for each handle, or as many as a model can have.
+const MOST_THREADS: u64 = limit(MOST_ENDS, 4);
+
+/// Where both rings have come to.
+#[derive(Debug)]
+#[repr(C)]
+struct Header<T> {
+    /// The paper's `aq`.
+    filled: Counters,
+    /// The paper's `fq`.
+    free: Counters,
+    items: PhantomData<T>,
+}
+
+impl<T> State for Header<T> {
+    type Item = T;
+    type Slots = Numbered<T>;
+
+    fn drop_items(&self, slots: &Numbered<T>) {
+        let mut filled = Indices::new(&self.filled, &slots.filled).drain();
+        // SAFETY: each of these slots holds an item that was never popped, and is listed once.
+        drop_each(|| filled.next().map(|index| unsafe { slots.cells.read(index) }));
+    }
+}
+
+/// Slots that are addressed by indices, and the entries that list these.
+struct Numbered<T> {
+    cells: Cells<T>,
+    filled: Entries,
+    free: Entries,
+}
+
+impl<T> Clone for Numbered<T> {
+    fn clone(&self) -> Self {
+        Self { cells: self.cells.clone(), ..*self }
+    }
+}
+
+/// How many slots there are, and the position that the rings start at, a multiple of their entries.
+#[derive(Debug, Clone, Copy)]
+struct SlotShape {
+    n: usize,
+    first: u64,
+    /// See [`Plan::looks`].
+    looks: u32,
+}
+
+impl SlotShape {
+    /// What one ring is made for.
+    fn ring(self, is_full: bool) -> Plan {
+        let Self { n, first, looks } = self;
+        Plan { n, first, is_full, takers: MOST_THREADS, looks }
+    }
+
+    /// Memory for the entries of one ring.
+    fn entries(self) -> Result<Layout, LayoutError> {
+        array(Layout::new::<AtomicU64>(), Entries::number(self.n))?.align_to(crate::pad::APART)
+    }
+}
+
+impl<T> Slots for Numbered<T> {
+    const SLOT: Layout = Cells::<T>::SLOT;
+    type Shape = SlotShape;
+
+    fn slots(shape: SlotShape) -> Result<Layout, LayoutError> {
+        Cells::<T>::slots(shape.n)
+    }
+
+    fn variables(shape: SlotShape) -> Result<Layout, LayoutError> {
+        let entries = shape.entries()?;
+        Ok(entries.extend(entries)?.0)
+    }
+
+    unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, shape: SlotShape) -> Self {
+        let entries = shape.entries().expect("the caller has had this layout");
+        let (_, second) = entries.extend(entries).expect("as above");
+        // SAFETY: the caller's; each ring's entries have the part of the memory that the layout has for them.
+        unsafe {
+            Self {
+                cells: Cells::init(variables, slots, shape.n),
+                filled: Entries::init(variables.cast(), shape.ring(false)),
+                free: Entries::init(variables.add(second).cast(), shape.ring(true)),
+            }
+        }
+    }
+
+    unsafe fn finish(&self) {
+        // SAFETY: the caller's.
+        unsafe {
+            self.filled.finish();
+            self.free.finish();
+        }
+    }
+}
+
+/// A queue for at least `capacity` items, between any number of threads on either side.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_with(Config::new(capacity))
+}
+
+/// As [`channel`], with all options.
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_delayed(config, 0)
+}
+
+/// As [`channel_with`], as the paper's program has it, to compare: a call takes a position at once, and looks for what is
+/// about to be put there so often before it gives that up.
+///
+/// ```
+/// use corelane::{Config, Consumer, Producer, TryPopError, scq};
+///
+/// let (mut tx, mut rx) = scq::channel_delayed(Config::new(2), 10_000)?;
+/// tx.try_push('a')?;
+/// assert_eq!(rx.try_pop(), Ok('a'));
+/// assert_eq!(rx.try_pop(), Err(TryPopError::Empty));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`channel`].
+pub fn channel_delayed<T>(
+    config: Config,
+    looks: u32,
+) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    let n = slots_up_to::<Header<T>>(MOST_SLOTS, config.capacity, 0)?;
+    let first = config.first & !(Entries::number(n) as u64 - 1);
+    let shape = SlotShape { n, first, looks };
+    let header = Header {
+        filled: Counters::new(shape.ring(false)),
+        free: Counters::new(shape.ring(true)),
+        items: PhantomData,
+    };
+    let (tx, rx) = ends(config.memory, shape, header)?;
+    let seen = Seen::nothing(first);
+    let looks_first = looks == 0;
+    Ok((Producer { end: tx, looks_first, seen }, Consumer { end: rx, looks_first }))
+}
+
+/// A hold on the queue.
+type Side<T> = End<Header<T>>;
+
+impl<T> Side<T> {
+    /// The indices of slots with items, oldest first.
+    #[inline]
+    fn filled(&self) -> Indices<'_> {
+        Indices::new(&self.header().filled, &self.slots().filled)
+    }
+
+    /// The indices of other slots.
+    #[inline]
+    fn free(&self) -> Indices<'_> {
+        Indices::new(&self.header().free, &self.slots().free)
+    }
+}
+
+/// A sending side.
+pub struct Producer<T> {
+    end: Side<T>,
+    /// Whether it is new, or the last push found no slot.
+    looks_first: bool,
+    /// What it knows of filled slots.
+    seen: Seen,
+}
+
+/// A receiving side.
+pub struct Consumer<T> {
+    end: Side<T>,
+    /// Whether it is new, or the last pop found no item.
+    looks_first: bool,
+}
+
+impl<T> Producer<T> {
+    /// Takes a free slot.
+    #[inline]
+    fn allocate(&mut self) -> Option<u64> {
+        let free = self.end.free();
+        let index = if self.looks_first { free.look_and_take() } else { free.take() };
+        self.looks_first = index.is_none() && !free.lingers();
+        index
+    }
+
+    /// Why `item` can't be pushed.
+    fn refusal(&mut self, item: T) -> TryPushError<T> {
+        if self.is_closed() {
+            return full(true, item);
+        }
+        let filled = self.end.filled();
+        let is_full = filled.is_still_full(self.seen) || {
+            let (is_full, seen) = filled.is_full(self.seen);
+            self.seen = seen;
+            is_full
+        };
+        match is_full {
+            true => TryPushError::Full(item),
+            false => TryPushError::Busy(item),
+        }
+    }
+}
+
+impl<T> queue::Producer for Producer<T> {
+    type Item = T;
+
+    #[inline]
+    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        let Some(index) = self.allocate() else { return Err(self.refusal(item)) };
+        // SAFETY: whoever has taken an index out of a ring is the only one who has it, and this slot is empty.
+        unsafe { self.end.slots().cells.write(index, item) };
+        self.end.filled().put(index);
+        Ok(())
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.end.slots().cells.len()
+    }
+
+    answered_by!(closed: end);
+
+    fn try_clone(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+impl<T> Consumer<T> {
+    /// Takes the index of the oldest item.
+    #[inline]
+    fn reserve(&mut self) -> Option<u64> {
+        let filled = self.end.filled();
+        let index = if self.looks_first { filled.look_and_take() } else { filled.take() };
+        self.looks_first = index.is_none() && !filled.lingers();
+        index
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<T> {
+        let index = self.reserve()?;
+        // SAFETY: whoever has taken an index out of a ring is the only one who has it, and this slot holds an item.
+        let item = unsafe { self.end.slots().cells.read(index) };
+        self.end.free().put(index);
+        Some(item)
+    }
+}
+
+impl<T> queue::Consumer for Consumer<T> {
+    type Item = T;
+
+    #[inline]
+    fn try_pop(&mut self) -> Result<T, TryPopError> {
+        queue::try_pop_by(self, Self::pop)
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.end.slots().cells.len()
+    }
+
+    answered_by!(closed: end);
+
+    fn try_clone(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+impl<T> Clone for Producer<T> {
+    fn clone(&self) -> Self {
+        Self { end: self.end.duplicate(), looks_first: !self.end.free().lingers(), ..*self }
+    }
+}
+
+impl<T> Clone for Consumer<T> {
+    fn clone(&self) -> Self {
+        Self { end: self.end.duplicate(), looks_first: !self.end.free().lingers() }
+    }
+}
+
+debug_handle! {
+    [T] Producer<T>, "Producer";
+    [T] Consumer<T>, "Consumer";
+}
+
+/// Between any number of producers and consumers. With `LOOKS` it is [delayed](channel_delayed).
+#[derive(Debug)]
+pub struct Scq<const LOOKS: u32 = 0>;
+
+impl<T: Send, const LOOKS: u32> Queue<T> for Scq<LOOKS> {
+    const INFO: Info = Info {
+        id: if LOOKS == 0 { "scq" } else { "scq-delayed" },
+        name: "scalable circular queue",
+        paper: "Wang 2024, §2.2, §3.7.2; Nikolaev 2019",
+        sides: Sides::ManyToMany,
+        guarantee: "lock-free FIFO",
+        choose: "a thread may be stopped anywhere, and must never hold up others",
+        avoid: "throughput counts, and there is a core for each thread",
+        ..Info::RING
+    };
+    type Producer = Producer<T>;
+    type Consumer = Consumer<T>;
+
+    fn with(config: Config) -> Built<Self::Producer, Self::Consumer> {
+        channel_delayed(config, LOOKS)
+    }
+}

@@ -1,0 +1,433 @@
+//! `uspsc`: an unbounded queue between one producer and one consumer, a list of rings.
+//!
+//! While its ring has room the producer works as that ring's, and the consumer likewise. When the ring is full the
+//! producer goes on to another one, and sends the consumer a note of that; the consumer, when it has emptied its
+//! ring and finds such a note, follows, and sends the empty ring back to be used again.
+//!
+//! **Use it** where nobody knows how many items will wait: it is as fast as the ring it is made of while they fit, and
+//! never full. **Don't** use it where memory must be bounded, or the producer is to be held up when the consumer can't
+//! follow: a [ring](crate::line_ring) says when it is full.
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | lock-free (wait-free but for the allocator), first in first out |
+//! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](TryPushError::Full) only if there is no memory for another ring, or for the note of it |
+//! | memory | rings for N items, where N is the [`Config::capacity`]: those with items, and up to 32 empty ones that are kept for the next burst; and 32 places for these, of 384 bytes each with line rings |
+//! | ring | any [`SingleQueue`] that says empty only if it is, once it has been flushed; the [line ring](crate::line_ring) if not said otherwise |
+//! | a stopped thread | keeps what it was about to push or pop; the other side goes on |
+//! | operations | those of the ring; every N items a note, which takes about four misses |
+//! | closing | when the consumer is gone a push says so as soon as the ring is full |
+//! | paper | M. Aldinucci et al.: *An Efficient Synchronisation Mechanism for Multi-Core Systems* (Euro-Par 2012), §4, Fig. 3 |
+//!
+//! # Departures from the paper
+//!
+//! - Neither side looks at the other's ring (`buf_r`, `buf_w`): the note says that the producer has gone on. So the
+//!   subtle condition is that the consumer looks at its ring once more after it has seen the note (Theorem 2,
+//!   case 4).
+//! - A ring that is used again goes on where it was, and is not reset.
+//!
+//! ```
+//! use corelane::{Consumer, Producer, segmented};
+//!
+//! let (mut tx, mut rx) = segmented::channel(64)?;
+//! for n in 0..1000 {
+//!     tx.try_push(n)?;
+//! }
+//! assert!(rx.pop_iter().eq(0..1000));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use core::marker::PhantomData;
+use core::mem::replace;
+
+use crate::memory::without_unwinding;
+use crate::queue::{
+    self, Built, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, Producer as _,
+    Queue, SingleQueue, TryPopError, TryPushError, debug_handle, full,
+};
+use crate::region::try_box;
+use crate::slot::Flagged;
+use crate::{fast_forward, line_ring::LineRing, list::linked};
+
+/// Most empty rings that are kept, as many as in the paper's measurements.
+const SPARES: usize = 32;
+
+/// A ring that nobody works in.
+struct SpareRing<T: Send, Q: SingleQueue<T>> {
+    tx: Q::Producer,
+    rx: Q::Consumer,
+}
+
+/// The producer's note: it has gone on from one ring to another.
+struct Switch<T: Send, Q: SingleQueue<T>> {
+    left: Q::Producer,
+    next: Q::Consumer,
+}
+
+/// A queue of rings for at least `ring` items each.
+///
+/// # Errors
+///
+/// If `ring` is 0 or too large for memory.
+pub fn channel<T: Send>(ring: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    channel_of(Config::new(ring))
+}
+
+/// As [`channel`], of any kind of ring, which gets all options.
+///
+/// ```
+/// use corelane::{Config, Producer, b_queue::BQueueAny, segmented};
+///
+/// let (mut tx, _rx) = segmented::channel_of::<_, BQueueAny>(Config::new(64))?;
+/// tx.try_push("hello")?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`channel`].
+///
+/// # Panics
+///
+/// If making a ring, or dropping an empty one, panics, the process is aborted: the library's own don't, but for
+/// [`mc_ring_sane`](crate::mc_ring_sane) where no thread can be started.
+pub fn channel_of<T: Send, Q: SingleQueue<T>>(
+    config: Config,
+) -> Built<Producer<T, Q>, Consumer<T, Q>> {
+    let (to_producer, spares) = fast_forward::channel::<SpareRing<T, Q>>(SPARES)?;
+    // Each ring that the consumer comes to brings one node back, and the next that the producer goes on to takes it.
+    let (notes, from_producer) = linked::channel(1)?;
+    let (tx, rx) = Q::with(config)?;
+    let mut ahead = VecDeque::new();
+    ahead.try_reserve(1).map_err(|_| no_memory::<Switch<T, Q>>())?;
+    let supply = try_box(Supply { config, notes, spares });
+    let returned = try_box(Return { notes: from_producer, ahead, spares: to_producer });
+    Ok((
+        Producer { ring: tx, pool: supply.map_err(|_| no_memory::<Supply<T, Q>>())? },
+        Consumer { ring: rx, pool: returned.map_err(|_| no_memory::<Return<T, Q>>())? },
+    ))
+}
+
+fn no_memory<T>() -> CapacityError {
+    CapacityError::OutOfMemory { bytes: size_of::<T>() }
+}
+
+/// The producer's part of the paper's pool.
+struct Supply<T: Send, Q: SingleQueue<T>> {
+    config: Config,
+    /// The paper's `inuse`.
+    notes: linked::Producer<Switch<T, Q>>,
+    /// The paper's `cache`.
+    spares: fast_forward::Consumer<Flagged<SpareRing<T, Q>>>,
+}
+
+/// The consumer's part of it.
+struct Return<T: Send, Q: SingleQueue<T>> {
+    /// Notes that have been taken out, for rings that it will come to.
+    ahead: VecDeque<Switch<T, Q>>,
+    notes: linked::Consumer<Switch<T, Q>>,
+    spares: fast_forward::Producer<Flagged<SpareRing<T, Q>>>,
+}
+
+/// The sending side.
+pub struct Producer<T: Send, Q: SingleQueue<T> = LineRing> {
+    /// The paper's `buf_w`. Dropped, and flushed by that, before `pool` tells the consumer that the producer is gone.
+    ring: Q::Producer,
+    /// In a box, so that a slow path that is given its address doesn't keep the handle in memory.
+    pool: Box<Supply<T, Q>>,
+}
+
+/// The receiving side.
+pub struct Consumer<T: Send, Q: SingleQueue<T> = LineRing> {
+    /// The paper's `buf_r`. Dropped before `pool` tells the producer that the consumer is gone.
+    ring: Q::Consumer,
+    pool: Box<Return<T, Q>>,
+}
+
+impl<T: Send, Q: SingleQueue<T>> Supply<T, Q> {
+    /// An empty ring, unless the consumer is gone or there is no memory.
+    fn ring(&mut self) -> Option<SpareRing<T, Q>> {
+        if self.notes.is_closed() {
+            return None;
+        }
+        if let Ok(spare) = self.spares.try_pop() {
+            return Some(spare);
+        }
+        let (tx, rx) = Q::with(self.config).ok()?;
+        Some(SpareRing { tx, rx })
+    }
+
+    /// Tells the consumer of a switch. Gives the note back if there is no memory for it.
+    fn note(&mut self, switch: Switch<T, Q>) -> Result<(), Switch<T, Q>> {
+        self.notes.try_push(switch).map_err(TryPushError::into_inner)
+    }
+}
+
+impl<T: Send, Q: SingleQueue<T>> Producer<T, Q> {
+    /// The paper's `next_w`: goes on to another ring, and says whether there is one.
+    #[inline(always)] // see `without_unwinding`
+    fn go_on(&mut self) -> bool {
+        let Some(SpareRing { tx, rx }) = without_unwinding(|| self.pool.ring()) else {
+            return false;
+        };
+        // The consumer leaves it when it looks empty.
+        self.ring.flush();
+        let note = Switch { left: replace(&mut self.ring, tx), next: rx };
+        let Err(Switch { left, next }) = without_unwinding(|| self.pool.note(note)) else {
+            return true;
+        };
+        let tx = replace(&mut self.ring, left);
+        without_unwinding(|| drop((tx, next)));
+        false
+    }
+}
+
+impl<T: Send, Q: SingleQueue<T>> queue::Producer for Producer<T, Q> {
+    type Item = T;
+
+    #[inline(always)] // see `without_unwinding`
+    fn try_push(&mut self, mut item: T) -> Result<(), TryPushError<T>> {
+        loop {
+            let Err(error) = self.ring.try_push(item) else { return Ok(()) };
+            item = error.into_inner();
+            if !self.go_on() {
+                return Err(full(self.is_closed(), item));
+            }
+        }
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        usize::MAX
+    }
+
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.pool.notes.is_closed()
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        self.ring.flush();
+    }
+
+    fn push_slice(&mut self, items: &[T]) -> usize
+    where
+        T: Copy,
+    {
+        let mut done = 0;
+        loop {
+            done += self.ring.push_slice(&items[done..]);
+            if done == items.len() || !self.go_on() {
+                return done;
+            }
+        }
+    }
+}
+
+impl<T: Send, Q: SingleQueue<T>> queue::SingleProducer for Producer<T, Q> {
+    /// Those of one ring.
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        match self.ring.free_slots(wanted) {
+            0 if wanted > 0 && self.go_on() => self.ring.free_slots(wanted),
+            n => n,
+        }
+    }
+
+    /// Those of one ring.
+    #[inline]
+    fn lendable(&mut self, wanted: usize) -> usize {
+        match self.ring.lendable(wanted) {
+            0 if wanted > 0 && self.go_on() => self.ring.lendable(wanted),
+            n => n,
+        }
+    }
+
+    #[inline]
+    unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
+        // SAFETY: the caller's.
+        unsafe { self.ring.lend(n) }
+    }
+
+    #[inline]
+    unsafe fn publish(&mut self, n: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.ring.publish(n) };
+    }
+}
+
+impl<T: Send, Q: SingleQueue<T>> Return<T, Q> {
+    /// Looks for a note that hasn't been seen.
+    fn take_note(&mut self) -> bool {
+        // Nothing is allocated if none has been taken out before.
+        if self.ahead.try_reserve(1).is_err() {
+            return false;
+        }
+        let Ok(note) = self.notes.try_pop() else { return false };
+        self.ahead.push_back(note);
+        true
+    }
+
+    /// The oldest note that has been taken out, of which there is one.
+    fn oldest_note(&mut self) -> Switch<T, Q> {
+        let note = self.ahead.pop_front().expect("the caller has looked");
+        if self.ahead.is_empty() {
+            // After a burst there may have been many.
+            self.ahead.shrink_to(SPARES);
+        }
+        note
+    }
+
+    /// The paper's `release`.
+    fn release(&mut self, ring: SpareRing<T, Q>) {
+        // Freed if there is no room.
+        drop(self.spares.try_push(ring));
+    }
+}
+
+impl<T: Send, Q: SingleQueue<T>> Consumer<T, Q> {
+    /// Called when the ring is empty: whether it is to be looked at again.
+    ///
+    /// Either because there is a note, before which the producer may have filled the ring; or because there was one
+    /// before the ring was found empty: then the ring is another.
+    #[inline(always)] // see `without_unwinding`
+    fn go_on(&mut self) -> bool {
+        if self.pool.ahead.is_empty() {
+            return without_unwinding(|| self.pool.take_note());
+        }
+        let Switch { left, next } = without_unwinding(|| self.pool.oldest_note());
+        let rx = replace(&mut self.ring, next);
+        without_unwinding(|| self.pool.release(SpareRing { tx: left, rx }));
+        true
+    }
+
+    /// The ring that it is in, and those that it will come to.
+    fn ring(&mut self, i: usize) -> &mut Q::Consumer {
+        match i {
+            0 => &mut self.ring,
+            _ => &mut self.pool.ahead[i - 1].next,
+        }
+    }
+}
+
+impl<T: Send, Q: SingleQueue<T>> queue::Consumer for Consumer<T, Q> {
+    type Item = T;
+
+    #[inline(always)] // see `without_unwinding`; not by `try_pop_by`: `Self::pop`, given as a function, was called
+    fn try_pop(&mut self) -> Result<T, TryPopError> {
+        let mut closed = false;
+        loop {
+            if let Ok(item) = self.ring.try_pop() {
+                return Ok(item);
+            }
+            if self.go_on() {
+                continue;
+            }
+            if closed {
+                return Err(TryPopError::Closed);
+            }
+            closed = self.is_closed();
+            if !closed {
+                return Err(TryPopError::Empty);
+            }
+        }
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        usize::MAX
+    }
+
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.pool.notes.is_closed()
+    }
+
+    fn pop_slice(&mut self, into: &mut [T]) -> usize
+    where
+        T: Copy,
+    {
+        let mut done = 0;
+        loop {
+            done += self.ring.pop_slice(&mut into[done..]);
+            if done == into.len() || !self.go_on() {
+                return done;
+            }
+        }
+    }
+}
+
+// SAFETY: the ring's own, which it lends from.
+unsafe impl<T: Send, Q: SingleQueue<T>> queue::SingleConsumer for Consumer<T, Q> {
+    /// Looks into as many rings.
+    fn available(&mut self, wanted: usize) -> usize {
+        let (mut before, mut i) = (0, 0);
+        loop {
+            let mut there = self.ring(i).available(wanted - before);
+            if before + there < wanted && i == self.pool.ahead.len() && self.pool.take_note() {
+                // What it held when the producer left it is there by now.
+                there = self.ring(i).available(wanted - before);
+            }
+            before += there;
+            if before == wanted || i == self.pool.ahead.len() {
+                return before;
+            }
+            i += 1;
+        }
+    }
+
+    /// Those of one ring.
+    #[inline]
+    fn lendable(&mut self, wanted: usize) -> usize {
+        loop {
+            match self.ring.lendable(wanted) {
+                0 if wanted > 0 && self.go_on() => {}
+                n => return n,
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {
+        // SAFETY: the caller's.
+        unsafe { self.ring.lend(n) }
+    }
+
+    #[inline]
+    unsafe fn release(&mut self, n: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.ring.release(n) };
+    }
+}
+
+debug_handle! {
+    [T: Send, Q: SingleQueue<T>] Producer<T, Q>, "Producer";
+    [T: Send, Q: SingleQueue<T>] Consumer<T, Q>, "Consumer";
+}
+
+/// Unbounded, between one producer and one consumer, of rings of one kind.
+#[derive(Debug)]
+pub struct Uspsc<Q = LineRing>(PhantomData<Q>);
+
+impl<T: Send, Q: SingleQueue<T>> Queue<T> for Uspsc<Q> {
+    const INFO: Info = Info {
+        id: "uspsc",
+        name: "list of rings",
+        paper: "Aldinucci 2012, §4",
+        guarantee: "wait-free FIFO but for the allocator",
+        delayed: Q::INFO.delayed,
+        bounded: false,
+        capacity: "unbounded",
+        choose: "nobody knows how many items will wait",
+        avoid: "memory must be bounded",
+        ..Info::RING
+    };
+    type Producer = Producer<T, Q>;
+    type Consumer = Consumer<T, Q>;
+
+    fn with(config: Config) -> Built<Self::Producer, Self::Consumer> {
+        channel_of(config)
+    }
+}

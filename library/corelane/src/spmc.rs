@@ -1,0 +1,24 @@
+//! Queues between one producer and several consumers.
+
+pub use crate::block::one_producer::{Consumer, Producer};
+
+use crate::queue::CapacityError;
+
+/// A queue for at least `capacity` items, between one producer and any number of consumers: the [block-based](crate::block::one_producer) one.
+///
+/// ```
+/// use corelane::{Consumer, Producer, spmc};
+///
+/// let (mut tx, rx) = spmc::channel(100)?;
+/// let mut other = rx.clone();
+/// tx.try_push("hello")?;
+/// assert_eq!(other.try_pop(), Ok("hello"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    crate::block::one_producer::channel(capacity)
+}

@@ -1,0 +1,45 @@
+//! Queues between one producer and one consumer.
+//!
+//! | queue | use it when | don't when |
+//! |---|---|---|
+//! | [`line_ring`](crate::line_ring) | by default: items pushed one by one, near or far; slices | slots are to be filled in place; memory must be exact |
+//! | [`lamport::batched`](crate::lamport::batched) | items come in batches; slots are filled and read in place | items come one by one and throughput counts |
+//! | [`b_queue`](crate::b_queue) | one by one, in a power of two of slots; short round trips | the last slots count |
+//! | [`block::single`](crate::block::single) | many items wait, one by one or in batches | the last slots count |
+//! | [`fast_forward`](crate::fast_forward) | few items in flight, each must arrive soon | for throughput |
+//! | [`fast_forward::improved`](crate::fast_forward::improved) | the producer is often the faster side | every slot counts |
+//! | [`fast_forward::batched`](crate::fast_forward::batched) | the same, with batches | every slot counts |
+//! | [`lamport::lazy`](crate::lamport::lazy) | the plain ring that most libraries have | items come one by one and throughput counts |
+//! | [`mc_ring`](crate::mc_ring) | a stream that never pauses | somebody waits for an answer |
+//! | [`segmented`](crate::segmented) | nobody knows how many items will wait: it is never full | memory must be bounded |
+//! | [`list::linked`](crate::list::linked) | to compare: the plain unbounded queue | throughput counts |
+//! | [`lamport`](crate::lamport), `mc_ring_sane` | to learn and to compare | |
+//!
+//! A handle is fastest as a local variable of the loop that uses it: then its fields stay in
+//! registers. Behind a reference each push or pop stores one of them as well.
+
+pub use crate::line_ring::{Consumer, Producer};
+
+use crate::queue::CapacityError;
+
+/// A queue for at least `capacity` items: the best all-round choice.
+///
+/// It is the [line ring](crate::line_ring): measured against all other queues here it is the fastest for
+/// items pushed one by one, between near cores and far ones, its round trip is that of a cache line,
+/// and its batches of slices are among the best.
+///
+/// ```
+/// use corelane::{Consumer, Producer, spsc};
+///
+/// let (mut tx, mut rx) = spsc::channel(100)?;
+/// tx.try_push("hello")?;
+/// assert_eq!(rx.try_pop(), Ok("hello"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn channel<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    crate::line_ring::channel(capacity)
+}

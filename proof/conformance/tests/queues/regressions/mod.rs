@@ -1,0 +1,268 @@
+//! Bugs that queues in the wild really had: for each row of the project's list that can apply to a
+//! queue here, a test on every queue, named after the row, and one on queues that have the bug, which must
+//! fail. Queues with several handles a side have checks of their own, in `several.rs`; byte records have some
+//! more, in `bytes.rs`.
+//!
+//! | row | where it is tested, or for which queues it will be |
+//! |---|---|
+//! | `drop_panics_mid_batch` | here |
+//! | `aba_on_narrow_index` | here: no index is narrow, so laps of 2^8 and 2^16 must change nothing |
+//! | `capacity_overflow` | here; `huge` items too, but tokens are one word |
+//! | `counter_wrap_width` | here |
+//! | `teardown_races_push` | here |
+//! | `observer_lies` | here |
+//! | `disconnect_before_data` | here |
+//! | `false_full` | here |
+//! | `false_empty` | here, in one thread and between two (`false_empty_across_threads`) |
+//! | `head_tail_reordered` | here |
+//! | `zero_length_batch` | here |
+//! | `batch_larger_than_buffer` | here |
+//! | `first_wrap_uninitialised` | here |
+//! | `oversubscription_collapse` | here: what a preempted thread holds up, as throughput would be a clock's word |
+//! | `memory_never_returned` | here for all that a queue takes; the memory of a burst with `dspsc`, `uspsc`, `msq`, `lcrq`, `lprq`, `faaq` |
+//! | `zero_sized_items` | here; tokens have a size |
+//! | `large_item_on_stack` | here; tokens are one word |
+//! | `non_send_item_crosses` | `handles.rs` for every queue and for a broken handle, `compile_fail.rs` with the compiler's words |
+//! | `vacuous_model` | the models crate, which runs a model on the machine's atomics as well |
+//! | `double_pop` | here for several consumers; an owner and its thieves to come with `bwos-lifo`, `bwos-fifo`, `abp` |
+//! | `steal_from_self`, `takeover_during_steal` | to come with `bwos-lifo`, `bwos-fifo`, `abp` |
+//! | `lost_wakeup_on_notify` | `waiting.rs` for `locked`, and models; to come with blocking and async, and with `elcrq` |
+//! | `cancelled_receive_loses_item` | to come with blocking and async, and with `elcrq` |
+//! | `batch_spills_into_version` | here, with several producers |
+//! | `read_behind_stalled_writer` | here, with several producers |
+//! | `killed_peer` | to come with shared memory between processes |
+
+/// The rows that apply to every queue: row, check, and the bugs that the check must find.
+macro_rules! rows {
+    ($with:ident! $($args:tt)*) => {
+        $with! { $($args)*
+            aba_on_narrow_index: wrap::aba_on_narrow_index finds ViewOf8Bits ViewOf16Bits;
+            capacity_overflow: capacity::capacity_overflow finds RoundingWraps BytesWrap;
+            counter_wrap_width: wrap::counter_wrap_width finds CountersOf8Bits CountersOf16Bits;
+            observer_lies: observers::observer_lies finds SubtractsIndices SubtractsSaturating;
+            disconnect_before_data: closing::disconnect_before_data finds ClosedAfterOneLook;
+            false_full: capacity::false_full finds FullByOldCopy;
+            false_empty: order::false_empty finds EmptyByOldCopy;
+            false_empty: order::false_empty_across_threads finds EmptyByOldCopy FullByOldCopy StaysInStoreBuffer;
+            head_tail_reordered: observers::head_tail_reordered finds LoadsReadEarly LoadsWriteEarly;
+            zero_length_batch: chunks::zero_length_batch finds ZeroIsOne;
+            batch_larger_than_buffer: chunks::batch_larger_than_buffer finds OverrunsBuffer;
+            first_wrap_uninitialised: capacity::first_wrap_uninitialised finds FirstLapUnguarded;
+            oversubscription_collapse: stress::oversubscription_collapse finds WaitsForProducer WaitsForConsumer;
+        }
+    };
+}
+
+/// Those whose items own something.
+macro_rules! rows_of_owned {
+    ($with:ident! $($args:tt)*) => {
+        $with! { $($args)*
+            drop_panics_mid_batch: drops::drop_panics_mid_batch finds NoReleaseOnUnwind NoTeardownOnUnwind;
+            teardown_races_push: drops::teardown_races_push finds LooksBeforeItGoes;
+        }
+    };
+}
+
+/// The rows whose checks see one thread only: not for `mcring-sane`, which has another for its timer.
+macro_rules! rows_of_one_thread {
+    ($with:ident! $($args:tt)*) => {
+        $with! { $($args)*
+            memory_never_returned: leaks::memory_never_returned finds KeepsMemory;
+        }
+    };
+}
+
+/// A test for each of those.
+macro_rules! in_one_thread {
+    ($number:ty, $queue:ty) => {
+        mod in_one_thread {
+            use corelane_conformance::Single;
+
+            use crate::regressions::leaks;
+
+            rows_of_one_thread! { on_ours! Single<$number>, $queue, }
+        }
+    };
+}
+
+/// The rows that apply to queues for items of any type.
+macro_rules! rows_of_any_items {
+    ($with:ident! $($args:tt)*) => {
+        $with! { $($args)*
+            zero_sized_items: items::zero_sized_items finds CountsBytes;
+            large_item_on_stack: items::large_item_on_stack finds BuildsOnStack;
+        }
+    };
+}
+
+/// Row `capacity_overflow` once more.
+macro_rules! huge {
+    ($queue:ty) => {
+        #[test]
+        fn huge() {
+            crate::regressions::huge::<$queue>();
+        }
+    };
+}
+
+/// A test for each row on a queue of ours.
+macro_rules! on_ours {
+    ($subject:ty, $queue:ty, $($row:ident: $module:ident::$check:ident finds $($bug:ident)+;)*) => {
+        checks! { $subject, $queue: $($module::$check,)* }
+    };
+}
+
+/// A test for each row on a queue without a bug and on broken ones, which `$subject` makes.
+macro_rules! on_broken {
+    ($subject:expr, $($row:ident: $module:ident::$check:ident finds $($bug:ident)+;)*) => {$(
+        #[test]
+        fn $check() {
+            passes_and_fails(
+                concat!(module_path!(), "::", stringify!($check)),
+                || $module::$check(&$subject(Bug::Nothing)),
+                &[$((stringify!($bug), || $module::$check(&$subject(Bug::$bug)))),+],
+            );
+        }
+    )*};
+}
+
+/// The names of the rows.
+macro_rules! names {
+    ($($row:ident: $module:ident::$check:ident finds $($bug:ident)+;)*) => {
+        [$(stringify!($row)),*]
+    };
+}
+
+mod broken;
+pub(crate) mod leaks;
+mod locked;
+mod ring;
+#[macro_use]
+mod several;
+
+use std::collections::BTreeSet;
+
+use corelane::{Config, Producer, Queue, Sides, fast_forward, lamport};
+use corelane_conformance::{
+    capacity, chunks, closing, drops, items, observers, order, stress, wrap,
+};
+
+/// Impossible items are refused by queues between one and one, and by all that are bounded. An unbounded queue between
+/// more takes memory for an item when it comes.
+pub(crate) fn huge<Q: Queue<items::Huge>>() {
+    if Q::INFO.bounded || Q::INFO.sides == Sides::OneToOne {
+        items::huge(Q::with);
+    }
+}
+
+/// Rings with bugs that the checks must find.
+mod on_broken {
+    use super::broken::passes_and_fails;
+    use super::ring::{self, Bug, subject};
+    use super::*;
+
+    rows! { on_broken! subject::<u64>, }
+    rows_of_owned! { on_broken! subject::<corelane_conformance::Counted>, }
+    rows_of_one_thread! { on_broken! subject::<u64>, }
+    rows_of_any_items! { on_broken! subject, }
+
+    #[test]
+    fn huge() {
+        passes_and_fails(
+            concat!(module_path!(), "::huge"),
+            || items::huge(|config| ring::channel(config, Bug::Nothing)),
+            &[("BytesWrap", || items::huge(|config| ring::channel(config, Bug::BytesWrap)))],
+        );
+    }
+}
+
+/// The rows that the table at the top calls tested here are those that are.
+#[test]
+fn the_table_is_right() {
+    let mut tested = BTreeSet::from(rows!(names!));
+    tested.extend(rows_of_owned!(names!));
+    tested.extend(rows_of_several!(names!));
+    tested.extend(rows_of_bounded!(names!));
+    tested.extend(rows_of_any_items!(names!));
+    tested.extend(rows_of_one_thread!(names!));
+    let table = include_str!("mod.rs").lines().filter_map(|line| line.strip_prefix("//! | `"));
+    let told: BTreeSet<_> = table.filter_map(|line| Some(line.split_once("` | here")?.0)).collect();
+    assert_eq!(tested, told);
+}
+
+/// An unbounded queue gives the memory of a burst back, but for what its page says.
+#[test]
+fn memory_never_returned_after_a_burst() {
+    use corelane::line_ring::LineRing;
+    use corelane::list::{linked::Dspsc, michael_scott::Msq};
+    use corelane::rings::{lcrq::LcrqAny, lprq::Lprq};
+    use corelane::segmented::Uspsc;
+
+    // A node is an item and a pointer; up to 1024 are kept.
+    leaks::burst::<Dspsc>(|_| 1024 * 16);
+    // Up to 32 rings, and a few words for each.
+    leaks::burst::<Uspsc>(|config| {
+        32 * leaks::bytes_of(|| <LineRing as Queue<u64>>::with(config)) + 4096
+    });
+    // About a thousand nodes, and a note of some words for each.
+    leaks::burst::<Msq>(|_| 1100 * (16 + 64));
+    // The ring of a handle that hasn't gone on: 1024 slots of two words, and a few words more.
+    let rings = |n: isize| n * (1024 * 16 + 1024);
+    leaks::burst::<Lprq>(|_| rings(2));
+    leaks::burst::<LcrqAny>(|_| rings(2));
+    // And a ring, or two nodes, for each handle that isn't used.
+    leaks::burst_beside_idle_handles::<Lprq>(rings(4));
+    leaks::burst_beside_idle_handles::<LcrqAny>(rings(4));
+    leaks::burst_beside_idle_handles::<Msq>(1104 * (16 + 64));
+}
+
+/// An unbounded queue without memory for a node, a ring, or the box of an item says so, and goes on when there is some.
+#[test]
+fn out_of_memory() {
+    use corelane::list::{linked::Dspsc, michael_scott::Msq};
+    use corelane::rings::{lcrq::LcrqAny, lprq::Lprq};
+    use corelane::segmented::Uspsc;
+
+    leaks::out_of_memory::<Dspsc>(0);
+    leaks::out_of_memory::<Uspsc>(0);
+    // What has been left is noted, until it is certain that nobody is there.
+    leaks::out_of_memory::<Msq>(usize::MAX);
+    leaks::out_of_memory::<Lprq>(usize::MAX);
+    leaks::out_of_memory::<LcrqAny>(usize::MAX);
+}
+
+/// No queue is made without memory: those between one and one, and those that are bounded, say so.
+#[test]
+fn no_memory_for_a_queue() {
+    macro_rules! without_memory {
+        ($sides:ident any $name:ident: $queue:ty) => {
+            let info = <$queue as Queue<u64>>::INFO;
+            if info.bounded || info.sides == Sides::OneToOne {
+                leaks::no_memory_for_a_queue::<u64, $queue>();
+            }
+        };
+        ($sides:ident token $name:ident: $queue:ty) => {
+            let info = <$queue as Queue<Box<u64>>>::INFO;
+            if info.bounded {
+                leaks::no_memory_for_a_queue::<Box<u64>, $queue>();
+            }
+        };
+        ($($other:tt)*) => {};
+    }
+    corelane::for_each_queue!(without_memory);
+}
+
+/// Queues that are documented to be exact may never say full with a slot free.
+#[test]
+fn false_full_of_exact_queues() {
+    fn slack<Q: Queue<u64>>(capacity: usize) -> usize {
+        Q::with(Config::new(capacity)).unwrap().0.slack()
+    }
+
+    for capacity in [1, 64, 1000] {
+        assert_eq!(slack::<lamport::Lq>(capacity), 0);
+        assert_eq!(slack::<lamport::lazy::Llq>(capacity), 0);
+        assert_eq!(slack::<lamport::batched::Blq>(capacity), 0);
+        assert_eq!(slack::<fast_forward::FfqAny>(capacity), 0);
+    }
+}

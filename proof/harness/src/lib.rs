@@ -1,0 +1,17 @@
+//! What the proofs on real threads share: a queue as a value, items that can be told apart, and threads on chosen
+//! cores.
+//!
+//! A check takes a [`Single`] or an [`Any`]: a queue whose handles are boxed. So it is compiled once for each type of
+//! items, not once for each queue.
+
+pub mod item;
+pub mod ledger;
+mod limited;
+pub mod rng;
+mod subject;
+pub mod threads;
+
+pub use item::Item;
+pub use ledger::{Counted, Ledger};
+pub use limited::Limited;
+pub use subject::{Any, AnyRx, AnyTx, Single, SingleRx, SingleTx, Subject, clones};

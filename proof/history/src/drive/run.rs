@@ -1,0 +1,228 @@
+//! Real threads on real queues, round after round, and each round's history through the monitor.
+
+use std::fmt;
+use std::num::NonZeroU64;
+use std::time::{Duration, Instant};
+
+use corelane::block::overwriting::{self, BbqDropOld};
+use corelane::{Config, Info, Producer, Queue, Sides, for_each_queue};
+use corelane_harness::{Any, AnyRx, AnyTx, Item, Single, clones};
+
+use super::plan::Plan;
+use super::recording::{Recording, record_all, record_several};
+use crate::{History, Rules, Violation, Witness};
+
+/// A violation, and how it came about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What the threads did.
+    pub plan: Plan,
+    /// What came of it.
+    pub witness: Witness,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { witness, plan } = self;
+        let seed = plan.seed;
+        if *plan == Plan::of_round(seed) {
+            return write!(f, "{witness}\nin Plan::of_round({seed}), which is {plan:?}");
+        }
+        let all_sides = [Sides::ManyToMany, Sides::ManyToOne, Sides::OneToMany];
+        match all_sides.into_iter().find(|&sides| *plan == Plan::of_sides(seed, sides)) {
+            Some(sides) => write!(
+                f,
+                "{witness}\nin Plan::of_sides({seed}, Sides::{sides:?}), which is {plan:?}"
+            ),
+            None => write!(f, "{witness}\nin {plan:?}"),
+        }
+    }
+}
+
+/// What has been checked so far.
+#[derive(Debug, Clone, Default)]
+pub struct Summary {
+    /// Operations in all histories: pushes, pops, and answers of empty and full.
+    pub operations: u64,
+    /// Answers that the queue is empty; several of one interval count once.
+    pub empties: u64,
+    /// Answers that the queue is full; several of one interval count once.
+    pub fulls: u64,
+    /// Items that nobody popped: those of a queue that overwrites.
+    pub unpopped: u64,
+    /// Histories.
+    pub histories: u64,
+    /// Histories in which a full and an empty answer contradict each other, and nothing else is wrong.
+    pub contradictory: u64,
+    /// The first of those.
+    pub contradiction: Option<Finding>,
+    /// Time that recording and checking took.
+    pub seconds: f64,
+    /// What was found, and ended the search.
+    pub violation: Option<Finding>,
+}
+
+impl Summary {
+    fn add(&mut self, history: &History) {
+        let counts = history.counts();
+        self.operations += counts.pushes + counts.pops + counts.empties + counts.fulls;
+        self.empties += counts.empties;
+        self.fulls += counts.fulls;
+        self.unpopped += counts.pushes.saturating_sub(counts.pops);
+        self.histories += 1;
+    }
+
+    /// Notes what is wrong with a history. Whether full and empty agree is up to the queue, so that
+    /// they don't is no violation (see the [crate](crate)).
+    fn judge(&mut self, finding: Finding) {
+        if let Violation::FullAndEmpty { .. } = finding.witness.violation {
+            self.contradictory += 1;
+            self.contradiction.get_or_insert(finding);
+        } else {
+            self.violation.get_or_insert(finding);
+        }
+    }
+
+    /// Checks what came of `plan`.
+    fn add_round(&mut self, plan: &Plan, (rules, recordings): (Rules, Vec<Recording>)) {
+        for recording in recordings {
+            self.add(&recording.history);
+            if let Err(witness) = recording.check(&rules) {
+                self.judge(Finding { plan: *plan, witness });
+            }
+        }
+    }
+}
+
+/// Asked after each round whether to go on.
+pub type GoOn<'a> = &'a mut dyn FnMut(&Summary) -> bool;
+
+/// A queue whose histories can be recorded and checked.
+pub struct HistorySubject {
+    /// Its name on command lines.
+    pub id: &'static str,
+    /// The plan of a round.
+    plan: Box<dyn Fn(u64) -> Plan>,
+    /// Carries out a plan on new queues. Says what these must obey, and what came of it.
+    record: Box<dyn Fn(&Plan) -> (Rules, Vec<Recording>)>,
+}
+
+impl HistorySubject {
+    /// A queue between two threads.
+    pub fn single<T: Item + Into<u64>>(queue: Single<T>) -> Self {
+        let id = queue.info.id;
+        let record = move |plan: &Plan| {
+            let queues: Vec<_> = (0..plan.queues).map(|_| queue.open(config_of(plan))).collect();
+            let rules = queues.first().map(|(tx, _)| rules_of(&queue.info, tx));
+            (rules.unwrap_or_default(), record_all(plan, queues))
+        };
+        Self { id, plan: Box::new(Plan::of_round), record: Box::new(record) }
+    }
+
+    /// A queue between as many threads as it may have.
+    pub fn shared<T: Item + Into<u64> + Copy>(queue: Any<T>) -> Self {
+        let Info { id, sides, .. } = queue.info;
+        let record = move |plan: &Plan| {
+            let shape = (plan.producers, plan.consumers);
+            let queues: Vec<_> =
+                (0..plan.queues).map(|_| queue.handles(config_of(plan), shape)).collect();
+            let rules = queues.first().map(|(txs, _)| rules_of(&queue.info, &txs[0]));
+            (rules.unwrap_or_default(), record_several(plan, queues))
+        };
+        let plan = move |round| Plan::of_sides(round, sides);
+        Self { id, plan: Box::new(plan), record: Box::new(record) }
+    }
+
+    /// The plan of the round with this number.
+    pub fn plan(&self, round: u64) -> Plan {
+        (self.plan)(round)
+    }
+
+    /// Records and checks histories until `duration` is over, `go_on` says `false`, or a violation is found.
+    pub fn run(&self, duration: Duration, go_on: GoOn) -> Summary {
+        let start = Instant::now();
+        let mut summary = Summary::default();
+        for round in 0.. {
+            let plan = self.plan(round);
+            summary.add_round(&plan, (self.record)(&plan));
+            summary.seconds = start.elapsed().as_secs_f64();
+            if summary.violation.is_some() || start.elapsed() >= duration || !go_on(&summary) {
+                break;
+            }
+        }
+        summary
+    }
+
+    /// Records and checks the histories of one round, such as one that has found something.
+    pub fn run_round(&self, plan: &Plan) -> Summary {
+        let start = Instant::now();
+        let mut summary = Summary::default();
+        summary.add_round(plan, (self.record)(plan));
+        summary.seconds = start.elapsed().as_secs_f64();
+        summary
+    }
+}
+
+/// The queue that overwrites, whose handles say how many items it keeps.
+fn overwriting() -> HistorySubject {
+    let info = <BbqDropOld as Queue<u64>>::INFO;
+    let record = move |plan: &Plan| {
+        let queue = |_| {
+            let queue = overwriting::channel_with::<u64>(config_of(plan));
+            clones(queue.expect("this capacity is possible"), (plan.producers, plan.consumers))
+        };
+        let queues: Vec<_> = (0..plan.queues).map(queue).collect();
+        let rules = queues
+            .first()
+            .map(|(txs, _)| Rules { kept: Some(txs[0].kept()), ..rules_of(&info, &txs[0]) });
+        let boxed = queues.into_iter().map(|(txs, rxs)| {
+            let rxs = rxs.into_iter().map(AnyRx::new).collect();
+            (txs.into_iter().map(AnyTx::new).collect(), rxs)
+        });
+        (rules.unwrap_or_default(), record_several(plan, boxed))
+    };
+    let plan = move |round| Plan::of_sides(round, info.sides);
+    HistorySubject { id: info.id, plan: Box::new(plan), record: Box::new(record) }
+}
+
+impl fmt::Debug for HistorySubject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HistorySubject").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// A queue as planned.
+fn config_of(plan: &Plan) -> Config {
+    let config = Config::new(plan.capacity).first(plan.first);
+    plan.batch.map_or(config, |batch| config.grouped(batch))
+}
+
+/// What a queue must obey.
+fn rules_of(info: &Info, tx: &impl Producer) -> Rules {
+    let (capacity, slack, delayed) = (Some(tx.capacity()), tx.slack(), info.delayed);
+    Rules { capacity, slack, delayed, ..Rules::default() }
+}
+
+/// Every registered queue.
+pub fn all_subjects() -> Vec<HistorySubject> {
+    let mut subjects = Vec::new();
+    macro_rules! subject {
+        (single any $name:ident: $queue:ty) => {
+            subjects.push(HistorySubject::single(Single::<u64>::of::<$queue>()));
+        };
+        (single token $name:ident: $queue:ty) => {
+            subjects.push(HistorySubject::single(Single::<NonZeroU64>::of::<$queue>()));
+        };
+        (shared any $name:ident: $queue:ty) => {
+            subjects.push(HistorySubject::shared(Any::<u64>::of::<$queue>()));
+        };
+        (shared token $name:ident: $queue:ty) => {
+            subjects.push(HistorySubject::shared(Any::<NonZeroU64>::of::<$queue>()));
+        };
+        (shared plain $name:ident: $queue:ty) => {
+            subjects.push(overwriting());
+        };
+    }
+    for_each_queue!(subject);
+    subjects
+}

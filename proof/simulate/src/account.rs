@@ -1,0 +1,162 @@
+//! What a team's threads tell each other outside of the simulated machine.
+
+use std::cell::{Cell, RefCell};
+
+use coherence::Time;
+
+use crate::stream::Failure;
+use crate::team::Team;
+
+/// Where a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing is counted yet.
+    WarmUp,
+    /// Everything is.
+    Counted,
+    /// No more is pushed or popped.
+    Over,
+}
+
+/// What all threads have done together.
+#[derive(Debug)]
+pub struct TeamAccount {
+    warm_up: u64,
+    items: u64,
+    longest: Time,
+    /// Whether items may be overwritten. Then they are counted when they are pushed, else when they are popped.
+    overwrites: bool,
+    counted: Cell<u64>,
+    /// When counting began and ended, and how many items had been counted by then.
+    start: Cell<Option<(Time, u64)>>,
+    end: Cell<Option<(Time, u64)>>,
+    /// By producer: how many it has pushed.
+    pushed: Vec<Cell<u64>>,
+    /// By producer and number: how often it was popped.
+    times: RefCell<Vec<Vec<u8>>>,
+    /// Items that were overwritten.
+    lost: Cell<u64>,
+    /// The first wrong that was seen.
+    wrong: RefCell<Option<Failure>>,
+}
+
+/// Bits of an item's number that say which of its producer's it is.
+const BITS: u32 = 32;
+
+/// Item number `item` of a producer.
+pub fn number(producer: usize, item: u64) -> u64 {
+    (producer as u64) << BITS | item
+}
+
+impl TeamAccount {
+    /// Nobody has done anything.
+    pub fn new(team: &Team, overwrites: bool) -> Self {
+        Self {
+            warm_up: team.warm_up,
+            items: team.items,
+            longest: team.longest,
+            overwrites,
+            counted: Cell::default(),
+            start: Cell::default(),
+            end: Cell::default(),
+            pushed: vec![Cell::default(); team.producers],
+            times: RefCell::new(vec![Vec::new(); team.producers]),
+            lost: Cell::default(),
+            wrong: RefCell::default(),
+        }
+    }
+
+    /// Where the run is at that time.
+    pub fn phase(&self, now: Time) -> Phase {
+        let counted = self.counted.get();
+        match (self.start.get(), self.end.get()) {
+            (None, _) if counted >= self.warm_up || now + now > self.longest => {
+                self.start.set(Some((now, counted)));
+                Phase::Counted
+            }
+            (None, _) => Phase::WarmUp,
+            (Some((_, before)), None) if counted < before + self.items && now <= self.longest => {
+                Phase::Counted
+            }
+            (Some((start, _)), None) => {
+                // Threads look in the order in which their last accesses began, not ended.
+                self.end.set(Some((now.max(start), counted)));
+                Phase::Over
+            }
+            (Some(_), Some(_)) => Phase::Over,
+        }
+    }
+
+    /// A producer has pushed one more.
+    pub fn pushes_one(&self) {
+        if self.overwrites {
+            self.counted.set(self.counted.get() + 1);
+        }
+    }
+
+    /// A producer has pushed all it will.
+    pub fn pushed(&self, producer: usize, items: u64) {
+        self.pushed[producer].set(items);
+    }
+
+    /// A consumer has popped `number`; `last` is what it got before, by producer.
+    pub fn popped(&self, number: u64, last: &mut [Option<u64>]) {
+        let (producer, item) = ((number >> BITS) as usize, number & ((1 << BITS) - 1));
+        self.check(producer, item, last);
+        if !self.overwrites {
+            self.counted.set(self.counted.get() + 1);
+        }
+    }
+
+    /// So many items have been overwritten.
+    pub fn lost(&self, items: u64) {
+        self.lost.set(items);
+    }
+
+    fn check(&self, producer: usize, item: u64, last: &mut [Option<u64>]) {
+        let Some(last) = last.get_mut(producer) else {
+            return self.complain(Failure::Times { producer, item, times: 1 });
+        };
+        if *last >= Some(item) {
+            self.complain(Failure::Order { producer, item, after: last.unwrap_or_default() });
+        }
+        *last = Some(item);
+        let times = &mut self.times.borrow_mut()[producer];
+        let index = item as usize;
+        if times.len() <= index {
+            times.resize(index + 1, 0);
+        }
+        times[index] = times[index].saturating_add(1);
+    }
+
+    fn complain(&self, failure: Failure) {
+        self.wrong.borrow_mut().get_or_insert(failure);
+    }
+
+    /// How many items were counted while everything was, and how long that took; if each item that was pushed
+    /// was popped once, and in order, or overwritten.
+    pub fn settle(&self) -> Result<(u64, Time), Failure> {
+        let mut missing = 0;
+        for (producer, times) in self.times.borrow().iter().enumerate() {
+            let pushed = self.pushed[producer].get();
+            for item in 0..pushed.max(times.len() as u64) {
+                let times = times.get(item as usize).copied().unwrap_or(0);
+                if self.overwrites && times == 0 && item < pushed {
+                    missing += 1;
+                } else if times != u8::from(item < pushed) {
+                    self.complain(Failure::Times { producer, item, times });
+                }
+            }
+        }
+        if missing != self.lost.get() {
+            self.complain(Failure::Lost { missing, told: self.lost.get() });
+        }
+        match (self.wrong.take(), self.start.get(), self.end.get()) {
+            (Some(failure), ..) => Err(failure),
+            (None, Some((start, before)), Some((end, counted))) if counted > before => {
+                Ok((counted - before, end - start))
+            }
+            _ => Err(Failure::Starved { time: self.longest }),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Several producers and several consumers of one queue; and what the block-based bounded queue's paper
+//! says of it (paper 3, Figs 2.8 and 2.9), as far as the simulation says so, too.
+
+use coherence::Machine;
+use corelane_simulate::{Failure, Queue, Team, TeamRun, Workload, team_queues};
+
+/// The queue that the block-based one is compared with between two threads, and how many times its misses are
+/// saved at least. The paper's peers share counters and cost 10 times as many, Lamport's queue does not.
+const PEER: (&str, f64) = ("ring", 10.0);
+
+fn queue(id: &str) -> Queue {
+    team_queues().into_iter().find(|queue| queue.id == id).expect("there is such a queue")
+}
+
+/// So many threads of a small queue.
+fn team(producers: usize, consumers: usize) -> Team {
+    let small = Team::new(Machine::arm_96t());
+    Team { producers, consumers, capacity: 256, warm_up: 512, items: 2048, ..small }
+}
+
+/// A queue of 512 slots, in which blocks are as large as the paper's rule makes them.
+fn run(id: &str, producers: usize, consumers: usize) -> TeamRun {
+    let team = Team { capacity: 512, ..team(producers, consumers) };
+    queue(id).team(&team).unwrap()
+}
+
+/// Items that are lost, doubled, or out of order are an error.
+#[test]
+fn every_queue_serves_as_many_threads_as_it_allows() {
+    for (producers, consumers) in [(1, 1), (2, 1), (1, 2), (3, 3), (5, 2), (7, 1), (1, 7)] {
+        for queue in team_queues() {
+            if !queue.info.sides.allow(producers, consumers) {
+                continue;
+            }
+            for workload in [Workload::Simple, Workload::Complex] {
+                let team = Team { workload, capacity: 64, ..team(producers, consumers) };
+                let run = queue.team(&team).unwrap_or_else(|error| panic!("{}: {error}", queue.id));
+                assert_eq!(run.members.each_ref().map(Vec::len), [producers, consumers]);
+                // A thread may be in the middle of a call when counting begins or ends.
+                let (side, threads) =
+                    if queue.info.overwrites { (0, producers) } else { (1, consumers) };
+                let moved: u64 = run.members[side].iter().map(|member| member.items).sum();
+                assert!(moved.abs_diff(team.items) <= threads as u64, "{}: {moved}", queue.id);
+                assert!(run.items_per_s() > 0.0, "{}", queue.id);
+            }
+        }
+    }
+}
+
+/// Who adds to a counter has a position; who compares and swaps may have to try again, the more the more others do.
+#[test]
+fn adding_scales_where_comparing_does_not() {
+    let rate = |id: &str| queue(id).team(&team(8, 8)).unwrap().items_per_s();
+    for adding in ["lcrq", "lprq"].map(rate) {
+        for comparing in ["msq", "ring"].map(rate) {
+            assert!(adding > 3.0 * comparing, "{adding} and {comparing} items per second");
+        }
+    }
+}
+
+#[test]
+fn the_same_team_does_the_same_again() {
+    let times = || {
+        let run = run("bbq", 3, 3);
+        (run.time, run.accesses, run.misses_per_item())
+    };
+    assert_eq!(times(), times());
+}
+
+#[test]
+fn work_before_each_call_slows_a_pair_down() {
+    let time = |workload| queue("bbq").team(&Team { workload, ..team(1, 1) }).unwrap().time;
+    assert!(time(Workload::Complex).as_ns() > 1.5 * time(Workload::Simple).as_ns());
+}
+
+#[test]
+fn a_longer_run_has_the_same_throughput() {
+    let rate = |items| queue("bbq").team(&Team { items, ..team(4, 1) }).unwrap().items_per_s();
+    let ratio = rate(8192) / rate(2048);
+    assert!((0.9..1.1).contains(&ratio), "{ratio}");
+}
+
+/// Fig. 2.8: either side leaves the other's lines alone while they are in different blocks.
+#[test]
+fn between_two_threads_blocks_save_misses() {
+    let (peer, least) = PEER;
+    let [ours, peer] = ["bbq", peer].map(|id| run(id, 1, 1));
+    let saved = peer.misses_per_item() / ours.misses_per_item();
+    assert!(saved > least, "{saved}");
+    assert!(ours.items_per_s() > 2.0 * peer.items_per_s());
+}
+
+/// Fig. 2.9a, c: a producer pays for adding twice, however many there are; and for coming too late, which
+/// happens more often.
+#[test]
+fn more_producers_cost_no_more_misses_each() {
+    let misses = |producers| run("bbq", producers, 1).misses_per_item();
+    let [few, many] = [4, 48].map(misses);
+    assert!(many < 1.3 * few, "{few} {many}");
+}
+
+/// Fig. 2.9j: a compare-and-swap that fails is a miss more. Each consumer would add one to every pop, if those
+/// that fail did not stand back.
+#[test]
+fn more_consumers_cost_less_than_a_miss_each() {
+    let misses = |consumers| run("bbq", 1, consumers).misses_per_item();
+    let growth = (misses(32) - misses(8)) / 24.0;
+    assert!((0.3..0.9).contains(&growth), "{growth}");
+}
+
+/// §2.4.3: a producer that overwrites enters each block with a look at that block alone, so consumers cost it the
+/// lines that they have read, and no others.
+#[test]
+fn who_overwrites_pays_for_lines_that_were_read() {
+    let misses = |consumers| {
+        let run = run("bbq-drop-old", 1, consumers);
+        run.members[0][0].core.total.misses() as f64 / run.items as f64
+    };
+    let [one, many] = [1, 16].map(misses);
+    assert!(one < 0.2 && many < 0.2, "{one} {many}");
+}
+
+#[test]
+fn the_form_for_one_consumer_is_as_good_as_the_general_one() {
+    let [one, any] = ["bbq-mpsc", "bbq"].map(|id| run(id, 8, 1).items_per_s());
+    assert!((0.95..1.05).contains(&(one / any)), "{one} {any}");
+    let [one, any] = ["bbq-spmc", "bbq"].map(|id| run(id, 1, 8).items_per_s());
+    assert!((0.95..1.05).contains(&(one / any)), "{one} {any}");
+}
+
+/// Fig. 2.9a, h: among bounded queues that several threads may share, this one is ahead, or level. But not of `scq` with
+/// many consumers, which is behind it in the paper (Fig. 3.7).
+#[test]
+fn blocks_are_ahead_with_many_producers_and_level_with_many_consumers() {
+    let others = team_queues();
+    let others = others.iter().filter(|queue| !queue.id.starts_with("bbq"));
+    let is_like = |queue: &&Queue| queue.info.bounded && queue.info.sides.allow(16, 16);
+    for other in others.filter(is_like) {
+        let [producers, consumers] = [(16, 1), (1, 16)].map(|team| ratio("bbq", other.id, team));
+        assert!(producers > 2.0, "{}: {producers}", other.id);
+        assert!(consumers > 0.9 || other.id == "scq", "{}: {consumers}", other.id);
+    }
+}
+
+/// Fig. 3.7.
+#[test]
+fn scq_is_ahead_of_the_ring_with_many_threads() {
+    for team in [(16, 1), (1, 16), (16, 16)] {
+        let ratio = ratio("scq", "ring", team);
+        assert!(ratio > 1.2, "{team:?}: {ratio}");
+    }
+}
+
+/// How many items one queue moves for each that another does.
+fn ratio(one: &str, other: &str, (producers, consumers): (usize, usize)) -> f64 {
+    let [one, other] = [one, other].map(|id| run(id, producers, consumers).items_per_s());
+    one / other
+}
+
+#[test]
+fn a_capacity_that_cannot_be_is_told() {
+    let team = Team { capacity: 0, ..team(2, 2) };
+    assert!(matches!(queue("bbq").team(&team), Err(Failure::Capacity(_))));
+}
+
+#[test]
+#[should_panic(expected = "there may be several")]
+fn a_queue_cannot_have_more_threads_than_it_allows() {
+    let _ = queue("bbq-mpsc").team(&team(2, 2));
+}
