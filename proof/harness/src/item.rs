@@ -32,14 +32,6 @@ impl Item for NonZeroU64 {
     }
 }
 
-impl Item for () {
-    fn of(_: u64) -> Self {}
-
-    fn is(&self, _: u64) -> bool {
-        true
-    }
-}
-
 impl Item for u8 {
     fn of(n: u64) -> Self {
         n as Self
@@ -66,14 +58,16 @@ impl Item for [u8; 3] {
 pub enum Owning {
     String(String),
     Vec(Vec<u64>),
+    Box(Box<u64>),
     Arc(Arc<u64>),
 }
 
 impl Item for Owning {
     fn of(n: u64) -> Self {
-        match n % 3 {
+        match n % 4 {
             0 => Self::String(format!("item {n}")),
             1 => Self::Vec(vec![n; (n % 5) as usize]),
+            2 => Self::Box(Box::new(n)),
             _ => Self::Arc(Arc::new(n)),
         }
     }

@@ -1,6 +1,6 @@
 //! error[E0599]: no method named `clone` found
 
-use corelane::spsc;
+use corelane::lamport;
 
 fn main() {
     let (_tx, rx) = lamport::channel::<u64>(8).unwrap();

@@ -1,6 +1,6 @@
 //! error[E0599]: no method named `clone` found
 
-use corelane::mpsc;
+use corelane::block;
 
 fn main() {
     let (tx, rx) = block::one_consumer::channel::<u64>(8).unwrap();

@@ -1,6 +1,6 @@
 //! error[E0599]: no method named `clone` found
 
-use corelane::spmc;
+use corelane::block;
 
 fn main() {
     let (tx, rx) = block::one_producer::channel::<u64>(8).unwrap();

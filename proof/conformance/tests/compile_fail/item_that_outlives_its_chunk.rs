@@ -1,6 +1,6 @@
 //! error[E0505]: cannot move out of `chunk` because it is borrowed
 
-use corelane::{SingleConsumer, spsc};
+use corelane::{SingleConsumer, lamport};
 
 fn main() {
     let (_tx, mut rx) = lamport::channel::<u64>(8).unwrap();

@@ -1,6 +1,6 @@
 //! 2 times error[E0599]: no method named
 
-use corelane::{SingleConsumer, SingleProducer, mpmc};
+use corelane::{SingleConsumer, SingleProducer, block};
 
 fn main() {
     let (mut tx, mut rx) = block::shared::channel::<u64>(8).unwrap();

@@ -1,6 +1,6 @@
 //! error[E0499]: cannot borrow `tx` as mutable more than once
 
-use corelane::{Producer, SingleProducer, spsc};
+use corelane::{Producer, SingleProducer, lamport};
 
 fn main() {
     let (mut tx, _rx) = lamport::channel::<u64>(8).unwrap();

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use corelane::{Producer, mpmc};
+use corelane::{Producer, block};
 
 fn main() {
     let (tx, _rx) = block::shared::channel::<Rc<u64>>(8).unwrap();

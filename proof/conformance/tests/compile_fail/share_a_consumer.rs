@@ -1,6 +1,6 @@
 //! error[E0277]: cannot be shared between threads safely
 
-use corelane::{Consumer, spsc};
+use corelane::{Consumer, lamport};
 
 fn main() {
     let (_tx, rx) = lamport::channel::<u64>(8).unwrap();

@@ -1,6 +1,6 @@
 //! 2 times error[E0277]: cannot be shared between threads safely
 
-use corelane::{Consumer, Producer, mpmc};
+use corelane::{Consumer, Producer, block};
 
 fn main() {
     let (tx, rx) = block::shared::channel::<u64>(8).unwrap();

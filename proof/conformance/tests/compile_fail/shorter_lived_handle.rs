@@ -1,9 +1,9 @@
 //! 15 times error: lifetime may not live long enough
 
-use corelane::spsc::{b_queue, batched_lamport, fast_forward, improved_fast_forward};
-use corelane::spsc::{batched_fast_forward, lamport, lazy_lamport, line_ring, mc_ring, mc_ring_sane};
+use corelane::fast_forward::{batched as batched_fast_forward, improved as improved_fast_forward};
+use corelane::lamport::{batched as batched_lamport, lazy as lazy_lamport};
 use corelane::slot::Flagged;
-use corelane::{mpmc, spmc, spsc};
+use corelane::{b_queue, block, fast_forward, lamport, line_ring, locked, mc_ring, mc_ring_sane, ring};
 
 /// A producer that forgot how long its items must live could push some that live shorter.
 macro_rules! shorten {

@@ -49,9 +49,8 @@ macro_rules! shared_any {
             items! { Any, $queue:
                 tiny: u8 = 100, [u8; 3] = 100, u8 = 4096;
                 large: Large = 10;
-                owning: Owning = 50, Box<u64> = 50;
+                owning: Owning = 50;
                 over_aligned: Aligned = 20, AlignedBeyondPages = 4;
-                without_size: () = 100;
             }
         }
 
