@@ -78,7 +78,7 @@ impl Team {
     }
 
     /// What the queue is to be like.
-    pub(crate) fn config(&self) -> Config {
+    pub fn config(&self) -> Config {
         Config::new(self.capacity)
     }
 }

@@ -1,62 +1,34 @@
 //! `lane list`.
 
-use std::fmt::Write;
-
-use corelane::Sides;
-
-use crate::catalogue::{self, Entry, Kind, Slots};
+use corelane_bench::{Entry, EntryKind, between, entries};
 
 /// Every queue with what it promises, and the peers with their versions.
 pub(crate) fn render() -> String {
-    let mut text = String::from("Queues of corelane\n");
-    for entry in catalogue::entries().iter().filter(|entry| !entry.is_peer()) {
-        text.push_str(&paragraph(entry));
-    }
-    text.push_str("\nPeers\n");
-    for entry in catalogue::entries().iter().filter(|entry| entry.is_peer()) {
-        text.push_str(&paragraph(entry));
-    }
-    text
-}
-
-/// Whom a queue is between, in words.
-pub(crate) fn between(sides: Sides) -> &'static str {
-    match sides {
-        Sides::OneToOne => "one producer, one consumer",
-        Sides::ManyToOne => "several producers, one consumer",
-        Sides::OneToMany => "one producer, several consumers",
-        Sides::ManyToMany => "several producers, several consumers",
-    }
+    let text = |is_peer: bool| {
+        let entries = entries().iter().filter(move |entry| entry.is_peer() == is_peer);
+        entries.map(paragraph).collect::<String>()
+    };
+    format!("Queues of corelane\n{}\nPeers\n{}", text(false), text(true))
 }
 
 fn paragraph(entry: &Entry) -> String {
-    let mut text = String::new();
+    let info = &entry.info;
+    let (id, between) = (info.id, between(info.sides));
     match &entry.kind {
-        Kind::Ours { info, slots } => {
-            let items = match slots {
-                Slots::Packed => "tokens in packed slots",
-                Slots::Any => "items of any type",
-                Slots::Plain => "plain data",
-            };
+        EntryKind::Ours { items } => {
             let lines = [
-                ("between", between(entry.sides)),
+                ("between", between),
                 ("guarantee", info.guarantee),
                 ("capacity", info.capacity),
                 ("choose", info.choose),
                 ("avoid", info.avoid),
             ];
-            write!(text, "\n  {:<16} {} ({}); {items}\n", entry.id, info.name, info.paper)
-                .expect("writing to a string");
-            for (name, value) in lines {
-                writeln!(text, "      {name:<10} {value}").expect("writing to a string");
-            }
+            let lines = lines.map(|(name, value)| format!("      {name:<10} {value}\n")).concat();
+            format!("\n  {id:<16} {} ({}); {items}\n{lines}", info.name, info.paper)
         }
-        Kind::Peer { package, version, what } => {
-            let bounds = if entry.bounded { "" } else { ", UNBOUNDED: never full" };
-            let between = between(entry.sides);
-            writeln!(text, "  {:<18} {package} {version}: {what}; {between}{bounds}", entry.id)
-                .expect("writing to a string");
+        EntryKind::Peer { package, version } => {
+            let bounds = if info.bounded { "" } else { ", UNBOUNDED: never full" };
+            format!("  {id:<18} {package} {version}: {}; {between}{bounds}\n", info.name)
         }
     }
-    text
 }

@@ -565,6 +565,10 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
         done
     }
 
+    fn lost(&self) -> u64 {
+        self.lost
+    }
+
     fn try_clone(&self) -> Option<Self> {
         Some(self.clone())
     }

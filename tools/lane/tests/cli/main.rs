@@ -5,5 +5,4 @@ mod mpmc;
 mod refusals;
 mod ring;
 mod runs;
-mod simulate;
-mod verify;
+mod subprograms;

@@ -1,0 +1,163 @@
+//! The recommendation, computed from the measured numbers.
+
+use std::collections::BTreeSet;
+
+use corelane_report::{Block, short, times};
+
+use crate::catalogue;
+use crate::kinds::Test;
+use crate::results::{CellResult, Results, best_peer, comparable};
+use crate::stats::Group;
+use crate::words::{self, FloorValue};
+
+/// Which queues to take for what, as far as the results tell.
+#[derive(Debug)]
+pub(crate) struct Advice {
+    /// While the cores are near, and far: when that was, and a line for each purpose.
+    pub(crate) groups: Vec<(String, Vec<String>)>,
+    /// What the library says against the queues that were picked.
+    pub(crate) caveats: Vec<String>,
+}
+
+impl Advice {
+    /// From the results, if these are enough for any.
+    pub(crate) fn of(results: &Results) -> Option<Self> {
+        let (mut groups, mut picked) = (Vec::new(), BTreeSet::new());
+        for group in results.groups() {
+            let tables = results.tables(group);
+            let picks: Vec<_> =
+                tables.iter().filter_map(|table| Pick::of(results, table, group)).collect();
+            if let Some(when) = when(results, group).filter(|_| !picks.is_empty()) {
+                groups.push((when, picks.iter().map(Pick::words).collect()));
+            }
+            picked.extend(picks.into_iter().map(|pick| pick.best.queue.as_str()));
+        }
+        let against = picked
+            .iter()
+            .filter_map(|id| Some(format!("{id}: {}", catalogue::find(id)?.info.avoid)));
+        (!groups.is_empty()).then(|| Self { groups, caveats: against.collect() })
+    }
+
+    /// What it says.
+    pub(crate) fn blocks(self) -> Vec<Block> {
+        let mut blocks = Vec::new();
+        let groups = self.groups.into_iter();
+        let caveats = ("When not to take them".to_owned(), self.caveats);
+        for (when, points) in groups.chain([caveats]) {
+            blocks.extend([Block::heading(3, format!("{when}:")), Block::List(points)]);
+        }
+        blocks
+    }
+}
+
+/// In which rounds that was.
+fn when(results: &Results, group: Group) -> Option<String> {
+    let (rounds, all) = (results.rounds_of(group).count(), results.rounds.len());
+    let distance = short(results.line_rtt(group)?.median);
+    let place = match (results.machine.same_core, group) {
+        (true, _) => "With both threads on one core",
+        (false, Group::Near) => "While the cores are near",
+        (false, Group::Far) => "While the cores are far",
+    };
+    Some(format!("{place} (line_rtt {distance} ns, {rounds} of {all} rounds)"))
+}
+
+/// Queues that are there to learn from and to compare with.
+const FOR_STUDY: [&str; 12] = [
+    "lq",
+    "ffq-slip",
+    "dspsc",
+    "uspsc-ffq",
+    "uspsc-bqueue",
+    "mcring-sane",
+    "ring",
+    "ring-rts",
+    "ring-hts",
+    "locked",
+    "scq-delayed",
+    "msq",
+];
+
+/// Those to take where others are no faster.
+const USUAL: [&str; 2] = ["linering", "bbq"];
+
+/// Fewest measurements that a recommendation may rest on.
+pub(crate) const LEAST_ROUNDS: usize = 3;
+
+/// Whether an item is visible when its push returns, as with all peers. Queues that publish later are
+/// faster and no answer to the same question.
+fn publishes(result: &CellResult) -> bool {
+    catalogue::find(&result.queue).is_none_or(|entry| !entry.info.delayed)
+}
+
+/// Relative difference that isn't worth a word.
+const LEVEL: f64 = 0.02;
+
+/// The best of one table.
+struct Pick<'a> {
+    best: &'a CellResult,
+    purpose: String,
+    value: f64,
+    peer: Option<(&'a str, f64)>,
+    floor: Option<FloorValue>,
+}
+
+impl<'a> Pick<'a> {
+    /// From a table with the fastest first. Only what needs no further words.
+    fn of(results: &Results, table: &[&'a CellResult], group: Group) -> Option<Self> {
+        let is_choice = |result: &&CellResult| {
+            !result.peer && publishes(result) && !FOR_STUDY.contains(&result.queue.as_str())
+        };
+        let ours: Vec<_> = comparable(table).into_iter().filter(is_choice).collect();
+        let spread = |result: &CellResult| result.groups.get(&group).map(|s| s.value);
+        let first = spread(ours.first()?)?;
+        // Whose quartiles overlap with those of the fastest may be as fast.
+        let level: Vec<_> = ours
+            .into_iter()
+            .filter(|result| spread(result).is_some_and(|q| q.p25 <= first.p75))
+            .collect();
+        let usual = level.iter().find(|result| USUAL.contains(&result.queue.as_str()));
+        let best = *usual.or(level.first())?;
+        if spread(best)?.n < LEAST_ROUNDS {
+            return None;
+        }
+        Some(Self {
+            best,
+            purpose: words::purpose(best)?,
+            value: best.median(group),
+            peer: best_peer(table).map(|peer| (peer.queue.as_str(), peer.median(group))),
+            // Of several threads that would be said again and again.
+            floor: words::floor(results, best.test, group)
+                .filter(|_| !Test::MPMC.contains(&best.test)),
+        })
+    }
+
+    fn words(&self) -> String {
+        let (queue, value, unit) = (&self.best.queue, short(self.value), self.best.test.unit());
+        let peer = self.peer.map(|(name, peer)| self.against(name, peer));
+        let floor = self.floor.map(|(name, floor)| {
+            format!(", {} the {name} floor of {}", times(self.value / floor), short(floor))
+        });
+        format!(
+            "{} take {queue} ({value} {unit}{}{})",
+            self.purpose,
+            peer.unwrap_or_default(),
+            floor.unwrap_or_default()
+        )
+    }
+
+    fn against(&self, name: &str, peer: f64) -> String {
+        let peer_value = short(peer);
+        if (peer / self.value - 1.0).abs() < LEVEL {
+            format!(", level with the best peer, {name} at {peer_value}")
+        } else if peer > self.value {
+            format!(
+                ", {} as fast as the best peer, {name} at {peer_value}",
+                times(peer / self.value)
+            )
+        } else {
+            let slower = times(self.value / peer);
+            format!(", though the best peer, {name} at {peer_value}, is {slower} as fast")
+        }
+    }
+}

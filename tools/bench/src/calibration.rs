@@ -1,0 +1,192 @@
+//! What the simulator needs to know of this machine.
+
+use std::hint::{black_box, spin_loop};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use corelane_report::{Block, Document, Failure, Table, short};
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Clock;
+use crate::floor::Floors;
+use crate::pair::Cores;
+use crate::stats::{Group, Quartiles};
+use crate::takeover::Takeover;
+
+/// Samples of which the median is taken.
+const SAMPLES: usize = 15;
+/// Repetitions in a sample.
+const REPEATS: u64 = 20_000;
+/// Version of the file's shape.
+const SCHEMA: u32 = 1;
+
+/// What was measured, in the shape of the JSON file. All in nanoseconds.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Calibration {
+    schema: u32,
+    /// A flag to the other core and back.
+    pub line_rtt_ns: f64,
+    /// A `u64` of a block handed over.
+    pub block_handoff_ns_per_u64: f64,
+    /// An item through a ring of one thread.
+    pub private_ring_ns: f64,
+    /// A locked instruction.
+    pub rmw_ns: f64,
+    /// A store and a full fence.
+    pub fence_ns: f64,
+    /// A pause.
+    pub pause_ns: f64,
+    store_to_others_line_ns: f64,
+    store_to_read_line_ns: f64,
+    store_to_own_line_ns: f64,
+}
+
+impl Calibration {
+    /// Measures everything between these cores.
+    pub fn measure(cores: Cores) -> Self {
+        let floors: Vec<_> = (0..5).map(|_| Floors::measure(cores)).collect();
+        let median = |value: fn(&Floors) -> f64| {
+            Quartiles::of(floors.iter().map(value)).map_or(f64::NAN, |values| values.median)
+        };
+        let (line_rtt, block_handoff) =
+            (median(|floors| floors.line_rtt_ns), median(|floors| floors.block_handoff_ns));
+        Self::with(cores, line_rtt, block_handoff)
+    }
+
+    /// The same with floors that were measured before.
+    pub fn with(cores: Cores, line_rtt_ns: f64, block_handoff_ns_per_u64: f64) -> Self {
+        let takeover = Takeover::measure(cores);
+        Self {
+            schema: SCHEMA,
+            line_rtt_ns,
+            block_handoff_ns_per_u64,
+            private_ring_ns: private_ring(),
+            rmw_ns: timed(|word| {
+                word.fetch_add(1, Ordering::AcqRel);
+            }),
+            fence_ns: timed(|word| {
+                word.store(1, Ordering::Relaxed);
+                fence(Ordering::SeqCst);
+            }),
+            pause_ns: timed(|_| spin_loop()),
+            store_to_others_line_ns: takeover.others_ns,
+            store_to_read_line_ns: takeover.read_ns,
+            store_to_own_line_ns: takeover.own_ns,
+        }
+    }
+
+    /// What `lane calibrate --json` wrote.
+    ///
+    /// # Errors
+    ///
+    /// If that can't be read or used.
+    pub fn read(path: &Path) -> Result<Self, Failure> {
+        let shown = path.display();
+        let mend = "give a file that `lane calibrate --json FILE` wrote";
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Failure::Usage(format!("can't read {shown} ({error}); {mend}")))?;
+        let calibration: Self = serde_json::from_str(&text).map_err(|error| {
+            Failure::Usage(format!("{shown} is no calibration ({error}); {mend}"))
+        })?;
+        match calibration.is_possible() {
+            true => Ok(calibration),
+            false => Err(Failure::Usage(format!("{shown} has impossible times; {mend}"))),
+        }
+    }
+
+    fn is_possible(&self) -> bool {
+        let times = [
+            self.line_rtt_ns,
+            self.block_handoff_ns_per_u64,
+            self.private_ring_ns,
+            self.rmw_ns,
+            self.fence_ns,
+            self.pause_ns,
+            self.store_to_others_line_ns,
+            self.store_to_read_line_ns,
+            self.store_to_own_line_ns,
+        ];
+        self.schema == SCHEMA && times.iter().all(|ns| (0.001..1e6).contains(ns))
+    }
+
+    /// Whether a line that another core has written to is this one's alone when it has read it: stores
+    /// to it take about as long then as to lines that were its own before.
+    pub fn is_migratory(&self) -> bool {
+        let middle = self.store_to_others_line_ns.midpoint(self.store_to_own_line_ns);
+        self.store_to_read_line_ns < middle
+    }
+
+    /// What was measured, for people.
+    pub fn document(&self) -> Document {
+        let rows = [
+            ("a flag to the other core and back (line_rtt)", self.line_rtt_ns),
+            ("a u64 of a block handed over (block_handoff)", self.block_handoff_ns_per_u64),
+            ("an item through a ring of one thread", self.private_ring_ns),
+            ("a locked instruction", self.rmw_ns),
+            ("a store and a full fence", self.fence_ns),
+            ("a pause", self.pause_ns),
+            ("a store to one of many lines of the other core", self.store_to_others_line_ns),
+            ("the same after reading them", self.store_to_read_line_ns),
+            ("the same again", self.store_to_own_line_ns),
+        ];
+        let rows = rows.map(|(what, ns)| [what.to_owned(), short(ns)]);
+        let read = match self.is_migratory() {
+            true => "moves to that one as a whole",
+            false => "is shared with it",
+        };
+        let group = Group::of(self.line_rtt_ns, Group::FAR_ABOVE_NS).name();
+        let mut document = Document::new("corelane: calibration", "Calibration");
+        document.add(Block::Table(Table::new(["measured", "ns"]).with(rows)));
+        document.add(Block::Paragraph(format!(
+            "The cores are {group}. A line that one core wrote to and the other reads {read}. `lane simulate \
+             --machine FILE` says what the simulated machine is like that takes as long."
+        )));
+        document
+    }
+}
+
+/// Nanoseconds of one `step` on a word of this thread.
+fn timed(step: impl Fn(&AtomicU64)) -> f64 {
+    let word = AtomicU64::new(0);
+    per_repeat(|| (0..REPEATS).for_each(|_| step(black_box(&word))))
+}
+
+/// Nanoseconds of an item through a ring that both ends of are one thread's: what a push and a pop take
+/// if all their accesses hit.
+fn private_ring() -> f64 {
+    const MASK: u64 = 255;
+    let slots: Vec<AtomicU64> = (0..=MASK).map(AtomicU64::new).collect();
+    let (write, read) = (&AtomicU64::new(0), &AtomicU64::new(0));
+    let slot = |at: u64| &slots[(at & MASK) as usize];
+    per_repeat(|| {
+        // A burst in, a burst out: the loads of one don't wait for the stores of the other.
+        for _ in 0..REPEATS / 100 {
+            for item in 0..100 {
+                let at = write.load(Ordering::Relaxed);
+                if at - read.load(Ordering::Acquire) <= MASK {
+                    slot(at).store(item, Ordering::Relaxed);
+                    write.store(at + 1, Ordering::Release);
+                }
+            }
+            for _ in 0..100 {
+                let at = read.load(Ordering::Relaxed);
+                if at != write.load(Ordering::Acquire) {
+                    black_box(slot(at).load(Ordering::Relaxed));
+                    read.store(at + 1, Ordering::Release);
+                }
+            }
+        }
+    })
+}
+
+/// The median time of `work`, divided by [`REPEATS`].
+fn per_repeat(work: impl Fn()) -> f64 {
+    let clock = Clock::get();
+    work();
+    let sample = |_| {
+        let from = clock.now();
+        work();
+        clock.ns(clock.now().saturating_sub(from)) / REPEATS as f64
+    };
+    Quartiles::of((0..SAMPLES).map(sample)).map_or(f64::NAN, |samples| samples.median)
+}

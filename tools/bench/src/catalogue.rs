@@ -1,0 +1,241 @@
+//! Everything that can be measured, by id. Our queues come from the library's registry.
+
+use std::num::NonZeroU64;
+use std::sync::LazyLock;
+
+use corelane::b_queue::BQueueAny;
+use corelane::fast_forward::FfqAny;
+use corelane::mc_ring_sane::McRingSane;
+use corelane::scq::Scq;
+use corelane::segmented::Uspsc;
+use corelane::{Config, Info, Queue, for_each_queue};
+use corelane_report::name;
+
+use crate::goods::{Goods, Parcel};
+use crate::kinds::{PayloadKind, TeamSize, Test};
+use crate::params::{CircleSetting, PairSetting, Params, Setting, Trial};
+use crate::payload::{Indirect, Payload};
+use crate::sample::Sample;
+use crate::team::{TeamKernels, handles};
+use crate::{circle, open_loop, peers, rtt, stream};
+
+/// Beginning of the ids of lists of other rings than usual.
+const LIST_OF: &str = "uspsc-";
+
+/// The any-type queue that stands for all of them in the quick run, should it exist.
+const QUICK_ANY: &str = "bqueue-any";
+
+static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+    let mut entries = ours();
+    entries.extend(peers::entries());
+    entries
+});
+
+/// All entries, ours first.
+pub fn entries() -> &'static [Entry] {
+    &ENTRIES
+}
+
+/// The entry named `id`.
+pub(crate) fn find(id: &str) -> Option<&'static Entry> {
+    entries().iter().find(|entry| entry.info.id == id)
+}
+
+/// Something that can be measured.
+#[derive(Debug)]
+pub struct Entry {
+    /// What it promises; of peers only what can be known from outside.
+    pub info: Info,
+    /// Whose it is.
+    pub kind: EntryKind,
+    /// How it is measured between one producer and one consumer, if it is meant for that.
+    pair: Option<PairKernels>,
+    team: TeamKernels,
+    circle: CircleKernel,
+    probe: fn(Config, TeamSize) -> Result<(), String>,
+}
+
+/// Ours or not.
+#[derive(Debug)]
+pub enum EntryKind {
+    /// A queue of corelane.
+    Ours {
+        /// What items it carries.
+        items: &'static str,
+    },
+    /// A crate one would otherwise use.
+    Peer {
+        /// Its package.
+        package: &'static str,
+        /// The version that was built in.
+        version: String,
+    },
+}
+
+impl Entry {
+    /// Whether it is not ours.
+    pub fn is_peer(&self) -> bool {
+        matches!(self.kind, EntryKind::Peer { .. })
+    }
+
+    /// Whether the quick run takes it.
+    pub(crate) fn is_quick(&self) -> bool {
+        let Info { id, variant_of, bounded, .. } = self.info;
+        let is_usual = !id.starts_with(LIST_OF) && (variant_of.is_none() || id == QUICK_ANY);
+        is_usual && (bounded || !self.is_peer())
+    }
+
+    /// Whether it is measured between one producer and one consumer as such.
+    pub(crate) fn is_spsc(&self) -> bool {
+        self.pair.is_some()
+    }
+
+    /// Whether it is full some day, or overwrites then.
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.info.bounded || self.info.overwrites
+    }
+
+    /// An entry for a queue that carries numbers as `N`, and boxes as `B`.
+    pub(crate) fn new<N: Goods, B: Goods, Q: Queue<N> + Queue<B>>(kind: EntryKind) -> Self {
+        Self {
+            info: <Q as Queue<N>>::INFO,
+            kind,
+            pair: None,
+            team: TeamKernels::of::<N, B, Q>(),
+            circle: circle::measure::<B, Q>,
+            probe: |config, size| handles::<N, Q>(config, size).map(drop),
+        }
+    }
+
+    /// The same, measured between one producer and one consumer as well.
+    pub(crate) fn with_pair<N: Payload, Q: Queue<N> + Queue<Indirect>>(self) -> Self {
+        Self { pair: Some(PairKernels::new::<N, Q>()), ..self }
+    }
+
+    /// Opens the queue and closes it again; the error says what is wrong with the set-up.
+    pub(crate) fn probe(&self, params: &Params) -> Result<(), String> {
+        (self.probe)(params.config(), params.size())
+    }
+
+    /// Runs `test` once; the error says what the queue did wrong.
+    pub(crate) fn measure(&self, test: Test, trial: &Trial<'_>) -> Result<Sample, String> {
+        match &trial.params.setting {
+            Setting::Pair(setting) => {
+                let kernels = self.pair.as_ref().expect("only those with kernels are chosen");
+                kernels.of(test, setting.payload)(trial, setting).map_err(|wrong| {
+                    format!("{wrong} items of {} came out of order or lost", name(&test))
+                })
+            }
+            Setting::Team(setting) => self.team.measure(test, trial, setting).map_err(|fault| {
+                format!("{fault}, in {} with {} threads", name(&test), setting.size)
+            }),
+            Setting::Circle(setting) => {
+                (self.circle)(trial, setting).map(Sample::of).map_err(|wrong| {
+                    let threads = setting.threads;
+                    format!("{wrong} messages came out of order or changed in a ring of {threads} threads")
+                })
+            }
+        }
+    }
+}
+
+/// A kernel between one and one, compiled for one queue and one payload: the number of wrong items is its error.
+type PairKernel = fn(&Trial<'_>, &PairSetting) -> Result<Sample, u64>;
+
+/// A kernel between threads in a ring: nanoseconds per message.
+type CircleKernel = fn(&Trial<'_>, &CircleSetting) -> Result<f64, u64>;
+
+/// The kernels between one and one of one queue: `stream`, `rtt` and `open-loop`.
+#[derive(Debug)]
+struct PairKernels {
+    number: [PairKernel; 3],
+    indirect: [PairKernel; 3],
+}
+
+impl PairKernels {
+    /// Those of a queue that carries numbers as `N`, and pointers.
+    fn new<N: Payload, Q: Queue<N> + Queue<Indirect>>() -> Self {
+        Self {
+            number: [stream::measure::<N, Q>, rtt::measure::<N, Q>, open_loop::measure::<N, Q>],
+            indirect: [
+                stream::measure::<Indirect, Q>,
+                rtt::measure::<Indirect, Q>,
+                open_loop::measure::<Indirect, Q>,
+            ],
+        }
+    }
+
+    fn of(&self, test: Test, payload: PayloadKind) -> PairKernel {
+        let [stream, rtt, open_loop] = match payload {
+            PayloadKind::U64 => self.number,
+            PayloadKind::Indirect => self.indirect,
+        };
+        match test {
+            Test::Stream => stream,
+            Test::Rtt => rtt,
+            _ => open_loop,
+        }
+    }
+}
+
+/// The library's queues.
+fn ours() -> Vec<Entry> {
+    let mut entries = Vec::new();
+    macro_rules! add {
+        (single any $id:ident: $queue:ty) => {
+            entries.push(single::<u64, $queue>("items of any type"))
+        };
+        (single token $id:ident: $queue:ty) => {
+            entries.push(single::<NonZeroU64, $queue>("tokens in packed slots"))
+        };
+        (shared any $id:ident: $queue:ty) => {
+            entries.push(shared::<u64, Parcel, $queue>("items of any type"))
+        };
+        (shared token $id:ident: $queue:ty) => {
+            entries.push(shared::<NonZeroU64, Parcel, $queue>("tokens in packed slots"))
+        };
+        // Boxes aren't plain data.
+        (shared plain $id:ident: $queue:ty) => {
+            entries.push(shared::<u64, u64, $queue>("plain data"))
+        };
+    }
+    for_each_queue!(add);
+    entries.push(list::<FfqAny>("uspsc-ffq", "list of the paper's rings"));
+    entries.push(list::<BQueueAny>("uspsc-bqueue", "list of B-Queues"));
+    // Has a thread of its own, and so is none of the queues that everything else is stamped on.
+    entries.push(single::<u64, McRingSane>("items of any type"));
+    entries.push(delayed_scq());
+    entries
+}
+
+fn single<N, Q>(items: &'static str) -> Entry
+where
+    N: Goods + Payload,
+    Q: Queue<N> + Queue<Indirect> + Queue<Parcel>,
+{
+    shared::<N, Parcel, Q>(items).with_pair::<N, Q>()
+}
+
+fn shared<N: Goods, B: Goods, Q: Queue<N> + Queue<B>>(items: &'static str) -> Entry {
+    Entry::new::<N, B, Q>(EntryKind::Ours { items })
+}
+
+/// The list of rings, of other rings than usual: to see what they make of it.
+fn list<Q>(id: &'static str, name: &'static str) -> Entry
+where
+    Uspsc<Q>: Queue<u64> + Queue<Indirect> + Queue<Parcel>,
+{
+    let mut entry = single::<u64, Uspsc<Q>>("items of any type");
+    let choose = "to compare: how much the rings in the list matter";
+    entry.info = Info { id, name, choose, ..entry.info };
+    entry
+}
+
+/// With as many looks as the paper's program has: to see what they make of it.
+fn delayed_scq() -> Entry {
+    let mut entry = shared::<u64, Parcel, Scq<10_000>>("items of any type");
+    let choose = "to compare: what it does for others to look 10,000 times before giving up";
+    let avoid = "calls fail: each takes 10,000 looks";
+    entry.info = Info { choose, avoid, ..entry.info };
+    entry
+}

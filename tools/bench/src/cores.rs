@@ -1,0 +1,46 @@
+//! The cores that threads run on.
+
+use std::collections::BTreeSet;
+
+use core_affinity::CoreId;
+use corelane_report::Failure;
+
+use crate::kinds::CorePair;
+use crate::pair::Cores;
+
+/// The cores asked for, or the first two, or the only one twice.
+///
+/// # Errors
+///
+/// If one isn't there.
+pub fn pair(wanted: Option<CorePair>) -> Result<Cores, Failure> {
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    let Some(CorePair(producer, consumer)) = wanted else {
+        return several(&[]).map(|cores| Cores::of(&cores));
+    };
+    Ok(Cores { producer: core(&cores, producer)?, consumer: core(&cores, consumer)? })
+}
+
+/// The core with the number `id` among `cores`.
+fn core(cores: &[CoreId], id: usize) -> Result<CoreId, Failure> {
+    cores.iter().copied().find(|core| core.id == id).ok_or_else(|| {
+        let have: Vec<_> = cores.iter().map(|core| core.id.to_string()).collect();
+        Failure::Usage(format!("there is no core {id} here; choose from {}", have.join(", ")))
+    })
+}
+
+/// The cores asked for, or all there are.
+pub(crate) fn several(wanted: &[usize]) -> Result<Vec<CoreId>, Failure> {
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    match (wanted.is_empty(), cores.is_empty()) {
+        (true, true) => Ok(vec![CoreId { id: 0 }]),
+        (true, false) => Ok(cores),
+        (false, _) => wanted.iter().map(|id| core(&cores, *id)).collect(),
+    }
+}
+
+/// Whether so many threads share cores: also if one is given twice, and another has nothing to do.
+pub(crate) fn are_shared(threads: usize, cores: &[CoreId]) -> bool {
+    let ids: BTreeSet<_> = cores.iter().map(|core| core.id).collect();
+    threads > cores.len() || ids.len() < cores.len()
+}

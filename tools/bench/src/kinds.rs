@@ -1,0 +1,229 @@
+//! What can be measured, and how: the words of command lines and of results.
+
+use std::fmt;
+use std::str::FromStr;
+
+use clap::ValueEnum;
+use corelane::Memory;
+use serde::Serialize;
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Test {
+    /// Nanoseconds per item, one side sending as fast as it can.
+    Stream,
+    /// Nanoseconds for one item to the other thread and back.
+    Rtt,
+    /// Latency of items that are sent on a schedule.
+    OpenLoop,
+    /// Nanoseconds per item that is popped by anybody, and how evenly threads share in that.
+    Throughput,
+    /// How long items stay in the queue.
+    DataLatency,
+    /// How long one push and one pop take.
+    OpLatency,
+    /// What it costs to be told that a queue is full or empty.
+    FullEmpty,
+    /// What a push costs that overwrites what was not popped in time, with a consumer and without.
+    Overwrite,
+    /// Messages that go round threads in a ring.
+    Round,
+}
+
+impl Test {
+    /// Those between one producer and one consumer.
+    pub const SPSC: [Self; 3] = [Self::Stream, Self::Rtt, Self::OpenLoop];
+    /// Those between several of either.
+    pub const MPMC: [Self; 5] =
+        [Self::Throughput, Self::DataLatency, Self::OpLatency, Self::FullEmpty, Self::Overwrite];
+
+    /// What its values count.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Stream | Self::Throughput => "ns/item",
+            Self::Rtt => "ns/transaction",
+            Self::OpenLoop => "ns",
+            Self::DataLatency => "ns in the queue",
+            Self::OpLatency => "ns for a push and a pop",
+            Self::FullEmpty => "ns/call",
+            Self::Overwrite => "ns/push",
+            Self::Round => "ns/message",
+        }
+    }
+
+    /// The name of its suite on command lines and in results.
+    pub(crate) fn suite(self) -> &'static str {
+        match self {
+            _ if Self::SPSC.contains(&self) => "spsc",
+            _ if Self::MPMC.contains(&self) => "mpmc",
+            _ => "ring",
+        }
+    }
+}
+
+/// What threads do besides their calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Workload {
+    /// Nothing but check the items.
+    Simple,
+    /// Allocate and free a buffer for each item, and spin for up to a hundred turns before each call.
+    Complex,
+    /// 10,000 pushes a second by each producer, 1,000 pops a second by each consumer, and what finds no
+    /// room is lost.
+    Profiling,
+}
+
+/// What drives the two sides, after paper 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Regime {
+    /// No load.
+    Free,
+    /// Fast producer.
+    Fp,
+    /// Fast consumer.
+    Fc,
+    /// Both equally slow.
+    Balanced,
+    /// One side fills the queue, then the other empties it.
+    Turns,
+    /// Loads that have no name.
+    Custom,
+    /// A pair of loads of the grid.
+    Grid,
+}
+
+impl Regime {
+    /// Those that are measured by name.
+    pub const MEASURED: [Self; 4] = [Self::Free, Self::Fp, Self::Fc, Self::Balanced];
+
+    /// Load of the producer and of the consumer, in nanoseconds.
+    pub fn loads(self) -> [u64; 2] {
+        match self {
+            Self::Free | Self::Turns | Self::Custom | Self::Grid => [0, 0],
+            Self::Fp => [0, 10],
+            Self::Fc => [20, 10],
+            Self::Balanced => [50, 50],
+        }
+    }
+
+    /// All pairs of loads of the grid: 0 to 90 ns, as in paper 1, Figs 14 and 17.
+    pub fn grid() -> impl Iterator<Item = [u64; 2]> {
+        let loads = || (0..10).map(|tens| 10 * tens);
+        loads().flat_map(move |p| loads().map(move |c| [p, c]))
+    }
+}
+
+/// What travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum PayloadKind {
+    /// A number.
+    U64,
+    /// A pointer to a page.
+    Indirect,
+}
+
+/// Where our queues live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum MemoryKind {
+    /// The global allocator.
+    Heap,
+    /// Pages of 2 MiB.
+    Huge,
+    /// Slots mapped twice in a row.
+    Mirrored,
+}
+
+impl From<MemoryKind> for Memory {
+    fn from(kind: MemoryKind) -> Self {
+        match kind {
+            MemoryKind::Heap => Self::Heap,
+            MemoryKind::Huge => Self::HugePages,
+            MemoryKind::Mirrored => Self::Mirrored,
+        }
+    }
+}
+
+/// A call that fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Operation {
+    /// Into a full queue.
+    Push,
+    /// From an empty one.
+    Pop,
+}
+
+/// How many threads there are on either side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct TeamSize {
+    /// Those that push.
+    pub producers: usize,
+    /// Those that pop.
+    pub consumers: usize,
+}
+
+impl TeamSize {
+    /// All of them.
+    pub fn threads(self) -> usize {
+        self.producers.saturating_add(self.consumers)
+    }
+}
+
+impl fmt::Display for TeamSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x{}", self.producers, self.consumers)
+    }
+}
+
+impl FromStr for TeamSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let side = |text: &str| text.parse().ok().filter(|side| *side > 0);
+        let sides = text.split_once('x').and_then(|(p, c)| Some((side(p)?, side(c)?)));
+        let (producers, consumers) =
+            sides.ok_or("give producers x consumers, such as 2x4, each from 1 on")?;
+        Ok(Self { producers, consumers })
+    }
+}
+
+/// Two cores by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CorePair(pub usize, pub usize);
+
+impl FromStr for CorePair {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let pair = text
+            .split_once(',')
+            .and_then(|(a, b)| Some(Self(a.trim().parse().ok()?, b.trim().parse().ok()?)));
+        pair.ok_or_else(|| "give two core numbers with a comma, such as 0,1".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn teams_have_two_sides_of_some_threads() {
+        let size = |text: &str| text.parse::<TeamSize>().map(|size| size.to_string());
+        assert_eq!(size("1x1"), Ok("1x1".into()));
+        assert_eq!(size("95x1"), Ok("95x1".into()));
+        for wrong in ["0x1", "1x0", "1x1x1", "2", "x", "axb", "-1x1", ""] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_pair_of_cores_may_be_one_core() {
+        assert_eq!("3,3".parse(), Ok(CorePair(3, 3)));
+        assert!("3".parse::<CorePair>().is_err());
+    }
+}

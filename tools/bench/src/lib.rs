@@ -1,0 +1,57 @@
+//! Measurements of concurrent queues: corelane's own, and the crates one would otherwise use.
+//!
+//! [`Plan`] spells out what the options of a suite ask for; [`run`] measures it round by round, all queues
+//! interleaved; [`Results`] are data for programs and a document for people. The kernels are compiled here once for each
+//! queue, inlined as in a program of its own.
+
+mod advice;
+mod calibration;
+mod catalogue;
+mod circle;
+mod clock;
+mod cores;
+mod floor;
+mod goods;
+mod grid;
+mod host;
+mod kinds;
+mod mpmc;
+mod open_loop;
+mod options;
+mod page;
+mod pair;
+mod params;
+mod payload;
+mod peers;
+mod plan;
+mod results;
+mod ring;
+mod rtt;
+mod runner;
+mod sample;
+mod schedule;
+mod shapes;
+mod spsc;
+mod stats;
+mod stream;
+mod takeover;
+mod team;
+mod words;
+mod work;
+
+pub use calibration::Calibration;
+pub use catalogue::{Entry, EntryKind, entries};
+pub use corelane::Sides;
+pub use cores::pair as cores;
+pub use kinds::{CorePair, MemoryKind, PayloadKind, Regime, TeamSize, Test, Workload};
+pub use options::{MpmcArgs, RingArgs, RunArgs, SpscArgs};
+pub use pair::{Cores, Wait};
+pub use params::{PairSetting, Params};
+pub use plan::Plan;
+pub use results::{CellResult, Results};
+pub use runner::run;
+pub use sample::Summary;
+pub use shapes::{Between, allows, between, check_sizes, possible_sizes, usual_sizes};
+pub use stats::{Group, Quartiles};
+pub use team::seats;
+pub use work::actual_load_ns;

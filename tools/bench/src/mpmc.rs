@@ -1,0 +1,234 @@
+//! `lane bench mpmc`: what the options ask for, checked and spelled out as single cells.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use core_affinity::CoreId;
+use corelane_report::{Failure, Positive};
+
+use crate::catalogue::Entry;
+use crate::cores;
+use crate::kinds::{Operation, TeamSize, Test, Workload};
+use crate::options::MpmcArgs;
+use crate::pair::Wait;
+use crate::params::{Length, Params, Setting, TeamSetting};
+use crate::plan::{Cell, Plan, check_batches, wait};
+use crate::shapes::{Between, check_sizes, possible_sizes, usual_sizes};
+
+/// Items a queue must hold, as the paper has it: 32 KiB of 8 bytes each.
+const CAPACITY: usize = 4096;
+/// The same for `data-latency`. In a longer queue items would wait for its length.
+const SHORT: usize = 128;
+
+/// Queues between one producer and one consumer that are measured without being named: the one whose
+/// relatives are measured, and what a call costs that nobody disturbs.
+const ALSO: [&str; 2] = ["bbq-spsc", "rtrb"];
+
+/// The queue that the test `overwrite` measures beside those that overwrite.
+const WAITS: &str = "bbq";
+
+impl Plan {
+    /// `lane bench mpmc`.
+    ///
+    /// # Errors
+    ///
+    /// If it can't be done so.
+    pub fn mpmc(args: &MpmcArgs) -> Result<Self, Failure> {
+        check_batches(&args.batch, args.capacity.map_or(CAPACITY, |Positive(items)| items))?;
+        check_workloads(args)?;
+        let cores = cores::several(&args.cores)?;
+        let entries = args.run.choose(&args.queues, is_usual);
+        let (sizes, mut notes) = sizes(args, &entries)?;
+        let cells = cells(args, &entries, &sizes, &cores);
+        notes.extend(untested(args, &entries, &cells));
+        notes.extend(held_up(args, &entries, &sizes, &cores));
+        Self::new(cells, cores, &args.run, &args.queues, notes)
+    }
+}
+
+fn is_named(entry: &Entry, args: &MpmcArgs) -> bool {
+    args.queues.iter().any(|id| id == entry.info.id)
+}
+
+fn is_usual(entry: &Entry) -> bool {
+    let of_several = entry.info.sides.allow(2, 1) || entry.info.sides.allow(1, 2);
+    of_several || ALSO.contains(&entry.info.id)
+}
+
+/// The numbers of threads to measure, and notes on queues that are named and can have none of them.
+fn sizes(
+    args: &MpmcArgs,
+    entries: &[&'static Entry],
+) -> Result<(Vec<TeamSize>, Vec<String>), Failure> {
+    let queues: Vec<Between<'_>> =
+        entries.iter().map(|entry| (entry.info.id, entry.info.sides)).collect();
+    if args.threads.is_empty() {
+        return Ok((possible_sizes(usual_sizes(), &queues), Vec::new()));
+    }
+    let notes = check_sizes(&args.threads, &args.queues, &queues)?;
+    Ok((args.threads.clone(), notes))
+}
+
+/// Notes on queues that are named and take part in none of the tests.
+fn untested(args: &MpmcArgs, entries: &[&'static Entry], cells: &[Cell]) -> Vec<String> {
+    let is_lossy = |entry: &&&Entry| entry.info.overwrites && is_named(entry, args);
+    let is_idle = |entry: &&&Entry| cells.iter().all(|cell| cell.entry.info.id != entry.info.id);
+    let idle = entries.iter().filter(is_lossy).filter(is_idle);
+    idle.map(|entry| format!("{} loses items: measure it with --test overwrite", entry.info.id))
+        .collect()
+}
+
+/// Notes on queues that are left out where threads share cores.
+fn held_up(
+    args: &MpmcArgs,
+    entries: &[&'static Entry],
+    sizes: &[TeamSize],
+    cores: &[CoreId],
+) -> Vec<String> {
+    // The others have one thread, or are for queues that overwrite.
+    let is_of_all = |test: &Test| !matches!(test, Test::FullEmpty | Test::Overwrite);
+    let is_shared = |size: &TeamSize| cores::are_shared(size.threads(), cores);
+    let are_any = args.test.iter().any(is_of_all) && sizes.iter().any(is_shared);
+    let left_out = entries.iter().filter(|entry| are_any && is_held_up(entry, args));
+    left_out
+        .map(|entry| {
+            let id = entry.info.id;
+            format!(
+                "{id} left out with more threads than cores, where it takes seconds for what others do \
+                 in milliseconds: name it to measure that"
+            )
+        })
+        .collect()
+}
+
+/// Whether a queue isn't measured where threads share cores: each would wait for those that don't run.
+fn is_held_up(entry: &Entry, args: &MpmcArgs) -> bool {
+    entry.info.takes_turns && !is_named(entry, args)
+}
+
+/// Whether `test` is measured with `workload`: with calls at a fixed rate there is no throughput, and a
+/// call that fails does so whatever is done besides.
+fn is_sensible(test: Test, workload: Workload) -> bool {
+    match test {
+        Test::Throughput => workload != Workload::Profiling,
+        Test::FullEmpty | Test::Overwrite => workload == Workload::Simple,
+        _ => true,
+    }
+}
+
+/// Refuses workloads that no test is measured with, and tests that aren't with any.
+fn check_workloads(args: &MpmcArgs) -> Result<(), Failure> {
+    let by_default = args.test == [Test::Throughput, Test::FullEmpty, Test::Overwrite];
+    let idle_test = args.test.iter().find(|test| {
+        !matches!(test, Test::FullEmpty | Test::Overwrite)
+            && !args.workload.iter().any(|w| is_sensible(**test, *w))
+    });
+    let idle_workload =
+        args.workload.iter().find(|w| !args.test.iter().any(|test| is_sensible(*test, **w)));
+    match (idle_test, idle_workload) {
+        (None, None) => Ok(()),
+        (None, Some(Workload::Simple | Workload::Complex)) if !by_default => Ok(()),
+        _ => Err(Failure::Usage(
+            "the workload profiling needs --test data-latency or op-latency, and throughput needs \
+             --workload simple or complex"
+                .into(),
+        )),
+    }
+}
+
+/// All cells in the order of a round: for each set of parameters, all queues.
+fn cells(
+    args: &MpmcArgs,
+    entries: &[&'static Entry],
+    sizes: &[TeamSize],
+    cores: &[CoreId],
+) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for &test in &args.test {
+        for (wait, team) in variations(args, test, sizes, cores) {
+            let shared = cores::are_shared(team.size.threads(), cores);
+            let can =
+                |entry: &&&Entry| can(entry, test, &team) && !(shared && is_held_up(entry, args));
+            let usual = if test == Test::DataLatency { SHORT } else { CAPACITY };
+            let capacity = args.capacity.map_or(usual, |Positive(items)| items);
+            let length = length(args, test, team.workload, wait);
+            let params = Params { capacity, wait, setting: Setting::Team(team.clone()) };
+            let cell =
+                |entry: &&'static Entry| Cell { entry, test, params: params.clone(), length };
+            cells.extend(entries.iter().filter(can).map(cell));
+        }
+    }
+    cells
+}
+
+/// Whether a queue is measured so.
+fn can(entry: &Entry, test: Test, team: &TeamSetting) -> bool {
+    let TeamSize { producers, consumers } = team.size;
+    let is_of_test = match test {
+        // Beside those that overwrite, the relative whose producers wait.
+        Test::Overwrite => entry.info.overwrites || (entry.info.id == WAITS && consumers > 0),
+        _ => !entry.info.overwrites,
+    };
+    is_of_test
+        && entry.info.sides.allow(producers, consumers.max(1))
+        && (entry.info.bounded || team.operation != Some(Operation::Push))
+}
+
+/// The settings of a test, each with a way to wait.
+fn variations(
+    args: &MpmcArgs,
+    test: Test,
+    sizes: &[TeamSize],
+    cores: &[CoreId],
+) -> Vec<(Wait, TeamSetting)> {
+    let alone = TeamSetting {
+        size: TeamSize { producers: 1, consumers: 1 },
+        batch: 1,
+        workload: Workload::Simple,
+        operation: None,
+    };
+    if test == Test::FullEmpty {
+        let fail = |operation| TeamSetting { operation: Some(operation), ..alone.clone() };
+        return [Operation::Push, Operation::Pop].map(|call| (args.wait[0], fail(call))).into();
+    }
+    // Only throughput is measured in batches.
+    let batches = if test == Test::Throughput { &args.batch[..] } else { &[Positive(1)] };
+    let mut all = Vec::new();
+    for &workload in args.workload.iter().filter(|workload| is_sensible(test, **workload)) {
+        for &Positive(batch) in batches {
+            for size in sizes_of(test, sizes) {
+                let mut waits: Vec<_> =
+                    args.wait.iter().map(|wanted| wait(*wanted, size.threads(), cores)).collect();
+                waits.dedup();
+                let setting = TeamSetting { size, batch, workload, operation: None };
+                all.extend(waits.into_iter().map(|wait| (wait, setting.clone())));
+            }
+        }
+    }
+    all
+}
+
+/// The numbers of threads of a test: `overwrite` has one consumer or none.
+fn sizes_of(test: Test, sizes: &[TeamSize]) -> Vec<TeamSize> {
+    if test != Test::Overwrite {
+        return sizes.to_vec();
+    }
+    let producers: BTreeSet<_> = sizes.iter().map(|size| size.producers).collect();
+    let both = |producers| [0, 1].map(|consumers| TeamSize { producers, consumers });
+    producers.into_iter().flat_map(both).collect()
+}
+
+fn length(args: &MpmcArgs, test: Test, workload: Workload, wait: Wait) -> Length {
+    let usual = match (test, workload, wait) {
+        (Test::FullEmpty, ..) => 5,
+        (_, Workload::Profiling, _) => 200,
+        // Long enough for all threads of a core to have their turns.
+        (_, _, Wait::Yield) => 100,
+        _ => 30,
+    };
+    match args.items {
+        // Without a consumer there are no items to be popped.
+        Some(items) if test != Test::Overwrite => Length::Items(items.get()),
+        _ => Length::Time(args.duration.unwrap_or(Duration::from_millis(usual))),
+    }
+}

@@ -1,0 +1,104 @@
+//! Latency under a schedule: items are sent when it is time, not when there is room.
+//!
+//! Latency counts from the *intended* send time. A producer that falls behind sends at once, and
+//! the delay it caused stays in the numbers instead of being omitted.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use corelane::{Consumer, Producer, Queue};
+use corelane_report::interrupt;
+use hdrhistogram::Histogram;
+
+use crate::clock::Clock;
+use crate::pair::{self, Cores, Gate, Wait};
+use crate::params::{PairSetting, Trial};
+use crate::payload::Payload;
+use crate::sample::{Sample, histogram};
+use crate::schedule::Arrival;
+
+/// Time for both sides to be ready after they met.
+const LEAD_NS: u64 = 20_000;
+/// `sent` while the producer is still sending.
+const SENDING: u64 = u64::MAX;
+
+/// The latencies of all items of the schedule; the value is their median.
+pub(crate) fn measure<T: Payload, Q: Queue<T>>(
+    trial: &Trial<'_>,
+    _: &PairSetting,
+) -> Result<Sample, u64> {
+    let (tx, rx) = Q::with(trial.params.config()).expect("tried before the first round");
+    let clock = Clock::get();
+    let (gate, start) = (&Gate::default(), &AtomicU64::new(0));
+    let sent = &AtomicU64::new(SENDING);
+    let wait = trial.params.wait;
+    let source = T::source(trial.params.capacity);
+    let ((), (latency, wrong)) = pair::run(
+        Cores::of(trial.cores),
+        move || {
+            let begin = clock.now() + clock.ticks(LEAD_NS);
+            start.store(begin, Ordering::Relaxed);
+            gate.meet(wait);
+            sent.store(send(tx, trial.schedule, source, begin, wait), Ordering::Release);
+        },
+        move || {
+            gate.meet(wait);
+            receive(rx, trial.schedule, start.load(Ordering::Relaxed), sent, wait)
+        },
+    );
+    if wrong > 0 {
+        return Err(wrong);
+    }
+    let value = latency.value_at_quantile(0.5) as f64;
+    Ok(Sample { latency: Some(latency), ..Sample::of(value) })
+}
+
+/// Sends each item at its time; stops early when the run is interrupted. Returns how many it sent.
+fn send<T: Producer<Item: Payload>>(
+    mut tx: T,
+    schedule: &[Arrival],
+    source: <T::Item as Payload>::Source,
+    begin: u64,
+    wait: Wait,
+) -> u64 {
+    let clock = Clock::get();
+    for (sequence, arrival) in schedule.iter().enumerate() {
+        let due = begin + clock.ticks(arrival.at_ns);
+        while clock.now() < due {
+            if interrupt::requested() {
+                return sequence as u64;
+            }
+            wait.pause();
+        }
+        let item = T::Item::make(source, sequence as u64);
+        item.fill(arrival.bytes);
+        wait.until(|| tx.try_push(item).ok());
+        tx.flush();
+    }
+    schedule.len() as u64
+}
+
+/// Receives until all that was sent has come, and records how late each item was.
+fn receive<R: Consumer<Item: Payload>>(
+    mut rx: R,
+    schedule: &[Arrival],
+    begin: u64,
+    sent: &AtomicU64,
+    wait: Wait,
+) -> (Histogram<u64>, u64) {
+    let clock = Clock::get();
+    let mut latency = histogram();
+    let mut wrong = 0;
+    for (sequence, arrival) in (0..).zip(schedule) {
+        let item = wait.until(|| match rx.try_pop() {
+            Ok(item) => Some(Some(item)),
+            Err(_) => (sent.load(Ordering::Acquire) == sequence).then_some(None),
+        });
+        let Some(item) = item else { break };
+        let late = clock.now().saturating_sub(begin + clock.ticks(arrival.at_ns));
+        latency.saturating_record(clock.ns(late) as u64);
+        wrong += u64::from(!R::Item::is(item.read(), sequence));
+        black_box(item.sum(arrival.bytes));
+    }
+    (latency, wrong)
+}

@@ -1,0 +1,278 @@
+//! The options of each suite.
+
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser};
+use corelane_report::{FileArgs, Positive, PositiveReal, duration, one_of};
+
+use crate::catalogue::{self, Entry};
+use crate::kinds::{CorePair, MemoryKind, PayloadKind, Regime, TeamSize, Test, Workload};
+use crate::pair::{Cores, Wait};
+use crate::stats::Group;
+
+/// What all measurements have in common.
+#[derive(Debug, Clone, Args)]
+pub struct RunArgs {
+    /// How often everything is measured.
+    #[arg(long, value_name = "N", default_value = "15")]
+    pub rounds: Positive,
+
+    /// Longest `line_rtt` in nanoseconds at which two cores count as near.
+    #[arg(long, value_name = "NS", default_value_t = PositiveReal(Group::FAR_ABOVE_NS))]
+    pub far_above: PositiveReal,
+
+    /// Also measure all peers, when queues are named.
+    #[arg(long, overrides_with = "no_peers")]
+    pub peers: bool,
+
+    /// Measure no peers.
+    #[arg(long, overrides_with = "peers")]
+    pub no_peers: bool,
+
+    /// Where the results go.
+    #[command(flatten)]
+    pub files: FileArgs,
+}
+
+impl RunArgs {
+    /// Longest `line_rtt` that counts as near. Whatever a round trip takes on one core, it isn't far.
+    pub(crate) fn far_above_ns(&self, cores: Cores) -> f64 {
+        if cores.same() { f64::INFINITY } else { self.far_above.0 }
+    }
+
+    /// The entries to be measured when `named` are named; without names those that are measured `by_default`.
+    pub(crate) fn choose(
+        &self,
+        named: &[String],
+        by_default: impl Fn(&Entry) -> bool,
+    ) -> Vec<&'static Entry> {
+        let is_chosen = |entry: &&Entry| {
+            let (is_named, by_default) =
+                (named.iter().any(|id| id == entry.info.id), by_default(entry));
+            match (entry.is_peer(), named.is_empty()) {
+                (true, true) => by_default && !self.no_peers,
+                (true, false) => is_named || (by_default && self.peers),
+                (false, true) => by_default,
+                (false, false) => is_named,
+            }
+        };
+        catalogue::entries().iter().filter(is_chosen).collect()
+    }
+}
+
+/// What to measure between one producer and one consumer, and how.
+#[derive(Debug, Clone, Args)]
+pub struct SpscArgs {
+    /// Queues and peers to measure, by id (see `lane list`); all if none is named.
+    #[arg(value_name = "QUEUE", value_parser = ids(Entry::is_spsc), hide_possible_values = true)]
+    pub queues: Vec<String>,
+
+    /// What to measure.
+    #[arg(long, value_parser = one_of(&Test::SPSC), value_delimiter = ',', default_values = ["stream", "rtt"])]
+    pub test: Vec<Test>,
+
+    /// Emulated load of both sides, for `stream`: free 0/0 ns, fp 0/10, fc 20/10, balanced 50/50
+    /// (producer/consumer).
+    #[arg(long, value_parser = one_of(&Regime::MEASURED), value_delimiter = ',', default_value = "free")]
+    pub regime: Vec<Regime>,
+
+    /// Emulated load of the producer per item, instead of a regime.
+    #[arg(long, value_name = "NS", conflicts_with = "regime")]
+    pub load_p: Option<u64>,
+
+    /// Emulated load of the consumer per item, instead of a regime.
+    #[arg(long, value_name = "NS", conflicts_with = "regime")]
+    pub load_c: Option<u64>,
+
+    /// `stream` under all pairs of loads from 0 to 90 ns in steps of 10, for heat maps.
+    #[arg(long, conflicts_with_all = ["regime", "load_p", "load_c", "test"])]
+    pub grid: bool,
+
+    /// What travels: a number in the slot, or a pointer to a page that both sides touch.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "u64")]
+    pub payload: Vec<PayloadKind>,
+
+    /// Items a queue must hold.
+    #[arg(long, value_name = "N", default_value = "4096")]
+    pub capacity: Positive,
+
+    /// Most items per call, for `stream`; 1 uses the calls for single items.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1")]
+    pub batch: Vec<Positive>,
+
+    /// Length of one measurement, such as 30ms or 2s [default: 30ms; open-loop: 200ms, with a
+    /// capture 1s; grid: 5ms].
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "items")]
+    pub duration: Option<Duration>,
+
+    /// Items of one `stream` or `rtt` measurement, instead of a duration.
+    #[arg(long, value_name = "N")]
+    pub items: Option<NonZeroU64>,
+
+    /// Cores of producer and consumer; the same core twice is allowed.
+    #[arg(long, value_name = "A,B")]
+    pub cores: Option<CorePair>,
+
+    /// Where our queues live.
+    #[arg(long, value_enum, default_value = "heap")]
+    pub memory: MemoryKind,
+
+    /// What a side does before it looks again at a queue that was full or empty.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "pause")]
+    pub wait: Vec<Wait>,
+
+    /// Items per second of `open-loop`, at random times (Poisson) [default: 1000000].
+    #[arg(long, value_name = "ITEMS_PER_S", conflicts_with = "trace")]
+    pub rate: Option<PositiveReal>,
+
+    /// Send the packets of this capture (pcap or pcapng) in `open-loop`, at their times; gaps over
+    /// 10 ms are shortened to that. With `--payload indirect` both sides touch as many bytes as the
+    /// packet has.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+
+    /// Replay the capture this many times as fast.
+    #[arg(long, value_name = "X", default_value = "1", requires = "trace")]
+    pub speedup: PositiveReal,
+
+    /// How often, and what becomes of it.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+impl Default for SpscArgs {
+    /// What `lane bench spsc` means.
+    fn default() -> Self {
+        /// Gives the arguments a command of their own.
+        #[derive(Parser)]
+        struct Alone {
+            #[command(flatten)]
+            args: SpscArgs,
+        }
+        Alone::parse_from(["lane"]).args
+    }
+}
+
+/// What to measure between several threads, and how.
+#[derive(Debug, Clone, Args)]
+pub struct MpmcArgs {
+    /// Queues and peers to measure, by id (see `lane list`); if none is named, all between several
+    /// threads, with bbq-spsc and rtrb where there is one thread a side.
+    #[arg(value_name = "QUEUE", value_parser = ids(|_| true), hide_possible_values = true)]
+    pub queues: Vec<String>,
+
+    /// What to measure.
+    #[arg(long, value_parser = one_of(&Test::MPMC), value_delimiter = ',',
+          default_values = ["throughput", "full-empty", "overwrite"])]
+    pub test: Vec<Test>,
+
+    /// Producers and consumers, up to 64 of each; may be more than there are cores [default:
+    /// 1x1,2x2,4x4,4x1,1x4].
+    #[arg(long, value_name = "PxC", value_delimiter = ',', value_parser = measurable)]
+    pub threads: Vec<TeamSize>,
+
+    /// What threads do besides their calls.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "simple")]
+    pub workload: Vec<Workload>,
+
+    /// Items a queue must hold [default: 4096; data-latency: 128].
+    #[arg(long, value_name = "N")]
+    pub capacity: Option<Positive>,
+
+    /// Most items per call, for `throughput`; 1 uses the calls for single items.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1")]
+    pub batch: Vec<Positive>,
+
+    /// Length of one measurement, such as 30ms or 2s [default: 30ms; with more threads than cores:
+    /// 100ms; profiling: 200ms; full-empty: 5ms].
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "items")]
+    pub duration: Option<Duration>,
+
+    /// Items that are popped at least in one measurement, instead of a duration; not for `overwrite`.
+    #[arg(long, value_name = "N")]
+    pub items: Option<NonZeroU64>,
+
+    /// Cores for the threads, in the order in which they are used; all if none is given.
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
+    pub cores: Vec<usize>,
+
+    /// What a thread does before it looks again at a queue that was full or empty. With more threads
+    /// than cores it yields.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "pause")]
+    pub wait: Vec<Wait>,
+
+    /// How often, and what becomes of it.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// What to measure between threads in a ring, and how.
+#[derive(Debug, Clone, Args)]
+pub struct RingArgs {
+    /// Queues and peers to measure, by id (see `lane list`); if none is named, all between one producer and
+    /// one consumer.
+    #[arg(value_name = "QUEUE", value_parser = ids(|_| true), hide_possible_values = true)]
+    pub queues: Vec<String>,
+
+    /// Threads of the ring, 2 to 64; may be more than there are cores.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "2,4",
+          value_parser = clap::value_parser!(u8).range(2..=64))]
+    pub threads: Vec<u8>,
+
+    /// Most messages under way.
+    #[arg(long, value_name = "N", default_value = "1024")]
+    pub in_flight: Positive,
+
+    /// Messages that each queue must hold.
+    #[arg(long, value_name = "N", default_value = "4096")]
+    pub capacity: Positive,
+
+    /// Length of one measurement, such as 30ms or 2s [default: 30ms; where threads yield: 100ms].
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "items")]
+    pub duration: Option<Duration>,
+
+    /// Messages of one measurement, instead of a duration.
+    #[arg(long, value_name = "N")]
+    pub items: Option<NonZeroU64>,
+
+    /// Cores for the threads, in the order of the ring; all if none is given.
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
+    pub cores: Vec<usize>,
+
+    /// What a thread does before it looks again at a queue that was full or empty. With more threads
+    /// than cores it yields.
+    #[arg(long, value_enum, default_value = "pause")]
+    pub wait: Wait,
+
+    /// How often, and what becomes of it.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// Lists and suggests ids when one is unknown.
+fn ids(of: fn(&Entry) -> bool) -> PossibleValuesParser {
+    let entries = catalogue::entries().iter().filter(|entry| of(entry));
+    PossibleValuesParser::new(entries.map(|entry| entry.info.id))
+}
+
+/// Numbers of threads that can be real ones.
+fn measurable(text: &str) -> Result<TeamSize, String> {
+    const MOST: usize = 64;
+    let size = text.parse::<TeamSize>().ok();
+    size.filter(|size| size.producers.max(size.consumers) <= MOST)
+        .ok_or_else(|| format!("give producers x consumers, such as 2x4, each from 1 to {MOST}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn real_threads_are_64_a_side_at_most() {
+        assert!(measurable("64x2").is_ok());
+        assert!(["65x1", "2x999", "0x1"].iter().all(|wrong| measurable(wrong).is_err()));
+    }
+}

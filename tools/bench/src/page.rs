@@ -1,0 +1,157 @@
+//! Results as a document.
+
+use corelane_report::plot::{Bar, BarRow, bars};
+use corelane_report::{Block, Document, Media, Row, Table, short};
+
+use crate::advice::{self, Advice};
+use crate::grid;
+use crate::results::{CellResult, Results, best_peer};
+use crate::stats::{Group, Quartiles};
+use crate::words::{self, Yardsticks};
+
+const READING: &str = "Bars are medians over rounds, whiskers the quartiles. The dashed line is the floor, \
+    measured in the same rounds without any queue: `line_rtt` is two threads bouncing one flag each way, \
+    `block_handoff` is one thread writing blocks of 4 KiB and the other summing them, one flag per block. \
+    Near and far are rounds in which the two cores did or did not share a cache; they are never averaged.";
+
+impl Results {
+    /// What is to be said of them.
+    pub fn document(&self) -> Document {
+        let mut document =
+            Document::new("corelane: queues on this machine", "Queues on this machine");
+        document.has_key = true;
+        document.fact(Media::SCREENS, "Machine", self.machine.summary());
+        self.origin.tell(&mut document);
+        let rounds =
+            format!("{} counted, queues interleaved. {}", self.rounds.len(), self.left_out());
+        document.fact(Media::PAGE, "Rounds", rounds);
+        for group in self.groups() {
+            document.section(self.place(group));
+            document.add(Block::Note(self.floors(group)));
+            let tables = self.tables(group);
+            for tables in
+                tables.chunk_by(|a, b| words::chart_titles(a[0]).0 == words::chart_titles(b[0]).0)
+            {
+                document.blocks.extend(self.comparison(tables, group));
+            }
+            document.blocks.extend(grid::blocks(self, group));
+        }
+        document.add(Block::On(Media::PAGE, self.floors_of_rounds()));
+        document.summary = self.summary();
+        let test = self.results.first().map(|result| result.test);
+        document.reading = format!("{READING} {}", test.map_or("", words::reading));
+        document
+    }
+
+    /// Which queue to take, and what isn't in the numbers.
+    fn summary(&self) -> Vec<Block> {
+        let mut blocks = Vec::new();
+        match Advice::of(self) {
+            Some(advice) => blocks.extend(advice.blocks()),
+            None if self.rounds.len() < advice::LEAST_ROUNDS => {
+                blocks.push(Block::Paragraph("Too few rounds to recommend a queue.".into()));
+            }
+            None => {}
+        }
+        let left_out = self.left_out();
+        if !left_out.is_empty() {
+            blocks.push(Block::On(Media::TERMINAL, vec![Block::Paragraph(left_out)]));
+        }
+        blocks
+    }
+
+    /// What a group means, as a heading.
+    fn place(&self, group: Group) -> &'static str {
+        match (self.machine.same_core, group) {
+            (true, _) => "Same core: the threads take turns",
+            (false, Group::Near) => "Near: the cores share a cache",
+            (false, Group::Far) => "Far: the cores share no cache",
+        }
+    }
+
+    /// One line on the rounds of a group and their floors.
+    fn floors(&self, group: Group) -> String {
+        let floor = |name, unit, quartiles: Option<Quartiles>| {
+            quartiles.map_or_else(String::new, |q| {
+                format!("; {name} {} {unit} ({})", short(q.median), q.spread())
+            })
+        };
+        format!(
+            "{} rounds{}{}",
+            self.rounds_of(group).count(),
+            floor("line_rtt", "ns", self.line_rtt(group)),
+            floor("block_handoff", "ns/u64", self.block_handoff(group)),
+        )
+    }
+
+    /// What isn't in the numbers.
+    fn left_out(&self) -> String {
+        let mixed = match self.mixed_rounds {
+            0 => String::new(),
+            rounds => {
+                format!("{rounds} mixed rounds left out: the cores moved between near and far. ")
+            }
+        };
+        match self.origin.is_interrupted() {
+            true => format!("{mixed}Interrupted: fewer rounds than asked for."),
+            false => mixed,
+        }
+    }
+
+    /// One chart with its numbers.
+    fn comparison(&self, tables: &[Vec<&CellResult>], group: Group) -> Vec<Block> {
+        let first = tables[0][0];
+        let floor = words::floor(self, first.test, group);
+        let mut rows = Vec::new();
+        let mut numbers = Vec::new();
+        for table in tables {
+            let (_, heading) = words::chart_titles(table[0]);
+            rows.extend(heading.clone().map(BarRow::Heading));
+            rows.extend(table.iter().filter_map(|result| bar(result, group)));
+            let title = vec![Block::heading(3, words::title(table[0]))];
+            numbers.push(Block::On(Media::TERMINAL, title));
+            let heading = heading.map(|heading| Block::heading(4, heading));
+            numbers.push(Block::On(Media::PAGE, heading.into_iter().collect()));
+            let beside = Yardsticks {
+                floor: floor.map(|(_, floor)| floor),
+                best_peer: best_peer(table).map(|peer| peer.median(group)),
+            };
+            numbers.push(Block::Table(numbers_of(table, group, beside)));
+        }
+        let (title, _) = words::chart_titles(first);
+        let chart = bars(&rows, first.test.unit(), floor);
+        let head = vec![Block::heading(3, title), Block::Figures(vec![chart])];
+        vec![Block::On(Media::PAGE, head), Block::Folded("Numbers".into(), false, numbers)]
+    }
+
+    /// The floors round by round.
+    fn floors_of_rounds(&self) -> Vec<Block> {
+        let rows = self.rounds.iter().enumerate().map(|(number, round)| {
+            let ns = [round.line_rtt_ns, round.block_handoff_ns_per_u64].map(short);
+            [vec![(number + 1).to_string(), round.group.name().into()], ns.into()].concat()
+        });
+        let table =
+            Table::new(["round", "group", "line_rtt ns", "block_handoff ns/u64"]).with(rows);
+        let table = vec![Block::Table(table)];
+        let folded = Block::Folded("Floors of each round".into(), false, table);
+        vec![Block::heading(2, "Rounds"), folded]
+    }
+}
+
+fn bar(result: &CellResult, group: Group) -> Option<BarRow> {
+    let value = result.groups.get(&group)?.value;
+    let values = [value.p25, value.median, value.p75];
+    Some(BarRow::Bar(Bar { label: result.label(), is_peer: result.peer, values }))
+}
+
+fn numbers_of(results: &[&CellResult], group: Group, beside: Yardsticks) -> Table {
+    let test = results[0].test;
+    let mut table = Table::new(words::header(test).iter().copied());
+    for result in results {
+        let Some(summary) = result.groups.get(&group) else { continue };
+        let mut cells = vec![result.label()];
+        cells.extend(words::columns(test, summary, beside));
+        table.rows.push(Row { cells, is_quiet: result.peer });
+    }
+    table
+}

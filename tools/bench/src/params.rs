@@ -1,0 +1,136 @@
+//! The parameters of a measurement.
+
+use std::time::Duration;
+
+use core_affinity::CoreId;
+use corelane::{Config, Memory};
+use serde::Serialize;
+
+use crate::kinds::{MemoryKind, Operation, PayloadKind, Regime, TeamSize, Workload};
+use crate::pair::Wait;
+use crate::schedule::Arrival;
+
+/// How something is measured; with the test the key of a result.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Params {
+    /// Items the queue was made for.
+    pub capacity: usize,
+    /// What a thread does while the queue is full or empty.
+    pub(crate) wait: Wait,
+    /// What only this kind of measurement has.
+    #[serde(flatten)]
+    pub(crate) setting: Setting,
+}
+
+/// What differs between kinds of measurements.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Setting {
+    Pair(PairSetting),
+    Team(TeamSetting),
+    Circle(CircleSetting),
+}
+
+/// One producer, one consumer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PairSetting {
+    /// Most items per push or pop call.
+    pub batch: usize,
+    /// What the items are.
+    pub(crate) payload: PayloadKind,
+    /// Name of the pair of loads.
+    pub regime: Regime,
+    /// Emulated load of the producer.
+    pub load_p_ns: u64,
+    /// Emulated load of the consumer.
+    pub load_c_ns: u64,
+    /// Where our queues live.
+    pub(crate) memory: MemoryKind,
+    /// What sets the send times, in an open-loop test.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) schedule: Option<String>,
+}
+
+/// Several of either.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct TeamSetting {
+    #[serde(flatten)]
+    pub(crate) size: TeamSize,
+    /// Most items per push or pop call.
+    pub(crate) batch: usize,
+    pub(crate) workload: Workload,
+    /// The call that fails, in the test `full-empty`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) operation: Option<Operation>,
+}
+
+/// Threads in a circle, each with a queue to the next.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct CircleSetting {
+    pub(crate) threads: usize,
+    /// Most messages under way.
+    pub(crate) in_flight: u64,
+}
+
+impl Params {
+    /// How to ask for the queue. Peers choose their memory themselves.
+    pub(crate) fn config(&self) -> Config {
+        let memory = self.pair().map_or(Memory::Heap, |pair| pair.memory.into());
+        Config::new(self.capacity).memory(memory)
+    }
+
+    /// What a measurement between one producer and one consumer has.
+    pub fn pair(&self) -> Option<&PairSetting> {
+        if let Setting::Pair(pair) = &self.setting { Some(pair) } else { None }
+    }
+
+    /// The threads of each side that use one queue.
+    pub(crate) fn size(&self) -> TeamSize {
+        match &self.setting {
+            Setting::Team(team) => team.size,
+            Setting::Pair(_) | Setting::Circle(_) => TeamSize { producers: 1, consumers: 1 },
+        }
+    }
+}
+
+/// How long a cell measures.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Length {
+    /// As many items as take about this long, estimated while warming up.
+    Time(Duration),
+    /// Exactly this many items.
+    Items(u64),
+}
+
+impl Length {
+    /// Items of the warm-up, of which `usual` are plenty.
+    pub(crate) fn warm_up(self, usual: u64) -> u64 {
+        match self {
+            Self::Time(_) => usual,
+            Self::Items(items) => usual.min(items),
+        }
+    }
+
+    /// Items of the measurement, after `items` took `warm_up`.
+    pub(crate) fn items(self, items: u64, warm_up: Duration) -> u64 {
+        match self {
+            Self::Time(length) => {
+                let per_item = warm_up.as_secs_f64().max(1e-9) / items.max(1) as f64;
+                // A stall while warming up must not leave next to nothing to measure.
+                ((length.as_secs_f64() / per_item) as u64).max(1000)
+            }
+            Self::Items(items) => items,
+        }
+    }
+}
+
+/// What a kernel gets besides its queue.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Trial<'a> {
+    pub(crate) params: &'a Params,
+    pub(crate) length: Length,
+    /// Where, in the order in which threads are given cores.
+    pub(crate) cores: &'a [CoreId],
+    /// When items are sent, in an open-loop test.
+    pub(crate) schedule: &'a [Arrival],
+}

@@ -1,0 +1,132 @@
+//! What one would otherwise use, each as its documentation recommends.
+//!
+//! Channels that can block are used through their non-blocking calls, like everything else here:
+//! both threads have a core for themselves. What they don't tell, whether the other side is gone, is answered with no.
+
+#[cfg(feature = "peers")]
+mod crates;
+
+use std::sync::mpsc;
+
+use corelane::{Info, Sides};
+
+use crate::catalogue::{Entry, EntryKind};
+use crate::goods::Parcel;
+
+/// Makes `$tx` around a peer's sender a producer: `$push` tells whether it took the item.
+macro_rules! producer {
+    ($tx:ident($sender:ty): |$this:ident, $item:ident| $push:expr
+     $(; slice |$slicer:ident, $items:ident| $slice:expr)? $(; clone |$original:ident| $clone:expr)?) => {
+        pub(super) struct $tx<T: Copy + Send + 'static>(pub(super) $sender);
+
+        impl<T: Copy + Send + 'static> corelane::Producer for $tx<T> {
+            type Item = T;
+
+            #[inline(always)]
+            fn try_push(&mut self, $item: T) -> Result<(), corelane::TryPushError<T>> {
+                let $this = &mut self.0;
+                if $push { Ok(()) } else { Err(corelane::TryPushError::Full($item)) }
+            }
+
+            fn capacity(&self) -> usize {
+                usize::MAX
+            }
+
+            fn is_closed(&self) -> bool {
+                false
+            }
+
+            $(#[inline(always)]
+            fn push_slice(&mut self, $items: &[T]) -> usize {
+                let $slicer = &mut self.0;
+                $slice
+            })?
+
+            $(fn try_clone(&self) -> Option<Self> {
+                let $original = &self.0;
+                Some(Self($clone))
+            })?
+        }
+    };
+}
+
+/// Makes `$rx` around a peer's receiver a consumer: `$pop` gives the item, if there is one.
+macro_rules! consumer {
+    ($rx:ident($receiver:ty): |$this:ident| $pop:expr
+     $(; slice |$slicer:ident, $into:ident| $slice:expr)? $(; clone |$original:ident| $clone:expr)?) => {
+        pub(super) struct $rx<T: Copy + Send + 'static>(pub(super) $receiver);
+
+        impl<T: Copy + Send + 'static> corelane::Consumer for $rx<T> {
+            type Item = T;
+
+            #[inline(always)]
+            fn try_pop(&mut self) -> Result<T, corelane::TryPopError> {
+                let $this = &mut self.0;
+                $pop.ok_or(corelane::TryPopError::Empty)
+            }
+
+            fn capacity(&self) -> usize {
+                usize::MAX
+            }
+
+            fn is_closed(&self) -> bool {
+                false
+            }
+
+            $(#[inline(always)]
+            fn pop_slice(&mut self, $into: &mut [T]) -> usize {
+                let $slicer = &mut self.0;
+                $slice
+            })?
+
+            $(fn try_clone(&self) -> Option<Self> {
+                let $original = &self.0;
+                Some(Self($clone))
+            })?
+        }
+    };
+}
+
+/// A peer as a queue with these handles, made for `$capacity` items.
+macro_rules! queue {
+    ($queue:ident: $tx:ident, $rx:ident, |$capacity:ident| $open:expr; $($info:tt)*) => {
+        pub(super) struct $queue;
+
+        impl<T: Copy + Send + Sync + 'static> corelane::Queue<T> for $queue {
+            const INFO: Info = Info { $($info)*, ..Info::RING };
+            type Producer = $tx<T>;
+            type Consumer = $rx<T>;
+
+            fn with(config: corelane::Config) -> corelane::Built<$tx<T>, $rx<T>> {
+                let $capacity = config.capacity;
+                let (tx, rx) = $open;
+                Ok(($tx(tx), $rx(rx)))
+            }
+        }
+    };
+}
+
+#[cfg(feature = "peers")]
+use {consumer, producer, queue};
+
+producer!(StdSyncSender(mpsc::SyncSender<T>): |tx, item| tx.try_send(item).is_ok();
+          clone |tx| tx.clone());
+producer!(StdSender(mpsc::Sender<T>): |tx, item| tx.send(item).is_ok(); clone |tx| tx.clone());
+consumer!(StdReceiver(mpsc::Receiver<T>): |rx| rx.try_recv().ok());
+queue!(StdChannel: StdSyncSender, StdReceiver, |capacity| mpsc::sync_channel(capacity);
+       id: "std-channel", name: "channel, sync_channel", sides: Sides::ManyToOne);
+queue!(StdUnbounded: StdSender, StdReceiver, |_capacity| mpsc::channel();
+       id: "std-unbounded", name: "channel, unbounded", sides: Sides::ManyToOne, bounded: false);
+
+/// All peers. Without the feature `peers` that is the standard library alone.
+pub(crate) fn entries() -> Vec<Entry> {
+    let of_std = || EntryKind::Peer { package: "std", version: "of the compiler".into() };
+    #[cfg(feature = "peers")]
+    let mut entries = crates::entries();
+    #[cfg(not(feature = "peers"))]
+    let mut entries = Vec::new();
+    entries.push(Entry::new::<u64, Parcel, StdChannel>(of_std()).with_pair::<u64, StdChannel>());
+    entries
+        .push(Entry::new::<u64, Parcel, StdUnbounded>(of_std()).with_pair::<u64, StdUnbounded>());
+    entries
+}

@@ -1,0 +1,125 @@
+//! Everything a run needs.
+
+use std::time::Duration;
+
+use core_affinity::CoreId;
+use corelane_report::{Failure, Files, Positive};
+
+use crate::catalogue::Entry;
+use crate::cores;
+use crate::kinds::Test;
+use crate::options::RunArgs;
+use crate::pair::{Cores, Wait};
+use crate::params::{Length, Params};
+use crate::schedule::Arrival;
+
+/// What to measure, checked and spelled out.
+#[derive(Debug)]
+pub struct Plan {
+    /// What is measured, with those next to each other that differ only in the queue.
+    pub(crate) cells: Vec<Cell>,
+    /// How often each is measured.
+    pub(crate) rounds: usize,
+    /// No round begins after this long.
+    pub(crate) budget: Option<Duration>,
+    /// Where threads run, in the order they are given cores. Floors are measured between the first two.
+    pub(crate) cores: Vec<CoreId>,
+    /// Longest `line_rtt` that counts as near.
+    pub(crate) far_above_ns: f64,
+    /// Send times of open-loop cells.
+    pub(crate) schedule: Vec<Arrival>,
+    /// What the user should know about the choices made here.
+    pub notes: Vec<String>,
+    /// Where the results go.
+    pub files: Files,
+}
+
+/// One queue, one test, one set of parameters.
+#[derive(Debug)]
+pub(crate) struct Cell {
+    pub(crate) entry: &'static Entry,
+    pub(crate) test: Test,
+    pub(crate) params: Params,
+    pub(crate) length: Length,
+}
+
+impl Cell {
+    /// Whether both measure the same of different queues.
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        self.test == other.test && self.params == other.params
+    }
+}
+
+impl Plan {
+    /// A plan for `cells`, without those whose queues can't have their set-up, with a note; refused if one of `named` can't.
+    /// Files are opened last, so that a refusal leaves none behind.
+    pub(crate) fn new(
+        cells: Vec<Cell>,
+        cores: Vec<CoreId>,
+        run: &RunArgs,
+        named: &[String],
+        notes: Vec<String>,
+    ) -> Result<Self, Failure> {
+        let mut plan = Self {
+            cells: Vec::with_capacity(cells.len()),
+            rounds: run.rounds.0,
+            budget: None,
+            far_above_ns: run.far_above_ns(Cores::of(&cores)),
+            cores,
+            schedule: Vec::new(),
+            notes,
+            files: Files::default(),
+        };
+        plan.add_possible(cells, named)?;
+        plan.files = Files::open(&run.files)?;
+        Ok(plan)
+    }
+
+    /// Where both sides of a pair run, and floors are measured.
+    pub fn pair(&self) -> Cores {
+        Cores::of(&self.cores)
+    }
+
+    fn add_possible(&mut self, cells: Vec<Cell>, named: &[String]) -> Result<(), Failure> {
+        for cell in cells {
+            let id = cell.entry.info.id;
+            let note = match cell.entry.probe(&cell.params) {
+                Ok(()) => {
+                    self.cells.push(cell);
+                    continue;
+                }
+                Err(reason) if named.iter().any(|name| name == id) => {
+                    return Err(Failure::Usage(format!("{id} can't be measured: {reason}")));
+                }
+                Err(reason) => format!("{id} left out: {reason}"),
+            };
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+        match (self.cells.is_empty(), self.notes.is_empty()) {
+            (false, _) => Ok(()),
+            (true, true) => Err(Failure::Usage(
+                "nothing to measure: choose other queues, or another --test".into(),
+            )),
+            (true, false) => {
+                Err(Failure::Usage(format!("nothing to measure: {}", self.notes.join("; "))))
+            }
+        }
+    }
+}
+
+/// Refuses batches that don't fit the queue.
+pub(crate) fn check_batches(batches: &[Positive], capacity: usize) -> Result<(), Failure> {
+    match batches.iter().find(|batch| batch.0 > capacity) {
+        Some(Positive(batch)) => Err(Failure::Usage(format!(
+            "--batch {batch} is more than --capacity {capacity}; choose 1 to {capacity}"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// What so many threads do while they wait. Those that share a core must let the others run.
+pub(crate) fn wait(wanted: Wait, threads: usize, cores: &[CoreId]) -> Wait {
+    if cores::are_shared(threads, cores) { Wait::Yield } else { wanted }
+}

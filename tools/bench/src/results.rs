@@ -1,0 +1,178 @@
+//! What a run gave, in the shape of the JSON file.
+
+use std::collections::BTreeMap;
+
+use corelane_report::Origin;
+use serde::Serialize;
+
+use crate::catalogue::{self, Entry};
+use crate::floor::Floors;
+use crate::host::Host;
+use crate::kinds::Test;
+use crate::params::Params;
+use crate::sample::{Sample, Summary};
+use crate::stats::{Group, Quartiles};
+
+/// Version of the JSON file's shape.
+const SCHEMA: u32 = 1;
+
+/// Everything measured.
+#[derive(Debug, Clone, Serialize)]
+pub struct Results {
+    #[serde(flatten)]
+    pub(crate) origin: Origin,
+    /// Where.
+    pub(crate) machine: Host,
+    /// Rounds left out because the cores moved between near and far during them.
+    pub(crate) mixed_rounds: usize,
+    /// The floors, round by round.
+    pub(crate) rounds: Vec<Round>,
+    /// One entry per queue, test and parameters.
+    pub results: Vec<CellResult>,
+}
+
+/// One round that counts.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Round {
+    /// See [`Floors::line_rtt_ns`].
+    pub(crate) line_rtt_ns: f64,
+    /// See [`Floors::block_handoff_ns`].
+    pub(crate) block_handoff_ns_per_u64: f64,
+    /// Near or far.
+    pub(crate) group: Group,
+}
+
+impl Round {
+    /// A round between two looks at the floors; none if the cores moved in between.
+    pub(crate) fn between(begin: Floors, end: Floors, far_above_ns: f64) -> Option<Self> {
+        let group = Group::of(begin.line_rtt_ns, far_above_ns);
+        (Group::of(end.line_rtt_ns, far_above_ns) == group).then_some(Self {
+            line_rtt_ns: (begin.line_rtt_ns + end.line_rtt_ns) / 2.0,
+            block_handoff_ns_per_u64: (begin.block_handoff_ns + end.block_handoff_ns) / 2.0,
+            group,
+        })
+    }
+}
+
+/// What one cell gave.
+#[derive(Debug, Clone, Serialize)]
+pub struct CellResult {
+    suite: &'static str,
+    /// What was measured.
+    pub test: Test,
+    /// On which queue.
+    pub queue: String,
+    /// Whether that isn't ours.
+    pub(crate) peer: bool,
+    /// With what parameters.
+    pub params: Params,
+    unit: &'static str,
+    /// The values; a group without rounds is left out.
+    pub groups: BTreeMap<Group, Summary>,
+}
+
+impl Results {
+    /// The results of a run that is over.
+    pub(crate) fn new(
+        machine: Host,
+        mixed_rounds: usize,
+        rounds: Vec<Round>,
+        results: Vec<CellResult>,
+    ) -> Self {
+        Self { origin: Origin::now("lane", SCHEMA), machine, mixed_rounds, rounds, results }
+    }
+
+    /// The groups that have rounds.
+    pub fn groups(&self) -> impl Iterator<Item = Group> {
+        Group::ALL.into_iter().filter(|group| self.rounds_of(*group).next().is_some())
+    }
+
+    /// The rounds of `group`.
+    pub(crate) fn rounds_of(&self, group: Group) -> impl Iterator<Item = &Round> {
+        self.rounds.iter().filter(move |round| round.group == group)
+    }
+
+    /// Nanoseconds of a line's round trip in the rounds of `group`.
+    pub fn line_rtt(&self, group: Group) -> Option<Quartiles> {
+        Quartiles::of(self.rounds_of(group).map(|round| round.line_rtt_ns))
+    }
+
+    /// Nanoseconds per u64 of a block hand-off in the rounds of `group`.
+    pub fn block_handoff(&self, group: Group) -> Option<Quartiles> {
+        Quartiles::of(self.rounds_of(group).map(|round| round.block_handoff_ns_per_u64))
+    }
+
+    /// The results by test and parameters, but for the matrices; each list with the fastest queue of
+    /// `group` first.
+    pub(crate) fn tables(&self, group: Group) -> Vec<Vec<&CellResult>> {
+        let mut tables: Vec<Vec<&CellResult>> = Vec::new();
+        let is_wanted = |r: &&CellResult| !r.is_of_grid() && r.groups.contains_key(&group);
+        for result in self.results.iter().filter(is_wanted) {
+            match tables.iter_mut().find(|table| table[0].is_alike(result)) {
+                Some(table) => table.push(result),
+                None => tables.push(vec![result]),
+            }
+        }
+        for table in &mut tables {
+            table.sort_by(|a, b| f64::total_cmp(&a.median(group), &b.median(group)));
+        }
+        tables
+    }
+}
+
+impl CellResult {
+    /// The result of a cell from its samples, by group.
+    pub(crate) fn new(
+        test: Test,
+        queue: String,
+        peer: bool,
+        params: Params,
+        samples: &BTreeMap<Group, Vec<Sample>>,
+    ) -> Self {
+        let summarise = |(group, samples): (&Group, &Vec<_>)| {
+            Some((*group, Summary::of(samples, test == Test::Round)?))
+        };
+        let groups = samples.iter().filter_map(summarise).collect();
+        Self { suite: test.suite(), test, queue, peer, params, unit: test.unit(), groups }
+    }
+
+    /// The queue, and that it has no bounds if that is so and its name doesn't say it.
+    pub(crate) fn label(&self) -> String {
+        match self.is_bounded() || self.queue.ends_with("-unbounded") {
+            true => self.queue.clone(),
+            false => format!("{} (unbounded)", self.queue),
+        }
+    }
+
+    /// Whether it is full some day, or overwrites then.
+    fn is_bounded(&self) -> bool {
+        catalogue::find(&self.queue).is_none_or(Entry::is_bounded)
+    }
+
+    /// Whether it belongs into a matrix, and into no table.
+    pub(crate) fn is_of_grid(&self) -> bool {
+        self.params.pair().is_some_and(|pair| pair.regime == crate::kinds::Regime::Grid)
+    }
+
+    /// Whether both say the same of different queues.
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        self.test == other.test && self.params == other.params
+    }
+
+    /// The median of the rounds of `group`; infinite if there are none.
+    pub fn median(&self, group: Group) -> f64 {
+        self.groups.get(&group).map_or(f64::INFINITY, |summary| summary.value.median)
+    }
+}
+
+/// Those of a table that answer its question: queues that are full some day; or such as never are, if none of ours is.
+pub(crate) fn comparable<'a>(table: &[&'a CellResult]) -> Vec<&'a CellResult> {
+    let ours = || table.iter().filter(|result| !result.peer);
+    let are_bounded = ours().next().is_none() || ours().any(|result| result.is_bounded());
+    table.iter().copied().filter(|result| result.is_bounded() == are_bounded).collect()
+}
+
+/// The fastest peer of a table that is sorted, of those that are comparable.
+pub(crate) fn best_peer<'a>(table: &[&'a CellResult]) -> Option<&'a CellResult> {
+    comparable(table).into_iter().find(|result| result.peer)
+}

@@ -1,0 +1,155 @@
+//! What a measurement gives, and what many of them come to.
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use crate::stats::Quartiles;
+
+/// What one cell gave in one round.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sample {
+    /// The measured value, in the test's unit; less is better.
+    pub(crate) value: f64,
+    /// Items per run of failed pushes and of failed pops (paper 1 §5.1).
+    pub(crate) perceived_batch: Option<PerceivedBatch>,
+    pub(crate) fairness: Option<Fairness>,
+    /// Share of the items that nobody popped: there was no room for them, or they were overwritten.
+    pub(crate) lost: Option<f64>,
+    /// How long items were under way, in nanoseconds.
+    pub(crate) latency: Option<Histogram<u64>>,
+    /// How long pushes took.
+    pub(crate) pushes: Option<Histogram<u64>>,
+    /// How long pops took.
+    pub(crate) pops: Option<Histogram<u64>>,
+}
+
+impl Sample {
+    /// Nothing but a value.
+    pub(crate) fn of(value: f64) -> Self {
+        Self { value, ..Self::default() }
+    }
+}
+
+/// Items moved without stopping because the queue was full or empty.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct PerceivedBatch {
+    pub(crate) producer: f64,
+    pub(crate) consumer: f64,
+}
+
+/// Items of the slowest thread of a side per item of the fastest.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Fairness {
+    pub(crate) producers: f64,
+    pub(crate) consumers: f64,
+}
+
+/// What one cell gave in the rounds of one group.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    /// Of the value, over rounds.
+    #[serde(flatten)]
+    pub value: Quartiles,
+    /// Medians over rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) perceived_batch: Option<PerceivedBatch>,
+    /// Items per second, from the median.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) items_per_s: Option<f64>,
+    /// Messages per second that were everywhere, from the median.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) messages_per_s: Option<f64>,
+    /// Medians over rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) fairness: Option<Fairness>,
+    /// Share of the items that nobody popped; the median over rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) lost: Option<f64>,
+    /// Times under way, over all items of all rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) latency_ns: Option<Latency>,
+    /// Times of single pushes, over all rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) push_ns: Option<Latency>,
+    /// Times of single pops, over all rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pop_ns: Option<Latency>,
+}
+
+impl Summary {
+    /// Of samples, if there are any; those of a ring count messages.
+    pub(crate) fn of(samples: &[Sample], is_ring: bool) -> Option<Self> {
+        let value = Quartiles::of(samples.iter().map(|sample| sample.value))?;
+        let median = |of: &dyn Fn(&Sample) -> Option<f64>| {
+            Some(Quartiles::of(samples.iter().filter_map(of))?.median)
+        };
+        let times = |of: fn(&Sample) -> Option<&Histogram<u64>>| {
+            merged(samples.iter().filter_map(of)).map(|all| Latency::of(&all))
+        };
+        let producers = median(&|sample| Some(sample.fairness?.producers));
+        let consumers = median(&|sample| Some(sample.fairness?.consumers));
+        let producer = median(&|sample| Some(sample.perceived_batch?.producer));
+        let consumer = median(&|sample| Some(sample.perceived_batch?.consumer));
+        let per_s = Some(1e9 / value.median);
+        Some(Self {
+            value,
+            perceived_batch: producer
+                .zip(consumer)
+                .map(|(producer, consumer)| PerceivedBatch { producer, consumer }),
+            items_per_s: producers.and(per_s),
+            messages_per_s: per_s.filter(|_| is_ring),
+            fairness: producers
+                .zip(consumers)
+                .map(|(producers, consumers)| Fairness { producers, consumers }),
+            lost: median(&|sample| sample.lost),
+            latency_ns: times(|sample| sample.latency.as_ref()),
+            push_ns: times(|sample| sample.pushes.as_ref()),
+            pop_ns: times(|sample| sample.pops.as_ref()),
+        })
+    }
+}
+
+/// Latency percentiles in nanoseconds.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Latency {
+    /// Items.
+    pub(crate) items: u64,
+    /// Half of the items took at most this.
+    pub(crate) p50: u64,
+    /// 99 of 100 did.
+    pub(crate) p99: u64,
+    /// 999 of 1000 did.
+    #[serde(rename = "p99.9")]
+    pub(crate) p999: u64,
+    /// All did.
+    pub(crate) max: u64,
+}
+
+impl Latency {
+    /// Those of a histogram of nanoseconds.
+    fn of(latencies: &Histogram<u64>) -> Self {
+        Self {
+            items: latencies.len(),
+            p50: latencies.value_at_quantile(0.5),
+            p99: latencies.value_at_quantile(0.99),
+            p999: latencies.value_at_quantile(0.999),
+            max: latencies.max(),
+        }
+    }
+}
+
+/// All histograms in one, if there are any.
+pub(crate) fn merged<'a>(
+    mut histograms: impl Iterator<Item = &'a Histogram<u64>>,
+) -> Option<Histogram<u64>> {
+    let mut all = histograms.next()?.clone();
+    for histogram in histograms {
+        all.add(histogram).expect("all have the same bounds");
+    }
+    Some(all)
+}
+
+/// An empty histogram of times up to a minute; longer ones aren't told apart.
+pub(crate) fn histogram() -> Histogram<u64> {
+    Histogram::new_with_max(60_000_000_000, 3).expect("valid bounds")
+}

@@ -1,0 +1,91 @@
+//! When items are sent in an open-loop test.
+
+use std::time::Duration;
+
+use corelane_capture::Packet;
+
+/// Silence in a capture is shortened to this: it tells nothing about a queue that is empty anyway.
+const LONGEST_GAP: Duration = Duration::from_millis(10);
+
+/// The same gaps in every run, so that runs can be compared.
+const SEED: u64 = 0x1a9e;
+
+/// One item of a schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// When it is due, counted from the start.
+    pub at_ns: u64,
+    /// How long it is.
+    pub bytes: u32,
+}
+
+/// Items at random, independent times, `rate` per second on average, for `length`.
+pub(crate) fn poisson(rate: f64, length: Duration) -> Vec<Arrival> {
+    let (mut state, mut at) = (SEED, 0.0);
+    let times = std::iter::repeat_with(|| {
+        // Exponentially distributed gaps.
+        at -= uniform(&mut state).ln() * 1e9 / rate;
+        Arrival { at_ns: at as u64, bytes: 0 }
+    });
+    times.take_while(|arrival| arrival.at_ns < length.as_nanos() as u64).collect()
+}
+
+/// A random number above 0, up to 1 (SplitMix64).
+fn uniform(state: &mut u64) -> f64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (((mixed ^ (mixed >> 31)) >> 11) + 1) as f64 / (1_u64 << 53) as f64
+}
+
+/// The packets of a capture, `speedup` times as fast, as far as they fit into `length`.
+///
+/// The first packet is due at once. Time never runs back, even where a capture's does.
+pub(crate) fn replay(packets: &[Packet], speedup: f64, length: Duration) -> Vec<Arrival> {
+    let mut at = 0;
+    let mut last = packets.first().map_or(0, |packet| packet.at_ns);
+    let times = packets.iter().map(|packet| {
+        at += packet.at_ns.saturating_sub(last).min(LONGEST_GAP.as_nanos() as u64);
+        last = packet.at_ns;
+        Arrival { at_ns: (at as f64 / speedup) as u64, bytes: packet.bytes }
+    });
+    times.take_while(|arrival| arrival.at_ns < length.as_nanos() as u64).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ns: &[u64]) -> Vec<Arrival> {
+        ns.iter().map(|&at_ns| Arrival { at_ns, bytes: 60 }).collect()
+    }
+
+    #[test]
+    fn poisson_keeps_its_rate() {
+        let items = poisson(1e6, Duration::from_secs(1)).len();
+        assert!((990_000..1_010_000).contains(&items), "{items} items");
+    }
+
+    fn captured(ns: &[u64]) -> Vec<Packet> {
+        ns.iter().map(|&at_ns| Packet { at_ns, bytes: 60 }).collect()
+    }
+
+    #[test]
+    fn replay_starts_at_once_and_runs_faster() {
+        let packets = captured(&[1_000_000, 1_000_500, 1_002_000]);
+        assert_eq!(replay(&packets, 2.0, Duration::from_secs(1)), at(&[0, 250, 1000]));
+    }
+
+    #[test]
+    fn replay_shortens_silence_and_never_runs_back() {
+        let packets = captured(&[0, 60_000_000_000, 59_000_000_000, 59_000_000_001]);
+        let gap = 10_000_000;
+        assert_eq!(replay(&packets, 1.0, Duration::from_secs(1)), at(&[0, gap, gap, gap + 1]));
+    }
+
+    #[test]
+    fn replay_ends_after_its_length() {
+        let packets = captured(&[0, 1_000_000, 3_000_000]);
+        assert_eq!(replay(&packets, 1.0, Duration::from_millis(2)).len(), 2);
+    }
+}

@@ -1,0 +1,132 @@
+//! What threads do besides their calls: the workloads `simple`, `complex` and `profiling`.
+
+use std::hint::black_box;
+
+use crate::clock::Clock;
+use crate::pair::Wait;
+
+/// Most turns of the busy loop of `complex`.
+const MOST_SPINS: u64 = 100;
+/// Operations per second of a producer of `profiling`.
+const PRODUCER_RATE: u64 = 10_000;
+/// Operations per second of a consumer of `profiling`.
+const CONSUMER_RATE: u64 = 1_000;
+
+/// Who does something.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Who {
+    /// Whether it is a producer.
+    pub(super) produces: bool,
+    /// Its number on its side.
+    pub(super) number: u8,
+    /// What it does while it waits.
+    pub(super) wait: Wait,
+}
+
+/// What a thread does before each operation.
+pub(super) trait Effort: Sized {
+    /// Operations between two looks at whether the time is over: few enough for them to be nothing,
+    /// many enough for the looks to be nothing.
+    const CHUNK: u64;
+    /// Whether an operation that fails is tried again. Otherwise a push that fails is a loss.
+    const RETRIES: bool;
+
+    /// That of a thread.
+    fn of(who: Who) -> Self;
+    /// Done before an operation, but not before it is tried again.
+    fn before(&mut self);
+}
+
+/// Nothing.
+#[derive(Debug)]
+pub(super) struct NoEffort;
+
+impl Effort for NoEffort {
+    const CHUNK: u64 = 64;
+    const RETRIES: bool = true;
+
+    fn of(_: Who) -> Self {
+        Self
+    }
+
+    #[inline(always)]
+    fn before(&mut self) {}
+}
+
+/// A busy loop, of a length that is random but the same in all runs.
+#[derive(Debug)]
+pub(super) struct Spins {
+    state: u64,
+}
+
+impl Effort for Spins {
+    const CHUNK: u64 = 16;
+    const RETRIES: bool = true;
+
+    fn of(who: Who) -> Self {
+        Self { state: 2 * u64::from(who.number) + u64::from(who.produces) }
+    }
+
+    #[inline(always)]
+    fn before(&mut self) {
+        for turn in 0..self.next() {
+            black_box(turn);
+        }
+    }
+}
+
+impl Spins {
+    /// Turns of the next loop, from Knuth's linear congruential generator.
+    #[inline(always)]
+    fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        ((self.state >> 33) * (MOST_SPINS + 1)) >> 31
+    }
+}
+
+/// An operation now and then, at a fixed rate.
+#[derive(Debug)]
+pub(super) struct Timetable {
+    clock: Clock,
+    due: u64,
+    interval: u64,
+    wait: Wait,
+}
+
+impl Effort for Timetable {
+    const CHUNK: u64 = 1;
+    const RETRIES: bool = false;
+
+    fn of(who: Who) -> Self {
+        let clock = Clock::get();
+        let rate = if who.produces { PRODUCER_RATE } else { CONSUMER_RATE };
+        let interval = clock.ticks(1_000_000_000 / rate);
+        // Spread evenly: were all due at the same moments, they would always collide.
+        let share = (f64::from(who.number) * 0.618_034).fract();
+        let due = clock.now() + (interval as f64 * share) as u64;
+        Self { clock, due, interval, wait: who.wait }
+    }
+
+    fn before(&mut self) {
+        while self.clock.now() < self.due {
+            self.wait.pause();
+        }
+        self.due += self.interval;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spins_are_random_bounded_and_the_same_in_all_runs() {
+        let who = Who { produces: true, number: 3, wait: Wait::Pause };
+        let lengths = || {
+            let mut spins = Spins::of(who);
+            (0..10_000).map(move |_| spins.next())
+        };
+        assert!(lengths().eq(lengths()));
+        assert_eq!((lengths().min(), lengths().max()), (Some(0), Some(MOST_SPINS)));
+    }
+}

@@ -1,0 +1,167 @@
+//! What is measured beside the number of items: nothing, how long items stay, or how long calls take.
+
+use std::sync::LazyLock;
+
+use hdrhistogram::Histogram;
+
+use crate::clock::Clock;
+use crate::sample::histogram;
+
+/// Reads of the clock that its cost is taken from.
+const READS: usize = 10_000;
+
+/// Nanoseconds that two reads of the clock in a row are apart: what a timed call that does nothing seems
+/// to take. On a virtual machine that is as long as some calls.
+static CLOCK_COST_NS: LazyLock<f64> = LazyLock::new(|| {
+    let clock = Clock::get();
+    let mut costs = histogram();
+    for _ in 0..READS {
+        let from = clock.now_in_order();
+        costs.saturating_record(clock.now_in_order().saturating_sub(from));
+    }
+    typical(&costs) / clock.ticks_per_ns()
+});
+
+/// The mean of all times but the slowest hundredth, which were interrupted.
+///
+/// Some processors' clocks move in steps of 10 ns, as long as a call. A median can only be such a step; a
+/// mean of many times that begin at any moment of a step can be between.
+pub(super) fn typical(times: &Histogram<u64>) -> f64 {
+    let most = times.value_at_quantile(0.99);
+    let (mut sum, mut count) = (0.0, 0.0);
+    for time in times.iter_recorded().take_while(|time| time.value_iterated_to() <= most) {
+        sum += time.value_iterated_to() as f64 * time.count_at_value() as f64;
+        count += time.count_at_value() as f64;
+    }
+    sum / count
+}
+
+/// What a thread notes.
+pub(super) trait Probe: Sized {
+    /// Whether items may go in batches. What is said of single calls or items needs none, and loops that
+    /// nobody runs needn't be compiled.
+    const BATCHES: bool = false;
+
+    /// One without notes, which takes no notice of what happened before.
+    fn new() -> Self;
+
+    /// Count of the next item, after `last`.
+    #[inline(always)]
+    fn count(&mut self, last: u64) -> u64 {
+        last + 1
+    }
+
+    /// Makes a call, which may fail.
+    #[inline(always)]
+    fn call<R>(&mut self, call: impl FnOnce() -> Option<R>) -> Option<R> {
+        call()
+    }
+
+    /// An item with this count was popped.
+    #[inline(always)]
+    fn popped(&mut self, _count: u64) {}
+
+    /// What was noted, in nanoseconds.
+    fn notes(self) -> Option<Histogram<u64>>;
+}
+
+/// Notes nothing.
+#[derive(Debug)]
+pub(super) struct Silent;
+
+impl Probe for Silent {
+    const BATCHES: bool = true;
+
+    fn new() -> Self {
+        Self
+    }
+
+    fn notes(self) -> Option<Histogram<u64>> {
+        None
+    }
+}
+
+/// Notes how long items stay in the queue: an item's count is the time at which it was made.
+#[derive(Debug)]
+pub(super) struct Stays {
+    clock: Clock,
+    /// Items from before have stayed over the pause after the warm-up.
+    since: u64,
+    stays: Histogram<u64>,
+}
+
+impl Probe for Stays {
+    fn new() -> Self {
+        let clock = Clock::get();
+        Self { clock, since: clock.now(), stays: histogram() }
+    }
+
+    #[inline(always)]
+    fn count(&mut self, last: u64) -> u64 {
+        self.clock.now().max(last + 1)
+    }
+
+    #[inline(always)]
+    fn popped(&mut self, count: u64) {
+        if count >= self.since {
+            let stay = self.clock.now().saturating_sub(count);
+            self.stays.saturating_record(self.clock.ns(stay) as u64);
+        }
+    }
+
+    fn notes(self) -> Option<Histogram<u64>> {
+        Some(self.stays)
+    }
+}
+
+/// Notes how long each call takes that succeeds, less what it takes to look at the clock.
+///
+/// Calls are timed one by one, because a percentile of batches would say nothing of a call. The clock is
+/// read when all that was before has been done, so that a call counts as long as it takes when nothing
+/// else can be done meanwhile; but for its last stores, which nobody waits for.
+#[derive(Debug)]
+pub(super) struct Calls {
+    clock: Clock,
+    /// In ticks, what it takes to look at the clock included.
+    times: Histogram<u64>,
+}
+
+impl Probe for Calls {
+    fn new() -> Self {
+        Self { clock: Clock::get(), times: histogram() }
+    }
+
+    #[inline(always)]
+    fn call<R>(&mut self, call: impl FnOnce() -> Option<R>) -> Option<R> {
+        let from = self.clock.now_in_order();
+        let result = call();
+        let ticks = self.clock.now_in_order().saturating_sub(from);
+        if result.is_some() {
+            self.times.saturating_record(ticks);
+        }
+        result
+    }
+
+    fn notes(self) -> Option<Histogram<u64>> {
+        let mut times = histogram();
+        for time in self.times.iter_recorded() {
+            let ns = self.clock.ns(time.value_iterated_to()) - *CLOCK_COST_NS;
+            times.saturating_record_n(ns.max(0.0).round() as u64, time.count_at_value());
+        }
+        Some(times)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typical_lies_between_steps_and_leaves_interruptions_out() {
+        let mut times = histogram();
+        times.record_n(10, 600).expect("in bounds");
+        times.record_n(20, 395).expect("in bounds");
+        times.record_n(1_000_000, 5).expect("in bounds");
+        assert!((typical(&times) - 13.97).abs() < 0.01);
+    }
+}

@@ -1,0 +1,124 @@
+//! What each side does per item besides the queue: emulated load, as in paper 1 §5.1.
+//!
+//! The paper spins until the timestamp counter has advanced far enough. Reading it takes 10 ns on a
+//! virtual EPYC, so that the smallest load, 10 ns, came out as 21. Here the load is a chain of
+//! dependent steps whose pace is calibrated; it is exact to about a nanosecond, and it can't begin
+//! before the item it depends on has arrived.
+
+use std::hint::black_box;
+use std::sync::LazyLock;
+use std::time::Instant;
+
+/// Steps of one calibration: about a millisecond.
+const CALIBRATION: u64 = 1_000_000;
+/// Calibrations of which the fastest counts; the others were disturbed.
+const CALIBRATIONS: usize = 5;
+
+static STEPS_PER_NS: LazyLock<f64> = LazyLock::new(|| {
+    let fastest = (0..CALIBRATIONS).map(|_| ns_of_steps(CALIBRATION)).fold(f64::INFINITY, f64::min);
+    CALIBRATION as f64 / fastest
+});
+
+/// Per-item work of one side.
+///
+/// Both calls take the item's value. Were the load independent of it, the processor would run it
+/// while it waits for the item's cache line, and the miss would cost nothing.
+pub(crate) trait Work: Copy {
+    /// The producer's work, done before `value` is known.
+    fn produce(&mut self, value: u64) -> u64;
+    /// The consumer's work, begun when `value` has arrived.
+    fn consume(&mut self, value: u64);
+}
+
+/// No load: the queue alone.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Free;
+
+impl Work for Free {
+    #[inline(always)]
+    fn produce(&mut self, value: u64) -> u64 {
+        value
+    }
+
+    #[inline(always)]
+    fn consume(&mut self, _value: u64) {}
+}
+
+/// A fixed time per item.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Busy {
+    steps: u64,
+    /// The paper's trash variable: depends on all work done so far.
+    trash: u64,
+    /// Zero, which the compiler can't know: carries a dependency without changing a value.
+    zero: u64,
+}
+
+impl Busy {
+    /// Work of `ns` nanoseconds per item.
+    pub(crate) fn new(ns: u64) -> Self {
+        let steps = (ns as f64 * *STEPS_PER_NS).round() as u64;
+        Self { steps, trash: black_box(1), zero: black_box(0) }
+    }
+
+    #[inline(always)]
+    fn spin(&mut self) {
+        self.trash = black_box(chain(self.trash, self.steps));
+    }
+}
+
+impl Work for Busy {
+    #[inline(always)]
+    fn produce(&mut self, value: u64) -> u64 {
+        self.spin();
+        value + (self.trash & self.zero)
+    }
+
+    #[inline(always)]
+    fn consume(&mut self, value: u64) {
+        self.trash = self.trash.wrapping_add(value);
+        self.spin();
+    }
+}
+
+/// What a load of `ns` nanoseconds really takes, again and again: whole steps, and the loop around them.
+pub fn actual_load_ns(ns: u64) -> f64 {
+    let mut work = Busy::new(ns);
+    let rounds = (CALIBRATION / work.steps.max(1)).max(1);
+    let mut sample = || {
+        let start = Instant::now();
+        (0..rounds).for_each(|value| work.consume(value));
+        start.elapsed().as_nanos() as f64 / rounds as f64
+    };
+    (0..CALIBRATIONS).map(|_| sample()).fold(f64::INFINITY, f64::min)
+}
+
+/// Scrambles `seed`. No step can begin before the one before has ended, and as steps aren't linear
+/// the compiler can't fold several into one.
+#[inline(always)]
+fn chain(seed: u64, steps: u64) -> u64 {
+    (0..steps).fold(seed, |x, _| (x ^ (x >> 29)).wrapping_mul(0x5851_f42d_4c95_7f2d))
+}
+
+fn ns_of_steps(steps: u64) -> f64 {
+    let start = Instant::now();
+    black_box(chain(black_box(1), black_box(steps)));
+    start.elapsed().as_nanos() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_does_not_change_the_item() {
+        let mut work = Busy::new(10);
+        work.consume(3);
+        assert_eq!(work.produce(7), 7);
+    }
+
+    #[test]
+    fn more_time_is_more_steps() {
+        assert!(Busy::new(90).steps > Busy::new(10).steps);
+    }
+}

@@ -1,0 +1,287 @@
+//! The command line.
+
+use std::iter;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use coherence::Machine;
+use corelane_bench::{CorePair, PayloadKind, Regime, TeamSize, Workload};
+use corelane_report::{FileArgs, Positive, one_of};
+use corelane_simulate::{all, team_queues};
+use serde::Serialize;
+
+/// Regimes that are simulated by name.
+const REGIMES: [Regime; 5] =
+    [Regime::Free, Regime::Fp, Regime::Fc, Regime::Balanced, Regime::Turns];
+
+/// Workloads that are simulated.
+pub(crate) const WORKLOADS: [Workload; 2] = [Workload::Simple, Workload::Complex];
+
+/// Simulates queues on other machines, and shows which lines of the source cost cache misses.
+///
+/// The queues' own sources run on simulated cores, and every access is charged to a model of the
+/// caches. Counts of misses are those of the algorithm; times are as good as the machine's figures.
+/// The same seed gives the same result.
+///
+/// Ctrl-C ends the run and keeps what is finished; the exit code is then 130.
+#[derive(Debug, Parser)]
+#[command(
+    name = "lane-simulate",
+    bin_name = "lane simulate",
+    version,
+    max_term_width = 100,
+    args_conflicts_with_subcommands = true
+)]
+pub(crate) struct SimulateCommand {
+    /// Which kind of queue [default: spsc].
+    #[command(subcommand)]
+    pub(crate) suite: Option<SimulateSuite>,
+
+    /// What to simulate, if the kind of queue is left out.
+    #[command(flatten)]
+    pub(crate) args: StreamArgs,
+}
+
+/// Kinds of queues that can be simulated.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SimulateSuite {
+    /// One producer, one consumer.
+    Spsc(Box<StreamArgs>),
+    /// Several producers, several consumers.
+    Mpmc(Box<TeamArgs>),
+}
+
+/// How far cores are simulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Model {
+    /// Stores wait in a buffer, and lines are prefetched if the machine does that.
+    Full,
+    /// As the papers count misses: a store keeps its core until it is done, and nothing is prefetched.
+    Counting,
+}
+
+impl Model {
+    /// `machine` as far as it is simulated.
+    pub(crate) fn of(self, machine: Machine) -> Machine {
+        match self {
+            Self::Full => machine,
+            Self::Counting => machine.counting(),
+        }
+    }
+
+    /// What it leaves out, for people.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Full => "",
+            Self::Counting => ", stores wait, no prefetcher",
+        }
+    }
+}
+
+/// What to simulate between one producer and one consumer, and on what.
+#[derive(Debug, Args)]
+pub(crate) struct StreamArgs {
+    /// Queues to simulate, by id; all if none is named.
+    #[arg(value_name = "QUEUE", value_parser = ids(), hide_possible_values = true)]
+    pub(crate) queues: Vec<String>,
+
+    /// Whose caches and distances to simulate: i7, xeon40, x86-88t, arm-96t (the papers' machines);
+    /// calibrated (this one, measured first); or a file that `lane calibrate --json FILE` wrote.
+    #[arg(long, default_value = "i7", value_name = "MACHINE")]
+    pub(crate) machine: String,
+
+    /// Measure the queues on this machine, simulate the same, and show how far off the simulation is.
+    #[arg(long, conflicts_with_all = ["machine", "pair", "cores", "sweep", "model", "regime", "grid",
+          "annotate", "payload", "capacity", "batch", "items", "html"])]
+    pub(crate) validate: bool,
+
+    /// How often everything is measured for --validate.
+    #[arg(long, value_name = "N", default_value = "15", requires = "validate")]
+    pub(crate) rounds: Positive,
+
+    /// Virtual cores of producer and consumer. Cores are numbered socket by socket, and second
+    /// threads after all first ones.
+    #[arg(long, value_name = "A,B", default_value = "0,1")]
+    pub(crate) pair: CorePair,
+
+    /// Simulate a pipeline on the first N virtual cores: a producer, threads that pop items and push
+    /// them into the next queue, and a consumer. A core alone pushes and pops.
+    #[arg(long, value_name = "N", conflicts_with = "pair")]
+    pub(crate) cores: Option<Positive>,
+
+    /// Simulate pipelines on A to B cores: A, B, and powers of two and half as much again between them.
+    #[arg(long, value_name = "cores=A..B", conflicts_with_all = ["pair", "cores", "grid", "annotate"])]
+    pub(crate) sweep: Option<Sweep>,
+
+    /// How far to simulate cores [default: full; with --annotate counting].
+    #[arg(long, value_enum)]
+    pub(crate) model: Option<Model>,
+
+    /// Emulated load of both sides per item: free 0/0 ns, fp 0/10, fc 20/10, balanced 50/50
+    /// (producer/consumer); or turns: one side fills the queue, then the other empties it [default:
+    /// free, fp, fc; with --annotate fc].
+    #[arg(long, value_parser = one_of(&REGIMES), value_delimiter = ',')]
+    pub(crate) regime: Vec<Regime>,
+
+    /// All pairs of loads from 0 to 90 ns in steps of 10, for heat maps of misses.
+    #[arg(long, conflicts_with = "regime")]
+    pub(crate) grid: bool,
+
+    /// Show this queue's source with the misses and stalls of each line.
+    #[arg(long, value_name = "QUEUE", conflicts_with_all = ["queues", "grid", "cores"],
+          value_parser = ids(), hide_possible_values = true)]
+    pub(crate) annotate: Option<String>,
+
+    /// What travels: a number in the slot, or a pointer to a page that both sides touch.
+    #[arg(long, value_enum, default_value = "u64")]
+    pub(crate) payload: PayloadKind,
+
+    /// Items a queue must hold.
+    #[arg(long, value_name = "N", default_value = "256")]
+    pub(crate) capacity: Positive,
+
+    /// Most items per call; 1 uses the calls for single items.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) batch: Positive,
+
+    /// Items that are counted, after as many that warm up [default: 20000; with --sweep 5000].
+    #[arg(long, value_name = "N")]
+    pub(crate) items: Option<Positive>,
+
+    /// Decides who is first of those that are due at the same time.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
+
+    /// Where the results go.
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+}
+
+impl StreamArgs {
+    /// How far cores are simulated.
+    pub(crate) fn model(&self) -> Model {
+        let usual = if self.annotate.is_some() { Model::Counting } else { Model::Full };
+        self.model.unwrap_or(usual)
+    }
+}
+
+/// What to simulate between several threads, and on what.
+#[derive(Debug, Args)]
+pub(crate) struct TeamArgs {
+    /// Queues to simulate, by id; if none is named, all between several threads, with bbq-spsc and lq
+    /// where there is one thread a side.
+    #[arg(value_name = "QUEUE", value_parser = team_ids(), hide_possible_values = true)]
+    pub(crate) queues: Vec<String>,
+
+    /// Whose caches and distances to simulate: i7, xeon40, x86-88t, arm-96t (the papers' machines);
+    /// calibrated (this one, measured first); or a file that `lane calibrate --json FILE` wrote.
+    #[arg(long, default_value = "arm-96t", value_name = "MACHINE")]
+    pub(crate) machine: String,
+
+    /// Producers and consumers, each on a core of its own [default: 1x1,2x2,4x4,4x1,1x4, as far as the
+    /// machine has cores].
+    #[arg(long, value_name = "PxC", value_delimiter = ',')]
+    pub(crate) threads: Vec<TeamSize>,
+
+    /// Simulate one consumer with 1, 2, 4, … producers, one producer with as many consumers, and as many of both,
+    /// until all cores are in use; and set what comes out beside what the paper found.
+    #[arg(long, conflicts_with = "threads")]
+    pub(crate) sweep: bool,
+
+    /// Use no more than the first N cores for the sweep.
+    #[arg(long, value_name = "N", requires = "sweep")]
+    pub(crate) cores: Option<Positive>,
+
+    /// Show what a real machine does on the same axes: throughput that `lane bench mpmc --json FILE` has measured.
+    #[arg(long, value_name = "FILE", requires = "sweep")]
+    pub(crate) beside: Option<PathBuf>,
+
+    /// What threads do besides their calls; complex is a busy loop of up to 30 ns before each call, as allocation isn't
+    /// simulated [default: simple; with --sweep simple, complex].
+    #[arg(long, value_parser = one_of(&WORKLOADS), hide_possible_values = true, value_delimiter = ',')]
+    pub(crate) workload: Vec<Workload>,
+
+    /// How far to simulate cores.
+    #[arg(long, value_enum, default_value = "full")]
+    pub(crate) model: Model,
+
+    /// Items a queue must hold. As many are popped before anything is counted.
+    #[arg(long, value_name = "N", default_value = "4096")]
+    pub(crate) capacity: Positive,
+
+    /// Items that are popped while everything is counted [default: 20000; with --sweep 8000].
+    #[arg(long, value_name = "N")]
+    pub(crate) items: Option<Positive>,
+
+    /// Decides who is first of those that are due at the same time.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
+
+    /// Where the results go.
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+}
+
+fn ids() -> PossibleValuesParser {
+    PossibleValuesParser::new(all().iter().map(|queue| queue.id))
+}
+
+fn team_ids() -> PossibleValuesParser {
+    PossibleValuesParser::new(team_queues().into_iter().map(|queue| queue.id))
+}
+
+/// Numbers of cores, from the first to the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sweep {
+    first: usize,
+    last: usize,
+}
+
+impl Sweep {
+    /// The ends, and powers of two and half as much again between them.
+    pub(crate) fn cores(self) -> impl Iterator<Item = usize> {
+        let steps = (0..usize::BITS - 1).flat_map(|log| [2 << log, 3 << log]);
+        let between = steps.filter(move |cores| (self.first + 1..self.last).contains(cores));
+        let last = (self.last > self.first).then_some(self.last);
+        iter::once(self.first).chain(between).chain(last)
+    }
+}
+
+impl FromStr for Sweep {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let range = text.strip_prefix("cores=").and_then(|range| range.split_once(".."));
+        let ends = range.and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
+        match ends {
+            Some((first, last)) if 0 < first && first <= last => Ok(Self { first, last }),
+            _ => Err("give a range of cores from 1 on, such as cores=1..96".into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        SimulateCommand::command().debug_assert();
+    }
+
+    #[test]
+    fn sweeps_take_steps_of_like_ratio() {
+        let cores = |text: &str| text.parse::<Sweep>().unwrap().cores().collect::<Vec<_>>();
+        assert_eq!(cores("cores=1..12"), [1, 2, 3, 4, 6, 8, 12]);
+        assert_eq!(cores("cores=5..13"), [5, 6, 8, 12, 13]);
+        assert_eq!(cores("cores=2..2"), [2]);
+        for wrong in ["cores=0..4", "cores=4..2", "cores=4", "capacity=1..2", "cores=1..x", ""] {
+            assert!(wrong.parse::<Sweep>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What `lane bench mpmc` has measured, to stand beside what is simulated.
+
+use std::fs;
+use std::path::Path;
+
+use corelane_report::Failure;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::series::Growing;
+
+/// What was measured, and where.
+#[derive(Debug, Serialize)]
+pub(super) struct Beside {
+    pub(super) command: String,
+    pub(super) machine: String,
+    pub(super) points: Vec<MeasuredPoint>,
+}
+
+/// The throughput of a queue between so many threads.
+#[derive(Debug, Serialize)]
+pub(super) struct MeasuredPoint {
+    pub(super) queue: String,
+    producers: usize,
+    consumers: usize,
+    workload: String,
+    /// Whether the cores were near or far.
+    pub(super) distance: String,
+    items_per_s: f64,
+}
+
+impl Beside {
+    /// The throughput of single calls in a file of results.
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        let name = path.display();
+        let refused = |why: String| Failure::Usage(format!("{name}: {why}"));
+        let text = fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
+        let is_not = "is not what `lane bench mpmc --json FILE` writes";
+        let file: Value =
+            serde_json::from_str(&text).map_err(|error| refused(format!("{is_not} ({error})")))?;
+        let machine = &file["machine"];
+        let (Some(command), Some(cpu), Some(cpus), Some(results)) = (
+            file["command"].as_str(),
+            machine["cpu"].as_str(),
+            machine["cpus"].as_u64(),
+            file["results"].as_array(),
+        ) else {
+            return Err(refused(is_not.into()));
+        };
+        let points: Vec<_> = results.iter().flat_map(points).collect();
+        if points.is_empty() {
+            return Err(refused(format!("{is_not} with --test throughput")));
+        }
+        Ok(Self { command: command.into(), machine: format!("{cpu}, {cpus} CPUs"), points })
+    }
+}
+
+/// What a result says of single calls, near and far.
+fn points(result: &Value) -> Vec<MeasuredPoint> {
+    let params = &result["params"];
+    let is_single =
+        result["suite"] == "mpmc" && result["test"] == "throughput" && params["batch"] == 1;
+    let groups = result["groups"].as_object().filter(|_| is_single);
+    let point = |(distance, group): (&String, &Value)| {
+        Some(MeasuredPoint {
+            queue: result["queue"].as_str()?.to_owned(),
+            producers: params["producers"].as_u64()? as usize,
+            consumers: params["consumers"].as_u64()? as usize,
+            workload: params["workload"].as_str()?.to_owned(),
+            distance: distance.clone(),
+            items_per_s: group["items_per_s"].as_f64()?,
+        })
+    };
+    groups.into_iter().flatten().filter_map(point).collect()
+}
+
+impl MeasuredPoint {
+    /// In millions per second, with how far the series has grown, if it is one of this series and workload.
+    pub(super) fn of(&self, growing: Growing, workload: &str) -> Option<(usize, f64)> {
+        let number = growing.number_of(self.producers, self.consumers)?;
+        (self.workload == workload).then_some((number, self.items_per_s / 1e6))
+    }
+}

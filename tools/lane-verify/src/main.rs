@@ -1,0 +1,137 @@
+//! `lane verify`: which orderings the queues need, and whether their histories are those of queues.
+
+mod histories;
+mod kept;
+mod orderings;
+mod outcome;
+mod page;
+mod unreached;
+mod worker;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use clap::builder::PossibleValuesParser;
+use corelane_report::{Failure, FileArgs, Files, duration, interrupt};
+
+use kept::Kept;
+
+/// What the program ends with if a queue's models fail, or a seeded bug is not found.
+const UNSOUND: u8 = 1;
+
+/// A broken queue that has models and nothing else.
+const CANARY: &str = "canary";
+
+/// Shows that each memory ordering in the sources is needed.
+///
+/// Runs the models of each queue in all executions that the C11 memory model allows (where these
+/// are too many, in those with few preemptions), then again with one ordering weaker at a time. An
+/// ordering is needed if with any weaker one a model fails.
+/// Bugs seeded into copies of the queues show that the models are awake.
+///
+/// Ctrl-C ends the run and keeps the queues that are finished; the exit code is then 130. It is 1
+/// if a queue is found broken, or a seeded bug is not found. An ordering that isn't needed is told,
+/// but is no fault.
+#[derive(Debug, Parser)]
+#[command(name = "lane-verify", bin_name = "lane verify", version, max_term_width = 100)]
+struct VerifyArgs {
+    /// Queues to verify, by id; all if none is named. `canary` is a broken one, to see a failure.
+    #[arg(value_name = "QUEUE", value_parser = PossibleValuesParser::new(ids()),
+          hide_possible_values = true)]
+    queues: Vec<String>,
+
+    /// Also run a bigger model of each queue, with three threads, which takes minutes.
+    #[arg(long)]
+    big: bool,
+
+    /// Instead of models: let threads use each queue for so long (30s, 10m), two or up to six, and check
+    /// that what they saw is what a queue can do. It is not if an item comes twice, never or out of
+    /// order, or if empty or full is answered where that can't be.
+    #[arg(long, value_name = "TIME", value_parser = duration,
+          conflicts_with_all = ["big", "kept", "html", "markdown"])]
+    histories: Option<Duration>,
+
+    /// Trust a table that --markdown wrote: with each weaker ordering run the model first that failed there, and
+    /// none where none did. That takes a third of the time, and doesn't see that a survivor has become needed.
+    #[arg(long, value_name = "FILE", conflicts_with = "big")]
+    kept: Option<PathBuf>,
+
+    /// Where the results go. The page shows the sources with the verdict beside each line.
+    #[command(flatten)]
+    files: FileArgs,
+
+    /// Write the ordering table as Markdown, without what differs from run to run.
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+
+    /// Run one model for another process.
+    #[arg(long, hide = true)]
+    worker: bool,
+}
+
+fn main() -> ExitCode {
+    carry_out(&VerifyArgs::parse()).unwrap_or_else(Failure::report)
+}
+
+/// Ids of all queues that can be verified.
+fn ids() -> Vec<&'static str> {
+    let mut ids = orderings::queue_ids();
+    ids.extend(
+        histories::queue_ids().into_iter().filter(|id| !orderings::queue_ids().contains(id)),
+    );
+    ids.push(CANARY);
+    ids
+}
+
+fn carry_out(args: &VerifyArgs) -> Result<ExitCode, Failure> {
+    if args.worker {
+        return Ok(worker::serve());
+    }
+    interrupt::listen();
+    let queues: Vec<_> = match (args.queues.as_slice(), args.histories) {
+        ([], None) => orderings::queue_ids(),
+        ([], Some(_)) => histories::queue_ids(),
+        (named, _) => named.iter().map(String::as_str).collect(),
+    };
+    let is_sound = match args.histories {
+        Some(time) => check_histories(args, &queues, time)?,
+        None => check_orderings(args, &queues)?,
+    };
+    Ok(interrupt::exit_code(if is_sound { 0 } else { UNSOUND }))
+}
+
+/// Whether all queues pass their models and all seeded bugs are found.
+fn check_orderings(args: &VerifyArgs, queues: &[&str]) -> Result<bool, Failure> {
+    let modelled = orderings::queue_ids();
+    if let Some(id) = queues.iter().find(|id| **id != CANARY && !modelled.contains(*id)) {
+        let text = format!("{id} has histories, but no models yet; ask for --histories 10s");
+        return Err(Failure::Usage(text));
+    }
+    let kept = args.kept.as_deref().map(Kept::read).transpose()?.unwrap_or_default();
+    let mut files = Files::open(&args.files)?.and_markdown(args.markdown.as_deref())?;
+    let verification = orderings::verify(queues, args.big, &kept)?;
+    files.publish(&verification, &page::document(&verification, !args.queues.is_empty()))?;
+    Ok(verification.is_sound())
+}
+
+/// Whether all histories are those of queues.
+fn check_histories(args: &VerifyArgs, queues: &[&str], time: Duration) -> Result<bool, Failure> {
+    let mut files = Files::open(&args.files)?;
+    let histories = histories::check(queues, time)?;
+    files.publish(&histories, &histories.document())?;
+    Ok(histories.are_sound())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        VerifyArgs::command().debug_assert();
+    }
+}

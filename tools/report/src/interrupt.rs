@@ -1,0 +1,41 @@
+//! Ctrl-C: the first ends the run after the current measurement, the second ends the program.
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// What a shell reports for a program that Ctrl-C ended.
+const EXIT_CODE: u8 = 130;
+
+static REQUESTED: AtomicBool = AtomicBool::new(false);
+
+/// Starts to listen.
+pub fn listen() {
+    let handler = || {
+        if REQUESTED.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(EXIT_CODE));
+        }
+        eprintln!("\nending with what there is; Ctrl-C again to quit without");
+    };
+    // Without a handler Ctrl-C ends the program at once, which is no reason not to measure.
+    let _ = ctrlc::set_handler(handler);
+}
+
+/// Whether the run should end.
+pub fn requested() -> bool {
+    REQUESTED.load(Ordering::Relaxed)
+}
+
+/// Whether the run should end, if that becomes known within `time`.
+pub fn requested_within(time: Duration) -> bool {
+    let begin = Instant::now();
+    while !requested() && begin.elapsed() < time {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    requested()
+}
+
+/// `otherwise`, unless Ctrl-C ended the run.
+pub fn exit_code(otherwise: u8) -> ExitCode {
+    ExitCode::from(if requested() { EXIT_CODE } else { otherwise })
+}

@@ -1,0 +1,47 @@
+//! Where results come from.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+use crate::{Document, Media, interrupt};
+
+/// What every file of results begins with.
+#[derive(Debug, Clone, Serialize)]
+pub struct Origin {
+    /// Version of the file's shape.
+    schema: u32,
+    /// The command line.
+    command: String,
+    /// Seconds since 1970 at the end of the run.
+    unix_time: u64,
+    /// Whether Ctrl-C ended the run early. What is there is complete nevertheless.
+    interrupted: bool,
+}
+
+impl Origin {
+    /// That of a run of `program` which ends now.
+    pub fn now(program: &str, schema: u32) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let arguments = std::env::args().skip(1);
+        let command: Vec<_> = std::iter::once(program.to_owned()).chain(arguments).collect();
+        Self {
+            schema,
+            command: command.join(" "),
+            unix_time: now.as_secs(),
+            interrupted: interrupt::requested(),
+        }
+    }
+
+    /// Adds command and date to a page.
+    pub fn tell(&self, document: &mut Document) {
+        let when = UNIX_EPOCH + Duration::from_secs(self.unix_time);
+        document.fact(Media::PAGE, "Command", format!("`{}`", self.command));
+        document.fact(Media::PAGE, "Date", humantime::format_rfc3339_seconds(when).to_string());
+    }
+
+    /// Whether Ctrl-C ended the run early.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted
+    }
+}
