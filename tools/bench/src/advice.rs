@@ -20,7 +20,6 @@ pub(crate) struct Advice {
 }
 
 impl Advice {
-    /// From the results, if these are enough for any.
     pub(crate) fn of(results: &Results) -> Option<Self> {
         let (mut groups, mut picked) = (Vec::new(), BTreeSet::new());
         for group in results.groups() {
@@ -38,7 +37,6 @@ impl Advice {
         (!groups.is_empty()).then(|| Self { groups, caveats: against.collect() })
     }
 
-    /// What it says.
     pub(crate) fn blocks(self) -> Vec<Block> {
         let mut blocks = Vec::new();
         let groups = self.groups.into_iter();
@@ -50,7 +48,6 @@ impl Advice {
     }
 }
 
-/// In which rounds that was.
 fn when(results: &Results, group: Group) -> Option<String> {
     let (rounds, all) = (results.rounds_of(group).count(), results.rounds.len());
     let distance = short(results.line_rtt(group)?.median);

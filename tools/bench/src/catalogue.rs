@@ -36,7 +36,6 @@ pub fn entries() -> &'static [Entry] {
     &ENTRIES
 }
 
-/// The entry named `id`.
 pub(crate) fn find(id: &str) -> Option<&'static Entry> {
     entries().iter().find(|entry| entry.info.id == id)
 }
@@ -78,7 +77,6 @@ impl Entry {
         matches!(self.kind, EntryKind::Peer { .. })
     }
 
-    /// Whether the quick run takes it.
     pub(crate) fn is_quick(&self) -> bool {
         let Info { id, variant_of, bounded, .. } = self.info;
         let is_usual = !id.starts_with(LIST_OF) && (variant_of.is_none() || id == QUICK_ANY);
@@ -90,7 +88,6 @@ impl Entry {
         self.pair.is_some()
     }
 
-    /// Whether it is full some day, or overwrites then.
     pub(crate) fn is_bounded(&self) -> bool {
         self.info.bounded || self.info.overwrites
     }
@@ -178,7 +175,6 @@ impl PairKernels {
     }
 }
 
-/// The library's queues.
 fn ours() -> Vec<Entry> {
     let mut entries = Vec::new();
     macro_rules! add {

@@ -29,7 +29,6 @@ enum Source {
 }
 
 impl Clock {
-    /// The clock, calibrated at the first call.
     pub(crate) fn get() -> Self {
         *CLOCK
     }
@@ -45,7 +44,6 @@ impl Clock {
         Self { ticks_per_ns: ticks as f64 / from.elapsed().as_nanos() as f64, ..clock }
     }
 
-    /// Now, in ticks.
     #[inline(always)]
     pub(crate) fn now(self) -> u64 {
         match self.source {
@@ -66,17 +64,14 @@ impl Clock {
         now
     }
 
-    /// Ticks in a nanosecond.
     pub(crate) fn ticks_per_ns(self) -> f64 {
         self.ticks_per_ns
     }
 
-    /// Ticks in `ns` nanoseconds.
     pub(crate) fn ticks(self, ns: u64) -> u64 {
         (ns as f64 * self.ticks_per_ns).round() as u64
     }
 
-    /// Nanoseconds in `ticks` ticks.
     #[inline]
     pub(crate) fn ns(self, ticks: u64) -> f64 {
         ticks as f64 / self.ticks_per_ns

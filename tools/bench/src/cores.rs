@@ -21,7 +21,6 @@ pub fn pair(wanted: Option<CorePair>) -> Result<Cores, Failure> {
     Ok(Cores { producer: core(&cores, producer)?, consumer: core(&cores, consumer)? })
 }
 
-/// The core with the number `id` among `cores`.
 fn core(cores: &[CoreId], id: usize) -> Result<CoreId, Failure> {
     cores.iter().copied().find(|core| core.id == id).ok_or_else(|| {
         let have: Vec<_> = cores.iter().map(|core| core.id.to_string()).collect();
@@ -29,7 +28,6 @@ fn core(cores: &[CoreId], id: usize) -> Result<CoreId, Failure> {
     })
 }
 
-/// The cores asked for, or all there are.
 pub(crate) fn several(wanted: &[usize]) -> Result<Vec<CoreId>, Failure> {
     let cores = core_affinity::get_core_ids().unwrap_or_default();
     match (wanted.is_empty(), cores.is_empty()) {

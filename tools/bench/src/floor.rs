@@ -34,7 +34,6 @@ pub(crate) struct Floors {
 }
 
 impl Floors {
-    /// Measures both.
     pub(crate) fn measure(cores: Cores) -> Self {
         Self { line_rtt_ns: line_rtt(cores), block_handoff_ns: block_handoff(cores) }
     }
@@ -72,7 +71,6 @@ pub(crate) fn line_rtt(cores: Cores) -> f64 {
     median(samples) / TRIPS as f64
 }
 
-/// Waits until a counter has reached `value`.
 fn await_count(counter: &PaddedWord, value: u64, wait: Wait) {
     wait.until(|| (counter.0.load(Ordering::Acquire) >= value).then_some(()));
 }

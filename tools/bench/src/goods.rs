@@ -14,7 +14,6 @@ pub(crate) fn number(producer: u8, count: u64) -> u64 {
     (u64::from(producer) << COUNT_BITS) | count
 }
 
-/// Producer and count of a number.
 #[inline(always)]
 pub(crate) fn split(number: u64) -> (u8, u64) {
     ((number >> COUNT_BITS) as u8, number & ((1 << COUNT_BITS) - 1))
@@ -22,7 +21,6 @@ pub(crate) fn split(number: u64) -> (u8, u64) {
 
 /// An item that carries a number.
 pub(crate) trait Goods: Copy + Send + Sync + 'static {
-    /// The item with `number`.
     fn pack(number: u64) -> Self;
 
     /// Its number. Frees what [`pack`](Self::pack) allocated.

@@ -14,18 +14,14 @@ static CPU_INFO: LazyLock<String> =
 /// What a reader of the numbers needs to know.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Host {
-    /// Processor model.
     pub(crate) cpu: String,
-    /// Logical processors that may be used.
     pub(crate) cpus: usize,
     /// Size of the last-level cache, as the kernel prints it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) last_level_cache: Option<String>,
     /// Whether this is a virtual machine, whose cores may move.
     pub(crate) virtual_machine: bool,
-    /// Architecture.
     pub(crate) arch: &'static str,
-    /// Operating system and kernel.
     pub(crate) os: String,
     /// Cores in the order in which threads are given them: first a producer's, then a consumer's.
     pub(crate) cores: Vec<usize>,
@@ -36,7 +32,6 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// This machine.
     pub(crate) fn describe(cores: &[CoreId]) -> Self {
         Self {
             cpu: cpu_field("model name").unwrap_or("unknown processor").to_owned(),
@@ -51,7 +46,6 @@ impl Host {
         }
     }
 
-    /// One line for people.
     pub(crate) fn summary(&self) -> String {
         let cache = self.last_level_cache.as_ref().map(|size| format!(", {size} cache"));
         let virtual_machine = if self.virtual_machine { ", virtual" } else { "" };

@@ -161,7 +161,6 @@ fn cells(
     cells
 }
 
-/// Whether a queue is measured so.
 fn can(entry: &Entry, test: Test, team: &TeamSetting) -> bool {
     let TeamSize { producers, consumers } = team.size;
     let is_of_test = match test {
@@ -174,7 +173,6 @@ fn can(entry: &Entry, test: Test, team: &TeamSetting) -> bool {
         && (entry.info.bounded || team.operation != Some(Operation::Push))
 }
 
-/// The settings of a test, each with a way to wait.
 fn variations(
     args: &MpmcArgs,
     test: Test,

@@ -60,7 +60,6 @@ impl Results {
         blocks
     }
 
-    /// What a group means, as a heading.
     fn place(&self, group: Group) -> &'static str {
         match (self.machine.same_core, group) {
             (true, _) => "Same core: the threads take turns",
@@ -84,7 +83,6 @@ impl Results {
         )
     }
 
-    /// What isn't in the numbers.
     fn left_out(&self) -> String {
         let mixed = match self.mixed_rounds {
             0 => String::new(),
@@ -98,7 +96,6 @@ impl Results {
         }
     }
 
-    /// One chart with its numbers.
     fn comparison(&self, tables: &[Vec<&CellResult>], group: Group) -> Vec<Block> {
         let first = tables[0][0];
         let floor = words::floor(self, first.test, group);
@@ -124,7 +121,6 @@ impl Results {
         vec![Block::On(Media::PAGE, head), Block::Folded("Numbers".into(), false, numbers)]
     }
 
-    /// The floors round by round.
     fn floors_of_rounds(&self) -> Vec<Block> {
         let rows = self.rounds.iter().enumerate().map(|(number, round)| {
             let ns = [round.line_rtt_ns, round.block_handoff_ns_per_u64].map(short);

@@ -18,7 +18,6 @@ pub struct Cores {
 }
 
 impl Cores {
-    /// The first two of `cores`, or the only one twice.
     pub(crate) fn of(cores: &[CoreId]) -> Self {
         Self { producer: cores[0], consumer: *cores.get(1).unwrap_or(&cores[0]) }
     }
@@ -51,7 +50,6 @@ pub enum Wait {
 }
 
 impl Wait {
-    /// What it is, for people.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Greedy => "waiting greedily",
@@ -60,7 +58,6 @@ impl Wait {
         }
     }
 
-    /// Waits a moment.
     #[inline(always)]
     pub(crate) fn pause(self) {
         match self {
@@ -70,7 +67,6 @@ impl Wait {
         }
     }
 
-    /// Calls `attempt` until it gives something.
     #[inline(always)]
     pub(crate) fn until<T>(self, mut attempt: impl FnMut() -> Option<T>) -> T {
         loop {
@@ -90,14 +86,12 @@ pub(crate) struct Gate {
 }
 
 impl Default for Gate {
-    /// For two threads.
     fn default() -> Self {
         Self::of(2)
     }
 }
 
 impl Gate {
-    /// For so many threads.
     pub(crate) fn of(threads: usize) -> Self {
         Self { arrived: AtomicUsize::new(0), threads }
     }
@@ -118,7 +112,6 @@ pub(crate) struct Meeting {
 }
 
 impl Meeting {
-    /// Waits for the other side to be ready.
     pub(crate) fn ready(&self, wait: Wait) {
         self.gate.meet(wait);
     }
@@ -163,7 +156,6 @@ pub(crate) fn all(tasks: Vec<Task<'_>>) {
     });
 }
 
-/// Runs `side` on `core`.
 pub(crate) fn pinned<T>(core: CoreId, side: impl FnOnce() -> T) -> T {
     // The core was checked when the command line was read. Should it go away later, an unpinned
     // measurement shows in the spread.
@@ -171,7 +163,6 @@ pub(crate) fn pinned<T>(core: CoreId, side: impl FnOnce() -> T) -> T {
     side()
 }
 
-/// What a thread returns, or its panic.
 pub(crate) fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

@@ -17,7 +17,6 @@ pub struct Params {
     pub capacity: usize,
     /// What a thread does while the queue is full or empty.
     pub(crate) wait: Wait,
-    /// What only this kind of measurement has.
     #[serde(flatten)]
     pub(crate) setting: Setting,
 }
@@ -36,7 +35,6 @@ pub(crate) enum Setting {
 pub struct PairSetting {
     /// Most items per push or pop call.
     pub batch: usize,
-    /// What the items are.
     pub(crate) payload: PayloadKind,
     /// Name of the pair of loads.
     pub regime: Regime,
@@ -44,7 +42,6 @@ pub struct PairSetting {
     pub load_p_ns: u64,
     /// Emulated load of the consumer.
     pub load_c_ns: u64,
-    /// Where our queues live.
     pub(crate) memory: MemoryKind,
     /// What sets the send times, in an open-loop test.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,10 +53,8 @@ pub struct PairSetting {
 pub(crate) struct TeamSetting {
     #[serde(flatten)]
     pub(crate) size: TeamSize,
-    /// Most items per push or pop call.
     pub(crate) batch: usize,
     pub(crate) workload: Workload,
-    /// The call that fails, in the test `full-empty`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) operation: Option<Operation>,
 }
@@ -68,7 +63,6 @@ pub(crate) struct TeamSetting {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct CircleSetting {
     pub(crate) threads: usize,
-    /// Most messages under way.
     pub(crate) in_flight: u64,
 }
 
@@ -84,7 +78,6 @@ impl Params {
         if let Setting::Pair(pair) = &self.setting { Some(pair) } else { None }
     }
 
-    /// The threads of each side that use one queue.
     pub(crate) fn size(&self) -> TeamSize {
         match &self.setting {
             Setting::Team(team) => team.size,
@@ -131,6 +124,5 @@ pub(crate) struct Trial<'a> {
     pub(crate) length: Length,
     /// Where, in the order in which threads are given cores.
     pub(crate) cores: &'a [CoreId],
-    /// When items are sent, in an open-loop test.
     pub(crate) schedule: &'a [Arrival],
 }

@@ -11,7 +11,6 @@ pub(crate) trait Payload: Copy + Send + Sync + 'static {
 
     /// Where items of a queue for `capacity` items come from.
     fn source(capacity: usize) -> Self::Source;
-    /// Item number `sequence`.
     fn make(source: Self::Source, sequence: u64) -> Self;
     /// What the consumer reads: the sequence number, possibly only its low half.
     fn read(self) -> u64;

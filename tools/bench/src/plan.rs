@@ -18,15 +18,11 @@ use crate::schedule::Arrival;
 pub struct Plan {
     /// What is measured, with those next to each other that differ only in the queue.
     pub(crate) cells: Vec<Cell>,
-    /// How often each is measured.
     pub(crate) rounds: usize,
-    /// No round begins after this long.
     pub(crate) budget: Option<Duration>,
     /// Where threads run, in the order they are given cores. Floors are measured between the first two.
     pub(crate) cores: Vec<CoreId>,
-    /// Longest `line_rtt` that counts as near.
     pub(crate) far_above_ns: f64,
-    /// Send times of open-loop cells.
     pub(crate) schedule: Vec<Arrival>,
     /// What the user should know about the choices made here.
     pub notes: Vec<String>,
@@ -109,7 +105,6 @@ impl Plan {
     }
 }
 
-/// Refuses batches that don't fit the queue.
 pub(crate) fn check_batches(batches: &[Positive], capacity: usize) -> Result<(), Failure> {
     match batches.iter().find(|batch| batch.0 > capacity) {
         Some(Positive(batch)) => Err(Failure::Usage(format!(

@@ -21,11 +21,9 @@ const SCHEMA: u32 = 1;
 pub struct Results {
     #[serde(flatten)]
     pub(crate) origin: Origin,
-    /// Where.
     pub(crate) machine: Host,
     /// Rounds left out because the cores moved between near and far during them.
     pub(crate) mixed_rounds: usize,
-    /// The floors, round by round.
     pub(crate) rounds: Vec<Round>,
     /// One entry per queue, test and parameters.
     pub results: Vec<CellResult>,
@@ -34,11 +32,8 @@ pub struct Results {
 /// One round that counts.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Round {
-    /// See [`Floors::line_rtt_ns`].
     pub(crate) line_rtt_ns: f64,
-    /// See [`Floors::block_handoff_ns`].
     pub(crate) block_handoff_ns_per_u64: f64,
-    /// Near or far.
     pub(crate) group: Group,
 }
 
@@ -62,7 +57,6 @@ pub struct CellResult {
     pub test: Test,
     /// On which queue.
     pub queue: String,
-    /// Whether that isn't ours.
     pub(crate) peer: bool,
     /// With what parameters.
     pub params: Params,
@@ -72,7 +66,6 @@ pub struct CellResult {
 }
 
 impl Results {
-    /// The results of a run that is over.
     pub(crate) fn new(
         machine: Host,
         mixed_rounds: usize,
@@ -87,7 +80,6 @@ impl Results {
         Group::ALL.into_iter().filter(|group| self.rounds_of(*group).next().is_some())
     }
 
-    /// The rounds of `group`.
     pub(crate) fn rounds_of(&self, group: Group) -> impl Iterator<Item = &Round> {
         self.rounds.iter().filter(move |round| round.group == group)
     }
@@ -121,7 +113,6 @@ impl Results {
 }
 
 impl CellResult {
-    /// The result of a cell from its samples, by group.
     pub(crate) fn new(
         test: Test,
         queue: String,
@@ -144,7 +135,6 @@ impl CellResult {
         }
     }
 
-    /// Whether it is full some day, or overwrites then.
     fn is_bounded(&self) -> bool {
         catalogue::find(&self.queue).is_none_or(Entry::is_bounded)
     }
@@ -154,7 +144,6 @@ impl CellResult {
         self.params.pair().is_some_and(|pair| pair.regime == crate::kinds::Regime::Grid)
     }
 
-    /// Whether both say the same of different queues.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
         self.test == other.test && self.params == other.params
     }

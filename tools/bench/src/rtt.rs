@@ -54,7 +54,6 @@ fn client<T: Producer<Item: Payload>, R: Consumer<Item = T::Item>>(
     (start.elapsed().as_nanos() as f64 / items as f64, wrong)
 }
 
-/// Returns the number of wrong requests.
 fn server<T: Producer<Item: Payload>, R: Consumer<Item = T::Item>>(
     mut rx: R,
     mut tx: T,
@@ -88,7 +87,6 @@ fn ask<T: Producer<Item: Payload>, R: Consumer<Item = T::Item>>(
     wrong
 }
 
-/// The server: reads each request and sends it back.
 #[inline(never)]
 fn answer<T: Producer<Item: Payload>, R: Consumer<Item = T::Item>>(
     rx: &mut R,

@@ -15,7 +15,6 @@ use crate::stats::Group;
 
 /// What a run has gathered so far.
 struct Gathered {
-    /// What each cell gave, by group of the round.
     samples: Vec<BTreeMap<Group, Vec<Sample>>>,
     rounds: Vec<Round>,
     mixed: usize,

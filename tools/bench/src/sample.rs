@@ -15,16 +15,12 @@ pub(crate) struct Sample {
     pub(crate) fairness: Option<Fairness>,
     /// Share of the items that nobody popped: there was no room for them, or they were overwritten.
     pub(crate) lost: Option<f64>,
-    /// How long items were under way, in nanoseconds.
     pub(crate) latency: Option<Histogram<u64>>,
-    /// How long pushes took.
     pub(crate) pushes: Option<Histogram<u64>>,
-    /// How long pops took.
     pub(crate) pops: Option<Histogram<u64>>,
 }
 
 impl Sample {
-    /// Nothing but a value.
     pub(crate) fn of(value: f64) -> Self {
         Self { value, ..Self::default() }
     }
@@ -50,28 +46,22 @@ pub struct Summary {
     /// Of the value, over rounds.
     #[serde(flatten)]
     pub value: Quartiles,
-    /// Medians over rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) perceived_batch: Option<PerceivedBatch>,
-    /// Items per second, from the median.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) items_per_s: Option<f64>,
     /// Messages per second that were everywhere, from the median.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) messages_per_s: Option<f64>,
-    /// Medians over rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fairness: Option<Fairness>,
     /// Share of the items that nobody popped; the median over rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) lost: Option<f64>,
-    /// Times under way, over all items of all rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) latency_ns: Option<Latency>,
-    /// Times of single pushes, over all rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) push_ns: Option<Latency>,
-    /// Times of single pops, over all rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pop_ns: Option<Latency>,
 }
@@ -112,21 +102,15 @@ impl Summary {
 /// Latency percentiles in nanoseconds.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Latency {
-    /// Items.
     pub(crate) items: u64,
-    /// Half of the items took at most this.
     pub(crate) p50: u64,
-    /// 99 of 100 did.
     pub(crate) p99: u64,
-    /// 999 of 1000 did.
     #[serde(rename = "p99.9")]
     pub(crate) p999: u64,
-    /// All did.
     pub(crate) max: u64,
 }
 
 impl Latency {
-    /// Those of a histogram of nanoseconds.
     fn of(latencies: &Histogram<u64>) -> Self {
         Self {
             items: latencies.len(),
@@ -138,7 +122,6 @@ impl Latency {
     }
 }
 
-/// All histograms in one, if there are any.
 pub(crate) fn merged<'a>(
     mut histograms: impl Iterator<Item = &'a Histogram<u64>>,
 ) -> Option<Histogram<u64>> {

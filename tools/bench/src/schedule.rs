@@ -30,7 +30,6 @@ pub(crate) fn poisson(rate: f64, length: Duration) -> Vec<Arrival> {
     times.take_while(|arrival| arrival.at_ns < length.as_nanos() as u64).collect()
 }
 
-/// A random number above 0, up to 1 (SplitMix64).
 fn uniform(state: &mut u64) -> f64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -167,7 +167,6 @@ fn length(args: &SpscArgs) -> Length {
     }
 }
 
-/// The tests with their settings.
 fn variations(
     args: &SpscArgs,
     idle: &PairSetting,
@@ -198,7 +197,6 @@ fn streams(args: &SpscArgs, idle: &PairSetting) -> Vec<(Test, PairSetting)> {
     streams
 }
 
-/// Pairs of loads with their names.
 fn loads(args: &SpscArgs) -> Vec<(Regime, [u64; 2])> {
     match (args.load_p, args.load_c) {
         _ if args.grid => Regime::grid().map(|loads| (Regime::Grid, loads)).collect(),

@@ -47,18 +47,14 @@ pub(crate) fn measure<T: Payload, Q: Queue<T>>(
 /// How a side moves items.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
-    /// Emulated load per item.
     load_ns: u64,
-    /// Most items per call.
     batch: usize,
-    /// What to do while the queue is full or empty.
     wait: Wait,
 }
 
 /// What the producer saw.
 struct Sent {
     start: Instant,
-    /// Runs of failed pushes.
     stalls: u64,
 }
 
@@ -66,7 +62,6 @@ struct Sent {
 struct Received {
     end: Instant,
     items: u64,
-    /// Runs of failed pops.
     stalls: u64,
     /// Items with another number than the expected one.
     wrong: u64,
@@ -177,7 +172,6 @@ struct Counts {
     wrong: u64,
 }
 
-/// Pops and checks items `range`.
 fn receive<R: Consumer<Item: Payload>>(
     rx: R,
     range: Range<u64>,
@@ -239,7 +233,6 @@ fn receive_batches<R: Consumer<Item: Payload>>(
     (rx, counts)
 }
 
-/// `count`, unless nothing was moved.
 fn some(count: usize) -> Option<usize> {
     (count > 0).then_some(count)
 }

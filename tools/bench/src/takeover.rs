@@ -15,16 +15,12 @@ const ROUNDS: u64 = 200;
 /// Nanoseconds per line for stores to many lines, and for them to be visible.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Takeover {
-    /// The other core has just written to the lines.
     pub(crate) others_ns: f64,
-    /// It has, and this one has read them since.
     pub(crate) read_ns: f64,
-    /// This one has just written to them.
     pub(crate) own_ns: f64,
 }
 
 impl Takeover {
-    /// Measures all of them.
     pub(crate) fn measure(cores: Cores) -> Self {
         let lines: Vec<PaddedWord> = (0..LINES).map(|_| PaddedWord::default()).collect();
         let [yours, mine] = &[PaddedWord::default(), PaddedWord::default()];
@@ -70,7 +66,6 @@ fn write(lines: &[PaddedWord], value: u64) {
     fence(Ordering::SeqCst);
 }
 
-/// Nanoseconds per line of [`write()`].
 fn timed(lines: &[PaddedWord], value: u64) -> f64 {
     // The time-stamp counter wouldn't wait for the fence; the system's clock does.
     let start = Instant::now();

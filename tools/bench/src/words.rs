@@ -16,7 +16,6 @@ pub(crate) type FloorValue = (&'static str, f64);
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Yardsticks {
     pub(crate) floor: Option<f64>,
-    /// The best peer that answers the same question.
     pub(crate) best_peer: Option<f64>,
 }
 
@@ -35,7 +34,6 @@ pub(crate) fn floor(results: &Results, test: Test, group: Group) -> Option<Floor
     }
 }
 
-/// What a chart shows, and what one of its tables.
 pub(crate) fn chart_titles(result: &CellResult) -> (String, Option<String>) {
     let capacity = format!("capacity {}", result.params.capacity);
     let wait = result.params.wait.words();
@@ -86,13 +84,11 @@ fn team_title(test: Test, team: &TeamSetting) -> String {
     }
 }
 
-/// What a table is about.
 pub(crate) fn title(result: &CellResult) -> String {
     let (title, size) = chart_titles(result);
     size.map_or(title.clone(), |size| format!("{title}, {size}"))
 }
 
-/// Names of a table's columns.
 pub(crate) fn header(test: Test) -> &'static [&'static str] {
     match test {
         Test::Stream => &["queue", "ns/item", "p25–p75", "× floor", "P batch", "C batch"],
@@ -121,7 +117,6 @@ pub(crate) fn header(test: Test) -> &'static [&'static str] {
     }
 }
 
-/// The columns after the queue's name.
 pub(crate) fn columns(test: Test, summary: &Summary, beside: Yardsticks) -> Vec<String> {
     let value = summary.value;
     let to = |other: Option<f64>| other.map(|other| ratio(value.median / other));
@@ -190,7 +185,6 @@ pub(crate) fn purpose(result: &CellResult) -> Option<String> {
     })
 }
 
-/// How to read a report on such a test.
 pub(crate) fn reading(test: Test) -> &'static str {
     match test {
         Test::Stream | Test::Rtt | Test::OpenLoop => {

@@ -55,7 +55,6 @@ pub(crate) struct Busy {
 }
 
 impl Busy {
-    /// Work of `ns` nanoseconds per item.
     pub(crate) fn new(ns: u64) -> Self {
         let steps = (ns as f64 * *STEPS_PER_NS).round() as u64;
         Self { steps, trash: black_box(1), zero: black_box(0) }

@@ -16,12 +16,10 @@ pub(crate) struct Target {
     pub(crate) machine: Machine,
     /// What a push or a pop takes besides its accesses.
     pub(crate) call: Time,
-    /// What it was made from, if that was measured.
     pub(crate) told: Option<String>,
 }
 
 impl Target {
-    /// The machine that is meant by `name`.
     pub(crate) fn find(name: &str) -> Result<Self, Failure> {
         let presets = Machine::presets();
         if let Some((_, machine)) = presets.iter().find(|(preset, _)| *preset == name) {

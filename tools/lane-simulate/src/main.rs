@@ -1,6 +1,7 @@
 //! `lane simulate`: cache misses and their places in the source, on machines that aren't here.
 
 mod annotate;
+mod growth;
 mod machines;
 mod options;
 mod outcome;

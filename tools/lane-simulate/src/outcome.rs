@@ -54,7 +54,6 @@ pub(crate) struct SideCosts {
     pub(crate) perceived_batch: f64,
     #[serde(flatten)]
     pub(crate) costs: PerItem,
-    /// The same by line, in the order of the source.
     pub(crate) lines: Vec<LineCosts>,
 }
 
@@ -68,52 +67,41 @@ pub(crate) struct LineCosts {
 }
 
 /// Costs of one item.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct PerItem {
     pub(crate) accesses: f64,
     pub(crate) misses: f64,
     pub(crate) read_misses: f64,
     pub(crate) write_misses: f64,
     pub(crate) upgrades: f64,
-    /// Where lines came from.
-    pub(crate) transfers: Transfers,
+    pub(crate) transfers: BTreeMap<&'static str, f64>,
     pub(crate) stall_ns: f64,
-}
-
-/// Misses by where the line came from, or the farthest copy was that had to go.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(crate) struct Transfers {
-    pub(crate) l3: f64,
-    pub(crate) same_l3: f64,
-    pub(crate) same_socket: f64,
-    pub(crate) other_socket: f64,
-    pub(crate) memory: f64,
 }
 
 impl PerItem {
     fn new(counters: &Counters, items: u64) -> Self {
         let each = |count: u64| count as f64 / items as f64;
-        let from = |distance| each(counters.from(distance));
         Self {
             accesses: each(counters.requests()),
             misses: each(counters.misses()),
             read_misses: each(counters.read_misses),
             write_misses: each(counters.write_misses),
             upgrades: each(counters.upgrades),
-            transfers: Transfers {
-                l3: from(Distance::L3),
-                same_l3: from(Distance::SameL3),
-                same_socket: from(Distance::SameSocket),
-                other_socket: from(Distance::OtherSocket),
-                memory: from(Distance::Memory),
-            },
+            transfers: [
+                ("l3", Distance::L3),
+                ("same_l3", Distance::SameL3),
+                ("same_socket", Distance::SameSocket),
+                ("other_socket", Distance::OtherSocket),
+                ("memory", Distance::Memory),
+            ]
+            .map(|(name, distance)| (name, each(counters.from(distance))))
+            .into(),
             stall_ns: counters.stall.as_ns() / items as f64,
         }
     }
 }
 
 impl SideCosts {
-    /// Of threads that do the same.
     fn new(sides: &[Side]) -> Option<Self> {
         let items = sides.iter().map(|side| side.items).sum::<u64>();
         let stalls = sides.iter().map(|side| side.stalls).sum::<u64>();
@@ -143,7 +131,6 @@ pub(crate) fn by_line<'a>(
 }
 
 impl StreamCell {
-    /// What came of `run` on these cores.
     pub(crate) fn new(
         queue: String,
         (regime, [load_p_ns, load_c_ns]): (Regime, [u64; 2]),
@@ -167,7 +154,6 @@ impl StreamCell {
         }
     }
 
-    /// The kinds of threads, with a letter for each.
     pub(crate) fn sides(&self) -> impl Iterator<Item = (&'static str, &SideCosts)> {
         let sides = [Some(&self.producer), self.forwarders.as_ref(), Some(&self.consumer)];
         ["P", "F", "C"].into_iter().zip(sides).filter_map(|(name, side)| Some((name, side?)))
@@ -197,7 +183,6 @@ impl Simulation {
         }
     }
 
-    /// Cells of one regime, for each that there is.
     pub(crate) fn by_regime(&self) -> impl Iterator<Item = &[StreamCell]> {
         self.cells.chunk_by(|a, b| {
             (a.regime, a.load_p_ns, a.load_c_ns) == (b.regime, b.load_p_ns, b.load_c_ns)
@@ -211,7 +196,6 @@ impl Simulation {
         numbers.any(|number| Some(number) != first)
     }
 
-    /// Which cores there were, for people.
     fn cores(&self) -> String {
         let all = || self.cells.iter().map(|cell| &cell.cores);
         let (Some(fewest), Some(most)) =
@@ -227,7 +211,6 @@ impl Simulation {
         }
     }
 
-    /// What was simulated, for people.
     pub(crate) fn circumstances(&self) -> String {
         let Self { machine, capacity, batch, seed, .. } = self;
         let cores = self.cores();

@@ -1,10 +1,11 @@
 //! A simulation as a document.
 
 use corelane_bench::Regime;
-use corelane_report::plot::{Curve, HeatMap, HeatRange, Scale, Square, curves, heat_maps};
+use corelane_report::plot::{HeatMap, HeatRange, Scale, Square, heat_maps};
 use corelane_report::{Block, Document, Media, Table, name, short};
 
 use crate::annotate;
+use crate::growth::{self, Measure};
 use crate::outcome::{SideCosts, Simulation, StreamCell};
 
 const READING: &str = "Nothing here was measured. The queues' own sources ran on simulated cores, and every \
@@ -23,14 +24,9 @@ const OF_SWEEPS: &str = "Pipelines: items go through a queue between each core a
     it is simulated.";
 
 /// What is told of a pipeline.
-struct Measure {
-    name: &'static str,
-    of: fn(&StreamCell) -> f64,
-}
-
-const MEASURES: [Measure; 2] = [
-    Measure { name: "ns per item", of: |cell| cell.ns_per_item },
-    Measure { name: "misses per item and queue", of: StreamCell::misses_per_queue },
+const MEASURES: [Measure<StreamCell>; 2] = [
+    ("ns per item", |cell| cell.ns_per_item),
+    ("misses per item and queue", StreamCell::misses_per_queue),
 ];
 
 /// All there is to say; on a terminal the sources only `with_lines`.
@@ -74,7 +70,6 @@ pub(crate) fn document(
     document
 }
 
-/// The regime, for people.
 fn title(cell: &StreamCell) -> String {
     let StreamCell { load_p_ns, load_c_ns, .. } = cell;
     match cell.regime {
@@ -102,7 +97,7 @@ fn table(cells: &[StreamCell]) -> Table {
     }
     columns.push((Media::ALL, "ns/item".into()));
     let values = |side: &SideCosts| {
-        let costs = side.costs;
+        let costs = &side.costs;
         let kinds = [costs.read_misses, costs.write_misses, costs.upgrades];
         let [read, write, upgrade] = kinds.map(|count| format!("{count:.3}"));
         [
@@ -168,44 +163,15 @@ fn maps(simulation: &Simulation) -> Vec<Block> {
     vec![Block::On(Media::PAGE, [producer, consumer].concat())]
 }
 
-/// Pipelines on more and more cores: a row for each queue, a column for each number of cores.
+/// Pipelines on more and more cores.
 fn sweep(cells: &[StreamCell]) -> Vec<Block> {
-    let mut numbers: Vec<_> = cells.iter().map(|cell| cell.cores.len()).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    // After an interruption, rows may lack cells.
-    let mut rows: Vec<(&str, Vec<&StreamCell>)> = Vec::new();
-    for cell in cells {
-        match rows.iter_mut().find(|row| row.0 == cell.queue) {
-            Some(row) => row.1.push(cell),
-            None => rows.push((&cell.queue, vec![cell])),
-        }
-    }
-    let mut blocks = vec![Block::On(Media::PAGE, vec![Block::heading(2, title(&cells[0]))])];
-    for Measure { name, of } in &MEASURES {
-        let points = |row: &[&StreamCell]| {
-            row.iter().map(|cell| (cell.cores.len(), of(cell))).collect::<Vec<_>>()
-        };
-        let told = format!("{}; {name} on so many cores", title(&cells[0]));
-        blocks.push(Block::On(Media::TERMINAL, vec![Block::heading(3, told)]));
-        let shown = format!("{name} by number of cores");
-        let lines: Vec<_> = rows
-            .iter()
-            .map(|(queue, cells)| Curve {
-                name: (*queue).to_owned(),
-                points: points(cells),
-                beside: Vec::new(),
-            })
-            .collect();
-        let chart = curves(["cores", name], Scale::Linear, &lines);
-        blocks.push(Block::On(Media::PAGE, vec![Block::heading(3, shown), chart]));
-        let header = ["queue".to_owned()].into_iter().chain(numbers.iter().map(usize::to_string));
-        blocks.push(Block::Table(Table::new(header).with(lines.iter().map(|line| {
-            let value = |number| line.points.iter().find(|point| point.0 == number);
-            let values = numbers.iter().map(|number| value(*number));
-            let values = values.map(|value| value.map_or_else(String::new, |value| short(value.1)));
-            [line.name.clone()].into_iter().chain(values).collect::<Vec<_>>()
-        }))));
+    let title = title(&cells[0]);
+    let rows = growth::rows(cells, |cell| &cell.queue, |cell| Some(cell.cores.len()));
+    let mut blocks = vec![Block::heading(2, title)];
+    for (measure, of) in MEASURES {
+        blocks.push(Block::heading(3, format!("{measure} by number of cores")));
+        let lines = growth::lines(&rows, of);
+        blocks.extend(growth::blocks(["cores", measure], Scale::Linear, &lines, &[]));
     }
     blocks
 }

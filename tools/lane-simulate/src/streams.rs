@@ -16,7 +16,6 @@ use crate::page;
 /// How far simulations are.
 pub(crate) const PROGRESS: &str = "simulating {bar:30} {percent:>3}% {eta} left";
 
-/// Does what the command line asks for.
 pub(crate) fn carry_out(args: &StreamArgs) -> Result<ExitCode, Failure> {
     interrupt::listen();
     let mut files = Files::open(&args.files)?;
@@ -59,7 +58,6 @@ fn simulate(args: &StreamArgs, target: &Target) -> Result<Simulation, Failure> {
     Ok(Simulation::new(args, cells?.into_iter().flatten().collect()))
 }
 
-/// What all jobs have in common.
 fn stream(args: &StreamArgs, target: &Target) -> Stream {
     let items =
         args.items.map_or(if args.sweep.is_some() { 5000 } else { 20_000 }, |items| items.0);
@@ -78,7 +76,6 @@ fn stream(args: &StreamArgs, target: &Target) -> Stream {
     }
 }
 
-/// The cores of each pipeline that is asked for.
 fn rows(args: &StreamArgs, machine: &Machine) -> Result<Vec<Vec<usize>>, Failure> {
     let (name, cores, pair) = (&args.machine, machine.topology.cores(), args.pair);
     let numbers: Vec<usize> = match (args.sweep, args.cores) {

@@ -30,10 +30,8 @@ const ITEMS: u64 = 20_000;
 struct Validation {
     #[serde(flatten)]
     origin: Origin,
-    /// The machine that was simulated for each group.
     calibrations: Vec<(Group, Calibration)>,
     cells: Vec<Prediction>,
-    /// Of all cells.
     median_abs_error: f64,
     /// Of all cells, compared with those of the same group.
     kendall_tau: f64,
@@ -108,7 +106,6 @@ fn queues(args: &StreamArgs) -> impl Iterator<Item = &'static Queue> {
         .filter(|queue| args.queues.is_empty() || args.queues.iter().any(|id| id == queue.id))
 }
 
-/// The machine as it was in the rounds of `group`.
 fn calibrated(results: &Results, cores: Cores, group: Group) -> Option<Calibration> {
     let line_rtt = results.line_rtt(group)?.median;
     Some(Calibration::with(cores, line_rtt, results.block_handoff(group)?.median))

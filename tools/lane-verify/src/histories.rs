@@ -25,9 +25,7 @@ struct QueueHistories {
     queue: &'static str,
     histories: u64,
     operations: u64,
-    /// Answers that the queue is empty.
     empties: u64,
-    /// Answers that it is full.
     fulls: u64,
     /// Items that nobody popped, since a queue overwrites.
     overwritten: u64,
@@ -38,7 +36,6 @@ struct QueueHistories {
     violation: Option<String>,
 }
 
-/// Ids of all queues whose histories can be checked.
 pub(crate) fn queue_ids() -> Vec<&'static str> {
     let mut seen = BTreeSet::new();
     let ids = all_subjects().into_iter().map(|subject| subject.id);
@@ -94,12 +91,10 @@ impl Histories {
         Self { origin: Origin::now("lane verify", SCHEMA), queues }
     }
 
-    /// Whether nothing wrong was found.
     pub(crate) fn are_sound(&self) -> bool {
         self.queues.iter().all(|queue| queue.violation.is_none())
     }
 
-    /// A table, and what was found wrong.
     pub(crate) fn document(&self) -> Document {
         let mut document = Document::new("corelane: histories", "Histories of real threads");
         document.add(Block::Table(self.table()));

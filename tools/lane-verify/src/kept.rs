@@ -32,7 +32,6 @@ pub(crate) enum Known<'a> {
 }
 
 impl Kept {
-    /// Reads what `lane verify --markdown` wrote.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let refused = |why: &str| {
             let path = path.display();
@@ -63,7 +62,6 @@ impl Kept {
         kept
     }
 
-    /// What is known of `site` with the ordering `to`.
     pub(crate) fn known(&self, queue: &str, site: &Site, to: Strength) -> Known<'_> {
         let source = outcome::text(site).replace('|', "\\|");
         let [op, ordering] = [site.op.to_string(), site.ordering.to_string()];
@@ -89,7 +87,6 @@ fn cells(line: &str) -> Option<[&str; 7]> {
     cells.try_into().ok()
 }
 
-/// The model that `shown` says fails with `to`.
 fn failing(shown: &str, to: Strength) -> Option<&str> {
     let with = format!("as {to}, ");
     let one_of_several = shown.split("; ").find_map(|step| step.strip_prefix(&with));

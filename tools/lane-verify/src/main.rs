@@ -75,7 +75,6 @@ fn main() -> ExitCode {
     carry_out(&VerifyArgs::parse()).unwrap_or_else(Failure::report)
 }
 
-/// Ids of all queues that can be verified.
 fn ids() -> Vec<&'static str> {
     let mut ids = orderings::queue_ids();
     ids.extend(
@@ -116,7 +115,6 @@ fn check_orderings(args: &VerifyArgs, queues: &[&str]) -> Result<bool, Failure> 
     Ok(verification.is_sound())
 }
 
-/// Whether all histories are those of queues.
 fn check_histories(args: &VerifyArgs, queues: &[&str], time: Duration) -> Result<bool, Failure> {
     let mut files = Files::open(&args.files)?;
     let histories = histories::check(queues, time)?;

@@ -44,7 +44,6 @@ pub(crate) fn verify(
     Ok(verification.ended(begin.elapsed().as_secs_f64()))
 }
 
-/// Ids of all queues that have models.
 pub(crate) fn queue_ids() -> Vec<&'static str> {
     let mut ids: Vec<_> = all().iter().map(|model| model.queue).collect();
     let mut seen = BTreeSet::new();
@@ -64,12 +63,10 @@ fn find_seeded_bugs(queues: &[&str]) -> Result<Vec<SeededBug>, Failure> {
 
 /// A table to be made.
 struct Table<'a> {
-    /// For the progress bar.
     title: String,
     queue: &'a str,
     models: Vec<Model>,
     kept: &'a Kept,
-    /// All that are verified in this run.
     queues: &'a [&'a str],
 }
 
@@ -88,7 +85,6 @@ struct Tried {
 }
 
 impl Table<'_> {
-    /// The table; none if Ctrl-C came first.
     fn make(&self) -> Result<Option<QueueTable>, Failure> {
         let outcomes = in_parallel(&format!("{}: models", self.title), &self.models, |model| {
             let name = model.to_string();
@@ -192,7 +188,6 @@ fn first_of<'a>(models: &[&'a str], first: &[&str]) -> Vec<&'a str> {
 }
 
 impl Attempt {
-    /// Runs the models until one fails.
     fn make(&self) -> Result<Tried, Failure> {
         let weakened = Weakened { to: self.weakening.to, evidence: None };
         let mut tried = Tried { weakened, runs: 0, seconds: 0.0 };

@@ -14,11 +14,9 @@ const SCHEMA: u32 = 1;
 pub(crate) struct Verification {
     #[serde(flatten)]
     pub(crate) origin: Origin,
-    /// How long it took.
     pub(crate) seconds: f64,
     /// The seeded bugs, and whether the models find them.
     pub(crate) seeded_bugs: Vec<SeededBug>,
-    /// The queues.
     pub(crate) queues: Vec<QueueTable>,
     /// Orderings in the sources that no model reaches; only if all queues were verified.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,20 +26,15 @@ pub(crate) struct Verification {
 /// A mechanism that is broken on purpose.
 #[derive(Debug, Serialize)]
 pub(crate) struct SeededBug {
-    /// Whose mechanism it is.
     pub(crate) queue: String,
-    /// What is wrong with it.
     pub(crate) bug: String,
-    /// Whether its model failed.
     pub(crate) found: bool,
 }
 
 /// The ordering table of one queue.
 #[derive(Debug, Serialize)]
 pub(crate) struct QueueTable {
-    /// Its id.
     pub(crate) queue: String,
-    /// How many models it has.
     pub(crate) models: usize,
     /// How many of them are run with few preemptions only, because all executions are too many.
     pub(crate) bounded_models: usize,
@@ -49,12 +42,10 @@ pub(crate) struct QueueTable {
     pub(crate) executions: usize,
     /// Processor time of all runs, also of those with weaker orderings.
     pub(crate) seconds: f64,
-    /// Runs with a weaker ordering.
     pub(crate) weakened_runs: usize,
     /// The model that fails without any weakening, if one does. Nothing else is run then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failure: Option<Evidence>,
-    /// The atomic accesses.
     pub(crate) sites: Vec<SiteVerdict>,
     /// Needed orderings, of those stronger than relaxed.
     pub(crate) score: Option<f64>,
@@ -63,28 +54,20 @@ pub(crate) struct QueueTable {
 /// A model that failed.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Evidence {
-    /// Its name.
     pub(crate) model: String,
-    /// What it said.
     pub(crate) why: String,
 }
 
 /// One atomic access, and whether its ordering is needed.
 #[derive(Debug, Serialize)]
 pub(crate) struct SiteVerdict {
-    /// Where it is, and what.
     #[serde(flatten)]
     pub(crate) site: Site,
-    /// The function it is in.
     pub(crate) function: String,
-    /// The line's text.
     pub(crate) source: String,
-    /// Whether it could be weaker.
     pub(crate) verdict: Verdict,
-    /// Of the first weakening that fails.
     #[serde(flatten)]
     pub(crate) evidence: Option<Evidence>,
-    /// All that was tried.
     pub(crate) weakened: Vec<Weakened>,
 }
 
@@ -101,7 +84,6 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// Its name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Needed => "needed",
@@ -114,9 +96,7 @@ impl Verdict {
 /// One weakening of one site.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Weakened {
-    /// The ordering it was given.
     pub(crate) to: Strength,
-    /// The model that failed, if one did.
     #[serde(flatten)]
     pub(crate) evidence: Option<Evidence>,
 }
@@ -124,16 +104,12 @@ pub(crate) struct Weakened {
 /// A line of the library's sources.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct UnreachedLine {
-    /// File, from the library's `src` on.
     pub(crate) file: String,
-    /// Number, from 1.
     pub(crate) line: u32,
-    /// Its text.
     pub(crate) source: String,
 }
 
 impl UnreachedLine {
-    /// Whether it names no stronger ordering than that.
     pub(crate) fn is_relaxed(&self) -> bool {
         let names = |strength: &Strength| self.source.contains(&format!("Ordering::{strength}"));
         Strength::ALL.iter().filter(|strength| names(strength)).eq([&Strength::Relaxed])
@@ -141,7 +117,6 @@ impl UnreachedLine {
 }
 
 impl Verification {
-    /// An empty one.
     pub(crate) fn new(seeded_bugs: Vec<SeededBug>) -> Self {
         Self {
             origin: Origin::now("lane verify", SCHEMA),
@@ -152,7 +127,6 @@ impl Verification {
         }
     }
 
-    /// The same at the end of a run that took so long.
     pub(crate) fn ended(self, seconds: f64) -> Self {
         Self { origin: Origin::now("lane verify", SCHEMA), seconds, ..self }
     }
@@ -178,14 +152,12 @@ impl Verification {
             && self.seeded_bugs.iter().all(|bug| bug.found)
     }
 
-    /// The sum of something over all queues.
     pub(crate) fn total(&self, of: impl Fn(&QueueTable) -> usize) -> usize {
         self.queues.iter().map(of).sum()
     }
 }
 
 impl QueueTable {
-    /// An empty one.
     pub(crate) fn new(queue: &str, models: usize) -> Self {
         Self {
             queue: queue.to_owned(),
@@ -200,12 +172,10 @@ impl QueueTable {
         }
     }
 
-    /// How many sites have `verdict`.
     pub(crate) fn count(&self, verdict: Verdict) -> usize {
         self.sites.iter().filter(|site| site.verdict == verdict).count()
     }
 
-    /// How many sites have each ordering.
     pub(crate) fn by_strength(&self) -> BTreeMap<Strength, usize> {
         let mut counts = Strength::ALL.map(|strength| (strength, 0)).into_iter().collect();
         let count = |counts: &mut BTreeMap<_, usize>, site: &SiteVerdict| {
@@ -215,7 +185,6 @@ impl QueueTable {
         counts
     }
 
-    /// Judges all sites by what was tried there.
     pub(crate) fn judge(&mut self, tried: BTreeMap<Site, Vec<Weakened>>) {
         let verdict = |(site, weakened)| SiteVerdict::new(site, weakened);
         self.sites = tried.into_iter().map(verdict).collect();
@@ -242,7 +211,6 @@ impl QueueTable {
         self.score = Some(if strong == 0 { 1.0 } else { needed as f64 / strong as f64 });
     }
 
-    /// How many sites are stronger than relaxed.
     pub(crate) fn strong(&self) -> usize {
         self.sites.len() - self.count(Verdict::Relaxed)
     }
@@ -272,7 +240,6 @@ impl SiteVerdict {
     }
 }
 
-/// The line of a site, without its indentation.
 pub(crate) fn text(site: &Site) -> String {
     let line = source(&site.file).and_then(|text| text.lines().nth(site.line as usize - 1));
     line.unwrap_or_default().trim().to_owned()

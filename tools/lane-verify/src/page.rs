@@ -45,7 +45,6 @@ pub(crate) fn document(verification: &Verification, with_sites: bool) -> Documen
     document
 }
 
-/// One row for each queue.
 fn totals(verification: &Verification) -> Table {
     let name = |(on, name): (Media, &str)| (on, name.to_owned());
     let begin = [
@@ -75,12 +74,10 @@ fn totals(verification: &Verification) -> Table {
         .with(verification.queues.iter().map(row))
 }
 
-/// The score in per cent.
 fn score(queue: &QueueTable) -> String {
     queue.score.map_or_else(|| "broken".into(), |score| format!("{:.0} %", score * 100.0))
 }
 
-/// The sums in one line, which the README repeats.
 fn in_all(verification: &Verification) -> String {
     let bugs = &verification.seeded_bugs;
     format!(
@@ -126,7 +123,6 @@ fn of_queue(queue: &QueueTable, with_sites: bool) -> Vec<Block> {
     blocks
 }
 
-/// One row for each site, to be kept.
 fn kept_sites(queue: &QueueTable) -> Table {
     let names = ["file", "function", "line", "access", "ordering", "verdict", "shown by"];
     Table::new(names).of_text().with(queue.sites.iter().map(|site| {
@@ -179,7 +175,6 @@ fn shown_by(site: &SiteVerdict) -> String {
     site.weakened.iter().map(step).collect::<Vec<_>>().join("; ")
 }
 
-/// A file of a queue, with its accesses marked.
 fn listing(queue: &QueueTable, file: &str) -> Vec<Option<ListingLine>> {
     let mut sites: BTreeMap<u32, Vec<Remark>> = BTreeMap::new();
     for site in queue.sites.iter().filter(|site| site.site.file == file) {
@@ -237,7 +232,6 @@ fn unreached(verification: &Verification) -> Vec<Block> {
     blocks
 }
 
-/// The result in a few words.
 fn summary(verification: &Verification) -> String {
     let needed = verification.total(|queue| queue.count(Verdict::Needed));
     let strong = verification.total(QueueTable::strong);

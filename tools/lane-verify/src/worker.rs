@@ -38,7 +38,6 @@ pub(crate) enum Answer {
     Undecided { why: String },
 }
 
-/// Runs `errand` in a process of its own.
 pub(crate) fn run(errand: &Errand) -> io::Result<Answer> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("--worker");
@@ -66,7 +65,6 @@ fn silent_end(status: ExitStatus) -> Answer {
     }
 }
 
-/// Whether a process has brought its end on itself.
 #[cfg(unix)]
 fn is_crash(status: ExitStatus) -> bool {
     use std::os::unix::process::ExitStatusExt;
@@ -76,14 +74,12 @@ fn is_crash(status: ExitStatus) -> bool {
     status.signal().is_some_and(|signal| [4, 6, 7, 8, 10, 11].contains(&signal))
 }
 
-/// Whether a process has brought its end on itself.
 #[cfg(not(unix))]
 fn is_crash(status: ExitStatus) -> bool {
     // Exceptions have negative codes.
     status.code().is_some_and(|code| code < 0)
 }
 
-/// Does what [`run`] asks for.
 pub(crate) fn serve() -> ExitCode {
     let mut errand = String::new();
     let errand =

@@ -177,7 +177,6 @@ impl Table {
         self.columns.iter().filter(move |column| column.0.has(medium)).map(|column| &*column.1)
     }
 
-    /// The values of a row that are shown on `medium`.
     pub(crate) fn values<'a>(
         &'a self,
         row: &'a Row,

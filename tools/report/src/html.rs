@@ -46,7 +46,6 @@ impl Document {
     }
 }
 
-/// The name of a heading.
 fn id(block: &Block) -> Option<&str> {
     match block {
         Block::Heading(_, _, id) => id.as_deref(),
@@ -127,7 +126,6 @@ fn listing_line(line: Option<&ListingLine>) -> String {
     html
 }
 
-/// With code and bold words.
 fn rich(text: &str) -> String {
     let bold = marked(&escaped(text), "**", "b");
     marked(&bold, "`", "code")
@@ -147,7 +145,6 @@ fn marked(text: &str, mark: &str, element: &str) -> String {
     html
 }
 
-/// Text in which nothing is markup.
 pub(crate) fn escaped(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     text.replace('"', "&quot;")

@@ -9,11 +9,8 @@ use crate::{Document, Media, interrupt};
 /// What every file of results begins with.
 #[derive(Debug, Clone, Serialize)]
 pub struct Origin {
-    /// Version of the file's shape.
     schema: u32,
-    /// The command line.
     command: String,
-    /// Seconds since 1970 at the end of the run.
     unix_time: u64,
     /// Whether Ctrl-C ended the run early. What is there is complete nevertheless.
     interrupted: bool,

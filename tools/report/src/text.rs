@@ -108,7 +108,6 @@ impl Text {
     }
 }
 
-/// Without the marks of bold words.
 fn plain(text: &str) -> String {
     text.replace("**", "")
 }

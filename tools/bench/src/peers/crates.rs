@@ -20,7 +20,6 @@ use crate::payload::{Indirect, Payload};
 /// What this workspace was built with; says which version of a crate is measured.
 const LOCK_FILE: &str = include_str!("../../../../Cargo.lock");
 
-/// All of them.
 pub(super) fn entries() -> Vec<Entry> {
     vec![
         peer::<u64, Rtrb>("rtrb"),
@@ -39,7 +38,6 @@ pub(super) fn entries() -> Vec<Entry> {
     ]
 }
 
-/// A queue that carries numbers as `N`.
 fn peer<N, Q>(package: &'static str) -> Entry
 where
     N: Goods + Payload,
@@ -50,7 +48,6 @@ where
     Entry::new::<N, Parcel, Q>(kind).with_pair::<N, Q>()
 }
 
-/// The version of `package` in a lock file.
 fn locked_version<'a>(lock_file: &'a str, package: &str) -> Option<&'a str> {
     let name = format!("name = \"{package}\"");
     let mut lines = lock_file.lines().skip_while(|line| *line != name);
@@ -121,7 +118,6 @@ impl<T> Recycle<Option<T>> for Leave {
     fn recycle(&self, _: &mut Option<T>) {}
 }
 
-/// Both sides of a queue that is one thing.
 fn both<Q>(queue: Q) -> (Arc<Q>, Arc<Q>) {
     let queue = Arc::new(queue);
     (queue.clone(), queue)

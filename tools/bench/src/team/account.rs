@@ -12,21 +12,17 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// What one thread pushed or popped, warm-up included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Tally {
-    /// Items.
     pub(super) items: u64,
-    /// Of their numbers.
     sum: u64,
 }
 
 impl Tally {
-    /// Adds an item.
     #[inline(always)]
     pub(super) fn add(&mut self, number: u64) {
         self.items += 1;
         self.sum = self.sum.wrapping_add(number);
     }
 
-    /// All of `tallies`.
     pub(super) fn total(tallies: impl Iterator<Item = Self>) -> Self {
         tallies.fold(Self::default(), |a, b| Self {
             items: a.items + b.items,
@@ -38,11 +34,9 @@ impl Tally {
 /// What a consumer checks.
 #[derive(Debug)]
 pub(super) struct Checks {
-    /// What it popped.
     pub(super) tally: Tally,
     /// Items of a producer that came after a later one of the same.
     pub(super) unordered: u64,
-    /// The last count of each producer.
     last: Box<Counts>,
 }
 
@@ -56,7 +50,6 @@ impl Checks {
         Self { tally: Tally::default(), unordered: 0, last: Box::new(Counts([0; 256])) }
     }
 
-    /// Checks an item, and returns its count.
     #[inline(always)]
     pub(super) fn see(&mut self, number: u64) -> u64 {
         let (producer, count) = split(number);
@@ -80,7 +73,6 @@ fn one_more(count: u64) -> u64 {
 /// How many items are still to be popped when the time is over.
 #[derive(Debug)]
 pub(super) struct Account {
-    /// Producers that may still push.
     producers: AtomicUsize,
     pushed: AtomicU64,
     popped: AtomicU64,
@@ -88,7 +80,6 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// One for so many producers.
     pub(super) fn of(producers: usize) -> Self {
         Self {
             producers: AtomicUsize::new(producers),
@@ -105,7 +96,6 @@ impl Account {
         self.producers.fetch_sub(1, Ordering::Release);
     }
 
-    /// A consumer has popped so many items.
     pub(super) fn popped(&self, items: u64) {
         self.popped.fetch_add(items, Ordering::Relaxed);
     }
@@ -154,7 +144,6 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// What is wrong, if that is anything.
     pub(super) fn find(
         pushed: Tally,
         popped: Tally,

@@ -23,7 +23,6 @@ const FIRST_ITEM: Duration = Duration::from_secs(10);
 #[repr(align(128))]
 pub(super) struct Part {
     over: AtomicBool,
-    /// Whether something was popped.
     begun: AtomicBool,
     length: Length,
     /// Items after which the first consumer that has popped them ends the part.
@@ -40,13 +39,11 @@ impl Part {
         Self { over: AtomicBool::new(false), begun: AtomicBool::new(consumers == 0), length, share }
     }
 
-    /// Whether threads are to stop.
     #[inline(always)]
     pub(super) fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// A consumer has popped so many items.
     #[inline(always)]
     pub(super) fn popped(&self, items: u64) {
         if !self.begun.load(Ordering::Relaxed) {
@@ -75,7 +72,6 @@ impl Part {
 /// What the threads of a measurement share.
 #[derive(Debug)]
 pub(super) struct Common {
-    /// All threads, and the time-keeper.
     pub(super) gate: Gate,
     pub(super) warm_up: Part,
     pub(super) measured: Part,
@@ -114,7 +110,6 @@ impl Common {
 /// What a thread did.
 #[derive(Debug)]
 pub(super) struct ThreadReport {
-    /// Items of the measured part.
     pub(super) items: u64,
     /// Items of the measured part that found no room and were not tried again.
     pub(super) lost: u64,
@@ -122,13 +117,9 @@ pub(super) struct ThreadReport {
     pub(super) overwritten: u64,
     /// When the measured part began and ended for this thread, in ticks.
     pub(super) from: u64,
-    /// See `from`.
     pub(super) to: u64,
-    /// All items, those of the warm-up included.
     pub(super) tally: Tally,
-    /// Items out of order.
     pub(super) unordered: u64,
-    /// What the probe noted.
     pub(super) notes: Option<Histogram<u64>>,
 }
 
@@ -150,7 +141,6 @@ impl TeamReport {
         to.saturating_sub(from).max(1)
     }
 
-    /// The same, if what was popped is what was pushed.
     pub(super) fn check(self) -> Result<Self, Fault> {
         let tally = |side: &[ThreadReport]| Tally::total(side.iter().map(|report| report.tally));
         let unordered = self.consumers.iter().map(|report| report.unordered).sum();

@@ -15,11 +15,8 @@ const CONSUMER_RATE: u64 = 1_000;
 /// Who does something.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Who {
-    /// Whether it is a producer.
     pub(super) produces: bool,
-    /// Its number on its side.
     pub(super) number: u8,
-    /// What it does while it waits.
     pub(super) wait: Wait,
 }
 
@@ -31,7 +28,6 @@ pub(super) trait Effort: Sized {
     /// Whether an operation that fails is tried again. Otherwise a push that fails is a loss.
     const RETRIES: bool;
 
-    /// That of a thread.
     fn of(who: Who) -> Self;
     /// Done before an operation, but not before it is tried again.
     fn before(&mut self);

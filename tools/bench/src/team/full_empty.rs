@@ -15,7 +15,6 @@ use crate::stats::Quartiles;
 /// Calls that are timed together.
 const CALLS: u64 = 1000;
 
-/// Nanoseconds per push that fails.
 pub(super) fn full<T: Goods, Q: Queue<T>>(trial: &Trial<'_>) -> Result<Sample, Fault> {
     alone(trial, || {
         let (mut tx, mut rx) =
@@ -33,7 +32,6 @@ pub(super) fn full<T: Goods, Q: Queue<T>>(trial: &Trial<'_>) -> Result<Sample, F
     })
 }
 
-/// Nanoseconds per pop that fails.
 pub(super) fn empty<T: Goods, Q: Queue<T>>(trial: &Trial<'_>) -> Result<Sample, Fault> {
     alone(trial, || {
         let (mut tx, mut rx) =
@@ -45,7 +43,6 @@ pub(super) fn empty<T: Goods, Q: Queue<T>>(trial: &Trial<'_>) -> Result<Sample, 
     })
 }
 
-/// On the first core.
 fn alone(
     trial: &Trial<'_>,
     work: impl FnOnce() -> Result<Sample, Fault> + Send,

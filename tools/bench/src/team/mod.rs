@@ -72,7 +72,6 @@ impl TeamKernels {
         }
     }
 
-    /// Runs `test` once.
     pub(crate) fn measure(
         &self,
         test: Test,
@@ -145,7 +144,6 @@ fn notes(side: &[ThreadReport]) -> Option<Histogram<u64>> {
 /// A thread that is to be started, with its core.
 type TeamTask<'a> = (CoreId, Box<dyn FnOnce() -> ThreadReport + Send + 'a>);
 
-/// All threads of a measurement on a new queue.
 fn run<T, Q, E, P>(trial: &Trial<'_>, team: &TeamSetting) -> Result<TeamReport, Fault>
 where
     T: Goods,

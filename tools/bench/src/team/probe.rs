@@ -45,23 +45,19 @@ pub(super) trait Probe: Sized {
     /// One without notes, which takes no notice of what happened before.
     fn new() -> Self;
 
-    /// Count of the next item, after `last`.
     #[inline(always)]
     fn count(&mut self, last: u64) -> u64 {
         last + 1
     }
 
-    /// Makes a call, which may fail.
     #[inline(always)]
     fn call<R>(&mut self, call: impl FnOnce() -> Option<R>) -> Option<R> {
         call()
     }
 
-    /// An item with this count was popped.
     #[inline(always)]
     fn popped(&mut self, _count: u64) {}
 
-    /// What was noted, in nanoseconds.
     fn notes(self) -> Option<Histogram<u64>>;
 }
 

@@ -19,7 +19,6 @@ struct Receiver<E, P> {
     checks: Checks,
 }
 
-/// Takes an item that was popped.
 #[inline(always)]
 fn take(item: impl Goods, checks: &mut Checks, probe: &mut impl Probe) {
     // SAFETY: a queue gives each item once. One that doesn't is found with items that own nothing.
@@ -28,7 +27,6 @@ fn take(item: impl Goods, checks: &mut Checks, probe: &mut impl Probe) {
     probe.popped(count);
 }
 
-/// A consumer's whole life.
 pub(super) fn work<R, E, P>(rx: R, who: Who, common: &Common) -> ThreadReport
 where
     R: Consumer<Item: Goods>,
@@ -150,7 +148,6 @@ where
     (rx, Receiver { effort, probe, checks })
 }
 
-/// What is left of a queue that nobody popped from.
 pub(super) fn leftovers<R: Consumer<Item: Goods>>(rx: R, common: &Common) -> ThreadReport {
     let (rx, checks) = settle(rx, Checks::new(), common);
     ThreadReport {
@@ -166,7 +163,6 @@ pub(super) fn leftovers<R: Consumer<Item: Goods>>(rx: R, common: &Common) -> Thr
     }
 }
 
-/// Pops what is left when the time is over.
 fn settle<R: Consumer<Item: Goods>>(mut rx: R, mut checks: Checks, common: &Common) -> (R, Checks) {
     let mut items = vec![R::Item::blank(); common.batch];
     common.account.popped(checks.tally.items + rx.lost());

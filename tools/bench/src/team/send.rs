@@ -17,14 +17,12 @@ struct Sender<E, P> {
     producer: u8,
     effort: E,
     probe: P,
-    /// Count of the last item.
     last: u64,
     /// Items that found no room and were not tried again.
     lost: u64,
     tally: Tally,
 }
 
-/// A producer's whole life.
 pub(super) fn work<T, E, P>(tx: T, who: Who, common: &Common) -> ThreadReport
 where
     T: Producer<Item: Goods>,

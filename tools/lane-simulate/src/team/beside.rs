@@ -24,7 +24,6 @@ pub(super) struct MeasuredPoint {
     producers: usize,
     consumers: usize,
     workload: String,
-    /// Whether the cores were near or far.
     pub(super) distance: String,
     items_per_s: f64,
 }
@@ -55,7 +54,6 @@ impl Beside {
     }
 }
 
-/// What a result says of single calls, near and far.
 fn points(result: &Value) -> Vec<MeasuredPoint> {
     let params = &result["params"];
     let is_single =

@@ -1,10 +1,9 @@
 //! `lane simulate mpmc`: throughput and misses between several threads, on machines that aren't here.
 
 mod beside;
-mod comparison;
 mod outcome;
 mod page;
-mod ranking;
+mod paper;
 mod series;
 
 use std::process::ExitCode;
@@ -29,7 +28,6 @@ use outcome::{Missing, TeamCell, TeamOutcome};
 /// relatives are simulated, and the plainest.
 const ALSO: [&str; 2] = ["bbq-spsc", "lq"];
 
-/// Does what the command line asks for.
 pub(crate) fn carry_out(args: &TeamArgs) -> Result<ExitCode, Failure> {
     interrupt::listen();
     let mut files = Files::open(&args.files)?;
@@ -86,7 +84,6 @@ fn simulate(args: &TeamArgs, target: &Target) -> Result<TeamOutcome, Failure> {
     Ok(TeamOutcome::new(args, &team, beside, cells, missing))
 }
 
-/// What all jobs have in common.
 fn team(args: &TeamArgs, target: &Target) -> Team {
     let usual = if args.sweep { 8000 } else { 20_000 };
     Team {

@@ -6,8 +6,7 @@ use corelane_simulate::{Member, Queue, Team, TeamRun};
 use serde::Serialize;
 
 use super::beside::Beside;
-use super::comparison::{Comparison, compare};
-use super::ranking::{Ranking, rank};
+use super::paper::{Comparison, Ranking, compare, rank};
 use crate::options::{Model, TeamArgs};
 use crate::outcome::{LineCosts, PerItem, by_line};
 
@@ -28,11 +27,8 @@ pub(super) struct TeamOutcome {
     /// Whether numbers of threads grow step by step, as in the paper's figures.
     pub(super) sweep: bool,
     pub(super) cells: Vec<TeamCell>,
-    /// Which queues have given no result.
     pub(super) missing: Vec<Missing>,
-    /// What was measured, if there is a file of that.
     pub(super) beside: Option<Beside>,
-    /// What the paper says, if there was a sweep.
     pub(super) comparisons: Vec<Comparison>,
     /// Which queues it says are ahead, if there was a sweep.
     pub(super) rankings: Vec<Ranking>,
@@ -42,7 +38,6 @@ pub(super) struct TeamOutcome {
 #[derive(Debug, Serialize)]
 pub(super) struct Missing {
     pub(super) why: String,
-    /// Whether the queue did wrong.
     pub(super) is_fault: bool,
 }
 
@@ -55,15 +50,12 @@ pub(super) struct TeamCell {
     pub(super) workload: Workload,
     /// Whether items are counted when they are pushed, since some are overwritten, not when they are popped.
     pub(super) overwrites: bool,
-    /// Whether it is ever full.
     pub(super) bounded: bool,
     /// Items that were popped, or pushed, per second of simulated time.
     pub(super) items_per_s: f64,
-    /// Misses of all threads for each of these items.
     pub(super) misses_per_item: f64,
     /// Number of these items while everything was counted.
     items: u64,
-    /// Those that push, and those that pop.
     pub(super) sides: [TeamSide; 2],
 }
 
@@ -74,11 +66,9 @@ pub(super) struct TeamSide {
     pub(super) fairness: f64,
     /// How often the queue was found full or empty, for each item.
     pub(super) failed_per_item: f64,
-    /// Items by thread.
     items: Vec<u64>,
     #[serde(flatten)]
     pub(super) costs: PerItem,
-    /// The same by line, in the order of the source.
     pub(super) lines: Vec<LineCosts>,
 }
 
@@ -101,7 +91,6 @@ impl TeamSide {
 }
 
 impl TeamCell {
-    /// What came of `run` between so many threads.
     pub(super) fn new(queue: &Queue, size: TeamSize, workload: Workload, run: &TeamRun) -> Self {
         Self {
             queue: queue.id.into(),
@@ -117,7 +106,6 @@ impl TeamCell {
         }
     }
 
-    /// In millions per second, for people.
     pub(super) fn millions_per_s(&self) -> f64 {
         self.items_per_s / 1e6
     }
@@ -148,7 +136,6 @@ impl TeamOutcome {
         }
     }
 
-    /// Cells of one workload, for each that there is.
     pub(super) fn by_workload(&self) -> impl Iterator<Item = &[TeamCell]> {
         self.cells.chunk_by(|a, b| a.workload == b.workload)
     }
@@ -174,7 +161,6 @@ impl TeamOutcome {
         ))
     }
 
-    /// What was simulated, for people.
     pub(super) fn circumstances(&self) -> String {
         let Self { machine, capacity, warm_up, items, seed, .. } = self;
         let counting = self.model.words();

@@ -1,22 +1,10 @@
 //! What came out, as a document.
 
-use std::iter;
-
-use corelane_report::plot::{Scale, curves};
 use corelane_report::{Block, Document, Media, Table, name, short};
 
-use super::comparison::Comparison;
 use super::outcome::{TeamCell, TeamOutcome};
-use super::ranking::Ranking;
-use super::series::{self, MEASURES, Measured, Series, TeamMeasure};
-
-const OF_COMPARISONS: &str = "Throughput of the fastest form of bbq for that of the next best queue: in J. Wang \
-    (2024), Figs 2.8 and 2.9, measured on x86-88T beside other libraries' queues; and simulated here, beside \
-    those in the tables below, with the number of threads of the larger side. Misses saved: those of the other \
-    queue for those of bbq.";
-
-const OF_RANKINGS: &str = "From the fastest to the slowest: in J. Wang (2024), Fig. 3.7, measured on 88 \
-    hyperthreads; and simulated here, workload simple, with the number of threads of the larger side.";
+use super::paper;
+use super::series;
 
 const ON_TERMINAL: &str = "Misses are those of private caches, of all threads, per item popped; P are producers, \
     C consumers. Fair: items of the slowest thread for each of the fastest. Failed: calls that found the queue \
@@ -30,7 +18,6 @@ const READING: &str = "queues' own sources ran on simulated cores, a thread to e
     for up to 30 ns before each call; allocating is not simulated. Hyperthreads share caches but do not slow \
     each other down, and waiters for a line are served strictly in turn.";
 
-/// All there is to say.
 pub(super) fn document(outcome: &TeamOutcome, calibration: Option<String>) -> Document {
     let heading = "Simulated throughput between several threads";
     let mut document = Document::new("corelane: simulated throughput", heading);
@@ -38,7 +25,7 @@ pub(super) fn document(outcome: &TeamOutcome, calibration: Option<String>) -> Do
     document.fact(Media::TERMINAL, "", format!("simulated: {}", outcome.circumstances()));
     outcome.origin.tell(&mut document);
     document.blocks.extend(calibration.map(Block::Paragraph));
-    let beside_the_paper = beside_the_paper(outcome);
+    let beside_the_paper = paper::blocks(&outcome.comparisons, &outcome.rankings);
     document.add(Block::On(Media::PAGE, beside_the_paper.clone()));
     for cells in outcome.by_workload() {
         document.blocks.extend(workload(outcome, cells));
@@ -66,27 +53,10 @@ pub(super) fn document(outcome: &TeamOutcome, calibration: Option<String>) -> Do
     document
 }
 
-fn beside_the_paper(outcome: &TeamOutcome) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    if !outcome.comparisons.is_empty() {
-        let names =
-            ["threads", "workload", "the paper's", "simulated", "misses saved", "next best here"];
-        let table = Table::new(names).with(outcome.comparisons.iter().map(compared));
-        blocks.push(Block::heading(2, "Beside the paper"));
-        blocks.extend([Block::Note(OF_COMPARISONS.into()), Block::Table(table)]);
-    }
-    if !outcome.rankings.is_empty() {
-        let names = ["threads", "the paper's", "simulated"];
-        let table = Table::new(names).with(outcome.rankings.iter().map(ranked));
-        blocks.extend([Block::Note(OF_RANKINGS.into()), Block::Table(table)]);
-    }
-    blocks
-}
-
 fn workload(outcome: &TeamOutcome, cells: &[TeamCell]) -> Vec<Block> {
     let workload = name(&cells[0].workload);
     let mut blocks = vec![Block::heading(2, format!("Workload {workload}, simulated"))];
-    let charts: Vec<_> = series::of(cells, outcome.beside.as_ref()).flat_map(charts).collect();
+    let charts = series::blocks(cells, outcome.beside.as_ref());
     let media = if outcome.sweep { Media::SCREENS } else { Media::PAGE };
     let all = Block::On(Media::PAGE, vec![Block::heading(3, "All figures"), figures(cells.iter())]);
     // A terminal shows numbers that grow once.
@@ -99,7 +69,6 @@ fn workload(outcome: &TeamOutcome, cells: &[TeamCell]) -> Vec<Block> {
     blocks
 }
 
-/// A row for each cell.
 fn figures<'a>(cells: impl Iterator<Item = &'a TeamCell>) -> Block {
     let names = [
         "threads",
@@ -128,53 +97,4 @@ fn figures<'a>(cells: impl Iterator<Item = &'a TeamCell>) -> Block {
             short(c.failed_per_item),
         ]
     })))
-}
-
-fn charts(series: Series<'_>) -> Vec<Block> {
-    let (title, axis) = (series.growing.title(), series.growing.axis());
-    let header =
-        ["queue".to_owned()].into_iter().chain(series.numbers.iter().map(usize::to_string));
-    let header: Vec<_> = header.collect();
-    let mut blocks = Vec::new();
-    for measure in &MEASURES {
-        let chart = curves([axis, measure.name], Scale::Logarithmic, &series.curves(measure));
-        let table = Table::new(header.iter().cloned()).with(rows(&series, measure));
-        blocks.push(Block::heading(3, format!("{title}: {} by {axis}, simulated", measure.name)));
-        blocks.extend([chart, Block::Table(table)]);
-    }
-    blocks
-}
-
-/// For each queue its name, and a value for each number of threads; empty where there is none. Behind them what was
-/// measured.
-fn rows<'a>(
-    series: &'a Series<'_>,
-    measure: &'a TeamMeasure,
-) -> impl Iterator<Item = Vec<String>> + 'a {
-    let row = |name: String, value: &dyn Fn(usize) -> Option<f64>| {
-        let values =
-            series.numbers.iter().map(|number| value(*number).map_or_else(String::new, short));
-        iter::once(name).chain(values).collect()
-    };
-    let simulated = series.rows.iter().map(move |(queue, cells)| {
-        let cell = |number| cells.iter().find(|(at, _)| *at == number);
-        row((*queue).to_owned(), &|number| cell(number).map(|(_, cell)| (measure.of)(cell)))
-    });
-    let beside = series.beside.iter().filter(|_| measure.is_throughput);
-    simulated.chain(beside.map(move |Measured { queue, distance, points }| {
-        let point = |number| points.iter().find(|(at, _)| *at == number);
-        row(format!("{queue}, measured {distance}"), &|number| {
-            point(number).map(|(_, value)| *value)
-        })
-    }))
-}
-
-fn ranked(ranking: &Ranking) -> [String; 3] {
-    [ranking.threads.into(), ranking.told(), ranking.here()]
-}
-
-fn compared(comparison: &Comparison) -> [String; 6] {
-    let [throughput, misses] = comparison.here();
-    let (workload, told) = (name(&comparison.workload), comparison.told());
-    [comparison.threads.into(), workload, told, throughput, misses, comparison.others()]
 }

@@ -3,11 +3,12 @@
 use std::iter;
 
 use corelane_bench::TeamSize;
-use corelane_report::name;
-use corelane_report::plot::Curve;
+use corelane_report::plot::Scale;
+use corelane_report::{Block, name};
 
-use super::beside::{Beside, MeasuredPoint};
+use super::beside::Beside;
 use super::outcome::TeamCell;
+use crate::growth::{self, Measure};
 
 /// What grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,10 +19,9 @@ pub(super) enum Growing {
 }
 
 impl Growing {
-    pub(super) const ALL: [Self; 3] = [Self::Producers, Self::Consumers, Self::Both];
+    const ALL: [Self; 3] = [Self::Producers, Self::Consumers, Self::Both];
 
-    /// For a heading.
-    pub(super) fn title(self) -> &'static str {
+    fn title(self) -> &'static str {
         match self {
             Self::Producers => "several producers, one consumer",
             Self::Consumers => "one producer, several consumers",
@@ -29,8 +29,7 @@ impl Growing {
         }
     }
 
-    /// For an axis.
-    pub(super) fn axis(self) -> &'static str {
+    fn axis(self) -> &'static str {
         match self {
             Self::Producers => "producers",
             Self::Consumers => "consumers",
@@ -48,118 +47,46 @@ impl Growing {
     }
 }
 
-/// What is told of a cell.
-#[derive(Debug)]
-pub(super) struct TeamMeasure {
-    pub(super) name: &'static str,
-    /// Whether it is what was measured, too.
-    pub(super) is_throughput: bool,
-    pub(super) of: fn(&TeamCell) -> f64,
-}
-
-/// What is told in each series.
-pub(super) const MEASURES: [TeamMeasure; 2] = [
-    TeamMeasure {
-        name: "million items per second",
-        is_throughput: true,
-        of: TeamCell::millions_per_s,
-    },
-    TeamMeasure {
-        name: "misses per item, of all threads",
-        is_throughput: false,
-        of: |cell| cell.misses_per_item,
-    },
+/// What is told in each series: throughput, which may have been measured, too, and misses.
+const MEASURES: [Measure<TeamCell>; 2] = [
+    ("million items per second", TeamCell::millions_per_s),
+    ("misses per item, of all threads", |cell| cell.misses_per_item),
 ];
 
-/// The cells of one workload in which the same thing grows.
-#[derive(Debug)]
-pub(super) struct Series<'a> {
-    pub(super) growing: Growing,
-    /// How far, in order.
-    pub(super) numbers: Vec<usize>,
-    /// By queue, with how far they have grown.
-    pub(super) rows: Vec<(&'a str, Vec<(usize, &'a TeamCell)>)>,
-    /// What was measured of these queues.
-    pub(super) beside: Vec<Measured<'a>>,
+/// The charts of the cells of a workload, for all that grows there, and what was measured of it.
+pub(super) fn blocks(cells: &[TeamCell], beside: Option<&Beside>) -> Vec<Block> {
+    Growing::ALL.into_iter().flat_map(|growing| growing.blocks(cells, beside)).collect()
 }
 
-/// What was measured of a queue.
-#[derive(Debug)]
-pub(super) struct Measured<'a> {
-    pub(super) queue: &'a str,
-    /// Whether the cores were near or far.
-    pub(super) distance: &'a str,
-    /// How far it had grown, and the throughput.
-    pub(super) points: Vec<(usize, f64)>,
-}
-
-/// Each series of the cells of a workload that has more than one number of threads, and what was measured of it.
-pub(super) fn of<'a>(
-    cells: &'a [TeamCell],
-    beside: Option<&'a Beside>,
-) -> impl Iterator<Item = Series<'a>> {
-    let points = beside.map_or(&[][..], |beside| &beside.points);
-    Growing::ALL
-        .into_iter()
-        .map(move |growing| Series::new(growing, cells, points))
-        .filter(Series::is_one)
-}
-
-impl<'a> Series<'a> {
-    fn new(growing: Growing, cells: &'a [TeamCell], points: &'a [MeasuredPoint]) -> Self {
-        let mut numbers = Vec::new();
-        let mut rows: Vec<(&str, Vec<_>)> = Vec::new();
-        for cell in cells {
-            let Some(number) = growing.number_of(cell.producers, cell.consumers) else { continue };
-            numbers.push(number);
-            match rows.iter_mut().find(|row| row.0 == cell.queue) {
-                Some(row) => row.1.push((number, cell)),
-                None => rows.push((&cell.queue, vec![(number, cell)])),
-            }
-        }
-        numbers.sort_unstable();
-        numbers.dedup();
+impl Growing {
+    fn blocks(self, cells: &[TeamCell], beside: Option<&Beside>) -> Vec<Block> {
+        let number = |cell: &TeamCell| self.number_of(cell.producers, cell.consumers);
+        let mut rows = growth::rows(cells, |cell| &cell.queue, number);
         // Queues that can have one thread a side only are in the table of that.
         rows.retain(|row| row.1.len() > 1);
-        rows.iter_mut().for_each(|row| row.1.sort_by_key(|(number, _)| *number));
-        let mut series = Self { growing, numbers, rows, beside: Vec::new() };
-        for point in points {
-            let is_there = series.rows.iter().any(|row| row.0 == point.queue);
-            let place = cells.first().and_then(|cell| point.of(growing, &name(&cell.workload)));
-            if let Some(place) = place.filter(|_| is_there) {
-                series.add(&point.queue, &point.distance, place);
+        let Some((_, cell)) = rows.first().map(|row| row.1[0]) else { return Vec::new() };
+        let workload = name(&cell.workload);
+        let mut measured: Vec<(String, Vec<(usize, f64)>)> = Vec::new();
+        let (title, axis) = (self.title(), self.axis());
+        let mut blocks = Vec::new();
+        for (number, (measure, of)) in MEASURES.into_iter().enumerate() {
+            let mut lines = growth::lines(&rows, of);
+            measured.clear();
+            for point in beside.iter().flat_map(|beside| &beside.points).filter(|_| number == 0) {
+                let line = lines.iter_mut().find(|line| line.name == point.queue);
+                let Some((line, place)) = line.zip(point.of(self, &workload)) else { continue };
+                line.beside.push(place);
+                let name = format!("{}, measured {}", point.queue, point.distance);
+                match measured.iter_mut().find(|row| row.0 == name) {
+                    Some(row) => row.1.push(place),
+                    None => measured.push((name, vec![place])),
+                }
             }
+            blocks.push(Block::heading(3, format!("{title}: {measure} by {axis}, simulated")));
+            let axes = [axis, measure];
+            blocks.extend(growth::blocks(axes, Scale::Logarithmic, &lines, &measured));
         }
-        series
-    }
-
-    /// Adds what was measured.
-    fn add(&mut self, queue: &'a str, distance: &'a str, place: (usize, f64)) {
-        let is_it = |row: &&mut Measured<'_>| (row.queue, row.distance) == (queue, distance);
-        match self.beside.iter_mut().find(is_it) {
-            Some(row) => row.points.push(place),
-            None => self.beside.push(Measured { queue, distance, points: vec![place] }),
-        }
-    }
-
-    fn is_one(&self) -> bool {
-        self.numbers.len() > 1
-    }
-
-    /// What was measured of a queue, near and far.
-    fn measured(&self, queue: &str) -> Vec<(usize, f64)> {
-        let rows = self.beside.iter().filter(|row| row.queue == queue);
-        rows.flat_map(|row| row.points.iter().copied()).collect()
-    }
-
-    /// The lines of a chart.
-    pub(super) fn curves(&self, measure: &TeamMeasure) -> Vec<Curve> {
-        let line = |(queue, cells): &(&str, Vec<(usize, &TeamCell)>)| Curve {
-            name: (*queue).to_owned(),
-            points: cells.iter().map(|(number, cell)| (*number, (measure.of)(cell))).collect(),
-            beside: if measure.is_throughput { self.measured(queue) } else { Vec::new() },
-        };
-        self.rows.iter().map(line).collect()
+        blocks
     }
 }
 

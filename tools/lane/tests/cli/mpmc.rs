@@ -19,7 +19,6 @@ fn results(json: &Value) -> &Vec<Value> {
     json["results"].as_array().expect("a list of results")
 }
 
-/// Queue and numbers of threads of each result.
 fn cells(json: &Value) -> Vec<(String, u64, u64)> {
     let side = |result: &Value, side| result["params"][side].as_u64().expect("a number");
     let cell = |result: &Value| {

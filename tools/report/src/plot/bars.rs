@@ -100,7 +100,6 @@ impl Axis {
         Self { from, to: largest, logarithmic }
     }
 
-    /// The pixel of `value`, within the chart.
     fn x(&self, value: f64) -> i32 {
         let share = if self.logarithmic {
             (value.max(self.from) / self.from).ln() / (self.to / self.from).ln()

@@ -24,7 +24,6 @@ impl Canvas {
         Self { size, shapes: String::new() }
     }
 
-    /// The picture.
     pub(super) fn svg(self) -> String {
         let ((width, height), shapes) = (self.size, self.shapes);
         format!(
@@ -42,7 +41,6 @@ impl Canvas {
         self.shapes.push('\n');
     }
 
-    /// A filled rectangle between two corners.
     pub(super) fn rectangle(&mut self, [(left, top), (right, bottom)]: [Point; 2], paint: &str) {
         let (width, height) = ((right - left).max(0), bottom - top);
         let shape =
@@ -50,12 +48,10 @@ impl Canvas {
         self.add(&shape, paint, false);
     }
 
-    /// A dot.
     pub(super) fn dot(&mut self, (x, y): Point, paint: &str) {
         self.add(&format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"3\"/>"), paint, false);
     }
 
-    /// A line.
     pub(super) fn line(&mut self, points: &[Point], paint: &str, width: u32) {
         let points: Vec<_> = points.iter().map(|(x, y)| format!("{x},{y}")).collect();
         let points = points.join(" ");
@@ -64,7 +60,6 @@ impl Canvas {
         self.add(&shape, paint, true);
     }
 
-    /// A dashed vertical line.
     pub(super) fn dashes(&mut self, x: i32, (top, bottom): (i32, i32), paint: &str) {
         let shape = format!(
             "<polyline points=\"{x},{top} {x},{bottom}\" stroke-width=\"2\" stroke-dasharray=\"5 3\"/>"
@@ -72,7 +67,6 @@ impl Canvas {
         self.add(&shape, paint, true);
     }
 
-    /// Text of `size` pixels.
     pub(super) fn text(&mut self, text: &str, at: Point, align: Align, size: i32, paint: &str) {
         self.write(text, at, align, size, paint, "");
     }

@@ -101,7 +101,6 @@ fn draw_square(canvas: &mut Canvas, (x, y): (i32, i32), value: f64, range: HeatR
     canvas.text(&short(value), (x + CELL.0 / 2, y + CELL.1 / 2), Align::Centre, 12, ink);
 }
 
-/// The colour at 0, dark, to 1, bright.
 fn colour(share: f64) -> String {
     let at = share.clamp(0.0, 1.0) * (COLOURS.len() - 1) as f64;
     let below = (at as usize).min(COLOURS.len() - 2);
@@ -114,7 +113,6 @@ fn colour(share: f64) -> String {
 }
 
 impl HeatRange {
-    /// 0 for the worst, 1 for the best.
     fn share(&self, value: f64) -> f64 {
         let scale = |value: f64| if self.logarithmic { value.ln() } else { value };
         let span = scale(self.bright) - scale(self.dark);

@@ -10,7 +10,6 @@ pub use bars::{Bar, BarRow, bars};
 pub use curves::{Curve, Scale, curves};
 pub use heat::{HeatMap, HeatRange, Square, heat_maps};
 
-/// Round numbers from 0 to `most`, some six of them.
 fn round_numbers(most: f64) -> Vec<f64> {
     let rough = most / 6.0;
     let decade = 10f64.powf(rough.log10().floor());
@@ -19,7 +18,6 @@ fn round_numbers(most: f64) -> Vec<f64> {
     (0..).map(|n| f64::from(n) * step).take_while(|tick| *tick <= most).collect()
 }
 
-/// A round number without zeros that say nothing.
 fn round_label(tick: f64) -> String {
     let text = format!("{tick:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

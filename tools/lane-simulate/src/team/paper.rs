@@ -1,0 +1,210 @@
+//! What the paper found (paper 3, Figs 2.8, 2.9 and 3.7), and what the simulation says.
+
+use corelane_bench::Workload;
+use corelane_report::{Block, Table, name, times};
+use serde::Serialize;
+
+use super::outcome::TeamCell;
+use crate::options::WORKLOADS;
+
+/// How the ids of all forms of the block-based queue begin.
+const OURS: &str = "bbq";
+
+/// The block-based queue, the scalable circular queue, and DPDK's ring.
+const RANKED: [&str; 3] = ["bbq", "scq", "ring"];
+
+const OF_COMPARISONS: &str = "Throughput of the fastest form of bbq for that of the next best queue: in J. Wang \
+    (2024), Figs 2.8 and 2.9, measured on x86-88T beside other libraries' queues; and simulated here, beside \
+    those in the tables of all queues, with the number of threads of the larger side. Misses saved: those of \
+    the other queue for those of bbq.";
+
+const OF_RANKINGS: &str = "From the fastest to the slowest: in J. Wang (2024), Fig. 3.7, measured on 88 \
+    hyperthreads; and simulated here, workload simple, with the number of threads of the larger side.";
+
+/// The block-based queue beside the best of all other bounded ones, with one kind of threads.
+#[derive(Debug, Serialize)]
+pub(super) struct Comparison {
+    threads: &'static str,
+    workload: Workload,
+    /// Its throughput for that of the next best, as the paper has it: at most, or at all.
+    paper: f64,
+    /// The same here. Empty if there is no other queue.
+    points: Vec<ComparedPoint>,
+}
+
+/// The best of each with so many threads on the larger side.
+#[derive(Debug, Serialize)]
+struct ComparedPoint {
+    threads: usize,
+    /// The fastest of the others.
+    other: String,
+    /// Throughput of the fastest block-based queue for that of the other.
+    throughput: f64,
+    /// Misses of the other for those of the block-based queue.
+    misses: f64,
+}
+
+/// Three queues from the fastest to the slowest, with one kind of threads.
+#[derive(Debug, Serialize)]
+pub(super) struct Ranking {
+    threads: &'static str,
+    paper: [&'static str; 3],
+    points: Vec<Ranks>,
+}
+
+/// The order here with so many threads on the larger side.
+#[derive(Debug, Serialize)]
+struct Ranks {
+    threads: usize,
+    queues: Vec<String>,
+}
+
+/// Which cells have one kind of threads.
+type Includes = fn(&TeamCell) -> bool;
+
+const ONE_EACH: Includes = |cell| cell.producers == 1 && cell.consumers == 1;
+const PRODUCERS: Includes = |cell| cell.producers > 1 && cell.consumers == 1;
+const CONSUMERS: Includes = |cell| cell.producers == 1 && cell.consumers > 1;
+const AS_MANY: Includes = |cell| cell.producers > 1 && cell.producers == cell.consumers;
+
+/// Throughput with either workload.
+const THROUGHPUT: [(&str, Includes, [f64; 2]); 3] = [
+    ("1x1", ONE_EACH, [11.3, 2.0]),
+    ("Px1", PRODUCERS, [10.13, 3.65]),
+    ("1xC", CONSUMERS, [1.88, 2.39]),
+];
+
+const ORDERS: [(&str, Includes, [&str; 3]); 3] = [
+    ("Px1", PRODUCERS, ["bbq", "scq", "ring"]),
+    ("1xC", CONSUMERS, ["bbq", "scq", "ring"]),
+    ("PxP", AS_MANY, ["scq", "bbq", "ring"]),
+];
+
+/// All comparisons of which there are cells.
+pub(super) fn compare(cells: &[TeamCell]) -> Vec<Comparison> {
+    let mut comparisons = Vec::new();
+    for (threads, includes, papers) in THROUGHPUT {
+        for (workload, paper) in WORKLOADS.into_iter().zip(papers) {
+            let points =
+                points(cells, |cell| cell.workload == workload && includes(cell), compared);
+            comparisons.extend(points.map(|points| Comparison {
+                threads,
+                workload,
+                paper,
+                points,
+            }));
+        }
+    }
+    comparisons
+}
+
+/// All rankings of which there are cells of the three queues.
+pub(super) fn rank(cells: &[TeamCell]) -> Vec<Ranking> {
+    let ranking = |(threads, includes, paper): (_, Includes, _)| {
+        let is_one = |cell: &TeamCell| {
+            let is_simple = cell.workload == Workload::Simple;
+            is_simple && includes(cell) && RANKED.contains(&cell.queue.as_str())
+        };
+        let points = points(cells, is_one, ranks)?;
+        (!points.is_empty()).then_some(Ranking { threads, paper, points })
+    };
+    ORDERS.into_iter().filter_map(ranking).collect()
+}
+
+/// What is said of each number of threads of which there are cells; nothing if there are none at all.
+fn points<P>(
+    cells: &[TeamCell],
+    is_one: impl Fn(&TeamCell) -> bool,
+    point: fn(&[&TeamCell]) -> Option<P>,
+) -> Option<Vec<P>> {
+    let cells: Vec<_> = cells.iter().filter(|cell| is_one(cell)).collect();
+    let size = |cell: &TeamCell| (cell.producers, cell.consumers);
+    let points = cells.chunk_by(|a, b| size(a) == size(b)).filter_map(point);
+    (!cells.is_empty()).then(|| points.collect())
+}
+
+fn compared(cells: &[&TeamCell]) -> Option<ComparedPoint> {
+    let fastest = |is_ours: bool| {
+        let is_one = |cell: &&&TeamCell| cell.bounded && cell.queue.starts_with(OURS) == is_ours;
+        let cells = cells.iter().filter(is_one);
+        cells.max_by(|a, b| a.items_per_s.total_cmp(&b.items_per_s))
+    };
+    let (ours, other) = (fastest(true)?, fastest(false)?);
+    Some(ComparedPoint {
+        threads: ours.producers.max(ours.consumers),
+        other: other.queue.clone(),
+        throughput: ours.items_per_s / other.items_per_s,
+        misses: other.misses_per_item / ours.misses_per_item,
+    })
+}
+
+fn ranks(cells: &[&TeamCell]) -> Option<Ranks> {
+    let mut cells = cells.to_vec();
+    cells.sort_by(|a, b| b.items_per_s.total_cmp(&a.items_per_s));
+    let threads = cells[0].producers.max(cells[0].consumers);
+    let queues = cells.iter().map(|cell| cell.queue.clone()).collect();
+    (cells.len() == RANKED.len()).then_some(Ranks { threads, queues })
+}
+
+impl Comparison {
+    fn row(&self) -> [String; 6] {
+        let most = if self.threads == "1x1" { "" } else { "up to " };
+        let mut others: Vec<_> = self.points.iter().map(|point| point.other.as_str()).collect();
+        others.sort_unstable();
+        others.dedup();
+        [
+            self.threads.into(),
+            name(&self.workload),
+            format!("{most}{:.2}×", self.paper),
+            self.range(|point| point.throughput),
+            self.range(|point| point.misses),
+            others.join(", "),
+        ]
+    }
+
+    /// The least and the most of something, with the numbers of threads.
+    fn range(&self, of: fn(&ComparedPoint) -> f64) -> String {
+        let points = || self.points.iter().map(|point| (of(point), point.threads));
+        let by = |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0);
+        match (points().min_by(by), points().max_by(by)) {
+            (Some((least, few)), Some((most, many))) if least < most => {
+                format!("{} ({few}) to {} ({many})", times(least), times(most))
+            }
+            (_, Some((most, _))) => times(most),
+            _ => "no other queue".into(),
+        }
+    }
+}
+
+impl Ranking {
+    fn row(&self) -> [String; 3] {
+        // Numbers of threads in a row with one order stand together.
+        let runs = self.points.chunk_by(|a, b| a.queues == b.queues).map(|run| {
+            let threads = match (run[0].threads, run[run.len() - 1].threads) {
+                (first, last) if first == last => first.to_string(),
+                (first, last) => format!("{first} to {last}"),
+            };
+            format!("{} ({threads})", run[0].queues.join(" > "))
+        });
+        let here = runs.collect::<Vec<_>>().join(", ");
+        [self.threads.into(), self.paper.join(" > "), here]
+    }
+}
+
+/// What the paper says, and what came out here.
+pub(super) fn blocks(comparisons: &[Comparison], rankings: &[Ranking]) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    if !comparisons.is_empty() {
+        let names =
+            ["threads", "workload", "the paper's", "simulated", "misses saved", "next best here"];
+        let table = Table::new(names).with(comparisons.iter().map(Comparison::row));
+        blocks.push(Block::heading(2, "Beside the paper"));
+        blocks.extend([Block::Note(OF_COMPARISONS.into()), Block::Table(table)]);
+    }
+    if !rankings.is_empty() {
+        let names = ["threads", "the paper's", "simulated"];
+        let table = Table::new(names).with(rankings.iter().map(Ranking::row));
+        blocks.extend([Block::Note(OF_RANKINGS.into()), Block::Table(table)]);
+    }
+    blocks
+}
