@@ -14,7 +14,7 @@ const KEPT: [&str; 2] = [
 *Needed*: with any weaker ordering at this place alone, the model named fails, with this message; it is
 another queue's where queues share the line. *Survives*: no model fails with the weaker ordering named. *Relaxed*: there is
 no weaker one. A model is *bounded* if it has so many executions that only those with at most three
-preemptions, or two, are run. Whether both handles are gone is told in `region.rs`, which all queues share, and `slot.rs` has the
+preemptions, or two, are run. Whether both handles are gone is told in `region/end.rs`, which all queues share, and `slot.rs` has the
 slots of FastForward's family and B-Queue.",
 ];
 
