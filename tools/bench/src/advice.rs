@@ -59,32 +59,18 @@ fn when(results: &Results, group: Group) -> Option<String> {
     Some(format!("{place} (line_rtt {distance} ns, {rounds} of {all} rounds)"))
 }
 
-/// Queues that are there to learn from and to compare with.
-const FOR_STUDY: [&str; 12] = [
-    "lq",
-    "ffq-slip",
-    "dspsc",
-    "uspsc-ffq",
-    "uspsc-bqueue",
-    "mcring-sane",
-    "ring",
-    "ring-rts",
-    "ring-hts",
-    "locked",
-    "scq-delayed",
-    "msq",
-];
-
 /// Those to take where others are no faster.
 const USUAL: [&str; 2] = ["linering", "bbq"];
 
 /// Fewest measurements that a recommendation may rest on.
 pub(crate) const LEAST_ROUNDS: usize = 3;
 
-/// Whether an item is visible when its push returns, as with all peers. Queues that publish later are
-/// faster and no answer to the same question.
-fn publishes(result: &CellResult) -> bool {
-    catalogue::find(&result.queue).is_none_or(|entry| !entry.info.delayed)
+/// Whether it is one of our queues to be used: not to learn from, to compare with or to see something in, which those say
+/// that are; and an item is visible when its push returns, as with all peers. Queues that publish later are faster and no
+/// answer to the same question.
+fn is_choice(result: &CellResult) -> bool {
+    let info = catalogue::find(&result.queue).map(|entry| entry.info);
+    !result.peer && info.is_none_or(|info| !info.delayed && !info.choose.starts_with("to "))
 }
 
 /// Relative difference that isn't worth a word.
@@ -102,10 +88,8 @@ struct Pick<'a> {
 impl<'a> Pick<'a> {
     /// From a table with the fastest first. Only what needs no further words.
     fn of(results: &Results, table: &[&'a CellResult], group: Group) -> Option<Self> {
-        let is_choice = |result: &&CellResult| {
-            !result.peer && publishes(result) && !FOR_STUDY.contains(&result.queue.as_str())
-        };
-        let ours: Vec<_> = comparable(table).into_iter().filter(is_choice).collect();
+        let mut ours = comparable(table);
+        ours.retain(|result| is_choice(result));
         let spread = |result: &CellResult| result.groups.get(&group).map(|s| s.value);
         let first = spread(ours.first()?)?;
         // Whose quartiles overlap with those of the fastest may be as fast.

@@ -95,18 +95,8 @@ impl Calibration {
     }
 
     fn is_possible(&self) -> bool {
-        let times = [
-            self.line_rtt_ns,
-            self.block_handoff_ns_per_u64,
-            self.private_ring_ns,
-            self.rmw_ns,
-            self.fence_ns,
-            self.pause_ns,
-            self.store_to_others_line_ns,
-            self.store_to_read_line_ns,
-            self.store_to_own_line_ns,
-        ];
-        self.schema == SCHEMA && times.iter().all(|ns| (0.001..1e6).contains(ns))
+        let mut times = self.times().into_iter();
+        self.schema == SCHEMA && times.all(|(_, ns)| (0.001..1e6).contains(&ns))
     }
 
     /// Whether a line that another core has written to is this one's alone when it has read it: stores
@@ -116,9 +106,9 @@ impl Calibration {
         self.store_to_read_line_ns < middle
     }
 
-    /// What was measured, for people.
-    pub fn document(&self) -> Document {
-        let rows = [
+    /// What each time is of, for people.
+    fn times(&self) -> [(&'static str, f64); 9] {
+        [
             ("a flag to the other core and back (line_rtt)", self.line_rtt_ns),
             ("a u64 of a block handed over (block_handoff)", self.block_handoff_ns_per_u64),
             ("an item through a ring of one thread", self.private_ring_ns),
@@ -128,8 +118,12 @@ impl Calibration {
             ("a store to one of many lines of the other core", self.store_to_others_line_ns),
             ("the same after reading them", self.store_to_read_line_ns),
             ("the same again", self.store_to_own_line_ns),
-        ];
-        let rows = rows.map(|(what, ns)| [what.to_owned(), short(ns)]);
+        ]
+    }
+
+    /// What was measured, for people.
+    pub fn document(&self) -> Document {
+        let rows = self.times().map(|(what, ns)| [what.to_owned(), short(ns)]);
         let read = match self.is_migratory() {
             true => "moves to that one as a whole",
             false => "is shared with it",
