@@ -1,4 +1,4 @@
-// Above 500 lines: 24 models, of which each can be read alone.
+// Above 500 lines: a short function for each model, of which each can be read alone.
 
 //! Several handles on a side: models of three threads, for every queue that allows that.
 //!
