@@ -1,3 +1,5 @@
+// Above 500 lines: what an access does to clocks, buffers and lines is one state, which no part of the file has alone.
+
 //! The clocks, the events, and what each access does to them.
 //!
 //! Threads and store buffers take turns: the earliest always goes first. So whatever an access does to

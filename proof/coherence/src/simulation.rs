@@ -1,5 +1,6 @@
 //! Threads as coroutines, and the machine that runs them.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread::panicking;
@@ -17,6 +18,32 @@ use crate::schedule::Schedule;
 const STACK: usize = 512 << 10;
 
 type Thread = Coroutine<(), (), ()>;
+
+/// Most stacks that are kept for later simulations.
+const KEPT: usize = 64;
+
+thread_local! {
+    /// Stacks of threads that have ended. To map one takes longer than a short run.
+    static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
+}
+
+fn take_stack() -> DefaultStack {
+    let kept = STACKS.with_borrow_mut(Vec::pop);
+    kept.unwrap_or_else(|| DefaultStack::new(STACK).expect("there is memory for a thread's stack"))
+}
+
+/// Keeps the stack of a thread that has ended. Other threads are unwound.
+fn finish(thread: Thread) {
+    if !thread.done() {
+        return;
+    }
+    let stack = thread.into_stack();
+    STACKS.with_borrow_mut(|stacks| {
+        if stacks.len() < KEPT {
+            stacks.push(stack);
+        }
+    });
+}
 
 /// A machine and the threads it is to run.
 ///
@@ -89,13 +116,12 @@ impl Simulation {
     /// If there is no such core, or if it has a thread already.
     pub fn spawn(&mut self, core: usize, thread: impl FnOnce() + 'static) {
         self.engine.start(core);
-        let stack = DefaultStack::new(STACK).expect("there is memory for a thread's stack");
         let body = move |yielder: &Yielder<(), ()>, ()| {
             begin_thread(yielder);
             thread();
             end_thread();
         };
-        self.threads[core] = Some(Coroutine::with_stack(stack, body));
+        self.threads[core] = Some(Coroutine::with_stack(take_stack(), body));
     }
 
     /// Runs all threads to their ends.
@@ -117,7 +143,7 @@ impl Simulation {
         let end = inside.enter(|| catch_unwind(AssertUnwindSafe(step_all)));
         let engine = inside.leave();
         // What is left of the threads is unwound here, where accesses go straight to memory.
-        drop(threads);
+        threads.into_iter().flatten().for_each(finish);
         match end {
             Ok(Step::End) if engine.all_have_ended() => Ok(engine.report()),
             Ok(_) => Err(engine.deadlock()),

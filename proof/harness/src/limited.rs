@@ -23,7 +23,6 @@ impl<H> Limited<H> {
     /// # Errors
     ///
     /// Those of `open`, for the whole capacity.
-    #[expect(clippy::type_complexity, reason = "the handles of a queue, or an error")]
     pub fn open<C>(
         config: Config,
         open: impl Fn(Config) -> Result<(H, C), CapacityError>,

@@ -1,3 +1,5 @@
+// Above 500 lines: a short function for each model, of which each can be read alone.
+
 //! Several handles on a side: models of three threads, for every queue that allows that.
 //!
 //! Items are made before the threads start, since they must be made in order; a thread gets some of them.

@@ -8,8 +8,8 @@ use std::process::{Command, ExitCode};
 
 use corelane_report::Failure;
 
-/// Gives `args` to the program `name`: the one beside this program, or else on the path; or, in a checkout, to the one
-/// that cargo builds.
+/// Gives `args` to the program `name`: in a checkout the one that cargo builds, so that it is never older than the
+/// sources; otherwise the one beside this program, or on the path.
 ///
 /// # Errors
 ///
@@ -17,13 +17,14 @@ use corelane_report::Failure;
 pub(crate) fn start(name: &str, args: &[OsString]) -> Result<ExitCode, Failure> {
     let here = env::current_exe().unwrap_or_default();
     let beside = here.with_file_name(format!("{name}{}", env::consts::EXE_SUFFIX));
-    let mut candidates = vec![Command::new(beside), Command::new(name)];
+    let mut candidates = Vec::new();
     if let Some(manifest) = checkout(&here, name) {
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.args(["run", "--release", "--quiet", "--package", name, "--manifest-path"]);
         cargo.arg(manifest).arg("--");
         candidates.push(cargo);
     }
+    candidates.extend([Command::new(beside), Command::new(name)]);
     for mut command in candidates {
         match become_it(command.args(args)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -2,6 +2,7 @@
 
 use alloc::alloc::Layout;
 use alloc::boxed::Box;
+use core::alloc::LayoutError;
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
@@ -115,7 +116,8 @@ pub(crate) fn ends<H: State>(
     shape: <H::Slots as Slots>::Shape,
     header: H,
 ) -> Result<(End<H>, End<H>), CapacityError> {
-    let (places, memory) = Places::new::<H>(memory, shape);
+    let (variables, slots) = (H::Slots::variables(shape), H::Slots::slots(shape));
+    let (places, memory) = Places::new(memory, Layout::new::<Head<H>>(), variables, slots);
     let shared = try_box(MaybeUninit::<Shared<H>>::uninit())
         .map_err(|_| CapacityError::OutOfMemory { bytes: places.all.size() })?;
     let region = Region::new(memory, places.all, places.all.size() - places.slots)?;
@@ -148,7 +150,11 @@ pub(crate) fn slots_up_to<H: State>(
     capacity: usize,
     unused: usize,
 ) -> Result<usize, CapacityError> {
-    let fit = most_slots::<H>().min(limit);
+    power_of_two_up_to(most_slots::<H>().min(limit), capacity, unused)
+}
+
+/// As [`slots_up_to`]. Not generic: it is compiled once.
+fn power_of_two_up_to(fit: usize, capacity: usize, unused: usize) -> Result<usize, CapacityError> {
     let most = fit.checked_ilog2().map_or(0, |log| 1_usize << log).saturating_sub(unused);
     if capacity == 0 || capacity > most {
         return Err(CapacityError::OutOfRange { asked: capacity, most });
@@ -173,10 +179,15 @@ struct Places {
 }
 
 impl Places {
-    /// The places of a queue with slots of `shape`, and which memory can hold them.
-    fn new<H: State>(memory: Memory, shape: <H::Slots as Slots>::Shape) -> (Self, Memory) {
+    /// The places of a queue with such parts, and which memory can hold them. Not generic: it is compiled once.
+    fn new(
+        memory: Memory,
+        head: Layout,
+        variables: Result<Layout, LayoutError>,
+        slots: Result<Layout, LayoutError>,
+    ) -> (Self, Memory) {
         const FITS: &str = "slots_for leaves room for the header";
-        let slots = H::Slots::slots(shape).expect("slots_for bounds the number of slots");
+        let slots = slots.expect("slots_for bounds the number of slots");
         let memory = match memory {
             // A mirror repeats whole pages.
             Memory::Mirrored if slots.size() == 0 || !slots.size().is_multiple_of(map::PAGE) => {
@@ -185,8 +196,7 @@ impl Places {
             other => other,
         };
         let align = if memory == Memory::Mirrored { map::PAGE } else { APART };
-        let variables = H::Slots::variables(shape).expect(FITS);
-        let (before, variables) = Layout::new::<Head<H>>().extend(variables).expect(FITS);
+        let (before, variables) = head.extend(variables.expect(FITS)).expect(FITS);
         let slots = slots.align_to(align).expect(FITS);
         let (all, slots) = before.extend(slots).expect(FITS);
         (Self { all, variables, slots }, memory)

@@ -97,14 +97,16 @@ impl Summary {
 /// Asked after each round whether to go on.
 pub type GoOn<'a> = &'a mut dyn FnMut(&Summary) -> bool;
 
+/// Carries out a plan on new queues. Says what these must obey, and what came of it.
+type Record = dyn Fn(&Plan) -> (Rules, Vec<Recording>);
+
 /// A queue whose histories can be recorded and checked.
 pub struct HistorySubject {
     /// Its name on command lines.
     pub id: &'static str,
     /// The plan of a round.
     plan: Box<dyn Fn(u64) -> Plan>,
-    /// Carries out a plan on new queues. Says what these must obey, and what came of it.
-    record: Box<dyn Fn(&Plan) -> (Rules, Vec<Recording>)>,
+    record: Box<Record>,
 }
 
 impl HistorySubject {

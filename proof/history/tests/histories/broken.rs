@@ -1,4 +1,5 @@
-//! Queues with a bug, run at full speed: what happened is enough to find it.
+//! Queues with a bug, run at full speed: what happened is enough to find it. One file, so that all mechanisms can be
+//! compared.
 //!
 //! Each is the mechanism of one queue, cut down to what is needed, with a switch that breaks it. All
 //! slots are atomic, so no bug is undefined behaviour. Where a bug needs luck, or a machine that orders

@@ -1,4 +1,4 @@
-//! A plain ring, and the ways in which it can be broken.
+//! A plain ring, and the ways in which it can be broken. All bugs are in one file because they share one ring.
 //!
 //! Slots are locked and handles lend private buffers, so that no bug is undefined behaviour: what would
 //! be a corrupt item elsewhere is an item lost, doubled or out of order here.
