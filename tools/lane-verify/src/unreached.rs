@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn each_ordering_needs_a_site() {
-        let file = "spsc/lamport.rs";
+        let file = "lamport/mod.rs";
         let text = source(file).unwrap();
         let all: Vec<_> = (1..)
             .zip(text.lines())

@@ -54,7 +54,7 @@ fn every_ordering_of_the_line_ring_is_needed() {
     let html = fs::read_to_string(html).expect("the file was written");
     assert!(html.contains("Ordering::Release") && html.contains("verdict needed"));
     assert!(!html.contains("http"), "the page needs no network");
-    assert!(stdout(&output).contains("line_ring.rs:"));
+    assert!(stdout(&output).contains("line_ring/"));
 
     let again = path("again.md");
     let kept = ["--kept", &markdown, "--markdown", &again];
