@@ -96,7 +96,7 @@ fn the_page_has_maps_or_sources() {
     let page = results(&["spsc", "lq", "--items", "300", "--grid"], "--html");
     assert_eq!(page.matches("<svg").count(), 2, "the producer's map and the consumer's");
     let page = results(&["spsc", "lq", "--items", "300"], "--html");
-    assert!(page.contains("misses per item") && page.contains("lamport.rs"));
+    assert!(page.contains("misses per item") && page.contains("lamport/mod.rs"));
     assert!(!page.contains("src=\"http"), "the page needs no network");
 }
 
