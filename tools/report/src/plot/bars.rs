@@ -5,7 +5,7 @@ use super::{round_label, round_numbers};
 use crate::short;
 
 const WIDTH: i32 = 960;
-const LEFT: i32 = 210;
+const LEFT: i32 = 240;
 const RIGHT: i32 = 880;
 const TOP: i32 = 34;
 const ROW: i32 = 26;
