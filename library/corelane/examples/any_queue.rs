@@ -11,9 +11,6 @@ use corelane::lamport::Lq;
 use corelane::line_ring::LineRing;
 use corelane::{Config, Consumer, Producer, Queue, TryPopError, TryPushError};
 
-type AnyProducer = Box<dyn Producer<Item = u64> + Send>;
-type AnyConsumer = Box<dyn Consumer<Item = u64> + Send>;
-
 /// Counts the pushes that found the queue full.
 struct Counting<P> {
     inner: P,
@@ -38,20 +35,13 @@ impl<P: Producer> Producer for Counting<P> {
     }
 }
 
-fn open<Q>() -> Result<(AnyProducer, AnyConsumer), Box<dyn Error>>
-where
-    Q: Queue<u64, Producer: 'static, Consumer: 'static>,
-{
-    let (tx, rx) = Q::with(Config::new(64))?;
-    Ok((Box::new(tx), Box::new(rx)))
-}
-
 fn main() -> Result<(), Box<dyn Error>> {
     let id = env::args().nth(1).unwrap_or_else(|| "linering".to_string());
+    let config = Config::new(64);
     let (tx, mut rx) = match id.as_str() {
-        "lq" => open::<Lq>()?,
-        "linering" => open::<LineRing>()?,
-        "bbq" => open::<Bbq>()?,
+        "lq" => Lq::boxed(config)?,
+        "linering" => LineRing::boxed(config)?,
+        "bbq" => Bbq::boxed(config)?,
         _ => return Err("choose lq, linering or bbq".into()),
     };
     let mut tx = Counting { inner: tx, full: 0 };

@@ -70,9 +70,10 @@ pub mod spmc;
 pub mod spsc;
 
 pub use queue::{
-    Backing, Built, CapacityError, Config, Consumer, Info, LentItems, LentSlots, Memory, PopIter,
-    Producer, Queue, ReadChunk, ReadChunkIntoIter, Sides, SingleConsumer, SingleProducer,
-    SingleQueue, TryPopError, TryPushError, WriteChunk,
+    Backing, BoxedConsumer, BoxedProducer, BoxedSingleConsumer, BoxedSingleProducer, Built,
+    CapacityError, Config, Consumer, Info, LentItems, LentSlots, Memory, PopIter, Producer, Queue,
+    ReadChunk, ReadChunkIntoIter, Sides, SingleConsumer, SingleProducer, SingleQueue, TryPopError,
+    TryPushError, WriteChunk,
 };
 
 /// The README's example compiles and runs.

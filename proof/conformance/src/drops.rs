@@ -3,9 +3,8 @@
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-use corelane::{Config, Consumer, Producer, SingleConsumer, SingleProducer};
+use corelane::{BoxedSingleConsumer, Config, Consumer, Producer, SingleConsumer, SingleProducer};
 
-use corelane_harness::SingleRx;
 use corelane_harness::ledger::must_explode;
 use corelane_harness::threads::{Cores, Patience, both, scaled};
 
@@ -232,7 +231,7 @@ fn panics_in_chunk<T: Owned>(
     capacity: usize,
     n: usize,
     bomb: usize,
-    take: fn(&mut SingleRx<T>, usize),
+    take: fn(&mut BoxedSingleConsumer<T>, usize),
 ) {
     let mut stock = Stock::new(subject, capacity, 0, n);
     stock.ledger.arm(bomb);

@@ -14,4 +14,4 @@ pub mod threads;
 pub use item::Item;
 pub use ledger::{Counted, Ledger};
 pub use limited::Limited;
-pub use subject::{Any, AnyRx, AnyTx, Single, SingleRx, SingleTx, Subject, clones};
+pub use subject::{Any, Single, Subject, clones};

@@ -5,7 +5,10 @@
 
 use std::panic::RefUnwindSafe;
 
-use corelane_loom::{Config, Consumer, Info, Producer, Queue, SingleConsumer, SingleProducer};
+use corelane_loom::{
+    BoxedConsumer, BoxedProducer, BoxedSingleConsumer, BoxedSingleProducer, Config, Consumer, Info,
+    Producer, Queue, SingleQueue,
+};
 
 use crate::item::{Cargo, Narrow, Number, Ticket, Wide};
 use crate::{Exploration, Items, Model};
@@ -21,79 +24,52 @@ impl<C: Consumer<Item: Cargo> + 'static> Rx for C {}
 /// Makes a queue.
 pub(crate) type New<P, C> = fn(Config) -> (P, C);
 
-/// The only producer of a queue.
-pub(crate) type SingleTx<T> = Box<dyn SingleProducer<Item = T>>;
-/// The only consumer of a queue.
-pub(crate) type SingleRx<T> = Box<dyn SingleConsumer<Item = T>>;
 /// Makes a queue between one producer and one consumer.
-pub(crate) type Single<T> = New<SingleTx<T>, SingleRx<T>>;
+pub(crate) type Single<T> = New<BoxedSingleProducer<T>, BoxedSingleConsumer<T>>;
 
-/// A producer of a queue that may have several.
-pub(crate) type SharedTx<T> = Box<dyn SharedProducer<Item = T>>;
-/// A consumer of a queue that may have several.
-pub(crate) type SharedRx<T> = Box<dyn SharedConsumer<Item = T>>;
 /// Makes a queue that may have several handles on a side.
-pub(crate) type Shared<T> = New<SharedTx<T>, SharedRx<T>>;
+pub(crate) type Shared<T> = New<BoxedProducer<T>, BoxedConsumer<T>>;
 
-/// A producer that can be cloned in its box.
-pub(crate) trait SharedProducer: Producer {
+/// A handle of a queue that may have several.
+pub(crate) trait Another {
     /// A clone.
-    fn boxed_clone(&self) -> Box<dyn SharedProducer<Item = Self::Item>>;
+    fn another(&self) -> Self;
 }
 
-impl<P: Producer + 'static> SharedProducer for P {
-    fn boxed_clone(&self) -> Box<dyn SharedProducer<Item = Self::Item>> {
-        Box::new(self.try_clone().expect("there may be several"))
+impl<T> Another for BoxedProducer<T> {
+    fn another(&self) -> Self {
+        self.try_clone().expect("there may be several producers")
     }
 }
 
-impl<T: 'static> dyn SharedProducer<Item = T> {
-    /// A clone.
-    pub(crate) fn another(&self) -> SharedTx<T> {
-        self.boxed_clone()
+impl<T> Another for BoxedConsumer<T> {
+    fn another(&self) -> Self {
+        self.try_clone().expect("there may be several consumers")
     }
 }
 
-/// A consumer that can be cloned in its box.
-pub(crate) trait SharedConsumer: Consumer {
-    /// A clone.
-    fn boxed_clone(&self) -> Box<dyn SharedConsumer<Item = Self::Item>>;
-}
-
-impl<C: Consumer + 'static> SharedConsumer for C {
-    fn boxed_clone(&self) -> Box<dyn SharedConsumer<Item = Self::Item>> {
-        Box::new(self.try_clone().expect("there may be several"))
-    }
-}
-
-impl<T: 'static> dyn SharedConsumer<Item = T> {
-    /// A clone.
-    pub(crate) fn another(&self) -> SharedRx<T> {
-        self.boxed_clone()
-    }
-}
+/// Why models unwrap what makes a queue.
+const SMALL: &str = "models ask for small queues";
 
 /// A new queue, with its own handles.
 pub(crate) fn own<Q: Queue<T>, T>(config: Config) -> (Q::Producer, Q::Consumer) {
-    Q::with(config).expect("models ask for small queues")
+    Q::with(config).expect(SMALL)
 }
 
-/// A new queue between one producer and one consumer.
-pub(crate) fn single<Q, T>(config: Config) -> (SingleTx<T>, SingleRx<T>)
+fn single<Q, T>(config: Config) -> (BoxedSingleProducer<T>, BoxedSingleConsumer<T>)
 where
-    Q: Queue<T, Producer: SingleProducer + 'static, Consumer: SingleConsumer + 'static>,
+    Q: SingleQueue<T> + 'static,
+    T: 'static,
 {
-    let (tx, rx) = own::<Q, T>(config);
-    (Box::new(tx), Box::new(rx))
+    Q::boxed_single(config).expect(SMALL)
 }
 
-/// A new queue that may have several handles on a side.
-pub(crate) fn shared<Q, T>(config: Config) -> (SharedTx<T>, SharedRx<T>)
+fn shared<Q, T>(config: Config) -> (BoxedProducer<T>, BoxedConsumer<T>)
 where
-    Q: Queue<T, Producer: 'static, Consumer: 'static>,
+    Q: Queue<T> + 'static,
+    T: 'static,
 {
-    let (tx, rx) = own::<Q, T>(config);
-    (Box::new(tx), Box::new(rx))
+    Q::boxed(config).expect(SMALL)
 }
 
 /// Whose models some are.
@@ -132,23 +108,19 @@ pub(crate) struct SingleSubject<T, N> {
     pub(crate) numbers: Single<N>,
 }
 
+impl<T: 'static, N: 'static> SingleSubject<T, N> {
+    fn of<Q: SingleQueue<T> + SingleQueue<N> + 'static>(of: Of) -> Self {
+        Self { of, tickets: single::<Q, _>, numbers: single::<Q, _> }
+    }
+}
+
 impl SingleSubject<Wide<Ticket>, Wide<Number>> {
     /// With items of any type, each in a line of its own.
     pub(crate) fn wide<Q>() -> Self
     where
-        Q: Queue<
-                Wide<Ticket>,
-                Producer: SingleProducer + 'static,
-                Consumer: SingleConsumer + 'static,
-            >,
-        Q: Queue<
-                Wide<Number>,
-                Producer: SingleProducer + 'static,
-                Consumer: SingleConsumer + 'static,
-            >,
+        Q: SingleQueue<Wide<Ticket>> + SingleQueue<Wide<Number>> + 'static,
     {
-        let of = Of::any::<Q, Wide<Ticket>>();
-        Self { of, tickets: single::<Q, _>, numbers: single::<Q, _> }
+        Self::of::<Q>(Of::any::<Q, Wide<Ticket>>())
     }
 }
 
@@ -156,31 +128,16 @@ impl SingleSubject<Narrow<Ticket>, Narrow<Number>> {
     /// With items of any type, two in a line.
     pub(crate) fn narrow<Q>() -> Self
     where
-        Q: Queue<
-                Narrow<Ticket>,
-                Producer: SingleProducer + 'static,
-                Consumer: SingleConsumer + 'static,
-            >,
-        Q: Queue<
-                Narrow<Number>,
-                Producer: SingleProducer + 'static,
-                Consumer: SingleConsumer + 'static,
-            >,
+        Q: SingleQueue<Narrow<Ticket>> + SingleQueue<Narrow<Number>> + 'static,
     {
-        let of = Of::any::<Q, Narrow<Ticket>>();
-        Self { of, tickets: single::<Q, _>, numbers: single::<Q, _> }
+        Self::of::<Q>(Of::any::<Q, Narrow<Ticket>>())
     }
 }
 
 impl SingleSubject<Ticket, Number> {
     /// With tokens.
-    pub(crate) fn tokens<Q>() -> Self
-    where
-        Q: Queue<Ticket, Producer: SingleProducer + 'static, Consumer: SingleConsumer + 'static>,
-        Q: Queue<Number, Producer: SingleProducer + 'static, Consumer: SingleConsumer + 'static>,
-    {
-        let of = Of::tokens::<Q, Ticket>();
-        Self { of, tickets: single::<Q, _>, numbers: single::<Q, _> }
+    pub(crate) fn tokens<Q: SingleQueue<Ticket> + SingleQueue<Number> + 'static>() -> Self {
+        Self::of::<Q>(Of::tokens::<Q, Ticket>())
     }
 }
 
@@ -192,12 +149,8 @@ pub(crate) struct SharedSubject<T, N> {
     pub(crate) numbers: Shared<N>,
 }
 
-impl<T, N> SharedSubject<T, N> {
-    pub(crate) fn new<Q>() -> Self
-    where
-        Q: Queue<T, Producer: 'static, Consumer: 'static>,
-        Q: Queue<N, Producer: 'static, Consumer: 'static>,
-    {
+impl<T: 'static, N: 'static> SharedSubject<T, N> {
+    pub(crate) fn new<Q: Queue<T> + Queue<N> + 'static>() -> Self {
         Self { of: Of::any::<Q, T>(), tickets: shared::<Q, _>, numbers: shared::<Q, _> }
     }
 }

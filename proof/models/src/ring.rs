@@ -9,7 +9,7 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 
 use crate::explore::{explore, explore_shared, tiny};
 use crate::item::{Cargo, Number, Ticket};
-use crate::queue::{Shared, SharedSubject, own};
+use crate::queue::{Another, Shared, SharedSubject, own};
 use crate::shared::{
     all_are_there, are_equal, attempt, attempts, drain, items, join, look, push, start, take,
 };

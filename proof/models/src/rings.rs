@@ -11,7 +11,7 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 
 use crate::explore::{explore_shared, tiny};
 use crate::item::{Cargo, Number, Ticket};
-use crate::queue::{Shared, SharedSubject};
+use crate::queue::{Another, Shared, SharedSubject};
 use crate::shared::{
     all_are_there, are_equal, attempts, drain, items, join, look, models_where_all_fits, push,
     start, two_producers_of,

@@ -12,7 +12,7 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 
 use crate::explore::{explore, explore_shared, tiny};
 use crate::item::{Cargo, Number, Ticket};
-use crate::queue::{Shared, SharedSubject};
+use crate::queue::{Another, Shared, SharedSubject};
 use crate::shared::{all_are_there, are_equal, attempts, drain, items, join, look, start, take};
 use crate::{Exploration, Model};
 

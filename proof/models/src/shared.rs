@@ -4,13 +4,13 @@
 //!
 //! Items are made before the threads start, since they must be made in order; a thread gets some of them.
 
-use corelane_loom::{Config, Consumer, Producer, TryPopError, TryPushError};
+use corelane_loom::{BoxedProducer, Config, Consumer, Producer, TryPopError, TryPushError};
 use loom::hint::spin_loop;
 use loom::sync::atomic::{AtomicBool, Ordering};
 
 use crate::explore::{explore, explore_shared, grouped, tiny};
 use crate::item::Cargo;
-use crate::queue::{Shared, SharedSubject, SharedTx};
+use crate::queue::{Another, Shared, SharedSubject};
 use crate::thread::{Thread, spawn};
 use crate::watcher::count_values;
 use crate::{Exploration, Model};
@@ -296,7 +296,7 @@ fn full_of_two_producers<T: Cargo>(new: Shared<T>) -> Exploration {
         let mut other = tx.another();
         let (mut mine, mut theirs) = (tx.another(), tx);
         let half = items.split_off(items.len() / 2);
-        let fill = |tx: &mut SharedTx<T>, items: Vec<T>| {
+        let fill = |tx: &mut BoxedProducer<T>, items: Vec<T>| {
             for item in items {
                 assert!(insist(tx, item), "a new queue holds its capacity");
             }
@@ -406,7 +406,7 @@ fn false_full_of_two_producers<T: Cargo>(new: Shared<T>) -> Exploration {
         let mut other = tx.another();
         let told = loom::sync::Arc::new(AtomicBool::new(false));
         let hear = told.clone();
-        let is_never_full = |tx: &mut SharedTx<T>, item| {
+        let is_never_full = |tx: &mut BoxedProducer<T>, item| {
             let pushed = tx.try_push(item);
             assert!(!matches!(pushed, Err(TryPushError::Full(_))), "one slot is always free");
         };

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use coherence::Schedule;
 use corelane_sim::{
-    Built, CapacityError, Config, Consumer, Info, Producer, SingleConsumer, SingleProducer,
-    for_each_queue,
+    BoxedConsumer, BoxedProducer, BoxedSingleConsumer, BoxedSingleProducer, Built, CapacityError,
+    Config, Info, SingleQueue, for_each_queue,
 };
 
 use crate::ledger::Counted;
@@ -18,55 +18,10 @@ use crate::stream::{self, Failure, Stream, StreamRun};
 use crate::team::{self, Team, TeamRun};
 
 /// Makes a queue.
-pub(crate) type New<P, C> = fn(Config) -> Built<P, C>;
+pub(crate) type New<T> = fn(Config) -> Built<BoxedProducer<T>, BoxedConsumer<T>>;
 
-/// A sending side.
-pub(crate) type Tx<T> = Box<dyn Producer<Item = T>>;
-/// A receiving side.
-pub(crate) type Rx<T> = Box<dyn Consumer<Item = T>>;
-
-/// Makes a queue between one producer and one consumer.
-pub(crate) type Single<T> =
-    New<Box<dyn SingleProducer<Item = T>>, Box<dyn SingleConsumer<Item = T>>>;
-
-/// A producer of a queue that may have several.
-pub(crate) type SharedTx<T> = Box<dyn SharedProducer<Item = T>>;
-/// A consumer of a queue that may have several.
-pub(crate) type SharedRx<T> = Box<dyn SharedConsumer<Item = T>>;
-/// Makes a queue that may have several handles on a side.
-pub(crate) type Shared<T> = New<SharedTx<T>, SharedRx<T>>;
-
-/// A producer that can be cloned in its box, if the queue may have several.
-pub(crate) trait SharedProducer: Producer {
-    fn boxed_clone(&self) -> Option<SharedTx<Self::Item>>;
-}
-
-impl<P: Producer + 'static> SharedProducer for P {
-    fn boxed_clone(&self) -> Option<SharedTx<P::Item>> {
-        Some(Box::new(self.try_clone()?))
-    }
-}
-
-/// A consumer that can be cloned in its box, if the queue may have several.
-pub(crate) trait SharedConsumer: Consumer {
-    fn boxed_clone(&self) -> Option<SharedRx<Self::Item>>;
-}
-
-impl<C: Consumer + 'static> SharedConsumer for C {
-    fn boxed_clone(&self) -> Option<SharedRx<C::Item>> {
-        Some(Box::new(self.try_clone()?))
-    }
-}
-
-/// A clone of a producer, if there may be several.
-pub(crate) fn another_tx<T>(tx: &SharedTx<T>) -> Option<SharedTx<T>> {
-    (**tx).boxed_clone()
-}
-
-/// A clone of a consumer, if there may be several.
-pub(crate) fn another_rx<T>(rx: &SharedRx<T>) -> Option<SharedRx<T>> {
-    (**rx).boxed_clone()
-}
+/// Makes a queue whose handles lend their slots.
+pub(crate) type NewLending<T> = fn(Config) -> Built<BoxedSingleProducer<T>, BoxedSingleConsumer<T>>;
 
 /// A queue that can be simulated.
 #[derive(Debug, Clone, Copy)]
@@ -84,109 +39,51 @@ pub struct Queue {
 /// What makes a queue, for each kind of items that it is simulated with.
 #[derive(Debug, Clone, Copy)]
 enum Made {
-    Single { numbers: Single<u64>, counted: Single<Counted> },
-    Packed { numbers: Single<NonZeroU64>, counted: Single<Counted> },
-    Shared { numbers: Shared<u64>, counted: Option<Shared<Counted>> },
-}
-
-fn single<Q, T>(
-    config: Config,
-) -> Built<Box<dyn SingleProducer<Item = T>>, Box<dyn SingleConsumer<Item = T>>>
-where
-    Q: corelane_sim::Queue<
-            T,
-            Producer: SingleProducer + 'static,
-            Consumer: SingleConsumer + 'static,
-        >,
-{
-    let (tx, rx) = Q::with(config)?;
-    Ok((Box::new(tx), Box::new(rx)))
-}
-
-fn shared<Q, T>(config: Config) -> Built<SharedTx<T>, SharedRx<T>>
-where
-    Q: corelane_sim::Queue<T, Producer: 'static, Consumer: 'static>,
-{
-    let (tx, rx) = Q::with(config)?;
-    Ok((Box::new(tx), Box::new(rx)))
-}
-
-/// A queue's handles for whoever only pushes and pops.
-fn plain<T>(new: Single<T>, config: Config) -> Built<Tx<T>, Rx<T>> {
-    let (tx, rx) = new(config)?;
-    Ok((tx, rx))
-}
-
-/// As [`plain`].
-fn plain_shared<T>(new: Shared<T>, config: Config) -> Built<Tx<T>, Rx<T>> {
-    let (tx, rx) = new(config)?;
-    Ok((tx, rx))
-}
-
-/// As [`plain`], for a team of two.
-fn pair<T>(new: Single<T>, config: Config) -> Built<Vec<Tx<T>>, Vec<Rx<T>>> {
-    let (tx, rx) = new(config)?;
-    Ok((vec![tx], vec![rx]))
+    Single {
+        numbers: New<u64>,
+        lending: NewLending<u64>,
+        counted: NewLending<Counted>,
+    },
+    Packed {
+        numbers: New<NonZeroU64>,
+        lending: NewLending<NonZeroU64>,
+        counted: NewLending<Counted>,
+    },
+    Shared {
+        numbers: New<u64>,
+        counted: Option<New<Counted>>,
+    },
 }
 
 impl Queue {
     /// One between one producer and one consumer, for items of any type.
-    pub fn single<Q>() -> Self
-    where
-        Q: corelane_sim::Queue<
-                u64,
-                Producer: SingleProducer + 'static,
-                Consumer: SingleConsumer + 'static,
-            >,
-        Q: corelane_sim::Queue<
-                Counted,
-                Producer: SingleProducer + 'static,
-                Consumer: SingleConsumer + 'static,
-            >,
-    {
+    pub fn single<Q: SingleQueue<u64> + SingleQueue<Counted> + 'static>() -> Self {
         let info = <Q as corelane_sim::Queue<u64>>::INFO;
-        let made = Made::Single { numbers: single::<Q, _>, counted: single::<Q, _> };
-        Self { id: info.id, info, packed: false, made }
+        let (numbers, lending, counted) = (Q::boxed, Q::boxed_single, Q::boxed_single);
+        Self { id: info.id, info, packed: false, made: Made::Single { numbers, lending, counted } }
     }
 
     /// One between one producer and one consumer, for tokens.
-    fn packed<Q>() -> Self
-    where
-        Q: corelane_sim::Queue<
-                NonZeroU64,
-                Producer: SingleProducer + 'static,
-                Consumer: SingleConsumer + 'static,
-            >,
-        Q: corelane_sim::Queue<
-                Counted,
-                Producer: SingleProducer + 'static,
-                Consumer: SingleConsumer + 'static,
-            >,
-    {
+    fn packed<Q: SingleQueue<NonZeroU64> + SingleQueue<Counted> + 'static>() -> Self {
         let info = <Q as corelane_sim::Queue<NonZeroU64>>::INFO;
-        let made = Made::Packed { numbers: single::<Q, _>, counted: single::<Q, _> };
-        Self { id: info.id, info, packed: true, made }
+        let (numbers, lending, counted) = (Q::boxed, Q::boxed_single, Q::boxed_single);
+        Self { id: info.id, info, packed: true, made: Made::Packed { numbers, lending, counted } }
     }
 
     /// One that may have several handles on a side. It has the name of its algorithm: only that for items of any type
     /// is simulated.
     fn shared<Q>() -> Self
     where
-        Q: corelane_sim::Queue<u64, Producer: 'static, Consumer: 'static>,
-        Q: corelane_sim::Queue<Counted, Producer: 'static, Consumer: 'static>,
+        Q: corelane_sim::Queue<u64> + corelane_sim::Queue<Counted> + 'static,
     {
-        let made = Made::Shared { numbers: shared::<Q, _>, counted: Some(shared::<Q, _>) };
+        let made = Made::Shared { numbers: Q::boxed, counted: Some(Q::boxed) };
         Self { made, ..Self::shared_of_plain::<Q>() }
     }
 
     /// One that may have several handles on a side, for items without destructors.
-    fn shared_of_plain<Q>() -> Self
-    where
-        Q: corelane_sim::Queue<u64, Producer: 'static, Consumer: 'static>,
-    {
-        let info = Q::INFO;
-        let made = Made::Shared { numbers: shared::<Q, _>, counted: None };
-        Self { id: info.algorithm(), info, packed: false, made }
+    fn shared_of_plain<Q: corelane_sim::Queue<u64> + 'static>() -> Self {
+        let made = Made::Shared { numbers: Q::boxed, counted: None };
+        Self { id: Q::INFO.algorithm(), info: Q::INFO, packed: false, made }
     }
 
     fn is_shared(&self) -> bool {
@@ -200,9 +97,10 @@ impl Queue {
     /// If the capacity is 0 or too large.
     pub fn probe(&self, config: Config) -> Result<(), CapacityError> {
         match self.made {
-            Made::Single { numbers, .. } => numbers(config).map(drop),
+            Made::Single { numbers, .. } | Made::Shared { numbers, .. } => {
+                numbers(config).map(drop)
+            }
             Made::Packed { numbers, .. } => numbers(config).map(drop),
-            Made::Shared { numbers, .. } => numbers(config).map(drop),
         }
     }
 
@@ -217,11 +115,10 @@ impl Queue {
     /// If the machine doesn't have the cores.
     pub fn stream(&self, stream: &Stream) -> Result<StreamRun, Failure> {
         match self.made {
-            Made::Single { numbers, .. } => stream::run(stream, &|config| plain(numbers, config)),
-            Made::Packed { numbers, .. } => stream::run(stream, &|config| plain(numbers, config)),
-            Made::Shared { numbers, .. } => {
-                stream::run(stream, &|config| plain_shared(numbers, config))
+            Made::Single { numbers, .. } | Made::Shared { numbers, .. } => {
+                stream::run(stream, numbers)
             }
+            Made::Packed { numbers, .. } => stream::run(stream, numbers),
         }
     }
 
@@ -237,11 +134,10 @@ impl Queue {
     /// If the machine doesn't have the cores.
     pub fn round_trip(&self, stream: &Stream) -> Result<f64, Failure> {
         match self.made {
-            Made::Single { numbers, .. } => rtt::run(stream, &|config| plain(numbers, config)),
-            Made::Packed { numbers, .. } => rtt::run(stream, &|config| plain(numbers, config)),
-            Made::Shared { numbers, .. } => {
-                rtt::run(stream, &|config| plain_shared(numbers, config))
+            Made::Single { numbers, .. } | Made::Shared { numbers, .. } => {
+                rtt::run(stream, numbers)
             }
+            Made::Packed { numbers, .. } => rtt::run(stream, numbers),
         }
     }
 
@@ -257,12 +153,12 @@ impl Queue {
     /// If the queue doesn't allow so many threads, or the machine has fewer cores.
     pub fn team(&self, team: &Team) -> Result<TeamRun, Failure> {
         let overwrites = self.info.overwrites;
-        let config = team.config();
         match self.made {
-            Made::Single { numbers, .. } => team::run(team, pair(numbers, config), overwrites),
-            Made::Packed { numbers, .. } => team::run(team, pair(numbers, config), overwrites),
-            Made::Shared { numbers, .. } => {
-                team::run(team, several::open(team, numbers, config), overwrites)
+            Made::Single { numbers, .. } | Made::Shared { numbers, .. } => {
+                team::run(team, several::open(team, numbers), overwrites)
+            }
+            Made::Packed { numbers, .. } => {
+                team::run(team, several::open(team, numbers), overwrites)
             }
         }
     }
@@ -273,8 +169,8 @@ impl Queue {
             Made::Single { counted, .. } | Made::Packed { counted, .. } if case.counts_drops => {
                 case.run(schedule, counted)
             }
-            Made::Single { numbers, .. } => case.run(schedule, numbers),
-            Made::Packed { numbers, .. } => case.run(schedule, numbers),
+            Made::Single { lending, .. } => case.run(schedule, lending),
+            Made::Packed { lending, .. } => case.run(schedule, lending),
             Made::Shared { .. } => panic!("{} lends no slots", self.id),
         }
     }

@@ -4,19 +4,16 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use coherence::{Simulation, compute, now, pause};
-use corelane_sim::{Built, Config, Consumer, Producer};
+use corelane_sim::{Consumer, Producer};
 
 use crate::item::Item;
-use crate::queue::{Rx, Tx};
+use crate::queue::New;
 use crate::stream::{Failure, Stream};
 
-/// Runs `stream.items` transactions through two queues that `channel` makes, and returns nanoseconds
+/// Runs `stream.items` transactions through two queues that `new` makes, and returns nanoseconds
 /// per transaction.
-pub(crate) fn run<T: Item>(
-    stream: &Stream,
-    channel: &dyn Fn(Config) -> Built<Tx<T>, Rx<T>>,
-) -> Result<f64, Failure> {
-    let open = || channel(stream.config()).map_err(Failure::Capacity);
+pub(crate) fn run<T: Item>(stream: &Stream, new: New<T>) -> Result<f64, Failure> {
+    let open = || new(stream.config()).map_err(Failure::Capacity);
     let ((requests, requested), (replies, replied)) = (open()?, open()?);
     let (warm_up, all) = (stream.warm_up, stream.warm_up + stream.items);
     let call = stream.call;

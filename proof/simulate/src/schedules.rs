@@ -16,7 +16,7 @@ use corelane_sim::{Config, Sides};
 use crate::Queue;
 use crate::chain::{Link, Parcel, Plan, Stage};
 use crate::ledger;
-use crate::queue::Single;
+use crate::queue::NewLending;
 use crate::several::SharedCase;
 
 /// A run in which a queue did what it must not.
@@ -235,25 +235,25 @@ impl Case {
         }
     }
 
-    /// Runs it with queues that `channel` makes, and returns the number of steps.
+    /// Runs it with queues that `new` makes, and returns the number of steps.
     pub(crate) fn run<T: Parcel>(
         self,
         schedule: Schedule,
-        channel: Single<T>,
+        new: NewLending<T>,
     ) -> Result<u64, Wrong> {
-        caught(|| self.run_to_the_end(schedule, channel))
+        caught(|| self.run_to_the_end(schedule, new))
     }
 
     /// As [`run`](Self::run), but panics if a thread does.
     fn run_to_the_end<T: Parcel>(
         mut self,
         schedule: Schedule,
-        channel: Single<T>,
+        new: NewLending<T>,
     ) -> Result<u64, Wrong> {
         ledger::open();
         let (mut outlets, mut inlets, mut links) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..self.queues() {
-            let (tx, rx) = channel(self.config())?;
+            let (tx, rx) = new(self.config())?;
             let (outlet, inlet) = Link::between(tx, rx, self.lap);
             links.push(outlet.link());
             outlets.push(Some(outlet));

@@ -9,10 +9,13 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use coherence::{Chance, Schedule, Simulation, pause};
-use corelane_sim::{Built, Config, Consumer, Info, Producer, TryPopError, TryPushError};
+use corelane_sim::{
+    BoxedConsumer, BoxedProducer, Built, Config, Consumer, Info, Producer, TryPopError,
+    TryPushError,
+};
 
 use crate::ledger::{self, Counted};
-use crate::queue::{Rx, Shared, SharedRx, SharedTx, Tx, another_rx, another_tx};
+use crate::queue::New;
 use crate::schedules::{Wrong, caught, machine};
 use crate::team::Team;
 
@@ -22,7 +25,7 @@ pub(crate) trait Rerun {
     fn counts_drops(&self) -> bool;
 
     /// Runs it, and returns the number of steps.
-    fn run<T: Freight>(self, schedule: Schedule, new: Shared<T>) -> Result<u64, Wrong>;
+    fn run<T: Freight>(self, schedule: Schedule, new: New<T>) -> Result<u64, Wrong>;
 }
 
 /// Most threads of a side.
@@ -57,16 +60,12 @@ impl SharedCase {
     }
 
     /// As [`run`](Rerun::run), but panics if a thread does.
-    fn run_to_the_end<T: Freight>(
-        mut self,
-        schedule: Schedule,
-        new: Shared<T>,
-    ) -> Result<u64, Wrong> {
+    fn run_to_the_end<T: Freight>(mut self, schedule: Schedule, new: New<T>) -> Result<u64, Wrong> {
         ledger::open();
         let (tx, rx) = new(self.config())?;
         let account = Rc::new(Receipts::default());
-        let txs = handles(tx, self.producers, another_tx);
-        let rxs = handles(rx, self.consumers, another_rx);
+        let txs = handles(tx, self.producers, Producer::try_clone);
+        let rxs = handles(rx, self.consumers, Consumer::try_clone);
         let mut simulation = Simulation::new(machine(), self.seed).schedule(schedule);
         for (number, tx) in (0..).zip(txs) {
             let (items, chance) = (self.items, self.chance());
@@ -107,7 +106,7 @@ impl Rerun for SharedCase {
         self.counts_drops
     }
 
-    fn run<T: Freight>(self, schedule: Schedule, new: Shared<T>) -> Result<u64, Wrong> {
+    fn run<T: Freight>(self, schedule: Schedule, new: New<T>) -> Result<u64, Wrong> {
         caught(|| self.run_to_the_end(schedule, new))
     }
 }
@@ -115,14 +114,11 @@ impl Rerun for SharedCase {
 /// A queue with as many handles as `team` has threads.
 pub(crate) fn open<T: 'static>(
     team: &Team,
-    new: Shared<T>,
-    config: Config,
-) -> Built<Vec<Tx<T>>, Vec<Rx<T>>> {
-    let (tx, rx) = new(config)?;
-    let txs = handles(tx, team.producers as u64, another_tx);
-    let rxs = handles(rx, team.consumers as u64, another_rx);
-    let txs = txs.into_iter().map(|tx| tx as Tx<T>).collect();
-    Ok((txs, rxs.into_iter().map(|rx| rx as Rx<T>).collect()))
+    new: New<T>,
+) -> Built<Vec<BoxedProducer<T>>, Vec<BoxedConsumer<T>>> {
+    let (tx, rx) = new(team.config())?;
+    let txs = handles(tx, team.producers as u64, Producer::try_clone);
+    Ok((txs, handles(rx, team.consumers as u64, Consumer::try_clone)))
 }
 
 /// So many handles of a side.
@@ -232,7 +228,7 @@ struct Sender {
 }
 
 impl Sender {
-    fn run<T: Freight>(mut self, mut tx: SharedTx<T>) {
+    fn run<T: Freight>(mut self, mut tx: BoxedProducer<T>) {
         let (mut next, mut spare) = (0, None);
         while next < self.items {
             let before = next;
@@ -250,7 +246,7 @@ impl Sender {
             if next == before {
                 pause(1);
             }
-            change_handles(&mut self.chance, &mut tx, &mut spare, another_tx);
+            change_handles(&mut self.chance, &mut tx, &mut spare, Producer::try_clone);
         }
         self.account.finished.set(self.account.finished.get() + 1);
     }
@@ -284,9 +280,9 @@ struct Receiver {
 }
 
 impl Receiver {
-    fn run<T: Freight>(mut self, mut rx: SharedRx<T>) {
+    fn run<T: Freight>(mut self, mut rx: BoxedConsumer<T>) {
         let mut spare = None;
-        let lost_by = |rx: &SharedRx<T>, spare: &Option<SharedRx<T>>| {
+        let lost_by = |rx: &BoxedConsumer<T>, spare: &Option<BoxedConsumer<T>>| {
             rx.lost() + spare.as_ref().map_or(0, Consumer::lost)
         };
         loop {
@@ -300,7 +296,7 @@ impl Receiver {
                 Err(_) => pause(1),
             }
             let before = lost_by(&rx, &spare);
-            change_handles(&mut self.chance, &mut rx, &mut spare, another_rx);
+            change_handles(&mut self.chance, &mut rx, &mut spare, Consumer::try_clone);
             // A handle that goes takes its count with it.
             self.taken.account.lost(before - lost_by(&rx, &spare));
         }

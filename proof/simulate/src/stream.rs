@@ -5,11 +5,11 @@ use std::fmt;
 use std::rc::Rc;
 
 use coherence::{CoreReport, Deadlock, Machine, Report, Simulation, Time};
-use corelane_sim::{Built, CapacityError, Config};
+use corelane_sim::{CapacityError, Config};
 
 use crate::item::Item;
 use crate::pool::Pool;
-use crate::queue::{Rx, Tx};
+use crate::queue::New;
 use crate::worker::{Aside, Charged, Worker, alone, forward, receive, send};
 
 /// What the threads do, and where.
@@ -193,12 +193,9 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Runs `stream` through queues that `channel` makes.
-pub(crate) fn run<T: Item>(
-    stream: &Stream,
-    channel: &dyn Fn(Config) -> Built<Tx<T>, Rx<T>>,
-) -> Result<StreamRun, Failure> {
-    let open = || channel(stream.config()).map_err(Failure::Capacity);
+/// Runs `stream` through queues that `new` makes.
+pub(crate) fn run<T: Item>(stream: &Stream, new: New<T>) -> Result<StreamRun, Failure> {
+    let open = || new(stream.config()).map_err(Failure::Capacity);
     match stream.cores[..] {
         [core] => {
             // A core has one account, so either side is charged in a run of its own.

@@ -9,11 +9,10 @@ use std::rc::Rc;
 use coherence::{
     Chance, CoreReport, Machine, Report, Simulation, Time, compute, count, now, pause,
 };
-use corelane_sim::{Built, Config, Consumer, Producer};
+use corelane_sim::{BoxedConsumer, BoxedProducer, Built, Config, Consumer, Producer};
 
 use crate::account::{Phase, TeamAccount, number};
 use crate::item::Item;
-use crate::queue::{Rx, Tx};
 use crate::stream::Failure;
 pub use seats::seats;
 
@@ -123,7 +122,7 @@ pub struct Member {
 /// Runs `team` with these handles, of a queue that may overwrite items.
 pub(crate) fn run<T: Item>(
     team: &Team,
-    handles: Built<Vec<Tx<T>>, Vec<Rx<T>>>,
+    handles: Built<Vec<BoxedProducer<T>>, Vec<BoxedConsumer<T>>>,
     overwrites: bool,
 ) -> Result<TeamRun, Failure> {
     let (txs, rxs) = handles.map_err(Failure::Capacity)?;

@@ -68,7 +68,8 @@ pub trait Producer {
 
     /// One more handle of this side, if the queue may have several.
     ///
-    /// `None` for the only producer of a queue, and for handles behind a pointer: clone these before they are boxed.
+    /// `None` for the only producer of a queue, and for handles behind `&mut` or in a `Box`. A
+    /// [`BoxedProducer`](crate::BoxedProducer) can be cloned.
     fn try_clone(&self) -> Option<Self>
     where
         Self: Sized,
@@ -228,7 +229,8 @@ pub trait Consumer {
 
     /// One more handle of this side, if the queue may have several.
     ///
-    /// `None` for the only consumer of a queue, and for handles behind a pointer: clone these before they are boxed.
+    /// `None` for the only consumer of a queue, and for handles behind `&mut` or in a `Box`. A
+    /// [`BoxedConsumer`](crate::BoxedConsumer) can be cloned.
     fn try_clone(&self) -> Option<Self>
     where
         Self: Sized,

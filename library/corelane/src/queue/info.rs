@@ -1,8 +1,11 @@
 //! A queue as a type: its handles, its constructor, and what it promises.
 
+use alloc::boxed::Box;
+
 use super::config::Config;
 use super::error::CapacityError;
 use super::handle::{Consumer, Producer, SingleConsumer, SingleProducer};
+use super::pointer::{BoxedConsumer, BoxedProducer};
 
 /// Both handles of a new queue.
 pub type Built<P, C> = Result<(P, C), CapacityError>;
@@ -38,10 +41,44 @@ pub trait Queue<T> {
     ///
     /// If the capacity is 0 or too large, or the machine can't do what the algorithm needs.
     fn with(config: Config) -> Built<Self::Producer, Self::Consumer>;
+
+    /// The same with its handles in boxes, whose types are the same for all queues.
+    ///
+    /// # Errors
+    ///
+    /// As [`with`](Self::with).
+    fn boxed(config: Config) -> Built<BoxedProducer<T>, BoxedConsumer<T>>
+    where
+        Self: 'static,
+        T: 'static,
+    {
+        let (tx, rx) = Self::with(config)?;
+        Ok((BoxedProducer::new(tx), BoxedConsumer::new(rx)))
+    }
 }
 
+/// The only producer of a queue, in a box.
+pub type BoxedSingleProducer<T> = Box<dyn SingleProducer<Item = T> + Send>;
+
+/// The only consumer of a queue, in a box.
+pub type BoxedSingleConsumer<T> = Box<dyn SingleConsumer<Item = T> + Send>;
+
 /// A [`Queue`] between one producer and one consumer, which lend their slots.
-pub trait SingleQueue<T>: Queue<T, Producer: SingleProducer, Consumer: SingleConsumer> {}
+pub trait SingleQueue<T>: Queue<T, Producer: SingleProducer, Consumer: SingleConsumer> {
+    /// As [`boxed`](Queue::boxed), with handles that lend their slots.
+    ///
+    /// # Errors
+    ///
+    /// As [`with`](Queue::with).
+    fn boxed_single(config: Config) -> Built<BoxedSingleProducer<T>, BoxedSingleConsumer<T>>
+    where
+        Self: 'static,
+        T: 'static,
+    {
+        let (tx, rx) = Self::with(config)?;
+        Ok((Box::new(tx), Box::new(rx)))
+    }
+}
 
 impl<T, Q: Queue<T, Producer: SingleProducer, Consumer: SingleConsumer>> SingleQueue<T> for Q {}
 

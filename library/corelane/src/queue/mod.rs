@@ -15,4 +15,5 @@ pub use error::{CapacityError, TryPopError, TryPushError};
 pub use handle::{Consumer, PopIter, Producer, SingleConsumer, SingleProducer};
 pub(crate) use handle::{answered_by, debug_handle, try_pop_by};
 pub(crate) use info::queue_type;
-pub use info::{Built, Info, Queue, Sides, SingleQueue};
+pub use info::{BoxedSingleConsumer, BoxedSingleProducer, Built, Info, Queue, Sides, SingleQueue};
+pub use pointer::{BoxedConsumer, BoxedProducer};

@@ -1,8 +1,11 @@
 //! Zero-sized, tiny, large, over-aligned and owning items, in every kind of memory.
 
 use corelane::slot::Token;
-use corelane::{CapacityError, Config, Consumer, Memory, Producer, Queue, TryPopError};
-use corelane_harness::{AnyRx, AnyTx, clones};
+use corelane::{
+    BoxedConsumer, BoxedProducer, CapacityError, Config, Consumer, Memory, Producer, Queue,
+    TryPopError,
+};
+use corelane_harness::clones;
 
 use super::at_most;
 use crate::items::{Large, Nothing, nothing_is_left, on_a_small_stack};
@@ -32,7 +35,7 @@ pub fn tokens_go_through<Q: Queue<T, Producer: 'static, Consumer: 'static>, T: T
         Err(CapacityError::Unsupported { .. }) => return,
         made => made.expect("this capacity is possible"),
     };
-    let queue = (AnyTx::new(tx), AnyRx::new(rx));
+    let queue = (BoxedProducer::new(tx), BoxedConsumer::new(rx));
     let (mut txs, mut rxs) = clones(queue, at_most(&Q::INFO, 2, 2));
     let (mut pushed, mut popped) = (0, 0);
     for (push, pop) in [(1, 2), (7, 3), (50, 40), (3, 100), (20, 10)] {

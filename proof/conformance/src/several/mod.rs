@@ -13,8 +13,7 @@
 //! | [`bulks`] | what only `ring` can: all or nothing, slots that are claimed, items that are looked at |
 //! | [`stalls`] | threads that come too late, are stopped, or want the same item |
 
-use corelane::{Info, Sides};
-use corelane_harness::{AnyRx, AnyTx};
+use corelane::{BoxedConsumer, BoxedProducer, Info, Sides};
 
 pub mod bulks;
 pub mod closing;
@@ -45,4 +44,4 @@ fn at_most(info: &Info, producers: usize, consumers: usize) -> (usize, usize) {
 }
 
 /// All handles of a queue.
-type Handles<T> = (Vec<AnyTx<T>>, Vec<AnyRx<T>>);
+type Handles<T> = (Vec<BoxedProducer<T>>, Vec<BoxedConsumer<T>>);

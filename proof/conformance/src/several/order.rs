@@ -3,14 +3,13 @@
 use std::mem::{replace, swap};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use corelane::{Config, Consumer, Producer};
+use corelane::{BoxedConsumer, BoxedProducer, Config, Consumer, Producer};
 
 use super::{Handles, at_most};
 use crate::order::CAPACITIES;
 use crate::wrap::starts;
 use corelane_harness::rng::Rng;
 use corelane_harness::threads::{Cores, Patience, Task, all, scaled};
-use corelane_harness::{AnyRx, AnyTx};
 
 use crate::{Any, Checked};
 
@@ -19,7 +18,7 @@ const CROWD: usize = 5;
 
 /// A queue that knows what must be in it, with more handles than the two in use.
 struct Crowd {
-    queue: Checked<AnyTx<u64>, AnyRx<u64>>,
+    queue: Checked<BoxedProducer<u64>, BoxedConsumer<u64>>,
     spare: Handles<u64>,
 }
 

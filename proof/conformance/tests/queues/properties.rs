@@ -8,11 +8,10 @@ mod broken;
 use std::num::NonZeroU64;
 
 use corelane::lamport::Lq;
-use corelane::{Config, Memory, Queue};
+use corelane::{BoxedSingleConsumer, BoxedSingleProducer, Config, Memory, Queue};
 use corelane_conformance::items::{Aligned, Nothing};
 use corelane_conformance::model::{Call, Model, Read, Slices, Written};
 use corelane_conformance::{Counted, Item, Ledger, Single};
-use corelane_harness::{SingleRx, SingleTx};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, TestCaseError, TestError, TestRunner};
@@ -169,7 +168,7 @@ impl Kind for Nothing {
 }
 
 /// The slices of a queue for items of type `T`.
-type SlicesOf<T> = Slices<SingleTx<T>, SingleRx<T>>;
+type SlicesOf<T> = Slices<BoxedSingleProducer<T>, BoxedSingleConsumer<T>>;
 
 /// Tries `cases` sequences of calls on queues like `subject`.
 pub(crate) fn holds<T: Kind>(subject: &Single<T>, cases: u32, slices: fn() -> Option<SlicesOf<T>>) {

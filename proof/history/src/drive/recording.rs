@@ -2,9 +2,11 @@
 
 use std::sync::atomic::AtomicUsize;
 
-use corelane::{Consumer, Producer};
+use corelane::{
+    BoxedConsumer, BoxedProducer, BoxedSingleConsumer, BoxedSingleProducer, Consumer, Producer,
+};
+use corelane_harness::Item;
 use corelane_harness::threads::{Cores, Task, all};
-use corelane_harness::{AnyRx, AnyTx, Item, SingleRx, SingleTx};
 
 use super::plan::Plan;
 use super::record::Clock;
@@ -91,7 +93,11 @@ fn last_operation(thread: usize, log: &Log) -> Option<Operation> {
 /// Lets two threads carry out `plan` on one queue, and returns what they noted.
 ///
 /// A side that fails again and again gives up, so there is a history of a queue that is stuck, too.
-pub fn record<T: Item + Into<u64>>(plan: &Plan, tx: SingleTx<T>, rx: SingleRx<T>) -> Recording {
+pub fn record<T: Item + Into<u64>>(
+    plan: &Plan,
+    tx: BoxedSingleProducer<T>,
+    rx: BoxedSingleConsumer<T>,
+) -> Recording {
     let recordings = record_all(plan, [(tx, rx)]);
     recordings.into_iter().next().expect("one for each queue")
 }
@@ -102,7 +108,7 @@ pub fn record<T: Item + Into<u64>>(plan: &Plan, tx: SingleTx<T>, rx: SingleRx<T>
 /// queues after one that is stuck, or said closed when it was not, are left out.
 pub fn record_all<T: Item + Into<u64>>(
     plan: &Plan,
-    queues: impl IntoIterator<Item = (SingleTx<T>, SingleRx<T>)>,
+    queues: impl IntoIterator<Item = (BoxedSingleProducer<T>, BoxedSingleConsumer<T>)>,
 ) -> Vec<Recording> {
     let queues = queues.into_iter().map(|(tx, rx)| (vec![tx], vec![rx])).collect();
     play(plan, queues, (push_lent, pop_lent))
@@ -111,7 +117,7 @@ pub fn record_all<T: Item + Into<u64>>(
 /// As [`record_all`], for queues that have as many handles as planned.
 pub fn record_several<T: Item + Into<u64> + Copy>(
     plan: &Plan,
-    queues: impl IntoIterator<Item = (Vec<AnyTx<T>>, Vec<AnyRx<T>>)>,
+    queues: impl IntoIterator<Item = (Vec<BoxedProducer<T>>, Vec<BoxedConsumer<T>>)>,
 ) -> Vec<Recording> {
     play(plan, queues.into_iter().collect(), (push_slice, pop_slice))
 }

@@ -5,8 +5,10 @@ use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
 use corelane::block::overwriting::{self, BbqDropOld};
-use corelane::{Config, Info, Producer, Queue, Sides, for_each_queue};
-use corelane_harness::{Any, AnyRx, AnyTx, Item, Single, clones};
+use corelane::{
+    BoxedConsumer, BoxedProducer, Config, Info, Producer, Queue, Sides, for_each_queue,
+};
+use corelane_harness::{Any, Item, Single, clones};
 
 use super::plan::Plan;
 use super::recording::{Recording, record_all, record_several};
@@ -178,8 +180,8 @@ fn overwriting() -> HistorySubject {
             .first()
             .map(|(txs, _)| Rules { kept: Some(txs[0].kept()), ..rules_of(&info, &txs[0]) });
         let boxed = queues.into_iter().map(|(txs, rxs)| {
-            let rxs = rxs.into_iter().map(AnyRx::new).collect();
-            (txs.into_iter().map(AnyTx::new).collect(), rxs)
+            let rxs = rxs.into_iter().map(BoxedConsumer::new).collect();
+            (txs.into_iter().map(BoxedProducer::new).collect(), rxs)
         });
         (rules.unwrap_or_default(), record_several(plan, boxed))
     };

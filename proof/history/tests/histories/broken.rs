@@ -13,10 +13,9 @@ use std::sync::atomic::{
 };
 
 use corelane::{
-    Consumer, LentItems, LentSlots, Producer, SingleConsumer, SingleProducer, TryPopError,
-    TryPushError,
+    BoxedSingleConsumer, BoxedSingleProducer, Consumer, LentItems, LentSlots, Producer,
+    SingleConsumer, SingleProducer, TryPopError, TryPushError,
 };
-use corelane_harness::{SingleRx, SingleTx};
 use corelane_history::{Pace, Plan, Rules, Violation, Way, Witness, record_all};
 
 /// How one side's items get to the other.
@@ -661,10 +660,11 @@ fn round<M: Mechanism>(broken: bool, number: u64) -> Option<Witness> {
         one_core: false,
         ..Plan::of_round(number)
     };
-    let queues = (0..plan.queues).map(|_| -> (SingleTx<u64>, SingleRx<u64>) {
-        let (tx, rx) = channel::<M>(broken);
-        (Box::new(tx), Box::new(rx))
-    });
+    let queues =
+        (0..plan.queues).map(|_| -> (BoxedSingleProducer<u64>, BoxedSingleConsumer<u64>) {
+            let (tx, rx) = channel::<M>(broken);
+            (Box::new(tx), Box::new(rx))
+        });
     let (capacity, slack, delayed) = (Some(M::CAPACITY), M::SLACK, M::DELAYED);
     let rules = Rules { capacity, slack, delayed, ..Rules::default() };
     record_all(&plan, queues).into_iter().find_map(|recording| {

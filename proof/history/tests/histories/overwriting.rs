@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
-use corelane::{Consumer, Producer, Sides, TryPopError, TryPushError};
-use corelane_harness::{AnyRx, AnyTx};
+use corelane::{
+    BoxedConsumer, BoxedProducer, Consumer, Producer, Sides, TryPopError, TryPushError,
+};
 use corelane_history::{Plan, Rules, Violation, Witness, record_several};
 
 /// What is wrong with a queue.
@@ -134,8 +135,8 @@ fn round(fault: Fault, number: u64) -> Option<Witness> {
     let made = [plan.producers, plan.consumers];
     let present = made.map(AtomicUsize::new);
     let shared = Arc::new(Shared { fault, items: Mutex::default(), present });
-    let txs = (0..made[0]).map(|_| AnyTx::new(Handle::<0>(shared.clone()))).collect();
-    let rxs = (0..made[1]).map(|_| AnyRx::new(Handle::<1>(shared.clone()))).collect();
+    let txs = (0..made[0]).map(|_| BoxedProducer::new(Handle::<0>(shared.clone()))).collect();
+    let rxs = (0..made[1]).map(|_| BoxedConsumer::new(Handle::<1>(shared.clone()))).collect();
     let (capacity, kept) = (Some(CAPACITY), Some(CAPACITY - BLOCK));
     let rules = Rules { capacity, kept, ..Rules::default() };
     record_several(&plan, [(txs, rxs)])

@@ -2,8 +2,10 @@
 //! not linearizable (paper 3 §2.2, P3). The monitor sees it.
 
 use corelane::ring::{RelaxedTail, Ring};
-use corelane::{Config, Consumer, Producer, Queue, TryPopError, TryPushError};
-use corelane_harness::{AnyRx, AnyTx, Item, clones};
+use corelane::{
+    BoxedConsumer, BoxedProducer, Config, Consumer, Producer, Queue, TryPopError, TryPushError,
+};
+use corelane_harness::{Item, clones};
 use corelane_history::{Pace, Plan, Rules, Violation, Way, Witness, record_several};
 
 type Rts = Ring<RelaxedTail>;
@@ -74,8 +76,8 @@ impl Consumer for LikeDpdk<Rx> {
 /// A round in which so many push and so many pop, with handles that the functions make.
 fn round(
     number: u64,
-    (producers, tx_of): (usize, fn(Tx) -> AnyTx<Large>),
-    (consumers, rx_of): (usize, fn(Rx) -> AnyRx<Large>),
+    (producers, tx_of): (usize, fn(Tx) -> BoxedProducer<Large>),
+    (consumers, rx_of): (usize, fn(Rx) -> BoxedConsumer<Large>),
 ) -> Option<Witness> {
     let plan = Plan {
         capacity: 512,
@@ -100,8 +102,9 @@ fn round(
 
 #[test]
 fn busy_as_empty_is_not_linearizable() {
-    let witness = (0..500)
-        .find_map(|number| round(number, (3, AnyTx::new), (1, |rx| AnyRx::new(LikeDpdk(rx)))));
+    let witness = (0..500).find_map(|number| {
+        round(number, (3, BoxedProducer::new), (1, |rx| BoxedConsumer::new(LikeDpdk(rx))))
+    });
     let witness = witness.expect("it shows");
     println!("{witness}");
     assert_eq!(witness.violation, Violation::FalseEmpty);
@@ -109,8 +112,9 @@ fn busy_as_empty_is_not_linearizable() {
 
 #[test]
 fn busy_as_full_is_not_linearizable() {
-    let witness = (0..500)
-        .find_map(|number| round(number, (1, |tx| AnyTx::new(LikeDpdk(tx))), (3, AnyRx::new)));
+    let witness = (0..500).find_map(|number| {
+        round(number, (1, |tx| BoxedProducer::new(LikeDpdk(tx))), (3, BoxedConsumer::new))
+    });
     let witness = witness.expect("it shows");
     println!("{witness}");
     assert!(matches!(witness.violation, Violation::FalseFull { .. }), "{witness}");
@@ -120,7 +124,8 @@ fn busy_as_full_is_not_linearizable() {
 fn with_busy_it_is_linearizable() {
     for number in 0..10 {
         for (producers, consumers) in [(3, 1), (1, 3)] {
-            let witness = round(number, (producers, AnyTx::new), (consumers, AnyRx::new));
+            let witness =
+                round(number, (producers, BoxedProducer::new), (consumers, BoxedConsumer::new));
             assert!(witness.is_none(), "{number}: {}", witness.unwrap());
         }
     }

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
-use corelane::{Consumer, Producer, Sides, TryPopError, TryPushError};
-use corelane_harness::{AnyRx, AnyTx};
+use corelane::{
+    BoxedConsumer, BoxedProducer, Consumer, Producer, Sides, TryPopError, TryPushError,
+};
 use corelane_history::{Plan, Rules, Violation, Witness, record_several};
 
 /// What is wrong with a queue.
@@ -159,7 +160,7 @@ impl<const SIDE: usize> Drop for Handle<SIDE> {
     }
 }
 
-type Handles = (Vec<AnyTx<u64>>, Vec<AnyRx<u64>>);
+type Handles = (Vec<BoxedProducer<u64>>, Vec<BoxedConsumer<u64>>);
 
 fn queue(fault: Fault, plan: &Plan) -> Handles {
     let made = [plan.producers, plan.consumers];
@@ -173,9 +174,9 @@ fn queue(fault: Fault, plan: &Plan) -> Handles {
     };
     let shared = Arc::new(shared);
     let handle = |number| Handle::<0>(shared.clone(), number);
-    let txs = (0..made[0]).map(|number| AnyTx::new(handle(number))).collect();
+    let txs = (0..made[0]).map(|number| BoxedProducer::new(handle(number))).collect();
     let handle = |number| Handle::<1>(shared.clone(), number);
-    (txs, (0..made[1]).map(|number| AnyRx::new(handle(number))).collect())
+    (txs, (0..made[1]).map(|number| BoxedConsumer::new(handle(number))).collect())
 }
 
 /// A round with two of each side at least, and what is wrong with it.

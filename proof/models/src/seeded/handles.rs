@@ -1,12 +1,13 @@
 //! Handles for mechanisms that are only two functions.
 
 use corelane_loom::memory::{AtomicU64, Ordering};
-use corelane_loom::{Config, Consumer, Producer, TryPopError, TryPushError};
+use corelane_loom::{
+    BoxedConsumer, BoxedProducer, Config, Consumer, Producer, TryPopError, TryPushError,
+};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 
 use crate::item::Ticket;
-use crate::queue::{SharedRx, SharedTx};
 
 /// How one side's items get to the other.
 pub(crate) trait Mechanism: 'static {
@@ -57,11 +58,12 @@ struct Common<M> {
 }
 
 /// Makes a queue of a mechanism.
-pub(crate) fn of<M: Mechanism>(_: Config) -> (SharedTx<Ticket>, SharedRx<Ticket>) {
+pub(crate) fn of<M: Mechanism>(_: Config) -> (BoxedProducer<Ticket>, BoxedConsumer<Ticket>) {
     let present = [AtomicU64::new(1), AtomicU64::new(1)];
     let shared = Arc::new(Common { mechanism: M::new(), present });
     let (tx, rx) = Default::default();
-    (Box::new(Sender::<M> { tx, shared: shared.clone() }), Box::new(Receiver { rx, shared }))
+    let tx = BoxedProducer::new(Sender::<M> { tx, shared: shared.clone() });
+    (tx, BoxedConsumer::new(Receiver { rx, shared }))
 }
 
 pub(crate) struct Sender<M: Mechanism> {

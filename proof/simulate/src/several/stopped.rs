@@ -6,11 +6,11 @@ use std::fmt;
 use std::rc::Rc;
 
 use coherence::{Chance, Schedule, Simulation};
-use corelane_sim::{Config, Consumer, Info, Producer, TryPopError};
+use corelane_sim::{BoxedConsumer, BoxedProducer, Config, Consumer, Info, Producer, TryPopError};
 
 use super::{BATCH, CAPACITIES, Freight, Receipts, Rerun, Taken, handles, number};
 use crate::ledger;
-use crate::queue::{Queue, Shared, SharedRx, SharedTx, another_rx, another_tx};
+use crate::queue::{New, Queue};
 use crate::schedules::{Failed, Tested, Wrong, caught, machine, named, test_each};
 
 /// What a seed stands for: so many threads, each of which pushes an item and pops one, again and again.
@@ -78,17 +78,13 @@ impl StoppedCase {
     }
 
     /// As [`run`](Rerun::run), but panics if a thread does.
-    fn run_to_the_end<T: Freight>(
-        mut self,
-        schedule: Schedule,
-        new: Shared<T>,
-    ) -> Result<u64, Wrong> {
+    fn run_to_the_end<T: Freight>(mut self, schedule: Schedule, new: New<T>) -> Result<u64, Wrong> {
         ledger::open();
         let (tx, rx) = new(self.config())?;
         let account = Rc::new(Receipts::default());
         let refused = Rc::new(Cell::new(None));
-        let txs = handles(tx, self.threads, another_tx);
-        let rxs = handles(rx, self.threads, another_rx);
+        let txs = handles(tx, self.threads, Producer::try_clone);
+        let rxs = handles(rx, self.threads, Consumer::try_clone);
         let mut simulation = Simulation::new(machine(), self.seed).schedule(schedule);
         for (thread, (tx, rx)) in txs.into_iter().zip(rxs).enumerate() {
             let worker = Worker {
@@ -124,7 +120,7 @@ impl Rerun for StoppedCase {
         self.counts_drops
     }
 
-    fn run<T: Freight>(self, schedule: Schedule, new: Shared<T>) -> Result<u64, Wrong> {
+    fn run<T: Freight>(self, schedule: Schedule, new: New<T>) -> Result<u64, Wrong> {
         caught(|| self.run_to_the_end(schedule, new))
     }
 }
@@ -137,7 +133,11 @@ struct Worker {
 }
 
 impl Worker {
-    fn run<T: Freight>(self, mut tx: SharedTx<T>, mut rx: SharedRx<T>) -> Result<(), Refused> {
+    fn run<T: Freight>(
+        self,
+        mut tx: BoxedProducer<T>,
+        mut rx: BoxedConsumer<T>,
+    ) -> Result<(), Refused> {
         let Self { number: thread, rounds, mut taken } = self;
         for round in 0..rounds {
             let pushed = tx.try_push(T::of(number(thread, round)));
