@@ -20,42 +20,46 @@ use crate::watcher::{Watcher, begin_execution, count_values};
 /// What is run in every execution. It is called through a pointer, so that loom's part is compiled once for all models.
 type Program = Arc<dyn Fn() + Send + Sync>;
 
-/// How often a thread that could go on may be interrupted, and how many executions of a model may be
-/// run with that bound before the next is tried. The last has no limit.
-type Bounds = &'static [(Option<usize>, usize)];
+/// Which executions of a model are run: all, if there are fewer than `all`. Otherwise those in which threads that could go
+/// on are interrupted at most so often, for the first of these bounds under which there are fewer than so many.
+struct Bounds {
+    all: usize,
+    preemptions: &'static [(usize, usize)],
+}
 
 /// Those of ordinary models, which take a second or so.
-const BOUNDS: Bounds = &[(None, 3_000), (Some(3), 8_000), (Some(2), 40_000), (Some(1), usize::MAX)];
+const BOUNDS: Bounds =
+    Bounds { all: 3_000, preemptions: &[(3, 8_000), (2, 40_000), (1, usize::MAX)] };
 
 /// Those of big models, which take minutes.
 const BIG_BOUNDS: Bounds =
-    &[(None, 200_000), (Some(5), 500_000), (Some(4), 1_000_000), (Some(3), usize::MAX)];
+    Bounds { all: 200_000, preemptions: &[(5, 500_000), (4, 1_000_000), (3, usize::MAX)] };
 
 /// Those of models with three threads, which have many.
-const SHARED_BOUNDS: Bounds = &[(None, 3_000), (Some(2), 20_000), (Some(1), usize::MAX)];
+const SHARED_BOUNDS: Bounds = Bounds { all: 3_000, preemptions: &[(2, 20_000), (1, usize::MAX)] };
 
 /// Steps of one execution that are too many: a loop goes on for ever.
 const ENDLESS: usize = 5_000;
 
-/// Runs `model` in all its executions, or in those with few preemptions if there are too many.
+/// Runs `model` in all its executions, or in those with few preemptions if there are too many: see [`Bounds`].
 ///
 /// Then once more for each weak compare-and-swap of each thread, which fails without cause when the
 /// thread first comes by.
 pub fn explore(model: impl Fn() + Send + Sync + 'static) -> Exploration {
-    explore_up_to(BOUNDS, Arc::new(model))
+    explore_up_to(&BOUNDS, Arc::new(model))
 }
 
 /// As [`explore`], for three threads.
 pub(crate) fn explore_shared(model: impl Fn() + Send + Sync + 'static) -> Exploration {
-    explore_up_to(SHARED_BOUNDS, Arc::new(model))
+    explore_up_to(&SHARED_BOUNDS, Arc::new(model))
 }
 
 /// As [`explore`], with patience.
 pub(crate) fn explore_big(model: impl Fn() + Send + Sync + 'static) -> Exploration {
-    explore_up_to(BIG_BOUNDS, Arc::new(model))
+    explore_up_to(&BIG_BOUNDS, Arc::new(model))
 }
 
-fn explore_up_to(bounds: Bounds, model: Program) -> Exploration {
+fn explore_up_to(bounds: &Bounds, model: Program) -> Exploration {
     let watcher = Rc::new(Watcher::new(BTreeSet::new()));
     let mut run = explore_watched(bounds, model.clone(), watcher.clone());
     let mut known = watcher.weak_cas();
@@ -74,27 +78,33 @@ fn explore_up_to(bounds: Bounds, model: Program) -> Exploration {
     run
 }
 
-fn explore_watched(bounds: Bounds, model: Program, watcher: Rc<Watcher>) -> Exploration {
-    for &(preemptions, most) in bounds {
+fn explore_watched(bounds: &Bounds, model: Program, watcher: Rc<Watcher>) -> Exploration {
+    let explore = |preemptions, most| {
         let explore = || explore_within(preemptions, most, model.clone());
-        let executions = watched(watcher.clone(), explore);
-        // loom counts from 1 and stops before the execution that is one too many.
-        if executions < most - 1 {
-            return Exploration {
-                executions,
-                preemptions,
-                sites: watcher.sites(),
-                spurious_failures: 0,
-                most_values: watcher.most_values(),
-                weakened: watcher.has_weakened(),
-            };
-        }
+        let executions = watched(watcher.clone(), explore)?;
+        Some(Exploration {
+            executions,
+            preemptions,
+            sites: watcher.sites(),
+            spurious_failures: 0,
+            most_values: watcher.most_values(),
+            weakened: watcher.has_weakened(),
+        })
+    };
+    let mut bounded = bounds.preemptions.iter();
+    let (first, most) = bounded.next().expect("there are bounds");
+    match explore(Some(*first), *most) {
+        // Without a bound there are more. So it is tried only if these are few.
+        Some(few) if few.executions < bounds.all => explore(None, bounds.all).unwrap_or(few),
+        Some(many) => many,
+        None => bounded
+            .find_map(|(preemptions, most)| explore(Some(*preemptions), *most))
+            .expect("the last bound has no limit"),
     }
-    unreachable!("the last bound has no limit");
 }
 
-/// Runs at most `most - 1` executions, and returns how many it ran.
-fn explore_within(preemptions: Option<usize>, most: usize, model: Program) -> usize {
+/// Runs a model's executions, and returns how many there are, if that is fewer than `most`.
+fn explore_within(preemptions: Option<usize>, most: usize, model: Program) -> Option<usize> {
     let executions = Arc::new(AtomicUsize::new(0));
     let counter = executions.clone();
     let mut builder = Builder::new();
@@ -111,7 +121,9 @@ fn explore_within(preemptions: Option<usize>, most: usize, model: Program) -> us
         model();
         ledger.close();
     });
-    executions.load(Ordering::Relaxed)
+    // loom counts from 1 and stops before the execution that is one too many.
+    let executions = executions.load(Ordering::Relaxed);
+    (executions < most - 1).then_some(executions)
 }
 
 /// Runs a queue with one side in each of two threads, then `finish` with what they return.
