@@ -1,4 +1,5 @@
-//! Every queue under schedules that look for bugs, and rings with bugs that they must find. With `--nocapture` it tells how many steps there were.
+//! Every queue under schedules that look for bugs, and rings with bugs that they must find. With `--nocapture` it tells
+//! how many steps there were.
 
 mod seeded;
 
@@ -24,30 +25,35 @@ const SEVERAL: f64 = 4000.0;
 const STOPPED: f64 = 2000.0;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    arguments.filter = arguments.filter.map(|filter| filter.replace('-', "_"));
     let verbose = arguments.nocapture;
-    let trial = |queue: &'static Queue| Trial::test(queue.id, move || check(queue, verbose));
-    let queues = corelane_simulate::all().iter().map(trial);
-    let shared = corelane_simulate::all_shared().iter().map(|queue| {
-        let id = format!("{}_of_several", queue.id);
-        Trial::test(id, move || Ok(queue.test(seeds(SEVERAL)).map(drop)?))
-    });
-    // Who is stopped with the lock in its hands holds up even those who clear the run away.
+    let queues = corelane_simulate::all()
+        .iter()
+        .map(|queue| Trial::test(name(queue, "schedules"), move || check(queue, CHAINS, verbose)));
+    let shared = corelane_simulate::all_shared()
+        .iter()
+        .map(|queue| Trial::test(name(queue, "schedules"), move || check(queue, SEVERAL, verbose)));
+    // A thread that is stopped with the lock in its hands also holds up the threads that end the run.
     let can_be_tested = |queue: &&Queue| {
         queue.info.sides.allow(2, 2) && !queue.info.overwrites && queue.id != "locked"
     };
     let stopped = corelane_simulate::all_shared().iter().filter(can_be_tested);
     let stopped = stopped.map(|queue| {
-        let id = format!("{}_while_one_is_stopped", queue.id);
-        Trial::test(id, move || check_stopped(queue))
+        Trial::test(name(queue, "schedules_with_one_stopped"), move || check_stopped(queue))
     });
     let trials = queues.chain(shared).chain(stopped).chain(seeded::trials()).collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-fn check(queue: &Queue, verbose: bool) -> Result<(), Failed> {
+/// The name of a test of `queue`. Conformance tests have the same prefix, which has no hyphens.
+fn name(queue: &Queue, test: &str) -> String {
+    format!("{}::{test}", queue.id.replace('-', "_"))
+}
+
+fn check(queue: &Queue, usual: f64, verbose: bool) -> Result<(), Failed> {
     let start = Instant::now();
-    let tested = queue.test(seeds(CHAINS))?;
+    let tested = queue.test(seeds(usual))?;
     if verbose {
         println!("{}: {tested:?}, {:.2?}", queue.id, start.elapsed());
     }
