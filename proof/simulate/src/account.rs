@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use coherence::Time;
 
-use crate::stream::Failure;
+use crate::failure::Failure;
 use crate::team::Team;
 
 /// Where a run is.

@@ -30,9 +30,13 @@
 //! times are more than misses only as far as [`Costs`](coherence::Costs) says.
 
 pub mod account;
+mod bench;
+mod case;
 mod chain;
+mod failure;
 mod fit;
 mod floor;
+mod handles;
 mod item;
 mod ledger;
 mod pool;
@@ -42,12 +46,15 @@ mod schedules;
 mod several;
 mod stream;
 mod team;
+mod trial;
 mod worker;
 
+pub use case::Case;
+pub use failure::Failure;
 pub use fit::Measured;
 pub use floor::{block_handoff, line_rtt};
 pub use ledger::Counted;
 pub use queue::{Queue, all, all_shared, find, team_queues};
-pub use schedules::{Case, Failed, THREADS, Tested, machine};
-pub use stream::{Failure, Payload, Side, Stream, StreamRun};
+pub use stream::{Payload, Side, Stream, StreamRun};
 pub use team::{Member, Team, TeamRun, Workload, seats};
+pub use trial::{Failed, THREADS, Tested, machine};

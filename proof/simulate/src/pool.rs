@@ -2,7 +2,8 @@
 
 use corelane_sim::CapacityError;
 
-use crate::stream::{Failure, Payload, Stream};
+use crate::failure::Failure;
+use crate::stream::{Payload, Stream};
 
 /// Twice as many pages as fit into the queues, so that two threads never touch the same one at once
 /// (paper 1 §5.1).

@@ -1,27 +1,20 @@
-//! Every queue by its id, as a value: what makes its handles, boxed, so that what is done with them is compiled once for
-//! all queues. What is counted doesn't depend on how a queue's calls are reached.
+//! Every queue by its id, as a value, and what can be done with it.
 
 use std::num::NonZeroU64;
 use std::sync::LazyLock;
 
 use coherence::Schedule;
-use corelane_sim::{
-    BoxedConsumer, BoxedProducer, BoxedSingleConsumer, BoxedSingleProducer, Built, CapacityError,
-    Config, Info, SingleQueue, for_each_queue,
-};
+use corelane_sim::{CapacityError, Config, Info, SingleQueue, for_each_queue};
 
+use crate::case::Case;
+use crate::failure::Failure;
+use crate::handles::{New, NewLending};
 use crate::ledger::Counted;
-use crate::rtt;
-use crate::schedules::{Case, Wrong};
 use crate::several::{self, Rerun};
-use crate::stream::{self, Failure, Stream, StreamRun};
+use crate::stream::{Stream, StreamRun};
 use crate::team::{self, Team, TeamRun};
-
-/// Makes a queue.
-pub(crate) type New<T> = fn(Config) -> Built<BoxedProducer<T>, BoxedConsumer<T>>;
-
-/// Makes a queue whose handles lend their slots.
-pub(crate) type NewLending<T> = fn(Config) -> Built<BoxedSingleProducer<T>, BoxedSingleConsumer<T>>;
+use crate::trial::Wrong;
+use crate::{bench, rtt};
 
 /// A queue that can be simulated.
 #[derive(Debug, Clone, Copy)]
@@ -116,9 +109,9 @@ impl Queue {
     pub fn stream(&self, stream: &Stream) -> Result<StreamRun, Failure> {
         match self.made {
             Made::Single { numbers, .. } | Made::Shared { numbers, .. } => {
-                stream::run(stream, numbers)
+                bench::run(stream, numbers)
             }
-            Made::Packed { numbers, .. } => stream::run(stream, numbers),
+            Made::Packed { numbers, .. } => bench::run(stream, numbers),
         }
     }
 

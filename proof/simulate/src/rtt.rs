@@ -6,9 +6,10 @@ use std::rc::Rc;
 use coherence::{Simulation, compute, now, pause};
 use corelane_sim::{Consumer, Producer};
 
+use crate::failure::Failure;
+use crate::handles::New;
 use crate::item::Item;
-use crate::queue::New;
-use crate::stream::{Failure, Stream};
+use crate::stream::Stream;
 
 /// Runs `stream.items` transactions through two queues that `new` makes, and returns nanoseconds
 /// per transaction.

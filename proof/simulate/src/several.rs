@@ -14,10 +14,10 @@ use corelane_sim::{
     TryPushError,
 };
 
+use crate::handles::New;
 use crate::ledger::{self, Counted};
-use crate::queue::New;
-use crate::schedules::{Wrong, caught, machine};
 use crate::team::Team;
+use crate::trial::{Wrong, caught, machine};
 
 /// Something that a seed stands for, and that is run with a queue that may have several handles on a side.
 pub(crate) trait Rerun {

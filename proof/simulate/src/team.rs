@@ -12,8 +12,8 @@ use coherence::{
 use corelane_sim::{BoxedConsumer, BoxedProducer, Built, Config, Consumer, Producer};
 
 use crate::account::{Phase, TeamAccount, number};
+use crate::failure::Failure;
 use crate::item::Item;
-use crate::stream::Failure;
 pub use seats::seats;
 
 /// What the threads do, and where.

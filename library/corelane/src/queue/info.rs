@@ -44,6 +44,17 @@ pub trait Queue<T> {
 
     /// The same with its handles in boxes, whose types are the same for all queues.
     ///
+    /// ```
+    /// use corelane::{Config, Consumer, Producer, Queue, block::shared::Bbq, lamport::Lq};
+    ///
+    /// let producers = std::env::args().count();
+    /// let config = Config::new(64);
+    /// let (mut tx, mut rx) = if producers > 1 { Bbq::boxed(config)? } else { Lq::boxed(config)? };
+    /// tx.try_push(7).unwrap();
+    /// assert_eq!(rx.try_pop(), Ok(7));
+    /// # Ok::<(), corelane::CapacityError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`with`](Self::with).

@@ -9,9 +9,10 @@ use coherence::{Chance, Schedule, Simulation};
 use corelane_sim::{BoxedConsumer, BoxedProducer, Config, Consumer, Info, Producer, TryPopError};
 
 use super::{BATCH, CAPACITIES, Freight, Receipts, Rerun, Taken, handles, number};
+use crate::handles::New;
 use crate::ledger;
-use crate::queue::{New, Queue};
-use crate::schedules::{Failed, Tested, Wrong, caught, machine, named, test_each};
+use crate::queue::Queue;
+use crate::trial::{Failed, Tested, Wrong, caught, machine, named, test_each};
 
 /// What a seed stands for: so many threads, each of which pushes an item and pops one, again and again.
 #[derive(Debug)]
