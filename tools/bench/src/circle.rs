@@ -8,51 +8,55 @@ use std::time::{Duration, Instant};
 
 use corelane::{Consumer, Producer, Queue};
 
-use crate::goods::Goods;
 use crate::pair::{self, Task, Wait};
-use crate::params::{CircleSetting, Length, Params, Trial};
+use crate::params::{CircleSetting, Trial};
+use crate::payload::{NO_POOL, Payload};
 
 /// Fewest messages that warm up caches, branch predictors and adaptive queues.
 const WARM_UP: u64 = 5_000;
 
 /// Nanoseconds per message that was everywhere, or how many were not what they should have been.
-pub(crate) fn measure<T: Goods, Q: Queue<T>>(
+pub(crate) fn measure<T: Payload, Q: Queue<T>>(
     trial: &Trial<'_>,
     circle: &CircleSetting,
 ) -> Result<f64, u64> {
-    let params = trial.params;
-    let open = |_| Q::with(params.config()).expect("tried before the first round");
+    let open = |_| trial.open::<T, Q>();
     let (mut senders, receivers): (Vec<_>, Vec<_>) = (0..circle.threads).map(open).unzip();
     // Each thread gets from the one before it, and the first from the last.
     senders.rotate_left(1);
-    let mut seats = senders.into_iter().zip(receivers).zip(trial.cores.iter().cycle());
-    let ((tx, rx), &first) = seats.next().expect("two threads at least");
-    let (mut led, mut passed) = ((f64::NAN, 0), vec![0; circle.threads]);
-    let mut tasks: Vec<Task<'_>> = Vec::new();
-    for (((tx, rx), &core), wrong) in seats.zip(&mut passed) {
-        tasks.push((core, Box::new(move || *wrong = pass_on(tx, rx, params.wait))));
+    let mut tasks: Vec<Task<'_, (f64, u64)>> = Vec::new();
+    for ((tx, rx), &core) in senders.into_iter().zip(receivers).zip(trial.cores.iter().cycle()) {
+        tasks.push(match tasks.is_empty() {
+            true => (core, Box::new(move || lead(tx, rx, trial, circle.in_flight))),
+            false => (core, Box::new(move || (0.0, pass_on(tx, rx, trial.params.wait)))),
+        });
     }
-    tasks.push((first, Box::new(|| led = lead(tx, rx, trial.length, (params, circle.in_flight)))));
-    pair::all(tasks);
+    // The first thread starts when the others have.
+    tasks.rotate_left(1);
+    let reports = pair::all(tasks, || ());
     // All threads behind a message that is wrong see it.
-    let (ns, wrong) = (led.0, passed.into_iter().fold(led.1, u64::max));
-    if wrong == 0 { Ok(ns) } else { Err(wrong) }
+    match reports.iter().map(|report| report.1).max() {
+        // Only the first thread has measured a time.
+        None | Some(0) => Ok(reports.iter().map(|report| report.0).sum()),
+        Some(wrong) => Err(wrong),
+    }
 }
 
 /// The first thread: nanoseconds per message, and the number of wrong ones.
-fn lead<T, R>(tx: T, rx: R, length: Length, (params, in_flight): (&Params, u64)) -> (f64, u64)
+fn lead<T, R>(tx: T, rx: R, trial: &Trial<'_>, in_flight: u64) -> (f64, u64)
 where
-    T: Producer<Item: Goods>,
+    T: Producer<Item: Payload>,
     R: Consumer<Item = T::Item>,
 {
+    let (length, wait) = (trial.length, trial.params.wait);
     // Every slot was used, and there was memory for all that is under way.
-    let warm_up = length.warm_up(WARM_UP.max(params.capacity as u64).max(in_flight));
-    let (tx, rx, warmed) = send_round(tx, rx, (0, warm_up), in_flight, params.wait);
+    let warm_up = length.warm_up(WARM_UP.max(trial.params.capacity as u64).max(in_flight));
+    let (tx, rx, warmed) = send_round(tx, rx, (0, warm_up), in_flight, wait);
     let items = length.items(warm_up, warmed.time);
-    let (mut tx, mut rx, measured) = send_round(tx, rx, (warm_up, items), in_flight, params.wait);
-    send(&mut tx, T::Item::pack(LAST), params.wait);
-    // SAFETY: it was packed by the thread before, and has come out here.
-    let last = unsafe { params.wait.until(|| rx.try_pop().ok()).unpack() };
+    let (mut tx, mut rx, measured) = send_round(tx, rx, (warm_up, items), in_flight, wait);
+    wait.send(&mut tx, T::Item::make(NO_POOL, LAST));
+    // SAFETY: it was made by the thread before, and has come out here.
+    let last = unsafe { wait.until(|| rx.try_pop().ok()).take() };
     let wrong = warmed.wrong + measured.wrong + u64::from(last != LAST);
     (measured.time.as_nanos() as f64 / items as f64, wrong)
 }
@@ -79,7 +83,7 @@ fn send_round<T, R>(
     wait: Wait,
 ) -> (T, R, Lap)
 where
-    T: Producer<Item: Goods>,
+    T: Producer<Item: Payload>,
     R: Consumer<Item = T::Item>,
 {
     let start = Instant::now();
@@ -88,8 +92,8 @@ where
     while back < items {
         let is_time = sent < items && sent - back < in_flight;
         if is_time {
-            // One that found no room waits here: who waited there would never take any back.
-            let message = next.take().unwrap_or_else(|| T::Item::pack(done + sent + 1));
+            // A message that found no room is kept: a thread that waited for room would take none back.
+            let message = next.take().unwrap_or_else(|| T::Item::make(NO_POOL, done + sent + 1));
             if tx.try_push(message).is_ok() {
                 (sent, is_flushed) = (sent + 1, false);
             } else {
@@ -98,8 +102,8 @@ where
         }
         if let Ok(message) = rx.try_pop() {
             back += 1;
-            // SAFETY: it was packed by the thread before, and has come out here.
-            wrong += u64::from(unsafe { message.unpack() } != done + back);
+            // SAFETY: as in `lead`.
+            wrong += u64::from(unsafe { message.take() } != done + back);
         } else if !is_time || next.is_some() {
             // Once: it takes a line away from the next thread.
             if !is_flushed {
@@ -115,31 +119,28 @@ where
 /// Every other thread. Returns the number of wrong messages.
 fn pass_on<T, R>(mut tx: T, mut rx: R, wait: Wait) -> u64
 where
-    T: Producer<Item: Goods>,
+    T: Producer<Item: Payload>,
     R: Consumer<Item = T::Item>,
 {
     let (mut passed, mut wrong) = (0, 0);
     loop {
         let message = rx.try_pop().unwrap_or_else(|_| {
-            // Nobody may wait for what waits here.
+            // The next thread may be waiting for messages that are not yet visible.
             tx.flush();
             wait.until(|| rx.try_pop().ok())
         });
+        // SAFETY: as in `lead`.
+        let number = unsafe { message.read() };
         // The copy is made before the original is freed, or it would lie in the same place.
-        // SAFETY: it was packed by the thread before, and has come out here.
-        let (copy, number) = unsafe { (message.duplicate(), message.unpack()) };
+        let copy = T::Item::make(NO_POOL, number);
+        // SAFETY: as in `lead`.
+        unsafe { message.free() };
         if number == LAST {
-            send(&mut tx, copy, wait);
+            wait.send(&mut tx, copy);
             return wrong;
         }
         passed += 1;
         wrong += u64::from(number != passed);
         wait.until(|| tx.try_push(copy).ok());
     }
-}
-
-/// Pushes and makes visible at once, also where publication is delayed.
-fn send<T: Producer<Item: Copy>>(tx: &mut T, item: T::Item, wait: Wait) {
-    wait.until(|| tx.try_push(item).ok());
-    tx.flush();
 }

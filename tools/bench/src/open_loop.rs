@@ -13,7 +13,7 @@ use hdrhistogram::Histogram;
 use crate::clock::Clock;
 use crate::pair::{self, Cores, Gate, Wait};
 use crate::params::{PairSetting, Trial};
-use crate::payload::Payload;
+use crate::payload::{Payload, Pool};
 use crate::sample::{Sample, histogram};
 use crate::schedule::Arrival;
 
@@ -27,19 +27,18 @@ pub(crate) fn measure<T: Payload, Q: Queue<T>>(
     trial: &Trial<'_>,
     _: &PairSetting,
 ) -> Result<Sample, u64> {
-    let (tx, rx) = Q::with(trial.params.config()).expect("tried before the first round");
+    let (tx, rx) = trial.open::<T, Q>();
     let clock = Clock::get();
     let (gate, start) = (&Gate::default(), &AtomicU64::new(0));
     let sent = &AtomicU64::new(SENDING);
-    let wait = trial.params.wait;
-    let source = T::source(trial.params.capacity);
+    let (pool, wait) = (T::pool(trial.params.capacity), trial.params.wait);
     let ((), (latency, wrong)) = pair::run(
         Cores::of(trial.cores),
         move || {
             let begin = clock.now() + clock.ticks(LEAD_NS);
             start.store(begin, Ordering::Relaxed);
             gate.meet(wait);
-            sent.store(send(tx, trial.schedule, source, begin, wait), Ordering::Release);
+            sent.store(send(tx, trial.schedule, pool, begin, wait), Ordering::Release);
         },
         move || {
             gate.meet(wait);
@@ -57,7 +56,7 @@ pub(crate) fn measure<T: Payload, Q: Queue<T>>(
 fn send<T: Producer<Item: Payload>>(
     mut tx: T,
     schedule: &[Arrival],
-    source: <T::Item as Payload>::Source,
+    pool: Pool,
     begin: u64,
     wait: Wait,
 ) -> u64 {
@@ -70,10 +69,9 @@ fn send<T: Producer<Item: Payload>>(
             }
             wait.pause();
         }
-        let item = T::Item::make(source, sequence as u64);
+        let item = T::Item::make(pool, sequence as u64);
         item.fill(arrival.bytes);
-        wait.until(|| tx.try_push(item).ok());
-        tx.flush();
+        wait.send(&mut tx, item);
     }
     schedule.len() as u64
 }
@@ -97,7 +95,8 @@ fn receive<R: Consumer<Item: Payload>>(
         let Some(item) = item else { break };
         let late = clock.now().saturating_sub(begin + clock.ticks(arrival.at_ns));
         latency.saturating_record(clock.ns(late) as u64);
-        wrong += u64::from(!R::Item::is(item.read(), sequence));
+        // SAFETY: the producer made it, and items are not freed.
+        wrong += u64::from(!R::Item::is(unsafe { item.read() }, sequence));
         black_box(item.sum(arrival.bytes));
     }
     (latency, wrong)

@@ -1,12 +1,10 @@
-//! What the threads of a measurement share, and what they report.
+//! What the threads of a measurement share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
-
-use super::account::{Account, Fault, Tally};
+use super::account::Account;
 use crate::kinds::TeamSize;
 use crate::pair::{Gate, Wait};
 use crate::params::{Length, Params, TeamSetting};
@@ -54,8 +52,7 @@ impl Part {
         }
     }
 
-    /// Ends the part when its time is over, and something was popped: nobody could say how long nothing
-    /// takes.
+    /// Ends the part when its time is over and an item was popped: a time per item needs one.
     fn keep_time(&self) {
         let Length::Time(length) = self.length else { return };
         thread::sleep(length);
@@ -97,55 +94,13 @@ impl Common {
         }
     }
 
-    /// What the thread does that started the others: it has no core of its own, so it mostly sleeps.
+    /// Ends both parts in time. The thread that started the others does that: it has no core of its own, so it mostly
+    /// sleeps.
     pub(super) fn keep_time(&self) {
         for part in [&self.warm_up, &self.measured] {
             self.gate.meet(Wait::Yield);
             part.keep_time();
         }
         self.gate.meet(Wait::Yield);
-    }
-}
-
-/// What a thread did.
-#[derive(Debug)]
-pub(super) struct ThreadReport {
-    pub(super) items: u64,
-    /// Items of the measured part that found no room and were not tried again.
-    pub(super) lost: u64,
-    /// All items that this thread found overwritten, those of the warm-up included.
-    pub(super) overwritten: u64,
-    /// When the measured part began and ended for this thread, in ticks.
-    pub(super) from: u64,
-    pub(super) to: u64,
-    pub(super) tally: Tally,
-    pub(super) unordered: u64,
-    pub(super) notes: Option<Histogram<u64>>,
-}
-
-/// What all threads did.
-#[derive(Debug)]
-pub(super) struct TeamReport {
-    pub(super) producers: Vec<ThreadReport>,
-    pub(super) consumers: Vec<ThreadReport>,
-}
-
-impl TeamReport {
-    /// Ticks of the measured part, from the first thread that went through the gate to the first that
-    /// saw that the time was over. All others that were running saw it within a moment, and those that
-    /// weren't did nothing more.
-    pub(super) fn ticks(&self) -> u64 {
-        let all = || self.producers.iter().chain(&self.consumers);
-        let from = all().map(|report| report.from).min().unwrap_or(0);
-        let to = all().map(|report| report.to).min().unwrap_or(0);
-        to.saturating_sub(from).max(1)
-    }
-
-    pub(super) fn check(self) -> Result<Self, Fault> {
-        let tally = |side: &[ThreadReport]| Tally::total(side.iter().map(|report| report.tally));
-        let unordered = self.consumers.iter().map(|report| report.unordered).sum();
-        let overwritten = self.consumers.iter().map(|report| report.overwritten).sum();
-        Fault::find(tally(&self.producers), tally(&self.consumers), overwritten, unordered)?;
-        Ok(self)
     }
 }
