@@ -11,11 +11,10 @@ use corelane_report::interrupt;
 use hdrhistogram::Histogram;
 
 use crate::clock::Clock;
-use crate::pair::{self, Cores, Gate, Wait};
+use crate::pair::{self, Cores, Gate};
 use crate::params::{PairSetting, Trial};
 use crate::payload::{Payload, Pool};
 use crate::sample::{Sample, histogram};
-use crate::schedule::Arrival;
 
 /// Time for both sides to be ready after they met.
 const LEAD_NS: u64 = 20_000;
@@ -38,11 +37,11 @@ pub(crate) fn measure<T: Payload, Q: Queue<T>>(
             let begin = clock.now() + clock.ticks(LEAD_NS);
             start.store(begin, Ordering::Relaxed);
             gate.meet(wait);
-            sent.store(send(tx, trial.schedule, pool, begin, wait), Ordering::Release);
+            sent.store(send(tx, trial, pool, begin), Ordering::Release);
         },
         move || {
             gate.meet(wait);
-            receive(rx, trial.schedule, start.load(Ordering::Relaxed), sent, wait)
+            receive(rx, trial, start.load(Ordering::Relaxed), sent)
         },
     );
     if wrong > 0 {
@@ -53,14 +52,8 @@ pub(crate) fn measure<T: Payload, Q: Queue<T>>(
 }
 
 /// Sends each item at its time; stops early when the run is interrupted. Returns how many it sent.
-fn send<T: Producer<Item: Payload>>(
-    mut tx: T,
-    schedule: &[Arrival],
-    pool: Pool,
-    begin: u64,
-    wait: Wait,
-) -> u64 {
-    let clock = Clock::get();
+fn send<T: Producer<Item: Payload>>(mut tx: T, trial: &Trial<'_>, pool: Pool, begin: u64) -> u64 {
+    let (clock, schedule, wait) = (Clock::get(), trial.schedule, trial.params.wait);
     for (sequence, arrival) in schedule.iter().enumerate() {
         let due = begin + clock.ticks(arrival.at_ns);
         while clock.now() < due {
@@ -79,14 +72,12 @@ fn send<T: Producer<Item: Payload>>(
 /// Receives until all that was sent has come, and records how late each item was.
 fn receive<R: Consumer<Item: Payload>>(
     mut rx: R,
-    schedule: &[Arrival],
+    trial: &Trial<'_>,
     begin: u64,
     sent: &AtomicU64,
-    wait: Wait,
 ) -> (Histogram<u64>, u64) {
-    let clock = Clock::get();
-    let mut latency = histogram();
-    let mut wrong = 0;
+    let (clock, schedule, wait) = (Clock::get(), trial.schedule, trial.params.wait);
+    let (mut latency, mut wrong) = (histogram(), 0);
     for (sequence, arrival) in (0..).zip(schedule) {
         let item = wait.until(|| match rx.try_pop() {
             Ok(item) => Some(Some(item)),

@@ -7,7 +7,7 @@ use corelane::{Consumer, Producer, Queue};
 use crate::pair::{self, Cores, Counts, Meeting, Side, Wait};
 use crate::params::{PairSetting, Trial};
 use crate::payload::{Payload, Pool};
-use crate::sample::{PerceivedBatch, Sample};
+use crate::sample::Sample;
 use crate::work::{Busy, Free, Work};
 
 /// Items that warm caches, branch predictors and adaptive queues up: a dozen laps of a usual ring.
@@ -34,8 +34,7 @@ pub(crate) fn measure<T: Payload, Q: Queue<T>>(
     }
     let items = received.items as f64;
     let batch = |side: &Side| items / side.counts.stalls.max(1) as f64;
-    let perceived_batch =
-        Some(PerceivedBatch { producer: batch(&sent), consumer: batch(&received) });
+    let perceived_batch = Some([batch(&sent), batch(&received)]);
     let value = received.end.duration_since(sent.start).as_nanos() as f64 / items;
     Ok(Sample { perceived_batch, ..Sample::of(value) })
 }

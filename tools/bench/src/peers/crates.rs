@@ -1,8 +1,8 @@
 //! Crates from the registry.
 
+use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
-use std::ptr::NonNull;
 use std::sync::Arc;
 
 use concurrent_queue::ConcurrentQueue;
@@ -195,19 +195,12 @@ struct Owned<H, T> {
 }
 
 /// The memory of a queue, freed when both handles are gone.
-struct Owner<T>(NonNull<HeaplessRing<T>>);
+struct Owner<T>(UnsafeCell<HeaplessRing<T>>);
 
 // SAFETY: after the split the owner does nothing but free the queue; the handles are `Send`.
 unsafe impl<T: Send> Send for Owner<T> {}
 // SAFETY: as above; nothing can be done through a shared reference.
 unsafe impl<T: Send> Sync for Owner<T> {}
-
-impl<T> Drop for Owner<T> {
-    fn drop(&mut self) {
-        // SAFETY: the pointer came from a box, and both handles, which borrow it, are gone.
-        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
-    }
-}
 
 struct Heapless;
 
@@ -221,10 +214,9 @@ impl<T: Copy + Send + Sync + 'static> Queue<T> for Heapless {
             let needs = "heapless rings of other sizes than 4096";
             return Err(CapacityError::Unsupported { needs });
         }
-        let mut queue = NonNull::from(Box::leak(Box::new(HeaplessRing::new())));
+        let owner = Arc::new(Owner(UnsafeCell::new(HeaplessRing::new())));
         // SAFETY: nothing else refers to the queue, and the owner keeps it while a handle lives.
-        let (tx, rx) = unsafe { queue.as_mut() }.split();
-        let owner = Arc::new(Owner(queue));
+        let (tx, rx) = unsafe { &mut *owner.0.get() }.split();
         let tx = HeaplessTx(Owned { handle: tx, _owner: owner.clone() });
         Ok((tx, HeaplessRx(Owned { handle: rx, _owner: owner })))
     }

@@ -25,7 +25,7 @@ use crate::kinds::{TeamSize, Test, Workload};
 use crate::pair::{self, Task};
 use crate::params::{TeamSetting, Trial};
 use crate::payload::Payload;
-use crate::sample::{Fairness, Sample, merged};
+use crate::sample::{Sample, merged};
 
 /// All measurements of one queue: what the queue did wrong is its error.
 pub(crate) type TeamKernel = fn(Test, &Trial<'_>, &TeamSetting) -> Result<Sample, String>;
@@ -82,8 +82,7 @@ fn sample(test: Test, workload: Workload, team: &TeamReport) -> Sample {
     let lost = (workload == Workload::Profiling)
         .then(|| refused as f64 / (refused + pushed).max(1) as f64);
     let ns = Clock::get().ns(team.ticks());
-    let (producers, consumers) = (fairness(&team.producers), fairness(&team.consumers));
-    let fairness = Some(Fairness { producers, consumers });
+    let fairness = Some([fairness(&team.producers), fairness(&team.consumers)]);
     let (pushes, pops) = (notes(&team.producers), notes(&team.consumers));
     match test {
         Test::DataLatency => {

@@ -19,7 +19,7 @@ static CLOCK_COST_NS: LazyLock<f64> = LazyLock::new(|| {
         let from = clock.now_in_order();
         costs.saturating_record(clock.now_in_order().saturating_sub(from));
     }
-    typical(&costs) / clock.ticks_per_ns()
+    typical(&costs) / clock.ticks_per_ns
 });
 
 /// The mean of all times but the slowest hundredth, which were interrupted.
