@@ -4,7 +4,7 @@
 //! The first thread sends messages and takes them back when they have been everywhere. Every other thread
 //! checks what it gets, copies it into memory of its own, frees the original and passes the copy on.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use corelane::{Consumer, Producer, Queue};
 
@@ -51,26 +51,23 @@ where
     let (length, wait) = (trial.length, trial.params.wait);
     // Every slot was used, and there was memory for all that is under way.
     let warm_up = length.warm_up(WARM_UP.max(trial.params.capacity as u64).max(in_flight));
+    let start = Instant::now();
     let (tx, rx, warmed) = send_round(tx, rx, (0, warm_up), in_flight, wait);
-    let items = length.items(warm_up, warmed.time);
-    let (mut tx, mut rx, measured) = send_round(tx, rx, (warm_up, items), in_flight, wait);
+    let items = length.items(warm_up, start.elapsed());
+    let start = Instant::now();
+    let (mut tx, mut rx, wrong) = send_round(tx, rx, (warm_up, items), in_flight, wait);
+    let time = start.elapsed();
     wait.send(&mut tx, T::Item::make(NO_POOL, LAST));
     // SAFETY: it was made by the thread before, and has come out here.
     let last = unsafe { wait.until(|| rx.try_pop().ok()).take() };
-    let wrong = warmed.wrong + measured.wrong + u64::from(last != LAST);
-    (measured.time.as_nanos() as f64 / items as f64, wrong)
+    (time.as_nanos() as f64 / items as f64, warmed + wrong + u64::from(last != LAST))
 }
 
 /// Number of the message after which nothing follows.
 const LAST: u64 = 0;
 
-/// How a number of messages went round.
-struct Lap {
-    time: Duration,
-    wrong: u64,
-}
-
-/// Sends messages number `done + 1` to `done + items` round, with so many under way at most.
+/// Sends messages number `done + 1` to `done + items` round, with so many under way at most. Returns the number of wrong
+/// ones.
 ///
 /// The handles belong to the loop, as to a thread that was given them: behind references the compiler would
 /// have to keep their fields in memory.
@@ -81,12 +78,11 @@ fn send_round<T, R>(
     (done, items): (u64, u64),
     in_flight: u64,
     wait: Wait,
-) -> (T, R, Lap)
+) -> (T, R, u64)
 where
     T: Producer<Item: Payload>,
     R: Consumer<Item = T::Item>,
 {
-    let start = Instant::now();
     let (mut sent, mut back, mut wrong) = (0, 0, 0);
     let (mut next, mut is_flushed) = (None, true);
     while back < items {
@@ -113,7 +109,7 @@ where
             wait.pause();
         }
     }
-    (tx, rx, Lap { time: start.elapsed(), wrong })
+    (tx, rx, wrong)
 }
 
 /// Every other thread. Returns the number of wrong messages.

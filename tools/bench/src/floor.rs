@@ -20,12 +20,12 @@ const BLOCKS: usize = 8;
 const HANDOFFS: usize = 100;
 
 /// A word that has its cache line, and the one the prefetcher pairs with it, for itself.
-#[derive(Debug, Default)]
+#[derive(Default)]
 #[repr(align(128))]
 pub(crate) struct PaddedWord(pub(crate) AtomicU64);
 
 /// A measured pair of floors.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Floors {
     /// Two threads bounce one flag each way: ns per round trip.
     pub(crate) line_rtt_ns: f64,

@@ -92,7 +92,6 @@ impl Wait {
 }
 
 /// Where threads meet; can be used again and again.
-#[derive(Debug)]
 pub(crate) struct Gate {
     arrived: AtomicUsize,
     threads: usize,
@@ -118,14 +117,14 @@ impl Gate {
 }
 
 /// Where both sides of a measurement meet, and how many items they move after the warm-up.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Meeting {
     gate: Gate,
     items: AtomicU64,
 }
 
 /// What a side counts while it moves items.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Counts {
     /// Runs of failed calls.
     pub(crate) stalls: u64,
@@ -134,7 +133,6 @@ pub(crate) struct Counts {
 }
 
 /// What a side did after the warm-up. Only the wrong items include those of the warm-up.
-#[derive(Debug)]
 pub(crate) struct Side {
     pub(crate) start: Instant,
     pub(crate) end: Instant,

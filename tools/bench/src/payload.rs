@@ -96,7 +96,7 @@ impl Payload for NonZeroU64 {
 /// A number in a heap buffer of its own, which the producer allocates and the consumer frees.
 ///
 /// A box in all but name: it can be copied, as all items here can, so that batches work alike for all queues.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Parcel(NonNull<u64>);
 
 // SAFETY: the thread that has the parcel owns the number, as with a box.
@@ -142,7 +142,6 @@ impl Payload for Parcel {
 
 /// One buffer of the pool: a page, so that the prefetcher, which stops at page boundaries, can't
 /// guess the next.
-#[derive(Debug)]
 #[repr(C, align(4096))]
 pub(crate) struct Buffer {
     number: AtomicU32,

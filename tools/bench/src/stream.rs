@@ -40,7 +40,7 @@ pub(crate) fn measure<T: Payload, Q: Queue<T>>(
 }
 
 /// How a side moves items.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 struct Pace {
     load_ns: u64,
     batch: usize,

@@ -15,8 +15,10 @@ const CALIBRATION: u64 = 1_000_000;
 const CALIBRATIONS: usize = 5;
 
 static STEPS_PER_NS: LazyLock<f64> = LazyLock::new(|| {
-    let steps = || black_box(chain(black_box(1), black_box(CALIBRATION)));
-    CALIBRATION as f64 / fastest_ns(|| _ = steps())
+    let steps = || {
+        black_box(chain(black_box(1), black_box(CALIBRATION)));
+    };
+    CALIBRATION as f64 / fastest_ns(steps)
 });
 
 /// Nanoseconds of `work` at its fastest.
@@ -35,27 +37,24 @@ fn fastest_ns(mut work: impl FnMut()) -> f64 {
 /// while it waits for the item's cache line, and the miss would cost nothing.
 pub(crate) trait Work: Copy {
     /// The producer's work, done before `value` is known.
-    fn produce(&mut self, value: u64) -> u64;
-    /// The consumer's work, begun when `value` has arrived.
-    fn consume(&mut self, value: u64);
-}
-
-/// No load: the queue alone.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Free;
-
-impl Work for Free {
     #[inline(always)]
     fn produce(&mut self, value: u64) -> u64 {
         value
     }
 
+    /// The consumer's work, begun when `value` has arrived.
     #[inline(always)]
     fn consume(&mut self, _value: u64) {}
 }
 
+/// No load: the queue alone.
+#[derive(Clone, Copy)]
+pub(crate) struct Free;
+
+impl Work for Free {}
+
 /// A fixed time per item.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Busy {
     steps: u64,
     /// The paper's trash variable: depends on all work done so far.

@@ -161,38 +161,26 @@ struct Draining<R, D> {
     drained: D,
 }
 
-impl<R, D: Default> Draining<R, D> {
-    fn of(receiver: R) -> Self {
-        Self { receiver, drained: D::default() }
-    }
-}
-
 /// A clone begins with nothing drained.
 impl<R: Clone, D: Default> Clone for Draining<R, D> {
     fn clone(&self) -> Self {
-        Self::of(self.receiver.clone())
+        Self { receiver: self.receiver.clone(), drained: D::default() }
     }
 }
 
 fn draining<S, R, D: Default>((sender, receiver): (S, R)) -> (S, Draining<R, D>) {
-    (sender, Draining::of(receiver))
+    (sender, Draining { receiver, drained: D::default() })
 }
 
 // heapless: a ring whose size is part of its type.
-producer!(HeaplessTx(Owned<heapless::spsc::Producer<'static, T>, T>):
-          |tx, item| tx.handle.enqueue(item).is_ok());
-consumer!(HeaplessRx(Owned<heapless::spsc::Consumer<'static, T>, T>): |rx| rx.handle.dequeue());
+producer!(HeaplessTx((heapless::spsc::Producer<'static, T>, Arc<Owner<T>>)):
+          |tx, item| tx.0.enqueue(item).is_ok());
+consumer!(HeaplessRx((heapless::spsc::Consumer<'static, T>, Arc<Owner<T>>)): |rx| rx.0.dequeue());
 
 /// Slots, of which one stays empty. The documentation asks for a power of two.
 const SLOTS: usize = 4096;
 
 type HeaplessRing<T> = heapless::spsc::Queue<T, SLOTS>;
-
-/// A handle, and what keeps its queue.
-struct Owned<H, T> {
-    handle: H,
-    _owner: Arc<Owner<T>>,
-}
 
 /// The memory of a queue, freed when both handles are gone.
 struct Owner<T>(UnsafeCell<HeaplessRing<T>>);
@@ -217,7 +205,6 @@ impl<T: Copy + Send + Sync + 'static> Queue<T> for Heapless {
         let owner = Arc::new(Owner(UnsafeCell::new(HeaplessRing::new())));
         // SAFETY: nothing else refers to the queue, and the owner keeps it while a handle lives.
         let (tx, rx) = unsafe { &mut *owner.0.get() }.split();
-        let tx = HeaplessTx(Owned { handle: tx, _owner: owner.clone() });
-        Ok((tx, HeaplessRx(Owned { handle: rx, _owner: owner })))
+        Ok((HeaplessTx((tx, owner.clone())), HeaplessRx((rx, owner))))
     }
 }

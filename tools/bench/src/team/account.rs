@@ -1,11 +1,7 @@
 //! Whether all that was pushed was popped, once and in order.
 
-use std::iter::Sum;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-
-/// How long no consumer finds an item until those that are missing count as lost.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Bits of an item's number below its producer.
 const COUNT_BITS: u32 = 56;
@@ -43,22 +39,7 @@ pub(super) struct Counts {
     pub(super) unordered: u64,
 }
 
-impl Sum for Counts {
-    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
-        counts.fold(Self::default(), |a, b| Self {
-            tally: Tally {
-                items: a.tally.items + b.tally.items,
-                sum: a.tally.sum.wrapping_add(b.tally.sum),
-            },
-            refused: a.refused + b.refused,
-            overwritten: a.overwritten + b.overwritten,
-            unordered: a.unordered + b.unordered,
-        })
-    }
-}
-
 /// What a consumer checks.
-#[derive(Debug)]
 pub(super) struct Checks {
     pub(super) tally: Tally,
     /// Items of a producer that came after a later one of the same.
@@ -67,7 +48,6 @@ pub(super) struct Checks {
 }
 
 /// A number for each producer that an item can name, on lines of their own.
-#[derive(Debug)]
 #[repr(align(128))]
 struct Last([u64; 256]);
 
@@ -96,52 +76,44 @@ fn one_more(count: u64) -> u64 {
     count + 1
 }
 
-/// How many items are still to be popped when the time is over.
-#[derive(Debug)]
+/// What is still to be popped when the time is over.
 pub(super) struct Account {
     producers: AtomicUsize,
-    pushed: AtomicU64,
-    popped: AtomicU64,
-    patience: Duration,
+    /// Items that were pushed and not popped, of the threads that have told.
+    missing: AtomicI64,
 }
 
 impl Account {
     pub(super) fn of(producers: usize) -> Self {
-        Self {
-            producers: AtomicUsize::new(producers),
-            pushed: AtomicU64::new(0),
-            popped: AtomicU64::new(0),
-            patience: PATIENCE,
-        }
+        Self { producers: AtomicUsize::new(producers), missing: AtomicI64::new(0) }
     }
 
     /// A producer that has pushed so many items pushes no more.
     pub(super) fn pushed(&self, items: u64) {
-        self.pushed.fetch_add(items, Ordering::Relaxed);
+        self.missing.fetch_add(items as i64, Ordering::Relaxed);
         // Release pairs with the load in `is_settled`: the items are counted.
         self.producers.fetch_sub(1, Ordering::Release);
     }
 
     pub(super) fn popped(&self, items: u64) {
-        self.popped.fetch_add(items, Ordering::Relaxed);
+        self.missing.fetch_sub(items as i64, Ordering::Relaxed);
     }
 
     fn is_settled(&self) -> bool {
         // Acquire pairs with `pushed`.
-        self.producers.load(Ordering::Acquire) == 0
-            && self.popped.load(Ordering::Relaxed) >= self.pushed.load(Ordering::Relaxed)
+        self.producers.load(Ordering::Acquire) == 0 && self.missing.load(Ordering::Relaxed) <= 0
     }
 
-    /// Lets a consumer pop until there is nothing left, or it seems that the rest is lost. `pop` returns
-    /// how many items it popped.
-    pub(super) fn settle(&self, mut pop: impl FnMut() -> u64) {
+    /// Lets a consumer pop until there is nothing left, or until no consumer has found an item for so long that the rest
+    /// counts as lost. `pop` returns how many items it popped.
+    pub(super) fn settle(&self, patience: Duration, mut pop: impl FnMut() -> u64) {
         let (mut seen, mut since) = (0, Instant::now());
         while !self.is_settled() {
             self.popped(pop());
-            let popped = self.popped.load(Ordering::Relaxed);
-            if popped != seen || self.producers.load(Ordering::Relaxed) > 0 {
-                (seen, since) = (popped, Instant::now());
-            } else if since.elapsed() > self.patience {
+            let missing = self.missing.load(Ordering::Relaxed);
+            if missing != seen || self.producers.load(Ordering::Relaxed) > 0 {
+                (seen, since) = (missing, Instant::now());
+            } else if since.elapsed() > patience {
                 return;
             }
             std::thread::yield_now();
@@ -150,15 +122,25 @@ impl Account {
 }
 
 /// Says what a queue did wrong, if anything.
-pub(super) fn check(pushed: Counts, popped: Counts) -> Result<(), String> {
-    let (items, out) = (pushed.tally.items, popped.tally.items + popped.overwritten);
-    let is_same = pushed.tally == popped.tally || popped.overwritten > 0;
-    match (out == items, popped.unordered, is_same) {
-        (false, ..) => Err(format!("{items} items were pushed and {out} popped")),
-        (true, 0, true) => Ok(()),
-        (true, 0, false) => Err("other items were popped than pushed".into()),
-        (true, late, _) => Err(format!("{late} items came after later ones of the same producer")),
+pub(super) fn check(producers: &[Counts], consumers: &[Counts]) -> Result<(), String> {
+    let total =
+        |side: &[Counts], of: fn(&Counts) -> u64| side.iter().map(of).fold(0, u64::wrapping_add);
+    let overwritten = total(consumers, |counts| counts.overwritten);
+    let pushed = total(producers, |counts| counts.tally.items);
+    let popped = total(consumers, |counts| counts.tally.items) + overwritten;
+    if pushed != popped {
+        return Err(format!("{pushed} items were pushed and {popped} popped"));
     }
+    let late = total(consumers, |counts| counts.unordered);
+    if late > 0 {
+        return Err(format!("{late} items came after later ones of the same producer"));
+    }
+    let [sent, received] =
+        [producers, consumers].map(|side| total(side, |counts| counts.tally.sum));
+    if sent != received && overwritten == 0 {
+        return Err("other items were popped than pushed".into());
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -175,7 +157,7 @@ mod tests {
     fn lost_doubled_exchanged_and_late_items_are_faults() {
         let pushed = counts(&[1, 2, 3]);
         let fault = |popped: &[u64], overwritten, unordered| {
-            check(pushed, Counts { overwritten, unordered, ..counts(popped) }).err()
+            check(&[pushed], &[Counts { overwritten, unordered, ..counts(popped) }]).err()
         };
         assert_eq!(fault(&[3, 1, 2], 0, 0), None);
         assert_eq!(fault(&[1, 3], 1, 0), None);
@@ -205,13 +187,13 @@ mod tests {
 
     #[test]
     fn settling_pops_the_rest_and_gives_up_on_lost_items() {
-        let account = Account { patience: Duration::from_millis(20), ..Account::of(1) };
+        let (account, patience) = (Account::of(1), Duration::from_millis(20));
         account.pushed(4);
         account.popped(1);
         let mut pops = [1, 1].into_iter();
-        account.settle(|| pops.next().unwrap_or(0));
+        account.settle(patience, || pops.next().unwrap_or(0));
         assert!(pops.next().is_none() && !account.is_settled());
         account.popped(1);
-        account.settle(|| panic!("nothing is left"));
+        account.settle(patience, || panic!("nothing is left"));
     }
 }

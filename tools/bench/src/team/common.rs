@@ -2,22 +2,21 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::account::Account;
 use crate::kinds::TeamSize;
 use crate::pair::{Gate, Wait};
-use crate::params::{Length, Params, TeamSetting};
+use crate::params::{Length, TeamSetting};
 
 /// Longest warm-up.
 const WARM_UP: Duration = Duration::from_millis(5);
-/// Items of a warm-up of which there are not to be many.
+/// Most items of a warm-up, when items are counted.
 const WARM_UP_ITEMS: u64 = 1000;
 /// How long the time-keeper waits at most for the first item to be popped, when the time is over.
 const FIRST_ITEM: Duration = Duration::from_secs(10);
 
 /// The warm-up, or what is measured. On a line of its own: all threads read it again and again.
-#[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct Part {
     over: AtomicBool,
@@ -56,29 +55,25 @@ impl Part {
     fn keep_time(&self) {
         let Length::Time(length) = self.length else { return };
         thread::sleep(length);
-        let nap = Duration::from_micros(200);
-        let mut naps = FIRST_ITEM.as_micros() / nap.as_micros();
-        while !self.begun.load(Ordering::Relaxed) && naps > 0 {
-            thread::sleep(nap);
-            naps -= 1;
+        let since = Instant::now();
+        while !self.begun.load(Ordering::Relaxed) && since.elapsed() < FIRST_ITEM {
+            thread::sleep(Duration::from_micros(200));
         }
         self.over.store(true, Ordering::Relaxed);
     }
 }
 
 /// What the threads of a measurement share.
-#[derive(Debug)]
 pub(super) struct Common {
     pub(super) gate: Gate,
     pub(super) warm_up: Part,
     pub(super) measured: Part,
     pub(super) account: Account,
     pub(super) batch: usize,
-    pub(super) wait: Wait,
 }
 
 impl Common {
-    pub(super) fn of(params: &Params, team: &TeamSetting, length: Length) -> Self {
+    pub(super) fn of(team: &TeamSetting, length: Length) -> Self {
         let TeamSize { producers, consumers } = team.size;
         let warm_up = match length {
             Length::Time(time) => Length::Time((time / 4).min(WARM_UP)),
@@ -90,7 +85,6 @@ impl Common {
             measured: Part::of(length, consumers),
             account: Account::of(producers),
             batch: team.batch,
-            wait: params.wait,
         }
     }
 

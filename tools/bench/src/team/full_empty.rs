@@ -23,8 +23,8 @@ pub(super) fn measure<T: Payload, Q: Queue<T>>(
         Some(Operation::Push) => full::<T, Q>(trial),
         _ => empty::<T, Q>(trial),
     };
-    let results = pair::all(vec![(trial.cores[0], Box::new(work))], || ());
-    results.into_iter().collect::<Result<Vec<f64>, _>>().map(|values| Sample::of(values[0]))
+    let mut results = pair::all(vec![(trial.cores[0], Box::new(work))], || ());
+    results.pop().expect("its thread is done").map(Sample::of)
 }
 
 fn full<T: Payload, Q: Queue<T>>(trial: &Trial<'_>) -> Result<f64, String> {

@@ -15,7 +15,7 @@ mod thread;
 use corelane::{Config, Consumer, Producer, Queue};
 use hdrhistogram::Histogram;
 
-use self::account::{Counts, check};
+use self::account::check;
 use self::common::Common;
 use self::effort::{Effort, NoEffort, Spins, Timetable, Who};
 use self::probe::{Calls, Probe, Silent, Stays, typical};
@@ -54,36 +54,31 @@ pub(crate) fn measure<N: Payload, B: Payload, Q: Queue<N> + Queue<B>>(
     Ok(sample(test, team.workload, &threads(trial, team)?))
 }
 
-/// What the threads of each side did.
-struct TeamReport {
-    producers: Vec<ThreadReport>,
-    consumers: Vec<ThreadReport>,
-}
+/// What producers did, and consumers.
+type TeamReport = [Vec<ThreadReport>; 2];
 
-impl TeamReport {
-    /// Ticks of the measured part, from the first thread that went through the gate to the first that
-    /// saw that the time was over. All others that were running saw it within a moment, and those that
-    /// weren't did nothing more.
-    fn ticks(&self) -> u64 {
-        let all = || self.producers.iter().chain(&self.consumers);
-        let from = all().map(|report| report.from).min().unwrap_or(0);
-        let to = all().map(|report| report.to).min().unwrap_or(0);
-        to.saturating_sub(from).max(1)
-    }
+/// Ticks of the measured part, from the first thread that went through the gate to the first that
+/// saw that the time was over. All others that were running saw it within a moment, and those that
+/// weren't did nothing more.
+fn ticks(team: &TeamReport) -> u64 {
+    let from = team.iter().flatten().map(|report| report.from).min().unwrap_or(0);
+    let to = team.iter().flatten().map(|report| report.to).min().unwrap_or(0);
+    to.saturating_sub(from).max(1)
 }
 
 /// What threads did in a measurement of `test` under `workload`.
 fn sample(test: Test, workload: Workload, team: &TeamReport) -> Sample {
+    let [producers, consumers] = team;
     let sum =
         |side: &[ThreadReport], of: fn(&ThreadReport) -> u64| side.iter().map(of).sum::<u64>();
-    let pushed = sum(&team.producers, |thread| thread.items);
-    let popped = sum(&team.consumers, |thread| thread.items);
-    let refused = sum(&team.producers, |thread| thread.refused);
+    let (pushed, popped) =
+        (sum(producers, |thread| thread.items), sum(consumers, |thread| thread.items));
+    let refused = sum(producers, |thread| thread.refused);
     let lost = (workload == Workload::Profiling)
         .then(|| refused as f64 / (refused + pushed).max(1) as f64);
-    let ns = Clock::get().ns(team.ticks());
-    let fairness = Some([fairness(&team.producers), fairness(&team.consumers)]);
-    let (pushes, pops) = (notes(&team.producers), notes(&team.consumers));
+    let ns = Clock::get().ns(ticks(team));
+    let fairness = Some([fairness(producers), fairness(consumers)]);
+    let (pushes, pops) = (notes(producers), notes(consumers));
     match test {
         Test::DataLatency => {
             let value = pops.as_ref().map_or(f64::NAN, |stays| stays.mean());
@@ -130,13 +125,13 @@ fn run_with<T: Payload, Q: Queue<T>>(
     receive: fn(Receiver<Q::Consumer>, Who, &Common) -> ThreadReport,
 ) -> Result<TeamReport, String> {
     let TeamSize { producers, consumers } = team.size;
-    let common = &Common::of(trial.params, team, trial.length);
+    let common = &Common::of(team, trial.length);
     let core = |seat: usize| trial.cores[seat % trial.cores.len()];
     let [producer_seats, consumer_seats] = seats(producers, consumers);
     let (senders, mut receivers) =
         handles::<T, Q>(trial.params.config(), team.size).expect("tried before the first round");
     let idle = if consumers == 0 { receivers.pop() } else { None };
-    let who = |produces, number| Who { produces, number, wait: common.wait };
+    let who = |produces, number| Who { produces, number, wait: trial.params.wait };
     let mut tasks: Vec<Task<'_, ThreadReport>> = Vec::new();
     for ((number, tx), seat) in (0..).zip(senders).zip(producer_seats) {
         let who = who(true, number);
@@ -146,32 +141,26 @@ fn run_with<T: Payload, Q: Queue<T>>(
         let who = who(false, number);
         tasks.push((core(seat), Box::new(move || receive(Receiver::of(rx), who, common))));
     }
-    let mut producers = pair::all(tasks, || common.keep_time());
-    let mut consumers = producers.split_off(team.size.producers);
-    consumers.extend(idle.map(|rx| leftovers(rx, common)));
-    let total = |side: &[ThreadReport]| -> Counts { side.iter().map(|thread| thread.counts).sum() };
-    check(total(&producers), total(&consumers))?;
-    Ok(TeamReport { producers, consumers })
+    let mut reports = pair::all(tasks, || common.keep_time());
+    reports.extend(idle.map(|rx| leftovers(rx, common)));
+    let consumers = reports.split_off(producers);
+    let counts =
+        |side: &[ThreadReport]| side.iter().map(|thread| thread.counts).collect::<Vec<_>>();
+    check(&counts(&reports), &counts(&consumers))?;
+    Ok([reports, consumers])
 }
 
 /// The cores of so many producers, and of so many consumers, by number in the order in which they are used (paper 3
 /// §2.6.2): a side of one thread has the first, and the others follow; otherwise producers and consumers take turns, and
 /// the surplus of one side comes at the end. With more threads than cores it goes round.
 pub fn seats(producers: usize, consumers: usize) -> [Vec<usize>; 2] {
-    if producers == 1 {
-        return [vec![0], (1..=consumers).collect()];
-    }
-    if consumers == 1 {
-        return [(1..=producers).collect(), vec![0]];
-    }
     let pairs = producers.min(consumers);
+    let first = usize::from(consumers == 1 && producers > 1);
     let seat = |side: usize, number: usize| {
-        if number < pairs { 2 * number + side } else { pairs + number }
+        if number < pairs { 2 * number + (side ^ first) } else { pairs + number }
     };
-    [
-        (0..producers).map(|number| seat(0, number)).collect(),
-        (0..consumers).map(|number| seat(1, number)).collect(),
-    ]
+    [(0, producers), (1, consumers)]
+        .map(|(side, threads)| (0..threads).map(|number| seat(side, number)).collect())
 }
 
 /// The handles of both sides.
@@ -264,13 +253,12 @@ mod tests {
     fn a_right_queue_passes() {
         for batch in [1, 8] {
             let reports = run_on::<Right, NoEffort, Silent>(batch).expect("it is right");
-            let items = |side: &[ThreadReport]| side.iter().map(|report| report.items).sum::<u64>();
-            assert!(items(&reports.consumers) >= 250, "a consumer has had its share");
-            assert!(reports.ticks() > 0);
+            let items: u64 = reports[1].iter().map(|report| report.items).sum();
+            assert!(items >= 250, "a consumer has had its share");
         }
         let noted = |report: Result<TeamReport, String>| {
-            let TeamReport { producers, consumers } = report.expect("it is right");
-            [producers, consumers].map(|side| notes(&side).is_some_and(|notes| !notes.is_empty()))
+            let sides = report.expect("it is right");
+            sides.map(|side| notes(&side).is_some_and(|notes| !notes.is_empty()))
         };
         assert_eq!(noted(run_on::<Right, Spins, Stays>(1)), [false, true]);
         assert_eq!(noted(run_on::<Right, NoEffort, Calls>(1)), [true, true]);

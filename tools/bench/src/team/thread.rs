@@ -1,6 +1,7 @@
 //! What a producer and a consumer do. The loops are compiled for each queue and workload, and are the same for all.
 
 use std::hint::black_box;
+use std::time::Duration;
 
 use corelane::{Consumer, Producer};
 use hdrhistogram::Histogram;
@@ -13,16 +14,18 @@ use crate::clock::Clock;
 use crate::pair::Wait;
 use crate::payload::{NO_POOL, Payload};
 
+/// How long no consumer finds an item until those that are missing count as lost.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// A handle, and what its thread has counted.
 pub(super) trait Worker: Sized {
     /// Pushes or pops single items until the part is over.
     ///
     /// Loops take the worker apart, so that the handle can be kept in registers.
-    fn single<E: Effort, P: Probe>(self, effort: E, probe: P, part: &Part, wait: Wait)
-    -> (Self, P);
+    fn single<E: Effort, P: Probe>(self, who: Who, probe: P, part: &Part) -> (Self, P);
 
     /// The same with up to `batch` items a call.
-    fn batches(self, effort: impl Effort, part: &Part, batch: usize, wait: Wait) -> Self;
+    fn batches<E: Effort>(self, who: Who, part: &Part, batch: usize) -> Self;
 
     /// Does what remains to be done when the time is over.
     fn settle(self, common: &Common) -> Self;
@@ -31,7 +34,6 @@ pub(super) trait Worker: Sized {
 }
 
 /// What a thread did.
-#[derive(Debug)]
 pub(super) struct ThreadReport {
     /// Items of the measured part.
     pub(super) items: u64,
@@ -50,15 +52,15 @@ pub(super) fn run<W: Worker, E: Effort, P: Probe>(
     who: Who,
     common: &Common,
 ) -> ThreadReport {
-    let (clock, wait) = (Clock::get(), common.wait);
+    let clock = Clock::get();
     let work = |worker: W, part| {
-        common.gate.meet(wait);
-        let (effort, probe) = (E::of(who), P::new());
+        common.gate.meet(who.wait);
+        let probe = P::new();
         let from = clock.now();
         let (worker, probe) = if P::BATCHES && common.batch > 1 {
-            (worker.batches(effort, part, common.batch, wait), probe)
+            (worker.batches::<E>(who, part, common.batch), probe)
         } else {
-            worker.single(effort, probe, part, wait)
+            worker.single::<E, P>(who, probe, part)
         };
         (worker, probe, from, clock.now())
     };
@@ -105,13 +107,8 @@ impl<T: Producer<Item: Payload>> Sender<T> {
 
 impl<T: Producer<Item: Payload>> Worker for Sender<T> {
     #[inline(never)]
-    fn single<E: Effort, P: Probe>(
-        self,
-        mut effort: E,
-        mut probe: P,
-        part: &Part,
-        wait: Wait,
-    ) -> (Self, P) {
+    fn single<E: Effort, P: Probe>(self, who: Who, mut probe: P, part: &Part) -> (Self, P) {
+        let (mut effort, wait) = (E::of(who), who.wait);
         let Self { mut tx, producer, mut last, mut refused, mut tally } = self;
         'part: while !part.is_over() {
             let end = tally.items + E::CHUNK;
@@ -137,7 +134,8 @@ impl<T: Producer<Item: Payload>> Worker for Sender<T> {
     }
 
     #[inline(never)]
-    fn batches(self, mut effort: impl Effort, part: &Part, batch: usize, wait: Wait) -> Self {
+    fn batches<E: Effort>(self, who: Who, part: &Part, batch: usize) -> Self {
+        let (mut effort, wait) = (E::of(who), who.wait);
         let Self { mut tx, producer, mut last, refused, mut tally } = self;
         let mut items = vec![T::Item::blank(NO_POOL); batch];
         while !part.is_over() {
@@ -186,13 +184,8 @@ impl<R: Consumer<Item: Payload>> Receiver<R> {
 
 impl<R: Consumer<Item: Payload>> Worker for Receiver<R> {
     #[inline(never)]
-    fn single<E: Effort, P: Probe>(
-        self,
-        mut effort: E,
-        mut probe: P,
-        part: &Part,
-        wait: Wait,
-    ) -> (Self, P) {
+    fn single<E: Effort, P: Probe>(self, who: Who, mut probe: P, part: &Part) -> (Self, P) {
+        let (mut effort, wait) = (E::of(who), who.wait);
         let Self { mut rx, mut checks } = self;
         let before = checks.tally.items;
         'part: while !part.is_over() {
@@ -218,7 +211,8 @@ impl<R: Consumer<Item: Payload>> Worker for Receiver<R> {
     }
 
     #[inline(never)]
-    fn batches(self, mut effort: impl Effort, part: &Part, batch: usize, wait: Wait) -> Self {
+    fn batches<E: Effort>(self, who: Who, part: &Part, batch: usize) -> Self {
+        let (mut effort, wait) = (E::of(who), who.wait);
         let Self { mut rx, mut checks } = self;
         let before = checks.tally.items;
         let mut buffer = vec![R::Item::blank(NO_POOL); batch];
@@ -247,7 +241,7 @@ impl<R: Consumer<Item: Payload>> Worker for Receiver<R> {
         let Self { mut rx, mut checks } = self;
         let mut items = vec![R::Item::blank(NO_POOL); common.batch];
         common.account.popped(checks.tally.items + rx.lost());
-        common.account.settle(|| {
+        common.account.settle(PATIENCE, || {
             let lost = rx.lost();
             let popped = rx.pop_slice(&mut items);
             for item in &items[..popped] {
