@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use concurrent_queue::ConcurrentQueue;
-use corelane::{CapacityError, Info, Queue, Sides};
+use corelane::{Built, CapacityError, Queue, Sides};
 use crossbeam::channel;
 use crossbeam::queue::{ArrayQueue, SegQueue};
 use ringbuf::traits::{Consumer as _, Producer as _, Split as _};
@@ -173,14 +173,17 @@ fn draining<S, R, D: Default>((sender, receiver): (S, R)) -> (S, Draining<R, D>)
 }
 
 // heapless: a ring whose size is part of its type.
-producer!(HeaplessTx((heapless::spsc::Producer<'static, T>, Arc<Owner<T>>)):
+producer!(HeaplessTx(HeaplessEnd<Tx<T>, T>):
           |tx, item| tx.0.enqueue(item).is_ok());
-consumer!(HeaplessRx((heapless::spsc::Consumer<'static, T>, Arc<Owner<T>>)): |rx| rx.0.dequeue());
+consumer!(HeaplessRx(HeaplessEnd<Rx<T>, T>): |rx| rx.0.dequeue());
 
 /// Slots, of which one stays empty. The documentation asks for a power of two.
 const SLOTS: usize = 4096;
 
 type HeaplessRing<T> = heapless::spsc::Queue<T, SLOTS>;
+type Tx<T> = heapless::spsc::Producer<'static, T>;
+type Rx<T> = heapless::spsc::Consumer<'static, T>;
+type HeaplessEnd<H, T> = (H, Arc<Owner<T>>);
 
 /// The memory of a queue, freed when both handles are gone.
 struct Owner<T>(UnsafeCell<HeaplessRing<T>>);
@@ -190,21 +193,17 @@ unsafe impl<T: Send> Send for Owner<T> {}
 // SAFETY: as above; nothing can be done through a shared reference.
 unsafe impl<T: Send> Sync for Owner<T> {}
 
-struct Heapless;
+queue!(Heapless: HeaplessTx, HeaplessRx, |capacity| heapless_ring(capacity)?;
+       id: "heapless", name: "ring, spsc::Queue<T, 4096>");
 
-impl<T: Copy + Send + Sync + 'static> Queue<T> for Heapless {
-    const INFO: Info = Info { id: "heapless", name: "ring, spsc::Queue<T, 4096>", ..Info::RING };
-    type Producer = HeaplessTx<T>;
-    type Consumer = HeaplessRx<T>;
-
-    fn with(config: corelane::Config) -> corelane::Built<HeaplessTx<T>, HeaplessRx<T>> {
-        if config.capacity != SLOTS && config.capacity != SLOTS - 1 {
-            let needs = "heapless rings of other sizes than 4096";
-            return Err(CapacityError::Unsupported { needs });
-        }
-        let owner = Arc::new(Owner(UnsafeCell::new(HeaplessRing::new())));
-        // SAFETY: nothing else refers to the queue, and the owner keeps it while a handle lives.
-        let (tx, rx) = unsafe { &mut *owner.0.get() }.split();
-        Ok((HeaplessTx((tx, owner.clone())), HeaplessRx((rx, owner))))
+fn heapless_ring<T>(capacity: usize) -> Built<HeaplessEnd<Tx<T>, T>, HeaplessEnd<Rx<T>, T>> {
+    if capacity != SLOTS && capacity != SLOTS - 1 {
+        return Err(CapacityError::Unsupported {
+            needs: "heapless rings of other sizes than 4096",
+        });
     }
+    let owner = Arc::new(Owner(UnsafeCell::new(HeaplessRing::new())));
+    // SAFETY: nothing else refers to the queue, and the owner keeps it while a handle lives.
+    let (tx, rx) = unsafe { &mut *owner.0.get() }.split();
+    Ok(((tx, owner.clone()), (rx, owner)))
 }

@@ -19,7 +19,7 @@ use self::account::check;
 use self::common::Common;
 use self::effort::{Effort, NoEffort, Spins, Timetable, Who};
 use self::probe::{Calls, Probe, Silent, Stays, typical};
-use self::thread::{Receiver, Sender, ThreadReport, leftovers};
+use self::thread::{Receiver, Sender, ThreadReport, Worker};
 use crate::clock::Clock;
 use crate::kinds::{TeamSize, Test, Workload};
 use crate::pair::{self, Task};
@@ -142,11 +142,12 @@ fn run_with<T: Payload, Q: Queue<T>>(
         tasks.push((core(seat), Box::new(move || receive(Receiver::of(rx), who, common))));
     }
     let mut reports = pair::all(tasks, || common.keep_time());
-    reports.extend(idle.map(|rx| leftovers(rx, common)));
     let consumers = reports.split_off(producers);
-    let counts =
-        |side: &[ThreadReport]| side.iter().map(|thread| thread.counts).collect::<Vec<_>>();
-    check(&counts(&reports), &counts(&consumers))?;
+    let counts = |side: &[ThreadReport]| side.iter().map(|thread| thread.counts).collect();
+    let (pushed, mut popped): (Vec<_>, Vec<_>) = (counts(&reports), counts(&consumers));
+    // Without consumers all that was not overwritten is left.
+    popped.extend(idle.map(|rx| Receiver::of(rx).settle(common).counts()));
+    check(&pushed, &popped)?;
     Ok([reports, consumers])
 }
 
@@ -188,50 +189,49 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use core_affinity::CoreId;
-    use corelane::Sides;
 
     use super::*;
     use crate::pair::Wait;
     use crate::params::{Length, Params, Setting};
     use crate::peers::{consumer, producer, queue};
 
-    /// A queue behind a lock, which pushes every tenth item in another way.
+    /// A queue behind a lock.
     struct Locked<T> {
-        queue: Mutex<(VecDeque<T>, u64)>,
+        items: Mutex<VecDeque<T>>,
         capacity: usize,
-        push_tenth: fn(&mut VecDeque<T>, T),
+        push: fn(&mut VecDeque<T>, T),
     }
 
     type Shared<T> = Arc<Locked<T>>;
 
-    impl<T> Locked<T> {
-        fn pair(capacity: usize, push_tenth: fn(&mut VecDeque<T>, T)) -> (Shared<T>, Shared<T>) {
-            let shared = Arc::new(Self { queue: Mutex::default(), capacity, push_tenth });
-            (Arc::clone(&shared), shared)
-        }
-
-        fn push(&self, item: T) -> bool {
-            let (queue, pushes) = &mut *self.queue.lock().expect("no panic");
-            let has_room = queue.len() < self.capacity;
-            if has_room {
-                *pushes += 1;
-                let push = if *pushes % 10 == 0 { self.push_tenth } else { VecDeque::push_back };
-                push(queue, item);
-            }
-            has_room
-        }
+    fn locked<T>(capacity: usize, push: fn(&mut VecDeque<T>, T)) -> (Shared<T>, Shared<T>) {
+        let shared = Arc::new(Locked { items: Mutex::default(), capacity, push });
+        (Arc::clone(&shared), shared)
     }
 
-    producer!(LockedTx(Shared<T>) with clone: |tx, item| tx.push(item));
-    consumer!(LockedRx(Shared<T>) with clone: |rx| rx.queue.lock().expect("no panic").0.pop_front());
-    queue!(Right: LockedTx, LockedRx, |capacity| Locked::pair(capacity, VecDeque::push_back);
-           sides: Sides::ManyToMany);
-    queue!(Doubles: LockedTx, LockedRx, |capacity| Locked::pair(capacity, |q, item| q.extend([item, item]));
-           sides: Sides::ManyToMany);
-    queue!(Loses: LockedTx, LockedRx, |capacity| Locked::pair(capacity, |_, _| ());
-           sides: Sides::ManyToMany);
-    queue!(Reverses: LockedTx, LockedRx, |capacity| Locked::pair(capacity, VecDeque::push_front);
-           sides: Sides::ManyToMany);
+    producer!(LockedTx(Shared<T>) with clone: |tx, item| {
+        let mut items = tx.items.lock().expect("no panic");
+        let has_room = items.len() < tx.capacity;
+        if has_room {
+            (tx.push)(&mut items, item);
+        }
+        has_room
+    });
+    consumer!(LockedRx(Shared<T>) with clone: |rx| rx.items.lock().expect("no panic").pop_front());
+
+    queue!(Right: LockedTx, LockedRx, |n| locked(n, VecDeque::push_back); id: "right");
+    queue!(Doubles: LockedTx, LockedRx, |n| locked(n, |items, item| match items.len() {
+        5 => items.extend([item, item]),
+        _ => items.push_back(item),
+    }); id: "doubles");
+    queue!(Loses: LockedTx, LockedRx, |n| locked(n, |items, item| match items.len() {
+        5 => drop(items.pop_back()),
+        _ => items.push_back(item),
+    }); id: "loses");
+    queue!(Reverses: LockedTx, LockedRx, |n| locked(n, |items, item| match items.len() {
+        5 => items.push_front(item),
+        _ => items.push_back(item),
+    }); id: "reverses");
 
     #[test]
     fn threads_take_cores_in_the_order_of_seats() {

@@ -83,14 +83,6 @@ pub(super) fn run<W: Worker, E: Effort, P: Probe>(
     }
 }
 
-/// Counts what is left for a consumer that has no thread.
-pub(super) fn leftovers<R: Consumer<Item: Payload>>(rx: R, common: &Common) -> ThreadReport {
-    let counts = Receiver::of(rx).settle(common).counts();
-    // It bounds no time.
-    let (from, to) = (u64::MAX, u64::MAX);
-    ThreadReport { items: 0, refused: 0, from, to, counts, notes: None }
-}
-
 pub(super) struct Sender<T> {
     tx: T,
     producer: u8,
