@@ -159,10 +159,6 @@ pub(crate) type Pool = &'static [Buffer];
 pub(crate) const NO_POOL: Pool = &[];
 
 impl Buffer {
-    fn new() -> Self {
-        Self { number: AtomicU32::new(0), contents: [const { AtomicU64::new(0) }; 511] }
-    }
-
     fn words(&self, bytes: u32) -> &[AtomicU64] {
         let words = (bytes as usize).div_ceil(8).min(self.contents.len());
         &self.contents[..words]
@@ -177,7 +173,9 @@ impl Payload for Indirect {
     fn pool(capacity: usize) -> Pool {
         static BUFFERS: OnceLock<Vec<Buffer>> = OnceLock::new();
         let wanted = 2 * capacity.next_power_of_two();
-        let buffers = BUFFERS.get_or_init(|| (0..wanted).map(|_| Buffer::new()).collect());
+        let buffer =
+            |_| Buffer { number: AtomicU32::new(0), contents: [const { AtomicU64::new(0) }; 511] };
+        let buffers = BUFFERS.get_or_init(|| (0..wanted).map(buffer).collect());
         assert!(buffers.len() >= wanted, "one capacity per run");
         buffers
     }

@@ -151,9 +151,10 @@ fn run_with<T: Payload, Q: Queue<T>>(
     Ok([reports, consumers])
 }
 
-/// The cores of so many producers, and of so many consumers, by number in the order in which they are used (paper 3
-/// §2.6.2): a side of one thread has the first, and the others follow; otherwise producers and consumers take turns, and
-/// the surplus of one side comes at the end. With more threads than cores it goes round.
+/// The cores of the producers and of the consumers, by number in the order in which cores are used (paper 3 §2.6.2).
+///
+/// A side of one thread has the first core. Otherwise producers and consumers take turns. The surplus of one side comes
+/// at the end. Numbers beyond the last core begin again with the first.
 pub fn seats(producers: usize, consumers: usize) -> [Vec<usize>; 2] {
     let pairs = producers.min(consumers);
     let first = usize::from(consumers == 1 && producers > 1);
@@ -173,11 +174,9 @@ pub(crate) fn handles<T, Q: Queue<T>>(
     size: TeamSize,
 ) -> Result<Handles<T, Q>, String> {
     let (tx, rx) = Q::with(config).map_err(|error| error.to_string())?;
-    let missing = || "not for so many threads".to_owned();
     let senders: Option<Vec<_>> = (1..size.producers).map(|_| tx.try_clone()).collect();
     let receivers: Option<Vec<_>> = (1..size.consumers).map(|_| rx.try_clone()).collect();
-    let (mut senders, mut receivers) =
-        (senders.ok_or_else(missing)?, receivers.ok_or_else(missing)?);
+    let (mut senders, mut receivers) = senders.zip(receivers).ok_or("not for so many threads")?;
     senders.push(tx);
     receivers.push(rx);
     Ok((senders, receivers))
