@@ -14,7 +14,7 @@ pub(crate) struct Sample {
     pub(crate) perceived_batch: Option<[f64; 2]>,
     /// Items of the slowest producer per item of the fastest, and the same of consumers.
     pub(crate) fairness: Option<[f64; 2]>,
-    /// Share of the items that nobody popped: there was no room for them, or they were overwritten.
+    /// Share of the items that were not popped: there was no room for them, or they were overwritten.
     pub(crate) lost: Option<f64>,
     pub(crate) latency: Option<Histogram<u64>>,
     pub(crate) pushes: Option<Histogram<u64>>,
@@ -56,7 +56,7 @@ pub struct Summary {
     pub(crate) messages_per_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fairness: Option<Fairness>,
-    /// Share of the items that nobody popped; the median over rounds.
+    /// Share of the items that were not popped; the median over rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) lost: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]

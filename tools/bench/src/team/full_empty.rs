@@ -1,4 +1,4 @@
-//! What it costs to be told that a queue is full, or empty. One thread, nobody else.
+//! What a call costs that fails because the queue is full or empty, in a single thread.
 
 use std::hint::black_box;
 use std::time::Instant;

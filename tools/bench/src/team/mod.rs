@@ -94,7 +94,7 @@ fn sample(test: Test, workload: Workload, team: &TeamReport) -> Sample {
             let lost = (popped > 0).then(|| 1.0 - share.min(1.0));
             Sample { fairness, lost, ..Sample::of(ns / pushed.max(1) as f64) }
         }
-        // If nobody got an item, one takes at least as long.
+        // If no item was popped, one takes at least as long.
         _ => Sample { fairness, ..Sample::of(ns / popped.max(1) as f64) },
     }
 }
