@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use corelane_report::{Block, Document, Failure, Table, short};
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Clock;
+use crate::clock::median_ns;
 use crate::floor::Floors;
 use crate::pair::Cores;
-use crate::stats::{Group, Quartiles};
+use crate::stats::{Group, median};
 use crate::takeover::Takeover;
 
 /// Samples of which the median is taken.
@@ -45,12 +45,12 @@ impl Calibration {
     /// Measures everything between these cores.
     pub fn measure(cores: Cores) -> Self {
         let floors: Vec<_> = (0..5).map(|_| Floors::measure(cores)).collect();
-        let median = |value: fn(&Floors) -> f64| {
-            Quartiles::of(floors.iter().map(value)).map_or(f64::NAN, |values| values.median)
-        };
-        let (line_rtt, block_handoff) =
-            (median(|floors| floors.line_rtt_ns), median(|floors| floors.block_handoff_ns));
-        Self::with(cores, line_rtt, block_handoff)
+        let median = |value: fn(&Floors) -> f64| median(floors.iter().map(value));
+        Self::with(
+            cores,
+            median(|floors| floors.line_rtt_ns),
+            median(|floors| floors.block_handoff_ns),
+        )
     }
 
     /// The same with floors that were measured before.
@@ -81,16 +81,18 @@ impl Calibration {
     ///
     /// If that can't be read or used.
     pub fn read(path: &Path) -> Result<Self, Failure> {
+        let refused = |what: String| {
+            let mend = "give a file that `lane calibrate --json FILE` wrote";
+            Failure::Usage(format!("{what}; {mend}"))
+        };
         let shown = path.display();
-        let mend = "give a file that `lane calibrate --json FILE` wrote";
         let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::Usage(format!("can't read {shown} ({error}); {mend}")))?;
-        let calibration: Self = serde_json::from_str(&text).map_err(|error| {
-            Failure::Usage(format!("{shown} is no calibration ({error}); {mend}"))
-        })?;
+            .map_err(|error| refused(format!("can't read {shown} ({error})")))?;
+        let calibration: Self = serde_json::from_str(&text)
+            .map_err(|error| refused(format!("{shown} is no calibration ({error})")))?;
         match calibration.is_possible() {
             true => Ok(calibration),
-            false => Err(Failure::Usage(format!("{shown} has impossible times; {mend}"))),
+            false => Err(refused(format!("{shown} has impossible times"))),
         }
     }
 
@@ -173,14 +175,8 @@ fn private_ring() -> f64 {
     })
 }
 
-/// The median time of `work`, divided by [`REPEATS`].
+/// The median time of `work`, after one call to warm up, divided by [`REPEATS`].
 fn per_repeat(work: impl Fn()) -> f64 {
-    let clock = Clock::get();
     work();
-    let sample = |_| {
-        let from = clock.now();
-        work();
-        clock.ns(clock.now().saturating_sub(from)) / REPEATS as f64
-    };
-    Quartiles::of((0..SAMPLES).map(sample)).map_or(f64::NAN, |samples| samples.median)
+    median_ns(SAMPLES, work) / REPEATS as f64
 }

@@ -11,12 +11,11 @@ use corelane::segmented::Uspsc;
 use corelane::{Config, Info, Queue, for_each_queue};
 use corelane_report::name;
 
-use crate::goods::{Goods, Parcel};
 use crate::kinds::{PayloadKind, TeamSize, Test};
 use crate::params::{CircleSetting, PairSetting, Params, Setting, Trial};
-use crate::payload::{Indirect, Payload};
+use crate::payload::{Indirect, Parcel, Payload};
 use crate::sample::Sample;
-use crate::team::{TeamKernels, handles};
+use crate::team::{self, TeamKernel};
 use crate::{circle, open_loop, peers, rtt, stream};
 
 /// Beginning of the ids of lists of other rings than usual.
@@ -49,7 +48,7 @@ pub struct Entry {
     pub kind: EntryKind,
     /// How it is measured between one producer and one consumer, if it is meant for that.
     pair: Option<PairKernels>,
-    team: TeamKernels,
+    team: TeamKernel,
     circle: CircleKernel,
     probe: fn(Config, TeamSize) -> Result<(), String>,
 }
@@ -93,14 +92,14 @@ impl Entry {
     }
 
     /// An entry for a queue that carries numbers as `N`, and boxes as `B`.
-    pub(crate) fn new<N: Goods, B: Goods, Q: Queue<N> + Queue<B>>(kind: EntryKind) -> Self {
+    pub(crate) fn new<N: Payload, B: Payload, Q: Queue<N> + Queue<B>>(kind: EntryKind) -> Self {
         Self {
             info: <Q as Queue<N>>::INFO,
             kind,
             pair: None,
-            team: TeamKernels::of::<N, B, Q>(),
+            team: team::measure::<N, B, Q>,
             circle: circle::measure::<B, Q>,
-            probe: |config, size| handles::<N, Q>(config, size).map(drop),
+            probe: |config, size| team::handles::<N, Q>(config, size).map(drop),
         }
     }
 
@@ -123,7 +122,7 @@ impl Entry {
                     format!("{wrong} items of {} came out of order or lost", name(&test))
                 })
             }
-            Setting::Team(setting) => self.team.measure(test, trial, setting).map_err(|fault| {
+            Setting::Team(setting) => (self.team)(test, trial, setting).map_err(|fault| {
                 format!("{fault}, in {} with {} threads", name(&test), setting.size)
             }),
             Setting::Circle(setting) => {
@@ -206,13 +205,13 @@ fn ours() -> Vec<Entry> {
 
 fn single<N, Q>(items: &'static str) -> Entry
 where
-    N: Goods + Payload,
+    N: Payload,
     Q: Queue<N> + Queue<Indirect> + Queue<Parcel>,
 {
     shared::<N, Parcel, Q>(items).with_pair::<N, Q>()
 }
 
-fn shared<N: Goods, B: Goods, Q: Queue<N> + Queue<B>>(items: &'static str) -> Entry {
+fn shared<N: Payload, B: Payload, Q: Queue<N> + Queue<B>>(items: &'static str) -> Entry {
     Entry::new::<N, B, Q>(EntryKind::Ours { items })
 }
 

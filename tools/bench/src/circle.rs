@@ -4,69 +4,78 @@
 //! The first thread sends messages and takes them back when they have been everywhere. Every other thread
 //! checks what it gets, copies it into memory of its own, frees the original and passes the copy on.
 
-use std::time::{Duration, Instant};
+use std::hint::black_box;
+use std::time::Instant;
 
 use corelane::{Consumer, Producer, Queue};
 
-use crate::goods::Goods;
 use crate::pair::{self, Task, Wait};
-use crate::params::{CircleSetting, Length, Params, Trial};
+use crate::params::{CircleSetting, Trial};
+use crate::payload::{NO_POOL, Payload};
 
 /// Fewest messages that warm up caches, branch predictors and adaptive queues.
 const WARM_UP: u64 = 5_000;
 
 /// Nanoseconds per message that was everywhere, or how many were not what they should have been.
-pub(crate) fn measure<T: Goods, Q: Queue<T>>(
+pub(crate) fn measure<T: Payload, Q: Queue<T>>(
     trial: &Trial<'_>,
     circle: &CircleSetting,
 ) -> Result<f64, u64> {
-    let params = trial.params;
-    let open = |_| Q::with(params.config()).expect("tried before the first round");
+    let open = |_| trial.open::<T, Q>();
     let (mut senders, receivers): (Vec<_>, Vec<_>) = (0..circle.threads).map(open).unzip();
     // Each thread gets from the one before it, and the first from the last.
     senders.rotate_left(1);
-    let mut seats = senders.into_iter().zip(receivers).zip(trial.cores.iter().cycle());
-    let ((tx, rx), &first) = seats.next().expect("two threads at least");
-    let (mut led, mut passed) = ((f64::NAN, 0), vec![0; circle.threads]);
-    let mut tasks: Vec<Task<'_>> = Vec::new();
-    for (((tx, rx), &core), wrong) in seats.zip(&mut passed) {
-        tasks.push((core, Box::new(move || *wrong = pass_on(tx, rx, params.wait))));
+    let mut tasks: Vec<Task<'_, (f64, u64)>> = Vec::new();
+    for ((tx, rx), &core) in senders.into_iter().zip(receivers).zip(trial.cores.iter().cycle()) {
+        tasks.push(match tasks.is_empty() {
+            // Boxes of tasks may share lines. So each handle moves to the stack of its thread.
+            true => {
+                let in_flight = circle.in_flight;
+                (core, Box::new(move || lead(black_box(tx), black_box(rx), trial, in_flight)))
+            }
+            false => {
+                let wait = trial.params.wait;
+                (core, Box::new(move || (0.0, pass_on(black_box(tx), black_box(rx), wait))))
+            }
+        });
     }
-    tasks.push((first, Box::new(|| led = lead(tx, rx, trial.length, (params, circle.in_flight)))));
-    pair::all(tasks);
+    // The first thread starts when the others have.
+    tasks.rotate_left(1);
+    let reports = pair::all(tasks, || ());
     // All threads behind a message that is wrong see it.
-    let (ns, wrong) = (led.0, passed.into_iter().fold(led.1, u64::max));
-    if wrong == 0 { Ok(ns) } else { Err(wrong) }
+    match reports.iter().map(|report| report.1).max() {
+        // Only the first thread has measured a time.
+        None | Some(0) => Ok(reports.iter().map(|report| report.0).sum()),
+        Some(wrong) => Err(wrong),
+    }
 }
 
 /// The first thread: nanoseconds per message, and the number of wrong ones.
-fn lead<T, R>(tx: T, rx: R, length: Length, (params, in_flight): (&Params, u64)) -> (f64, u64)
+fn lead<T, R>(tx: T, rx: R, trial: &Trial<'_>, in_flight: u64) -> (f64, u64)
 where
-    T: Producer<Item: Goods>,
+    T: Producer<Item: Payload>,
     R: Consumer<Item = T::Item>,
 {
+    let (length, wait) = (trial.length, trial.params.wait);
     // Every slot was used, and there was memory for all that is under way.
-    let warm_up = length.warm_up(WARM_UP.max(params.capacity as u64).max(in_flight));
-    let (tx, rx, warmed) = send_round(tx, rx, (0, warm_up), in_flight, params.wait);
-    let items = length.items(warm_up, warmed.time);
-    let (mut tx, mut rx, measured) = send_round(tx, rx, (warm_up, items), in_flight, params.wait);
-    send(&mut tx, T::Item::pack(LAST), params.wait);
-    // SAFETY: it was packed by the thread before, and has come out here.
-    let last = unsafe { params.wait.until(|| rx.try_pop().ok()).unpack() };
-    let wrong = warmed.wrong + measured.wrong + u64::from(last != LAST);
-    (measured.time.as_nanos() as f64 / items as f64, wrong)
+    let warm_up = length.warm_up(WARM_UP.max(trial.params.capacity as u64).max(in_flight));
+    let start = Instant::now();
+    let (tx, rx, warmed) = send_round(tx, rx, (0, warm_up), in_flight, wait);
+    let items = length.items(warm_up, start.elapsed());
+    let start = Instant::now();
+    let (mut tx, mut rx, wrong) = send_round(tx, rx, (warm_up, items), in_flight, wait);
+    let time = start.elapsed();
+    wait.send(&mut tx, T::Item::make(NO_POOL, LAST));
+    // SAFETY: it was made by the thread before, and has come out here.
+    let last = unsafe { wait.until(|| rx.try_pop().ok()).take() };
+    (time.as_nanos() as f64 / items as f64, warmed + wrong + u64::from(last != LAST))
 }
 
 /// Number of the message after which nothing follows.
 const LAST: u64 = 0;
 
-/// How a number of messages went round.
-struct Lap {
-    time: Duration,
-    wrong: u64,
-}
-
-/// Sends messages number `done + 1` to `done + items` round, with so many under way at most.
+/// Sends messages number `done + 1` to `done + items` round, with so many under way at most. Returns the number of wrong
+/// ones.
 ///
 /// The handles belong to the loop, as to a thread that was given them: behind references the compiler would
 /// have to keep their fields in memory.
@@ -77,19 +86,18 @@ fn send_round<T, R>(
     (done, items): (u64, u64),
     in_flight: u64,
     wait: Wait,
-) -> (T, R, Lap)
+) -> (T, R, u64)
 where
-    T: Producer<Item: Goods>,
+    T: Producer<Item: Payload>,
     R: Consumer<Item = T::Item>,
 {
-    let start = Instant::now();
     let (mut sent, mut back, mut wrong) = (0, 0, 0);
     let (mut next, mut is_flushed) = (None, true);
     while back < items {
         let is_time = sent < items && sent - back < in_flight;
         if is_time {
-            // One that found no room waits here: who waited there would never take any back.
-            let message = next.take().unwrap_or_else(|| T::Item::pack(done + sent + 1));
+            // A message that found no room is kept: a thread that waited for room would take none back.
+            let message = next.take().unwrap_or_else(|| T::Item::make(NO_POOL, done + sent + 1));
             if tx.try_push(message).is_ok() {
                 (sent, is_flushed) = (sent + 1, false);
             } else {
@@ -98,8 +106,8 @@ where
         }
         if let Ok(message) = rx.try_pop() {
             back += 1;
-            // SAFETY: it was packed by the thread before, and has come out here.
-            wrong += u64::from(unsafe { message.unpack() } != done + back);
+            // SAFETY: as in `lead`.
+            wrong += u64::from(unsafe { message.take() } != done + back);
         } else if !is_time || next.is_some() {
             // Once: it takes a line away from the next thread.
             if !is_flushed {
@@ -109,37 +117,34 @@ where
             wait.pause();
         }
     }
-    (tx, rx, Lap { time: start.elapsed(), wrong })
+    (tx, rx, wrong)
 }
 
 /// Every other thread. Returns the number of wrong messages.
 fn pass_on<T, R>(mut tx: T, mut rx: R, wait: Wait) -> u64
 where
-    T: Producer<Item: Goods>,
+    T: Producer<Item: Payload>,
     R: Consumer<Item = T::Item>,
 {
     let (mut passed, mut wrong) = (0, 0);
     loop {
         let message = rx.try_pop().unwrap_or_else(|_| {
-            // Nobody may wait for what waits here.
+            // The next thread may be waiting for messages that are not yet visible.
             tx.flush();
             wait.until(|| rx.try_pop().ok())
         });
+        // SAFETY: as in `lead`.
+        let number = unsafe { message.read() };
         // The copy is made before the original is freed, or it would lie in the same place.
-        // SAFETY: it was packed by the thread before, and has come out here.
-        let (copy, number) = unsafe { (message.duplicate(), message.unpack()) };
+        let copy = T::Item::make(NO_POOL, number);
+        // SAFETY: as in `lead`.
+        unsafe { message.free() };
         if number == LAST {
-            send(&mut tx, copy, wait);
+            wait.send(&mut tx, copy);
             return wrong;
         }
         passed += 1;
         wrong += u64::from(number != passed);
         wait.until(|| tx.try_push(copy).ok());
     }
-}
-
-/// Pushes and makes visible at once, also where publication is delayed.
-fn send<T: Producer<Item: Copy>>(tx: &mut T, item: T::Item, wait: Wait) {
-    wait.until(|| tx.try_push(item).ok());
-    tx.flush();
 }

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use crate::host;
+use crate::stats::median;
 
 /// How long the counter is compared with the system's clock. 20 ms leave an error below 10⁻⁴.
 const CALIBRATION: Duration = Duration::from_millis(20);
@@ -17,15 +18,8 @@ static CLOCK: LazyLock<Clock> = LazyLock::new(Clock::calibrated);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     epoch: Instant,
-    source: Source,
-    ticks_per_ns: f64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
-    #[cfg(target_arch = "x86_64")]
-    TimestampCounter,
-    System,
+    has_counter: bool,
+    pub(crate) ticks_per_ns: f64,
 }
 
 impl Clock {
@@ -34,8 +28,11 @@ impl Clock {
     }
 
     fn calibrated() -> Self {
-        let clock = Self { epoch: Instant::now(), source: Source::best(), ticks_per_ns: 1.0 };
-        if clock.source == Source::System {
+        let has_counter = cfg!(target_arch = "x86_64")
+            && host::cpu_has("constant_tsc")
+            && host::cpu_has("nonstop_tsc");
+        let clock = Self { epoch: Instant::now(), has_counter, ticks_per_ns: 1.0 };
+        if !has_counter {
             return clock;
         }
         let (from, ticks) = (Instant::now(), clock.now());
@@ -46,12 +43,12 @@ impl Clock {
 
     #[inline(always)]
     pub(crate) fn now(self) -> u64 {
-        match self.source {
-            #[cfg(target_arch = "x86_64")]
+        #[cfg(target_arch = "x86_64")]
+        if self.has_counter {
             // SAFETY: every x86-64 processor has this counter, and reading it touches no memory.
-            Source::TimestampCounter => unsafe { core::arch::x86_64::_rdtsc() },
-            Source::System => self.epoch.elapsed().as_nanos() as u64,
+            return unsafe { core::arch::x86_64::_rdtsc() };
         }
+        self.epoch.elapsed().as_nanos() as u64
     }
 
     /// Now, in ticks, with all earlier instructions done and no later one begun: for times so short that
@@ -62,10 +59,6 @@ impl Clock {
         let now = self.now();
         fence_instructions();
         now
-    }
-
-    pub(crate) fn ticks_per_ns(self) -> f64 {
-        self.ticks_per_ns
     }
 
     pub(crate) fn ticks(self, ns: u64) -> u64 {
@@ -88,14 +81,15 @@ fn fence_instructions() {
     };
 }
 
-impl Source {
-    fn best() -> Self {
-        #[cfg(target_arch = "x86_64")]
-        if host::cpu_has("constant_tsc") && host::cpu_has("nonstop_tsc") {
-            return Self::TimestampCounter;
-        }
-        Self::System
-    }
+/// Nanoseconds of `work`: the median of several calls, which survives a stolen time slice.
+pub(crate) fn median_ns(calls: usize, mut work: impl FnMut()) -> f64 {
+    let clock = Clock::get();
+    let time = |_| {
+        let from = clock.now();
+        work();
+        clock.ns(clock.now().saturating_sub(from))
+    };
+    median((0..calls).map(time))
 }
 
 #[cfg(test)]
@@ -103,15 +97,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_length_of_time_survives_conversion() {
+    fn times_survive_conversion_and_do_not_go_back() {
         let clock = Clock::get();
         let ns = clock.ns(clock.ticks(1_000_000));
         assert!((ns - 1e6).abs() < 10.0, "1 ms became {ns} ns");
-    }
-
-    #[test]
-    fn time_does_not_go_back() {
-        let clock = Clock::get();
         let before = clock.now();
         assert!(clock.now() >= before);
     }

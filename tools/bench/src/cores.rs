@@ -14,26 +14,23 @@ use crate::pair::Cores;
 ///
 /// If one isn't there.
 pub fn pair(wanted: Option<CorePair>) -> Result<Cores, Failure> {
-    let cores = core_affinity::get_core_ids().unwrap_or_default();
-    let Some(CorePair(producer, consumer)) = wanted else {
-        return several(&[]).map(|cores| Cores::of(&cores));
-    };
-    Ok(Cores { producer: core(&cores, producer)?, consumer: core(&cores, consumer)? })
+    let wanted = wanted.map_or(Vec::new(), |CorePair(producer, consumer)| vec![producer, consumer]);
+    several(&wanted).map(|cores| Cores::of(&cores))
 }
 
-fn core(cores: &[CoreId], id: usize) -> Result<CoreId, Failure> {
-    cores.iter().copied().find(|core| core.id == id).ok_or_else(|| {
-        let have: Vec<_> = cores.iter().map(|core| core.id.to_string()).collect();
-        Failure::Usage(format!("there is no core {id} here; choose from {}", have.join(", ")))
-    })
-}
-
+/// All cores, or those that are wanted.
 pub(crate) fn several(wanted: &[usize]) -> Result<Vec<CoreId>, Failure> {
     let cores = core_affinity::get_core_ids().unwrap_or_default();
+    let core = |id: &usize| {
+        cores.iter().copied().find(|core| core.id == *id).ok_or_else(|| {
+            let have: Vec<_> = cores.iter().map(|core| core.id.to_string()).collect();
+            Failure::Usage(format!("there is no core {id} here; choose from {}", have.join(", ")))
+        })
+    };
     match (wanted.is_empty(), cores.is_empty()) {
         (true, true) => Ok(vec![CoreId { id: 0 }]),
         (true, false) => Ok(cores),
-        (false, _) => wanted.iter().map(|id| core(&cores, *id)).collect(),
+        (false, _) => wanted.iter().map(core).collect(),
     }
 }
 

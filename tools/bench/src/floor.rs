@@ -4,10 +4,10 @@ use std::cell::UnsafeCell;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::clock::Clock;
+use crate::clock::median_ns;
 use crate::pair::{self, Cores, Gate, Wait};
 
-/// Round trips per sample. The median of several samples survives a stolen time slice.
+/// Round trips per sample.
 const TRIPS: usize = 1000;
 /// Samples of which the median is taken.
 const SAMPLES: usize = 9;
@@ -20,12 +20,12 @@ const BLOCKS: usize = 8;
 const HANDOFFS: usize = 100;
 
 /// A word that has its cache line, and the one the prefetcher pairs with it, for itself.
-#[derive(Debug, Default)]
+#[derive(Default)]
 #[repr(align(128))]
 pub(crate) struct PaddedWord(pub(crate) AtomicU64);
 
 /// A measured pair of floors.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Floors {
     /// Two threads bounce one flag each way: ns per round trip.
     pub(crate) line_rtt_ns: f64,
@@ -41,18 +41,18 @@ impl Floors {
 
 /// Nanoseconds for a flag to the other core and one back.
 ///
-/// The flags count instead of being cleared by who saw them. Clearing hands the line over writable,
+/// The flags count instead of being cleared by the thread that saw them. Clearing hands the line over writable,
 /// and sometimes it is faster for that, but it has two modes, 55 and 90 ns on an EPYC, where this
 /// one keeps to 105. A queue whose consumer writes its slots can therefore be a little below.
 pub(crate) fn line_rtt(cores: Cores) -> f64 {
     let (ping, pong) = (&PaddedWord::default(), &PaddedWord::default());
     let (gate, wait) = (&Gate::default(), cores.wait(Wait::Pause));
-    let (samples, ()) = pair::run(
+    let (ns, ()) = pair::run(
         cores,
         move || {
             gate.meet(wait);
             let mut trips = 1..;
-            sample(|| {
+            median_ns(SAMPLES, || {
                 for trip in trips.by_ref().take(TRIPS) {
                     // Release and Acquire as a queue needs them: the floor must not be cheaper.
                     ping.0.store(trip, Ordering::Release);
@@ -68,91 +68,53 @@ pub(crate) fn line_rtt(cores: Cores) -> f64 {
             }
         },
     );
-    median(samples) / TRIPS as f64
+    ns / TRIPS as f64
 }
 
 fn await_count(counter: &PaddedWord, value: u64, wait: Wait) {
     wait.until(|| (counter.0.load(Ordering::Acquire) >= value).then_some(()));
 }
 
-/// A small ring of blocks.
-struct Blocks {
-    blocks: Vec<Block>,
-    written: PaddedWord,
-    read: PaddedWord,
-}
-
 /// Plain words, not atomics, so that both sides may use vector instructions.
 #[repr(align(128))]
 struct Block(UnsafeCell<[u64; BLOCK]>);
 
-// SAFETY: a block is written only while `read` says that the consumer is done with it, and read
+// SAFETY: in `block_handoff` a block is written only while `read` says that the consumer is done with it, and read
 // only while `written` says that the producer is; both counters are released and acquired.
 unsafe impl Sync for Block {}
 
-impl Blocks {
-    fn new() -> Self {
-        let blocks = (0..BLOCKS).map(|_| Block(UnsafeCell::new([0; BLOCK]))).collect();
-        Self { blocks, written: PaddedWord::default(), read: PaddedWord::default() }
-    }
-
-    fn block(&self, number: u64) -> *mut [u64; BLOCK] {
-        self.blocks[number as usize % BLOCKS].0.get()
-    }
-
-    fn write(&self, number: u64, wait: Wait) {
-        await_count(&self.read, (number + 1).saturating_sub(BLOCKS as u64), wait);
-        // SAFETY: the consumer is done with this block and is not told of it before it is written.
-        unsafe { (*self.block(number)).fill(number) };
-        self.written.0.store(number + 1, Ordering::Release);
-    }
-
-    fn sum(&self, number: u64, wait: Wait) -> u64 {
-        await_count(&self.written, number + 1, wait);
-        // SAFETY: the producer has written this block and waits for `read` before the next time.
-        let words = unsafe { &*self.block(number) };
-        let sum = words.iter().fold(0, |sum: u64, word| sum.wrapping_add(*word));
-        self.read.0.store(number + 1, Ordering::Release);
-        sum
-    }
-}
-
-/// Nanoseconds per u64 when whole blocks change hands.
+/// Nanoseconds per u64 when whole blocks of a small ring change hands.
 pub(crate) fn block_handoff(cores: Cores) -> f64 {
-    let (blocks, gate, wait) = (Blocks::new(), Gate::default(), cores.wait(Wait::Pause));
+    let ring: Vec<_> = (0..BLOCKS).map(|_| Block(UnsafeCell::new([0; BLOCK]))).collect();
+    let block = |number: u64| ring[number as usize % BLOCKS].0.get();
+    let (written, read) = (&PaddedWord::default(), &PaddedWord::default());
+    let (gate, wait) = (&Gate::default(), cores.wait(Wait::Pause));
     let total = (SAMPLES * HANDOFFS) as u64;
-    let ((), samples) = pair::run(
+    let ((), ns) = pair::run(
         cores,
         || {
             gate.meet(wait);
-            (0..total).for_each(|number| blocks.write(number, wait));
+            for number in 0..total {
+                await_count(read, (number + 1).saturating_sub(BLOCKS as u64), wait);
+                // SAFETY: the consumer is done with this block and is not told of it before it is written.
+                unsafe { (*block(number)).fill(number) };
+                written.0.store(number + 1, Ordering::Release);
+            }
         },
         || {
             gate.meet(wait);
             let mut numbers = 0..total;
-            sample(|| {
+            median_ns(SAMPLES, || {
                 for number in numbers.by_ref().take(HANDOFFS) {
-                    let sum = black_box(blocks.sum(number, wait));
-                    assert_eq!(sum, number * BLOCK as u64, "a block arrived torn");
+                    await_count(written, number + 1, wait);
+                    // SAFETY: the producer has written this block and waits for `read` before the next time.
+                    let words = unsafe { &*block(number) };
+                    let sum = words.iter().fold(0, |sum: u64, word| sum.wrapping_add(*word));
+                    read.0.store(number + 1, Ordering::Release);
+                    assert_eq!(black_box(sum), number * BLOCK as u64, "a block arrived torn");
                 }
             })
         },
     );
-    median(samples) / (HANDOFFS * BLOCK) as f64
-}
-
-/// Nanoseconds of each of [`SAMPLES`] calls of `work`.
-fn sample(mut work: impl FnMut()) -> Vec<f64> {
-    let clock = Clock::get();
-    let timed = |_| {
-        let from = clock.now();
-        work();
-        clock.ns(clock.now().saturating_sub(from))
-    };
-    (0..SAMPLES).map(timed).collect()
-}
-
-fn median(mut samples: Vec<f64>) -> f64 {
-    samples.sort_by(f64::total_cmp);
-    samples[samples.len() / 2]
+    ns / (HANDOFFS * BLOCK) as f64
 }

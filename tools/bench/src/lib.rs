@@ -11,7 +11,6 @@ mod circle;
 mod clock;
 mod cores;
 mod floor;
-mod goods;
 mod grid;
 mod host;
 mod kinds;

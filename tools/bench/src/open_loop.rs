@@ -11,11 +11,10 @@ use corelane_report::interrupt;
 use hdrhistogram::Histogram;
 
 use crate::clock::Clock;
-use crate::pair::{self, Cores, Gate, Wait};
+use crate::pair::{self, Cores, Gate};
 use crate::params::{PairSetting, Trial};
-use crate::payload::Payload;
+use crate::payload::{Payload, Pool};
 use crate::sample::{Sample, histogram};
-use crate::schedule::Arrival;
 
 /// Time for both sides to be ready after they met.
 const LEAD_NS: u64 = 20_000;
@@ -27,23 +26,22 @@ pub(crate) fn measure<T: Payload, Q: Queue<T>>(
     trial: &Trial<'_>,
     _: &PairSetting,
 ) -> Result<Sample, u64> {
-    let (tx, rx) = Q::with(trial.params.config()).expect("tried before the first round");
+    let (tx, rx) = trial.open::<T, Q>();
     let clock = Clock::get();
     let (gate, start) = (&Gate::default(), &AtomicU64::new(0));
     let sent = &AtomicU64::new(SENDING);
-    let wait = trial.params.wait;
-    let source = T::source(trial.params.capacity);
+    let (pool, wait) = (T::pool(trial.params.capacity), trial.params.wait);
     let ((), (latency, wrong)) = pair::run(
         Cores::of(trial.cores),
         move || {
             let begin = clock.now() + clock.ticks(LEAD_NS);
             start.store(begin, Ordering::Relaxed);
             gate.meet(wait);
-            sent.store(send(tx, trial.schedule, source, begin, wait), Ordering::Release);
+            sent.store(send(tx, trial, pool, begin), Ordering::Release);
         },
         move || {
             gate.meet(wait);
-            receive(rx, trial.schedule, start.load(Ordering::Relaxed), sent, wait)
+            receive(rx, trial, start.load(Ordering::Relaxed), sent)
         },
     );
     if wrong > 0 {
@@ -54,14 +52,8 @@ pub(crate) fn measure<T: Payload, Q: Queue<T>>(
 }
 
 /// Sends each item at its time; stops early when the run is interrupted. Returns how many it sent.
-fn send<T: Producer<Item: Payload>>(
-    mut tx: T,
-    schedule: &[Arrival],
-    source: <T::Item as Payload>::Source,
-    begin: u64,
-    wait: Wait,
-) -> u64 {
-    let clock = Clock::get();
+fn send<T: Producer<Item: Payload>>(mut tx: T, trial: &Trial<'_>, pool: Pool, begin: u64) -> u64 {
+    let (clock, schedule, wait) = (Clock::get(), trial.schedule, trial.params.wait);
     for (sequence, arrival) in schedule.iter().enumerate() {
         let due = begin + clock.ticks(arrival.at_ns);
         while clock.now() < due {
@@ -70,10 +62,9 @@ fn send<T: Producer<Item: Payload>>(
             }
             wait.pause();
         }
-        let item = T::Item::make(source, sequence as u64);
+        let item = T::Item::make(pool, sequence as u64);
         item.fill(arrival.bytes);
-        wait.until(|| tx.try_push(item).ok());
-        tx.flush();
+        wait.send(&mut tx, item);
     }
     schedule.len() as u64
 }
@@ -81,14 +72,12 @@ fn send<T: Producer<Item: Payload>>(
 /// Receives until all that was sent has come, and records how late each item was.
 fn receive<R: Consumer<Item: Payload>>(
     mut rx: R,
-    schedule: &[Arrival],
+    trial: &Trial<'_>,
     begin: u64,
     sent: &AtomicU64,
-    wait: Wait,
 ) -> (Histogram<u64>, u64) {
-    let clock = Clock::get();
-    let mut latency = histogram();
-    let mut wrong = 0;
+    let (clock, schedule, wait) = (Clock::get(), trial.schedule, trial.params.wait);
+    let (mut latency, mut wrong) = (histogram(), 0);
     for (sequence, arrival) in (0..).zip(schedule) {
         let item = wait.until(|| match rx.try_pop() {
             Ok(item) => Some(Some(item)),
@@ -97,7 +86,8 @@ fn receive<R: Consumer<Item: Payload>>(
         let Some(item) = item else { break };
         let late = clock.now().saturating_sub(begin + clock.ticks(arrival.at_ns));
         latency.saturating_record(clock.ns(late) as u64);
-        wrong += u64::from(!R::Item::is(item.read(), sequence));
+        // SAFETY: the producer made it, and items are not freed.
+        wrong += u64::from(!R::Item::is(unsafe { item.read() }, sequence));
         black_box(item.sum(arrival.bytes));
     }
     (latency, wrong)

@@ -1,12 +1,18 @@
 //! Two pinned threads that meet.
 
 use std::hint::{black_box, spin_loop};
+use std::ops::Range;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
+use std::time::Instant;
 
 use clap::ValueEnum;
 use core_affinity::CoreId;
+use corelane::Producer;
 use serde::Serialize;
+
+use crate::params::Trial;
 
 /// The cores of the two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,10 +82,16 @@ impl Wait {
             self.pause();
         }
     }
+
+    /// Pushes and makes visible at once, also where publication is delayed.
+    #[inline(always)]
+    pub(crate) fn send<T: Producer<Item: Copy>>(self, tx: &mut T, item: T::Item) {
+        self.until(|| tx.try_push(item).ok());
+        tx.flush();
+    }
 }
 
 /// Where threads meet; can be used again and again.
-#[derive(Debug)]
 pub(crate) struct Gate {
     arrived: AtomicUsize,
     threads: usize,
@@ -104,28 +116,58 @@ impl Gate {
     }
 }
 
-/// What both sides of a warmed-up measurement share: where they meet, and how many items follow.
-#[derive(Debug, Default)]
+/// Where both sides of a measurement meet, and how many items they move after the warm-up.
+#[derive(Default)]
 pub(crate) struct Meeting {
     gate: Gate,
     items: AtomicU64,
 }
 
+/// What a side counts while it moves items.
+#[derive(Default)]
+pub(crate) struct Counts {
+    /// Runs of failed calls.
+    pub(crate) stalls: u64,
+    /// Items with another number than the expected one.
+    pub(crate) wrong: u64,
+}
+
+/// What a side did after the warm-up. Only the wrong items include those of the warm-up.
+pub(crate) struct Side {
+    pub(crate) start: Instant,
+    pub(crate) end: Instant,
+    pub(crate) items: u64,
+    pub(crate) counts: Counts,
+}
+
 impl Meeting {
-    pub(crate) fn ready(&self, wait: Wait) {
+    /// Moves at most `warm_up` items, and then those that are measured. The side that `leads` estimates their number.
+    ///
+    /// `work` moves a range of items. It owns the handles, as a thread that was given them does. Behind a reference the
+    /// compiler must keep a handle's fields in memory.
+    pub(crate) fn side<H>(
+        &self,
+        trial: &Trial<'_>,
+        warm_up: u64,
+        leads: bool,
+        handles: H,
+        work: impl Fn(H, Range<u64>) -> (H, Counts),
+    ) -> Side {
+        let (length, wait) = (trial.length, trial.params.wait);
+        let warm_up = length.warm_up(warm_up);
         self.gate.meet(wait);
-    }
-
-    /// Ends the warm-up and tells the other side how many items to measure.
-    pub(crate) fn announce(&self, items: u64, wait: Wait) {
-        self.items.store(items, Ordering::Relaxed);
+        let start = Instant::now();
+        let (handles, warmed) = work(handles, 0..warm_up);
+        if leads {
+            self.items.store(length.items(warm_up, start.elapsed()), Ordering::Relaxed);
+        }
         self.gate.meet(wait);
-    }
-
-    /// Ends the warm-up and hears how many items to measure.
-    pub(crate) fn hear(&self, wait: Wait) -> u64 {
-        self.gate.meet(wait);
-        self.items.load(Ordering::Relaxed)
+        let items = self.items.load(Ordering::Relaxed);
+        let start = Instant::now();
+        let (_handles, mut counts) = work(handles, warm_up..warm_up + items);
+        let end = Instant::now();
+        counts.wrong += warmed.wrong;
+        Side { start, end, items, counts }
     }
 }
 
@@ -137,33 +179,32 @@ pub(crate) fn run<A: Send, B: Send>(
 ) -> (A, B) {
     let (mut produced, mut consumed) = (None, None);
     // Boxes of tasks may share lines. So each handle moves to the stack of its thread.
-    all(vec![
+    let tasks: Vec<Task<'_, ()>> = vec![
         (cores.consumer, Box::new(|| consumed = Some(black_box(consumer)()))),
         (cores.producer, Box::new(|| produced = Some(black_box(producer)()))),
-    ]);
+    ];
+    all(tasks, || ());
     (produced.expect("its thread is done"), consumed.expect("its thread is done"))
 }
 
-/// What a thread is to do, and on which core. In a box, and without a result of its own, so that starting threads is compiled
-/// once and not for each measurement of each queue.
-pub(crate) type Task<'a> = (CoreId, Box<dyn FnOnce() + Send + 'a>);
+/// What a thread is to do, and on which core. In a box, so that starting threads is compiled once and not for each
+/// measurement of each queue.
+pub(crate) type Task<'a, R> = (CoreId, Box<dyn FnOnce() -> R + Send + 'a>);
 
-/// Runs all tasks at once, each in a thread of its own.
-pub(crate) fn all(tasks: Vec<Task<'_>>) {
+/// Runs all tasks at once, each in a thread of its own, and returns what they return. This thread does `meanwhile`.
+pub(crate) fn all<R: Send>(tasks: Vec<Task<'_, R>>, meanwhile: impl FnOnce()) -> Vec<R> {
     thread::scope(|scope| {
-        let start = |(core, task)| scope.spawn(move || pinned(core, task));
-        let threads: Vec<_> = tasks.into_iter().map(start).collect();
-        threads.into_iter().for_each(joined);
-    });
-}
-
-pub(crate) fn pinned<T>(core: CoreId, side: impl FnOnce() -> T) -> T {
-    // The core was checked when the command line was read. Should it go away later, an unpinned
-    // measurement shows in the spread.
-    core_affinity::set_for_current(core);
-    side()
-}
-
-pub(crate) fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let mut threads = Vec::new();
+        for (core, task) in tasks {
+            threads.push(scope.spawn(move || {
+                // The core was checked when the command line was read. Should it go away later, an
+                // unpinned measurement shows in the spread.
+                core_affinity::set_for_current(core);
+                task()
+            }));
+        }
+        meanwhile();
+        let results = threads.into_iter().map(|thread| thread.join());
+        results.map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
 }

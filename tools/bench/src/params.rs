@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use core_affinity::CoreId;
-use corelane::{Config, Memory};
+use corelane::{Config, Memory, Queue};
 use serde::Serialize;
 
 use crate::kinds::{MemoryKind, Operation, PayloadKind, Regime, TeamSize, Workload};
@@ -125,4 +125,11 @@ pub(crate) struct Trial<'a> {
     /// Where, in the order in which threads are given cores.
     pub(crate) cores: &'a [CoreId],
     pub(crate) schedule: &'a [Arrival],
+}
+
+impl Trial<'_> {
+    /// The queue. That it can be had was tried before the first round.
+    pub(crate) fn open<T, Q: Queue<T>>(&self) -> (Q::Producer, Q::Consumer) {
+        Q::with(self.params.config()).expect("tried before the first round")
+    }
 }

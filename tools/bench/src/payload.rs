@@ -1,28 +1,67 @@
-//! What travels: a number in the slot, or a pointer to a buffer (paper 1 §5.1).
+//! What travels: a number in the slot, a number in a box, or a pointer to a buffer (paper 1 §5.1).
 
 use std::num::NonZeroU64;
+use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// An item that carries its sequence number.
-pub(crate) trait Payload: Copy + Send + Sync + 'static {
-    /// The item number `sequence`. For buffers, of a queue of `capacity` items at most.
-    type Source: Copy + Send + Sync;
+use corelane::slot::Token;
 
-    /// Where items of a queue for `capacity` items come from.
-    fn source(capacity: usize) -> Self::Source;
-    fn make(source: Self::Source, sequence: u64) -> Self;
-    /// What the consumer reads: the sequence number, possibly only its low half.
-    fn read(self) -> u64;
-    /// Whether `value`, which [`read`](Self::read) gave, is that of item `sequence`.
-    fn is(value: u64, sequence: u64) -> bool;
-    /// Something to fill a buffer of items with before any has arrived.
-    fn blank(source: Self::Source) -> Self {
-        Self::make(source, 0)
+/// An item that carries a number.
+pub(crate) trait Payload: Copy + Send + Sync + 'static {
+    /// The buffers that items of a queue for `capacity` items point to.
+    fn pool(_capacity: usize) -> Pool {
+        NO_POOL
     }
+
+    /// The item with this number. A buffer is one of `pool`.
+    fn make(pool: Pool, number: u64) -> Self;
+
+    /// Its number, possibly only the low half.
+    ///
+    /// # Safety
+    ///
+    /// The item was made and is not yet freed.
+    unsafe fn read(self) -> u64;
+
+    /// Whether `value`, which [`read`](Self::read) gave, is that of item `number`.
+    #[inline(always)]
+    fn is(value: u64, number: u64) -> bool {
+        value == number
+    }
+
+    /// Frees what [`make`](Self::make) allocated.
+    ///
+    /// # Safety
+    ///
+    /// The item was made. Neither it nor a copy of it is used any more.
+    #[inline(always)]
+    unsafe fn free(self) {}
+
+    /// Its number, of an item that is then freed.
+    ///
+    /// # Safety
+    ///
+    /// As for [`free`](Self::free).
+    #[inline(always)]
+    unsafe fn take(self) -> u64 {
+        // SAFETY: the caller's word.
+        unsafe {
+            let number = self.read();
+            self.free();
+            number
+        }
+    }
+
+    /// Something to fill a buffer of items with before any has arrived; not to be read.
+    fn blank(pool: Pool) -> Self {
+        Self::make(pool, 0)
+    }
+
     /// Writes `bytes` of contents, if this payload has contents.
     #[inline(always)]
     fn fill(self, _bytes: u32) {}
+
     /// Reads `bytes` of contents, if this payload has contents.
     #[inline(always)]
     fn sum(self, _bytes: u32) -> u64 {
@@ -31,53 +70,81 @@ pub(crate) trait Payload: Copy + Send + Sync + 'static {
 }
 
 impl Payload for u64 {
-    type Source = ();
-
-    fn source(_capacity: usize) {}
-
     #[inline(always)]
-    fn make((): (), sequence: u64) -> Self {
-        sequence
+    fn make(_: Pool, number: u64) -> Self {
+        number
     }
 
     #[inline(always)]
-    fn read(self) -> u64 {
+    unsafe fn read(self) -> u64 {
         self
-    }
-
-    #[inline(always)]
-    fn is(value: u64, sequence: u64) -> bool {
-        value == sequence
     }
 }
 
 impl Payload for NonZeroU64 {
-    type Source = ();
-
-    fn source(_capacity: usize) {}
-
     #[inline(always)]
-    fn make((): (), sequence: u64) -> Self {
-        Self::MIN.saturating_add(sequence)
+    fn make(_: Pool, number: u64) -> Self {
+        Self::MIN.saturating_add(number)
     }
 
     #[inline(always)]
-    fn read(self) -> u64 {
+    unsafe fn read(self) -> u64 {
         self.get() - 1
     }
+}
+
+/// A number in a heap buffer of its own, which the producer allocates and the consumer frees.
+///
+/// A box in all but name: it can be copied, as all items here can, so that batches work alike for all queues.
+#[derive(Clone, Copy)]
+pub(crate) struct Parcel(NonNull<u64>);
+
+// SAFETY: the thread that has the parcel owns the number, as with a box.
+unsafe impl Send for Parcel {}
+// SAFETY: nothing can be done through a shared parcel but copy it.
+unsafe impl Sync for Parcel {}
+
+// SAFETY: the pointer is not null and comes back as it was.
+unsafe impl Token for Parcel {
+    #[inline]
+    fn into_word(self) -> NonNull<()> {
+        self.0.cast()
+    }
+
+    #[inline]
+    unsafe fn from_word(word: NonNull<()>) -> Self {
+        Self(word.cast())
+    }
+}
+
+impl Payload for Parcel {
+    #[inline(always)]
+    fn make(_: Pool, number: u64) -> Self {
+        Self(NonNull::from(Box::leak(Box::new(number))))
+    }
 
     #[inline(always)]
-    fn is(value: u64, sequence: u64) -> bool {
-        value == sequence
+    unsafe fn read(self) -> u64 {
+        // SAFETY: the caller's word: the box is there.
+        unsafe { *self.0.as_ptr() }
+    }
+
+    #[inline(always)]
+    unsafe fn free(self) {
+        // SAFETY: the pointer came from a box, and by the caller's word goes back into one once.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+
+    fn blank(_: Pool) -> Self {
+        Self(NonNull::dangling())
     }
 }
 
 /// One buffer of the pool: a page, so that the prefetcher, which stops at page boundaries, can't
 /// guess the next.
-#[derive(Debug)]
 #[repr(C, align(4096))]
 pub(crate) struct Buffer {
-    sequence: AtomicU32,
+    number: AtomicU32,
     contents: [AtomicU64; 511],
 }
 
@@ -86,28 +153,12 @@ pub(crate) type Indirect = &'static Buffer;
 
 /// The buffers, cyclic. There are twice as many as the queue has slots, so that the producer never
 /// writes into one the consumer still reads.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Pool {
-    buffers: &'static [Buffer],
-}
+pub(crate) type Pool = &'static [Buffer];
 
-impl Pool {
-    /// The pool of this process. A run has one capacity, so there is one pool, and it is kept:
-    /// mapping 32 MiB anew for every cell would be measured as page faults.
-    fn get(capacity: usize) -> Self {
-        static BUFFERS: OnceLock<Vec<Buffer>> = OnceLock::new();
-        let wanted = 2 * capacity.next_power_of_two();
-        let buffers = BUFFERS.get_or_init(|| (0..wanted).map(|_| Buffer::new()).collect());
-        assert!(buffers.len() >= wanted, "one capacity per run");
-        Self { buffers }
-    }
-}
+/// For items that don't point to buffers.
+pub(crate) const NO_POOL: Pool = &[];
 
 impl Buffer {
-    fn new() -> Self {
-        Self { sequence: AtomicU32::new(0), contents: [const { AtomicU64::new(0) }; 511] }
-    }
-
     fn words(&self, bytes: u32) -> &[AtomicU64] {
         let words = (bytes as usize).div_ceil(8).min(self.contents.len());
         &self.contents[..words]
@@ -117,31 +168,37 @@ impl Buffer {
 // The queue orders these accesses. They are relaxed atomics so that a queue that doesn't is
 // reported as wrong instead of being undefined.
 impl Payload for Indirect {
-    type Source = Pool;
-
-    fn source(capacity: usize) -> Pool {
-        Pool::get(capacity)
+    /// The pool of this process. A run has one capacity, so there is one pool, and it is kept:
+    /// mapping 32 MiB anew for every cell would be measured as page faults.
+    fn pool(capacity: usize) -> Pool {
+        static BUFFERS: OnceLock<Vec<Buffer>> = OnceLock::new();
+        let wanted = 2 * capacity.next_power_of_two();
+        let buffer =
+            |_| Buffer { number: AtomicU32::new(0), contents: [const { AtomicU64::new(0) }; 511] };
+        let buffers = BUFFERS.get_or_init(|| (0..wanted).map(buffer).collect());
+        assert!(buffers.len() >= wanted, "one capacity per run");
+        buffers
     }
 
     #[inline(always)]
-    fn make(pool: Pool, sequence: u64) -> Self {
-        let buffer = &pool.buffers[sequence as usize & (pool.buffers.len() - 1)];
-        buffer.sequence.store(sequence as u32, Ordering::Relaxed);
+    fn make(pool: Pool, number: u64) -> Self {
+        let buffer = &pool[number as usize & (pool.len() - 1)];
+        buffer.number.store(number as u32, Ordering::Relaxed);
         buffer
     }
 
     #[inline(always)]
-    fn read(self) -> u64 {
-        u64::from(self.sequence.load(Ordering::Relaxed))
+    unsafe fn read(self) -> u64 {
+        u64::from(self.number.load(Ordering::Relaxed))
     }
 
     #[inline(always)]
-    fn is(value: u64, sequence: u64) -> bool {
-        value as u32 == sequence as u32
+    fn is(value: u64, number: u64) -> bool {
+        value as u32 == number as u32
     }
 
     fn blank(pool: Pool) -> Self {
-        &pool.buffers[0]
+        &pool[0]
     }
 
     fn fill(self, bytes: u32) {
@@ -160,29 +217,29 @@ mod tests {
     use super::*;
 
     fn check<P: Payload>() {
-        let source = P::source(16);
-        for sequence in [0, 1, 31, 32, 1000] {
-            let item = P::make(source, sequence);
-            assert!(P::is(item.read(), sequence));
-            assert!(!P::is(item.read(), sequence + 1));
+        let pool = P::pool(16);
+        for number in [0, 1, 31, 32, 1000, 63 << 56 | 1 << 40] {
+            let item = P::make(pool, number);
+            // SAFETY: it was made, and is freed once.
+            unsafe {
+                assert!(P::is(item.read(), number));
+                assert!(!P::is(item.take(), number + 1));
+            }
         }
     }
 
     #[test]
-    fn items_know_their_number() {
+    fn items_keep_their_number() {
         check::<u64>();
         check::<NonZeroU64>();
+        check::<Parcel>();
         check::<Indirect>();
     }
 
     #[test]
-    fn a_buffer_is_a_page() {
+    fn a_buffer_is_a_page_and_longer_contents_are_cut() {
         assert_eq!(size_of::<Buffer>(), 4096);
-    }
-
-    #[test]
-    fn contents_longer_than_a_buffer_are_cut() {
-        let item = Indirect::make(Indirect::source(16), 7);
+        let item = Indirect::make(Indirect::pool(16), 7);
         item.fill(9000);
         assert_eq!(item.sum(16), 18_000);
     }

@@ -1,13 +1,12 @@
 //! Latency: two threads, two queues, one request at a time (paper 1 §5.3).
 
 use std::ops::Range;
-use std::time::Instant;
 
 use corelane::{Consumer, Producer, Queue};
 
-use crate::pair::{self, Cores, Meeting, Wait};
-use crate::params::{Length, PairSetting, Trial};
-use crate::payload::Payload;
+use crate::pair::{self, Cores, Counts, Meeting, Wait};
+use crate::params::{PairSetting, Trial};
+use crate::payload::{Payload, Pool};
 use crate::sample::Sample;
 
 /// Transactions that warm up: more than a usual ring has slots, so that every slot was used.
@@ -18,54 +17,32 @@ pub(crate) fn measure<T: Payload, Q: Queue<T>>(
     trial: &Trial<'_>,
     _: &PairSetting,
 ) -> Result<Sample, u64> {
-    let open = || Q::with(trial.params.config()).expect("tried before the first round");
-    let ((requests, requested), (replies, replied)) = (open(), open());
-    let source = T::source(trial.params.capacity);
+    let ((requests, requested), (replies, replied)) = (trial.open::<T, Q>(), trial.open::<T, Q>());
     let (meeting, wait) = (&Meeting::default(), trial.params.wait);
+    let pool = T::pool(trial.params.capacity);
     // Each handle moves into its thread: side by side here, their private halves would share lines.
-    let ((ns, wrong_replies), wrong_requests) = pair::run(
+    let (client, server) = pair::run(
         Cores::of(trial.cores),
-        move || client(requests, replied, source, trial.length, meeting, wait),
-        move || server(requested, replies, trial.length, meeting, wait),
+        move || {
+            meeting.side(trial, WARM_UP, true, (requests, replied), |(mut tx, mut rx), range| {
+                let wrong = ask(&mut tx, &mut rx, range, pool, wait);
+                ((tx, rx), Counts { stalls: 0, wrong })
+            })
+        },
+        move || {
+            meeting.side(trial, WARM_UP, false, (requested, replies), |(mut rx, mut tx), range| {
+                let wrong = answer(&mut rx, &mut tx, range, wait);
+                ((rx, tx), Counts { stalls: 0, wrong })
+            })
+        },
     );
-    match wrong_replies + wrong_requests {
-        0 => Ok(Sample::of(ns)),
+    match client.counts.wrong + server.counts.wrong {
+        0 => {
+            let time = client.end.duration_since(client.start);
+            Ok(Sample::of(time.as_nanos() as f64 / client.items as f64))
+        }
         items => Err(items),
     }
-}
-
-/// Returns nanoseconds per transaction and the number of wrong replies.
-fn client<T: Producer<Item: Payload>, R: Consumer<Item = T::Item>>(
-    mut tx: T,
-    mut rx: R,
-    source: <T::Item as Payload>::Source,
-    length: Length,
-    meeting: &Meeting,
-    wait: Wait,
-) -> (f64, u64) {
-    let warm_up = length.warm_up(WARM_UP);
-    meeting.ready(wait);
-    let start = Instant::now();
-    let mut wrong = ask(&mut tx, &mut rx, 0..warm_up, source, wait);
-    let items = length.items(warm_up, start.elapsed());
-    meeting.announce(items, wait);
-    let start = Instant::now();
-    wrong += ask(&mut tx, &mut rx, warm_up..warm_up + items, source, wait);
-    (start.elapsed().as_nanos() as f64 / items as f64, wrong)
-}
-
-fn server<T: Producer<Item: Payload>, R: Consumer<Item = T::Item>>(
-    mut rx: R,
-    mut tx: T,
-    length: Length,
-    meeting: &Meeting,
-    wait: Wait,
-) -> u64 {
-    let warm_up = length.warm_up(WARM_UP);
-    meeting.ready(wait);
-    let wrong = answer(&mut rx, &mut tx, 0..warm_up, wait);
-    let items = meeting.hear(wait);
-    wrong + answer(&mut rx, &mut tx, warm_up..warm_up + items, wait)
 }
 
 /// The client: sends each request when the reply to the one before is there.
@@ -74,15 +51,15 @@ fn ask<T: Producer<Item: Payload>, R: Consumer<Item = T::Item>>(
     tx: &mut T,
     rx: &mut R,
     range: Range<u64>,
-    source: <T::Item as Payload>::Source,
+    pool: Pool,
     wait: Wait,
 ) -> u64 {
     let mut wrong = 0;
     for sequence in range {
-        let item = T::Item::make(source, sequence);
-        send(tx, item, wait);
+        wait.send(tx, T::Item::make(pool, sequence));
         let reply = wait.until(|| rx.try_pop().ok());
-        wrong += u64::from(!T::Item::is(reply.read(), sequence));
+        // SAFETY: the server sends back what was made here, and items are not freed.
+        wrong += u64::from(!T::Item::is(unsafe { reply.read() }, sequence));
     }
     wrong
 }
@@ -97,15 +74,9 @@ fn answer<T: Producer<Item: Payload>, R: Consumer<Item = T::Item>>(
     let mut wrong = 0;
     for sequence in range {
         let item = wait.until(|| rx.try_pop().ok());
-        wrong += u64::from(!T::Item::is(item.read(), sequence));
-        send(tx, item, wait);
+        // SAFETY: the client made it, and items are not freed.
+        wrong += u64::from(!T::Item::is(unsafe { item.read() }, sequence));
+        wait.send(tx, item);
     }
     wrong
-}
-
-/// Pushes and makes visible at once, also where publication is delayed.
-#[inline(always)]
-fn send<T: Producer<Item: Copy>>(tx: &mut T, item: T::Item, wait: Wait) {
-    wait.until(|| tx.try_push(item).ok());
-    tx.flush();
 }

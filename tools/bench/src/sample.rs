@@ -11,9 +11,10 @@ pub(crate) struct Sample {
     /// The measured value, in the test's unit; less is better.
     pub(crate) value: f64,
     /// Items per run of failed pushes and of failed pops (paper 1 §5.1).
-    pub(crate) perceived_batch: Option<PerceivedBatch>,
-    pub(crate) fairness: Option<Fairness>,
-    /// Share of the items that nobody popped: there was no room for them, or they were overwritten.
+    pub(crate) perceived_batch: Option<[f64; 2]>,
+    /// Items of the slowest producer per item of the fastest, and the same of consumers.
+    pub(crate) fairness: Option<[f64; 2]>,
+    /// Share of the items that were not popped: there was no room for them, or they were overwritten.
     pub(crate) lost: Option<f64>,
     pub(crate) latency: Option<Histogram<u64>>,
     pub(crate) pushes: Option<Histogram<u64>>,
@@ -55,7 +56,7 @@ pub struct Summary {
     pub(crate) messages_per_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fairness: Option<Fairness>,
-    /// Share of the items that nobody popped; the median over rounds.
+    /// Share of the items that were not popped; the median over rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) lost: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,21 +77,19 @@ impl Summary {
         let times = |of: fn(&Sample) -> Option<&Histogram<u64>>| {
             merged(samples.iter().filter_map(of)).map(|all| Latency::of(&all))
         };
-        let producers = median(&|sample| Some(sample.fairness?.producers));
-        let consumers = median(&|sample| Some(sample.fairness?.consumers));
-        let producer = median(&|sample| Some(sample.perceived_batch?.producer));
-        let consumer = median(&|sample| Some(sample.perceived_batch?.consumer));
+        let both = |of: fn(&Sample) -> Option<[f64; 2]>| {
+            Some([median(&|sample| Some(of(sample)?[0]))?, median(&|sample| Some(of(sample)?[1]))?])
+        };
+        let [batch, fairness] =
+            [both(|sample| sample.perceived_batch), both(|sample| sample.fairness)];
         let per_s = Some(1e9 / value.median);
         Some(Self {
             value,
-            perceived_batch: producer
-                .zip(consumer)
-                .map(|(producer, consumer)| PerceivedBatch { producer, consumer }),
-            items_per_s: producers.and(per_s),
+            perceived_batch: batch
+                .map(|[producer, consumer]| PerceivedBatch { producer, consumer }),
+            items_per_s: fairness.and(per_s),
             messages_per_s: per_s.filter(|_| is_ring),
-            fairness: producers
-                .zip(consumers)
-                .map(|(producers, consumers)| Fairness { producers, consumers }),
+            fairness: fairness.map(|[producers, consumers]| Fairness { producers, consumers }),
             lost: median(&|sample| sample.lost),
             latency_ns: times(|sample| sample.latency.as_ref()),
             push_ns: times(|sample| sample.pushes.as_ref()),

@@ -55,36 +55,26 @@ pub(crate) fn replay(packets: &[Packet], speedup: f64, length: Duration) -> Vec<
 mod tests {
     use super::*;
 
-    fn at(ns: &[u64]) -> Vec<Arrival> {
-        ns.iter().map(|&at_ns| Arrival { at_ns, bytes: 60 }).collect()
-    }
-
     #[test]
     fn poisson_keeps_its_rate() {
         let items = poisson(1e6, Duration::from_secs(1)).len();
         assert!((990_000..1_010_000).contains(&items), "{items} items");
     }
 
-    fn captured(ns: &[u64]) -> Vec<Packet> {
-        ns.iter().map(|&at_ns| Packet { at_ns, bytes: 60 }).collect()
-    }
-
     #[test]
-    fn replay_starts_at_once_and_runs_faster() {
-        let packets = captured(&[1_000_000, 1_000_500, 1_002_000]);
-        assert_eq!(replay(&packets, 2.0, Duration::from_secs(1)), at(&[0, 250, 1000]));
-    }
-
-    #[test]
-    fn replay_shortens_silence_and_never_runs_back() {
-        let packets = captured(&[0, 60_000_000_000, 59_000_000_000, 59_000_000_001]);
+    fn replay_starts_at_once_shortens_silence_and_ends_after_its_length() {
         let gap = 10_000_000;
-        assert_eq!(replay(&packets, 1.0, Duration::from_secs(1)), at(&[0, gap, gap, gap + 1]));
-    }
-
-    #[test]
-    fn replay_ends_after_its_length() {
-        let packets = captured(&[0, 1_000_000, 3_000_000]);
-        assert_eq!(replay(&packets, 1.0, Duration::from_millis(2)).len(), 2);
+        let later = 60_000_000_000;
+        for (captured, speedup, millis, due) in [
+            (&[1_000_000, 1_000_500, 1_002_000][..], 2.0, 1000, &[0, 250, 1000][..]),
+            // Time runs back in the third packet.
+            (&[0, later, later - 1000, later - 999], 1.0, 1000, &[0, gap, gap, gap + 1]),
+            (&[0, 1_000_000, 3_000_000], 1.0, 2, &[0, 1_000_000]),
+        ] {
+            let packets: Vec<_> =
+                captured.iter().map(|&at_ns| Packet { at_ns, bytes: 60 }).collect();
+            let due: Vec<_> = due.iter().map(|&at_ns| Arrival { at_ns, bytes: 60 }).collect();
+            assert_eq!(replay(&packets, speedup, Duration::from_millis(millis)), due);
+        }
     }
 }

@@ -65,6 +65,11 @@ impl Quartiles {
     }
 }
 
+/// The median of `values`; not a number if there are none.
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    Quartiles::of(values).map_or(f64::NAN, |quartiles| quartiles.median)
+}
+
 /// The value below which `share` of the sorted values lie, interpolated between neighbours.
 fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let position = share * (sorted.len().checked_sub(1)? as f64);
@@ -78,14 +83,9 @@ mod tests {
 
     #[test]
     fn quartiles_interpolate() {
-        let quartiles = Quartiles::of([4.0, 1.0, 3.0, 2.0]).unwrap();
-        assert_eq!(quartiles, Quartiles { n: 4, p25: 1.75, median: 2.5, p75: 3.25 });
-    }
-
-    #[test]
-    fn one_value_is_all_quartiles_and_none_has_none() {
-        let one = Quartiles::of([7.0]).unwrap();
-        assert_eq!((one.p25, one.median, one.p75), (7.0, 7.0, 7.0));
+        let quartiles = |n, p25, median, p75| Some(Quartiles { n, p25, median, p75 });
+        assert_eq!(Quartiles::of([4.0, 1.0, 3.0, 2.0]), quartiles(4, 1.75, 2.5, 3.25));
+        assert_eq!(Quartiles::of([7.0]), quartiles(1, 7.0, 7.0, 7.0));
         assert_eq!(Quartiles::of([]), None);
     }
 

@@ -1,14 +1,13 @@
 //! Throughput: one thread pushes as fast as it can, the other pops (paper 1 §5.1, §5.2).
 
 use std::ops::Range;
-use std::time::Instant;
 
 use corelane::{Consumer, Producer, Queue};
 
-use crate::pair::{self, Cores, Meeting, Wait};
-use crate::params::{Length, PairSetting, Trial};
-use crate::payload::Payload;
-use crate::sample::{PerceivedBatch, Sample};
+use crate::pair::{self, Cores, Counts, Meeting, Side, Wait};
+use crate::params::{PairSetting, Trial};
+use crate::payload::{Payload, Pool};
+use crate::sample::Sample;
 use crate::work::{Busy, Free, Work};
 
 /// Items that warm caches, branch predictors and adaptive queues up: a dozen laps of a usual ring.
@@ -19,119 +18,58 @@ pub(crate) fn measure<T: Payload, Q: Queue<T>>(
     trial: &Trial<'_>,
     pair: &PairSetting,
 ) -> Result<Sample, u64> {
-    let (tx, rx) = Q::with(trial.params.config()).expect("tried before the first round");
-    let source = T::source(trial.params.capacity);
+    let (tx, rx) = trial.open::<T, Q>();
     let meeting = &Meeting::default();
-    let pace = |load_ns| Pace { load_ns, batch: pair.batch, wait: trial.params.wait };
+    let (pool, wait) = (T::pool(trial.params.capacity), trial.params.wait);
+    let pace = |load_ns| Pace { load_ns, batch: pair.batch, wait, pool };
     let (p, c) = (pace(pair.load_p_ns), pace(pair.load_c_ns));
     // Each handle moves into its thread: side by side here, their private halves would share lines.
     let (sent, received) = pair::run(
         Cores::of(trial.cores),
-        move || produce(tx, source, trial.length, meeting, p),
-        move || consume(rx, source, trial.length, meeting, c),
+        move || meeting.side(trial, WARM_UP, false, tx, |tx, range| send(tx, range, p)),
+        move || meeting.side(trial, WARM_UP, true, rx, |rx, range| receive(rx, range, c)),
     );
-    if received.wrong > 0 {
-        return Err(received.wrong);
+    if received.counts.wrong > 0 {
+        return Err(received.counts.wrong);
     }
     let items = received.items as f64;
-    Ok(Sample {
-        value: received.end.duration_since(sent.start).as_nanos() as f64 / items,
-        perceived_batch: Some(PerceivedBatch {
-            producer: items / sent.stalls.max(1) as f64,
-            consumer: items / received.stalls.max(1) as f64,
-        }),
-        ..Sample::default()
-    })
+    let batch = |side: &Side| items / side.counts.stalls.max(1) as f64;
+    let perceived_batch = Some([batch(&sent), batch(&received)]);
+    let value = received.end.duration_since(sent.start).as_nanos() as f64 / items;
+    Ok(Sample { perceived_batch, ..Sample::of(value) })
 }
 
 /// How a side moves items.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 struct Pace {
     load_ns: u64,
     batch: usize,
     wait: Wait,
+    pool: Pool,
 }
 
-/// What the producer saw.
-struct Sent {
-    start: Instant,
-    stalls: u64,
-}
-
-/// What the consumer saw.
-struct Received {
-    end: Instant,
-    items: u64,
-    stalls: u64,
-    /// Items with another number than the expected one.
-    wrong: u64,
-}
-
-fn produce<T: Producer<Item: Payload>>(
-    tx: T,
-    source: <T::Item as Payload>::Source,
-    length: Length,
-    meeting: &Meeting,
-    pace: Pace,
-) -> Sent {
-    let warm_up = length.warm_up(WARM_UP);
-    meeting.ready(pace.wait);
-    let (tx, _) = send(tx, 0..warm_up, source, pace);
-    let items = meeting.hear(pace.wait);
-    let start = Instant::now();
-    let (_tx, stalls) = send(tx, warm_up..warm_up + items, source, pace);
-    Sent { start, stalls }
-}
-
-fn consume<R: Consumer<Item: Payload>>(
-    rx: R,
-    source: <R::Item as Payload>::Source,
-    length: Length,
-    meeting: &Meeting,
-    pace: Pace,
-) -> Received {
-    let warm_up = length.warm_up(WARM_UP);
-    meeting.ready(pace.wait);
-    let start = Instant::now();
-    let (rx, warmed) = receive(rx, 0..warm_up, source, pace);
-    let items = length.items(warm_up, start.elapsed());
-    meeting.announce(items, pace.wait);
-    let (_rx, counts) = receive(rx, warm_up..warm_up + items, source, pace);
-    let end = Instant::now();
-    Received { end, items, stalls: counts.stalls, wrong: warmed.wrong + counts.wrong }
-}
-
-/// Pushes items `range`; returns the number of runs of failed pushes, and the handle.
-///
-/// The loops own their handles, as a thread that was given one does. Behind a reference the compiler
-/// must keep a handle's fields in memory.
-fn send<T: Producer<Item: Payload>>(
-    tx: T,
-    range: Range<u64>,
-    source: <T::Item as Payload>::Source,
-    Pace { load_ns, batch, wait }: Pace,
-) -> (T, u64) {
-    let (mut tx, stalls) = match (load_ns, batch) {
-        (0, 1) => send_single(tx, range, source, Free, wait),
-        (0, _) => send_batches(tx, range, source, Free, batch, wait),
-        (ns, 1) => send_single(tx, range, source, Busy::new(ns), wait),
-        (ns, _) => send_batches(tx, range, source, Busy::new(ns), batch, wait),
+/// Pushes items `range`.
+fn send<T: Producer<Item: Payload>>(tx: T, range: Range<u64>, pace: Pace) -> (T, Counts) {
+    let (mut tx, stalls) = match (pace.load_ns, pace.batch) {
+        (0, 1) => send_single(tx, range, Free, pace),
+        (0, _) => send_batches(tx, range, Free, pace),
+        (ns, 1) => send_single(tx, range, Busy::new(ns), pace),
+        (ns, _) => send_batches(tx, range, Busy::new(ns), pace),
     };
     tx.flush();
-    (tx, stalls)
+    (tx, Counts { stalls, wrong: 0 })
 }
 
 #[inline(never)]
 fn send_single<T: Producer<Item: Payload>>(
     mut tx: T,
     range: Range<u64>,
-    source: <T::Item as Payload>::Source,
     mut work: impl Work,
-    wait: Wait,
+    Pace { wait, pool, .. }: Pace,
 ) -> (T, u64) {
     let mut stalls = 0;
     for sequence in range {
-        let item = T::Item::make(source, work.produce(sequence));
+        let item = T::Item::make(pool, work.produce(sequence));
         if tx.try_push(item).is_err() {
             stalls += 1;
             wait.until(|| tx.try_push(item).ok());
@@ -144,16 +82,14 @@ fn send_single<T: Producer<Item: Payload>>(
 fn send_batches<T: Producer<Item: Payload>>(
     mut tx: T,
     mut range: Range<u64>,
-    source: <T::Item as Payload>::Source,
     mut work: impl Work,
-    batch: usize,
-    wait: Wait,
+    Pace { batch, wait, pool, .. }: Pace,
 ) -> (T, u64) {
-    let mut items = vec![T::Item::blank(source); batch];
+    let mut items = vec![T::Item::blank(pool); batch];
     let mut stalls = 0;
     while !range.is_empty() {
         let filled = items.iter_mut().zip(range.by_ref()).map(|(item, sequence)| {
-            *item = T::Item::make(source, work.produce(sequence));
+            *item = T::Item::make(pool, work.produce(sequence));
         });
         let filled = filled.count();
         let mut pushed = tx.push_slice(&items[..filled]);
@@ -165,24 +101,13 @@ fn send_batches<T: Producer<Item: Payload>>(
     (tx, stalls)
 }
 
-/// What the consumer counts.
-#[derive(Default)]
-struct Counts {
-    stalls: u64,
-    wrong: u64,
-}
-
-fn receive<R: Consumer<Item: Payload>>(
-    rx: R,
-    range: Range<u64>,
-    source: <R::Item as Payload>::Source,
-    Pace { load_ns, batch, wait }: Pace,
-) -> (R, Counts) {
-    match (load_ns, batch) {
-        (0, 1) => receive_single(rx, range, Free, wait),
-        (0, _) => receive_batches(rx, range, source, Free, batch, wait),
-        (ns, 1) => receive_single(rx, range, Busy::new(ns), wait),
-        (ns, _) => receive_batches(rx, range, source, Busy::new(ns), batch, wait),
+/// Pops items `range`.
+fn receive<R: Consumer<Item: Payload>>(rx: R, range: Range<u64>, pace: Pace) -> (R, Counts) {
+    match (pace.load_ns, pace.batch) {
+        (0, 1) => receive_single(rx, range, Free, pace),
+        (0, _) => receive_batches(rx, range, Free, pace),
+        (ns, 1) => receive_single(rx, range, Busy::new(ns), pace),
+        (ns, _) => receive_batches(rx, range, Busy::new(ns), pace),
     }
 }
 
@@ -191,7 +116,7 @@ fn receive_single<R: Consumer<Item: Payload>>(
     mut rx: R,
     range: Range<u64>,
     mut work: impl Work,
-    wait: Wait,
+    Pace { wait, .. }: Pace,
 ) -> (R, Counts) {
     let mut counts = Counts::default();
     for sequence in range {
@@ -199,7 +124,8 @@ fn receive_single<R: Consumer<Item: Payload>>(
             counts.stalls += 1;
             wait.until(|| rx.try_pop().ok())
         });
-        let value = item.read();
+        // SAFETY: the producer made it, and items of streams are not freed.
+        let value = unsafe { item.read() };
         counts.wrong += u64::from(!R::Item::is(value, sequence));
         work.consume(value);
     }
@@ -210,12 +136,10 @@ fn receive_single<R: Consumer<Item: Payload>>(
 fn receive_batches<R: Consumer<Item: Payload>>(
     mut rx: R,
     range: Range<u64>,
-    source: <R::Item as Payload>::Source,
     mut work: impl Work,
-    batch: usize,
-    wait: Wait,
+    Pace { batch, wait, pool, .. }: Pace,
 ) -> (R, Counts) {
-    let mut items = vec![R::Item::blank(source); batch];
+    let mut items = vec![R::Item::blank(pool); batch];
     let mut counts = Counts::default();
     let mut sequence = range.start;
     while sequence < range.end {
@@ -224,7 +148,8 @@ fn receive_batches<R: Consumer<Item: Payload>>(
             wait.until(|| some(rx.pop_slice(&mut items)))
         });
         for item in &items[..popped] {
-            let value = item.read();
+            // SAFETY: as in `receive_single`.
+            let value = unsafe { item.read() };
             counts.wrong += u64::from(!R::Item::is(value, sequence));
             work.consume(value);
             sequence += 1;

@@ -15,9 +15,21 @@ const CALIBRATION: u64 = 1_000_000;
 const CALIBRATIONS: usize = 5;
 
 static STEPS_PER_NS: LazyLock<f64> = LazyLock::new(|| {
-    let fastest = (0..CALIBRATIONS).map(|_| ns_of_steps(CALIBRATION)).fold(f64::INFINITY, f64::min);
-    CALIBRATION as f64 / fastest
+    let steps = || {
+        black_box(chain(black_box(1), black_box(CALIBRATION)));
+    };
+    CALIBRATION as f64 / fastest_ns(steps)
 });
+
+/// Nanoseconds of `work` at its fastest.
+fn fastest_ns(mut work: impl FnMut()) -> f64 {
+    let mut time = |_| {
+        let start = Instant::now();
+        work();
+        start.elapsed().as_nanos() as f64
+    };
+    (0..CALIBRATIONS).map(&mut time).fold(f64::INFINITY, f64::min)
+}
 
 /// Per-item work of one side.
 ///
@@ -25,27 +37,24 @@ static STEPS_PER_NS: LazyLock<f64> = LazyLock::new(|| {
 /// while it waits for the item's cache line, and the miss would cost nothing.
 pub(crate) trait Work: Copy {
     /// The producer's work, done before `value` is known.
-    fn produce(&mut self, value: u64) -> u64;
-    /// The consumer's work, begun when `value` has arrived.
-    fn consume(&mut self, value: u64);
-}
-
-/// No load: the queue alone.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Free;
-
-impl Work for Free {
     #[inline(always)]
     fn produce(&mut self, value: u64) -> u64 {
         value
     }
 
+    /// The consumer's work, begun when `value` has arrived.
     #[inline(always)]
     fn consume(&mut self, _value: u64) {}
 }
 
+/// No load: the queue alone.
+#[derive(Clone, Copy)]
+pub(crate) struct Free;
+
+impl Work for Free {}
+
 /// A fixed time per item.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Busy {
     steps: u64,
     /// The paper's trash variable: depends on all work done so far.
@@ -84,12 +93,7 @@ impl Work for Busy {
 pub fn actual_load_ns(ns: u64) -> f64 {
     let mut work = Busy::new(ns);
     let rounds = (CALIBRATION / work.steps.max(1)).max(1);
-    let mut sample = || {
-        let start = Instant::now();
-        (0..rounds).for_each(|value| work.consume(value));
-        start.elapsed().as_nanos() as f64 / rounds as f64
-    };
-    (0..CALIBRATIONS).map(|_| sample()).fold(f64::INFINITY, f64::min)
+    fastest_ns(|| (0..rounds).for_each(|value| work.consume(value))) / rounds as f64
 }
 
 /// Scrambles `seed`. No step can begin before the one before has ended, and as steps aren't linear
@@ -99,25 +103,15 @@ fn chain(seed: u64, steps: u64) -> u64 {
     (0..steps).fold(seed, |x, _| (x ^ (x >> 29)).wrapping_mul(0x5851_f42d_4c95_7f2d))
 }
 
-fn ns_of_steps(steps: u64) -> f64 {
-    let start = Instant::now();
-    black_box(chain(black_box(1), black_box(steps)));
-    start.elapsed().as_nanos() as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn work_does_not_change_the_item() {
+    fn work_takes_steps_and_does_not_change_the_item() {
         let mut work = Busy::new(10);
         work.consume(3);
         assert_eq!(work.produce(7), 7);
-    }
-
-    #[test]
-    fn more_time_is_more_steps() {
-        assert!(Busy::new(90).steps > Busy::new(10).steps);
+        assert!(Busy::new(90).steps > work.steps);
     }
 }

@@ -1,12 +1,12 @@
 //! Crates from the registry.
 
+use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
-use std::ptr::NonNull;
 use std::sync::Arc;
 
 use concurrent_queue::ConcurrentQueue;
-use corelane::{CapacityError, Info, Queue, Sides};
+use corelane::{Built, CapacityError, Queue, Sides};
 use crossbeam::channel;
 use crossbeam::queue::{ArrayQueue, SegQueue};
 use ringbuf::traits::{Consumer as _, Producer as _, Split as _};
@@ -14,8 +14,7 @@ use thingbuf::{Recycle, ThingBuf};
 
 use super::{consumer, producer, queue};
 use crate::catalogue::{Entry, EntryKind};
-use crate::goods::{Goods, Parcel};
-use crate::payload::{Indirect, Payload};
+use crate::payload::{Indirect, Parcel, Payload};
 
 /// What this workspace was built with; says which version of a crate is measured.
 const LOCK_FILE: &str = include_str!("../../../../Cargo.lock");
@@ -40,7 +39,7 @@ pub(super) fn entries() -> Vec<Entry> {
 
 fn peer<N, Q>(package: &'static str) -> Entry
 where
-    N: Goods + Payload,
+    N: Payload,
     Q: Queue<N> + Queue<Indirect> + Queue<Parcel>,
 {
     let version = locked_version(LOCK_FILE, package).unwrap_or("unknown").to_owned();
@@ -69,45 +68,42 @@ queue!(Ringbuf: RingbufTx, RingbufRx, |capacity| ringbuf::HeapRb::new(capacity).
        id: "ringbuf", name: "ring with cached indices");
 
 // crossbeam: `ArrayQueue`, `SegQueue`, and the channel with a bound and without.
-producer!(ArrayTx(Arc<ArrayQueue<T>>): |tx, item| tx.push(item).is_ok(); clone |tx| tx.clone());
-consumer!(ArrayRx(Arc<ArrayQueue<T>>): |rx| rx.pop(); clone |rx| rx.clone());
+producer!(ArrayTx(Arc<ArrayQueue<T>>) with clone: |tx, item| tx.push(item).is_ok());
+consumer!(ArrayRx(Arc<ArrayQueue<T>>) with clone: |rx| rx.pop());
 queue!(CrossbeamArray: ArrayTx, ArrayRx, |capacity| both(ArrayQueue::new(capacity));
        id: "crossbeam-array", name: "ring, ArrayQueue", sides: Sides::ManyToMany);
 
-producer!(SegTx(Arc<SegQueue<T>>): |tx, item| {
+producer!(SegTx(Arc<SegQueue<T>>) with clone: |tx, item| {
     tx.push(item);
     true
-}; clone |tx| tx.clone());
-consumer!(SegRx(Arc<SegQueue<T>>): |rx| rx.pop(); clone |rx| rx.clone());
+});
+consumer!(SegRx(Arc<SegQueue<T>>) with clone: |rx| rx.pop());
 queue!(CrossbeamSeg: SegTx, SegRx, |_capacity| both(SegQueue::new());
        id: "crossbeam-seg", name: "list, SegQueue", sides: Sides::ManyToMany, bounded: false);
 
-producer!(ChannelTx(channel::Sender<T>): |tx, item| tx.try_send(item).is_ok();
-          clone |tx| tx.clone());
-consumer!(ChannelRx(channel::Receiver<T>): |rx| rx.try_recv().ok(); clone |rx| rx.clone());
+producer!(ChannelTx(channel::Sender<T>) with clone: |tx, item| tx.try_send(item).is_ok());
+consumer!(ChannelRx(channel::Receiver<T>) with clone: |rx| rx.try_recv().ok());
 queue!(CrossbeamChannel: ChannelTx, ChannelRx, |capacity| channel::bounded(capacity);
        id: "crossbeam-channel", name: "channel, bounded", sides: Sides::ManyToMany);
 queue!(CrossbeamUnbounded: ChannelTx, ChannelRx, |_capacity| channel::unbounded();
        id: "crossbeam-unbounded", name: "channel, unbounded", sides: Sides::ManyToMany, bounded: false);
 
 // concurrent-queue: the ring under smol's channels.
-producer!(ConcurrentTx(Arc<ConcurrentQueue<T>>): |tx, item| tx.push(item).is_ok();
-          clone |tx| tx.clone());
-consumer!(ConcurrentRx(Arc<ConcurrentQueue<T>>): |rx| rx.pop().ok(); clone |rx| rx.clone());
+producer!(ConcurrentTx(Arc<ConcurrentQueue<T>>) with clone: |tx, item| tx.push(item).is_ok());
+consumer!(ConcurrentRx(Arc<ConcurrentQueue<T>>) with clone: |rx| rx.pop().ok());
 queue!(Concurrent: ConcurrentTx, ConcurrentRx, |capacity| both(ConcurrentQueue::bounded(capacity));
        id: "concurrent-queue", name: "ring, bounded", sides: Sides::ManyToMany);
 
 // thingbuf: a ring whose slots are never moved out of, only written and read in place. Slots are options because they
 // must hold something at first; of a number that isn't 0 and of a pointer an option is as small as the item.
-producer!(ThingTx(Arc<ThingBuf<Option<T>, Leave>>):
-          |tx, item| tx.push_with(|slot| *slot = Some(item)).is_ok(); clone |tx| tx.clone());
-consumer!(ThingRx(Arc<ThingBuf<Option<T>, Leave>>): |rx| rx.pop_with(|slot| *slot).flatten();
-          clone |rx| rx.clone());
+producer!(ThingTx(Arc<ThingBuf<Option<T>, Leave>>) with clone:
+          |tx, item| tx.push_with(|slot| *slot = Some(item)).is_ok());
+consumer!(ThingRx(Arc<ThingBuf<Option<T>, Leave>>) with clone: |rx| rx.pop_with(|slot| *slot).flatten());
 queue!(Thing: ThingTx, ThingRx, |capacity| both(ThingBuf::with_recycle(capacity, Leave));
        id: "thingbuf", name: "ring, slots reused in place", sides: Sides::ManyToMany);
 
 /// Leaves used slots as they are; the next push overwrites them.
-pub(super) struct Leave;
+struct Leave;
 
 impl<T> Recycle<Option<T>> for Leave {
     fn new_element(&self) -> Option<T> {
@@ -124,108 +120,90 @@ fn both<Q>(queue: Q) -> (Arc<Q>, Arc<Q>) {
 }
 
 // flume and kanal: channels that drain in one call what has come.
-producer!(FlumeTx(flume::Sender<T>): |tx, item| tx.try_send(item).is_ok(); clone |tx| tx.clone());
-consumer!(FlumeRx(Draining<flume::Receiver<T>, VecDeque<T>>): |rx| rx.receiver.try_recv().ok();
-          slice |rx, into| {
-              if rx.drained.is_empty() {
-                  rx.drained.extend(rx.receiver.drain());
-              }
-              let popped = into.len().min(rx.drained.len());
-              let oldest = rx.drained.drain(..popped);
-              into.iter_mut().zip(oldest).for_each(|(place, item)| *place = item);
-              popped
-          };
-          clone |rx| Draining::of(rx.receiver.clone()));
+producer!(FlumeTx(flume::Sender<T>) with clone: |tx, item| tx.try_send(item).is_ok());
+consumer!(FlumeRx(Draining<flume::Receiver<T>, VecDeque<T>>) with clone: |rx| rx.receiver.try_recv().ok();
+slice |rx, into| {
+    if rx.drained.is_empty() {
+        rx.drained.extend(rx.receiver.drain());
+    }
+    let popped = into.len().min(rx.drained.len());
+    let oldest = rx.drained.drain(..popped);
+    into.iter_mut().zip(oldest).for_each(|(place, item)| *place = item);
+    popped
+});
 queue!(Flume: FlumeTx, FlumeRx, |capacity| draining(flume::bounded(capacity));
        id: "flume", name: "channel, bounded", sides: Sides::ManyToMany);
 queue!(FlumeUnbounded: FlumeTx, FlumeRx, |_capacity| draining(flume::unbounded());
        id: "flume-unbounded", name: "channel, unbounded", sides: Sides::ManyToMany, bounded: false);
 
-producer!(KanalTx(kanal::Sender<T>): |tx, item| tx.try_send(item) == Ok(true);
-          clone |tx| tx.clone());
+producer!(KanalTx(kanal::Sender<T>) with clone: |tx, item| tx.try_send(item) == Ok(true));
 // Of what was drained the oldest item is last.
-consumer!(KanalRx(Draining<kanal::Receiver<T>, Vec<T>>): |rx| rx.receiver.try_recv().ok().flatten();
-          slice |rx, into| {
-              if rx.drained.is_empty() {
-                  // A closed channel has nothing more to drain, which is what the count then says.
-                  let _ = rx.receiver.drain_into(&mut rx.drained);
-                  rx.drained.reverse();
-              }
-              let popped = into.len().min(rx.drained.len());
-              let oldest = rx.drained.drain(rx.drained.len() - popped..).rev();
-              into.iter_mut().zip(oldest).for_each(|(place, item)| *place = item);
-              popped
-          };
-          clone |rx| Draining::of(rx.receiver.clone()));
+consumer!(KanalRx(Draining<kanal::Receiver<T>, Vec<T>>) with clone: |rx| rx.receiver.try_recv().ok().flatten();
+slice |rx, into| {
+    if rx.drained.is_empty() {
+        // A closed channel has nothing more to drain, which is what the count then says.
+        let _ = rx.receiver.drain_into(&mut rx.drained);
+        rx.drained.reverse();
+    }
+    let popped = into.len().min(rx.drained.len());
+    let oldest = rx.drained.drain(rx.drained.len() - popped..).rev();
+    into.iter_mut().zip(oldest).for_each(|(place, item)| *place = item);
+    popped
+});
 queue!(Kanal: KanalTx, KanalRx, |capacity| draining(kanal::bounded(capacity));
        id: "kanal", name: "channel, bounded", sides: Sides::ManyToMany);
 queue!(KanalUnbounded: KanalTx, KanalRx, |_capacity| draining(kanal::unbounded());
        id: "kanal-unbounded", name: "channel, unbounded", sides: Sides::ManyToMany, bounded: false);
 
 /// A receiver and what it drained but hasn't handed out.
-pub(super) struct Draining<R, D> {
+struct Draining<R, D> {
     receiver: R,
     drained: D,
 }
 
-impl<R, D: Default> Draining<R, D> {
-    fn of(receiver: R) -> Self {
-        Self { receiver, drained: D::default() }
+/// A clone begins with nothing drained.
+impl<R: Clone, D: Default> Clone for Draining<R, D> {
+    fn clone(&self) -> Self {
+        Self { receiver: self.receiver.clone(), drained: D::default() }
     }
 }
 
 fn draining<S, R, D: Default>((sender, receiver): (S, R)) -> (S, Draining<R, D>) {
-    (sender, Draining::of(receiver))
+    (sender, Draining { receiver, drained: D::default() })
 }
 
 // heapless: a ring whose size is part of its type.
-producer!(HeaplessTx(Owned<heapless::spsc::Producer<'static, T>, T>):
-          |tx, item| tx.handle.enqueue(item).is_ok());
-consumer!(HeaplessRx(Owned<heapless::spsc::Consumer<'static, T>, T>): |rx| rx.handle.dequeue());
+producer!(HeaplessTx(HeaplessEnd<Tx<T>, T>):
+          |tx, item| tx.0.enqueue(item).is_ok());
+consumer!(HeaplessRx(HeaplessEnd<Rx<T>, T>): |rx| rx.0.dequeue());
 
 /// Slots, of which one stays empty. The documentation asks for a power of two.
 const SLOTS: usize = 4096;
 
 type HeaplessRing<T> = heapless::spsc::Queue<T, SLOTS>;
-
-/// A handle, and what keeps its queue.
-pub(super) struct Owned<H, T> {
-    handle: H,
-    _owner: Arc<Owner<T>>,
-}
+type Tx<T> = heapless::spsc::Producer<'static, T>;
+type Rx<T> = heapless::spsc::Consumer<'static, T>;
+type HeaplessEnd<H, T> = (H, Arc<Owner<T>>);
 
 /// The memory of a queue, freed when both handles are gone.
-struct Owner<T>(NonNull<HeaplessRing<T>>);
+struct Owner<T>(UnsafeCell<HeaplessRing<T>>);
 
 // SAFETY: after the split the owner does nothing but free the queue; the handles are `Send`.
 unsafe impl<T: Send> Send for Owner<T> {}
 // SAFETY: as above; nothing can be done through a shared reference.
 unsafe impl<T: Send> Sync for Owner<T> {}
 
-impl<T> Drop for Owner<T> {
-    fn drop(&mut self) {
-        // SAFETY: the pointer came from a box, and both handles, which borrow it, are gone.
-        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+queue!(Heapless: HeaplessTx, HeaplessRx, |capacity| heapless_ring(capacity)?;
+       id: "heapless", name: "ring, spsc::Queue<T, 4096>");
+
+fn heapless_ring<T>(capacity: usize) -> Built<HeaplessEnd<Tx<T>, T>, HeaplessEnd<Rx<T>, T>> {
+    if capacity != SLOTS && capacity != SLOTS - 1 {
+        return Err(CapacityError::Unsupported {
+            needs: "heapless rings of other sizes than 4096",
+        });
     }
-}
-
-pub(super) struct Heapless;
-
-impl<T: Copy + Send + Sync + 'static> Queue<T> for Heapless {
-    const INFO: Info = Info { id: "heapless", name: "ring, spsc::Queue<T, 4096>", ..Info::RING };
-    type Producer = HeaplessTx<T>;
-    type Consumer = HeaplessRx<T>;
-
-    fn with(config: corelane::Config) -> corelane::Built<HeaplessTx<T>, HeaplessRx<T>> {
-        if config.capacity != SLOTS && config.capacity != SLOTS - 1 {
-            let needs = "heapless rings of other sizes than 4096";
-            return Err(CapacityError::Unsupported { needs });
-        }
-        let mut queue = NonNull::from(Box::leak(Box::new(HeaplessRing::new())));
-        // SAFETY: nothing else refers to the queue, and the owner keeps it while a handle lives.
-        let (tx, rx) = unsafe { queue.as_mut() }.split();
-        let owner = Arc::new(Owner(queue));
-        let tx = HeaplessTx(Owned { handle: tx, _owner: owner.clone() });
-        Ok((tx, HeaplessRx(Owned { handle: rx, _owner: owner })))
-    }
+    let owner = Arc::new(Owner(UnsafeCell::new(HeaplessRing::new())));
+    // SAFETY: nothing else refers to the queue, and the owner keeps it while a handle lives.
+    let (tx, rx) = unsafe { &mut *owner.0.get() }.split();
+    Ok(((tx, owner.clone()), (rx, owner)))
 }

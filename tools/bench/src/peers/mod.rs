@@ -8,16 +8,33 @@ mod crates;
 
 use std::sync::mpsc;
 
-use corelane::{Info, Sides};
+use corelane::Sides;
 
 use crate::catalogue::{Entry, EntryKind};
-use crate::goods::Parcel;
+use crate::payload::Parcel;
+
+/// What peers don't tell, and how their handles are cloned.
+macro_rules! answers {
+    ($($clone:ident)?) => {
+        fn capacity(&self) -> usize {
+            usize::MAX
+        }
+
+        fn is_closed(&self) -> bool {
+            false
+        }
+
+        $(fn try_clone(&self) -> Option<Self> {
+            Some(Self(self.0.$clone()))
+        })?
+    };
+}
 
 /// Makes `$tx` around a peer's sender a producer: `$push` tells whether it took the item.
 macro_rules! producer {
-    ($tx:ident($sender:ty): |$this:ident, $item:ident| $push:expr
-     $(; slice |$slicer:ident, $items:ident| $slice:expr)? $(; clone |$original:ident| $clone:expr)?) => {
-        pub(super) struct $tx<T: Copy + Send + 'static>(pub(super) $sender);
+    ($tx:ident($sender:ty) $(with $clone:ident)?: |$this:ident, $item:ident| $push:expr
+     $(; slice |$slicer:ident, $items:ident| $slice:expr)?) => {
+        struct $tx<T: Copy + Send + 'static>($sender);
 
         impl<T: Copy + Send + 'static> corelane::Producer for $tx<T> {
             type Item = T;
@@ -28,33 +45,22 @@ macro_rules! producer {
                 if $push { Ok(()) } else { Err(corelane::TryPushError::Full($item)) }
             }
 
-            fn capacity(&self) -> usize {
-                usize::MAX
-            }
-
-            fn is_closed(&self) -> bool {
-                false
-            }
-
             $(#[inline(always)]
             fn push_slice(&mut self, $items: &[T]) -> usize {
                 let $slicer = &mut self.0;
                 $slice
             })?
 
-            $(fn try_clone(&self) -> Option<Self> {
-                let $original = &self.0;
-                Some(Self($clone))
-            })?
+            $crate::peers::answers!($($clone)?);
         }
     };
 }
 
 /// Makes `$rx` around a peer's receiver a consumer: `$pop` gives the item, if there is one.
 macro_rules! consumer {
-    ($rx:ident($receiver:ty): |$this:ident| $pop:expr
-     $(; slice |$slicer:ident, $into:ident| $slice:expr)? $(; clone |$original:ident| $clone:expr)?) => {
-        pub(super) struct $rx<T: Copy + Send + 'static>(pub(super) $receiver);
+    ($rx:ident($receiver:ty) $(with $clone:ident)?: |$this:ident| $pop:expr
+     $(; slice |$slicer:ident, $into:ident| $slice:expr)?) => {
+        struct $rx<T: Copy + Send + 'static>($receiver);
 
         impl<T: Copy + Send + 'static> corelane::Consumer for $rx<T> {
             type Item = T;
@@ -65,24 +71,13 @@ macro_rules! consumer {
                 $pop.ok_or(corelane::TryPopError::Empty)
             }
 
-            fn capacity(&self) -> usize {
-                usize::MAX
-            }
-
-            fn is_closed(&self) -> bool {
-                false
-            }
-
             $(#[inline(always)]
             fn pop_slice(&mut self, $into: &mut [T]) -> usize {
                 let $slicer = &mut self.0;
                 $slice
             })?
 
-            $(fn try_clone(&self) -> Option<Self> {
-                let $original = &self.0;
-                Some(Self($clone))
-            })?
+            $crate::peers::answers!($($clone)?);
         }
     };
 }
@@ -90,10 +85,10 @@ macro_rules! consumer {
 /// A peer as a queue with these handles, made for `$capacity` items.
 macro_rules! queue {
     ($queue:ident: $tx:ident, $rx:ident, |$capacity:ident| $open:expr; $($info:tt)*) => {
-        pub(super) struct $queue;
+        struct $queue;
 
         impl<T: Copy + Send + Sync + 'static> corelane::Queue<T> for $queue {
-            const INFO: Info = Info { $($info)*, ..Info::RING };
+            const INFO: corelane::Info = corelane::Info { $($info)*, ..corelane::Info::RING };
             type Producer = $tx<T>;
             type Consumer = $rx<T>;
 
@@ -106,12 +101,12 @@ macro_rules! queue {
     };
 }
 
-#[cfg(feature = "peers")]
-use {consumer, producer, queue};
+pub(crate) use answers;
+#[cfg(any(feature = "peers", test))]
+pub(crate) use {consumer, producer, queue};
 
-producer!(StdSyncSender(mpsc::SyncSender<T>): |tx, item| tx.try_send(item).is_ok();
-          clone |tx| tx.clone());
-producer!(StdSender(mpsc::Sender<T>): |tx, item| tx.send(item).is_ok(); clone |tx| tx.clone());
+producer!(StdSyncSender(mpsc::SyncSender<T>) with clone: |tx, item| tx.try_send(item).is_ok());
+producer!(StdSender(mpsc::Sender<T>) with clone: |tx, item| tx.send(item).is_ok());
 consumer!(StdReceiver(mpsc::Receiver<T>): |rx| rx.try_recv().ok());
 queue!(StdChannel: StdSyncSender, StdReceiver, |capacity| mpsc::sync_channel(capacity);
        id: "std-channel", name: "channel, sync_channel", sides: Sides::ManyToOne);
@@ -121,12 +116,12 @@ queue!(StdUnbounded: StdSender, StdReceiver, |_capacity| mpsc::channel();
 /// All peers. Without the feature `peers` that is the standard library alone.
 pub(crate) fn entries() -> Vec<Entry> {
     let of_std = || EntryKind::Peer { package: "std", version: "of the compiler".into() };
+    let std = [
+        Entry::new::<u64, Parcel, StdChannel>(of_std()).with_pair::<u64, StdChannel>(),
+        Entry::new::<u64, Parcel, StdUnbounded>(of_std()).with_pair::<u64, StdUnbounded>(),
+    ];
     #[cfg(feature = "peers")]
-    let mut entries = crates::entries();
+    return crates::entries().into_iter().chain(std).collect();
     #[cfg(not(feature = "peers"))]
-    let mut entries = Vec::new();
-    entries.push(Entry::new::<u64, Parcel, StdChannel>(of_std()).with_pair::<u64, StdChannel>());
-    entries
-        .push(Entry::new::<u64, Parcel, StdUnbounded>(of_std()).with_pair::<u64, StdUnbounded>());
-    entries
+    return std.into();
 }

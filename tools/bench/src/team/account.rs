@@ -1,15 +1,18 @@
 //! Whether all that was pushed was popped, once and in order.
 
-use std::fmt;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::goods::split;
+/// Bits of an item's number below its producer.
+const COUNT_BITS: u32 = 56;
 
-/// How long nobody finds an item until those that are missing count as lost.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The number of a producer's item. Its `count` grows from item to item, and is not 0.
+#[inline(always)]
+pub(super) fn number(producer: u8, count: u64) -> u64 {
+    (u64::from(producer) << COUNT_BITS) | count
+}
 
-/// What one thread pushed or popped, warm-up included.
+/// Items that were pushed or popped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) items: u64,
@@ -22,38 +25,41 @@ impl Tally {
         self.items += 1;
         self.sum = self.sum.wrapping_add(number);
     }
+}
 
-    pub(super) fn total(tallies: impl Iterator<Item = Self>) -> Self {
-        tallies.fold(Self::default(), |a, b| Self {
-            items: a.items + b.items,
-            sum: a.sum.wrapping_add(b.sum),
-        })
-    }
+/// What threads counted, warm-up included.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counts {
+    pub(super) tally: Tally,
+    /// Items that found no room and were not tried again.
+    pub(super) refused: u64,
+    /// Items that a consumer found overwritten.
+    pub(super) overwritten: u64,
+    /// Items of a producer that came after a later one of the same.
+    pub(super) unordered: u64,
 }
 
 /// What a consumer checks.
-#[derive(Debug)]
 pub(super) struct Checks {
     pub(super) tally: Tally,
     /// Items of a producer that came after a later one of the same.
     pub(super) unordered: u64,
-    last: Box<Counts>,
+    last: Box<Last>,
 }
 
 /// A number for each producer that an item can name, on lines of their own.
-#[derive(Debug)]
 #[repr(align(128))]
-struct Counts([u64; 256]);
+struct Last([u64; 256]);
 
 impl Checks {
     pub(super) fn new() -> Self {
-        Self { tally: Tally::default(), unordered: 0, last: Box::new(Counts([0; 256])) }
+        Self { tally: Tally::default(), unordered: 0, last: Box::new(Last([0; 256])) }
     }
 
     #[inline(always)]
     pub(super) fn see(&mut self, number: u64) -> u64 {
-        let (producer, count) = split(number);
-        let last = &mut self.last.0[usize::from(producer)];
+        let count = number & ((1 << COUNT_BITS) - 1);
+        let last = &mut self.last.0[usize::from((number >> COUNT_BITS) as u8)];
         if count <= *last {
             self.unordered = one_more(self.unordered);
         }
@@ -70,52 +76,44 @@ fn one_more(count: u64) -> u64 {
     count + 1
 }
 
-/// How many items are still to be popped when the time is over.
-#[derive(Debug)]
+/// What is still to be popped when the time is over.
 pub(super) struct Account {
     producers: AtomicUsize,
-    pushed: AtomicU64,
-    popped: AtomicU64,
-    patience: Duration,
+    /// Items that were pushed and not popped, of the threads that have told.
+    missing: AtomicI64,
 }
 
 impl Account {
     pub(super) fn of(producers: usize) -> Self {
-        Self {
-            producers: AtomicUsize::new(producers),
-            pushed: AtomicU64::new(0),
-            popped: AtomicU64::new(0),
-            patience: PATIENCE,
-        }
+        Self { producers: AtomicUsize::new(producers), missing: AtomicI64::new(0) }
     }
 
     /// A producer that has pushed so many items pushes no more.
     pub(super) fn pushed(&self, items: u64) {
-        self.pushed.fetch_add(items, Ordering::Relaxed);
+        self.missing.fetch_add(items as i64, Ordering::Relaxed);
         // Release pairs with the load in `is_settled`: the items are counted.
         self.producers.fetch_sub(1, Ordering::Release);
     }
 
     pub(super) fn popped(&self, items: u64) {
-        self.popped.fetch_add(items, Ordering::Relaxed);
+        self.missing.fetch_sub(items as i64, Ordering::Relaxed);
     }
 
     fn is_settled(&self) -> bool {
         // Acquire pairs with `pushed`.
-        self.producers.load(Ordering::Acquire) == 0
-            && self.popped.load(Ordering::Relaxed) >= self.pushed.load(Ordering::Relaxed)
+        self.producers.load(Ordering::Acquire) == 0 && self.missing.load(Ordering::Relaxed) <= 0
     }
 
-    /// Lets a consumer pop until there is nothing left, or it seems that the rest is lost. `pop` returns
-    /// how many items it popped.
-    pub(super) fn settle(&self, mut pop: impl FnMut() -> u64) {
+    /// Lets a consumer pop until there is nothing left, or until no consumer has found an item for so long that the rest
+    /// counts as lost. `pop` returns how many items it popped.
+    pub(super) fn settle(&self, patience: Duration, mut pop: impl FnMut() -> u64) {
         let (mut seen, mut since) = (0, Instant::now());
         while !self.is_settled() {
             self.popped(pop());
-            let popped = self.popped.load(Ordering::Relaxed);
-            if popped != seen || self.producers.load(Ordering::Relaxed) > 0 {
-                (seen, since) = (popped, Instant::now());
-            } else if since.elapsed() > self.patience {
+            let missing = self.missing.load(Ordering::Relaxed);
+            if missing != seen || self.producers.load(Ordering::Relaxed) > 0 {
+                (seen, since) = (missing, Instant::now());
+            } else if since.elapsed() > patience {
                 return;
             }
             std::thread::yield_now();
@@ -123,86 +121,55 @@ impl Account {
     }
 }
 
-/// What a queue did wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// Items that came after later ones of the same producer.
-    Unordered(u64),
-    /// Items went in, and fewer or more came out.
-    Count {
-        /// So many in.
-        pushed: u64,
-        /// So many out.
-        popped: u64,
-    },
-    /// As many came out as went in, but others.
-    Others,
-    /// A push into a full queue, or a pop from an empty one, succeeded.
-    Answered,
-    /// A queue with bounds took many times what it can hold.
-    NeverFull,
-}
-
-impl Fault {
-    pub(super) fn find(
-        pushed: Tally,
-        popped: Tally,
-        overwritten: u64,
-        unordered: u64,
-    ) -> Result<(), Self> {
-        if pushed.items != popped.items + overwritten {
-            return Err(Self::Count { pushed: pushed.items, popped: popped.items + overwritten });
-        }
-        match (unordered, pushed == popped || overwritten > 0) {
-            (0, true) => Ok(()),
-            (0, false) => Err(Self::Others),
-            (items, _) => Err(Self::Unordered(items)),
-        }
+/// Says what a queue did wrong, if anything.
+pub(super) fn check(producers: &[Counts], consumers: &[Counts]) -> Result<(), String> {
+    let total =
+        |side: &[Counts], of: fn(&Counts) -> u64| side.iter().map(of).fold(0, u64::wrapping_add);
+    let overwritten = total(consumers, |counts| counts.overwritten);
+    let pushed = total(producers, |counts| counts.tally.items);
+    let popped = total(consumers, |counts| counts.tally.items) + overwritten;
+    if pushed != popped {
+        return Err(format!("{pushed} items were pushed and {popped} popped"));
     }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unordered(items) => {
-                write!(f, "{items} items came after later ones of the same producer")
-            }
-            Self::Count { pushed, popped } => {
-                write!(f, "{pushed} items were pushed and {popped} popped")
-            }
-            Self::Others => write!(f, "other items were popped than pushed"),
-            Self::Answered => write!(f, "a call succeeded on a queue that was full or empty"),
-            Self::NeverFull => write!(f, "it takes more items than it can hold"),
-        }
+    let late = total(consumers, |counts| counts.unordered);
+    if late > 0 {
+        return Err(format!("{late} items came after later ones of the same producer"));
     }
+    let [sent, received] =
+        [producers, consumers].map(|side| total(side, |counts| counts.tally.sum));
+    if sent != received && overwritten == 0 {
+        return Err("other items were popped than pushed".into());
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::goods::number;
 
-    fn tally(numbers: &[u64]) -> Tally {
+    fn counts(numbers: &[u64]) -> Counts {
         let mut tally = Tally::default();
         numbers.iter().for_each(|number| tally.add(*number));
-        tally
+        Counts { tally, ..Counts::default() }
     }
 
     #[test]
-    fn what_comes_out_as_it_went_in_is_right() {
-        assert_eq!(Fault::find(tally(&[1, 2, 3]), tally(&[3, 1, 2]), 0, 0), Ok(()));
-    }
-
-    #[test]
-    fn lost_doubled_and_exchanged_items_are_faults() {
-        let pushed = tally(&[1, 2, 3]);
-        let count = |popped| Err(Fault::Count { pushed: 3, popped });
-        assert_eq!(Fault::find(pushed, tally(&[1, 2]), 0, 0), count(2));
-        assert_eq!(Fault::find(pushed, tally(&[1, 2, 3, 3]), 0, 0), count(4));
-        assert_eq!(Fault::find(pushed, tally(&[1, 3, 3]), 0, 0), Err(Fault::Others));
-        assert_eq!(Fault::find(pushed, pushed, 0, 2), Err(Fault::Unordered(2)));
-        assert_eq!(Fault::find(pushed, tally(&[1, 3]), 1, 0), Ok(()));
-        assert_eq!(Fault::find(pushed, tally(&[1, 3]), 2, 0), count(4));
+    fn lost_doubled_exchanged_and_late_items_are_faults() {
+        let pushed = counts(&[1, 2, 3]);
+        let fault = |popped: &[u64], overwritten, unordered| {
+            check(&[pushed], &[Counts { overwritten, unordered, ..counts(popped) }]).err()
+        };
+        assert_eq!(fault(&[3, 1, 2], 0, 0), None);
+        assert_eq!(fault(&[1, 3], 1, 0), None);
+        for (popped, overwritten, unordered, what) in [
+            (&[1, 2][..], 0, 0, "3 items were pushed and 2 popped"),
+            (&[1, 2, 3, 3], 0, 0, "3 items were pushed and 4 popped"),
+            (&[1, 3], 2, 0, "3 items were pushed and 4 popped"),
+            (&[1, 3, 3], 0, 0, "other items were popped than pushed"),
+            (&[1, 2, 3], 0, 2, "2 items came after later ones of the same producer"),
+        ] {
+            assert_eq!(fault(popped, overwritten, unordered).as_deref(), Some(what));
+        }
     }
 
     #[test]
@@ -219,23 +186,14 @@ mod tests {
     }
 
     #[test]
-    fn settling_pops_the_rest() {
-        let account = Account::of(1);
-        account.pushed(3);
+    fn settling_pops_the_rest_and_gives_up_on_lost_items() {
+        let (account, patience) = (Account::of(1), Duration::from_millis(20));
+        account.pushed(4);
         account.popped(1);
-        let mut left = 2;
-        account.settle(|| {
-            left -= 1;
-            1
-        });
-        assert_eq!(left, 0);
-    }
-
-    #[test]
-    fn settling_gives_up_on_lost_items() {
-        let account = Account { patience: Duration::from_millis(20), ..Account::of(1) };
-        account.pushed(3);
-        account.settle(|| 0);
-        assert!(!account.is_settled());
+        let mut pops = [1, 1].into_iter();
+        account.settle(patience, || pops.next().unwrap_or(0));
+        assert!(pops.next().is_none() && !account.is_settled());
+        account.popped(1);
+        account.settle(patience, || panic!("nothing is left"));
     }
 }

@@ -12,8 +12,8 @@ const PRODUCER_RATE: u64 = 10_000;
 /// Operations per second of a consumer of `profiling`.
 const CONSUMER_RATE: u64 = 1_000;
 
-/// Who does something.
-#[derive(Debug, Clone, Copy)]
+/// A thread.
+#[derive(Clone, Copy)]
 pub(super) struct Who {
     pub(super) produces: bool,
     pub(super) number: u8,
@@ -26,38 +26,33 @@ pub(super) trait Effort: Sized {
     /// many enough for the looks to be nothing.
     const CHUNK: u64;
     /// Whether an operation that fails is tried again. Otherwise a push that fails is a loss.
-    const RETRIES: bool;
-
-    fn of(who: Who) -> Self;
-    /// Done before an operation, but not before it is tried again.
-    fn before(&mut self);
-}
-
-/// Nothing.
-#[derive(Debug)]
-pub(super) struct NoEffort;
-
-impl Effort for NoEffort {
-    const CHUNK: u64 = 64;
     const RETRIES: bool = true;
 
-    fn of(_: Who) -> Self {
-        Self
-    }
+    fn of(who: Who) -> Self;
 
+    /// Done before an operation, but not before it is tried again.
     #[inline(always)]
     fn before(&mut self) {}
 }
 
+/// Nothing.
+pub(super) struct NoEffort;
+
+impl Effort for NoEffort {
+    const CHUNK: u64 = 64;
+
+    fn of(_: Who) -> Self {
+        Self
+    }
+}
+
 /// A busy loop, of a length that is random but the same in all runs.
-#[derive(Debug)]
 pub(super) struct Spins {
     state: u64,
 }
 
 impl Effort for Spins {
     const CHUNK: u64 = 16;
-    const RETRIES: bool = true;
 
     fn of(who: Who) -> Self {
         Self { state: 2 * u64::from(who.number) + u64::from(who.produces) }
@@ -81,7 +76,6 @@ impl Spins {
 }
 
 /// An operation now and then, at a fixed rate.
-#[derive(Debug)]
 pub(super) struct Timetable {
     clock: Clock,
     due: u64,

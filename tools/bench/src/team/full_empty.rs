@@ -1,77 +1,68 @@
-//! What it costs to be told that a queue is full, or empty. One thread, nobody else.
+//! What a call costs that fails because the queue is full or empty, in a single thread.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use corelane::{Consumer, Producer, Queue};
 
-use super::account::Fault;
-use crate::goods::{Goods, number};
+use crate::kinds::Operation;
 use crate::pair;
 use crate::params::{Length, Trial};
+use crate::payload::{NO_POOL, Payload};
 use crate::sample::Sample;
-use crate::stats::Quartiles;
+use crate::stats::median;
 
 /// Calls that are timed together.
 const CALLS: u64 = 1000;
 
-pub(super) fn full<T: Goods, Q: Queue<T>>(trial: &Trial<'_>) -> Result<Sample, Fault> {
-    alone(trial, || {
-        let (mut tx, mut rx) =
-            Q::with(trial.params.config()).expect("tried before the first round");
-        let most = 4 * trial.params.capacity as u64 + 1024;
-        let mut counts = 1..=most;
-        if counts.all(|count| tx.try_push(T::pack(number(0, count))).is_ok()) {
-            return Err(Fault::NeverFull);
-        }
-        let item = T::pack(number(0, most + 1));
-        let result = time(trial.length, || tx.try_push(black_box(item)).is_ok());
-        // The consumer stays, else the queue is closed and not full.
-        black_box(rx.try_pop().is_ok());
-        result
-    })
-}
-
-pub(super) fn empty<T: Goods, Q: Queue<T>>(trial: &Trial<'_>) -> Result<Sample, Fault> {
-    alone(trial, || {
-        let (mut tx, mut rx) =
-            Q::with(trial.params.config()).expect("tried before the first round");
-        let result = time(trial.length, || rx.try_pop().is_ok());
-        // The producer stays, else the queue is closed and not empty.
-        black_box(tx.try_push(T::pack(number(0, 1))).is_ok());
-        result
-    })
-}
-
-fn alone(
+pub(super) fn measure<T: Payload, Q: Queue<T>>(
     trial: &Trial<'_>,
-    work: impl FnOnce() -> Result<Sample, Fault> + Send,
-) -> Result<Sample, Fault> {
-    let mut result = None;
-    pair::all(vec![(trial.cores[0], Box::new(|| result = Some(work())))]);
-    result.expect("its thread is done")
+    operation: Option<Operation>,
+) -> Result<Sample, String> {
+    let work = || match operation {
+        Some(Operation::Push) => full::<T, Q>(trial),
+        _ => empty::<T, Q>(trial),
+    };
+    let mut results = pair::all(vec![(trial.cores[0], Box::new(work))], || ());
+    results.pop().expect("its thread is done").map(Sample::of)
+}
+
+fn full<T: Payload, Q: Queue<T>>(trial: &Trial<'_>) -> Result<f64, String> {
+    // The consumer stays, else the queue is closed and not full.
+    let (mut tx, _rx) = trial.open::<T, Q>();
+    let most = 4 * trial.params.capacity as u64 + 1024;
+    if (1..=most).all(|number| tx.try_push(T::make(NO_POOL, number)).is_ok()) {
+        return Err("it takes more items than it can hold".into());
+    }
+    let item = T::make(NO_POOL, most + 1);
+    time(trial.length, || tx.try_push(black_box(item)).is_ok())
+}
+
+fn empty<T: Payload, Q: Queue<T>>(trial: &Trial<'_>) -> Result<f64, String> {
+    // The producer stays, else the queue is closed and not empty.
+    let (_tx, mut rx) = trial.open::<T, Q>();
+    time(trial.length, || rx.try_pop().is_ok())
 }
 
 /// Nanoseconds per call: the median of groups of calls, which survives a stolen time slice.
-fn time(length: Length, mut succeeds: impl FnMut() -> bool) -> Result<Sample, Fault> {
+fn time(length: Length, mut succeeds: impl FnMut() -> bool) -> Result<f64, String> {
     let begin = Instant::now();
-    let (mut times, mut calls) = (Vec::new(), 0);
-    let mut group = |calls: u64| {
+    let mut group = || {
         let from = Instant::now();
-        let successes = (0..calls).filter(|_| succeeds()).count();
-        (successes == 0).then_some(from.elapsed().as_nanos() as f64 / calls as f64)
+        let successes = (0..CALLS).filter(|_| succeeds()).count();
+        let ns = from.elapsed().as_nanos() as f64 / CALLS as f64;
+        (successes == 0).then_some(ns).ok_or("a call succeeded on a queue that was full or empty")
     };
-    group(CALLS).ok_or(Fault::Answered)?;
+    group()?;
+    let mut times = Vec::new();
     loop {
-        times.push(group(CALLS).ok_or(Fault::Answered)?);
-        calls += CALLS;
+        times.push(group()?);
         let is_over = match length {
             Length::Time(time) => begin.elapsed() >= time,
-            Length::Items(items) => calls >= items,
+            Length::Items(items) => times.len() as u64 * CALLS >= items,
         };
         if is_over {
-            let value = Quartiles::of(times).map_or(f64::NAN, |times| times.median);
-            return Ok(Sample::of(value));
+            return Ok(median(times));
         }
     }
 }

@@ -19,7 +19,7 @@ static CLOCK_COST_NS: LazyLock<f64> = LazyLock::new(|| {
         let from = clock.now_in_order();
         costs.saturating_record(clock.now_in_order().saturating_sub(from));
     }
-    typical(&costs) / clock.ticks_per_ns()
+    typical(&costs) / clock.ticks_per_ns
 });
 
 /// The mean of all times but the slowest hundredth, which were interrupted.
@@ -38,8 +38,8 @@ pub(super) fn typical(times: &Histogram<u64>) -> f64 {
 
 /// What a thread notes.
 pub(super) trait Probe: Sized {
-    /// Whether items may go in batches. What is said of single calls or items needs none, and loops that
-    /// nobody runs needn't be compiled.
+    /// Whether items may go in batches. Notes on single calls or items need no batches, whose loops then needn't be
+    /// compiled.
     const BATCHES: bool = false;
 
     /// One without notes, which takes no notice of what happened before.
@@ -58,11 +58,12 @@ pub(super) trait Probe: Sized {
     #[inline(always)]
     fn popped(&mut self, _count: u64) {}
 
-    fn notes(self) -> Option<Histogram<u64>>;
+    fn notes(self) -> Option<Histogram<u64>> {
+        None
+    }
 }
 
 /// Notes nothing.
-#[derive(Debug)]
 pub(super) struct Silent;
 
 impl Probe for Silent {
@@ -71,14 +72,9 @@ impl Probe for Silent {
     fn new() -> Self {
         Self
     }
-
-    fn notes(self) -> Option<Histogram<u64>> {
-        None
-    }
 }
 
 /// Notes how long items stay in the queue: an item's count is the time at which it was made.
-#[derive(Debug)]
 pub(super) struct Stays {
     clock: Clock,
     /// Items from before have stayed over the pause after the warm-up.
@@ -114,8 +110,7 @@ impl Probe for Stays {
 ///
 /// Calls are timed one by one, because a percentile of batches would say nothing of a call. The clock is
 /// read when all that was before has been done, so that a call counts as long as it takes when nothing
-/// else can be done meanwhile; but for its last stores, which nobody waits for.
-#[derive(Debug)]
+/// else can be done meanwhile. Its last stores don't count: no later instruction waits for them.
 pub(super) struct Calls {
     clock: Clock,
     /// In ticks, what it takes to look at the clock included.

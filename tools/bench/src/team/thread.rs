@@ -1,0 +1,252 @@
+//! What a producer and a consumer do. The loops are compiled for each queue and workload, and are the same for all.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use corelane::{Consumer, Producer};
+use hdrhistogram::Histogram;
+
+use super::account::{Checks, Counts, Tally, number};
+use super::common::{Common, Part};
+use super::effort::{Effort, Who};
+use super::probe::Probe;
+use crate::clock::Clock;
+use crate::pair::Wait;
+use crate::payload::{NO_POOL, Payload};
+
+/// How long no consumer finds an item until those that are missing count as lost.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A handle, and what its thread has counted.
+pub(super) trait Worker: Sized {
+    /// Pushes or pops single items until the part is over.
+    ///
+    /// Loops take the worker apart, so that the handle can be kept in registers.
+    fn single<E: Effort, P: Probe>(self, who: Who, probe: P, part: &Part) -> (Self, P);
+
+    /// The same with up to `batch` items a call.
+    fn batches<E: Effort>(self, who: Who, part: &Part, batch: usize) -> Self;
+
+    /// Does what remains to be done when the time is over.
+    fn settle(self, common: &Common) -> Self;
+
+    fn counts(&self) -> Counts;
+}
+
+/// What a thread did.
+pub(super) struct ThreadReport {
+    /// Items of the measured part.
+    pub(super) items: u64,
+    /// Items of the measured part that found no room and were not tried again.
+    pub(super) refused: u64,
+    /// When the measured part began and ended for this thread, in ticks.
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// All that it counted, warm-up included.
+    pub(super) counts: Counts,
+    pub(super) notes: Option<Histogram<u64>>,
+}
+
+pub(super) fn run<W: Worker, E: Effort, P: Probe>(
+    worker: W,
+    who: Who,
+    common: &Common,
+) -> ThreadReport {
+    let clock = Clock::get();
+    let work = |worker: W, part| {
+        common.gate.meet(who.wait);
+        let probe = P::new();
+        let from = clock.now();
+        let (worker, probe) = if P::BATCHES && common.batch > 1 {
+            (worker.batches::<E>(who, part, common.batch), probe)
+        } else {
+            worker.single::<E, P>(who, probe, part)
+        };
+        (worker, probe, from, clock.now())
+    };
+    // It came in a box that may share lines with those of others. Now it is on this thread's stack.
+    let worker = black_box(worker);
+    let (worker, ..) = work(worker, &common.warm_up);
+    let before = worker.counts();
+    let (worker, probe, from, to) = work(worker, &common.measured);
+    let after = worker.counts();
+    let worker = worker.settle(common);
+    // No handle is dropped before all threads have the items they are to get.
+    common.gate.meet(Wait::Yield);
+    ThreadReport {
+        items: after.tally.items - before.tally.items,
+        refused: after.refused - before.refused,
+        from,
+        to,
+        counts: worker.counts(),
+        notes: probe.notes(),
+    }
+}
+
+pub(super) struct Sender<T> {
+    tx: T,
+    producer: u8,
+    last: u64,
+    refused: u64,
+    tally: Tally,
+}
+
+impl<T: Producer<Item: Payload>> Sender<T> {
+    pub(super) fn of(tx: T, producer: u8) -> Self {
+        Self { tx, producer, last: 0, refused: 0, tally: Tally::default() }
+    }
+}
+
+impl<T: Producer<Item: Payload>> Worker for Sender<T> {
+    #[inline(never)]
+    fn single<E: Effort, P: Probe>(self, who: Who, mut probe: P, part: &Part) -> (Self, P) {
+        let (mut effort, wait) = (E::of(who), who.wait);
+        let Self { mut tx, producer, mut last, mut refused, mut tally } = self;
+        'part: while !part.is_over() {
+            let end = tally.items + E::CHUNK;
+            while tally.items < end {
+                effort.before();
+                let count = probe.count(last);
+                let number = number(producer, count);
+                let item = T::Item::make(NO_POOL, number);
+                while probe.call(|| tx.try_push(item).ok()).is_none() {
+                    if !E::RETRIES || part.is_over() {
+                        // SAFETY: the queue didn't take the item.
+                        unsafe { item.free() };
+                        refused += u64::from(!E::RETRIES);
+                        continue 'part;
+                    }
+                    wait.pause();
+                }
+                last = count;
+                tally.add(number);
+            }
+        }
+        (Self { tx, producer, last, refused, tally }, probe)
+    }
+
+    #[inline(never)]
+    fn batches<E: Effort>(self, who: Who, part: &Part, batch: usize) -> Self {
+        let (mut effort, wait) = (E::of(who), who.wait);
+        let Self { mut tx, producer, mut last, refused, mut tally } = self;
+        let mut items = vec![T::Item::blank(NO_POOL); batch];
+        while !part.is_over() {
+            effort.before();
+            for (count, item) in (last + 1..).zip(&mut items) {
+                *item = T::Item::make(NO_POOL, number(producer, count));
+            }
+            let mut pushed = tx.push_slice(&items);
+            while pushed < batch && !part.is_over() {
+                wait.pause();
+                pushed += tx.push_slice(&items[pushed..]);
+            }
+            for _ in 0..pushed {
+                last += 1;
+                tally.add(number(producer, last));
+            }
+            for item in &items[pushed..] {
+                // SAFETY: the queue didn't take the item.
+                unsafe { item.free() };
+            }
+        }
+        Self { tx, producer, last, refused, tally }
+    }
+
+    fn settle(mut self, common: &Common) -> Self {
+        self.tx.flush();
+        common.account.pushed(self.tally.items);
+        self
+    }
+
+    fn counts(&self) -> Counts {
+        Counts { tally: self.tally, refused: self.refused, ..Counts::default() }
+    }
+}
+
+pub(super) struct Receiver<R> {
+    rx: R,
+    checks: Checks,
+}
+
+impl<R: Consumer<Item: Payload>> Receiver<R> {
+    pub(super) fn of(rx: R) -> Self {
+        Self { rx, checks: Checks::new() }
+    }
+}
+
+impl<R: Consumer<Item: Payload>> Worker for Receiver<R> {
+    #[inline(never)]
+    fn single<E: Effort, P: Probe>(self, who: Who, mut probe: P, part: &Part) -> (Self, P) {
+        let (mut effort, wait) = (E::of(who), who.wait);
+        let Self { mut rx, mut checks } = self;
+        let before = checks.tally.items;
+        'part: while !part.is_over() {
+            let end = checks.tally.items + E::CHUNK;
+            while checks.tally.items < end {
+                effort.before();
+                let item = loop {
+                    if let Some(item) = probe.call(|| rx.try_pop().ok()) {
+                        break item;
+                    }
+                    if !E::RETRIES || part.is_over() {
+                        continue 'part;
+                    }
+                    wait.pause();
+                };
+                // SAFETY: a queue gives each item once. One that doesn't is found with items that own nothing.
+                let count = checks.see(unsafe { item.take() });
+                probe.popped(count);
+            }
+            part.popped(checks.tally.items - before);
+        }
+        (Self { rx, checks }, probe)
+    }
+
+    #[inline(never)]
+    fn batches<E: Effort>(self, who: Who, part: &Part, batch: usize) -> Self {
+        let (mut effort, wait) = (E::of(who), who.wait);
+        let Self { mut rx, mut checks } = self;
+        let before = checks.tally.items;
+        let mut buffer = vec![R::Item::blank(NO_POOL); batch];
+        'part: while !part.is_over() {
+            effort.before();
+            let popped = loop {
+                let popped = rx.pop_slice(&mut buffer);
+                if popped > 0 {
+                    break popped;
+                }
+                if part.is_over() {
+                    continue 'part;
+                }
+                wait.pause();
+            };
+            for item in &buffer[..popped] {
+                // SAFETY: as in `single`.
+                checks.see(unsafe { item.take() });
+            }
+            part.popped(checks.tally.items - before);
+        }
+        Self { rx, checks }
+    }
+
+    fn settle(self, common: &Common) -> Self {
+        let Self { mut rx, mut checks } = self;
+        let mut items = vec![R::Item::blank(NO_POOL); common.batch];
+        common.account.popped(checks.tally.items + rx.lost());
+        common.account.settle(PATIENCE, || {
+            let lost = rx.lost();
+            let popped = rx.pop_slice(&mut items);
+            for item in &items[..popped] {
+                // SAFETY: as in `single`.
+                checks.see(unsafe { item.take() });
+            }
+            popped as u64 + rx.lost() - lost
+        });
+        Self { rx, checks }
+    }
+
+    fn counts(&self) -> Counts {
+        let Checks { tally, unordered, .. } = self.checks;
+        Counts { tally, unordered, overwritten: self.rx.lost(), refused: 0 }
+    }
+}
