@@ -1,27 +1,20 @@
-//! Runs the program and looks at what it says.
+//! Runs the program and looks at what it says. Arguments are a text, with spaces between them.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// `lane` with `args`, in the directory `at`.
-pub fn lane_in(at: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_lane"))
-        .args(args)
-        .current_dir(at)
-        .output()
-        .expect("lane can be started")
+/// `lane` with `args`, not yet started.
+pub fn command(args: &str) -> Command {
+    let mut lane = Command::new(env!("CARGO_BIN_EXE_lane"));
+    lane.args(args.split_whitespace());
+    lane
 }
 
-/// `lane` with `args`.
-pub fn lane(args: &[&str]) -> Output {
-    lane_in(Path::new("."), args)
-}
-
-/// `lane bench spsc` with `args`, as short as it gets.
-pub fn bench(args: &[&str]) -> Output {
-    lane(&[&["bench", "spsc", "--rounds", "1"], args].concat())
+/// What `lane` with `args` ends with.
+pub fn lane(args: &str) -> Output {
+    command(args).output().expect("lane can be started")
 }
 
 /// What was printed.
@@ -34,38 +27,78 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("text")
 }
 
-/// Checks that `output` is a success.
+/// What a successful `lane` with `args` prints.
 #[track_caller]
-pub fn assert_success(output: &Output) {
-    assert!(output.status.success(), "{:?}\n{}", output.status, stderr(output));
+pub fn printed(args: &str) -> String {
+    let output = lane(args);
+    assert!(output.status.success(), "{:?}\n{}", output.status, stderr(&output));
+    stdout(&output)
 }
 
-/// Checks that `lane` refused, with exit code 2 and a message that contains all of `words`.
+/// Checks that `lane` with `args` refuses, with exit code 2 and a message that contains all of `words`.
 #[track_caller]
-pub fn assert_refused(output: &Output, words: &[&str]) {
+pub fn assert_refused(args: &str, words: &[&str]) {
+    check_refusal(&lane(args), words);
+}
+
+/// Checks that `output` is a refusal.
+#[track_caller]
+pub fn check_refusal(output: &Output, words: &[&str]) {
     let message = stderr(output);
     assert_eq!(output.status.code(), Some(2), "{message}");
-    assert!(message.starts_with("error: "), "{message}");
-    assert!(!message.contains("panicked"), "{message}");
+    assert!(message.starts_with("error: ") && !message.contains("panicked"), "{message}");
     for word in words {
         assert!(message.contains(word), "no {word:?} in: {message}");
     }
 }
 
-/// The JSON that a short run of `lane bench spsc` with `args` writes.
-#[track_caller]
-pub fn json_of(args: &[&str]) -> Value {
-    json_of_suite("spsc", args)
+/// The text of a path.
+pub fn text(path: &Path) -> &str {
+    path.to_str().expect("a path of text")
 }
 
-/// The JSON that a short run of `lane bench` with `args` writes.
+/// The file that `lane` with `args` and `flag` writes.
 #[track_caller]
-pub fn json_of_suite(suite: &str, args: &[&str]) -> Value {
+fn written(args: &str, flag: &str) -> String {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = directory.path().join("results.json");
-    let path = path.to_str().expect("a path of text");
-    let begin = ["bench", suite, "--rounds", "1", "--json", path];
-    assert_success(&lane(&[&begin, args].concat()));
-    let text = std::fs::read_to_string(path).expect("the file was written");
-    serde_json::from_str(&text).expect("it is JSON")
+    let path = directory.path().join("results");
+    printed(&format!("{args} {flag} {}", text(&path)));
+    std::fs::read_to_string(path).expect("the file was written")
+}
+
+/// The JSON that `lane` with `args` writes.
+#[track_caller]
+pub fn json_of(args: &str) -> Value {
+    serde_json::from_str(&written(args, "--json")).expect("it is JSON")
+}
+
+/// Checks that the report of `lane` with `args` has all of `words`, and is one file without a network.
+#[track_caller]
+pub fn assert_report(args: &str, words: &[&str]) {
+    let html = written(args, "--html");
+    for word in words.iter().chain(&["<svg"]) {
+        assert!(html.contains(word), "no {word}");
+    }
+    for outside in ["<script", "<link", "<img", "url(", "src="] {
+        assert!(!html.contains(outside), "{outside} in the report");
+    }
+}
+
+/// The results in `json`.
+pub fn results(json: &Value) -> &Vec<Value> {
+    json["results"].as_array().expect("a list of results")
+}
+
+/// A number in JSON.
+#[track_caller]
+pub fn number(value: &Value) -> f64 {
+    value.as_f64().expect("a number")
+}
+
+/// Checks what `value` has under some keys.
+#[track_caller]
+pub fn assert_has(value: &Value, expected: Value) {
+    for (key, expected) in expected.as_object().expect("keys and values") {
+        assert_eq!(&value[key], expected, "{key}");
+    }
 }

@@ -6,17 +6,15 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::common::{assert_refused, assert_success, lane, stdout};
+use crate::common::{check_refusal, number, printed, stdout, text};
 
 /// `args` given to a copy of `lane` in the directory `at`, outside of any checkout.
-fn copy_in(at: &Path, args: &[&str]) -> Output {
+fn copy_in(at: &Path, args: &str) -> Output {
     let copy = at.join("lane");
     fs::copy(env!("CARGO_BIN_EXE_lane"), &copy).expect("a copy");
-    Command::new(copy)
-        .args(args)
-        .env("PATH", at.join("path"))
-        .output()
-        .expect("lane can be started")
+    let mut lane = Command::new(copy);
+    lane.args(args.split_whitespace()).env("PATH", at.join("path"));
+    lane.output().expect("lane can be started")
 }
 
 #[cfg(unix)]
@@ -34,31 +32,28 @@ fn programs_beside_lane_come_before_those_on_the_path() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let at = directory.path();
     write_script(&at.join("path/lane-verify"), "echo path; exit 3");
-    let output = copy_in(at, &["verify", "lq", "--html", "x"]);
+    let output = copy_in(at, "verify lq --html x");
     assert_eq!((stdout(&output).as_str(), output.status.code()), ("path\n", Some(3)));
     write_script(&at.join("lane-verify"), "echo \"$@\"");
-    let output = copy_in(at, &["verify", "lq", "--html", "x", "--help"]);
+    let output = copy_in(at, "verify lq --html x --help");
     assert_eq!(stdout(&output), "lq --html x --help\n");
 }
 
 #[test]
 fn a_program_that_is_nowhere_is_told_how_to_build() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let output = copy_in(directory.path(), &["simulate", "lq"]);
-    assert_refused(&output, &["lane-simulate", "cargo build --release -p lane-simulate"]);
-    assert!(stdout(&lane(&["--help"])).contains("verify"));
+    let output = copy_in(directory.path(), "simulate lq");
+    check_refusal(&output, &["lane-simulate", "cargo build --release -p lane-simulate"]);
+    assert!(printed("--help").contains("verify"));
 }
 
 #[test]
 fn a_calibration_has_times() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("machine.json");
-    let path = path.to_str().expect("a path of text");
-    let output = lane(&["calibrate", "--json", path]);
-    assert_success(&output);
-    assert!(stdout(&output).contains("lane simulate --machine"));
-    let file = fs::read_to_string(path).expect("the file was written");
-    let json: Value = serde_json::from_str(&file).expect("it is JSON");
-    assert!(json["line_rtt_ns"].as_f64() > Some(0.0) && json["pause_ns"].as_f64() > Some(0.0));
-    assert_refused(&lane(&["calibrate", "--cores", "0,999"]), &["no core 999"]);
+    let said = printed(&format!("calibrate --json {}", text(&path)));
+    assert!(said.contains("lane simulate --machine"));
+    let json = fs::read_to_string(path).expect("the file was written");
+    let json: Value = serde_json::from_str(&json).expect("it is JSON");
+    assert!(number(&json["line_rtt_ns"]) > 0.0 && number(&json["pause_ns"]) > 0.0);
 }
