@@ -41,7 +41,7 @@ const SHARED_BOUNDS: Bounds = Bounds { all: 3_000, preemptions: &[(2, 20_000), (
 /// Steps of one execution that are too many: a loop goes on for ever.
 const ENDLESS: usize = 5_000;
 
-/// Runs `model` in all its executions, or in those with few preemptions if there are too many: see [`Bounds`].
+/// Runs `model` in all its executions, or in those with few preemptions if there are too many: see `Bounds`.
 ///
 /// Then once more for each weak compare-and-swap of each thread, which fails without cause when the
 /// thread first comes by.
