@@ -1,67 +1,44 @@
 //! `lane verify`: that needed orderings are found needed, and that what is broken is reported.
 
+#[path = "../../lane/tests/cli/common.rs"]
+#[allow(dead_code, reason = "other programs need other parts")]
+mod common;
+
 use std::fs;
-use std::process::{Command, Output};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-/// The program with `args`.
-fn verify(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_lane-verify")).args(args).output().expect("it can be started")
-}
+use common::{assert_has, assert_refused, json_of, list, output, printed, stdout, text, written};
 
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).expect("text")
-}
-
-#[track_caller]
-fn assert_success(output: &Output) {
-    let message = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{:?}\n{message}", output.status);
-}
-
-/// Checks that it refused, with exit code 2 and a message that contains all of `words`.
-#[track_caller]
-fn assert_refused(output: &Output, words: &[&str]) {
-    let message = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{message}");
-    assert!(message.starts_with("error: ") && !message.contains("panicked"), "{message}");
-    for word in words {
-        assert!(message.contains(word), "no {word:?} in: {message}");
-    }
-}
+/// The program that is tested.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_lane-verify");
 
 #[test]
 fn every_ordering_of_the_line_ring_is_needed() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = |name: &str| directory.path().join(name).to_str().expect("text").to_owned();
-    let [json, html, markdown] = ["v.json", "v.html", "v.md"].map(path);
-    let files = ["--json", &json, "--html", &html, "--markdown", &markdown];
-    let output = verify(&[&["linering"][..], &files].concat());
-    assert_success(&output);
+    let [json, html, markdown] =
+        ["v.json", "v.html", "v.md"].map(|name| directory.path().join(name));
+    let [json, html, markdown] = [&json, &html, &markdown].map(|path| text(path));
+    let files = format!("--json {json} --html {html} --markdown {markdown}");
+    assert!(printed(&format!("linering {files}")).contains("line_ring/"));
 
     let json = fs::read_to_string(json).expect("the file was written");
     let json: Value = serde_json::from_str(&json).expect("it is JSON");
-    assert_eq!(json["schema"], 1);
-    assert_eq!(json["interrupted"], false);
+    assert_has(&json, json!({ "schema": 1, "interrupted": false }));
     assert_eq!(json["seeded_bugs"][0]["found"], true);
     let queue = &json["queues"][0];
-    assert_eq!(queue["queue"], "linering");
-    assert_eq!(queue["score"], 1.0);
+    assert_has(queue, json!({ "queue": "linering", "score": 1.0 }));
     assert!(queue["models"].as_u64() > Some(10) && queue["executions"].as_u64() > Some(1000));
-    check_sites(queue["sites"].as_array().expect("a list of sites"));
+    check_sites(list(queue, "sites"));
 
     let html = fs::read_to_string(html).expect("the file was written");
     assert!(html.contains("Ordering::Release") && html.contains("verdict needed"));
     assert!(!html.contains("http"), "the page needs no network");
-    assert!(stdout(&output).contains("line_ring/"));
 
-    let again = path("again.md");
-    let kept = ["--kept", &markdown, "--markdown", &again];
-    assert_success(&verify(&[&["linering"][..], &kept].concat()));
+    let again = written(&format!("linering --kept {markdown}"), "--markdown");
     let markdown = fs::read_to_string(markdown).expect("the file was written");
     assert!(markdown.contains("| needed |") && !markdown.contains("survives |"));
-    assert_eq!(fs::read_to_string(again).expect("the file was written"), markdown);
+    assert_eq!(again, markdown);
 }
 
 fn check_sites(sites: &[Value]) {
@@ -85,56 +62,30 @@ fn check_sites(sites: &[Value]) {
 
 #[test]
 fn a_broken_queue_is_reported() {
-    let output = verify(&["canary"]);
-    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = stdout(&output);
-    assert!(
-        text.contains("canary is broken: canary::transfer fails: Causality violation"),
-        "{text}"
-    );
+    let canary = output("canary");
+    assert_eq!(canary.status.code(), Some(1));
+    let text = stdout(&canary);
+    let broken = "canary is broken: canary::transfer fails: Causality violation";
+    assert!(text.contains(broken), "{text}");
 }
 
 #[test]
-fn an_unknown_queue_is_refused() {
-    assert_refused(&verify(&["lqq"]), &["lqq", "lq"]);
+fn bad_input_is_refused() {
+    assert_refused("lqq", &["lqq", "lq"]);
+    assert_refused("lq --json /nowhere/v.json", &["/nowhere/v.json", "choose another path"]);
+    assert_refused("lq --kept /nowhere.md", &["/nowhere.md", "--markdown"]);
+    let no_table = ["Cargo.toml (it has no ordering table)", "--markdown"];
+    assert_refused("lq --kept Cargo.toml", &no_table);
+    assert_refused("canary --histories 1s", &["name another queue"]);
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_refused() {
-    let output = verify(&["lq", "--json", "/nowhere/v.json"]);
-    assert_refused(&output, &["/nowhere/v.json", "choose another path"]);
-}
-
-#[test]
-fn a_table_that_is_none_is_refused() {
-    assert_refused(&verify(&["lq", "--kept", "/nowhere.md"]), &["/nowhere.md", "--markdown"]);
-    let output = verify(&["lq", "--kept", "Cargo.toml"]);
-    assert_refused(&output, &["Cargo.toml (it has no ordering table)", "--markdown"]);
-}
-
-#[test]
-fn histories_of_a_queue_are_clean() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let json = directory.path().join("histories.json");
-    let json = json.to_str().expect("text");
-    let output = verify(&["bqueue", "--histories", "300ms", "--json", json]);
-    assert_success(&output);
-    assert!(stdout(&output).contains("bqueue"), "{}", stdout(&output));
-    let json: Value = serde_json::from_str(&fs::read_to_string(json).expect("it was written"))
-        .expect("it is JSON");
-    for queue in json["queues"].as_array().expect("a list of queues") {
+fn histories_are_clean() {
+    let json = json_of("bqueue bbq --histories 300ms");
+    let queues: Vec<_> = list(&json, "queues").iter().map(|queue| &queue["queue"]).collect();
+    assert!(["bqueue", "bbq"].into_iter().all(|id| queues.iter().any(|queue| **queue == id)));
+    for queue in list(&json, "queues") {
         assert!(queue["operations"].as_u64() > Some(10_000), "{queue}");
         assert!(queue["violation"].is_null(), "{queue}");
     }
-}
-
-#[test]
-fn the_canary_has_no_histories() {
-    assert_refused(&verify(&["canary", "--histories", "1s"]), &["name another queue"]);
-}
-
-#[test]
-fn histories_of_several_threads_are_checked() {
-    let output = verify(&["bbq", "--histories", "100ms"]);
-    assert!(stdout(&output).contains("bbq"), "{}", stdout(&output));
 }

@@ -1,20 +1,21 @@
-//! Runs the program and looks at what it says. Arguments are a text, with spaces between them.
+//! Runs the program and looks at what it says. Arguments are a text, with spaces between them. The tests of `lane-verify`
+//! and `lane-simulate` share this file.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// `lane` with `args`, not yet started.
+/// The program with `args`, not yet started.
 pub fn command(args: &str) -> Command {
-    let mut lane = Command::new(env!("CARGO_BIN_EXE_lane"));
-    lane.args(args.split_whitespace());
-    lane
+    let mut program = Command::new(crate::PROGRAM);
+    program.args(args.split_whitespace());
+    program
 }
 
-/// What `lane` with `args` ends with.
-pub fn lane(args: &str) -> Output {
-    command(args).output().expect("lane can be started")
+/// What the program with `args` ends with.
+pub fn output(args: &str) -> Output {
+    command(args).output().expect("it can be started")
 }
 
 /// What was printed.
@@ -27,18 +28,18 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("text")
 }
 
-/// What a successful `lane` with `args` prints.
+/// What a successful run with `args` prints.
 #[track_caller]
 pub fn printed(args: &str) -> String {
-    let output = lane(args);
+    let output = output(args);
     assert!(output.status.success(), "{:?}\n{}", output.status, stderr(&output));
     stdout(&output)
 }
 
-/// Checks that `lane` with `args` refuses, with exit code 2 and a message that contains all of `words`.
+/// Checks that the program with `args` refuses, with exit code 2 and a message that contains all of `words`.
 #[track_caller]
 pub fn assert_refused(args: &str, words: &[&str]) {
-    check_refusal(&lane(args), words);
+    check_refusal(&output(args), words);
 }
 
 /// Checks that `output` is a refusal.
@@ -52,27 +53,33 @@ pub fn check_refusal(output: &Output, words: &[&str]) {
     }
 }
 
+/// The list `name` in `json`.
+#[track_caller]
+pub fn list<'a>(json: &'a Value, name: &str) -> &'a Vec<Value> {
+    json[name].as_array().expect("a list")
+}
+
 /// The text of a path.
 pub fn text(path: &Path) -> &str {
     path.to_str().expect("a path of text")
 }
 
-/// The file that `lane` with `args` and `flag` writes.
+/// The file that the program with `args` and `flag` writes.
 #[track_caller]
-fn written(args: &str, flag: &str) -> String {
+pub fn written(args: &str, flag: &str) -> String {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("results");
     printed(&format!("{args} {flag} {}", text(&path)));
     std::fs::read_to_string(path).expect("the file was written")
 }
 
-/// The JSON that `lane` with `args` writes.
+/// The JSON that the program with `args` writes.
 #[track_caller]
 pub fn json_of(args: &str) -> Value {
     serde_json::from_str(&written(args, "--json")).expect("it is JSON")
 }
 
-/// Checks that the report of `lane` with `args` has all of `words`, and is one file without a network.
+/// Checks that the report of a run with `args` has all of `words`, and is one file without a network.
 #[track_caller]
 pub fn assert_report(args: &str, words: &[&str]) {
     let html = written(args, "--html");
@@ -86,7 +93,7 @@ pub fn assert_report(args: &str, words: &[&str]) {
 
 /// The results in `json`.
 pub fn results(json: &Value) -> &Vec<Value> {
-    json["results"].as_array().expect("a list of results")
+    list(json, "results")
 }
 
 /// A number in JSON.

@@ -6,3 +6,6 @@ mod refusals;
 mod ring;
 mod runs;
 mod subprograms;
+
+/// The program that is tested.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_lane");

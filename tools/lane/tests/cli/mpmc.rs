@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{assert_has, assert_report, json_of, lane, number, printed, results, stderr};
+use crate::common::{assert_has, assert_report, json_of, number, output, printed, results, stderr};
 use crate::runs::interrupted;
 
 /// `lane bench mpmc` with `args`, with no round that is mixed.
@@ -141,7 +141,7 @@ fn ring_is_left_out_where_threads_share_a_core_unless_named() {
     assert!(measured.len() > 3 && !measured.iter().any(is_ring), "{measured:?}");
     assert!(cells(&json_of(&named)).iter().all(is_ring));
     for (args, is_said) in [(all, true), (named, false)] {
-        let notes = stderr(&lane(&args));
+        let notes = stderr(&output(&args));
         assert_eq!(notes.contains("ring left out"), is_said, "{notes}");
     }
 }

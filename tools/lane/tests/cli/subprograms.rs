@@ -11,7 +11,7 @@ use crate::common::{check_refusal, number, printed, stdout, text};
 /// `args` given to a copy of `lane` in the directory `at`, outside of any checkout.
 fn copy_in(at: &Path, args: &str) -> Output {
     let copy = at.join("lane");
-    fs::copy(env!("CARGO_BIN_EXE_lane"), &copy).expect("a copy");
+    fs::copy(crate::PROGRAM, &copy).expect("a copy");
     let mut lane = Command::new(copy);
     lane.args(args.split_whitespace()).env("PATH", at.join("path"));
     lane.output().expect("lane can be started")
