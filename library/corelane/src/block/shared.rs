@@ -323,14 +323,21 @@ impl<T> Consumer<T> {
                 (&self.single.end().header().heads.chead, self.single.end().slots());
             // Acquire pairs with `advance`: items that made another consumer go on are visible.
             let head = chead.load(Ordering::Acquire);
-            match reserve_in(head, blocks, &mut self.seen, wanted)? {
-                None if self.single.end().is_only() => {
-                    self.take_over();
-                    return Ok(None);
-                }
-                // Release pairs with the load above.
-                None => advance(chead, blocks.end(head), Ordering::Release),
-                run => return Ok(run),
+            let run = reserve_in(head, blocks, &mut self.seen, wanted)?;
+            let is_only = || self.single.end().is_only();
+            if run.is_none() && is_only() {
+                self.take_over();
+                return Ok(None);
+            }
+            // The only consumer leaves the block when it takes over.
+            let is_last = |run: &Run| blocks.arrangement().is_start(run.end()) && !is_only();
+            if run.as_ref().is_none_or(is_last) {
+                // Release pairs with the load above. It is done before this pop returns: then a producer that needs the
+                // block is told that it isn't empty yet, and not that the queue is full.
+                advance(chead, blocks.end(head), Ordering::Release);
+            }
+            if run.is_some() {
+                return Ok(run);
             }
         }
     }

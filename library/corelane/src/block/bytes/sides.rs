@@ -241,12 +241,18 @@ impl<T> Receiver<T> {
     fn try_reserve(&self) -> Result<(Run, usize), Nothing> {
         loop {
             // Acquire pairs with `advance`: records that made another consumer go on are visible.
-            let head = self.end.header().heads.chead.load(Ordering::Acquire);
-            if let Some(found) = self.reserve_in(head)? {
+            let (chead, blocks) = (&self.end.header().heads.chead, self.blocks());
+            let head = chead.load(Ordering::Acquire);
+            let found = self.reserve_in(head)?;
+            let is_done = |(run, _): &(Run, usize)| blocks.arrangement().is_start(run.end());
+            if found.as_ref().is_none_or(is_done) {
+                // Release pairs with the load above. It is done before this pop returns: then a producer that needs the
+                // block is told that it isn't empty yet, and not that the queue is full.
+                advance(chead, blocks.end(head), Ordering::Release);
+            }
+            if let Some(found) = found {
                 return Ok(found);
             }
-            // Release pairs with the load above.
-            advance(&self.end.header().heads.chead, self.blocks().end(head), Ordering::Release);
         }
     }
 
