@@ -323,23 +323,32 @@ impl<T> Consumer<T> {
                 (&self.single.end().header().heads.chead, self.single.end().slots());
             // Acquire pairs with `advance`: items that made another consumer go on are visible.
             let head = chead.load(Ordering::Acquire);
-            let run = reserve_in(head, blocks, &mut self.seen, wanted)?;
-            let is_only = || self.single.end().is_only();
-            if run.is_none() && is_only() {
-                self.take_over();
-                return Ok(None);
-            }
-            // The only consumer leaves the block when it takes over.
-            let is_last = |run: &Run| blocks.arrangement().is_start(run.end()) && !is_only();
-            if run.as_ref().is_none_or(is_last) {
-                // Release pairs with the load above. It is done before this pop returns: then a producer that needs the
-                // block is told that it isn't empty yet, and not that the queue is full.
-                advance(chead, blocks.end(head), Ordering::Release);
-            }
-            if run.is_some() {
-                return Ok(run);
+            match reserve_in(head, blocks, &mut self.seen, wanted)? {
+                Some((run, is_last)) => {
+                    // The only consumer leaves the block when it takes over.
+                    if is_last && !self.end().is_only() {
+                        self.leave(head);
+                    }
+                    return Ok(Some(run));
+                }
+                None if self.end().is_only() => {
+                    self.take_over();
+                    return Ok(None);
+                }
+                None => self.leave(head),
             }
         }
+    }
+
+    /// Leaves the block that starts at `head`, of which all has been taken.
+    ///
+    /// A pop that takes the last of it does so before it returns. Then a producer that needs the block is told that it isn't
+    /// empty yet, and not that the queue is full.
+    #[inline]
+    fn leave(&self, head: u64) {
+        let (chead, end) = (&self.end().header().heads.chead, self.end().slots().end(head));
+        // Release pairs with the load in `reserve`.
+        advance(chead, end, Ordering::Release);
     }
 
     /// Goes on as the only consumer, after all others are gone.
@@ -379,14 +388,15 @@ impl<T> Consumer<T> {
     }
 }
 
-/// The paper's `reserve_entry`: items of the block that starts at `head`; nothing if it is done.
+/// The paper's `reserve_entry`: items of the block that starts at `head`, and whether they are its last; nothing if it is
+/// done.
 #[inline]
 fn reserve_in<T>(
     head: u64,
     blocks: &Blocks<Separate, Cells<T>>,
     seen: &mut Seen,
     wanted: u64,
-) -> Result<Option<Run>, Nothing> {
+) -> Result<Option<(Run, bool)>, Nothing> {
     let (cursor, arrangement) = (&blocks.at(head).consumers.reserved, blocks.arrangement());
     let full = arrangement.full_count(head);
     let is_here = seen.next.wrapping_sub(head) < arrangement.size();
@@ -408,7 +418,7 @@ fn reserve_in<T>(
         match cursor.compare_exchange(reserved, next, Ordering::Release, Ordering::Relaxed) {
             Ok(_) => {
                 seen.next = position.wrapping_add(n);
-                return Ok(Some(Run { position, n }));
+                return Ok(Some((Run { position, n }, next == full)));
             }
             Err(_) => {
                 stand_back.wait();

@@ -241,19 +241,25 @@ impl<T> Receiver<T> {
     fn try_reserve(&self) -> Result<(Run, usize), Nothing> {
         loop {
             // Acquire pairs with `advance`: records that made another consumer go on are visible.
-            let (chead, blocks) = (&self.end.header().heads.chead, self.blocks());
-            let head = chead.load(Ordering::Acquire);
-            let found = self.reserve_in(head)?;
-            let is_done = |(run, _): &(Run, usize)| blocks.arrangement().is_start(run.end());
-            if found.as_ref().is_none_or(is_done) {
-                // Release pairs with the load above. It is done before this pop returns: then a producer that needs the
-                // block is told that it isn't empty yet, and not that the queue is full.
-                advance(chead, blocks.end(head), Ordering::Release);
+            let head = self.end.header().heads.chead.load(Ordering::Acquire);
+            if let Some((run, len)) = self.reserve_in(head)? {
+                if self.blocks().arrangement().is_start(run.end()) {
+                    self.leave(head);
+                }
+                return Ok((run, len));
             }
-            if let Some(found) = found {
-                return Ok(found);
-            }
+            self.leave(head);
         }
+    }
+
+    /// Leaves the block that starts at `head`, of which all has been taken.
+    ///
+    /// A pop that takes the last of it does so before it returns. Then a producer that needs the block is told that it isn't
+    /// empty yet, and not that the queue is full.
+    #[inline]
+    fn leave(&self, head: u64) {
+        // Release pairs with the load in `try_reserve`.
+        advance(&self.end.header().heads.chead, self.blocks().end(head), Ordering::Release);
     }
 
     /// The paper's `reserve_entry`: a record of the block that starts at `head`; nothing if it is done.
