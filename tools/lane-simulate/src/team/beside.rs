@@ -7,8 +7,6 @@ use corelane_report::Failure;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::series::Growing;
-
 /// What was measured, and where.
 #[derive(Debug, Serialize)]
 pub(super) struct Beside {
@@ -21,11 +19,11 @@ pub(super) struct Beside {
 #[derive(Debug, Serialize)]
 pub(super) struct MeasuredPoint {
     pub(super) queue: String,
-    producers: usize,
-    consumers: usize,
-    workload: String,
+    pub(super) producers: usize,
+    pub(super) consumers: usize,
+    pub(super) workload: String,
     pub(super) distance: String,
-    items_per_s: f64,
+    pub(super) items_per_s: f64,
 }
 
 impl Beside {
@@ -70,12 +68,4 @@ fn points(result: &Value) -> Vec<MeasuredPoint> {
         })
     };
     groups.into_iter().flatten().filter_map(point).collect()
-}
-
-impl MeasuredPoint {
-    /// In millions per second, with how far the series has grown, if it is one of this series and workload.
-    pub(super) fn of(&self, growing: Growing, workload: &str) -> Option<(usize, f64)> {
-        let number = growing.number_of(self.producers, self.consumers)?;
-        (self.workload == workload).then_some((number, self.items_per_s / 1e6))
-    }
 }

@@ -1,6 +1,7 @@
 //! `lane simulate mpmc`: throughput and misses between several threads, on machines that aren't here.
 
 mod beside;
+mod cell;
 mod outcome;
 mod page;
 mod paper;
@@ -22,7 +23,8 @@ use crate::machines::Target;
 use crate::options::{TeamArgs, WORKLOADS};
 use crate::streams::PROGRESS;
 use beside::Beside;
-use outcome::{Missing, TeamCell, TeamOutcome};
+use cell::TeamCell;
+use outcome::{Missing, TeamOutcome};
 
 /// Queues between one producer and one consumer that are simulated without being named: the one whose
 /// relatives are simulated, and the plainest.

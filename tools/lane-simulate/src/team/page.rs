@@ -2,9 +2,9 @@
 
 use corelane_report::{Block, Document, Media, Table, name, short};
 
-use super::outcome::{TeamCell, TeamOutcome};
-use super::paper;
-use super::series;
+use super::cell::TeamCell;
+use super::outcome::TeamOutcome;
+use super::{paper, series};
 
 const ON_TERMINAL: &str = "Misses are those of private caches, of all threads, per item popped; P are producers, \
     C consumers. Fair: items of the slowest thread for each of the fastest. Failed: calls that found the queue \

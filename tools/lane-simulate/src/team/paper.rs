@@ -4,7 +4,7 @@ use corelane_bench::Workload;
 use corelane_report::{Block, Table, name, times};
 use serde::Serialize;
 
-use super::outcome::TeamCell;
+use super::cell::TeamCell;
 use crate::options::WORKLOADS;
 
 /// How the ids of all forms of the block-based queue begin.

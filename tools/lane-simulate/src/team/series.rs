@@ -6,13 +6,13 @@ use corelane_bench::TeamSize;
 use corelane_report::plot::Scale;
 use corelane_report::{Block, name};
 
-use super::beside::Beside;
-use super::outcome::TeamCell;
+use super::beside::{Beside, MeasuredPoint};
+use super::cell::TeamCell;
 use crate::growth::{self, Measure};
 
 /// What grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Growing {
+enum Growing {
     Producers,
     Consumers,
     Both,
@@ -38,12 +38,19 @@ impl Growing {
     }
 
     /// How far so many threads have grown, if they are some of these.
-    pub(super) fn number_of(self, producers: usize, consumers: usize) -> Option<usize> {
+    fn number_of(self, producers: usize, consumers: usize) -> Option<usize> {
         match self {
             Self::Producers => (consumers == 1).then_some(producers),
             Self::Consumers => (producers == 1).then_some(consumers),
             Self::Both => (producers == consumers).then_some(producers),
         }
+    }
+
+    /// How far the threads of a measured point have grown, and its throughput in millions per second, if it is one of
+    /// these and of this workload.
+    fn place_of(self, point: &MeasuredPoint, workload: &str) -> Option<(usize, f64)> {
+        let number = self.number_of(point.producers, point.consumers)?;
+        (point.workload == workload).then_some((number, point.items_per_s / 1e6))
     }
 }
 
@@ -74,7 +81,9 @@ impl Growing {
             measured.clear();
             for point in beside.iter().flat_map(|beside| &beside.points).filter(|_| number == 0) {
                 let line = lines.iter_mut().find(|line| line.name == point.queue);
-                let Some((line, place)) = line.zip(point.of(self, &workload)) else { continue };
+                let Some((line, place)) = line.zip(self.place_of(point, &workload)) else {
+                    continue;
+                };
                 line.beside.push(place);
                 let name = format!("{}, measured {}", point.queue, point.distance);
                 match measured.iter_mut().find(|row| row.0 == name) {
