@@ -11,7 +11,7 @@ use crate::clock::median_ns;
 use crate::floor::Floors;
 use crate::pair::Cores;
 use crate::stats::{Group, median};
-use crate::takeover::Takeover;
+use crate::takeover;
 
 /// Samples of which the median is taken.
 const SAMPLES: usize = 15;
@@ -55,7 +55,8 @@ impl Calibration {
 
     /// The same with floors that were measured before.
     pub fn with(cores: Cores, line_rtt_ns: f64, block_handoff_ns_per_u64: f64) -> Self {
-        let takeover = Takeover::measure(cores);
+        let [store_to_others_line_ns, store_to_read_line_ns, store_to_own_line_ns] =
+            takeover::measure(cores);
         Self {
             schema: SCHEMA,
             line_rtt_ns,
@@ -69,9 +70,9 @@ impl Calibration {
                 fence(Ordering::SeqCst);
             }),
             pause_ns: timed(|_| spin_loop()),
-            store_to_others_line_ns: takeover.others_ns,
-            store_to_read_line_ns: takeover.read_ns,
-            store_to_own_line_ns: takeover.own_ns,
+            store_to_others_line_ns,
+            store_to_read_line_ns,
+            store_to_own_line_ns,
         }
     }
 
