@@ -64,7 +64,7 @@ impl RunArgs {
 }
 
 /// What to measure between one producer and one consumer, and how.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Parser)]
 pub struct SpscArgs {
     /// Queues and peers to measure, by id (see `lane list`); all if none is named.
     #[arg(value_name = "QUEUE", value_parser = ids(Entry::is_spsc), hide_possible_values = true)]
@@ -146,13 +146,7 @@ pub struct SpscArgs {
 impl Default for SpscArgs {
     /// What `lane bench spsc` means.
     fn default() -> Self {
-        /// Gives the arguments a command of their own.
-        #[derive(Parser)]
-        struct Alone {
-            #[command(flatten)]
-            args: SpscArgs,
-        }
-        Alone::parse_from(["lane"]).args
+        Self::parse_from(["lane"])
     }
 }
 

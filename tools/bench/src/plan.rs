@@ -114,6 +114,17 @@ pub(crate) fn check_batches(batches: &[Positive], capacity: usize) -> Result<(),
     }
 }
 
+/// The cells of one set of parameters: one for each queue.
+pub(crate) fn row(
+    entries: impl IntoIterator<Item = &'static Entry>,
+    test: Test,
+    params: Params,
+    length: Length,
+) -> impl Iterator<Item = Cell> {
+    let cell = move |entry| Cell { entry, test, params: params.clone(), length };
+    entries.into_iter().map(cell)
+}
+
 /// What so many threads do while they wait. Those that share a core must let the others run.
 pub(crate) fn wait(wanted: Wait, threads: usize, cores: &[CoreId]) -> Wait {
     if cores::are_shared(threads, cores) { Wait::Yield } else { wanted }
