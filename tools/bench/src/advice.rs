@@ -10,42 +10,26 @@ use crate::results::{CellResult, Results, best_peer, comparable};
 use crate::stats::Group;
 use crate::words::{self, FloorValue};
 
-/// Which queues to take for what, as far as the results tell.
-#[derive(Debug)]
-pub(crate) struct Advice {
-    /// While the cores are near, and far: when that was, and a line for each purpose.
-    pub(crate) groups: Vec<(String, Vec<String>)>,
-    /// What the library says against the queues that were picked.
-    pub(crate) caveats: Vec<String>,
-}
-
-impl Advice {
-    pub(crate) fn of(results: &Results) -> Option<Self> {
-        let (mut groups, mut picked) = (Vec::new(), BTreeSet::new());
-        for group in results.groups() {
-            let tables = results.tables(group);
-            let picks: Vec<_> =
-                tables.iter().filter_map(|table| Pick::of(results, table, group)).collect();
-            if let Some(when) = when(results, group).filter(|_| !picks.is_empty()) {
-                groups.push((when, picks.iter().map(Pick::words).collect()));
-            }
-            picked.extend(picks.into_iter().map(|pick| pick.best.queue.as_str()));
+/// Which queues to take for what, as far as the results tell: a list for each group, and what the library says against
+/// the queues that were picked. Empty if no queue can be recommended.
+pub(crate) fn blocks(results: &Results) -> Vec<Block> {
+    let (mut blocks, mut picked) = (Vec::new(), BTreeSet::new());
+    for group in results.groups() {
+        let tables = results.tables(group);
+        let picks: Vec<_> =
+            tables.iter().filter_map(|table| Pick::of(results, table, group)).collect();
+        if let Some(when) = when(results, group).filter(|_| !picks.is_empty()) {
+            let points = picks.iter().map(Pick::words).collect();
+            blocks.extend([Block::heading(3, when), Block::List(points)]);
         }
-        let against = picked
-            .iter()
-            .filter_map(|id| Some(format!("{id}: {}", catalogue::find(id)?.info.avoid)));
-        (!groups.is_empty()).then(|| Self { groups, caveats: against.collect() })
+        picked.extend(picks.into_iter().map(|pick| pick.best.queue.as_str()));
     }
-
-    pub(crate) fn blocks(self) -> Vec<Block> {
-        let mut blocks = Vec::new();
-        let groups = self.groups.into_iter();
-        let caveats = ("When not to take them".to_owned(), self.caveats);
-        for (when, points) in groups.chain([caveats]) {
-            blocks.extend([Block::heading(3, format!("{when}:")), Block::List(points)]);
-        }
-        blocks
+    if !blocks.is_empty() {
+        let caveat = |id| Some(format!("{id}: {}", catalogue::find(id)?.info.avoid));
+        let caveats = picked.into_iter().filter_map(caveat).collect();
+        blocks.extend([Block::heading(3, "When not to take them:"), Block::List(caveats)]);
     }
+    blocks
 }
 
 fn when(results: &Results, group: Group) -> Option<String> {
@@ -56,7 +40,7 @@ fn when(results: &Results, group: Group) -> Option<String> {
         (false, Group::Near) => "While the cores are near",
         (false, Group::Far) => "While the cores are far",
     };
-    Some(format!("{place} (line_rtt {distance} ns, {rounds} of {all} rounds)"))
+    Some(format!("{place} (line_rtt {distance} ns, {rounds} of {all} rounds):"))
 }
 
 /// Those to take where others are no faster.
