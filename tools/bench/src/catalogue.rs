@@ -218,3 +218,20 @@ fn delayed_scq() -> Entry {
     entry.info = Info { choose, avoid, ..entry.info };
     entry
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_has_an_id_of_its_own_a_known_algorithm_and_a_version() {
+        for (number, entry) in entries().iter().enumerate() {
+            let Info { id, variant_of, .. } = entry.info;
+            assert!(entries()[..number].iter().all(|other| other.info.id != id), "{id} twice");
+            assert!(variant_of.is_none_or(|of| find(of).is_some()), "{id} is a variant of none");
+            let is_unknown =
+                matches!(&entry.kind, EntryKind::Peer { version, .. } if version == "unknown");
+            assert!(!is_unknown, "{id} has no version");
+        }
+    }
+}

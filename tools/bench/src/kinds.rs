@@ -200,30 +200,8 @@ impl FromStr for CorePair {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let pair = text
-            .split_once(',')
-            .and_then(|(a, b)| Some(Self(a.trim().parse().ok()?, b.trim().parse().ok()?)));
+        let core = |text: &str| text.trim().parse().ok();
+        let pair = text.split_once(',').and_then(|(a, b)| Some(Self(core(a)?, core(b)?)));
         pair.ok_or_else(|| "give two core numbers with a comma, such as 0,1".into())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn teams_have_two_sides_of_some_threads() {
-        let size = |text: &str| text.parse::<TeamSize>().map(|size| size.to_string());
-        assert_eq!(size("1x1"), Ok("1x1".into()));
-        assert_eq!(size("95x1"), Ok("95x1".into()));
-        for wrong in ["0x1", "1x0", "1x1x1", "2", "x", "axb", "-1x1", ""] {
-            assert!(size(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_pair_of_cores_may_be_one_core() {
-        assert_eq!("3,3".parse(), Ok(CorePair(3, 3)));
-        assert!("3".parse::<CorePair>().is_err());
     }
 }

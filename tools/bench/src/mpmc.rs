@@ -149,14 +149,23 @@ fn cells(
     for &test in &args.test {
         let usual = if test == Test::DataLatency { SHORT } else { CAPACITY };
         let capacity = args.capacity.map_or(usual, |Positive(items)| items);
-        for (wait, team) in variations(args, test, sizes, cores) {
-            let shared = cores::are_shared(team.size.threads(), cores);
+        for team in settings(args, test, sizes) {
+            let threads = team.size.threads();
+            let shared = cores::are_shared(threads, cores);
             let can =
                 |entry: &&Entry| can(entry, test, &team) && !(shared && is_held_up(entry, args));
-            let chosen = entries.iter().copied().filter(can);
-            let length = length(args, test, team.workload, wait);
-            let params = Params { capacity, wait, setting: Setting::Team(team.clone()) };
-            cells.extend(row(chosen, test, params, length));
+            let mut waits: Vec<_> = match test {
+                // A single thread has nothing to wait for.
+                Test::FullEmpty => vec![args.wait[0]],
+                _ => args.wait.iter().map(|wanted| wait(*wanted, threads, cores)).collect(),
+            };
+            waits.dedup();
+            for wait in waits {
+                let chosen = entries.iter().copied().filter(can);
+                let length = length(args, test, team.workload, wait);
+                let params = Params { capacity, wait, setting: Setting::Team(team.clone()) };
+                cells.extend(row(chosen, test, params, length));
+            }
         }
     }
     cells
@@ -174,12 +183,7 @@ fn can(entry: &Entry, test: Test, team: &TeamSetting) -> bool {
         && (entry.info.bounded || team.operation != Some(Operation::Push))
 }
 
-fn variations(
-    args: &MpmcArgs,
-    test: Test,
-    sizes: &[TeamSize],
-    cores: &[CoreId],
-) -> Vec<(Wait, TeamSetting)> {
+fn settings(args: &MpmcArgs, test: Test, sizes: &[TeamSize]) -> Vec<TeamSetting> {
     if test == Test::FullEmpty {
         let fails = |operation| TeamSetting {
             size: TeamSize { producers: 1, consumers: 1 },
@@ -187,20 +191,16 @@ fn variations(
             workload: Workload::Simple,
             operation: Some(operation),
         };
-        return [Operation::Push, Operation::Pop].map(|call| (args.wait[0], fails(call))).into();
+        return [Operation::Push, Operation::Pop].map(fails).into();
     }
     // Only throughput is measured in batches.
     let batches = if test == Test::Throughput { &args.batch[..] } else { &[Positive(1)] };
+    let sizes = sizes_of(test, sizes);
     let mut all = Vec::new();
     for &workload in args.workload.iter().filter(|workload| is_sensible(test, **workload)) {
         for &Positive(batch) in batches {
-            for size in sizes_of(test, sizes) {
-                let mut waits: Vec<_> =
-                    args.wait.iter().map(|wanted| wait(*wanted, size.threads(), cores)).collect();
-                waits.dedup();
-                let setting = TeamSetting { size, batch, workload, operation: None };
-                all.extend(waits.into_iter().map(|wait| (wait, setting.clone())));
-            }
+            let setting = |&size| TeamSetting { size, batch, workload, operation: None };
+            all.extend(sizes.iter().map(setting));
         }
     }
     all

@@ -49,15 +49,13 @@ impl RunArgs {
         named: &[String],
         by_default: impl Fn(&Entry) -> bool,
     ) -> Vec<&'static Entry> {
+        let is_wanted = |entry: &Entry| match entry.is_peer() {
+            true => !self.no_peers && (named.is_empty() || self.peers),
+            false => named.is_empty(),
+        };
         let is_chosen = |entry: &&Entry| {
-            let (is_named, by_default) =
-                (named.iter().any(|id| id == entry.info.id), by_default(entry));
-            match (entry.is_peer(), named.is_empty()) {
-                (true, true) => by_default && !self.no_peers,
-                (true, false) => is_named || (by_default && self.peers),
-                (false, true) => by_default,
-                (false, false) => is_named,
-            }
+            let is_named = named.iter().any(|id| id == entry.info.id);
+            is_named || (is_wanted(entry) && by_default(entry))
         };
         catalogue::entries().iter().filter(is_chosen).collect()
     }
@@ -265,8 +263,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn real_threads_are_64_a_side_at_most() {
-        assert!(measurable("64x2").is_ok());
-        assert!(["65x1", "2x999", "0x1"].iter().all(|wrong| measurable(wrong).is_err()));
+    fn real_threads_are_1_to_64_a_side() {
+        assert!(["1x1", "64x2", "2x64"].iter().all(|size| measurable(size).is_ok()));
+        for wrong in ["65x1", "2x999", "0x1", "1x0", "1x1x1", "2", "x", "axb", "-1x1", ""] {
+            assert!(measurable(wrong).is_err(), "{wrong}");
+        }
     }
 }
