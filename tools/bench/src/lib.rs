@@ -33,7 +33,6 @@ mod shapes;
 mod spsc;
 mod stats;
 mod stream;
-mod takeover;
 mod team;
 mod words;
 mod work;

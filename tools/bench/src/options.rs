@@ -10,7 +10,7 @@ use corelane_report::{FileArgs, Positive, PositiveReal, duration, one_of};
 
 use crate::catalogue::{self, Entry};
 use crate::kinds::{CorePair, MemoryKind, PayloadKind, Regime, TeamSize, Test, Workload};
-use crate::pair::{Cores, Wait};
+use crate::pair::Wait;
 use crate::stats::Group;
 
 /// What all measurements have in common.
@@ -38,11 +38,6 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// Longest `line_rtt` that counts as near. Whatever a round trip takes on one core, it isn't far.
-    pub(crate) fn far_above_ns(&self, cores: Cores) -> f64 {
-        if cores.same() { f64::INFINITY } else { self.far_above.0 }
-    }
-
     /// The entries to be measured when `named` are named; without names those that are measured `by_default`.
     pub(crate) fn choose(
         &self,

@@ -1,10 +1,10 @@
 //! `lane bench spsc`: what the options ask for, checked and spelled out as single cells.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use corelane_capture::Packet;
 use corelane_report::{Failure, Positive, PositiveReal};
 
 use crate::catalogue::Entry;
@@ -108,10 +108,12 @@ impl Timetable {
     }
 
     fn replay(args: &SpscArgs, path: &Path) -> Result<Self, Failure> {
-        let packets = packets(path).map_err(|reason| {
+        let refused = |reason: &dyn Display| {
             let path = path.display();
             Failure::Usage(format!("can't replay {path}: {reason}; give another --trace"))
-        })?;
+        };
+        let file = File::open(path).map_err(|error| refused(&error))?;
+        let packets = corelane_capture::read(file).map_err(|error| refused(&error))?;
         let PositiveReal(speedup) = args.speedup;
         let length = args.duration.unwrap_or(Duration::from_secs(1));
         let arrivals = schedule::replay(&packets, speedup, length);
@@ -126,12 +128,6 @@ impl Timetable {
         let name = Some(format!("{file} x{speedup}"));
         Ok(Self { arrivals, name, notes: note.into_iter().collect() })
     }
-}
-
-/// The packets of a capture, or one line that says what is wrong with it.
-fn packets(path: &Path) -> Result<Vec<Packet>, String> {
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    corelane_capture::read(file).map_err(|error| error.to_string())
 }
 
 /// What is measured of each queue, for the first payload and way to wait.
