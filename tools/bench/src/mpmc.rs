@@ -7,12 +7,11 @@ use corelane_report::{Failure, Positive};
 
 use crate::catalogue::Entry;
 use crate::cores;
-use crate::kinds::{Operation, TeamSize, Test, Workload};
+use crate::kinds::{Operation, TeamSize, Test, Workload, check_sizes, possible_sizes, usual_sizes};
 use crate::options::MpmcArgs;
 use crate::pair::Wait;
 use crate::params::{Length, Params, Setting, TeamSetting};
 use crate::plan::{Cell, Plan, check_batches, row, wait};
-use crate::shapes::{Between, check_sizes, possible_sizes, usual_sizes};
 
 /// Items a queue must hold, as the paper has it: 32 KiB of 8 bytes each.
 const CAPACITY: usize = 4096;
@@ -37,7 +36,13 @@ impl Plan {
         check_workloads(args)?;
         let cores = cores::several(&args.cores)?;
         let entries = args.run.choose(&args.queues, is_usual);
-        let (sizes, mut notes) = sizes(args, &entries)?;
+        let queues: Vec<_> =
+            entries.iter().map(|entry| (entry.info.id, entry.info.sides)).collect();
+        let sizes = match args.threads.is_empty() {
+            true => possible_sizes(usual_sizes(), &queues),
+            false => args.threads.clone(),
+        };
+        let mut notes = check_sizes(&sizes, &args.queues, &queues)?;
         let cells = cells(args, &entries, &sizes, &cores);
         notes.extend(untested(args, &entries, &cells));
         notes.extend(held_up(args, &entries, &sizes, &cores));
@@ -52,20 +57,6 @@ fn is_named(entry: &Entry, args: &MpmcArgs) -> bool {
 fn is_usual(entry: &Entry) -> bool {
     let of_several = entry.info.sides.allow(2, 1) || entry.info.sides.allow(1, 2);
     of_several || ALSO.contains(&entry.info.id)
-}
-
-/// The numbers of threads to measure, and notes on queues that are named and can have none of them.
-fn sizes(
-    args: &MpmcArgs,
-    entries: &[&'static Entry],
-) -> Result<(Vec<TeamSize>, Vec<String>), Failure> {
-    let queues: Vec<Between<'_>> =
-        entries.iter().map(|entry| (entry.info.id, entry.info.sides)).collect();
-    if args.threads.is_empty() {
-        return Ok((possible_sizes(usual_sizes(), &queues), Vec::new()));
-    }
-    let notes = check_sizes(&args.threads, &args.queues, &queues)?;
-    Ok((args.threads.clone(), notes))
 }
 
 /// Notes on queues that are named and take part in none of the tests.
