@@ -112,10 +112,8 @@ fn is_sensible(test: Test, workload: Workload) -> bool {
 /// Refuses workloads that no test is measured with, and tests that aren't with any.
 fn check_workloads(args: &MpmcArgs) -> Result<(), Failure> {
     let by_default = args.test == [Test::Throughput, Test::FullEmpty, Test::Overwrite];
-    let idle_test = args
-        .test
-        .iter()
-        .find(|test| !is_simple(test) && !args.workload.iter().any(|w| is_sensible(**test, *w)));
+    let has_workload = |test: &Test| args.workload.iter().any(|w| is_sensible(*test, *w));
+    let idle_test = args.test.iter().find(|test| !is_simple(test) && !has_workload(test));
     let idle_workload =
         args.workload.iter().find(|w| !args.test.iter().any(|test| is_sensible(*test, **w)));
     match (idle_test, idle_workload) {

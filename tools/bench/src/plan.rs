@@ -54,9 +54,9 @@ impl Plan {
         cores: Vec<CoreId>,
         run: &RunArgs,
         named: &[String],
-        notes: Vec<String>,
+        mut notes: Vec<String>,
     ) -> Result<Self, Failure> {
-        let (mut possible, mut notes) = (Vec::with_capacity(cells.len()), notes);
+        let mut possible = Vec::with_capacity(cells.len());
         for cell in cells {
             let id = cell.entry.info.id;
             match cell.entry.probe(&cell.params) {
@@ -80,12 +80,12 @@ impl Plan {
             return Err(Failure::Usage(format!("nothing to measure: {reason}")));
         }
         // Whatever a round trip takes on one core, it isn't far.
-        let is_one = Cores::of(&cores).same();
+        let is_same = Cores::of(&cores).same();
         Ok(Self {
             cells: possible,
             rounds: run.rounds.0,
             budget: None,
-            far_above_ns: if is_one { f64::INFINITY } else { run.far_above.0 },
+            far_above_ns: if is_same { f64::INFINITY } else { run.far_above.0 },
             cores,
             schedule: Vec::new(),
             notes,

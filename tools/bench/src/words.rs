@@ -9,18 +9,15 @@ use crate::results::{CellResult, Results};
 use crate::sample::Summary;
 use crate::stats::Group;
 
-/// The name of what the machine itself can do, and its value.
-pub(crate) type FloorValue = (&'static str, f64);
-
 /// What the values of a table are compared with.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(crate) struct Yardsticks {
     pub(crate) floor: Option<f64>,
     pub(crate) best_peer: Option<f64>,
 }
 
-/// The floor that values of `test` are compared with, if there is one.
-pub(crate) fn floor(results: &Results, test: Test, group: Group) -> Option<FloorValue> {
+/// The floor that values of `test` are compared with, if there is one: what the machine itself can do.
+pub(crate) fn floor(results: &Results, test: Test, group: Group) -> Option<(&'static str, f64)> {
     let line_rtt = || results.line_rtt(group).map(|q| q.median);
     match test {
         Test::Stream | Test::Throughput => {
