@@ -8,44 +8,27 @@ use crate::catalogue;
 use crate::kinds::Test;
 use crate::results::{CellResult, Results, best_peer, comparable};
 use crate::stats::Group;
-use crate::words::{self, FloorValue};
+use crate::words;
 
-/// Which queues to take for what, as far as the results tell.
-#[derive(Debug)]
-pub(crate) struct Advice {
-    /// While the cores are near, and far: when that was, and a line for each purpose.
-    pub(crate) groups: Vec<(String, Vec<String>)>,
-    /// What the library says against the queues that were picked.
-    pub(crate) caveats: Vec<String>,
-}
-
-impl Advice {
-    pub(crate) fn of(results: &Results) -> Option<Self> {
-        let (mut groups, mut picked) = (Vec::new(), BTreeSet::new());
-        for group in results.groups() {
-            let tables = results.tables(group);
-            let picks: Vec<_> =
-                tables.iter().filter_map(|table| Pick::of(results, table, group)).collect();
-            if let Some(when) = when(results, group).filter(|_| !picks.is_empty()) {
-                groups.push((when, picks.iter().map(Pick::words).collect()));
-            }
-            picked.extend(picks.into_iter().map(|pick| pick.best.queue.as_str()));
+/// Which queues to take for what, as far as the results tell: a list for each group, and what the library says against
+/// the queues that were picked. Empty if no queue can be recommended.
+pub(crate) fn blocks(results: &Results) -> Vec<Block> {
+    let (mut blocks, mut picked) = (Vec::new(), BTreeSet::new());
+    for group in results.groups() {
+        let tables = results.tables(group);
+        let picks = tables.iter().filter_map(|table| pick(results, table, group));
+        let (queues, points): (Vec<_>, Vec<_>) = picks.unzip();
+        if let Some(when) = when(results, group).filter(|_| !points.is_empty()) {
+            blocks.extend([Block::heading(3, when), Block::List(points)]);
         }
-        let against = picked
-            .iter()
-            .filter_map(|id| Some(format!("{id}: {}", catalogue::find(id)?.info.avoid)));
-        (!groups.is_empty()).then(|| Self { groups, caveats: against.collect() })
+        picked.extend(queues);
     }
-
-    pub(crate) fn blocks(self) -> Vec<Block> {
-        let mut blocks = Vec::new();
-        let groups = self.groups.into_iter();
-        let caveats = ("When not to take them".to_owned(), self.caveats);
-        for (when, points) in groups.chain([caveats]) {
-            blocks.extend([Block::heading(3, format!("{when}:")), Block::List(points)]);
-        }
-        blocks
+    if !blocks.is_empty() {
+        let caveat = |id| Some(format!("{id}: {}", catalogue::find(id)?.info.avoid));
+        let caveats = picked.into_iter().filter_map(caveat).collect();
+        blocks.extend([Block::heading(3, "When not to take them:"), Block::List(caveats)]);
     }
+    blocks
 }
 
 fn when(results: &Results, group: Group) -> Option<String> {
@@ -56,7 +39,7 @@ fn when(results: &Results, group: Group) -> Option<String> {
         (false, Group::Near) => "While the cores are near",
         (false, Group::Far) => "While the cores are far",
     };
-    Some(format!("{place} (line_rtt {distance} ns, {rounds} of {all} rounds)"))
+    Some(format!("{place} (line_rtt {distance} ns, {rounds} of {all} rounds):"))
 }
 
 /// Those to take where others are no faster.
@@ -76,69 +59,52 @@ fn is_choice(result: &CellResult) -> bool {
 /// Relative difference that isn't worth a word.
 const LEVEL: f64 = 0.02;
 
-/// The best of one table.
-struct Pick<'a> {
-    best: &'a CellResult,
-    purpose: String,
-    value: f64,
-    peer: Option<(&'a str, f64)>,
-    floor: Option<FloorValue>,
+/// The best queue of one table with the fastest first, and a line on it. Only what needs no further words.
+fn pick<'a>(
+    results: &Results,
+    table: &[&'a CellResult],
+    group: Group,
+) -> Option<(&'a str, String)> {
+    let mut ours = comparable(table);
+    ours.retain(|result| is_choice(result));
+    let spread = |result: &CellResult| result.groups.get(&group).map(|s| s.value);
+    let first = spread(ours.first()?)?;
+    // A queue whose quartiles overlap with those of the fastest may be as fast.
+    ours.retain(|result| spread(result).is_some_and(|q| q.p25 <= first.p75));
+    let usual = ours.iter().find(|result| USUAL.contains(&result.queue.as_str()));
+    let best = *usual.or(ours.first())?;
+    if spread(best)?.n < LEAST_ROUNDS {
+        return None;
+    }
+    let (purpose, value) = (words::purpose(best)?, best.median(group));
+    let peer = best_peer(table).map(|peer| against(value, &peer.queue, peer.median(group)));
+    // Of several threads that would be said again and again.
+    let floor =
+        words::floor(results, best.test, group).filter(|_| !Test::MPMC.contains(&best.test));
+    let floor = floor.map(|(name, floor)| {
+        format!(", {} the {name} floor of {}", times(value / floor), short(floor))
+    });
+    let line = format!(
+        "{purpose} take {} ({} {}{}{})",
+        best.queue,
+        short(value),
+        best.test.unit(),
+        peer.unwrap_or_default(),
+        floor.unwrap_or_default()
+    );
+    Some((&best.queue, line))
 }
 
-impl<'a> Pick<'a> {
-    /// From a table with the fastest first. Only what needs no further words.
-    fn of(results: &Results, table: &[&'a CellResult], group: Group) -> Option<Self> {
-        let mut ours = comparable(table);
-        ours.retain(|result| is_choice(result));
-        let spread = |result: &CellResult| result.groups.get(&group).map(|s| s.value);
-        let first = spread(ours.first()?)?;
-        // Whose quartiles overlap with those of the fastest may be as fast.
-        let level: Vec<_> = ours
-            .into_iter()
-            .filter(|result| spread(result).is_some_and(|q| q.p25 <= first.p75))
-            .collect();
-        let usual = level.iter().find(|result| USUAL.contains(&result.queue.as_str()));
-        let best = *usual.or(level.first())?;
-        if spread(best)?.n < LEAST_ROUNDS {
-            return None;
-        }
-        Some(Self {
-            best,
-            purpose: words::purpose(best)?,
-            value: best.median(group),
-            peer: best_peer(table).map(|peer| (peer.queue.as_str(), peer.median(group))),
-            // Of several threads that would be said again and again.
-            floor: words::floor(results, best.test, group)
-                .filter(|_| !Test::MPMC.contains(&best.test)),
-        })
-    }
-
-    fn words(&self) -> String {
-        let (queue, value, unit) = (&self.best.queue, short(self.value), self.best.test.unit());
-        let peer = self.peer.map(|(name, peer)| self.against(name, peer));
-        let floor = self.floor.map(|(name, floor)| {
-            format!(", {} the {name} floor of {}", times(self.value / floor), short(floor))
-        });
-        format!(
-            "{} take {queue} ({value} {unit}{}{})",
-            self.purpose,
-            peer.unwrap_or_default(),
-            floor.unwrap_or_default()
-        )
-    }
-
-    fn against(&self, name: &str, peer: f64) -> String {
-        let peer_value = short(peer);
-        if (peer / self.value - 1.0).abs() < LEVEL {
-            format!(", level with the best peer, {name} at {peer_value}")
-        } else if peer > self.value {
-            format!(
-                ", {} as fast as the best peer, {name} at {peer_value}",
-                times(peer / self.value)
-            )
-        } else {
-            let slower = times(self.value / peer);
-            format!(", though the best peer, {name} at {peer_value}, is {slower} as fast")
-        }
+/// How `value` compares with the value of the best peer.
+fn against(value: f64, name: &str, peer: f64) -> String {
+    let peer_value = short(peer);
+    if (peer / value - 1.0).abs() < LEVEL {
+        format!(", level with the best peer, {name} at {peer_value}")
+    } else if peer > value {
+        let faster = times(peer / value);
+        format!(", {faster} as fast as the best peer, {name} at {peer_value}")
+    } else {
+        let slower = times(value / peer);
+        format!(", though the best peer, {name} at {peer_value}, is {slower} as fast")
     }
 }

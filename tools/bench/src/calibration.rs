@@ -3,20 +3,24 @@
 use std::hint::{black_box, spin_loop};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::time::Instant;
 
 use corelane_report::{Block, Document, Failure, Table, short};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::median_ns;
-use crate::floor::Floors;
-use crate::pair::Cores;
+use crate::floor::{Floors, PaddedWord, await_count};
+use crate::pair::{self, Cores, Gate, Wait};
 use crate::stats::{Group, median};
-use crate::takeover::Takeover;
 
 /// Samples of which the median is taken.
 const SAMPLES: usize = 15;
 /// Repetitions in a sample.
 const REPEATS: u64 = 20_000;
+/// Lines that are written one after the other: a quarter of a first-level cache.
+const LINES: usize = 64;
+/// Rounds in which the lines are read first, and rounds in which they are not.
+const TAKEOVERS: u64 = 200;
 /// Version of the file's shape.
 const SCHEMA: u32 = 1;
 
@@ -55,7 +59,8 @@ impl Calibration {
 
     /// The same with floors that were measured before.
     pub fn with(cores: Cores, line_rtt_ns: f64, block_handoff_ns_per_u64: f64) -> Self {
-        let takeover = Takeover::measure(cores);
+        let [store_to_others_line_ns, store_to_read_line_ns, store_to_own_line_ns] =
+            takeover(cores);
         Self {
             schema: SCHEMA,
             line_rtt_ns,
@@ -69,9 +74,9 @@ impl Calibration {
                 fence(Ordering::SeqCst);
             }),
             pause_ns: timed(|_| spin_loop()),
-            store_to_others_line_ns: takeover.others_ns,
-            store_to_read_line_ns: takeover.read_ns,
-            store_to_own_line_ns: takeover.own_ns,
+            store_to_others_line_ns,
+            store_to_read_line_ns,
+            store_to_own_line_ns,
         }
     }
 
@@ -179,4 +184,52 @@ fn private_ring() -> f64 {
 fn per_repeat(work: impl Fn()) -> f64 {
     work();
     median_ns(SAMPLES, work) / REPEATS as f64
+}
+
+/// Nanoseconds per line for stores to many lines to be visible: lines of the other core, the same after reading them, and
+/// own lines.
+fn takeover(cores: Cores) -> [f64; 3] {
+    let lines: Vec<PaddedWord> = (0..LINES).map(|_| PaddedWord::default()).collect();
+    let [yours, mine] = &[PaddedWord::default(), PaddedWord::default()];
+    let (lines, gate, wait) = (&lines[..], &Gate::default(), cores.wait(Wait::Pause));
+    let ((), samples) = pair::run(
+        cores,
+        || {
+            gate.meet(wait);
+            for round in 1..=2 * TAKEOVERS {
+                write(lines, round);
+                yours.0.store(round, Ordering::Release);
+                await_count(mine, round, wait);
+            }
+        },
+        || {
+            let mut samples: [Vec<f64>; 3] = Default::default();
+            gate.meet(wait);
+            for round in 1..=2 * TAKEOVERS {
+                await_count(yours, round, wait);
+                let has_read = round % 2 == 0;
+                if has_read {
+                    assert!(lines.iter().all(|line| line.0.load(Ordering::Relaxed) == round));
+                }
+                samples[usize::from(has_read)].push(timed_write(lines, round));
+                samples[2].push(timed_write(lines, round));
+                mine.0.store(round, Ordering::Release);
+            }
+            samples
+        },
+    );
+    samples.map(median)
+}
+
+/// Writes to all lines, and waits for the stores to be visible.
+fn write(lines: &[PaddedWord], value: u64) {
+    lines.iter().for_each(|line| line.0.store(value, Ordering::Relaxed));
+    fence(Ordering::SeqCst);
+}
+
+fn timed_write(lines: &[PaddedWord], value: u64) -> f64 {
+    // The time-stamp counter wouldn't wait for the fence; the system's clock does.
+    let start = Instant::now();
+    write(lines, value);
+    start.elapsed().as_nanos() as f64 / LINES as f64
 }

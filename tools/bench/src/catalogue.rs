@@ -24,14 +24,10 @@ const LIST_OF: &str = "uspsc-";
 /// The any-type queue that stands for all of them in the quick run, should it exist.
 const QUICK_ANY: &str = "bqueue-any";
 
-static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
-    let mut entries = ours();
-    entries.extend(peers::entries());
-    entries
-});
-
 /// All entries, ours first.
 pub fn entries() -> &'static [Entry] {
+    static ENTRIES: LazyLock<Vec<Entry>> =
+        LazyLock::new(|| ours().into_iter().chain(peers::entries()).collect());
     &ENTRIES
 }
 
@@ -47,7 +43,7 @@ pub struct Entry {
     /// Whose it is.
     pub kind: EntryKind,
     /// How it is measured between one producer and one consumer, if it is meant for that.
-    pair: Option<PairKernels>,
+    pair: Option<PairKernel>,
     team: TeamKernel,
     circle: CircleKernel,
     probe: fn(Config, TeamSize) -> Result<(), String>,
@@ -105,7 +101,7 @@ impl Entry {
 
     /// The same, measured between one producer and one consumer as well.
     pub(crate) fn with_pair<N: Payload, Q: Queue<N> + Queue<Indirect>>(self) -> Self {
-        Self { pair: Some(PairKernels::new::<N, Q>()), ..self }
+        Self { pair: Some(measure_pair::<N, Q>), ..self }
     }
 
     /// Opens the queue and closes it again; the error says what is wrong with the set-up.
@@ -115,62 +111,50 @@ impl Entry {
 
     /// Runs `test` once; the error says what the queue did wrong.
     pub(crate) fn measure(&self, test: Test, trial: &Trial<'_>) -> Result<Sample, String> {
-        match &trial.params.setting {
+        let (sample, fault) = match &trial.params.setting {
             Setting::Pair(setting) => {
-                let kernels = self.pair.as_ref().expect("only those with kernels are chosen");
-                kernels.of(test, setting.payload)(trial, setting).map_err(|wrong| {
-                    format!("{wrong} items of {} came out of order or lost", name(&test))
-                })
+                let kernel = self.pair.expect("only those with a kernel are chosen");
+                let fault = format!("items of {} came out of order or lost", name(&test));
+                (kernel(test, trial, setting), fault)
             }
-            Setting::Team(setting) => (self.team)(test, trial, setting).map_err(|fault| {
-                format!("{fault}, in {} with {} threads", name(&test), setting.size)
-            }),
+            Setting::Team(setting) => {
+                return (self.team)(test, trial, setting).map_err(|fault| {
+                    format!("{fault}, in {} with {} threads", name(&test), setting.size)
+                });
+            }
             Setting::Circle(setting) => {
-                (self.circle)(trial, setting).map(Sample::of).map_err(|wrong| {
-                    let threads = setting.threads;
-                    format!("{wrong} messages came out of order or changed in a ring of {threads} threads")
-                })
+                let threads = setting.threads;
+                let fault =
+                    format!("messages came out of order or changed in a ring of {threads} threads");
+                ((self.circle)(trial, setting), fault)
             }
-        }
-    }
-}
-
-/// A kernel between one and one, compiled for one queue and one payload: the number of wrong items is its error.
-type PairKernel = fn(&Trial<'_>, &PairSetting) -> Result<Sample, u64>;
-
-/// A kernel between threads in a ring: nanoseconds per message.
-type CircleKernel = fn(&Trial<'_>, &CircleSetting) -> Result<f64, u64>;
-
-/// The kernels between one and one of one queue: `stream`, `rtt` and `open-loop`.
-#[derive(Debug)]
-struct PairKernels {
-    number: [PairKernel; 3],
-    indirect: [PairKernel; 3],
-}
-
-impl PairKernels {
-    /// Those of a queue that carries numbers as `N`, and pointers.
-    fn new<N: Payload, Q: Queue<N> + Queue<Indirect>>() -> Self {
-        Self {
-            number: [stream::measure::<N, Q>, rtt::measure::<N, Q>, open_loop::measure::<N, Q>],
-            indirect: [
-                stream::measure::<Indirect, Q>,
-                rtt::measure::<Indirect, Q>,
-                open_loop::measure::<Indirect, Q>,
-            ],
-        }
-    }
-
-    fn of(&self, test: Test, payload: PayloadKind) -> PairKernel {
-        let [stream, rtt, open_loop] = match payload {
-            PayloadKind::U64 => self.number,
-            PayloadKind::Indirect => self.indirect,
         };
-        match test {
-            Test::Stream => stream,
-            Test::Rtt => rtt,
-            _ => open_loop,
+        match sample.wrong {
+            0 => Ok(sample),
+            wrong => Err(format!("{wrong} {fault}")),
         }
+    }
+}
+
+/// Measures a queue between one producer and one consumer.
+type PairKernel = fn(Test, &Trial<'_>, &PairSetting) -> Sample;
+
+/// Measures a queue between threads in a ring.
+type CircleKernel = fn(&Trial<'_>, &CircleSetting) -> Sample;
+
+/// Measures a queue that carries numbers as `N`, and pointers, between one producer and one consumer.
+fn measure_pair<N: Payload, Q: Queue<N> + Queue<Indirect>>(
+    test: Test,
+    trial: &Trial<'_>,
+    pair: &PairSetting,
+) -> Sample {
+    match (test, pair.payload) {
+        (Test::Stream, PayloadKind::U64) => stream::measure::<N, Q>(trial, pair),
+        (Test::Stream, PayloadKind::Indirect) => stream::measure::<Indirect, Q>(trial, pair),
+        (Test::Rtt, PayloadKind::U64) => rtt::measure::<N, Q>(trial),
+        (Test::Rtt, PayloadKind::Indirect) => rtt::measure::<Indirect, Q>(trial),
+        (_, PayloadKind::U64) => open_loop::measure::<N, Q>(trial),
+        (_, PayloadKind::Indirect) => open_loop::measure::<Indirect, Q>(trial),
     }
 }
 
@@ -233,4 +217,21 @@ fn delayed_scq() -> Entry {
     let avoid = "calls fail: each takes 10,000 looks";
     entry.info = Info { choose, avoid, ..entry.info };
     entry
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_has_an_id_of_its_own_a_known_algorithm_and_a_version() {
+        for (number, entry) in entries().iter().enumerate() {
+            let Info { id, variant_of, .. } = entry.info;
+            assert!(entries()[..number].iter().all(|other| other.info.id != id), "{id} twice");
+            assert!(variant_of.is_none_or(|of| find(of).is_some()), "{id} is a variant of none");
+            let is_unknown =
+                matches!(&entry.kind, EntryKind::Peer { version, .. } if version == "unknown");
+            assert!(!is_unknown, "{id} has no version");
+        }
+    }
 }

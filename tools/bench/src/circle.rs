@@ -12,15 +12,16 @@ use corelane::{Consumer, Producer, Queue};
 use crate::pair::{self, Task, Wait};
 use crate::params::{CircleSetting, Trial};
 use crate::payload::{NO_POOL, Payload};
+use crate::sample::Sample;
 
 /// Fewest messages that warm up caches, branch predictors and adaptive queues.
 const WARM_UP: u64 = 5_000;
 
-/// Nanoseconds per message that was everywhere, or how many were not what they should have been.
+/// Nanoseconds per message that was everywhere.
 pub(crate) fn measure<T: Payload, Q: Queue<T>>(
     trial: &Trial<'_>,
     circle: &CircleSetting,
-) -> Result<f64, u64> {
+) -> Sample {
     let open = |_| trial.open::<T, Q>();
     let (mut senders, receivers): (Vec<_>, Vec<_>) = (0..circle.threads).map(open).unzip();
     // Each thread gets from the one before it, and the first from the last.
@@ -43,11 +44,9 @@ pub(crate) fn measure<T: Payload, Q: Queue<T>>(
     tasks.rotate_left(1);
     let reports = pair::all(tasks, || ());
     // All threads behind a message that is wrong see it.
-    match reports.iter().map(|report| report.1).max() {
-        // Only the first thread has measured a time.
-        None | Some(0) => Ok(reports.iter().map(|report| report.0).sum()),
-        Some(wrong) => Err(wrong),
-    }
+    let wrong = reports.iter().map(|report| report.1).max().unwrap_or(0);
+    // Only the first thread has measured a time.
+    Sample { wrong, ..Sample::of(reports.iter().map(|report| report.0).sum()) }
 }
 
 /// The first thread: nanoseconds per message, and the number of wrong ones.

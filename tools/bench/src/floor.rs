@@ -71,7 +71,7 @@ pub(crate) fn line_rtt(cores: Cores) -> f64 {
     ns / TRIPS as f64
 }
 
-fn await_count(counter: &PaddedWord, value: u64, wait: Wait) {
+pub(crate) fn await_count(counter: &PaddedWord, value: u64, wait: Wait) {
     wait.until(|| (counter.0.load(Ordering::Acquire) >= value).then_some(()));
 }
 

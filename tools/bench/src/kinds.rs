@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use clap::ValueEnum;
-use corelane::Memory;
+use corelane::{Memory, Sides};
+use corelane_report::Failure;
 use serde::Serialize;
 
 /// What is measured.
@@ -192,6 +193,62 @@ impl FromStr for TeamSize {
     }
 }
 
+/// A queue by its id, and whom it is between.
+pub type Between<'a> = (&'a str, Sides);
+
+/// Numbers of threads that are measured or simulated unless others are given.
+pub fn usual_sizes() -> Vec<TeamSize> {
+    let usual = [(1, 1), (2, 2), (4, 4), (4, 1), (1, 4)];
+    usual.map(|(producers, consumers)| TeamSize { producers, consumers }).into()
+}
+
+/// Whether a queue can have so many threads.
+pub fn allows(sides: Sides, size: TeamSize) -> bool {
+    sides.allow(size.producers, size.consumers)
+}
+
+/// Those of `sizes` that one of the queues can have.
+pub fn possible_sizes(mut sizes: Vec<TeamSize>, queues: &[Between<'_>]) -> Vec<TeamSize> {
+    sizes.retain(|size| queues.iter().any(|queue| allows(queue.1, *size)));
+    sizes
+}
+
+/// Refuses sizes that none of the queues can have. Returns notes on queues that are `named` and can have
+/// none of the sizes.
+///
+/// # Errors
+///
+/// If there is such a size.
+pub fn check_sizes(
+    sizes: &[TeamSize],
+    named: &[String],
+    queues: &[Between<'_>],
+) -> Result<Vec<String>, Failure> {
+    let reason = |(id, sides): &Between<'_>| format!("{id} is between {}", between(*sides));
+    let is_possible = |size: &TeamSize| queues.iter().any(|queue| allows(queue.1, *size));
+    if let Some(size) = sizes.iter().find(|size| !is_possible(size)) {
+        let reasons = queues.iter().map(reason).collect::<Vec<_>>().join("; ");
+        return Err(Failure::Usage(format!(
+            "no chosen queue can have {size} threads: {reasons}; choose other --threads or queues"
+        )));
+    }
+    let is_idle = |(id, sides): &&Between<'_>| {
+        named.iter().any(|name| name == id) && !sizes.iter().any(|size| allows(*sides, *size))
+    };
+    let idle = queues.iter().filter(is_idle);
+    Ok(idle.map(|queue| format!("not with these threads: {}", reason(queue))).collect())
+}
+
+/// Whom a queue is between, in words.
+pub fn between(sides: Sides) -> &'static str {
+    match sides {
+        Sides::OneToOne => "one producer, one consumer",
+        Sides::ManyToOne => "several producers, one consumer",
+        Sides::OneToMany => "one producer, several consumers",
+        Sides::ManyToMany => "several producers, several consumers",
+    }
+}
+
 /// Two cores by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CorePair(pub usize, pub usize);
@@ -200,30 +257,8 @@ impl FromStr for CorePair {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let pair = text
-            .split_once(',')
-            .and_then(|(a, b)| Some(Self(a.trim().parse().ok()?, b.trim().parse().ok()?)));
+        let core = |text: &str| text.trim().parse().ok();
+        let pair = text.split_once(',').and_then(|(a, b)| Some(Self(core(a)?, core(b)?)));
         pair.ok_or_else(|| "give two core numbers with a comma, such as 0,1".into())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn teams_have_two_sides_of_some_threads() {
-        let size = |text: &str| text.parse::<TeamSize>().map(|size| size.to_string());
-        assert_eq!(size("1x1"), Ok("1x1".into()));
-        assert_eq!(size("95x1"), Ok("95x1".into()));
-        for wrong in ["0x1", "1x0", "1x1x1", "2", "x", "axb", "-1x1", ""] {
-            assert!(size(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_pair_of_cores_may_be_one_core() {
-        assert_eq!("3,3".parse(), Ok(CorePair(3, 3)));
-        assert!("3".parse::<CorePair>().is_err());
     }
 }

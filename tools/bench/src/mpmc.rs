@@ -1,19 +1,17 @@
 //! `lane bench mpmc`: what the options ask for, checked and spelled out as single cells.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use core_affinity::CoreId;
 use corelane_report::{Failure, Positive};
 
 use crate::catalogue::Entry;
 use crate::cores;
-use crate::kinds::{Operation, TeamSize, Test, Workload};
+use crate::kinds::{Operation, TeamSize, Test, Workload, check_sizes, possible_sizes, usual_sizes};
 use crate::options::MpmcArgs;
 use crate::pair::Wait;
 use crate::params::{Length, Params, Setting, TeamSetting};
-use crate::plan::{Cell, Plan, check_batches, wait};
-use crate::shapes::{Between, check_sizes, possible_sizes, usual_sizes};
+use crate::plan::{Cell, Plan, check_batches, row, wait};
 
 /// Items a queue must hold, as the paper has it: 32 KiB of 8 bytes each.
 const CAPACITY: usize = 4096;
@@ -38,7 +36,13 @@ impl Plan {
         check_workloads(args)?;
         let cores = cores::several(&args.cores)?;
         let entries = args.run.choose(&args.queues, is_usual);
-        let (sizes, mut notes) = sizes(args, &entries)?;
+        let queues: Vec<_> =
+            entries.iter().map(|entry| (entry.info.id, entry.info.sides)).collect();
+        let sizes = match args.threads.is_empty() {
+            true => possible_sizes(usual_sizes(), &queues),
+            false => args.threads.clone(),
+        };
+        let mut notes = check_sizes(&sizes, &args.queues, &queues)?;
         let cells = cells(args, &entries, &sizes, &cores);
         notes.extend(untested(args, &entries, &cells));
         notes.extend(held_up(args, &entries, &sizes, &cores));
@@ -53,20 +57,6 @@ fn is_named(entry: &Entry, args: &MpmcArgs) -> bool {
 fn is_usual(entry: &Entry) -> bool {
     let of_several = entry.info.sides.allow(2, 1) || entry.info.sides.allow(1, 2);
     of_several || ALSO.contains(&entry.info.id)
-}
-
-/// The numbers of threads to measure, and notes on queues that are named and can have none of them.
-fn sizes(
-    args: &MpmcArgs,
-    entries: &[&'static Entry],
-) -> Result<(Vec<TeamSize>, Vec<String>), Failure> {
-    let queues: Vec<Between<'_>> =
-        entries.iter().map(|entry| (entry.info.id, entry.info.sides)).collect();
-    if args.threads.is_empty() {
-        return Ok((possible_sizes(usual_sizes(), &queues), Vec::new()));
-    }
-    let notes = check_sizes(&args.threads, &args.queues, &queues)?;
-    Ok((args.threads.clone(), notes))
 }
 
 /// Notes on queues that are named and take part in none of the tests.
@@ -85,20 +75,23 @@ fn held_up(
     sizes: &[TeamSize],
     cores: &[CoreId],
 ) -> Vec<String> {
-    // The others have one thread, or are for queues that overwrite.
-    let is_of_all = |test: &Test| !matches!(test, Test::FullEmpty | Test::Overwrite);
     let is_shared = |size: &TeamSize| cores::are_shared(size.threads(), cores);
-    let are_any = args.test.iter().any(is_of_all) && sizes.iter().any(is_shared);
-    let left_out = entries.iter().filter(|entry| are_any && is_held_up(entry, args));
-    left_out
-        .map(|entry| {
-            let id = entry.info.id;
-            format!(
-                "{id} left out with more threads than cores, where it takes seconds for what others do \
-                 in milliseconds: name it to measure that"
-            )
-        })
-        .collect()
+    if args.test.iter().all(is_simple) || !sizes.iter().any(is_shared) {
+        return Vec::new();
+    }
+    let note = |entry: &&Entry| {
+        let id = entry.info.id;
+        format!(
+            "{id} left out with more threads than cores, where it takes seconds for what others do in \
+             milliseconds: name it to measure that"
+        )
+    };
+    entries.iter().filter(|entry| is_held_up(entry, args)).map(note).collect()
+}
+
+/// Whether `test` is of one thread or of queues that overwrite.
+fn is_simple(test: &Test) -> bool {
+    matches!(test, Test::FullEmpty | Test::Overwrite)
 }
 
 /// Whether a queue isn't measured where threads share cores: each would wait for those that don't run.
@@ -111,7 +104,7 @@ fn is_held_up(entry: &Entry, args: &MpmcArgs) -> bool {
 fn is_sensible(test: Test, workload: Workload) -> bool {
     match test {
         Test::Throughput => workload != Workload::Profiling,
-        Test::FullEmpty | Test::Overwrite => workload == Workload::Simple,
+        _ if is_simple(&test) => workload == Workload::Simple,
         _ => true,
     }
 }
@@ -119,10 +112,8 @@ fn is_sensible(test: Test, workload: Workload) -> bool {
 /// Refuses workloads that no test is measured with, and tests that aren't with any.
 fn check_workloads(args: &MpmcArgs) -> Result<(), Failure> {
     let by_default = args.test == [Test::Throughput, Test::FullEmpty, Test::Overwrite];
-    let idle_test = args.test.iter().find(|test| {
-        !matches!(test, Test::FullEmpty | Test::Overwrite)
-            && !args.workload.iter().any(|w| is_sensible(**test, *w))
-    });
+    let has_workload = |test: &Test| args.workload.iter().any(|w| is_sensible(*test, *w));
+    let idle_test = args.test.iter().find(|test| !is_simple(test) && !has_workload(test));
     let idle_workload =
         args.workload.iter().find(|w| !args.test.iter().any(|test| is_sensible(*test, **w)));
     match (idle_test, idle_workload) {
@@ -145,17 +136,25 @@ fn cells(
 ) -> Vec<Cell> {
     let mut cells = Vec::new();
     for &test in &args.test {
-        for (wait, team) in variations(args, test, sizes, cores) {
-            let shared = cores::are_shared(team.size.threads(), cores);
+        let usual = if test == Test::DataLatency { SHORT } else { CAPACITY };
+        let capacity = args.capacity.map_or(usual, |Positive(items)| items);
+        for team in settings(args, test, sizes) {
+            let threads = team.size.threads();
+            let shared = cores::are_shared(threads, cores);
             let can =
-                |entry: &&&Entry| can(entry, test, &team) && !(shared && is_held_up(entry, args));
-            let usual = if test == Test::DataLatency { SHORT } else { CAPACITY };
-            let capacity = args.capacity.map_or(usual, |Positive(items)| items);
-            let length = length(args, test, team.workload, wait);
-            let params = Params { capacity, wait, setting: Setting::Team(team.clone()) };
-            let cell =
-                |entry: &&'static Entry| Cell { entry, test, params: params.clone(), length };
-            cells.extend(entries.iter().filter(can).map(cell));
+                |entry: &&Entry| can(entry, test, &team) && !(shared && is_held_up(entry, args));
+            let mut waits: Vec<_> = match test {
+                // A single thread has nothing to wait for.
+                Test::FullEmpty => vec![args.wait[0]],
+                _ => args.wait.iter().map(|wanted| wait(*wanted, threads, cores)).collect(),
+            };
+            waits.dedup();
+            for wait in waits {
+                let chosen = entries.iter().copied().filter(can);
+                let length = length(args, test, team.workload, wait);
+                let params = Params { capacity, wait, setting: Setting::Team(team.clone()) };
+                cells.extend(row(chosen, test, params, length));
+            }
         }
     }
     cells
@@ -173,34 +172,24 @@ fn can(entry: &Entry, test: Test, team: &TeamSetting) -> bool {
         && (entry.info.bounded || team.operation != Some(Operation::Push))
 }
 
-fn variations(
-    args: &MpmcArgs,
-    test: Test,
-    sizes: &[TeamSize],
-    cores: &[CoreId],
-) -> Vec<(Wait, TeamSetting)> {
-    let alone = TeamSetting {
-        size: TeamSize { producers: 1, consumers: 1 },
-        batch: 1,
-        workload: Workload::Simple,
-        operation: None,
-    };
+fn settings(args: &MpmcArgs, test: Test, sizes: &[TeamSize]) -> Vec<TeamSetting> {
     if test == Test::FullEmpty {
-        let fail = |operation| TeamSetting { operation: Some(operation), ..alone.clone() };
-        return [Operation::Push, Operation::Pop].map(|call| (args.wait[0], fail(call))).into();
+        let fails = |operation| TeamSetting {
+            size: TeamSize { producers: 1, consumers: 1 },
+            batch: 1,
+            workload: Workload::Simple,
+            operation: Some(operation),
+        };
+        return [Operation::Push, Operation::Pop].map(fails).into();
     }
     // Only throughput is measured in batches.
     let batches = if test == Test::Throughput { &args.batch[..] } else { &[Positive(1)] };
+    let sizes = sizes_of(test, sizes);
     let mut all = Vec::new();
     for &workload in args.workload.iter().filter(|workload| is_sensible(test, **workload)) {
         for &Positive(batch) in batches {
-            for size in sizes_of(test, sizes) {
-                let mut waits: Vec<_> =
-                    args.wait.iter().map(|wanted| wait(*wanted, size.threads(), cores)).collect();
-                waits.dedup();
-                let setting = TeamSetting { size, batch, workload, operation: None };
-                all.extend(waits.into_iter().map(|wait| (wait, setting.clone())));
-            }
+            let setting = |&size| TeamSetting { size, batch, workload, operation: None };
+            all.extend(sizes.iter().map(setting));
         }
     }
     all
@@ -217,16 +206,14 @@ fn sizes_of(test: Test, sizes: &[TeamSize]) -> Vec<TeamSize> {
 }
 
 fn length(args: &MpmcArgs, test: Test, workload: Workload, wait: Wait) -> Length {
-    let usual = match (test, workload, wait) {
+    let usual_ms = match (test, workload, wait) {
         (Test::FullEmpty, ..) => 5,
         (_, Workload::Profiling, _) => 200,
         // Long enough for all threads of a core to have their turns.
         (_, _, Wait::Yield) => 100,
         _ => 30,
     };
-    match args.items {
-        // Without a consumer there are no items to be popped.
-        Some(items) if test != Test::Overwrite => Length::Items(items.get()),
-        _ => Length::Time(args.duration.unwrap_or(Duration::from_millis(usual))),
-    }
+    // Without a consumer there are no items to be popped.
+    let items = args.items.filter(|_| test != Test::Overwrite);
+    Length::of(items, args.duration, usual_ms)
 }

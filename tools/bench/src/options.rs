@@ -10,7 +10,7 @@ use corelane_report::{FileArgs, Positive, PositiveReal, duration, one_of};
 
 use crate::catalogue::{self, Entry};
 use crate::kinds::{CorePair, MemoryKind, PayloadKind, Regime, TeamSize, Test, Workload};
-use crate::pair::{Cores, Wait};
+use crate::pair::Wait;
 use crate::stats::Group;
 
 /// What all measurements have in common.
@@ -38,33 +38,26 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// Longest `line_rtt` that counts as near. Whatever a round trip takes on one core, it isn't far.
-    pub(crate) fn far_above_ns(&self, cores: Cores) -> f64 {
-        if cores.same() { f64::INFINITY } else { self.far_above.0 }
-    }
-
     /// The entries to be measured when `named` are named; without names those that are measured `by_default`.
     pub(crate) fn choose(
         &self,
         named: &[String],
         by_default: impl Fn(&Entry) -> bool,
     ) -> Vec<&'static Entry> {
+        let is_wanted = |entry: &Entry| match entry.is_peer() {
+            true => !self.no_peers && (named.is_empty() || self.peers),
+            false => named.is_empty(),
+        };
         let is_chosen = |entry: &&Entry| {
-            let (is_named, by_default) =
-                (named.iter().any(|id| id == entry.info.id), by_default(entry));
-            match (entry.is_peer(), named.is_empty()) {
-                (true, true) => by_default && !self.no_peers,
-                (true, false) => is_named || (by_default && self.peers),
-                (false, true) => by_default,
-                (false, false) => is_named,
-            }
+            let is_named = named.iter().any(|id| id == entry.info.id);
+            is_named || (is_wanted(entry) && by_default(entry))
         };
         catalogue::entries().iter().filter(is_chosen).collect()
     }
 }
 
 /// What to measure between one producer and one consumer, and how.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Parser)]
 pub struct SpscArgs {
     /// Queues and peers to measure, by id (see `lane list`); all if none is named.
     #[arg(value_name = "QUEUE", value_parser = ids(Entry::is_spsc), hide_possible_values = true)]
@@ -146,13 +139,7 @@ pub struct SpscArgs {
 impl Default for SpscArgs {
     /// What `lane bench spsc` means.
     fn default() -> Self {
-        /// Gives the arguments a command of their own.
-        #[derive(Parser)]
-        struct Alone {
-            #[command(flatten)]
-            args: SpscArgs,
-        }
-        Alone::parse_from(["lane"]).args
+        Self::parse_from(["lane"])
     }
 }
 
@@ -271,8 +258,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn real_threads_are_64_a_side_at_most() {
-        assert!(measurable("64x2").is_ok());
-        assert!(["65x1", "2x999", "0x1"].iter().all(|wrong| measurable(wrong).is_err()));
+    fn real_threads_are_1_to_64_a_side() {
+        assert!(["1x1", "64x2", "2x64"].iter().all(|size| measurable(size).is_ok()));
+        for wrong in ["65x1", "2x999", "0x1", "1x0", "1x1x1", "2", "x", "axb", "-1x1", ""] {
+            assert!(measurable(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! Results as a document.
 
 use corelane_report::plot::{Bar, BarRow, bars};
-use corelane_report::{Block, Document, Media, Row, Table, short};
+use corelane_report::{Block, Document, Media, Table, short};
 
-use crate::advice::{self, Advice};
+use crate::advice;
 use crate::grid;
 use crate::results::{CellResult, Results, best_peer};
 use crate::stats::{Group, Quartiles};
@@ -45,13 +45,9 @@ impl Results {
 
     /// Which queue to take, and what isn't in the numbers.
     fn summary(&self) -> Vec<Block> {
-        let mut blocks = Vec::new();
-        match Advice::of(self) {
-            Some(advice) => blocks.extend(advice.blocks()),
-            None if self.rounds.len() < advice::LEAST_ROUNDS => {
-                blocks.push(Block::Paragraph("Too few rounds to recommend a queue.".into()));
-            }
-            None => {}
+        let mut blocks = advice::blocks(self);
+        if blocks.is_empty() && self.rounds.len() < advice::LEAST_ROUNDS {
+            blocks.push(Block::Paragraph("Too few rounds to recommend a queue.".into()));
         }
         let left_out = self.left_out();
         if !left_out.is_empty() {
@@ -113,7 +109,7 @@ impl Results {
                 floor: floor.map(|(_, floor)| floor),
                 best_peer: best_peer(table).map(|peer| peer.median(group)),
             };
-            numbers.push(Block::Table(numbers_of(table, group, beside)));
+            numbers.push(Block::Table(words::table(table, group, beside)));
         }
         let (title, _) = words::chart_titles(first);
         let chart = bars(&rows, first.test.unit(), floor);
@@ -138,16 +134,4 @@ fn bar(result: &CellResult, group: Group) -> Option<BarRow> {
     let value = result.groups.get(&group)?.value;
     let values = [value.p25, value.median, value.p75];
     Some(BarRow::Bar(Bar { label: result.label(), is_peer: result.peer, values }))
-}
-
-fn numbers_of(results: &[&CellResult], group: Group, beside: Yardsticks) -> Table {
-    let test = results[0].test;
-    let mut table = Table::new(words::header(test).iter().copied());
-    for result in results {
-        let Some(summary) = result.groups.get(&group) else { continue };
-        let mut cells = vec![result.label()];
-        cells.extend(words::columns(test, summary, beside));
-        table.rows.push(Row { cells, is_quiet: result.peer });
-    }
-    table
 }

@@ -1,5 +1,6 @@
 //! The parameters of a measurement.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use core_affinity::CoreId;
@@ -96,6 +97,12 @@ pub(crate) enum Length {
 }
 
 impl Length {
+    /// So many `items`, or else what takes `duration`, which is `usual_ms` unless given.
+    pub(crate) fn of(items: Option<NonZeroU64>, duration: Option<Duration>, usual_ms: u64) -> Self {
+        let duration = duration.unwrap_or(Duration::from_millis(usual_ms));
+        items.map_or(Self::Time(duration), |items| Self::Items(items.get()))
+    }
+
     /// Items of the warm-up, of which `usual` are plenty.
     pub(crate) fn warm_up(self, usual: u64) -> u64 {
         match self {

@@ -54,54 +54,48 @@ impl Plan {
         cores: Vec<CoreId>,
         run: &RunArgs,
         named: &[String],
-        notes: Vec<String>,
+        mut notes: Vec<String>,
     ) -> Result<Self, Failure> {
-        let mut plan = Self {
-            cells: Vec::with_capacity(cells.len()),
+        let mut possible = Vec::with_capacity(cells.len());
+        for cell in cells {
+            let id = cell.entry.info.id;
+            match cell.entry.probe(&cell.params) {
+                Ok(()) => possible.push(cell),
+                Err(reason) if named.iter().any(|name| name == id) => {
+                    return Err(Failure::Usage(format!("{id} can't be measured: {reason}")));
+                }
+                Err(reason) => {
+                    let note = format!("{id} left out: {reason}");
+                    if !notes.contains(&note) {
+                        notes.push(note);
+                    }
+                }
+            }
+        }
+        if possible.is_empty() {
+            let reason = match notes.is_empty() {
+                true => "choose other queues, or another --test".into(),
+                false => notes.join("; "),
+            };
+            return Err(Failure::Usage(format!("nothing to measure: {reason}")));
+        }
+        // Whatever a round trip takes on one core, it isn't far.
+        let is_same = Cores::of(&cores).same();
+        Ok(Self {
+            cells: possible,
             rounds: run.rounds.0,
             budget: None,
-            far_above_ns: run.far_above_ns(Cores::of(&cores)),
+            far_above_ns: if is_same { f64::INFINITY } else { run.far_above.0 },
             cores,
             schedule: Vec::new(),
             notes,
-            files: Files::default(),
-        };
-        plan.add_possible(cells, named)?;
-        plan.files = Files::open(&run.files)?;
-        Ok(plan)
+            files: Files::open(&run.files)?,
+        })
     }
 
     /// Where both sides of a pair run, and floors are measured.
     pub fn pair(&self) -> Cores {
         Cores::of(&self.cores)
-    }
-
-    fn add_possible(&mut self, cells: Vec<Cell>, named: &[String]) -> Result<(), Failure> {
-        for cell in cells {
-            let id = cell.entry.info.id;
-            let note = match cell.entry.probe(&cell.params) {
-                Ok(()) => {
-                    self.cells.push(cell);
-                    continue;
-                }
-                Err(reason) if named.iter().any(|name| name == id) => {
-                    return Err(Failure::Usage(format!("{id} can't be measured: {reason}")));
-                }
-                Err(reason) => format!("{id} left out: {reason}"),
-            };
-            if !self.notes.contains(&note) {
-                self.notes.push(note);
-            }
-        }
-        match (self.cells.is_empty(), self.notes.is_empty()) {
-            (false, _) => Ok(()),
-            (true, true) => Err(Failure::Usage(
-                "nothing to measure: choose other queues, or another --test".into(),
-            )),
-            (true, false) => {
-                Err(Failure::Usage(format!("nothing to measure: {}", self.notes.join("; "))))
-            }
-        }
     }
 }
 
@@ -112,6 +106,17 @@ pub(crate) fn check_batches(batches: &[Positive], capacity: usize) -> Result<(),
         ))),
         None => Ok(()),
     }
+}
+
+/// The cells of one set of parameters: one for each queue.
+pub(crate) fn row(
+    entries: impl IntoIterator<Item = &'static Entry>,
+    test: Test,
+    params: Params,
+    length: Length,
+) -> impl Iterator<Item = Cell> {
+    let cell = move |entry| Cell { entry, test, params: params.clone(), length };
+    entries.into_iter().map(cell)
 }
 
 /// What so many threads do while they wait. Those that share a core must let the others run.

@@ -8,13 +8,14 @@ use serde::Serialize;
 use crate::catalogue::{self, Entry};
 use crate::floor::Floors;
 use crate::host::Host;
-use crate::kinds::Test;
+use crate::kinds::{Regime, Test};
 use crate::params::Params;
+use crate::plan::Cell;
 use crate::sample::{Sample, Summary};
 use crate::stats::{Group, Quartiles};
 
 /// Version of the JSON file's shape.
-const SCHEMA: u32 = 1;
+pub(crate) const SCHEMA: u32 = 1;
 
 /// Everything measured.
 #[derive(Debug, Clone, Serialize)]
@@ -66,15 +67,6 @@ pub struct CellResult {
 }
 
 impl Results {
-    pub(crate) fn new(
-        machine: Host,
-        mixed_rounds: usize,
-        rounds: Vec<Round>,
-        results: Vec<CellResult>,
-    ) -> Self {
-        Self { origin: Origin::now("lane", SCHEMA), machine, mixed_rounds, rounds, results }
-    }
-
     /// The groups that have rounds.
     pub fn groups(&self) -> impl Iterator<Item = Group> {
         Group::ALL.into_iter().filter(|group| self.rounds_of(*group).next().is_some())
@@ -113,18 +105,20 @@ impl Results {
 }
 
 impl CellResult {
-    pub(crate) fn new(
-        test: Test,
-        queue: String,
-        peer: bool,
-        params: Params,
-        samples: &BTreeMap<Group, Vec<Sample>>,
-    ) -> Self {
+    pub(crate) fn new(cell: &Cell, samples: &BTreeMap<Group, Vec<Sample>>) -> Self {
+        let &Cell { entry, test, ref params, .. } = cell;
         let summarise = |(group, samples): (&Group, &Vec<_>)| {
             Some((*group, Summary::of(samples, test == Test::Round)?))
         };
-        let groups = samples.iter().filter_map(summarise).collect();
-        Self { suite: test.suite(), test, queue, peer, params, unit: test.unit(), groups }
+        Self {
+            suite: test.suite(),
+            test,
+            queue: entry.info.id.to_owned(),
+            peer: entry.is_peer(),
+            params: params.clone(),
+            unit: test.unit(),
+            groups: samples.iter().filter_map(summarise).collect(),
+        }
     }
 
     /// The queue, and that it has no bounds if that is so and its name doesn't say it.
@@ -141,7 +135,7 @@ impl CellResult {
 
     /// Whether it belongs into a matrix, and into no table.
     pub(crate) fn is_of_grid(&self) -> bool {
-        self.params.pair().is_some_and(|pair| pair.regime == crate::kinds::Regime::Grid)
+        self.params.pair().is_some_and(|pair| pair.regime == Regime::Grid)
     }
 
     pub(crate) fn is_alike(&self, other: &Self) -> bool {

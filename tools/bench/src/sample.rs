@@ -10,6 +10,8 @@ use crate::stats::Quartiles;
 pub(crate) struct Sample {
     /// The measured value, in the test's unit; less is better.
     pub(crate) value: f64,
+    /// Items that were lost, changed or out of order.
+    pub(crate) wrong: u64,
     /// Items per run of failed pushes and of failed pops (paper 1 §5.1).
     pub(crate) perceived_batch: Option<[f64; 2]>,
     /// Items of the slowest producer per item of the fastest, and the same of consumers.

@@ -1,26 +1,23 @@
 //! What differs between tests in tables and reports: titles, columns, and what a value is compared with.
 
-use corelane_report::{name, ratio, short, times};
+use corelane_report::{Row, Table, name, ratio, short, times};
 
 use crate::kinds::{Operation, PayloadKind, Regime, Test, Workload};
 use crate::pair::Wait;
 use crate::params::{CircleSetting, PairSetting, Setting, TeamSetting};
 use crate::results::{CellResult, Results};
-use crate::sample::{Latency, Summary};
+use crate::sample::Summary;
 use crate::stats::Group;
 
-/// The name of what the machine itself can do, and its value.
-pub(crate) type FloorValue = (&'static str, f64);
-
 /// What the values of a table are compared with.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(crate) struct Yardsticks {
     pub(crate) floor: Option<f64>,
     pub(crate) best_peer: Option<f64>,
 }
 
-/// The floor that values of `test` are compared with, if there is one.
-pub(crate) fn floor(results: &Results, test: Test, group: Group) -> Option<FloorValue> {
+/// The floor that values of `test` are compared with, if there is one: what the machine itself can do.
+pub(crate) fn floor(results: &Results, test: Test, group: Group) -> Option<(&'static str, f64)> {
     let line_rtt = || results.line_rtt(group).map(|q| q.median);
     match test {
         Test::Stream | Test::Throughput => {
@@ -89,72 +86,56 @@ pub(crate) fn title(result: &CellResult) -> String {
     size.map_or(title.clone(), |size| format!("{title}, {size}"))
 }
 
-pub(crate) fn header(test: Test) -> &'static [&'static str] {
+/// Heading and content of a column beside the queue, the value and its quartiles.
+type Column = (&'static str, fn(&Summary, Yardsticks) -> Option<String>);
+
+const TIMES_FLOOR: Column = ("× floor", |s, beside| Some(times(s.value.median / beside.floor?)));
+const RATIO_FLOOR: Column = ("× floor", |s, beside| Some(ratio(s.value.median / beside.floor?)));
+const RATIO_PEER: Column = ("× peer", |s, beside| Some(ratio(s.value.median / beside.best_peer?)));
+const PER_S: Column = ("M/s", |s, _| Some(short(s.items_per_s.or(s.messages_per_s)? / 1e6)));
+const LOST: Column = ("lost", |s, _| Some(format!("{:.0} %", 100.0 * s.lost?)));
+const FAIR_P: Column = ("fair P", |s, _| Some(format!("{:.2}", s.fairness?.producers)));
+const FAIR_C: Column = ("fair C", |s, _| Some(format!("{:.2}", s.fairness?.consumers)));
+const BATCH_P: Column = ("P batch", |s, _| Some(short(s.perceived_batch?.producer)));
+const BATCH_C: Column = ("C batch", |s, _| Some(short(s.perceived_batch?.consumer)));
+const P50: Column = ("p50 ns", |s, _| Some(short(s.latency_ns?.p50 as f64)));
+const P99: Column = ("p99 ns", |s, _| Some(short(s.latency_ns?.p99 as f64)));
+const P999: Column = ("p99.9 ns", |s, _| Some(short(s.latency_ns?.p999 as f64)));
+const MAX: Column = ("max ns", |s, _| Some(short(s.latency_ns?.max as f64)));
+const PUSH_P50: Column = ("push p50", |s, _| Some(short(s.push_ns?.p50 as f64)));
+const PUSH_P99: Column = ("push p99", |s, _| Some(short(s.push_ns?.p99 as f64)));
+const POP_P50: Column = ("pop p50", |s, _| Some(short(s.pop_ns?.p50 as f64)));
+const POP_P99: Column = ("pop p99", |s, _| Some(short(s.pop_ns?.p99 as f64)));
+
+/// The heading of the value of `test`, and the columns behind its quartiles.
+fn columns(test: Test) -> (&'static str, &'static [Column]) {
     match test {
-        Test::Stream => &["queue", "ns/item", "p25–p75", "× floor", "P batch", "C batch"],
-        Test::Rtt => &["queue", "ns/transaction", "p25–p75", "× floor"],
-        Test::OpenLoop => &["queue", "p50 ns", "p25–p75", "p99 ns", "p99.9 ns", "max ns"],
-        Test::Throughput => {
-            &["queue", "ns/item", "p25–p75", "M/s", "× peer", "× floor", "fair P", "fair C"]
+        Test::Stream => (test.unit(), &[TIMES_FLOOR, BATCH_P, BATCH_C]),
+        Test::Rtt => (test.unit(), &[TIMES_FLOOR]),
+        Test::OpenLoop => ("p50 ns", &[P99, P999, MAX]),
+        Test::Throughput => (test.unit(), &[PER_S, RATIO_PEER, RATIO_FLOOR, FAIR_P, FAIR_C]),
+        Test::DataLatency => ("mean ns", &[P50, P99, RATIO_PEER, RATIO_FLOOR, LOST]),
+        Test::OpLatency => {
+            ("push + pop ns", &[PUSH_P50, PUSH_P99, POP_P50, POP_P99, RATIO_PEER, LOST])
         }
-        Test::DataLatency => {
-            &["queue", "mean ns", "p25–p75", "p50 ns", "p99 ns", "× peer", "× floor", "lost"]
-        }
-        Test::OpLatency => &[
-            "queue",
-            "push + pop ns",
-            "p25–p75",
-            "push p50",
-            "push p99",
-            "pop p50",
-            "pop p99",
-            "× peer",
-            "lost",
-        ],
-        Test::FullEmpty => &["queue", "ns/call", "p25–p75", "× peer"],
-        Test::Overwrite => &["queue", "ns/push", "p25–p75", "M/s", "lost", "fair P"],
-        Test::Round => &["queue", "ns/message", "p25–p75", "M/s", "× peer"],
+        Test::FullEmpty => (test.unit(), &[RATIO_PEER]),
+        Test::Overwrite => (test.unit(), &[PER_S, LOST, FAIR_P]),
+        Test::Round => (test.unit(), &[PER_S, RATIO_PEER]),
     }
 }
 
-pub(crate) fn columns(test: Test, summary: &Summary, beside: Yardsticks) -> Vec<String> {
-    let value = summary.value;
-    let to = |other: Option<f64>| other.map(|other| ratio(value.median / other));
-    let (peer, floor) = (to(beside.best_peer), to(beside.floor));
-    let lost = summary.lost.map(|share| format!("{:.0} %", 100.0 * share));
-    let fair = |share: f64| format!("{share:.2}");
-    let fair_p = summary.fairness.map(|fairness| fair(fairness.producers));
-    let at = |times: Option<Latency>, which: fn(Latency) -> u64| {
-        times.map(|times| short(which(times) as f64))
-    };
-    let quantiles = |times| [at(times, |times| times.p50), at(times, |times| times.p99)];
-    let per_s = summary.items_per_s.or(summary.messages_per_s).map(|count| short(count / 1e6));
-    let rest = match test {
-        Test::Stream => {
-            let batch = summary.perceived_batch;
-            let floor = beside.floor.map(|floor| times(value.median / floor));
-            vec![floor, batch.map(|b| short(b.producer)), batch.map(|b| short(b.consumer))]
-        }
-        Test::Rtt => vec![beside.floor.map(|floor| times(value.median / floor))],
-        Test::OpenLoop => {
-            let latency = summary.latency_ns;
-            vec![at(latency, |l| l.p99), at(latency, |l| l.p999), at(latency, |l| l.max)]
-        }
-        Test::Throughput => {
-            let fair_c = summary.fairness.map(|fairness| fair(fairness.consumers));
-            vec![per_s, peer, floor, fair_p, fair_c]
-        }
-        Test::DataLatency => [&quantiles(summary.latency_ns)[..], &[peer, floor, lost]].concat(),
-        Test::OpLatency => {
-            let (push, pop) = (quantiles(summary.push_ns), quantiles(summary.pop_ns));
-            [&push[..], &pop, &[peer, lost]].concat()
-        }
-        Test::FullEmpty => vec![peer],
-        Test::Overwrite => vec![per_s, lost, fair_p],
-        Test::Round => vec![per_s, peer],
-    };
-    let first = [short(value.median), value.spread()];
-    first.into_iter().chain(rest.into_iter().map(Option::unwrap_or_default)).collect()
+/// The results of one test and one set of parameters in the rounds of `group`.
+pub(crate) fn table(results: &[&CellResult], group: Group, beside: Yardsticks) -> Table {
+    let (value, columns) = columns(results[0].test);
+    let headings = columns.iter().map(|(heading, _)| *heading);
+    let mut table = Table::new(["queue", value, "p25–p75"].into_iter().chain(headings));
+    for result in results {
+        let Some(summary) = result.groups.get(&group) else { continue };
+        let mut cells = vec![result.label(), short(summary.value.median), summary.value.spread()];
+        cells.extend(columns.iter().map(|(_, cell)| cell(summary, beside).unwrap_or_default()));
+        table.rows.push(Row { cells, is_quiet: result.peer });
+    }
+    table
 }
 
 /// What the best queue of a table is good for, if that needs no further words.
@@ -196,12 +177,13 @@ pub(crate) fn reading(test: Test) -> &'static str {
              which sent it and takes it back. With more threads than cores they yield while they wait. × \
              peer is a multiple of the best bounded peer, or unbounded if all of ours are: less is better."
         }
-        _ => READING_OF_SEVERAL,
+        _ => {
+            "2x4 is two producers and four consumers; with more threads than cores they yield while they \
+             wait. Fairness (fair P, fair C) is what the slowest producer or consumer moved per item of the \
+             fastest. × peer and × floor are multiples of the best bounded peer and of the floor: less is \
+             better. Lost are items that nobody popped: pushes that found no room and were not tried again, \
+             or what was overwritten. Overwrite: 2x0 is without a consumer; there bbq is the queue whose \
+             producers wait."
+        }
     }
 }
-
-const READING_OF_SEVERAL: &str = "2x4 is two producers and four consumers; with more threads than cores they yield while they wait. \
-     Fairness (fair P, fair C) is what the slowest producer or consumer moved per item of the fastest. × \
-     peer and × floor are multiples of the best bounded peer and of the floor: less is better. Lost are \
-     items that nobody popped: pushes that found no room and were not tried again, or what was overwritten. \
-     Overwrite: 2x0 is without a consumer; there bbq is the queue whose producers wait.";
