@@ -1,4 +1,5 @@
-//! A drawing in pixels.
+//! A drawing in pixels, as SVG whose paints are classes of the page's style sheet: so it follows the reader's choice of
+//! light or dark, which a plotting crate's fixed colours would not.
 
 use crate::html::escaped;
 
