@@ -18,7 +18,7 @@ const BATCH: usize = 32;
 fn main() -> Result<(), corelane::CapacityError> {
     // In mirrored memory a batch is always one slice, also where it goes over the end of the ring.
     let config = Config::new(4000).memory(Memory::Mirrored);
-    let (mut tx, mut rx) = batched::channel_with::<Packet>(config)?;
+    let (mut tx, mut rx) = batched::queue_with::<Packet>(config)?;
 
     let bytes = thread::scope(|s| {
         s.spawn(move || {

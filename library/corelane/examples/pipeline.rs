@@ -9,8 +9,8 @@ use std::thread;
 use corelane::{Consumer, Producer, TryPopError, TryPushError, spsc};
 
 fn main() -> Result<(), corelane::CapacityError> {
-    let (numbers, to_square) = spsc::channel::<u64>(1024)?;
-    let (squares, to_add) = spsc::channel::<u64>(1024)?;
+    let (numbers, to_square) = spsc::queue::<u64>(1024)?;
+    let (squares, to_add) = spsc::queue::<u64>(1024)?;
 
     let sum = thread::scope(|s| {
         s.spawn(move || {

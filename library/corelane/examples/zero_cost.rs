@@ -57,7 +57,7 @@ pub extern "C" fn push_by_hand(tx: &mut ByHand, item: u64) -> bool {
 }
 
 fn main() {
-    let (mut tx, mut rx) = lamport::channel(1).expect("one slot");
+    let (mut tx, mut rx) = lamport::queue(1).expect("one slot");
     assert!(push_by_corelane(&mut tx, 7));
     assert!(!push_by_corelane(&mut tx, 8));
     assert_eq!(rx.try_pop(), Ok(7));

@@ -27,7 +27,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, b_queue};
 //!
-//! let (mut tx, mut rx) = b_queue::channel::<(u32, f32)>(4096)?;
+//! let (mut tx, mut rx) = b_queue::queue::<(u32, f32)>(4096)?;
 //! tx.try_push((1, 0.5))?;
 //! assert_eq!(rx.try_pop()?, (1, 0.5));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -51,28 +51,28 @@ const BATCH: usize = 256;
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel<T: Send>(capacity: usize) -> Result<Ends<Flagged<T>>, CapacityError> {
-    channel_with(Config::new(capacity))
+pub fn queue<T: Send>(capacity: usize) -> Result<Ends<Flagged<T>>, CapacityError> {
+    queue_with(Config::new(capacity))
 }
 
 /// A queue for at least `capacity` tokens, in slots of one word.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn token_channel<T: Token>(capacity: usize) -> Result<Ends<Packed<T>>, CapacityError> {
-    channel_with(Config::new(capacity))
+/// As [`queue`].
+pub fn token_queue<T: Token>(capacity: usize) -> Result<Ends<Packed<T>>, CapacityError> {
+    queue_with(Config::new(capacity))
 }
 
 /// Both handles of a queue with slots of type `S`.
 pub type Ends<S> = (Producer<S>, Consumer<S>);
 
-/// As [`channel`] and [`token_channel`], with all options.
+/// As [`queue`] and [`token_queue`], with all options.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn channel_with<S: Slot>(config: Config) -> Result<Ends<S>, CapacityError> {
+/// As [`queue`].
+pub fn queue_with<S: Slot>(config: Config) -> Result<Ends<S>, CapacityError> {
     let len = slots_for::<Unread<S>>(config.capacity, 0)?;
     let batch = config.batch.unwrap_or(BATCH.min(len / 4)).clamp(1, (len / 2).max(1));
     // A power of two, like N: whole batches fill the ring.
@@ -316,6 +316,6 @@ const INFO: Info = Info {
     ..Info::RING
 };
 
-queue_type!(BQueueAny of [T: Send] T: Producer<Flagged<T>>, Consumer<Flagged<T>> = channel_with; INFO.of_any("bqueue-any"));
+queue_type!(BQueueAny of [T: Send] T: Producer<Flagged<T>>, Consumer<Flagged<T>> = queue_with; INFO.of_any("bqueue-any"));
 
-queue_type!(BQueue of [T: Token] T: Producer<Packed<T>>, Consumer<Packed<T>> = channel_with; INFO);
+queue_type!(BQueue of [T: Token] T: Producer<Packed<T>>, Consumer<Packed<T>> = queue_with; INFO);

@@ -1,6 +1,6 @@
 //! Queues of byte records of any length, written and read in place.
 
-pub use crate::block::bytes::{Claim, ClaimError, Consumer, Producer, Record};
+pub use crate::block::bytes::{Claim, ClaimError, Consumer, Producer, Record, queue_with};
 use crate::queue::CapacityError;
 
 /// A queue for byte records between any number of threads on either side: the [block-based](crate::block::bytes) one.
@@ -10,7 +10,7 @@ use crate::queue::CapacityError;
 /// ```
 /// use corelane::bytes;
 ///
-/// let (mut tx, mut rx) = bytes::channel(4096)?;
+/// let (mut tx, mut rx) = bytes::queue(4096)?;
 /// tx.push(b"hello")?;
 /// assert_eq!(*rx.try_pop()?, *b"hello");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -19,6 +19,6 @@ use crate::queue::CapacityError;
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel(capacity: usize) -> Result<(Producer, Consumer), CapacityError> {
-    crate::block::bytes::channel(capacity)
+pub fn queue(capacity: usize) -> Result<(Producer, Consumer), CapacityError> {
+    crate::block::bytes::queue(capacity)
 }

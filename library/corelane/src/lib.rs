@@ -7,7 +7,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, spsc};
 //!
-//! let (mut tx, mut rx) = spsc::channel::<String>(1024)?;
+//! let (mut tx, mut rx) = spsc::queue::<String>(1024)?;
 //! std::thread::scope(|s| {
 //!     s.spawn(move || tx.try_push("hello".to_string()).unwrap());
 //!     s.spawn(move || {
@@ -24,10 +24,10 @@
 //!
 //! # Which one?
 //!
-//! [`spsc::channel`], [`mpsc::channel`], [`spmc::channel`] and [`mpmc::channel`] pick a good default among those of a fixed
+//! [`spsc::queue`], [`mpsc::queue`], [`spmc::queue`] and [`mpmc::queue`] pick a good default among those of a fixed
 //! size; [`segmented`] and [`rings::lprq`] are never full. The pages of [`spsc`] and [`mpmc`] have tables of when to use
-//! which. [`bytes::channel`] is for byte records of any length,
-//! written and read in place; [`overwrite::channel`] for writers who must never be held up, at the price of what
+//! which. [`bytes::queue`] is for byte records of any length,
+//! written and read in place; [`overwrite::queue`] for writers who must never be held up, at the price of what
 //! nobody reads in time.
 //!
 //! # Features

@@ -25,7 +25,7 @@
 //! ```
 //! use corelane::locked;
 //!
-//! let (mut tx, mut rx) = locked::channel(2)?;
+//! let (mut tx, mut rx) = locked::queue(2)?;
 //! let thread = std::thread::spawn(move || {
 //!     let mut sum = 0;
 //!     while let Ok(item) = rx.pop() {
@@ -163,16 +163,16 @@ impl<T> core::error::Error for Closed<T> {}
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    channel_with(Config::new(capacity))
+pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_with(Config::new(capacity))
 }
 
-/// As [`channel`], with all options.
+/// As [`queue`], with all options.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+/// As [`queue`].
+pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let len = slots_for::<Header<T>>(config.capacity, 0)?;
     let (tx, rx) = ends(config.memory, len, Header::new(config.first))?;
     Ok((Producer { end: tx }, Consumer { end: rx }))
@@ -412,7 +412,7 @@ debug_handle! {
     [T] Consumer<T>, "Consumer";
 }
 
-queue_type!(Locked of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+queue_type!(Locked of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     id: "locked",
     name: "ring behind a lock, with condition variables",
     paper: "Hoare 1974, §4",

@@ -21,7 +21,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, TryPopError, mc_ring};
 //!
-//! let (mut tx, mut rx) = mc_ring::channel::<u64>(1024)?;
+//! let (mut tx, mut rx) = mc_ring::queue::<u64>(1024)?;
 //! tx.try_push(1)?;
 //! assert_eq!(rx.try_pop(), Err(TryPopError::Empty));
 //! tx.flush();
@@ -43,16 +43,16 @@ use crate::region::{End, ends, slots_for};
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    channel_with(Config::new(capacity))
+pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_with(Config::new(capacity))
 }
 
-/// As [`channel`], with all options.
+/// As [`queue`], with all options.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+/// As [`queue`].
+pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let len = slots_for::<Indices<T>>(config.capacity, 0)?;
     let batch = config.batch.unwrap_or(256.min(len / 8)).min(len / 2).max(1) as u64;
     let first = config.first;
@@ -269,7 +269,7 @@ debug_handle! {
     [T] Consumer<T>, "Consumer";
 }
 
-queue_type!(McRing of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+queue_type!(McRing of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     id: "mcring",
     name: "MCRingBuffer",
     paper: "Wang, Zhang, Tang, Hua 2012, §2.5",

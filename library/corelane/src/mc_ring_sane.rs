@@ -42,21 +42,21 @@ const PERIOD: Duration = Duration::from_micros(10);
 /// # Panics
 ///
 /// If the timer's thread can't be started.
-pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    channel_with(Config::new(capacity))
+pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_with(Config::new(capacity))
 }
 
-/// As [`channel`], with all options.
+/// As [`queue`], with all options.
 ///
 /// # Errors
 ///
-/// As [`channel`].
+/// As [`queue`].
 ///
 /// # Panics
 ///
-/// As [`channel`].
-pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    let (ring, consumer) = mc_ring::channel_with(config)?;
+/// As [`queue`].
+pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    let (ring, consumer) = mc_ring::queue_with(config)?;
     let due = Arc::new(Padded(AtomicBool::new(false)));
     let timer = Arc::downgrade(&due);
     thread::Builder::new()
@@ -136,7 +136,7 @@ debug_handle! {
     [T] Producer<T>, "Producer";
 }
 
-queue_type!(McRingSane of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+queue_type!(McRingSane of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     id: "mcring-sane",
     name: "MCRingBuffer with a timer",
     paper: "Wang, Zhang, Tang, Hua 2012, §2.6 (3)",

@@ -15,16 +15,17 @@
 //! A thread that ends by itself, or panics, does so between calls, as none panics in the middle (destructors of items run
 //! when handles are dropped, and outside of calls).
 
-pub use crate::block::shared::{Consumer, Producer};
+pub use crate::block::shared::{Consumer, Producer, queue_with};
 
 use crate::queue::CapacityError;
+use crate::rings::lprq;
 
 /// A queue for at least `capacity` items, between any number of threads on either side: the [block-based](crate::block::shared) one.
 ///
 /// ```
 /// use corelane::{Consumer, Producer, mpmc};
 ///
-/// let (mut tx, rx) = mpmc::channel(100)?;
+/// let (mut tx, rx) = mpmc::queue(100)?;
 /// let mut other = rx.clone();
 /// tx.try_push("hello")?;
 /// assert_eq!(other.try_pop(), Ok("hello"));
@@ -34,6 +35,27 @@ use crate::queue::CapacityError;
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    crate::block::shared::channel(capacity)
+pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    crate::block::shared::queue(capacity)
+}
+
+/// A queue that is never full, between any number of threads on either side: the
+/// [list of portable ring queues](crate::rings::lprq).
+///
+/// ```
+/// use corelane::mpmc;
+///
+/// let (mut tx, mut rx) = mpmc::unbounded_queue()?;
+/// for n in 0..100_000 {
+///     tx.try_push(n)?;
+/// }
+/// assert_eq!(rx.try_pop(), Ok(0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// If there is no memory for its first ring, of 1024 items.
+pub fn unbounded_queue<T: Send>() -> Result<(lprq::Producer<T>, lprq::Consumer<T>), CapacityError> {
+    lprq::queue(1024)
 }

@@ -1,6 +1,6 @@
 //! Queues between several producers and one consumer.
 
-pub use crate::block::one_consumer::{Consumer, Producer};
+pub use crate::block::one_consumer::{Consumer, Producer, queue_with};
 
 use crate::queue::CapacityError;
 
@@ -9,7 +9,7 @@ use crate::queue::CapacityError;
 /// ```
 /// use corelane::{Consumer, Producer, mpsc};
 ///
-/// let (tx, mut rx) = mpsc::channel(100)?;
+/// let (tx, mut rx) = mpsc::queue(100)?;
 /// let mut other = tx.clone();
 /// other.try_push("hello")?;
 /// assert_eq!(rx.try_pop(), Ok("hello"));
@@ -19,6 +19,6 @@ use crate::queue::CapacityError;
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    crate::block::one_consumer::channel(capacity)
+pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    crate::block::one_consumer::queue(capacity)
 }

@@ -1,7 +1,7 @@
 //! Queues whose producers never wait for consumers: what nobody has popped in time is overwritten.
 
 pub use crate::block::Plain;
-pub use crate::block::overwriting::{Consumer, Producer};
+pub use crate::block::overwriting::{Consumer, Producer, queue_with};
 use crate::queue::CapacityError;
 
 /// A queue that keeps about the `capacity` newest items, between any number of threads on either side: the
@@ -10,7 +10,7 @@ use crate::queue::CapacityError;
 /// ```
 /// use corelane::{Consumer, Producer, overwrite};
 ///
-/// let (mut tx, mut rx) = overwrite::channel(8)?;
+/// let (mut tx, mut rx) = overwrite::queue(8)?;
 /// for i in 0..100 {
 ///     tx.try_push(i)?;
 /// }
@@ -22,6 +22,6 @@ use crate::queue::CapacityError;
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel<T: Plain>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    crate::block::overwriting::channel(capacity)
+pub fn queue<T: Plain>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    crate::block::overwriting::queue(capacity)
 }

@@ -29,7 +29,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, segmented};
 //!
-//! let (mut tx, mut rx) = segmented::channel(64)?;
+//! let (mut tx, mut rx) = segmented::queue(64)?;
 //! for n in 0..1000 {
 //!     tx.try_push(n)?;
 //! }
@@ -71,34 +71,34 @@ struct Switch<T: Send, Q: SingleQueue<T>> {
 /// # Errors
 ///
 /// If `ring` is 0 or too large for memory.
-pub fn channel<T: Send>(ring: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    channel_of(Config::new(ring))
+pub fn queue<T: Send>(ring: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_of(Config::new(ring))
 }
 
-/// As [`channel`], of any kind of ring, which gets all options.
+/// As [`queue`], of any kind of ring, which gets all options.
 ///
 /// ```
 /// use corelane::{Config, Producer, b_queue::BQueueAny, segmented};
 ///
-/// let (mut tx, _rx) = segmented::channel_of::<_, BQueueAny>(Config::new(64))?;
+/// let (mut tx, _rx) = segmented::queue_of::<_, BQueueAny>(Config::new(64))?;
 /// tx.try_push("hello")?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
 ///
-/// As [`channel`].
+/// As [`queue`].
 ///
 /// # Panics
 ///
 /// If making a ring, or dropping an empty one, panics, the process is aborted: the library's own don't, but for
 /// [`mc_ring_sane`](crate::mc_ring_sane) where no thread can be started.
-pub fn channel_of<T: Send, Q: SingleQueue<T>>(
+pub fn queue_of<T: Send, Q: SingleQueue<T>>(
     config: Config,
 ) -> Built<Producer<T, Q>, Consumer<T, Q>> {
-    let (to_producer, spares) = fast_forward::channel::<SpareRing<T, Q>>(SPARES)?;
+    let (to_producer, spares) = fast_forward::queue::<SpareRing<T, Q>>(SPARES)?;
     // Each ring that the consumer comes to brings one node back, and the next that the producer goes on to takes it.
-    let (notes, from_producer) = linked::channel(1)?;
+    let (notes, from_producer) = linked::queue(1)?;
     let (tx, rx) = Q::with(config)?;
     let mut ahead = VecDeque::new();
     ahead.try_reserve(1).map_err(|_| no_memory::<Switch<T, Q>>())?;
@@ -428,6 +428,6 @@ impl<T: Send, Q: SingleQueue<T>> Queue<T> for Uspsc<Q> {
     type Consumer = Consumer<T, Q>;
 
     fn with(config: Config) -> Built<Self::Producer, Self::Consumer> {
-        channel_of(config)
+        queue_of(config)
     }
 }

@@ -1,6 +1,6 @@
 //! Queues between one producer and several consumers.
 
-pub use crate::block::one_producer::{Consumer, Producer};
+pub use crate::block::one_producer::{Consumer, Producer, queue_with};
 
 use crate::queue::CapacityError;
 
@@ -9,7 +9,7 @@ use crate::queue::CapacityError;
 /// ```
 /// use corelane::{Consumer, Producer, spmc};
 ///
-/// let (mut tx, rx) = spmc::channel(100)?;
+/// let (mut tx, rx) = spmc::queue(100)?;
 /// let mut other = rx.clone();
 /// tx.try_push("hello")?;
 /// assert_eq!(other.try_pop(), Ok("hello"));
@@ -19,6 +19,6 @@ use crate::queue::CapacityError;
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    crate::block::one_producer::channel(capacity)
+pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    crate::block::one_producer::queue(capacity)
 }

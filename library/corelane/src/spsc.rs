@@ -18,9 +18,10 @@
 //! A handle is fastest as a local variable of the loop that uses it: then its fields stay in
 //! registers. Behind a reference each push or pop stores one of them as well.
 
-pub use crate::line_ring::{Consumer, Producer};
+pub use crate::line_ring::{Consumer, Producer, queue_with};
 
 use crate::queue::CapacityError;
+use crate::segmented;
 
 /// A queue for at least `capacity` items: the best all-round choice.
 ///
@@ -31,7 +32,7 @@ use crate::queue::CapacityError;
 /// ```
 /// use corelane::{Consumer, Producer, spsc};
 ///
-/// let (mut tx, mut rx) = spsc::channel(100)?;
+/// let (mut tx, mut rx) = spsc::queue(100)?;
 /// tx.try_push("hello")?;
 /// assert_eq!(rx.try_pop(), Ok("hello"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -40,6 +41,27 @@ use crate::queue::CapacityError;
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    crate::line_ring::channel(capacity)
+pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    crate::line_ring::queue(capacity)
+}
+
+/// A queue that is never full: the [queue of rings](crate::segmented).
+///
+/// ```
+/// use corelane::spsc;
+///
+/// let (mut tx, mut rx) = spsc::unbounded_queue()?;
+/// for n in 0..100_000 {
+///     tx.try_push(n)?;
+/// }
+/// assert_eq!(rx.try_pop(), Ok(0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// If there is no memory for its first ring, of 1024 items.
+pub fn unbounded_queue<T: Send>()
+-> Result<(segmented::Producer<T>, segmented::Consumer<T>), CapacityError> {
+    segmented::queue(1024)
 }

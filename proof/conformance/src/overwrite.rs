@@ -1,6 +1,6 @@
 //! Queues that overwrite: what is popped is whole and in order, and with what was lost it is all that was pushed.
 
-use corelane::block::overwriting::{Consumer, Producer, channel, channel_with};
+use corelane::block::overwriting::{Consumer, Producer, queue, queue_with};
 use corelane::overwrite::Plain;
 use corelane::{Config, Consumer as _, Producer as _, TryPopError, TryPushError};
 
@@ -99,7 +99,7 @@ fn receive(mut rx: Consumer<Wide>, number: usize, habits: Habits, mut patience: 
 
 /// Lets a thread for each handle push or pop until all is pushed, and popped or lost.
 fn stream(config: Config, producers: usize, consumers: usize, habits: Habits) {
-    let (tx, rx) = channel_with(config).expect("it is small");
+    let (tx, rx) = queue_with(config).expect("it is small");
     let progress = &Progress::of(producers + consumers);
     let mut tasks: Vec<Task<Option<Seen>>> = Vec::new();
     for (number, tx) in vec![tx; producers].into_iter().enumerate() {
@@ -155,7 +155,7 @@ pub fn handles_come_and_go() {
 
 /// One thread with two handles a side makes random calls, and knows what must come of each.
 pub fn random_calls(config: Config, seed: u64, calls: usize) {
-    let (tx, rx) = channel_with::<u64>(config).expect("it is small");
+    let (tx, rx) = queue_with::<u64>(config).expect("it is small");
     let (mut txs, mut rxs) = ([tx.clone(), tx], [rx.clone(), rx]);
     let (mut rng, mut pushed, mut popped) = (Rng::new(seed), 0, 0);
     // The number that must be exceeded by the next item.
@@ -206,7 +206,7 @@ fn block(config: Config) -> u64 {
 /// Items of any size come out as they went in, also through several handles.
 pub fn items_of_every_size() {
     fn check<T: Plain + PartialEq + std::fmt::Debug>(items: [T; 3]) {
-        let (mut tx, mut rx) = channel(4).expect("it is small");
+        let (mut tx, mut rx) = queue(4).expect("it is small");
         let mut other = tx.clone();
         for item in items {
             assert!(tx.try_push(item).is_ok() && other.try_push(item).is_ok());
@@ -223,7 +223,7 @@ pub fn items_of_every_size() {
 
 /// The last of several producers closes the queue, and what is left comes first.
 pub fn closed_by_the_last_producer() {
-    let (mut tx, mut rx) = channel(4).expect("it is small");
+    let (mut tx, mut rx) = queue(4).expect("it is small");
     let other = tx.clone();
     tx.try_push(1).expect("a push makes room");
     drop(tx);
@@ -234,7 +234,7 @@ pub fn closed_by_the_last_producer() {
 
 /// Producers don't need consumers, also if there were some.
 pub fn goes_on_without_consumers() {
-    let (mut tx, rx) = channel(4).expect("it is small");
+    let (mut tx, rx) = queue(4).expect("it is small");
     drop(rx);
     let mut other = tx.clone();
     for i in 0..100 {

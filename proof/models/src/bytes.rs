@@ -3,7 +3,7 @@
 //!
 //! Blocks have two or four granules, so some records fill one, and some don't fit into the rest of one.
 
-use corelane_loom::block::bytes::{BbqBytes, ClaimError, Consumer, Producer, channel_with};
+use corelane_loom::block::bytes::{BbqBytes, ClaimError, Consumer, Producer, queue_with};
 use corelane_loom::{Config, TryPopError};
 use loom::hint::spin_loop;
 use loom::sync::Arc;
@@ -42,7 +42,7 @@ pub(crate) fn models() -> Vec<Model> {
 fn queue(blocks: usize, size: usize) -> (Producer, Consumer) {
     let (capacity, block) = (blocks * size * GRANULE, size * GRANULE);
     let config = Config::new(capacity).block(block).first(u64::MAX);
-    channel_with(config).expect("models ask for small queues")
+    queue_with(config).expect("models ask for small queues")
 }
 
 /// What record `number` with so many granules consists of: bytes that tell both.

@@ -67,7 +67,7 @@ pub(crate) fn models() -> Vec<Model> {
     ]
 }
 
-fn channel<T: Plain>(config: Config) -> (Producer<T>, Consumer<T>) {
+fn queue<T: Plain>(config: Config) -> (Producer<T>, Consumer<T>) {
     own::<BbqDropOld, T>(config)
 }
 
@@ -102,7 +102,7 @@ fn nothing_is_unaccounted_for(popped: &[Vec<u64>], lost: u64, pushed: u64) {
 /// More items than fit, while the consumer looks for them.
 fn overwrites(config: Config, items: u64) -> Exploration {
     explore_sides(
-        channel::<Pair>,
+        queue::<Pair>,
         config,
         move |mut tx| push_all(&mut tx, 0..items),
         |mut rx| {
@@ -120,7 +120,7 @@ fn overwrites(config: Config, items: u64) -> Exploration {
 /// The same with slices.
 fn overwrites_slices() -> Exploration {
     explore_sides(
-        channel::<Pair>,
+        queue::<Pair>,
         grouped(4, 2),
         |mut tx| {
             assert_eq!(tx.push_slice(&[0, 1, 2].map(Pair::of)), 3);
@@ -141,7 +141,7 @@ fn overwrites_slices() -> Exploration {
 /// What is left when the producer goes is popped before the queue is closed.
 fn closes_when_overwritten() -> Exploration {
     explore_sides(
-        channel::<Pair>,
+        queue::<Pair>,
         tiny(2),
         |mut tx| push_all(&mut tx, 0..3),
         |mut rx| {
@@ -155,13 +155,13 @@ fn closes_when_overwritten() -> Exploration {
 
 /// The consumer goes while the producer pushes its last item and goes: who is last frees what both have used.
 fn teardown_races_push() -> Exploration {
-    explore_sides(channel::<Pair>, tiny(2), |mut tx| push_all(&mut tx, 0..1), drop, done)
+    explore_sides(queue::<Pair>, tiny(2), |mut tx| push_all(&mut tx, 0..1), drop, done)
 }
 
 /// §2.5, bug 1: a block in which another producer is at work already is not one that is unfinished.
 fn bug_1_busy_behind_another() -> Exploration {
     explore_shared(|| {
-        let (mut tx, mut rx) = channel::<Pair>(grouped(4, 2));
+        let (mut tx, mut rx) = queue::<Pair>(grouped(4, 2));
         push_all(&mut tx, 0..4);
         let threads = [(tx.clone(), 4), (tx, 5)].map(|(mut tx, number)| {
             start(move || tx.try_push(Pair::of(number)).expect("all of the last lap is finished"))
@@ -176,7 +176,7 @@ fn bug_1_busy_behind_another() -> Exploration {
 /// §2.5, bug 2: consumers who find every block done, and of one lap, don't go round for ever.
 fn bug_2_empty_at_the_same_lap() -> Exploration {
     explore_shared(|| {
-        let (mut tx, mut rx) = channel::<Pair>(tiny(2));
+        let (mut tx, mut rx) = queue::<Pair>(tiny(2));
         push_all(&mut tx, 0..2);
         assert_eq!(drain(&mut rx), [0, 1]);
         let mut other = rx.clone();
@@ -193,7 +193,7 @@ fn bug_2_empty_at_the_same_lap() -> Exploration {
 /// §2.5, bug 3: an item that a fast producer overwrites while it is read isn't returned, between several too.
 fn bug_3_overwritten_while_read() -> Exploration {
     explore_shared(|| {
-        let (mut tx, mut rx) = channel::<Pair>(tiny(2));
+        let (mut tx, mut rx) = queue::<Pair>(tiny(2));
         let (_other_tx, _other_rx) = (tx.clone(), rx.clone());
         push_all(&mut tx, 0..2);
         let producer = start(move || push_all(&mut tx, 2..3));
@@ -207,7 +207,7 @@ fn bug_3_overwritten_while_read() -> Exploration {
 /// The same with a producer that writes to a block that another one has entered.
 fn bug_3_behind_another() -> Exploration {
     explore_shared(|| {
-        let (mut tx, mut rx) = channel::<u64>(grouped(4, 2));
+        let (mut tx, mut rx) = queue::<u64>(grouped(4, 2));
         push_all(&mut tx, 0..4);
         let mut other = tx.clone();
         let producer = start(move || push_all(&mut other, 4..5));
@@ -227,7 +227,7 @@ fn bug_3_behind_another() -> Exploration {
 /// Two threads push more than fits, while the consumer looks.
 fn two_producers_overwrite() -> Exploration {
     explore_shared(|| {
-        let (mut tx, mut rx) = channel::<Pair>(tiny(2));
+        let (mut tx, mut rx) = queue::<Pair>(tiny(2));
         push_all(&mut tx, 0..1);
         let threads = [(tx.clone(), 1), (tx, 2)].map(|(mut tx, number)| {
             start(move || tx.try_push(Pair::of(number)).expect("nobody is a lap behind"))
@@ -243,7 +243,7 @@ fn two_producers_overwrite() -> Exploration {
 /// A producer may stand still in the middle. Others are told so when they come round; nothing is lost by it.
 fn producer_stands_still() -> Exploration {
     explore_shared(|| {
-        let (mut tx, mut rx) = channel::<u64>(tiny(2));
+        let (mut tx, mut rx) = queue::<u64>(tiny(2));
         let mut other = tx.clone();
         let thread = start(move || push_all(&mut other, 0..1));
         let mut pushed = 1;
@@ -263,7 +263,7 @@ fn producer_stands_still() -> Exploration {
 /// Two consumers are overtaken: what they leave out is counted by one of them.
 fn two_consumers_overtaken(config: Config, more: u64) -> Exploration {
     explore_shared(move || {
-        let (mut tx, mut rx) = channel::<u64>(config);
+        let (mut tx, mut rx) = queue::<u64>(config);
         let fit = tx.capacity() as u64;
         let items = fit + more;
         push_all(&mut tx, 0..fit);
@@ -283,7 +283,7 @@ fn two_consumers_overtaken(config: Config, more: u64) -> Exploration {
 /// A consumer that is not the only one is overtaken by more than a lap.
 fn overtaken_twice() -> Exploration {
     explore_shared(|| {
-        let (mut tx, mut rx) = channel::<u64>(tiny(2));
+        let (mut tx, mut rx) = queue::<u64>(tiny(2));
         let other = rx.clone();
         push_all(&mut tx, 0..2);
         let producer = start(move || push_all(&mut tx, 2..5));
@@ -297,7 +297,7 @@ fn overtaken_twice() -> Exploration {
 /// A producer is cloned while the consumer looks, and alone again when its clone has pushed and gone.
 fn producer_comes_and_goes() -> Exploration {
     explore_shared(|| {
-        let (mut tx, mut rx) = channel::<u64>(tiny(2));
+        let (mut tx, mut rx) = queue::<u64>(tiny(2));
         let consumer = start(move || {
             let numbers = look(&mut rx, 2);
             (rx, numbers)
@@ -316,7 +316,7 @@ fn producer_comes_and_goes() -> Exploration {
 /// A consumer is cloned while the producer overwrites, and alone again when its clone has popped and gone.
 fn consumer_comes_and_goes() -> Exploration {
     explore_shared(|| {
-        let (mut tx, mut rx) = channel::<u64>(tiny(2));
+        let (mut tx, mut rx) = queue::<u64>(tiny(2));
         push_all(&mut tx, 0..2);
         let producer = start(move || push_all(&mut tx, 2..5));
         let mut other = rx.clone();
@@ -333,7 +333,7 @@ fn consumer_comes_and_goes() -> Exploration {
 /// The only producer enters a block in one thread, and goes on in another.
 fn producer_moves_within_a_block() -> Exploration {
     explore_shared(|| {
-        let (mut tx, mut rx) = channel::<u64>(grouped(4, 2));
+        let (mut tx, mut rx) = queue::<u64>(grouped(4, 2));
         push_all(&mut tx, 0..4);
         assert_eq!(rx.try_pop(), Ok(0));
         let consumer = start(move || {
@@ -351,7 +351,7 @@ fn producer_moves_within_a_block() -> Exploration {
 /// Two more items come while the first of some is popped, which may be gone by then: others are there.
 fn false_empty_when_overtaken(pushed: u64, has_other: bool) -> Exploration {
     explore_shared(move || {
-        let (mut tx, mut rx) = channel::<u64>(tiny(2));
+        let (mut tx, mut rx) = queue::<u64>(tiny(2));
         let _other = has_other.then(|| rx.clone());
         push_all(&mut tx, 0..pushed);
         let producer = start(move || push_all(&mut tx, pushed..pushed + 2));
@@ -363,7 +363,7 @@ fn false_empty_when_overtaken(pushed: u64, has_other: bool) -> Exploration {
 /// The same if two producers overwrite: a consumer may be told that one is in the middle.
 fn false_empty_while_two_overwrite() -> Exploration {
     explore_shared(|| {
-        let (mut tx, mut rx) = channel::<u64>(tiny(2));
+        let (mut tx, mut rx) = queue::<u64>(tiny(2));
         push_all(&mut tx, 0..1);
         let threads = [(tx.clone(), 1), (tx, 2)]
             .map(|(mut tx, number)| start(move || (tx.try_push(number).is_ok(), tx)));
@@ -375,7 +375,7 @@ fn false_empty_while_two_overwrite() -> Exploration {
 /// A producer comes with a head that others have left a lap ago.
 fn producer_with_an_old_head() -> Exploration {
     explore_shared(|| {
-        let (mut tx, mut rx) = channel::<u64>(tiny(2));
+        let (mut tx, mut rx) = queue::<u64>(tiny(2));
         push_all(&mut tx, 0..1);
         let mut other = tx.clone();
         let thread = start(move || (1..3).filter(|&n| other.try_push(n).is_ok()).count() as u64);
@@ -391,7 +391,7 @@ fn producer_with_an_old_head() -> Exploration {
 /// who entered the block again has made no fence since, which would order that by chance.
 fn slice_with_an_old_head() -> Exploration {
     explore_shared(|| {
-        let (mut tx, mut rx) = channel::<u64>(grouped(4, 2));
+        let (mut tx, mut rx) = queue::<u64>(grouped(4, 2));
         push_all(&mut tx, 0..1);
         let (mut late, mut other) = (tx.clone(), tx.clone());
         let late = start(move || late.push_slice(&[5, 6]) as u64);

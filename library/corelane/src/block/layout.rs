@@ -397,12 +397,12 @@ impl<V: BlockVariables, A: Slots<Shape = usize>> Slots for Blocks<V, A> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::single::channel_with;
+    use crate::block::single::queue_with;
     use crate::{Consumer, Memory, Producer, SingleProducer};
 
     /// Slots, and slots of a block.
     fn shape(config: Config) -> (usize, usize) {
-        let (tx, _rx) = channel_with::<()>(config).unwrap();
+        let (tx, _rx) = queue_with::<()>(config).unwrap();
         (tx.capacity(), tx.slack() + 1)
     }
 
@@ -426,16 +426,16 @@ mod tests {
     fn blocks_of_nothing_have_bits_left_for_laps() {
         let config = Config::new(1 << 40).block(1 << 39);
         assert_eq!(shape(config), (1 << 40, MOST_SLOTS));
-        let (mut tx, mut rx) = crate::block::shared::channel_with(config).unwrap();
+        let (mut tx, mut rx) = crate::block::shared::queue_with(config).unwrap();
         assert_eq!((tx.try_push(()), rx.try_pop()), (Ok(()), Ok(())));
-        let error = channel_with::<()>(Config::new(MOST_BLOCKS * MOST_SLOTS + 1)).unwrap_err();
+        let error = queue_with::<()>(Config::new(MOST_BLOCKS * MOST_SLOTS + 1)).unwrap_err();
         assert!(matches!(error, CapacityError::OutOfRange { .. }));
     }
 
     #[test]
     fn blocks_start_apart() {
         for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
-            let (mut tx, _rx) = channel_with::<u8>(Config::new(4096).memory(memory)).unwrap();
+            let (mut tx, _rx) = queue_with::<u8>(Config::new(4096).memory(memory)).unwrap();
             let mut chunk = tx.write_chunk_uninit(1).unwrap();
             let first = chunk.as_mut_slices().0.as_ptr();
             assert_eq!(first.addr() % crate::pad::APART, 0);

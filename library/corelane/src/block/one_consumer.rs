@@ -16,7 +16,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, block::one_consumer};
 //!
-//! let (mut tx, mut rx) = one_consumer::channel(100)?;
+//! let (mut tx, mut rx) = one_consumer::queue(100)?;
 //! std::thread::scope(|s| {
 //!     let mut tx = tx.clone();
 //!     s.spawn(move || tx.try_push(1).unwrap());
@@ -42,21 +42,21 @@ pub type Consumer<T> = single::Consumer<T, Separate>;
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    channel_with(Config::new(capacity))
+pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_with(Config::new(capacity))
 }
 
-/// As [`channel`], with all options.
+/// As [`queue`], with all options.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+/// As [`queue`].
+pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let (tx, rx, first) = both_ends(config)?;
     Ok((Producer::new(tx, first), Consumer::new(rx, first)))
 }
 
-queue_type!(BbqMpsc of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+queue_type!(BbqMpsc of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     id: "bbq-mpsc",
     name: "block-based bounded queue, one consumer",
     paper: "Wang 2024, §2.4",

@@ -16,7 +16,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, block::one_producer};
 //!
-//! let (mut tx, mut rx) = one_producer::channel(100)?;
+//! let (mut tx, mut rx) = one_producer::queue(100)?;
 //! let mut other = rx.clone();
 //! tx.try_push("a")?;
 //! tx.try_push("b")?;
@@ -40,21 +40,21 @@ pub type Consumer<T> = crate::block::shared::Consumer<T>;
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    channel_with(Config::new(capacity))
+pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_with(Config::new(capacity))
 }
 
-/// As [`channel`], with all options.
+/// As [`queue`], with all options.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+/// As [`queue`].
+pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let (tx, rx, first) = both_ends(config)?;
     Ok((Producer::new(tx, first), Consumer::new(rx, first)))
 }
 
-queue_type!(BbqSpmc of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+queue_type!(BbqSpmc of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     id: "bbq-spmc",
     name: "block-based bounded queue, one producer",
     paper: "Wang 2024, §2.4",

@@ -42,7 +42,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, block::overwriting};
 //!
-//! let (mut tx, mut rx) = overwriting::channel(4)?;
+//! let (mut tx, mut rx) = overwriting::queue(4)?;
 //! for time in [10, 20, 30, 40, 50] {
 //!     tx.try_push(time)?;
 //! }
@@ -70,16 +70,16 @@ use crate::region::{End, Run, State, ends};
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel<T: Plain>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    channel_with(Config::new(capacity))
+pub fn queue<T: Plain>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_with(Config::new(capacity))
 }
 
-/// As [`channel`], with all options.
+/// As [`queue`], with all options.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn channel_with<T: Plain>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+/// As [`queue`].
+pub fn queue_with<T: Plain>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let shape = BlockShape::new::<Header<T>>(config)?;
     let header = Header { heads: Heads::new(&shape), items: core::marker::PhantomData };
     let (tx, rx) = ends(config.memory, shape, header)?;
@@ -599,7 +599,7 @@ debug_handle! {
     [T: Plain] Consumer<T>, "Consumer";
 }
 
-queue_type!(BbqDropOld of [T: Plain] T: Producer<T>, Consumer<T> = channel_with; Info {
+queue_type!(BbqDropOld of [T: Plain] T: Producer<T>, Consumer<T> = queue_with; Info {
     id: "bbq-drop-old",
     name: "block-based bounded queue, drop-old",
     paper: "Wang 2024, §2.4.3",
@@ -619,7 +619,7 @@ mod tests {
     #[test]
     fn the_newest_are_kept() {
         for first in [0, u64::MAX - 20] {
-            let (mut tx, mut rx) = channel_with(Config::new(16).block(4).first(first)).unwrap();
+            let (mut tx, mut rx) = queue_with(Config::new(16).block(4).first(first)).unwrap();
             (0..100u64).for_each(|i| tx.try_push(i).unwrap());
             let kept: Vec<_> = rx.pop_iter().collect();
             assert!(kept.iter().copied().eq(84..100), "{kept:?}");
@@ -631,7 +631,7 @@ mod tests {
 
     #[test]
     fn a_block_makes_room_for_one_item() {
-        let (mut tx, mut rx) = channel_with(Config::new(16).block(4)).unwrap();
+        let (mut tx, mut rx) = queue_with(Config::new(16).block(4)).unwrap();
         (0..17u32).for_each(|i| tx.try_push(i).unwrap());
         assert_eq!(rx.try_pop(), Ok(4));
         assert_eq!(rx.lost(), 4);
@@ -639,7 +639,7 @@ mod tests {
 
     #[test]
     fn several_consumers_count_each_lost_item_once() {
-        let (mut tx, mut rx) = channel_with(Config::new(16).block(4)).unwrap();
+        let (mut tx, mut rx) = queue_with(Config::new(16).block(4)).unwrap();
         let mut other = rx.clone();
         let (mut pushed, mut popped) = (0u64, 0);
         for round in 0..200 {

@@ -27,7 +27,7 @@ use crate::region::{Slots, array};
 ///     source: u32, // no padding behind `value`
 /// }
 ///
-/// let (mut tx, mut rx) = overwrite::channel(64)?;
+/// let (mut tx, mut rx) = overwrite::queue(64)?;
 /// tx.try_push(Sample { time: 1, value: 0.5, source: 7 }).ok();
 /// assert_eq!(rx.try_pop()?.source, 7);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -56,7 +56,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, block::shared};
 //!
-//! let (mut tx, rx) = shared::channel(100)?;
+//! let (mut tx, rx) = shared::queue(100)?;
 //! let mut other_tx = tx.clone();
 //! tx.try_push('a')?;
 //! other_tx.try_push('b')?;
@@ -82,16 +82,16 @@ use crate::region::{End, LendableSlots, Run, ends};
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    channel_with(Config::new(capacity))
+pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_with(Config::new(capacity))
 }
 
-/// As [`channel`], with all options.
+/// As [`queue`], with all options.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+/// As [`queue`].
+pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let (tx, rx, first) = both_ends(config)?;
     Ok((Producer::new(tx, first), Consumer::new(rx, first)))
 }
@@ -531,7 +531,7 @@ debug_handle! {
     [T] Consumer<T>, "Consumer";
 }
 
-queue_type!(Bbq of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+queue_type!(Bbq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     id: "bbq",
     name: "block-based bounded queue",
     paper: "Wang 2024, §2.3, §2.4",
@@ -552,7 +552,7 @@ mod tests {
     /// A push has returned, behind one that is unfinished: the queue isn't empty, whoever asks.
     #[test]
     fn a_chunk_to_read_is_busy_behind_an_unfinished_push() {
-        let (mut one, mut rx) = one_consumer::channel(16).unwrap();
+        let (mut one, mut rx) = one_consumer::queue(16).unwrap();
         let mut other = one.clone();
         assert_eq!(rx.read_chunk(1).map(drop), Err(TryPopError::Empty));
         let unfinished = one.allocate(1).ok().flatten().expect("there is room");
@@ -571,7 +571,7 @@ mod tests {
     /// The same the other way round: a pop is unfinished.
     #[test]
     fn a_chunk_to_write_is_busy_behind_an_unfinished_pop() {
-        let (mut tx, mut one) = one_producer::channel(2).unwrap();
+        let (mut tx, mut one) = one_producer::queue(2).unwrap();
         let mut other = one.clone();
         assert_eq!(tx.push_slice(&[0, 1]), 2);
         assert_eq!(tx.write_chunk_uninit(1).map(drop), Err(TryPushError::Full(())));
@@ -589,7 +589,7 @@ mod tests {
     /// filled says nothing of the block between, where a push is unfinished.
     #[test]
     fn what_is_filled_a_lap_later_says_nothing_of_blocks_between() {
-        let (mut tx, mut rx) = channel_with(Config::new(4).block(2)).unwrap();
+        let (mut tx, mut rx) = queue_with(Config::new(4).block(2)).unwrap();
         let (mut other, _another) = (tx.clone(), rx.clone());
         assert_eq!(tx.push_slice(&[0, 1]), 2);
         let unfinished = other.allocate(1).ok().flatten().expect("there is room");

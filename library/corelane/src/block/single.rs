@@ -27,7 +27,7 @@
 //! ```
 //! use corelane::{Config, Consumer, Producer, block::single};
 //!
-//! let (mut tx, mut rx) = single::channel_with(Config::new(1000).block(64))?;
+//! let (mut tx, mut rx) = single::queue_with(Config::new(1000).block(64))?;
 //! assert_eq!(tx.capacity(), 1024);
 //! tx.try_push('a')?;
 //! assert_eq!(rx.try_pop(), Ok('a'));
@@ -52,16 +52,16 @@ use crate::region::{End, LendableSlots, ends};
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    channel_with(Config::new(capacity))
+pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_with(Config::new(capacity))
 }
 
-/// As [`channel`], with all options.
+/// As [`queue`], with all options.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+/// As [`queue`].
+pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let shape = BlockShape::new::<Header<T, Merged>>(config)?;
     let (tx, rx) = ends(config.memory, shape, Header::new(()))?;
     Ok((Producer::new(tx, shape.first), Consumer::new(rx, shape.first)))
@@ -389,7 +389,7 @@ debug_handle! {
     [T, V: Variables] Consumer<T, V>, "Consumer";
 }
 
-queue_type!(BbqSpsc of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+queue_type!(BbqSpsc of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     id: "bbq-spsc",
     name: "block-based bounded queue",
     paper: "Wang 2024, §2.4.5",
@@ -406,7 +406,7 @@ mod tests {
 
     #[test]
     fn all_but_the_slack_fit_into_a_queue_in_use() {
-        let (mut tx, mut rx) = channel_with(Config::new(16).block(4)).unwrap();
+        let (mut tx, mut rx) = queue_with(Config::new(16).block(4)).unwrap();
         assert_eq!((tx.capacity(), tx.slack()), (16, 3));
         assert_eq!(tx.push_iter(0..4), 4);
         assert_eq!(rx.pop_iter().take(3).count(), 3);
@@ -416,7 +416,7 @@ mod tests {
     }
     /// A consumer that has waited in a stream.
     fn patient(config: Config) -> (Producer<u64>, Consumer<u64>) {
-        let (mut tx, mut rx) = channel_with(config).unwrap();
+        let (mut tx, mut rx) = queue_with(config).unwrap();
         for _ in 0..100 {
             assert_eq!(tx.push_slice(&[1; 5]), 5);
             assert_eq!(rx.pop_iter().count(), 5);
@@ -441,7 +441,7 @@ mod tests {
     /// Who finds whole blocks full doesn't let the producer wait for them.
     #[test]
     fn a_full_queue_is_not_waited_for() {
-        let (mut tx, mut rx) = channel_with::<u64>(Config::new(64).block(16)).unwrap();
+        let (mut tx, mut rx) = queue_with::<u64>(Config::new(64).block(16)).unwrap();
         for _ in 0..100 {
             tx.push_iter(0..);
             rx.read_chunk(64).unwrap().commit_all();

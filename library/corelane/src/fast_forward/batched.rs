@@ -20,7 +20,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, fast_forward::batched as biffq};
 //!
-//! let (mut tx, mut rx) = biffq::channel::<u32>(100)?;
+//! let (mut tx, mut rx) = biffq::queue::<u32>(100)?;
 //! assert_eq!(tx.push_slice(&[1, 2, 3]), 3);
 //! assert_eq!(rx.pop_iter().sum::<u32>(), 6);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -39,29 +39,29 @@ use crate::slot::{Flagged, Packed, Slot, Token};
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel<T: Send>(capacity: usize) -> Result<Ends<Flagged<T>>, CapacityError> {
-    channel_with(Config::new(capacity))
+pub fn queue<T: Send>(capacity: usize) -> Result<Ends<Flagged<T>>, CapacityError> {
+    queue_with(Config::new(capacity))
 }
 
 /// A queue for at least `capacity` tokens, in slots of one word.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn token_channel<T: Token>(capacity: usize) -> Result<Ends<Packed<T>>, CapacityError> {
-    channel_with(Config::new(capacity))
+/// As [`queue`].
+pub fn token_queue<T: Token>(capacity: usize) -> Result<Ends<Packed<T>>, CapacityError> {
+    queue_with(Config::new(capacity))
 }
 
 /// Both handles of a queue with slots of type `S`.
 pub type Ends<S> = (Producer<S>, Consumer<S>);
 
-/// As [`channel`] and [`token_channel`], with all options.
+/// As [`queue`] and [`token_queue`], with all options.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn channel_with<S: Slot>(config: Config) -> Result<Ends<S>, CapacityError> {
-    let (single, consumer) = iffq::channel_with(config)?;
+/// As [`queue`].
+pub fn queue_with<S: Slot>(config: Config) -> Result<Ends<S>, CapacityError> {
+    let (single, consumer) = iffq::queue_with(config)?;
     Ok((Producer { single }, consumer))
 }
 
@@ -132,6 +132,6 @@ const INFO: Info = Info {
     ..Info::RING
 };
 
-queue_type!(BiffqAny of [T: Send] T: Producer<Flagged<T>>, Consumer<Flagged<T>> = channel_with; INFO.of_any("biffq-any"));
+queue_type!(BiffqAny of [T: Send] T: Producer<Flagged<T>>, Consumer<Flagged<T>> = queue_with; INFO.of_any("biffq-any"));
 
-queue_type!(Biffq of [T: Token] T: Producer<Packed<T>>, Consumer<Packed<T>> = channel_with; INFO);
+queue_type!(Biffq of [T: Token] T: Producer<Packed<T>>, Consumer<Packed<T>> = queue_with; INFO);

@@ -20,7 +20,7 @@
 //! use corelane::{Config, Consumer, Producer, fast_forward::improved as iffq};
 //! use corelane::slot::Packed;
 //!
-//! let (mut tx, mut rx) = iffq::channel_with::<Packed<Box<u8>>>(Config::new(100).distance(32))?;
+//! let (mut tx, mut rx) = iffq::queue_with::<Packed<Box<u8>>>(Config::new(100).distance(32))?;
 //! assert_eq!(tx.capacity(), 256 - 2 * 32);
 //! tx.try_push(Box::new(1))?;
 //! assert_eq!(*rx.try_pop()?, 1);
@@ -49,28 +49,28 @@ pub(crate) const fn per_line<S>() -> usize {
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel<T: Send>(capacity: usize) -> Result<Ends<Flagged<T>>, CapacityError> {
-    channel_with(Config::new(capacity))
+pub fn queue<T: Send>(capacity: usize) -> Result<Ends<Flagged<T>>, CapacityError> {
+    queue_with(Config::new(capacity))
 }
 
 /// A queue for at least `capacity` tokens, in slots of one word.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn token_channel<T: Token>(capacity: usize) -> Result<Ends<Packed<T>>, CapacityError> {
-    channel_with(Config::new(capacity))
+/// As [`queue`].
+pub fn token_queue<T: Token>(capacity: usize) -> Result<Ends<Packed<T>>, CapacityError> {
+    queue_with(Config::new(capacity))
 }
 
 /// Both handles of a queue with slots of type `S`.
 pub type Ends<S> = (Producer<S>, Consumer<S>);
 
-/// As [`channel`] and [`token_channel`], with all options.
+/// As [`queue`] and [`token_queue`], with all options.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn channel_with<S: Slot>(config: Config) -> Result<Ends<S>, CapacityError> {
+/// As [`queue`].
+pub fn queue_with<S: Slot>(config: Config) -> Result<Ends<S>, CapacityError> {
     let h = config.distance.unwrap_or(4 * per_line::<S>()).clamp(1, 1 << 16).next_power_of_two();
     let len = slots_for::<Unread<S>>(config.capacity, 2 * h)?;
     // The paper's start: clear = 0, read = write = H, limit = 2·H, moved to where counters begin.
@@ -291,6 +291,6 @@ const INFO: Info = Info {
     ..Info::RING
 };
 
-queue_type!(IffqAny of [T: Send] T: Producer<Flagged<T>>, Consumer<Flagged<T>> = channel_with; INFO.of_any("iffq-any"));
+queue_type!(IffqAny of [T: Send] T: Producer<Flagged<T>>, Consumer<Flagged<T>> = queue_with; INFO.of_any("iffq-any"));
 
-queue_type!(Iffq of [T: Token] T: Producer<Packed<T>>, Consumer<Packed<T>> = channel_with; INFO);
+queue_type!(Iffq of [T: Token] T: Producer<Packed<T>>, Consumer<Packed<T>> = queue_with; INFO);

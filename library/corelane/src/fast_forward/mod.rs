@@ -17,19 +17,19 @@
 //! | paper | Giacomoni et al. 2008 after Maffione, Lettieri, Rizzo 2019, §4.1; slipping: Wang et al. 2012, §2.3 |
 //!
 //! **Slots.** Any item fits into a slot with a flag of its own. [Tokens](crate::slot::Token), one
-//! non-zero word, need no flag: [`token_channel`].
+//! non-zero word, need no flag: [`token_queue`].
 //!
-//! **Temporal slipping** ([`slipping_channel_with`]) keeps the consumer some lines behind the producer
+//! **Temporal slipping** ([`slipping_queue_with`]) keeps the consumer some lines behind the producer
 //! by spinning. It is here so that its effect can be measured.
 //!
 //! ```
 //! use corelane::{Consumer, Producer, fast_forward};
 //!
-//! let (mut tx, mut rx) = fast_forward::channel::<String>(64)?;
+//! let (mut tx, mut rx) = fast_forward::queue::<String>(64)?;
 //! tx.try_push("any item".to_string())?;
 //! assert_eq!(rx.try_pop().unwrap(), "any item");
 //!
-//! let (mut tx, mut rx) = fast_forward::token_channel::<Box<u32>>(64)?;
+//! let (mut tx, mut rx) = fast_forward::token_queue::<Box<u32>>(64)?;
 //! tx.try_push(Box::new(1))?;
 //! assert_eq!(*rx.try_pop()?, 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -97,28 +97,28 @@ impl<S: Slot> State for Unread<S> {
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel<T: Send>(capacity: usize) -> Result<Ends<Flagged<T>>, CapacityError> {
-    channel_with(Config::new(capacity))
+pub fn queue<T: Send>(capacity: usize) -> Result<Ends<Flagged<T>>, CapacityError> {
+    queue_with(Config::new(capacity))
 }
 
 /// A queue for at least `capacity` tokens, in slots of one word.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn token_channel<T: Token>(capacity: usize) -> Result<Ends<Packed<T>>, CapacityError> {
-    channel_with(Config::new(capacity))
+/// As [`queue`].
+pub fn token_queue<T: Token>(capacity: usize) -> Result<Ends<Packed<T>>, CapacityError> {
+    queue_with(Config::new(capacity))
 }
 
 /// Both handles of a queue with slots of type `S`.
 pub type Ends<S> = (Producer<S>, Consumer<S>);
 
-/// As [`channel`] and [`token_channel`], with all options.
+/// As [`queue`] and [`token_queue`], with all options.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn channel_with<S: Slot>(config: Config) -> Result<Ends<S>, CapacityError> {
+/// As [`queue`].
+pub fn queue_with<S: Slot>(config: Config) -> Result<Ends<S>, CapacityError> {
     let len = slots_for::<Unread<S>>(config.capacity, 0)?;
     let (tx, rx) = ends(config.memory, len, Unread::new(config.first))?;
     Ok((
@@ -298,11 +298,11 @@ const SPINS_PER_LINE: u32 = 16;
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn slipping_channel_with<S: Slot>(
+/// As [`queue`].
+pub fn slipping_queue_with<S: Slot>(
     config: Config,
 ) -> Result<(Producer<S>, SlippingConsumer<S>), CapacityError> {
-    let (tx, consumer) = channel_with(config)?;
+    let (tx, consumer) = queue_with(config)?;
     Ok((tx, SlippingConsumer { consumer, until_adjust: ADJUST_EVERY }))
 }
 
@@ -396,10 +396,10 @@ const SLIP_INFO: Info = Info {
     ..INFO
 };
 
-queue_type!(FfqAny of [T: Send] T: Producer<Flagged<T>>, Consumer<Flagged<T>> = channel_with; INFO.of_any("ffq-any"));
+queue_type!(FfqAny of [T: Send] T: Producer<Flagged<T>>, Consumer<Flagged<T>> = queue_with; INFO.of_any("ffq-any"));
 
-queue_type!(Ffq of [T: Token] T: Producer<Packed<T>>, Consumer<Packed<T>> = channel_with; INFO);
+queue_type!(Ffq of [T: Token] T: Producer<Packed<T>>, Consumer<Packed<T>> = queue_with; INFO);
 
-queue_type!(FfqSlipAny of [T: Send] T: Producer<Flagged<T>>, SlippingConsumer<Flagged<T>> = slipping_channel_with; SLIP_INFO.of_any("ffq-slip-any"));
+queue_type!(FfqSlipAny of [T: Send] T: Producer<Flagged<T>>, SlippingConsumer<Flagged<T>> = slipping_queue_with; SLIP_INFO.of_any("ffq-slip-any"));
 
-queue_type!(FfqSlip of [T: Token] T: Producer<Packed<T>>, SlippingConsumer<Packed<T>> = slipping_channel_with; SLIP_INFO);
+queue_type!(FfqSlip of [T: Token] T: Producer<Packed<T>>, SlippingConsumer<Packed<T>> = slipping_queue_with; SLIP_INFO);

@@ -20,7 +20,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, TryPopError, lamport::batched};
 //!
-//! let (mut tx, mut rx) = batched::channel::<u64>(1000)?;
+//! let (mut tx, mut rx) = batched::queue::<u64>(1000)?;
 //! tx.push_local(1)?;
 //! tx.push_local(2)?;
 //! assert_eq!(rx.try_pop(), Err(TryPopError::Empty));
@@ -41,17 +41,17 @@ use crate::queue::{
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    channel_with(Config::new(capacity))
+pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_with(Config::new(capacity))
 }
 
-/// As [`channel`], with all options.
+/// As [`queue`], with all options.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    let (tx, rx) = lazy_lamport::channel_with(config)?;
+/// As [`queue`].
+pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    let (tx, rx) = lazy_lamport::queue_with(config)?;
     Ok((Producer { lazy: tx }, Consumer { lazy: rx }))
 }
 
@@ -190,7 +190,7 @@ debug_handle! {
     [T] Consumer<T>, "Consumer";
 }
 
-queue_type!(Blq of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+queue_type!(Blq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     id: "blq",
     name: "batched Lamport queue",
     paper: "Maffione, Lettieri, Rizzo 2019, §3.3",

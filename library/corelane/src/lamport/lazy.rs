@@ -21,7 +21,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, lamport::lazy};
 //!
-//! let (mut tx, mut rx) = lazy::channel::<u64>(1000)?;
+//! let (mut tx, mut rx) = lazy::queue::<u64>(1000)?;
 //! assert_eq!(tx.capacity(), 1024 - 8);
 //! tx.try_push(7)?;
 //! assert_eq!(rx.try_pop(), Ok(7));
@@ -49,16 +49,16 @@ pub(super) const fn per_line<T>() -> usize {
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    channel_with(Config::new(capacity))
+pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_with(Config::new(capacity))
 }
 
-/// As [`channel`], with all options.
+/// As [`queue`], with all options.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+/// As [`queue`].
+pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let unused = per_line::<T>();
     let len = slots_for::<Indices<T>>(config.capacity, unused)?;
     let (tx, rx) = ends(config.memory, len, Indices::new(config.first))?;
@@ -251,7 +251,7 @@ debug_handle! {
     [T] Consumer<T>, "Consumer";
 }
 
-queue_type!(Llq of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+queue_type!(Llq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     id: "llq",
     name: "lazy Lamport queue",
     paper: "Maffione, Lettieri, Rizzo 2019, §3.2",

@@ -18,7 +18,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, TryPushError, lamport};
 //!
-//! let (mut tx, mut rx) = lamport::channel(2)?;
+//! let (mut tx, mut rx) = lamport::queue(2)?;
 //! tx.try_push('a')?;
 //! tx.try_push('b')?;
 //! assert!(matches!(tx.try_push('c'), Err(TryPushError::Full('c'))));
@@ -84,16 +84,16 @@ impl<T> State for Indices<T> {
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    channel_with(Config::new(capacity))
+pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_with(Config::new(capacity))
 }
 
-/// As [`channel`], with all options.
+/// As [`queue`], with all options.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+/// As [`queue`].
+pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let len = slots_for::<Indices<T>>(config.capacity, 0)?;
     let (tx, rx) = ends(config.memory, len, Indices::new(config.first))?;
     Ok((Producer { end: tx }, Consumer { end: rx }))
@@ -216,7 +216,7 @@ debug_handle! {
     [T] Consumer<T>, "Consumer";
 }
 
-queue_type!(Lq of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+queue_type!(Lq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     id: "lq",
     name: "Lamport queue",
     paper: "Maffione, Lettieri, Rizzo 2019, §3.1",

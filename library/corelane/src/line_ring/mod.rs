@@ -32,7 +32,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, line_ring};
 //!
-//! let (mut tx, mut rx) = line_ring::channel::<u64>(1000)?;
+//! let (mut tx, mut rx) = line_ring::queue::<u64>(1000)?;
 //! assert!(tx.capacity() >= 1000);
 //! tx.try_push(7)?;
 //! assert_eq!(rx.try_pop(), Ok(7));
@@ -94,16 +94,16 @@ impl<T> State for Header<T> {
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    channel_with(Config::new(capacity))
+pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_with(Config::new(capacity))
 }
 
-/// As [`channel`], with all options.
+/// As [`queue`], with all options.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+/// As [`queue`].
+pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let n = Line::<T>::N;
     let (len, together) = geometry::<T>(config)?;
     let header = Header {
@@ -519,7 +519,7 @@ debug_handle! {
     [T] Consumer<T>, "Consumer";
 }
 
-queue_type!(LineRing of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+queue_type!(LineRing of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     id: "linering",
     name: "line ring",
     paper: "none; see its page",
@@ -539,7 +539,7 @@ mod tests {
     fn items_as_large_as_memory_are_refused() {
         const HUGE: usize = (1 << 61) - 3000;
         for capacity in [1, (1 << 58) - 65] {
-            let error = channel::<[u8; HUGE]>(capacity).unwrap_err();
+            let error = queue::<[u8; HUGE]>(capacity).unwrap_err();
             assert_eq!(error, CapacityError::OutOfRange { asked: capacity, most: 0 });
         }
     }
@@ -547,7 +547,7 @@ mod tests {
     #[test]
     fn what_was_asked_for_always_fits() {
         for asked in [1, 6, 7, 8, 100, 1000] {
-            let (mut tx, mut rx) = channel::<u64>(asked).unwrap();
+            let (mut tx, mut rx) = queue::<u64>(asked).unwrap();
             // Wherever the consumer stands in its line, and however many lines it has kept back.
             for step in 0..1000 {
                 let free = tx.push_iter(0..);

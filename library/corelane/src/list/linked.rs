@@ -24,7 +24,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, list::linked};
 //!
-//! let (mut tx, mut rx) = linked::channel(16)?;
+//! let (mut tx, mut rx) = linked::queue(16)?;
 //! for n in 0..1000 {
 //!     tx.try_push(n)?;
 //! }
@@ -130,17 +130,17 @@ type Spare<T> = Packed<Box<Node<T>>>;
 /// # Errors
 ///
 /// If `spares` is 0 or too large for memory.
-pub fn channel<T: Send>(spares: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    channel_with(Config::new(spares))
+pub fn queue<T: Send>(spares: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_with(Config::new(spares))
 }
 
-/// As [`channel`], with all options. Nodes are always on the heap.
+/// As [`queue`], with all options. Nodes are always on the heap.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn channel_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    let (to_producer, spares) = fast_forward::channel_with::<Spare<T>>(config)?;
+/// As [`queue`].
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    let (to_producer, spares) = fast_forward::queue_with::<Spare<T>>(config)?;
     let bytes = size_of::<Node<T>>();
     // Null until the consumer goes.
     let (tx, rx) = ends(Memory::Heap, (), Header { head: AtomicPtr::new(ptr::null_mut()) })?;
@@ -351,7 +351,7 @@ debug_handle! {
     [T: Send] Consumer<T>, "Consumer";
 }
 
-queue_type!(Dspsc of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+queue_type!(Dspsc of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     id: "dspsc",
     name: "list of nodes that are used again",
     paper: "Aldinucci 2012, §3",

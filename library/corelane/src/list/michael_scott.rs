@@ -27,7 +27,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, list::michael_scott};
 //!
-//! let (mut tx, mut rx) = michael_scott::channel()?;
+//! let (mut tx, mut rx) = michael_scott::queue()?;
 //! let mut other_tx = tx.clone();
 //! tx.try_push('a')?;
 //! other_tx.try_push('b')?;
@@ -128,7 +128,7 @@ impl<T> State for Header<T> {
 /// # Errors
 ///
 /// If there is no memory for it.
-pub fn channel<T: Send>() -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue<T: Send>() -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let bytes = size_of::<Node<T>>();
     let node = Node::new().ok_or(CapacityError::OutOfMemory { bytes })?;
     let node = Box::into_raw(node);
@@ -140,13 +140,13 @@ pub fn channel<T: Send>() -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     Ok((Producer::new(tx), Consumer::new(rx)))
 }
 
-/// As [`channel`]: the list has no options, and no capacity.
+/// As [`queue`]: the list has no options, and no capacity.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn channel_with<T: Send>(_: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    channel()
+/// As [`queue`].
+pub fn queue_with<T: Send>(_: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue()
 }
 
 /// A sending side.
@@ -288,7 +288,7 @@ debug_handle! {
     [T: Send] Consumer<T>, "Consumer";
 }
 
-queue_type!(Msq of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+queue_type!(Msq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     id: "msq",
     name: "Michael's and Scott's queue",
     paper: "Michael, Scott 1996; Mishra, §IV.A",

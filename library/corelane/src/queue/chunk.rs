@@ -21,7 +21,7 @@ pub type LentItems<'a, T> = (&'a mut [T], &'a mut [T]);
 /// ```
 /// use corelane::{SingleProducer, lamport};
 ///
-/// let (mut tx, _rx) = lamport::channel::<u8>(8)?;
+/// let (mut tx, _rx) = lamport::queue::<u8>(8)?;
 /// let mut chunk = tx.write_chunk_uninit(5).unwrap();
 /// let (first, second) = chunk.as_mut_slices();
 /// for (slot, byte) in first.iter_mut().chain(second).zip(*b"hey") {
@@ -137,7 +137,7 @@ impl<P: SingleProducer> fmt::Debug for WriteChunk<'_, P> {
 /// ```
 /// use corelane::{Consumer, Producer, SingleConsumer, lamport};
 ///
-/// let (mut tx, mut rx) = lamport::channel::<u64>(8)?;
+/// let (mut tx, mut rx) = lamport::queue::<u64>(8)?;
 /// tx.push_slice(&[1, 2, 3, 4]);
 /// let chunk = rx.read_chunk(3).unwrap();
 /// assert_eq!(chunk.as_slices().0, [1, 2, 3]);

@@ -5,7 +5,7 @@
 /// ```
 /// use corelane::{Config, Memory, Producer, lamport};
 ///
-/// let (tx, _rx) = lamport::channel_with::<u64>(Config::new(1000).memory(Memory::HugePages))?;
+/// let (tx, _rx) = lamport::queue_with::<u64>(Config::new(1000).memory(Memory::HugePages))?;
 /// assert_eq!(tx.capacity(), 1024);
 /// # Ok::<(), corelane::CapacityError>(())
 /// ```

@@ -18,8 +18,8 @@ use super::error::{TryPopError, TryPushError, full};
 /// ```
 /// use corelane::{Producer, mpmc, spsc};
 ///
-/// let (one, _rx) = spsc::channel::<u32>(8)?;
-/// let (other, _rx) = mpmc::channel::<u32>(8)?;
+/// let (one, _rx) = spsc::queue::<u32>(8)?;
+/// let (other, _rx) = mpmc::queue::<u32>(8)?;
 /// let mut producers: Vec<Box<dyn Producer<Item = u32>>> = vec![Box::new(one), Box::new(other)];
 /// for tx in &mut producers {
 ///     tx.try_push(1).unwrap();

@@ -96,7 +96,7 @@ impl<T, C: Mode> Producer<T, HeadTail, C> {
     /// ```
     /// use corelane::{Consumer, Producer, ring::{self, HeadTail, InOrder}};
     ///
-    /// let (mut tx, mut rx) = ring::channel_in_modes::<_, HeadTail, InOrder>(4)?;
+    /// let (mut tx, mut rx) = ring::queue_in_modes::<_, HeadTail, InOrder>(4)?;
     /// let mut lines = "three\nlines\nof text".lines();
     /// let mut claimed = tx.claim(4).expect("all slots are free");
     /// while !claimed.is_full() {
@@ -184,7 +184,7 @@ impl<T, P: Mode> Consumer<T, P, HeadTail> {
     /// ```
     /// use corelane::{Consumer, Producer, ring::{self, HeadTail, InOrder}};
     ///
-    /// let (mut tx, mut rx) = ring::channel_in_modes::<_, InOrder, HeadTail>(8)?;
+    /// let (mut tx, mut rx) = ring::queue_in_modes::<_, InOrder, HeadTail>(8)?;
     /// tx.push_slice(&[3, 5, 8, 1]);
     /// let mut peeked = rx.peek(3)?;
     /// assert_eq!(peeked.as_slices().0, [3, 5, 8]);

@@ -40,7 +40,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, TryPushError, ring};
 //!
-//! let (mut tx, rx) = ring::channel(2)?;
+//! let (mut tx, rx) = ring::queue(2)?;
 //! let mut other_tx = tx.clone();
 //! tx.try_push('a')?;
 //! other_tx.try_push('b')?;
@@ -113,25 +113,25 @@ impl<T, P: Mode, C: Mode> State for Header<T, P, C> {
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    channel_with(Config::new(capacity))
+pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_with(Config::new(capacity))
 }
 
-/// As [`channel`], with all options.
+/// As [`queue`], with all options.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+/// As [`queue`].
+pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     open(config)
 }
 
-/// As [`channel`], with a mode for producers and one for consumers.
+/// As [`queue`], with a mode for producers and one for consumers.
 ///
 /// ```
 /// use corelane::{Consumer, Producer, ring::{self, InOrder, RelaxedTail}};
 ///
-/// let (mut tx, mut rx) = ring::channel_in_modes::<_, RelaxedTail, InOrder>(8)?;
+/// let (mut tx, mut rx) = ring::queue_in_modes::<_, RelaxedTail, InOrder>(8)?;
 /// tx.push_bulk(&[1, 2, 3])?;
 /// assert_eq!(rx.try_pop(), Ok(1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -139,8 +139,8 @@ pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Cap
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn channel_in_modes<T, P: Mode, C: Mode>(
+/// As [`queue`].
+pub fn queue_in_modes<T, P: Mode, C: Mode>(
     capacity: usize,
 ) -> Built<Producer<T, P, C>, Consumer<T, P, C>> {
     open(Config::new(capacity))
@@ -512,7 +512,7 @@ mod tests {
     #[test]
     fn a_forgotten_claim_leaks() {
         let item = alloc::sync::Arc::new(());
-        let (mut tx, rx) = channel_in_modes::<_, HeadTail, InOrder>(4).unwrap();
+        let (mut tx, rx) = queue_in_modes::<_, HeadTail, InOrder>(4).unwrap();
         tx.try_push(item.clone()).unwrap();
         let mut claimed = tx.claim(2).unwrap();
         claimed.push(item.clone()).unwrap();
@@ -526,7 +526,7 @@ mod tests {
     #[test]
     fn a_forgotten_peek_leaks() {
         let item = alloc::sync::Arc::new(());
-        let (mut tx, mut rx) = channel_in_modes::<_, InOrder, HeadTail>(4).unwrap();
+        let (mut tx, mut rx) = queue_in_modes::<_, InOrder, HeadTail>(4).unwrap();
         (0..3).for_each(|_| tx.try_push(item.clone()).unwrap());
         let mut peeked = rx.peek(2).unwrap();
         drop(peeked.next());
@@ -539,9 +539,9 @@ mod tests {
     #[test]
     fn no_more_slots_than_positions_tell_apart() {
         for capacity in [MOST_SLOTS as usize + 1, usize::MAX / 4] {
-            let error = channel::<()>(capacity).unwrap_err();
+            let error = queue::<()>(capacity).unwrap_err();
             assert!(matches!(error, CapacityError::OutOfRange { .. }), "{error}");
         }
-        assert!(channel::<()>(MOST_SLOTS as usize).is_ok());
+        assert!(queue::<()>(MOST_SLOTS as usize).is_ok());
     }
 }

@@ -33,7 +33,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, rings::lcrq};
 //!
-//! let (mut tx, mut rx) = lcrq::channel(64)?;
+//! let (mut tx, mut rx) = lcrq::queue(64)?;
 //! let mut other_tx = tx.clone();
 //! tx.try_push(Box::new("hello"))?;
 //! other_tx.try_push(Box::new("world"))?;
@@ -256,18 +256,18 @@ pub type Consumer<T> = rings::Consumer<DoubleSlot<T>>;
 /// # Errors
 ///
 /// If `ring` is 0 or too large for memory, or the machine can't exchange 128 bits at once.
-pub fn channel<T: Token>(ring: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    channel_with(Config::new(ring))
+pub fn queue<T: Token>(ring: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_with(Config::new(ring))
 }
 
-/// As [`channel`], with all options. Rings are always on the heap.
+/// As [`queue`], with all options. Rings are always on the heap.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn channel_with<T: Token>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+/// As [`queue`].
+pub fn queue_with<T: Token>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     refuse_unless(can_exchange_two_words())?;
-    rings::channel(config)
+    rings::queue(config)
 }
 
 /// The algorithm needs a machine that can exchange two words at once.
@@ -290,7 +290,7 @@ const INFO: Info = Info {
     ..Info::RING
 };
 
-queue_type!(Lcrq of [T: Token] T: Producer<T>, Consumer<T> = channel_with; INFO);
+queue_type!(Lcrq of [T: Token] T: Producer<T>, Consumer<T> = queue_with; INFO);
 
 /// A handle of a queue of boxes, for what is in these.
 #[derive(Clone)]
@@ -343,19 +343,17 @@ debug_handle! {
     [T: Send] Boxed<Consumer<Box<T>>>, "Consumer";
 }
 
-/// As [`channel_with`], for items of any type: each gets a box.
+/// As [`queue_with`], for items of any type: each gets a box.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn boxed_channel_with<T: Send>(
-    config: Config,
-) -> Built<BoxingProducer<T>, UnboxingConsumer<T>> {
-    let (tx, rx) = channel_with(config)?;
+/// As [`queue`].
+pub fn boxed_queue_with<T: Send>(config: Config) -> Built<BoxingProducer<T>, UnboxingConsumer<T>> {
+    let (tx, rx) = queue_with(config)?;
     Ok((Boxed(tx), Boxed(rx)))
 }
 
-queue_type!(LcrqAny of [T: Send] T: BoxingProducer<T>, UnboxingConsumer<T> = boxed_channel_with; INFO.of_any("lcrq-any"));
+queue_type!(LcrqAny of [T: Send] T: BoxingProducer<T>, UnboxingConsumer<T> = boxed_queue_with; INFO.of_any("lcrq-any"));
 
 #[cfg(test)]
 mod tests {

@@ -36,7 +36,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, rings::lprq};
 //!
-//! let (mut tx, mut rx) = lprq::channel(64)?;
+//! let (mut tx, mut rx) = lprq::queue(64)?;
 //! let mut other_tx = tx.clone();
 //! for n in 0..500 {
 //!     tx.try_push(n)?;
@@ -253,20 +253,20 @@ pub type Consumer<T> = rings::Consumer<WordSlot<T>>;
 /// # Errors
 ///
 /// If `ring` is 0 or too large for memory.
-pub fn channel<T: Send>(ring: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    channel_with(Config::new(ring))
+pub fn queue<T: Send>(ring: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_with(Config::new(ring))
 }
 
-/// As [`channel`], with all options. Rings are always on the heap.
+/// As [`queue`], with all options. Rings are always on the heap.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn channel_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    rings::channel(config)
+/// As [`queue`].
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    rings::queue(config)
 }
 
-queue_type!(Lprq of [T: Send] T: Producer<T>, Consumer<T> = channel_with; Info {
+queue_type!(Lprq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     id: "lprq",
     name: "list of portable ring queues",
     paper: "Romanov, Koval 2023; Mishra, §IV.B",

@@ -212,7 +212,7 @@ impl<S: RingSlot> State for Header<S> {
 /// # Errors
 ///
 /// If the capacity is 0 or too large for memory.
-pub(super) fn channel<S: RingSlot>(config: Config) -> Built<Producer<S>, Consumer<S>> {
+pub(super) fn queue<S: RingSlot>(config: Config) -> Built<Producer<S>, Consumer<S>> {
     let (asked, most) = (config.capacity, ClosableRing::<S>::MOST);
     if asked == 0 || asked > most {
         return Err(CapacityError::OutOfRange { asked, most });

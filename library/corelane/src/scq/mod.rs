@@ -25,7 +25,7 @@
 //!   or several are at work on it; and then gets its position by compare-and-swap, so that of many who see the same only
 //!   one goes there. The paper's takes a position each time, and its program looks there 10,000 times
 //!   before it gives the position up, so that what fails costs a thousand times as much as with other queues (Wang
-//!   2024, §2.6.2.2). [`channel_delayed`] makes such a queue. But here the first push that fails after a pop looks at each
+//!   2024, §2.6.2.2). [`delayed_queue_with`] makes such a queue. But here the first push that fails after a pop looks at each
 //!   slot that it hasn't seen filled.
 //! - Who takes and who puts an index may meet at one position after the other: the first marks it as come by, the second
 //!   tries the next. A threshold keeps them from going on like that for ever (Wang 2024, §2.2): after so many positions
@@ -41,7 +41,7 @@
 //! ```
 //! use corelane::{Consumer, Producer, TryPushError, scq};
 //!
-//! let (mut tx, mut rx) = scq::channel(2)?;
+//! let (mut tx, mut rx) = scq::queue(2)?;
 //! let mut other_tx = tx.clone();
 //! tx.try_push('a')?;
 //! other_tx.try_push('b')?;
@@ -172,26 +172,26 @@ impl<T> Slots for Numbered<T> {
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    channel_with(Config::new(capacity))
+pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_with(Config::new(capacity))
 }
 
-/// As [`channel`], with all options.
+/// As [`queue`], with all options.
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    channel_delayed(config, 0)
+/// As [`queue`].
+pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    delayed_queue_with(config, 0)
 }
 
-/// As [`channel_with`], as the paper's program has it, to compare: a call takes a position at once, and looks for what is
+/// As [`queue_with`], as the paper's program has it, to compare: a call takes a position at once, and looks for what is
 /// about to be put there so often before it gives that up.
 ///
 /// ```
 /// use corelane::{Config, Consumer, Producer, TryPopError, scq};
 ///
-/// let (mut tx, mut rx) = scq::channel_delayed(Config::new(2), 10_000)?;
+/// let (mut tx, mut rx) = scq::delayed_queue_with(Config::new(2), 10_000)?;
 /// tx.try_push('a')?;
 /// assert_eq!(rx.try_pop(), Ok('a'));
 /// assert_eq!(rx.try_pop(), Err(TryPopError::Empty));
@@ -200,8 +200,8 @@ pub fn channel_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Cap
 ///
 /// # Errors
 ///
-/// As [`channel`].
-pub fn channel_delayed<T>(
+/// As [`queue`].
+pub fn delayed_queue_with<T>(
     config: Config,
     looks: u32,
 ) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
@@ -361,7 +361,7 @@ debug_handle! {
     [T] Consumer<T>, "Consumer";
 }
 
-/// Between any number of producers and consumers. With `LOOKS` it is [delayed](channel_delayed).
+/// Between any number of producers and consumers. With `LOOKS` it is [delayed](delayed_queue_with).
 #[derive(Debug)]
 pub struct Scq<const LOOKS: u32 = 0>;
 
@@ -380,6 +380,6 @@ impl<T: Send, const LOOKS: u32> Queue<T> for Scq<LOOKS> {
     type Consumer = Consumer<T>;
 
     fn with(config: Config) -> Built<Self::Producer, Self::Consumer> {
-        channel_delayed(config, LOOKS)
+        delayed_queue_with(config, LOOKS)
     }
 }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::mem;
 use std::slice::IterMut;
 
-use corelane::block::bytes::channel_with;
+use corelane::block::bytes::queue_with;
 use corelane::bytes::{Claim, ClaimError, Consumer, Producer, Record};
 use corelane::{CapacityError, Config, Memory, TryPopError};
 
@@ -113,7 +113,7 @@ impl Case {
     pub fn run(&self) -> Result<(), CapacityError> {
         let config = Config::new(self.capacity).memory(Memory::Heap).first(self.first);
         let config = self.block.map_or(config, |bytes| config.block(bytes));
-        let (tx, rx) = channel_with(config)?;
+        let (tx, rx) = queue_with(config)?;
         // A claim keeps its handle, so each call gets one of its own.
         let (mut txs, mut rxs) = (vec![tx; self.calls.len() + 1], vec![rx; self.calls.len() + 1]);
         let model = Model::new(&txs[0]);

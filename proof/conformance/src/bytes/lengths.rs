@@ -1,6 +1,6 @@
 //! Every length, what is too long, and what fits.
 
-use corelane::block::bytes::{channel, channel_with};
+use corelane::block::bytes::{queue, queue_with};
 use corelane::bytes::{ClaimError, Consumer, Producer};
 use corelane::{CapacityError, Config, Memory, TryPopError};
 
@@ -28,7 +28,7 @@ pub fn every_length() {
         for (capacity, block) in [(1, 16), (100, 32), (1 << 14, 16), (4096, 1024)] {
             // Four blocks at least, so that one and a granule more is no more than half of them.
             let config = Config::new(capacity.max(4 * block)).block(block).memory(memory);
-            let (mut tx, mut rx) = channel_with(config).expect("this capacity is possible");
+            let (mut tx, mut rx) = queue_with(config).expect("this capacity is possible");
             let most = tx.most();
             assert!(tx.capacity() >= capacity && most == block);
             for (number, len) in (0..).zip((0..=most).chain((0..=most).rev())) {
@@ -50,7 +50,7 @@ pub fn every_length() {
 
 /// Records without bytes are records (row `zero_length_batch`).
 pub fn zero_length_batch() {
-    let (mut tx, mut rx) = channel(256).expect("this capacity is possible");
+    let (mut tx, mut rx) = queue(256).expect("this capacity is possible");
     for _ in 0..100 {
         let pushed = (0..).take_while(|_| tx.push(b"").is_ok()).count();
         assert!(pushed > (256 - tx.most()) / 16, "each takes 16 bytes");
@@ -71,7 +71,7 @@ pub fn exact_when_new() {
     for block in [16, 64, 256] {
         for len in 0..=block {
             let config = Config::new(4 * block).block(block);
-            let (mut tx, mut rx) = channel_with(config).expect("this capacity is possible");
+            let (mut tx, mut rx) = queue_with(config).expect("this capacity is possible");
             let fit = 4 * (block / len.next_multiple_of(16).max(16));
             for number in 0..fit as u64 {
                 push(&mut tx, number, len).expect("there is room");
@@ -88,7 +88,7 @@ pub fn exact_when_new() {
 /// A record that doesn't fit leaves the rest of its block to shorter ones.
 pub fn full_leaves_the_rest() {
     let (mut tx, mut rx) =
-        channel_with(Config::new(128).block(64)).expect("this capacity is possible");
+        queue_with(Config::new(128).block(64)).expect("this capacity is possible");
     for (number, len) in [(0, 64), (1, 48)] {
         push(&mut tx, number, len).expect("there is room");
     }
@@ -103,7 +103,7 @@ pub fn full_leaves_the_rest() {
 /// While a record is held its block doesn't come back, and the others do.
 pub fn busy_while_a_record_is_held() {
     let (mut tx, mut rx) =
-        channel_with(Config::new(256).block(64)).expect("this capacity is possible");
+        queue_with(Config::new(256).block(64)).expect("this capacity is possible");
     let mut others = rx.clone();
     push(&mut tx, 0, 64).expect("there is room");
     let held = rx.try_pop().expect("a record is there");
@@ -125,21 +125,21 @@ pub fn busy_while_a_record_is_held() {
 pub fn capacity_overflow() {
     let half = usize::MAX / 2;
     for asked in [0, usize::MAX, usize::MAX - 1, half, half + 1, half - 63] {
-        let error = channel(asked).expect_err("no machine has so much");
+        let error = queue(asked).expect_err("no machine has so much");
         let CapacityError::OutOfRange { asked: named, most } = error else {
             panic!("{error} for {asked}")
         };
         assert_eq!(named, asked);
         assert!(most > 1 << 40, "far more than any machine has memory for: {most}");
-        let refused = channel(most).expect_err("no machine has so much");
+        let refused = queue(most).expect_err("no machine has so much");
         assert!(matches!(refused, CapacityError::OutOfMemory { bytes } if bytes > most));
-        assert!(matches!(channel(most + 1), Err(CapacityError::OutOfRange { .. })));
+        assert!(matches!(queue(most + 1), Err(CapacityError::OutOfRange { .. })));
     }
     for block in [usize::MAX, half, half / 2 + 1] {
-        assert!(channel_with(Config::new(1).block(block)).is_err(), "blocks of {block} bytes");
-        assert!(channel_with(Config::new(0).block(block)).is_err());
+        assert!(queue_with(Config::new(1).block(block)).is_err(), "blocks of {block} bytes");
+        assert!(queue_with(Config::new(0).block(block)).is_err());
     }
-    let (tx, _rx) = channel_with(Config::new(1).block(1500)).expect("this capacity is possible");
+    let (tx, _rx) = queue_with(Config::new(1).block(1500)).expect("this capacity is possible");
     assert_eq!((tx.capacity(), tx.most()), (4096, 2048));
 }
 
@@ -149,7 +149,7 @@ pub fn counter_wrap_width() {
     for end in [0, 1 << 63, 1 << 48, 1 << 32, 1 << 31, 1 << 16, 1 << 8_u64] {
         for before in [1, 16, 32, 100] {
             let config = Config::new(512).block(128).first(u64::wrapping_sub(end, before));
-            let (mut tx, mut rx) = channel_with(config).expect("this capacity is possible");
+            let (mut tx, mut rx) = queue_with(config).expect("this capacity is possible");
             for number in 0..200 {
                 let lens = [number as usize * 7 % 129, number as usize * 13 % 129];
                 for len in lens {
@@ -166,7 +166,7 @@ pub fn counter_wrap_width() {
 
 /// Laps of 2^8 and 2^16, of blocks of one granule, change nothing (row `aba_on_narrow_index`).
 pub fn aba_on_narrow_index() {
-    let (mut tx, mut rx) = channel(1).expect("this capacity is possible");
+    let (mut tx, mut rx) = queue(1).expect("this capacity is possible");
     for number in 0..1 << 18 {
         push(&mut tx, number, 8).expect("the queue is empty");
         pop(&mut rx, number, 8);
@@ -177,7 +177,7 @@ pub fn aba_on_narrow_index() {
 /// `drop_panics_mid_batch`).
 pub fn drop_panics_mid_batch() {
     let (mut tx, mut rx) =
-        channel_with(Config::new(128).block(64)).expect("this capacity is possible");
+        queue_with(Config::new(128).block(64)).expect("this capacity is possible");
     for number in 0..20 {
         corelane_harness::ledger::must_explode(std::panic::AssertUnwindSafe(|| {
             let _claim = tx.claim(64).expect("the queue is empty");

@@ -1,6 +1,6 @@
 //! Several threads, with records of random lengths that know what they must be.
 
-use corelane::block::bytes::channel_with;
+use corelane::block::bytes::queue_with;
 use corelane::bytes::{ClaimError, Consumer, Producer};
 use corelane::{Config, TryPopError};
 
@@ -88,7 +88,7 @@ fn receive(rx: &mut Consumer, producers: usize, patience: &mut Together) -> Vec<
 
 /// Lets a thread for each handle send or receive.
 fn stream(habits: Habits) {
-    let (tx, rx) = channel_with(habits.config).expect("this capacity is possible");
+    let (tx, rx) = queue_with(habits.config).expect("this capacity is possible");
     let (producers, consumers) = habits.sides;
     let progress = &Progress::of(producers + consumers);
     let mut tasks: Vec<Task<Vec<u64>>> = Vec::new();
@@ -133,7 +133,7 @@ pub fn streams_on_one_core() {
 pub fn teardown_races_push() {
     for round in 0..scaled(600) as usize {
         let config = Config::new(256).block(64 << (round % 2)).first(round as u64 % 29);
-        let (tx, rx) = channel_with(config).expect("this capacity is possible");
+        let (tx, rx) = queue_with(config).expect("this capacity is possible");
         let progress = &Progress::of(4);
         let mut tasks: Vec<Task<()>> = Vec::new();
         for (n, mut tx) in vec![tx; 2].into_iter().enumerate() {
@@ -191,7 +191,7 @@ pub fn batch_spills_into_version() {
     for (block, producers, cores) in [(1024, 16, Cores::Two), (32, 16, Cores::One)] {
         let config = Config::new(2 * block).block(block).first(u64::MAX - 1000);
         let each = scaled(4000);
-        let (tx, mut rx) = channel_with(config).expect("this capacity is possible");
+        let (tx, mut rx) = queue_with(config).expect("this capacity is possible");
         let progress = &Progress::of(producers + 1);
         let mut tasks: Vec<Task<()>> = Vec::new();
         for (n, mut tx) in vec![tx; producers].into_iter().enumerate() {
@@ -231,8 +231,7 @@ pub fn batch_spills_into_version() {
 
 /// A crowd of handles, each of which wants a whole block of a full queue, many times a lap.
 fn late_claims_in_one_thread() {
-    let (tx, mut rx) =
-        channel_with(Config::new(512).block(256)).expect("this capacity is possible");
+    let (tx, mut rx) = queue_with(Config::new(512).block(256)).expect("this capacity is possible");
     let mut txs = vec![tx; 300];
     let long = [1; 256];
     for lap in 0..scaled(100) {
@@ -251,7 +250,7 @@ fn late_claims_in_one_thread() {
 pub fn read_behind_stalled_writer() {
     for round in 0..scaled(300) as usize {
         let (mut tx, mut rx) =
-            channel_with(Config::new(1024).block(512)).expect("this capacity is possible");
+            queue_with(Config::new(1024).block(512)).expect("this capacity is possible");
         let mut other = tx.clone();
         let stalled = tx.claim(100).expect("the queue is new");
         let write = move || {

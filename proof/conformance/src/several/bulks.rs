@@ -32,7 +32,7 @@ struct Stream<P: Mode, C: Mode> {
 impl<P: Mode, C: Mode> Stream<P, C> {
     /// Lets so many threads of a side pass all on. What a single consumer gets comes in whole bulks.
     fn run(&self, producers: usize, consumers: usize) {
-        let (tx, rx) = ring::channel_in_modes(self.capacity).expect("this capacity is possible");
+        let (tx, rx) = ring::queue_in_modes(self.capacity).expect("this capacity is possible");
         let progress = &Progress::of(producers + consumers);
         let mut tasks: Vec<Task<Option<Seen>>> = Vec::new();
         for (number, tx) in std::iter::repeat_n(tx, producers).enumerate() {

@@ -3,6 +3,6 @@
 use corelane::lamport;
 
 fn main() {
-    let (_tx, rx) = lamport::channel::<u64>(8).unwrap();
+    let (_tx, rx) = lamport::queue::<u64>(8).unwrap();
     let _second = rx.clone();
 }

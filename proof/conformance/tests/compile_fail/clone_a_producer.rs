@@ -3,6 +3,6 @@
 use corelane::spsc;
 
 fn main() {
-    let (tx, _rx) = spsc::channel::<u64>(8).unwrap();
+    let (tx, _rx) = spsc::queue::<u64>(8).unwrap();
     let _second = tx.clone();
 }

@@ -3,7 +3,7 @@
 use corelane::block;
 
 fn main() {
-    let (tx, rx) = block::one_consumer::channel::<u64>(8).unwrap();
+    let (tx, rx) = block::one_consumer::queue::<u64>(8).unwrap();
     let _other = tx.clone();
     let _second = rx.clone();
 }

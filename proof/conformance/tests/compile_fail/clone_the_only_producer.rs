@@ -3,7 +3,7 @@
 use corelane::block;
 
 fn main() {
-    let (tx, rx) = block::one_producer::channel::<u64>(8).unwrap();
+    let (tx, rx) = block::one_producer::queue::<u64>(8).unwrap();
     let _other = rx.clone();
     let _second = tx.clone();
 }

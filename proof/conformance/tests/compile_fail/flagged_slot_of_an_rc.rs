@@ -3,5 +3,5 @@
 use std::rc::Rc;
 
 fn main() {
-    let _queue = corelane::b_queue::channel::<Rc<u64>>(8);
+    let _queue = corelane::b_queue::queue::<Rc<u64>>(8);
 }

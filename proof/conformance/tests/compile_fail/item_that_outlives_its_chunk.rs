@@ -3,7 +3,7 @@
 use corelane::{SingleConsumer, lamport};
 
 fn main() {
-    let (_tx, mut rx) = lamport::channel::<u64>(8).unwrap();
+    let (_tx, mut rx) = lamport::queue::<u64>(8).unwrap();
     let chunk = rx.read_chunk(2).unwrap();
     let item = &chunk.as_slices().0[0];
     chunk.commit_all();

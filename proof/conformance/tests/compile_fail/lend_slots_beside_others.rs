@@ -3,7 +3,7 @@
 use corelane::{SingleConsumer, SingleProducer, block};
 
 fn main() {
-    let (mut tx, mut rx) = block::shared::channel::<u64>(8).unwrap();
+    let (mut tx, mut rx) = block::shared::queue::<u64>(8).unwrap();
     let _slots = tx.write_chunk_uninit(2);
     let _items = rx.read_chunk(2);
 }

@@ -3,7 +3,7 @@
 use corelane::{Producer, SingleProducer, lamport};
 
 fn main() {
-    let (mut tx, _rx) = lamport::channel::<u64>(8).unwrap();
+    let (mut tx, _rx) = lamport::queue::<u64>(8).unwrap();
     let chunk = tx.write_chunk_uninit(2).unwrap();
     tx.try_push(1).unwrap();
     chunk.fill_from_iter([1, 2]);

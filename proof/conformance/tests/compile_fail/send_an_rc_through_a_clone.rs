@@ -5,7 +5,7 @@ use std::rc::Rc;
 use corelane::{Producer, block};
 
 fn main() {
-    let (tx, _rx) = block::shared::channel::<Rc<u64>>(8).unwrap();
+    let (tx, _rx) = block::shared::queue::<Rc<u64>>(8).unwrap();
     let mut other = tx.clone();
     std::thread::spawn(move || other.try_push(Rc::new(1)).is_ok());
 }

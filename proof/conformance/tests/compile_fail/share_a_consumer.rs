@@ -3,7 +3,7 @@
 use corelane::{Consumer, lamport};
 
 fn main() {
-    let (_tx, rx) = lamport::channel::<u64>(8).unwrap();
+    let (_tx, rx) = lamport::queue::<u64>(8).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| rx.is_closed());
         scope.spawn(|| rx.is_closed());

@@ -3,7 +3,7 @@
 use corelane::{Consumer, Producer, block};
 
 fn main() {
-    let (tx, rx) = block::shared::channel::<u64>(8).unwrap();
+    let (tx, rx) = block::shared::queue::<u64>(8).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| tx.is_closed());
         scope.spawn(|| rx.is_closed());

@@ -3,7 +3,7 @@
 use corelane::{Producer, spsc};
 
 fn main() {
-    let (tx, _rx) = spsc::channel::<u64>(8).unwrap();
+    let (tx, _rx) = spsc::queue::<u64>(8).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| tx.is_closed());
         scope.spawn(|| tx.is_closed());

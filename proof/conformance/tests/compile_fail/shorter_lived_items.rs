@@ -8,7 +8,7 @@ fn push<'a>(tx: &mut lamport::Producer<&'a str>, item: &'a str) {
 }
 
 fn main() {
-    let (mut tx, mut rx) = lamport::channel::<&'static str>(8).unwrap();
+    let (mut tx, mut rx) = lamport::queue::<&'static str>(8).unwrap();
     {
         let short = String::from("short");
         push(&mut tx, &short);

@@ -3,5 +3,5 @@
 use std::rc::Rc;
 
 fn main() {
-    let _queue = corelane::b_queue::token_channel::<Box<Rc<u64>>>(8);
+    let _queue = corelane::b_queue::token_queue::<Box<Rc<u64>>>(8);
 }

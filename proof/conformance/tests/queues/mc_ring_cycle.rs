@@ -114,7 +114,7 @@ fn a_full_ring_shows_something() {
 #[test]
 fn the_timer_needs_a_push() {
     let config = Config::new(1 << 16).batch(1 << 15);
-    let (mut tx, mut rx) = mc_ring_sane::channel_with(config).unwrap();
+    let (mut tx, mut rx) = mc_ring_sane::queue_with(config).unwrap();
     // Items are shown as long as each push finds that the timer has fired. One does not.
     let stranded = (0..1 << 14).find(|&item| {
         tx.try_push(item).unwrap();

@@ -52,14 +52,14 @@ fn counter_wrap_width() {
 #[test]
 fn capacity_overflow() {
     for capacity in [0, usize::MAX, usize::MAX / 2 + 2, 1 << 62] {
-        let error = block::channel::<u64>(capacity).expect_err("it can't be so many");
+        let error = block::queue::<u64>(capacity).expect_err("it can't be so many");
         assert!(matches!(error, CapacityError::OutOfRange { .. }), "{error}");
     }
 }
 
 #[test]
 fn zero_length_batch() {
-    let (mut tx, mut rx) = block::channel(4).expect("it is small");
+    let (mut tx, mut rx) = block::queue(4).expect("it is small");
     assert_eq!((tx.push_slice(&[]), rx.pop_slice(&mut [])), (0, 0));
     assert_eq!((tx.try_push(1), rx.pop_slice(&mut []), rx.try_pop()), (Ok(()), 0, Ok(1)));
 }
@@ -67,7 +67,7 @@ fn zero_length_batch() {
 /// Slices of many times a block, of many handles, each of which adds to the same counters.
 #[test]
 fn batch_spills_into_version() {
-    let (tx, mut rx) = block::channel_with(Config::new(8).block(4)).expect("it is small");
+    let (tx, mut rx) = block::queue_with(Config::new(8).block(4)).expect("it is small");
     let mut txs = vec![tx; 1000];
     for (number, tx) in (0u64..).zip(&mut txs) {
         assert_eq!(tx.push_slice(&[number; 30]), 30);

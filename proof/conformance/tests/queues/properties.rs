@@ -260,7 +260,7 @@ mod seeded {
             &(1..=70_usize, calls(), most()),
             |(capacity, calls, most)| {
                 let run = || {
-                    let queue = broken::channel(capacity.min(most), bug);
+                    let queue = broken::queue(capacity.min(most), bug);
                     let mut model =
                         Model::new(queue, <Lq as Queue<u64>>::INFO, Some(Slices::of_queue()));
                     calls.into_iter().for_each(|call| model.call(call));

@@ -168,11 +168,11 @@ const EACH: u64 = 2;
 
 /// As many items as are wanted, by threads that wait and threads that try, of which every other one is each.
 fn as_many_as_wanted<S: Sends, R: Receives>(
-    channel: impl Fn(usize) -> (S, R),
+    queue: impl Fn(usize) -> (S, R),
     patience: Duration,
 ) -> bool {
     (0..500).all(|round| {
-        let (tx, rx) = channel(1 << (round % 3));
+        let (tx, rx) = queue(1 << (round % 3));
         let mut tasks: Vec<Task> = Vec::new();
         // One side sleeps before the other comes.
         let pause = |late: bool| move || thread::sleep(Duration::from_millis(u64::from(late)));
@@ -209,11 +209,11 @@ fn as_many_as_wanted<S: Sends, R: Receives>(
 
 /// All who wait are told that nothing will come.
 fn all_hear_of_the_end<S: Sends, R: Receives>(
-    channel: impl Fn(usize) -> (S, R),
+    queue: impl Fn(usize) -> (S, R),
     patience: Duration,
 ) -> bool {
     (0..50).all(|round| {
-        let (mut tx, rx) = channel(4);
+        let (mut tx, rx) = queue(4);
         let mut tasks: Vec<Task> = Vec::new();
         for mut rx in vec![rx; 4] {
             tasks.push(Box::new(move || std::iter::from_fn(|| rx.pop()).collect()));
@@ -233,7 +233,7 @@ fn all_hear_of_the_end<S: Sends, R: Receives>(
 
 /// The queue of ours that waits.
 fn ours(capacity: usize) -> (locked::Producer<u64>, locked::Consumer<u64>) {
-    locked::channel(capacity).expect("this capacity is possible")
+    locked::queue(capacity).expect("this capacity is possible")
 }
 
 #[test]

@@ -172,7 +172,7 @@ fn overwriting() -> HistorySubject {
     let info = <BbqDropOld as Queue<u64>>::INFO;
     let record = move |plan: &Plan| {
         let queue = |_| {
-            let queue = overwriting::channel_with::<u64>(config_of(plan));
+            let queue = overwriting::queue_with::<u64>(config_of(plan));
             clones(queue.expect("this capacity is possible"), (plan.producers, plan.consumers))
         };
         let queues: Vec<_> = (0..plan.queues).map(queue).collect();

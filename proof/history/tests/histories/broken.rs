@@ -59,7 +59,7 @@ struct Sender<M: Mechanism>(M::Tx, Arc<Shared<M>>);
 
 struct Receiver<M: Mechanism>(M::Rx, Arc<Shared<M>>);
 
-fn channel<M: Mechanism>(broken: bool) -> (Sender<M>, Receiver<M>) {
+fn queue<M: Mechanism>(broken: bool) -> (Sender<M>, Receiver<M>) {
     let gone = [AtomicBool::new(false), AtomicBool::new(false)];
     let shared = Arc::new(Shared { mechanism: M::new(broken), gone });
     (Sender(M::Tx::default(), shared.clone()), Receiver(M::Rx::default(), shared))
@@ -662,7 +662,7 @@ fn round<M: Mechanism>(broken: bool, number: u64) -> Option<Witness> {
     };
     let queues =
         (0..plan.queues).map(|_| -> (BoxedSingleProducer<u64>, BoxedSingleConsumer<u64>) {
-            let (tx, rx) = channel::<M>(broken);
+            let (tx, rx) = queue::<M>(broken);
             (Box::new(tx), Box::new(rx))
         });
     let (capacity, slack, delayed) = (Some(M::CAPACITY), M::SLACK, M::DELAYED);

@@ -130,7 +130,7 @@ unsafe impl<H: SingleConsumer> SingleConsumer for Faulty<H> {
 }
 
 fn recorded(plan: &Plan, [producer, consumer]: [Fault; 2]) -> (Recording, Rules) {
-    let (tx, rx) = b_queue::channel::<u64>(plan.capacity).unwrap();
+    let (tx, rx) = b_queue::queue::<u64>(plan.capacity).unwrap();
     let rules = Rules { capacity: Some(tx.capacity()), slack: tx.slack(), ..Rules::default() };
     let (tx, rx) = (Faulty::new(tx, producer), Faulty::new(rx, consumer));
     (record(plan, Box::new(tx), Box::new(rx)), rules)

@@ -26,7 +26,7 @@ macro_rules! executions {
         let counter = executions.clone();
         loom::model(move || {
             counter.fetch_add(1, Ordering::Relaxed);
-            let (mut tx, mut rx) = lamport::channel_with::<u8>(Config::new(1)).unwrap();
+            let (mut tx, mut rx) = lamport::queue_with::<u8>(Config::new(1)).unwrap();
             let producer = loom::thread::spawn(move || tx.try_push(7).unwrap());
             while rx.try_pop().is_err() {
                 loom::thread::yield_now();
@@ -68,7 +68,7 @@ fn loads_hide_no_executions() {
     let seen = Arc::new(Mutex::new(BTreeSet::new()));
     let outcomes = seen.clone();
     loom::model(move || {
-        let (mut tx, mut rx) = lamport::channel_with::<u8>(Config::new(1)).unwrap();
+        let (mut tx, mut rx) = lamport::queue_with::<u8>(Config::new(1)).unwrap();
         let producer = loom::thread::spawn(move || {
             tx.try_push(7).unwrap();
             tx

@@ -191,7 +191,7 @@ impl<T: Send, const FAULT: u8> corelane_sim::Queue<T> for Faulty<FAULT> {
         let fault = ALL[FAULT as usize];
         // Only numbers that wrap come to 0 again.
         let position = if config.first == 0 { 1 } else { config.first };
-        let (tx, rx) = lamport::channel_with(config)?;
+        let (tx, rx) = lamport::queue_with(config)?;
         Ok((Tx { tx, fault, pushes: 0, position }, Rx { rx, fault, pops: 0, lent: 0 }))
     }
 }

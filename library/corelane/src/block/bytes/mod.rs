@@ -45,7 +45,7 @@
 //! ```
 //! use corelane::{Config, block::bytes};
 //!
-//! let (mut tx, mut rx) = bytes::channel_with(Config::new(1 << 16).block(1500))?;
+//! let (mut tx, mut rx) = bytes::queue_with(Config::new(1 << 16).block(1500))?;
 //! let mut claim = tx.claim(1500)?;
 //! let received = claim.len() - 1000; // a read from a socket, say
 //! claim[..received].fill(7);
@@ -79,18 +79,18 @@ use sides::{Receiver, Sender, both_ends};
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn channel(capacity: usize) -> Result<(Producer, Consumer), CapacityError> {
-    channel_with(Config::new(capacity))
+pub fn queue(capacity: usize) -> Result<(Producer, Consumer), CapacityError> {
+    queue_with(Config::new(capacity))
 }
 
-/// As [`channel`], with all options; their capacity and block are in bytes.
+/// As [`queue`], with all options; their capacity and block are in bytes.
 ///
 /// `block` is the length of a block, and so of the longest record that must fit.
 ///
 /// # Errors
 ///
-/// As [`channel`]; also if two blocks of that length are too large for memory.
-pub fn channel_with(config: Config) -> Result<(Producer, Consumer), CapacityError> {
+/// As [`queue`]; also if two blocks of that length are too large for memory.
+pub fn queue_with(config: Config) -> Result<(Producer, Consumer), CapacityError> {
     let (sender, receiver) = both_ends(config)?;
     Ok((Producer { sender }, Consumer { receiver }))
 }

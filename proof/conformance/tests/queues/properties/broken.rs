@@ -25,7 +25,7 @@ pub enum Bug {
 }
 
 /// Both handles of a queue for numbers, in one thread.
-pub fn channel(capacity: usize, bug: Bug) -> (Tx, Rx) {
+pub fn queue(capacity: usize, bug: Bug) -> (Tx, Rx) {
     let ring = Ring { capacity, bug, pushed: 0, items: VecDeque::new(), closed: [false; 2] };
     let ring = Rc::new(RefCell::new(ring));
     let tx = Tx { ring: Rc::clone(&ring), buffer: Vec::new() };

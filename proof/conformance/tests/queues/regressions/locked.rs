@@ -476,7 +476,7 @@ impl<T> Drop for Rx<T> {
 }
 
 /// A queue with this bug.
-pub fn channel<T>(config: Config, bug: Bug) -> Built<Tx<T>, Rx<T>> {
+pub fn queue<T>(config: Config, bug: Bug) -> Built<Tx<T>, Rx<T>> {
     let shared = Arc::new(Shared::new(config, bug)?);
     Ok((Tx::new(shared.clone()), Rx::new(shared, config.first)))
 }
@@ -485,5 +485,5 @@ pub fn channel<T>(config: Config, bug: Bug) -> Built<Tx<T>, Rx<T>> {
 pub fn subject<T: Send + 'static>(bug: Bug) -> Any<T> {
     let (name, sides) = ("queue behind a lock with a bug", Sides::ManyToMany);
     let info = Info { id: "locked", name, sides, ..Info::RING };
-    Any::new(info, move |config| channel(config, bug))
+    Any::new(info, move |config| queue(config, bug))
 }

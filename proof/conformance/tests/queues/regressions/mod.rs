@@ -170,8 +170,8 @@ mod on_broken {
     fn huge() {
         passes_and_fails(
             concat!(module_path!(), "::huge"),
-            || items::huge(|config| ring::channel(config, Bug::Nothing)),
-            &[("BytesWrap", || items::huge(|config| ring::channel(config, Bug::BytesWrap)))],
+            || items::huge(|config| ring::queue(config, Bug::Nothing)),
+            &[("BytesWrap", || items::huge(|config| ring::queue(config, Bug::BytesWrap)))],
         );
     }
 }

@@ -562,7 +562,7 @@ unsafe fn items<T>(slots: &mut [MaybeUninit<T>]) -> &mut [T] {
 }
 
 /// A ring with this bug.
-pub fn channel<T>(config: Config, bug: Bug) -> Built<Tx<T>, Rx<T>> {
+pub fn queue<T>(config: Config, bug: Bug) -> Built<Tx<T>, Rx<T>> {
     let shared = Arc::new(Shared::new(config, bug)?);
     Ok((Tx::new(shared.clone(), config.first), Rx::new(shared, config.first)))
 }
@@ -570,5 +570,5 @@ pub fn channel<T>(config: Config, bug: Bug) -> Built<Tx<T>, Rx<T>> {
 /// Rings with this bug.
 pub fn subject<T: Send + 'static>(bug: Bug) -> Single<T> {
     let info = Info { id: "ring", name: "ring with a bug", ..Info::RING };
-    Single::new(info, move |config| channel(config, bug))
+    Single::new(info, move |config| queue(config, bug))
 }

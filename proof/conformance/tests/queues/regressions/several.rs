@@ -50,9 +50,9 @@ mod on_broken {
     fn huge() {
         passes_and_fails(
             concat!(module_path!(), "::huge"),
-            || items_of_one::huge(|config| locked::channel(config, Bug::Nothing)),
+            || items_of_one::huge(|config| locked::queue(config, Bug::Nothing)),
             &[("BytesWrap", || {
-                items_of_one::huge(|config| locked::channel(config, Bug::BytesWrap));
+                items_of_one::huge(|config| locked::queue(config, Bug::BytesWrap));
             })],
         );
     }
