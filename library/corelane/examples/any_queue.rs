@@ -9,7 +9,7 @@ use std::thread;
 use corelane::block::shared::Bbq;
 use corelane::lamport::Lq;
 use corelane::line_ring::LineRing;
-use corelane::{Config, Consumer, Producer, Queue, TryPopError, TryPushError};
+use corelane::{Config, Producer, Queue, TryPopError, TryPushError};
 
 /// Counts the pushes that found the queue full.
 struct Counting<P> {

@@ -3,7 +3,7 @@
 
 use std::thread;
 
-use corelane::{Config, Memory, SingleConsumer, SingleProducer, TryPopError, lamport::batched};
+use corelane::{Config, Memory, TryPopError, lamport::batched};
 
 /// A packet's headers.
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ fn main() -> Result<(), corelane::CapacityError> {
             while left > 0 {
                 match tx.write_chunk_uninit(BATCH.min(left)) {
                     Ok(chunk) => left -= chunk.fill_from_iter(packets.by_ref()),
-                    Err(_) => std::hint::spin_loop(),
+                    Err(_) => thread::yield_now(),
                 }
             }
         });
@@ -46,7 +46,7 @@ fn main() -> Result<(), corelane::CapacityError> {
                         chunk.commit_all();
                     }
                     Err(TryPopError::Closed) => break bytes,
-                    Err(_) => std::hint::spin_loop(),
+                    Err(_) => thread::yield_now(),
                 }
             }
         });

@@ -1,12 +1,11 @@
 //! Three stages, each on a thread of its own: make numbers, square them, add them up.
 //!
 //! Closing runs through the pipeline: when a stage is done it drops its producer, and the next one
-//! sees `Closed` after the last item.
+//! sees `Closed` after the last item. A stage that waits yields its core: there may be more stages than cores.
 
-use std::hint::spin_loop;
 use std::thread;
 
-use corelane::{Consumer, Producer, TryPopError, TryPushError, spsc};
+use corelane::{TryPopError, TryPushError, spsc};
 
 fn main() -> Result<(), corelane::CapacityError> {
     let (numbers, to_square) = spsc::queue::<u64>(1024)?;
@@ -36,23 +35,23 @@ fn main() -> Result<(), corelane::CapacityError> {
 }
 
 /// Pushes, waiting for room.
-fn send(tx: &mut impl Producer<Item = u64>, mut item: u64) {
+fn send(tx: &mut spsc::Producer<u64>, mut item: u64) {
     while let Err(error) = tx.try_push(item) {
         if let TryPushError::Closed(_) = error {
             return;
         }
         item = error.into_inner();
-        spin_loop();
+        thread::yield_now();
     }
 }
 
 /// Pops, waiting for an item; `None` when no more will come.
-fn receive(rx: &mut impl Consumer<Item = u64>) -> Option<u64> {
+fn receive(rx: &mut spsc::Consumer<u64>) -> Option<u64> {
     loop {
         match rx.try_pop() {
             Ok(item) => return Some(item),
             Err(TryPopError::Closed) => return None,
-            Err(_) => spin_loop(),
+            Err(_) => thread::yield_now(),
         }
     }
 }

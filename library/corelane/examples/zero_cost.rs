@@ -6,7 +6,6 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use corelane::lamport::{self, Producer};
-use corelane::{Consumer, Producer as _};
 
 /// Pushes through corelane.
 #[unsafe(no_mangle)]

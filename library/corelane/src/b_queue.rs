@@ -25,7 +25,7 @@
 //! one that finds nothing at all forgets its history: an idle queue answers the next item at once.
 //!
 //! ```
-//! use corelane::{Consumer, Producer, b_queue};
+//! use corelane::b_queue;
 //!
 //! let (mut tx, mut rx) = b_queue::queue::<(u32, f32)>(4096)?;
 //! tx.try_push((1, 0.5))?;
@@ -37,8 +37,8 @@ use crate::fast_forward::improved::per_line;
 use crate::fast_forward::{Unread, leading};
 use crate::queue::staging::{Staged, Staging};
 use crate::queue::{
-    self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, Producer as _,
-    TryPopError, TryPushError, answered_by, debug_handle, full, queue_type, try_pop_by,
+    self, CapacityError, Config, Info, LentItems, LentSlots, Producer as _, TryPopError,
+    TryPushError, answered_by, full, handles, queue_type, try_pop_by,
 };
 use crate::region::{End, ends, slots_for};
 use crate::slot::{Flagged, Packed, Slot, Token};
@@ -156,8 +156,8 @@ impl<S: Slot> queue::Producer for Producer<S> {
     }
 }
 
-impl<S: Slot> queue::SingleProducer for Producer<S> {
-    fn free_slots(&mut self, wanted: usize) -> usize {
+impl<S: Slot> queue::LendSlots for Producer<S> {
+    fn free_up_to(&mut self, wanted: usize) -> usize {
         loop {
             let free = self.batch_head.wrapping_sub(self.head) as usize;
             // A batch more must not reach round to slots already counted.
@@ -256,8 +256,8 @@ impl<S: Slot> queue::Consumer for Consumer<S> {
 }
 
 // SAFETY: items are lent from `staged`, which forgets them when they are released, and `tail` moves past them.
-unsafe impl<S: Slot> queue::SingleConsumer for Consumer<S> {
-    fn available(&mut self, wanted: usize) -> usize {
+unsafe impl<S: Slot> queue::LendItems for Consumer<S> {
+    fn filled_up_to(&mut self, wanted: usize) -> usize {
         let slots = self.end.slots();
         // The producer fills in order: if a slot is full, so are all from `tail` up to it.
         leading(wanted.min(slots.len()), |i| slots.at(self.tail.wrapping_add(i)).is_full())
@@ -301,9 +301,9 @@ impl<S: Slot> Drop for Consumer<S> {
     }
 }
 
-debug_handle! {
-    [S: Slot] Producer<S>, "Producer";
-    [S: Slot] Consumer<S>, "Consumer";
+handles! {
+    [S: Slot] Producer<S>: single_producer of S::Item;
+    [S: Slot] Consumer<S>: single_consumer of S::Item;
 }
 
 const INFO: Info = Info {

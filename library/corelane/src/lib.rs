@@ -5,7 +5,7 @@
 //! only one it is a [`SingleProducer`] or a [`SingleConsumer`], which can also lend its slots.
 //!
 //! ```
-//! use corelane::{Consumer, Producer, spsc};
+//! use corelane::spsc;
 //!
 //! let (mut tx, mut rx) = spsc::queue::<String>(1024)?;
 //! std::thread::scope(|s| {
@@ -71,10 +71,12 @@ pub mod spsc;
 
 pub use queue::{
     Backing, BoxedConsumer, BoxedProducer, BoxedSingleConsumer, BoxedSingleProducer, Built,
-    CapacityError, Config, Consumer, Info, LentItems, LentSlots, Memory, PopIter, Producer, Queue,
-    ReadChunk, ReadChunkIntoIter, Sides, SingleConsumer, SingleProducer, SingleQueue, TryPopError,
-    TryPushError, WriteChunk,
+    CapacityError, Config, Consumer, Info, Memory, PopIter, Producer, Queue, ReadChunk,
+    ReadChunkIntoIter, Sides, SingleConsumer, SingleProducer, SingleQueue, TooFew, TryPopError,
+    TryPushError, WriteChunk, WriteChunkUninit,
 };
+#[doc(hidden)]
+pub use queue::{LendItems, LendSlots, LentItems, LentSlots};
 
 /// The README's example compiles and runs.
 #[cfg(doctest)]

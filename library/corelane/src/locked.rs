@@ -48,8 +48,8 @@ use crate::memory::{Cells, Condvar, Mutex, MutexGuard};
 use crate::pad::Padded;
 use crate::queue::chunk::drop_each;
 use crate::queue::{
-    self, Backing, CapacityError, Config, Consumer as _, Info, Producer as _, Sides, TryPopError,
-    TryPushError, debug_handle, full, queue_type,
+    self, Backing, CapacityError, Config, Info, Producer as _, Sides, TryPopError, TryPushError,
+    full, handles, queue_type,
 };
 use crate::region::{End, State, ends, slots_for};
 
@@ -407,9 +407,9 @@ impl<T> Drop for Consumer<T> {
     }
 }
 
-debug_handle! {
-    [T] Producer<T>, "Producer";
-    [T] Consumer<T>, "Consumer";
+handles! {
+    [T] Producer<T>: producer of T;
+    [T] Consumer<T>: consumer of T;
 }
 
 queue_type!(Locked of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {

@@ -19,7 +19,7 @@
 //! What has not been flushed is published when the producer is dropped.
 //!
 //! ```
-//! use corelane::{Consumer, Producer, TryPopError, mc_ring};
+//! use corelane::{TryPopError, mc_ring};
 //!
 //! let (mut tx, mut rx) = mc_ring::queue::<u64>(1024)?;
 //! tx.try_push(1)?;
@@ -33,8 +33,8 @@ use crate::lamport::Indices;
 use crate::memory::Ordering;
 use crate::queue::chunk;
 use crate::queue::{
-    self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, Producer as _,
-    TryPopError, TryPushError, answered_by, debug_handle, full, queue_type, try_pop_by,
+    self, CapacityError, Config, Info, LentItems, LentSlots, TryPopError, TryPushError,
+    answered_by, full, handles, queue_type, try_pop_by,
 };
 use crate::region::{End, ends, slots_for};
 
@@ -151,8 +151,8 @@ impl<T> queue::Producer for Producer<T> {
     }
 }
 
-impl<T> queue::SingleProducer for Producer<T> {
-    fn free_slots(&mut self, wanted: usize) -> usize {
+impl<T> queue::LendSlots for Producer<T> {
+    fn free_up_to(&mut self, wanted: usize) -> usize {
         if self.known_free() < wanted {
             self.look();
         }
@@ -240,8 +240,8 @@ impl<T> queue::Consumer for Consumer<T> {
 }
 
 // SAFETY: the items from `next_read` on are lent, and `release` moves `next_read` past them.
-unsafe impl<T> queue::SingleConsumer for Consumer<T> {
-    fn available(&mut self, wanted: usize) -> usize {
+unsafe impl<T> queue::LendItems for Consumer<T> {
+    fn filled_up_to(&mut self, wanted: usize) -> usize {
         if self.known() < wanted {
             self.look();
         }
@@ -264,9 +264,9 @@ impl<T> Drop for Consumer<T> {
     }
 }
 
-debug_handle! {
-    [T] Producer<T>, "Producer";
-    [T] Consumer<T>, "Consumer";
+handles! {
+    [T] Producer<T>: single_producer of T;
+    [T] Consumer<T>: single_consumer of T;
 }
 
 queue_type!(McRing of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {

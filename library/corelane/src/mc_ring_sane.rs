@@ -26,8 +26,7 @@ pub use crate::mc_ring::Consumer;
 use crate::memory::{AtomicBool, Ordering};
 use crate::pad::Padded;
 use crate::queue::{
-    self, CapacityError, Config, Info, LentSlots, Producer as _, TryPushError, answered_by,
-    debug_handle, queue_type,
+    self, CapacityError, Config, Info, LentSlots, TryPushError, answered_by, handles, queue_type,
 };
 
 /// Time from one flush to the next.
@@ -115,8 +114,8 @@ impl<T> queue::Producer for Producer<T> {
     }
 }
 
-impl<T> queue::SingleProducer for Producer<T> {
-    fn free_slots(&mut self, wanted: usize) -> usize {
+impl<T> queue::LendSlots for Producer<T> {
+    fn free_up_to(&mut self, wanted: usize) -> usize {
         self.ring.free_slots(wanted)
     }
 
@@ -132,8 +131,8 @@ impl<T> queue::SingleProducer for Producer<T> {
     }
 }
 
-debug_handle! {
-    [T] Producer<T>, "Producer";
+handles! {
+    [T] Producer<T>: single_producer of T;
 }
 
 queue_type!(McRingSane of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {

@@ -23,7 +23,7 @@ use crate::rings::lprq;
 /// A queue for at least `capacity` items, between any number of threads on either side: the [block-based](crate::block::shared) one.
 ///
 /// ```
-/// use corelane::{Consumer, Producer, mpmc};
+/// use corelane::mpmc;
 ///
 /// let (mut tx, rx) = mpmc::queue(100)?;
 /// let mut other = rx.clone();

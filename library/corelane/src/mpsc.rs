@@ -7,7 +7,7 @@ use crate::queue::CapacityError;
 /// A queue for at least `capacity` items, between any number of producers and one consumer: the [block-based](crate::block::one_consumer) one.
 ///
 /// ```
-/// use corelane::{Consumer, Producer, mpsc};
+/// use corelane::mpsc;
 ///
 /// let (tx, mut rx) = mpsc::queue(100)?;
 /// let mut other = tx.clone();

@@ -8,7 +8,7 @@ use crate::queue::CapacityError;
 /// [block-based](crate::block::overwriting) one.
 ///
 /// ```
-/// use corelane::{Consumer, Producer, overwrite};
+/// use corelane::overwrite;
 ///
 /// let (mut tx, mut rx) = overwrite::queue(8)?;
 /// for i in 0..100 {

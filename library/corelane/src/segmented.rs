@@ -27,7 +27,7 @@
 //! - A ring that is used again goes on where it was, and is not reset.
 //!
 //! ```
-//! use corelane::{Consumer, Producer, segmented};
+//! use corelane::segmented;
 //!
 //! let (mut tx, mut rx) = segmented::queue(64)?;
 //! for n in 0..1000 {
@@ -44,8 +44,9 @@ use core::mem::replace;
 
 use crate::memory::without_unwinding;
 use crate::queue::{
-    self, Built, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, Producer as _,
-    Queue, SingleQueue, TryPopError, TryPushError, debug_handle, full,
+    self, Built, CapacityError, Config, Info, LentItems, LentSlots, Producer as _, Queue,
+    SingleConsumer as _, SingleProducer as _, SingleQueue, TryPopError, TryPushError, full,
+    handles,
 };
 use crate::region::try_box;
 use crate::slot::Flagged;
@@ -78,7 +79,7 @@ pub fn queue<T: Send>(ring: usize) -> Result<(Producer<T>, Consumer<T>), Capacit
 /// As [`queue`], of any kind of ring, which gets all options.
 ///
 /// ```
-/// use corelane::{Config, Producer, b_queue::BQueueAny, segmented};
+/// use corelane::{Config, b_queue::BQueueAny, segmented};
 ///
 /// let (mut tx, _rx) = segmented::queue_of::<_, BQueueAny>(Config::new(64))?;
 /// tx.try_push("hello")?;
@@ -227,9 +228,9 @@ impl<T: Send, Q: SingleQueue<T>> queue::Producer for Producer<T, Q> {
     }
 }
 
-impl<T: Send, Q: SingleQueue<T>> queue::SingleProducer for Producer<T, Q> {
+impl<T: Send, Q: SingleQueue<T>> queue::LendSlots for Producer<T, Q> {
     /// Those of one ring.
-    fn free_slots(&mut self, wanted: usize) -> usize {
+    fn free_up_to(&mut self, wanted: usize) -> usize {
         match self.ring.free_slots(wanted) {
             0 if wanted > 0 && self.go_on() => self.ring.free_slots(wanted),
             n => n,
@@ -360,9 +361,9 @@ impl<T: Send, Q: SingleQueue<T>> queue::Consumer for Consumer<T, Q> {
 }
 
 // SAFETY: the ring's own, which it lends from.
-unsafe impl<T: Send, Q: SingleQueue<T>> queue::SingleConsumer for Consumer<T, Q> {
+unsafe impl<T: Send, Q: SingleQueue<T>> queue::LendItems for Consumer<T, Q> {
     /// Looks into as many rings.
-    fn available(&mut self, wanted: usize) -> usize {
+    fn filled_up_to(&mut self, wanted: usize) -> usize {
         let (mut before, mut i) = (0, 0);
         loop {
             let mut there = self.ring(i).available(wanted - before);
@@ -402,9 +403,9 @@ unsafe impl<T: Send, Q: SingleQueue<T>> queue::SingleConsumer for Consumer<T, Q>
     }
 }
 
-debug_handle! {
-    [T: Send, Q: SingleQueue<T>] Producer<T, Q>, "Producer";
-    [T: Send, Q: SingleQueue<T>] Consumer<T, Q>, "Consumer";
+handles! {
+    [T: Send, Q: SingleQueue<T>] Producer<T, Q>: single_producer of T;
+    [T: Send, Q: SingleQueue<T>] Consumer<T, Q>: single_consumer of T;
 }
 
 /// Unbounded, between one producer and one consumer, of rings of one kind.

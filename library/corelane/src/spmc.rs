@@ -7,7 +7,7 @@ use crate::queue::CapacityError;
 /// A queue for at least `capacity` items, between one producer and any number of consumers: the [block-based](crate::block::one_producer) one.
 ///
 /// ```
-/// use corelane::{Consumer, Producer, spmc};
+/// use corelane::spmc;
 ///
 /// let (mut tx, rx) = spmc::queue(100)?;
 /// let mut other = rx.clone();

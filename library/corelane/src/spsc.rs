@@ -30,7 +30,7 @@ use crate::segmented;
 /// and its batches of slices are among the best.
 ///
 /// ```
-/// use corelane::{Consumer, Producer, spsc};
+/// use corelane::spsc;
 ///
 /// let (mut tx, mut rx) = spsc::queue(100)?;
 /// tx.try_push("hello")?;

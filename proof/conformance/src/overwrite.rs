@@ -2,7 +2,7 @@
 
 use corelane::block::overwriting::{Consumer, Producer, queue, queue_with};
 use corelane::overwrite::Plain;
-use corelane::{Config, Consumer as _, Producer as _, TryPopError, TryPushError};
+use corelane::{Config, Producer as _, TryPopError, TryPushError};
 
 use corelane_harness::rng::Rng;
 use corelane_harness::threads::{Cores, Progress, Task, Together, all, scaled};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use corelane::{
-    CapacityError, Config, Consumer, LentItems, LentSlots, Producer, SingleConsumer,
-    SingleProducer, TryPopError, TryPushError,
+    CapacityError, Config, Consumer, LendItems, LendSlots, LentItems, LentSlots, Producer,
+    SingleConsumer, SingleProducer, TryPopError, TryPushError,
 };
 
 /// A handle of an unbounded queue into which no more is pushed than was asked for.
@@ -101,8 +101,8 @@ impl<P: Producer> Producer for Limited<P> {
     }
 }
 
-impl<P: SingleProducer> SingleProducer for Limited<P> {
-    fn free_slots(&mut self, wanted: usize) -> usize {
+impl<P: SingleProducer> LendSlots for Limited<P> {
+    fn free_up_to(&mut self, wanted: usize) -> usize {
         let n = self.free().min(wanted);
         self.handle.free_slots(n)
     }
@@ -155,8 +155,8 @@ impl<C: Consumer> Consumer for Limited<C> {
 }
 
 // SAFETY: items are lent by the queue itself.
-unsafe impl<C: SingleConsumer> SingleConsumer for Limited<C> {
-    fn available(&mut self, wanted: usize) -> usize {
+unsafe impl<C: SingleConsumer> LendItems for Limited<C> {
+    fn filled_up_to(&mut self, wanted: usize) -> usize {
         self.handle.available(wanted)
     }
 

@@ -1,7 +1,7 @@
 //! `blq`: publication and slots given back apart from push and pop (paper 1 §3.3).
 
+use corelane_loom::TryPushError;
 use corelane_loom::lamport::batched::{Blq, Consumer, Producer};
-use corelane_loom::{Producer as _, SingleConsumer, TryPushError};
 use loom::hint::spin_loop;
 
 use crate::explore::{done, explore_sides, pop_until_closed, push_all, tiny};

@@ -2,8 +2,8 @@
 //!
 //! A thread that nobody wakes ends the model: loom finds that none can go on.
 
+use corelane_loom::Config;
 use corelane_loom::locked::{Closed, Consumer, Locked, Producer};
-use corelane_loom::{Config, Consumer as _, Producer as _};
 
 use crate::explore::{explore_shared, explore_sides, tiny};
 use crate::item::{Cargo, Number, Ticket};

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use corelane_loom::block::overwriting::{BbqDropOld, Consumer, Producer};
 use corelane_loom::overwrite::Plain;
-use corelane_loom::{Config, Consumer as _, Producer as _, TryPopError, TryPushError};
+use corelane_loom::{Config, TryPopError, TryPushError};
 
 use crate::explore::{done, explore_shared, explore_sides, grouped, tiny};
 use crate::item::Cargo;

@@ -2,7 +2,7 @@
 //! full, empty and in between (paper 3 §2.2).
 
 use corelane_loom::ring::{HeadTail, InOrder, Mode, RelaxedTail, Ring};
-use corelane_loom::{Consumer, Producer, TryPopError, TryPushError};
+use corelane_loom::{TryPopError, TryPushError};
 use loom::hint::spin_loop;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};

@@ -6,7 +6,7 @@
 
 use corelane_loom::rings::lcrq::LcrqAny;
 use corelane_loom::rings::lprq::Lprq;
-use corelane_loom::{Config, Consumer, Producer, TryPushError};
+use corelane_loom::{Config, TryPushError};
 use loom::sync::atomic::{AtomicBool, Ordering};
 
 use crate::explore::{explore_shared, tiny};

@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use corelane_loom::memory::AtomicU64;
 use corelane_loom::scq::Scq;
 use corelane_loom::scq::indices::{Counters, Entries, Indices, Plan, Seen};
-use corelane_loom::{Consumer, Producer, TryPopError, TryPushError};
+use corelane_loom::{TryPopError, TryPushError};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 

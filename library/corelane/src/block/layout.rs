@@ -398,7 +398,7 @@ impl<V: BlockVariables, A: Slots<Shape = usize>> Slots for Blocks<V, A> {
 mod tests {
     use super::*;
     use crate::block::single::queue_with;
-    use crate::{Consumer, Memory, Producer, SingleProducer};
+    use crate::{Memory, Producer as _};
 
     /// Slots, and slots of a block.
     fn shape(config: Config) -> (usize, usize) {

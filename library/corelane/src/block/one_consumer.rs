@@ -14,7 +14,7 @@
 //! | paper | J. Wang (2024), §2.4, with the consumer of §2.4.5 |
 //!
 //! ```
-//! use corelane::{Consumer, Producer, block::one_consumer};
+//! use corelane::block::one_consumer;
 //!
 //! let (mut tx, mut rx) = one_consumer::queue(100)?;
 //! std::thread::scope(|s| {

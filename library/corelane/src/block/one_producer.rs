@@ -14,7 +14,7 @@
 //! | paper | J. Wang (2024), §2.4, with the producer of §2.4.5 |
 //!
 //! ```
-//! use corelane::{Consumer, Producer, block::one_producer};
+//! use corelane::block::one_producer;
 //!
 //! let (mut tx, mut rx) = one_producer::queue(100)?;
 //! let mut other = rx.clone();

@@ -40,7 +40,7 @@
 //!   [`block::shared`](crate::block::shared).
 //!
 //! ```
-//! use corelane::{Consumer, Producer, block::overwriting};
+//! use corelane::block::overwriting;
 //!
 //! let (mut tx, mut rx) = overwriting::queue(4)?;
 //! for time in [10, 20, 30, 40, 50] {
@@ -60,8 +60,8 @@ use crate::block::variables::{BlockVariables, Heads, ProducerCursors};
 use crate::memory::{AtomicU64, Ordering, advance, fence, is_before};
 use crate::pad::Padded;
 use crate::queue::{
-    self, CapacityError, Config, Consumer as _, Info, Producer as _, Sides, TryPopError,
-    TryPushError, answered_by, debug_handle, queue_type,
+    self, CapacityError, Config, Info, Sides, TryPopError, TryPushError, answered_by, handles,
+    queue_type,
 };
 use crate::region::{End, Run, State, ends};
 
@@ -594,9 +594,9 @@ impl<T: Plain> Clone for Consumer<T> {
     }
 }
 
-debug_handle! {
-    [T: Plain] Producer<T>, "Producer";
-    [T: Plain] Consumer<T>, "Consumer";
+handles! {
+    [T: Plain] Producer<T>: producer of T;
+    [T: Plain] Consumer<T>: consumer of T;
 }
 
 queue_type!(BbqDropOld of [T: Plain] T: Producer<T>, Consumer<T> = queue_with; Info {

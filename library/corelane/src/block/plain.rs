@@ -16,7 +16,7 @@ use crate::region::{Slots, array};
 /// all of them.
 ///
 /// ```
-/// use corelane::{Consumer, Producer, overwrite};
+/// use corelane::overwrite;
 /// use zerocopy::{FromBytes, Immutable, IntoBytes}; // zerocopy = { version = "0.8", features = ["derive"] }
 ///
 /// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable)]

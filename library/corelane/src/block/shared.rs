@@ -54,7 +54,7 @@
 //!   goes half its way round: 2^46 laps of blocks of one slot, 2^37 of blocks of 512.
 //!
 //! ```
-//! use corelane::{Consumer, Producer, block::shared};
+//! use corelane::block::shared;
 //!
 //! let (mut tx, rx) = shared::queue(100)?;
 //! let mut other_tx = tx.clone();
@@ -72,8 +72,8 @@ use crate::block::layout::{BlockShape, Blocks, Header, Nothing, StandBack};
 use crate::block::variables::{Heads, Separate};
 use crate::memory::{Cells, Ordering, advance, is_before};
 use crate::queue::{
-    self, CapacityError, Config, Consumer as _, Info, Producer as _, Sides, TryPopError,
-    TryPushError, answered_by, debug_handle, full, queue_type,
+    self, CapacityError, Config, Info, Sides, TryPopError, TryPushError, answered_by, full,
+    handles, queue_type,
 };
 use crate::region::{End, LendableSlots, Run, ends};
 
@@ -526,9 +526,9 @@ impl<T> Clone for Consumer<T> {
     }
 }
 
-debug_handle! {
-    [T] Producer<T>, "Producer";
-    [T] Consumer<T>, "Consumer";
+handles! {
+    [T] Producer<T>: producer of T;
+    [T] Consumer<T>: consumer of T;
 }
 
 queue_type!(Bbq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
@@ -547,7 +547,6 @@ queue_type!(Bbq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
 mod tests {
     use super::*;
     use crate::block::{one_consumer, one_producer};
-    use crate::{SingleConsumer as _, SingleProducer as _};
 
     /// A push has returned, behind one that is unfinished: the queue isn't empty, whoever asks.
     #[test]

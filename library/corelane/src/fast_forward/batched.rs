@@ -18,7 +18,7 @@
 //! | paper | Maffione, Lettieri, Rizzo: *Cache-aware design of general-purpose SPSC queues*, §4.3 |
 //!
 //! ```
-//! use corelane::{Consumer, Producer, fast_forward::batched as biffq};
+//! use corelane::fast_forward::batched as biffq;
 //!
 //! let (mut tx, mut rx) = biffq::queue::<u32>(100)?;
 //! assert_eq!(tx.push_slice(&[1, 2, 3]), 3);
@@ -29,8 +29,7 @@
 use super::improved as iffq;
 pub use super::improved::Consumer;
 use crate::queue::{
-    self, CapacityError, Config, Info, LentSlots, Producer as _, SingleProducer as _, TryPushError,
-    answered_by, debug_handle, queue_type,
+    self, CapacityError, Config, Info, LentSlots, TryPushError, answered_by, handles, queue_type,
 };
 use crate::slot::{Flagged, Packed, Slot, Token};
 
@@ -98,8 +97,8 @@ impl<S: Slot> queue::Producer for Producer<S> {
     }
 }
 
-impl<S: Slot> queue::SingleProducer for Producer<S> {
-    fn free_slots(&mut self, wanted: usize) -> usize {
+impl<S: Slot> queue::LendSlots for Producer<S> {
+    fn free_up_to(&mut self, wanted: usize) -> usize {
         self.single.free_slots(wanted)
     }
 
@@ -118,8 +117,8 @@ impl<S: Slot> queue::SingleProducer for Producer<S> {
     }
 }
 
-debug_handle! {
-    [S: Slot] Producer<S>, "Producer";
+handles! {
+    [S: Slot] Producer<S>: single_producer of S::Item;
 }
 
 const INFO: Info = Info {

@@ -17,7 +17,7 @@
 //! | paper | Maffione, Lettieri, Rizzo: *Cache-aware design of general-purpose SPSC queues*, §4.2 |
 //!
 //! ```
-//! use corelane::{Config, Consumer, Producer, fast_forward::improved as iffq};
+//! use corelane::{Config, fast_forward::improved as iffq};
 //! use corelane::slot::Packed;
 //!
 //! let (mut tx, mut rx) = iffq::queue_with::<Packed<Box<u8>>>(Config::new(100).distance(32))?;
@@ -30,8 +30,8 @@
 use super::{Unread, leading};
 use crate::queue::staging::{Staged, Staging};
 use crate::queue::{
-    self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, Producer as _,
-    TryPopError, TryPushError, answered_by, debug_handle, full, queue_type, try_pop_by,
+    self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, TryPopError,
+    TryPushError, answered_by, full, handles, queue_type, try_pop_by,
 };
 use crate::region::{End, ends, slots_for};
 use crate::slot::{Flagged, Packed, Slot, Token};
@@ -167,9 +167,9 @@ impl<S: Slot> queue::Producer for Producer<S> {
     answered_by!(closed: end);
 }
 
-impl<S: Slot> queue::SingleProducer for Producer<S> {
+impl<S: Slot> queue::LendSlots for Producer<S> {
     /// The paper's `biffq_wspace`.
-    fn free_slots(&mut self, wanted: usize) -> usize {
+    fn free_up_to(&mut self, wanted: usize) -> usize {
         loop {
             let space = self.limit.wrapping_sub(self.write) as usize;
             // The partition behind the consumer is never clear, so this ends within one lap.
@@ -241,8 +241,8 @@ impl<S: Slot> queue::Consumer for Consumer<S> {
 }
 
 // SAFETY: items are lent from `staged`, which forgets them when they are released, and `read` moves past them.
-unsafe impl<S: Slot> queue::SingleConsumer for Consumer<S> {
-    fn available(&mut self, wanted: usize) -> usize {
+unsafe impl<S: Slot> queue::LendItems for Consumer<S> {
+    fn filled_up_to(&mut self, wanted: usize) -> usize {
         let slots = self.end.slots();
         // Up to the capacity no slot is one that waits to be cleared: full ones come first.
         let most = wanted.min(self.capacity());
@@ -276,9 +276,9 @@ impl<S: Slot> Drop for Consumer<S> {
     }
 }
 
-debug_handle! {
-    [S: Slot] Producer<S>, "Producer";
-    [S: Slot] Consumer<S>, "Consumer";
+handles! {
+    [S: Slot] Producer<S>: single_producer of S::Item;
+    [S: Slot] Consumer<S>: single_consumer of S::Item;
 }
 
 const INFO: Info = Info {

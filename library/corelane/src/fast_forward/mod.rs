@@ -23,7 +23,7 @@
 //! by spinning. It is here so that its effect can be measured.
 //!
 //! ```
-//! use corelane::{Consumer, Producer, fast_forward};
+//! use corelane::fast_forward;
 //!
 //! let (mut tx, mut rx) = fast_forward::queue::<String>(64)?;
 //! tx.try_push("any item".to_string())?;
@@ -45,8 +45,8 @@ use crate::pad::Padded;
 use crate::queue::chunk::drop_each;
 use crate::queue::staging::{Staged, Staging};
 use crate::queue::{
-    self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, Producer as _,
-    TryPopError, TryPushError, answered_by, debug_handle, full, queue_type, try_pop_by,
+    self, CapacityError, Config, Info, LentItems, LentSlots, TryPopError, TryPushError,
+    answered_by, full, handles, queue_type, try_pop_by,
 };
 use crate::region::{End, State, ends, slots_for};
 use crate::slot::{Flagged, Packed, Slot, SlotRing, Token};
@@ -164,8 +164,8 @@ impl<S: Slot> queue::Producer for Producer<S> {
     answered_by!(end);
 }
 
-impl<S: Slot> queue::SingleProducer for Producer<S> {
-    fn free_slots(&mut self, wanted: usize) -> usize {
+impl<S: Slot> queue::LendSlots for Producer<S> {
+    fn free_up_to(&mut self, wanted: usize) -> usize {
         let slots = self.end.slots();
         // The consumer clears in order: if a slot is empty, so are all from `write` up to it.
         leading(wanted.min(slots.len()), |i| !slots.at(self.write.wrapping_add(i)).is_full())
@@ -215,8 +215,8 @@ impl<S: Slot> queue::Consumer for Consumer<S> {
 }
 
 // SAFETY: items are lent from `staged`, which forgets them when they are released, and `read` moves past them.
-unsafe impl<S: Slot> queue::SingleConsumer for Consumer<S> {
-    fn available(&mut self, wanted: usize) -> usize {
+unsafe impl<S: Slot> queue::LendItems for Consumer<S> {
+    fn filled_up_to(&mut self, wanted: usize) -> usize {
         let slots = self.end.slots();
         // The producer fills in order: if a slot is full, so are all from `read` up to it.
         leading(wanted.min(slots.len()), |i| slots.at(self.read.wrapping_add(i)).is_full())
@@ -352,8 +352,8 @@ impl<S: Slot> queue::Consumer for SlippingConsumer<S> {
 }
 
 // SAFETY: the plain consumer's own calls do it.
-unsafe impl<S: Slot> queue::SingleConsumer for SlippingConsumer<S> {
-    fn available(&mut self, wanted: usize) -> usize {
+unsafe impl<S: Slot> queue::LendItems for SlippingConsumer<S> {
+    fn filled_up_to(&mut self, wanted: usize) -> usize {
         self.consumer.available(wanted)
     }
 
@@ -372,10 +372,10 @@ unsafe impl<S: Slot> queue::SingleConsumer for SlippingConsumer<S> {
     }
 }
 
-debug_handle! {
-    [S: Slot] Producer<S>, "Producer";
-    [S: Slot] Consumer<S>, "Consumer";
-    [S: Slot] SlippingConsumer<S>, "SlippingConsumer";
+handles! {
+    [S: Slot] Producer<S>: single_producer of S::Item;
+    [S: Slot] Consumer<S>: single_consumer of S::Item;
+    [S: Slot] SlippingConsumer<S>: single_consumer of S::Item;
 }
 
 const INFO: Info = Info {

@@ -18,7 +18,7 @@
 //! own, one item at a time with publication apart.
 //!
 //! ```
-//! use corelane::{Consumer, Producer, TryPopError, lamport::batched};
+//! use corelane::{TryPopError, lamport::batched};
 //!
 //! let (mut tx, mut rx) = batched::queue::<u64>(1000)?;
 //! tx.push_local(1)?;
@@ -32,8 +32,8 @@
 use super::lazy as lazy_lamport;
 use crate::queue::chunk;
 use crate::queue::{
-    self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, Producer as _,
-    TryPopError, TryPushError, answered_by, debug_handle, queue_type,
+    self, CapacityError, Config, Info, LentItems, LentSlots, TryPopError, TryPushError,
+    answered_by, handles, queue_type,
 };
 
 /// A queue for at least `capacity` items.
@@ -105,8 +105,8 @@ impl<T> queue::Producer for Producer<T> {
     }
 }
 
-impl<T> queue::SingleProducer for Producer<T> {
-    fn free_slots(&mut self, wanted: usize) -> usize {
+impl<T> queue::LendSlots for Producer<T> {
+    fn free_up_to(&mut self, wanted: usize) -> usize {
         self.lazy.free_slots(wanted)
     }
 
@@ -163,8 +163,8 @@ impl<T> queue::Consumer for Consumer<T> {
 }
 
 // SAFETY: the lazy queue's own calls do it.
-unsafe impl<T> queue::SingleConsumer for Consumer<T> {
-    fn available(&mut self, wanted: usize) -> usize {
+unsafe impl<T> queue::LendItems for Consumer<T> {
+    fn filled_up_to(&mut self, wanted: usize) -> usize {
         self.lazy.available(wanted)
     }
 
@@ -185,9 +185,9 @@ impl<T> Drop for Consumer<T> {
     }
 }
 
-debug_handle! {
-    [T] Producer<T>, "Producer";
-    [T] Consumer<T>, "Consumer";
+handles! {
+    [T] Producer<T>: single_producer of T;
+    [T] Consumer<T>: single_consumer of T;
 }
 
 queue_type!(Blq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {

@@ -19,7 +19,7 @@
 //! | paper | Maffione, Lettieri, Rizzo: *Cache-aware design of general-purpose SPSC queues*, §3.2 |
 //!
 //! ```
-//! use corelane::{Consumer, Producer, lamport::lazy};
+//! use corelane::lamport::lazy;
 //!
 //! let (mut tx, mut rx) = lazy::queue::<u64>(1000)?;
 //! assert_eq!(tx.capacity(), 1024 - 8);
@@ -31,8 +31,8 @@
 use super::Indices;
 use crate::memory::Ordering;
 use crate::queue::{
-    self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, Producer as _,
-    TryPopError, TryPushError, answered_by, debug_handle, full, queue_type, try_pop_by,
+    self, CapacityError, Config, Info, LentItems, LentSlots, TryPopError, TryPushError,
+    answered_by, full, handles, queue_type, try_pop_by,
 };
 use crate::region::{End, ends, slots_for};
 
@@ -147,8 +147,8 @@ impl<T> queue::Producer for Producer<T> {
     answered_by!(closed: end);
 }
 
-impl<T> queue::SingleProducer for Producer<T> {
-    fn free_slots(&mut self, wanted: usize) -> usize {
+impl<T> queue::LendSlots for Producer<T> {
+    fn free_up_to(&mut self, wanted: usize) -> usize {
         if self.known_free() < wanted {
             self.look();
         }
@@ -227,8 +227,8 @@ impl<T> queue::Consumer for Consumer<T> {
 }
 
 // SAFETY: the items from `read` on are lent, and `release` moves `read` past them.
-unsafe impl<T> queue::SingleConsumer for Consumer<T> {
-    fn available(&mut self, wanted: usize) -> usize {
+unsafe impl<T> queue::LendItems for Consumer<T> {
+    fn filled_up_to(&mut self, wanted: usize) -> usize {
         if self.known() < wanted {
             self.look();
         }
@@ -246,9 +246,9 @@ unsafe impl<T> queue::SingleConsumer for Consumer<T> {
     }
 }
 
-debug_handle! {
-    [T] Producer<T>, "Producer";
-    [T] Consumer<T>, "Consumer";
+handles! {
+    [T] Producer<T>: single_producer of T;
+    [T] Consumer<T>: single_consumer of T;
 }
 
 queue_type!(Llq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {

@@ -16,7 +16,7 @@
 //! | paper | Maffione, Lettieri, Rizzo: *Cache-aware design of general-purpose SPSC queues*, §3.1 |
 //!
 //! ```
-//! use corelane::{Consumer, Producer, TryPushError, lamport};
+//! use corelane::{TryPushError, lamport};
 //!
 //! let (mut tx, mut rx) = lamport::queue(2)?;
 //! tx.try_push('a')?;
@@ -35,8 +35,8 @@ use crate::memory::{AtomicU64, Cells, Ordering};
 use crate::pad::Padded;
 use crate::queue::chunk::drop_each;
 use crate::queue::{
-    self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, Producer as _,
-    TryPopError, TryPushError, answered_by, debug_handle, full, queue_type, try_pop_by,
+    self, CapacityError, Config, Info, LentItems, LentSlots, Producer as _, TryPopError,
+    TryPushError, answered_by, full, handles, queue_type, try_pop_by,
 };
 use crate::region::{End, State, ends, slots_for};
 
@@ -138,8 +138,8 @@ impl<T> queue::Producer for Producer<T> {
     answered_by!(end);
 }
 
-impl<T> queue::SingleProducer for Producer<T> {
-    fn free_slots(&mut self, wanted: usize) -> usize {
+impl<T> queue::LendSlots for Producer<T> {
+    fn free_up_to(&mut self, wanted: usize) -> usize {
         // Acquire pairs with the store in `release`.
         let read = self.end.header().read.load(Ordering::Acquire);
         wanted.min(self.capacity() - self.write().wrapping_sub(read) as usize)
@@ -192,8 +192,8 @@ impl<T> queue::Consumer for Consumer<T> {
 }
 
 // SAFETY: the items from `read` on are lent, and `release` moves `read` past them.
-unsafe impl<T> queue::SingleConsumer for Consumer<T> {
-    fn available(&mut self, wanted: usize) -> usize {
+unsafe impl<T> queue::LendItems for Consumer<T> {
+    fn filled_up_to(&mut self, wanted: usize) -> usize {
         // Acquire pairs with the stores of `write`.
         let write = self.end.header().write.load(Ordering::Acquire);
         wanted.min(write.wrapping_sub(self.read()) as usize)
@@ -211,9 +211,9 @@ unsafe impl<T> queue::SingleConsumer for Consumer<T> {
     }
 }
 
-debug_handle! {
-    [T] Producer<T>, "Producer";
-    [T] Consumer<T>, "Consumer";
+handles! {
+    [T] Producer<T>: single_producer of T;
+    [T] Consumer<T>: single_consumer of T;
 }
 
 queue_type!(Lq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {

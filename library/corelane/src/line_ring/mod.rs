@@ -30,7 +30,7 @@
 //! | paper | none. Slots that tell themselves: FastForward. Distance: B-Queue. A flag that needs no clearing: NVMe's phase bit |
 //!
 //! ```
-//! use corelane::{Consumer, Producer, line_ring};
+//! use corelane::line_ring;
 //!
 //! let (mut tx, mut rx) = line_ring::queue::<u64>(1000)?;
 //! assert!(tx.capacity() >= 1000);
@@ -51,8 +51,8 @@ use crate::patience::Patience;
 use crate::queue::chunk::drop_each;
 use crate::queue::staging::{Staged, Staging};
 use crate::queue::{
-    self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, Producer as _,
-    TryPopError, TryPushError, answered_by, debug_handle, full, queue_type,
+    self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, TryPopError,
+    TryPushError, answered_by, full, handles, queue_type,
 };
 use crate::region::{End, State, ends, most_slots, try_box};
 use lines::{Line, Lines, Place};
@@ -288,8 +288,8 @@ impl<T> queue::Producer for Producer<T> {
     }
 }
 
-impl<T> queue::SingleProducer for Producer<T> {
-    fn free_slots(&mut self, wanted: usize) -> usize {
+impl<T> queue::LendSlots for Producer<T> {
+    fn free_up_to(&mut self, wanted: usize) -> usize {
         let here = Line::<T>::N - self.place.i;
         let free =
             |this: &Self| here + this.limit.wrapping_sub(this.entered) as usize * Line::<T>::N;
@@ -441,8 +441,8 @@ impl<T> queue::Consumer for Consumer<T> {
 }
 
 // SAFETY: items are lent from `staged`, which forgets them when they are released, and `place` moves past them.
-unsafe impl<T> queue::SingleConsumer for Consumer<T> {
-    fn available(&mut self, wanted: usize) -> usize {
+unsafe impl<T> queue::LendItems for Consumer<T> {
+    fn filled_up_to(&mut self, wanted: usize) -> usize {
         let mut place = self.place.clone();
         let mut count = 0;
         loop {
@@ -514,9 +514,9 @@ impl<T> Drop for Consumer<T> {
     }
 }
 
-debug_handle! {
-    [T] Producer<T>, "Producer";
-    [T] Consumer<T>, "Consumer";
+handles! {
+    [T] Producer<T>: single_producer of T;
+    [T] Consumer<T>: single_consumer of T;
 }
 
 queue_type!(LineRing of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
@@ -532,7 +532,6 @@ queue_type!(LineRing of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::{SingleConsumer as _, SingleProducer as _};
 
     #[test]
     #[cfg(target_pointer_width = "64")]

@@ -22,7 +22,7 @@
 //! - The write barrier is a release store of the pointer that shows a node.
 //!
 //! ```
-//! use corelane::{Consumer, Producer, list::linked};
+//! use corelane::list::linked;
 //!
 //! let (mut tx, mut rx) = linked::queue(16)?;
 //! for n in 0..1000 {
@@ -43,8 +43,8 @@ use crate::queue::Memory;
 use crate::queue::chunk::drop_each;
 use crate::queue::staging::{Staged, Staging};
 use crate::queue::{
-    self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, Producer as _,
-    TryPopError, TryPushError, answered_by, debug_handle, full, queue_type, try_pop_by,
+    self, CapacityError, Config, Info, LentItems, LentSlots, Producer as _, TryPopError,
+    TryPushError, answered_by, full, handles, queue_type, try_pop_by,
 };
 use crate::region::{End, NoSlots, State, ends, try_empty_box};
 use crate::slot::Packed;
@@ -220,9 +220,9 @@ impl<T: Send> queue::Producer for Producer<T> {
     answered_by!(closed: end);
 }
 
-impl<T: Send> queue::SingleProducer for Producer<T> {
+impl<T: Send> queue::LendSlots for Producer<T> {
     /// Up to 64, for which it has nodes then.
-    fn free_slots(&mut self, wanted: usize) -> usize {
+    fn free_up_to(&mut self, wanted: usize) -> usize {
         let wanted = wanted.min(Staging::<T>::SIZE);
         while self.ready.len() < wanted {
             let (Ok(()), Some(node)) = (self.ready.try_reserve(1), self.node()) else { break };
@@ -306,9 +306,9 @@ impl<T: Send> queue::Consumer for Consumer<T> {
 }
 
 // SAFETY: items are lent from `staged`, which forgets them when they are released, and `head` moves past them.
-unsafe impl<T: Send> queue::SingleConsumer for Consumer<T> {
+unsafe impl<T: Send> queue::LendItems for Consumer<T> {
     /// Goes through as many nodes.
-    fn available(&mut self, wanted: usize) -> usize {
+    fn filled_up_to(&mut self, wanted: usize) -> usize {
         self.nodes().take(wanted).count()
     }
 
@@ -346,9 +346,9 @@ impl<T: Send> Drop for Consumer<T> {
     }
 }
 
-debug_handle! {
-    [T: Send] Producer<T>, "Producer";
-    [T: Send] Consumer<T>, "Consumer";
+handles! {
+    [T: Send] Producer<T>: single_producer of T;
+    [T: Send] Consumer<T>: single_consumer of T;
 }
 
 queue_type!(Dspsc of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {

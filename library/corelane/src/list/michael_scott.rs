@@ -25,7 +25,7 @@
 //! - The item is taken out behind the exchange that makes it this thread's, not copied before.
 //!
 //! ```
-//! use corelane::{Consumer, Producer, list::michael_scott};
+//! use corelane::list::michael_scott;
 //!
 //! let (mut tx, mut rx) = michael_scott::queue()?;
 //! let mut other_tx = tx.clone();
@@ -44,8 +44,8 @@ use crate::pad::Padded;
 use crate::queue::Memory;
 use crate::queue::chunk::drop_each;
 use crate::queue::{
-    self, CapacityError, Config, Consumer as _, Info, Producer as _, Sides, TryPopError,
-    TryPushError, answered_by, debug_handle, full, queue_type, try_pop_by,
+    self, CapacityError, Config, Info, Sides, TryPopError, TryPushError, answered_by, full,
+    handles, queue_type, try_pop_by,
 };
 use crate::region::{End, NoSlots, State, ends, try_empty_box};
 
@@ -283,9 +283,9 @@ impl<T: Send> Clone for Consumer<T> {
     }
 }
 
-debug_handle! {
-    [T: Send] Producer<T>, "Producer";
-    [T: Send] Consumer<T>, "Consumer";
+handles! {
+    [T: Send] Producer<T>: producer of T;
+    [T: Send] Consumer<T>: consumer of T;
 }
 
 queue_type!(Msq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {

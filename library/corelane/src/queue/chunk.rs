@@ -19,7 +19,7 @@ pub type LentItems<'a, T> = (&'a mut [T], &'a mut [T]);
 /// dropped, as with any `MaybeUninit`.
 ///
 /// ```
-/// use corelane::{SingleProducer, lamport};
+/// use corelane::lamport;
 ///
 /// let (mut tx, _rx) = lamport::queue::<u8>(8)?;
 /// let mut chunk = tx.write_chunk_uninit(5).unwrap();
@@ -31,12 +31,12 @@ pub type LentItems<'a, T> = (&'a mut [T], &'a mut [T]);
 /// unsafe { chunk.commit(3) };
 /// # Ok::<(), corelane::CapacityError>(())
 /// ```
-pub struct WriteChunk<'a, P: SingleProducer> {
+pub struct WriteChunkUninit<'a, P: SingleProducer> {
     producer: &'a mut P,
     len: usize,
 }
 
-impl<'a, P: SingleProducer> WriteChunk<'a, P> {
+impl<'a, P: SingleProducer> WriteChunkUninit<'a, P> {
     /// `len` slots, which `producer` has just said it can lend.
     pub(crate) fn new(producer: &'a mut P, len: usize) -> Self {
         Self { producer, len }
@@ -123,9 +123,73 @@ fn copy_into<T: Copy>(from: &[T], to: &mut [MaybeUninit<T>]) {
     unsafe { ptr::copy_nonoverlapping(from.as_ptr(), to.as_mut_ptr().cast(), from.len()) };
 }
 
-impl<P: SingleProducer> fmt::Debug for WriteChunk<'_, P> {
+impl<P: SingleProducer> fmt::Debug for WriteChunkUninit<'_, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WriteChunk").field("len", &self.len).finish_non_exhaustive()
+        f.debug_struct("WriteChunkUninit").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+/// Free slots that hold default items, lent by [`SingleProducer::write_chunk`].
+///
+/// Nothing is published until [`commit`](Self::commit). Dropping the chunk instead leaves the queue as it was.
+///
+/// ```
+/// use corelane::lamport;
+///
+/// let (mut tx, mut rx) = lamport::queue::<u8>(8)?;
+/// let mut chunk = tx.write_chunk(3).unwrap();
+/// chunk.as_mut_slices().0.copy_from_slice(b"hey");
+/// chunk.commit_all();
+/// assert_eq!(rx.pop_iter().collect::<Vec<_>>(), b"hey");
+/// # Ok::<(), corelane::CapacityError>(())
+/// ```
+#[derive(Debug)]
+pub struct WriteChunk<'a, P: SingleProducer>(WriteChunkUninit<'a, P>);
+
+impl<'a, P: SingleProducer<Item: Default + Copy>> WriteChunk<'a, P> {
+    /// `chunk`, filled with default items.
+    pub(crate) fn new(mut chunk: WriteChunkUninit<'a, P>) -> Self {
+        let (first, second) = chunk.as_mut_slices();
+        for slot in first.iter_mut().chain(second) {
+            slot.write(P::Item::default());
+        }
+        Self(chunk)
+    }
+
+    /// Number of slots in the chunk.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether the chunk has no slot, which happens only if none was asked for.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The items. The second slice is empty unless the run goes over the end of the ring, and always
+    /// in [mirrored](crate::Memory::Mirrored) memory.
+    pub fn as_mut_slices(&mut self) -> LentItems<'_, P::Item> {
+        let (first, second) = self.0.as_mut_slices();
+        // SAFETY: `new` has written all slots of the chunk, and they are lent to it since.
+        unsafe {
+            (&mut *(ptr::from_mut(first) as *mut [_]), &mut *(ptr::from_mut(second) as *mut [_]))
+        }
+    }
+
+    /// Pushes the first `n` items of the chunk.
+    ///
+    /// # Panics
+    ///
+    /// If `n` is more than [`len`](Self::len).
+    pub fn commit(self, n: usize) {
+        // SAFETY: all slots are written.
+        unsafe { self.0.commit(n) };
+    }
+
+    /// Pushes all items of the chunk.
+    pub fn commit_all(self) {
+        let n = self.len();
+        self.commit(n);
     }
 }
 
@@ -135,7 +199,7 @@ impl<P: SingleProducer> fmt::Debug for WriteChunk<'_, P> {
 /// the chunk instead leaves the queue as it was.
 ///
 /// ```
-/// use corelane::{Consumer, Producer, SingleConsumer, lamport};
+/// use corelane::lamport;
 ///
 /// let (mut tx, mut rx) = lamport::queue::<u64>(8)?;
 /// tx.push_slice(&[1, 2, 3, 4]);

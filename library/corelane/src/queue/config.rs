@@ -3,7 +3,7 @@
 /// What a queue should be like.
 ///
 /// ```
-/// use corelane::{Config, Memory, Producer, lamport};
+/// use corelane::{Config, Memory, lamport};
 ///
 /// let (tx, _rx) = lamport::queue_with::<u64>(Config::new(1000).memory(Memory::HugePages))?;
 /// assert_eq!(tx.capacity(), 1024);

@@ -70,6 +70,25 @@ impl fmt::Display for TryPopError {
 
 impl core::error::Error for TryPopError {}
 
+/// Why a chunk of an exact length could not be had: there are fewer slots, or items, than were asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TooFew {
+    /// How many there are.
+    pub len: usize,
+    /// Whether the other side was gone before they were counted.
+    pub closed: bool,
+}
+
+impl fmt::Display for TooFew {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let closed = if self.closed { ", and the other side is gone" } else { "" };
+        write!(f, "there are only {}{closed}", self.len)
+    }
+}
+
+impl core::error::Error for TooFew {}
+
 /// Why a queue could not be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

@@ -1,8 +1,8 @@
 //! The two sides of a queue: what every algorithm implements.
 
-use super::chunk::{LentItems, LentSlots, ReadChunk, WriteChunk};
+use super::chunk::{LentItems, LentSlots, ReadChunk, WriteChunk, WriteChunkUninit};
 use super::config::Backing;
-use super::error::{TryPopError, TryPushError, full};
+use super::error::{TooFew, TryPopError, TryPushError, full};
 
 /// A sending side of a queue.
 ///
@@ -96,21 +96,21 @@ pub trait Producer {
     }
 }
 
-/// The sending side of a queue that has only one.
+/// What a producer does for its chunks: it lends slots, and publishes what was written into them.
 ///
-/// Nobody else fills slots, so it can say how many are free, and lend them.
-///
-/// # Batches
-///
-/// [`write_chunk_uninit`](Self::write_chunk_uninit) lends free slots, to be filled in place;
-/// [`push_iter`](Self::push_iter) is built on it. One batch is published at once where the algorithm can,
-/// otherwise item by item in one tight loop.
-pub trait SingleProducer: Producer {
+/// Implemented by each queue's only producer; used through [`SingleProducer`].
+#[doc(hidden)]
+pub trait LendSlots: Producer {
     /// Number of items that can be pushed now without failing, counted up to `wanted`.
+    fn free_up_to(&mut self, wanted: usize) -> usize;
+
+    /// Number of slots [`lend`](Self::lend) can give at once, up to `wanted`.
     ///
-    /// The answer is a lower bound: the consumer may free more at any moment. A small `wanted` may save
-    /// a look at shared memory.
-    fn free_slots(&mut self, wanted: usize) -> usize;
+    /// Less than [`free_up_to`](Self::free_up_to) only for queues that lend a private buffer instead of their slots, or those of one
+    /// ring of several.
+    fn lendable(&mut self, wanted: usize) -> usize {
+        self.free_up_to(wanted)
+    }
 
     /// The slots of the next `n` items, to be written before [`publish`](Self::publish).
     ///
@@ -119,14 +119,6 @@ pub trait SingleProducer: Producer {
     /// `n` is at most what the last call of [`lendable`](Self::lendable) answered, and nothing was
     /// pushed since.
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, Self::Item>;
-
-    /// Number of slots [`lend`](Self::lend) can give at once, up to `wanted`.
-    ///
-    /// Less than [`free_slots`](Self::free_slots) only for queues that lend a private buffer instead
-    /// of their slots, or those of one ring of several.
-    fn lendable(&mut self, wanted: usize) -> usize {
-        self.free_slots(wanted)
-    }
 
     /// Pushes the first `n` items written into the lent slots.
     ///
@@ -139,29 +131,80 @@ pub trait SingleProducer: Producer {
     fn refusal(&self) -> TryPushError<()> {
         full(self.is_closed(), ())
     }
+}
+
+/// The only producer of a queue. It alone fills slots, so it can count and lend them.
+///
+/// For generic code: handles have these calls themselves.
+///
+/// # Batches
+///
+/// [`write_chunk_uninit`](Self::write_chunk_uninit) lends free slots, to be filled in place;
+/// [`push_iter`](Self::push_iter) is built on it. One batch is published at once where the algorithm can,
+/// otherwise item by item in one tight loop.
+pub trait SingleProducer: LendSlots {
+    /// Number of items that can be pushed now without failing, counted up to `wanted`.
+    ///
+    /// The answer is a lower bound: the consumer may free more at any moment. A small `wanted` may save
+    /// a look at shared memory.
+    fn free_slots(&mut self, wanted: usize) -> usize {
+        self.free_up_to(wanted)
+    }
 
     /// Whether a push would fail now.
     ///
     /// `false` is a promise (only this handle fills slots); `true` may be outdated at once.
     fn is_full(&mut self) -> bool {
-        self.free_slots(1) == 0
+        self.free_up_to(1) == 0
     }
 
     /// Lends up to `n` free slots, to be filled in place and then committed.
     ///
-    /// The chunk has [`len`](WriteChunk::len) slots: fewer than `n` if fewer are free, or if the
+    /// The chunk has [`len`](WriteChunkUninit::len) slots: fewer than `n` if fewer are free, or if the
     /// queue lends a private buffer and that is smaller. Asking for 0 gives an empty chunk.
     ///
     /// # Errors
     ///
     /// As [`try_push`](Producer::try_push), if not one slot is free.
-    fn write_chunk_uninit(&mut self, n: usize) -> Result<WriteChunk<'_, Self>, TryPushError<()>>
+    fn write_chunk_uninit(
+        &mut self,
+        n: usize,
+    ) -> Result<WriteChunkUninit<'_, Self>, TryPushError<()>>
     where
         Self: Sized,
     {
         match self.lendable(n) {
             0 if n > 0 => Err(self.refusal()),
-            len => Ok(WriteChunk::new(self, len)),
+            len => Ok(WriteChunkUninit::new(self, len)),
+        }
+    }
+
+    /// As [`write_chunk_uninit`](Self::write_chunk_uninit), of slots that hold default items: no `unsafe` is needed.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_push`](Producer::try_push), if not one slot is free.
+    fn write_chunk(&mut self, n: usize) -> Result<WriteChunk<'_, Self>, TryPushError<()>>
+    where
+        Self: Sized,
+        Self::Item: Default + Copy,
+    {
+        self.write_chunk_uninit(n).map(WriteChunk::new)
+    }
+
+    /// As [`write_chunk`](Self::write_chunk), of exactly `n` slots.
+    ///
+    /// # Errors
+    ///
+    /// If fewer can be lent, how many that are.
+    fn write_chunk_exact(&mut self, n: usize) -> Result<WriteChunk<'_, Self>, TooFew>
+    where
+        Self: Sized,
+        Self::Item: Default + Copy,
+    {
+        match self.lendable(n) {
+            len if len < n => Err(TooFew { len, closed: self.is_closed() }),
+            len => Ok(WriteChunk::new(WriteChunkUninit::new(self, len))),
         }
     }
 
@@ -187,6 +230,8 @@ pub trait SingleProducer: Producer {
         }
     }
 }
+
+impl<P: LendSlots + ?Sized> SingleProducer for P {}
 
 /// A receiving side of a queue.
 ///
@@ -264,21 +309,24 @@ pub trait Consumer {
     }
 }
 
-/// The receiving side of a queue that has only one.
+/// What a consumer does for its chunks: it lends items, and gives back the slots of those that were taken.
 ///
-/// Nobody else takes items, so it can say how many there are, and lend them.
+/// Implemented by each queue's only consumer; used through [`SingleConsumer`].
 ///
 /// # Safety
 ///
 /// Chunks move items out of what [`lend`](Self::lend) gives. So it gives the oldest items of the
 /// queue, which are initialised and the implementor's own; and items that were lent and then
 /// [released](Self::release) are never read, dropped or lent again.
-pub unsafe trait SingleConsumer: Consumer {
+#[doc(hidden)]
+pub unsafe trait LendItems: Consumer {
     /// Number of items that can be popped now without failing, counted up to `wanted`.
-    ///
-    /// The answer is a lower bound: the producer may push more at any moment. A small `wanted` may save
-    /// a look at shared memory.
-    fn available(&mut self, wanted: usize) -> usize;
+    fn filled_up_to(&mut self, wanted: usize) -> usize;
+
+    /// Number of items [`lend`](Self::lend) can give at once, up to `wanted`.
+    fn lendable(&mut self, wanted: usize) -> usize {
+        self.filled_up_to(wanted)
+    }
 
     /// The next `n` items in place, to be taken before [`release`](Self::release).
     ///
@@ -288,11 +336,6 @@ pub unsafe trait SingleConsumer: Consumer {
     /// released since, and nothing was popped since.
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, Self::Item>;
 
-    /// Number of items [`lend`](Self::lend) can give at once, up to `wanted`.
-    fn lendable(&mut self, wanted: usize) -> usize {
-        self.available(wanted)
-    }
-
     /// Gives the slots of the next `n` items back to the producer.
     ///
     /// # Safety
@@ -301,16 +344,45 @@ pub unsafe trait SingleConsumer: Consumer {
     /// dropped.
     unsafe fn release(&mut self, n: usize);
 
+    /// As [`lendable`](Self::lendable), after that has answered 0: says why nothing is there, or finds the last items.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_pop`](Consumer::try_pop).
+    fn look_again(&mut self, wanted: usize) -> Result<usize, TryPopError> {
+        if !self.is_closed() {
+            return Err(TryPopError::Empty);
+        }
+        // The last items may have come between the look at the slots and the look at the flag.
+        match self.lendable(wanted) {
+            0 => Err(TryPopError::Closed),
+            len => Ok(len),
+        }
+    }
+}
+
+/// The only consumer of a queue. It alone takes items, so it can count and lend them.
+///
+/// For generic code: handles have these calls themselves.
+pub trait SingleConsumer: LendItems {
+    /// Number of items that can be popped now without failing, counted up to `wanted`.
+    ///
+    /// The answer is a lower bound: the producer may push more at any moment. A small `wanted` may save
+    /// a look at shared memory.
+    fn available(&mut self, wanted: usize) -> usize {
+        self.filled_up_to(wanted)
+    }
+
     /// Number of items that are visible now.
     fn len(&mut self) -> usize {
-        self.available(usize::MAX)
+        self.filled_up_to(usize::MAX)
     }
 
     /// Whether a pop would fail now.
     ///
     /// `false` is a promise (only this handle takes items); `true` may be outdated at once.
     fn is_empty(&mut self) -> bool {
-        self.available(1) == 0
+        self.filled_up_to(1) == 0
     }
 
     /// Lends up to `n` items in place, to be read or taken and then committed.
@@ -332,22 +404,25 @@ pub unsafe trait SingleConsumer: Consumer {
         Ok(ReadChunk::new(self, len))
     }
 
-    /// As [`lendable`](Self::lendable), after that has answered 0: says why nothing is there, or finds the last items.
+    /// As [`read_chunk`](Self::read_chunk), of exactly `n` items.
     ///
     /// # Errors
     ///
-    /// As [`try_pop`](Consumer::try_pop).
-    fn look_again(&mut self, wanted: usize) -> Result<usize, TryPopError> {
-        if !self.is_closed() {
-            return Err(TryPopError::Empty);
-        }
-        // The last items may have come between the look at the slots and the look at the flag.
-        match self.lendable(wanted) {
-            0 => Err(TryPopError::Closed),
-            len => Ok(len),
+    /// If fewer can be lent, how many that are, and whether more can still come.
+    fn read_chunk_exact(&mut self, n: usize) -> Result<ReadChunk<'_, Self>, TooFew>
+    where
+        Self: Sized,
+    {
+        // Asked before the look at the items, which finds all that was pushed before.
+        let closed = self.is_closed();
+        match self.lendable(n) {
+            len if len < n => Err(TooFew { len, closed }),
+            len => Ok(ReadChunk::new(self, len)),
         }
     }
 }
+
+impl<C: LendItems + ?Sized> SingleConsumer for C {}
 
 /// Iterator of [`Consumer::pop_iter`].
 #[derive(Debug)]
@@ -428,15 +503,3 @@ macro_rules! answered_by {
     };
 }
 pub(crate) use answered_by;
-
-/// `Debug` for handles, whatever the items are.
-macro_rules! debug_handle {
-    ($([$($bounds:tt)*] $handle:ty, $name:literal;)*) => {$(
-        impl<$($bounds)*> core::fmt::Debug for $handle {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.debug_struct($name).field("capacity", &self.capacity()).finish_non_exhaustive()
-            }
-        }
-    )*};
-}
-pub(crate) use debug_handle;

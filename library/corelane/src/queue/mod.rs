@@ -1,5 +1,6 @@
 //! What a queue is: its two handles, how it is asked for, and why a call fails.
 
+mod calls;
 pub(crate) mod chunk;
 pub(crate) mod config;
 pub(crate) mod error;
@@ -8,12 +9,15 @@ mod info;
 mod pointer;
 pub(crate) mod staging;
 
-pub use chunk::{LentItems, LentSlots, ReadChunk, ReadChunkIntoIter, WriteChunk};
+pub(crate) use calls::handles;
+pub use chunk::{LentItems, LentSlots, ReadChunk, ReadChunkIntoIter, WriteChunk, WriteChunkUninit};
 pub use config::{Backing, Config, Memory};
 pub(crate) use error::full;
-pub use error::{CapacityError, TryPopError, TryPushError};
-pub use handle::{Consumer, PopIter, Producer, SingleConsumer, SingleProducer};
-pub(crate) use handle::{answered_by, debug_handle, try_pop_by};
+pub use error::{CapacityError, TooFew, TryPopError, TryPushError};
+pub use handle::{
+    Consumer, LendItems, LendSlots, PopIter, Producer, SingleConsumer, SingleProducer,
+};
+pub(crate) use handle::{answered_by, try_pop_by};
 pub(crate) use info::queue_type;
 pub use info::{BoxedSingleConsumer, BoxedSingleProducer, Built, Info, Queue, Sides, SingleQueue};
 pub use pointer::{BoxedConsumer, BoxedProducer};

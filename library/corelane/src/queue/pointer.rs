@@ -2,10 +2,11 @@
 
 use alloc::boxed::Box;
 
+use super::calls::handles;
 use super::chunk::{LentItems, LentSlots};
 use super::config::Backing;
 use super::error::{TryPopError, TryPushError};
-use super::handle::{Consumer, Producer, SingleConsumer, SingleProducer, debug_handle};
+use super::handle::{Consumer, LendItems, LendSlots, Producer};
 
 /// The calls of a trait, passed on to the handle `$inner` of `$self`.
 macro_rules! pass_on {
@@ -42,9 +43,9 @@ macro_rules! pass_on {
             $inner.push_slice(items)
         }
     };
-    (single_producer: $self:ident => $inner:expr) => {
-        fn free_slots(&mut $self, wanted: usize) -> usize {
-            $inner.free_slots(wanted)
+    (lend_slots: $self:ident => $inner:expr) => {
+        fn free_up_to(&mut $self, wanted: usize) -> usize {
+            $inner.free_up_to(wanted)
         }
 
         unsafe fn lend(&mut $self, n: usize) -> LentSlots<'_, Self::Item> {
@@ -63,10 +64,6 @@ macro_rules! pass_on {
 
         fn refusal(&$self) -> TryPushError<()> {
             $inner.refusal()
-        }
-
-        fn is_full(&mut $self) -> bool {
-            $inner.is_full()
         }
     };
     (consumer: $self:ident => $inner:expr) => {
@@ -98,9 +95,9 @@ macro_rules! pass_on {
             $inner.pop_slice(into)
         }
     };
-    (single_consumer: $self:ident => $inner:expr) => {
-        fn available(&mut $self, wanted: usize) -> usize {
-            $inner.available(wanted)
+    (lend_items: $self:ident => $inner:expr) => {
+        fn filled_up_to(&mut $self, wanted: usize) -> usize {
+            $inner.filled_up_to(wanted)
         }
 
         unsafe fn lend(&mut $self, n: usize) -> LentItems<'_, Self::Item> {
@@ -117,21 +114,13 @@ macro_rules! pass_on {
             unsafe { $inner.release(n) };
         }
 
-        fn len(&mut $self) -> usize {
-            $inner.len()
-        }
-
-        fn is_empty(&mut $self) -> bool {
-            $inner.is_empty()
-        }
-
         fn look_again(&mut $self, wanted: usize) -> Result<usize, TryPopError> {
             $inner.look_again(wanted)
         }
     };
 }
 
-macro_rules! handles {
+macro_rules! pointers {
     ($([$handle:ident] $pointer:ty;)*) => {$(
         impl<$handle: Producer + ?Sized> Producer for $pointer {
             type Item = $handle::Item;
@@ -139,8 +128,8 @@ macro_rules! handles {
             pass_on!(producer: self => (**self));
         }
 
-        impl<$handle: SingleProducer + ?Sized> SingleProducer for $pointer {
-            pass_on!(single_producer: self => (**self));
+        impl<$handle: LendSlots + ?Sized> LendSlots for $pointer {
+            pass_on!(lend_slots: self => (**self));
         }
 
         impl<$handle: Consumer + ?Sized> Consumer for $pointer {
@@ -150,13 +139,13 @@ macro_rules! handles {
         }
 
         // SAFETY: the handle behind the pointer lends its own items.
-        unsafe impl<$handle: SingleConsumer + ?Sized> SingleConsumer for $pointer {
-            pass_on!(single_consumer: self => (**self));
+        unsafe impl<$handle: LendItems + ?Sized> LendItems for $pointer {
+            pass_on!(lend_items: self => (**self));
         }
     )*};
 }
 
-handles! {
+pointers! {
     [H] &mut H;
     [H] Box<H>;
 }
@@ -230,7 +219,7 @@ impl<T> Consumer for BoxedConsumer<T> {
     }
 }
 
-debug_handle! {
-    [T] BoxedProducer<T>, "BoxedProducer";
-    [T] BoxedConsumer<T>, "BoxedConsumer";
+handles! {
+    [T] BoxedProducer<T>: producer of T;
+    [T] BoxedConsumer<T>: consumer of T;
 }

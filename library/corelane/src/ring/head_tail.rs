@@ -94,7 +94,7 @@ impl<T, C: Mode> Producer<T, HeadTail, C> {
     /// told busy.
     ///
     /// ```
-    /// use corelane::{Consumer, Producer, ring::{self, HeadTail, InOrder}};
+    /// use corelane::ring::{self, HeadTail, InOrder};
     ///
     /// let (mut tx, mut rx) = ring::queue_in_modes::<_, HeadTail, InOrder>(4)?;
     /// let mut lines = "three\nlines\nof text".lines();
@@ -182,7 +182,7 @@ impl<T, P: Mode> Consumer<T, P, HeadTail> {
     /// told busy.
     ///
     /// ```
-    /// use corelane::{Consumer, Producer, ring::{self, HeadTail, InOrder}};
+    /// use corelane::ring::{self, HeadTail, InOrder};
     ///
     /// let (mut tx, mut rx) = ring::queue_in_modes::<_, InOrder, HeadTail>(8)?;
     /// tx.push_slice(&[3, 5, 8, 1]);

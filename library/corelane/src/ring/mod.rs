@@ -38,7 +38,7 @@
 //!   many slots are used.
 //!
 //! ```
-//! use corelane::{Consumer, Producer, TryPushError, ring};
+//! use corelane::{TryPushError, ring};
 //!
 //! let (mut tx, rx) = ring::queue(2)?;
 //! let mut other_tx = tx.clone();
@@ -56,8 +56,8 @@ use crate::memory::Cells;
 use crate::pad::Padded;
 use crate::queue::chunk::drop_each;
 use crate::queue::{
-    self, Built, CapacityError, Config, Consumer as _, Info, Producer as _, Queue, TryPopError,
-    TryPushError, answered_by, debug_handle, full,
+    self, Built, CapacityError, Config, Info, Queue, TryPopError, TryPushError, answered_by, full,
+    handles,
 };
 use crate::region::{End, Run, State, ends, slots_up_to};
 
@@ -129,7 +129,7 @@ pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Capac
 /// As [`queue`], with a mode for producers and one for consumers.
 ///
 /// ```
-/// use corelane::{Consumer, Producer, ring::{self, InOrder, RelaxedTail}};
+/// use corelane::ring::{self, InOrder, RelaxedTail};
 ///
 /// let (mut tx, mut rx) = ring::queue_in_modes::<_, RelaxedTail, InOrder>(8)?;
 /// tx.push_bulk(&[1, 2, 3])?;
@@ -363,9 +363,9 @@ impl<T, P: Mode, C: Mode> Clone for Consumer<T, P, C> {
     }
 }
 
-debug_handle! {
-    [T, P: Mode, C: Mode] Producer<T, P, C>, "Producer";
-    [T, P: Mode, C: Mode] Consumer<T, P, C>, "Consumer";
+handles! {
+    [T, P: Mode, C: Mode] Producer<T, P, C>: producer of T;
+    [T, P: Mode, C: Mode] Consumer<T, P, C>: consumer of T;
 }
 
 /// The queue whose producers are in mode `P` and whose consumers are in mode `C`, for code that is generic over queues.

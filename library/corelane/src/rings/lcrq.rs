@@ -31,7 +31,7 @@
 //!   [`rings`].
 //!
 //! ```
-//! use corelane::{Consumer, Producer, rings::lcrq};
+//! use corelane::rings::lcrq;
 //!
 //! let (mut tx, mut rx) = lcrq::queue(64)?;
 //! let mut other_tx = tx.clone();
@@ -49,8 +49,8 @@ use core::ptr::{NonNull, with_exposed_provenance_mut};
 use super::{self as rings, Lap};
 use crate::memory::{AtomicU128, Ordering, can_exchange_two_words, is_before};
 use crate::queue::{
-    self, Built, CapacityError, Config, Consumer as _, Info, Producer as _, Sides, TryPopError,
-    TryPushError, answered_by, debug_handle, full, queue_type,
+    self, Built, CapacityError, Config, Info, Sides, TryPopError, TryPushError, answered_by, full,
+    handles, queue_type,
 };
 use crate::region::try_box;
 use crate::slot::Token;
@@ -338,9 +338,9 @@ impl<T: Send> queue::Consumer for Boxed<Consumer<Box<T>>> {
     answered_by!(handle: 0);
 }
 
-debug_handle! {
-    [T: Send] Boxed<Producer<Box<T>>>, "Producer";
-    [T: Send] Boxed<Consumer<Box<T>>>, "Consumer";
+handles! {
+    [T: Send] Boxed<Producer<Box<T>>>: producer of T;
+    [T: Send] Boxed<Consumer<Box<T>>>: consumer of T;
 }
 
 /// As [`queue_with`], for items of any type: each gets a box.

@@ -34,7 +34,7 @@
 //! - Rings are freed by hazard pointers; see [`rings`].
 //!
 //! ```
-//! use corelane::{Consumer, Producer, rings::lprq};
+//! use corelane::rings::lprq;
 //!
 //! let (mut tx, mut rx) = lprq::queue(64)?;
 //! let mut other_tx = tx.clone();

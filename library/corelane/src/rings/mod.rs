@@ -28,8 +28,8 @@ use crate::pad::Padded;
 use crate::queue::Memory;
 use crate::queue::chunk::drop_each;
 use crate::queue::{
-    self, Built, CapacityError, Config, Consumer as _, Producer as _, TryPopError, TryPushError,
-    answered_by, debug_handle, full, try_pop_by,
+    self, Built, CapacityError, Config, Producer as _, TryPopError, TryPushError, answered_by,
+    full, handles, try_pop_by,
 };
 use crate::region::{End, NoSlots, State, ends, try_box};
 
@@ -424,7 +424,7 @@ impl<S: RingSlot> Clone for Consumer<S> {
     }
 }
 
-debug_handle! {
-    [S: RingSlot] Producer<S>, "Producer";
-    [S: RingSlot] Consumer<S>, "Consumer";
+handles! {
+    [S: RingSlot] Producer<S>: producer of S::Item;
+    [S: RingSlot] Consumer<S>: consumer of S::Item;
 }

@@ -39,7 +39,7 @@
 //! - A thread must not be stopped in the middle of a call while 2⁶² positions are used.
 //!
 //! ```
-//! use corelane::{Consumer, Producer, TryPushError, scq};
+//! use corelane::{TryPushError, scq};
 //!
 //! let (mut tx, mut rx) = scq::queue(2)?;
 //! let mut other_tx = tx.clone();
@@ -58,8 +58,8 @@ use core::ptr::NonNull;
 use crate::memory::{AtomicU64, Cells, limit};
 use crate::queue::chunk::drop_each;
 use crate::queue::{
-    self, Built, CapacityError, Config, Consumer as _, Info, Producer as _, Queue, Sides,
-    TryPopError, TryPushError, answered_by, debug_handle, full,
+    self, Built, CapacityError, Config, Info, Producer as _, Queue, Sides, TryPopError,
+    TryPushError, answered_by, full, handles,
 };
 use crate::region::{End, MOST_ENDS, Slots, State, array, ends, slots_up_to};
 
@@ -189,7 +189,7 @@ pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Capac
 /// about to be put there so often before it gives that up.
 ///
 /// ```
-/// use corelane::{Config, Consumer, Producer, TryPopError, scq};
+/// use corelane::{Config, TryPopError, scq};
 ///
 /// let (mut tx, mut rx) = scq::delayed_queue_with(Config::new(2), 10_000)?;
 /// tx.try_push('a')?;
@@ -356,9 +356,9 @@ impl<T> Clone for Consumer<T> {
     }
 }
 
-debug_handle! {
-    [T] Producer<T>, "Producer";
-    [T] Consumer<T>, "Consumer";
+handles! {
+    [T] Producer<T>: producer of T;
+    [T] Consumer<T>: consumer of T;
 }
 
 /// Between any number of producers and consumers. With `LOOKS` it is [delayed](delayed_queue_with).

@@ -2,7 +2,7 @@
 //! looked at before they are taken.
 
 use corelane::ring::{self, Consumer, HeadTail, InOrder, Mode, Producer, RelaxedTail, Ring};
-use corelane::{Consumer as _, Queue, TryPopError, TryPushError};
+use corelane::{Queue, TryPopError, TryPushError};
 
 use super::fewer;
 use super::stress::{Numbered, Seen, settle};

@@ -1,10 +1,7 @@
 //! Zero-sized, tiny, large, over-aligned and owning items, in every kind of memory.
 
 use corelane::slot::Token;
-use corelane::{
-    BoxedConsumer, BoxedProducer, CapacityError, Config, Consumer, Memory, Producer, Queue,
-    TryPopError,
-};
+use corelane::{BoxedConsumer, BoxedProducer, CapacityError, Config, Memory, Queue, TryPopError};
 use corelane_harness::clones;
 
 use super::at_most;

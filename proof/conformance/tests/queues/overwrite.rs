@@ -1,7 +1,7 @@
 //! The queue that overwrites. Tests of bugs that other queues had are named after them.
 
 use corelane::block::overwriting as block;
-use corelane::{CapacityError, Config, Consumer as _, Producer as _, TryPopError};
+use corelane::{CapacityError, Config, TryPopError};
 use corelane_conformance::overwrite;
 use proptest::prelude::*;
 

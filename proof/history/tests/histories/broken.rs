@@ -13,8 +13,8 @@ use std::sync::atomic::{
 };
 
 use corelane::{
-    BoxedSingleConsumer, BoxedSingleProducer, Consumer, LentItems, LentSlots, Producer,
-    SingleConsumer, SingleProducer, TryPopError, TryPushError,
+    BoxedSingleConsumer, BoxedSingleProducer, Consumer, LendItems, LendSlots, LentItems, LentSlots,
+    Producer, TryPopError, TryPushError,
 };
 use corelane_history::{Pace, Plan, Rules, Violation, Way, Witness, record_all};
 
@@ -88,8 +88,8 @@ impl<M: Mechanism> Producer for Sender<M> {
     }
 }
 
-impl<M: Mechanism> SingleProducer for Sender<M> {
-    fn free_slots(&mut self, _: usize) -> usize {
+impl<M: Mechanism> LendSlots for Sender<M> {
+    fn free_up_to(&mut self, _: usize) -> usize {
         unimplemented!("nobody asks")
     }
 
@@ -123,8 +123,8 @@ impl<M: Mechanism> Consumer for Receiver<M> {
 }
 
 // SAFETY: nothing is lent.
-unsafe impl<M: Mechanism> SingleConsumer for Receiver<M> {
-    fn available(&mut self, _: usize) -> usize {
+unsafe impl<M: Mechanism> LendItems for Receiver<M> {
+    fn filled_up_to(&mut self, _: usize) -> usize {
         unimplemented!("nobody asks")
     }
 

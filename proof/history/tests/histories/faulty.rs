@@ -1,8 +1,8 @@
 //! A sound queue behind handles that give wrong answers, or rare ones.
 
 use corelane::{
-    Consumer, LentItems, LentSlots, Producer, SingleConsumer, SingleProducer, TryPopError,
-    TryPushError, b_queue,
+    Consumer, LendItems, LendSlots, LentItems, LentSlots, Producer, SingleConsumer, SingleProducer,
+    TryPopError, TryPushError, b_queue,
 };
 use corelane_history::{Pace, Plan, Recording, Rules, Violation, Way, record};
 
@@ -67,8 +67,8 @@ impl<H: SingleProducer> Producer for Faulty<H> {
     }
 }
 
-impl<H: SingleProducer> SingleProducer for Faulty<H> {
-    fn free_slots(&mut self, wanted: usize) -> usize {
+impl<H: SingleProducer> LendSlots for Faulty<H> {
+    fn free_up_to(&mut self, wanted: usize) -> usize {
         self.inner.free_slots(wanted)
     }
 
@@ -115,8 +115,8 @@ impl<H: SingleConsumer> Consumer for Faulty<H> {
 }
 
 // SAFETY: nothing is lent.
-unsafe impl<H: SingleConsumer> SingleConsumer for Faulty<H> {
-    fn available(&mut self, wanted: usize) -> usize {
+unsafe impl<H: SingleConsumer> LendItems for Faulty<H> {
+    fn filled_up_to(&mut self, wanted: usize) -> usize {
         self.inner.available(wanted)
     }
 

@@ -5,7 +5,7 @@ use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use corelane_loom::{Config, Consumer, Producer, lamport};
+use corelane_loom::{Config, lamport};
 use corelane_models::{VACUOUS, all, canary, seeded};
 
 /// A queue that publishes with a relaxed store is caught, so what is checked is loom's memory and not
@@ -20,7 +20,7 @@ fn vacuous_model() {
 /// Counts the executions of a model of a queue of this package, `corelane_loom` or `corelane`.
 macro_rules! executions {
     ($package:ident) => {{
-        use $package::{Config, Consumer, Producer, lamport};
+        use $package::{Config, lamport};
 
         let executions = Arc::new(AtomicUsize::new(0));
         let counter = executions.clone();

@@ -3,7 +3,7 @@
 use coherence::Schedule;
 use corelane_sim::lamport;
 use corelane_sim::{
-    Built, Config, Consumer, Info, LentItems, LentSlots, Producer, SingleConsumer, SingleProducer,
+    Built, Config, Consumer, Info, LendItems, LendSlots, LentItems, LentSlots, Producer,
     TryPopError, TryPushError,
 };
 use corelane_simulate::{Case, Failed, Queue, THREADS, machine};
@@ -96,8 +96,8 @@ impl<T: Send> Producer for Tx<T> {
     }
 }
 
-impl<T: Send> SingleProducer for Tx<T> {
-    fn free_slots(&mut self, wanted: usize) -> usize {
+impl<T: Send> LendSlots for Tx<T> {
+    fn free_up_to(&mut self, wanted: usize) -> usize {
         match self.is_stopped() {
             true => 0,
             false => self.tx.free_slots(wanted) + usize::from(self.fault == PromisesRoom),
@@ -148,8 +148,8 @@ impl<T: Send> Consumer for Rx<T> {
 }
 
 // SAFETY: chunks are the ring's own. What `try_pop` drops twice is only a number.
-unsafe impl<T: Send> SingleConsumer for Rx<T> {
-    fn available(&mut self, wanted: usize) -> usize {
+unsafe impl<T: Send> LendItems for Rx<T> {
+    fn filled_up_to(&mut self, wanted: usize) -> usize {
         self.rx.available(wanted) + usize::from(self.fault == PromisesItems)
     }
 

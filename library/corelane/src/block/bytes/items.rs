@@ -6,8 +6,8 @@ use super::granules::{GRANULE, LONGEST};
 use super::sides::{Header, Receiver, Sender, both_ends, take};
 use crate::block::layout::{BlockShape, Nothing};
 use crate::queue::{
-    self, Backing, Built, CapacityError, Config, Consumer as _, Info, Producer as _, Sides,
-    TryPopError, TryPushError, debug_handle, full, queue_type,
+    self, Backing, Built, CapacityError, Config, Info, Sides, TryPopError, TryPushError, full,
+    handles, queue_type,
 };
 
 /// A sending side whose records are items.
@@ -109,9 +109,9 @@ impl<T> Clone for ItemConsumer<T> {
     }
 }
 
-debug_handle! {
-    [T] ItemProducer<T>, "ItemProducer";
-    [T] ItemConsumer<T>, "ItemConsumer";
+handles! {
+    [T] ItemProducer<T>: producer of T;
+    [T] ItemConsumer<T>: consumer of T;
 }
 
 /// The queue of bytes for items that [`block::shared`](crate::block::shared) would have in blocks of as many.

@@ -69,7 +69,7 @@ use core::ops::{Deref, DerefMut};
 use core::slice;
 
 use crate::block::layout::Nothing;
-use crate::queue::{Backing, CapacityError, Config, TryPopError, debug_handle};
+use crate::queue::{Backing, CapacityError, Config, TryPopError, handles};
 use crate::region::Run;
 use granules::GRANULE;
 use sides::{Receiver, Sender, both_ends};
@@ -338,10 +338,8 @@ impl fmt::Display for ClaimError {
 
 impl core::error::Error for ClaimError {}
 
-debug_handle! {
-    [] Producer, "Producer";
-    [] Consumer, "Consumer";
-}
+handles!(@debug [] Producer);
+handles!(@debug [] Consumer);
 
 impl fmt::Debug for Claim<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

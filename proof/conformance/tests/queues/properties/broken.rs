@@ -6,8 +6,7 @@ use std::mem::MaybeUninit;
 use std::rc::Rc;
 
 use corelane::{
-    Consumer, LentItems, LentSlots, Producer, SingleConsumer, SingleProducer, TryPopError,
-    TryPushError,
+    Consumer, LendItems, LendSlots, LentItems, LentSlots, Producer, TryPopError, TryPushError,
 };
 
 /// A queue's bug, or none.
@@ -84,8 +83,8 @@ impl Producer for Tx {
     }
 }
 
-impl SingleProducer for Tx {
-    fn free_slots(&mut self, wanted: usize) -> usize {
+impl LendSlots for Tx {
+    fn free_up_to(&mut self, wanted: usize) -> usize {
         self.ring.borrow().free().min(wanted)
     }
 
@@ -136,8 +135,8 @@ impl Consumer for Rx {
 }
 
 // SAFETY: numbers can be copied any number of times.
-unsafe impl SingleConsumer for Rx {
-    fn available(&mut self, wanted: usize) -> usize {
+unsafe impl LendItems for Rx {
+    fn filled_up_to(&mut self, wanted: usize) -> usize {
         let ring = self.ring.borrow();
         let short = ring.bug == Bug::FullIsCountedShort && ring.free() == 0;
         (ring.items.len() - usize::from(short)).min(wanted)

@@ -13,8 +13,8 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use corelane::{
-    Built, CapacityError, Config, Consumer, Info, LentItems, LentSlots, Producer, SingleConsumer,
-    SingleProducer, TryPopError, TryPushError,
+    Built, CapacityError, Config, Consumer, Info, LendItems, LendSlots, LentItems, LentSlots,
+    Producer, SingleProducer, TryPopError, TryPushError,
 };
 use corelane_conformance::Single;
 
@@ -353,8 +353,8 @@ impl<T> Producer for Tx<T> {
     }
 }
 
-impl<T> SingleProducer for Tx<T> {
-    fn free_slots(&mut self, wanted: usize) -> usize {
+impl<T> LendSlots for Tx<T> {
+    fn free_up_to(&mut self, wanted: usize) -> usize {
         self.look();
         let mut read = self.read_shadow;
         if self.has(Bug::LoadsReadEarly) {
@@ -506,8 +506,8 @@ impl<T> Consumer for Rx<T> {
 
 // SAFETY: what is lent are the items of a private buffer. Some copies lend one twice, which is a bug to
 // be found with items that can be dropped twice.
-unsafe impl<T> SingleConsumer for Rx<T> {
-    fn available(&mut self, wanted: usize) -> usize {
+unsafe impl<T> LendItems for Rx<T> {
+    fn filled_up_to(&mut self, wanted: usize) -> usize {
         let write = self.observed_write();
         wanted.min(self.shared.observed(write, self.read) as usize)
     }
