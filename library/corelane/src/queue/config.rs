@@ -102,6 +102,9 @@ pub enum Memory {
     /// Only queues that lend their slots gain by it. The size of all slots together must be a
     /// multiple of the page size; where it isn't, or where there is no mapping, falls back to the
     /// heap.
+    ///
+    /// A process that forks leaves its child no such slots: the child may drop a handle of items without destructors,
+    /// and its every other use of the queue ends it.
     Mirrored,
 }
 

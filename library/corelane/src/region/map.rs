@@ -32,22 +32,25 @@ pub(super) fn huge_pages(size: usize) -> Option<Mapping> {
     Some((NonNull::new(base.cast())?, len, Backing::TransparentHugePages))
 }
 
-/// `size` bytes whose last `tail` bytes are seen a second time right behind.
+/// `size` bytes whose last `tail` bytes are seen a second time right behind. What is before them is whole pages.
+///
+/// A child process gets a copy of what is before the tail, as of any private memory, and no tail: it would share that with
+/// its parent.
 pub(super) fn mirrored(size: usize, tail: usize) -> Option<Mapping> {
     let file = memfd_create("corelane", MemfdFlags::CLOEXEC).ok()?;
-    ftruncate(&file, size as u64).ok()?;
+    ftruncate(&file, tail as u64).ok()?;
     let total = size + tail;
-    // SAFETY: reserves addresses of the kernel's choice. Both maps then replace parts of just
-    // that reservation, and both lie within the file's length.
+    // SAFETY: a new private mapping at an address of the kernel's choice. Both maps then replace parts of just
+    // that, and both are the file's length. The advice changes no content.
     unsafe {
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        let base = mmap_anonymous(ptr::null_mut(), total, ProtFlags::empty(), flags).ok()?;
+        let base = mmap_anonymous(ptr::null_mut(), total, READ_WRITE, MapFlags::PRIVATE).ok()?;
+        let at = |offset| base.cast::<u8>().add(offset).cast::<c_void>();
         let fixed = MapFlags::SHARED | MapFlags::FIXED;
-        let both = mmap(base, size, READ_WRITE, fixed, &file, 0).and_then(|_| {
-            let behind = base.cast::<u8>().add(size).cast::<c_void>();
-            mmap(behind, tail, READ_WRITE, fixed, &file, (size - tail) as u64)
-        });
-        if both.is_err() {
+        let map = |start| mmap(at(start), tail, READ_WRITE, fixed, &file, 0);
+        let mapped = map(size - tail)
+            .and_then(|_| map(size))
+            .and_then(|_| madvise(at(size - tail), 2 * tail, Advice::LinuxDontFork));
+        if mapped.is_err() {
             let _ = munmap(base, total);
             return None;
         }
