@@ -33,6 +33,7 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("held_while_others_go_on", held_while_others_go_on),
         of.model("skipped_by_two", skipped_by_two),
         of.model("full_until_skipped", full_until_skipped),
+        of.model("aborted_and_reclaimed", aborted_and_reclaimed),
         of.model("a_block_emptied_by_two", a_block_emptied_by_two),
         of.model("records_to_the_end", records_to_the_end),
     ]
@@ -319,6 +320,23 @@ fn full_until_skipped() -> Exploration {
         assert!(more || !is_told, "the first block comes back with its record");
         let mut rx = join([consumer]).remove(0);
         assert_eq!(drain(&mut rx), if more { vec![1, 2] } else { vec![1] });
+    })
+}
+
+/// All that is there was aborted: a claim gives it back, while a consumer passes it as well.
+fn aborted_and_reclaimed() -> Exploration {
+    explore_shared(|| {
+        let (mut tx, mut rx) = queue(2, 2);
+        for _ in 0..2 {
+            tx.claim(2 * GRANULE).expect("there is room").abort();
+        }
+        let mut last = rx.clone();
+        let thread = start(move || look(&mut rx));
+        let pushed = attempt(&mut tx, 0, 2);
+        let mut numbers = Vec::from_iter(join([thread]).remove(0));
+        assert!(pushed || attempt(&mut tx, 0, 2), "nothing is held");
+        numbers.extend(drain(&mut last));
+        assert_eq!(numbers, [0]);
     })
 }
 

@@ -177,7 +177,7 @@ struct Model {
 
 impl Model {
     fn new(tx: &Producer) -> Self {
-        let (size, block) = (tx.capacity() / GRANULE, tx.most() / GRANULE);
+        let (size, block) = (tx.capacity() / GRANULE, tx.max_len() / GRANULE);
         assert!(size.is_power_of_two() && block.is_power_of_two() && 2 * block <= size);
         Self { entries: VecDeque::new(), made: 0, held: Vec::new(), size, block }
     }
@@ -201,7 +201,7 @@ impl Model {
     }
 
     /// A claim for `len` bytes has not got room.
-    fn refused(&self, len: usize, error: ClaimError) {
+    fn refused(&mut self, len: usize, error: ClaimError) {
         let most = self.block * GRANULE;
         match error {
             ClaimError::TooLarge { len: named, most: told } => {
@@ -213,6 +213,8 @@ impl Model {
             ClaimError::Closed => panic!("there are consumers"),
         }
         assert!(len <= most, "too large, however empty it is");
+        // The claim has given it back.
+        self.pass_aborted();
         // Two blocks one after the other have more in use than one has room.
         let wanted = len.div_ceil(GRANULE).max(1);
         let least = self.size / self.block / 2 * (self.block + 1);
@@ -283,11 +285,12 @@ impl Model {
     /// All consumers are gone.
     fn is_refused(&mut self, tx: &mut Producer) {
         assert!(tx.is_closed());
-        for len in (0..=tx.most()).rev().step_by(7).cycle() {
+        for len in (0..=tx.max_len()).rev().step_by(7).cycle() {
             match tx.claim(len) {
                 Ok(claim) => {
-                    self.claimed(len);
-                    claim.abort();
+                    let number = self.claimed(len);
+                    self.settle(number, State::Committed(len));
+                    claim.commit();
                 }
                 Err(error) => {
                     assert_eq!(error, ClaimError::Closed);

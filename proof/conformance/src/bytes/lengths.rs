@@ -1,7 +1,7 @@
 //! Every length, what is too long, and what fits.
 
 use corelane::block::bytes::{queue, queue_with};
-use corelane::bytes::{ClaimError, Consumer, Producer};
+use corelane::bytes::{Claim, ClaimError, Consumer, Producer};
 use corelane::{CapacityError, Config, Memory, TryPopError};
 
 use super::{fill, is_record};
@@ -29,7 +29,7 @@ pub fn every_length() {
             // Four blocks at least, so that one and a granule more is no more than half of them.
             let config = Config::new(capacity.max(4 * block)).block(block).memory(memory);
             let (mut tx, mut rx) = queue_with(config).expect("this capacity is possible");
-            let most = tx.most();
+            let most = tx.max_len();
             assert!(tx.capacity() >= capacity && most == block);
             for (number, len) in (0..).zip((0..=most).chain((0..=most).rev())) {
                 push(&mut tx, number, len).expect("the queue is empty");
@@ -53,7 +53,7 @@ pub fn zero_length_batch() {
     let (mut tx, mut rx) = queue(256).expect("this capacity is possible");
     for _ in 0..100 {
         let pushed = (0..).take_while(|_| tx.push(b"").is_ok()).count();
-        assert!(pushed > (256 - tx.most()) / 16, "each takes 16 bytes");
+        assert!(pushed > (256 - tx.max_len()) / 16, "each takes 16 bytes");
         for _ in 0..pushed {
             assert_eq!(rx.try_pop().expect("as many are there").len(), 0);
         }
@@ -63,6 +63,25 @@ pub fn zero_length_batch() {
         tx.claim(16).expect("the queue is empty").commit_len(0);
         assert_eq!(rx.try_pop().expect("one is there").len(), 0);
         assert_eq!(rx.try_pop().err(), Some(TryPopError::Empty));
+    }
+}
+
+/// Room of claims that were aborted comes back though nobody pops.
+pub fn aborted_claims_give_room_back() {
+    for (len, block) in [(32, 32), (1, 16), (20, 64)] {
+        let config = Config::new(2 * block).block(block);
+        let (mut tx, mut rx) = queue_with(config).expect("this capacity is possible");
+        for _ in 0..100 {
+            tx.claim(len).expect("nothing is held").abort();
+        }
+        push(&mut tx, 0, len).expect("there is room");
+        for _ in 0..100 {
+            // What is behind a record comes back with it.
+            let _ = tx.claim(len).map(Claim::abort);
+        }
+        assert_eq!(rx.try_pop().expect("it is there").len(), len);
+        assert_eq!(rx.try_pop().err(), Some(TryPopError::Empty));
+        push(&mut tx, 1, block).expect("there is room");
     }
 }
 
@@ -140,7 +159,7 @@ pub fn capacity_overflow() {
         assert!(queue_with(Config::new(0).block(block)).is_err());
     }
     let (tx, _rx) = queue_with(Config::new(1).block(1500)).expect("this capacity is possible");
-    assert_eq!((tx.capacity(), tx.most()), (4096, 2048));
+    assert_eq!((tx.capacity(), tx.max_len()), (4096, 2048));
 }
 
 /// Records go over the end of the ring and of all counters, from wherever these start (row

@@ -29,7 +29,7 @@ fn mixed(producer: u64, number: u64) -> u64 {
 /// Sends records of any length, some with less than was claimed, and aborts between them.
 fn send(tx: &mut Producer, producer: u64, each: u64, patience: &mut Together) {
     let mut rng = Rng::new(producer);
-    let most = tx.most();
+    let most = tx.max_len();
     let mut number = 0;
     while number < each {
         let len = HEAD + rng.below(most - HEAD + 1);

@@ -19,6 +19,7 @@ macro_rules! checks {
 
 checks! {
     lengths::every_length,
+    lengths::aborted_claims_give_room_back,
     lengths::exact_when_new,
     lengths::full_leaves_the_rest,
     lengths::busy_while_a_record_is_held,

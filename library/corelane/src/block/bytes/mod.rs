@@ -15,7 +15,7 @@
 //! | guarantee | deadlock-free, first in first out by the order of claims (linearizable but for [answers out of date](crate::TryPushError::Full)) |
 //! | capacity | N bytes: what was asked for, rounded up to a power of two, at least two blocks |
 //! | blocks | of S bytes; of the granules, as many to a block as [`block::shared`](crate::block::shared) has slots; [`Config::block`] gives S instead, rounded up to a power of two, from 16 (or N/65536) on |
-//! | longest record | S bytes, or 2 GiB less one if that is less: [`Producer::most`] |
+//! | longest record | S bytes, or 2 GiB less one if that is less: [`Producer::max_len`] |
 //! | room of a record | its length rounded up to 16 bytes; 16 if it has none |
 //! | really usable | N/2 at worst: while no record is held, there is room for a claim that with all that isn't popped takes no more. A record that doesn't fit into the rest of a block leaves that unused, and room comes back a block at a time. If records are alike and fill blocks: N in a new queue, and N - S and a record in use |
 //! | overhead | 4 bytes for each 16 of the ring, 384 bytes for each block |
@@ -125,12 +125,18 @@ impl Producer {
     /// still held, [`Closed`](ClaimError::Closed) if there is none and all consumers are gone.
     #[inline]
     pub fn claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
-        let most = self.most();
+        let most = self.max_len();
         if len > most {
             return Err(ClaimError::TooLarge { len, most });
         }
         match self.sender.allocate(len) {
-            Ok(run) => Ok(Claim { sender: &self.sender, run, len }),
+            Ok(run) => Ok(Claim {
+                sender: &self.sender,
+                run,
+                len,
+                #[cfg(feature = "std")]
+                written: 0,
+            }),
             Err(_) if self.is_closed() => Err(ClaimError::Closed),
             Err(Nothing::AtAll) => Err(ClaimError::Full),
             Err(Nothing::Yet) => Err(ClaimError::Busy),
@@ -152,8 +158,8 @@ impl Producer {
 
     /// Length of the longest record, in bytes.
     #[inline]
-    pub fn most(&self) -> usize {
-        self.sender.most()
+    pub fn max_len(&self) -> usize {
+        self.sender.max_len()
     }
 
     /// Size of the ring in bytes. How much of it is in use at most depends on the records, see
@@ -218,9 +224,19 @@ pub struct Claim<'a> {
     sender: &'a Sender<u8>,
     run: Run,
     len: usize,
+    /// Bytes written through [`std::io::Write`].
+    #[cfg(feature = "std")]
+    written: usize,
 }
 
 impl Claim<'_> {
+    /// Appends the bytes that were written through [`std::io::Write`] as a record.
+    #[cfg(feature = "std")]
+    pub fn commit_written(self) {
+        let written = self.written;
+        self.commit_len(written);
+    }
+
     /// Appends the record.
     #[inline]
     pub fn commit(self) {
@@ -240,8 +256,8 @@ impl Claim<'_> {
         claim.sender.commit(claim.run, len);
     }
 
-    /// Gives the room up. It comes back when a consumer comes by, in its next
-    /// [`try_pop`](Consumer::try_pop), which doesn't return it.
+    /// Gives the room up. It comes back when the next [`try_pop`](Consumer::try_pop) passes it, or when a claim finds no
+    /// other room and nothing but aborted claims is in front of it.
     #[inline]
     pub fn abort(self) {}
 }
@@ -269,6 +285,34 @@ impl DerefMut for Claim<'_> {
         let bytes = self.sender.array().to_fill(self.run.position, self.len);
         // SAFETY: as in `deref`. Nothing that other threads look at is among them.
         unsafe { slice::from_raw_parts_mut(bytes, self.len) }
+    }
+}
+
+/// Writes one behind the other, from the start of the claim; what doesn't fit isn't written.
+///
+/// ```
+/// use std::io::Write;
+///
+/// use corelane::bytes;
+///
+/// let (mut tx, mut rx) = bytes::queue(4096)?;
+/// let mut claim = tx.claim(tx.max_len())?;
+/// write!(claim, "{} items in {} ms", 7, 3)?;
+/// claim.commit_written();
+/// assert_eq!(*rx.try_pop()?, *b"7 items in 3 ms");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[cfg(feature = "std")]
+impl std::io::Write for Claim<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.written;
+        let n = (&mut self[written..]).write(bytes)?;
+        self.written += n;
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 

@@ -6,7 +6,8 @@ use core::mem::needs_drop;
 use super::granules::{Entry, GRANULE, Granules, LONGEST, granules};
 use crate::block::layout::{BlockShape, Blocks, Nothing, StandBack};
 use crate::block::variables::{Heads, Separate};
-use crate::memory::{Ordering, advance, is_before};
+use crate::memory::{AtomicBool, Ordering, advance, is_before};
+use crate::pad::Padded;
 use crate::queue::chunk::drop_each;
 use crate::queue::{CapacityError, Config, TryPopError};
 use crate::region::{End, Run, State, ends};
@@ -14,7 +15,8 @@ use crate::region::{End, Run, State, ends};
 /// Both sides of a new queue. `T` is what nobody pops is dropped as.
 pub(super) fn both_ends<T>(config: Config) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
     let shape = shape::<T>(config)?;
-    let header = Header { heads: Heads::at_first(&shape), items: PhantomData };
+    let aborted = Padded(AtomicBool::new(false));
+    let header = Header { heads: Heads::at_first(&shape), aborted, items: PhantomData };
     let (tx, rx) = ends(config.memory, shape, header)?;
     Ok((Sender { end: tx }, Receiver { end: rx }))
 }
@@ -40,6 +42,8 @@ fn shape<T>(config: Config) -> Result<BlockShape, CapacityError> {
 /// What the sides share besides blocks.
 pub(super) struct Header<T> {
     heads: Heads,
+    /// Whether something may have been aborted that no consumer will pass with the record before it.
+    aborted: Padded<AtomicBool>,
     items: PhantomData<T>,
 }
 
@@ -106,14 +110,32 @@ impl<T> Sender<T> {
 
     /// Bytes of a block, if a record may be that long.
     #[inline]
-    pub(super) fn most(&self) -> usize {
+    pub(super) fn max_len(&self) -> usize {
         (self.blocks().arrangement().size() as usize * GRANULE).min(LONGEST)
     }
 
-    /// Free granules for a record of `len` bytes, at most [`most`](Self::most).
+    /// Free granules for a record of `len` bytes, at most [`max_len`](Self::max_len).
     #[inline]
     pub(super) fn allocate(&self, len: usize) -> Result<Run, Nothing> {
-        let n = granules(len);
+        self.try_allocate(granules(len)).or_else(|nothing| self.reclaim(nothing, len))
+    }
+
+    /// Gives back what was aborted in front of all records, as a consumer does that comes by, and looks for room again.
+    #[cold]
+    fn reclaim(&self, nothing: Nothing, len: usize) -> Result<Run, Nothing> {
+        let aborted = &self.end.header().aborted;
+        // Relaxed: it orders nothing, it says that a look is worth its while. Cleared before the look, for what is aborted
+        // after it.
+        if !aborted.load(Ordering::Relaxed) {
+            return Err(nothing);
+        }
+        aborted.store(false, Ordering::Relaxed);
+        let _ = self.end.try_reserve(Wanted::Skipped);
+        self.try_allocate(granules(len))
+    }
+
+    #[inline]
+    fn try_allocate(&self, n: u64) -> Result<Run, Nothing> {
         loop {
             // Acquire pairs with `advance_phead`: the block's cursors are at least as new.
             let head = self.end.header().heads.phead.load(Ordering::Acquire);
@@ -148,7 +170,7 @@ impl<T> Sender<T> {
         let position = head.wrapping_add(offset);
         if n > left {
             // The one who goes over the end fills the rest, and goes on to the next block.
-            self.abort(Run { position, n: left });
+            self.skip(Run { position, n: left });
             return Ok(None);
         }
         Ok(Some(Run { position, n }))
@@ -190,8 +212,15 @@ impl<T> Sender<T> {
         self.show(run);
     }
 
-    /// Makes `run` something to be skipped: the paper's dummy.
+    /// Gives up what was taken for a record.
     pub(super) fn abort(&self, run: Run) {
+        self.skip(run);
+        // Relaxed: see `reclaim`.
+        self.end.header().aborted.store(true, Ordering::Relaxed);
+    }
+
+    /// Makes `run` something to be skipped: the paper's dummy.
+    fn skip(&self, run: Run) {
         self.array().set(run.position, Entry::skip(run.n));
         self.show(run);
     }
@@ -226,7 +255,7 @@ impl<T> Receiver<T> {
     pub(super) fn reserve(&self) -> Result<(Run, usize), TryPopError> {
         let mut closed = false;
         loop {
-            match self.try_reserve() {
+            match self.end.try_reserve(Wanted::Record) {
                 Ok(found) => return Ok(found),
                 Err(Nothing::Yet) => return Err(TryPopError::Busy),
                 Err(Nothing::AtAll) if closed => return Err(TryPopError::Closed),
@@ -237,13 +266,31 @@ impl<T> Receiver<T> {
         }
     }
 
+    /// Gives `run` back.
     #[inline]
-    fn try_reserve(&self) -> Result<(Run, usize), Nothing> {
+    pub(super) fn consume(&self, run: Run) {
+        self.end.consume(run);
+    }
+}
+
+/// What is looked for in front of the queue.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// A record, behind what is to be skipped.
+    Record,
+    /// Only what is to be skipped.
+    Skipped,
+}
+
+/// What takes from the queue: consumers, and producers that give back what was aborted.
+impl<T> End<Header<T>> {
+    #[inline]
+    fn try_reserve(&self, wanted: Wanted) -> Result<(Run, usize), Nothing> {
         loop {
             // Acquire pairs with `advance`: records that made another consumer go on are visible.
-            let head = self.end.header().heads.chead.load(Ordering::Acquire);
-            if let Some((run, len)) = self.reserve_in(head)? {
-                if self.blocks().arrangement().is_start(run.end()) {
+            let head = self.header().heads.chead.load(Ordering::Acquire);
+            if let Some((run, len)) = self.reserve_in(head, wanted)? {
+                if self.slots().arrangement().is_start(run.end()) {
                     self.leave(head);
                 }
                 return Ok((run, len));
@@ -259,13 +306,13 @@ impl<T> Receiver<T> {
     #[inline]
     fn leave(&self, head: u64) {
         // Release pairs with the load in `try_reserve`.
-        advance(&self.end.header().heads.chead, self.blocks().end(head), Ordering::Release);
+        advance(&self.header().heads.chead, self.slots().end(head), Ordering::Release);
     }
 
     /// The paper's `reserve_entry`: a record of the block that starts at `head`; nothing if it is done.
     #[inline]
-    fn reserve_in(&self, head: u64) -> Result<Option<(Run, usize)>, Nothing> {
-        let (block, arrangement) = (self.blocks().at(head), self.blocks().arrangement());
+    fn reserve_in(&self, head: u64, wanted: Wanted) -> Result<Option<(Run, usize)>, Nothing> {
+        let (block, arrangement) = (self.slots().at(head), self.slots().arrangement());
         let full = arrangement.full_count(head);
         let cursor = &block.consumers.reserved;
         // Acquire pairs with the exchange below: who sees a record taken sees those behind it that whoever
@@ -275,7 +322,10 @@ impl<T> Receiver<T> {
             let position = arrangement.go_on(head, reserved);
             let filled = self.filled_behind(position, reserved)?;
             // If another consumer has taken what is here, entries may be of any lap. Then this fails.
-            let entry = self.array().entry(position);
+            let entry = self.slots().array().entry(position);
+            if wanted == Wanted::Skipped && entry.len().is_some() {
+                return Err(Nothing::AtAll);
+            }
             let n = self.end_of(entry, position, filled).wrapping_sub(position);
             let next = reserved.wrapping_add(n * arrangement.step());
             match cursor.compare_exchange(reserved, next, Ordering::Release, Ordering::Relaxed) {
@@ -299,7 +349,7 @@ impl<T> Receiver<T> {
     /// Up to where the block of `position`, of which so much has been reserved, is filled without gaps.
     #[inline]
     fn filled_behind(&self, position: u64, reserved: u64) -> Result<u64, Nothing> {
-        let blocks = self.blocks();
+        let blocks = self.slots();
         // Acquire pairs with `Sender::show`: entries and bytes are there.
         let committed = blocks.at(position).producers.committed.load(Ordering::Acquire);
         // It may be older than what another consumer has seen and reserved.
@@ -320,7 +370,7 @@ impl<T> Receiver<T> {
     fn end_of(&self, entry: Entry, position: u64, filled: u64) -> u64 {
         let mut end = position.wrapping_add(entry.granules());
         while is_before(end, filled) {
-            let behind = self.array().entry(end);
+            let behind = self.slots().array().entry(end);
             if behind.len().is_some() {
                 break;
             }
@@ -331,8 +381,8 @@ impl<T> Receiver<T> {
 
     /// Gives `run` back: to producers, if it is the last of a block.
     #[inline]
-    pub(super) fn consume(&self, run: Run) {
-        let (blocks, arrangement) = (self.blocks(), self.blocks().arrangement());
+    fn consume(&self, run: Run) {
+        let (blocks, arrangement) = (self.slots(), self.slots().arrangement());
         let (block, steps) = (blocks.at(run.position), run.n * arrangement.step());
         // Release and acquire pair with each other: all records are read when the last of the block is.
         let consumed = block.consumers.consumed.fetch_add(steps, Ordering::AcqRel);
