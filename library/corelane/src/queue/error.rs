@@ -115,8 +115,23 @@ pub enum CapacityError {
 impl fmt::Display for CapacityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::OutOfRange { most: 0, .. } => {
+                f.write_str("items of this size don't fit into memory, choose another type")
+            }
+            Self::OutOfRange { asked: 0, .. } => {
+                f.write_str("a queue for no items can't be made, choose a capacity from 1 on")
+            }
+            Self::OutOfRange { asked, most } if *most as u64 > 1 << 40 => {
+                write!(
+                    f,
+                    "a queue for {asked} items doesn't fit into memory, choose a smaller capacity"
+                )
+            }
             Self::OutOfRange { asked, most } => {
-                write!(f, "a capacity of {asked} is not possible here, choose 1 to {most}")
+                write!(
+                    f,
+                    "a capacity of {asked} is more than this queue can have, choose 1 to {most}"
+                )
             }
             Self::OutOfMemory { bytes } => {
                 write!(f, "no memory for a queue of {bytes} bytes, choose a smaller capacity")

@@ -20,7 +20,7 @@
 //! |---|---|
 //! | guarantee | deadlock-free, first in first out (linearizable but for [answers out of date](TryPushError::Full)) |
 //! | capacity | N, the number of slots: what was asked for, rounded up to a power of two; all usable |
-//! | memory | two words a side besides the slots, in lines of their own |
+//! | memory | besides the slots, for a side in order two words, with relaxed tails three, one at a time one; each side in lines of its own |
 //! | a stopped thread | in the middle of a call holds up its side, as said above; one that never comes back, for good |
 //! | handles | at most 65,536 a side; cloning one more panics |
 //! | operations | one compare-and-swap and one store (two of the former with relaxed tails), for [`push_slice`](crate::Producer::push_slice) and [`pop_slice`](crate::Consumer::pop_slice) too: they take what there is at once |
@@ -148,7 +148,7 @@ pub fn queue_in_modes<T, P: Mode, C: Mode>(
 
 /// Both handles of a new queue.
 fn open<T, P: Mode, C: Mode>(config: Config) -> Built<Producer<T, P, C>, Consumer<T, P, C>> {
-    let len = slots_up_to::<Header<T, P, C>>(MOST_SLOTS as usize, config.capacity, 0)?;
+    let len = slots_up_to::<Header<T, P, C>>(MOST_SLOTS, config.capacity, 0)?;
     let header = Header {
         producers: Padded(P::new(config.first, len)),
         consumers: Padded(C::new(config.first, len)),
@@ -277,7 +277,10 @@ impl<T, P: Mode, C: Mode> Consumer<T, P, C> {
             match consumers.take(wanted, || producers.tail()) {
                 Ok(run) => return Ok(run),
                 Err(Refused::Busy) => return Err(TryPopError::Busy),
-                Err(Refused::Short(_)) if closed => return Err(TryPopError::Closed),
+                Err(Refused::Short(items)) if closed && items.n == 0 => {
+                    return Err(TryPopError::Closed);
+                }
+                Err(Refused::Short(_)) if closed => return Err(TryPopError::Empty),
                 // What producers pushed before they went is looked for once more.
                 Err(Refused::Short(_)) if self.end.peer_is_gone() => closed = true,
                 Err(Refused::Short(items)) if P::HIDES && !producers.rests_at(items.end()) => {
@@ -307,8 +310,8 @@ impl<T, P: Mode, C: Mode> Consumer<T, P, C> {
     ///
     /// # Errors
     ///
-    /// As [`try_pop`](queue::Consumer::try_pop), if there are fewer. `Closed` then means that no more will come, not
-    /// that none are left.
+    /// As [`try_pop`](Self::try_pop); [`Empty`](TryPopError::Empty) also if there are some, but fewer. Once the queue
+    /// [is closed](Self::is_closed), [`pop_slice`](Self::pop_slice) gets the last of them.
     pub fn pop_bulk(&mut self, into: &mut [T]) -> Result<(), TryPopError>
     where
         T: Copy,
@@ -426,8 +429,9 @@ mod tests {
                 assert_eq!(tx.push_bulk(&[0; 5]), Err(TryPushError::Full(())), "never");
                 assert_eq!(tx.push_slice(&[7; 5]), 4);
                 drop(tx);
-                assert_eq!(rx.pop_bulk(&mut [0; 5]), Err(TryPopError::Closed));
+                assert_eq!(rx.pop_bulk(&mut [0; 5]), Err(TryPopError::Empty), "some are left");
                 assert_eq!(rx.pop_iter().count(), 4);
+                assert_eq!(rx.pop_bulk(&mut [0; 5]), Err(TryPopError::Closed));
             }
         }
         in_all_modes!(check);
@@ -538,10 +542,12 @@ mod tests {
 
     #[test]
     fn no_more_slots_than_positions_tell_apart() {
-        for capacity in [MOST_SLOTS as usize + 1, usize::MAX / 4] {
+        for capacity in [MOST_SLOTS + 1, usize::MAX / 4] {
             let error = queue::<()>(capacity).unwrap_err();
             assert!(matches!(error, CapacityError::OutOfRange { .. }), "{error}");
         }
-        assert!(queue::<()>(MOST_SLOTS as usize).is_ok());
+        assert!(queue::<()>(MOST_SLOTS).is_ok());
+        // Also where a number of slots has 32 bits.
+        assert_eq!([32, 64].map(mode::log_most_slots), [31, 46]);
     }
 }

@@ -9,7 +9,12 @@ use crate::region::Run;
 pub(super) const POSITION_BITS: u32 = 47;
 
 /// Most slots of a ring: so many that a position and one a lap further are apart.
-pub(super) const MOST_SLOTS: u64 = 1 << (POSITION_BITS - 1);
+pub(super) const MOST_SLOTS: usize = 1 << log_most_slots(usize::BITS);
+
+/// The same as a power of two, where a number of slots has so many bits.
+pub(super) const fn log_most_slots(bits: u32) -> u32 {
+    if bits < POSITION_BITS { bits - 1 } else { POSITION_BITS - 1 }
+}
 
 /// How many slots `to` is behind `from`.
 #[inline]
