@@ -5,6 +5,8 @@
 
 mod stopped;
 
+pub use stopped::Room;
+
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 

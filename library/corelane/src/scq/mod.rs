@@ -1,22 +1,22 @@
-//! `scq`: the scalable circular queue, in which nobody ever waits for another thread.
+//! `scq`: the scalable circular queue, in which no thread waits for another one.
 //!
 //! The slots lie in no order. Two rings of indices say which are filled, oldest first, and which are free. A push
 //! takes an index from the free ones, fills its slot, and puts it behind the filled ones; a pop does the opposite.
 //! Each ring has room for all indices twice, so it is never full, and threads get positions by adding to a counter.
 //!
-//! **Use it** where a thread may be stopped anywhere, and no other may ever be held up by that: threads of different
-//! priority, or far more of them than cores. And for one that is stopped no more than its own slot is missing.
+//! **Use it** where threads may be stopped anywhere, and no other may be held up by that: threads of different
+//! priority, or far more of them than cores. Each stopped thread keeps one slot; so have more slots than threads.
 //! **Don't** use it for speed while there is a core for each thread: an item takes eight locked instructions, where
 //! [`bbq`](crate::block::shared) takes four.
 //!
 //! | | |
 //! |---|---|
-//! | guarantee | lock-free, first in first out (linearizable) |
+//! | guarantee | lock-free while fewer threads are stopped in the middle of a call than there are slots; first in first out (linearizable) |
 //! | capacity | N, the number of slots: what was asked for, rounded up to a power of two; all usable, but for one for each thread in the middle of a call |
 //! | memory | 32 bytes for each slot besides the items |
-//! | a stopped thread | keeps its slot, and the item in it; all others go on |
+//! | a stopped thread | keeps its slot, and the item in it; all others go on while a slot is left. When as many are stopped as there are slots, all pushes say [`Busy`](TryPushError::Busy) and all pops [`Empty`](TryPopError::Empty), until one goes on. With one slot, one stopped thread is enough |
 //! | handles | at most 65,536 a side; cloning one more panics |
-//! | operations | two additions, a compare-and-swap and an *or*, all locked, for each push and each pop; another compare-and-swap for the first addition in a call after one that failed; more while sides meet |
+//! | operations | two additions, a compare-and-swap and an *or*, all locked, for each push and each pop; another compare-and-swap for the first addition in a call after one that failed; more while sides meet. The first push that fails of a new handle looks at all slots, others only at those that were popped since: some 5 ns a slot, so 5 ms where there are a million |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.2 (P2, P3), §3.7.2; R. Nikolaev: *A Scalable, Portable, and Memory-Efficient Lock-Free FIFO Queue* (DISC 2019) |
 //!
 //! # Departures from the paper
@@ -371,7 +371,7 @@ impl<T: Send, const LOOKS: u32> Queue<T> for Scq<LOOKS> {
         name: "scalable circular queue",
         paper: "Wang 2024, §2.2, §3.7.2; Nikolaev 2019",
         sides: Sides::ManyToMany,
-        guarantee: "lock-free FIFO",
+        guarantee: "lock-free FIFO while fewer than N threads are stopped",
         choose: "a thread may be stopped anywhere, and must never hold up others",
         avoid: "throughput counts, and there is a core for each thread",
         ..Info::RING

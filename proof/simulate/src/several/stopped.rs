@@ -22,9 +22,23 @@ struct StoppedCase {
     threads: u64,
     rounds: u64,
     is_bounded: bool,
+    room: Room,
     /// Whether items are counted when they are dropped.
     counts_drops: bool,
 }
+
+/// How many items the queue has room for, where there is an end to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// One of each thread at least. Then each call must do at once what it should.
+    ForAll,
+    /// So many, perhaps fewer than there are threads. Then a call is tried again, for as long as it may take others to make
+    /// room.
+    For(u64),
+}
+
+/// How often a call is tried in a queue that is too small for all threads.
+const TRIES: usize = 10_000;
 
 /// How often each case is run with a thread stopped.
 const STOPS: usize = 3;
@@ -32,10 +46,10 @@ const STOPS: usize = 3;
 impl Queue {
     /// Runs the case of each seed at random, and then again with one of its threads stopped, at one step or another.
     ///
-    /// Two to five threads push an item each and pop one, again and again, through a queue with room for one of each.
-    /// A call has one slot or position in its hands at most. So there is always room for who pushes and an item for who
-    /// pops, wherever others are, and each call must do it: nobody may be told full, empty or busy, or wait. Where a
-    /// stopped thread would hold up others, the queue isn't lock-free.
+    /// Two to five threads push an item each and pop one, again and again. A call has one slot or position in its hands at
+    /// most. So in a queue with [room for all](Room::ForAll) there is always a slot for a push and an item for a pop,
+    /// wherever other threads are: no call may say full, empty or busy, or wait. In a smaller queue calls are tried again,
+    /// and all threads but the stopped one must end. Where a stopped thread holds up others, the queue isn't lock-free.
     ///
     /// # Errors
     ///
@@ -44,11 +58,15 @@ impl Queue {
     /// # Panics
     ///
     /// If the queue doesn't allow several producers and several consumers, or overwrites items.
-    pub fn test_stopped(&self, seeds: impl IntoIterator<Item = u64>) -> Result<Tested, Failed> {
+    pub fn test_stopped(
+        &self,
+        seeds: impl IntoIterator<Item = u64>,
+        room: Room,
+    ) -> Result<Tested, Failed> {
         assert!(self.info.sides.allow(2, 2), "each thread has a handle of either side");
         assert!(!self.info.overwrites, "what is pushed stays");
         let stopped = |seed, steps| {
-            let threads = StoppedCase::new(seed, &self.info).threads;
+            let threads = StoppedCase::new(seed, room, &self.info).threads;
             // Neither the numbers that the schedule gets nor those of the case.
             let mut chance = Chance::new(seed | 1 << 63);
             let mut below = move |limit| chance.below(limit);
@@ -58,14 +76,14 @@ impl Queue {
             })
         };
         test_each(seeds, stopped, |seed, schedule| {
-            let case = || self.several(StoppedCase::new(seed, &self.info), schedule);
+            let case = || self.several(StoppedCase::new(seed, room, &self.info), schedule);
             named(self.id, seed, schedule, case)
         })
     }
 }
 
 impl StoppedCase {
-    fn new(seed: u64, info: &Info) -> Self {
+    fn new(seed: u64, room: Room, info: &Info) -> Self {
         // Not the numbers that the schedule gets.
         let mut chance = Chance::new(!seed);
         Self {
@@ -73,6 +91,7 @@ impl StoppedCase {
             threads: 2 + chance.below(4),
             rounds: 1 + chance.below(8),
             is_bounded: info.bounded,
+            room,
             counts_drops: chance.below(2) == 0,
             chance,
         }
@@ -91,6 +110,7 @@ impl StoppedCase {
             let worker = Worker {
                 number: thread as u64,
                 rounds: self.rounds,
+                tries: if self.room == Room::ForAll { 1 } else { TRIES },
                 taken: Taken::from(self.threads, &account),
             };
             let refused = refused.clone();
@@ -107,10 +127,13 @@ impl StoppedCase {
         Ok(report.steps)
     }
 
-    /// With room for an item of each thread, where there is an end to it.
     fn config(&mut self) -> Config {
         let capacity = CAPACITIES[self.chance.below(4) as usize];
-        let capacity = if self.is_bounded { capacity.max(self.threads) } else { capacity };
+        let capacity = match self.room {
+            Room::ForAll if self.is_bounded => capacity.max(self.threads),
+            Room::ForAll => capacity,
+            Room::For(items) => items,
+        };
         let first = 0_u64.wrapping_sub(self.chance.below(3 * capacity));
         Config::new(capacity as usize).first(first).grouped(1 + self.chance.below(BATCH) as usize)
     }
@@ -130,6 +153,8 @@ impl Rerun for StoppedCase {
 struct Worker {
     number: u64,
     rounds: u64,
+    /// How often a call may be tried.
+    tries: usize,
     taken: Taken,
 }
 
@@ -139,11 +164,20 @@ impl Worker {
         mut tx: BoxedProducer<T>,
         mut rx: BoxedConsumer<T>,
     ) -> Result<(), Refused> {
-        let Self { number: thread, rounds, mut taken } = self;
+        let Self { number: thread, rounds, tries, mut taken } = self;
         for round in 0..rounds {
-            let pushed = tx.try_push(T::of(number(thread, round)));
+            let mut pushed = tx.try_push(T::of(number(thread, round)));
+            for _ in 1..tries {
+                let Err(error) = pushed else { break };
+                pushed = tx.try_push(error.into_inner());
+            }
             pushed.map_err(|error| Refused::Push(format!("{error:?}")))?;
-            taken.add(rx.try_pop().map_err(Refused::Pop)?.number());
+            let mut popped = rx.try_pop();
+            for _ in 1..tries {
+                let Err(_) = popped else { break };
+                popped = rx.try_pop();
+            }
+            taken.add(popped.map_err(Refused::Pop)?.number());
         }
         let finished = &taken.account.finished;
         finished.set(finished.get() + 1);
@@ -162,7 +196,7 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Push(error) => {
-                write!(f, "a push was told {error}, with room for an item of each")
+                write!(f, "a push was told {error}, with room for its item")
             }
             Self::Pop(error) => write!(f, "a pop was told {error:?}, behind a push of its thread"),
         }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use coherence::Schedule;
-use corelane_simulate::Queue;
+use corelane_simulate::{Queue, Room};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// So many seeds for each queue, each for two runs. The environment variable `CORELANE_STRESS` scales
@@ -63,15 +63,25 @@ fn check(queue: &Queue, usual: f64, verbose: bool) -> Result<(), Failed> {
 /// A stopped thread holds up nobody where the queue says *lock-free*, and others where it doesn't.
 fn check_stopped(queue: &Queue) -> Result<(), Failed> {
     if queue.info.guarantee.starts_with("lock-free") {
-        return Ok(queue.test_stopped(seeds(STOPPED)).map(drop)?);
+        queue.test_stopped(seeds(STOPPED), Room::ForAll)?;
+        return if queue.info.bounded { check_small(queue) } else { Ok(()) };
     }
     // Those that say busy whenever two threads meet fail without anybody being stopped: not these are meant.
     let is_held_up = |seed| {
-        let failed = queue.test_stopped([seed]).err()?;
+        let failed = queue.test_stopped([seed], Room::ForAll).err()?;
         matches!(failed.schedule, Schedule::Stopped { .. }).then_some(failed)
     };
     match seeds(STOPPED).find_map(is_held_up) {
         Some(_) => Ok(()),
         None => Err("nobody was held up".into()),
+    }
+}
+
+/// A thread that is stopped keeps a slot: with two slots it holds up nobody, and with one everybody.
+fn check_small(queue: &Queue) -> Result<(), Failed> {
+    queue.test_stopped(seeds(STOPPED), Room::For(2))?;
+    match seeds(STOPPED).any(|seed| queue.test_stopped([seed], Room::For(1)).is_err()) {
+        true => Ok(()),
+        false => Err("nobody was held up by the thread with the only slot".into()),
     }
 }
