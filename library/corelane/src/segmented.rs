@@ -42,6 +42,7 @@ use alloc::collections::VecDeque;
 use core::marker::PhantomData;
 use core::mem::replace;
 
+use crate::list::linked::{self, MOST_COUNTED};
 use crate::memory::without_unwinding;
 use crate::queue::{
     self, Built, CapacityError, Config, Info, LentItems, LentSlots, Producer as _, Queue,
@@ -50,7 +51,7 @@ use crate::queue::{
 };
 use crate::region::try_box;
 use crate::slot::Flagged;
-use crate::{fast_forward, line_ring::LineRing, list::linked};
+use crate::{fast_forward, line_ring::LineRing};
 
 /// Most empty rings that are kept, as many as in the paper's measurements.
 const SPARES: usize = 32;
@@ -364,6 +365,7 @@ impl<T: Send, Q: SingleQueue<T>> queue::Consumer for Consumer<T, Q> {
 unsafe impl<T: Send, Q: SingleQueue<T>> queue::LendItems for Consumer<T, Q> {
     /// Looks into as many rings.
     fn filled_up_to(&mut self, wanted: usize) -> usize {
+        let wanted = wanted.min(MOST_COUNTED);
         let (mut before, mut i) = (0, 0);
         loop {
             let mut there = self.ring(i).available(wanted - before);
@@ -430,5 +432,21 @@ impl<T: Send, Q: SingleQueue<T>> Queue<T> for Uspsc<Q> {
 
     fn with(config: Config) -> Built<Self::Producer, Self::Consumer> {
         queue_of(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::list::linked::{self, MOST_COUNTED};
+
+    #[test]
+    fn counting_ends_however_fast_the_producer_is() {
+        let (mut tx, mut rx) = super::queue(64).unwrap();
+        let (mut other_tx, mut other_rx) = linked::queue(64).unwrap();
+        for n in 0..MOST_COUNTED + 1000 {
+            assert!(tx.try_push(n).is_ok() && other_tx.try_push(n).is_ok());
+        }
+        assert_eq!([rx.len(), other_rx.len()], [MOST_COUNTED; 2]);
+        assert_eq!((rx.try_pop(), other_rx.try_pop()), (Ok(0), Ok(0)));
     }
 }

@@ -236,7 +236,7 @@ pointer_token! {
 unsafe impl Token for NonZeroUsize {
     #[inline]
     fn into_word(self) -> NonNull<()> {
-        NonNull::without_provenance(self)
+        NonNull::dangling().with_addr(self)
     }
 
     #[inline]
@@ -253,7 +253,7 @@ unsafe impl Token for NonZeroU64 {
         // The width makes both conversions exact.
         let number = NonZeroUsize::try_from(self);
         // SAFETY: `usize` has 64 bits here.
-        NonNull::without_provenance(unsafe { number.unwrap_unchecked() })
+        NonNull::dangling().with_addr(unsafe { number.unwrap_unchecked() })
     }
 
     #[inline]

@@ -71,6 +71,8 @@ impl<T> Clone for Words<T> {
 impl<T> Words<T> {
     /// Words of a slot.
     const EACH: usize = size_of::<T>().div_ceil(BYTES);
+    /// Bytes of an item in words that it fills.
+    const WHOLE: usize = size_of::<T>() / BYTES * BYTES;
 
     /// The slot at `position`.
     #[inline]
@@ -89,13 +91,16 @@ impl<T: Plain> Words<T> {
     #[inline]
     #[track_caller]
     pub(crate) fn store(&self, position: u64, item: &T) {
-        let (whole, rest) = item.as_bytes().as_chunks();
+        let (whole, rest) = item.as_bytes().split_at(Self::WHOLE);
         let mut last = [0; BYTES];
         last[..rest.len()].copy_from_slice(rest);
-        for (word, bytes) in self.slot(position).iter().zip(whole.iter().chain([&last])) {
+        for (word, bytes) in
+            self.slot(position).iter().zip(whole.chunks_exact(BYTES).chain([&last[..]]))
+        {
             word.writer.with_mut(|_| ());
             // Relaxed: what it must come after and before is up to the algorithm.
-            word.value.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
+            let bytes = bytes.try_into().expect("they are a word's");
+            word.value.store(u64::from_ne_bytes(bytes), Ordering::Relaxed);
         }
     }
 
@@ -104,11 +109,13 @@ impl<T: Plain> Words<T> {
     #[track_caller]
     pub(crate) fn load(&self, position: u64) -> T {
         let mut item = T::new_zeroed();
-        let (whole, rest) = item.as_mut_bytes().as_chunks_mut();
+        let (whole, rest) = item.as_mut_bytes().split_at_mut(Self::WHOLE);
         let mut last = [0; BYTES];
-        for (word, bytes) in self.slot(position).iter().zip(whole.iter_mut().chain([&mut last])) {
+        for (word, bytes) in
+            self.slot(position).iter().zip(whole.chunks_exact_mut(BYTES).chain([&mut last[..]]))
+        {
             // Relaxed: as in `store`.
-            *bytes = word.value.load(Ordering::Relaxed).to_ne_bytes();
+            bytes.copy_from_slice(&word.value.load(Ordering::Relaxed).to_ne_bytes());
         }
         rest.copy_from_slice(&last[..rest.len()]);
         item

@@ -122,6 +122,9 @@ impl<T> State for Header<T> {
     }
 }
 
+/// Most items that are counted. A producer may push as fast as they are.
+pub(crate) const MOST_COUNTED: usize = 1 << 16;
+
 /// A node that the consumer has left, on its way back to the producer.
 type Spare<T> = Packed<Box<Node<T>>>;
 
@@ -309,7 +312,7 @@ impl<T: Send> queue::Consumer for Consumer<T> {
 unsafe impl<T: Send> queue::LendItems for Consumer<T> {
     /// Goes through as many nodes.
     fn filled_up_to(&mut self, wanted: usize) -> usize {
-        self.nodes().take(wanted).count()
+        self.nodes().take(wanted.min(MOST_COUNTED)).count()
     }
 
     fn lendable(&mut self, wanted: usize) -> usize {

@@ -194,7 +194,7 @@ macro_rules! handles {
             $crate::SingleConsumer::available(self, wanted)
         }
 
-        /// Number of items that are visible now.
+        /// Number of items that are visible now. Queues that are never full count up to 65,536.
         #[inline]
         pub fn len(&mut self) -> usize {
             $crate::SingleConsumer::len(self)

@@ -373,7 +373,7 @@ pub trait SingleConsumer: LendItems {
         self.filled_up_to(wanted)
     }
 
-    /// Number of items that are visible now.
+    /// Number of items that are visible now. Queues that are never full count up to 65,536.
     fn len(&mut self) -> usize {
         self.filled_up_to(usize::MAX)
     }

@@ -54,10 +54,17 @@ impl Drop for Region {
     }
 }
 
+/// `place` with `value` in it.
+pub(super) fn filled<T>(mut place: Box<MaybeUninit<T>>, value: T) -> Box<T> {
+    place.write(value);
+    // SAFETY: it was written.
+    unsafe { place.assume_init() }
+}
+
 /// `value` in a box, or back, if there is no memory for it.
 pub(crate) fn try_box<T>(value: T) -> Result<Box<T>, T> {
     match try_empty_box() {
-        Some(place) => Ok(Box::write(place, value)),
+        Some(place) => Ok(filled(place, value)),
         None => Err(value),
     }
 }

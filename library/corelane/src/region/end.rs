@@ -7,7 +7,7 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use super::alloc::{Region, try_box};
+use super::alloc::{Region, filled, try_box};
 use super::map;
 use super::slots::{Slots, State};
 use crate::memory::{AtomicU64, Ordering};
@@ -130,7 +130,7 @@ pub(crate) fn ends<H: State>(
         H::Slots::init(region.base.add(variables), region.base.add(slots), shape)
     };
     let header = region.base.cast();
-    let shared = Box::into_raw(Box::write(shared, Shared { region, slots: slots.clone() }));
+    let shared = Box::into_raw(filled(shared, Shared { region, slots: slots.clone() }));
     let end = |side| End::<H> { header, slots: slots.clone(), side, shared };
     Ok((end(Side::Producer), end(Side::Consumer)))
 }
@@ -190,9 +190,7 @@ impl Places {
         let slots = slots.expect("slots_for bounds the number of slots");
         let memory = match memory {
             // A mirror repeats whole pages.
-            Memory::Mirrored if slots.size() == 0 || !slots.size().is_multiple_of(map::PAGE) => {
-                Memory::Heap
-            }
+            Memory::Mirrored if slots.size() == 0 || slots.size() % map::PAGE != 0 => Memory::Heap,
             other => other,
         };
         let align = if memory == Memory::Mirrored { map::PAGE } else { APART };
