@@ -35,7 +35,7 @@
 //! `std` (default) brings memory mappings ([`Memory::HugePages`], [`Memory::Mirrored`]) and the
 //! queues that need a timer or locks. Without it the crate is `no_std` and needs `alloc`.
 
-#![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(not(any(feature = "std", test)), no_std)]
 
 extern crate alloc;
 

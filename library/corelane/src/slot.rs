@@ -4,7 +4,9 @@ use alloc::alloc::Layout;
 use alloc::boxed::Box;
 use core::alloc::LayoutError;
 use core::mem::MaybeUninit;
-use core::num::{NonZeroU64, NonZeroUsize};
+#[cfg(target_pointer_width = "64")]
+use core::num::NonZeroU64;
+use core::num::NonZeroUsize;
 use core::ptr::{self, NonNull};
 
 use crate::memory::{AtomicBool, AtomicPtr, Ordering, UnsafeCell};

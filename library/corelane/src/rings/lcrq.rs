@@ -46,13 +46,13 @@ use core::marker::PhantomData;
 use core::num::NonZeroU64;
 use core::ptr::{NonNull, with_exposed_provenance_mut};
 
-use super::{self as rings, Lap};
 use crate::memory::{AtomicU128, Ordering, can_exchange_two_words, is_before};
 use crate::queue::{
     self, Built, CapacityError, Config, Info, Sides, TryPopError, TryPushError, answered_by, full,
     handles, queue_type,
 };
 use crate::region::try_box;
+use crate::rings::{self, Lap};
 use crate::slot::Token;
 
 /// Whether who would take from a slot, later than what holds it now, has been there in vain.

@@ -48,9 +48,9 @@
 
 use core::mem::MaybeUninit;
 
-use super::{self as rings, Lap};
 use crate::memory::{AtomicU64, Ordering, UnsafeCell, limit};
 use crate::queue::{CapacityError, Config, Info, Sides, queue_type};
+use crate::rings::{self, Lap};
 
 /// Who owns the item's place in a slot. A lap begins with [`FREE`].
 mod state {
