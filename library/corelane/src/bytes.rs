@@ -5,7 +5,7 @@ use crate::queue::CapacityError;
 
 /// A queue for byte records between any number of threads on either side: the [block-based](crate::block::bytes) one.
 ///
-/// It has room for at least `capacity` bytes. Records may be as long as [`Producer::most`] says.
+/// It has room for at least `capacity` bytes. Records may be as long as [`Producer::max_len`] says.
 ///
 /// ```
 /// use corelane::bytes;

@@ -78,7 +78,8 @@ pub use queue::{
 #[doc(hidden)]
 pub use queue::{LendItems, LendSlots, LentItems, LentSlots};
 
-/// The README's example compiles and runs.
+/// The examples of both READMEs compile and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../README.md")]
 struct Readme;

@@ -11,7 +11,7 @@
 //! | [`fast_forward::batched`](crate::fast_forward::batched) | the same, with batches | every slot counts |
 //! | [`lamport::lazy`](crate::lamport::lazy) | the plain ring that most libraries have | items come one by one and throughput counts |
 //! | [`mc_ring`](crate::mc_ring) | a stream that never pauses | somebody waits for an answer |
-//! | [`segmented`](crate::segmented) | nobody knows how many items will wait: it is never full | memory must be bounded |
+//! | [`segmented`] | nobody knows how many items will wait: it is never full | memory must be bounded |
 //! | [`list::linked`](crate::list::linked) | to compare: the plain unbounded queue | throughput counts |
 //! | [`lamport`](crate::lamport), `mc_ring_sane` | to learn and to compare | |
 //!
