@@ -124,7 +124,7 @@ where
     built.err().unwrap_or_else(|| panic!("a queue for {asked} items was made"))
 }
 
-/// Capacities that are impossible are refused with an error that says what is possible (row
+/// Capacities that are impossible are refused with an error that says what to choose (row
 /// `capacity_overflow`).
 pub fn capacity_overflow<T: Item, P, C>(subject: &Subject<P, C>)
 where
@@ -140,7 +140,8 @@ where
         assert_eq!(named, asked);
         assert!(most > 1 << 40, "far more than any machine has memory for: {most}");
         let text = error.to_string();
-        assert!(text.contains(&asked.to_string()) && text.contains(&most.to_string()), "{text}");
+        assert!(asked == 0 || text.contains(&asked.to_string()), "{text}");
+        assert!(text.contains("choose"), "{text}");
         // What the error calls possible is no overflow, but there is no machine for it either.
         assert!(
             matches!(refused(subject, most), CapacityError::OutOfMemory { bytes } if bytes > most)
