@@ -16,7 +16,7 @@ const BULK: u64 = 3;
 /// Pushes all of these items or none, and says whether it did.
 type Push<P, C> = fn(&mut Producer<u64, P, C>, &[u64]) -> bool;
 
-/// Pops some items and notes them, and says how many; [`TryPopError::Closed`] if no more will come.
+/// Pops some items and notes them, and says how many.
 type Pop<P, C> = fn(&mut Consumer<u64, P, C>, &mut Rng, &mut Seen) -> Result<usize, TryPopError>;
 
 /// Threads that pass bulks through a ring of as many slots.
@@ -76,11 +76,11 @@ impl<P: Mode, C: Mode> Stream<P, C> {
         loop {
             match (self.pop)(&mut rx, &mut rng, &mut seen) {
                 Ok(n) => patience.after(n),
-                Err(TryPopError::Closed) => break,
+                Err(_) if rx.is_closed() => break,
                 Err(_) => patience.wait(),
             }
         }
-        // Fewer than a call asked for.
+        // Perhaps fewer than a call asked for.
         loop {
             match rx.try_pop() {
                 Ok(item) => seen.note(&item),

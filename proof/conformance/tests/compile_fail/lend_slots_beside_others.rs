@@ -1,6 +1,6 @@
 //! 2 times error[E0599]: no method named
 
-use corelane::{SingleConsumer, SingleProducer, block};
+use corelane::block;
 
 fn main() {
     let (mut tx, mut rx) = block::shared::queue::<u64>(8).unwrap();

@@ -42,7 +42,7 @@ fn shape<T>(config: Config) -> Result<BlockShape, CapacityError> {
 /// What the sides share besides blocks.
 pub(super) struct Header<T> {
     heads: Heads,
-    /// Whether something may have been aborted that no consumer will pass with the record before it.
+    /// Whether something may have been aborted that no consumer has passed.
     aborted: Padded<AtomicBool>,
     items: PhantomData<T>,
 }
@@ -130,7 +130,10 @@ impl<T> Sender<T> {
             return Err(nothing);
         }
         aborted.store(false, Ordering::Relaxed);
-        let _ = self.end.try_reserve(Wanted::Skipped);
+        if matches!(self.end.try_reserve(Wanted::Skipped), Err(Nothing::Yet)) {
+            // There may be more behind what is in front.
+            aborted.store(true, Ordering::Relaxed);
+        }
         self.try_allocate(granules(len))
     }
 
@@ -324,7 +327,7 @@ impl<T> End<Header<T>> {
             // If another consumer has taken what is here, entries may be of any lap. Then this fails.
             let entry = self.slots().array().entry(position);
             if wanted == Wanted::Skipped && entry.len().is_some() {
-                return Err(Nothing::AtAll);
+                return Err(Nothing::Yet);
             }
             let n = self.end_of(entry, position, filled).wrapping_sub(position);
             let next = reserved.wrapping_add(n * arrangement.step());
