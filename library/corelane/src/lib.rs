@@ -1,20 +1,20 @@
 //! Queues that move data between cores.
 //!
-//! Each queue is one file that reads like the paper it comes from. All have two kinds of handles, a
-//! [`Producer`] and a [`Consumer`]. Where there may be several of a kind it can be cloned; where there is
-//! only one it is a [`SingleProducer`] or a [`SingleConsumer`], which can also lend its slots.
+//! A queue has two kinds of handles, producers and consumers. Where a side may have several, its handles can be cloned.
+//! The handles of a side that has only one also lend their slots, to be filled or read in place.
 //!
 //! ```
-//! use corelane::spsc;
+//! use corelane::{TryPopError, spsc};
 //!
 //! let (mut tx, mut rx) = spsc::queue::<String>(1024)?;
 //! std::thread::scope(|s| {
-//!     s.spawn(move || tx.try_push("hello".to_string()).unwrap());
+//!     s.spawn(move || tx.try_push("hello".to_string()).unwrap()); // then `tx` is dropped, which closes the queue
 //!     s.spawn(move || {
 //!         loop {
 //!             match rx.try_pop() {
-//!                 Ok(text) => break assert_eq!(text, "hello"),
-//!                 Err(_) => std::hint::spin_loop(),
+//!                 Ok(text) => assert_eq!(text, "hello"),
+//!                 Err(TryPopError::Closed) => break,
+//!                 Err(_) => std::thread::yield_now(),
 //!             }
 //!         }
 //!     });
@@ -24,11 +24,36 @@
 //!
 //! # Which one?
 //!
-//! [`spsc::queue`], [`mpsc::queue`], [`spmc::queue`] and [`mpmc::queue`] pick a good default among those of a fixed
-//! size; [`segmented`] and [`rings::lprq`] are never full. The pages of [`spsc`] and [`mpmc`] have tables of when to use
-//! which. [`bytes::queue`] is for byte records of any length,
-//! written and read in place; [`overwrite::queue`] for writers who must never be held up, at the price of what
-//! nobody reads in time.
+//! | you have | take |
+//! |---|---|
+//! | one producer, one consumer | [`spsc::queue`] |
+//! | several on one side or on both | [`mpmc::queue`], [`mpsc::queue`], [`spmc::queue`] |
+//! | no idea how many items will wait | [`spsc::unbounded_queue`], [`mpmc::unbounded_queue`] |
+//! | byte records of different lengths | [`bytes::queue`] |
+//! | writers that must never be held up | [`overwrite::queue`] |
+//!
+//! The pages of [`spsc`] and [`mpmc`] have tables of all algorithms, each of which is a module of its own.
+//!
+//! # Three answers besides success
+//!
+//! | answer | it means | what to do |
+//! |---|---|---|
+//! | [`Full`](TryPushError::Full), [`Empty`](TryPopError::Empty) | there is no room, or no item | try again later, or do something else |
+//! | [`Closed`](TryPopError::Closed) | the other side is gone; a pop says so only after the last item | stop |
+//! | [`Busy`](TryPopError::Busy) | another thread is in the middle of a call, and in the way | try again soon: yield, because that thread may need the core |
+//!
+//! Busy is said by queues between several threads:
+//!
+//! | queue | a push says busy | a pop says busy |
+//! |---|---|---|
+//! | [`block::shared`], [`block::one_consumer`], [`block::one_producer`], [`block::bytes`] | while a pop from the next block is unfinished | while a push into the same block is unfinished |
+//! | [`ring`], in order | while a push or pop is unfinished and no slot is free | never, unless its producers have relaxed tails |
+//! | [`ring`], relaxed tails or one at a time | as in order, and while another push is in the way | while another pop is in the way |
+//! | [`scq`] | while all free slots are in the hands of other threads | never |
+//! | [`block::overwriting`] | while a push of an earlier lap into the next block is unfinished | while a push is unfinished |
+//!
+//! It lasts as long as the other call: some nanoseconds, or until its thread gets a core again. Slices and iterators end at a
+//! busy queue as at a full or empty one.
 //!
 //! # Features
 //!

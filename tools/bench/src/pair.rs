@@ -43,7 +43,7 @@ impl Cores {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Wait {
-    /// Looks again at once, as in paper 1 of the README.
+    /// Looks again at once, as the first paper does.
     Greedy,
     /// Looks again after a pause instruction (`std::hint::spin_loop`).
     ///

@@ -18,6 +18,7 @@
 //! | longest record | S bytes, or 2 GiB less one if that is less: [`Producer::max_len`] |
 //! | room of a record | its length rounded up to 16 bytes; 16 if it has none |
 //! | really usable | N/2 at worst: while no record is held, there is room for a claim that with all that isn't popped takes no more. A record that doesn't fit into the rest of a block leaves that unused, and room comes back a block at a time. If records are alike and fill blocks: N in a new queue, and N - S and a record in use |
+//! | room lost to others | a claim that others overtake where it would have fitted leaves the rest of that block unused: less than its own length, at most once a block. Long claims among many short ones may be overtaken again and again: give those a queue of their own |
 //! | overhead | 4 bytes for each 16 of the ring, 384 bytes for each block |
 //! | alignment | 16 bytes |
 //! | handles | at most 65,536 a side; cloning one more panics |
