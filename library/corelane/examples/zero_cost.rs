@@ -27,9 +27,11 @@ struct Head {
 #[repr(align(128))]
 struct Line<T>(T);
 
-/// The sending side of a Lamport queue, by hand.
+/// The sending side of a Lamport queue, by hand, with its fields where the compiler puts those of corelane's.
 #[derive(Debug)]
+#[repr(C)]
 pub struct ByHand {
+    capacity: usize,
     head: NonNull<Head>,
     slots: NonNull<u64>,
     mask: usize,
@@ -44,8 +46,8 @@ pub extern "C" fn push_by_hand(tx: &mut ByHand, item: u64) -> bool {
         let head = tx.head.as_ref();
         let write = head.write.0.load(Ordering::Relaxed);
         let read = head.read.0.load(Ordering::Acquire);
-        if write.wrapping_sub(read) == tx.mask as u64 + 1 {
-            // Who pushes into a full queue learns whether anybody is left to empty it.
+        if write.wrapping_sub(read) == tx.capacity as u64 {
+            // A producer that finds the queue full learns whether a consumer is left to empty it.
             std::hint::black_box(head.gone.0.load(Ordering::Acquire));
             return false;
         }
@@ -64,8 +66,8 @@ fn main() {
     let line = || Line(AtomicU64::new(0));
     let mut head = Head { gone: Line(AtomicU32::new(0)), write: line(), read: line() };
     let mut slot = 0;
-    let mut tx =
-        ByHand { head: NonNull::from(&mut head), slots: NonNull::from(&mut slot), mask: 0 };
+    let (shared, slots) = (NonNull::from(&mut head), NonNull::from(&mut slot));
+    let mut tx = ByHand { head: shared, slots, mask: 0, capacity: 1 };
     assert!(push_by_hand(&mut tx, 7));
     assert!(!push_by_hand(&mut tx, 8));
     assert_eq!(slot, 7);

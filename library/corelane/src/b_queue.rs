@@ -7,13 +7,14 @@
 //! producer, and is right behind a slow one.
 //!
 //! **Use it** when items are pushed one by one: nothing here moves them faster at so little delay.
-//! **Don't** use it when the last slots count: the producer needs a whole batch of free slots to go on.
+//! **Don't** use it when memory is short: the producer needs a whole batch of free slots to go on, so there is a batch more
+//! than it promises.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out |
-//! | capacity | N, what was asked for, rounded up to a power of two. A new queue holds just that; later it says full while fewer than a batch of slots is free |
-//! | batch | 256, at most N/4; set by [`Config::batch`], rounded down to a power of two, at most N/2 |
+//! | capacity | N − B + 1, at least what was asked for: N slots, a power of two, of which a batch of B, all but one, may be empty and not seen |
+//! | batch | 256, at most a quarter of what was asked for; set by [`Config::batch`], rounded down to a power of two, at most half of it |
 //! | misses per item and side | 2/K when both keep their distance, 2 in the same line |
 //! | paper | Wang, Zhang, Tang, Hua: *B-Queue: Efficient and Practical Queuing*, §3, Figs 7 and 10 |
 //!
@@ -40,7 +41,7 @@ use crate::queue::{
     self, CapacityError, Config, Info, LentItems, LentSlots, Producer as _, TryPopError,
     TryPushError, answered_by, full, handles, queue_type, try_pop_by,
 };
-use crate::region::{End, ends, slots_for};
+use crate::region::{End, ends, most_slots, slots_for, slots_up_to};
 use crate::slot::{Flagged, Packed, Slot, Token};
 
 /// The paper's BATCH_SIZE and BATCH_MAX, as in its evaluation.
@@ -73,10 +74,13 @@ pub type Ends<S> = (Producer<S>, Consumer<S>);
 ///
 /// As [`queue`].
 pub fn queue_with<S: Slot>(config: Config) -> Result<Ends<S>, CapacityError> {
-    let len = slots_for::<Unread<S>>(config.capacity, 0)?;
-    let batch = config.batch.unwrap_or(BATCH.min(len / 4)).clamp(1, (len / 2).max(1));
+    config.inexact()?;
+    // Half of what fits, since a batch is up to half of it.
+    let wanted = slots_up_to::<Unread<S>>(most_slots::<Unread<S>>() / 2, config.capacity, 0)?;
+    let batch = config.batch.unwrap_or(BATCH.min(wanted / 4)).clamp(1, (wanted / 2).max(1));
     // A power of two, like N: whole batches fill the ring.
     let batch = 1_u64 << batch.ilog2();
+    let len = slots_for::<Unread<S>>(config.capacity, batch as usize - 1)?;
     let first = config.first;
     let (tx, rx) = ends(config.memory, len, Unread::new(first))?;
     Ok((
@@ -149,11 +153,16 @@ impl<S: Slot> queue::Producer for Producer<S> {
         Ok(())
     }
 
-    answered_by!(end);
-
-    fn slack(&self) -> usize {
-        self.batch as usize - 1
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.end.slots().len() - self.batch as usize + 1
     }
+
+    fn slots(&self) -> usize {
+        self.end.slots().len()
+    }
+
+    answered_by!(closed: end);
 }
 
 impl<S: Slot> queue::LendSlots for Producer<S> {
@@ -161,7 +170,7 @@ impl<S: Slot> queue::LendSlots for Producer<S> {
         loop {
             let free = self.batch_head.wrapping_sub(self.head) as usize;
             // A batch more must not reach round to slots already counted.
-            let fits = free + self.batch as usize <= self.capacity();
+            let fits = free + self.batch as usize <= self.slots();
             if free >= wanted || !fits || !self.next_batch() {
                 return wanted.min(free);
             }
@@ -252,7 +261,16 @@ impl<S: Slot> queue::Consumer for Consumer<S> {
         try_pop_by(self, Self::pop)
     }
 
-    answered_by!(end);
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.end.slots().len() - self.batch_max as usize + 1
+    }
+
+    fn slots(&self) -> usize {
+        self.end.slots().len()
+    }
+
+    answered_by!(closed: end);
 }
 
 // SAFETY: items are lent from `staged`, which forgets them when they are released, and `tail` moves past them.
@@ -310,9 +328,9 @@ const INFO: Info = Info {
     id: "bqueue",
     name: "B-Queue",
     paper: "Wang, Zhang, Tang, Hua 2012, §3",
-    capacity: "N, given back a batch at a time",
+    capacity: "N - B + 1",
     choose: "items are pushed one by one and throughput counts",
-    avoid: "the last slots count: full means that less than a batch is free",
+    avoid: "memory is short: it has a batch more than it promises",
     ..Info::RING
 };
 

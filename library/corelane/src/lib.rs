@@ -51,6 +51,7 @@
 //! | [`ring`], relaxed tails or one at a time | as in order, and while another push is in the way | while another pop is in the way |
 //! | [`scq`] | while all free slots are in the hands of other threads | never |
 //! | [`block::overwriting`] | while a push of an earlier lap into the next block is unfinished | while a push is unfinished |
+//! | [`seq_ring`] | never | while the push of the oldest item is unfinished |
 //!
 //! It lasts as long as the other call: some nanoseconds, or until its thread gets a core again. Slices and iterators end at a
 //! busy queue as at a full or empty one.
@@ -83,6 +84,7 @@ pub mod mpsc;
 pub mod overwrite;
 mod pad;
 mod patience;
+mod plain;
 mod queue;
 mod region;
 mod registry;
@@ -90,6 +92,7 @@ pub mod ring;
 pub mod rings;
 pub mod scq;
 pub mod segmented;
+pub mod seq_ring;
 pub mod slot;
 pub mod spmc;
 pub mod spsc;

@@ -1,19 +1,19 @@
 //! `locked`: a ring behind a lock, as every textbook has it.
 //!
-//! One lock guards two indices. Whoever has it pushes or pops; whoever finds no room or no item may leave,
-//! or sleep until there is some: it waits for one of two condition variables, which the other side notifies
-//! if anybody waits.
+//! One lock guards two indices. A thread that holds the lock pushes or pops. A producer that finds no room, or a
+//! consumer that finds no item, may leave, or sleep until there is one. It sleeps on one of two condition variables,
+//! which the other side notifies if a thread waits.
 //!
 //! **Use it** to compare: it is the baseline that says what all the others are worth. Or where threads have
-//! nothing better to do than to wait and there are more of them than cores: who waits for an item or for
-//! room sleeps, and who waits for the lock soon does.
+//! nothing better to do than to wait and there are more of them than cores: a thread that waits for an item or for
+//! room sleeps, and a thread that waits for the lock soon sleeps too.
 //! **Don't** use it for throughput: all threads of both sides wait for one lock, and calls that find it taken
 //! may sleep in the operating system, the `try_` ones as well. Or without the standard library.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | deadlock-free, first in first out (linearizable) |
-//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two; all usable |
+//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two; or [exactly](Config::exact) that |
 //! | handles | at most 65,536 a side; cloning one more panics |
 //! | operations | the lock is taken once, for [`push_slice`](crate::Producer::push_slice) and [`pop_slice`](crate::Consumer::pop_slice) too |
 //! | paper | none; monitors are from C. A. R. Hoare: *Monitors: An Operating System Structuring Concept*, CACM 17(10), 1974, whose §4 is a bounded buffer |
@@ -62,7 +62,7 @@ struct Indices {
     consumers: Crowd,
 }
 
-/// Who is there of one side.
+/// The handles and the waiting threads of one side.
 #[derive(Debug)]
 struct Crowd {
     /// How many handles.
@@ -175,16 +175,21 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let len = slots_for::<Header<T>>(config.capacity, 0)?;
     let (tx, rx) = ends(config.memory, len, Header::new(config.first))?;
-    Ok((Producer { end: tx }, Consumer { end: rx }))
+    let capacity = if config.exact { config.capacity } else { len };
+    Ok((Producer { capacity, end: tx }, Consumer { capacity, end: rx }))
 }
 
 /// A sending side.
 pub struct Producer<T> {
+    /// N, or what was asked for if it is exact.
+    capacity: usize,
     end: End<Header<T>>,
 }
 
 /// A receiving side.
 pub struct Consumer<T> {
+    /// See [`Producer`].
+    capacity: usize,
     end: End<Header<T>>,
 }
 
@@ -247,7 +252,7 @@ impl<T> queue::Producer for Producer<T> {
 
     #[inline]
     fn capacity(&self) -> usize {
-        self.end.slots().len()
+        self.capacity
     }
 
     fn is_closed(&self) -> bool {
@@ -336,7 +341,7 @@ impl<T> queue::Consumer for Consumer<T> {
 
     #[inline]
     fn capacity(&self) -> usize {
-        self.end.slots().len()
+        self.capacity
     }
 
     fn is_closed(&self) -> bool {
@@ -368,7 +373,7 @@ impl<T> Clone for Producer<T> {
     fn clone(&self) -> Self {
         let end = self.end.duplicate();
         self.lock().producers.handles += 1;
-        Self { end }
+        Self { end, ..*self }
     }
 }
 
@@ -376,12 +381,12 @@ impl<T> Clone for Consumer<T> {
     fn clone(&self) -> Self {
         let end = self.end.duplicate();
         self.lock().consumers.handles += 1;
-        Self { end }
+        Self { end, ..*self }
     }
 }
 
-// Whoever sleeps must be woken by the last handle that goes, and not go to sleep behind its back. So handles
-// are counted behind the lock, besides being counted as ends.
+// The last handle of a side, when it is dropped, must wake every sleeping thread of the other side. No thread may go to
+// sleep without noticing that drop. So handles are counted behind the lock, besides being counted as ends.
 
 impl<T> Drop for Producer<T> {
     fn drop(&mut self) {

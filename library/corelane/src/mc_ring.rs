@@ -11,8 +11,8 @@
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out; delayed publication |
-//! | capacity | N, what was asked for, rounded up to a power of two. Slots are given back a batch at a time: it may say full while up to a batch less one would fit |
-//! | batch | 256, at most N/8; set by [`Config::batch`], at most N/2, so that a full ring always shows the consumer something |
+//! | capacity | N − B + 1, at least what was asked for: N slots, a power of two, of which a batch of B, all but one, may be empty and not given back |
+//! | batch | 256, at most an eighth of what was asked for; set by [`Config::batch`], at most half of it, so that a full ring always shows the consumer something |
 //! | misses per item and side | 1/K + 2/B, for batches of B |
 //! | paper | Lee, Bu, Chandranmenon 2010 after Wang, Zhang, Tang, Hua: *B-Queue*, §2.5, Fig. 4 |
 //!
@@ -36,7 +36,7 @@ use crate::queue::{
     self, CapacityError, Config, Info, LentItems, LentSlots, TryPopError, TryPushError,
     answered_by, full, handles, queue_type, try_pop_by,
 };
-use crate::region::{End, ends, slots_for};
+use crate::region::{End, ends, most_slots, slots_for, slots_up_to};
 
 /// A queue for at least `capacity` items.
 ///
@@ -53,8 +53,11 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 ///
 /// As [`queue`].
 pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    let len = slots_for::<Indices<T>>(config.capacity, 0)?;
-    let batch = config.batch.unwrap_or(256.min(len / 8)).min(len / 2).max(1) as u64;
+    config.inexact()?;
+    // Half of what fits, since a batch is up to half of it.
+    let wanted = slots_up_to::<Indices<T>>(most_slots::<Indices<T>>() / 2, config.capacity, 0)?;
+    let batch = config.batch.unwrap_or(256.min(wanted / 8)).min(wanted / 2).max(1) as u64;
+    let len = slots_for::<Indices<T>>(config.capacity, batch as usize - 1)?;
     let first = config.first;
     let (tx, rx) = ends(config.memory, len, Indices::new(first))?;
     Ok((
@@ -129,17 +132,21 @@ impl<T> queue::Producer for Producer<T> {
         Ok(())
     }
 
-    answered_by!(end);
-
-    fn slack(&self) -> usize {
-        self.batch as usize - 1
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.end.slots().len() - self.batch as usize + 1
     }
+
+    fn slots(&self) -> usize {
+        self.end.slots().len()
+    }
+
+    answered_by!(closed: end);
 
     #[inline]
     fn flush(&mut self) {
         self.published = self.next_write;
-        // Release pairs with the load in `look` of the consumer: whoever sees the position sees the
-        // items.
+        // Release ↔ Acquire in the consumer's `look`: the items.
         self.end.header().write.store(self.published, Ordering::Release);
     }
 
@@ -229,7 +236,16 @@ impl<T> queue::Consumer for Consumer<T> {
         try_pop_by(self, Self::pop)
     }
 
-    answered_by!(end);
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.end.slots().len() - self.batch as usize + 1
+    }
+
+    fn slots(&self) -> usize {
+        self.end.slots().len()
+    }
+
+    answered_by!(closed: end);
 
     fn pop_slice(&mut self, into: &mut [T]) -> usize
     where
@@ -275,6 +291,7 @@ queue_type!(McRing of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     paper: "Wang, Zhang, Tang, Hua 2012, §2.5",
     guarantee: "wait-free FIFO; an item is visible when its batch is full or flushed",
     delayed: true,
+    capacity: "N - B + 1",
     choose: "a stream that never pauses",
     avoid: "somebody waits for an answer: without flush two rings in a cycle stop for ever",
     ..Info::RING

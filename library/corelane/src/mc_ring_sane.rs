@@ -11,7 +11,7 @@
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out; an item is visible after its batch, a flush, or the next push that finds the timer fired |
-//! | capacity | N, as `mcring` |
+//! | capacity | N − B + 1, as `mcring` |
 //! | period | 10 µs as in the paper, or as often as the operating system wakes a sleeping thread |
 //! | paper | Wang, Zhang, Tang, Hua: *B-Queue*, §2.6 (3), §5.3 |
 //!
@@ -104,10 +104,6 @@ impl<T> queue::Producer for Producer<T> {
     }
 
     answered_by!(handle: ring);
-
-    fn slack(&self) -> usize {
-        self.ring.slack()
-    }
 
     fn flush(&mut self) {
         self.ring.flush();

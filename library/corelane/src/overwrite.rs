@@ -1,27 +1,32 @@
 //! Queues whose producers never wait for consumers: what nobody has popped in time is overwritten.
+//!
+//! | module | use it when | don't when |
+//! |---|---|---|
+//! | [`seq_ring`](crate::seq_ring) | by default: a push never fails, also while another thread is stopped in the middle of one; a [`snapshot`](Consumer::snapshot) copies all that is there | an item must not be lost |
+//! | [`block::overwriting`](crate::block::overwriting) | to compare: the paper's queue | there are more producers than cores: a push is refused while a stopped one is in the way |
 
-pub use crate::block::Plain;
-pub use crate::block::overwriting::{Consumer, Producer, queue_with};
+pub use crate::plain::Plain;
 use crate::queue::CapacityError;
+pub use crate::seq_ring::{Consumer, Producer, queue_with};
 
-/// A queue that keeps about the `capacity` newest items, between any number of threads on either side: the
-/// [block-based](crate::block::overwriting) one.
+/// A queue that keeps the `capacity` newest items, between any number of threads on either side: the
+/// [ring of sequence locks](crate::seq_ring).
 ///
 /// ```
 /// use corelane::overwrite;
 ///
 /// let (mut tx, mut rx) = overwrite::queue(8)?;
 /// for i in 0..100 {
-///     tx.try_push(i)?;
+///     tx.push(i);
 /// }
 /// assert_eq!(rx.try_pop(), Ok(92));
 /// assert_eq!(rx.lost(), 92);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), corelane::CapacityError>(())
 /// ```
 ///
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
 pub fn queue<T: Plain>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    crate::block::overwriting::queue(capacity)
+    crate::seq_ring::queue(capacity)
 }

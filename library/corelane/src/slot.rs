@@ -108,7 +108,7 @@ impl<T: Send> Slot for Flagged<T> {
     unsafe fn fill(&self, item: T) {
         // SAFETY: the slot is empty and only the producer writes to empty slots.
         self.item.with_mut(|slot| unsafe { (*slot).write(item) });
-        // Release pairs with the load in `is_full`: whoever sees the flag sees the item.
+        // Release ↔ Acquire in `is_full`: the item.
         self.full.store(true, Ordering::Release);
     }
 
@@ -155,8 +155,7 @@ impl<T: Token> Slot for Packed<T> {
 
     #[inline]
     unsafe fn fill(&self, item: T) {
-        // Release pairs with the loads in `is_full` and `try_read`: what the token stands for is
-        // visible to whoever sees it.
+        // Release ↔ Acquire in `is_full` and `try_read`: what the token stands for.
         self.word.store(item.into_word().as_ptr(), Ordering::Release);
     }
 

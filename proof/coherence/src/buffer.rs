@@ -62,7 +62,7 @@ impl Entry {
     /// Makes the store visible.
     pub(crate) fn write(&self) {
         if let Some((to, bytes)) = self.value {
-            // SAFETY: whoever stored there keeps the memory valid until the store is done.
+            // SAFETY: the thread that stored there keeps the memory valid until the store is done.
             unsafe { to.copy_from_nonoverlapping(bytes.as_ptr().cast(), self.span.bytes) };
         }
     }

@@ -1,4 +1,4 @@
-//! Who holds which line: a directory that serves the requests for a line one after the other.
+//! Which cores hold which line: a directory that serves the requests for a line one after the other.
 
 use rustc_hash::FxHashMap;
 
@@ -40,7 +40,7 @@ struct Line {
     /// The core from whose cache it last went to the L3.
     left_from: u8,
     dirty: bool,
-    /// Whether the owner, who is the only one then, has written to it since it came.
+    /// Whether the owner has written to the line since it came. If so, no other core has a copy.
     written: bool,
 }
 
@@ -72,7 +72,7 @@ pub(crate) enum Request {
     Read,
     /// The only copy, for what is visible at once.
     Write,
-    /// The same for a read-modify-write, behind all who wait for the line.
+    /// The same for a read-modify-write, behind all agents that wait for the line.
     Modify,
     /// The only copy, for a store that is visible when the line is there: others keep their copies until
     /// then.
@@ -306,7 +306,7 @@ impl Directory {
     }
 }
 
-/// Who serves a read.
+/// The distance of the cache or memory that serves a read.
 fn source(line: &Line, place: &Place) -> Distance {
     if line.owner != NOBODY {
         return farthest(1_u128 << line.owner, place);

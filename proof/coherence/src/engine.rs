@@ -4,7 +4,8 @@
 //!
 //! Threads and store buffers take turns: the earliest always goes first. So whatever an access does to
 //! the directory and to memory, it does at its own time, before anything that is later. If the turns
-//! are [another schedule's](crate::Schedule), whoever has one is taken to have been held up until then.
+//! are [another schedule's](crate::Schedule), the thread or store buffer that has a turn is taken to have
+//! been held up until then.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -27,7 +28,7 @@ pub(crate) type SiteId = u32;
 /// In place of a number: the access isn't counted.
 const UNCOUNTED: SiteId = SiteId::MAX;
 
-/// Somebody's turn.
+/// The turn of a thread or store buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Event {
     at: Time,
@@ -47,7 +48,7 @@ impl Event {
 }
 
 /// What goes before what at the same time: a core uses a line that has come before the line goes on to
-/// those who wait for it.
+/// the agents that wait for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Buffer,
@@ -144,8 +145,8 @@ pub(crate) struct Engine {
     turns: Option<Turns>,
     sites: Vec<&'static Location<'static>>,
     site_ids: FxHashMap<usize, SiteId>,
-    /// Who waits for a line, the first to come first. He has a turn when the line is free; the others
-    /// have none.
+    /// The agents that wait for a line, in the order of their requests. The first has a turn when the line
+    /// is free; the others have none.
     queues: FxHashMap<usize, VecDeque<Agent>>,
     accesses: u64,
     last_write: Time,
@@ -384,7 +385,7 @@ impl Engine {
         };
     }
 
-    /// Whether somebody else than time decides who goes on.
+    /// Whether a schedule other than time decides which agent takes the next step.
     pub(crate) fn has_turns(&self) -> bool {
         self.turns.is_some()
     }
@@ -487,7 +488,7 @@ impl Engine {
         self.queues_up(Agent::Thread(self.current), line, what, self.now())
     }
 
-    /// Whether somebody has to wait for others to get `line`, one after the other.
+    /// Whether an agent has to wait while others get `line`, one after the other.
     fn queues_up(&mut self, who: Agent, line: usize, what: Request, at: Time) -> bool {
         let physical = self.cores[who.core()].physical;
         let Some(busy) = self.directory.busy_until(line, physical, what, at) else { return false };
@@ -516,8 +517,8 @@ impl Engine {
         self.schedule_as(Rank::Waiter, at, who);
     }
 
-    /// Somebody has asked for `line` and needn't wait any more: it's the next one's turn when the line is
-    /// free again.
+    /// An agent has asked for `line` and needn't wait any more: the next waiter has its turn when the line
+    /// is free again.
     fn leave_queue(&mut self, who: Agent, line: usize) {
         let Some(queue) = self.queues.get_mut(&line) else { return };
         if queue.front() != Some(&who) {

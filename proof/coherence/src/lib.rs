@@ -11,7 +11,7 @@
 //!
 //! # The model
 //!
-//! - **Order.** Whoever is earliest goes first, threads and store buffers alike; chance decides between
+//! - **Order.** The earliest thread or store buffer goes first; chance decides between
 //!   those of the same time. So a run depends on the program, the [`Machine`] and the seed, and on
 //!   nothing else, as long as the program's data lie in the same places of a page.
 //! - **Cores** execute in order. A load keeps its core until the line is there; or, with
@@ -36,8 +36,8 @@
 //!   Nothing else is reordered.
 //! - **Sockets** differ in distance only. Memory is equally far from all.
 //!
-//! Instead of time, a [`Schedule`] can say who goes first: by chance or by priorities, to look for bugs.
-//! It may hold up any thread or store for long, so it finds what could go wrong on machines that keep
+//! Instead of time, a [`Schedule`] can decide the order: by chance or by priorities, to look for bugs.
+//! A schedule may hold up any thread or store for long, so it finds what could go wrong on machines that keep
 //! stores in order, and the seed repeats it.
 //!
 //! A thread's call outside of a run acts on memory directly, so that data can be set up and torn down

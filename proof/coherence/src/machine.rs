@@ -86,7 +86,7 @@ pub enum Protocol {
     /// Its owner keeps it, and serves later readers.
     Moesi,
     /// As MOESI, but a line that its owner has written to since it came leaves the owner for the first
-    /// who reads it, as if that were to write to it next. Current processors of AMD's seem to do this.
+    /// core that reads it, as if that core were to write to it next. Current processors of AMD's seem to do this.
     Migratory,
 }
 

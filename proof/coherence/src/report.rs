@@ -1,4 +1,4 @@
-//! What a run has cost, and whom.
+//! What a run has cost, in all, by core, and by place in the source.
 
 use std::fmt;
 use std::ops::AddAssign;

@@ -1,4 +1,4 @@
-//! Who goes on next, where that isn't simply whoever is earliest.
+//! Which thread or store buffer takes the next step, where that isn't simply the earliest.
 
 use crate::chance::Chance;
 
@@ -24,14 +24,14 @@ pub enum Schedule {
     /// Scheduler with Probabilistic Guarantees of Finding Bugs*, ASPLOS 2010.
     ///
     /// Threads and store buffers have random priorities, and the highest that can goes on. At
-    /// `depth - 1` random steps whoever takes the step drops below all others. A bug that
+    /// `depth - 1` random steps the thread or store buffer that takes the step drops below all others. A bug that
     /// needs `depth` steps in a certain order shows with a probability of at least
     /// 1/(n k^(depth - 1)), for n threads and store buffers and k steps.
     ///
     /// A thread that [pauses](crate::pause) drops below all others too, as in the paper's
-    /// descendants Coyote and Shuttle: what it waits for may be theirs to do. So does whoever takes a
-    /// step when a thousand have passed without a write. The bound is for programs that do neither,
-    /// and in which the last to drop may be the lowest.
+    /// descendants Coyote and Shuttle: what it waits for may be theirs to do. So does a thread or store
+    /// buffer that takes a step when a thousand steps have passed without a write. The bound is for
+    /// programs that do neither, and in which the last to drop may be the lowest.
     Priorities {
         /// How many steps must be in a certain order for the bugs that are looked for; at least 1.
         depth: u32,
@@ -49,12 +49,12 @@ pub enum Schedule {
     },
 }
 
-/// Steps without a write after which somebody is taken to be spinning.
+/// Steps without a write after which a thread is taken to be spinning.
 const SPINNING: u64 = 1000;
 /// Steps without a write after which there's no hope.
 const PATIENCE: u64 = 100_000;
 
-/// Who can take a step.
+/// A thread or store buffer: it can take a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Agent {
     /// The thread of this core, which goes on.
@@ -64,7 +64,7 @@ pub(crate) enum Agent {
 }
 
 impl Agent {
-    /// Whose it is.
+    /// The core that it belongs to.
     pub(crate) fn core(self) -> usize {
         match self {
             Self::Thread(core) | Self::Buffer(core) => core,
@@ -121,7 +121,7 @@ impl Turns {
         self.ready.push(agent);
     }
 
-    /// Whose turn it is.
+    /// The agent whose turn it is.
     pub(crate) fn next(&mut self) -> Option<Agent> {
         if self.ready.is_empty() {
             return None;
@@ -186,7 +186,7 @@ impl Turns {
     }
 }
 
-/// Who is before whom.
+/// The order of agents.
 #[derive(Debug)]
 struct Priorities {
     /// By the index of the agent; the highest goes first.

@@ -81,8 +81,8 @@ impl fmt::Debug for Simulation {
 }
 
 impl Simulation {
-    /// A simulation of `machine`, without threads. The same seed gives the same run; another one
-    /// settles otherwise who is first of those that are due at the same time.
+    /// A simulation of `machine`, without threads. The same seed gives the same run. Another seed gives
+    /// another order of threads and store buffers that are due at the same time.
     ///
     /// # Panics
     ///

@@ -3,13 +3,14 @@
 use corelane::{CapacityError, Config, Consumer, Producer, SingleProducer, TryPushError};
 
 use crate::{Checked, Item, Single, Subject};
+use corelane_harness::rng::Rng;
 
 /// Capacities that queues are asked for.
 fn capacities() -> impl Iterator<Item = usize> {
     (1..=70).chain([127, 128, 129, 1000, 4096])
 }
 
-/// A new queue holds exactly `capacity()` items, and at least as many as were asked for.
+/// A new queue holds exactly `slots()` items, and promises at least as many as were asked for.
 pub fn exact_when_new<T: Item, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,
@@ -18,9 +19,10 @@ where
     for asked in capacities() {
         let mut queue = Checked::open(subject, Config::new(asked));
         assert!(queue.capacity() >= asked);
+        assert!(queue.slots() >= queue.capacity());
         assert_eq!(queue.rx.capacity(), queue.capacity());
-        assert_eq!(queue.fill(), queue.capacity());
-        assert_eq!(queue.drain(), queue.capacity());
+        assert_eq!(queue.fill(), queue.slots());
+        assert_eq!(queue.drain(), queue.slots());
     }
 }
 
@@ -28,10 +30,10 @@ where
 pub fn exact_when_new_by_chunks<T: Item + Copy>(subject: &Single<T>) {
     for asked in capacities() {
         let mut queue = Checked::open(subject, Config::new(asked));
-        assert!(!subject.info.bounded || queue.tx.free_slots(usize::MAX) == queue.capacity());
+        assert!(!subject.info.bounded || queue.tx.free_slots(usize::MAX) == queue.slots());
         while queue.write_chunk(usize::MAX, usize::MAX) > 0 {}
         queue.observe();
-        assert_eq!(queue.len(), queue.capacity());
+        assert_eq!(queue.len(), queue.slots());
         while queue.read_chunk(usize::MAX, usize::MAX) > 0 {}
         assert_eq!(queue.len(), 0);
     }
@@ -46,17 +48,16 @@ where
 {
     for first in (0..70).chain([127, 128, 1 << 32, u64::MAX - 40]) {
         let mut queue = Checked::open(subject, Config::new(20).first(first));
-        for _ in 0..3 * queue.capacity() {
+        for _ in 0..3 * queue.slots() {
             // `push` checks that a queue that has said full goes on saying so.
             queue.push();
         }
-        assert_eq!(queue.len(), queue.capacity());
-        assert_eq!(queue.drain(), queue.capacity());
+        assert_eq!(queue.len(), queue.slots());
+        assert_eq!(queue.drain(), queue.slots());
     }
 }
 
-/// At every fill level and offset, a push succeeds unless `slack()` allows otherwise (row
-/// `false_full`).
+/// At every fill level and offset, a push succeeds while fewer items are inside than the capacity (row `false_full`).
 pub fn false_full<T: Item, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,
@@ -64,9 +65,8 @@ where
 {
     for asked in [1, 2, 3, 5, 8, 31, 64] {
         let mut queue = Checked::open(subject, Config::new(asked));
-        assert!(queue.tx.slack() <= queue.capacity() / 2, "half of the queue is always there");
-        for level in (0..=queue.capacity()).step_by(1 + asked / 8) {
-            for _ in 0..2 * queue.capacity() + 1 {
+        for level in (0..=queue.slots()).step_by(1 + asked / 8) {
+            for _ in 0..2 * queue.slots() + 1 {
                 // Every push and pop compares its answer with what is promised.
                 while queue.len() < level && queue.push() {}
                 queue.push();
@@ -78,7 +78,7 @@ where
     }
 }
 
-/// After every drain all but `slack()` slots are free again, at every offset.
+/// After every drain the capacity is free again, at every offset.
 pub fn free_again_after_drain<T: Item, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,
@@ -86,11 +86,57 @@ where
 {
     for asked in [1, 2, 5, 16, 60] {
         let mut queue = Checked::open(subject, Config::new(asked));
-        for _ in 0..2 * queue.capacity() + 2 {
+        for _ in 0..2 * queue.slots() + 2 {
             let filled = queue.fill();
-            assert!(filled >= queue.capacity() - queue.tx.slack());
+            assert!(filled >= queue.capacity());
             queue.drain();
             queue.turn(1);
+        }
+    }
+}
+
+/// A queue that is asked to be exact says full at just so many items, at every offset, or is refused.
+pub fn exact<T: Item, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
+    for asked in [1, 2, 3, 5, 64, 100] {
+        let config = Config::new(asked).exact();
+        if let Err(error) = subject.try_open(config) {
+            assert_eq!(error, CapacityError::Inexact);
+            assert!(error.to_string().contains("exact number"), "{error}");
+            return;
+        }
+        let mut queue = Checked::open(subject, config);
+        assert_eq!((queue.capacity(), queue.slots()), (asked, asked));
+        for _ in 0..2 * asked + 2 {
+            assert_eq!(queue.fill(), asked);
+            queue.drain();
+            queue.turn(1);
+        }
+    }
+}
+
+/// A queue in use takes an item whenever fewer are inside than the capacity, at every level that it may be filled to: a
+/// million random pushes and pops, towards one random level after the other.
+pub fn random_levels<T: Item, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T>,
+    C: Consumer<Item = T>,
+{
+    for (seed, asked) in (0..).zip([1, 2, 7, 100, 1000]) {
+        let (mut queue, mut rng) = (Checked::open(subject, Config::new(asked)), Rng::new(seed));
+        let (most, mut left) = (queue.slots().min(2 * asked + 70), 200_000_usize);
+        while left > 0 {
+            let level = rng.below(most + 1);
+            // Not straight: the sides cross ends of groups at all distances.
+            for _ in 0..4 * (most + 1) {
+                let up = queue.len() < level;
+                // Every push and pop compares its answer with what is promised.
+                let _ = if up == (rng.below(4) > 0) { queue.push() } else { queue.pop() };
+                left = left.saturating_sub(1);
+            }
         }
     }
 }

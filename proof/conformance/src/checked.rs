@@ -47,21 +47,26 @@ impl<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
         self.len() == 0
     }
 
-    /// Items that fit.
+    /// Items that are promised to fit.
     pub fn capacity(&self) -> usize {
         self.tx.capacity()
     }
 
+    /// Items that can be inside.
+    pub fn slots(&self) -> usize {
+        self.tx.slots()
+    }
+
     /// Fewest slots that must be free to the producer now, whatever has happened before.
     fn promised(&self) -> usize {
-        (self.capacity() - self.tx.slack()).saturating_sub(self.len())
+        self.capacity().saturating_sub(self.len())
     }
 
     /// Notes that `n` items went in.
     fn note_pushed(&mut self, n: usize) {
         self.tx.flush();
         self.pushed += n as u64;
-        assert!(self.len() <= self.capacity(), "{} items of {}", self.len(), self.capacity());
+        assert!(self.len() <= self.slots(), "{} items of {}", self.len(), self.slots());
     }
 
     /// The items to be pushed next.
@@ -237,7 +242,7 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Checked<
         // One that lends those of one group counts those.
         let most = if self.surely_lent > 1 { usize::MAX } else { 1 };
         assert!(free >= self.promised().min(most), "false full: {free} free, {len} items");
-        assert!(free <= self.capacity() - len, "{free} free, {len} items");
+        assert!(free <= self.slots() - len, "{free} free, {len} items");
         for wanted in [0, 1, 2, free, free + 1, usize::MAX] {
             assert_eq!(self.tx.free_slots(wanted), wanted.min(free));
         }

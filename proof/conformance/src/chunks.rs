@@ -10,10 +10,10 @@ pub fn every_length_at_every_offset<T: Item + Copy>(subject: &Single<T>) {
     for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
         let mut queue = Checked::open(subject, Config::new(8).memory(memory));
         // More than this only repeats what a batch of many groups does.
-        let most = queue.capacity().min(12);
+        let most = queue.slots().min(12);
         for n in 0..=most + 1 {
             for k in 0..=n {
-                for _ in 0..queue.capacity().min(20) {
+                for _ in 0..queue.slots().min(20) {
                     queue.write_chunk(n, k);
                     queue.read_chunk(k, k / 2);
                     queue.read_chunk(n, n);
@@ -29,7 +29,7 @@ pub fn every_length_at_every_offset<T: Item + Copy>(subject: &Single<T>) {
 pub fn around_the_end_of_pages<T: Item + Copy>(subject: &Single<T>) {
     for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
         let mut queue = Checked::open(subject, Config::new(512).memory(memory));
-        let most = queue.capacity();
+        let most = queue.slots();
         for n in [1, 2, 31, 63, 64, 65, most / 2, most - 1, most, most + 1] {
             for _ in 0..6 {
                 while queue.write_chunk(n, n) > 0 {}
@@ -43,7 +43,7 @@ pub fn around_the_end_of_pages<T: Item + Copy>(subject: &Single<T>) {
 /// A chunk that is dropped changes nothing, however often and whatever is called in between.
 pub fn dropped_chunks<T: Item + Copy>(subject: &Single<T>) {
     let mut queue = Checked::open(subject, Config::new(30));
-    for n in 1..=queue.capacity() {
+    for n in 1..=queue.slots() {
         queue.push_iter(n, true);
         let _ = queue.rx.read_chunk(n);
         let _ = queue.tx.write_chunk_uninit(n);

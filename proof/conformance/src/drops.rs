@@ -71,7 +71,7 @@ where
     C: Consumer<Item = T>,
 {
     for capacity in [1, 2, 6] {
-        let laps = 2 * Stock::new(subject, capacity, 0, 0).tx.capacity();
+        let laps = 2 * Stock::new(subject, capacity, 0, 0).tx.slots();
         for offset in (0..laps).step_by(1 + laps / 50) {
             for n in 0..=laps / 2 {
                 for producer_first in [true, false] {

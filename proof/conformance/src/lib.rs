@@ -7,7 +7,7 @@
 //!
 //! No check knows a queue. Where queues differ they say so themselves: how much fits
 //! ([`capacity`](corelane::Producer::capacity)), how much of that may be hidden once the queue is in
-//! use ([`slack`](corelane::Producer::slack)), and what makes items visible
+//! use ([`capacity`](corelane::Producer::capacity)), and what makes items visible
 //! ([`flush`](corelane::Producer::flush)).
 //!
 //! Most checks drive a [`Checked`] queue, which knows what must be in it and compares every answer. Calls

@@ -93,7 +93,8 @@ pub struct Model<P: SingleProducer, C: SingleConsumer> {
     /// A chunk of so many slots is granted whenever they are free.
     surely_lent: usize,
     capacity: usize,
-    slack: usize,
+    /// Most items that can be inside.
+    slots: usize,
     /// Number of the next item to be made.
     next: u64,
     /// Numbers of the items in the queue, the oldest first.
@@ -124,7 +125,7 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P,
     ///
     /// Without `slices`, what would go through slices goes through iterators.
     pub fn new((tx, rx): (P, C), info: Info, slices: Option<Slices<P, C>>) -> Self {
-        let (capacity, slack) = (tx.capacity(), tx.slack());
+        let (capacity, slots) = (tx.capacity(), tx.slots());
         Self {
             tx: Some(tx),
             rx: Some(rx),
@@ -133,12 +134,12 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P,
             grows: !info.bounded,
             surely_lent: surely_lent(info),
             capacity,
-            slack,
+            slots,
             next: 0,
             items: VecDeque::new(),
             visible: 0,
             lent: 0,
-            granted: capacity,
+            granted: slots,
         }
     }
 
@@ -154,7 +155,7 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P,
             }
         }
         let filled = self.filled();
-        assert!(filled <= self.capacity, "{filled} items of {}", self.capacity);
+        assert!(filled <= self.slots, "{filled} items of {}", self.slots);
     }
 
     fn call_producer(&mut self, call: Call) {
@@ -225,14 +226,14 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P,
         if self.grows && self.rx.is_none() {
             return 0;
         }
-        self.granted.max((self.capacity - self.slack).saturating_sub(self.items.len()))
+        self.granted.max(self.capacity.saturating_sub(self.items.len()))
     }
 
     /// Checks how many of `wanted` slots are said to be free, and takes it as a promise.
     fn grant(&mut self, free: usize, wanted: usize) {
         let certain = if self.grows { self.free().min(1) } else { self.free() };
         assert!(free >= wanted.min(certain), "false full: {free} free, {:?}", self.items);
-        assert!(free <= wanted.min(self.capacity - self.filled()), "{free} free");
+        assert!(free <= wanted.min(self.slots - self.filled()), "{free} free");
         self.granted = self.granted.max(free);
     }
 
@@ -328,7 +329,7 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P,
             }
         };
         let len = chunk.len();
-        assert!(len <= n.min(self.capacity - self.filled()), "a chunk of {len} for {n}");
+        assert!(len <= n.min(self.slots - self.filled()), "a chunk of {len} for {n}");
         assert!(len >= n.min(free).min(self.surely_lent), "a chunk of {len} for {n}");
         assert_eq!(chunk.is_empty(), len == 0);
         let done = match end {

@@ -12,7 +12,7 @@ use corelane_harness::threads::{Cores, Patience, both, scaled};
 pub fn observer_lies<T: Item + Copy>(subject: &Single<T>) {
     for (capacity, first) in [(1, 0), (5, 0), (8, u64::MAX - 9), (30, u64::MAX - 33)] {
         let mut queue = Checked::open(subject, Config::new(capacity).first(first));
-        for _ in 0..queue.capacity() + 2 {
+        for _ in 0..queue.slots() + 2 {
             queue.observe();
             while queue.push() {
                 queue.observe();
@@ -28,7 +28,7 @@ pub fn observer_lies<T: Item + Copy>(subject: &Single<T>) {
 /// A dropped or partly committed chunk is seen by all observers.
 pub fn observed_after_chunks<T: Item + Copy>(subject: &Single<T>) {
     let mut queue = Checked::open(subject, Config::new(40));
-    for n in 0..queue.capacity() + 2 {
+    for n in 0..queue.slots() + 2 {
         queue.write_chunk(n, n / 2);
         queue.observe();
         queue.read_chunk(n, 0);
@@ -42,13 +42,13 @@ pub fn observed_after_chunks<T: Item + Copy>(subject: &Single<T>) {
 /// `head_tail_reordered`).
 pub fn head_tail_reordered<T: Item + Copy>(subject: &Single<T>) {
     let (mut tx, mut rx) = subject.open(Config::new(20));
-    let capacity = tx.capacity();
+    let slots = tx.slots();
     // Between two looks more than a queue of items passes: what was seen at the first is too old then.
-    let unseen = capacity + 1;
+    let unseen = slots + 1;
     let send = move || {
         for _ in 0..scaled(40_000) {
             let free = tx.free_slots(usize::MAX);
-            assert!(free <= capacity, "{free} free of {capacity}");
+            assert!(free <= slots, "{free} free of {slots}");
             for _ in 0..free {
                 assert!(tx.try_push(Item::of(0)).is_ok(), "as many slots were free");
             }
@@ -62,7 +62,7 @@ pub fn head_tail_reordered<T: Item + Copy>(subject: &Single<T>) {
     let receive = move || {
         while !rx.is_closed() {
             let len = rx.len();
-            assert!(len <= capacity, "{len} items of {capacity}");
+            assert!(len <= slots, "{len} items of {slots}");
             assert!(rx.is_empty() <= (len == 0), "items do not vanish");
             for _ in 0..len {
                 assert!(rx.try_pop().is_ok(), "as many items were there");

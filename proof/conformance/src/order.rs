@@ -19,7 +19,7 @@ where
 {
     for capacity in CAPACITIES {
         let mut queue = Checked::open(subject, Config::new(capacity));
-        let most = queue.capacity();
+        let most = queue.slots();
         for group in (1..=most).step_by(1 + most / 40) {
             for _ in 0..4 {
                 (0..group).take_while(|_| queue.push()).count();
@@ -53,7 +53,7 @@ where
     P: SingleProducer<Item = T>,
     C: SingleConsumer<Item = T>,
 {
-    let limit = 2 + if rng.below(4) == 0 { queue.capacity() + 70 } else { 6 };
+    let limit = 2 + if rng.below(4) == 0 { queue.slots() + 70 } else { 6 };
     let n = rng.below(limit);
     let k = rng.below(n + 1);
     match rng.below(15) {
@@ -107,7 +107,7 @@ pub fn random_mix_for_every_batch<T: Item + Copy>(subject: &Single<T>) {
 pub fn false_empty<T: Item + Copy>(subject: &Single<T>) {
     for capacity in CAPACITIES {
         let mut queue = Checked::open(subject, Config::new(capacity));
-        for _ in 0..3 * queue.capacity() {
+        for _ in 0..3 * queue.slots() {
             // A consumer that has seen the queue empty must look again.
             assert!(!queue.pop() && queue.read_chunk(1, 1) == 0);
             assert!(queue.push());
@@ -121,7 +121,7 @@ pub fn false_empty_across_threads<T: Item + Copy>(subject: &Single<T>) {
     let rounds = scaled(80_000);
     let (mut tx, mut rx) = subject.open(Config::new(64));
     // An unbounded queue counts the free slots of a group.
-    let certain = if subject.info.bounded { tx.capacity() - tx.slack() } else { 1 };
+    let certain = if subject.info.bounded { tx.capacity() } else { 1 };
     let (pushed, popped) = (&AtomicU64::new(0), &AtomicU64::new(0));
     // If the other side has failed, this one must not wait for it.
     let wait_for = |counter: &AtomicU64, n, is_closed: &dyn Fn() -> bool| {

@@ -63,8 +63,8 @@ pub fn aba_on_narrow_index<T: Item + Copy>(subject: &Single<T>) {
         queue.fill();
         queue.observe();
         queue.drain();
-        for _ in 0..laps / queue.capacity() {
-            queue.push_iter(queue.capacity(), true);
+        for _ in 0..laps / queue.slots() {
+            queue.push_iter(queue.slots(), true);
             queue.drain();
         }
         queue.observe();

@@ -39,7 +39,7 @@
 //! | [`FalseEmpty`](Violation::FalseEmpty): the times from an item's visibility to the call of its pop cover the call that answered empty | VWit |
 //! | [`Lost`](Violation::Lost): the queue was drained and an item is missing | VWit, for an empty answer after all |
 //! | [`Overfull`](Violation::Overfull): more items were surely in the queue at one moment than fit | |
-//! | [`FalseFull`](Violation::FalseFull): at no moment of the call there may have been capacity − slack items | |
+//! | [`FalseFull`](Violation::FalseFull): at no moment of the call there may have been as many items as the capacity | |
 //! | [`FullAndEmpty`](Violation::FullAndEmpty): each of two answers is possible, but not both | |
 //! | [`Outlived`](Violation::Outlived): a queue that overwrites gave an item that was surely overwritten | |
 //!

@@ -106,8 +106,8 @@ impl Span {
 ///
 /// All memory is there from the start, and only the thread that writes the log touches it.
 pub struct Log {
-    // Atomic because a store to one is never moved over a fence, whatever the compiler knows about who
-    // can see it.
+    // Atomic because a store to an atomic is never moved over a fence, whatever the compiler knows about
+    // the threads that can see it.
     words: Box<[AtomicU64]>,
     len: usize,
 }

@@ -47,10 +47,10 @@ impl History {
 /// What the queue promises.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// Items that fit, if that is limited.
-    pub capacity: Option<usize>,
-    /// Slots that may be free although a push says full.
-    pub slack: usize,
+    /// Items that can be inside, if that is limited.
+    pub slots: Option<usize>,
+    /// Items that must fit: while fewer are inside, a push doesn't say full.
+    pub capacity: usize,
     /// Whether an item may be invisible until a flush.
     pub delayed: bool,
     /// Items pushed before it that a pop may leave in the queue: 0 for first in first out.
@@ -81,15 +81,14 @@ pub fn check(history: &History, rules: &Rules) -> Result<(), Witness> {
 }
 
 fn bounds(table: &Table, rules: &Rules) -> Option<Witness> {
-    let capacity = rules.capacity?;
+    let slots = rules.slots?;
     if let Some(kept) = rules.kept {
-        return overwriting::outlived(table, capacity)
+        return overwriting::outlived(table, slots)
             .or_else(|| overwriting::false_empty(table, kept));
     }
-    let least = capacity.saturating_sub(rules.slack);
-    full::overfull(table, capacity)
-        .or_else(|| full::false_full(table, least))
-        .or_else(|| full::full_and_empty(table, least))
+    full::overfull(table, slots)
+        .or_else(|| full::false_full(table, rules.capacity))
+        .or_else(|| full::full_and_empty(table, rules.capacity))
 }
 
 /// An item that was popped before it was pushed.

@@ -67,7 +67,7 @@ pub enum Violation {
     },
     /// A thread was told that the other side was gone, and it was not.
     FalseClosed {
-        /// Who was told.
+        /// The thread that was told.
         thread: usize,
         /// Items to be pushed.
         planned: usize,
@@ -155,7 +155,7 @@ impl fmt::Display for Call {
 /// An operation of a witness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
-    /// Who called it.
+    /// The thread that called it.
     pub thread: usize,
     /// What it was.
     pub call: Call,

@@ -1,11 +1,12 @@
 //! `bbq-spsc`: blocks of several slots, entered when they are empty, left when they are done (paper 3 §2.4).
+//! With three blocks, positions leave out the fourth of each lap.
 
 use corelane_loom::block::single::BbqSpsc;
 use corelane_loom::{SingleConsumer, SingleProducer};
 
 use crate::chunks::{chunks_through, slices_through};
 use crate::common::transfer_through;
-use crate::explore::{done, explore_sides, grouped, pop, pop_until_closed, push, push_now};
+use crate::explore::{done, explore_sides, grouped, pop, pop_until_closed, push, push_now, tiny};
 use crate::item::Cargo;
 use crate::queue::{Single, SingleSubject};
 use crate::{Exploration, Model};
@@ -18,6 +19,9 @@ pub(crate) fn models() -> Vec<Model> {
             chunks_through(tickets, grouped(4, 2), |capacity| capacity + 1)
         }),
         of.model("block_slices", move || slices_through(numbers, grouped(4, 2), 1)),
+        of.model("transfer_over_a_lap", move || transfer_through(tickets, tiny(3), 1)),
+        of.model("chunks_over_a_lap", move || chunks_through(tickets, tiny(3), |slots| slots + 1)),
+        of.model("slices_over_a_lap", move || slices_through(numbers, tiny(3), 1)),
         of.model("chunk_over_blocks", move || chunk_over_blocks(tickets)),
         of.model("commit_over_blocks", move || commit_over_blocks(tickets)),
         of.model("left_in_two_laps", move || left_in_two_laps(tickets)),

@@ -229,7 +229,7 @@ fn stalled_claim() -> Exploration {
     })
 }
 
-/// One record, and two who want it: one of them gets it.
+/// One record and two consumers: one consumer gets the record.
 fn two_consumers_and_one_record() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue(2, 2);
@@ -242,8 +242,8 @@ fn two_consumers_and_one_record() -> Exploration {
     })
 }
 
-/// Two consumers of records of two lengths, while a producer goes on in the same places with others: who reads
-/// a length that has become wrong doesn't get that record.
+/// Two consumers pop records of one length, while the producer pushes records of another length over the same places. A
+/// consumer that reads an overwritten length doesn't get that record.
 fn two_consumers_of_two_lengths() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue(2, 2);
@@ -285,7 +285,7 @@ fn held_while_others_go_on() -> Exploration {
     })
 }
 
-/// Two consumers come by what is to be skipped: one of them skips it, and both get on.
+/// Two consumers reach a place that is to be skipped: one of them skips it, and both get on.
 fn skipped_by_two() -> Exploration {
     explore_shared(|| {
         let (mut tx, rx) = queue(2, 2);

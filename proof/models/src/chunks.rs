@@ -81,7 +81,7 @@ pub(crate) fn chunks_through<T: Cargo>(
         new,
         config,
         move |mut tx| {
-            let items = items(tx.capacity() as u64).next_multiple_of(2);
+            let items = items(tx.slots() as u64).next_multiple_of(2);
             let mut next = 0;
             while next < items - 1 {
                 match write_two(&mut tx, next) {
@@ -93,7 +93,7 @@ pub(crate) fn chunks_through<T: Cargo>(
             tx.flush();
         },
         move |mut rx| {
-            let items = items(rx.capacity() as u64).next_multiple_of(2);
+            let items = items(rx.slots() as u64).next_multiple_of(2);
             until_all(items, |next| read_two(&mut rx, next, 2));
         },
         done,
@@ -174,7 +174,7 @@ fn used_in_place<T: Cargo>(new: Single<T>) -> Exploration {
         new,
         tiny(1),
         |mut tx| {
-            let capacity = tx.capacity() as u64;
+            let capacity = tx.slots() as u64;
             push_all(&mut tx, 0..capacity);
             while write_two(&mut tx, capacity) == 0 {
                 spin_loop();
@@ -182,7 +182,7 @@ fn used_in_place<T: Cargo>(new: Single<T>) -> Exploration {
             reclaim(0);
         },
         |mut rx| {
-            until_all(rx.capacity() as u64, |next| read_two(&mut rx, next, 2));
+            until_all(rx.slots() as u64, |next| read_two(&mut rx, next, 2));
             rx
         },
         done,
@@ -209,12 +209,12 @@ pub(crate) fn slices_through<T: Cargo + Copy>(
         new,
         config,
         move |mut tx| {
-            let items: Vec<_> = (0..tx.capacity() as u64 + more).map(Cargo::of).collect();
+            let items: Vec<_> = (0..tx.slots() as u64 + more).map(Cargo::of).collect();
             until_all(items.len() as u64, |next| tx.push_slice(&items[next as usize..]) as u64);
             tx.flush();
         },
         move |mut rx| {
-            until_all(rx.capacity() as u64 + more, |next| pop_two(&mut rx, next));
+            until_all(rx.slots() as u64 + more, |next| pop_two(&mut rx, next));
         },
         done,
     )
@@ -229,7 +229,7 @@ fn observers<T: Cargo>(new: Single<T>) -> Exploration {
             let mut pushed = 0;
             for _ in 0..2 {
                 let free = tx.free_slots(usize::MAX);
-                assert!(free <= tx.capacity(), "more free slots than slots");
+                assert!(free <= tx.slots(), "more free slots than slots");
                 assert!(free > 0 || pushed > 0, "a new queue is not full");
                 for _ in 0..free {
                     push_now(&mut tx, pushed);
@@ -244,7 +244,7 @@ fn observers<T: Cargo>(new: Single<T>) -> Exploration {
             let mut popped = 0;
             for _ in 0..2 {
                 let there = rx.available(usize::MAX);
-                assert!(there <= rx.capacity(), "more items than slots");
+                assert!(there <= rx.slots(), "more items than slots");
                 for _ in 0..there {
                     assert_eq!(pop(&mut rx), Some(popped), "an item that was counted");
                     popped += 1;

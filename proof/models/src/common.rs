@@ -39,11 +39,11 @@ pub(crate) fn transfer_through<P: Tx, C: Rx>(
         new,
         config,
         move |mut tx| {
-            let items = tx.capacity() as u64 + more;
+            let items = tx.slots() as u64 + more;
             push_all(&mut tx, 0..items);
         },
         move |mut rx| {
-            let items = rx.capacity() as u64 + more;
+            let items = rx.slots() as u64 + more;
             pop_until_closed(&mut rx, 0..items);
         },
         done,
@@ -68,11 +68,11 @@ pub(crate) fn attempts<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
         new,
         tiny(1),
         |mut tx| {
-            let capacity = tx.capacity() as u64;
+            let capacity = tx.slots() as u64;
             let mut pushed = 0;
             for attempt in 0..capacity + 2 {
                 let accepted = push(&mut tx, pushed);
-                assert!(accepted || attempt >= capacity, "a new queue holds its capacity");
+                assert!(accepted || attempt >= capacity, "all slots of a new queue are free");
                 pushed += u64::from(accepted);
             }
             (tx, pushed)
@@ -88,27 +88,27 @@ pub(crate) fn attempts<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
             (rx, popped)
         },
         |(mut tx, pushed), (mut rx, popped)| {
-            let capacity = tx.capacity() as u64;
-            assert!(pushed <= popped + capacity, "more than the capacity was accepted");
+            let capacity = tx.slots() as u64;
+            assert!(pushed <= popped + capacity, "more items than slots were accepted");
             for number in popped..pushed {
                 assert_eq!(pop(&mut rx), Some(number), "a completed push is visible");
             }
             assert_eq!(pop(&mut rx), None);
-            for number in pushed..pushed + capacity - tx.slack() as u64 {
+            for number in pushed..pushed + tx.capacity() as u64 {
                 push_now(&mut tx, number);
             }
         },
     )
 }
 
-/// In a queue for C items, whatever the consumer did before it popped item k happens before the push
+/// In a queue of C slots, whatever the consumer did before it popped item k happens before the push
 /// of item k + C returns. So the producer may recycle what its items point to by counting.
 fn pool_of_buffers<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
     explore_sides(
         new,
         tiny(1),
         |mut tx| {
-            let capacity = tx.capacity() as u64;
+            let capacity = tx.slots() as u64;
             for number in 0..capacity + 2 {
                 push_all(&mut tx, number..number + 1);
                 // Item k - 1 is used up before item k is popped.
@@ -118,7 +118,7 @@ fn pool_of_buffers<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
             }
         },
         |mut rx| {
-            let items = rx.capacity() as u64 + 2;
+            let items = rx.slots() as u64 + 2;
             pop_all(&mut rx, 0..items);
         },
         done,

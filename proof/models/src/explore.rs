@@ -44,7 +44,7 @@ const ENDLESS: usize = 5_000;
 /// Runs `model` in all its executions, or in those with few preemptions if there are too many: see `Bounds`.
 ///
 /// Then once more for each weak compare-and-swap of each thread, which fails without cause when the
-/// thread first comes by.
+/// thread first executes it.
 pub fn explore(model: impl Fn() + Send + Sync + 'static) -> Exploration {
     explore_up_to(&BOUNDS, Arc::new(model))
 }
@@ -68,7 +68,7 @@ fn explore_up_to(bounds: &Bounds, model: Program) -> Exploration {
         let watcher = Rc::new(Watcher::new(failing.clone()));
         run.add(explore_watched(bounds, model.clone(), watcher.clone()));
         run.spurious_failures += 1;
-        // Failures may lead to places that nobody comes by without them.
+        // A failure may lead to compare-and-swaps that no thread reaches without it.
         for new in watcher.weak_cas() {
             if known.insert(new.clone()) {
                 to_fail.push(failing.iter().cloned().chain([new]).collect());
@@ -157,13 +157,14 @@ pub fn both<P: 'static, C>(
 /// What [`explore_sides`] is given where nothing is left to be done.
 pub(crate) fn done<P, C>(_: P, _: C) {}
 
-/// A queue for `capacity` items whose groups have one item, and whose counters are about to wrap.
-pub(crate) fn tiny(capacity: usize) -> Config {
-    grouped(capacity, 1)
+/// A queue of `slots` slots whose groups have one, and whose counters are about to wrap.
+pub(crate) fn tiny(slots: usize) -> Config {
+    grouped(slots, 1)
 }
 
-/// As [`tiny`], with groups of `size` items.
-pub(crate) fn grouped(capacity: usize, size: usize) -> Config {
+/// A queue of `slots` slots, in groups of `size`, of which all but one may be empty and not given back.
+pub(crate) fn grouped(slots: usize, size: usize) -> Config {
+    let capacity = slots.saturating_sub(size - 1).max(1);
     Config::new(capacity).grouped(size).first(u64::MAX - 1)
 }
 

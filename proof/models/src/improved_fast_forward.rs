@@ -50,7 +50,7 @@ fn first_wrap_uninitialised<T: Cargo>(new: Single<T>) -> Exploration {
             (rx, popped)
         },
         |(tx, pushed), (mut rx, popped)| {
-            assert_eq!(pushed, tx.capacity() as u64, "one pop clears no partition");
+            assert_eq!(pushed, tx.slots() as u64, "one pop clears no partition");
             drop(tx);
             pop_until_closed(&mut rx, popped..pushed);
         },
@@ -63,9 +63,9 @@ fn cleared_a_partition_late<T: Cargo>(new: Single<T>) -> Exploration {
         new,
         grouped(1, 2),
         |mut tx| {
-            let capacity = tx.capacity() as u64;
+            let capacity = tx.slots() as u64;
             for number in 0..capacity {
-                assert!(push(&mut tx, number), "a new queue holds its capacity");
+                assert!(push(&mut tx, number), "all slots of a new queue are free");
             }
             let free = tx.free_slots(usize::MAX);
             assert!(free == 0 || free == 2, "half a partition");

@@ -24,9 +24,9 @@
 //!
 //! - *It hides executions* if a thread loads a variable before it stores to it (tokio-rs/loom#166,
 //!   #392). Loads of the facade take turns, which brings them back; see `memory/loom.rs`.
-//! - *It never fails a weak compare-and-swap without cause.* The facade does: a model that comes by
-//!   one is run once more for each and each thread, in which it fails when the thread first comes by,
-//!   and gives the value that a load may see there. (A strong one that fails always sees the newest.)
+//! - *It never fails a weak compare-and-swap without cause.* The facade does: a model is run once more for
+//!   each weak compare-and-swap of each thread. In that run the compare-and-swap fails when the thread first
+//!   executes it, and returns a value that a load may see there. (A strong one that fails always sees the newest.)
 //! - *It takes sequentially consistent accesses for acquire and release.* The facade refuses them;
 //!   a queue that needs more would use `fence(SeqCst)`, which loom takes for a little more than it is: it also orders like an
 //!   acquire of all such fences before it. An acquire fence also acquires what other threads have read
@@ -64,6 +64,7 @@ mod ring;
 mod rings;
 mod scq;
 mod seeded;
+mod seq_ring;
 mod shared;
 mod site;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
@@ -225,6 +226,7 @@ pub fn all() -> Vec<Model> {
     models.extend(line_ring::models());
     models.extend(block::models());
     models.extend(overwrite::models());
+    models.extend(seq_ring::models());
     models.extend(bytes::models());
     models.extend(ring::models());
     models.extend(scq::models());
@@ -319,7 +321,7 @@ fn is_left_out(model: &Model) -> bool {
             "another_producer_goes",
             "another_consumer_goes",
         ],
-        // Whoever finds nothing makes both sides go on by a position, as often as they meet.
+        // A call that finds no index to take makes both sides advance by a position, as often as the sides meet.
         id if id == <Scq as Queue<Ticket>>::INFO.id => &[
             "transfer",
             "transfer_three",

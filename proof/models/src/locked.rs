@@ -237,7 +237,7 @@ fn closed_by_the_last_of_two_consumers() -> Exploration {
     })
 }
 
-/// A producer goes after it was cloned: who waits is not told that nothing will come.
+/// A producer is dropped after it was cloned: a waiting consumer is not told that nothing will come.
 fn clones_hold_it_open() -> Exploration {
     explore_shared(|| {
         let (tx, mut rx) = new::<Ticket>(tiny(2));

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use corelane_loom::block::overwriting::{BbqDropOld, Consumer, Producer};
 use corelane_loom::overwrite::Plain;
-use corelane_loom::{Config, TryPopError, TryPushError};
+use corelane_loom::{Config, Consumer as Pops, Producer as Sends, TryPopError, TryPushError};
 
 use crate::explore::{done, explore_shared, explore_sides, grouped, tiny};
 use crate::item::Cargo;
@@ -67,19 +67,21 @@ pub(crate) fn models() -> Vec<Model> {
     ]
 }
 
-fn queue<T: Plain>(config: Config) -> (Producer<T>, Consumer<T>) {
+/// A queue that keeps all items of as many slots as [`grouped`] says, but for those of one block.
+fn queue<T: Plain>(mut config: Config) -> (Producer<T>, Consumer<T>) {
+    config.capacity = (config.capacity - 1).max(1);
     own::<BbqDropOld, T>(config)
 }
 
 /// Pushes these items, for which room is made.
-fn push_all<T: Cargo + Plain>(tx: &mut Producer<T>, numbers: Range<u64>) {
+pub(crate) fn push_all<T: Cargo>(tx: &mut impl Sends<Item = T>, numbers: Range<u64>) {
     for number in numbers {
-        tx.try_push(Cargo::of(number)).expect("nobody stands still in the middle");
+        assert!(tx.try_push(Cargo::of(number)).is_ok(), "nobody stands still in the middle");
     }
 }
 
 /// Pops all that is left, while nobody else is at work.
-fn drain<T: Cargo + Plain>(rx: &mut Consumer<T>) -> Vec<u64> {
+pub(crate) fn drain<T: Cargo>(rx: &mut impl Pops<Item = T>) -> Vec<u64> {
     let mut numbers = Vec::new();
     loop {
         match rx.try_pop() {
@@ -91,7 +93,7 @@ fn drain<T: Cargo + Plain>(rx: &mut Consumer<T>) -> Vec<u64> {
 }
 
 /// What each consumer got of `pushed` items is in order, and with what was lost it is all of them.
-fn nothing_is_unaccounted_for(popped: &[Vec<u64>], lost: u64, pushed: u64) {
+pub(crate) fn nothing_is_unaccounted_for(popped: &[Vec<u64>], lost: u64, pushed: u64) {
     assert!(popped.iter().all(|numbers| numbers.is_sorted()), "{popped:?}");
     let mut all = popped.concat();
     all.sort_unstable();
@@ -153,7 +155,8 @@ fn closes_when_overwritten() -> Exploration {
     )
 }
 
-/// The consumer goes while the producer pushes its last item and goes: who is last frees what both have used.
+/// The consumer is dropped while the producer pushes its last item and is dropped. The last handle frees the memory
+/// that both have used.
 fn teardown_races_push() -> Exploration {
     explore_sides(queue::<Pair>, tiny(2), |mut tx| push_all(&mut tx, 0..1), drop, done)
 }
@@ -173,7 +176,7 @@ fn bug_1_busy_behind_another() -> Exploration {
     })
 }
 
-/// §2.5, bug 2: consumers who find every block done, and of one lap, don't go round for ever.
+/// §2.5, bug 2: consumers that find every block done, and of one lap, don't loop for ever.
 fn bug_2_empty_at_the_same_lap() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<Pair>(tiny(2));
@@ -264,7 +267,7 @@ fn producer_stands_still() -> Exploration {
 fn two_consumers_overtaken(config: Config, more: u64) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = queue::<u64>(config);
-        let fit = tx.capacity() as u64;
+        let fit = tx.slots() as u64;
         let items = fit + more;
         push_all(&mut tx, 0..fit);
         let consumers: [Thread<_>; 2] = [rx.clone(), rx.clone()].map(|mut rx| {
@@ -387,8 +390,8 @@ fn producer_with_an_old_head() -> Exploration {
     })
 }
 
-/// A slice is pushed with a head that others have left a lap ago, over what one of them has written. The one
-/// who entered the block again has made no fence since, which would order that by chance.
+/// A slice is pushed with a head that others have left a lap ago, over items that one of them has written. The producer
+/// that entered the block again has executed no fence since. A fence would order the two writes by chance.
 fn slice_with_an_old_head() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<u64>(grouped(4, 2));

@@ -229,8 +229,9 @@ fn slices_of_nothing(new: Shared<Number>) -> Exploration {
     })
 }
 
-/// Two producers want the slot that a consumer frees. Who has seen the other's item in it has also seen it
-/// free: otherwise there would be less than no room, which is a lot (row `head_tail_reordered`).
+/// Two producers compete for the slot that a consumer frees. A producer that observes the other's item in the slot
+/// also observes that the slot was freed. Otherwise the number of free slots would be negative, which wraps to a
+/// large number (row `head_tail_reordered`).
 fn head_tail_reordered(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(1));

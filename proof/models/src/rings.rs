@@ -116,8 +116,8 @@ fn late_consumer<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// There is always an item: of two, in a ring each, one consumer pops one when both have been pushed. The other one, who
-/// knows of the first, is not told that the queue is empty.
+/// There is always an item: of two, in a ring each, one consumer pops one when both have been pushed. The other
+/// consumer starts when the first item has been pushed, and is not told that the queue is empty.
 fn false_empty_between_rings<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(tiny(1));
@@ -187,7 +187,7 @@ fn given_while_in_use<T: Cargo>(new: Shared<T>) -> Exploration {
         let (mut tx, mut last) = new(tiny(1));
         let mut items = items::<T>(4).into_iter();
         let mut next = || items.next().expect("there are four");
-        // Who has just popped an item doesn't look before it takes the next position.
+        // A consumer that has just popped an item takes the next position without looking first.
         let consumers = [0, 1].map(|number| {
             let mut rx = last.another();
             push(&mut tx, next());
@@ -222,14 +222,15 @@ fn one_pop_too_many<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
     })
 }
 
-/// The same with two consumers: one takes both positions from those who push, perhaps before the other has looked at its.
+/// The same with two consumers: one takes both positions from the producer, perhaps before the other consumer has
+/// looked at its own.
 fn two_pops_too_many<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut one) = new(tiny(2));
         let mut other = one.another();
         let mut items = items::<T>(3).into_iter();
         items.by_ref().take(2).for_each(|item| push(&mut tx, item));
-        // Who has just popped an item doesn't look before it takes the next position.
+        // A consumer that has just popped an item takes the next position without looking first.
         assert_eq!((look(&mut one, 1), look(&mut other, 1)), (vec![0], vec![1]));
         let last = items.next().expect("a third");
         let consumer = start(move || (look(&mut other, 1), other));

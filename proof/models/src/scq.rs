@@ -57,8 +57,8 @@ fn taken_a_lap_later(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// One item is there, and one is being pushed. Who is told that the queue is full has seen it there: what is pushed
-/// later comes behind it.
+/// One item is there, and a second one is being pushed. A producer that is told that the queue is full has seen the
+/// second item there: an item that is pushed later comes behind it.
 fn full_while_it_is_filled(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(2));
@@ -106,7 +106,7 @@ fn full_no_longer(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// Two consumers find nothing, and a producer comes by what they leave.
+/// Two consumers find nothing, and a producer visits the entries that they may have marked.
 fn two_find_nothing(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(tiny(1));
@@ -120,12 +120,15 @@ fn two_find_nothing(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// One item is there and popped before another one comes, so that two never are: nobody is told that the queue is full.
+/// One item is there and is popped before another one is pushed, so that there are never two: no producer is told that
+/// the queue is full.
 ///
-/// The consumer looks for the second item before it comes. Its producer then sees the mark that this leaves in the entry;
-/// or, if that consumer has moved `tail` on, a position behind the mark, and with it what the consumer has put back into
-/// the other ring before. Who sees the second item knows from that producer that the first has gone. Where sides look at
-/// each other's counter only, as in the rings between one and one, both may be told so.
+/// The consumer looks for the second item before that is pushed, and leaves a mark in the entry. The second item's
+/// producer then observes the mark; or, if the consumer has advanced `tail`, that producer gets a position behind the
+/// mark. Either way this producer observes the index that the consumer has put back into the other ring before. A
+/// third thread that observes the second item acquires from its producer that the first item has gone. In the rings
+/// between one and one a side looks at the other side's counter only: there the consumer may be told empty, and the
+/// producer full.
 fn never_full_behind_a_mark(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(2));
@@ -194,8 +197,8 @@ impl Ring {
         std::iter::from_fn(|| self.indices().take()).collect()
     }
 
-    /// Takes the only index late: when others have come by the other entry, and by this one a lap later, which they leave
-    /// unsafe.
+    /// Takes the only index late: after other takers have visited the other entry, and this one a lap later. The
+    /// visit a lap later leaves the entry unsafe.
     fn take_late(&self) -> u64 {
         let ring = self.indices();
         let late = ring.next_to_take();
@@ -246,8 +249,8 @@ fn left_by(
     join([taker, putter]).into_iter().flatten().chain(ring.drain()).collect()
 }
 
-/// Somebody is late to take the index, and another one comes to its entry a lap later, and leaves a mark. Who puts the
-/// index next finds the mark, and sees that this position has been come by.
+/// A taker is late to take the index. Another taker visits the same entry a lap later, and leaves a mark. The next
+/// put of the index finds the mark, and observes that the position has a taker.
 fn put_behind_a_mark() -> Exploration {
     explore(|| {
         let ring = Ring::full(1);
@@ -258,8 +261,8 @@ fn put_behind_a_mark() -> Exploration {
     })
 }
 
-/// One taker comes by several positions in vain, as others have moved `tail` on. Who puts behind those sees that the
-/// threshold was lowered.
+/// One taker finds nothing at several positions, because others have advanced `tail`. A put behind these positions
+/// observes that the threshold was lowered.
 fn put_behind_those_who_caught_up() -> Exploration {
     explore(|| {
         let ring = Ring::full(1);
@@ -272,8 +275,8 @@ fn put_behind_those_who_caught_up() -> Exploration {
     })
 }
 
-/// Both entries are unsafe. Who puts finds that their positions have been taken, gives them up, and sees that the
-/// threshold was lowered.
+/// Both entries are unsafe. The put finds that their positions have takers, and gives the positions up. It observes
+/// that the threshold was lowered.
 fn put_behind_a_head() -> Exploration {
     explore(|| {
         let ring = Ring::full(1);
@@ -284,8 +287,8 @@ fn put_behind_a_head() -> Exploration {
     })
 }
 
-/// One takes the other index and puts it, again and again. Who puts behind it sees that the entries before are empty, and
-/// gives up no more positions than the threshold is for.
+/// One thread takes the other index and puts it, again and again. A put behind that index observes that the entries
+/// before are empty, and gives up no more positions than the threshold allows for.
 fn put_behind_another_put() -> Exploration {
     explore(|| {
         let ring = Ring::full(2);
@@ -300,8 +303,8 @@ fn put_behind_another_put() -> Exploration {
     })
 }
 
-/// The only index is taken, looked for, and never put again. Who is told that there is nothing isn't told that it is
-/// there later, and that there is nothing again.
+/// The only index is taken, looked for, and never put again. A thread that has been told that the ring is empty isn't
+/// told later that the ring is full, and then that it is empty again.
 fn never_full_behind_a_threshold() -> Exploration {
     explore(|| {
         let ring = Ring::full(1);
@@ -321,7 +324,7 @@ fn never_full_behind_a_threshold() -> Exploration {
     })
 }
 
-/// The same, of one who was about to lower the threshold itself when the index was put behind it.
+/// The same for a taker that was about to lower the threshold itself when the index was put behind it.
 fn never_full_once_it_was_lowered() -> Exploration {
     explore(|| {
         let ring = Ring::full(1);

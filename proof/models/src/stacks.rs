@@ -5,10 +5,10 @@
 //! about 30 % of a model's time. Threads of one process also wait for each other in them. Neither crate has an option
 //! for it.
 //!
-//! So this module defines the C library's `mmap`, `mprotect` and `munmap` for the program that it is linked into. Stacks
-//! of `generator`'s size come out of an arena, where they keep their memory and their protected page. All other calls
-//! go to the kernel. Allocations and the stacks of threads don't come by here, because the C library maps them by
-//! internal names; nor do the library's regions, for which `rustix` calls the kernel.
+//! So this module defines the C library's `mmap`, `mprotect` and `munmap` for the program that it is linked into.
+//! Stacks of `generator`'s size come out of an arena, where they keep their memory and their protected page. All
+//! other calls go to the kernel. Allocations and the stacks of threads don't reach these functions, because the C
+//! library maps them by internal names; nor do the library's regions, for which `rustix` calls the kernel.
 //!
 //! A stack keeps what the last execution has left there; `generator` writes before it reads. The first user of the arena
 //! is the first model, so programs without models only pay for a comparison of lengths.
@@ -37,7 +37,7 @@ struct Arena {
     in_use: AtomicU64,
 }
 
-// SAFETY: who sets a bit has that stack to itself.
+// SAFETY: the thread that sets a bit has that stack to itself.
 unsafe impl Send for Arena {}
 // SAFETY: see above.
 unsafe impl Sync for Arena {}

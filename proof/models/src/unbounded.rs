@@ -159,7 +159,8 @@ fn chunks_left_behind<T: Cargo>(new: Single<T>) -> Exploration {
     )
 }
 
-/// The consumer pops an item and goes. A producer who goes on takes memory for no more than a group, and is told.
+/// The consumer pops an item and is dropped. A producer that goes on pushing allocates no more than a group, and is
+/// told that the consumer has gone.
 fn consumer_goes<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,

@@ -70,7 +70,7 @@ pub(crate) struct Watcher {
     weakening: Option<Weakening>,
     /// Whether anything has been weakened.
     weakened: Cell<bool>,
-    /// The weak compare-and-swaps that fail when their thread first comes by in an execution.
+    /// The weak compare-and-swaps that fail when their thread first reaches them in an execution.
     failing: BTreeSet<WeakCas>,
     /// By address of the place, which is quicker to compare than its file's name. Some places have several.
     accesses: RefCell<FxHashMap<(*const Location<'static>, Op, Ordering), Place>>,

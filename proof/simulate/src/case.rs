@@ -24,7 +24,7 @@ pub struct Case {
     items: u64,
     /// Items are numbered from 0 to this, again and again: all that are in a ring.
     lap: u64,
-    /// Who quits before its time, perhaps nobody, and after how many items.
+    /// The thread that quits before its time, and after how many items. No thread quits if none has this number.
     pub quitter: u64,
     quits_after: u64,
     /// Whether threads flush before they wait. In a ring they must.

@@ -98,7 +98,7 @@ impl Link {
         self.taken.set(self.taken.get() + 1);
     }
 
-    /// Checks that who says that all is over has got all.
+    /// Checks that all items were taken if a thread has been told of the end.
     pub(crate) fn settle(&self) {
         let (given, taken) = (self.given.get(), self.taken.get());
         assert!(!self.has_ended.get() || given == taken, "closed after {taken} of {given} items");

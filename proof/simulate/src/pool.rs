@@ -46,7 +46,7 @@ impl Pool {
         }
     }
 
-    /// Whoever gets the item reads them.
+    /// The thread that gets the item reads the bytes.
     pub(crate) fn read(&self, number: u64) {
         if let Some(page) = self.page(number) {
             coherence::read(page, 4);

@@ -1,6 +1,7 @@
 //! Queues between several threads under schedules that look for bugs.
 //!
-//! A seed makes up a case: so many producers and consumers of one queue, who come, go, and take batches.
+//! A seed makes up a case: how many producers and consumers one queue has, when their handles come and go, and which
+//! batches they take.
 //! The same seed makes the choices of the schedule.
 
 mod stopped;

@@ -12,7 +12,7 @@ pub struct Stream {
     /// Cores of the threads: the producer's, those of threads that pass items on, and the consumer's.
     /// There is a queue between each and the next. A single thread uses one queue from both sides.
     pub cores: Vec<usize>,
-    /// Settles who is first of those that are due at the same time.
+    /// Decides the order of threads and store buffers that are due at the same time.
     pub seed: u64,
     /// Items that the queue must hold.
     pub capacity: usize,

@@ -27,7 +27,7 @@ pub struct Team {
     pub consumers: usize,
     /// What they do besides.
     pub workload: Workload,
-    /// Settles who is first of those that are due at the same time.
+    /// Decides the order of threads and store buffers that are due at the same time.
     pub seed: u64,
     /// Items that the queue must hold.
     pub capacity: usize,

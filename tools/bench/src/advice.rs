@@ -51,7 +51,7 @@ pub(crate) const LEAST_ROUNDS: usize = 3;
 /// Whether it is one of our queues to be used: not to learn from, to compare with or to see something in, which those say
 /// that are; and an item is visible when its push returns, as with all peers. Queues that publish later are faster and no
 /// answer to the same question.
-fn is_choice(result: &CellResult) -> bool {
+pub(crate) fn is_choice(result: &CellResult) -> bool {
     let info = catalogue::find(&result.queue).map(|entry| entry.info);
     !result.peer && info.is_none_or(|info| !info.delayed && !info.choose.starts_with("to "))
 }

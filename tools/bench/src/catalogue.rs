@@ -9,7 +9,7 @@ use corelane::mc_ring_sane::McRingSane;
 use corelane::scq::Scq;
 use corelane::segmented::Uspsc;
 use corelane::{Config, Info, Queue, for_each_queue};
-use corelane_report::name;
+use corelane_report::{Failure, name, unknown};
 
 use crate::kinds::{PayloadKind, TeamSize, Test};
 use crate::params::{CircleSetting, PairSetting, Params, Setting, Trial};
@@ -35,6 +35,48 @@ pub(crate) fn find(id: &str) -> Option<&'static Entry> {
     entries().iter().find(|entry| entry.info.id == id)
 }
 
+/// The ids of what is called by `names`: each an id, the module of queues (`lamport`, `line_ring`), or a crate
+/// (`crossbeam-queue`). A module or a crate stands for those that `fit`.
+///
+/// # Errors
+///
+/// If a name is unknown, or none that it stands for fits; what `misfit` says of it is the reason then.
+pub fn ids(
+    names: &[String],
+    fits: impl Fn(&Entry) -> bool,
+    misfit: impl Fn(&Entry) -> String,
+) -> Result<Vec<String>, Failure> {
+    let mut ids = Vec::new();
+    for name in names {
+        let all = called(name);
+        let Some(first) = all.first() else {
+            return Err(unknown(name, entries().iter().map(|entry| entry.info.id)));
+        };
+        let fitting: Vec<_> = all.iter().filter(|entry| fits(entry)).collect();
+        if fitting.is_empty() {
+            return Err(Failure::Usage(misfit(first)));
+        }
+        ids.extend(fitting.into_iter().map(|entry| entry.info.id.to_owned()));
+    }
+    Ok(ids)
+}
+
+/// The ids of all that is called by `names`.
+pub(crate) fn any_ids(names: &[String]) -> Result<Vec<String>, Failure> {
+    ids(names, |_| true, |_| String::new())
+}
+
+fn called(name: &str) -> Vec<&'static Entry> {
+    let wanted = name.replace('-', "_");
+    let ways: [&dyn Fn(&Entry) -> bool; 3] = [
+        &|entry| entry.info.id.replace('-', "_") == wanted,
+        &|entry| entry.module == wanted || entry.module.split("::").any(|part| part == wanted),
+        &|entry| matches!(entry.kind, EntryKind::Peer { package, .. } if package == name),
+    ];
+    let all = ways.map(|is_it| entries().iter().filter(|entry| is_it(entry)).collect::<Vec<_>>());
+    all.into_iter().find(|entries| !entries.is_empty()).unwrap_or_default()
+}
+
 /// Something that can be measured.
 #[derive(Debug)]
 pub struct Entry {
@@ -42,6 +84,8 @@ pub struct Entry {
     pub info: Info,
     /// Whose it is.
     pub kind: EntryKind,
+    /// The module of the library that has it; nothing for peers.
+    module: &'static str,
     /// How it is measured between one producer and one consumer, if it is meant for that.
     pair: Option<PairKernel>,
     team: TeamKernel,
@@ -72,6 +116,14 @@ impl Entry {
         matches!(self.kind, EntryKind::Peer { .. })
     }
 
+    /// The version of a crate from the registry.
+    pub(crate) fn version(&self) -> Option<&str> {
+        match &self.kind {
+            EntryKind::Peer { package, version } if *package != "std" => Some(version),
+            _ => None,
+        }
+    }
+
     pub(crate) fn is_quick(&self) -> bool {
         let Info { id, variant_of, bounded, .. } = self.info;
         let is_usual = !id.starts_with(LIST_OF) && (variant_of.is_none() || id == QUICK_ANY);
@@ -91,6 +143,7 @@ impl Entry {
     pub(crate) fn new<N: Payload, B: Payload, Q: Queue<N> + Queue<B>>(kind: EntryKind) -> Self {
         Self {
             info: <Q as Queue<N>>::INFO,
+            module: module(std::any::type_name::<Q>()),
             kind,
             pair: None,
             team: team::measure::<N, B, Q>,
@@ -134,6 +187,12 @@ impl Entry {
             wrong => Err(format!("{wrong} {fault}")),
         }
     }
+}
+
+/// The module of a queue's type in the library, such as `lamport::lazy`.
+fn module(queue: &str) -> &str {
+    let path = queue.split('<').next().and_then(|path| path.strip_prefix("corelane::"));
+    path.and_then(|path| path.rsplit_once("::")).map_or("", |(module, _)| module)
 }
 
 /// Measures a queue between one producer and one consumer.

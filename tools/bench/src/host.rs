@@ -3,16 +3,22 @@
 use std::fs;
 use std::sync::LazyLock;
 use std::thread;
+use std::time::Duration;
 
 use core_affinity::CoreId;
 use corelane_report::list;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+/// How long it is looked what other programs do.
+const LOOK: Duration = Duration::from_millis(200);
+/// Share of the processors' time that other programs may take.
+const QUIET: f64 = 0.1;
 
 static CPU_INFO: LazyLock<String> =
     LazyLock::new(|| fs::read_to_string("/proc/cpuinfo").unwrap_or_default());
 
 /// What a reader of the numbers needs to know.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Host {
     pub(crate) cpu: String,
     pub(crate) cpus: usize,
@@ -21,12 +27,15 @@ pub(crate) struct Host {
     pub(crate) last_level_cache: Option<String>,
     /// Whether this is a virtual machine, whose cores may move.
     pub(crate) virtual_machine: bool,
-    pub(crate) arch: &'static str,
+    pub(crate) arch: String,
     pub(crate) os: String,
     /// Cores in the order in which threads are given them: first a producer's, then a consumer's.
     pub(crate) cores: Vec<usize>,
     /// Whether these are one core, on which nothing is concurrent.
     pub(crate) same_core: bool,
+    /// Share of the processors' time that other programs took when the run began. Only Linux tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) others: Option<f64>,
     /// Whether `lane` was compiled with optimisations.
     pub(crate) optimised: bool,
 }
@@ -38,12 +47,31 @@ impl Host {
             cpus: thread::available_parallelism().map_or(1, usize::from),
             last_level_cache: cache_size(3).or_else(|| cache_size(2)),
             virtual_machine: cpu_has("hypervisor"),
-            arch: std::env::consts::ARCH,
+            arch: std::env::consts::ARCH.into(),
             os: operating_system(),
             cores: cores.iter().map(|core| core.id).collect(),
             same_core: cores.iter().all(|core| *core == cores[0]),
+            others: None,
             optimised: !cfg!(debug_assertions),
         }
+    }
+
+    /// Looks for a moment how much other programs do, and warns if that is too much.
+    pub(crate) fn look_for_others(&mut self) {
+        let before = processor_times();
+        thread::sleep(LOOK);
+        self.others = busy_share(before, processor_times());
+        if let Some(warning) = self.warning() {
+            eprintln!("{warning}");
+        }
+    }
+
+    /// That other programs do too much, if they do.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let percent = 100.0 * self.others.filter(|share| *share > QUIET)?;
+        Some(format!(
+            "warning: other programs take {percent:.0} % of the processors' time; measure again when the machine is quiet"
+        ))
     }
 
     pub(crate) fn summary(&self) -> String {
@@ -64,6 +92,21 @@ impl Host {
             self.os,
         )
     }
+}
+
+/// All processors' time so far in ticks: all of it, and that in which they were idle.
+fn processor_times() -> Option<[u64; 2]> {
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    let times = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
+    let times: Vec<u64> = times.take(8).filter_map(|time| time.parse().ok()).collect();
+    // Idle, and idle while the disk is at work.
+    Some([times.iter().sum(), times.get(3)? + times.get(4)?])
+}
+
+fn busy_share(before: Option<[u64; 2]>, after: Option<[u64; 2]>) -> Option<f64> {
+    let ([all, idle], [all_after, idle_after]) = (before?, after?);
+    let (all, idle) = (all_after.checked_sub(all)?, idle_after.saturating_sub(idle));
+    (all > 0).then(|| 1.0 - idle.min(all) as f64 / all as f64)
 }
 
 /// Whether the processor lists `flag`. Only Linux tells.
@@ -87,4 +130,21 @@ fn cache_size(level: u8) -> Option<String> {
 fn operating_system() -> String {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     format!("{} {}", std::env::consts::OS, release.trim()).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_idle_is_busy() {
+        assert_eq!(busy_share(Some([100, 50]), Some([200, 125])), Some(0.25));
+        assert_eq!(busy_share(Some([100, 50]), Some([100, 50])), None);
+        assert_eq!(busy_share(None, Some([100, 50])), None);
+        let mut host = Host::describe(&[CoreId { id: 0 }]);
+        host.others = Some(0.25);
+        assert!(host.warning().is_some_and(|text| text.contains("25 %")));
+        host.others = Some(0.05);
+        assert_eq!(host.warning(), None);
+    }
 }

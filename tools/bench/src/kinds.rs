@@ -6,10 +6,10 @@ use std::str::FromStr;
 use clap::ValueEnum;
 use corelane::{Memory, Sides};
 use corelane_report::Failure;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Test {
     /// Nanoseconds per item, one side sending as fast as it can.
@@ -64,7 +64,7 @@ impl Test {
 }
 
 /// What threads do besides their calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Workload {
     /// Nothing but check the items.
@@ -77,7 +77,7 @@ pub enum Workload {
 }
 
 /// What drives the two sides, after paper 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Regime {
     /// No load.
@@ -118,7 +118,7 @@ impl Regime {
 }
 
 /// What travels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum PayloadKind {
     /// A number.
@@ -128,7 +128,7 @@ pub enum PayloadKind {
 }
 
 /// Where our queues live.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum MemoryKind {
     /// The global allocator.
@@ -150,7 +150,7 @@ impl From<MemoryKind> for Memory {
 }
 
 /// A call that fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Operation {
     /// Into a full queue.
@@ -160,7 +160,7 @@ pub(crate) enum Operation {
 }
 
 /// How many threads there are on either side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TeamSize {
     /// Those that push.
     pub producers: usize,
@@ -193,7 +193,7 @@ impl FromStr for TeamSize {
     }
 }
 
-/// A queue by its id, and whom it is between.
+/// A queue's id, and its sides.
 pub type Between<'a> = (&'a str, Sides);
 
 /// Numbers of threads that are measured or simulated unless others are given.
@@ -239,7 +239,7 @@ pub fn check_sizes(
     Ok(idle.map(|queue| format!("not with these threads: {}", reason(queue))).collect())
 }
 
-/// Whom a queue is between, in words.
+/// The sides of a queue, in words.
 pub fn between(sides: Sides) -> &'static str {
     match sides {
         Sides::OneToOne => "one producer, one consumer",

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use core_affinity::CoreId;
 use corelane_report::{Failure, Positive};
 
-use crate::catalogue::Entry;
+use crate::catalogue::{Entry, any_ids};
 use crate::cores;
 use crate::kinds::{Operation, TeamSize, Test, Workload, check_sizes, possible_sizes, usual_sizes};
 use crate::options::MpmcArgs;
@@ -32,10 +32,13 @@ impl Plan {
     ///
     /// If it can't be done so.
     pub fn mpmc(args: &MpmcArgs) -> Result<Self, Failure> {
+        let args = &MpmcArgs { queues: any_ids(&args.queues)?, ..args.clone() };
         check_batches(&args.batch, args.capacity.map_or(CAPACITY, |Positive(items)| items))?;
         check_workloads(args)?;
         let cores = cores::several(&args.cores)?;
-        let entries = args.run.choose(&args.queues, is_usual);
+        // Queues that are never full take as much memory as producers have time for, and most of the time of a run.
+        let is_asked = |entry: &Entry| entry.is_bounded() || !args.queues.is_empty();
+        let entries = args.run.choose(&args.queues, |entry| is_usual(entry) && is_asked(entry));
         let queues: Vec<_> =
             entries.iter().map(|entry| (entry.info.id, entry.info.sides)).collect();
         let sizes = match args.threads.is_empty() {
@@ -44,6 +47,11 @@ impl Plan {
         };
         let mut notes = check_sizes(&sizes, &args.queues, &queues)?;
         let cells = cells(args, &entries, &sizes, &cores);
+        if args.queues.is_empty() {
+            notes.push(
+                "queues that are never full are left out: name those that you want to see".into(),
+            );
+        }
         notes.extend(untested(args, &entries, &cells));
         notes.extend(held_up(args, &entries, &sizes, &cores));
         Self::new(cells, cores, &args.run, &args.queues, notes)

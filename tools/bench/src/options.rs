@@ -4,7 +4,6 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser};
 use corelane_report::{FileArgs, Positive, PositiveReal, duration, one_of};
 
@@ -16,9 +15,9 @@ use crate::stats::Group;
 /// What all measurements have in common.
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
-    /// How often everything is measured.
-    #[arg(long, value_name = "N", default_value = "15")]
-    pub rounds: Positive,
+    /// How often everything is measured [default: 15, or what there is time for in 2.5 minutes].
+    #[arg(long, value_name = "N")]
+    pub rounds: Option<Positive>,
 
     /// Longest `line_rtt` in nanoseconds at which two cores count as near.
     #[arg(long, value_name = "NS", default_value_t = PositiveReal(Group::FAR_ABOVE_NS))]
@@ -59,8 +58,8 @@ impl RunArgs {
 /// What to measure between one producer and one consumer, and how.
 #[derive(Debug, Clone, Parser)]
 pub struct SpscArgs {
-    /// Queues and peers to measure, by id (see `lane list`); all if none is named.
-    #[arg(value_name = "QUEUE", value_parser = ids(Entry::is_spsc), hide_possible_values = true)]
+    /// Queues and peers to measure, by id, module or crate (see `lane list`); all if none is named.
+    #[arg(value_name = "QUEUE")]
     pub queues: Vec<String>,
 
     /// What to measure.
@@ -146,9 +145,9 @@ impl Default for SpscArgs {
 /// What to measure between several threads, and how.
 #[derive(Debug, Clone, Args)]
 pub struct MpmcArgs {
-    /// Queues and peers to measure, by id (see `lane list`); if none is named, all between several
-    /// threads, with bbq-spsc and rtrb where there is one thread a side.
-    #[arg(value_name = "QUEUE", value_parser = ids(|_| true), hide_possible_values = true)]
+    /// Queues and peers to measure, by id, module or crate (see `lane list`); if none is named, all between several threads
+    /// that are full some day, with bbq-spsc and rtrb where there is one thread a side.
+    #[arg(value_name = "QUEUE")]
     pub queues: Vec<String>,
 
     /// What to measure.
@@ -199,9 +198,9 @@ pub struct MpmcArgs {
 /// What to measure between threads in a ring, and how.
 #[derive(Debug, Clone, Args)]
 pub struct RingArgs {
-    /// Queues and peers to measure, by id (see `lane list`); if none is named, all between one producer and
+    /// Queues and peers to measure, by id, module or crate (see `lane list`); if none is named, all between one producer and
     /// one consumer.
-    #[arg(value_name = "QUEUE", value_parser = ids(|_| true), hide_possible_values = true)]
+    #[arg(value_name = "QUEUE")]
     pub queues: Vec<String>,
 
     /// Threads of the ring, 2 to 64; may be more than there are cores.
@@ -237,12 +236,6 @@ pub struct RingArgs {
     /// How often, and what becomes of it.
     #[command(flatten)]
     pub run: RunArgs,
-}
-
-/// Lists and suggests ids when one is unknown.
-fn ids(of: fn(&Entry) -> bool) -> PossibleValuesParser {
-    let entries = catalogue::entries().iter().filter(|entry| of(entry));
-    PossibleValuesParser::new(entries.map(|entry| entry.info.id))
 }
 
 /// Numbers of threads that can be real ones.

@@ -14,6 +14,9 @@ const READING: &str = "Bars are medians over rounds, whiskers the quartiles. The
     `block_handoff` is one thread writing blocks of 4 KiB and the other summing them, one flag per block. \
     Near and far are rounds in which the two cores did or did not share a cache; they are never averaged.";
 
+/// How much the upper quartile of a floor may be above the lower.
+const STEADY: f64 = 1.3;
+
 impl Results {
     /// What is to be said of them.
     pub fn document(&self) -> Document {
@@ -21,6 +24,9 @@ impl Results {
             Document::new("corelane: queues on this machine", "Queues on this machine");
         document.has_key = true;
         document.fact(Media::SCREENS, "Machine", self.machine.summary());
+        if let Some(warning) = self.machine.warning() {
+            document.fact(Media::SCREENS, "Warning", warning);
+        }
         self.origin.tell(&mut document);
         let rounds =
             format!("{} counted, queues interleaved. {}", self.rounds.len(), self.left_out());
@@ -28,6 +34,7 @@ impl Results {
         for group in self.groups() {
             document.section(self.place(group));
             document.add(Block::Note(self.floors(group)));
+            document.blocks.extend(self.unsteady(group).map(Block::Paragraph));
             let tables = self.tables(group);
             for tables in
                 tables.chunk_by(|a, b| words::chart_titles(a[0]).0 == words::chart_titles(b[0]).0)
@@ -56,7 +63,7 @@ impl Results {
         blocks
     }
 
-    fn place(&self, group: Group) -> &'static str {
+    pub(crate) fn place(&self, group: Group) -> &'static str {
         match (self.machine.same_core, group) {
             (true, _) => "Same core: the threads take turns",
             (false, Group::Near) => "Near: the cores share a cache",
@@ -65,18 +72,36 @@ impl Results {
     }
 
     /// One line on the rounds of a group and their floors.
-    fn floors(&self, group: Group) -> String {
+    pub(crate) fn floors(&self, group: Group) -> String {
         let floor = |name, unit, quartiles: Option<Quartiles>| {
             quartiles.map_or_else(String::new, |q| {
                 format!("; {name} {} {unit} ({})", short(q.median), q.spread())
             })
         };
+        let rounds = self.rounds_of(group).count();
+        let rounds = format!("{rounds} round{}", if rounds == 1 { "" } else { "s" });
         format!(
-            "{} rounds{}{}",
-            self.rounds_of(group).count(),
+            "{rounds}{}{}",
             floor("line_rtt", "ns", self.line_rtt(group)),
             floor("block_handoff", "ns/u64", self.block_handoff(group)),
         )
+    }
+
+    /// A warning if the floors of a group differ much from round to round.
+    fn unsteady(&self, group: Group) -> Option<String> {
+        let spread = |name, floor: Option<Quartiles>| {
+            let floor = floor.filter(|floor| floor.p75 > STEADY * floor.p25)?;
+            Some(format!("{name} {} ns", floor.spread()))
+        };
+        let floors = [
+            spread("line_rtt", self.line_rtt(group)),
+            spread("block_handoff", self.block_handoff(group)),
+        ];
+        let floors: Vec<_> = floors.into_iter().flatten().collect();
+        let warning = "warning: the machine's own pace varied from round to round";
+        (!floors.is_empty()).then(|| {
+            format!("{warning} ({}); differences of that size mean nothing", floors.join(", "))
+        })
     }
 
     fn left_out(&self) -> String {
@@ -110,6 +135,8 @@ impl Results {
                 best_peer: best_peer(table).map(|peer| peer.median(group)),
             };
             numbers.push(Block::Table(words::table(table, group, beside)));
+            let legend = Block::Note(words::legend(table[0].test).into());
+            numbers.push(Block::On(Media::TERMINAL, vec![legend]));
         }
         let (title, _) = words::chart_titles(first);
         let chart = bars(&rows, first.test.unit(), floor);

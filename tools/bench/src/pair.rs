@@ -10,7 +10,7 @@ use std::time::Instant;
 use clap::ValueEnum;
 use core_affinity::CoreId;
 use corelane::Producer;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::params::Trial;
 
@@ -40,7 +40,7 @@ impl Cores {
 }
 
 /// What a side does between two looks at a queue that had no room or no item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Wait {
     /// Looks again at once, as the first paper does.

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use core_affinity::CoreId;
 use corelane::{Config, Memory, Queue};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::kinds::{MemoryKind, Operation, PayloadKind, Regime, TeamSize, Workload};
 use crate::pair::Wait;
 use crate::schedule::Arrival;
 
 /// How something is measured; with the test the key of a result.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Params {
     /// Items the queue was made for.
     pub capacity: usize,
@@ -23,7 +23,7 @@ pub struct Params {
 }
 
 /// What differs between kinds of measurements.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Setting {
     Pair(PairSetting),
@@ -32,7 +32,7 @@ pub(crate) enum Setting {
 }
 
 /// One producer, one consumer.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairSetting {
     /// Most items per push or pop call.
     pub batch: usize,
@@ -50,7 +50,7 @@ pub struct PairSetting {
 }
 
 /// Several of either.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TeamSetting {
     #[serde(flatten)]
     pub(crate) size: TeamSize,
@@ -61,7 +61,7 @@ pub(crate) struct TeamSetting {
 }
 
 /// Threads in a circle, each with a queue to the next.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CircleSetting {
     pub(crate) threads: usize,
     pub(crate) in_flight: u64,
@@ -101,6 +101,14 @@ impl Length {
     pub(crate) fn of(items: Option<NonZeroU64>, duration: Option<Duration>, usual_ms: u64) -> Self {
         let duration = duration.unwrap_or(Duration::from_millis(usual_ms));
         items.map_or(Self::Time(duration), |items| Self::Items(items.get()))
+    }
+
+    /// How long a measurement takes with all that belongs to it, roughly.
+    pub(crate) fn time(self) -> Duration {
+        match self {
+            Self::Time(length) => length.mul_f64(1.2) + Duration::from_millis(3),
+            Self::Items(items) => Duration::from_nanos(50 * items),
+        }
     }
 
     /// Items of the warm-up, of which `usual` are plenty.

@@ -172,7 +172,7 @@ impl Payload for Indirect {
     /// mapping 32 MiB anew for every cell would be measured as page faults.
     fn pool(capacity: usize) -> Pool {
         static BUFFERS: OnceLock<Vec<Buffer>> = OnceLock::new();
-        let wanted = 2 * capacity.next_power_of_two();
+        let wanted = 4 * capacity.next_power_of_two();
         let buffer =
             |_| Buffer { number: AtomicU32::new(0), contents: [const { AtomicU64::new(0) }; 511] };
         let buffers = BUFFERS.get_or_init(|| (0..wanted).map(buffer).collect());

@@ -1,9 +1,10 @@
 //! Everything a run needs.
 
-use std::time::Duration;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use core_affinity::CoreId;
-use corelane_report::{Failure, Files, Positive};
+use corelane_report::{Failure, Files, Positive, interrupt};
 
 use crate::catalogue::Entry;
 use crate::cores;
@@ -13,13 +14,22 @@ use crate::pair::{Cores, Wait};
 use crate::params::{Length, Params};
 use crate::schedule::Arrival;
 
+/// How often everything is measured, unless given.
+const ROUNDS: usize = 15;
+/// How long the rounds may take, unless their number is given.
+const LIMIT: Duration = Duration::from_secs(140);
+/// How much longer a round that is under way may take than the limit.
+const GRACE: f64 = 1.2;
+
 /// What to measure, checked and spelled out.
 #[derive(Debug)]
 pub struct Plan {
     /// What is measured, with those next to each other that differ only in the queue.
     pub(crate) cells: Vec<Cell>,
     pub(crate) rounds: usize,
-    pub(crate) budget: Option<Duration>,
+    /// No round begins that would end after so long.
+    pub(crate) limit: Option<Duration>,
+    pub(crate) begin: Instant,
     /// Where threads run, in the order they are given cores. Floors are measured between the first two.
     pub(crate) cores: Vec<CoreId>,
     pub(crate) far_above_ns: f64,
@@ -79,18 +89,41 @@ impl Plan {
             };
             return Err(Failure::Usage(format!("nothing to measure: {reason}")));
         }
+        let round = possible.iter().map(|cell| cell.length.time()).sum();
         // Whatever a round trip takes on one core, it isn't far.
         let is_same = Cores::of(&cores).same();
         Ok(Self {
             cells: possible,
-            rounds: run.rounds.0,
-            budget: None,
+            rounds: run.rounds.map_or(ROUNDS, |rounds| rounds.0),
+            limit: run.rounds.is_none().then_some(LIMIT.max(round)),
+            begin: Instant::now(),
             far_above_ns: if is_same { f64::INFINITY } else { run.far_above.0 },
             cores,
             schedule: Vec::new(),
             notes,
             files: Files::open(&run.files)?,
         })
+    }
+
+    /// Whether nothing more is to be measured: also where a round takes far longer than expected.
+    pub(crate) fn is_over(&self) -> bool {
+        interrupt::requested()
+            || self.limit.is_some_and(|limit| self.begin.elapsed() > limit.mul_f64(GRACE))
+    }
+
+    /// How many queues and tests there are.
+    pub fn summary(&self) -> String {
+        let queues: BTreeSet<_> = self.cells.iter().map(|cell| cell.entry.info.id).collect();
+        let tests = self.cells.chunk_by(Cell::is_alike).count();
+        let ending = |count| if count == 1 { "" } else { "s" };
+        format!("{} queue{}, {tests} test{}", queues.len(), ending(queues.len()), ending(tests))
+    }
+
+    /// How long it takes, as far as that is known before.
+    pub fn time(&self) -> Duration {
+        let round: Duration = self.cells.iter().map(|cell| cell.length.time()).sum();
+        let all = round * self.rounds as u32;
+        self.limit.map_or(all, |limit| all.min(limit))
     }
 
     /// Where both sides of a pair run, and floors are measured.

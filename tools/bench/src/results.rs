@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use corelane_report::Origin;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{self, Entry};
 use crate::floor::Floors;
@@ -18,7 +18,7 @@ use crate::stats::{Group, Quartiles};
 pub(crate) const SCHEMA: u32 = 1;
 
 /// Everything measured.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Results {
     #[serde(flatten)]
     pub(crate) origin: Origin,
@@ -31,7 +31,7 @@ pub struct Results {
 }
 
 /// One round that counts.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Round {
     pub(crate) line_rtt_ns: f64,
     pub(crate) block_handoff_ns_per_u64: f64,
@@ -51,17 +51,20 @@ impl Round {
 }
 
 /// What one cell gave.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CellResult {
-    suite: &'static str,
+    suite: String,
     /// What was measured.
     pub test: Test,
     /// On which queue.
     pub queue: String,
     pub(crate) peer: bool,
+    /// Of the crate that was built in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
     /// With what parameters.
     pub params: Params,
-    unit: &'static str,
+    unit: String,
     /// The values; a group without rounds is left out.
     pub groups: BTreeMap<Group, Summary>,
 }
@@ -70,6 +73,11 @@ impl Results {
     /// The groups that have rounds.
     pub fn groups(&self) -> impl Iterator<Item = Group> {
         Group::ALL.into_iter().filter(|group| self.rounds_of(*group).next().is_some())
+    }
+
+    /// How many rounds count.
+    pub fn rounds(&self) -> usize {
+        self.rounds.len()
     }
 
     pub(crate) fn rounds_of(&self, group: Group) -> impl Iterator<Item = &Round> {
@@ -111,12 +119,13 @@ impl CellResult {
             Some((*group, Summary::of(samples, test == Test::Round)?))
         };
         Self {
-            suite: test.suite(),
+            suite: test.suite().into(),
             test,
             queue: entry.info.id.to_owned(),
             peer: entry.is_peer(),
+            version: entry.version().map(str::to_owned),
             params: params.clone(),
-            unit: test.unit(),
+            unit: test.unit().into(),
             groups: samples.iter().filter_map(summarise).collect(),
         }
     }
@@ -129,7 +138,13 @@ impl CellResult {
         }
     }
 
-    fn is_bounded(&self) -> bool {
+    /// The same with the version of a crate.
+    pub(crate) fn kept_label(&self) -> String {
+        let version = self.version.as_ref().map(|version| format!(" {version}"));
+        self.label() + &version.unwrap_or_default()
+    }
+
+    pub(crate) fn is_bounded(&self) -> bool {
         catalogue::find(&self.queue).is_none_or(Entry::is_bounded)
     }
 

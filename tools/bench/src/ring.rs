@@ -2,7 +2,7 @@
 
 use corelane_report::{Failure, Positive};
 
-use crate::catalogue::Entry;
+use crate::catalogue::{Entry, any_ids};
 use crate::cores;
 use crate::kinds::Test;
 use crate::options::RingArgs;
@@ -18,7 +18,8 @@ impl Plan {
     /// If it can't be done so.
     pub fn ring(args: &RingArgs) -> Result<Self, Failure> {
         let cores = cores::several(&args.cores)?;
-        let entries = args.run.choose(&args.queues, Entry::is_spsc);
+        let queues = any_ids(&args.queues)?;
+        let entries = args.run.choose(&queues, Entry::is_spsc);
         if let Some(entry) = entries.iter().find(|entry| entry.info.overwrites) {
             let id = entry.info.id;
             return Err(Failure::Usage(format!(
@@ -37,6 +38,6 @@ impl Plan {
             let params = Params { capacity, wait, setting };
             cells.extend(row(entries.iter().copied(), Test::Round, params, length));
         }
-        Self::new(cells, cores, &args.run, &args.queues, Vec::new())
+        Self::new(cells, cores, &args.run, &queues, Vec::new())
     }
 }

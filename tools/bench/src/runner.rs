@@ -1,9 +1,12 @@
 //! Runs a plan: round by round, all queues interleaved, floors before and after.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::panic::resume_unwind;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use corelane_report::{Failure, Origin, ProgressBar, interrupt, name, progress};
+use corelane_report::{Failure, Origin, Progress, interrupt, name};
 
 use crate::floor::Floors;
 use crate::host::Host;
@@ -11,6 +14,12 @@ use crate::params::Trial;
 use crate::plan::{Cell, Plan};
 use crate::results::{CellResult, Results, Round, SCHEMA};
 use crate::sample::Sample;
+use crate::stats::Group;
+
+/// How long a measurement that is under way may still take when the run is to end.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How often it is looked whether the run is to end.
+const TICK: Duration = Duration::from_millis(50);
 
 /// Measures all that `plan` asks for, or as much of it as there is time for.
 ///
@@ -20,58 +29,129 @@ use crate::sample::Sample;
 /// # Errors
 ///
 /// If a queue is broken.
-pub fn run(plan: &Plan) -> Result<Results, Failure> {
-    let length = plan.rounds * plan.cells.len();
-    let progress = progress(length, "{bar:30} {percent:>3}% {msg:<28} {eta} left");
-    let begin = Instant::now();
-    let mut samples: Vec<BTreeMap<_, Vec<_>>> = vec![BTreeMap::new(); plan.cells.len()];
-    let (mut rounds, mut mixed_rounds) = (Vec::new(), 0);
-    let mut before = Floors::measure(plan.pair());
-    for _ in 0..plan.rounds {
-        if plan.budget.is_some_and(|budget| begin.elapsed() > budget) {
-            break;
-        }
-        let mut first = 0;
-        for cells in plan.cells.chunk_by(Cell::is_alike) {
-            if interrupt::requested() {
-                break;
-            }
-            let measured = round(plan, cells, &progress)?;
-            let after = Floors::measure(plan.pair());
-            match Round::between(before, after, plan.far_above_ns) {
-                Some(round) => {
-                    rounds.push(round);
-                    for (all, sample) in samples[first..].iter_mut().zip(measured) {
-                        all.entry(round.group).or_default().push(sample);
-                    }
-                }
-                None => mixed_rounds += 1,
-            }
-            (before, first) = (after, first + cells.len());
+pub fn run(plan: &Arc<Plan>) -> Result<Results, Failure> {
+    let mut machine = Host::describe(&plan.cores);
+    machine.look_for_others();
+    let tally = Arc::new(Mutex::new(Tally::of(plan)));
+    // In a thread of its own, which is left behind if it doesn't end in time.
+    let worker = thread::spawn({
+        let (plan, tally) = (Arc::clone(plan), Arc::clone(&tally));
+        move || measure(&plan, &tally)
+    });
+    let mut patience = PATIENCE;
+    while !worker.is_finished() && !patience.is_zero() {
+        thread::sleep(TICK);
+        if plan.is_over() {
+            patience = patience.saturating_sub(TICK);
         }
     }
-    progress.finish_and_clear();
-    let results = plan.cells.iter().zip(&samples);
+    if worker.is_finished() {
+        worker.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+    }
+    let mut tally = lock(&tally);
+    tally.end(None);
+    let all = plan.cells.len();
+    let missing = all - tally.reached;
+    if missing > 0 && !interrupt::requested() {
+        eprintln!(
+            "note: the time was up before {missing} of {all} measurements were made; name fewer queues, or --rounds"
+        );
+    }
+    let results = plan.cells.iter().zip(&tally.samples);
     let results = results.map(|(cell, samples)| CellResult::new(cell, samples)).collect();
-    let machine = Host::describe(&plan.cores);
+    let (rounds, mixed_rounds) = (tally.rounds.clone(), tally.mixed_rounds);
     Ok(Results { origin: Origin::now("lane", SCHEMA), machine, mixed_rounds, rounds, results })
 }
 
-/// Measures each cell once. Ends early, with those measured so far, when interrupted.
-fn round(plan: &Plan, cells: &[Cell], progress: &ProgressBar) -> Result<Vec<Sample>, Failure> {
-    let mut samples = Vec::with_capacity(cells.len());
-    for cell in cells {
-        progress.set_message(format!("{} {}", name(&cell.test), cell.entry.info.id));
-        let (params, length) = (&cell.params, cell.length);
-        let trial = Trial { params, length, cores: &plan.cores, schedule: &plan.schedule };
-        let broken = |what| Failure::Run(format!("{} is broken: {what}", cell.entry.info.id));
-        let sample = cell.entry.measure(cell.test, &trial).map_err(broken)?;
-        // The producer of an interrupted schedule stops in the middle.
-        if interrupt::requested() {
+/// What was measured so far.
+struct Tally {
+    far_above_ns: f64,
+    /// Of each cell.
+    samples: Vec<BTreeMap<Group, Vec<Sample>>>,
+    rounds: Vec<Round>,
+    mixed_rounds: usize,
+    /// Cells that were measured at least once, in their order.
+    reached: usize,
+    /// The floors before the round that is under way, and the samples of its cells.
+    open: Option<(Floors, Vec<(usize, Sample)>)>,
+}
+
+impl Tally {
+    fn of(plan: &Plan) -> Self {
+        Self {
+            far_above_ns: plan.far_above_ns,
+            samples: vec![BTreeMap::new(); plan.cells.len()],
+            rounds: Vec::new(),
+            mixed_rounds: 0,
+            reached: 0,
+            open: None,
+        }
+    }
+
+    fn note(&mut self, before: Floors, cell: usize, sample: Sample) {
+        self.reached = self.reached.max(cell + 1);
+        self.open.get_or_insert((before, Vec::new())).1.push((cell, sample));
+    }
+
+    /// Ends a round with a look at the floors; without one if the run ends in the middle of it.
+    fn end(&mut self, after: Option<Floors>) {
+        let Some((before, samples)) = self.open.take() else { return };
+        match Round::between(before, after.unwrap_or(before), self.far_above_ns) {
+            Some(round) => {
+                self.rounds.push(round);
+                for (cell, sample) in samples {
+                    self.samples[cell].entry(round.group).or_default().push(sample);
+                }
+            }
+            None => self.mixed_rounds += 1,
+        }
+    }
+}
+
+fn lock(tally: &Mutex<Tally>) -> MutexGuard<'_, Tally> {
+    tally.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn measure(plan: &Plan, tally: &Mutex<Tally>) -> Result<(), Failure> {
+    let template = "{bar:30} {percent:>3}% {msg:<28} {eta} left";
+    let progress = Progress::new(plan.rounds * plan.cells.len(), template);
+    let begin = Instant::now();
+    let mut before = Floors::measure(plan.pair());
+    for round in 1..=plan.rounds {
+        let mut first = 0;
+        for cells in plan.cells.chunk_by(Cell::is_alike) {
+            for (number, cell) in (first..).zip(cells) {
+                progress.set_message(format!("{} {}", name(&cell.test), cell.entry.info.id));
+                let sample = sample(plan, cell)?;
+                // The producer of an interrupted schedule stops in the middle.
+                if interrupt::requested() {
+                    return Ok(());
+                }
+                lock(tally).note(before, number, sample);
+                progress.inc(1);
+                if plan.is_over() {
+                    return Ok(());
+                }
+            }
+            before = Floors::measure(plan.pair());
+            lock(tally).end(Some(before));
+            first += cells.len();
+        }
+        let Some(limit) = plan.limit else { continue };
+        // The next round takes as long as those before.
+        let fitting = (limit.as_secs_f64() / begin.elapsed().as_secs_f64() * round as f64) as usize;
+        progress.set_length(plan.rounds.min(fitting.max(round)) * plan.cells.len());
+        if fitting <= round {
             break;
         }
-        samples.push(sample);
-        progress.inc(1);
     }
-    Ok(samples)
+    progress.finish();
+    Ok(())
+}
+
+fn sample(plan: &Plan, cell: &Cell) -> Result<Sample, Failure> {
+    let (params, length) = (&cell.params, cell.length);
+    let trial = Trial { params, length, cores: &plan.cores, schedule: &plan.schedule };
+    let broken = |what| Failure::Run(format!("{} is broken: {what}", cell.entry.info.id));
+    cell.entry.measure(cell.test, &trial).map_err(broken)
 }

@@ -1,7 +1,7 @@
 //! What a measurement gives, and what many of them come to.
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::stats::Quartiles;
 
@@ -30,21 +30,21 @@ impl Sample {
 }
 
 /// Items moved without stopping because the queue was full or empty.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PerceivedBatch {
     pub(crate) producer: f64,
     pub(crate) consumer: f64,
 }
 
 /// Items of the slowest thread of a side per item of the fastest.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Fairness {
     pub(crate) producers: f64,
     pub(crate) consumers: f64,
 }
 
 /// What one cell gave in the rounds of one group.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Summary {
     /// Of the value, over rounds.
     #[serde(flatten)]
@@ -101,7 +101,7 @@ impl Summary {
 }
 
 /// Latency percentiles in nanoseconds.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Latency {
     pub(crate) items: u64,
     pub(crate) p50: u64,

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use corelane_report::{Failure, Positive, PositiveReal};
 
-use crate::catalogue::Entry;
+use crate::catalogue::{Entry, ids};
 use crate::cores;
-use crate::kinds::{Regime, Test};
+use crate::kinds::{Regime, Test, between};
 use crate::options::SpscArgs;
 use crate::params::{Length, PairSetting, Params, Setting};
 use crate::plan::{Plan, check_batches, row};
@@ -20,7 +20,7 @@ const RATE: f64 = 1e6;
 
 /// Length of one measurement of the quick run.
 const QUICK_CELL: Duration = Duration::from_millis(20);
-/// The quick run begins no round after this long, so that it ends within a minute.
+/// The quick run takes no longer, so that it ends within a minute.
 const QUICK_RUN: Duration = Duration::from_secs(40);
 
 impl Plan {
@@ -37,7 +37,7 @@ impl Plan {
         };
         args.run.files.html = Some(PathBuf::from("corelane-report.html"));
         let entries = args.run.choose(&[], |entry| entry.is_spsc() && entry.is_quick());
-        Ok(Self { budget: Some(QUICK_RUN), ..of(&args, &entries)? })
+        Ok(Self { limit: Some(QUICK_RUN), ..of(&args, &entries)? })
     }
 
     /// `lane bench spsc`.
@@ -46,7 +46,13 @@ impl Plan {
     ///
     /// If it can't be done so.
     pub fn spsc(args: &SpscArgs) -> Result<Self, Failure> {
-        of(args, &args.run.choose(&args.queues, Entry::is_spsc))
+        let misfit = |entry: &Entry| {
+            let (id, sides) = (entry.info.id, between(entry.info.sides));
+            format!("{id} is between {sides}: use `lane bench mpmc {id}`")
+        };
+        let queues = ids(&args.queues, Entry::is_spsc, misfit)?;
+        let args = SpscArgs { queues, ..args.clone() };
+        of(&args, &args.run.choose(&args.queues, Entry::is_spsc))
     }
 }
 

@@ -1,10 +1,10 @@
 //! Medians and quartiles over rounds, near and far apart.
 
 use corelane_report::short;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Whether two cores were close in a round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Group {
     /// They share a cache.
@@ -38,7 +38,7 @@ impl Group {
 }
 
 /// Median and quartiles.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Quartiles {
     /// Values they are taken from.
     pub n: usize,

@@ -81,6 +81,25 @@ fn team_title(test: Test, team: &TeamSetting) -> String {
     }
 }
 
+/// What a suite measures.
+pub(crate) fn suite(test: Test) -> &'static str {
+    match test {
+        _ if Test::SPSC.contains(&test) => "Between one producer and one consumer",
+        Test::Round => "Threads in a ring",
+        _ => "Between several threads",
+    }
+}
+
+/// Numbers of threads, where they differ from result to result of one chart.
+pub(crate) fn size(result: &CellResult) -> Option<String> {
+    let size = match &result.params.setting {
+        Setting::Team(team) if team.operation.is_none() => team.size.to_string(),
+        Setting::Circle(circle) => format!("{} threads", circle.threads),
+        _ => return None,
+    };
+    Some(if result.params.wait == Wait::Greedy { format!("{size} greedy") } else { size })
+}
+
 pub(crate) fn title(result: &CellResult) -> String {
     let (title, size) = chart_titles(result);
     size.map_or(title.clone(), |size| format!("{title}, {size}"))
@@ -164,6 +183,41 @@ pub(crate) fn purpose(result: &CellResult) -> Option<String> {
         Wait::Greedy => format!("{purpose}, waiting greedily,"),
         Wait::Pause | Wait::Yield => purpose,
     })
+}
+
+/// What the columns of a table of `test` are, in a line or two.
+pub(crate) fn legend(test: Test) -> &'static str {
+    match test {
+        Test::Stream => {
+            "Medians with quartiles; less is better. × floor: of block_handoff. P batch, C batch: items that the \
+             producer, the consumer moves before it waits; the smaller one is of the faster side."
+        }
+        Test::Rtt => "Medians with quartiles; less is better. × floor: of line_rtt.",
+        Test::OpenLoop => {
+            "Time from when an item was due to when it was popped. p99: one of a hundred takes longer."
+        }
+        Test::Throughput => {
+            "Medians with quartiles; less is better. M/s: million items a second. × peer, × floor: of the best bounded \
+             peer, of block_handoff. fair P, fair C: items of the slowest producer, consumer per item of the fastest."
+        }
+        Test::DataLatency => {
+            "How long items are in the queue. × peer, × floor: of the best bounded peer, of half a line_rtt. lost: found \
+             no room."
+        }
+        Test::OpLatency => {
+            "A push and a pop together, without the slowest hundredth. × peer: of the best bounded peer. lost: found no room."
+        }
+        Test::FullEmpty => {
+            "Medians with quartiles; less is better. × peer: of the best bounded peer."
+        }
+        Test::Overwrite => {
+            "M/s: million pushes a second. lost: overwritten before they were popped. fair P: items of the slowest producer \
+             per item of the fastest. bbq doesn't overwrite: its producers wait."
+        }
+        Test::Round => {
+            "Medians with quartiles; less is better. M/s: million messages a second. × peer: of the best bounded peer."
+        }
+    }
 }
 
 pub(crate) fn reading(test: Test) -> &'static str {

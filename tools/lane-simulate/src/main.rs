@@ -14,17 +14,27 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use corelane_report::Failure;
+use corelane_simulate::{all, team_queues};
 
-use options::{SimulateCommand, SimulateSuite};
+use options::{SimulateCommand, SimulateSuite, named};
 
 fn main() -> ExitCode {
     let SimulateCommand { suite, args } = SimulateCommand::parse();
-    let done = match suite {
-        Some(SimulateSuite::Mpmc(args)) => team::carry_out(&args),
-        Some(SimulateSuite::Spsc(args)) if args.validate => validate::carry_out(&args),
-        Some(SimulateSuite::Spsc(args)) => streams::carry_out(&args),
-        None if args.validate => validate::carry_out(&args),
-        None => streams::carry_out(&args),
-    };
-    done.unwrap_or_else(Failure::report)
+    let suite = suite.unwrap_or_else(|| SimulateSuite::Spsc(Box::new(args)));
+    carry_out(suite).unwrap_or_else(Failure::report)
+}
+
+fn carry_out(suite: SimulateSuite) -> Result<ExitCode, Failure> {
+    match suite {
+        SimulateSuite::Mpmc(mut args) => {
+            args.queues = named(&args.queues, &team_queues())?;
+            team::carry_out(&args)
+        }
+        SimulateSuite::Spsc(mut args) => {
+            args.queues = named(&args.queues, all())?;
+            let annotated: Vec<_> = args.annotate.take().into_iter().collect();
+            args.annotate = named(&annotated, all())?.into_iter().next();
+            if args.validate { validate::carry_out(&args) } else { streams::carry_out(&args) }
+        }
+    }
 }

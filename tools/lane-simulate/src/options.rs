@@ -4,12 +4,11 @@ use std::iter;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use coherence::Machine;
-use corelane_bench::{CorePair, PayloadKind, Regime, TeamSize, Workload};
-use corelane_report::{FileArgs, Positive, one_of};
-use corelane_simulate::{all, team_queues};
+use corelane_bench::{CorePair, Entry, PayloadKind, Regime, TeamSize, Workload, between, ids};
+use corelane_report::{Failure, FileArgs, Positive, one_of};
+use corelane_simulate::Queue;
 use serde::Serialize;
 
 /// Regimes that are simulated by name.
@@ -84,8 +83,8 @@ impl Model {
 /// What to simulate between one producer and one consumer, and on what.
 #[derive(Debug, Args)]
 pub(crate) struct StreamArgs {
-    /// Queues to simulate, by id; all if none is named.
-    #[arg(value_name = "QUEUE", value_parser = ids(), hide_possible_values = true)]
+    /// Queues to simulate, by id or module; all if none is named.
+    #[arg(value_name = "QUEUE")]
     pub(crate) queues: Vec<String>,
 
     /// Whose caches and distances to simulate: i7, xeon40, x86-88t, arm-96t (the papers' machines);
@@ -131,8 +130,7 @@ pub(crate) struct StreamArgs {
     pub(crate) grid: bool,
 
     /// Show this queue's source with the misses and stalls of each line.
-    #[arg(long, value_name = "QUEUE", conflicts_with_all = ["queues", "grid", "cores"],
-          value_parser = ids(), hide_possible_values = true)]
+    #[arg(long, value_name = "QUEUE", conflicts_with_all = ["queues", "grid", "cores"])]
     pub(crate) annotate: Option<String>,
 
     /// What travels: a number in the slot, or a pointer to a page that both sides touch.
@@ -151,7 +149,7 @@ pub(crate) struct StreamArgs {
     #[arg(long, value_name = "N")]
     pub(crate) items: Option<Positive>,
 
-    /// Decides who is first of those that are due at the same time.
+    /// Decides the order of threads and store buffers that are due at the same time.
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,
 
@@ -171,9 +169,9 @@ impl StreamArgs {
 /// What to simulate between several threads, and on what.
 #[derive(Debug, Args)]
 pub(crate) struct TeamArgs {
-    /// Queues to simulate, by id; if none is named, all between several threads, with bbq-spsc and lq
+    /// Queues to simulate, by id or module; if none is named, all between several threads, with bbq-spsc and lq
     /// where there is one thread a side.
-    #[arg(value_name = "QUEUE", value_parser = team_ids(), hide_possible_values = true)]
+    #[arg(value_name = "QUEUE")]
     pub(crate) queues: Vec<String>,
 
     /// Whose caches and distances to simulate: i7, xeon40, x86-88t, arm-96t (the papers' machines);
@@ -216,7 +214,7 @@ pub(crate) struct TeamArgs {
     #[arg(long, value_name = "N")]
     pub(crate) items: Option<Positive>,
 
-    /// Decides who is first of those that are due at the same time.
+    /// Decides the order of threads and store buffers that are due at the same time.
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,
 
@@ -225,12 +223,16 @@ pub(crate) struct TeamArgs {
     pub(crate) files: FileArgs,
 }
 
-fn ids() -> PossibleValuesParser {
-    PossibleValuesParser::new(all().iter().map(|queue| queue.id))
-}
-
-fn team_ids() -> PossibleValuesParser {
-    PossibleValuesParser::new(team_queues().into_iter().map(|queue| queue.id))
+/// The ids of what is called by `names`, of queues that are `simulated`.
+pub(crate) fn named(names: &[String], simulated: &[Queue]) -> Result<Vec<String>, Failure> {
+    let is_simulated = |entry: &Entry| simulated.iter().any(|queue| queue.id == entry.info.id);
+    ids(names, is_simulated, |entry| match (entry.info.id, entry.is_peer()) {
+        (id, true) => format!("{id} isn't ours and can't be simulated"),
+        (id, false) => {
+            let sides = between(entry.info.sides);
+            format!("{id} is between {sides}: use `lane simulate mpmc {id}`")
+        }
+    })
 }
 
 /// Numbers of cores, from the first to the last.

@@ -1,10 +1,11 @@
 //! Streams and pipelines on simulated cores.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use coherence::{Machine, Time};
 use corelane_bench::{PayloadKind, Regime};
-use corelane_report::{Failure, Files, interrupt, progress};
+use corelane_report::{Failure, Files, Progress, announce, interrupt, shared};
 use corelane_simulate::{Payload, Queue, Stream, all, find};
 use rayon::prelude::*;
 
@@ -13,6 +14,8 @@ use crate::options::StreamArgs;
 use crate::outcome::{Simulation, StreamCell};
 use crate::page;
 
+/// How long it takes to simulate an item on a core, roughly.
+const ITEM: Duration = Duration::from_nanos(700);
 /// How far simulations are.
 pub(crate) const PROGRESS: &str = "simulating {bar:30} {percent:>3}% {eta} left";
 
@@ -42,7 +45,10 @@ fn simulate(args: &StreamArgs, target: &Target) -> Result<Simulation, Failure> {
             Failure::Usage(format!("{}: {error}; choose another --capacity", job.queue.id))
         })?;
     }
-    let progress = progress(jobs.iter().map(|job| job.cores.len()).sum(), PROGRESS);
+    let threads: usize = jobs.iter().map(|job| job.cores.len()).sum();
+    let items = (stream.warm_up + stream.items) * threads as u64;
+    announce(&format!("simulates {} streams", jobs.len()), shared(ITEM * items as u32));
+    let progress = Progress::new(threads, PROGRESS);
     let cells: Result<Vec<Option<StreamCell>>, Failure> = jobs
         .par_iter()
         .map(|job| {
@@ -50,11 +56,11 @@ fn simulate(args: &StreamArgs, target: &Target) -> Result<Simulation, Failure> {
                 return Ok(None);
             }
             let cell = run(job, &stream)?;
-            progress.inc(job.cores.len() as u64);
+            progress.inc(job.cores.len());
             Ok(Some(cell))
         })
         .collect();
-    progress.finish_and_clear();
+    progress.finish();
     Ok(Simulation::new(args, cells?.into_iter().flatten().collect()))
 }
 

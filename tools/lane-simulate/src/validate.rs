@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use coherence::Time;
 use corelane_bench::{
@@ -9,8 +10,7 @@ use corelane_bench::{
     Test, actual_load_ns, run,
 };
 use corelane_report::{
-    Block, Document, Failure, Files, Origin, Positive, ProgressBar, Table, interrupt, name,
-    progress, short,
+    Block, Document, Failure, Files, Origin, Positive, Progress, Table, interrupt, name, short,
 };
 use corelane_simulate::{Payload, Queue, Stream, all, find};
 use rayon::prelude::*;
@@ -69,12 +69,12 @@ fn validate(args: &StreamArgs) -> Result<(Validation, Vec<Target>), Failure> {
     let bench = SpscArgs {
         queues: queues(args).map(|queue| queue.id.to_owned()).collect(),
         regime: Regime::MEASURED.into(),
-        run: RunArgs { rounds: args.rounds, ..usual.run },
+        run: RunArgs { rounds: Some(args.rounds), ..usual.run },
         // As usual: a ring that doesn't fill at each hiccup of the machine.
         capacity: Positive(4096),
         ..usual
     };
-    let plan = Plan::spsc(&bench)?;
+    let plan = Arc::new(Plan::spsc(&bench)?);
     let results = run(&plan)?;
     let calibrated = |group| Some((group, calibrated(&results, plan.pair(), group)?));
     let calibrations: Vec<_> = results.groups().filter_map(calibrated).collect();
@@ -84,9 +84,9 @@ fn validate(args: &StreamArgs) -> Result<(Validation, Vec<Target>), Failure> {
         let here = Here { target: Target::of(calibration, *group), loads };
         let measured: Vec<_> =
             results.results.iter().filter(|cell| cell.groups.contains_key(group)).collect();
-        let bar = progress(measured.len(), PROGRESS);
+        let bar = Progress::new(measured.len(), PROGRESS);
         cells.extend(predictions(&here, *group, &measured, args.seed, &bar)?);
-        bar.finish_and_clear();
+        bar.finish();
         targets.push(here.target);
     }
     let errors = cells.iter().map(|cell| cell.error().abs());
@@ -131,7 +131,7 @@ fn predictions(
     group: Group,
     measured: &[&CellResult],
     seed: u64,
-    bar: &ProgressBar,
+    bar: &Progress,
 ) -> Result<Vec<Prediction>, Failure> {
     let predict = |cell: &&CellResult| {
         let predicted_ns = here.predict(cell, seed)?;

@@ -42,6 +42,12 @@ fn sides_and_lines_add_up() {
 }
 
 #[test]
+fn one_producer_and_one_consumer_is_what_is_simulated_unless_told_otherwise() {
+    let cells = |args: &str| json_of(&format!("{args} --items 500"))["cells"].take();
+    assert_eq!(cells("line_ring --regime fp"), cells("spsc linering --regime fp"));
+}
+
+#[test]
 fn a_run_depends_on_the_seed_and_nothing_else() {
     // With so many cores, some are due at the same time.
     let run = |seed| json_of(&format!("ffq --items 500 --cores 6 --seed {seed}"))["cells"].take();
@@ -105,7 +111,7 @@ fn predictions_stand_beside_measurements() {
 #[test]
 fn what_cannot_be_simulated_is_refused() {
     let cases: [(&str, &[&str]); 27] = [
-        ("spsc lqq", &["'lq'"]),
+        ("spsc lqq", &["nearest are lq,"]),
         ("spsc --pair 0,9", &["cores 0 to 7", "--pair"]),
         ("spsc --pair 1,1", &["two different"]),
         ("spsc --cores 9", &["i7 has 8 cores"]),
@@ -120,7 +126,7 @@ fn what_cannot_be_simulated_is_refused() {
         ("spsc --capacity 18446744073709551615", &["--capacity"]),
         ("spsc --rounds 3", &["--validate"]),
         ("spsc --json /no/such/place", &["can't write"]),
-        ("mpmc bbqq", &["'bbq'"]),
+        ("mpmc bbqq", &["nearest are bbq,"]),
         ("mpmc --threads 0x1", &["2x4", "each from 1 on"]),
         ("mpmc --threads 64x64", &["arm-96t has 96 cores", "need 128"]),
         ("mpmc lq --threads 2x1", &["lq is between one producer, one"]),
@@ -218,6 +224,7 @@ fn what_was_measured_stands_beside_a_sweep() {
     let bench =
         "bench bbq --no-peers --test throughput --threads 1x1,2x2 --rounds 1 --duration 1ms";
     let plan = Plan::mpmc(&Bench::parse_from(bench.split(' ')).args).expect("it can be measured");
+    let plan = std::sync::Arc::new(plan);
     let json = serde_json::to_string(&run(&plan).expect("a right queue")).expect("plain data");
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("measured.json");

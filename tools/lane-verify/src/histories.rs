@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use corelane_history::{HistorySubject, Summary, all_subjects};
-use corelane_report::{Block, Document, Failure, Origin, Table, interrupt, progress};
+use corelane_report::{Block, Document, Failure, Origin, Progress, Table, announce, interrupt};
 use serde::Serialize;
 
 /// Version of the JSON file's shape.
@@ -50,8 +50,10 @@ pub(crate) fn check(queues: &[&str], time: Duration) -> Result<Histories, Failur
         let known = "the canary has models only; name another queue, such as lq, or none for all";
         return Err(Failure::Usage(known.into()));
     }
-    let length = (time * subjects.len() as u32).as_millis() as usize;
-    let progress = progress(length, "histories {bar:30} {percent:>3}% {msg:<10} {eta} left");
+    let all = time * subjects.len() as u32;
+    announce(&format!("looks at the histories of {} queues", subjects.len()), all);
+    let length = all.as_millis() as usize;
+    let progress = Progress::new(length, "histories {bar:30} {percent:>3}% {msg:<10} {eta} left");
     let mut checked = Vec::new();
     for (number, subject) in subjects.iter().enumerate() {
         if interrupt::requested() {
@@ -61,12 +63,12 @@ pub(crate) fn check(queues: &[&str], time: Duration) -> Result<Histories, Failur
         let begin = Instant::now();
         let summary = subject.run(time, &mut |_| {
             let passed = begin.elapsed().min(time) + time * number as u32;
-            progress.set_position(passed.as_millis() as u64);
+            progress.set_position(passed.as_millis() as usize);
             !interrupt::requested()
         });
         checked.push(QueueHistories::new(subject, &summary));
     }
-    progress.finish_and_clear();
+    progress.finish();
     Ok(Histories::new(checked))
 }
 

@@ -13,8 +13,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use clap::builder::PossibleValuesParser;
-use corelane_report::{Failure, FileArgs, Files, duration, interrupt};
+use corelane_report::{Failure, FileArgs, Files, announce, duration, interrupt, shared, unknown};
 
 use kept::Kept;
 
@@ -38,8 +37,7 @@ const CANARY: &str = "canary";
 #[command(name = "lane-verify", bin_name = "lane verify", version, max_term_width = 100)]
 struct VerifyArgs {
     /// Queues to verify, by id; all if none is named. `canary` is a broken one, to see a failure.
-    #[arg(value_name = "QUEUE", value_parser = PossibleValuesParser::new(ids()),
-          hide_possible_values = true)]
+    #[arg(value_name = "QUEUE")]
     queues: Vec<String>,
 
     /// Also run a bigger model of each queue, with three threads, which takes minutes.
@@ -89,6 +87,10 @@ fn carry_out(args: &VerifyArgs) -> Result<ExitCode, Failure> {
         return Ok(worker::serve());
     }
     interrupt::listen();
+    let known = ids();
+    if let Some(name) = args.queues.iter().find(|name| !known.contains(&name.as_str())) {
+        return Err(unknown(name, known.into_iter()));
+    }
     let queues: Vec<_> = match (args.queues.as_slice(), args.histories) {
         ([], None) => orderings::queue_ids(),
         ([], Some(_)) => histories::queue_ids(),
@@ -110,6 +112,16 @@ fn check_orderings(args: &VerifyArgs, queues: &[&str]) -> Result<bool, Failure> 
     }
     let kept = args.kept.as_deref().map(Kept::read).transpose()?.unwrap_or_default();
     let mut files = Files::open(&args.files)?.and_markdown(args.markdown.as_deref())?;
+    let of_a_queue = Duration::from_secs(if args.big {
+        300
+    } else if args.kept.is_some() {
+        7
+    } else {
+        20
+    });
+    let what =
+        format!("runs the models of {} queues, and again with each ordering weaker", queues.len());
+    announce(&what, shared(of_a_queue * queues.len() as u32));
     let verification = orderings::verify(queues, args.big, &kept)?;
     files.publish(&verification, &page::document(&verification, !args.queues.is_empty()))?;
     Ok(verification.is_sound())

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use corelane_models::{Exploration, Model, Site, Strength, Weakening, all, big, canary, seeded};
-use corelane_report::{Failure, interrupt, progress};
+use corelane_report::{Failure, Progress, interrupt};
 use rayon::prelude::*;
 
 use crate::kept::{Kept, Known};
@@ -73,7 +73,8 @@ struct Table<'a> {
 /// An ordering that is to be weakened.
 struct Attempt {
     weakening: Weakening,
-    /// The models to be tried: those that come by, the one first that failed before; none if none did.
+    /// The models to be tried: the models that reach the ordering, first the models that failed before. Empty if the
+    /// kept results answer it.
     models: Vec<String>,
 }
 
@@ -233,7 +234,7 @@ fn in_parallel<T: Sync, R: Send>(
     items: &[T],
     work: impl Fn(&T) -> Result<R, Failure> + Sync,
 ) -> Result<Option<Vec<R>>, Failure> {
-    let progress = progress(items.len(), "{bar:30} {pos:>3}/{len:3} {msg}");
+    let progress = Progress::new(items.len(), "{bar:30} {pos:>3}/{len:3} {msg}");
     progress.set_message(what.to_owned());
     let one = |item| {
         if interrupt::requested() {
@@ -249,6 +250,6 @@ fn in_parallel<T: Sync, R: Send>(
         }
     };
     let done: Result<Vec<Option<R>>, Failure> = items.par_iter().map(one).collect();
-    progress.finish_and_clear();
+    progress.finish();
     Ok(done?.into_iter().collect())
 }

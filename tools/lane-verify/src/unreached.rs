@@ -1,4 +1,4 @@
-//! Orderings in the sources that no model comes by.
+//! Orderings in the sources that no model reaches.
 
 use std::collections::{BTreeMap, BTreeSet};
 

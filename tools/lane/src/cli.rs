@@ -23,8 +23,16 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List the queues with what they guarantee, and the peers with their versions.
-    List,
+    /// List the queues and when to use them, and the peers with their versions.
+    List {
+        /// Also what they guarantee, and when not to use them.
+        #[arg(long, conflicts_with = "json")]
+        long: bool,
+
+        /// All of it as JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Measure queues.
     ///
     /// Queues are measured interleaved, round by round. Each round also measures what the caches
@@ -50,6 +58,8 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// Show kept results again, as tables and as a picture.
+    Report(ReportArgs),
     /// Measure what the simulator needs to know of this machine.
     Calibrate(CalibrateArgs),
 }
@@ -63,6 +73,22 @@ pub(crate) enum BenchSuite {
     Mpmc(Box<MpmcArgs>),
     /// Threads in a ring, each of which copies what it gets, frees the original and passes the copy on.
     Ring(Box<RingArgs>),
+}
+
+/// What to show.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// What `lane bench --json FILE` has written.
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) results: Vec<PathBuf>,
+
+    /// Write the tables as Markdown.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+
+    /// Draw the fastest streams of the first file that has some.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
 }
 
 /// What to calibrate.

@@ -1,9 +1,66 @@
 //! `lane list`.
 
-use corelane_bench::{Entry, EntryKind, between, entries};
+use corelane_bench::{Entry, EntryKind, Sides, between, entries};
+use corelane_report::{Block, Document, Table};
+use serde_json::{Value, json};
+
+/// Most characters of the column that says when to use a queue.
+const CHOOSE: usize = 58;
+
+/// A table with a row for each algorithm, and the peers.
+pub(crate) fn table() -> String {
+    let mut document = Document::new("", "");
+    let rows = ours().filter(|entry| entry.info.variant_of.is_none()).map(row);
+    let table = Table::new(["queue", "P:C", "progress", "choose it if, or"]).of_text();
+    document.add(Block::Table(table.with(rows)));
+    let several = "P:C: one (1) or several (n) producers and consumers. -any: for items of any type, where the plain queue \
+                   has packed slots for tokens. `lane list --long` says when not to use a queue.";
+    document.add(Block::Note(several.into()));
+    let peers = peers().map(|(entry, version)| match entry.info.bounded {
+        true => format!("{} {version}", entry.info.id),
+        false => format!("{} {version} (never full)", entry.info.id),
+    });
+    document.add(Block::Paragraph(format!("Peers: {}", peers.collect::<Vec<_>>().join(", "))));
+    document.to_text()
+}
+
+fn row(entry: &'static Entry) -> [String; 4] {
+    let info = &entry.info;
+    let has_any = ours().any(|other| other.info.variant_of == Some(info.id));
+    let progress = info.guarantee.split(" FIFO").next().unwrap_or_default();
+    // Such as overwrite wait for nobody.
+    let progress = if progress.len() > 13 { "never waits" } else { progress };
+    let mut choose: String = info.choose.chars().take(CHOOSE).collect();
+    if choose.len() < info.choose.len() {
+        choose.pop();
+        choose.push('…');
+    }
+    let any = if has_any { ", -any" } else { "" };
+    [format!("{}{any}", info.id), sides(info.sides).into(), progress.into(), choose]
+}
+
+fn sides(sides: Sides) -> &'static str {
+    match sides {
+        Sides::OneToOne => "1:1",
+        Sides::ManyToOne => "n:1",
+        Sides::OneToMany => "1:n",
+        Sides::ManyToMany => "n:n",
+    }
+}
+
+fn ours() -> impl Iterator<Item = &'static Entry> {
+    entries().iter().filter(|entry| !entry.is_peer())
+}
+
+fn peers() -> impl Iterator<Item = (&'static Entry, &'static str)> {
+    entries().iter().filter_map(|entry| match &entry.kind {
+        EntryKind::Peer { version, .. } => Some((entry, version.as_str())),
+        EntryKind::Ours { .. } => None,
+    })
+}
 
 /// Every queue with what it promises, and the peers with their versions.
-pub(crate) fn render() -> String {
+pub(crate) fn long() -> String {
     let text = |is_peer: bool| {
         let entries = entries().iter().filter(move |entry| entry.is_peer() == is_peer);
         entries.map(paragraph).collect::<String>()
@@ -31,4 +88,29 @@ fn paragraph(entry: &Entry) -> String {
             format!("  {id:<18} {package} {version}: {}; {between}{bounds}\n", info.name)
         }
     }
+}
+
+/// The same for programs.
+pub(crate) fn json() -> String {
+    let queues: Vec<Value> = entries().iter().map(value).collect();
+    serde_json::to_string_pretty(&queues).expect("plain data") + "\n"
+}
+
+fn value(entry: &Entry) -> Value {
+    let info = &entry.info;
+    let mut value = json!({
+        "id": info.id, "name": info.name, "peer": entry.is_peer(), "between": sides(info.sides),
+        "bounded": info.bounded, "overwrites": info.overwrites,
+    });
+    let more = match &entry.kind {
+        EntryKind::Ours { items } => json!({
+            "items": items, "paper": info.paper, "guarantee": info.guarantee, "capacity": info.capacity,
+            "choose": info.choose, "avoid": info.avoid,
+        }),
+        EntryKind::Peer { package, version } => json!({ "package": package, "version": version }),
+    };
+    if let (Value::Object(value), Value::Object(more)) = (&mut value, more) {
+        value.extend(more);
+    }
+    value
 }

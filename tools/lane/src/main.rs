@@ -5,12 +5,19 @@ mod listing;
 mod subprogram;
 
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Parser;
-use corelane_bench::{Calibration, Plan, cores, run};
-use corelane_report::{Block, Failure, Files, interrupt, print};
+use corelane_bench::{Calibration, Plan, Results, cores, numbers, picture, run};
+use corelane_report::{Block, Failure, Files, Sink, announce, interrupt, print};
 
-use cli::{BenchSuite, CalibrateArgs, Cli, Command};
+use cli::{BenchSuite, CalibrateArgs, Cli, Command, ReportArgs};
+
+/// What the program does without a command.
+const QUICK: &str = "measures queues between one producer and one consumer, recommends one and writes corelane-report.html";
+/// What the suites do.
+const BENCH: &str = "measures queues side by side";
 
 fn main() -> ExitCode {
     carry_out(Cli::parse()).unwrap_or_else(Failure::report)
@@ -18,28 +25,60 @@ fn main() -> ExitCode {
 
 fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
-        None => measure(Plan::quick()?),
-        Some(Command::List) => print(&listing::render()).map(|()| ExitCode::SUCCESS),
-        Some(Command::Bench { suite: BenchSuite::Spsc(args) }) => measure(Plan::spsc(&args)?),
-        Some(Command::Bench { suite: BenchSuite::Mpmc(args) }) => measure(Plan::mpmc(&args)?),
-        Some(Command::Bench { suite: BenchSuite::Ring(args) }) => measure(Plan::ring(&args)?),
+        None => measure(Plan::quick()?, QUICK),
+        Some(Command::List { long, json }) => {
+            let list = match (long, json) {
+                (true, _) => listing::long(),
+                (_, true) => listing::json(),
+                _ => listing::table(),
+            };
+            print(&list).map(|()| ExitCode::SUCCESS)
+        }
+        Some(Command::Bench { suite: BenchSuite::Spsc(args) }) => {
+            measure(Plan::spsc(&args)?, BENCH)
+        }
+        Some(Command::Bench { suite: BenchSuite::Mpmc(args) }) => {
+            measure(Plan::mpmc(&args)?, BENCH)
+        }
+        Some(Command::Bench { suite: BenchSuite::Ring(args) }) => {
+            measure(Plan::ring(&args)?, BENCH)
+        }
+        Some(Command::Report(args)) => report(&args),
         Some(Command::Calibrate(args)) => calibrate(&args),
         Some(Command::Verify { args }) => subprogram::start("lane-verify", &args),
         Some(Command::Simulate { args }) => subprogram::start("lane-simulate", &args),
     }
 }
 
-fn measure(mut plan: Plan) -> Result<ExitCode, Failure> {
+/// Says first what is done and how long it takes.
+fn measure(mut plan: Plan, what: &str) -> Result<ExitCode, Failure> {
     interrupt::listen();
+    announce(&format!("{what}, {}", plan.summary()), plan.time());
     plan.notes.iter().for_each(|note| eprintln!("note: {note}"));
-    let results = run(&plan)?;
-    plan.files.publish(&results, &results.document())?;
+    let mut files = std::mem::take(&mut plan.files);
+    let results = run(&Arc::new(plan))?;
+    match results.rounds() {
+        0 => eprintln!("nothing was measured"),
+        _ => files.publish(&results, &results.document())?,
+    }
     Ok(interrupt::exit_code(0))
+}
+
+fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
+    let kept = args.results.iter().map(|path| Results::read(path));
+    let kept = kept.collect::<Result<Vec<_>, _>>()?;
+    if let Some(path) = &args.svg {
+        Sink::open(path)?.replace(&picture(&kept)?)?;
+    }
+    Files::default().and_markdown(args.markdown.as_deref())?.publish(&(), &numbers(&kept))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn calibrate(args: &CalibrateArgs) -> Result<ExitCode, Failure> {
     let mut files = Files::open(&args.files())?;
-    let calibration = Calibration::measure(cores(args.cores)?);
+    let cores = cores(args.cores)?;
+    announce("measures the caches and instructions of this machine", Duration::from_secs(1));
+    let calibration = Calibration::measure(cores);
     let mut document = calibration.document();
     if let Some(path) = &args.json {
         let command = format!("Simulate it with: lane simulate --machine {}", path.display());

@@ -1,10 +1,10 @@
-//! Ctrl-C: the first ends the run after the current measurement, the second ends the program.
+//! Ctrl-C, SIGTERM or SIGHUP: the first ends the run and keeps what there is, the second ends the program.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// What a shell reports for a program that Ctrl-C ended.
+/// What a shell reports for a program that Ctrl-C ended, whichever signal it was.
 const EXIT_CODE: u8 = 130;
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);

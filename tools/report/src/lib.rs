@@ -13,11 +13,12 @@ mod options;
 mod origin;
 pub mod plot;
 mod program;
+mod progress;
 mod text;
 
 pub use document::{Block, Document, ListingLine, Media, Remark, Row, Table};
-pub use indicatif::ProgressBar;
 pub use number::{list, ratio, short, times};
 pub use options::{FileArgs, Positive, PositiveReal, duration, name, one_of};
 pub use origin::Origin;
-pub use program::{Failure, Files, Sink, print, progress};
+pub use program::{Failure, Files, Sink, print, unknown};
+pub use progress::{Progress, announce, shared};

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 /// Where results go besides the terminal.
 #[derive(Debug, Clone, Default, Args)]
 pub struct FileArgs {
-    /// Write the results as JSON.
+    /// Write the results as JSON; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 

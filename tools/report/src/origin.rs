@@ -2,12 +2,12 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{Document, Media, interrupt};
 
 /// What every file of results begins with.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Origin {
     schema: u32,
     command: String,
@@ -32,9 +32,19 @@ impl Origin {
 
     /// Adds command and date to a page.
     pub fn tell(&self, document: &mut Document) {
-        let when = UNIX_EPOCH + Duration::from_secs(self.unix_time);
         document.fact(Media::PAGE, "Command", format!("`{}`", self.command));
-        document.fact(Media::PAGE, "Date", humantime::format_rfc3339_seconds(when).to_string());
+        document.fact(Media::PAGE, "Date", self.date());
+    }
+
+    /// The command that was given.
+    pub fn command(&self) -> &str {
+        &self.command
+    }
+
+    /// When it ended.
+    pub fn date(&self) -> String {
+        let when = UNIX_EPOCH + Duration::from_secs(self.unix_time);
+        humantime::format_rfc3339_seconds(when).to_string()
     }
 
     /// Whether Ctrl-C ended the run early.

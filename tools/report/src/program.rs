@@ -1,14 +1,16 @@
 //! How a program tells what it found, and how it fails.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::{Document, FileArgs};
+
+/// The path that stands for standard output.
+const STANDARD: &str = "-";
 
 /// Why a program stops: one line on stderr and an exit code.
 #[derive(Debug)]
@@ -31,7 +33,18 @@ impl Failure {
     }
 }
 
-/// Prints. A reader who has seen enough changes nothing about how the program ends.
+/// What to say of a `name` that is none of the `known` ones.
+pub fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
+    let mut nearest: Vec<_> = known.map(|id| (strsim::jaro_winkler(name, id), id)).collect();
+    nearest.sort_by(|a, b| f64::total_cmp(&b.0, &a.0));
+    let nearest: Vec<_> = nearest.iter().take(3).map(|(_, id)| *id).collect();
+    let nearest = nearest.join(", ");
+    Failure::Usage(format!(
+        "no queue is called {name}; the nearest are {nearest} (lane list has all)"
+    ))
+}
+
+/// Prints. A reader that closes the pipe early changes nothing about how the program ends.
 ///
 /// # Errors
 ///
@@ -45,48 +58,67 @@ pub fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// A bar on stderr, and only on a terminal. It has no thread of its own, which would disturb.
-pub fn progress(length: usize, template: &str) -> ProgressBar {
-    let style = ProgressStyle::with_template(template).expect("a valid template");
-    ProgressBar::new(length as u64).with_style(style)
-}
-
-/// A file that can be written when the run is over.
+/// A file that is written when there is something to write; standard output if it is called `-`.
 #[derive(Debug)]
 pub struct Sink {
     path: PathBuf,
-    file: File,
+    /// What was there before.
+    file: Option<File>,
 }
 
 impl Sink {
-    /// Makes sure that `path` can be written. What is there stays until there is something new.
+    /// Makes sure that `path` can be written. What is there stays until there is something new, and nothing is left where
+    /// nothing was.
     ///
     /// # Errors
     ///
     /// If it can't be.
     pub fn open(path: &Path) -> Result<Self, Failure> {
-        let file = OpenOptions::new().create(true).append(true).open(path).map_err(|error| {
+        Self::probe(path).map(|file| Self { path: path.to_owned(), file }).map_err(|error| {
             let path = path.display();
             Failure::Usage(format!("can't write {path} ({error}); choose another path"))
-        })?;
-        Ok(Self { path: path.to_owned(), file })
+        })
     }
 
-    /// Replaces the contents, and returns where they are.
-    fn replace(&mut self, contents: &str) -> Result<String, Failure> {
+    fn probe(path: &Path) -> io::Result<Option<File>> {
+        if path == Path::new(STANDARD) {
+            return Ok(None);
+        }
+        if path.exists() {
+            return OpenOptions::new().append(true).open(path).map(Some);
+        }
+        File::create_new(path)?;
+        fs::remove_file(path).map(|()| None)
+    }
+
+    /// Whether it is standard output.
+    fn is_standard(&self) -> bool {
+        self.path == Path::new(STANDARD)
+    }
+
+    /// Replaces the contents, and returns where they are unless that is standard output.
+    ///
+    /// # Errors
+    ///
+    /// If they can't be written.
+    pub fn replace(&mut self, contents: &str) -> Result<Option<String>, Failure> {
+        if self.is_standard() {
+            return print(contents).map(|()| None);
+        }
         let path = self.path.display().to_string();
         match self.write(contents.as_bytes()) {
-            Ok(()) => Ok(path),
+            Ok(()) => Ok(Some(path)),
             Err(error) => Err(Failure::Run(format!("can't write {path}: {error}"))),
         }
     }
 
     fn write(&mut self, contents: &[u8]) -> io::Result<()> {
+        let Some(file) = &mut self.file else { return fs::write(&self.path, contents) };
         // Devices and pipes have no length to cut.
-        if self.file.metadata()?.is_file() {
-            self.file.set_len(0)?;
+        if file.metadata()?.is_file() {
+            file.set_len(0)?;
         }
-        self.file.write_all(contents)
+        file.write_all(contents)
     }
 }
 
@@ -118,7 +150,7 @@ impl Files {
         Ok(Self { markdown: path.map(Sink::open).transpose()?, ..self })
     }
 
-    /// Writes the files, then prints.
+    /// Writes the files, then prints; to stderr if standard output is one of the files.
     ///
     /// Files come first: they must be there even if nobody reads what is printed. And what was found is printed even if
     /// it can't be written.
@@ -127,10 +159,12 @@ impl Files {
     ///
     /// If something can't be written.
     pub fn publish(&mut self, data: &impl Serialize, document: &Document) -> Result<(), Failure> {
-        let json = || serde_json::to_string_pretty(data).expect("results are plain data");
+        let json = || serde_json::to_string_pretty(data).expect("results are plain data") + "\n";
+        let is_taken =
+            [&self.json, &self.html, &self.markdown].into_iter().flatten().any(Sink::is_standard);
         let mut written = Vec::new();
         let mut write = |sink: &mut Option<Sink>, contents: &dyn Fn() -> String| match sink {
-            Some(sink) => sink.replace(&contents()).map(|path| written.push(path)),
+            Some(sink) => sink.replace(&contents()).map(|path| written.extend(path)),
             None => Ok(()),
         };
         let outcome = write(&mut self.json, &json)
@@ -138,7 +172,11 @@ impl Files {
             .and_then(|()| write(&mut self.markdown, &|| document.to_markdown()));
         let mut text = document.to_text();
         written.iter().for_each(|path| text.push_str(&format!("\nWritten: {path}\n")));
-        print(&text)?;
+        if is_taken {
+            eprint!("{text}")
+        } else {
+            print(&text)?
+        }
         outcome
     }
 }
@@ -156,5 +194,10 @@ mod tests {
         assert!(std::fs::read_to_string(&path).unwrap().contains("before"));
         sink.replace("new").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
+        let new = directory.path().join("new");
+        let mut sink = Sink::open(&new).unwrap();
+        assert!(!new.exists(), "there is nothing to write yet");
+        sink.replace("first").unwrap();
+        assert_eq!(std::fs::read_to_string(&new).unwrap(), "first");
     }
 }

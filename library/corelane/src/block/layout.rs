@@ -16,42 +16,56 @@ use super::variables::{BlockVariables, Variables};
 use crate::memory::{Cells, Ordering, is_before, pause};
 use crate::queue::chunk::drop_each;
 use crate::queue::{CapacityError, Config, TryPopError};
-use crate::region::{LendableSlots, MOST_ENDS, Slots, State, array, slots_up_to};
+use crate::region::{LendableSlots, MOST_ENDS, Slots, State, array, most_slots, slots_up_to};
 
-/// Most blocks of a queue.
+/// Most blocks that hold what a queue was asked for.
 const MOST_BLOCKS: usize = 1 << 16;
 
 /// Most slots of a block. What has no size could have more, and then `allocated` no bits for the lap.
 const MOST_SLOTS: usize = 1 << 31;
 
-/// How many blocks there are, and how large they are: both are powers of two.
+/// How many blocks there are, and how large they are: a power of two.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockShape {
     pub(crate) blocks: usize,
     /// Slots of a block.
     pub(crate) size: usize,
-    /// Position that the queue starts at, a multiple of all slots.
+    /// Position that the queue starts at, where a lap starts.
     pub(crate) first: u64,
 }
 
 impl BlockShape {
-    /// The shape of a queue: at least two blocks, of `config.block` slots if that is given, else as many
-    /// as J. Wang (2024), §2.6.2.1, has found best.
+    /// The shape of a queue that takes an item whenever fewer than `config.capacity` are inside: at least two blocks, of
+    /// `config.block` slots if that is given, else as many as J. Wang (2024), §2.6.2.1, has found best.
     ///
     /// # Errors
     ///
     /// If the capacity is 0, or too large for memory.
     pub(crate) fn new<H: State>(config: Config) -> Result<Self, CapacityError> {
-        let most = MOST_BLOCKS.saturating_mul(MOST_SLOTS);
+        // All slots of a block but one may be empty and not given back.
+        Self::with_slots::<H>(config, |size| config.capacity + size - 1)
+    }
+
+    /// As [`new`](Self::new), with so many slots at least as `slots` says for a size of blocks: up to twice the capacity,
+    /// and a block.
+    pub(crate) fn with_slots<H: State>(
+        config: Config,
+        slots: impl Fn(usize) -> usize,
+    ) -> Result<Self, CapacityError> {
+        config.inexact()?;
+        // A block is at most the capacity, rounded up.
+        let most = MOST_BLOCKS.saturating_mul(MOST_SLOTS).min(most_slots::<H>() / 3);
         let len = slots_up_to::<H>(most, config.capacity, 0)?.max(2);
         let usual = len >> (len.ilog2() / 4).max(1);
         let size = config.block.map_or(usual, |items| 1 << items.max(1).ilog2());
-        let size = size.min(MOST_SLOTS).clamp((len / MOST_BLOCKS).max(1), len / 2);
-        Ok(Self { blocks: len / size, size, first: config.first & !(len as u64 - 1) })
+        let size = size.min(MOST_SLOTS).clamp((len / MOST_BLOCKS).max(1), len);
+        let blocks = slots(size).div_ceil(size).max(2);
+        let shape = Self { blocks, size, first: config.first };
+        Ok(Self { first: shape.arrangement().lap(config.first), ..shape })
     }
 
     /// Number of all slots.
-    pub(crate) fn len(&self) -> usize {
+    pub(crate) fn slots(&self) -> usize {
         self.blocks * self.size
     }
 
@@ -106,14 +120,21 @@ impl StandBack {
 }
 
 /// How positions lie in blocks.
+///
+/// A position is the number of its lap, of its block and of its slot, each in bits of its own. So a lap has a power of two
+/// of positions. If the ring has fewer blocks, the last positions of a lap have no slot, and are left out: behind the last
+/// slot the next lap starts. A position *behind a slot*, such as where a block ends, may be one of those left out.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrangement {
     log_size: u32,
+    /// The logarithm of the number of blocks, rounded up.
     log_blocks: u32,
     /// The bits of a position that are the offset in its block.
     offset: u64,
     /// The bits of a position, or a count, that are the number of the lap.
     lap: u64,
+    /// Slots of all blocks.
+    slots: u64,
 }
 
 impl Arrangement {
@@ -122,8 +143,9 @@ impl Arrangement {
     const LATE_BITS: u32 = MOST_ENDS.ilog2() + 1;
 
     fn new(size: usize, blocks: usize) -> Self {
-        let (offset, lap) = (size as u64 - 1, !((size * blocks) as u64 - 1));
-        Self { log_size: size.ilog2(), log_blocks: blocks.ilog2(), offset, lap }
+        let (log_size, log_blocks) = (size.ilog2(), blocks.next_power_of_two().ilog2());
+        let (offset, lap) = (size as u64 - 1, u64::MAX << (log_size + log_blocks));
+        Self { log_size, log_blocks, offset, lap, slots: size as u64 * blocks as u64 }
     }
 
     /// Slots of a block.
@@ -134,11 +156,22 @@ impl Arrangement {
 
     /// Slots of all blocks.
     #[inline]
-    pub(crate) fn len(self) -> u64 {
+    pub(crate) fn slots(self) -> u64 {
+        self.slots
+    }
+
+    /// Slots that are always given back while fewer items are inside.
+    pub(crate) fn promised(self) -> usize {
+        (self.slots - self.offset) as usize
+    }
+
+    /// Positions of a lap.
+    #[inline]
+    pub(crate) fn positions(self) -> u64 {
         !self.lap + 1
     }
 
-    /// What the cursors count for a slot: the number of blocks.
+    /// What the cursors count for a slot: the number of blocks, rounded up to a power of two.
     #[inline]
     pub(crate) fn step(self) -> u64 {
         1 << self.log_blocks
@@ -159,10 +192,10 @@ impl Arrangement {
     /// Cursors of the block of `position` when all its slots are done in this lap.
     #[inline]
     pub(crate) fn full_count(self, position: u64) -> u64 {
-        self.lap(position).wrapping_add(self.len())
+        self.lap(position).wrapping_add(self.positions())
     }
 
-    /// The position in the block of `position`, or at its end, at which a cursor has `count`. Before
+    /// The position in the block of `position`, or behind its last slot, at which a cursor has `count`. Before
     /// `position` if that is an earlier one.
     #[inline]
     pub(crate) fn go_on(self, position: u64, count: u64) -> u64 {
@@ -182,10 +215,58 @@ impl Arrangement {
         position & !self.offset
     }
 
-    /// Where the block after that of `position` starts.
+    /// Behind the last slot of the block of `position`.
     #[inline]
     pub(crate) fn end(self, position: u64) -> u64 {
         (position | self.offset).wrapping_add(1)
+    }
+
+    /// Behind the last slot of the lap of `position`.
+    #[inline]
+    pub(crate) fn end_of_lap(self, position: u64) -> u64 {
+        self.lap(position).wrapping_add(self.slots)
+    }
+
+    /// The position of the slot that comes next, for a position behind a slot.
+    #[inline]
+    pub(crate) fn next(self, position: u64) -> u64 {
+        match position & !self.lap == self.slots {
+            true => (position | !self.lap).wrapping_add(1),
+            false => position,
+        }
+    }
+
+    /// Where the block after that of `position` starts.
+    #[inline]
+    pub(crate) fn next_block(self, position: u64) -> u64 {
+        self.next(self.end(position))
+    }
+
+    /// Where the block starts that is before the one that starts here.
+    pub(crate) fn block_before(self, start: u64) -> u64 {
+        let is_first = start & !self.lap == 0;
+        let end = if is_first { self.end_of_lap(start.wrapping_sub(1)) } else { start };
+        end.wrapping_sub(self.size())
+    }
+
+    /// Slots before a position, in its lap and all before.
+    #[inline]
+    pub(crate) fn turn(self, position: u64) -> u64 {
+        let laps = position >> (self.log_size + self.log_blocks);
+        position.wrapping_sub(laps.wrapping_mul(self.positions() - self.slots))
+    }
+
+    /// Slots from one position to another.
+    #[inline]
+    pub(crate) fn distance(self, from: u64, to: u64) -> u64 {
+        let laps = self.lap(to).wrapping_sub(self.lap(from)) >> (self.log_size + self.log_blocks);
+        to.wrapping_sub(from).wrapping_sub(laps.wrapping_mul(self.positions() - self.slots))
+    }
+
+    /// Behind the slots from one position to another that are in the lap of the first.
+    #[inline]
+    pub(crate) fn in_a_row(self, from: u64, to: u64) -> u64 {
+        if self.lap(from) == self.lap(to) { to } else { self.end_of_lap(from) }
     }
 
     /// `allocated` when the slots of a block before `position` have been taken: the number of the lap,
@@ -235,7 +316,7 @@ impl<T, V: Variables> State for Header<T, V> {
         drop_each(|| {
             blocks.is_filled(read).then(|| {
                 let position = read;
-                read = read.wrapping_add(1);
+                read = blocks.arrangement().next(read.wrapping_add(1));
                 // SAFETY: the slot holds an item that was never popped; `read` moves past it.
                 unsafe { blocks.cells().read(position) }
             })
@@ -247,6 +328,8 @@ impl<T, V: Variables> State for Header<T, V> {
 #[derive(Debug)]
 pub struct Blocks<V, A> {
     variables: NonNull<V>,
+    blocks: usize,
+    /// The bits of a position's block number that are its index.
     mask: usize,
     arrangement: Arrangement,
     array: A,
@@ -268,7 +351,7 @@ impl<V, A> Blocks<V, A> {
     /// Number of all slots.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.arrangement.len() as usize
+        self.arrangement.slots() as usize
     }
 
     /// The slots of all blocks.
@@ -281,14 +364,22 @@ impl<V, A> Blocks<V, A> {
     #[inline]
     pub(crate) fn at(&self, position: u64) -> &V {
         let block = (position >> self.arrangement.log_size) as usize & self.mask;
-        // SAFETY: the mask keeps the index among the blocks, which live as long as the array.
+        debug_assert!(block < self.blocks, "{position} has no slot");
+        // SAFETY: the mask keeps the index among the blocks, since positions without a slot are left out. They live as
+        // long as the array.
         unsafe { self.variables.add(block).as_ref() }
     }
 
-    /// The position at which the block after that of `position` starts.
+    /// Behind the last slot of the block of `position`.
     #[inline]
     pub(crate) fn end(&self, position: u64) -> u64 {
         self.arrangement.end(position)
+    }
+
+    /// Where the block after that of `position` starts.
+    #[inline]
+    pub(crate) fn next_block(&self, position: u64) -> u64 {
+        self.arrangement.next_block(position)
     }
 }
 
@@ -317,7 +408,7 @@ impl<V: Variables, A> Blocks<V, A> {
     /// having emptied it.
     #[inline]
     pub(crate) fn no_room_at(&self, start: u64, heads: &V::Heads) -> Nothing {
-        let last = start.wrapping_sub(self.arrangement.len());
+        let last = start.wrapping_sub(self.arrangement.positions());
         if V::is_left(heads, last) { Nothing::Yet } else { Nothing::AtAll }
     }
 
@@ -333,7 +424,7 @@ impl<V: Variables, A> Blocks<V, A> {
             let is_held = is_before(consumed, self.at(start).committed().load(Ordering::Relaxed));
             is_held.then_some(position)
         };
-        let starts = (0..arrangement.len()).step_by(arrangement.size() as usize);
+        let starts = (0..arrangement.slots()).step_by(arrangement.size() as usize);
         starts.filter_map(held).reduce(|a, b| if is_before(b, a) { b } else { a })
     }
 
@@ -350,12 +441,17 @@ impl<V, T> LendableSlots<T> for Blocks<V, Cells<T>> {
     fn cells(&self) -> &Cells<T> {
         &self.array
     }
+
+    #[inline]
+    fn count(&self) -> usize {
+        self.len()
+    }
 }
 
 impl<V: BlockVariables, A: Slots<Shape = usize>> Blocks<V, A> {
     /// Memory for the variables of all blocks and of the array, and where the latter's are in it.
     fn variables_of_both(shape: BlockShape) -> Result<(Layout, usize), LayoutError> {
-        array(Layout::new::<V>(), shape.blocks)?.extend(A::variables(shape.len())?)
+        array(Layout::new::<V>(), shape.blocks)?.extend(A::variables(shape.slots())?)
     }
 }
 
@@ -364,7 +460,7 @@ impl<V: BlockVariables, A: Slots<Shape = usize>> Slots for Blocks<V, A> {
     type Shape = BlockShape;
 
     fn slots(shape: BlockShape) -> Result<Layout, LayoutError> {
-        A::slots(shape.len())
+        A::slots(shape.slots())
     }
 
     fn variables(shape: BlockShape) -> Result<Layout, LayoutError> {
@@ -379,13 +475,14 @@ impl<V: BlockVariables, A: Slots<Shape = usize>> Slots for Blocks<V, A> {
         }
         let (_, others) = Self::variables_of_both(shape).expect("the caller has had this layout");
         // SAFETY: the caller's; those of the array lie behind those of blocks.
-        let array = unsafe { A::init(variables.add(others), slots, shape.len()) };
+        let array = unsafe { A::init(variables.add(others), slots, shape.slots()) };
         let arrangement = shape.arrangement();
-        Self { variables: blocks, mask: shape.blocks - 1, arrangement, array }
+        let mask = shape.blocks.next_power_of_two() - 1;
+        Self { variables: blocks, blocks: shape.blocks, mask, arrangement, array }
     }
 
     unsafe fn finish(&self) {
-        for block in 0..=self.mask {
+        for block in 0..self.blocks {
             // SAFETY: each was written by `init`, and is not used any more.
             unsafe { self.variables.add(block).drop_in_place() };
         }
@@ -396,40 +493,64 @@ impl<V: BlockVariables, A: Slots<Shape = usize>> Slots for Blocks<V, A> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::block::single::queue_with;
-    use crate::{Memory, Producer as _};
+    use alloc::vec::Vec;
 
-    /// Slots, and slots of a block.
+    use super::*;
+    use crate::Memory;
+    use crate::block::single::queue_with;
+    use crate::block::variables::Merged;
+
+    /// Blocks, and slots of a block.
     fn shape(config: Config) -> (usize, usize) {
-        let (tx, _rx) = queue_with::<()>(config).unwrap();
-        (tx.capacity(), tx.slack() + 1)
+        let shape = BlockShape::new::<Header<(), Merged>>(config).unwrap();
+        (shape.blocks, shape.size)
     }
 
     #[test]
-    fn blocks_are_as_many_as_the_paper_has_found_best() {
+    fn there_is_one_block_more_than_the_paper_has_found_best() {
         let shapes = [1, 3, 128, 256, 1000, 4096, 65536].map(|n| shape(Config::new(n)));
-        let expected =
-            [(2, 1), (4, 2), (128, 64), (256, 64), (1024, 256), (4096, 512), (65536, 4096)];
+        let expected = [(2, 1), (2, 2), (3, 64), (5, 64), (5, 256), (9, 512), (17, 4096)];
         assert_eq!(shapes, expected);
     }
 
     #[test]
     fn blocks_are_as_large_as_asked() {
         let sizes = [0, 1, 3, 64, 128, usize::MAX].map(|n| shape(Config::new(128).block(n)).1);
-        assert_eq!(sizes, [1, 1, 2, 64, 64, 64]);
-        assert_eq!(shape(Config::new(1 << 20).block(1)), (1 << 20, 16));
+        assert_eq!(sizes, [1, 1, 2, 64, 128, 128]);
+        assert_eq!(shape(Config::new(1 << 20).block(1)), ((1 << 16) + 1, 16));
     }
 
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn blocks_of_nothing_have_bits_left_for_laps() {
         let config = Config::new(1 << 40).block(1 << 39);
-        assert_eq!(shape(config), (1 << 40, MOST_SLOTS));
+        assert_eq!(shape(config), ((1 << 9) + 1, MOST_SLOTS));
         let (mut tx, mut rx) = crate::block::shared::queue_with(config).unwrap();
         assert_eq!((tx.try_push(()), rx.try_pop()), (Ok(()), Ok(())));
         let error = queue_with::<()>(Config::new(MOST_BLOCKS * MOST_SLOTS + 1)).unwrap_err();
         assert!(matches!(error, CapacityError::OutOfRange { .. }));
+    }
+
+    /// A step from slot to slot leaves out the positions that have none, also where positions wrap.
+    #[test]
+    fn positions_go_round_any_number_of_blocks() {
+        for (size, blocks) in [(1, 2), (1, 3), (2, 3), (4, 5), (4, 8), (2, 9)] {
+            let arrangement = Arrangement::new(size, blocks);
+            let first = arrangement.lap(u64::MAX);
+            let step = |position: &u64| Some(arrangement.next(position.wrapping_add(1)));
+            let steps: Vec<_> = core::iter::successors(Some(first), step).take(70).collect();
+            for (n, position) in steps.iter().enumerate() {
+                let index = position & !arrangement.lap;
+                assert_eq!(index, (n % (size * blocks)) as u64, "of {size} in {blocks}");
+                assert_eq!(arrangement.distance(first, *position), n as u64);
+                assert_eq!(arrangement.distance(*position, steps[69]), 69 - n as u64);
+                if arrangement.is_start(*position) {
+                    let next = arrangement.next_block(*position);
+                    assert_eq!(next, steps.get(n + size).copied().unwrap_or(next));
+                    assert_eq!(arrangement.block_before(next), *position);
+                }
+            }
+        }
     }
 
     #[test]

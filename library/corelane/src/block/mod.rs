@@ -16,9 +16,6 @@ mod layout;
 pub mod one_consumer;
 pub mod one_producer;
 pub mod overwriting;
-mod plain;
 pub mod shared;
 pub mod single;
 mod variables;
-
-pub use plain::Plain;

@@ -62,8 +62,8 @@ queue_type!(BbqMpsc of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info 
     paper: "Wang 2024, §2.4",
     sides: Sides::ManyToOne,
     guarantee: "deadlock-free FIFO",
-    capacity: "N, in use N - S + 1",
+    capacity: "N, in blocks",
     choose: "several threads send to one",
-    avoid: "a stopped thread must never hold up others, or the last slots count",
+    avoid: "a stopped thread must never hold up others",
     ..Info::RING
 });

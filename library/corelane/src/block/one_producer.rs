@@ -60,8 +60,8 @@ queue_type!(BbqSpmc of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info 
     paper: "Wang 2024, §2.4",
     sides: Sides::OneToMany,
     guarantee: "deadlock-free FIFO",
-    capacity: "N, in use N - S + 1",
+    capacity: "N, in blocks",
     choose: "one thread hands work to several",
-    avoid: "each consumer is to see every item, or the last slots count",
+    avoid: "each consumer is to see every item",
     ..Info::RING
 });

@@ -15,14 +15,13 @@
 //! [`block::one_consumer`](crate::block::one_consumer) and [`block::one_producer`](crate::block::one_producer) lend their slots.
 //! **Don't** use it where nobody may ever wait for a thread that was stopped in the middle: a pop says
 //! [`Busy`](TryPopError::Busy) while a push into the same block is unfinished, even if one before it is
-//! finished. Or where the last slots
-//! count: "full" may mean that almost a whole block is free.
+//! finished.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | deadlock-free, first in first out (linearizable but for [answers out of date](crate::TryPushError::Full)) |
-//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two, at least 2; less up to S − 1 in use, S slots to a block |
-//! | blocks | 2^max(1, ⌊log₂ N / 4⌋), as the paper found best; [`Config::block`] gives S instead, rounded down to a power of two, from 1 (or N/65536) to N/2; 384 bytes for each besides its slots |
+//! | capacity | what was asked for, or up to S − 1 more, for S slots to a block. The queue has up to S − 1 slots more than that: a block may be empty, all but one slot, and not given back |
+//! | blocks | 2^max(1, ⌊log₂ N / 4⌋) for N, the capacity rounded up to a power of two, as the paper found best, and one more; [`Config::block`] gives S instead, rounded down to a power of two, from 1 (or N/65536) to N; 384 bytes for each besides its slots |
 //! | handles | at most 65,536 a side; cloning one more panics |
 //! | operations | among several, a push adds twice to shared counters, a pop compares-and-swaps once and adds once; [`push_slice`](crate::Producer::push_slice) and [`pop_slice`](crate::Consumer::pop_slice) do so once for all they take of a block |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.3, §2.4, retry-new |
@@ -41,7 +40,7 @@
 //!   that fail cost all of them the line.
 //! - The heads are positions where blocks start, which does away with the first block's version that is off
 //!   by one.
-//! - Producers who wait for a block look at `emptied`, which is written once a lap, and not at the
+//! - Producers that wait for a block look at `emptied`, which is written once a lap, and not at the
 //!   `consumed` that consumers are adding to. So [`Busy`](TryPushError::Busy) is told when consumers are in
 //!   a later block already, and a pop from this one is unfinished; the paper tells it whenever a pop from it
 //!   is under way.
@@ -171,7 +170,7 @@ impl<T> Producer<T> {
         let allocated = blocks.at(head).producers.allocated.load(Ordering::Relaxed);
         let is_done = arrangement.offset(allocated) >= arrangement.size();
         if is_done {
-            self.single.go_on_from(blocks.end(head));
+            self.single.go_on_from(blocks.next_block(head));
             self.is_alone.set(true);
         }
         is_done
@@ -184,8 +183,7 @@ impl<T> Producer<T> {
         let (write, free) = self.single.positions();
         // Relaxed, all of it: no other producer is there yet, and consumers know it already.
         if write == free {
-            let last = write.wrapping_sub(arrangement.size());
-            header.heads.phead.store(last, Ordering::Relaxed);
+            header.heads.phead.store(arrangement.block_before(write), Ordering::Relaxed);
             return;
         }
         let block = blocks.at(write);
@@ -199,9 +197,9 @@ impl<T> Producer<T> {
         let blocks = self.single.end().slots();
         let (block, arrangement) = (blocks.at(head), blocks.arrangement());
         let allocated = &block.producers.allocated;
-        // Producers that come too late don't go on adding: after a slot that it got, each does so once. Acquire
-        // pairs with the addition below: who sees the block full sees what made room behind it, if whoever
-        // filled it did.
+        // Producers that come too late don't go on adding: after a slot that it got, each does so once. Acquire ↔
+        // Release of the addition below: observing the block full makes visible everything behind it that its last
+        // producer had observed as free.
         if wanted > 1 || self.current != Some(head) {
             let taken = arrangement.offset(allocated.load(Ordering::Acquire));
             wanted = wanted.min(arrangement.size().checked_sub(taken)?);
@@ -224,7 +222,7 @@ impl<T> Producer<T> {
     fn advance_phead(&self, head: u64) -> Result<(), Nothing> {
         let blocks = self.end().slots();
         let arrangement = blocks.arrangement();
-        let next = blocks.end(head);
+        let next = blocks.next_block(head);
         let block = blocks.at(next);
         // Acquire pairs with the store in `consume`: the slots' items have been taken.
         let emptied = block.emptied.load(Ordering::Acquire);
@@ -243,7 +241,7 @@ impl<T> Producer<T> {
     fn commit(&self, run: Run) {
         let blocks = self.end().slots();
         let steps = run.n * blocks.arrangement().step();
-        // Release pairs with the loads of consumers: who sees the count sees the items.
+        // Release ↔ Acquire of `committed` in consumers: the items.
         blocks.at(run.position).producers.committed.fetch_add(steps, Ordering::Release);
     }
 }
@@ -267,11 +265,7 @@ impl<T> queue::Producer for Producer<T> {
         }
     }
 
-    answered_by!(end());
-
-    fn slack(&self) -> usize {
-        self.end().slots().arrangement().size() as usize - 1
-    }
+    answered_by!(blocks: end());
 
     /// Takes what it can of a block at once.
     fn push_slice(&mut self, items: &[T]) -> usize
@@ -346,9 +340,9 @@ impl<T> Consumer<T> {
     /// empty yet, and not that the queue is full.
     #[inline]
     fn leave(&self, head: u64) {
-        let (chead, end) = (&self.end().header().heads.chead, self.end().slots().end(head));
+        let (chead, next) = (&self.end().header().heads.chead, self.end().slots().next_block(head));
         // Release pairs with the load in `reserve`.
-        advance(chead, end, Ordering::Release);
+        advance(chead, next, Ordering::Release);
     }
 
     /// Goes on as the only consumer, after all others are gone.
@@ -358,7 +352,8 @@ impl<T> Consumer<T> {
         // Relaxed: what others have written is visible, and nobody writes any more.
         let head = header.heads.chead.load(Ordering::Relaxed);
         let reserved = blocks.at(head).consumers.reserved.load(Ordering::Relaxed);
-        self.single.go_on_from(blocks.arrangement().go_on(head, reserved));
+        let arrangement = blocks.arrangement();
+        self.single.go_on_from(arrangement.next(arrangement.go_on(head, reserved)));
         self.single.is_alone().set(true);
     }
 
@@ -403,8 +398,8 @@ fn reserve_in<T>(
     let mut reserved = match is_here && is_before(seen.next, seen.known) {
         // Items are there that nobody had taken: often nobody has since.
         true => arrangement.count(seen.next),
-        // Acquire pairs with the exchange below: who sees an item taken sees those behind it that whoever
-        // took it has seen. Otherwise the queue would seem empty.
+        // Acquire ↔ Release of the exchange below: observing an item taken makes visible the items behind it that its
+        // consumer had observed. Otherwise the queue would seem empty.
         false => cursor.load(Ordering::Acquire),
     };
     let mut stand_back = StandBack::new();
@@ -474,7 +469,7 @@ impl<T> queue::Consumer for Consumer<T> {
         }
     }
 
-    answered_by!(end());
+    answered_by!(blocks: end());
 
     /// Takes what it can of a block at once.
     fn pop_slice(&mut self, into: &mut [T]) -> usize
@@ -537,9 +532,9 @@ queue_type!(Bbq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     paper: "Wang 2024, §2.3, §2.4",
     sides: Sides::ManyToMany,
     guarantee: "deadlock-free FIFO",
-    capacity: "N, in use N - S + 1",
+    capacity: "N, in blocks",
     choose: "several threads on either side",
-    avoid: "a stopped thread must never hold up others, or the last slots count",
+    avoid: "a stopped thread must never hold up others",
     ..Info::RING
 });
 
@@ -548,7 +543,7 @@ mod tests {
     use super::*;
     use crate::block::{one_consumer, one_producer};
 
-    /// A push has returned, behind one that is unfinished: the queue isn't empty, whoever asks.
+    /// A push has returned, behind one that is unfinished: no call finds the queue empty.
     #[test]
     fn a_chunk_to_read_is_busy_behind_an_unfinished_push() {
         let (mut one, mut rx) = one_consumer::queue(16).unwrap();

@@ -93,7 +93,7 @@ impl Variables for Merged {
 pub struct Separate {
     pub(crate) producers: Padded<ProducerCursors>,
     pub(crate) consumers: Padded<ConsumerCursors>,
-    /// `consumed` when it was all slots: for producers who wait for the block, and must not disturb consumers
+    /// `consumed` when it was all slots: for producers that wait for the block, and must not disturb consumers
     /// meanwhile.
     pub(crate) emptied: Padded<AtomicU64>,
 }
@@ -135,7 +135,7 @@ impl Heads {
 
     /// Those of a new queue that may have several of both at once: nobody has entered the first block.
     pub(crate) fn at_first(shape: &BlockShape) -> Self {
-        let last = shape.first.wrapping_sub(shape.size as u64);
+        let last = shape.arrangement().block_before(shape.first);
         Self { phead: Padded(AtomicU64::new(last)), chead: Padded(AtomicU64::new(shape.first)) }
     }
 }
@@ -143,7 +143,7 @@ impl Heads {
 impl BlockVariables for Separate {
     fn new(shape: &BlockShape) -> Self {
         let arrangement = shape.arrangement();
-        let lap_before = shape.first.wrapping_sub(arrangement.len());
+        let lap_before = shape.first.wrapping_sub(arrangement.positions());
         let allocated = arrangement.all_allocated(lap_before);
         let count = || AtomicU64::new(shape.first);
         Self {
@@ -186,20 +186,20 @@ impl Variables for Separate {
     #[inline]
     fn enter(&self, start: u64, arrangement: Arrangement) {
         // As if nobody had: it is not needed, but must not become so old that it looks new.
-        let lap_before = arrangement.all_allocated(start.wrapping_sub(arrangement.len()));
+        let lap_before = arrangement.all_allocated(start.wrapping_sub(arrangement.positions()));
         self.producers.allocated.store(lap_before, Ordering::Relaxed);
     }
 
     #[inline]
     fn is_begun(&self, position: u64, arrangement: Arrangement) -> bool {
-        // Relaxed: who has been told of a push has been told that slots before its own were allocated.
+        // Relaxed: a thread that has been told of a push has been told that slots before its own were allocated.
         let allocated = self.producers.allocated.load(Ordering::Relaxed);
         is_before(arrangement.allocated(position), allocated)
     }
 
     #[inline]
     fn is_left(heads: &Heads, start: u64) -> bool {
-        // Relaxed: it orders nothing, it says why a push fails. Who has been told of a pop behind the block
+        // Relaxed: it orders nothing, it says why a push fails. A thread that has been told of a pop behind the block
         // has been told of this too.
         is_before(start, heads.chead.load(Ordering::Relaxed))
     }

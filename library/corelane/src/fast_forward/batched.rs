@@ -13,7 +13,7 @@
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out |
-//! | capacity | N − 2·H, as `iffq` |
+//! | capacity | N − 3·H + 1, as `iffq` |
 //! | misses per item | (2 + ⌈(B−1)/K⌉)/B + 1/H for the producer, + 1/K for the consumer (fast consumer, batches of B, if the race is won) |
 //! | paper | Maffione, Lettieri, Rizzo: *Cache-aware design of general-purpose SPSC queues*, §4.3 |
 //!
@@ -79,10 +79,6 @@ impl<S: Slot> queue::Producer for Producer<S> {
 
     answered_by!(handle: single);
 
-    fn slack(&self) -> usize {
-        self.single.slack()
-    }
-
     /// The caller's slice is the paper's buffer: it is written to the slots in one tight loop.
     fn push_slice(&mut self, items: &[S::Item]) -> usize
     where
@@ -125,9 +121,9 @@ const INFO: Info = Info {
     id: "biffq",
     name: "batched improved FastForward queue",
     paper: "Maffione, Lettieri, Rizzo 2019, §4.3",
-    capacity: "N - 2H",
+    capacity: "N - 3H + 1",
     choose: "the producer has batches and the consumer waits for items",
-    avoid: "there are no batches; every slot counts",
+    avoid: "there are no batches, or memory is short",
     ..Info::RING
 };
 

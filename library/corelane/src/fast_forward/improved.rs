@@ -6,12 +6,12 @@
 //!
 //! **Use it** when the producer is often the faster side, and single items must still arrive soon:
 //! its worst case is half of Lamport's.
-//! **Don't** use it when every slot counts: 2·H of them stay unused, and space comes back H at a time.
+//! **Don't** use it when memory is short: it has up to 3·H slots more than it promises.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out |
-//! | capacity | N − 2·H; N is a power of two that is large enough. A new queue holds just that; later it may say full while up to H − 1 more would fit |
+//! | capacity | N − 3·H + 1; N is a power of two that is large enough. 2·H slots stay unused, and H − 1 more may be empty and not given back |
 //! | H | 4·K, for K slots in a line of 64 bytes; set by [`Config::distance`], at most 65,536, rounded up to a power of two |
 //! | misses per item | producer 1 + 1/H, consumer 1 + 1/K (fast consumer); 1/K + 1/H and 2/K + 1/H (fast producer) |
 //! | paper | Maffione, Lettieri, Rizzo: *Cache-aware design of general-purpose SPSC queues*, §4.2 |
@@ -21,7 +21,7 @@
 //! use corelane::slot::Packed;
 //!
 //! let (mut tx, mut rx) = iffq::queue_with::<Packed<Box<u8>>>(Config::new(100).distance(32))?;
-//! assert_eq!(tx.capacity(), 256 - 2 * 32);
+//! assert_eq!(tx.capacity(), 256 - 3 * 32 + 1);
 //! tx.try_push(Box::new(1))?;
 //! assert_eq!(*rx.try_pop()?, 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -30,8 +30,8 @@
 use super::{Unread, leading};
 use crate::queue::staging::{Staged, Staging};
 use crate::queue::{
-    self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, TryPopError,
-    TryPushError, answered_by, full, handles, queue_type, try_pop_by,
+    self, CapacityError, Config, Info, LentItems, LentSlots, TryPopError, TryPushError,
+    answered_by, full, handles, queue_type, try_pop_by,
 };
 use crate::region::{End, ends, slots_for};
 use crate::slot::{Flagged, Packed, Slot, Token};
@@ -72,7 +72,8 @@ pub type Ends<S> = (Producer<S>, Consumer<S>);
 /// As [`queue`].
 pub fn queue_with<S: Slot>(config: Config) -> Result<Ends<S>, CapacityError> {
     let h = config.distance.unwrap_or(4 * per_line::<S>()).clamp(1, 1 << 16).next_power_of_two();
-    let len = slots_for::<Unread<S>>(config.capacity, 2 * h)?;
+    config.inexact()?;
+    let len = slots_for::<Unread<S>>(config.capacity, 3 * h - 1)?;
     // The paper's start: clear = 0, read = write = H, limit = 2·H, moved to where counters begin.
     let h = h as u64;
     let clear = config.first & !(h - 1);
@@ -157,11 +158,11 @@ impl<S: Slot> queue::Producer for Producer<S> {
 
     #[inline]
     fn capacity(&self) -> usize {
-        self.end.slots().len() - 2 * self.h as usize
+        self.end.slots().len() - 3 * self.h as usize + 1
     }
 
-    fn slack(&self) -> usize {
-        self.h as usize - 1
+    fn slots(&self) -> usize {
+        self.end.slots().len() - 2 * self.h as usize
     }
 
     answered_by!(closed: end);
@@ -234,6 +235,10 @@ impl<S: Slot> queue::Consumer for Consumer<S> {
 
     #[inline]
     fn capacity(&self) -> usize {
+        self.end.slots().len() - 3 * self.h as usize + 1
+    }
+
+    fn slots(&self) -> usize {
         self.end.slots().len() - 2 * self.h as usize
     }
 
@@ -244,8 +249,8 @@ impl<S: Slot> queue::Consumer for Consumer<S> {
 unsafe impl<S: Slot> queue::LendItems for Consumer<S> {
     fn filled_up_to(&mut self, wanted: usize) -> usize {
         let slots = self.end.slots();
-        // Up to the capacity no slot is one that waits to be cleared: full ones come first.
-        let most = wanted.min(self.capacity());
+        // At most so many are full, and behind them some may wait to be cleared.
+        let most = wanted.min(slots.len() - 2 * self.h as usize);
         leading(most, |i| slots.at(self.read.wrapping_add(i)).is_full())
     }
 
@@ -285,9 +290,9 @@ const INFO: Info = Info {
     id: "iffq",
     name: "improved FastForward queue",
     paper: "Maffione, Lettieri, Rizzo 2019, §4.2",
-    capacity: "N - 2H",
+    capacity: "N - 3H + 1",
     choose: "the producer is often faster, and single items must still arrive soon",
-    avoid: "every slot counts: space comes back H slots at a time",
+    avoid: "memory is short: it has 3H slots more than it promises",
     ..Info::RING
 };
 

@@ -119,6 +119,7 @@ pub type Ends<S> = (Producer<S>, Consumer<S>);
 ///
 /// As [`queue`].
 pub fn queue_with<S: Slot>(config: Config) -> Result<Ends<S>, CapacityError> {
+    config.inexact()?;
     let len = slots_for::<Unread<S>>(config.capacity, 0)?;
     let (tx, rx) = ends(config.memory, len, Unread::new(config.first))?;
     Ok((

@@ -10,7 +10,7 @@
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out |
-//! | capacity | N − K: K is the number of items in a line of 64 bytes, N a power of two that is large enough |
+//! | capacity | N − K: K is the number of items in a line of 64 bytes, N a power of two that is large enough; or [exactly](Config::exact) what was asked for |
 //! | misses per item and side | (2 + ⌈(B−1)/K⌉)/B + 1/N (fast consumer), 1/K + 1/B + 1/N (fast producer), for batches of B |
 //! | paper | Maffione, Lettieri, Rizzo: *Cache-aware design of general-purpose SPSC queues*, §3.3 |
 //!

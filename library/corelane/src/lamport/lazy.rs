@@ -14,7 +14,7 @@
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out |
-//! | capacity | N − K: K is the number of items in a line of 64 bytes, N a power of two that is large enough |
+//! | capacity | N − K: K is the number of items in a line of 64 bytes, N a power of two that is large enough; or [exactly](Config::exact) what was asked for |
 //! | misses per item and side | 2 + 1/N (fast consumer), 1 + 1/K + 1/N (fast producer), 1/K + 2/N at best |
 //! | paper | Maffione, Lettieri, Rizzo: *Cache-aware design of general-purpose SPSC queues*, §3.2 |
 //!
@@ -59,10 +59,10 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 ///
 /// As [`queue`].
 pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    let unused = per_line::<T>();
+    let unused = if config.exact { 0 } else { per_line::<T>() };
     let len = slots_for::<Indices<T>>(config.capacity, unused)?;
     let (tx, rx) = ends(config.memory, len, Indices::new(config.first))?;
-    let capacity = len - unused;
+    let capacity = if config.exact { config.capacity } else { len - unused };
     Ok((
         Producer { write: config.first, read_shadow: config.first, capacity, end: tx },
         Consumer { read: config.first, write_shadow: config.first, capacity, end: rx },
@@ -76,7 +76,7 @@ pub struct Producer<T> {
     write: u64,
     /// What `read` was when last looked at.
     read_shadow: u64,
-    /// N − K.
+    /// N − K, or what was asked for if it is exact.
     capacity: usize,
     end: End<Indices<T>>,
 }
@@ -88,7 +88,7 @@ pub struct Consumer<T> {
     read: u64,
     /// What `write` was when last looked at.
     write_shadow: u64,
-    /// N − K.
+    /// N − K, or what was asked for if it is exact.
     capacity: usize,
     end: End<Indices<T>>,
 }
@@ -124,7 +124,7 @@ impl<T> Producer<T> {
     /// Shows all items up to `write` to the consumer.
     #[inline]
     pub(super) fn publish_write(&self) {
-        // Release pairs with the load of `write`: whoever sees the position sees the items.
+        // Release ↔ Acquire of `write` in the consumer: the items.
         self.end.header().write.store(self.write, Ordering::Release);
     }
 }

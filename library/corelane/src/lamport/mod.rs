@@ -11,7 +11,7 @@
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out |
-//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two |
+//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two; or [exactly](Config::exact) that |
 //! | misses per item and side | 3 (both sides busy), 1/K + 2/N at best, K items to a line |
 //! | paper | Maffione, Lettieri, Rizzo: *Cache-aware design of general-purpose SPSC queues*, §3.1 |
 //!
@@ -96,16 +96,21 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let len = slots_for::<Indices<T>>(config.capacity, 0)?;
     let (tx, rx) = ends(config.memory, len, Indices::new(config.first))?;
-    Ok((Producer { end: tx }, Consumer { end: rx }))
+    let capacity = if config.exact { config.capacity } else { len };
+    Ok((Producer { capacity, end: tx }, Consumer { capacity, end: rx }))
 }
 
 /// The sending side.
 pub struct Producer<T> {
+    /// N, or what was asked for if it is exact.
+    capacity: usize,
     end: End<Indices<T>>,
 }
 
 /// The receiving side.
 pub struct Consumer<T> {
+    /// See [`Producer`].
+    capacity: usize,
     end: End<Indices<T>>,
 }
 
@@ -130,12 +135,17 @@ impl<T> queue::Producer for Producer<T> {
         }
         // SAFETY: fewer than N positions are full, so this slot is free, and the producer's alone.
         unsafe { self.end.slots().write(write, item) };
-        // Release pairs with the loads of `write`: whoever sees the position sees the item.
+        // Release ↔ Acquire of `write` in the consumer: the item.
         self.end.header().write.store(write.wrapping_add(1), Ordering::Release);
         Ok(())
     }
 
-    answered_by!(end);
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    answered_by!(closed: end);
 }
 
 impl<T> queue::LendSlots for Producer<T> {
@@ -188,7 +198,12 @@ impl<T> queue::Consumer for Consumer<T> {
         try_pop_by(self, Self::pop)
     }
 
-    answered_by!(end);
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    answered_by!(closed: end);
 }
 
 // SAFETY: the items from `read` on are lent, and `release` moves `read` past them.

@@ -23,7 +23,7 @@
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out; an item is visible when its push returns |
-//! | capacity | at least what was asked for, at any time. A new queue holds L·n, for L lines of n items; later it may say full while lines that the consumer has emptied are not given back yet |
+//! | capacity | what was asked for, rounded up to whole lines. The queue has L·n slots, for L lines of n items: lines that the consumer has emptied may not be given back yet |
 //! | lines | n is as many as fit beside 8 bytes in 64, at least 1; L = ⌈capacity/n⌉ + G + 1 |
 //! | G, lines given back together | 64, at most ⌈¼·capacity/n⌉; set by [`Config::batch`] in items, rounded down to a power of two of lines |
 //! | misses per item | producer 1/n, consumer 2/n (a read and the hand-back) while the consumer keeps behind, and 1/(G·n) each for `read`; 1 and 1 for the line when it waits for each item |
@@ -104,7 +104,6 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 ///
 /// As [`queue`].
 pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    let n = Line::<T>::N;
     let (len, together) = geometry::<T>(config)?;
     let header = Header {
         read: Padded(AtomicU64::new(0)),
@@ -120,7 +119,6 @@ pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Capac
     }
     let first = Place { line: tx.slots().first, start: config.first, i: 0 };
     let patience = Patience::new(config.first);
-    let capacity = len * n;
     let staged = try_box(Staged::new())
         .map_err(|_| CapacityError::OutOfMemory { bytes: size_of::<Staged<T>>() })?;
     Ok((
@@ -128,26 +126,17 @@ pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Capac
             place: first.clone(),
             entered: 1,
             limit: len as u64,
-            capacity,
-            slack: together as usize * n,
+            spare: together as usize + 1,
             end: tx,
             staging: Staging::new(),
         },
-        Consumer {
-            place: first,
-            filled: 0,
-            left: 0,
-            together,
-            patience,
-            capacity,
-            end: rx,
-            staged,
-        },
+        Consumer { place: first, filled: 0, left: 0, together, patience, end: rx, staged },
     ))
 }
 
 /// L, the number of lines, and G, how many are given back together (a power of two).
 fn geometry<T>(config: Config) -> Result<(usize, u64), CapacityError> {
+    config.inexact()?;
     let n = Line::<T>::N;
     // G more, which the consumer may have left and not given back; and one, so that the producer need
     // not wait for the line that the consumer is in.
@@ -171,9 +160,8 @@ pub struct Producer<T> {
     entered: u64,
     /// How many may be entered, by the last look at `read`.
     limit: u64,
-    capacity: usize,
-    /// Items in the lines that the consumer may have emptied and not given back.
-    slack: usize,
+    /// Lines that the consumer may have left and not given back, and the one that it is in.
+    spare: usize,
     end: End<Header<T>>,
     staging: Staging<T>,
 }
@@ -190,7 +178,6 @@ pub struct Consumer<T> {
     /// G.
     together: u64,
     patience: Patience,
-    capacity: usize,
     end: End<Header<T>>,
     /// Items from `place` on that have been copied out to be lent. Boxed, so that it can be passed by
     /// reference without the handle: see `queue::try_pop_by`.
@@ -232,7 +219,7 @@ impl<T> Producer<T> {
     #[inline]
     fn show(&mut self, i: usize) {
         let tail = self.place.start.wrapping_add(i as u64);
-        // Release pairs with the load in `Line::filled`: whoever sees the count sees the items.
+        // Release ↔ Acquire in `Line::filled`: the items.
         self.place.line.tail().store(tail, Ordering::Release);
         // After the store, so that a caller that keeps the handle in memory can forward it.
         self.place.i = i;
@@ -261,11 +248,11 @@ impl<T> queue::Producer for Producer<T> {
 
     #[inline]
     fn capacity(&self) -> usize {
-        self.capacity
+        (self.end.slots().len() - self.spare) * Line::<T>::N
     }
 
-    fn slack(&self) -> usize {
-        self.slack
+    fn slots(&self) -> usize {
+        self.end.slots().len() * Line::<T>::N
     }
 
     answered_by!(closed: end);
@@ -413,7 +400,11 @@ impl<T> queue::Consumer for Consumer<T> {
 
     #[inline]
     fn capacity(&self) -> usize {
-        self.capacity
+        (self.end.slots().len() - self.together as usize - 1) * Line::<T>::N
+    }
+
+    fn slots(&self) -> usize {
+        self.end.slots().len() * Line::<T>::N
     }
 
     answered_by!(closed: end);

@@ -253,7 +253,7 @@ impl<T> Clone for Cells<T> {
 }
 
 impl<T> Cells<T> {
-    /// The slots that start at `base`; `len` is a power of two.
+    /// The `len` slots that start at `base`. Their indices are the bits of a position below the next power of two.
     pub fn new(base: NonNull<MaybeUninit<T>>, len: usize) -> Self {
         Self { base, trackers: (0..len).map(|_| UnsafeCell::new(())).collect() }
     }
@@ -264,7 +264,7 @@ impl<T> Cells<T> {
     }
 
     fn index(&self, position: u64) -> usize {
-        position as usize & (self.len() - 1)
+        position as usize & (self.len().next_power_of_two() - 1)
     }
 
     fn slot(&self, position: u64) -> *mut MaybeUninit<T> {

@@ -315,19 +315,20 @@ impl<T> Clone for Cells<T> {
 }
 
 impl<T> Cells<T> {
-    /// The slots that start at `base`; `len` is a power of two.
+    /// The `len` slots that start at `base`. Their indices are the bits of a position below the next power of two.
     pub fn new(base: NonNull<MaybeUninit<T>>, len: usize) -> Self {
-        Self { base, mask: len - 1 }
+        Self { base, mask: len.next_power_of_two() - 1 }
     }
 
-    /// Number of slots.
+    /// Number of slots, of a ring whose length is a power of two.
     pub(crate) fn len(&self) -> usize {
         self.mask + 1
     }
 
     /// Address of the slot at `position`.
     fn slot(&self, position: u64) -> *mut MaybeUninit<T> {
-        // SAFETY: `base` is the first of `mask + 1` slots, and the mask keeps the index among them.
+        // SAFETY: `base` is the first slot. The mask keeps the index among the slots: in a ring of another length than a
+        // power of two, positions leave out indices that have no slot.
         unsafe { self.base.as_ptr().add(position as usize & self.mask) }
     }
 

@@ -99,10 +99,16 @@ macro_rules! handles {
         $crate::queue::handles!(@both Consumer);
     };
     (@both $side:ident) => {
-        /// Items that fit into the queue while nothing is popped; `usize::MAX` if it is never full.
+        /// Items that the queue promises to take, in use as when new; `usize::MAX` if it is never full.
         #[inline]
         pub fn capacity(&self) -> usize {
             $crate::$side::capacity(self)
+        }
+
+        /// Most items that can be inside: [`capacity`](Self::capacity), and what the algorithm needs besides.
+        #[inline]
+        pub fn slots(&self) -> usize {
+            $crate::$side::slots(self)
         }
 
         /// What kind of memory the queue lives in.

@@ -1,5 +1,7 @@
 //! How a queue is asked for.
 
+use super::error::CapacityError;
+
 /// What a queue should be like.
 ///
 /// ```
@@ -22,6 +24,8 @@ pub struct Config {
     pub block: Option<usize>,
     /// Slots between the producer and the consumer, if it is not the algorithm's default.
     pub distance: Option<usize>,
+    /// Whether a push must fail as soon as `capacity` items are inside.
+    pub exact: bool,
     /// Number that the counters start at.
     #[doc(hidden)]
     pub first: u64,
@@ -30,7 +34,29 @@ pub struct Config {
 impl Config {
     /// A queue on the heap for at least `capacity` items.
     pub const fn new(capacity: usize) -> Self {
-        Self { capacity, memory: Memory::Heap, batch: None, block: None, distance: None, first: 0 }
+        Self {
+            capacity,
+            memory: Memory::Heap,
+            batch: None,
+            block: None,
+            distance: None,
+            exact: false,
+            first: 0,
+        }
+    }
+
+    /// Makes a push fail as soon as `capacity` items are inside, where a queue may take more otherwise.
+    ///
+    /// For back-pressure to the item. A queue whose algorithm can't count so is refused with
+    /// [`CapacityError::Inexact`](crate::CapacityError::Inexact).
+    pub const fn exact(mut self) -> Self {
+        self.exact = true;
+        self
+    }
+
+    /// Refuses to be exact, for queues that can't be.
+    pub(crate) const fn inexact(self) -> Result<(), CapacityError> {
+        if self.exact { Err(CapacityError::Inexact) } else { Ok(()) }
     }
 
     /// Where the shared part lives.

@@ -105,6 +105,8 @@ pub enum CapacityError {
         /// Size of the whole queue in bytes.
         bytes: usize,
     },
+    /// An [exact](crate::Config::exact) capacity was asked for, and this queue can't say full at a number of items.
+    Inexact,
     /// The machine can't do what the algorithm needs.
     Unsupported {
         /// What that is.
@@ -136,6 +138,9 @@ impl fmt::Display for CapacityError {
             Self::OutOfMemory { bytes } => {
                 write!(f, "no memory for a queue of {bytes} bytes, choose a smaller capacity")
             }
+            Self::Inexact => f.write_str(
+                "this queue can't say full at an exact number of items, choose another one, such as `lamport` or `ring`",
+            ),
             Self::Unsupported { needs } => {
                 write!(f, "this machine does not have {needs}, choose another queue")
             }

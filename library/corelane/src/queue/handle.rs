@@ -42,18 +42,19 @@ pub trait Producer {
     /// consumers on every push would cost a cache miss when they leave and a load every time before.
     fn try_push(&mut self, item: Self::Item) -> Result<(), TryPushError<Self::Item>>;
 
-    /// Items that fit into the queue while nothing is popped.
+    /// Items that the queue promises to take: while fewer are inside, a push doesn't say full. `usize::MAX` if it is never
+    /// full.
     ///
     /// At least what was asked for when the queue was made; each queue's page says how it is
     /// rounded.
     fn capacity(&self) -> usize;
 
-    /// Slots that may be free although a push says full.
+    /// Most items that can be inside: [`capacity`](Self::capacity), and what the algorithm needs besides.
     ///
-    /// Some queues give space back in groups, to touch shared memory less often: of `capacity()`
-    /// slots they promise all to a new queue, and all but `slack()` to one in use. 0 for the others.
-    fn slack(&self) -> usize {
-        0
+    /// A queue that gives slots back in groups, to touch shared memory less often, has up to a group more than it
+    /// promises. For pools: of what items point to, so much can be in the queue.
+    fn slots(&self) -> usize {
+        self.capacity()
     }
 
     /// Whether all consumers have been dropped.
@@ -253,8 +254,13 @@ pub trait Consumer {
     /// `Closed` is seen.
     fn try_pop(&mut self) -> Result<Self::Item, TryPopError>;
 
-    /// Items that fit into the queue while nothing is popped.
+    /// Items that the queue promises to take: see [`Producer::capacity`].
     fn capacity(&self) -> usize;
+
+    /// Most items that can be inside: see [`Producer::slots`].
+    fn slots(&self) -> usize {
+        self.capacity()
+    }
 
     /// Whether all producers have been dropped. Items may still be waiting.
     ///
@@ -465,11 +471,24 @@ pub(crate) fn try_pop_by<C: Consumer>(
 }
 
 /// What a handle's [end](crate::region::End) answers, inside of an `impl Producer` or `impl Consumer`: how much fits,
-/// whether the other side is gone, and where the queue lives. With `closed`, the handle says itself how much fits.
+/// whether the other side is gone, and where the queue lives. With `closed`, the handle says itself how much fits; with
+/// `blocks`, slots come back in blocks.
 macro_rules! answered_by {
     ($end:ident$($call:tt)?) => {
         #[inline]
         fn capacity(&self) -> usize {
+            self.$end$($call)?.slots().len()
+        }
+
+        $crate::queue::answered_by!(closed: $end$($call)?);
+    };
+    (blocks: $end:ident$($call:tt)?) => {
+        #[inline]
+        fn capacity(&self) -> usize {
+            self.$end$($call)?.slots().arrangement().promised()
+        }
+
+        fn slots(&self) -> usize {
             self.$end$($call)?.slots().len()
         }
 
@@ -490,6 +509,10 @@ macro_rules! answered_by {
         #[inline]
         fn capacity(&self) -> usize {
             self.$handle.capacity()
+        }
+
+        fn slots(&self) -> usize {
+            self.$handle.slots()
         }
 
         #[inline]

@@ -20,8 +20,8 @@ macro_rules! pass_on {
             $inner.capacity()
         }
 
-        fn slack(&$self) -> usize {
-            $inner.slack()
+        fn slots(&$self) -> usize {
+            $inner.slots()
         }
 
         fn is_closed(&$self) -> bool {
@@ -74,6 +74,10 @@ macro_rules! pass_on {
 
         fn capacity(&$self) -> usize {
             $inner.capacity()
+        }
+
+        fn slots(&$self) -> usize {
+            $inner.slots()
         }
 
         fn is_closed(&$self) -> bool {

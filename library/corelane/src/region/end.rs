@@ -249,7 +249,7 @@ impl<H: State> End<H> {
     pub(crate) fn duplicate(&self) -> Self {
         // SAFETY: as in `header`.
         let present = unsafe { &self.header.as_ref().present };
-        // Relaxed: whoever uses the new end got it from this thread.
+        // Relaxed: the thread that uses the new end got it from this thread.
         let before = present.fetch_add(self.side.one(), Ordering::Relaxed);
         let end = Self { slots: self.slots.clone(), ..*self };
         assert!(
@@ -279,8 +279,8 @@ impl<H: State> Drop for End<H> {
 unsafe fn leave<H: State>(shared: *mut Shared<H>, side: Side) {
     // SAFETY: this end is not gone yet, so nobody has freed `shared` and its header.
     let present = unsafe { &(*shared).head().as_ref().present };
-    // Release pairs with the load in `peer_is_gone`, and with the acquire of whoever is last here:
-    // that one sees all that the others did with the queue.
+    // Release ↔ Acquire in `peer_is_gone` and `is_only`: all that this end did with the queue. Release also ↔ Acquire
+    // of the last end here: all that the other ends did with the queue.
     let before = present.fetch_add(side.one().wrapping_neg(), Ordering::AcqRel);
     if before == side.one() {
         // SAFETY: all other ends are gone as well, and this was the last use here.

@@ -13,6 +13,11 @@ use crate::queue::config::Backing;
 pub trait LendableSlots<T> {
     /// All of them.
     fn cells(&self) -> &Cells<T>;
+
+    /// How many there are.
+    fn count(&self) -> usize {
+        self.cells().len()
+    }
 }
 
 impl<T> LendableSlots<T> for Cells<T> {
@@ -30,14 +35,11 @@ impl<T, H: State<Item = T, Slots: LendableSlots<T>>> End<H> {
         n: usize,
         part: impl Fn(&Cells<T>, u64, usize) -> *mut MaybeUninit<T>,
     ) -> [(*mut MaybeUninit<T>, usize); 2] {
-        let slots = self.slots().cells();
-        let to_end = slots.len() - (position as usize & (slots.len() - 1));
+        let (slots, count) = (self.slots().cells(), self.slots().count());
+        let to_end = count - (position as usize & (count.next_power_of_two() - 1));
         let first = if self.backing() == Backing::Mirrored { n } else { n.min(to_end) };
         let second = n - first;
-        [
-            (part(slots, position, first), first),
-            (part(slots, position.wrapping_add(first as u64), second), second),
-        ]
+        [(part(slots, position, first), first), (part(slots, 0, second), second)]
     }
 
     /// Free slots to be lent to the user.

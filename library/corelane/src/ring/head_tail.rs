@@ -71,7 +71,7 @@ impl Cursors for HeadTail {
 
     #[inline]
     fn tail(&self) -> u64 {
-        // Acquire pairs with the store in `finish`, also through the exchange of who is in the middle.
+        // Acquire ↔ Release in `finish`, also through the exchange of a thread in the middle: the slots are done with.
         self.word.load(Ordering::Acquire) >> 1
     }
 

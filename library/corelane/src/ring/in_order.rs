@@ -31,7 +31,7 @@ impl Cursors for InOrder {
 
     #[inline]
     fn take(&self, wanted: Wanted, end: impl Fn() -> u64) -> Result<Run, Refused> {
-        // Acquire pairs with the exchange: who sees slots taken sees that they were there to be taken. An
+        // Acquire ↔ Release of the exchange: a thread that sees slots taken sees that they were there to be taken. An
         // older `end` would be behind `head`, or hide what another thread of this side knows to be there.
         let mut position = self.head.load(Ordering::Acquire);
         loop {

@@ -10,16 +10,16 @@
 //! **Use it** to compare: it is the baseline that paper 3 measures against, and what many systems have.
 //! Among queues between several threads it has little to do: where nobody contends, one exchange and one
 //! store for a slice of any length, and every slot is usable.
-//! **Don't** use it where there may be more threads than cores, or threads of different priority: one that
-//! is stopped in the middle of a push or pop stops everybody behind it on its side, who spin until it goes
-//! on, and then the other side, for want of slots. With many threads all of a side wait for one line. With relaxed
-//! tails its side goes on, but what others push is invisible until it does; one at a time, nobody of its side
-//! goes on, but nobody spins.
+//! **Don't** use it where there may be more threads than cores, or threads of different priority. A thread that is
+//! stopped in the middle of a push or pop stops all threads behind it on its side: these spin until it goes on. Then it
+//! stops the other side, for want of slots. With many threads all of a side wait for one line. With relaxed tails the
+//! stopped thread's side goes on, but what other threads push is invisible until the stopped thread goes on. One at a
+//! time, no thread of its side goes on, but none spins.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | deadlock-free, first in first out (linearizable but for [answers out of date](TryPushError::Full)) |
-//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two; all usable |
+//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two; or [exactly](Config::exact) that |
 //! | memory | besides the slots, for a side in order two words, with relaxed tails three, one at a time one; each side in lines of its own |
 //! | a stopped thread | in the middle of a call holds up its side, as said above; one that never comes back, for good |
 //! | handles | at most 65,536 a side; cloning one more panics |
@@ -155,31 +155,30 @@ fn open<T, P: Mode, C: Mode>(config: Config) -> Built<Producer<T, P, C>, Consume
         items: PhantomData,
     };
     let (tx, rx) = ends(config.memory, len, header)?;
-    Ok((Producer { end: tx }, Consumer { end: rx }))
+    let capacity = if config.exact { config.capacity } else { len };
+    Ok((Producer { capacity, end: tx }, Consumer { capacity, end: rx }))
 }
 
 /// A sending side.
 pub struct Producer<T, P: Mode = InOrder, C: Mode = InOrder> {
+    /// N, or what was asked for if it is exact.
+    capacity: usize,
     end: End<Header<T, P, C>>,
 }
 
 /// A receiving side.
 pub struct Consumer<T, P: Mode = InOrder, C: Mode = InOrder> {
+    /// See [`Producer`].
+    capacity: usize,
     end: End<Header<T, P, C>>,
 }
 
 impl<T, P: Mode, C: Mode> Producer<T, P, C> {
-    /// Number of slots.
-    #[inline]
-    fn slots(&self) -> u64 {
-        self.end.slots().len() as u64
-    }
-
     /// Takes free slots.
     #[inline]
     fn allocate(&self, wanted: Wanted) -> Result<Run, Refused> {
         let Header { producers, consumers, .. } = self.end.header();
-        producers.take(wanted, || consumers.tail().wrapping_add(self.slots()))
+        producers.take(wanted, || consumers.tail().wrapping_add(self.capacity as u64))
     }
 
     /// Whether only `free` are free, and nobody was in the middle of anything when it was seen.
@@ -187,7 +186,7 @@ impl<T, P: Mode, C: Mode> Producer<T, P, C> {
     fn is_full(&self, free: Run) -> bool {
         let Header { producers, consumers, .. } = self.end.header();
         producers.rests_at(free.position)
-            && consumers.rests_at(free.end().wrapping_sub(self.slots()))
+            && consumers.rests_at(free.end().wrapping_sub(self.capacity as u64))
     }
 
     /// Why `item` can't be pushed.
@@ -250,7 +249,12 @@ impl<T, P: Mode, C: Mode> queue::Producer for Producer<T, P, C> {
         Ok(())
     }
 
-    answered_by!(end);
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    answered_by!(closed: end);
 
     /// Takes all the slots it can at once.
     fn push_slice(&mut self, items: &[T]) -> usize
@@ -336,7 +340,12 @@ impl<T, P: Mode, C: Mode> queue::Consumer for Consumer<T, P, C> {
         Ok(item)
     }
 
-    answered_by!(end);
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    answered_by!(closed: end);
 
     /// Takes all the items it can at once.
     fn pop_slice(&mut self, into: &mut [T]) -> usize
@@ -356,13 +365,13 @@ impl<T, P: Mode, C: Mode> queue::Consumer for Consumer<T, P, C> {
 
 impl<T, P: Mode, C: Mode> Clone for Producer<T, P, C> {
     fn clone(&self) -> Self {
-        Self { end: self.end.duplicate() }
+        Self { end: self.end.duplicate(), ..*self }
     }
 }
 
 impl<T, P: Mode, C: Mode> Clone for Consumer<T, P, C> {
     fn clone(&self) -> Self {
-        Self { end: self.end.duplicate() }
+        Self { end: self.end.duplicate(), ..*self }
     }
 }
 

@@ -3,14 +3,14 @@ use crate::memory::{AtomicU64, Ordering};
 use crate::queue::{Info, Sides};
 use crate::region::Run;
 
-/// Threads of a side are done in any order, and the last of those who are in the middle shows what all of them did:
-/// DPDK's *relaxed tail sync*.
+/// Threads of a side are done in any order. Of the threads in the middle of a call, the last to be done shows what all
+/// of them did: DPDK's *relaxed tail sync*.
 ///
 /// A call never waits. While one is in the middle, others go on until an eighth of the slots, or 2¹⁷, lies behind where
 /// it began; then they are told busy. So in a ring of fewer than eight slots nobody goes on.
 ///
-/// - What is done is invisible to the other side for as long as anybody is in the middle who began earlier or at the
-///   same time. A pop is then told busy. DPDK's is told that the queue is empty, which is not linearizable (§2.2):
+/// - What a call has done is invisible to the other side while a call that began earlier or at the same time is in the
+///   middle. A pop is then told busy. DPDK's is told that the queue is empty, which is not linearizable (§2.2):
 ///   an item may be there whose push has returned.
 /// - DPDK's threads wait where these are told busy.
 #[derive(Debug)]
@@ -75,9 +75,11 @@ impl Cursors for RelaxedTail {
     #[inline]
     fn take(&self, wanted: Wanted, end: impl Fn() -> u64) -> Result<Run, Refused> {
         loop {
-            // Relaxed: if `head` then isn't as far, the distance is large, and who made it so was busy a moment ago.
+            // Relaxed: if the `head` loaded next isn't as far, the distance is large. Then the thread that made it so
+            // was in the middle of a call a moment ago.
             let tail = Word(self.tail.load(Ordering::Relaxed));
-            // Acquire pairs with the exchange below: who sees slots taken sees that they were there to be taken.
+            // Acquire ↔ Release of the exchange below: a thread that sees slots taken sees that they were there to be
+            // taken.
             let head = Word(self.head.load(Ordering::Acquire));
             let position = head.position();
             if distance(tail.position(), position) > self.most {

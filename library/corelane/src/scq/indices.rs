@@ -2,38 +2,46 @@
 
 //! SCQ: a ring of indices that is never full, between any number of threads (Nikolaev 2019, Fig. 8).
 //!
-//! Who puts or takes an index gets a position by adding to `tail` or `head` (or, having looked there, by exchanging
-//! `head`), and then must get along with who has got the same one: whoever comes to the entry first decides. A taker who finds nothing leaves its cycle in the
-//! entry, so that nothing is put there any more, and both try elsewhere.
+//! A *putter* is a thread that puts an index, a *taker* is a thread that takes an index. A putter gets a position by
+//! adding to `tail`. A taker gets a position by adding to `head`; or it looks at the entry at `head` first, and then
+//! gets the position by compare-and-swap. The putter and the taker of one position compete for its entry: the first to
+//! come to the entry decides. A taker that finds no index leaves its cycle in the entry. Then no index is put there any
+//! more, and both threads try other positions.
 //!
 //! # Why the threshold doesn't hide what is there
 //!
-//! Each position that a taker comes by in vain lowers the threshold, unless `tail` is no further. Who has put an index
-//! raises it to its highest, or reads that it is there. What this putter knows to have been lowered was lowered before
-//! that. What it doesn't know of is at positions before p, that of the index, until somebody sets out to take this.
-//! It is at most 2(n − 1), for n indices, and one for each call that takes at the time:
+//! A taker that finds no index at its position decrements the threshold, unless `tail` is no further than the position
+//! behind. A putter that has put an index raises the threshold to its highest value, or reads that value. Decrements
+//! that this putter knows of came before that. Let p be the position of its index. Until a taker sets out to take this
+//! index, the decrements that the putter doesn't know of are at positions before p. These decrements are at most
+//! 2(n − 1), for n indices, and one for each call that takes at the time:
 //!
-//! - Who gets a position knows all that those knew who got one before, on the same side: whatever moves a counter on for that
-//!   acquires, it or a look before it, and releases. Who moves `tail` on knows that all that it goes by have takers, and
-//!   releases that. Who puts an index knows what those knew who had it before.
-//! - Let a position before p be *open* if the putter, when it gets p, doesn't know that it has a taker. Who lowers the
-//!   threshold at one that isn't, and not below 0, goes on to another; if that isn't open either, the putter knows what
-//!   was lowered. So it doesn't know of one for each call that is under way. If such a call has ended, that was at an
-//!   open position, where nothing was lowered.
-//! - At most 2(n − 1) positions are open. Let it be so for all p before this one. These are less than a lap: so who gets
-//!   a position knows that all that are a lap before it, or more, have takers.
-//! - At most n − 1 open ones are where other indices were put, or are about to be: one for each. Before it is put at
-//!   another, somebody has taken it from the first, and the putter of p knows.
-//! - The rest were given up, by putters who then got another one, up to p. If the entry was of the same cycle, its taker
-//!   had been there; if of a later one, somebody a lap later, who knew of a taker; if it was unsafe and `head` behind
-//!   it, there is one. None of these is open. What is left had an index of an earlier cycle, as far as its putter knew.
-//! - There are at most n − 1 of those, for no index is in the way at two. If it was put only once, the second is a lap
-//!   behind the first, which has a known taker. If it was put again, that was behind the first: otherwise who gave this
-//!   up would have known that the index had gone. And who finds it there is a lap later still, and knows of a taker
-//!   there, and so at the first. Nor, for the same reason, is it the index of whoever gave up the first of them.
+//! - A thread that gets a position knows all that the threads knew that got earlier positions on the same side: each
+//!   update of a counter that hands out a position releases, and this update or a load before it acquires. A taker that
+//!   moves `tail` on knows that all positions that `tail` skips have takers, and releases that. The putter of an index
+//!   knows what earlier holders of the index knew.
+//! - Let a position before p be *open* if the putter, when it gets p, doesn't know that this position has a taker. A
+//!   taker that decrements the threshold at a position that isn't open, and not below 0, goes on to another position.
+//!   If the second position isn't open either, the putter knows of the decrement at the first. So the putter doesn't
+//!   know of one such decrement for each call that is under way. If such a call has ended, it ended at an open
+//!   position, and made no decrement there.
+//! - At most 2(n − 1) positions are open. Assume this for all positions before p. 2(n − 1) positions are less than a
+//!   lap. So a thread that gets a position knows that all positions a lap before it, or more, have takers.
+//! - At most n − 1 open positions are those where the other indices were put, or are about to be: one for each index.
+//!   Before an index is put at another position, a taker has taken it from the first, and the putter of p knows that.
+//! - The rest were given up, by putters that then got another position, up to p. If the entry was of the same cycle,
+//!   the position's taker had been there. If the entry was of a later cycle, a thread a lap later had been there, which
+//!   knew of a taker. If the entry was unsafe and `head` behind the position, it has a taker. None of these positions
+//!   is open. At each that is left the entry had an index of an earlier cycle, as far as its putter knew.
+//! - At most n − 1 positions are left, for no index is in the way at two of them. If the index was put only once, the
+//!   second position is a lap behind the first, and so the first has a known taker. If the index was put again, it was
+//!   put behind the first position: otherwise the putter that gave up the first would have known that the index had
+//!   gone. The putter that finds the index there is a lap later still. It knows of a taker there, and so of one at the
+//!   first position. For the same reason, no position left has the index of the putter that gave up the first of these
+//!   positions.
 //!
-//! Who finds all indices in the ring has seen each at its position, and knows what its putter knew then: it may raise the
-//! threshold for that one.
+//! A thread that finds all indices in the ring has seen each at its position, and knows what its putter knew then. So
+//! it may raise the threshold for that putter.
 
 use core::ptr::NonNull;
 
@@ -49,7 +57,7 @@ pub struct Plan {
     pub first: u64,
     /// Whether all indices are in the ring, in order. Otherwise none is.
     pub is_full: bool,
-    /// Most calls at the same time that take, and may come by a position in vain.
+    /// Most calls at the same time that take, and may find no index at a position.
     pub takers: u64,
     /// How often such a call looks for what is about to be put at its position, before it gives that up.
     pub looks: u32,
@@ -71,7 +79,7 @@ pub struct Counters {
     head: Padded<AtomicU64>,
     /// Behind all positions at which an index was put, or was to be.
     tail: Padded<AtomicU64>,
-    /// How many positions takers may still come by in vain before there is certainly nothing; then negative.
+    /// At how many positions takers may still find no index before there is certainly none; then negative.
     threshold: Padded<AtomicU64>,
 }
 
@@ -92,7 +100,7 @@ impl Counters {
 ///
 /// - the cycle: how often the ring had been gone round when it was written, in the bits where a position has it,
 ///   one to the left;
-/// - whether it is safe: not left behind by who would have taken from it in a later cycle;
+/// - whether it is safe: no taker of a later cycle has found an index here, and left it behind;
 /// - the index, or all ones if there is none.
 #[derive(Debug, Clone, Copy)]
 pub struct Entries {
@@ -244,7 +252,7 @@ impl<'a> Indices<'a> {
     /// A position that nobody else puts at.
     #[inline]
     pub fn next_to_put(self) -> u64 {
-        // Acquire and release: who comes later knows what who came before has known (see above).
+        // Acquire ↔ Release of earlier calls, and of `catch_up`: all that those threads knew (see above).
         self.counters.tail.fetch_add(1, Ordering::AcqRel)
     }
 
@@ -258,14 +266,14 @@ impl<'a> Indices<'a> {
         }
     }
 
-    /// Puts an index at `position`, unless something of an earlier cycle is still there, or who takes from there
-    /// may have gone.
+    /// Puts an index at `position`, unless an index of an earlier cycle is still there, or the position's taker may
+    /// have gone.
     #[inline]
     pub fn put_at(self, position: u64, index: u64) -> bool {
         let entries = self.entries;
         let entry = entries.at(position);
-        // Acquire, also below, pairs with the exchange in `take_at`: who finds the entry unsafe sees how far that
-        // thread had moved `head`.
+        // Acquire, also below ↔ Release of the exchange in `take_at`: how far the taker that made the entry unsafe had
+        // moved `head`.
         let mut word = entry.load(Ordering::Acquire);
         loop {
             let is_free = entries.is_older(word, position) && entries.index(word).is_none();
@@ -273,7 +281,7 @@ impl<'a> Indices<'a> {
                 return false;
             }
             let new = entries.word(position, index);
-            // Release pairs with the loads in `take_at`, and those that look: what was done with the slot is visible.
+            // Release ↔ Acquire in `take_at`, `first` and `is_full`: what was done with the slot.
             match entry.compare_exchange(word, new, Ordering::Release, Ordering::Acquire) {
                 Ok(_) => return true,
                 Err(found) => word = found,
@@ -302,12 +310,13 @@ impl<'a> Indices<'a> {
 
     /// Takes from `position`, or looks again if others have come first.
     fn take_from(self, mut position: u64) -> Option<u64> {
-        // Not by adding: all who look see the same index, and those who are too late should leave it at that.
+        // Not by adding: all takers that look see the same index, and those that are too late should take no position.
         while !self.is_exhausted() {
             if self.is_next_to_take(position) {
                 return match self.take_at(position) {
                     None if self.is_over(position) => None,
-                    // Not by looking again: who has lowered the threshold goes on to another position (see above).
+                    // Not by looking again: a taker that has decremented the threshold goes on to another position
+                    // (see above).
                     None => self.take_next(),
                     index => index,
                 };
@@ -320,7 +329,7 @@ impl<'a> Indices<'a> {
     /// Whether nobody has set out to take an index since all were seen in the ring, as far as this thread knows.
     #[inline]
     pub fn is_still_full(self, seen: Seen) -> bool {
-        // Relaxed: any other value says no. And who knows of a taker sees that it has moved `head`.
+        // Relaxed: any other value says no. And a thread that knows of a taker sees that this taker has moved `head`.
         seen.full == Some(self.counters.head.load(Ordering::Relaxed))
     }
 
@@ -353,8 +362,8 @@ impl<'a> Indices<'a> {
         if there < n || self.counters.head.load(Ordering::Relaxed) != head {
             return (false, seen);
         }
-        // Who has put the last of them may not have come to that yet. What was seen there, others are to find.
-        // Acquire above: what those who put them knew is known here.
+        // The putter of the last index may not have raised the threshold yet. Other threads must find what was seen
+        // here. Acquire above ↔ Release in `put_at`: all that the putters knew.
         self.raise_threshold();
         seen.full = Some(head);
         (true, seen)
@@ -375,7 +384,7 @@ impl<'a> Indices<'a> {
     /// Whether somebody has set out to take from `position`.
     #[inline]
     fn is_taken(self, position: u64) -> bool {
-        // Acquire pairs with `next_to_take`: who gives the position up for this knows its taker.
+        // Acquire ↔ Release in `next_to_take`: a putter that gives the position up for this knows its taker.
         is_before(position, self.counters.head.load(Ordering::Acquire))
     }
 
@@ -402,16 +411,16 @@ impl<'a> Indices<'a> {
     /// Whether the threshold says that there is nothing.
     #[inline]
     fn is_exhausted(self) -> bool {
-        // Acquire pairs with the update in `is_over`: who is told that there is nothing knows that it was taken, and not to
-        // call the ring full by what it was.
+        // Acquire ↔ Release in `is_over`: a thread that finds the threshold negative knows that the indices were taken,
+        // and doesn't call the ring full by what it was.
         (self.counters.threshold.load(Ordering::Acquire) as i64) < 0
     }
 
     /// A position that nobody else takes from.
     #[inline]
     pub fn next_to_take(self) -> u64 {
-        // Acquire and release, as in `next_to_put`; release also pairs with the load in `first`: who sees it taken
-        // sees that it was there.
+        // Acquire and release, as in `next_to_put`. Release also ↔ Acquire in `first`: a thread that sees the position
+        // taken sees that it was there to be taken.
         self.counters.head.fetch_add(1, Ordering::AcqRel)
     }
 
@@ -419,15 +428,15 @@ impl<'a> Indices<'a> {
     #[inline]
     fn is_next_to_take(self, position: u64) -> bool {
         let next = position.wrapping_add(1);
-        // Release: as there. `first` has acquired what that one released who moved `head` here: the exchange reads the same
-        // store, as no value of `head` comes twice.
+        // Release: as in `next_to_take`. `first` has acquired what the taker released that moved `head` to `position`:
+        // the exchange reads the same store, as no value of `head` comes twice.
         self.counters
             .head
             .compare_exchange(position, next, Ordering::Release, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// Whether who takes looks for a while at the position that it has got. Then it needn't look first.
+    /// Whether a taker looks for a while at the position that it has got. Then it needn't look first.
     #[inline]
     pub fn lingers(self) -> bool {
         self.entries.looks > 0
@@ -459,10 +468,10 @@ impl<'a> Indices<'a> {
         self.counters.threshold.fetch_add(1_u64.wrapping_neg(), Ordering::AcqRel) as i64 <= 0
     }
 
-    /// Moves `tail` on to `next`, so that those who put needn't try each position before.
+    /// Moves `tail` on to `next`, so that putters needn't try each position before.
     #[cold]
     fn catch_up(self, next: u64) {
-        // Release pairs with `next_to_put`: all positions before `next` have takers.
+        // Release ↔ Acquire in `next_to_put`: all positions before `next` have takers.
         advance(&self.counters.tail, next, Ordering::Release);
     }
 
@@ -475,7 +484,7 @@ impl<'a> Indices<'a> {
         let mut word = entry.load(Ordering::Acquire);
         loop {
             if let Some(index) = entries.index_of(word, position) {
-                // Release pairs with the load in `first`: who misses the index sees what its taker saw.
+                // Release ↔ Acquire in `first`: a thread that misses the index sees what its taker saw.
                 entry.fetch_or(entries.none(), Ordering::Release);
                 return Some(index);
             }
@@ -484,7 +493,7 @@ impl<'a> Indices<'a> {
             }
             let new = match entries.index(word) {
                 None => entries.word(position, entries.none()) & (word | !entries.safe()),
-                // Its taker is late. Who would put the next one here must see that we have been here.
+                // The taker of that index is late. The next putter here must see that this taker has been here.
                 Some(_) => word & !entries.safe(),
             };
             match entry.compare_exchange(word, new, Ordering::Release, Ordering::Acquire) {
@@ -518,7 +527,7 @@ mod tests {
     fn a_gap_is_not_full() {
         with_ring(4, false, |ring, first| {
             let at = |position: u64| first.wrapping_add(position);
-            // Five positions are given to who wants to put something.
+            // Five putters have got positions.
             (0..5).for_each(|i| assert_eq!(ring.next_to_put(), at(i)));
             assert!(ring.put_at(at(0), 3) && ring.put_at(at(2), 0) && ring.put_at(at(3), 1));
             let mut seen = Seen::nothing(first);
@@ -534,8 +543,8 @@ mod tests {
         });
     }
 
-    /// One who puts an index has got as far as the entry, and the threshold is negative. Who has been told that all
-    /// indices are there finds it.
+    /// A putter has written the entry but hasn't raised the threshold, which is negative. A thread that has been told
+    /// that all indices are there finds the index.
     #[test]
     fn what_is_full_is_found() {
         with_ring(1, true, |ring, first| {

@@ -21,16 +21,16 @@
 //!
 //! # Departures from the paper
 //!
-//! - Who has just been told that there is nothing looks first the next time, and writes only if there is something,
-//!   or several are at work on it; and then gets its position by compare-and-swap, so that of many who see the same only
-//!   one goes there. The paper's takes a position each time, and its program looks there 10,000 times
-//!   before it gives the position up, so that what fails costs a thousand times as much as with other queues (Wang
-//!   2024, §2.6.2.2). [`delayed_queue_with`] makes such a queue. But here the first push that fails after a pop looks at each
+//! - A handle whose last call found no index looks first the next time. It writes only if there is an index, or several
+//!   are being put. Then it gets its position by compare-and-swap: of many threads that see the same position only one
+//!   gets it. The paper's call takes a position each time, and the paper's program looks there 10,000 times before it
+//!   gives the position up. So a call that fails costs a thousand times as much as with other queues (Wang 2024,
+//!   §2.6.2.2). [`delayed_queue_with`] makes such a queue. But here the first push that fails after a pop looks at each
 //!   slot that it hasn't seen filled.
-//! - Who takes and who puts an index may meet at one position after the other: the first marks it as come by, the second
-//!   tries the next. A threshold keeps them from going on like that for ever (Wang 2024, §2.2): after so many positions
-//!   without an index nobody takes another one until an index has been put. The paper's threshold is for no more
-//!   threads than slots, here it is for as many as there may be handles.
+//! - A thread that takes an index and a thread that puts one may meet at one position after the other: the first
+//!   visitor marks the position visited, the second tries the next. A threshold ends this (Wang 2024, §2.2): after so
+//!   many positions without an index no thread takes another position until an index has been put. The paper's
+//!   threshold is for no more threads than slots, here it is for as many as there may be handles.
 //! - A push says [`Full`](TryPushError::Full) only if all slots hold items and nobody is about to take one. If none is
 //!   free, but some are in the hands of other threads, it says [`Busy`](TryPushError::Busy); the paper's says full then too,
 //!   though fewer items may be there than fit.
@@ -205,6 +205,7 @@ pub fn delayed_queue_with<T>(
     config: Config,
     looks: u32,
 ) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    config.inexact()?;
     let n = slots_up_to::<Header<T>>(MOST_SLOTS, config.capacity, 0)?;
     let first = config.first & !(Entries::number(n) as u64 - 1);
     let shape = SlotShape { n, first, looks };
@@ -286,7 +287,7 @@ impl<T> queue::Producer for Producer<T> {
     #[inline]
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
         let Some(index) = self.allocate() else { return Err(self.refusal(item)) };
-        // SAFETY: whoever has taken an index out of a ring is the only one who has it, and this slot is empty.
+        // SAFETY: only the thread that has taken an index out of a ring has it, and this slot is empty.
         unsafe { self.end.slots().cells.write(index, item) };
         self.end.filled().put(index);
         Ok(())
@@ -317,7 +318,7 @@ impl<T> Consumer<T> {
     #[inline]
     fn pop(&mut self) -> Option<T> {
         let index = self.reserve()?;
-        // SAFETY: whoever has taken an index out of a ring is the only one who has it, and this slot holds an item.
+        // SAFETY: only the thread that has taken an index out of a ring has it, and this slot holds an item.
         let item = unsafe { self.end.slots().cells.read(index) };
         self.end.free().put(index);
         Some(item)

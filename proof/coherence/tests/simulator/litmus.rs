@@ -1,4 +1,4 @@
-//! Who may see what: small programs, with random delays.
+//! Which values threads may see: small programs, with random delays.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;

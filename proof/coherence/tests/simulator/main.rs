@@ -1,4 +1,4 @@
-//! What the simulator must count, how long things must take, and who sees what.
+//! What the simulator must count, how long things must take, and which values threads see.
 
 mod ahead;
 mod litmus;

@@ -106,7 +106,7 @@ fn owner_serves_all_readers_under_moesi() {
     assert_eq!(times(moesi, &later), [200, 2, 100, 100]);
 }
 
-/// Who reads what another has written to needs nothing more to write, once.
+/// A core that reads a line that another core has written to can then write to it without a miss, once.
 #[test]
 fn written_lines_migrate_to_readers() {
     let migratory = Machine { protocol: Protocol::Migratory, ..machine() };

@@ -295,7 +295,7 @@ fn clocks_show_who_was_first() {
     }
 }
 
-/// a panic empties all store buffers, and nobody wakes those who wait for that.
+/// A panic empties all store buffers, and nothing wakes the threads that wait for an empty buffer.
 #[test]
 fn a_panic_that_is_caught_holds_up_nobody() {
     struct Looks(Rc<Memory>);

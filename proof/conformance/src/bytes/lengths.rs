@@ -91,7 +91,7 @@ pub fn exact_when_new() {
         for len in 0..=block {
             let config = Config::new(4 * block).block(block);
             let (mut tx, mut rx) = queue_with(config).expect("this capacity is possible");
-            let fit = 4 * (block / len.next_multiple_of(16).max(16));
+            let fit = 8 * (block / len.next_multiple_of(16).max(16));
             for number in 0..fit as u64 {
                 push(&mut tx, number, len).expect("there is room");
             }
@@ -107,7 +107,7 @@ pub fn exact_when_new() {
 /// A record that doesn't fit leaves the rest of its block to shorter ones.
 pub fn full_leaves_the_rest() {
     let (mut tx, mut rx) =
-        queue_with(Config::new(128).block(64)).expect("this capacity is possible");
+        queue_with(Config::new(64).block(64)).expect("this capacity is possible");
     for (number, len) in [(0, 64), (1, 48)] {
         push(&mut tx, number, len).expect("there is room");
     }
@@ -122,7 +122,7 @@ pub fn full_leaves_the_rest() {
 /// While a record is held its block doesn't come back, and the others do.
 pub fn busy_while_a_record_is_held() {
     let (mut tx, mut rx) =
-        queue_with(Config::new(256).block(64)).expect("this capacity is possible");
+        queue_with(Config::new(128).block(64)).expect("this capacity is possible");
     let mut others = rx.clone();
     push(&mut tx, 0, 64).expect("there is room");
     let held = rx.try_pop().expect("a record is there");
@@ -159,7 +159,7 @@ pub fn capacity_overflow() {
         assert!(queue_with(Config::new(0).block(block)).is_err());
     }
     let (tx, _rx) = queue_with(Config::new(1).block(1500)).expect("this capacity is possible");
-    assert_eq!((tx.capacity(), tx.max_len()), (4096, 2048));
+    assert_eq!((tx.capacity(), tx.max_len()), (2048, 2048));
 }
 
 /// Records go over the end of the ring and of all counters, from wherever these start (row
@@ -196,7 +196,7 @@ pub fn aba_on_narrow_index() {
 /// `drop_panics_mid_batch`).
 pub fn drop_panics_mid_batch() {
     let (mut tx, mut rx) =
-        queue_with(Config::new(128).block(64)).expect("this capacity is possible");
+        queue_with(Config::new(64).block(64)).expect("this capacity is possible");
     for number in 0..20 {
         corelane_harness::ledger::must_explode(std::panic::AssertUnwindSafe(|| {
             let _claim = tx.claim(64).expect("the queue is empty");

@@ -231,7 +231,7 @@ pub fn batch_spills_into_version() {
 
 /// A crowd of handles, each of which wants a whole block of a full queue, many times a lap.
 fn late_claims_in_one_thread() {
-    let (tx, mut rx) = queue_with(Config::new(512).block(256)).expect("this capacity is possible");
+    let (tx, mut rx) = queue_with(Config::new(256).block(256)).expect("this capacity is possible");
     let mut txs = vec![tx; 300];
     let long = [1; 256];
     for lap in 0..scaled(100) {

@@ -39,7 +39,7 @@ impl Crowd {
     fn step(&mut self, rng: &mut Rng) {
         self.change_hands(rng);
         let queue = &mut self.queue;
-        let limit = 2 + if rng.below(4) == 0 { queue.capacity() + 70 } else { 6 };
+        let limit = 2 + if rng.below(4) == 0 { queue.slots() + 70 } else { 6 };
         let n = rng.below(limit);
         match rng.below(5) {
             0 => (0..n).take_while(|_| queue.push()).count(),
@@ -91,8 +91,8 @@ fn mix(subject: &Any<u64>, config: Config, seed: u64, steps: u64) {
 pub fn zero_length_batch(subject: &Any<u64>) {
     for (capacity, batch) in [(1, 1), (8, 1), (8, 2), (8, 4), (12, 8)] {
         let mut queue = Checked::open(subject, Config::new(capacity).grouped(batch));
-        for n in 0..=queue.capacity() + 1 {
-            for before in 0..queue.capacity() {
+        for n in 0..=queue.slots() + 1 {
+            for before in 0..queue.slots() {
                 queue.push_slice(before);
                 assert_eq!((queue.push_slice(0), queue.pop_slice(0)), (0, 0));
                 queue.push_slice(n);
@@ -117,8 +117,8 @@ pub fn counter_wrap_width(subject: &Any<u64>) {
             queue.fill();
             queue.drain();
             queue.turn(1);
-            queue.push_slice(queue.capacity() + 1);
-            queue.pop_slice(queue.capacity() / 2);
+            queue.push_slice(queue.slots() + 1);
+            queue.pop_slice(queue.slots() / 2);
             queue.drain();
         }
     }
@@ -157,7 +157,7 @@ pub fn aba_on_narrow_index(subject: &Any<u64>) {
 pub fn false_empty(subject: &Any<u64>) {
     for capacity in CAPACITIES {
         let (mut crowd, mut rng) = (Crowd::new(subject, Config::new(capacity)), Rng::new(7));
-        for _ in 0..3 * crowd.queue.capacity() {
+        for _ in 0..3 * crowd.queue.slots() {
             for has_item in [false, true] {
                 crowd.change_hands(&mut rng);
                 assert!(crowd.queue.pop() == has_item && crowd.queue.pop_slice(1) == 0);

@@ -9,7 +9,7 @@ use corelane_harness::rng::Rng;
 use corelane_harness::threads::{Cores, Progress, Task, Together, all, scaled};
 use corelane_history::Value;
 
-/// An item that says who pushed it, and as its how many-th.
+/// An item that carries the number of its producer, and its own number among that producer's items.
 pub(super) trait Numbered: Copy + Send {
     fn of(value: Value) -> Self;
 

@@ -36,6 +36,7 @@ mod single;
 mod bytes;
 mod mc_ring_cycle;
 mod overwrite;
+mod snapshots;
 mod waiting;
 
 /// The tests of a queue, by its line in the registry. The queue that overwrites has tests of its own.

@@ -8,8 +8,10 @@ macro_rules! shared_any {
         checks! { Any<u64>, $queue:
             order::fifo,
             order::fill_and_drain,
+            capacity::exact,
             capacity::exact_when_new,
             capacity::free_again_after_drain,
+            capacity::random_levels,
             capacity::full_gives_the_item_back,
         }
 

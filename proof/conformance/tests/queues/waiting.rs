@@ -1,5 +1,5 @@
-//! Calls that wait, between real threads: whoever can go on is woken (row `lost_wakeup_on_notify`). Each check
-//! is also made on a queue that forgets somebody, which it must find.
+//! Calls that wait, between real threads: each thread that can go on is woken (row `lost_wakeup_on_notify`). Each check
+//! is also made on a queue that forgets to wake a thread. The check must fail on that queue.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, mpsc};
@@ -44,9 +44,9 @@ impl Receives for locked::Consumer<u64> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bug {
     None,
-    /// Somebody is woken only when there was no item, or no room.
+    /// A thread is woken only when there was no item, or no room.
     WakesAtTheEdge,
-    /// The last producer wakes one of those who wait.
+    /// The last producer wakes only one of the waiting consumers.
     EndWakesOne,
 }
 
@@ -207,7 +207,7 @@ fn as_many_as_wanted<S: Sends, R: Receives>(
     })
 }
 
-/// All who wait are told that nothing will come.
+/// All waiting consumers are told that nothing will come.
 fn all_hear_of_the_end<S: Sends, R: Receives>(
     queue: impl Fn(usize) -> (S, R),
     patience: Duration,

@@ -16,10 +16,10 @@ pub enum Way {
     Slices,
 }
 
-/// Who is slow, so that the queue runs empty or full.
+/// Which side is slow, so that the queue runs empty or full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// Nobody on purpose.
+    /// Neither on purpose.
     Even,
     /// The producers.
     SlowProducer,
@@ -50,7 +50,7 @@ pub struct Plan {
     pub period: u32,
     /// How items go in and out.
     pub way: Way,
-    /// Who is slow.
+    /// Which side is slow.
     pub pace: Pace,
     /// Whether all threads share a core.
     pub one_core: bool,

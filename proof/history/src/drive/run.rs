@@ -4,9 +4,8 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
-use corelane::block::overwriting::{self, BbqDropOld};
 use corelane::{
-    BoxedConsumer, BoxedProducer, Config, Info, Producer, Queue, Sides, for_each_queue,
+    BoxedConsumer, BoxedProducer, Config, Info, Producer, Queue, Sides, block, for_each_queue,
 };
 use corelane_harness::{Any, Item, Single, clones};
 
@@ -167,26 +166,28 @@ impl HistorySubject {
     }
 }
 
-/// The queue that overwrites, whose handles say how many items it keeps.
-fn overwriting() -> HistorySubject {
-    let info = <BbqDropOld as Queue<u64>>::INFO;
+/// A queue that overwrites, and how many items it keeps.
+fn overwriting<Q>(kept: fn(&Q::Producer) -> usize) -> HistorySubject
+where
+    Q: Queue<u64, Producer: Clone, Consumer: Clone> + 'static,
+{
     let record = move |plan: &Plan| {
         let queue = |_| {
-            let queue = overwriting::queue_with::<u64>(config_of(plan));
-            clones(queue.expect("this capacity is possible"), (plan.producers, plan.consumers))
+            let queue = Q::with(config_of(plan)).expect("this capacity is possible");
+            clones(queue, (plan.producers, plan.consumers))
         };
         let queues: Vec<_> = (0..plan.queues).map(queue).collect();
         let rules = queues
             .first()
-            .map(|(txs, _)| Rules { kept: Some(txs[0].kept()), ..rules_of(&info, &txs[0]) });
+            .map(|(txs, _)| Rules { kept: Some(kept(&txs[0])), ..rules_of(&Q::INFO, &txs[0]) });
         let boxed = queues.into_iter().map(|(txs, rxs)| {
             let rxs = rxs.into_iter().map(BoxedConsumer::new).collect();
             (txs.into_iter().map(BoxedProducer::new).collect(), rxs)
         });
         (rules.unwrap_or_default(), record_several(plan, boxed))
     };
-    let plan = move |round| Plan::of_sides(round, info.sides);
-    HistorySubject { id: info.id, plan: Box::new(plan), record: Box::new(record) }
+    let plan = move |round| Plan::of_sides(round, Q::INFO.sides);
+    HistorySubject { id: Q::INFO.id, plan: Box::new(plan), record: Box::new(record) }
 }
 
 impl fmt::Debug for HistorySubject {
@@ -203,8 +204,8 @@ fn config_of(plan: &Plan) -> Config {
 
 /// What a queue must obey.
 fn rules_of(info: &Info, tx: &impl Producer) -> Rules {
-    let (capacity, slack, delayed) = (Some(tx.capacity()), tx.slack(), info.delayed);
-    Rules { capacity, slack, delayed, ..Rules::default() }
+    let (slots, capacity, delayed) = (Some(tx.slots()), tx.capacity(), info.delayed);
+    Rules { slots, capacity, delayed, ..Rules::default() }
 }
 
 /// Every registered queue.
@@ -223,8 +224,11 @@ pub fn all_subjects() -> Vec<HistorySubject> {
         (shared token $name:ident: $queue:ty) => {
             subjects.push(HistorySubject::shared(Any::<NonZeroU64>::of::<$queue>()));
         };
+        (shared plain bbq_drop_old: $queue:ty) => {
+            subjects.push(overwriting::<$queue>(block::overwriting::Producer::kept));
+        };
         (shared plain $name:ident: $queue:ty) => {
-            subjects.push(overwriting());
+            subjects.push(overwriting::<$queue>(Producer::capacity));
         };
     }
     for_each_queue!(subject);

@@ -20,8 +20,8 @@ use corelane_history::{Pace, Plan, Rules, Violation, Way, Witness, record_all};
 
 /// How one side's items get to the other.
 trait Mechanism: Sync + Send + 'static {
-    const CAPACITY: usize;
-    const SLACK: usize = 0;
+    const SLOTS: usize;
+    const CAPACITY: usize = Self::SLOTS;
     const DELAYED: bool = false;
     /// Whether full and empty answers must agree with each other.
     const AGREES: bool = false;
@@ -208,7 +208,7 @@ macro_rules! on_counted {
         struct $name(Counted);
 
         impl Mechanism for $name {
-            const CAPACITY: usize = Counted::N as usize;
+            const SLOTS: usize = Counted::N as usize;
             const DELAYED: bool = $delayed;
             type Tx = Local;
             type Rx = u64;
@@ -329,7 +329,7 @@ impl Fenced {
 }
 
 impl Mechanism for Fenced {
-    const CAPACITY: usize = Counted::N as usize;
+    const SLOTS: usize = Counted::N as usize;
     const AGREES: bool = true;
     type Tx = Local;
     type Rx = u64;
@@ -357,7 +357,7 @@ impl Mechanism for Fenced {
 struct Closing(Counted);
 
 impl Mechanism for Closing {
-    const CAPACITY: usize = Counted::N as usize;
+    const SLOTS: usize = Counted::N as usize;
     const AT_THE_END: bool = true;
     type Tx = Local;
     type Rx = u64;
@@ -451,7 +451,7 @@ impl<const N: usize> Flagged<N> {
 struct FastForward(Flagged<8>);
 
 impl Mechanism for FastForward {
-    const CAPACITY: usize = 8;
+    const SLOTS: usize = 8;
     type Tx = u64;
     type Rx = u64;
 
@@ -489,7 +489,7 @@ struct Limited {
 }
 
 impl Mechanism for Improved {
-    const CAPACITY: usize = 2;
+    const SLOTS: usize = 2;
     type Tx = Limited;
     type Rx = u64;
 
@@ -527,8 +527,8 @@ impl Mechanism for Improved {
 struct Batch(Flagged<8>);
 
 impl Mechanism for Batch {
-    const CAPACITY: usize = 8;
-    const SLACK: usize = 3;
+    const SLOTS: usize = 8;
+    const CAPACITY: usize = 5;
     type Tx = Limited;
     type Rx = u64;
 
@@ -566,7 +566,7 @@ struct Behind {
 }
 
 impl Mechanism for BQueue {
-    const CAPACITY: usize = 8;
+    const SLOTS: usize = 8;
     type Tx = u64;
     type Rx = Behind;
 
@@ -607,7 +607,7 @@ impl LineRing {
 }
 
 impl Mechanism for LineRing {
-    const CAPACITY: usize = 2;
+    const SLOTS: usize = 2;
     type Tx = u64;
     type Rx = u64;
 
@@ -665,8 +665,8 @@ fn round<M: Mechanism>(broken: bool, number: u64) -> Option<Witness> {
             let (tx, rx) = queue::<M>(broken);
             (Box::new(tx), Box::new(rx))
         });
-    let (capacity, slack, delayed) = (Some(M::CAPACITY), M::SLACK, M::DELAYED);
-    let rules = Rules { capacity, slack, delayed, ..Rules::default() };
+    let (slots, capacity, delayed) = (Some(M::SLOTS), M::CAPACITY, M::DELAYED);
+    let rules = Rules { slots, capacity, delayed, ..Rules::default() };
     record_all(&plan, queues).into_iter().find_map(|recording| {
         let witness = recording.check(&rules).err()?;
         let stale = !M::AGREES && matches!(witness.violation, Violation::FullAndEmpty { .. });

@@ -58,8 +58,8 @@ impl<H: SingleProducer> Producer for Faulty<H> {
         self.inner.capacity()
     }
 
-    fn slack(&self) -> usize {
-        self.inner.slack()
+    fn slots(&self) -> usize {
+        self.inner.slots()
     }
 
     fn is_closed(&self) -> bool {
@@ -131,7 +131,7 @@ unsafe impl<H: SingleConsumer> LendItems for Faulty<H> {
 
 fn recorded(plan: &Plan, [producer, consumer]: [Fault; 2]) -> (Recording, Rules) {
     let (tx, rx) = b_queue::queue::<u64>(plan.capacity).unwrap();
-    let rules = Rules { capacity: Some(tx.capacity()), slack: tx.slack(), ..Rules::default() };
+    let rules = Rules { slots: Some(tx.slots()), capacity: tx.capacity(), ..Rules::default() };
     let (tx, rx) = (Faulty::new(tx, producer), Faulty::new(rx, consumer));
     (record(plan, Box::new(tx), Box::new(rx)), rules)
 }

@@ -107,7 +107,7 @@ fn precedes(ops: &[Made], a: usize, b: usize) -> bool {
 /// The states that an operation can lead to.
 fn after(ops: &[Made], index: usize, rules: &Rules, queue: &[Held]) -> Vec<Vec<Held>> {
     let op = ops[index];
-    let capacity = rules.capacity.unwrap_or(usize::MAX);
+    let slots = rules.slots.unwrap_or(usize::MAX);
     let mut queue = queue.to_vec();
     let only_if = |holds: bool, queue| if holds { vec![queue] } else { vec![] };
     match op.does {
@@ -118,8 +118,8 @@ fn after(ops: &[Made], index: usize, rules: &Rules, queue: &[Held]) -> Vec<Vec<H
             let value = item(op.thread, sequence);
             queue.push(Held { value, shown: !rules.delayed, certain });
             match rules.kept {
-                Some(kept) => overwritten(&queue, kept.min(queue.len())..=capacity),
-                None => only_if(queue.len() <= capacity, queue),
+                Some(kept) => overwritten(&queue, kept.min(queue.len())..=slots),
+                None => only_if(queue.len() <= slots, queue),
             }
         }
         Do::Pop(value) => {
@@ -129,7 +129,7 @@ fn after(ops: &[Made], index: usize, rules: &Rules, queue: &[Held]) -> Vec<Vec<H
             vec![queue]
         }
         Do::Empty => only_if(!queue.iter().any(|held| held.shown), queue),
-        Do::Full => only_if(queue.len() >= capacity - rules.slack, queue),
+        Do::Full => only_if(queue.len() >= rules.capacity, queue),
         Do::Flush => {
             let mine = queue.iter_mut().filter(|held| held.value.producer == op.thread);
             mine.for_each(|held| held.shown = true);

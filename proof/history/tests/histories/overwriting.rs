@@ -137,8 +137,8 @@ fn round(fault: Fault, number: u64) -> Option<Witness> {
     let shared = Arc::new(Shared { fault, items: Mutex::default(), present });
     let txs = (0..made[0]).map(|_| BoxedProducer::new(Handle::<0>(shared.clone()))).collect();
     let rxs = (0..made[1]).map(|_| BoxedConsumer::new(Handle::<1>(shared.clone()))).collect();
-    let (capacity, kept) = (Some(CAPACITY), Some(CAPACITY - BLOCK));
-    let rules = Rules { capacity, kept, ..Rules::default() };
+    let (slots, kept) = (Some(CAPACITY), Some(CAPACITY - BLOCK));
+    let rules = Rules { slots, kept, ..Rules::default() };
     record_several(&plan, [(txs, rxs)])
         .into_iter()
         .find_map(|recording| recording.check(&rules).err())

@@ -28,8 +28,8 @@ fn full(invoked: u64, answered: u64) -> Made {
     made(0, Do::Full, invoked, answered)
 }
 
-const FIFO: Rules = Rules { capacity: None, slack: 0, delayed: false, k: 0, kept: None };
-const TWO: Rules = Rules { capacity: Some(2), ..FIFO };
+const FIFO: Rules = Rules { slots: None, capacity: 0, delayed: false, k: 0, kept: None };
+const TWO: Rules = Rules { slots: Some(2), capacity: 2, ..FIFO };
 const DELAYED: Rules = Rules { delayed: true, ..FIFO };
 
 #[test]
@@ -164,7 +164,7 @@ fn false_full() {
     let bad = [push(0, 0, 1), push(0, 2, 3), pop(0, 0, 4, 5), full(6, 7)];
     let violation = Violation::FalseFull { most: 1, least: 2 };
     assert_eq!(found(&bad, TWO, false), Some((violation, 1)));
-    assert_eq!(found(&bad, Rules { slack: 1, ..TWO }, false), None);
+    assert_eq!(found(&bad, Rules { capacity: 1, ..TWO }, false), None);
     let good = [push(0, 0, 1), push(0, 2, 3), pop(0, 0, 4, 6), full(6, 7)];
     assert_eq!(found(&good, TWO, false), None);
     let other = [bad[0], bad[1], bad[2], bad[3], push(1, 7, 8)];

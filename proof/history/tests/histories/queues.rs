@@ -116,7 +116,8 @@ fn long_history() {
         ..Plan::of_round(0)
     };
     let (tx, rx) = Single::<u64>::of::<Lq>().open(Config::new(plan.capacity));
-    let rules = Rules { capacity: Some(corelane::Producer::capacity(&tx)), ..Rules::default() };
+    let (slots, capacity) = (Some(tx.slots()), tx.capacity());
+    let rules = Rules { slots, capacity, ..Rules::default() };
     let recording = std::time::Instant::now();
     let history = record(&plan, tx, rx).history;
     let recorded = recording.elapsed();

@@ -94,7 +94,7 @@ fn round(
     let queue = Rts::with(Config::new(plan.capacity)).unwrap();
     let (txs, rxs) = clones(queue, (producers, consumers));
     let (txs, rxs) = (txs.into_iter().map(tx_of).collect(), rxs.into_iter().map(rx_of).collect());
-    let rules = Rules { capacity: Some(plan.capacity), ..Rules::default() };
+    let rules = Rules { slots: Some(plan.capacity), capacity: plan.capacity, ..Rules::default() };
     record_several(&plan, [(txs, rxs)])
         .into_iter()
         .find_map(|recording| recording.check(&rules).err())

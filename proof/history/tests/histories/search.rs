@@ -180,9 +180,9 @@ fn compare(family: Family, rules: impl Strategy<Value = Rules>, complete: bool) 
 }
 
 fn bounded() -> impl Strategy<Value = Rules> {
-    (1..=3usize, 0..=1usize).prop_map(|(capacity, slack)| Rules {
-        capacity: Some(capacity),
-        slack: slack.min(capacity - 1),
+    (1..=3usize, 0..=1usize).prop_map(|(slots, spare)| Rules {
+        slots: Some(slots),
+        capacity: slots - spare.min(slots - 1),
         ..Rules::default()
     })
 }
@@ -247,7 +247,7 @@ fn many_to_many_out_of_order() {
 
 fn overwriting() -> impl Strategy<Value = Rules> {
     (1..=2usize, 0..=1usize).prop_map(|(kept, more)| Rules {
-        capacity: Some(kept + more),
+        slots: Some(kept + more),
         kept: Some(kept),
         ..Rules::default()
     })

@@ -191,7 +191,7 @@ fn round(fault: Fault, number: u64) -> Option<Witness> {
         one_core: false,
         ..plan
     };
-    let rules = Rules { capacity: Some(CAPACITY), ..Rules::default() };
+    let rules = Rules { slots: Some(CAPACITY), capacity: CAPACITY, ..Rules::default() };
     record_several(&plan, [queue(fault, &plan)])
         .into_iter()
         .find_map(|recording| recording.check(&rules).err())

@@ -9,17 +9,17 @@ use crate::item::Ticket;
 /// Slots of the one lap that there is.
 const N: usize = 8;
 
-/// Nobody has been here who pops, and no item is shown.
+/// No consumer has visited the slot, and no item is shown.
 const EMPTY: u64 = 0;
 /// An item is here, or was.
 const FULL: u64 = 1;
-/// Who would have taken it has gone.
+/// The consumer with this position has given the slot up.
 const GIVEN_UP: u64 = 2;
 
 /// What is wrong with slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bug {
-    /// Who pushes doesn't look whether the slot has been given up.
+    /// A push doesn't look whether the consumer has given the slot up.
     ShownTooLate,
     /// A position is read and then moved on, in two steps.
     TwoSteps,

@@ -9,14 +9,14 @@ use crate::item::Ticket;
 /// Entries of the one lap that there is.
 const N: usize = 8;
 
-/// Nobody has been here.
+/// No thread has visited the entry.
 const NEW: u64 = 0;
 /// An item is here, or was.
 const FILLED: u64 = 1;
-/// Who would have taken from here found nothing, and nothing may be put here any more.
+/// The consumer with this position found nothing, and no producer may fill the entry any more.
 const SPOILT: u64 = 2;
 
-/// `scq`. Broken: who finds nothing leaves the entry as it is.
+/// `scq`. Broken: a consumer that finds nothing leaves the entry as it is.
 pub(crate) struct Positions<const BROKEN: bool> {
     places: [Place; N],
     entries: [AtomicU64; N],

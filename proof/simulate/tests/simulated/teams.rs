@@ -47,7 +47,7 @@ fn every_queue_serves_as_many_threads_as_it_allows() {
     }
 }
 
-/// Who adds to a counter has a position; who compares and swaps may have to try again, the more the more others do.
+/// Fetch-and-add always gains a position. Compare-and-swap can fail, and fails more often under contention.
 #[test]
 fn adding_scales_where_comparing_does_not() {
     let rate = |id: &str| queue(id).team(&team(8, 8)).unwrap().items_per_s();
@@ -129,12 +129,14 @@ fn the_form_for_one_consumer_is_as_good_as_the_general_one() {
 }
 
 /// Fig. 2.9a, h: among bounded queues that several threads may share, this one is ahead, or level. But not of `scq` with
-/// many consumers, which is behind it in the paper (Fig. 3.7).
+/// many consumers, which is behind it in the paper (Fig. 3.7). Queues that overwrite are left out: their producers never wait.
 #[test]
 fn blocks_are_ahead_with_many_producers_and_level_with_many_consumers() {
     let others = team_queues();
     let others = others.iter().filter(|queue| !queue.id.starts_with("bbq"));
-    let is_like = |queue: &&Queue| queue.info.bounded && queue.info.sides.allow(16, 16);
+    let is_like = |queue: &&Queue| {
+        queue.info.bounded && !queue.info.overwrites && queue.info.sides.allow(16, 16)
+    };
     for other in others.filter(is_like) {
         let [producers, consumers] = [(16, 1), (1, 16)].map(|team| ratio("bbq", other.id, team));
         assert!(producers > 2.0, "{}: {producers}", other.id);

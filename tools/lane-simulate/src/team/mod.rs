@@ -8,12 +8,13 @@ mod paper;
 mod series;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use coherence::Machine;
 use corelane_bench::{
     Between, Sides, TeamSize, Workload, allows, check_sizes, possible_sizes, usual_sizes,
 };
-use corelane_report::{Failure, Files, interrupt, name, progress};
+use corelane_report::{Failure, Files, Progress, announce, interrupt, name, shared};
 use corelane_simulate::{
     Failure as Error, Queue, Team, Workload as SimulatedWorkload, team_queues,
 };
@@ -25,6 +26,9 @@ use crate::streams::PROGRESS;
 use beside::Beside;
 use cell::TeamCell;
 use outcome::{Missing, TeamOutcome};
+
+/// How long it takes to simulate an item, roughly.
+const ITEM: Duration = Duration::from_micros(5);
 
 /// Queues between one producer and one consumer that are simulated without being named: the one whose
 /// relatives are simulated, and the plainest.
@@ -63,7 +67,9 @@ fn simulate(args: &TeamArgs, target: &Target) -> Result<TeamOutcome, Failure> {
             Failure::Usage(format!("{}: {error}; choose another --capacity", queue.id))
         })?;
     }
-    let progress = progress(jobs.iter().map(|job| job.size.threads()).sum(), PROGRESS);
+    let items = (team.warm_up + team.items) * jobs.len() as u64;
+    announce(&format!("simulates {} teams of threads", jobs.len()), shared(ITEM * items as u32));
+    let progress = Progress::new(jobs.iter().map(|job| job.size.threads()).sum(), PROGRESS);
     let results: Vec<Option<Result<TeamCell, Missing>>> = jobs
         .par_iter()
         .map(|job| {
@@ -71,11 +77,11 @@ fn simulate(args: &TeamArgs, target: &Target) -> Result<TeamOutcome, Failure> {
                 return None;
             }
             let result = job.run(&team);
-            progress.inc(job.size.threads() as u64);
+            progress.inc(job.size.threads());
             Some(result)
         })
         .collect();
-    progress.finish_and_clear();
+    progress.finish();
     let (mut cells, mut missing) = (Vec::new(), Vec::new());
     for result in results.into_iter().flatten() {
         match result {
@@ -112,7 +118,7 @@ fn queues(args: &TeamArgs) -> Vec<Queue> {
     team_queues().into_iter().filter(is_wanted).collect()
 }
 
-/// Whom a queue is between. The simulated queues have a type of their own for that.
+/// The sides of a queue. The simulated queues have a type of their own for that.
 fn sides(queue: &Queue) -> Sides {
     let sides = queue.info.sides;
     match (sides.allow(2, 1), sides.allow(1, 2)) {

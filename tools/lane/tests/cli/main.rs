@@ -3,6 +3,7 @@
 mod common;
 mod mpmc;
 mod refusals;
+mod report;
 mod ring;
 mod runs;
 mod subprograms;

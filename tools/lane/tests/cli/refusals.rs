@@ -2,14 +2,15 @@
 
 use std::fs;
 
-use crate::common::{assert_refused, check_refusal, command, text};
+use crate::common::{assert_refused, check_refusal, command, output, stderr, text};
 
 #[test]
 fn bad_words_and_numbers_are_refused() {
     let most = format!("spsc lq --capacity {}", usize::MAX);
     let most_mpmc = format!("mpmc bbq --capacity {}", usize::MAX);
-    let cases: [(&str, &[&str]); 40] = [
-        ("spsc bqueu", &["bqueu", "'bqueue'"]),
+    let cases: [(&str, &[&str]); 41] = [
+        ("spsc bqueu", &["called bqueu", "bqueue, bqueue-any", "lane list"]),
+        ("spsc lq bbq", &["bbq is between several", "use `lane bench mpmc bbq`"]),
         ("spsc --test sream", &["stream", "rtt", "open-loop"]),
         ("spsc --capacity 0", &["--capacity", "choose 1 or more"]),
         ("spsc --capacity many", &["--capacity", "whole number"]),
@@ -30,7 +31,7 @@ fn bad_words_and_numbers_are_refused() {
         ("spsc --html /no/such/directory/file", &["such/directory", "choose another path"]),
         ("spsc --regime fp --load-p 5", &["cannot be used with"]),
         ("spsc --grid --load-p 5", &["cannot be used with"]),
-        ("mpmc bbqq", &["bbqq", "'bbq'"]),
+        ("mpmc bbqq", &["bbqq", "nearest are bbq,"]),
         ("mpmc --test stream", &["throughput", "full-empty"]),
         ("mpmc --cores 0,9999", &["no core 9999", "choose from 0"]),
         ("mpmc --batch 65 --capacity 64", &["65", "choose 1 to 64"]),
@@ -41,7 +42,7 @@ fn bad_words_and_numbers_are_refused() {
         ("mpmc bbq-drop-old --test throughput", &["bbq-drop-old", "--test overwrite"]),
         ("mpmc bbq-mpsc --threads 2x1,2x2", &["2x2", "bbq-mpsc is between several producers, one"]),
         ("mpmc lq --threads 2x1", &["2x1", "lq"]),
-        ("ring uspc", &["uspc", "'uspsc'"]),
+        ("ring uspc", &["uspc", "uspsc"]),
         ("ring --threads 1", &["--threads", "1"]),
         ("ring --threads 65", &["--threads", "65"]),
         ("ring --threads 0", &["--threads", "0"]),
@@ -63,6 +64,13 @@ fn bad_words_and_numbers_are_refused() {
     for wrong in ["0x1", "1x1x1", "999x999", "2", "axb"] {
         let args = format!("bench mpmc --threads {wrong}");
         assert_refused(&args, &["--threads", wrong, "such as 2x4", "1 to 64"]);
+    }
+}
+
+#[test]
+fn unknown_queues_take_one_line() {
+    for args in ["bench spsc bqueu", "bench spsc bbq", "bench mpmc rtbr"] {
+        assert_eq!(stderr(&output(args)).lines().count(), 1, "{args}");
     }
 }
 

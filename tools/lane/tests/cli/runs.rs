@@ -1,12 +1,14 @@
 //! What `lane list` and `lane bench spsc` give: shapes, never times.
 
 use std::fs;
-use std::process::Stdio;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use crate::common::{
-    assert_has, assert_report, command, json_of, number, printed, results, stderr, stdout, text,
+    assert_has, assert_report, command, json_of, number, output, printed, results, stderr, stdout,
+    text,
 };
 
 /// `lane bench spsc` with `args`, with a far limit at which no round can be mixed, so that a single round always counts.
@@ -21,11 +23,31 @@ fn few(args: &str) -> String {
 
 #[test]
 fn list_names_queues_with_guarantees_and_peers_with_versions() {
-    let text = printed("list");
+    let text = printed("list --long");
     let peers = ["rtrb 0.", "UNBOUNDED"].into_iter().filter(|_| cfg!(feature = "peers"));
     let ours = ["bqueue", "bqueue-any", "wait-free FIFO", "capacity", "bbq-mpsc"];
     for word in ours.into_iter().chain(["several producers, one consumer"]).chain(peers) {
         assert!(text.contains(word), "no {word}");
+    }
+}
+
+#[test]
+fn the_list_fits_a_screen() {
+    let text = printed("list");
+    assert!(
+        text.lines().count() <= 42 && text.lines().all(|line| line.chars().count() <= 100),
+        "{text}"
+    );
+    assert!(text.contains("bqueue, -any ") && text.contains("n:1"), "{text}");
+    let json: serde_json::Value =
+        serde_json::from_str(&printed("list --json")).expect("it is JSON");
+    let all = json.as_array().expect("a list");
+    assert!(all.iter().any(|queue| queue["id"] == "bqueue-any" && queue["between"] == "1:1"));
+    for queue in all.iter().filter(|queue| queue["peer"] == false) {
+        assert!(
+            text.contains(queue["id"].as_str().expect("an id").trim_end_matches("-any")),
+            "{queue}"
+        );
     }
 }
 
@@ -71,6 +93,23 @@ fn every_queue_and_peer_passes_every_test_with_every_payload() {
     assert!(results(&json).len() >= 9 * per_queue);
     assert_eq!(results(&json).len() % per_queue, 0, "every queue has every cell");
     assert_eq!(results(&json).iter().any(|r| r["peer"] == true), cfg!(feature = "peers"));
+}
+
+#[test]
+fn modules_and_crates_are_names_too() {
+    let queues = |args: &str| {
+        let json = json_of(&few(&format!("{args} --test rtt")));
+        results(&json)
+            .iter()
+            .map(|r| r["queue"].as_str().expect("an id").to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(queues("line_ring b_queue"), ["bqueue", "bqueue-any", "linering"]);
+    assert_eq!(queues("lamport lq"), ["lq", "llq", "blq"]);
+    assert_eq!(queues("block bbq_spsc"), ["bbq-spsc"], "the others are between several threads");
+    if cfg!(feature = "peers") {
+        assert_eq!(queues("crossbeam-queue"), ["crossbeam-array", "crossbeam-seg"]);
+    }
 }
 
 #[test]
@@ -145,18 +184,61 @@ pub fn interrupted(args: &str) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("results.json");
     let args = format!("{args} --rounds 1000000 --duration 5ms --json {}", text(&path));
-    let mut long = command(&args);
-    let child = long.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    std::thread::sleep(std::time::Duration::from_millis(1500));
-    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(kill.expect("kill can be started").success());
-    let output = child.wait_with_output().expect("lane ends");
-    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    let output = signalled(&args, "-INT");
     assert!(stdout(&output).contains("Interrupted"));
     let json = fs::read_to_string(path).expect("the file was written");
     let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
     assert_eq!(json["interrupted"], true);
     assert!(!json["rounds"].as_array().expect("rounds").is_empty());
+}
+
+#[test]
+fn without_a_terminal_there_are_lines() {
+    let said = stderr(&output("bench spsc lq --test rtt --rounds 2 --duration 1200ms"));
+    assert!(said.contains(" %, ") && said.contains(" left: rtt lq"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_measurement_is_not_waited_for() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("results.json");
+    let run = format!("--threads 1x1 --test throughput --rounds 2 --json {}", text(&path));
+    let output = signalled(&format!("bench mpmc bbq {run} --duration 1h"), "-TERM");
+    assert!(stderr(&output).contains("nothing was measured"), "{}", stderr(&output));
+    assert!(!path.exists(), "there was nothing to write");
+    // What was measured before is kept, although its round never ended.
+    let queues = "bbq bbq-mpsc bbq-spmc bbq-bytes scq ring locked";
+    let output = signalled(&format!("bench mpmc {queues} {run} --duration 300ms"), "-TERM");
+    assert!(stdout(&output).contains("bbq") && path.exists(), "{}", stderr(&output));
+}
+
+/// What the program with `args` ends with after 1.7 seconds and a signal. It must not take a second more.
+#[cfg(unix)]
+#[track_caller]
+fn signalled(args: &str, signal: &str) -> Output {
+    let mut long = command(args);
+    let child = long.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    std::thread::sleep(Duration::from_millis(1700));
+    let kill = Command::new("kill").args([signal, &child.id().to_string()]).status();
+    assert!(kill.expect("kill can be started").success());
+    let begin = Instant::now();
+    let output = child.wait_with_output().expect("lane ends");
+    assert!(begin.elapsed() < Duration::from_secs(1), "it took {:?}", begin.elapsed());
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    output
+}
+
+#[test]
+fn a_run_says_first_what_it_does_and_leaves_standard_output_to_json() {
+    let output = output(&few("lq rtrb --test rtt --json -"));
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("it is JSON");
+    assert_eq!(results(&json).len(), 1 + usize::from(cfg!(feature = "peers")));
+    let said = stderr(&output);
+    let first = said.lines().next().unwrap_or_default();
+    assert!(first.contains("Takes about a second") && first.contains("1 test"), "{said}");
+    assert!(said.contains("Near: the cores share a cache"), "tables go elsewhere: {said}");
+    assert!(said.contains("× floor: of line_rtt"), "columns are explained: {said}");
 }
 
 /// Three packets of 60 bytes, a millisecond apart.

@@ -26,9 +26,19 @@ impl Canvas {
     }
 
     pub(super) fn svg(self) -> String {
+        self.with("", "")
+    }
+
+    /// A file of its own, with the paints of `style`.
+    pub(super) fn file(self, style: &str) -> String {
+        self.with(" xmlns=\"http://www.w3.org/2000/svg\"", &format!("<style>{style}</style>\n"))
+            + "\n"
+    }
+
+    fn with(self, attributes: &str, head: &str) -> String {
         let ((width, height), shapes) = (self.size, self.shapes);
         format!(
-            "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\">{shapes}</svg>"
+            "<svg{attributes} width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\">{head}{shapes}</svg>"
         )
     }
 

@@ -5,10 +5,12 @@ mod bars;
 mod canvas;
 mod curves;
 mod heat;
+mod panels;
 
 pub use bars::{Bar, BarRow, bars};
 pub use curves::{Curve, Scale, curves};
 pub use heat::{HeatMap, HeatRange, Square, heat_maps};
+pub use panels::panels;
 
 fn round_numbers(most: f64) -> Vec<f64> {
     let rough = most / 6.0;

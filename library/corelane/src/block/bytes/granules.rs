@@ -69,6 +69,7 @@ impl Entry {
 #[derive(Debug)]
 pub struct Granules {
     entries: NonNull<AtomicU32>,
+    len: usize,
     mask: usize,
     cells: Cells<Granule>,
 }
@@ -82,7 +83,8 @@ impl Clone for Granules {
 impl Granules {
     #[inline]
     fn at(&self, position: u64) -> &AtomicU32 {
-        // SAFETY: the mask keeps the index among the entries, which live as long as the array.
+        // SAFETY: the mask keeps the index among the entries, since positions without a granule are left out. They live as
+        // long as the array.
         unsafe { self.entries.add(position as usize & self.mask).as_ref() }
     }
 
@@ -137,11 +139,11 @@ impl Slots for Granules {
             }
             slots.write_bytes(0, len);
         }
-        Self { entries, mask: len - 1, cells: Cells::new(slots, len) }
+        Self { entries, len, mask: len.next_power_of_two() - 1, cells: Cells::new(slots, len) }
     }
 
     unsafe fn finish(&self) {
-        for i in 0..=self.mask {
+        for i in 0..self.len {
             // SAFETY: each was written by `init`, and is not used any more.
             unsafe { self.entries.add(i).drop_in_place() };
         }

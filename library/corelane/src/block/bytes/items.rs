@@ -2,9 +2,10 @@
 //!
 //! An item of any type is moved into a record of its own. For use there is [`block::shared`](crate::block::shared).
 
-use super::granules::{GRANULE, LONGEST};
+use super::granules::{GRANULE, Granules, LONGEST};
 use super::sides::{Header, Receiver, Sender, both_ends, take};
-use crate::block::layout::{BlockShape, Nothing};
+use crate::block::layout::{BlockShape, Blocks, Nothing};
+use crate::block::variables::Separate;
 use crate::queue::{
     self, Backing, Built, CapacityError, Config, Info, Sides, TryPopError, TryPushError, full,
     handles, queue_type,
@@ -23,6 +24,11 @@ pub struct ItemConsumer<T> {
 /// Bytes that an item has to itself: a power of two, so that blocks have no rest.
 const fn room<T>() -> usize {
     size_of::<T>().next_power_of_two().next_multiple_of(GRANULE)
+}
+
+/// Items that always have room: all but those of a block, and one.
+fn promised<T>(blocks: &Blocks<Separate, Granules>) -> usize {
+    (blocks.len() - blocks.arrangement().size() as usize) * GRANULE / room::<T>() + 1
 }
 
 impl<T> queue::Producer for ItemProducer<T> {
@@ -46,11 +52,11 @@ impl<T> queue::Producer for ItemProducer<T> {
     }
 
     fn capacity(&self) -> usize {
-        self.sender.end().slots().len() * GRANULE / room::<T>()
+        promised::<T>(self.sender.blocks())
     }
 
-    fn slack(&self) -> usize {
-        self.sender.end().slots().arrangement().size() as usize * GRANULE / room::<T>() - 1
+    fn slots(&self) -> usize {
+        self.sender.blocks().len() * GRANULE / room::<T>()
     }
 
     #[inline]
@@ -80,7 +86,11 @@ impl<T> queue::Consumer for ItemConsumer<T> {
     }
 
     fn capacity(&self) -> usize {
-        self.receiver.end().slots().len() * GRANULE / room::<T>()
+        promised::<T>(self.receiver.blocks())
+    }
+
+    fn slots(&self) -> usize {
+        self.receiver.blocks().len() * GRANULE / room::<T>()
     }
 
     #[inline]
@@ -125,13 +135,14 @@ fn in_bytes<T>(config: Config) -> Result<Config, CapacityError> {
     if room::<T>() > LONGEST {
         return Err(refused(0));
     }
-    let capacity = items.len().saturating_mul(room::<T>());
+    let capacity = config.capacity.saturating_mul(room::<T>());
     Ok(Config { capacity, block: Some(items.size.saturating_mul(room::<T>())), ..config })
 }
 
 /// A queue whose records are items.
 fn items_with<T: Send>(config: Config) -> Built<ItemProducer<T>, ItemConsumer<T>> {
-    let ends = both_ends(in_bytes::<T>(config)?);
+    let spare = |size| size - room::<T>() / GRANULE;
+    let ends = both_ends(in_bytes::<T>(config)?, |n, size| n + spare(size));
     let (sender, receiver) = ends.map_err(|error| match error {
         CapacityError::OutOfRange { most, .. } => {
             CapacityError::OutOfRange { asked: config.capacity, most: most / room::<T>() }
@@ -147,7 +158,7 @@ queue_type!(BbqBytes of [T: Send] T: ItemProducer<T>, ItemConsumer<T> = items_wi
     paper: "Wang 2024, §2.4.4",
     sides: Sides::ManyToMany,
     guarantee: "deadlock-free FIFO",
-    capacity: "N bytes, in use N - S if all records are alike, half of it at worst",
+    capacity: "N bytes; the ring has 2N",
     choose: "records of different lengths, written and read in place",
     avoid: "items are of one type, or a stopped thread must never hold up others",
     ..Info::RING

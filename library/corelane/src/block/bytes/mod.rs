@@ -13,11 +13,9 @@
 //! | | |
 //! |---|---|
 //! | guarantee | deadlock-free, first in first out by the order of claims (linearizable but for [answers out of date](crate::TryPushError::Full)) |
-//! | capacity | N bytes: what was asked for, rounded up to a power of two, at least two blocks |
+//! | capacity | N bytes: what was asked for, rounded up to whole blocks. A record has room whenever with it no more are inside, each rounded up to 16 bytes, or 16 if it has none, and none is held. The ring has 2·N: a record that doesn't fit into the rest of a block leaves that unused, and room comes back a block at a time |
 //! | blocks | of S bytes; of the granules, as many to a block as [`block::shared`](crate::block::shared) has slots; [`Config::block`] gives S instead, rounded up to a power of two, from 16 (or N/65536) on |
 //! | longest record | S bytes, or 2 GiB less one if that is less: [`Producer::max_len`] |
-//! | room of a record | its length rounded up to 16 bytes; 16 if it has none |
-//! | really usable | N/2 at worst: while no record is held, there is room for a claim that with all that isn't popped takes no more. A record that doesn't fit into the rest of a block leaves that unused, and room comes back a block at a time. If records are alike and fill blocks: N in a new queue, and N - S and a record in use |
 //! | room lost to others | a claim that others overtake where it would have fitted leaves the rest of that block unused: less than its own length, at most once a block. Long claims among many short ones may be overtaken again and again: give those a queue of their own |
 //! | overhead | 4 bytes for each 16 of the ring, 384 bytes for each block |
 //! | alignment | 16 bytes |
@@ -34,13 +32,13 @@
 //!   place, and that would be a data race, even though the compare-and-swap that follows fails.
 //! - What is to be skipped says how long it is, and has a bit of its own for that: so there are records of
 //!   length zero, and claims that were aborted or committed with less than was claimed. A
-//!   consumer who skips adds to `consumed` like any other, where the paper's sets it to the block's size:
+//!   consumer that skips adds to `consumed` like any other, where the paper's sets it to the block's size:
 //!   others may still be reading in that block.
 //! - A pop takes what is to be skipped behind its record along. So a block comes back with its last record
 //!   and not with the next pop.
 //! - A claim that doesn't fit into the rest of a block first looks whether the next one is free. If it
 //!   isn't, the rest stays for shorter records, where the paper's would have been left unused.
-//! - The one who fills the rest of a block with a dummy has taken up to a block more than was there. That is
+//! - A producer that fills the rest of a block with a dummy has taken up to a block more than was there. That is
 //!   what [`block::shared`](crate::block::shared) leaves bits for: each handle does so once a lap at most.
 //!
 //! ```
@@ -92,7 +90,9 @@ pub fn queue(capacity: usize) -> Result<(Producer, Consumer), CapacityError> {
 ///
 /// As [`queue`]; also if two blocks of that length are too large for memory.
 pub fn queue_with(config: Config) -> Result<(Producer, Consumer), CapacityError> {
-    let (sender, receiver) = both_ends(config)?;
+    // A record that doesn't fit into the rest of a block leaves that unused, but then two blocks have more than one's worth
+    // of records: so half of the ring is always filled before it is full.
+    let (sender, receiver) = both_ends(config, |n, size| 2 * n.next_multiple_of(size))?;
     Ok((Producer { sender }, Consumer { receiver }))
 }
 
@@ -163,10 +163,10 @@ impl Producer {
         self.sender.max_len()
     }
 
-    /// Size of the ring in bytes. How much of it is in use at most depends on the records, see
-    /// [above](self).
+    /// Bytes that the queue promises to take, each record rounded up to 16 bytes, or 16 if it has none: while no more are
+    /// inside with it, a record has room.
     pub fn capacity(&self) -> usize {
-        self.sender.blocks().len() * GRANULE
+        self.sender.blocks().len() / 2 * GRANULE
     }
 
     /// Whether all consumers have been dropped.
@@ -197,9 +197,9 @@ impl Consumer {
         Ok(Record { receiver: &self.receiver, run, len })
     }
 
-    /// Size of the ring in bytes.
+    /// Bytes that the queue promises to take: see [`Producer::capacity`].
     pub fn capacity(&self) -> usize {
-        self.receiver.blocks().len() * GRANULE
+        self.receiver.blocks().len() / 2 * GRANULE
     }
 
     /// Whether all producers have been dropped. Records may still be waiting.

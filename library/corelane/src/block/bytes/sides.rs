@@ -12,9 +12,13 @@ use crate::queue::chunk::drop_each;
 use crate::queue::{CapacityError, Config, TryPopError};
 use crate::region::{End, Run, State, ends};
 
-/// Both sides of a new queue. `T` is what nobody pops is dropped as.
-pub(super) fn both_ends<T>(config: Config) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
-    let shape = shape::<T>(config)?;
+/// Both sides of a new queue. `T` is what nobody pops is dropped as. `needed` says how many granules are needed for the
+/// capacity, in granules, with blocks of a size.
+pub(super) fn both_ends<T>(
+    config: Config,
+    needed: impl Fn(usize, usize) -> usize,
+) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
+    let shape = shape::<T>(config, needed)?;
     let aborted = Padded(AtomicBool::new(false));
     let header = Header { heads: Heads::at_first(&shape), aborted, items: PhantomData };
     let (tx, rx) = ends(config.memory, shape, header)?;
@@ -22,21 +26,25 @@ pub(super) fn both_ends<T>(config: Config) -> Result<(Sender<T>, Receiver<T>), C
 }
 
 /// The shape of a queue for so many bytes.
-fn shape<T>(config: Config) -> Result<BlockShape, CapacityError> {
+fn shape<T>(
+    config: Config,
+    needed: impl Fn(usize, usize) -> usize,
+) -> Result<BlockShape, CapacityError> {
     let block = config.block.map(|bytes| granules(bytes).next_power_of_two() as usize);
     let wanted = config.capacity.div_ceil(GRANULE);
     let (capacity, asked) = match block.map(|size| 2 * size) {
         Some(two) if (1..two).contains(&wanted) => (two, two.saturating_mul(GRANULE)),
         _ => (wanted, config.capacity),
     };
-    BlockShape::new::<Header<T>>(Config { capacity, block, ..config }).map_err(
-        |error| match error {
+    let in_granules = Config { capacity, block, ..config };
+    BlockShape::with_slots::<Header<T>>(in_granules, |size| needed(wanted, size)).map_err(|error| {
+        match error {
             CapacityError::OutOfRange { most, .. } => {
                 CapacityError::OutOfRange { asked, most: most.saturating_mul(GRANULE) }
             }
             error => error,
-        },
-    )
+        }
+    })
 }
 
 /// What the sides share besides blocks.
@@ -59,7 +67,7 @@ impl<T> State for Header<T> {
         drop_each(|| {
             while blocks.is_filled(read) {
                 let (position, entry) = (read, blocks.array().entry(read));
-                read = read.wrapping_add(entry.granules());
+                read = blocks.arrangement().next(read.wrapping_add(entry.granules()));
                 if entry.len().is_some() {
                     // SAFETY: the record is an item that was never popped; `read` moves past it.
                     return Some(unsafe { take::<T>(blocks.array(), position) });
@@ -120,7 +128,7 @@ impl<T> Sender<T> {
         self.try_allocate(granules(len)).or_else(|nothing| self.reclaim(nothing, len))
     }
 
-    /// Gives back what was aborted in front of all records, as a consumer does that comes by, and looks for room again.
+    /// Gives back what was aborted in front of all records, as a pop does, and looks for room again.
     #[cold]
     fn reclaim(&self, nothing: Nothing, len: usize) -> Result<Run, Nothing> {
         let aborted = &self.end.header().aborted;
@@ -154,8 +162,8 @@ impl<T> Sender<T> {
     fn allocate_in(&self, head: u64, n: u64) -> Result<Option<Run>, Nothing> {
         let (blocks, size) = (self.blocks(), self.blocks().arrangement().size());
         let allocated = &blocks.at(head).producers.allocated;
-        // Producers that come too late don't go on adding. Acquire pairs with the addition below: who sees the
-        // block full sees what made room behind it, if whoever filled it did.
+        // Producers that come too late don't go on adding. Acquire ↔ Release of the addition below: observing the block
+        // full makes visible everything behind it that its last producer had observed as free.
         let taken = blocks.arrangement().offset(allocated.load(Ordering::Acquire));
         if taken >= size {
             return Ok(None);
@@ -172,7 +180,7 @@ impl<T> Sender<T> {
         // The block may have been entered once more since, but its granules are where they were.
         let position = head.wrapping_add(offset);
         if n > left {
-            // The one who goes over the end fills the rest, and goes on to the next block.
+            // The producer whose claim crosses the end fills the rest, and goes on to the next block.
             self.skip(Run { position, n: left });
             return Ok(None);
         }
@@ -183,7 +191,7 @@ impl<T> Sender<T> {
     #[inline]
     fn free_block_behind(&self, head: u64) -> Result<u64, Nothing> {
         let blocks = self.blocks();
-        let next = blocks.end(head);
+        let next = blocks.next_block(head);
         // Acquire pairs with the store in `consume`: records of the last lap aren't read any more.
         let emptied = blocks.at(next).emptied.load(Ordering::Acquire);
         if is_before(emptied, blocks.arrangement().count(next)) {
@@ -232,7 +240,7 @@ impl<T> Sender<T> {
     #[inline]
     fn show(&self, run: Run) {
         let steps = run.n * self.blocks().arrangement().step();
-        // Release pairs with the loads of consumers: who sees the count sees entries and bytes.
+        // Release ↔ Acquire in `filled_behind`: entries and bytes.
         self.blocks().at(run.position).producers.committed.fetch_add(steps, Ordering::Release);
     }
 }
@@ -309,7 +317,7 @@ impl<T> End<Header<T>> {
     #[inline]
     fn leave(&self, head: u64) {
         // Release pairs with the load in `try_reserve`.
-        advance(&self.header().heads.chead, self.slots().end(head), Ordering::Release);
+        advance(&self.header().heads.chead, self.slots().next_block(head), Ordering::Release);
     }
 
     /// The paper's `reserve_entry`: a record of the block that starts at `head`; nothing if it is done.
@@ -318,8 +326,8 @@ impl<T> End<Header<T>> {
         let (block, arrangement) = (self.slots().at(head), self.slots().arrangement());
         let full = arrangement.full_count(head);
         let cursor = &block.consumers.reserved;
-        // Acquire pairs with the exchange below: who sees a record taken sees those behind it that whoever
-        // took it has seen. Otherwise the queue would seem empty.
+        // Acquire ↔ Release of the exchange below: observing a record taken makes visible the records behind it that
+        // its consumer had observed. Otherwise the queue would seem empty.
         let (mut reserved, mut stand_back) = (cursor.load(Ordering::Acquire), StandBack::new());
         while is_before(reserved, full) {
             let position = arrangement.go_on(head, reserved);

@@ -14,7 +14,7 @@ thread_local! {
     static LEFT: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// The system's allocator, counting, and out of memory for those who want to see that.
+/// The system's allocator. It counts, and is out of memory when a test asks for that.
 struct Counting;
 
 // SAFETY: every call goes to the system's allocator as it is, or gets nothing.

@@ -158,7 +158,7 @@ impl<T> Shared<T> {
         Ok(Self { bug, capacity, state: Mutex::new(state) })
     }
 
-    /// Behind the lock. Whoever waits for it goes on trying, because sleepers would make others wait.
+    /// Behind the lock. A thread that waits for the lock goes on trying: a sleeping thread would make others wait.
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         loop {
             match self.state.try_lock() {

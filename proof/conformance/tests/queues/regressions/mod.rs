@@ -142,7 +142,7 @@ mod several;
 
 use std::collections::BTreeSet;
 
-use corelane::{Config, Producer, Queue, Sides, fast_forward, lamport};
+use corelane::{Config, Producer, Queue, Sides, lamport};
 use corelane_conformance::{
     capacity, chunks, closing, drops, items, observers, order, stress, wrap,
 };
@@ -252,17 +252,17 @@ fn no_memory_for_a_queue() {
     corelane::for_each_queue!(without_memory);
 }
 
-/// Queues that are documented to be exact may never say full with a slot free.
+/// Queues that say that they can be exact are.
 #[test]
 fn false_full_of_exact_queues() {
-    fn slack<Q: Queue<u64>>(capacity: usize) -> usize {
-        Q::with(Config::new(capacity)).unwrap().0.slack()
+    fn is_exact<Q: Queue<u64>>() -> bool {
+        let queue = Q::with(Config::new(3).exact());
+        queue.is_ok_and(|(tx, _)| (tx.capacity(), tx.slots()) == (3, 3))
     }
 
-    for capacity in [1, 64, 1000] {
-        assert_eq!(slack::<lamport::Lq>(capacity), 0);
-        assert_eq!(slack::<lamport::lazy::Llq>(capacity), 0);
-        assert_eq!(slack::<lamport::batched::Blq>(capacity), 0);
-        assert_eq!(slack::<fast_forward::FfqAny>(capacity), 0);
-    }
+    assert!(is_exact::<lamport::Lq>());
+    assert!(is_exact::<lamport::lazy::Llq>());
+    assert!(is_exact::<lamport::batched::Blq>());
+    assert!(is_exact::<corelane::locked::Locked>());
+    assert!(is_exact::<corelane::ring::Ring<corelane::ring::InOrder>>());
 }

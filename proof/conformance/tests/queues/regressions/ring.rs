@@ -105,7 +105,7 @@ pub fn use_stack(bytes: usize) {
     black_box(frame);
 }
 
-/// An item is dropped by whoever takes it, never by its slot.
+/// The call that takes an item drops it; the slot never does.
 type Slot<T> = Mutex<ManuallyDrop<Option<T>>>;
 
 /// What both handles share. Positions from `read` to `write` hold items.

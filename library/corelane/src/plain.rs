@@ -3,44 +3,58 @@
 use alloc::alloc::Layout;
 use core::alloc::LayoutError;
 use core::marker::PhantomData;
-use core::ptr::NonNull;
+use core::mem::MaybeUninit;
+use core::ptr::{self, NonNull};
 
-use zerocopy::{FromBytes, Immutable, IntoBytes};
+use zerocopy::{Immutable, IntoBytes};
 
 use crate::memory::{AtomicU64, Ordering, UnsafeCell};
 use crate::region::{Slots, array};
 
-/// Data that is nothing but its bytes: no padding, no destructor, and any bytes are a value.
+/// Data that is nothing but its bytes: no padding, no destructor, no references.
 ///
-/// Numbers, arrays of them, and what derives these traits of the crate `zerocopy` (0.8). It is implemented for
-/// all of them.
+/// Numbers, `bool`, `char`, `NonZeroU64` and its kin, arrays of them, and what derives these traits of the crate `zerocopy`
+/// (0.8): structs without padding, and enums without fields. Plain is implemented for all of them. Tuples are not plain,
+/// because the compiler decides where they have padding.
+///
+/// Not every pattern of bits needs to be a value. A consumer copies bytes, and takes them for an item only when it knows
+/// that no producer has written to them meanwhile.
 ///
 /// ```
 /// use corelane::overwrite;
-/// use zerocopy::{FromBytes, Immutable, IntoBytes}; // zerocopy = { version = "0.8", features = ["derive"] }
+/// use zerocopy::{Immutable, IntoBytes}; // zerocopy = { version = "0.8", features = ["derive"] }
 ///
-/// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable)]
+/// #[derive(Debug, PartialEq, Clone, Copy, IntoBytes, Immutable)]
+/// #[repr(u8)]
+/// enum Kind {
+///     Begin,
+///     End,
+/// }
+///
+/// #[derive(Clone, Copy, IntoBytes, Immutable)]
 /// #[repr(C)]
-/// struct Sample {
+/// struct Event {
 ///     time: u64,
 ///     value: f32,
-///     source: u32, // no padding behind `value`
+///     source: [u8; 2],
+///     kind: Kind,
+///     is_last: bool, // no padding behind it: 16 bytes
 /// }
 ///
 /// let (mut tx, mut rx) = overwrite::queue(64)?;
-/// tx.try_push(Sample { time: 1, value: 0.5, source: 7 }).ok();
-/// assert_eq!(rx.try_pop()?.source, 7);
+/// tx.try_push(Event { time: 1, value: 0.5, source: *b"io", kind: Kind::End, is_last: true }).ok();
+/// assert_eq!(rx.try_pop()?.kind, Kind::End);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not plain data",
     label = "items that may be overwritten must be plain data",
-    note = "derive `Clone, Copy, zerocopy::FromBytes, zerocopy::IntoBytes, zerocopy::Immutable` for it, with \
-            `#[repr(C)]` and no padding"
+    note = "derive `Clone, Copy, zerocopy::IntoBytes, zerocopy::Immutable` for it, with `#[repr(C)]` and no padding; for an \
+            enum without fields, with `#[repr(u8)]`"
 )]
-pub trait Plain: Copy + Send + FromBytes + IntoBytes + Immutable {}
+pub trait Plain: Copy + Send + IntoBytes + Immutable {}
 
-impl<T: Copy + Send + FromBytes + IntoBytes + Immutable> Plain for T {}
+impl<T: Copy + Send + IntoBytes + Immutable> Plain for T {}
 
 const BYTES: usize = size_of::<u64>();
 
@@ -51,78 +65,87 @@ struct Word {
     writer: UnsafeCell<()>,
 }
 
-/// Slots for items that are copied word by word.
+/// Slots for items that are copied word by word, each behind `STAMPS` words of the algorithm.
 ///
 /// Each word is an atomic, so that reading is not a data race; an item may come out as parts of two. Writers must
 /// not be at work at once.
 #[derive(Debug)]
-pub struct Words<T> {
+pub struct Words<T, const STAMPS: usize = 0> {
     base: NonNull<Word>,
+    len: usize,
     mask: usize,
     items: PhantomData<T>,
 }
 
-impl<T> Clone for Words<T> {
+impl<T, const STAMPS: usize> Clone for Words<T, STAMPS> {
     fn clone(&self) -> Self {
         Self { ..*self }
     }
 }
 
-impl<T> Words<T> {
+impl<T, const STAMPS: usize> Words<T, STAMPS> {
     /// Words of a slot.
-    const EACH: usize = size_of::<T>().div_ceil(BYTES);
-    /// Bytes of an item in words that it fills.
-    const WHOLE: usize = size_of::<T>() / BYTES * BYTES;
+    const EACH: usize = STAMPS + size_of::<T>().div_ceil(BYTES);
 
     /// The slot at `position`.
     #[inline]
     fn slot(&self, position: u64) -> &[Word] {
         let index = position as usize & self.mask;
-        // SAFETY: `init` wrote `EACH` words for each of `mask + 1` slots, and the mask keeps the index among
-        // them.
+        // SAFETY: `init` wrote `EACH` words for each of `len` slots, and the mask keeps the index among them, since
+        // positions without a slot are left out.
         unsafe {
             NonNull::slice_from_raw_parts(self.base.add(index * Self::EACH), Self::EACH).as_ref()
         }
     }
 }
 
-impl<T: Plain> Words<T> {
+impl<T> Words<T, 1> {
+    /// Number of slots.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.mask + 1
+    }
+
+    /// The stamp of the slot at `position`.
+    #[inline]
+    pub(crate) fn stamp(&self, position: u64) -> &AtomicU64 {
+        &self.slot(position)[0].value
+    }
+}
+
+impl<T: Plain, const STAMPS: usize> Words<T, STAMPS> {
     /// Writes `item` into the slot at `position`.
     #[inline]
     #[track_caller]
     pub(crate) fn store(&self, position: u64, item: &T) {
-        let (whole, rest) = item.as_bytes().split_at(Self::WHOLE);
-        let mut last = [0; BYTES];
-        last[..rest.len()].copy_from_slice(rest);
-        for (word, bytes) in
-            self.slot(position).iter().zip(whole.chunks_exact(BYTES).chain([&last[..]]))
+        for (word, bytes) in self.slot(position)[STAMPS..].iter().zip(item.as_bytes().chunks(BYTES))
         {
+            let mut value = [0; BYTES];
+            value[..bytes.len()].copy_from_slice(bytes);
             word.writer.with_mut(|_| ());
             // Relaxed: what it must come after and before is up to the algorithm.
-            let bytes = bytes.try_into().expect("they are a word's");
-            word.value.store(u64::from_ne_bytes(bytes), Ordering::Relaxed);
+            word.value.store(u64::from_ne_bytes(value), Ordering::Relaxed);
         }
     }
 
-    /// Reads what is in the slot at `position`.
+    /// Copies what is in the slot at `position`: an item, unless a producer was at work there.
     #[inline]
     #[track_caller]
-    pub(crate) fn load(&self, position: u64) -> T {
-        let mut item = T::new_zeroed();
-        let (whole, rest) = item.as_mut_bytes().split_at_mut(Self::WHOLE);
-        let mut last = [0; BYTES];
-        for (word, bytes) in
-            self.slot(position).iter().zip(whole.chunks_exact_mut(BYTES).chain([&mut last[..]]))
-        {
+    pub(crate) fn load(&self, position: u64) -> MaybeUninit<T> {
+        let mut item = MaybeUninit::<T>::uninit();
+        let bytes = item.as_mut_ptr().cast::<u8>();
+        for (i, word) in self.slot(position)[STAMPS..].iter().enumerate() {
             // Relaxed: as in `store`.
-            bytes.copy_from_slice(&word.value.load(Ordering::Relaxed).to_ne_bytes());
+            let value = word.value.load(Ordering::Relaxed).to_ne_bytes();
+            let (at, n) = (i * BYTES, BYTES.min(size_of::<T>() - i * BYTES));
+            // SAFETY: the item has `n` bytes from `at` on.
+            unsafe { ptr::copy_nonoverlapping(value.as_ptr(), bytes.add(at), n) };
         }
-        rest.copy_from_slice(&last[..rest.len()]);
         item
     }
 }
 
-impl<T> Slots for Words<T> {
+impl<T, const STAMPS: usize> Slots for Words<T, STAMPS> {
     const SLOT: Layout = match Layout::array::<Word>(Self::EACH) {
         Ok(layout) => layout,
         Err(_) => panic!("an item is as large as all memory"),
@@ -140,11 +163,11 @@ impl<T> Slots for Words<T> {
             // SAFETY: by the caller's word there is room for all slots.
             unsafe { base.add(word).write(empty) };
         }
-        Self { base, mask: len - 1, items: PhantomData }
+        Self { base, len, mask: len.next_power_of_two() - 1, items: PhantomData }
     }
 
     unsafe fn finish(&self) {
-        for word in 0..(self.mask + 1) * Self::EACH {
+        for word in 0..self.len * Self::EACH {
             // SAFETY: each was written by `init`, and is not used any more.
             unsafe {
                 self.base.add(word).as_ref().writer.with_mut(|_| ());
@@ -168,7 +191,8 @@ mod tests {
         let words = unsafe { Words::<T>::init(NonNull::dangling(), memory, len) };
         for (position, item) in (u64::MAX - 1..=u64::MAX).chain(0..).zip(items) {
             words.store(position, item);
-            assert_eq!(words.load(position), *item);
+            // SAFETY: this thread has just written it.
+            assert_eq!(unsafe { words.load(position).assume_init() }, *item);
         }
         // SAFETY: it is not used any more.
         unsafe { words.finish() };
@@ -182,5 +206,7 @@ mod tests {
         round_trip(&[u64::MAX, 0, 7]);
         round_trip(&[[1u32, 2, 3], [4, 5, u32::MAX]]);
         round_trip(&[[1u64; 9], [2; 9]]);
+        round_trip(&[true, false]);
+        round_trip(&['a', char::MAX]);
     }
 }

@@ -1,0 +1,593 @@
+//! `seqring`: a ring of sequence locks, which producers overwrite.
+//!
+//! Each slot has a stamp: the lap of its item, and whether a producer is still at work. A producer takes the next position by
+//! fetch-and-add, claims the slot by writing the new lap into its stamp, copies its item, and marks the slot done. A consumer
+//! copies an item between two looks at the stamp, and uses the copy only if the stamp is done and the same. Consumers write
+//! nothing that producers look at.
+//!
+//! A handle that is the only one of its side works with plain stores and loads, until it is cloned, and again soon after all
+//! its clones are gone.
+//!
+//! **Use it** for logs, traces, profiles and samples: producers must never be held up, and the newest items matter most.
+//! **Don't** use it where an item must not be lost, or is more than [plain data](crate::overwrite::Plain).
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | a push never fails, and never waits for another thread. First in first out, with gaps that are counted: [`Consumer::lost`]. Lock-free, but a pop may be busy, and goes on for as long as producers overtake it |
+//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two, at least 2. The newest N items are kept, one fewer for each thread that is in the middle of a push |
+//! | handles | at most 65,536 a side; cloning one more panics |
+//! | errors | a push has none: it succeeds also without consumers. A pop says busy if the oldest item is still being written. Then the items behind it wait, until its producer goes on or the ring is overwritten; a [`snapshot`](Consumer::snapshot) has them at once |
+//! | paper | the technique: H.-J. Boehm: *Can Seqlocks Get Along With Programming Language Memory Models?* (2012) |
+//!
+//! # A producer that is stopped
+//!
+//! A thread may be stopped in the middle of a push for a long time, while others go round the ring. Its slot has no item then:
+//! a producer that comes to it marks the lap void in the stamp, and its item is lost, one in N for each stopped thread. So each
+//! slot has one writer at a time, and a push takes a bounded number of steps. When the stopped thread goes on, its item is lost
+//! too. All of these are counted.
+//!
+//! ```
+//! use corelane::seq_ring;
+//!
+//! let (mut tx, mut rx) = seq_ring::queue(4)?;
+//! for time in [10, 20, 30, 40, 50] {
+//!     tx.push(time);
+//! }
+//! assert_eq!(rx.pop_iter().collect::<Vec<_>>(), [20, 30, 40, 50]);
+//! assert_eq!(rx.lost(), 1);
+//! # Ok::<(), corelane::CapacityError>(())
+//! ```
+
+use alloc::vec::Vec;
+use core::cell::Cell;
+use core::marker::PhantomData;
+
+use crate::memory::{AtomicU64, Ordering, fence, is_before, limit};
+use crate::pad::Padded;
+use crate::plain::{Plain, Words};
+use crate::queue::{
+    self, CapacityError, Config, Info, Sides, TryPopError, TryPushError, answered_by, handles,
+    queue_type,
+};
+use crate::region::{End, Run, State, ends, slots_for};
+
+/// The mark of a stamp whose producer has finished.
+const DONE: u64 = 1;
+/// The mark of a stamp whose lap has no item, because a producer of an earlier lap had not finished.
+const VOID: u64 = 2;
+
+/// How many pushes the only producer makes before it writes down its position.
+const NOTED: u64 = limit(64, 2);
+
+/// A queue that keeps the `capacity` newest items.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn queue<T: Plain>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_with(Config::new(capacity))
+}
+
+/// As [`queue`], with all options.
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn queue_with<T: Plain>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    config.inexact()?;
+    let len = slots_for::<Header<T>>(config.capacity, 0)?.max(2);
+    let first = config.first & !(len as u64 - 1);
+    let count = |value| Padded(AtomicU64::new(value));
+    let (tail, head, items) = (count(first), count(first), PhantomData);
+    let (tx, rx) = ends(config.memory, len, Header { tail, head, items })?;
+    let slots = tx.slots();
+    for position in (0..len as u64).map(|i| first.wrapping_add(i)) {
+        // Relaxed: done before the queue is shared.
+        let lap_before = slots.lap(position).wrapping_sub(slots.laps(len as u64));
+        slots.stamp(position).store(lap_before | DONE, Ordering::Relaxed);
+    }
+    Ok((
+        Producer { write: first, is_alone: Cell::new(true), end: tx },
+        Consumer { read: first, lost: 0, is_alone: Cell::new(true), end: rx },
+    ))
+}
+
+/// Slots, each behind its stamp.
+type Stamped<T> = Words<T, 1>;
+
+impl<T> Stamped<T> {
+    /// The lap of `position` as stamps have it, whose two lowest bits are marks.
+    #[inline]
+    fn lap(&self, position: u64) -> u64 {
+        self.laps(position & !(self.len() as u64 - 1))
+    }
+
+    /// So many positions, a multiple of all slots, in a stamp. There are two slots at least.
+    #[inline]
+    fn laps(&self, positions: u64) -> u64 {
+        positions << 1
+    }
+
+    /// The oldest position that may have an item, if the slot at `read` has a stamp of a later lap.
+    #[inline]
+    fn oldest(&self, read: u64, stamp: u64) -> u64 {
+        let further = (stamp & !(DONE | VOID)).wrapping_sub(self.lap(read)) >> 1;
+        // One lap further, the items behind it in its own lap are left.
+        read.wrapping_add(further).wrapping_sub(self.len() as u64 - 1)
+    }
+}
+
+/// What the sides share besides slots.
+struct Header<T> {
+    /// The next position to fill. The only producer writes it down now and then.
+    tail: Padded<AtomicU64>,
+    /// The next position to empty. The only consumer doesn't need it.
+    head: Padded<AtomicU64>,
+    items: PhantomData<T>,
+}
+
+impl<T> State for Header<T> {
+    type Item = T;
+    type Slots = Stamped<T>;
+
+    fn drop_items(&self, _: &Self::Slots) {
+        // Plain data has no destructor.
+    }
+}
+
+/// A sending side.
+#[repr(align(128))]
+pub struct Producer<T> {
+    /// Next position to fill, while there is no other producer.
+    write: u64,
+    is_alone: Cell<bool>,
+    end: End<Header<T>>,
+}
+
+/// A receiving side.
+#[repr(align(128))]
+pub struct Consumer<T> {
+    /// Next position to empty, while there is no other consumer.
+    read: u64,
+    lost: u64,
+    is_alone: Cell<bool>,
+    end: End<Header<T>>,
+}
+
+impl<T: Plain> Producer<T> {
+    /// Appends `item`. If there is no room, the oldest item is overwritten.
+    #[inline(always)] // a call would cost more than a push of the only producer
+    pub fn push(&mut self, item: T) {
+        match self.is_alone.get() {
+            true => self.put_alone(&item),
+            false => self.put_each(core::slice::from_ref(&item)),
+        }
+    }
+
+    /// Puts `item` into the next slot, as the only producer: all that others began is finished.
+    #[inline(always)] // as `push`
+    fn put_alone(&mut self, item: &T) {
+        let (slots, position) = (self.end.slots(), self.write);
+        let (stamp, lap) = (slots.stamp(position), slots.lap(position));
+        // Release pairs with the loads of stamps: a consumer that was overtaken sees the items that are left.
+        stamp.store(lap, Ordering::Release);
+        // Release pairs with the fence in `look`: a consumer that copies a part of this item sees the new lap.
+        fence(Ordering::Release);
+        slots.store(position, item);
+        // Release pairs with the load in `look`: the item.
+        stamp.store(lap | DONE, Ordering::Release);
+        self.write = position.wrapping_add(1);
+        if self.write % NOTED == 0 {
+            // Relaxed: consumers take it for a hint.
+            self.end.header().tail.store(self.write, Ordering::Relaxed);
+        }
+    }
+
+    /// Puts `items` into the next slots, beside other producers.
+    fn put_each(&mut self, items: &[T]) {
+        let (slots, n) = (self.end.slots(), items.len() as u64);
+        // Relaxed: the slots are claimed by their stamps.
+        let position = self.end.header().tail.fetch_add(n, Ordering::Relaxed);
+        let run = Run { position, n };
+        for (i, item) in items.iter().enumerate() {
+            self.put(run.slot(i), item);
+        }
+        if slots.lap(position) != slots.lap(run.end()) {
+            self.take_over();
+        }
+    }
+
+    /// Puts `item` into the slot at `position`. It is lost if a producer of an earlier lap is still at work there, or one of a
+    /// later lap has been there.
+    #[inline]
+    fn put(&self, position: u64, item: &T) {
+        let slots = self.end.slots();
+        let (stamp, lap) = (slots.stamp(position), slots.lap(position));
+        // Relaxed: the exchange says whether it was up to date.
+        let mut seen = stamp.load(Ordering::Relaxed);
+        while is_before(seen, lap) {
+            let is_free = seen & DONE != 0;
+            let claimed = if is_free { lap } else { lap | VOID };
+            // Acquire pairs with the mark of the last producer: its item was written before. Release pairs with the loads of
+            // stamps: a consumer that was overtaken sees that positions before this one have been taken.
+            match stamp.compare_exchange(seen, claimed, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) if is_free => return self.write_claimed(position, item),
+                Ok(_) => return,
+                Err(found) => seen = found,
+            }
+        }
+    }
+
+    /// Writes `item` into the slot at `position`, which this thread has claimed.
+    #[inline]
+    fn write_claimed(&self, position: u64, item: &T) {
+        let slots = self.end.slots();
+        // Release pairs with the fence in `look`: a consumer that copies a part of this item sees the new lap.
+        fence(Ordering::Release);
+        slots.store(position, item);
+        // Release pairs with the load in `look`: the item. And with the exchange: the item was written before the next one.
+        // A lap that has become void stays so.
+        slots.stamp(position).fetch_or(DONE, Ordering::Release);
+    }
+
+    /// Goes on as the only producer, if all others are gone.
+    fn take_over(&mut self) {
+        if self.end.is_only() {
+            // Relaxed: what others have written is visible, and nobody writes any more.
+            self.write = self.end.header().tail.load(Ordering::Relaxed);
+            self.is_alone.set(true);
+        }
+    }
+}
+
+impl<T: Plain> queue::Producer for Producer<T> {
+    type Item = T;
+
+    /// Never fails.
+    #[inline(always)] // as `push`
+    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        self.push(item);
+        Ok(())
+    }
+
+    answered_by!(end);
+
+    /// Appends all of them.
+    fn push_slice(&mut self, items: &[T]) -> usize {
+        match self.is_alone.get() {
+            true => items.iter().for_each(|item| self.put_alone(item)),
+            false => self.put_each(items),
+        }
+        items.len()
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+/// What a consumer finds at a position.
+enum Found<T> {
+    Item(T),
+    /// Nothing that may be taken, and why.
+    Nothing(TryPopError),
+    /// Nothing, because a producer of an earlier lap was at work there.
+    Void,
+    /// An item of a later lap. There may be items from this position on.
+    Overwritten(u64),
+}
+
+impl<T: Plain> Consumer<T> {
+    /// Number of items that this handle found overwritten, which nobody has popped or will pop.
+    ///
+    /// Each is counted by one consumer. They are counted when the next item is popped, or none is found: what
+    /// was overwritten since is not among them yet.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Appends copies of the items in the queue to `into`, from the oldest to the newest, and returns how many it missed.
+    ///
+    /// The items stay in the queue. The newest at the time of the call are copied first, so producers that go on overwrite only
+    /// the oldest meanwhile. At most [`capacity`](Self::capacity) items are copied, so a snapshot ends while producers go on.
+    ///
+    /// Missed are all items that were overwritten since the last pop, those that are still being written, and those that were
+    /// lost to a [stopped producer](crate::seq_ring#a-producer-that-is-stopped).
+    ///
+    /// ```
+    /// use corelane::overwrite;
+    ///
+    /// let (mut tx, mut rx) = overwrite::queue(4)?;
+    /// for event in 1..=6 {
+    ///     tx.push(event);
+    /// }
+    /// let mut events = Vec::new();
+    /// let missed = rx.snapshot(&mut events);
+    /// assert_eq!((events, missed), (vec![3, 4, 5, 6], 2));
+    /// assert_eq!(rx.try_pop(), Ok(3)); // all are still there
+    /// # Ok::<(), corelane::CapacityError>(())
+    /// ```
+    pub fn snapshot(&mut self, into: &mut Vec<T>) -> u64 {
+        let (slots, read) = (self.end.slots(), self.read());
+        let (end, before) = (self.newest(read), into.len());
+        let there = end.wrapping_sub(read);
+        // The newest first: producers overwrite the oldest.
+        for i in 1..=there.min(slots.len() as u64) {
+            match self.look(end.wrapping_sub(i)) {
+                Found::Item(item) => into.push(item),
+                // It is still being written, or there is none.
+                Found::Nothing(_) | Found::Void => {}
+                Found::Overwritten(_) => break,
+            }
+        }
+        into[before..].reverse();
+        there - (into.len() - before) as u64
+    }
+
+    /// The position behind the newest item, or behind `read` if there is none.
+    fn newest(&self, read: u64) -> u64 {
+        let slots = self.end.slots();
+        // Relaxed: of the pushes that this thread has been told of, it says all but the last `NOTED`.
+        let tail = self.end.header().tail.load(Ordering::Relaxed);
+        let mut end = if is_before(tail, read) { read } else { tail };
+        for _ in 0..NOTED {
+            // Relaxed: `look` is for what is there.
+            if is_before(slots.stamp(end).load(Ordering::Relaxed), slots.lap(end)) {
+                break;
+            }
+            end = end.wrapping_add(1);
+        }
+        end
+    }
+
+    /// The next position to empty.
+    #[inline]
+    fn read(&self) -> u64 {
+        match self.is_alone.get() {
+            true => self.read,
+            // Acquire pairs with `go_on`: items that made another consumer go on are visible.
+            false => self.end.header().head.load(Ordering::Acquire),
+        }
+    }
+
+    /// Looks for an item at the position `read`, and copies it.
+    #[inline(always)] // see `queue::try_pop_by`
+    fn look(&self, read: u64) -> Found<T> {
+        let slots = self.end.slots();
+        let (stamp, lap) = (slots.stamp(read), slots.lap(read));
+        // Acquire pairs with the mark of the producer: the item is there. And with all stores of stamps: if the slot has been
+        // overwritten, the items that are left are visible.
+        let seen = stamp.load(Ordering::Acquire);
+        if seen == lap | DONE {
+            let item = slots.load(read);
+            // Acquire pairs with the fences of producers: if a part of a later item was copied, its lap is seen.
+            fence(Ordering::Acquire);
+            // Acquire: as above, if it is another lap.
+            let now = stamp.load(Ordering::Acquire);
+            return match now == seen {
+                // SAFETY: nobody has written to the slot while it was copied.
+                true => Found::Item(unsafe { item.assume_init() }),
+                false => Found::Overwritten(self.oldest(read, now)),
+            };
+        }
+        if is_before(seen, lap) {
+            // Relaxed: a thread that has been told of a push has been told that positions before its own were taken.
+            let tail = self.end.header().tail.load(Ordering::Relaxed);
+            let is_taken = is_before(read, tail);
+            return Found::Nothing(if is_taken { TryPopError::Busy } else { TryPopError::Empty });
+        }
+        match seen {
+            _ if seen == lap => Found::Nothing(TryPopError::Busy),
+            _ if seen & !DONE == lap | VOID => Found::Void,
+            _ => Found::Overwritten(self.oldest(read, seen)),
+        }
+    }
+
+    /// The oldest position that may have an item, if the slot at `read` has been found overwritten.
+    fn oldest(&self, read: u64, stamp: u64) -> u64 {
+        let slots = self.end.slots();
+        let oldest = slots.oldest(read, stamp);
+        // Relaxed: it saves steps.
+        let tail = self.end.header().tail.load(Ordering::Relaxed);
+        let left = tail.wrapping_sub(slots.len() as u64);
+        if is_before(oldest, left) { left } else { oldest }
+    }
+
+    /// Goes on from the position `from` to `to`, unless another consumer has.
+    #[inline]
+    fn go_on(&mut self, from: u64, to: u64) -> bool {
+        if self.is_alone.get() {
+            self.read = to;
+            return true;
+        }
+        let (head, slots) = (&self.end.header().head, self.end.slots());
+        // Release pairs with the load in `read`.
+        if head.compare_exchange(from, to, Ordering::Release, Ordering::Relaxed).is_err() {
+            return false;
+        }
+        if slots.lap(from) != slots.lap(to) && self.end.is_only() {
+            // Relaxed: what others have written is visible. One may have gone on from `to` before it went.
+            self.read = head.load(Ordering::Relaxed);
+            self.is_alone.set(true);
+        }
+        true
+    }
+
+    /// Goes on from `from` to `to`, between which there is no item any more.
+    fn lose(&mut self, from: u64, to: u64) {
+        if self.go_on(from, to) {
+            self.lost += to.wrapping_sub(from);
+        }
+    }
+}
+
+impl<T: Plain> queue::Consumer for Consumer<T> {
+    type Item = T;
+
+    #[inline(always)] // a call would cost more than a pop of the only consumer
+    fn try_pop(&mut self) -> Result<T, TryPopError> {
+        let mut closed = false;
+        loop {
+            let read = self.read();
+            match self.look(read) {
+                Found::Item(item) if self.go_on(read, read.wrapping_add(1)) => return Ok(item),
+                Found::Item(_) => {}
+                Found::Void => self.lose(read, read.wrapping_add(1)),
+                Found::Overwritten(next) => self.lose(read, next),
+                // What producers pushed before they went is looked for once more.
+                Found::Nothing(TryPopError::Empty) if !closed && self.end.peer_is_gone() => {
+                    closed = true;
+                }
+                Found::Nothing(reason) => {
+                    let is_last = closed && reason == TryPopError::Empty;
+                    return Err(if is_last { TryPopError::Closed } else { reason });
+                }
+            }
+        }
+    }
+
+    answered_by!(end);
+
+    fn pop_slice(&mut self, into: &mut [T]) -> usize {
+        let mut done = 0;
+        while done < into.len() {
+            let read = self.read();
+            let (mut next, mut stopped) = (read, None);
+            for slot in &mut into[done..] {
+                match self.look(next) {
+                    Found::Item(item) => *slot = item,
+                    other => {
+                        stopped = Some(other);
+                        break;
+                    }
+                }
+                next = next.wrapping_add(1);
+            }
+            match stopped {
+                _ if next != read => {
+                    if self.go_on(read, next) {
+                        done += next.wrapping_sub(read) as usize;
+                    }
+                }
+                Some(Found::Void) => self.lose(read, read.wrapping_add(1)),
+                Some(Found::Overwritten(next)) => self.lose(read, next),
+                _ => break,
+            }
+        }
+        done
+    }
+
+    fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+impl<T: Plain> Clone for Producer<T> {
+    fn clone(&self) -> Self {
+        if self.is_alone.replace(false) {
+            // Relaxed: no other producer is there yet, and consumers take it for a hint.
+            self.end.header().tail.store(self.write, Ordering::Relaxed);
+        }
+        Self { write: 0, is_alone: Cell::new(false), end: self.end.duplicate() }
+    }
+}
+
+impl<T: Plain> Clone for Consumer<T> {
+    /// Another handle, which has lost nothing yet.
+    fn clone(&self) -> Self {
+        if self.is_alone.replace(false) {
+            // Relaxed: no other consumer is there yet.
+            self.end.header().head.store(self.read, Ordering::Relaxed);
+        }
+        Self { read: 0, lost: 0, is_alone: Cell::new(false), end: self.end.duplicate() }
+    }
+}
+
+handles! {
+    [T: Plain] Producer<T>: producer of T;
+    [T: Plain] Consumer<T>: consumer of T;
+}
+
+queue_type!(SeqRing of [T: Plain] T: Producer<T>, Consumer<T> = queue_with; Info {
+    id: "seqring",
+    name: "ring of sequence locks",
+    paper: "after Boehm 2012",
+    sides: Sides::ManyToMany,
+    guarantee: "a push never fails or waits; FIFO with gaps",
+    overwrites: true,
+    capacity: "N",
+    choose: "logs, traces, samples: producers must not be held up, and the newest items matter most",
+    avoid: "an item must not be lost",
+    ..Info::RING
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_are_kept() {
+        for (first, clones) in [(0, 0), (u64::MAX - 20, 0), (0, 1), (u64::MAX - 20, 1)] {
+            let (mut tx, mut rx) = queue_with(Config::new(16).first(first)).unwrap();
+            let others = (vec![tx.clone(); clones], vec![rx.clone(); clones]);
+            (0..100_u64).for_each(|i| tx.push(i));
+            let mut copied = vec![7];
+            assert_eq!(rx.snapshot(&mut copied), 84);
+            assert!(copied[1..].iter().copied().eq(84..100), "{copied:?}");
+            let kept: Vec<_> = rx.pop_iter().collect();
+            assert!(kept.iter().copied().eq(84..100), "{kept:?}");
+            assert_eq!(rx.lost(), 84);
+            tx.push(100);
+            copied.clear();
+            assert_eq!((rx.snapshot(&mut copied), &copied[..]), (0, &[100][..]));
+            assert_eq!((rx.try_pop(), rx.lost()), (Ok(100), 84));
+            assert_eq!(rx.snapshot(&mut copied), 0);
+            drop(others);
+        }
+    }
+
+    /// The producer of the first item stands still in the middle, and the others go round.
+    #[test]
+    fn a_stopped_producer_holds_up_nobody() {
+        let (mut tx, mut rx) = queue(4).unwrap();
+        let stopped = tx.clone();
+        let position = stopped.end.header().tail.fetch_add(1, Ordering::Relaxed);
+        let stamp = stopped.end.slots().stamp(position);
+        stamp.store(stopped.end.slots().lap(position), Ordering::Relaxed);
+        tx.push(1);
+        let mut copied = Vec::new();
+        assert_eq!((rx.try_pop(), rx.snapshot(&mut copied)), (Err(TryPopError::Busy), 1));
+        assert_eq!(copied, [1]);
+        (2..=9).for_each(|i| tx.push(i));
+        copied.clear();
+        assert_eq!((rx.snapshot(&mut copied), &copied[..]), (7, &[6, 7, 9][..]), "8 is void");
+        assert_eq!(rx.pop_iter().collect::<Vec<_>>(), [6, 7, 9]);
+        assert_eq!(rx.lost(), 7, "1 to 5, 8, and that of the stopped producer");
+        stamp.fetch_or(DONE, Ordering::Release);
+        (10..=14).for_each(|i| tx.push(i));
+        assert_eq!(rx.pop_iter().collect::<Vec<_>>(), [11, 12, 13, 14]);
+        assert_eq!(rx.lost(), 8);
+    }
+
+    #[test]
+    fn several_consumers_count_each_lost_item_once() {
+        let (mut tx, mut rx) = queue(16).unwrap();
+        let mut other = rx.clone();
+        let (mut pushed, mut popped) = (0_u64, 0);
+        for round in 0..200 {
+            for _ in 0..round % 41 {
+                tx.push(pushed);
+                pushed += 1;
+            }
+            popped += rx.pop_iter().take(round % 5).count() as u64;
+            popped += other.pop_iter().take(round % 3).count() as u64;
+        }
+        popped += rx.pop_iter().count() as u64;
+        assert_eq!(popped + rx.lost() + other.lost(), pushed);
+        assert!(rx.lost() > 0 && other.lost() > 0);
+    }
+}
