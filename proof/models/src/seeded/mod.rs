@@ -63,6 +63,12 @@ pub fn seeded() -> Vec<Seeded> {
         sound: overwritten::overwritten_while_read::<false>,
         broken: overwritten::overwritten_while_read::<true>,
     });
+    bugs.push(Seeded {
+        queue: "seqring",
+        bug: "writes to a slot that another producer is still writing to",
+        sound: overwritten::two_laps_in_a_slot::<false>,
+        broken: overwritten::two_laps_in_a_slot::<true>,
+    });
     bugs.extend(seeded! {
         "lq", "publishes with a relaxed store": transfer, lamport::Lamport;
         "llq", "looks again but does not compare again": attempts, lamport::Lazy;

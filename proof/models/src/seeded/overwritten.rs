@@ -1,6 +1,6 @@
-//! A slot that is written again while it may be read.
+//! Slots that are written again while they may be read, or are still being written.
 
-use corelane_loom::memory::Ordering::{Acquire, Relaxed, Release};
+use corelane_loom::memory::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use corelane_loom::memory::{AtomicU64, fence};
 use loom::sync::Arc;
 
@@ -36,5 +36,49 @@ pub(super) fn overwritten_while_read<const BROKEN: bool>() -> Exploration {
         let written = slot.clone();
         let ((), read) = both(move || written.write(1), || slot.read(0));
         assert!(matches!(read, None | Some([0, 0])), "an item of two laps: {read:?}");
+    })
+}
+
+/// `seqring`. Broken: a producer writes to a slot whose producer of an earlier lap has not finished.
+#[derive(Debug)]
+struct Claimed<const BROKEN: bool> {
+    stamp: AtomicU64,
+    words: [AtomicU64; 2],
+}
+
+/// The marks of a stamp, below its lap.
+const DONE: u64 = 1;
+const VOID: u64 = 2;
+
+impl<const BROKEN: bool> Claimed<BROKEN> {
+    fn put(&self, lap: u64) {
+        let mut seen = self.stamp.load(Relaxed);
+        while seen < lap {
+            let is_free = BROKEN || seen & DONE != 0;
+            let claimed = if is_free { lap } else { lap | VOID };
+            match self.stamp.compare_exchange(seen, claimed, AcqRel, Relaxed) {
+                Ok(_) if is_free => {
+                    self.words.iter().for_each(|word| word.store(lap, Relaxed));
+                    self.stamp.fetch_or(DONE, Release);
+                    return;
+                }
+                Ok(_) => return,
+                Err(found) => seen = found,
+            }
+        }
+    }
+}
+
+/// Two producers come to a slot, one a lap behind the other.
+pub(super) fn two_laps_in_a_slot<const BROKEN: bool>() -> Exploration {
+    explore(|| {
+        let zero = || AtomicU64::new(0);
+        let words = [zero(), zero()];
+        let slot = Arc::new(Claimed::<BROKEN> { stamp: AtomicU64::new(DONE), words });
+        let other = slot.clone();
+        both(move || other.put(4), || slot.put(8));
+        let words = [0, 1].map(|i| slot.words[i].load(Relaxed));
+        let is_whole = slot.stamp.load(Relaxed) != 8 | DONE || words == [8, 8];
+        assert!(is_whole, "an item of two laps: {words:?}");
     })
 }
