@@ -69,6 +69,8 @@ pub mod b_queue;
 pub mod block;
 pub mod bytes;
 pub mod fast_forward;
+#[doc(hidden)]
+pub mod hazard;
 pub mod lamport;
 pub mod line_ring;
 pub mod list;

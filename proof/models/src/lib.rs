@@ -51,6 +51,7 @@ mod chunks;
 mod common;
 mod explore;
 mod fast_forward;
+mod hazard;
 mod improved_fast_forward;
 mod item;
 mod lazy_lamport;
@@ -349,6 +350,7 @@ fn is_left_out(model: &Model) -> bool {
             "another_producer_comes",
             "another_consumer_comes",
             "slices_of_two_producers",
+            "slices_of_two_consumers",
             "false_empty_of_a_block",
             "false_empty_behind_a_head",
         ],

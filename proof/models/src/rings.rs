@@ -10,6 +10,7 @@ use corelane_loom::{Config, TryPushError};
 use loom::sync::atomic::{AtomicBool, Ordering};
 
 use crate::explore::{explore_shared, tiny};
+use crate::hazard;
 use crate::item::{Cargo, Number, Ticket};
 use crate::queue::{Another, Shared, SharedSubject};
 use crate::shared::{
@@ -21,7 +22,9 @@ use crate::{Exploration, Model};
 
 pub(crate) fn models() -> Vec<Model> {
     let mut models = of_rings(SharedSubject::new::<LcrqAny>());
-    models.extend(of_rings(SharedSubject::new::<Lprq>()));
+    let lprq = SharedSubject::new::<Lprq>();
+    models.extend(hazard::models(lprq.of));
+    models.extend(of_rings(lprq));
     models
 }
 
@@ -35,6 +38,7 @@ pub(crate) fn of_queue(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
         of.model("late_producer", move || late_producer(tickets)),
         of.model("late_consumer", move || late_consumer(tickets)),
         of.model("false_empty_between_rings", move || false_empty_between_rings(tickets)),
+        of.model("handles_come_and_go", move || handles_come_and_go(tickets)),
         of.model("consumers_go", move || consumers_go(tickets)),
         of.model("teardown_races_push", move || teardown_races_push(tickets)),
     ]);
@@ -127,16 +131,40 @@ fn false_empty_between_rings<T: Cargo>(new: Shared<T>) -> Exploration {
         let (mut one, mut other) = (rx.another(), rx.another());
         let hear = all.clone();
         let threads = [
+            // Handles are dropped when the threads are gone: that has steps, too.
             start(move || {
                 if hear.load(Ordering::Acquire) {
                     assert_eq!(one.try_pop().map(|_| ()), Ok(()), "an item is there");
                 }
+                one
             }),
-            start(move || assert_eq!(other.try_pop().map(|_| ()), Ok(()), "an item is there")),
+            start(move || {
+                assert_eq!(other.try_pop().map(|_| ()), Ok(()), "an item is there");
+                other
+            }),
         ];
         push(&mut tx, items.next().expect("another"));
         all.store(true, Ordering::Release);
         join(threads);
+    })
+}
+
+/// A consumer leaves a ring, or nodes, and looks at the hazards, while another thread drops a handle and makes two: the second
+/// one has the record of the dropped one.
+fn handles_come_and_go<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(1));
+        let idle = rx.another();
+        items::<T>(2).into_iter().for_each(|item| push(&mut tx, item));
+        let thread = start(move || {
+            let first = idle.another();
+            drop(idle);
+            look(&mut first.another(), 1)
+        });
+        let mut numbers = look(&mut rx, 2);
+        numbers.extend(join([thread]).concat());
+        numbers.extend(drain(&mut rx));
+        all_are_there(numbers, 2);
     })
 }
 
@@ -196,11 +224,17 @@ fn given_while_in_use<T: Cargo>(new: Shared<T>) -> Exploration {
         });
         push(&mut tx, next());
         let (item, [mut one, mut other]) = (next(), consumers);
-        let consumer = start(move || look(&mut other, 1));
-        let producer = start(move || push(&mut tx, item));
+        // Handles are dropped when the threads are gone: that has steps, too.
+        let consumer = start(move || (look(&mut other, 1), other));
+        let producer = start(move || {
+            push(&mut tx, item);
+            tx
+        });
         let mut numbers = look(&mut one, 1);
-        join([producer]);
-        numbers.extend(join([consumer]).concat());
+        let _tx = producer.join();
+        let (popped, _other) = consumer.join();
+        count_values(false);
+        numbers.extend(popped);
         numbers.extend(drain(&mut last));
         are_equal(numbers, vec![2, 3]);
     })

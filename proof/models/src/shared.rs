@@ -285,8 +285,12 @@ fn false_empty<T: Cargo>(new: Shared<T>) -> Exploration {
             start(move || {
                 push(&mut tx, first);
                 tell.store(true, Ordering::Release);
+                tx
             }),
-            start(move || push(&mut other, second)),
+            start(move || {
+                push(&mut other, second);
+                other
+            }),
         ];
         let is_told = told.load(Ordering::Acquire);
         let mut numbers = match rx.try_pop() {

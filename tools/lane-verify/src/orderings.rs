@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use corelane_models::{Exploration, Model, Site, Strength, Weakening, all, big, canary, seeded};
+use corelane_models::{
+    Exploration, Model, Site, Strength, Weakening, all, big, canary, seeded, source,
+};
 use corelane_report::{Failure, Progress, interrupt};
 use rayon::prelude::*;
 
@@ -121,6 +123,8 @@ impl Table<'_> {
         table: &mut QueueTable,
     ) -> Result<bool, Failure> {
         let sites = models.iter().flat_map(|(_, run)| run.sites.clone());
+        // A model may have accesses of its own.
+        let sites = sites.filter(|site| source(&site.file).is_some());
         let mut tried: BTreeMap<Site, Vec<Weakened>> =
             sites.map(|site| (site, Vec::new())).collect();
         let mut attempts: Vec<_> =

@@ -184,7 +184,7 @@ unsafe impl<T: Send> Send for Producer<T> {}
 unsafe impl<T: Send> Send for Consumer<T> {}
 
 impl<T: Send> Producer<T> {
-    /// A node without an item, unless there is no memory for one or nobody who would pop what is in it.
+    /// A node without an item, unless there is no memory for one, or no consumer.
     #[inline]
     fn node(&mut self) -> Option<Box<Node<T>>> {
         match self.spares.try_pop() {
@@ -344,7 +344,7 @@ impl<T: Send> Drop for Consumer<T> {
             // SAFETY: it is the next one, and its item is staged.
             unsafe { self.go_on(node) };
         }
-        // Relaxed: whoever drops the items is ordered behind this by leaving the queue.
+        // Relaxed: leaving the queue orders this before the items are dropped.
         self.end.header().head.store(self.head, Ordering::Relaxed);
     }
 }

@@ -1,7 +1,7 @@
 //! `msq`: an unbounded queue between several producers and several consumers, a list of nodes.
 //!
-//! The queue that textbooks have. Who pushes hangs a node behind the last, who pops moves `head` on to the next; each
-//! tries again if another one was faster. The node at `head` holds no item: its item was the last that was popped.
+//! The queue that textbooks have. A push appends a node to the last one. A pop moves `head` to the next node. Each retries if
+//! another thread was faster. The node at `head` holds no item: its item was popped last.
 //!
 //! **Use it** to compare: it shows what it costs if all threads of a side compare and swap one pointer, and an
 //! allocation for each item. **Don't** use it for throughput, [`lprq`](crate::rings::lprq) does the same faster.
@@ -10,18 +10,17 @@
 //! |---|---|
 //! | guarantee | lock-free but for the allocator, first in first out (linearizable). Cloning and dropping handles takes a lock for a moment |
 //! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](crate::TryPushError::Full) only if there is no memory for a node |
-//! | memory | a node an item: the item and a pointer; and those that have been popped, with a note of four words for each, until there are a thousand, or twice as many as there are hazard pointers (one for a producer, two for a consumer): then they are freed together |
-//! | handles | at most 65,536 a side; cloning one more panics. Making one takes a few words, and aborts if there is no memory |
-//! | a stopped thread | holds the one or two nodes that it was at; or all that it was about to free |
-//! | operations | a push allocates, has a fence, and exchanges two pointers; a pop exchanges one, has two fences, or three among others, and allocates a note (and aborts if there is no memory), which goes into one of eight lists |
+//! | memory | a node an item: the item and two pointers. Popped nodes are freed together, after 256 pops and one more for each hazard pointer (a producer has one, a consumer two) and for each node that could not be freed the last time |
+//! | handles | at most 65,536 a side; cloning one more panics. A hazard pointer has a record of 128 bytes, which is used again when its handle is dropped. Cloning aborts the process if there is no memory for it |
+//! | a stopped thread | keeps the one or two nodes that it was at, or the nodes that it was about to free |
+//! | operations | a push allocates, has a fence, and exchanges two pointers. A pop exchanges two pointers, has a fetch-and-add, and two fences, or three beside other consumers |
 //! | closing | when all consumers are gone a push says so |
 //! | paper | M. Michael, M. Scott: *Simple, Fast, and Practical Non-Blocking and Blocking Concurrent Queue Algorithms* (PODC 1996), Fig. 1; paper 5, §IV.A compares with it |
 //!
 //! # Departures from the paper
 //!
-//! - Nodes are freed by hazard pointers (the crate `haphazard`), where the paper counts in its pointers and never frees
-//!   one. Epochs would be faster, by an allocation and perhaps a fence for each pop; but a thread that has been stopped
-//!   would keep all that has been retired since from being freed, and not two nodes.
+//! - Nodes are freed by hazard pointers. The paper counts in its pointers and never frees a node. Epochs would save a pop its
+//!   fences, but a stopped thread would keep all nodes that have been retired since, and not two.
 //! - The item is taken out behind the exchange that makes it this thread's, not copied before.
 //!
 //! ```
@@ -39,7 +38,8 @@ use alloc::boxed::Box;
 use core::mem::{MaybeUninit, swap};
 use core::ptr;
 
-use crate::memory::{AtomicPtr, Domain, Hazard, Ordering, UnsafeCell};
+use crate::hazard::{Domain, Guarded, Hazard};
+use crate::memory::{AtomicPtr, Ordering, UnsafeCell, limit};
 use crate::pad::Padded;
 use crate::queue::Memory;
 use crate::queue::chunk::drop_each;
@@ -47,13 +47,16 @@ use crate::queue::{
     self, CapacityError, Config, Info, Sides, TryPopError, TryPushError, answered_by, full,
     handles, queue_type, try_pop_by,
 };
-use crate::region::{End, NoSlots, State, ends, try_empty_box};
+use crate::region::{End, NoSlots, State, ends, no_memory};
+
+/// What leads to a node.
+type Link<T> = AtomicPtr<Guarded<Node<T>>>;
 
 /// A place for an item, and what follows it.
 struct Node<T> {
     /// The node of the next item; null if that has not been pushed.
-    next: AtomicPtr<Self>,
-    /// Whoever moves `head` on to this node takes the item.
+    next: Link<T>,
+    /// The pop that moves `head` to this node takes the item.
     item: UnsafeCell<MaybeUninit<T>>,
 }
 
@@ -64,23 +67,23 @@ unsafe impl<T: Send> Sync for Node<T> {}
 
 impl<T> Node<T> {
     /// A new one without an item, if there is memory for it.
-    fn new() -> Option<Box<Self>> {
-        let mut node = try_empty_box::<Self>()?;
-        let place = node.as_mut_ptr();
-        // Part by part: a node may be too large for the stack.
-        // SAFETY: the place is the box's, and both parts are written.
-        unsafe {
-            (&raw mut (*place).next).write(AtomicPtr::new(ptr::null_mut()));
-            (&raw mut (*place).item).write(UnsafeCell::new(MaybeUninit::uninit()));
-            Some(node.assume_init())
-        }
+    fn new() -> Option<Box<Guarded<Self>>> {
+        let write = |place: *mut Self| {
+            // SAFETY: the place is that of a new node.
+            unsafe {
+                (&raw mut (*place).next).write(AtomicPtr::new(ptr::null_mut()));
+                (&raw mut (*place).item).write(UnsafeCell::new(MaybeUninit::uninit()));
+            }
+        };
+        // SAFETY: both parts are written.
+        unsafe { Guarded::written(write) }
     }
 
     /// The node behind this one, if there is one.
     #[inline]
-    fn next(&self) -> Option<*mut Self> {
-        // Acquire pairs with the exchange in `try_push`: the item is there.
-        let next = self.next.load(Ordering::Acquire);
+    fn next(&self) -> Option<*mut Guarded<Self>> {
+        // Relaxed: `Hazard::follow` has a fence that acquires, ↔ Release in `try_push`: the item is there.
+        let next = self.next.load(Ordering::Relaxed);
         (!next.is_null()).then_some(next)
     }
 
@@ -96,12 +99,15 @@ impl<T> Node<T> {
     }
 }
 
+/// Retired nodes, besides one for each hazard, that wait to be freed together.
+const OVERHEAD: u64 = limit(256, 0);
+
 /// Both ends of the list.
 struct Header<T> {
-    head: Padded<AtomicPtr<Node<T>>>,
+    head: Padded<Link<T>>,
     /// The last node, or the one before it.
-    tail: Padded<AtomicPtr<Node<T>>>,
-    domain: Domain,
+    tail: Padded<Link<T>>,
+    domain: Domain<Node<T>>,
 }
 
 impl<T> State for Header<T> {
@@ -129,15 +135,15 @@ impl<T> State for Header<T> {
 ///
 /// If there is no memory for it.
 pub fn queue<T: Send>() -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    let bytes = size_of::<Node<T>>();
-    let node = Node::new().ok_or(CapacityError::OutOfMemory { bytes })?;
-    let node = Box::into_raw(node);
+    let error = CapacityError::OutOfMemory { bytes: size_of::<Node<T>>() };
+    let node = Box::into_raw(Node::new().ok_or(error)?);
     let end = || Padded(AtomicPtr::new(node));
-    let header = Header { head: end(), tail: end(), domain: Domain::new() };
+    let header = Header { head: end(), tail: end(), domain: Domain::new(OVERHEAD) };
     // SAFETY: it is from above, and the header with it is gone.
     let (tx, rx) =
         ends(Memory::Heap, (), header).inspect_err(|_| drop(unsafe { Box::from_raw(node) }))?;
-    Ok((Producer::new(tx), Consumer::new(rx)))
+    let (tx, rx) = (Producer::new(tx), Consumer::new(rx));
+    Ok((tx.ok_or(error)?, rx.ok_or(error)?))
 }
 
 /// As [`queue`]: the list has no options, and no capacity.
@@ -166,10 +172,11 @@ pub struct Consumer<T: Send> {
 }
 
 impl<T: Send> Producer<T> {
-    fn new(end: End<Header<T>>) -> Self {
+    fn new(end: End<Header<T>>) -> Option<Self> {
         let Header { tail, domain, .. } = end.header();
         // SAFETY: `end` keeps the domain. `tail` leads to a node of the list, and has gone on when one is retired.
-        Self { last: unsafe { Hazard::new(domain, tail) }, end }
+        let last = unsafe { Hazard::new(domain, tail) }?;
+        Some(Self { last, end })
     }
 }
 
@@ -188,15 +195,25 @@ impl<T: Send> queue::Producer for Producer<T> {
         let tail = &self.end.header().tail;
         loop {
             self.last.protect(tail);
-            let last = self.last.pointer();
+            let last = self.last.node();
             let (next, null) = (&self.last.get().next, ptr::null_mut());
-            // Release pairs with the load in `Node::next`: the item is there. Acquire, as there.
-            let hung = next.compare_exchange(null, node, Ordering::Release, Ordering::Acquire);
-            let next = hung.err().unwrap_or(node);
-            // Release pairs with `protect`: the node is as it should be.
-            let _ = tail.compare_exchange(last, next, Ordering::Release, Ordering::Relaxed);
-            if hung.is_ok() {
-                return Ok(());
+            // Release ↔ the fence behind `Node::next` and below: the item is there. Relaxed: see `follow` below.
+            match next.compare_exchange(null, node, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => {
+                    // Release ↔ Acquire in `Hazard::protect`: the node is ready.
+                    let _ = tail.compare_exchange(last, node, Ordering::Release, Ordering::Relaxed);
+                    return Ok(());
+                }
+                Err(next) => {
+                    // Another producer was faster, and has perhaps not yet moved `tail` on.
+                    // SAFETY: `tail` is moved on before `head` is, so nothing behind it is retired.
+                    if unsafe { self.last.follow(next, tail, last) } {
+                        // Relaxed: the fence in `follow` acquires and releases, ↔ Acquire in `Hazard::protect`: the node is
+                        // ready.
+                        let _ =
+                            tail.compare_exchange(last, next, Ordering::Relaxed, Ordering::Relaxed);
+                    }
+                }
             }
         }
     }
@@ -214,39 +231,41 @@ impl<T: Send> queue::Producer for Producer<T> {
 }
 
 impl<T: Send> Consumer<T> {
-    fn new(end: End<Header<T>>) -> Self {
+    fn new(end: End<Header<T>>) -> Option<Self> {
         let Header { head, domain, .. } = end.header();
         // SAFETY: `end` keeps the domain. `head` leads to a node of the list, and has gone on when one is retired.
         let hazard = || unsafe { Hazard::new(domain, head) };
-        Self { first: hazard(), second: hazard(), end }
+        let (first, second) = (hazard()?, hazard()?);
+        Some(Self { first, second, end })
     }
 
     fn pop(&mut self) -> Option<T> {
         let Header { head, tail, domain } = self.end.header();
         loop {
             self.first.protect(head);
-            let first = self.first.pointer();
+            let first = self.first.node();
             let next = self.first.get().next()?;
             // SAFETY: what is behind `head` is not retired before `head` has moved on to it, and further.
             if !unsafe { self.second.follow(next, head, first) } {
                 continue;
             }
-            // First, so that nobody comes from there to what is retired. Relaxed: whoever moved `head` here had seen `tail`
+            // First, so that `tail` does not lead to a retired node. Relaxed: the pop that moved `head` here had seen `tail`
             // here or further, and `head` was acquired.
             if tail.load(Ordering::Relaxed) == first {
-                let _ = tail.compare_exchange(first, next, Ordering::Release, Ordering::Relaxed);
+                // Relaxed: the fence in `follow` releases, ↔ Acquire in `Hazard::protect`: the node is ready.
+                let _ = tail.compare_exchange(first, next, Ordering::Relaxed, Ordering::Relaxed);
             }
-            // Release pairs with `protect`.
-            let moved = head.compare_exchange(first, next, Ordering::Release, Ordering::Relaxed);
+            // Relaxed: as above.
+            let moved = head.compare_exchange(first, next, Ordering::Relaxed, Ordering::Relaxed);
             if moved.is_err() {
                 continue;
             }
             // SAFETY: this thread has moved `head` on to it.
             let item = unsafe { self.second.get().take() };
             swap(&mut self.first, &mut self.second);
-            // SAFETY: it came from a box. `head` and `tail` are behind it for good, and only who had it in a hazard
-            // when they were not uses it.
+            // SAFETY: it came from a box. `head` and `tail` have gone on for good. A node is used through a hazard only.
             unsafe { domain.retire(first) };
+            domain.reclaim(1);
             return Some(item);
         }
     }
@@ -273,13 +292,13 @@ impl<T: Send> queue::Consumer for Consumer<T> {
 
 impl<T: Send> Clone for Producer<T> {
     fn clone(&self) -> Self {
-        Self::new(self.end.duplicate())
+        Self::new(self.end.duplicate()).unwrap_or_else(no_memory)
     }
 }
 
 impl<T: Send> Clone for Consumer<T> {
     fn clone(&self) -> Self {
-        Self::new(self.end.duplicate())
+        Self::new(self.end.duplicate()).unwrap_or_else(no_memory)
     }
 }
 

@@ -2,17 +2,16 @@
 //!
 //! Each knows its caller's line. A [`Watch`] is told of it, and may have it done with another ordering.
 
-mod hazard;
 mod watch;
 mod wide;
 
+use core::cell::{Cell, RefCell};
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use std::sync::PoisonError;
 
 use loom::sync::atomic;
 
-pub use hazard::{Domain, Hazard};
 pub use loom::cell::UnsafeCell;
 pub use watch::{Access, Op, Watch, watched};
 pub use wide::{AtomicU128, can_exchange_two_words};
@@ -192,7 +191,7 @@ impl<T> Mutex<T> {
 #[derive(Debug)]
 pub struct Condvar {
     condvar: loom::sync::Condvar,
-    /// Stands for its memory, which whoever notifies is still using when the lock has been given back.
+    /// Stands for its memory, which a thread that notifies still uses when it has given the lock back.
     memory: UnsafeCell<()>,
 }
 
@@ -239,7 +238,7 @@ impl Drop for Condvar {
 /// The slots of a ring, as in the real world.
 ///
 /// Items lie side by side in plain memory, so that runs of them can be lent as slices. Beside each
-/// slot stands a tracker, through which loom sees who touches it.
+/// slot stands a tracker, through which loom sees which thread touches it.
 #[derive(Debug)]
 pub struct Cells<T> {
     base: NonNull<MaybeUninit<T>>,
@@ -322,27 +321,67 @@ impl<T> Cells<T> {
     }
 }
 
-/// When something was made.
+/// When something was made, and whether it has been freed.
 #[derive(Debug)]
-pub(crate) struct Made(UnsafeCell<()>);
+pub(crate) struct Made {
+    time: UnsafeCell<()>,
+    is_over: Cell<bool>,
+}
 
 impl Made {
     /// Now.
     #[track_caller]
     pub(crate) fn now() -> Self {
-        Self(UnsafeCell::new(()))
+        Self { time: UnsafeCell::new(()), is_over: Cell::new(false) }
     }
 
-    /// Fails if the thread doesn't know that it has been made.
+    /// Fails if the thread doesn't know that it has been made, or it has been freed.
     #[track_caller]
     pub(crate) fn is_before_now(&self) {
+        assert!(!self.is_over.get(), "use after free");
         // To loom making a cell is a write.
-        self.0.with(|_| ());
+        self.time.with(|_| ());
+    }
+
+    /// It is about to be freed. Fails if the thread doesn't know that all accesses are over.
+    #[track_caller]
+    pub(crate) fn ends(&self) {
+        self.time.with_mut(|_| ());
+        assert!(!self.is_over.replace(true), "freed twice");
     }
 }
 
-// SAFETY: loom looks at each access to the cell.
+// SAFETY: loom looks at each access to the cell, and switches threads at its own accesses only.
 unsafe impl Sync for Made {}
+
+/// Boxes that have been freed, and are kept so that no address is used twice.
+#[derive(Debug)]
+pub(crate) struct Freed<T>(RefCell<Vec<*mut T>>);
+
+impl<T> Freed<T> {
+    /// None yet.
+    pub(crate) fn new() -> Self {
+        Self(RefCell::default())
+    }
+
+    /// Takes `value` for free.
+    ///
+    /// # Safety
+    ///
+    /// It comes from a box, and is not used any more.
+    pub(crate) unsafe fn add(&self, value: *mut T) {
+        self.0.borrow_mut().push(value);
+    }
+}
+
+impl<T> Drop for Freed<T> {
+    fn drop(&mut self) {
+        for value in self.0.get_mut().drain(..) {
+            // SAFETY: by the word of the caller of `add`.
+            drop(unsafe { Box::from_raw(value) });
+        }
+    }
+}
 
 /// Calls `work`, which here may panic. On the machine it can't unwind.
 pub(crate) fn without_unwinding<R>(work: impl FnOnce() -> R) -> R {

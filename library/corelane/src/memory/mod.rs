@@ -29,32 +29,6 @@ pub(crate) const fn limit(usual: u64, in_models: u64) -> u64 {
     if cfg!(feature = "loom") { in_models } else { usual }
 }
 
-/// What one thread has made, once and for all, and others read afterwards. Models check that they do: on the machine nothing
-/// but the value is left.
-#[derive(Debug)]
-pub(crate) struct Ready<T> {
-    value: T,
-    made: Made,
-}
-
-impl<T> Ready<T> {
-    /// It is made here.
-    pub(crate) fn new(value: T) -> Self {
-        Self { value, made: Made::now() }
-    }
-}
-
-impl<T> core::ops::Deref for Ready<T> {
-    type Target = T;
-
-    #[inline]
-    #[track_caller]
-    fn deref(&self) -> &T {
-        self.made.is_before_now();
-        &self.value
-    }
-}
-
 /// Whether one number comes before another. Both may have wrapped, and are less than half of all apart.
 #[inline]
 pub(crate) fn is_before(a: u64, b: u64) -> bool {

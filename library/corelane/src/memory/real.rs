@@ -1,11 +1,7 @@
 //! The machine's memory: every item here is a re-export or inlines to nothing.
 
-mod hazard;
-
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
-
-pub use hazard::{Domain, Hazard};
 
 pub use portable_atomic::AtomicU128;
 
@@ -26,6 +22,67 @@ pub fn can_exchange_two_words() -> bool {
 
 #[cfg(feature = "std")]
 pub use locks::{Condvar, Mutex, MutexGuard};
+#[cfg(not(feature = "std"))]
+pub(crate) use spinning::Mutex;
+
+/// A lock for where there is no operating system to sleep in.
+#[cfg(not(feature = "std"))]
+mod spinning {
+    use core::cell::UnsafeCell;
+    use core::ops::{Deref, DerefMut};
+    use core::sync::atomic::{AtomicBool, Ordering};
+
+    /// A value that one thread at a time may access.
+    pub(crate) struct Mutex<T> {
+        is_taken: AtomicBool,
+        value: UnsafeCell<T>,
+    }
+
+    // SAFETY: only the thread that has taken the lock accesses the value.
+    unsafe impl<T: Send> Sync for Mutex<T> {}
+
+    impl<T> Mutex<T> {
+        /// A lock around `value`.
+        pub(crate) const fn new(value: T) -> Self {
+            Self { is_taken: AtomicBool::new(false), value: UnsafeCell::new(value) }
+        }
+
+        /// Waits until no other thread has access.
+        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+            // Acquire ↔ Release in `drop`: the value.
+            while self.is_taken.swap(true, Ordering::Acquire) {
+                super::pause(1);
+            }
+            MutexGuard(self)
+        }
+    }
+
+    /// Access to the value of a [`Mutex`].
+    pub(crate) struct MutexGuard<'a, T>(&'a Mutex<T>);
+
+    impl<T> Deref for MutexGuard<'_, T> {
+        type Target = T;
+
+        fn deref(&self) -> &T {
+            // SAFETY: this guard has taken the lock, and is not accessed mutably.
+            unsafe { &*self.0.value.get() }
+        }
+    }
+
+    impl<T> DerefMut for MutexGuard<'_, T> {
+        fn deref_mut(&mut self) -> &mut T {
+            // SAFETY: this guard has taken the lock, and is not accessed otherwise.
+            unsafe { &mut *self.0.value.get() }
+        }
+    }
+
+    impl<T> Drop for MutexGuard<'_, T> {
+        fn drop(&mut self) {
+            // Release ↔ Acquire in `lock`: the value.
+            self.0.is_taken.store(false, Ordering::Release);
+        }
+    }
+}
 
 /// The standard library's locks, without poison: no algorithm panics behind one.
 #[cfg(feature = "std")]
@@ -195,11 +252,36 @@ impl Made {
     /// Taken for granted.
     #[inline]
     pub(crate) const fn is_before_now(&self) {}
+
+    /// It is about to be freed.
+    #[inline]
+    pub(crate) const fn ends(&self) {}
+}
+
+/// Where boxes are freed. Models keep them, so that no address is used twice.
+#[derive(Debug)]
+pub(crate) struct Freed<T>(core::marker::PhantomData<*mut T>);
+
+impl<T> Freed<T> {
+    /// None yet.
+    pub(crate) const fn new() -> Self {
+        Self(core::marker::PhantomData)
+    }
+
+    /// Frees `value`.
+    ///
+    /// # Safety
+    ///
+    /// It comes from a box, and is not used any more.
+    pub(crate) unsafe fn add(&self, value: *mut T) {
+        // SAFETY: the caller's.
+        drop(unsafe { alloc::boxed::Box::from_raw(value) });
+    }
 }
 
 /// Calls `work` out of line, for what a handle does now and then. If it panics, the process is aborted.
 ///
-/// Who unwinds drops the handle, and for that the compiler must know where in memory it is. So around a call that may
+/// Unwinding drops the handle, and for that the compiler must know where in memory it is. So around a call that may
 /// unwind, however rarely made, a loop that owns a handle would keep it in memory in each turn, and not in registers.
 #[inline(always)]
 pub(crate) fn without_unwinding<R>(work: impl FnOnce() -> R) -> R {

@@ -6,7 +6,6 @@
 //! While a simulation runs, nobody else may use its queues: its threads are coroutines of one host
 //! thread, and what they access is ordered by the simulator, not by the machine.
 
-mod hazard;
 mod wide;
 
 use core::mem::MaybeUninit;
@@ -15,7 +14,6 @@ use core::sync::atomic;
 
 use coherence::is_simulated;
 
-pub use hazard::{Domain, Hazard};
 pub use wide::{AtomicU128, can_exchange_two_words};
 
 use super::Ordering;
@@ -196,7 +194,7 @@ impl<T> UnsafeCell<T> {
 /// A value that one thread at a time may access.
 ///
 /// As with a lock of the operating system, taking it and giving it back are a read-modify-write each, on
-/// one word beside the value. Whoever finds it taken looks at the word until it isn't, where a real thread
+/// one word beside the value. A thread that finds it taken looks at the word until it isn't, where a real thread
 /// would sleep after a while: so there are as many misses, but what it takes to sleep and to be woken
 /// costs nothing here.
 #[derive(Debug)]
@@ -205,7 +203,7 @@ pub struct Mutex<T> {
     value: core::cell::UnsafeCell<T>,
 }
 
-// SAFETY: only who has taken the lock accesses the value.
+// SAFETY: only the thread that has taken the lock accesses the value.
 unsafe impl<T: Send> Sync for Mutex<T> {}
 
 impl<T> Mutex<T> {
@@ -264,8 +262,8 @@ impl<T> Drop for MutexGuard<'_, T> {
 
 /// What a thread waits for while it leaves a lock to others.
 ///
-/// As with the operating system's, each call that wakes counts, and who waits looks for another count. Here
-/// all who wait see it, also where one would have been woken.
+/// As with the operating system's, each call that wakes counts, and a waiting thread looks for another count. Here
+/// all waiting threads see it, also where one would have been woken.
 #[derive(Debug)]
 pub struct Condvar(AtomicU64);
 
@@ -393,6 +391,31 @@ impl Made {
     /// Taken for granted.
     #[inline]
     pub(crate) const fn is_before_now(&self) {}
+
+    /// It is about to be freed.
+    #[inline]
+    pub(crate) const fn ends(&self) {}
+}
+
+/// Where boxes are freed. Models keep them, so that no address is used twice.
+#[derive(Debug)]
+pub(crate) struct Freed<T>(core::marker::PhantomData<*mut T>);
+
+impl<T> Freed<T> {
+    /// None yet.
+    pub(crate) const fn new() -> Self {
+        Self(core::marker::PhantomData)
+    }
+
+    /// Frees `value`.
+    ///
+    /// # Safety
+    ///
+    /// It comes from a box, and is not used any more.
+    pub(crate) unsafe fn add(&self, value: *mut T) {
+        // SAFETY: the caller's.
+        drop(unsafe { Box::from_raw(value) });
+    }
 }
 
 /// Calls `work`, which here may panic. On the machine it can't unwind.

@@ -1,6 +1,6 @@
 //! Memory on the heap or mapped, which may be missing.
 
-use alloc::alloc::{Layout, alloc, dealloc};
+use alloc::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use alloc::boxed::Box;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
@@ -78,4 +78,9 @@ pub(crate) fn try_empty_box<T>() -> Option<Box<MaybeUninit<T>>> {
     let place = NonNull::new(unsafe { alloc(Layout::new::<T>()) })?;
     // SAFETY: the memory is new, and has the size and alignment of the value, as a box has it.
     Some(unsafe { Box::from_raw(place.cast().as_ptr()) })
+}
+
+/// In place of a cloned `T` for which there is no memory. Aborts the process, as cloning a box does then.
+pub(crate) fn no_memory<T>() -> T {
+    handle_alloc_error(Layout::new::<T>())
 }

@@ -7,7 +7,7 @@ mod lend;
 mod map;
 mod slots;
 
-pub(crate) use alloc::{try_box, try_empty_box};
+pub(crate) use alloc::{no_memory, try_box, try_empty_box};
 pub(crate) use end::{End, MOST_ENDS, ends, most_slots, slots_for, slots_up_to};
 pub(crate) use lend::LendableSlots;
 pub(crate) use slots::array;

@@ -65,7 +65,7 @@ impl<S: RingSlot> ClosableRing<S> {
                 return Err(item);
             }
             let (slot, lap) = self.at(position);
-            // SAFETY: nobody else gets this position, and it is the only one of the slot in this lap.
+            // SAFETY: no other push gets this position, and it is the slot's only one in this lap.
             item = match unsafe { slot.put(lap, item, || self.is_given(position)) } {
                 Ok(()) => return Ok(()),
                 Err(item) => item,
@@ -79,7 +79,7 @@ impl<S: RingSlot> ClosableRing<S> {
         Err(item)
     }
 
-    /// Whether somebody has set out to pop from `position`.
+    /// Whether a pop has got `position`.
     #[inline]
     fn is_given(&self, position: u64) -> bool {
         is_before(position, self.head.load(Ordering::Relaxed))
@@ -90,10 +90,10 @@ impl<S: RingSlot> ClosableRing<S> {
     #[inline]
     pub(super) fn pop(&self) -> Option<S::Item> {
         loop {
-            // Acquire and release: who finds nothing here sees what those before saw, who took what was there.
+            // Acquire ↔ Release here: a pop that finds nothing sees what the pops of earlier positions saw.
             let position = self.head.fetch_add(STEP, Ordering::AcqRel);
             let (slot, lap) = self.at(position);
-            // SAFETY: nobody else gets this position to take from, and it is the only one of the slot in this lap.
+            // SAFETY: no other pop gets this position, and it is the slot's only one in this lap.
             if let Some(item) = unsafe { slot.take(lap) } {
                 return Some(item);
             }
@@ -103,7 +103,7 @@ impl<S: RingSlot> ClosableRing<S> {
                 return Some(item);
             }
             let next = position.wrapping_add(STEP);
-            // Relaxed: no older than what this thread knew, or who popped before.
+            // Relaxed: no older than what this thread, or a pop of an earlier position, knew.
             let tail = self.tail.load(Ordering::Relaxed);
             if !is_before(next, tail & !CLOSED) {
                 self.catch_up(tail, next);
@@ -121,7 +121,7 @@ impl<S: RingSlot> ClosableRing<S> {
         is_before(head, tail).then(|| self.pop())?
     }
 
-    /// Looks for a while whether an item comes, if somebody has set out to put one at `position`.
+    /// Waits a while for the item, if a push has got `position`.
     #[cold]
     fn wait(&self, position: u64) {
         let (slot, lap) = self.at(position);
@@ -134,8 +134,7 @@ impl<S: RingSlot> ClosableRing<S> {
         }
     }
 
-    /// Moves `tail` on to `head`, so that those who push needn't try each position in between: these are given to
-    /// nobody else.
+    /// Moves `tail` on to `head`, so that pushes need not try each position in between. No push gets these.
     #[cold]
     fn catch_up(&self, mut tail: u64, mut head: u64) {
         while tail & CLOSED == 0 && is_before(tail, head) {
@@ -147,11 +146,11 @@ impl<S: RingSlot> ClosableRing<S> {
         }
     }
 
-    /// Puts nothing at the positions from `start` to `end`, which this thread has taken from those who push.
+    /// Puts nothing at the positions from `start` to `end`, which this thread has taken in place of pushes.
     fn leave_out(&self, start: u64, end: u64) {
         let positions = (0..end.wrapping_sub(start)).step_by(STEP as usize);
         for (slot, lap) in positions.map(|i| self.at(start.wrapping_add(i))) {
-            // SAFETY: nobody else has got these positions to put something there.
+            // SAFETY: no push gets these positions.
             unsafe { slot.leave_out(lap) };
         }
     }

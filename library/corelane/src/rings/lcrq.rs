@@ -1,10 +1,10 @@
 //! `lcrq`: an unbounded queue between several producers and several consumers, a list of rings whose slots are two
 //! words that are exchanged together.
 //!
-//! Who pushes or pops gets a position by adding to a counter, so that nobody has to try again because another one was
-//! faster; and then must get along with the one who has got the same position: whoever exchanges the slot first
-//! decides. Who pops and finds nothing there gives the position up, and who pushes tries the next; when that has failed
-//! too often, or the ring is full, it is closed and another one [hung behind it](super).
+//! A push or pop gets a position by fetch-and-add, which never fails. Then the push and the pop with the same position
+//! meet in a slot, and the first exchange decides. A pop that finds no item there gives the position up, and its push tries
+//! the next position. After too many failed tries, or if the ring is full, a push closes the ring and [appends
+//! another](super).
 //!
 //! **Use it** for [tokens](crate::slot::Token) (boxes, references, numbers that aren't zero) between several threads,
 //! if nobody knows how many will wait, or a thread may be stopped anywhere and must never hold up others. **Don't** use
@@ -15,10 +15,10 @@
 //! |---|---|
 //! | guarantee | lock-free but for the allocator, first in first out (linearizable). Cloning and dropping handles takes a lock for a moment |
 //! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](crate::TryPushError::Full) only if there is no memory for another ring, or for an item's box |
-//! | memory | rings for N tokens, where N is the [`Config::capacity`], rounded up to a power of two: two words for each. Those with items, the one that is filled next, and those in which a handle was when it was used last, until the next ring is left. None is kept for the next burst |
-//! | handles | at most 65,536 a side; cloning one more panics. Making one takes a few words, and aborts if there is no memory |
-//! | a stopped thread | holds one ring, or all that it was about to free; and one that is stopped in a pop, the item that it has got the position of, even if that is pushed later |
-//! | operations | a push adds to a counter and exchanges the slot, a pop does as much; one pop too many costs a push somewhere another try. A new ring takes two allocations of each thread that wants to hang one; who leaves one has fences, allocates a few words (and aborts if there is no memory), and looks through the hazard pointers of all handles |
+//! | memory | rings for N tokens, where N is the [`Config::capacity`], rounded up to a power of two: two words for each. Kept are rings with items, the ring that is filled next, rings that an idle handle is in, and rings that consumers have left since the last scan: [at most a quarter of the number of handles](super#memory). None is kept for the next burst |
+//! | handles | at most 65,536 a side; cloning one more panics. A handle has a record of 128 bytes, which is used again when the handle is dropped. Cloning aborts the process if there is no memory for it |
+//! | a stopped thread | keeps one ring, or the rings that it was about to free. In a pop it also keeps the item of its position, even if that is pushed later |
+//! | operations | a push has a fetch-and-add and an exchange of the slot, a pop as well. A pop of an empty slot costs a push another try. Each thread that wants to append a ring makes two allocations. A consumer that leaves a ring has a fence and pays for its part of a [scan](super#memory) |
 //! | limit | no thread must be stopped in the middle of a call while 2^62 positions of one ring are used |
 //! | machine | must exchange 128 bits at once, as all of x86-64 but its very first processors do, and AArch64: where it can't, there is no such queue ([`CapacityError::Unsupported`]) |
 //! | closing | when all consumers are gone a push says so as soon as the ring is full |
@@ -27,8 +27,7 @@
 //! # Departures from the paper
 //!
 //! - A word says in which lap a slot was used, and not at which position: the slot knows which it is.
-//! - Rings are freed by hazard pointers (the crate `haphazard`), which a handle keeps from call to call; see
-//!   [`rings`].
+//! - Rings are freed by hazard pointers, which a handle keeps from call to call; see [`rings`].
 //!
 //! ```
 //! use corelane::rings::lcrq;
@@ -55,7 +54,7 @@ use crate::region::try_box;
 use crate::rings::{self, Lap};
 use crate::slot::Token;
 
-/// Whether who would take from a slot, later than what holds it now, has been there in vain.
+/// Whether a pop of a later lap has visited the slot while it held an item of this lap.
 const UNSAFE: u64 = 1;
 
 /// What a slot holds: first the lap in which it was used last, and whether it is [`UNSAFE`]; then the token, or none.
@@ -158,7 +157,7 @@ impl<T: Token> rings::RingSlot for DoubleSlot<T> {
 
     #[inline]
     unsafe fn put(&self, lap: Lap, item: T, is_given: impl FnOnce() -> bool) -> Result<(), T> {
-        // Acquire pairs with the exchange in `take_or_give_up`: who finds the slot unsafe sees that its position was
+        // Acquire ↔ Release in `take_or_give_up`: a push that finds the slot unsafe sees that its position was
         // given to somebody.
         let old = self.load(Ordering::Acquire);
         let is_free = old.token.is_none() && is_before(old.lap(), lap.number());
@@ -175,7 +174,7 @@ impl<T: Token> rings::RingSlot for DoubleSlot<T> {
         }
     }
 
-    /// Who comes a lap later finds it free.
+    /// A push of the next lap finds it free.
     #[inline]
     unsafe fn leave_out(&self, _: Lap) {}
 
@@ -200,7 +199,7 @@ impl<T: Token> rings::RingSlot for DoubleSlot<T> {
             }
             let word = match old.token {
                 None => lap.number() | old.word & UNSAFE,
-                // Held by who is a lap late, or more.
+                // It holds an item of an earlier lap.
                 Some(_) => old.word | UNSAFE,
             };
             // Release pairs with the load in `put`, also if the slot has been unsafe before: it is this thread's position
@@ -214,13 +213,13 @@ impl<T: Token> rings::RingSlot for DoubleSlot<T> {
 
     #[inline]
     fn holds(&self, lap: Lap) -> bool {
-        // Acquire pairs with `take_from`: who misses the item sees what its taker saw.
+        // Acquire ↔ Release in `take_from`: a pop that misses the item sees what the pop that took it saw.
         self.load(Ordering::Acquire).token_of(lap).is_some()
     }
 
     #[inline]
     fn is_open(&self, lap: Lap) -> bool {
-        // Relaxed: who finds it closed looks again.
+        // Relaxed: a caller that finds the slot closed looks again.
         is_before(self.load(Ordering::Relaxed).lap(), lap.number())
     }
 }
@@ -234,7 +233,7 @@ impl<T: Token> DoubleSlot<T> {
     #[inline]
     unsafe fn take_from(&self, mut old: Pair, lap: Lap) -> Option<T> {
         let number = old.token_of(lap)?;
-        // Release pairs with the load in `holds`. It fails if who would take from here a lap later has been there.
+        // Release ↔ Acquire in `holds`. The exchange fails if a pop of a later lap has been there.
         while let Err(found) =
             self.exchange(old, Pair { token: None, ..old }, Ordering::Release, Ordering::Relaxed)
         {

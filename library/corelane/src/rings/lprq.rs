@@ -1,10 +1,9 @@
 //! `lprq`: an unbounded queue between several producers and several consumers, a list of rings with a word for each
 //! slot.
 //!
-//! Who pushes or pops gets a position by adding to a counter, so that nobody has to try again because another one was
-//! faster; and then must get along with the one who has got the same position. Who pops and finds nothing there gives
-//! the position up, and who pushes tries the next; when that has failed too often, or the ring is full, it is closed
-//! and another one [hung behind it](super).
+//! A push or pop gets a position by fetch-and-add, which never fails. Then the push and the pop with the same position
+//! meet in a slot. A pop that finds no item there gives the position up, and its push tries the next position. After too
+//! many failed tries, or if the ring is full, a push closes the ring and [appends another](super).
 //!
 //! **Use it** between several threads, if nobody knows how many items will wait, or a thread may be stopped anywhere
 //! and must never hold up others. **Don't** use it where memory must be bounded; nor between one thread and one other,
@@ -14,10 +13,10 @@
 //! |---|---|
 //! | guarantee | lock-free but for the allocator, first in first out (linearizable). Cloning and dropping handles takes a lock for a moment |
 //! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](crate::TryPushError::Full) only if there is no memory for another ring |
-//! | memory | rings for N items, where N is the [`Config::capacity`], rounded up to a power of two: a word and the item for each. Those with items, the one that is filled next, and those in which a handle was when it was used last, until the next ring is left. None is kept for the next burst |
-//! | handles | at most 65,536 a side; cloning one more panics. Making one takes a few words, and aborts if there is no memory |
-//! | a stopped thread | holds one ring, or all that it was about to free, and one slot of the one that it is in, or as many as there are consumers if it has just found the queue empty: the others leave them out meanwhile, and after 16,383 laps for good (in a ring of 64, after some 10 ms; a ring that has lost many is soon replaced). In a pop it also holds the item that it has got the position of, even if that is pushed later |
-//! | operations | a push adds to a counter and exchanges the slot's word, a pop does as much; one pop too many costs a push somewhere another try. A new ring takes two allocations of each thread that wants to hang one; who leaves one has fences, allocates a few words (and aborts if there is no memory), and looks through the hazard pointers of all handles |
+//! | memory | rings for N items, where N is the [`Config::capacity`], rounded up to a power of two: a word and the item for each. Kept are rings with items, the ring that is filled next, rings that an idle handle is in, and rings that consumers have left since the last scan: [at most a quarter of the number of handles](super#memory). None is kept for the next burst |
+//! | handles | at most 65,536 a side; cloning one more panics. A handle has a record of 128 bytes, which is used again when the handle is dropped. Cloning aborts the process if there is no memory for it |
+//! | a stopped thread | keeps one ring, or the rings that it was about to free. It keeps one slot of its ring; after it has found the queue empty, as many slots as there are consumers. Other threads leave these slots out, after 16,383 laps for good (in a ring of 64, after some 10 ms; a ring that has lost many slots is soon replaced). In a pop it also keeps the item of its position, even if that is pushed later |
+//! | operations | a push has a fetch-and-add and an exchange of the slot's word, a pop as well. A pop of an empty slot costs a push another try. Each thread that wants to append a ring makes two allocations. A consumer that leaves a ring has a fence and pays for its part of a [scan](super#memory) |
 //! | limit | no thread must be stopped in the middle of a call while 2^47 positions of one ring are used (at 10 ns each, 16 days) |
 //! | closing | when all consumers are gone a push says so as soon as the ring is full |
 //! | paper | R. Romanov, N. Koval: *The State-of-the-Art LCRQ Concurrent Queue Algorithm Does NOT Require CAS2* (PPoPP 2023); paper 5, §IV.B and §V.A–B for what it is the portable form of |
@@ -25,12 +24,12 @@
 //! # Departures from the paper
 //!
 //! - A slot holds an item of any type, not a pointer; and a push exchanges its word once. In the paper it does so three
-//!   times, of which two keep a push that comes a lap later from filling the slot at the same time. Here a slot is used
-//!   in one lap after the other. Only who pushes in this lap may fill it, and the lap isn't over before that thread has
-//!   come: it fills the slot, or finds that who pops has *given up*, or doesn't want it. Who comes to push or pop a lap
-//!   later, or more, while this one isn't over, notes that its own is *left out*, and goes on to another position.
-//! - So each position must be visited by somebody who pushes. Who finds the queue empty moves the counter of pushes on over
-//!   the positions that only pops have got (the paper's `fixState`), and visits these in place of a push.
+//!   times; two of these keep a push of a later lap from filling the slot at the same time. Here a slot is used in one lap
+//!   after the other. Only the push of this lap may fill the slot, and the lap is not over before that push has visited it:
+//!   the push fills the slot, or finds that the pop has *given up*, or leaves it empty. A push or pop of a later lap that finds
+//!   this lap not over notes in the slot that its own lap is *left out*, and goes on to another position.
+//! - So a push must visit each position. A pop that finds the queue empty moves the counter of pushes over the positions that
+//!   only pops have got (the paper's `fixState`), and visits these positions in place of a push.
 //! - Rings are freed by hazard pointers; see [`rings`].
 //!
 //! ```
@@ -52,13 +51,13 @@ use crate::memory::{AtomicU64, Ordering, UnsafeCell, limit};
 use crate::queue::{CapacityError, Config, Info, Sides, queue_type};
 use crate::rings::{self, Lap};
 
-/// Who owns the item's place in a slot. A lap begins with [`FREE`].
+/// Which call owns the item's place in a slot. A lap begins with [`FREE`].
 mod state {
-    /// Who pushes in this lap. Next: [`FULL`], [`GIVEN_UP`], or the next lap, if nothing is pushed.
+    /// The push of this lap. Next: [`FULL`], [`GIVEN_UP`], or the next lap, if nothing is pushed.
     pub(super) const FREE: u64 = 0;
-    /// Who pops in this lap: there is an item. Next: the next lap, when it is out.
+    /// The pop of this lap: there is an item. Next: the next lap, when the item is out.
     pub(super) const FULL: u64 = 1;
-    /// Who pushes, but it is too late for that: who pops has gone. Next: the next lap, when who pushes has seen it.
+    /// The push of this lap, but its pop has given the position up. Next: the next lap, when the push has visited the slot.
     pub(super) const GIVEN_UP: u64 = 2;
 }
 use state::{FREE, FULL, GIVEN_UP};
@@ -80,8 +79,7 @@ const LAP: u64 = !(LEFT_OUT | (ONE - 1));
 #[derive(Debug)]
 pub struct WordSlot<T> {
     /// - the lap that the slot is used in;
-    /// - how many laps behind that one are [`LEFT_OUT`]: somebody was to push or pop in the last of them, and found this
-    ///   one not over yet;
+    /// - how many laps behind that one are [`LEFT_OUT`]: the push or pop of the last of them found this lap not over;
     /// - its [`state`].
     word: AtomicU64,
     item: UnsafeCell<MaybeUninit<T>>,
@@ -98,8 +96,8 @@ fn is(word: u64, lap: Lap, state: u64) -> bool {
     word & !LEFT_OUT == lap.number() | state
 }
 
-/// The word after `word` at the end of its lap, which is this one. If all later laps are left out, none begins: nobody is
-/// left who comes in this one.
+/// The word after `word` at the end of its lap, which is `lap`. If all later laps are left out, none begins: no push or pop
+/// visits the slot any more.
 #[inline]
 fn ended(word: u64, lap: Lap) -> u64 {
     match word & LEFT_OUT {
@@ -120,8 +118,8 @@ impl<T> WordSlot<T> {
     /// Ends `lap`, in which the slot is used, where `word` was found.
     #[inline]
     fn end(&self, mut word: u64, lap: Lap) {
-        // Release pairs with the loads in `put` and `holds`: the item is out. It fails if who comes a lap later, or
-        // more, has been there.
+        // Release ↔ Acquire in `put` and `holds`: the item is out. The exchange fails if a push or pop of a later lap has
+        // left a note.
         while let Err(found) =
             self.word.compare_exchange(word, ended(word, lap), Ordering::Release, Ordering::Relaxed)
         {
@@ -133,7 +131,7 @@ impl<T> WordSlot<T> {
     ///
     /// # Safety
     ///
-    /// The item is there, and nobody else takes it out.
+    /// The item is there, and no other thread takes it out.
     #[inline]
     unsafe fn take_out(&self, word: u64, lap: Lap) -> T {
         // SAFETY: the caller's.
@@ -156,18 +154,17 @@ impl<T: Send> rings::RingSlot for WordSlot<T> {
 
     #[inline]
     unsafe fn put(&self, lap: Lap, item: T, _: impl FnOnce() -> bool) -> Result<(), T> {
-        // Acquire pairs with `end`: what the slot held has been taken out.
+        // Acquire ↔ Release in `end`: the last item has been taken out.
         let mut word = self.word.load(Ordering::Acquire);
         if !is(word, lap, FREE) {
             // SAFETY: the caller's.
             unsafe { self.leave_out(lap) };
             return Err(item);
         }
-        // SAFETY: the place is this thread's until it fills the slot or ends the lap: by the caller's word nobody else does
-        // either.
+        // SAFETY: the place is this thread's until it fills the slot or ends the lap. By the caller's word no other thread does.
         self.item.with_mut(|place| unsafe { (*place).write(item) });
         while !is(word, lap, GIVEN_UP) {
-            // Release pairs with the loads in `take`, `take_or_give_up` and `holds`: the item is there.
+            // Release ↔ Acquire in `take`, `take_or_give_up` and `holds`: the item is there.
             match self.word.compare_exchange(
                 word,
                 word + FULL - FREE,
@@ -202,9 +199,9 @@ impl<T: Send> rings::RingSlot for WordSlot<T> {
 
     #[inline]
     unsafe fn take(&self, lap: Lap) -> Option<T> {
-        // Acquire pairs with the exchange in `put`.
+        // Acquire ↔ Release in `put`: the item is there.
         let word = self.word.load(Ordering::Acquire);
-        // SAFETY: the item is this thread's to take, by the caller's word.
+        // SAFETY: by the caller's word the item is this thread's to take.
         is(word, lap, FULL).then(|| unsafe { self.take_out(word, lap) })
     }
 
@@ -231,13 +228,13 @@ impl<T: Send> rings::RingSlot for WordSlot<T> {
 
     #[inline]
     fn holds(&self, lap: Lap) -> bool {
-        // Acquire pairs with `end`: who misses the item sees what its taker saw.
+        // Acquire ↔ Release in `end`: a pop that misses the item sees what the pop that took it saw.
         is(self.word.load(Ordering::Acquire), lap, FULL)
     }
 
     #[inline]
     fn is_open(&self, lap: Lap) -> bool {
-        // Relaxed: who finds it closed looks again.
+        // Relaxed: a caller that finds the slot closed looks again.
         is(self.word.load(Ordering::Relaxed), lap, FREE)
     }
 }
@@ -284,7 +281,7 @@ mod tests {
     use super::*;
     use crate::rings::RingSlot as _;
 
-    /// Who comes by a slot, in this lap.
+    /// A call that visits a slot in this lap.
     #[derive(Debug, Clone, Copy, PartialEq)]
     enum Visit {
         Push(u64),
@@ -301,8 +298,8 @@ mod tests {
         }
     }
 
-    /// Lets all come by a slot in this order, whose laps are about to wrap. Checks that each item is taken in its lap, or
-    /// comes back; and that it is put if it is in time, all of earlier laps have been there, and nobody of a later one.
+    /// Has a slot visited in this order. Its laps are about to wrap. Checks that each item is taken in its lap, or comes
+    /// back. It must be put if its pop has not been there, all visits of earlier laps have, and none of a later lap.
     fn check(order: &[Visit]) {
         let lap = |n: u64| Lap::of::<WordSlot<u64>>(n.wrapping_sub(2).wrapping_mul(4), 4);
         let slot = WordSlot::new(lap(0));
@@ -331,10 +328,10 @@ mod tests {
                 }
             }
         }
-        let last = order.iter().map(|visit| visit.lap()).max().expect("somebody comes");
+        let last = order.iter().map(|visit| visit.lap()).max().expect("there are visits");
         let word = slot.word.load(Ordering::Relaxed);
         let is_lost = last >= MOST_LEFT_OUT && word == lap(0).number() | LEFT_OUT | GIVEN_UP;
-        // Laps between, in which nobody comes, are not over.
+        // Laps between, without a visit, are not over.
         let is_waiting = order.len() as u64 != 2 * (last + 1) && !slot.holds(lap(last));
         let is_free = word == lap(last + 1).number() | FREE;
         assert!(is_free || is_lost || is_waiting && last >= MOST_LEFT_OUT, "{order:?}");
@@ -365,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_taken_in_their_laps_in_whatever_order_all_come_by() {
+    fn items_are_taken_in_their_laps_in_any_order_of_visits() {
         check_laps(&[0, 1, 2]);
     }
 

@@ -1,29 +1,36 @@
 //! Lists of rings that can be closed: what [`lprq`] and [`lcrq`] have in common.
 //!
-//! All threads work in one ring. Who finds it full, or keeps failing there, closes it, and hangs another one behind
-//! it; those who push follow at once, those who pop when the old ring is empty. Then it is retired: freed when no
-//! handle is in it any more.
+//! All threads work in one ring. A push that finds the ring full, or fails too often there, closes it and appends another.
+//! Producers go on to the new ring at once, consumers when the old ring is empty. Then the old ring is retired. It is freed when
+//! no handle is in it any more.
 //!
-//! A [`RingSlot`] says how threads of both sides meet; all else is here. It comes from A. Morrison, Y. Afek: *Fast
-//! Concurrent Queues for x86 Processors* (PPoPP 2013), §4.1 and Fig. 5; paper 5, §IV.B.
+//! A [`RingSlot`] says how a push and a pop meet; all else is here. It comes from A. Morrison, Y. Afek: *Fast Concurrent
+//! Queues for x86 Processors* (PPoPP 2013), §4.1 and Fig. 5; paper 5, §IV.B.
+//!
+//! # Memory
+//!
+//! Each handle has a hazard pointer to the ring that it is in. A consumer that leaves a ring adds 8 to a credit. A scan reads
+//! all hazard pointers and frees the rings that none has. It costs as much credit as there are handles and rings that
+//! remain. So up to 8 handles every leave has a scan; with h handles, a scan comes every h / 8 leaves, or h / 4 if an idle handle
+//! is in each remaining ring. An item's part of a scan does not grow with the number of handles, nor with the number of those
+//! that have been dropped.
 //!
 //! # Departures from the paper
 //!
-//! - Each handle keeps a hazard pointer to the ring that it is in, from one call to the next: so that to come to the
-//!   ring costs nothing. Where the paper reads the list's tail, or head, a handle goes on in its own ring, until that
-//!   is closed, or empty and closed. A handle that isn't used, or whose thread has been stopped, keeps that one ring
-//!   from being freed; or those that it was about to free itself.
-//! - So rings are freed by hazard pointers (the crate `haphazard`), and not by epochs: there a thread that has been
-//!   stopped would keep all that has been retired since from being freed.
-//! - Who pops and who pushes may meet at one position after the other, and find each time that the other has been faster:
-//!   after some tries the ring is closed, and in the next one who pushes comes first.
-//! - Who pops looks at a ring once more after it has been seen to be closed: otherwise what was pushed just before
-//!   that is left behind (an error in the paper as it appeared, mended in its later versions).
+//! - A handle keeps its hazard pointer from one call to the next, so that coming to the ring costs nothing. The paper reads
+//!   the list's head or tail in each call. Here a handle goes on in its own ring until that is closed, or for a consumer closed
+//!   and empty. An idle handle, or one whose thread is stopped, keeps that one ring from being freed.
+//! - Epochs would keep more: a stopped thread would keep all rings that have been retired since.
+//! - A pop and a push may meet at one position after the other, and the pop may be first each time. After some tries the push
+//!   closes the ring, and in the next ring it is the first.
+//! - A consumer that has seen the ring closed looks at it once more. Otherwise it could miss an item that was pushed just before
+//!   that (an error in the paper as it appeared, mended in its later versions).
 
 use alloc::boxed::Box;
 use core::ptr;
 
-use crate::memory::{AtomicPtr, Domain, Hazard, Ordering, Ready};
+use crate::hazard::{Domain, Guarded, Hazard};
+use crate::memory::{AtomicPtr, Ordering};
 use crate::pad::Padded;
 use crate::queue::Memory;
 use crate::queue::chunk::drop_each;
@@ -31,7 +38,7 @@ use crate::queue::{
     self, Built, CapacityError, Config, Producer as _, TryPopError, TryPushError, answered_by,
     full, handles, try_pop_by,
 };
-use crate::region::{End, NoSlots, State, ends, try_box};
+use crate::region::{End, NoSlots, State, ends, no_memory};
 
 mod closable_ring;
 pub mod lcrq;
@@ -93,16 +100,16 @@ pub trait RingSlot: Sized + Send + Sync {
     fn new(first: Lap) -> Self;
 
     /// Puts `item` here in `lap`. Fails if something else is here, or it has been given up or left out in this lap; a slot
-    /// may also fail that is not done with an earlier lap. And if somebody found the slot in use and left a mark, it may ask
-    /// `is_given` whether this lap's position has been given to one who takes.
+    /// may also fail that is not done with an earlier lap. If a pop of this lap may have left a mark, the slot asks `is_given`
+    /// whether a pop has got this lap's position.
     ///
     /// # Errors
     ///
-    /// The item, if it isn't put here. Then nobody may put another one here in this lap.
+    /// The item, if it isn't put here. Then no item may be put here in this lap.
     ///
     /// # Safety
     ///
-    /// Nobody else puts an item here in this lap, or leaves it out, before or after.
+    /// This is the only call in this lap that puts an item here or leaves the lap out.
     unsafe fn put(
         &self,
         lap: Lap,
@@ -110,8 +117,8 @@ pub trait RingSlot: Sized + Send + Sync {
         is_given: impl FnOnce() -> bool,
     ) -> Result<(), Self::Item>;
 
-    /// Puts nothing here in `lap`. For each lap somebody must do this or [`put`](Self::put): until then the slot may be of
-    /// no use in later laps.
+    /// Puts nothing here in `lap`. Each lap needs one call of this or of [`put`](Self::put): until then the slot may be of no
+    /// use in later laps.
     ///
     /// # Safety
     ///
@@ -122,7 +129,7 @@ pub trait RingSlot: Sized + Send + Sync {
     ///
     /// # Safety
     ///
-    /// Nobody else takes here in this lap, before or after.
+    /// This is the only call in this lap that takes from here.
     unsafe fn take(&self, lap: Lap) -> Option<Self::Item>;
 
     /// As [`take`](Self::take); but sees to it that none is put here in this lap, if it isn't here.
@@ -139,24 +146,27 @@ pub trait RingSlot: Sized + Send + Sync {
     fn is_open(&self, lap: Lap) -> bool;
 }
 
+/// What leads to a ring in the list.
+type Link<S> = AtomicPtr<Guarded<Node<S>>>;
+
 /// A ring in the list.
 struct Node<S> {
-    ring: Ready<ClosableRing<S>>,
-    /// The one behind it; null if it is the last. Only who knows that the ring is closed hangs another behind it.
-    next: AtomicPtr<Self>,
+    ring: ClosableRing<S>,
+    /// The ring behind it, null if it is the last. A producer appends one only when it has seen this ring closed.
+    next: Link<S>,
 }
 
 impl<S: RingSlot> Node<S> {
     /// One that isn't in the list yet.
-    fn new(shape: RingShape) -> Option<Box<Self>> {
-        let ring = Ready::new(ClosableRing::new(shape.n, shape.first)?);
-        try_box(Self { ring, next: AtomicPtr::new(ptr::null_mut()) }).ok()
+    fn new(shape: RingShape) -> Option<Box<Guarded<Self>>> {
+        let ring = ClosableRing::new(shape.n, shape.first)?;
+        Guarded::new(Self { ring, next: AtomicPtr::new(ptr::null_mut()) })
     }
 
     /// The one behind it. Then this one's ring is closed.
     #[inline]
-    fn next(&self) -> Option<*mut Self> {
-        // Acquire pairs with the exchange in `append`: the ring is ready, and this one has been closed.
+    fn next(&self) -> Option<*mut Guarded<Self>> {
+        // Acquire ↔ Release in `append`: the ring is ready, and this one has been closed.
         let next = self.next.load(Ordering::Acquire);
         (!next.is_null()).then_some(next)
     }
@@ -169,20 +179,23 @@ struct RingShape {
     first: u64,
 }
 
+/// Retired rings and hazards that a scan may look at for each ring that a consumer leaves.
+const STEPS: u64 = 8;
+
 /// Moves an end of the list on from `node` to the `next` one, and says whether it was there.
-fn move_on<S>(end: &AtomicPtr<Node<S>>, node: *mut Node<S>, next: *mut Node<S>) -> bool {
-    // Release pairs with a hazard's `protect`: the next one is ready.
+fn move_on<S>(end: &Link<S>, node: *mut Guarded<Node<S>>, next: *mut Guarded<Node<S>>) -> bool {
+    // Release ↔ Acquire in `Hazard::protect`: the next ring is ready.
     end.compare_exchange(node, next, Ordering::Release, Ordering::Relaxed).is_ok()
 }
 
 /// Both ends of the list.
 struct Header<S: RingSlot> {
     /// Where items are popped.
-    head: Padded<AtomicPtr<Node<S>>>,
+    head: Padded<Link<S>>,
     /// Where items are pushed, or a ring before that one.
-    tail: Padded<AtomicPtr<Node<S>>>,
+    tail: Padded<Link<S>>,
     shape: RingShape,
-    domain: Domain,
+    domain: Domain<Node<S>>,
 }
 
 impl<S: RingSlot> State for Header<S> {
@@ -193,16 +206,15 @@ impl<S: RingSlot> State for Header<S> {
         // Relaxed: dropping the handles has ordered what they did before this.
         let mut node = self.head.load(Ordering::Relaxed);
         drop_each(|| {
-            while !node.is_null() {
+            loop {
                 // SAFETY: all handles are gone. From `head` on nothing has been retired, and each is freed once.
                 unsafe {
-                    if let Some(item) = (*node).ring.pop() {
+                    if let Some(item) = node.as_ref()?.ring.pop() {
                         return Some(item);
                     }
                     node = Box::from_raw(node).next.load(Ordering::Relaxed);
                 }
             }
-            None
         });
     }
 }
@@ -219,13 +231,15 @@ pub(super) fn queue<S: RingSlot>(config: Config) -> Built<Producer<S>, Consumer<
     }
     let shape = RingShape { n: asked.next_power_of_two(), first: config.first };
     let bytes = size_of::<S>().saturating_mul(shape.n);
-    let node = Box::into_raw(Node::new(shape).ok_or(CapacityError::OutOfMemory { bytes })?);
+    let error = CapacityError::OutOfMemory { bytes };
+    let node = Box::into_raw(Node::new(shape).ok_or(error)?);
     let end = || Padded(AtomicPtr::new(node));
-    let header = Header::<S> { head: end(), tail: end(), shape, domain: Domain::new() };
+    let header = Header::<S> { head: end(), tail: end(), shape, domain: Domain::new(0) };
     // SAFETY: it is from above, and the header with it is gone.
     let (tx, rx) =
         ends(Memory::Heap, (), header).inspect_err(|_| drop(unsafe { Box::from_raw(node) }))?;
-    Ok((Producer::new(tx), Consumer::new(rx)))
+    let (tx, rx) = (Producer::new(tx), Consumer::new(rx));
+    Ok((tx.ok_or(error)?, rx.ok_or(error)?))
 }
 
 /// A sending side.
@@ -233,8 +247,8 @@ pub struct Producer<S: RingSlot> {
     /// The ring that it is in. Dropped before `end`, which may free the domain.
     node: Hazard<Node<S>>,
     end: End<Header<S>>,
-    /// Whether the last push failed: then the ring is closed, and positions in it are not asked for any more, each of
-    /// which those who pop would have to pass.
+    /// Whether the last push failed. Then the ring is closed, and pushes take no positions in it any more, as pops would have
+    /// to pass each of them.
     is_in_closed: bool,
 }
 
@@ -243,27 +257,27 @@ pub struct Consumer<S: RingSlot> {
     /// As the producer's.
     node: Hazard<Node<S>>,
     end: End<Header<S>>,
-    /// Whether it is new, or the last pop found nothing: then it doesn't take positions from those who push before
-    /// something is there.
+    /// Whether the handle is new, or its last pop found nothing. Then a pop takes no position before an item is there: that
+    /// would cost a push its position.
     looks_first: bool,
 }
 
 impl<S: RingSlot> Producer<S> {
-    fn new(end: End<Header<S>>) -> Self {
+    fn new(end: End<Header<S>>) -> Option<Self> {
         let header = end.header();
         // SAFETY: `end` keeps the domain. `tail` leads to a ring of the list, and has gone on when one is retired.
-        let node = unsafe { Hazard::new(&header.domain, &header.tail) };
-        Self { node, end, is_in_closed: false }
+        let node = unsafe { Hazard::new(&header.domain, &header.tail) }?;
+        Some(Self { node, end, is_in_closed: false })
     }
 
-    /// Pushes `item` into a ring behind the one that it is in, which is closed.
+    /// Pushes `item` into a later ring than its own, which is closed.
     #[cold]
     fn push_behind(&mut self, mut item: S::Item) -> Result<(), TryPushError<S::Item>> {
         let tail = &self.end.header().tail;
         self.is_in_closed = true;
         loop {
             if let Some(next) = self.node.get().next() {
-                let last = self.node.pointer();
+                let last = self.node.node();
                 move_on(tail, last, next);
                 self.node.protect(tail);
                 match self.node.get().ring.push(item) {
@@ -284,8 +298,8 @@ impl<S: RingSlot> Producer<S> {
         Ok(())
     }
 
-    /// Hangs a ring with `item` in it behind the one that the handle is in, which is closed. [`TryPushError::Busy`] if
-    /// another thread has done so.
+    /// Appends a ring with `item` in it to the ring that the handle is in, which is closed. [`TryPushError::Busy`] if another
+    /// thread has done so.
     fn append(&self, item: S::Item) -> Result<(), TryPushError<S::Item>> {
         let Header { tail, shape, .. } = self.end.header();
         let Some(new) = Node::<S>::new(*shape) else { return Err(TryPushError::Full(item)) };
@@ -293,13 +307,13 @@ impl<S: RingSlot> Producer<S> {
         let new = Box::into_raw(new);
         let last = &self.node.get().next;
         let null = ptr::null_mut();
-        // Release pairs with the load in `Node::next`.
+        // Release ↔ Acquire in `Node::next`.
         if last.compare_exchange(null, new, Ordering::Release, Ordering::Relaxed).is_err() {
-            // SAFETY: it came from a box, and nobody else has seen it.
+            // SAFETY: it came from a box, and no other thread has seen it.
             let new = unsafe { Box::from_raw(new) };
             return Err(TryPushError::Busy(new.ring.pop().expect("it was put there")));
         }
-        move_on(tail, self.node.pointer(), new);
+        move_on(tail, self.node.node(), new);
         Ok(())
     }
 }
@@ -331,11 +345,11 @@ impl<S: RingSlot> queue::Producer for Producer<S> {
 }
 
 impl<S: RingSlot> Consumer<S> {
-    fn new(end: End<Header<S>>) -> Self {
+    fn new(end: End<Header<S>>) -> Option<Self> {
         let header = end.header();
         // SAFETY: `end` keeps the domain. `head` leads to a ring of the list, and has gone on when one is retired.
-        let node = unsafe { Hazard::new(&header.domain, &header.head) };
-        Self { node, end, looks_first: true }
+        let node = unsafe { Hazard::new(&header.domain, &header.head) }?;
+        Some(Self { node, end, looks_first: true })
     }
 
     /// Takes the oldest item of the ring that it is in.
@@ -358,7 +372,7 @@ impl<S: RingSlot> Consumer<S> {
         }
     }
 
-    /// Looks for what is behind the ring that it is in, which was empty.
+    /// Looks for an item in later rings than its own, which was empty.
     fn pop_behind(&mut self) -> Option<S::Item> {
         while let Some(next) = self.node.get().next() {
             match self.node.get().ring.pop_rest() {
@@ -372,23 +386,23 @@ impl<S: RingSlot> Consumer<S> {
         None
     }
 
-    /// Goes on to where `head` is then, which is not the ring that it is in: that one is empty for ever.
+    /// Leaves its ring, which is closed and empty, for the one that `head` leads to then.
     #[cold]
-    fn go_on(&mut self, next: *mut Node<S>) {
+    fn go_on(&mut self, next: *mut Guarded<Node<S>>) {
         let Header { head, tail, domain, .. } = self.end.header();
-        let node = self.node.pointer();
-        // First, so that nobody comes from there to what is retired. If it fails, another thread has moved `tail` on, which
-        // nobody undoes.
+        let node = self.node.node();
+        // First, so that `tail` does not lead to a retired ring. If it fails, another thread has moved `tail` on, and `tail`
+        // never goes back.
         move_on(tail, node, next);
         let is_left = move_on(head, node, next);
         self.node.protect(head);
         if is_left {
-            // SAFETY: it came from a box. `head` and `tail` are behind it for good, and only who had it in a hazard
-            // when they were not uses it; what hangs behind it is never followed without a hazard of its own.
+            // SAFETY: it came from a box. `head` and `tail` have gone on for good. A ring is used through a hazard only, and
+            // its `next` is never followed without one.
             unsafe { domain.retire(node) };
         }
-        // Whoever moved `head` may have found this thread still in the ring.
-        domain.reclaim();
+        // Also if another consumer has retired the ring: its scan may have seen this hazard.
+        domain.reclaim(STEPS);
     }
 }
 
@@ -414,13 +428,13 @@ impl<S: RingSlot> queue::Consumer for Consumer<S> {
 
 impl<S: RingSlot> Clone for Producer<S> {
     fn clone(&self) -> Self {
-        Self::new(self.end.duplicate())
+        Self::new(self.end.duplicate()).unwrap_or_else(no_memory)
     }
 }
 
 impl<S: RingSlot> Clone for Consumer<S> {
     fn clone(&self) -> Self {
-        Self::new(self.end.duplicate())
+        Self::new(self.end.duplicate()).unwrap_or_else(no_memory)
     }
 }
 

@@ -186,16 +186,15 @@ pub fn interrupted(args: &str) {
     let args = format!("{args} --rounds 1000000 --duration 5ms --json {}", text(&path));
     let output = signalled(&args, "-INT");
     assert!(stdout(&output).contains("Interrupted"));
+    let said = stderr(&output);
+    assert!(
+        said.contains(" %, ") && said.contains(" left: "),
+        "no progress without a terminal: {said}"
+    );
     let json = fs::read_to_string(path).expect("the file was written");
     let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
     assert_eq!(json["interrupted"], true);
     assert!(!json["rounds"].as_array().expect("rounds").is_empty());
-}
-
-#[test]
-fn without_a_terminal_there_are_lines() {
-    let said = stderr(&output("bench spsc lq --test rtt --rounds 2 --duration 1200ms"));
-    assert!(said.contains(" %, ") && said.contains(" left: rtt lq"), "{said}");
 }
 
 #[cfg(unix)]

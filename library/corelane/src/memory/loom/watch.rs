@@ -1,4 +1,4 @@
-//! Who looks on while a model runs: told of every atomic access, and allowed to change it.
+//! An observer of a model's run: it is told of every atomic access, and may change it.
 
 use std::cell::RefCell;
 use std::panic::Location;
@@ -34,7 +34,7 @@ pub struct Access {
     pub variable: usize,
 }
 
-/// Someone who looks on.
+/// An observer.
 pub trait Watch {
     /// The ordering with which the access is done. `Relaxed` does away with a fence.
     fn ordering(&self, access: &Access) -> Ordering;
@@ -53,7 +53,7 @@ thread_local! {
 
 /// Runs `f` under the eyes of `watch`, as far as this thread does it.
 pub fn watched<R>(watch: Rc<dyn Watch>, f: impl FnOnce() -> R) -> R {
-    /// Puts back who was there before, also when `f` panics.
+    /// Puts the observer before back, also when `f` panics.
     struct Restore(Option<Rc<dyn Watch>>);
     impl Drop for Restore {
         fn drop(&mut self) {
