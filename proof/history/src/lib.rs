@@ -89,7 +89,8 @@
 //! until the push of the last of these is called. Where there are several consumers, one may have had the item in
 //! its hands when it was overwritten, and its call answers with another item or with nothing: so for the others the
 //! item left the queue when that call began, or later. Busy answers are not noted, so the call is taken to have
-//! begun when the thread's last answer before came.
+//! begun when the thread's last answer before came. With [`Rules::voids`] an item is lost, too, whose place a push of `kept`
+//! items earlier has not finished to fill.
 //!
 //! # Full and empty at once
 //!

@@ -57,6 +57,8 @@ pub struct Rules {
     pub k: usize,
     /// Newest items that are not overwritten, at least one, if the queue overwrites the oldest to make room.
     pub kept: Option<usize>,
+    /// Whether an item is lost, too, if its place is that of a push that is unfinished, `kept` pushes earlier.
+    pub voids: bool,
 }
 
 /// Checks a history.

@@ -6,7 +6,10 @@ use super::witness::{Violation, Witness};
 
 /// For each item that nobody popped, from when on it may have been overwritten: when so many pushes as are `kept`
 /// have been called that may be newer. [`PENDING`](Span::PENDING) for all others.
-pub(super) fn since(table: &Table, kept: usize) -> Vec<u64> {
+///
+/// With `voids` an item may be lost from the beginning, if a push of another thread was unfinished while the item was pushed,
+/// and so many as are `kept` were called meanwhile.
+pub(super) fn since(table: &Table, kept: usize, voids: bool) -> Vec<u64> {
     let (mut called, mut answered): (Vec<u64>, Vec<u64>) =
         table.pushes.iter().map(|push| (push.invoked, push.answered)).unzip();
     called.sort();
@@ -18,6 +21,9 @@ pub(super) fn since(table: &Table, kept: usize) -> Vec<u64> {
         }
         let own = &table.pushes[table.pushes_of(table.producer(id))];
         let before = |time| move |&other: &u64| other < time;
+        if voids && meets_unfinished(table, id, |from, to| count(&called, from, to) >= kept) {
+            return table.push(id).invoked;
+        }
         // Of the thread's own pushes, its program says which are older; of the others', the clock.
         let begun = table.push(id).invoked;
         let own_older = id as usize - table.pushes_of(table.producer(id)).start;
@@ -34,6 +40,24 @@ pub(super) fn since(table: &Table, kept: usize) -> Vec<u64> {
         }
     };
     table.ids().map(one).collect()
+}
+
+/// How many of these times are `from` to `to`.
+fn count(times: &[u64], from: u64, to: u64) -> usize {
+    times.partition_point(|&time| time <= to) - times.partition_point(|&time| time < from)
+}
+
+/// Whether a push of another thread began before that of `id` ended, and ended after it began, and `is_a_lap` holds from the
+/// former's beginning to the latter's end.
+fn meets_unfinished(table: &Table, id: Id, is_a_lap: impl Fn(u64, u64) -> bool) -> bool {
+    let own = table.push(id);
+    (0..table.threads()).filter(|thread| *thread != table.producer(id)).any(|thread| {
+        let pushes = &table.pushes[table.pushes_of(thread)];
+        let first = pushes.get(pushes.partition_point(|push| push.answered < own.invoked));
+        first.is_some_and(|push| {
+            push.invoked <= own.answered && is_a_lap(push.invoked, own.answered)
+        })
+    })
 }
 
 /// When each consumer's calls have answered, if there are several.

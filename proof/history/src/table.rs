@@ -69,7 +69,7 @@ impl Table {
         }
         table.first_pop.push(table.pops.len());
         if let Some(kept) = rules.kept {
-            table.overwritten = overwriting::since(&table, kept);
+            table.overwritten = overwriting::since(&table, kept, rules.voids);
         }
         Ok(table)
     }

@@ -166,8 +166,8 @@ impl HistorySubject {
     }
 }
 
-/// A queue that overwrites, and how many items it keeps.
-fn overwriting<Q>(kept: fn(&Q::Producer) -> usize) -> HistorySubject
+/// A queue that overwrites, how many items it keeps, and whether it also loses items that meet an unfinished push.
+fn overwriting<Q>(kept: fn(&Q::Producer) -> usize, voids: bool) -> HistorySubject
 where
     Q: Queue<u64, Producer: Clone, Consumer: Clone> + 'static,
 {
@@ -177,9 +177,11 @@ where
             clones(queue, (plan.producers, plan.consumers))
         };
         let queues: Vec<_> = (0..plan.queues).map(queue).collect();
-        let rules = queues
-            .first()
-            .map(|(txs, _)| Rules { kept: Some(kept(&txs[0])), ..rules_of(&Q::INFO, &txs[0]) });
+        let rules = queues.first().map(|(txs, _)| Rules {
+            kept: Some(kept(&txs[0])),
+            voids,
+            ..rules_of(&Q::INFO, &txs[0])
+        });
         let boxed = queues.into_iter().map(|(txs, rxs)| {
             let rxs = rxs.into_iter().map(BoxedConsumer::new).collect();
             (txs.into_iter().map(BoxedProducer::new).collect(), rxs)
@@ -225,10 +227,10 @@ pub fn all_subjects() -> Vec<HistorySubject> {
             subjects.push(HistorySubject::shared(Any::<NonZeroU64>::of::<$queue>()));
         };
         (shared plain bbq_drop_old: $queue:ty) => {
-            subjects.push(overwriting::<$queue>(block::overwriting::Producer::kept));
+            subjects.push(overwriting::<$queue>(block::overwriting::Producer::kept, false));
         };
         (shared plain $name:ident: $queue:ty) => {
-            subjects.push(overwriting::<$queue>(Producer::capacity));
+            subjects.push(overwriting::<$queue>(Producer::capacity, true));
         };
     }
     for_each_queue!(subject);

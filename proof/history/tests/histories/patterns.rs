@@ -28,7 +28,8 @@ fn full(invoked: u64, answered: u64) -> Made {
     made(0, Do::Full, invoked, answered)
 }
 
-const FIFO: Rules = Rules { slots: None, capacity: 0, delayed: false, k: 0, kept: None };
+const FIFO: Rules =
+    Rules { slots: None, capacity: 0, delayed: false, k: 0, kept: None, voids: false };
 const TWO: Rules = Rules { slots: Some(2), capacity: 2, ..FIFO };
 const DELAYED: Rules = Rules { delayed: true, ..FIFO };
 
@@ -105,6 +106,18 @@ fn out_of_order_by_k() {
     assert_eq!(relaxed(0), Some((Violation::Order, 4)));
     assert_eq!(relaxed(1), Some((Violation::Order, 6)), "it overtook two");
     assert_eq!(relaxed(2), None);
+}
+
+#[test]
+fn lost_behind_an_unfinished_push() {
+    let rules = |voids| Rules { slots: Some(3), kept: Some(3), voids, ..FIFO };
+    let passed_over = |begun| {
+        let others = [push(0, 2, 3), push(0, 4, 5), push(0, 6, 7)];
+        [&others[..], &[push(1, begun, 20), pop(0, 0, 8, 9), pop(0, 2, 10, 11)]].concat()
+    };
+    assert_eq!(found(&passed_over(0), rules(true), false), None, "its place is a push's of before");
+    assert_eq!(found(&passed_over(0), rules(false), false), Some((Violation::Order, 3)));
+    assert_eq!(found(&passed_over(3), rules(true), false), Some((Violation::Order, 3)));
 }
 
 /// Three items, each pushed before the one before it is popped.
