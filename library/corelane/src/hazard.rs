@@ -34,7 +34,7 @@ use alloc::vec::Vec;
 use core::ops::Deref;
 use core::ptr::{NonNull, null_mut};
 
-use crate::memory::{AtomicPtr, AtomicU64, Freed, Made, Mutex, Ordering, UnsafeCell, fence};
+use crate::memory::{AtomicPtr, AtomicU64, Freed, Made, Mutex, Ordering, UnsafeCell, fence, limit};
 use crate::region::{try_box, try_empty_box};
 
 /// A node that hazards protect.
@@ -338,6 +338,70 @@ impl<N> Drop for Domain<N> {
     }
 }
 
+/// Nodes that a handle has retired and keeps until there are [`Batch::LEN`]: so it touches the domain that much less often.
+#[derive(Debug)]
+pub struct Batch<N> {
+    domain: NonNull<Domain<N>>,
+    /// The first and the last of them, if there are any.
+    first: *mut Guarded<N>,
+    last: *mut Guarded<N>,
+    len: u64,
+}
+
+// SAFETY: the nodes are this handle's to free, in any thread.
+unsafe impl<N: Send> Send for Batch<N> {}
+
+impl<N> Batch<N> {
+    /// How many nodes are handed over together.
+    const LEN: u64 = limit(64, 1);
+
+    /// An empty one.
+    ///
+    /// # Safety
+    ///
+    /// The domain outlives the batch.
+    pub unsafe fn new(domain: &Domain<N>) -> Self {
+        Self { domain: domain.into(), first: null_mut(), last: null_mut(), len: 0 }
+    }
+
+    /// As [`Domain::retire`] and [`Domain::reclaim`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Domain::retire`].
+    #[inline]
+    pub unsafe fn retire(&mut self, node: *mut Guarded<N>) {
+        // SAFETY: the caller's: the node is this handle's to retire.
+        unsafe { (*node).link(self.first) };
+        if self.len == 0 {
+            self.last = node;
+        }
+        self.first = node;
+        self.len += 1;
+        if self.len == Self::LEN {
+            self.hand_over();
+        }
+    }
+
+    #[cold]
+    fn hand_over(&mut self) {
+        // SAFETY: the domain outlives the batch.
+        let domain = unsafe { self.domain.as_ref() };
+        // SAFETY: the nodes were retired by this handle, and are linked.
+        unsafe { domain.put(self.first, self.last) };
+        domain.reclaim(self.len);
+        (self.first, self.len) = (null_mut(), 0);
+    }
+}
+
+impl<N> Drop for Batch<N> {
+    fn drop(&mut self) {
+        if self.len > 0 {
+            self.hand_over();
+        }
+    }
+}
+
 /// A handle's hazard. It protects the node that a source led to when it was read last.
 #[derive(Debug)]
 pub struct Hazard<N> {
@@ -376,7 +440,7 @@ impl<N> Hazard<N> {
     }
 
     /// Protects `node`, which a protected node leads to, if `source` still leads to `from`. Otherwise it protects what
-    /// `source` leads to, and the answer is `false`.
+    /// `source` leads to, and the answer is `false`. It does not protect any more what it protected before.
     ///
     /// # Safety
     ///

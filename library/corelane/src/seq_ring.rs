@@ -46,8 +46,8 @@ use crate::memory::{AtomicU64, Ordering, fence, is_before, limit};
 use crate::pad::Padded;
 use crate::plain::{Plain, Words};
 use crate::queue::{
-    self, CapacityError, Config, Info, Sides, TryPopError, TryPushError, answered_by, handles,
-    queue_type,
+    self, CapacityError, Config, Info, Looks, Sides, TryPopError, TryPushError, answered_by,
+    handles, queue_type,
 };
 use crate::region::{End, Run, State, ends, slots_for};
 
@@ -449,6 +449,7 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
     answered_by!(end);
 
     fn pop_slice(&mut self, into: &mut [T]) -> usize {
+        let mut looks = Looks::default();
         let mut done = 0;
         while done < into.len() {
             let read = self.read();
@@ -471,6 +472,7 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
                 }
                 Some(Found::Void) => self.lose(read, read.wrapping_add(1)),
                 Some(Found::Overwritten(next)) => self.lose(read, next),
+                Some(Found::Nothing(reason)) if looks.again(reason == TryPopError::Busy) => {}
                 _ => break,
             }
         }

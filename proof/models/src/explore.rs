@@ -38,6 +38,9 @@ const BIG_BOUNDS: Bounds =
 /// Those of models with three threads, which have many.
 const SHARED_BOUNDS: Bounds = Bounds { all: 3_000, preemptions: &[(2, 20_000), (1, usize::MAX)] };
 
+/// Those of a model that needs two, however many executions there are.
+const TWICE: Bounds = Bounds { all: 0, preemptions: &[(2, usize::MAX)] };
+
 /// Steps of one execution that are too many: a loop goes on for ever.
 const ENDLESS: usize = 5_000;
 
@@ -52,6 +55,11 @@ pub fn explore(model: impl Fn() + Send + Sync + 'static) -> Exploration {
 /// As [`explore`], for three threads.
 pub(crate) fn explore_shared(model: impl Fn() + Send + Sync + 'static) -> Exploration {
     explore_up_to(&SHARED_BOUNDS, Arc::new(model))
+}
+
+/// As [`explore`], of all executions in which threads are interrupted at most twice.
+pub(crate) fn explore_twice_preempted(model: impl Fn() + Send + Sync + 'static) -> Exploration {
+    explore_up_to(&TWICE, Arc::new(model))
 }
 
 /// As [`explore`], with patience.

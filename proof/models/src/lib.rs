@@ -351,6 +351,7 @@ fn is_left_out(model: &Model) -> bool {
             "another_consumer_comes",
             "slices_of_two_producers",
             "slices_of_two_consumers",
+            "handles_come_and_go",
             "false_empty_of_a_block",
             "false_empty_behind_a_head",
         ],

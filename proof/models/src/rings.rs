@@ -4,12 +4,13 @@
 //! Rings have one slot or two here, so that threads go from one to the next all the time. A handle that comes to what
 //! has been freed panics: the facade looks.
 
+use corelane_loom::list::michael_scott::Msq;
 use corelane_loom::rings::lcrq::LcrqAny;
 use corelane_loom::rings::lprq::Lprq;
 use corelane_loom::{Config, TryPushError};
 use loom::sync::atomic::{AtomicBool, Ordering};
 
-use crate::explore::{explore_shared, tiny};
+use crate::explore::{explore_shared, explore_twice_preempted, tiny};
 use crate::hazard;
 use crate::item::{Cargo, Number, Ticket};
 use crate::queue::{Another, Shared, SharedSubject};
@@ -25,6 +26,8 @@ pub(crate) fn models() -> Vec<Model> {
     let lprq = SharedSubject::new::<Lprq>();
     models.extend(hazard::models(lprq.of));
     models.extend(of_rings(lprq));
+    let SharedSubject::<Ticket, Number> { of, tickets, .. } = SharedSubject::new::<Msq>();
+    models.push(of.model("helped_push", move || helped_push(tickets)));
     models
 }
 
@@ -237,6 +240,23 @@ fn given_while_in_use<T: Cargo>(new: Shared<T>) -> Exploration {
         numbers.extend(popped);
         numbers.extend(drain(&mut last));
         are_equal(numbers, vec![2, 3]);
+    })
+}
+
+/// A producer appends a node, another moves `tail` on to it in its place, and a third comes to the node there.
+fn helped_push<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_twice_preempted(move || {
+        let (tx, mut rx) = new(tiny(1));
+        let threads = items::<T>(3).into_iter().map(|item| {
+            let mut tx = tx.another();
+            // Handles are dropped when the threads are gone: that has steps, too.
+            start(move || {
+                push(&mut tx, item);
+                tx
+            })
+        });
+        join(threads.collect::<Vec<_>>());
+        all_are_there(drain(&mut rx), 3);
     })
 }
 

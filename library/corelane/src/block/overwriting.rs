@@ -61,8 +61,8 @@ use crate::memory::{AtomicU64, Ordering, advance, fence, is_before};
 use crate::pad::Padded;
 use crate::plain::{Plain, Words};
 use crate::queue::{
-    self, CapacityError, Config, Info, Sides, TryPopError, TryPushError, answered_by, handles,
-    queue_type,
+    self, CapacityError, Config, Info, Looks, Sides, TryPopError, TryPushError, answered_by,
+    handles, queue_type,
 };
 use crate::region::{End, Run, State, ends};
 
@@ -337,9 +337,14 @@ impl<T: Plain> queue::Producer for Producer<T> {
 
     /// Takes what it can of a block at once.
     fn push_slice(&mut self, items: &[T]) -> usize {
+        let mut looks = Looks::default();
         let mut rest = items;
         while !rest.is_empty() {
-            let Ok(run) = self.allocate(rest.len() as u64) else { break };
+            let run = match self.allocate(rest.len() as u64) {
+                Ok(run) => run,
+                Err(Busy) if looks.again(true) => continue,
+                Err(Busy) => break,
+            };
             let (now, later) = rest.split_at(run.n as usize);
             for (i, item) in now.iter().enumerate() {
                 self.end.slots().array().store(run.slot(i), item);
@@ -588,9 +593,14 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
     /// Takes what it can of a block at once, and loses all of that if the block is entered meanwhile. Behind
     /// the popped items `into` may hold others.
     fn pop_slice(&mut self, into: &mut [T]) -> usize {
+        let mut looks = Looks::default();
         let mut done = 0;
         while done < into.len() {
-            let Ok(run) = self.reserve((into.len() - done) as u64) else { break };
+            let run = match self.reserve((into.len() - done) as u64) {
+                Ok(run) => run,
+                Err(error) if looks.again(error == TryPopError::Busy) => continue,
+                Err(_) => break,
+            };
             for (i, slot) in into[done..][..run.n as usize].iter_mut().enumerate() {
                 let item = self.end.slots().array().load(run.slot(i));
                 if !self.is_left(run) {

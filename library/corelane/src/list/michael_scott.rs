@@ -10,10 +10,10 @@
 //! |---|---|
 //! | guarantee | lock-free but for the allocator, first in first out (linearizable). Cloning and dropping handles takes a lock for a moment |
 //! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](crate::TryPushError::Full) only if there is no memory for a node |
-//! | memory | a node an item: the item and two pointers. Popped nodes are freed together, after 256 pops and one more for each hazard pointer (a producer has one, a consumer two) and for each node that could not be freed the last time |
+//! | memory | a node an item: the item and two pointers. Each consumer keeps up to 63 popped nodes. When it has 64, it hands them over; nodes that were handed over are freed together, when there are 256, and one more for each hazard pointer (a producer has one, a consumer two) and for each node that could not be freed the last time |
 //! | handles | at most 65,536 a side; cloning one more panics. A hazard pointer has a record of 128 bytes, which is used again when its handle is dropped. Cloning aborts the process if there is no memory for it |
 //! | a stopped thread | keeps the one or two nodes that it was at, or the nodes that it was about to free |
-//! | operations | a push allocates, has a fence, and exchanges two pointers. A pop exchanges two pointers, has a fetch-and-add, and two fences, or three beside other consumers |
+//! | operations | a push allocates, has a fence, and exchanges two pointers. A pop exchanges two pointers, has a fetch-and-add, and a fence, or two beside other consumers |
 //! | closing | when all consumers are gone a push says so |
 //! | paper | M. Michael, M. Scott: *Simple, Fast, and Practical Non-Blocking and Blocking Concurrent Queue Algorithms* (PODC 1996), Fig. 1; paper 5, §IV.A compares with it |
 //!
@@ -38,7 +38,7 @@ use alloc::boxed::Box;
 use core::mem::{MaybeUninit, swap};
 use core::ptr;
 
-use crate::hazard::{Domain, Guarded, Hazard};
+use crate::hazard::{Batch, Domain, Guarded, Hazard};
 use crate::memory::{AtomicPtr, Ordering, UnsafeCell, limit};
 use crate::pad::Padded;
 use crate::queue::Memory;
@@ -146,12 +146,13 @@ pub fn queue<T: Send>() -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     Ok((tx.ok_or(error)?, rx.ok_or(error)?))
 }
 
-/// As [`queue`]: the list has no options, and no capacity.
+/// As [`queue`]: the list has no options, and no capacity that could be exact.
 ///
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T: Send>(_: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    config.inexact()?;
     queue()
 }
 
@@ -168,6 +169,7 @@ pub struct Consumer<T: Send> {
     first: Hazard<Node<T>>,
     /// Where it is moved on to.
     second: Hazard<Node<T>>,
+    retired: Batch<Node<T>>,
     end: End<Header<T>>,
 }
 
@@ -197,23 +199,15 @@ impl<T: Send> queue::Producer for Producer<T> {
             self.last.protect(tail);
             let last = self.last.node();
             let (next, null) = (&self.last.get().next, ptr::null_mut());
-            // Release ↔ the fence behind `Node::next` and below: the item is there. Relaxed: see `follow` below.
-            match next.compare_exchange(null, node, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => {
-                    // Release ↔ Acquire in `Hazard::protect`: the node is ready.
-                    let _ = tail.compare_exchange(last, node, Ordering::Release, Ordering::Relaxed);
-                    return Ok(());
-                }
-                Err(next) => {
-                    // Another producer was faster, and has perhaps not yet moved `tail` on.
-                    // SAFETY: `tail` is moved on before `head` is, so nothing behind it is retired.
-                    if unsafe { self.last.follow(next, tail, last) } {
-                        // Relaxed: the fence in `follow` acquires and releases, ↔ Acquire in `Hazard::protect`: the node is
-                        // ready.
-                        let _ =
-                            tail.compare_exchange(last, next, Ordering::Relaxed, Ordering::Relaxed);
-                    }
-                }
+            // Release ↔ Acquire here and the fence behind `Node::next`: the item is there.
+            let hung = next.compare_exchange(null, node, Ordering::Release, Ordering::Acquire);
+            // Its own node, or that of a producer that was faster and has perhaps not yet moved `tail` on. `last` is still
+            // protected, so that no other node has its address.
+            let next = hung.err().unwrap_or(node);
+            // Release ↔ Acquire in `Hazard::protect`: the node is ready.
+            let _ = tail.compare_exchange(last, next, Ordering::Release, Ordering::Relaxed);
+            if hung.is_ok() {
+                return Ok(());
             }
         }
     }
@@ -236,11 +230,13 @@ impl<T: Send> Consumer<T> {
         // SAFETY: `end` keeps the domain. `head` leads to a node of the list, and has gone on when one is retired.
         let hazard = || unsafe { Hazard::new(domain, head) };
         let (first, second) = (hazard()?, hazard()?);
-        Some(Self { first, second, end })
+        // SAFETY: `end` keeps the domain.
+        let retired = unsafe { Batch::new(domain) };
+        Some(Self { first, second, retired, end })
     }
 
     fn pop(&mut self) -> Option<T> {
-        let Header { head, tail, domain } = self.end.header();
+        let Header { head, tail, .. } = self.end.header();
         loop {
             self.first.protect(head);
             let first = self.first.node();
@@ -249,8 +245,8 @@ impl<T: Send> Consumer<T> {
             if !unsafe { self.second.follow(next, head, first) } {
                 continue;
             }
-            // First, so that `tail` does not lead to a retired node. Relaxed: the pop that moved `head` here had seen `tail`
-            // here or further, and `head` was acquired.
+            // First, so that `tail` does not lead to a retired node. Relaxed: the producer that appended `next` to `first` had
+            // seen `tail` here, and `follow` has acquired that.
             if tail.load(Ordering::Relaxed) == first {
                 // Relaxed: the fence in `follow` releases, ↔ Acquire in `Hazard::protect`: the node is ready.
                 let _ = tail.compare_exchange(first, next, Ordering::Relaxed, Ordering::Relaxed);
@@ -264,8 +260,7 @@ impl<T: Send> Consumer<T> {
             let item = unsafe { self.second.get().take() };
             swap(&mut self.first, &mut self.second);
             // SAFETY: it came from a box. `head` and `tail` have gone on for good. A node is used through a hazard only.
-            unsafe { domain.retire(first) };
-            domain.reclaim(1);
+            unsafe { self.retired.retire(first) };
             return Some(item);
         }
     }

@@ -31,7 +31,9 @@ macro_rules! handles {
 
         /// Appends copies of as many leading `items` as fit, and returns how many that were.
         ///
-        /// Where the algorithm can, many are published at once. Items of other producers may come between them.
+        /// Where the algorithm can, many are published at once. Items of other producers may come between them. Fewer items
+        /// than given mean that the queue is full, closed, or has been busy for about a microsecond:
+        /// [`try_push`](Self::try_push) says which.
         #[inline]
         #[must_use = "the other items were not pushed"]
         pub fn push_slice(&mut self, items: &[$item]) -> usize
@@ -71,6 +73,9 @@ macro_rules! handles {
         }
 
         /// Moves items into the front of `into` until it is full or the queue is empty, and returns how many that were.
+        ///
+        /// Fewer items than asked for mean that the queue is empty, closed, or has been busy for about a microsecond:
+        /// [`try_pop`](Self::try_pop) says which.
         #[inline]
         #[must_use = "the other places hold what they held before"]
         pub fn pop_slice(&mut self, into: &mut [$item]) -> usize
@@ -82,7 +87,8 @@ macro_rules! handles {
 
         /// Pops items for as long as there are any, as an iterator.
         ///
-        /// It ends when the queue is empty, which does not mean that nothing will come.
+        /// It ends when the queue is empty, closed, or has been busy for about a microsecond: [`try_pop`](Self::try_pop) says
+        /// which.
         #[inline]
         pub fn pop_iter(&mut self) -> $crate::PopIter<'_, Self> {
             $crate::Consumer::pop_iter(self)

@@ -4,7 +4,9 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr;
 
+use super::error::TryPopError;
 use super::handle::{SingleConsumer, SingleProducer};
+use super::looks::Looks;
 
 /// A run of free slots. The second part is empty unless the run goes over the end of the ring.
 pub type LentSlots<'a, T> = (&'a mut [MaybeUninit<T>], &'a mut [MaybeUninit<T>]);
@@ -356,10 +358,14 @@ pub(crate) fn push_slice<P: SingleProducer<Item: Copy>>(
     producer: &mut P,
     items: &[P::Item],
 ) -> usize {
+    let mut looks = Looks::default();
     let mut done = 0;
     while done < items.len() {
-        let Ok(chunk) = producer.write_chunk_uninit(items.len() - done) else { break };
-        done += chunk.copy_from_slice(&items[done..]);
+        match producer.write_chunk_uninit(items.len() - done) {
+            Ok(chunk) => done += chunk.copy_from_slice(&items[done..]),
+            Err(error) if looks.again(error.is_busy()) => {}
+            Err(_) => break,
+        }
     }
     done
 }
@@ -370,10 +376,14 @@ pub(crate) fn pop_slice<C: SingleConsumer<Item: Copy>>(
     consumer: &mut C,
     into: &mut [C::Item],
 ) -> usize {
+    let mut looks = Looks::default();
     let mut done = 0;
     while done < into.len() {
-        let Ok(chunk) = consumer.read_chunk(into.len() - done) else { break };
-        done += chunk.copy_to_slice(&mut into[done..]);
+        match consumer.read_chunk(into.len() - done) {
+            Ok(chunk) => done += chunk.copy_to_slice(&mut into[done..]),
+            Err(error) if looks.again(error == TryPopError::Busy) => {}
+            Err(_) => break,
+        }
     }
     done
 }

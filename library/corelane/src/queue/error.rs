@@ -17,6 +17,12 @@ pub enum TryPushError<T> {
 }
 
 impl<T> TryPushError<T> {
+    /// Whether it is [`Busy`](Self::Busy).
+    #[inline]
+    pub(crate) fn is_busy(&self) -> bool {
+        matches!(self, Self::Busy(_))
+    }
+
     /// The item that was not pushed.
     pub fn into_inner(self) -> T {
         match self {

@@ -3,6 +3,7 @@
 use super::chunk::{LentItems, LentSlots, ReadChunk, WriteChunk, WriteChunkUninit};
 use super::config::Backing;
 use super::error::{TooFew, TryPopError, TryPushError, full};
+use super::looks::Looks;
 
 /// A sending side of a queue.
 ///
@@ -88,12 +89,22 @@ pub trait Producer {
     /// Appends copies of as many leading `items` as fit, and returns how many that were.
     ///
     /// Where the algorithm can, many are published at once. Items of other producers may come between
-    /// them.
+    /// them. While the queue is [busy](TryPushError::Busy), the call looks again for about a microsecond. Fewer items than given
+    /// mean that the queue is full, closed, or still busy: [`try_push`](Self::try_push) says which.
     fn push_slice(&mut self, items: &[Self::Item]) -> usize
     where
         Self::Item: Copy,
     {
-        items.iter().position(|&item| self.try_push(item).is_err()).unwrap_or(items.len())
+        let mut looks = Looks::default();
+        let mut done = 0;
+        while done < items.len() {
+            match self.try_push(items[done]) {
+                Ok(()) => done += 1,
+                Err(error) if looks.again(error.is_busy()) => {}
+                Err(_) => break,
+            }
+        }
+        done
     }
 }
 
@@ -217,11 +228,16 @@ pub trait SingleProducer: LendSlots {
         Self: Sized,
     {
         let mut items = items.into_iter();
+        let mut looks = Looks::default();
         let mut done = 0;
         loop {
             // An iterator that says it is short saves looking for slots that it would not fill.
             let wanted = items.size_hint().1.unwrap_or(usize::MAX);
-            let Ok(chunk) = self.write_chunk_uninit(wanted) else { return done };
+            let chunk = match self.write_chunk_uninit(wanted) {
+                Ok(chunk) => chunk,
+                Err(error) if looks.again(error.is_busy()) => continue,
+                Err(_) => return done,
+            };
             let len = chunk.len();
             let filled = chunk.fill_from_iter(&mut items);
             done += filled;
@@ -291,22 +307,32 @@ pub trait Consumer {
 
     /// Moves items into the front of `into` until it is full or the queue is empty, and returns how
     /// many that were.
+    ///
+    /// While the queue is [busy](TryPopError::Busy), the call looks again for about a microsecond. Fewer items than asked for
+    /// mean that the queue is empty, closed, or still busy: [`try_pop`](Self::try_pop) says which.
     fn pop_slice(&mut self, into: &mut [Self::Item]) -> usize
     where
         Self::Item: Copy,
     {
+        let mut looks = Looks::default();
         let mut done = 0;
-        for slot in into {
-            let Ok(item) = self.try_pop() else { break };
-            *slot = item;
-            done += 1;
+        while done < into.len() {
+            match self.try_pop() {
+                Ok(item) => {
+                    into[done] = item;
+                    done += 1;
+                }
+                Err(error) if looks.again(error == TryPopError::Busy) => {}
+                Err(_) => break,
+            }
         }
         done
     }
 
     /// Pops items for as long as there are any, as an iterator.
     ///
-    /// It ends when the queue is empty, which does not mean that nothing will come.
+    /// While the queue is [busy](TryPopError::Busy), the iterator looks again for about a microsecond. It ends when the queue is
+    /// empty, closed, or still busy: [`try_pop`](Self::try_pop) says which.
     fn pop_iter(&mut self) -> PopIter<'_, Self>
     where
         Self: Sized,
@@ -439,7 +465,14 @@ impl<C: Consumer> Iterator for PopIter<'_, C> {
 
     #[inline]
     fn next(&mut self) -> Option<C::Item> {
-        self.0.try_pop().ok()
+        let mut looks = Looks::default();
+        loop {
+            match self.0.try_pop() {
+                Ok(item) => return Some(item),
+                Err(error) if looks.again(error == TryPopError::Busy) => {}
+                Err(_) => return None,
+            }
+        }
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod config;
 pub(crate) mod error;
 pub(crate) mod handle;
 mod info;
+mod looks;
 mod pointer;
 pub(crate) mod staging;
 
@@ -20,4 +21,5 @@ pub use handle::{
 pub(crate) use handle::{answered_by, try_pop_by};
 pub(crate) use info::queue_type;
 pub use info::{BoxedSingleConsumer, BoxedSingleProducer, Built, Info, Queue, Sides, SingleQueue};
+pub(crate) use looks::Looks;
 pub use pointer::{BoxedConsumer, BoxedProducer};

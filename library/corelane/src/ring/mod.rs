@@ -56,8 +56,8 @@ use crate::memory::Cells;
 use crate::pad::Padded;
 use crate::queue::chunk::drop_each;
 use crate::queue::{
-    self, Built, CapacityError, Config, Info, Queue, TryPopError, TryPushError, answered_by, full,
-    handles,
+    self, Built, CapacityError, Config, Info, Looks, Queue, TryPopError, TryPushError, answered_by,
+    full, handles,
 };
 use crate::region::{End, Run, State, ends, slots_up_to};
 
@@ -261,7 +261,14 @@ impl<T, P: Mode, C: Mode> queue::Producer for Producer<T, P, C> {
     where
         T: Copy,
     {
-        let Ok(run) = self.allocate(Wanted::UpTo(items.len() as u64)) else { return 0 };
+        let mut looks = Looks::default();
+        let run = loop {
+            match self.allocate(Wanted::UpTo(items.len() as u64)) {
+                Ok(run) => break run,
+                Err(refused) if looks.again(matches!(refused, Refused::Busy)) => {}
+                Err(_) => return 0,
+            }
+        };
         self.fill(run, &items[..run.n as usize]);
         run.n as usize
     }
@@ -352,7 +359,14 @@ impl<T, P: Mode, C: Mode> queue::Consumer for Consumer<T, P, C> {
     where
         T: Copy,
     {
-        let Ok(run) = self.reserve(Wanted::UpTo(into.len() as u64)) else { return 0 };
+        let mut looks = Looks::default();
+        let run = loop {
+            match self.reserve(Wanted::UpTo(into.len() as u64)) {
+                Ok(run) => break run,
+                Err(error) if looks.again(error == TryPopError::Busy) => {}
+                Err(_) => return 0,
+            }
+        };
         let n = run.n as usize;
         self.empty(run, &mut into[..n]);
         n
