@@ -113,6 +113,17 @@ struct Record<N> {
     newer: UnsafeCell<*mut Self>,
 }
 
+/// How often there is a scan. It costs a step for each hazard and for each node that it can't free.
+#[derive(Debug, Clone, Copy)]
+pub struct Costs {
+    /// Steps that it costs besides.
+    pub overhead: u64,
+    /// Steps that it may cost for each node that a handle has left.
+    pub steps: u64,
+    /// Whether a handle that is dropped has left a node that is worth a scan.
+    pub at_drop: bool,
+}
+
 /// The nodes that the handles of a queue have in use, and those that waits until it is not. All of it is freed with the queue.
 #[derive(Debug)]
 pub struct Domain<N> {
@@ -124,8 +135,7 @@ pub struct Domain<N> {
     newest: AtomicPtr<Record<N>>,
     /// A record that is not in use, or null. The lock is for all changes of records.
     unused: Mutex<*mut Record<N>>,
-    /// Steps besides those for nodes and hazards that a scan costs.
-    overhead: u64,
+    costs: Costs,
     freed: Freed<Guarded<N>>,
 }
 
@@ -135,14 +145,14 @@ unsafe impl<N: Send> Send for Domain<N> {}
 unsafe impl<N: Send> Sync for Domain<N> {}
 
 impl<N> Domain<N> {
-    /// One without hazards. A scan costs as many steps as it sees nodes and hazards, and `overhead`.
-    pub fn new(overhead: u64) -> Self {
+    /// One without hazards.
+    pub fn new(costs: Costs) -> Self {
         Self {
             retired: AtomicPtr::new(null_mut()),
             credit: AtomicU64::new(0),
             newest: AtomicPtr::new(null_mut()),
             unused: Mutex::new(null_mut()),
-            overhead,
+            costs,
             freed: Freed::new(),
         }
     }
@@ -259,8 +269,10 @@ impl<N> Domain<N> {
         first
     }
 
-    /// Frees what was retired and no hazard protects, if there is credit for a scan. Each call gives credit for `steps`.
-    pub fn reclaim(&self, steps: u64) {
+    /// Frees what was retired and no hazard protects, if there is credit for a scan. Each call gives credit for `left` nodes that
+    /// a handle has left.
+    pub fn reclaim(&self, left: u64) {
+        let steps = left * self.costs.steps;
         // Relaxed: it is for the costs only.
         let credit = self.credit.fetch_add(steps, Ordering::Relaxed).wrapping_add(steps);
         if credit as i64 >= 0 {
@@ -281,7 +293,8 @@ impl<N> Domain<N> {
             Some(sorted) => sorted.binary_search(&node).is_ok(),
             None => self.hazards().any(|hazard| hazard == node),
         };
-        let mut cost = self.overhead + sorted.as_ref().map_or(0, Vec::len) as u64;
+        let hazards = sorted.as_ref().map_or_else(|| self.hazards().count(), Vec::len);
+        let mut cost = self.costs.overhead + hazards as u64;
         let (mut first, mut last) = (null_mut::<Guarded<N>>(), null_mut());
         while !next.is_null() {
             let node = next;
@@ -492,6 +505,10 @@ impl<N> Hazard<N> {
 impl<N> Drop for Hazard<N> {
     fn drop(&mut self) {
         // SAFETY: the domain outlives the hazard.
-        unsafe { self.domain.as_ref() }.leave(self.record);
+        let domain = unsafe { self.domain.as_ref() };
+        domain.leave(self.record);
+        if domain.costs.at_drop {
+            domain.reclaim(1);
+        }
     }
 }

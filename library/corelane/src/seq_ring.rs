@@ -14,7 +14,7 @@
 //! | | |
 //! |---|---|
 //! | guarantee | a push never fails, and never waits for another thread. First in first out, with gaps that are counted: [`Consumer::lost`]. Lock-free, but a pop may be busy, and goes on for as long as producers overtake it |
-//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two, at least 2. The newest N items are kept, one fewer for each thread that is in the middle of a push |
+//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two, at least 2. The newest N items are kept, one fewer for each item of an unfinished push |
 //! | handles | at most 65,536 a side; cloning one more panics |
 //! | errors | a push has none: it succeeds also without consumers. A pop says busy if the oldest item is still being written. Then the items behind it wait, until its producer goes on or the ring is overwritten; a [`snapshot`](Consumer::snapshot) has them at once |
 //! | paper | the technique: H.-J. Boehm: *Can Seqlocks Get Along With Programming Language Memory Models?* (2012) |
@@ -24,7 +24,7 @@
 //! A thread may be stopped in the middle of a push for a long time, while others go round the ring. Its slot has no item then:
 //! a producer that comes to it marks the lap void in the stamp, and its item is lost, one in N for each stopped thread. So each
 //! slot has one writer at a time, and a push takes a bounded number of steps. When the stopped thread goes on, its item is lost
-//! too. All of these are counted.
+//! too. All of these are counted. A slice takes its positions together, so each of its items counts as a push here.
 //!
 //! ```
 //! use corelane::seq_ring;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use corelane_loom::hazard::{Domain, Guarded, Hazard};
+use corelane_loom::hazard::{Costs, Domain, Guarded, Hazard};
 use corelane_loom::memory::{AtomicPtr, Ordering, UnsafeCell, fence};
 
 use crate::explore::{both, explore};
@@ -33,7 +33,10 @@ fn read(hazard: &Hazard<Node>) -> u64 {
 
 impl Cell {
     fn new(number: u64) -> Arc<Self> {
-        Arc::new(Self { domain: Domain::new(0), source: AtomicPtr::new(node(number)) })
+        Arc::new(Self {
+            domain: Domain::new(Costs { overhead: 0, steps: 8, at_drop: true }),
+            source: AtomicPtr::new(node(number)),
+        })
     }
 
     fn hazard(&self) -> Hazard<Node> {
@@ -52,7 +55,7 @@ impl Cell {
         }
         // SAFETY: the source has gone on.
         unsafe { self.domain.retire(old) };
-        self.domain.reclaim(8);
+        self.domain.reclaim(1);
     }
 }
 

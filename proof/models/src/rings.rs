@@ -162,10 +162,13 @@ fn handles_come_and_go<T: Cargo>(new: Shared<T>) -> Exploration {
         let thread = start(move || {
             let first = idle.another();
             drop(idle);
-            look(&mut first.another(), 1)
+            let mut second = first.another();
+            (look(&mut second, 1), first, second)
         });
         let mut numbers = look(&mut rx, 2);
-        numbers.extend(join([thread]).concat());
+        let (popped, _first, _second) = thread.join();
+        count_values(false);
+        numbers.extend(popped);
         numbers.extend(drain(&mut rx));
         all_are_there(numbers, 2);
     })

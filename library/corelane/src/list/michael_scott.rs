@@ -38,7 +38,7 @@ use alloc::boxed::Box;
 use core::mem::{MaybeUninit, swap};
 use core::ptr;
 
-use crate::hazard::{Batch, Domain, Guarded, Hazard};
+use crate::hazard::{Batch, Costs, Domain, Guarded, Hazard};
 use crate::memory::{AtomicPtr, Ordering, UnsafeCell, limit};
 use crate::pad::Padded;
 use crate::queue::Memory;
@@ -100,7 +100,7 @@ impl<T> Node<T> {
 }
 
 /// Retired nodes, besides one for each hazard, that wait to be freed together.
-const OVERHEAD: u64 = limit(256, 0);
+const COSTS: Costs = Costs { overhead: limit(256, 0), steps: 1, at_drop: false };
 
 /// Both ends of the list.
 struct Header<T> {
@@ -138,7 +138,7 @@ pub fn queue<T: Send>() -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let error = CapacityError::OutOfMemory { bytes: size_of::<Node<T>>() };
     let node = Box::into_raw(Node::new().ok_or(error)?);
     let end = || Padded(AtomicPtr::new(node));
-    let header = Header { head: end(), tail: end(), domain: Domain::new(OVERHEAD) };
+    let header = Header { head: end(), tail: end(), domain: Domain::new(COSTS) };
     // SAFETY: it is from above, and the header with it is gone.
     let (tx, rx) =
         ends(Memory::Heap, (), header).inspect_err(|_| drop(unsafe { Box::from_raw(node) }))?;

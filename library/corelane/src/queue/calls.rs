@@ -77,7 +77,7 @@ macro_rules! handles {
         /// Fewer items than asked for mean that the queue is empty, closed, or has been busy for about a microsecond:
         /// [`try_pop`](Self::try_pop) says which.
         #[inline]
-        #[must_use = "the other places hold what they held before"]
+        #[must_use = "only so many places hold new items"]
         pub fn pop_slice(&mut self, into: &mut [$item]) -> usize
         where
             $item: Copy,

@@ -15,7 +15,7 @@
 //! |---|---|
 //! | guarantee | lock-free but for the allocator, first in first out (linearizable). Cloning and dropping handles takes a lock for a moment |
 //! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](crate::TryPushError::Full) only if there is no memory for another ring, or for an item's box |
-//! | memory | rings for N tokens, where N is the [`Config::capacity`], rounded up to a power of two: two words for each. Kept are rings with items, the ring that is filled next, rings that an idle handle is in, and rings that consumers have left since the last scan: [at most a quarter of the number of handles](super#memory). None is kept for the next burst |
+//! | memory | rings for N tokens, where N is the [`Config::capacity`], rounded up to a power of two: two words for each. Kept are rings with items, the ring that is filled next, rings that an idle handle is in, and rings that handles have left since the last scan: [about a quarter of the number of handles](super#memory) at most. None is kept for the next burst |
 //! | handles | at most 65,536 a side; cloning one more panics. A handle has a record of 128 bytes, which is used again when the handle is dropped. Cloning aborts the process if there is no memory for it |
 //! | a stopped thread | keeps one ring, or the rings that it was about to free. In a pop it also keeps the item of its position, even if that is pushed later |
 //! | operations | a push has a fetch-and-add and an exchange of the slot, a pop as well. A pop of an empty slot costs a push another try. Each thread that wants to append a ring makes two allocations. A consumer that leaves a ring has a fence and pays for its part of a [scan](super#memory) |

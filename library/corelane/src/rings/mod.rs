@@ -9,11 +9,11 @@
 //!
 //! # Memory
 //!
-//! Each handle has a hazard pointer to the ring that it is in. A consumer that leaves a ring adds 8 to a credit. A scan reads
-//! all hazard pointers and frees the rings that none has. It costs as much credit as there are handles and rings that
-//! remain. So up to 8 handles every leave has a scan; with h handles, a scan comes every h / 8 leaves, or h / 4 if an idle handle
-//! is in each remaining ring. An item's part of a scan does not grow with the number of handles, nor with the number of those
-//! that have been dropped.
+//! Each handle has a hazard pointer to the ring that it is in. A handle that leaves a ring, or is dropped, adds 8 to a credit. A
+//! scan reads all hazard pointers and frees the rings that none has. It costs as much credit as there are handles and rings
+//! that remain. So with up to 8 handles and no idle ones, every leave has a scan. With h handles, a scan comes every h / 8
+//! leaves, or h / 4 if an idle handle is in each remaining ring. An item's part of a scan does not grow with the number of
+//! handles, nor with the number of those that have been dropped.
 //!
 //! # Departures from the paper
 //!
@@ -29,7 +29,7 @@
 use alloc::boxed::Box;
 use core::ptr;
 
-use crate::hazard::{Domain, Guarded, Hazard};
+use crate::hazard::{Costs, Domain, Guarded, Hazard};
 use crate::memory::{AtomicPtr, Ordering};
 use crate::pad::Padded;
 use crate::queue::Memory;
@@ -179,14 +179,14 @@ struct RingShape {
     first: u64,
 }
 
-/// Retired rings and hazards that a scan may look at for each ring that a consumer leaves.
-const STEPS: u64 = 8;
-
 /// Moves an end of the list on from `node` to the `next` one, and says whether it was there.
 fn move_on<S>(end: &Link<S>, node: *mut Guarded<Node<S>>, next: *mut Guarded<Node<S>>) -> bool {
     // Release ↔ Acquire in `Hazard::protect`: the next ring is ready.
     end.compare_exchange(node, next, Ordering::Release, Ordering::Relaxed).is_ok()
 }
+
+/// A ring is worth a scan, unless there are many handles.
+const COSTS: Costs = Costs { overhead: 0, steps: 8, at_drop: true };
 
 /// Both ends of the list.
 struct Header<S: RingSlot> {
@@ -234,7 +234,7 @@ pub(super) fn queue<S: RingSlot>(config: Config) -> Built<Producer<S>, Consumer<
     let error = CapacityError::OutOfMemory { bytes };
     let node = Box::into_raw(Node::new(shape).ok_or(error)?);
     let end = || Padded(AtomicPtr::new(node));
-    let header = Header::<S> { head: end(), tail: end(), shape, domain: Domain::new(0) };
+    let header = Header::<S> { head: end(), tail: end(), shape, domain: Domain::new(COSTS) };
     // SAFETY: it is from above, and the header with it is gone.
     let (tx, rx) =
         ends(Memory::Heap, (), header).inspect_err(|_| drop(unsafe { Box::from_raw(node) }))?;
@@ -273,7 +273,7 @@ impl<S: RingSlot> Producer<S> {
     /// Pushes `item` into a later ring than its own, which is closed.
     #[cold]
     fn push_behind(&mut self, mut item: S::Item) -> Result<(), TryPushError<S::Item>> {
-        let tail = &self.end.header().tail;
+        let Header { tail, domain, .. } = self.end.header();
         self.is_in_closed = true;
         loop {
             if let Some(next) = self.node.get().next() {
@@ -295,6 +295,8 @@ impl<S: RingSlot> Producer<S> {
             }
         }
         self.is_in_closed = false;
+        // The ring that it has left may wait for that.
+        domain.reclaim(1);
         Ok(())
     }
 
@@ -402,7 +404,7 @@ impl<S: RingSlot> Consumer<S> {
             unsafe { domain.retire(node) };
         }
         // Also if another consumer has retired the ring: its scan may have seen this hazard.
-        domain.reclaim(STEPS);
+        domain.reclaim(1);
     }
 }
 
