@@ -33,6 +33,7 @@ mod spinning {
     use core::sync::atomic::{AtomicBool, Ordering};
 
     /// A value that one thread at a time may access.
+    #[derive(Debug)]
     pub(crate) struct Mutex<T> {
         is_taken: AtomicBool,
         value: UnsafeCell<T>,
