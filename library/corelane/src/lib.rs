@@ -56,6 +56,15 @@
 //! It lasts as long as the other call: some nanoseconds, or until its thread gets a core again. Slices and iterators end at a
 //! busy queue as at a full or empty one.
 //!
+//! # Errors
+//!
+//! [`TryPushError`], [`TryPopError`] and [`bytes::ClaimError`] stay as they are, so that a `match` can name every answer.
+//! [`CapacityError`], [`TooFew`], [`Config`], [`Memory`] and [`Backing`] are `#[non_exhaustive]`, because they will grow.
+//! [`Sides`] is complete. [`Info`] may gain fields: write `..Info::RING` for those that a queue does not set.
+//!
+//! With `std`, the errors of pushes, pops, claims and capacities convert into `std::io::Error`. Full, empty and busy are
+//! `WouldBlock`. Closed is `BrokenPipe` for a push and `UnexpectedEof` for a pop.
+//!
 //! # Features
 //!
 //! `std` (default) brings memory mappings ([`Memory::HugePages`], [`Memory::Mirrored`]) and the

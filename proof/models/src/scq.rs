@@ -25,7 +25,7 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("two_find_nothing", move || two_find_nothing(tickets)),
         of.model("never_full_behind_a_mark", move || never_full_behind_a_mark(tickets)),
         of.model("put_behind_a_mark", put_behind_a_mark),
-        of.model("put_behind_those_who_caught_up", put_behind_those_who_caught_up),
+        of.model("put_behind_takers_that_caught_up", put_behind_takers_that_caught_up),
         of.model("put_behind_a_head", put_behind_a_head),
         of.model("put_behind_another_put", put_behind_another_put),
         of.model("never_full_behind_a_threshold", never_full_behind_a_threshold),
@@ -263,7 +263,7 @@ fn put_behind_a_mark() -> Exploration {
 
 /// One taker finds nothing at several positions, because others have advanced `tail`. A put behind these positions
 /// observes that the threshold was lowered.
-fn put_behind_those_who_caught_up() -> Exploration {
+fn put_behind_takers_that_caught_up() -> Exploration {
     explore(|| {
         let ring = Ring::full(1);
         let index = ring.indices().take().expect("it is there");

@@ -156,3 +156,40 @@ pub(crate) fn row(
 pub(crate) fn wait(wanted: Wait, threads: usize, cores: &[CoreId]) -> Wait {
     if cores::are_shared(threads, cores) { Wait::Yield } else { wanted }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args, Parser};
+
+    use super::*;
+    use crate::options::{MpmcArgs, RingArgs, SpscArgs};
+
+    /// A command line with the options of one suite.
+    #[derive(Parser)]
+    struct Line<A: Args> {
+        #[command(flatten)]
+        options: A,
+    }
+
+    fn defaults<A: Args>() -> A {
+        Line::parse_from(["lane"]).options
+    }
+
+    #[test]
+    fn default_plans_end_within_three_minutes() {
+        let mut on_one_core = defaults::<MpmcArgs>();
+        on_one_core.cores = vec![cores::several(&[]).unwrap()[0].id];
+        let plans = [
+            Plan::spsc(&defaults::<SpscArgs>()),
+            Plan::mpmc(&defaults()),
+            // Where all threads share a core, measurements are longest.
+            Plan::mpmc(&on_one_core),
+            Plan::ring(&defaults::<RingArgs>()),
+        ];
+        for plan in plans.map(Result::unwrap) {
+            let limit = plan.limit.expect("the number of rounds is not given");
+            let longest = limit.mul_f64(GRACE);
+            assert!(longest < Duration::from_secs(180), "{}: {longest:?}", plan.summary());
+        }
+    }
+}

@@ -204,7 +204,7 @@ impl Attempt {
             match outcome {
                 Ok(run) if run.weakened => {}
                 Ok(_) => {
-                    let text = format!("{name} did not come by what was weakened");
+                    let text = format!("{name} did not reach the weakened access");
                     return Err(Failure::Run(text));
                 }
                 Err(why) => {

@@ -253,7 +253,12 @@ impl<T> Clone for Cells<T> {
 
 impl<T> Cells<T> {
     /// The `len` slots that start at `base`. Their indices are the bits of a position below the next power of two.
-    pub fn new(base: NonNull<MaybeUninit<T>>, len: usize) -> Self {
+    ///
+    /// # Safety
+    ///
+    /// `base` points to `len` slots, at least one, which outlive the array and its clones. Every position that the array is
+    /// asked for has an index below `len`.
+    pub unsafe fn new(base: NonNull<MaybeUninit<T>>, len: usize) -> Self {
         Self { base, trackers: (0..len).map(|_| UnsafeCell::new(())).collect() }
     }
 
@@ -267,7 +272,7 @@ impl<T> Cells<T> {
     }
 
     fn slot(&self, position: u64) -> *mut MaybeUninit<T> {
-        // SAFETY: `base` is the first of `len` slots, and `index` is below that.
+        // SAFETY: by the word of the caller of `new`, `base` is the first of `len` slots, and `index` is below that.
         unsafe { self.base.as_ptr().add(self.index(position)) }
     }
 

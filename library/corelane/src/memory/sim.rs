@@ -314,7 +314,12 @@ impl<T> Clone for Cells<T> {
 
 impl<T> Cells<T> {
     /// The `len` slots that start at `base`. Their indices are the bits of a position below the next power of two.
-    pub fn new(base: NonNull<MaybeUninit<T>>, len: usize) -> Self {
+    ///
+    /// # Safety
+    ///
+    /// `base` points to `len` slots, at least one, which outlive the array and its clones. Every position that the array is
+    /// asked for has an index below `len`.
+    pub unsafe fn new(base: NonNull<MaybeUninit<T>>, len: usize) -> Self {
         Self { base, mask: len.next_power_of_two() - 1 }
     }
 
@@ -325,8 +330,7 @@ impl<T> Cells<T> {
 
     /// Address of the slot at `position`.
     fn slot(&self, position: u64) -> *mut MaybeUninit<T> {
-        // SAFETY: `base` is the first slot. The mask keeps the index among the slots: in a ring of another length than a
-        // power of two, positions leave out indices that have no slot.
+        // SAFETY: by the word of the caller of `new`, `base` is the first of the slots, and the masked position is among them.
         unsafe { self.base.as_ptr().add(position as usize & self.mask) }
     }
 

@@ -3,6 +3,8 @@
 use core::fmt;
 
 /// Why a push failed. Holds the item that was not pushed.
+///
+/// With the feature `std` it converts into a `std::io::Error`, which drops the item.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TryPushError<T> {
     /// No slot is free, as far as this side can see.
@@ -132,7 +134,9 @@ impl fmt::Display for CapacityError {
             Self::OutOfRange { asked, most } if *most as u64 > 1 << 40 => {
                 write!(
                     f,
-                    "a queue for {asked} items doesn't fit into memory, choose a smaller capacity"
+                    "a queue for {asked} items doesn't fit into memory: with one byte for each it takes {}, \
+                     choose a smaller capacity",
+                    Size(*asked)
                 )
             }
             Self::OutOfRange { asked, most } => {
@@ -142,7 +146,7 @@ impl fmt::Display for CapacityError {
                 )
             }
             Self::OutOfMemory { bytes } => {
-                write!(f, "no memory for a queue of {bytes} bytes, choose a smaller capacity")
+                write!(f, "no memory for a queue of {}, choose a smaller capacity", Size(*bytes))
             }
             Self::Inexact => f.write_str(
                 "this queue can't say full at an exact number of items, choose another one, such as `lamport` or `ring`",
@@ -156,11 +160,131 @@ impl fmt::Display for CapacityError {
 
 impl core::error::Error for CapacityError {}
 
+/// A number of bytes, shown in the largest unit that it reaches, with one decimal, rounded down.
+struct Size(usize);
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.0 as u64;
+        let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+        let Some((log, unit)) = units.into_iter().find(|(log, _)| bytes >> log > 0) else {
+            return write!(f, "{bytes} bytes");
+        };
+        let (whole, rest) = (bytes >> log, bytes & ((1 << log) - 1));
+        match (rest * 10) >> log {
+            0 => write!(f, "{whole} {unit}"),
+            tenths => write!(f, "{whole}.{tenths} {unit}"),
+        }
+    }
+}
+
+/// Conversions into [`std::io::Error`]. Those of failed pushes and pops allocate nothing.
+#[cfg(feature = "std")]
+mod io {
+    use std::io::{Error, ErrorKind};
+
+    use super::{CapacityError, TryPopError, TryPushError};
+
+    impl<T> From<TryPushError<T>> for Error {
+        fn from(error: TryPushError<T>) -> Self {
+            match error {
+                TryPushError::Full(_) | TryPushError::Busy(_) => ErrorKind::WouldBlock,
+                TryPushError::Closed(_) => ErrorKind::BrokenPipe,
+            }
+            .into()
+        }
+    }
+
+    impl From<TryPopError> for Error {
+        fn from(error: TryPopError) -> Self {
+            match error {
+                TryPopError::Empty | TryPopError::Busy => ErrorKind::WouldBlock,
+                TryPopError::Closed => ErrorKind::UnexpectedEof,
+            }
+            .into()
+        }
+    }
+
+    impl From<CapacityError> for Error {
+        fn from(error: CapacityError) -> Self {
+            let kind = match error {
+                CapacityError::OutOfRange { .. } => ErrorKind::InvalidInput,
+                CapacityError::OutOfMemory { .. } => ErrorKind::OutOfMemory,
+                CapacityError::Inexact | CapacityError::Unsupported { .. } => {
+                    ErrorKind::Unsupported
+                }
+            };
+            Self::new(kind, error)
+        }
+    }
+}
+
 /// The answer to a push that found no room, with the item.
 #[inline]
 pub(crate) fn full<T>(closed: bool, item: T) -> TryPushError<T> {
     match closed {
         true => TryPushError::Closed(item),
         false => TryPushError::Full(item),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_the_largest_unit() {
+        let shown = |bytes| Size(bytes).to_string();
+        assert_eq!([0, 1023].map(shown), ["0 bytes", "1023 bytes"]);
+        assert_eq!([1 << 10, (1 << 20) - 1].map(shown), ["1 KiB", "1023.9 KiB"]);
+        assert_eq!([3 << 19, 1 << 30].map(shown), ["1.5 MiB", "1 GiB"]);
+        #[cfg(target_pointer_width = "64")]
+        assert_eq!([5 << 39, usize::MAX].map(shown), ["2.5 TiB", "16777215.9 TiB"]);
+    }
+
+    #[test]
+    fn a_refused_capacity_names_its_memory() {
+        let error = CapacityError::OutOfMemory { bytes: 5 << 29 };
+        assert_eq!(
+            error.to_string(),
+            "no memory for a queue of 2.5 GiB, choose a smaller capacity"
+        );
+        #[cfg(target_pointer_width = "64")]
+        {
+            let error = CapacityError::OutOfRange { asked: 1 << 62, most: 1 << 61 };
+            assert!(error.to_string().contains("takes 4194304 TiB, choose"), "{error}");
+        }
+    }
+
+    #[cfg(feature = "std")]
+    #[test]
+    fn io_errors_are_of_the_same_kind() {
+        use crate::bytes::ClaimError;
+        use std::io::{Error, ErrorKind};
+
+        let pushes = [TryPushError::Full(1), TryPushError::Busy(1), TryPushError::Closed(1)];
+        let kinds = [ErrorKind::WouldBlock, ErrorKind::WouldBlock, ErrorKind::BrokenPipe];
+        assert_eq!(pushes.map(|error| Error::from(error).kind()), kinds);
+
+        let pops = [TryPopError::Empty, TryPopError::Busy, TryPopError::Closed];
+        let kinds = [ErrorKind::WouldBlock, ErrorKind::WouldBlock, ErrorKind::UnexpectedEof];
+        assert_eq!(pops.map(|error| Error::from(error).kind()), kinds);
+
+        let too_large = ClaimError::TooLarge { len: 9, most: 8 };
+        let claims = [ClaimError::Full, ClaimError::Busy, ClaimError::Closed, too_large];
+        let blocks = ErrorKind::WouldBlock;
+        let kinds = [blocks, blocks, ErrorKind::BrokenPipe, ErrorKind::InvalidInput];
+        assert_eq!(claims.map(|error| Error::from(error).kind()), kinds);
+
+        let refusals = [
+            (CapacityError::OutOfRange { asked: 0, most: 8 }, ErrorKind::InvalidInput),
+            (CapacityError::OutOfMemory { bytes: 8 }, ErrorKind::OutOfMemory),
+            (CapacityError::Inexact, ErrorKind::Unsupported),
+            (CapacityError::Unsupported { needs: "wings" }, ErrorKind::Unsupported),
+        ];
+        for (error, kind) in refusals {
+            let converted = Error::from(error);
+            assert_eq!((converted.kind(), converted.to_string()), (kind, error.to_string()));
+        }
     }
 }

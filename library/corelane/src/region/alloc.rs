@@ -84,3 +84,22 @@ pub(crate) fn try_empty_box<T>() -> Option<Box<MaybeUninit<T>>> {
 pub(crate) fn no_memory<T>() -> T {
     handle_alloc_error(Layout::new::<T>())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regions_are_mapped_where_the_system_can() {
+        let can = cfg!(all(feature = "std", target_os = "linux", not(feature = "no-mappings")));
+        let layout = Layout::from_size_align(2 * map::PAGE, map::PAGE).unwrap();
+        for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
+            let region = Region::new(memory, layout, map::PAGE).unwrap();
+            assert_eq!(
+                region.backing != Backing::Heap,
+                can && memory != Memory::Heap,
+                "{memory:?}"
+            );
+        }
+    }
+}

@@ -3,7 +3,10 @@
 mod alloc;
 mod end;
 mod lend;
-#[cfg_attr(not(all(feature = "std", target_os = "linux")), path = "no_map.rs")]
+#[cfg_attr(
+    any(feature = "no-mappings", not(all(feature = "std", target_os = "linux"))),
+    path = "no_map.rs"
+)]
 mod map;
 mod slots;
 

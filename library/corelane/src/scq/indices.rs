@@ -553,7 +553,7 @@ mod tests {
             for is_over in [false, true] {
                 let to_take = ring.next_to_take();
                 assert_eq!(ring.take_at(to_take), None);
-                assert!(!ring.put_at(to_put, index), "somebody has come by");
+                assert!(!ring.put_at(to_put, index), "a taker has visited the entry");
                 to_put = ring.next_to_put();
                 assert_eq!(ring.is_over(to_take), is_over);
             }

@@ -112,7 +112,7 @@ fn stores_take_of_the_lookahead_too() {
 }
 
 #[test]
-fn whoever_stores_or_reads_data_guesses_again() {
+fn a_store_or_a_read_of_data_resumes_guessing() {
     alone(ahead(8, 8), |memory| {
         pause(1);
         memory.store(8 * LINE, 1);

@@ -242,7 +242,7 @@ fn deadlock_names_the_lines() {
 }
 
 #[test]
-fn whoever_waits_starves_nobody() {
+fn a_waiting_thread_starves_no_other() {
     let waits: [fn(); 3] = [|| pause(1), || work(Time::ns(100)), || ()];
     for (schedule, wait) in all().into_iter().flat_map(|by| waits.map(|wait| (by, wait))) {
         for seed in 0..20 {
@@ -278,7 +278,7 @@ fn lines_asked_for_early_are_counted_once() {
 }
 
 #[test]
-fn clocks_show_who_was_first() {
+fn a_load_that_sees_a_store_is_later() {
     for (schedule, seed) in all().into_iter().flat_map(|by| (0..20).map(move |seed| (by, seed))) {
         let memory = Memory::new();
         let thread = move |core| {

@@ -103,7 +103,7 @@ fn store_is_seen_when_it_is_in() {
     let stores = memory.clone();
     simulation.spawn(0, move || {
         stores.store(LINE, 1); // sent at 2, in at 204
-        stores.store(0, 1); // sent at 204, has its line at 254, in at 256: who asks between waits
+        stores.store(0, 1); // sent at 204, has its line at 254, in at 256: a load in between waits
     });
     let sees = seen.clone();
     simulation.spawn(1, move || {

@@ -90,7 +90,7 @@ pub fn seeded() -> Vec<Seeded> {
     });
     bugs.push(Seeded {
         queue: "locked",
-        bug: "wakes one of two who wait",
+        bug: "wakes one of two waiting threads",
         sound: locked::two_wait::<false>,
         broken: locked::two_wait::<true>,
     });

@@ -111,7 +111,7 @@ fn more_consumers_cost_less_than_a_miss_each() {
 /// §2.4.3: a producer that overwrites enters each block with a look at that block alone, so consumers cost it the
 /// lines that they have read, and no others.
 #[test]
-fn who_overwrites_pays_for_lines_that_were_read() {
+fn an_overwriting_producer_pays_for_lines_that_were_read() {
     let misses = |consumers| {
         let run = run("bbq-drop-old", 1, consumers);
         run.members[0][0].core.total.misses() as f64 / run.items as f64

@@ -139,7 +139,9 @@ impl Slots for Granules {
             }
             slots.write_bytes(0, len);
         }
-        Self { entries, len, mask: len.next_power_of_two() - 1, cells: Cells::new(slots, len) }
+        // SAFETY: as above. Positions without a granule are left out.
+        let cells = unsafe { Cells::new(slots, len) };
+        Self { entries, len, mask: len.next_power_of_two() - 1, cells }
     }
 
     unsafe fn finish(&self) {

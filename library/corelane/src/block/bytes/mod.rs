@@ -383,6 +383,19 @@ impl fmt::Display for ClaimError {
 
 impl core::error::Error for ClaimError {}
 
+/// Allocates for [`TooLarge`](ClaimError::TooLarge) only.
+#[cfg(feature = "std")]
+impl From<ClaimError> for std::io::Error {
+    fn from(error: ClaimError) -> Self {
+        use std::io::ErrorKind;
+        match error {
+            ClaimError::Full | ClaimError::Busy => ErrorKind::WouldBlock.into(),
+            ClaimError::Closed => ErrorKind::BrokenPipe.into(),
+            ClaimError::TooLarge { .. } => Self::new(ErrorKind::InvalidInput, error),
+        }
+    }
+}
+
 handles!(@debug [] Producer);
 handles!(@debug [] Consumer);
 
