@@ -340,12 +340,14 @@ impl<N> Drop for Domain<N> {
         while !node.is_null() {
             // SAFETY: it came from a box and was retired once. All handles are gone.
             let retired = unsafe { Box::from_raw(node) };
+            // SAFETY: no other thread is left.
             node = retired.behind.with(|behind| unsafe { *behind });
         }
         let mut record = *self.unused.lock();
         while !record.is_null() {
             // SAFETY: it came from a box. All handles have left their records, of which each is here once.
             let unused = unsafe { Box::from_raw(record) };
+            // SAFETY: as above.
             record = unused.newer.with(|newer| unsafe { *newer });
         }
     }

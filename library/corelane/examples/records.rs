@@ -1,0 +1,59 @@
+//! Log lines of several lengths, from several threads into one file, without an allocation for each.
+//!
+//! A line is formatted where it lies in the queue, and goes from there to the file.
+//!
+//! `cargo run --example records -- /tmp/log.txt`; without a path the lines are thrown away.
+
+use std::error::Error;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::{env, thread};
+
+use corelane::{TryPopError, bytes};
+
+const THREADS: usize = 3;
+const LINES: usize = 20_000;
+const LONGEST: usize = 120;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut file: Box<dyn Write> = match env::args().nth(1) {
+        Some(path) => Box::new(BufWriter::new(File::create(path)?)),
+        None => Box::new(io::sink()),
+    };
+    let (log, mut records) = bytes::queue(1 << 16)?;
+
+    for thread in 0..THREADS {
+        let mut log = log.clone();
+        thread::spawn(move || {
+            for n in 0..LINES {
+                let mut claim = loop {
+                    match log.claim(LONGEST) {
+                        Ok(claim) => break claim,
+                        Err(bytes::ClaimError::Closed) => return,
+                        Err(_) => thread::yield_now(),
+                    }
+                };
+                // What is behind the longest length is cut off.
+                let _ = writeln!(claim, "thread {thread}: request {n} took {:?} µs", n % 7 * 100);
+                claim.commit_written();
+            }
+        });
+    }
+    drop(log); // The queue is closed when the last thread has ended.
+
+    let (mut lines, mut length) = (0, 0);
+    loop {
+        match records.try_pop() {
+            Ok(record) => {
+                file.write_all(&record)?;
+                (lines, length) = (lines + 1, length + record.len());
+            }
+            Err(TryPopError::Closed) => break,
+            Err(_) => thread::yield_now(),
+        }
+    }
+    file.flush()?;
+    println!("{lines} lines, {length} bytes");
+    assert_eq!(lines, THREADS * LINES);
+    Ok(())
+}
