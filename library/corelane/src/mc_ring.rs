@@ -291,7 +291,7 @@ queue_type!(McRing of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     paper: "Wang, Zhang, Tang, Hua 2012, §2.5",
     guarantee: "wait-free FIFO; an item is visible when its batch is full or flushed",
     delayed: true,
-    capacity: "N - B + 1",
+    capacity: "n, rounded up to N - B + 1: N slots, a power of two, B to a batch",
     choose: "a stream that never pauses",
     avoid: "somebody waits for an answer: without flush two rings in a cycle stop for ever",
     ..Info::RING

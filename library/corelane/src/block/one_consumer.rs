@@ -62,7 +62,7 @@ queue_type!(BbqMpsc of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info 
     paper: "Wang 2024, §2.4",
     sides: Sides::ManyToOne,
     guarantee: "deadlock-free FIFO",
-    capacity: "N, in blocks",
+    capacity: "n, and up to a block more",
     choose: "several threads send to one",
     avoid: "a stopped thread must never hold up others",
     ..Info::RING

@@ -60,7 +60,7 @@ queue_type!(BbqSpmc of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info 
     paper: "Wang 2024, §2.4",
     sides: Sides::OneToMany,
     guarantee: "deadlock-free FIFO",
-    capacity: "N, in blocks",
+    capacity: "n, and up to a block more",
     choose: "one thread hands work to several",
     avoid: "each consumer is to see every item",
     ..Info::RING

@@ -657,7 +657,7 @@ queue_type!(BbqDropOld of [T: Plain] T: Producer<T>, Consumer<T> = queue_with; I
     sides: Sides::ManyToMany,
     guarantee: "producers never wait for consumers; FIFO with gaps",
     overwrites: true,
-    capacity: "N, kept N - S",
+    capacity: "n, rounded up to a power of two N: the newest N - S are kept, S to a block",
     choose: "to compare: the paper's queue that overwrites",
     avoid: "there are more producers than cores: pushes are refused while a stopped one is in the way",
     ..Info::RING

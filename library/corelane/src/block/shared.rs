@@ -536,7 +536,7 @@ queue_type!(Bbq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     paper: "Wang 2024, §2.3, §2.4",
     sides: Sides::ManyToMany,
     guarantee: "deadlock-free FIFO",
-    capacity: "N, in blocks",
+    capacity: "n, and up to a block more",
     choose: "several threads on either side",
     avoid: "a stopped thread must never hold up others",
     ..Info::RING

@@ -436,7 +436,7 @@ queue_type!(BbqSpsc of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info 
     id: "bbq-spsc",
     name: "block-based bounded queue",
     paper: "Wang 2024, §2.4.5",
-    capacity: "N, in blocks",
+    capacity: "n, and up to a block more",
     choose: "many items wait in it, or they come in batches",
     avoid: "memory is short: it has a block more than it promises",
     ..Info::RING

@@ -121,7 +121,7 @@ const INFO: Info = Info {
     id: "biffq",
     name: "batched improved FastForward queue",
     paper: "Maffione, Lettieri, Rizzo 2019, §4.3",
-    capacity: "N - 3H + 1",
+    capacity: "n, rounded up to N - 3H + 1: N slots, a power of two, H between the sides",
     choose: "the producer has batches and the consumer waits for items",
     avoid: "there are no batches, or memory is short",
     ..Info::RING

@@ -290,7 +290,7 @@ const INFO: Info = Info {
     id: "iffq",
     name: "improved FastForward queue",
     paper: "Maffione, Lettieri, Rizzo 2019, §4.2",
-    capacity: "N - 3H + 1",
+    capacity: "n, rounded up to N - 3H + 1: N slots, a power of two, H between the sides",
     choose: "the producer is often faster, and single items must still arrive soon",
     avoid: "memory is short: it has 3H slots more than it promises",
     ..Info::RING

@@ -194,7 +194,7 @@ queue_type!(Blq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     id: "blq",
     name: "batched Lamport queue",
     paper: "Maffione, Lettieri, Rizzo 2019, §3.3",
-    capacity: "N - K",
+    capacity: "n, rounded up to N - K: N slots, a power of two, K to a line",
     choose: "items come in batches; slots are to be filled or read in place",
     avoid: "items come one by one and throughput counts",
     ..Info::RING

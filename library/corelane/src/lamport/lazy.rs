@@ -255,7 +255,7 @@ queue_type!(Llq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     id: "llq",
     name: "lazy Lamport queue",
     paper: "Maffione, Lettieri, Rizzo 2019, §3.2",
-    capacity: "N - K",
+    capacity: "n, rounded up to N - K: N slots, a power of two, K to a line",
     choose: "a plain ring; the producer is the faster side",
     avoid: "items come one by one and throughput counts",
     ..Info::RING

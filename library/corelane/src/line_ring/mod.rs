@@ -514,7 +514,7 @@ queue_type!(LineRing of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info
     id: "linering",
     name: "line ring",
     paper: "none; see its page",
-    capacity: "L lines of n items; given back G lines at a time, over and above what was asked for",
+    capacity: "n, rounded up to lines, and up to G lines more",
     choose: "by default: items pushed one by one, near or far; dialogues; slices",
     avoid: "slots are to be filled in place; memory must be exact",
     ..Info::RING

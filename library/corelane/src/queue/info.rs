@@ -139,7 +139,7 @@ pub struct Info {
     /// Whether a call spins until earlier calls of its side are done. Then a thread that loses its core in the middle
     /// of a call makes the others spin.
     pub takes_turns: bool,
-    /// How many items fit, for a ring of N slots.
+    /// How many items fit when n are asked for.
     pub capacity: &'static str,
     /// When to use it.
     pub choose: &'static str,
@@ -160,7 +160,7 @@ impl Info {
         bounded: true,
         overwrites: false,
         takes_turns: false,
-        capacity: "N",
+        capacity: "n, rounded up to a power of two",
         choose: "",
         avoid: "",
     };

@@ -158,7 +158,7 @@ queue_type!(BbqBytes of [T: Send] T: ItemProducer<T>, ItemConsumer<T> = items_wi
     paper: "Wang 2024, §2.4.4",
     sides: Sides::ManyToMany,
     guarantee: "deadlock-free FIFO",
-    capacity: "N bytes; the ring has 2N",
+    capacity: "n bytes of any records; the ring has twice that",
     choose: "records of different lengths, written and read in place",
     avoid: "items are of one type, or a stopped thread must never hold up others",
     ..Info::RING
