@@ -1,29 +1,28 @@
-//! `bqueue`: B-Queue, a FastForward queue that looks ahead.
+//! `bqueue`: B-Queue, a FastForward queue that probes ahead.
 //!
-//! Slots say themselves whether they are full. Both sides look at one slot far ahead, and if that is
-//! free (or full) they know that all before it are, and work on the whole batch without looking again.
-//! A consumer that finds the far slot still empty halves the distance until it finds a full one
-//! (*backtracking*); how far it got is where it starts next time. So it keeps away from a busy
-//! producer, and is right behind a slow one.
+//! A slot has its own state, full or empty. Each side probes one slot far ahead. If this slot is free (or full), so are
+//! all slots before it, and the side works on the whole batch without another probe. A consumer that finds the far slot
+//! empty halves the distance until it finds a full slot (*backtracking*). Its next search starts at this distance. So
+//! the consumer stays away from a busy producer, and close behind a slow one.
 //!
-//! **Use it** when items are pushed one by one: nothing here moves them faster at so little delay.
-//! **Don't** use it when memory is short: the producer needs a whole batch of free slots to go on, so there is a batch more
-//! than it promises.
+//! **Use it** when items are pushed one by one: no queue here is faster at so little delay.
+//! **Don't** use it when memory is short: the producer needs a whole batch of free slots to go on, so the ring has a
+//! batch more than its capacity.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out |
-//! | capacity | N − B + 1, at least what was asked for: N slots, a power of two, of which a batch of B, all but one, may be empty and not seen |
-//! | batch | 256, at most a quarter of what was asked for; set by [`Config::batch`], rounded down to a power of two, at most half of it |
+//! | capacity | N − B + 1, at least as asked, with N slots, a power of two: all slots of a batch of B but one may be empty, and not seen yet |
+//! | batch | 256, at most a quarter of the capacity asked for; [`Config::batch`] sets another, rounded down to a power of two, at most half of that capacity |
 //! | misses per item and side | 2/K when both keep their distance, 2 in the same line |
 //! | paper | Wang, Zhang, Tang, Hua: *B-Queue: Efficient and Practical Queuing*, §3, Figs 7 and 10 |
 //!
-//! **Departures from the listings.** Fig. 7 probes the slot *behind* the batch, which costs a batch of
-//! capacity; here it is the last of the batch. In Figs 9 and 10 `batch_tail` is the last full slot
-//! while Fig. 7 takes it for the first that is not; with a batch of one the consumer would run past
-//! it. Here it is the first that is not known to be full. A consumer that goes back does not wait
-//! between two looks (TICKS): that brought no throughput, and cost a third of the round-trip time. And
-//! one that finds nothing at all forgets its history: an idle queue answers the next item at once.
+//! **Departures from the listings.** Fig. 7 probes the slot *behind* the batch, which costs a batch of capacity; here
+//! the probe is the last slot of the batch. In Figs 9 and 10 `batch_tail` is the last full slot, but Fig. 7 uses it as
+//! the first slot that isn't full: with a batch of one the consumer would run past it. Here `batch_tail` is the first
+//! slot that is not known to be full. A backtracking consumer doesn't wait between two probes (TICKS): the wait brought
+//! no throughput, and cost a third of the round-trip time. A consumer that finds no full slot forgets its history, so
+//! that an idle queue delivers the next item at once.
 //!
 //! ```
 //! use corelane::b_queue;
@@ -75,7 +74,7 @@ pub type Ends<S> = (Producer<S>, Consumer<S>);
 /// As [`queue`].
 pub fn queue_with<S: Slot>(config: Config) -> Result<Ends<S>, CapacityError> {
     config.inexact()?;
-    // Half of what fits, since a batch is up to half of it.
+    // Half of the slots that fit, since a batch is up to half of the capacity asked for.
     let wanted = slots_up_to::<Unread<S>>(most_slots::<Unread<S>>() / 2, config.capacity, 0)?;
     let batch = config.batch.unwrap_or(BATCH.min(wanted / 4)).clamp(1, (wanted / 2).max(1));
     // A power of two, like N: whole batches fill the ring.
@@ -126,8 +125,8 @@ pub struct Consumer<S: Slot> {
 }
 
 impl<S: Slot> Producer<S> {
-    /// Extends the known free slots by a batch, if its last slot is free: then all are, because the
-    /// consumer clears in order.
+    /// Extends the known free slots by a batch, if the batch's last slot is free: then all its slots are free, because
+    /// the consumer clears in order.
     #[inline]
     fn next_batch(&mut self) -> bool {
         let next = self.batch_head.wrapping_add(self.batch);
@@ -169,7 +168,7 @@ impl<S: Slot> queue::LendSlots for Producer<S> {
     fn free_up_to(&mut self, wanted: usize) -> usize {
         loop {
             let free = self.batch_head.wrapping_sub(self.head) as usize;
-            // A batch more must not reach round to slots already counted.
+            // Another batch must not wrap to slots already counted.
             let fits = free + self.batch as usize <= self.slots();
             if free >= wanted || !fits || !self.next_batch() {
                 return wanted.min(free);
@@ -187,7 +186,7 @@ impl<S: Slot> queue::LendSlots for Producer<S> {
 
     unsafe fn publish(&mut self, n: usize) {
         let slots = self.end.slots();
-        // SAFETY: `n` items are staged, by the caller's word, and as many slots were seen empty.
+        // SAFETY: `n` items are staged, by the caller's contract, and as many slots were seen empty.
         unsafe { self.staging.drain(n, |i, item| slots.at(self.head.wrapping_add(i)).fill(item)) };
         self.head = self.head.wrapping_add(n as u64);
     }
@@ -212,7 +211,7 @@ impl<S: Slot> Consumer<S> {
         true
     }
 
-    /// Takes the next item, which is known to be there.
+    /// Takes the next item, which has been seen.
     ///
     /// # Safety
     ///
@@ -227,7 +226,7 @@ impl<S: Slot> Consumer<S> {
         item
     }
 
-    /// Takes the next item if it was copied out before.
+    /// Takes the next item if it is staged.
     #[inline(always)] // see `try_pop_by`
     fn take_staged(&mut self) -> Option<S::Item> {
         let item = self.staged.take()?;
@@ -273,20 +272,20 @@ impl<S: Slot> queue::Consumer for Consumer<S> {
     answered_by!(closed: end);
 }
 
-// SAFETY: items are lent from `staged`, which forgets them when they are released, and `tail` moves past them.
+// SAFETY: items are lent from `staged`, which forgets items when they are released, and `tail` moves past them.
 unsafe impl<S: Slot> queue::LendItems for Consumer<S> {
     fn filled_up_to(&mut self, wanted: usize) -> usize {
         let slots = self.end.slots();
-        // The producer fills in order: if a slot is full, so are all from `tail` up to it.
+        // The producer fills in order: if a slot is full, so are all slots from `tail` up to it.
         leading(wanted.min(slots.len()), |i| slots.at(self.tail.wrapping_add(i)).is_full())
     }
 
     fn lendable(&mut self, wanted: usize) -> usize {
         let n = self.available(wanted.min(Staged::<S::Item>::SIZE));
         let slots = self.end.slots();
-        // SAFETY: `n` slots from `tail` on are full, and `staged` reads each only once.
+        // SAFETY: `n` slots from `tail` on are full, and `staged` reads each slot only once.
         self.staged.stage(n, |i| unsafe { slots.at(self.tail.wrapping_add(i)).read() });
-        // What is staged must not be read from its slot again.
+        // A staged item must not be read from its slot again.
         self.batch_tail = self.tail;
         n
     }
@@ -296,7 +295,7 @@ unsafe impl<S: Slot> queue::LendItems for Consumer<S> {
     }
 
     unsafe fn release(&mut self, n: usize) {
-        // SAFETY: `n` items are staged and have been moved out, by the caller's word.
+        // SAFETY: `n` items are staged and have been moved out, by the caller's contract.
         unsafe { self.staged.forget(n) };
         for i in 0..n as u64 {
             self.end.slots().at(self.tail.wrapping_add(i)).clear();
@@ -308,10 +307,10 @@ unsafe impl<S: Slot> queue::LendItems for Consumer<S> {
 
 impl<S: Slot> Drop for Consumer<S> {
     fn drop(&mut self) {
-        // What is staged is dropped here; the slots behind it, when both handles are gone.
+        // Staged items are dropped here; the items behind them, when both handles are gone.
         let first = self.tail.wrapping_add(self.staged.len() as u64);
         while self.tail != first {
-            // Or else a full ring would show it once more behind all others.
+            // Otherwise a full ring would have this item once more, behind all others.
             self.end.slots().at(self.tail).clear();
             self.tail = self.tail.wrapping_add(1);
         }

@@ -3,9 +3,9 @@
 pub use crate::block::bytes::{Claim, ClaimError, Consumer, Producer, Record, queue_with};
 use crate::queue::CapacityError;
 
-/// A queue for byte records between any number of threads on either side: the [block-based](crate::block::bytes) one.
+/// A queue for byte records between any number of threads on either side: the [block-based queue](crate::block::bytes).
 ///
-/// It has room for at least `capacity` bytes. Records may be as long as [`Producer::max_len`] says.
+/// It has room for at least `capacity` bytes. [`Producer::max_len`] is the length of the longest record.
 ///
 /// ```
 /// use corelane::bytes;

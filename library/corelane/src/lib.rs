@@ -1,7 +1,7 @@
 //! Queues that move data between cores.
 //!
-//! A queue has two kinds of handles, producers and consumers. Where a side may have several, its handles can be cloned.
-//! The handles of a side that has only one also lend their slots, to be filled or read in place.
+//! A queue has two kinds of handles, producers and consumers. If a side may have several handles, a handle can be
+//! cloned. The only handle of a side also lends slots, to be filled or read in place.
 //!
 //! ```
 //! use corelane::{TryPopError, spsc};
@@ -28,33 +28,33 @@
 //! |---|---|
 //! | one producer, one consumer | [`spsc::queue`] |
 //! | several on one side or on both | [`mpmc::queue`], [`mpsc::queue`], [`spmc::queue`] |
-//! | no idea how many items will wait | [`spsc::unbounded_queue`], [`mpmc::unbounded_queue`] |
+//! | an unknown number of waiting items | [`spsc::unbounded_queue`], [`mpmc::unbounded_queue`] |
 //! | byte records of different lengths | [`bytes::queue`] |
-//! | writers that must never be held up | [`overwrite::queue`] |
+//! | producers that must never wait | [`overwrite::queue`] |
 //!
-//! The pages of [`spsc`] and [`mpmc`] have tables of all algorithms, each of which is a module of its own.
+//! [`spsc`] and [`mpmc`] have tables of all algorithms. Each algorithm is a module of its own.
 //!
 //! # Three answers besides success
 //!
 //! | answer | it means | what to do |
 //! |---|---|---|
 //! | [`Full`](TryPushError::Full), [`Empty`](TryPopError::Empty) | there is no room, or no item | try again later, or do something else |
-//! | [`Closed`](TryPopError::Closed) | the other side is gone; a pop says so only after the last item | stop |
-//! | [`Busy`](TryPopError::Busy) | another thread is in the middle of a call, and in the way | try again soon: yield, because that thread may need the core |
+//! | [`Closed`](TryPopError::Closed) | all handles of the other side are gone; a pop says so only after the last item | stop |
+//! | [`Busy`](TryPopError::Busy) | an unfinished call of another thread is in the way | try again soon: yield, because that thread may need the core |
 //!
-//! Busy is said by queues between several threads:
+//! Queues between several threads say busy:
 //!
 //! | queue | a push says busy | a pop says busy |
 //! |---|---|---|
 //! | [`block::shared`], [`block::one_consumer`], [`block::one_producer`], [`block::bytes`] | while a pop from the next block is unfinished | while a push into the same block is unfinished |
 //! | [`ring`], in order | while a push or pop is unfinished and no slot is free | never, unless its producers have relaxed tails |
 //! | [`ring`], relaxed tails or one at a time | as in order, and while another push is in the way | while another pop is in the way |
-//! | [`scq`] | while all free slots are in the hands of other threads | never |
+//! | [`scq`] | while other threads hold all free slots, in unfinished calls | never |
 //! | [`block::overwriting`] | while a push of an earlier lap into the next block is unfinished | while a push is unfinished |
 //! | [`seq_ring`] | never | while the push of the oldest item is unfinished |
 //!
-//! It lasts as long as the other call: some nanoseconds, or until its thread gets a core again. Slices and iterators end at a
-//! busy queue as at a full or empty one.
+//! A queue is busy as long as the other call runs: some nanoseconds, or until the thread of that call gets a core
+//! again. Slices and iterators end at a busy queue as at a full or empty one.
 //!
 //! # Errors
 //!
@@ -67,8 +67,8 @@
 //!
 //! # Features
 //!
-//! `std` (default) brings memory mappings ([`Memory::HugePages`], [`Memory::Mirrored`]) and the
-//! queues that need a timer or locks. Without it the crate is `no_std` and needs `alloc`.
+//! `std` (default) adds memory mappings ([`Memory::HugePages`], [`Memory::Mirrored`]) and the queues that need a timer
+//! or locks. Without it the crate is `no_std` and needs `alloc`.
 
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 

@@ -1,25 +1,25 @@
-//! `locked`: a ring behind a lock, as every textbook has it.
+//! `locked`: a ring behind a lock, as in every textbook.
 //!
 //! One lock guards two indices. A thread that holds the lock pushes or pops. A producer that finds no room, or a
-//! consumer that finds no item, may leave, or sleep until there is one. It sleeps on one of two condition variables,
-//! which the other side notifies if a thread waits.
+//! consumer that finds no item, may return, or sleep until there is one. The thread sleeps on one of two condition
+//! variables. The other side notifies this variable if a thread waits.
 //!
-//! **Use it** to compare: it is the baseline that says what all the others are worth. Or where threads have
-//! nothing better to do than to wait and there are more of them than cores: a thread that waits for an item or for
-//! room sleeps, and a thread that waits for the lock soon sleeps too.
-//! **Don't** use it for throughput: all threads of both sides wait for one lock, and calls that find it taken
-//! may sleep in the operating system, the `try_` ones as well. Or without the standard library.
+//! **Use it** to compare: it is the baseline for all other queues. Or where threads have nothing to do but wait, and
+//! there are more threads than cores: a thread that waits for an item or for room sleeps, and a thread that waits for
+//! the lock soon sleeps too.
+//! **Don't** use it for throughput: all threads of both sides wait for one lock, and calls that find it taken may sleep
+//! in the operating system, even the `try_` calls. Or without the standard library.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | deadlock-free, first in first out (linearizable) |
-//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two; or [exactly](Config::exact) that |
+//! | capacity | N, the number of slots: as asked, rounded up to a power of two; or [exactly](Config::exact) as asked |
 //! | handles | at most 65,536 a side; cloning one more panics |
-//! | operations | the lock is taken once, for [`push_slice`](crate::Producer::push_slice) and [`pop_slice`](crate::Consumer::pop_slice) too |
+//! | operations | a call takes the lock once, even [`push_slice`](crate::Producer::push_slice) and [`pop_slice`](crate::Consumer::pop_slice) |
 //! | paper | none; monitors are from C. A. R. Hoare: *Monitors: An Operating System Structuring Concept*, CACM 17(10), 1974, whose §4 is a bounded buffer |
 //!
-//! Besides the calls that all queues have, a [`Producer`] can [`push`](Producer::push) and a [`Consumer`]
-//! can [`pop`](Consumer::pop): they wait. Both kinds of calls can be mixed, on the same queue and on the same
+//! Besides the calls of all queues, a [`Producer`] has [`push`](Producer::push) and a [`Consumer`] has
+//! [`pop`](Consumer::pop): these calls wait. Both kinds of calls can be mixed, on the same queue and on the same
 //! handle.
 //!
 //! ```
@@ -65,9 +65,9 @@ struct Indices {
 /// The handles and the waiting threads of one side.
 #[derive(Debug)]
 struct Crowd {
-    /// How many handles.
+    /// Number of handles.
     handles: u64,
-    /// How many threads sleep, or have been woken and don't know yet.
+    /// Number of threads that sleep, or have been notified and don't run yet.
     waiting: u64,
 }
 
@@ -78,14 +78,14 @@ impl Indices {
     }
 }
 
-/// All of it is accessed behind the lock, but for the condition variables.
+/// All of it, except the condition variables, is accessed under the lock.
 #[derive(Debug)]
 #[repr(C)]
 struct Header<T> {
     indices: Padded<Mutex<Indices>>,
-    /// What producers wait for.
+    /// Producers wait for it.
     not_full: Padded<Condvar>,
-    /// What consumers wait for.
+    /// Consumers wait for it.
     not_empty: Padded<Condvar>,
     items: PhantomData<T>,
 }
@@ -120,7 +120,7 @@ impl<T> State for Header<T> {
     }
 }
 
-/// Wakes as many of `waiting` threads as `n` items, or slots, are enough for.
+/// Wakes one of the `waiting` threads if `n` is 1, and all of them if `n` items or slots are more.
 #[inline]
 fn wake(condvar: &Condvar, waiting: u64, n: usize) {
     match n {
@@ -131,9 +131,9 @@ fn wake(condvar: &Condvar, waiting: u64, n: usize) {
     }
 }
 
-/// A call that waits has failed: all handles of the other side are gone.
+/// A waiting call has failed: all handles of the other side are gone.
 ///
-/// Holds the item that was not pushed, if it was a push.
+/// After a push it holds the item that was not pushed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Closed<T = ()>(T);
 
@@ -181,7 +181,7 @@ pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Capac
 
 /// A sending side.
 pub struct Producer<T> {
-    /// N, or what was asked for if it is exact.
+    /// N, or the capacity asked for if it is exact.
     capacity: usize,
     end: End<Header<T>>,
 }
@@ -198,7 +198,7 @@ impl<T> Producer<T> {
     ///
     /// # Errors
     ///
-    /// [`Closed`] with the item, if there is no room and all consumers are gone.
+    /// [`Closed`] with the item if there is no room and all consumers are gone.
     pub fn push(&mut self, item: T) -> Result<(), Closed<T>> {
         let mut indices = self.lock();
         while indices.len() == self.capacity() {
@@ -227,7 +227,7 @@ impl<T> Producer<T> {
         indices.write = indices.write.wrapping_add(1);
     }
 
-    /// Gives the lock back, and tells of `n` new items.
+    /// Gives the lock back, and notifies consumers of `n` new items.
     #[inline]
     fn leave(&self, indices: MutexGuard<'_, Indices>, n: usize) {
         let waiting = indices.consumers.waiting;
@@ -259,7 +259,7 @@ impl<T> queue::Producer for Producer<T> {
         self.lock().consumers.handles == 0
     }
 
-    /// Appends all that fit while it has the lock.
+    /// Appends all items that fit, under one lock.
     fn push_slice(&mut self, items: &[T]) -> usize
     where
         T: Copy,
@@ -285,7 +285,7 @@ impl<T> Consumer<T> {
     ///
     /// # Errors
     ///
-    /// [`Closed`], if there is none and all producers are gone.
+    /// [`Closed`] if there is no item and all producers are gone.
     pub fn pop(&mut self) -> Result<T, Closed> {
         let mut indices = self.lock();
         while indices.len() == 0 {
@@ -315,7 +315,7 @@ impl<T> Consumer<T> {
         unsafe { self.end.slots().read(position) }
     }
 
-    /// Gives the lock back, and tells of `n` slots that are free now.
+    /// Gives the lock back, and notifies producers of `n` free slots.
     #[inline]
     fn leave(&self, indices: MutexGuard<'_, Indices>, n: usize) {
         let waiting = indices.producers.waiting;
@@ -348,7 +348,7 @@ impl<T> queue::Consumer for Consumer<T> {
         self.lock().producers.handles == 0
     }
 
-    /// Removes all it can while it has the lock.
+    /// Removes all items that it can, under one lock.
     fn pop_slice(&mut self, into: &mut [T]) -> usize
     where
         T: Copy,
@@ -386,7 +386,7 @@ impl<T> Clone for Consumer<T> {
 }
 
 // The last handle of a side, when it is dropped, must wake every sleeping thread of the other side. No thread may go to
-// sleep without noticing that drop. So handles are counted behind the lock, besides being counted as ends.
+// sleep without noticing that drop. So handles are counted under the lock, in addition to the count of ends.
 
 impl<T> Drop for Producer<T> {
     fn drop(&mut self) {

@@ -1,22 +1,22 @@
 //! `mcring`: MCRingBuffer, a ring that publishes in batches.
 //!
-//! Lamport's ring with copies of the other side's counter, where each side moves its own shared
-//! counter only once for every batch of items.
+//! Lamport's ring with copies of the other side's counter. Each side updates its own shared counter only once for each
+//! batch of items.
 //!
-//! **Use it** for a stream that never pauses, if you want the batches made for you.
-//! **Don't** use it when somebody waits for an answer: an item is invisible until its batch is full or
-//! [`flush`](queue::Producer::flush) is called. Two rings in a cycle, each side waiting for the other, stop for ever
-//! (§2.5). [`bqueue`](crate::b_queue) has the speed without the catch.
+//! **Use it** for a stream that never pauses, if the queue must make the batches.
+//! **Don't** use it when a thread waits for an answer: an item is invisible until its batch is full or
+//! [`flush`](queue::Producer::flush) is called. Two rings in a cycle, each side waiting for the other, deadlock (§2.5).
+//! [`bqueue`](crate::b_queue) is as fast, without deadlock.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out; delayed publication |
-//! | capacity | N − B + 1, at least what was asked for: N slots, a power of two, of which a batch of B, all but one, may be empty and not given back |
-//! | batch | 256, at most an eighth of what was asked for; set by [`Config::batch`], at most half of it, so that a full ring always shows the consumer something |
+//! | capacity | N − B + 1, at least as asked, with N slots, a power of two: all slots of a batch of B but one may be empty, and not given back yet |
+//! | batch | 256, at most an eighth of the capacity asked for; [`Config::batch`] sets another, at most half of that capacity, so that a full ring always has visible items |
 //! | misses per item and side | 1/K + 2/B, for batches of B |
 //! | paper | Lee, Bu, Chandranmenon 2010 after Wang, Zhang, Tang, Hua: *B-Queue*, §2.5, Fig. 4 |
 //!
-//! What has not been flushed is published when the producer is dropped.
+//! Items that have not been flushed are published when the producer is dropped.
 //!
 //! ```
 //! use corelane::{TryPopError, mc_ring};
@@ -54,7 +54,7 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 /// As [`queue`].
 pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     config.inexact()?;
-    // Half of what fits, since a batch is up to half of it.
+    // Half of the slots that fit, since a batch is up to half of the capacity asked for.
     let wanted = slots_up_to::<Indices<T>>(most_slots::<Indices<T>>() / 2, config.capacity, 0)?;
     let batch = config.batch.unwrap_or(256.min(wanted / 8)).min(wanted / 2).max(1) as u64;
     let len = slots_for::<Indices<T>>(config.capacity, batch as usize - 1)?;
@@ -71,9 +71,9 @@ pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Capac
 pub struct Producer<T> {
     /// Next position to fill.
     next_write: u64,
-    /// What the shared `write` is: `next_write` less the paper's `wBatch`.
+    /// The value of the shared `write`: `next_write` less the paper's `wBatch`.
     published: u64,
-    /// What the shared `read` was when last looked at.
+    /// The value of the shared `read` that the producer last loaded.
     local_read: u64,
     batch: u64,
     end: End<Indices<T>>,
@@ -84,9 +84,9 @@ pub struct Producer<T> {
 pub struct Consumer<T> {
     /// Next position to empty.
     next_read: u64,
-    /// What the shared `read` is: `next_read` less the paper's `rBatch`.
+    /// The value of the shared `read`: `next_read` less the paper's `rBatch`.
     freed: u64,
-    /// What the shared `write` was when last looked at.
+    /// The value of the shared `write` that the consumer last loaded.
     local_write: u64,
     batch: u64,
     end: End<Indices<T>>,
@@ -101,11 +101,11 @@ impl<T> Producer<T> {
 
     #[inline]
     fn look(&mut self) {
-        // Acquire pairs with the store in `free`: the items of the freed slots have been taken.
+        // Acquire ↔ Release in `free`: the items of the freed slots are taken.
         self.local_read = self.end.header().read.load(Ordering::Acquire);
     }
 
-    /// Moves on by `n` filled slots, and publishes if that completes a batch.
+    /// Moves behind `n` filled slots, and publishes them if they complete a batch.
     #[inline]
     fn advance(&mut self, n: u64) {
         self.next_write = self.next_write.wrapping_add(n);
@@ -126,7 +126,7 @@ impl<T> queue::Producer for Producer<T> {
                 return Err(full(self.is_closed(), item));
             }
         }
-        // SAFETY: the slot is free, and the producer's alone until it is published.
+        // SAFETY: the slot is free, and only the producer accesses it until it is published.
         unsafe { self.end.slots().write(self.next_write, item) };
         self.advance(1);
         Ok(())
@@ -167,7 +167,7 @@ impl<T> queue::LendSlots for Producer<T> {
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
-        // SAFETY: `n` slots from `next_write` on are free, by the caller's word.
+        // SAFETY: `n` slots from `next_write` on are free, by the caller's contract.
         unsafe { self.end.lend_slots(self.next_write, n) }
     }
 
@@ -191,11 +191,11 @@ impl<T> Consumer<T> {
 
     #[inline]
     fn look(&mut self) {
-        // Acquire pairs with the store in `flush`: the items are there.
+        // Acquire ↔ Release in `flush`: the items.
         self.local_write = self.end.header().write.load(Ordering::Acquire);
     }
 
-    /// Moves on by `n` emptied slots, and gives them back if that completes a batch.
+    /// Moves behind `n` emptied slots, and gives them back if they complete a batch.
     #[inline]
     fn advance(&mut self, n: u64) {
         self.next_read = self.next_read.wrapping_add(n);
@@ -207,8 +207,7 @@ impl<T> Consumer<T> {
     #[inline]
     fn free(&mut self) {
         self.freed = self.next_read;
-        // Release pairs with the load in `look` of the producer: the items are out before their
-        // slots are free.
+        // Release ↔ Acquire in the producer's `look`: the items are taken.
         self.end.header().read.store(self.freed, Ordering::Release);
     }
 
@@ -221,7 +220,7 @@ impl<T> Consumer<T> {
                 return None;
             }
         }
-        // SAFETY: the position is full, and the consumer moves past it with the next line.
+        // SAFETY: the slot holds an item, and the next line moves `next_read` past it.
         let item = unsafe { self.end.slots().read(self.next_read) };
         self.advance(1);
         Some(item)
@@ -265,7 +264,7 @@ unsafe impl<T> queue::LendItems for Consumer<T> {
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {
-        // SAFETY: `n` slots from `next_read` on hold items, by the caller's word.
+        // SAFETY: `n` slots from `next_read` on hold items, by the caller's contract.
         unsafe { self.end.lend_items(self.next_read, n) }
     }
 

@@ -1,9 +1,8 @@
 //! `mcring-sane`: MCRingBuffer with a timer that tells the producer to flush.
 //!
-//! The authors of B-Queue tried the ways out of [`mcring`](crate::mc_ring)'s deadlock. This is their
-//! third: a timer sets a variable, the producer looks at it with every push and flushes when it is
-//! set. It does not help a producer that has stopped pushing, which is what their §2.6 shows; and it
-//! costs a shared variable.
+//! The authors of B-Queue tried several remedies for the deadlock of [`mcring`](crate::mc_ring). This is their third: a
+//! timer sets a variable; each push reads the variable, and flushes if it is set. A producer that has stopped pushing
+//! doesn't flush, as their §2.6 shows. And the shared variable has a cost.
 //!
 //! **Use it** to measure that cost.
 //! **Don't** use it otherwise: [`bqueue`](crate::b_queue) needs no timer.
@@ -15,7 +14,7 @@
 //! | period | 10 µs as in the paper, or as often as the operating system wakes a sleeping thread |
 //! | paper | Wang, Zhang, Tang, Hua: *B-Queue*, §2.6 (3), §5.3 |
 //!
-//! Each queue has a timer thread of its own, which ends within a period of the producer.
+//! Each queue has a timer thread of its own. This thread ends within a period after the producer is dropped.
 
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -65,7 +64,7 @@ pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Capac
     Ok((Producer { ring, due }, consumer))
 }
 
-/// Sets the variable once in a period, as long as the producer lives.
+/// Sets the variable once in each period until the producer is dropped.
 fn tick(due: &Weak<Padded<AtomicBool>>) {
     while let Some(due) = due.upgrade() {
         // Relaxed: a hint to flush soon, which orders nothing.
@@ -82,10 +81,10 @@ pub struct Producer<T> {
 }
 
 impl<T> Producer<T> {
-    /// Flushes if the timer has fired since the last time.
+    /// Flushes if the timer has fired since the last flush.
     #[inline]
     fn flush_if_due(&mut self) {
-        // Relaxed: see `tick`. A tick that is overwritten here is as good as served.
+        // Relaxed: see `tick`. If this overwrites a later tick, the flush below serves that tick too.
         if self.due.load(Ordering::Relaxed) {
             self.due.store(false, Ordering::Relaxed);
             self.ring.flush();
@@ -116,12 +115,12 @@ impl<T> queue::LendSlots for Producer<T> {
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.ring.lend(n) }
     }
 
     unsafe fn publish(&mut self, n: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.ring.publish(n) };
         self.flush_if_due();
     }

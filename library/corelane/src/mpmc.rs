@@ -2,25 +2,28 @@
 //!
 //! | queue | use it when | don't when |
 //! |---|---|---|
-//! | [`block::shared`](crate::block::shared) | by default | a stopped thread must never hold up others; the last slots count |
-//! | [`ring`](crate::ring) | to compare: the ring that many systems have, in DPDK's three modes; to look at items before they are taken | threads may be stopped in the middle, or there are many |
-//! | [`scq`](crate::scq) | a thread may be stopped anywhere, and must never hold up others | throughput counts, and there is a core for each thread |
-//! | [`rings::lprq`](crate::rings::lprq) | by default if nobody knows how many items will wait; a thread may be stopped anywhere | memory must be bounded |
+//! | [`block::shared`](crate::block::shared) | by default | a stopped thread must never delay others; the last slots count |
+//! | [`ring`](crate::ring) | to compare: the ring that many systems have, in DPDK's three modes; to look at items before a pop | threads may be stopped in the middle of a call, or there are many threads |
+//! | [`scq`](crate::scq) | a thread may be stopped anywhere, and must never delay others | throughput counts, and there is a core for each thread |
+//! | [`rings::lprq`](crate::rings::lprq) | by default if the number of waiting items is unknown; a thread may be stopped anywhere | memory must be bounded |
 //! | [`rings::lcrq`](crate::rings::lcrq) | the same, for [tokens](crate::slot::Token) | items are no tokens; memory must be bounded |
 //! | [`list::michael_scott`](crate::list::michael_scott) | to compare: the textbook's list | throughput counts |
 //! | `locked` | threads would rather sleep than spin; to compare | throughput counts |
 //!
-//! Each page says what a thread means to others that is stopped in the middle of a call. One that is killed there, or never
-//! runs again, is stopped for ever: its handle never goes, so the queue is never closed on that side nor is its memory freed.
-//! A thread that ends by itself, or panics, does so between calls, as none panics in the middle (destructors of items run
-//! when handles are dropped, and outside of calls).
+//! Each page says how a thread that is stopped in the middle of a call affects other threads. A thread that is killed
+//! in the middle of a call, or never runs again, is stopped for ever. The handle of this thread is never dropped. So
+//! its side of the queue is never closed, and the queue's memory is never freed.
+//!
+//! A thread that ends by itself or panics does so between calls: no call panics in the middle. Destructors of items run
+//! when handles are dropped, and outside of calls.
 
 pub use crate::block::shared::{Consumer, Producer, queue_with};
 
 use crate::queue::CapacityError;
 use crate::rings::lprq;
 
-/// A queue for at least `capacity` items, between any number of threads on either side: the [block-based](crate::block::shared) one.
+/// A queue for at least `capacity` items, between any number of threads on either side: the [block-based
+/// queue](crate::block::shared).
 ///
 /// ```
 /// use corelane::mpmc;

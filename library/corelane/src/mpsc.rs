@@ -4,7 +4,8 @@ pub use crate::block::one_consumer::{Consumer, Producer, queue_with};
 
 use crate::queue::CapacityError;
 
-/// A queue for at least `capacity` items, between any number of producers and one consumer: the [block-based](crate::block::one_consumer) one.
+/// A queue for at least `capacity` items, between any number of producers and one consumer: the [block-based
+/// queue](crate::block::one_consumer).
 ///
 /// ```
 /// use corelane::mpsc;

@@ -1,9 +1,9 @@
-//! Queues whose producers never wait for consumers: what nobody has popped in time is overwritten.
+//! Queues whose producers never wait for consumers: an item that is not popped in time is overwritten.
 //!
 //! | module | use it when | don't when |
 //! |---|---|---|
-//! | [`seq_ring`](crate::seq_ring) | by default: a push never fails, also while another thread is stopped in the middle of one; a [`snapshot`](Consumer::snapshot) copies all that is there | an item must not be lost |
-//! | [`block::overwriting`](crate::block::overwriting) | to compare: the paper's queue | there are more producers than cores: a push is refused while a stopped one is in the way |
+//! | [`seq_ring`](crate::seq_ring) | by default: a push never fails, even while another thread is stopped in the middle of a push; a [`snapshot`](Consumer::snapshot) copies all items of the queue | an item must not be lost |
+//! | [`block::overwriting`](crate::block::overwriting) | to compare: the paper's queue | there are more producers than cores: a push fails while a stopped push is in the way |
 
 pub use crate::plain::Plain;
 use crate::queue::CapacityError;

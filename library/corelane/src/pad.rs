@@ -2,7 +2,7 @@
 
 use core::ops::Deref;
 
-/// Bytes that two groups of variables are kept apart.
+/// Bytes between two groups of variables.
 ///
 /// A line has 64 bytes on most machines, but adjacent-line prefetchers move lines in pairs, and
 /// some processors have lines of 128.
@@ -22,8 +22,8 @@ impl<T> Deref for Padded<T> {
     }
 }
 
-/// A place among `n`, a power of two, for each position: those of positions in a row are in other lines, if a line has
-/// room for several values of type `T`, and there are several lines.
+/// A place among `n`, a power of two, for each position. Consecutive positions have places in different cache lines, if
+/// a line has room for several values of type `T`, and there are several lines.
 #[inline]
 pub(crate) fn spread<T>(position: u64, n: usize) -> usize {
     let group = const { (APART / size_of::<T>()).checked_ilog2() };

@@ -1,4 +1,4 @@
-//! Keeping a distance: a consumer that follows a stream too closely costs both sides a miss per look.
+//! Keeping a distance: a consumer that follows a stream too closely costs both sides a cache miss for each look.
 
 use crate::memory::pause;
 
@@ -14,18 +14,18 @@ pub(crate) struct Patience {
 impl Patience {
     /// Most pauses in one look: about as long as a far line needs for a round trip.
     const MOST: u32 = 16;
-    /// Calls between two catch-ups that make a stream. In a dialogue there are one or two to a message.
+    /// Calls from one catch-up to the next that make a stream. In a dialogue there are one or two for each message.
     const STREAM: u64 = 3;
 
-    /// That of a new consumer.
+    /// The patience of a new consumer.
     pub(crate) fn new(position: u64) -> Self {
         Self { mark: position, pauses: 0 }
     }
 
-    /// Called when the consumer stands at `position` and has caught up with the producer, in a call that
-    /// takes `each` items at most. Learns from how many such calls there were since the last time: it waits
-    /// longer than then if they make a stream, half as long if not, and as long if they are `far_behind` or more.
-    /// Says whether it has waited.
+    /// Called when the consumer has caught up with the producer at `position`, in a call that takes at most `each`
+    /// items. The wait depends on the number of such calls since the last catch-up: longer than the last wait if these
+    /// calls make a stream, as long if they are `far_behind` or more, and half as long otherwise. Returns whether the
+    /// consumer has waited.
     #[inline]
     pub(crate) fn caught_up(mut self, position: u64, each: u64, far_behind: u64) -> (Self, bool) {
         let run = position.wrapping_sub(self.mark) / each;

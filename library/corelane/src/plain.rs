@@ -1,4 +1,5 @@
-//! Items that may be overwritten while they are read: copied word by word, and used only if they weren't.
+//! Items that may be overwritten while they are read: a reader copies them word by word, and uses the copy only if no
+//! producer wrote meanwhile.
 
 use alloc::alloc::Layout;
 use core::alloc::LayoutError;
@@ -13,11 +14,11 @@ use crate::region::{Slots, array};
 
 /// Data that is nothing but its bytes: no padding, no destructor, no references.
 ///
-/// Numbers, `bool`, `char`, `NonZeroU64` and its kin, arrays of them, and what derives these traits of the crate `zerocopy`
-/// (0.8): structs without padding, and enums without fields. Plain is implemented for all of them. Tuples are not plain,
-/// because the compiler decides where they have padding.
+/// Numbers, `bool`, `char`, `NonZeroU64` and similar types, arrays of these, and types that derive the following traits
+/// of the crate `zerocopy` (0.8): structs without padding, and enums without fields. Plain is implemented for all types
+/// with these traits. Tuples are not plain, because the compiler decides where they have padding.
 ///
-/// Not every pattern of bits needs to be a value. A consumer copies bytes, and takes them for an item only when it knows
+/// Not every pattern of bits needs to be a value. A consumer copies bytes, and uses them as an item only when it knows
 /// that no producer has written to them meanwhile.
 ///
 /// ```
@@ -61,14 +62,14 @@ const BYTES: usize = size_of::<u64>();
 /// A word of an item.
 struct Word {
     value: AtomicU64,
-    /// Takes no room, and shows the model checker that writers come one after the other.
+    /// Takes no room. It shows the model checker that no two writers write at the same time.
     writer: UnsafeCell<()>,
 }
 
-/// Slots for items that are copied word by word, each behind `STAMPS` words of the algorithm.
+/// Slots for items that are copied word by word. Each item is behind `STAMPS` words of the algorithm.
 ///
-/// Each word is an atomic, so that reading is not a data race; an item may come out as parts of two. Writers must
-/// not be at work at once.
+/// Each word is an atomic, so that a concurrent read is no data race. A copy may mix parts of two items. No two threads
+/// may write a slot at the same time.
 #[derive(Debug)]
 pub struct Words<T, const STAMPS: usize = 0> {
     base: NonNull<Word>,
@@ -123,12 +124,12 @@ impl<T: Plain, const STAMPS: usize> Words<T, STAMPS> {
             let mut value = [0; BYTES];
             value[..bytes.len()].copy_from_slice(bytes);
             word.writer.with_mut(|_| ());
-            // Relaxed: what it must come after and before is up to the algorithm.
+            // Relaxed: the algorithm orders it.
             word.value.store(u64::from_ne_bytes(value), Ordering::Relaxed);
         }
     }
 
-    /// Copies what is in the slot at `position`: an item, unless a producer was at work there.
+    /// Copies the slot at `position`: an item, unless a producer wrote meanwhile.
     #[inline]
     #[track_caller]
     pub(crate) fn load(&self, position: u64) -> MaybeUninit<T> {
@@ -160,7 +161,7 @@ impl<T, const STAMPS: usize> Slots for Words<T, STAMPS> {
         let base = slots.cast::<Word>();
         for word in 0..len * Self::EACH {
             let empty = Word { value: AtomicU64::new(0), writer: UnsafeCell::new(()) };
-            // SAFETY: by the caller's word there is room for all slots.
+            // SAFETY: by the caller's contract there is room for all slots.
             unsafe { base.add(word).write(empty) };
         }
         Self { base, len, mask: len.next_power_of_two() - 1, items: PhantomData }

@@ -1,12 +1,12 @@
-//! Every queue: a line here brings it tests, models, simulations and benchmarks.
+//! Every queue: a line here gives it tests, models, simulations and benchmarks.
 
 /// Calls the macro `$with` once for each queue: `$with!(sides items id: Type)`.
 ///
 /// `sides` is `single` for a queue between one producer and one consumer, which lend their slots
-/// ([`SingleQueue`](crate::SingleQueue)), or `shared` for one whose handles may be cloned. `items` is `any` if it
-/// carries items of any type, `token` for [tokens](crate::slot::Token) only, `plain` for
-/// [plain data](crate::overwrite::Plain) only. `mcring-sane`, which starts a thread of its own and exists only to be
-/// measured, is not among them.
+/// ([`SingleQueue`](crate::SingleQueue)), or `shared` for a queue whose handles may be cloned. `items` is `any` if it
+/// carries items of any type, `token` for [tokens](crate::slot::Token) only, `plain` for [plain
+/// data](crate::overwrite::Plain) only. `mcring-sane`, which starts a thread of its own and exists only to be measured,
+/// is not in the list.
 #[macro_export]
 macro_rules! for_each_queue {
     ($with:ident) => {

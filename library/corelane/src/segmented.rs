@@ -1,30 +1,30 @@
 //! `uspsc`: an unbounded queue between one producer and one consumer, a list of rings.
 //!
-//! While its ring has room the producer works as that ring's, and the consumer likewise. When the ring is full the
-//! producer goes on to another one, and sends the consumer a note of that; the consumer, when it has emptied its
-//! ring and finds such a note, follows, and sends the empty ring back to be used again.
+//! While a ring has room, both sides work as the two sides of this ring. When the ring is full, the producer continues
+//! in another ring, and sends the consumer a note. When the consumer has emptied its ring and finds a note, it
+//! continues in the next ring, and sends the empty ring back for reuse.
 //!
-//! **Use it** where nobody knows how many items will wait: it is as fast as the ring it is made of while they fit, and
-//! never full. **Don't** use it where memory must be bounded, or the producer is to be held up when the consumer can't
-//! follow: a [ring](crate::line_ring) says when it is full.
+//! **Use it** where the number of waiting items is unknown: it is as fast as its ring while the items fit, and never
+//! full.
+//! **Don't** use it where memory must be bounded, or where a slow consumer must stop the producer: a
+//! [ring](crate::line_ring) says when it is full.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | lock-free (wait-free but for the allocator), first in first out |
-//! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](TryPushError::Full) only if there is no memory for another ring, or for the note of it |
-//! | memory | rings for N items, where N is the [`Config::capacity`]: those with items, and up to 32 empty ones that are kept for the next burst; and 32 places for these, of 384 bytes each with line rings |
-//! | ring | any [`SingleQueue`] that says empty only if it is, once it has been flushed; the [line ring](crate::line_ring) if not said otherwise |
+//! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](TryPushError::Full) only if there is no memory for another ring, or for its note |
+//! | memory | rings for N items, where N is the [`Config::capacity`]: those with items, and up to 32 empty ones for the next burst; and 32 places for empty rings, of 384 bytes each with line rings |
+//! | ring | any [`SingleQueue`] that says empty only if it is, once it has been flushed; by default the [line ring](crate::line_ring) |
 //! | a stopped thread | keeps what it was about to push or pop; the other side goes on |
-//! | operations | those of the ring; every N items a note, which takes about four misses |
-//! | closing | when the consumer is gone a push says so as soon as the ring is full |
+//! | operations | those of the ring; for every N items one note, which costs about four misses |
+//! | closing | a push says closed when the consumer is gone and the ring is full |
 //! | paper | M. Aldinucci et al.: *An Efficient Synchronisation Mechanism for Multi-Core Systems* (Euro-Par 2012), §4, Fig. 3 |
 //!
 //! # Departures from the paper
 //!
-//! - Neither side looks at the other's ring (`buf_r`, `buf_w`): the note says that the producer has gone on. So the
-//!   subtle condition is that the consumer looks at its ring once more after it has seen the note (Theorem 2,
-//!   case 4).
-//! - A ring that is used again goes on where it was, and is not reset.
+//! - Neither side reads the other side's `buf_r` or `buf_w`: the note says that the producer has left the ring. So the
+//!   subtle condition (Theorem 2, case 4) is here: the consumer looks at its ring once more after it has seen the note.
+//! - A reused ring continues at its positions, and is not reset.
 //!
 //! ```
 //! use corelane::segmented;
@@ -53,16 +53,16 @@ use crate::region::try_box;
 use crate::slot::Flagged;
 use crate::{fast_forward, line_ring::LineRing};
 
-/// Most empty rings that are kept, as many as in the paper's measurements.
+/// Most empty rings that are kept, as in the paper's measurements.
 const SPARES: usize = 32;
 
-/// A ring that nobody works in.
+/// A ring that neither side uses.
 struct SpareRing<T: Send, Q: SingleQueue<T>> {
     tx: Q::Producer,
     rx: Q::Consumer,
 }
 
-/// The producer's note: it has gone on from one ring to another.
+/// The producer's note: it has moved from one ring to another.
 struct Switch<T: Send, Q: SingleQueue<T>> {
     left: Q::Producer,
     next: Q::Consumer,
@@ -93,13 +93,13 @@ pub fn queue<T: Send>(ring: usize) -> Result<(Producer<T>, Consumer<T>), Capacit
 ///
 /// # Panics
 ///
-/// If making a ring, or dropping an empty one, panics, the process is aborted: the library's own don't, but for
-/// [`mc_ring_sane`](crate::mc_ring_sane) where no thread can be started.
+/// If making a ring or dropping an empty ring panics, the process is aborted. The library's own rings don't panic,
+/// except [`mc_ring_sane`](crate::mc_ring_sane) if no thread can be started.
 pub fn queue_of<T: Send, Q: SingleQueue<T>>(
     config: Config,
 ) -> Built<Producer<T, Q>, Consumer<T, Q>> {
     let (to_producer, spares) = fast_forward::queue::<SpareRing<T, Q>>(SPARES)?;
-    // Each ring that the consumer comes to brings one node back, and the next that the producer goes on to takes it.
+    // Each switch of the consumer gives one node back, and the next switch of the producer takes it.
     let (notes, from_producer) = linked::queue(1)?;
     let (tx, rx) = Q::with(config)?;
     let mut ahead = VecDeque::new();
@@ -125,9 +125,9 @@ struct Supply<T: Send, Q: SingleQueue<T>> {
     spares: fast_forward::Consumer<Flagged<SpareRing<T, Q>>>,
 }
 
-/// The consumer's part of it.
+/// The consumer's part of the paper's pool.
 struct Return<T: Send, Q: SingleQueue<T>> {
-    /// Notes that have been taken out, for rings that it will come to.
+    /// Notes that have been popped, for rings that the consumer will use next.
     ahead: VecDeque<Switch<T, Q>>,
     notes: linked::Consumer<Switch<T, Q>>,
     spares: fast_forward::Producer<Flagged<SpareRing<T, Q>>>,
@@ -135,15 +135,15 @@ struct Return<T: Send, Q: SingleQueue<T>> {
 
 /// The sending side.
 pub struct Producer<T: Send, Q: SingleQueue<T> = LineRing> {
-    /// The paper's `buf_w`. Dropped, and flushed by that, before `pool` tells the consumer that the producer is gone.
+    /// The paper's `buf_w`. It is dropped, and so flushed, before `pool` tells the consumer that the producer is gone.
     ring: Q::Producer,
-    /// In a box, so that a slow path that is given its address doesn't keep the handle in memory.
+    /// In a box, so that a slow path that takes its address doesn't keep the handle in memory.
     pool: Box<Supply<T, Q>>,
 }
 
 /// The receiving side.
 pub struct Consumer<T: Send, Q: SingleQueue<T> = LineRing> {
-    /// The paper's `buf_r`. Dropped before `pool` tells the producer that the consumer is gone.
+    /// The paper's `buf_r`. It is dropped before `pool` tells the producer that the consumer is gone.
     ring: Q::Consumer,
     pool: Box<Return<T, Q>>,
 }
@@ -168,13 +168,13 @@ impl<T: Send, Q: SingleQueue<T>> Supply<T, Q> {
 }
 
 impl<T: Send, Q: SingleQueue<T>> Producer<T, Q> {
-    /// The paper's `next_w`: goes on to another ring, and says whether there is one.
+    /// The paper's `next_w`: moves to another ring. Returns whether there is one.
     #[inline(always)] // see `without_unwinding`
     fn go_on(&mut self) -> bool {
         let Some(SpareRing { tx, rx }) = without_unwinding(|| self.pool.ring()) else {
             return false;
         };
-        // The consumer leaves it when it looks empty.
+        // The consumer leaves the ring when the ring looks empty.
         self.ring.flush();
         let note = Switch { left: replace(&mut self.ring, tx), next: rx };
         let Err(Switch { left, next }) = without_unwinding(|| self.pool.note(note)) else {
@@ -230,7 +230,7 @@ impl<T: Send, Q: SingleQueue<T>> queue::Producer for Producer<T, Q> {
 }
 
 impl<T: Send, Q: SingleQueue<T>> queue::LendSlots for Producer<T, Q> {
-    /// Those of one ring.
+    /// Counts the slots or items of one ring only.
     fn free_up_to(&mut self, wanted: usize) -> usize {
         match self.ring.free_slots(wanted) {
             0 if wanted > 0 && self.go_on() => self.ring.free_slots(wanted),
@@ -238,7 +238,7 @@ impl<T: Send, Q: SingleQueue<T>> queue::LendSlots for Producer<T, Q> {
         }
     }
 
-    /// Those of one ring.
+    /// Counts the slots or items of one ring only.
     #[inline]
     fn lendable(&mut self, wanted: usize) -> usize {
         match self.ring.lendable(wanted) {
@@ -249,21 +249,21 @@ impl<T: Send, Q: SingleQueue<T>> queue::LendSlots for Producer<T, Q> {
 
     #[inline]
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.ring.lend(n) }
     }
 
     #[inline]
     unsafe fn publish(&mut self, n: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.ring.publish(n) };
     }
 }
 
 impl<T: Send, Q: SingleQueue<T>> Return<T, Q> {
-    /// Looks for a note that hasn't been seen.
+    /// Looks for a new note.
     fn take_note(&mut self) -> bool {
-        // Nothing is allocated if none has been taken out before.
+        // Allocates nothing if no popped note is stored.
         if self.ahead.try_reserve(1).is_err() {
             return false;
         }
@@ -272,11 +272,11 @@ impl<T: Send, Q: SingleQueue<T>> Return<T, Q> {
         true
     }
 
-    /// The oldest note that has been taken out, of which there is one.
+    /// The oldest popped note. There is one.
     fn oldest_note(&mut self) -> Switch<T, Q> {
         let note = self.ahead.pop_front().expect("the caller has looked");
         if self.ahead.is_empty() {
-            // After a burst there may have been many.
+            // After a burst there may have been many notes.
             self.ahead.shrink_to(SPARES);
         }
         note
@@ -284,16 +284,16 @@ impl<T: Send, Q: SingleQueue<T>> Return<T, Q> {
 
     /// The paper's `release`.
     fn release(&mut self, ring: SpareRing<T, Q>) {
-        // Freed if there is no room.
+        // If there is no room, this frees the ring.
         drop(self.spares.try_push(ring));
     }
 }
 
 impl<T: Send, Q: SingleQueue<T>> Consumer<T, Q> {
-    /// Called when the ring is empty: whether it is to be looked at again.
+    /// Called when the ring is empty. Returns whether to look into the ring again.
     ///
-    /// Either because there is a note, before which the producer may have filled the ring; or because there was one
-    /// before the ring was found empty: then the ring is another.
+    /// There may be a new note: the producer may have filled the ring before it wrote the note. Or there was a note
+    /// before the ring was found empty: then this moves to the next ring.
     #[inline(always)] // see `without_unwinding`
     fn go_on(&mut self) -> bool {
         if self.pool.ahead.is_empty() {
@@ -305,7 +305,7 @@ impl<T: Send, Q: SingleQueue<T>> Consumer<T, Q> {
         true
     }
 
-    /// The ring that it is in, and those that it will come to.
+    /// The consumer's ring, and the rings after it.
     fn ring(&mut self, i: usize) -> &mut Q::Consumer {
         match i {
             0 => &mut self.ring,
@@ -361,16 +361,16 @@ impl<T: Send, Q: SingleQueue<T>> queue::Consumer for Consumer<T, Q> {
     }
 }
 
-// SAFETY: the ring's own, which it lends from.
+// SAFETY: the items are lent by the ring, which fulfils the contract.
 unsafe impl<T: Send, Q: SingleQueue<T>> queue::LendItems for Consumer<T, Q> {
-    /// Looks into as many rings.
+    /// Looks into as many rings as needed.
     fn filled_up_to(&mut self, wanted: usize) -> usize {
         let wanted = wanted.min(MOST_COUNTED);
         let (mut before, mut i) = (0, 0);
         loop {
             let mut there = self.ring(i).available(wanted - before);
             if before + there < wanted && i == self.pool.ahead.len() && self.pool.take_note() {
-                // What it held when the producer left it is there by now.
+                // All items that the producer put into this ring are visible by now.
                 there = self.ring(i).available(wanted - before);
             }
             before += there;
@@ -381,7 +381,7 @@ unsafe impl<T: Send, Q: SingleQueue<T>> queue::LendItems for Consumer<T, Q> {
         }
     }
 
-    /// Those of one ring.
+    /// Counts the slots or items of one ring only.
     #[inline]
     fn lendable(&mut self, wanted: usize) -> usize {
         loop {
@@ -394,13 +394,13 @@ unsafe impl<T: Send, Q: SingleQueue<T>> queue::LendItems for Consumer<T, Q> {
 
     #[inline]
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.ring.lend(n) }
     }
 
     #[inline]
     unsafe fn release(&mut self, n: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.ring.release(n) };
     }
 }

@@ -1,4 +1,4 @@
-//! Slots that say themselves whether they hold an item, as the FastForward family needs them.
+//! Slots with their own state, full or empty, for the FastForward family.
 
 use alloc::alloc::Layout;
 use alloc::boxed::Box;
@@ -12,12 +12,12 @@ use core::ptr::{self, NonNull};
 use crate::memory::{AtomicBool, AtomicPtr, Ordering, UnsafeCell};
 use crate::region::{Slots, array};
 
-/// A slot that is either empty or holds an item, and shows which to both sides.
+/// A slot that is either empty or holds an item, and shows this state to both sides.
 ///
-/// Only the producer fills and only the consumer clears. That a slot is full is published together
-/// with all slots filled before it; that it is empty, together with all slots cleared before it.
+/// Only the producer fills slots, and only the consumer clears them. A full slot is published together with all slots
+/// filled before it. An empty slot is published together with all slots cleared before it.
 ///
-/// Both sides use a slot at once, each in its part; so it is for this crate alone to implement:
+/// Both sides access a slot at the same time. So only this crate may implement the trait:
 ///
 /// ```compile_fail
 /// struct Mine(std::cell::Cell<Option<u64>>);
@@ -33,7 +33,7 @@ use crate::region::{Slots, array};
 /// }
 /// ```
 pub trait Slot: sealed::Sealed + Send {
-    /// What it holds.
+    /// The type of the item.
     type Item;
 
     /// An empty slot.
@@ -88,7 +88,7 @@ pub struct Flagged<T> {
     item: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: a slot hands its item from one thread to another, which `T: Send` allows.
+// SAFETY: a slot moves its item from one thread to another, which `T: Send` allows.
 unsafe impl<T: Send> Send for Flagged<T> {}
 
 impl<T: Send> Slot for Flagged<T> {
@@ -100,7 +100,8 @@ impl<T: Send> Slot for Flagged<T> {
 
     #[inline]
     fn is_full(&self) -> bool {
-        // Acquire pairs with the stores in `fill` (for the consumer) and `clear` (for the producer).
+        // Acquire ↔ Release in `fill`: the item, for the consumer. Acquire ↔ Release in `clear`: the item is taken, for
+        // the producer.
         self.full.load(Ordering::Acquire)
     }
 
@@ -114,30 +115,30 @@ impl<T: Send> Slot for Flagged<T> {
 
     #[inline]
     unsafe fn read(&self) -> T {
-        // SAFETY: the slot is full, so the producer leaves it alone, and it is read only once.
+        // SAFETY: the slot is full, so the producer doesn't access it, and it is read only once.
         self.item.with(|slot| unsafe { (*slot).assume_init_read() })
     }
 
     #[inline]
     fn clear(&self) {
-        // Release pairs with the load in `is_full`: the item is read before the slot is refilled.
+        // Release ↔ Acquire in `is_full`: the item is taken.
         self.full.store(false, Ordering::Release);
     }
 
     fn block(&self) {
-        // Relaxed: done before the queue is shared.
+        // Relaxed: the queue isn't shared yet.
         self.full.store(true, Ordering::Relaxed);
     }
 }
 
-/// A slot of one word for [tokens](Token): null is empty, anything else is the item.
+/// A slot of one word for [tokens](Token): null is empty, any other word is the item.
 #[derive(Debug)]
 pub struct Packed<T> {
     word: AtomicPtr<()>,
     item: core::marker::PhantomData<T>,
 }
 
-// SAFETY: a slot hands its token from one thread to another, and tokens are `Send`.
+// SAFETY: a slot moves its token from one thread to another, and tokens are `Send`.
 unsafe impl<T: Token> Send for Packed<T> {}
 
 impl<T: Token> Slot for Packed<T> {
@@ -149,13 +150,14 @@ impl<T: Token> Slot for Packed<T> {
 
     #[inline]
     fn is_full(&self) -> bool {
-        // Acquire pairs with the stores in `fill` (for the consumer) and `clear` (for the producer).
+        // Acquire ↔ Release in `fill`: the item, for the consumer. Acquire ↔ Release in `clear`: the item is taken, for
+        // the producer.
         !self.word.load(Ordering::Acquire).is_null()
     }
 
     #[inline]
     unsafe fn fill(&self, item: T) {
-        // Release ↔ Acquire in `is_full` and `try_read`: what the token stands for.
+        // Release ↔ Acquire in `is_full` and `try_read`: what the token owns.
         self.word.store(item.into_word().as_ptr(), Ordering::Release);
     }
 
@@ -169,7 +171,7 @@ impl<T: Token> Slot for Packed<T> {
 
     #[inline]
     unsafe fn try_read(&self) -> Option<T> {
-        // Acquire pairs with the store in `fill`.
+        // Acquire ↔ Release in `fill`: what the token owns.
         let word = NonNull::new(self.word.load(Ordering::Acquire))?;
         // SAFETY: a word that is not null came from `into_word`, and it is read only once.
         Some(unsafe { T::from_word(word) })
@@ -177,24 +179,24 @@ impl<T: Token> Slot for Packed<T> {
 
     #[inline]
     fn clear(&self) {
-        // Release pairs with the load in `is_full`: earlier slots are cleared before the producer,
-        // which looks at this one only, fills them.
+        // Release ↔ Acquire in `is_full`: earlier slots are cleared too. The producer may check only this slot before
+        // it fills them.
         self.word.store(ptr::null_mut(), Ordering::Release);
     }
 
     fn block(&self) {
-        // Relaxed: done before the queue is shared.
+        // Relaxed: the queue isn't shared yet.
         self.word.store(ptr::dangling_mut(), Ordering::Relaxed);
     }
 }
 
-/// An item that is one non-zero word, so that a slot needs no flag of its own.
+/// An item that is one non-zero word, so that its slot needs no flag.
 ///
 /// # Safety
 ///
-/// `from_word(into_word(x))` gives `x` back, once, on any thread, and neither panics.
+/// `from_word(into_word(x))` gives `x` back, once, on any thread, and neither function panics.
 pub unsafe trait Token: Send + Sized {
-    /// The token as a word. Ownership goes with it.
+    /// The token as a word, which owns what the token owned.
     fn into_word(self) -> NonNull<()>;
 
     /// The token that a word stands for.
@@ -205,10 +207,10 @@ pub unsafe trait Token: Send + Sized {
     unsafe fn from_word(word: NonNull<()>) -> Self;
 }
 
-/// Tokens that are pointers with an owner.
+/// Tokens that are owning pointers.
 macro_rules! pointer_token {
     ($($(#[$attr:meta])* [$($bounds:tt)*] $type:ty, $into:expr, $from:expr;)*) => {$(
-        // SAFETY: the pointer is never null, carries the ownership, and is turned back once.
+        // SAFETY: the pointer is never null, has the ownership, and is turned back once.
         $(#[$attr])* unsafe impl<$($bounds)*> Token for $type {
             #[inline]
             fn into_word(self) -> NonNull<()> {
@@ -218,7 +220,7 @@ macro_rules! pointer_token {
 
             #[inline]
             unsafe fn from_word(word: NonNull<()>) -> Self {
-                // SAFETY: by the caller's word, the pointer came from `into_word` just once.
+                // SAFETY: by the caller's contract the pointer came from `into_word`, and is turned back once.
                 unsafe { $from(word.as_ptr().cast()) }
             }
         }
@@ -233,7 +235,7 @@ pointer_token! {
     ['a, T: Send] &'a mut T, |token: Self| ptr::from_mut(token).cast_const(), |word: *mut T| &mut *word;
 }
 
-// SAFETY: a non-zero number of a pointer's width goes through an address and back unchanged.
+// SAFETY: a non-zero number of a pointer's width is unchanged as an address.
 unsafe impl Token for NonZeroUsize {
     #[inline]
     fn into_word(self) -> NonNull<()> {
@@ -264,7 +266,7 @@ unsafe impl Token for NonZeroU64 {
     }
 }
 
-/// A ring of slots that synchronise themselves, addressed by positions that only grow.
+/// A ring of slots with their own state, addressed by positions that only grow.
 #[derive(Debug)]
 pub(crate) struct SlotRing<S> {
     base: NonNull<S>,
@@ -303,7 +305,7 @@ impl<S: Slot> Slots for SlotRing<S> {
     unsafe fn init(_: NonNull<u8>, base: NonNull<u8>, len: usize) -> Self {
         let base = base.cast::<S>();
         for i in 0..len {
-            // SAFETY: by the caller's word there is room for `len` slots.
+            // SAFETY: by the caller's contract there is room for `len` slots.
             unsafe { base.add(i).write(S::empty()) };
         }
         Self { base, mask: len - 1 }

@@ -4,7 +4,8 @@ pub use crate::block::one_producer::{Consumer, Producer, queue_with};
 
 use crate::queue::CapacityError;
 
-/// A queue for at least `capacity` items, between one producer and any number of consumers: the [block-based](crate::block::one_producer) one.
+/// A queue for at least `capacity` items, between one producer and any number of consumers: the [block-based
+/// queue](crate::block::one_producer).
 ///
 /// ```
 /// use corelane::spmc;

@@ -10,13 +10,13 @@
 //! | [`fast_forward::improved`](crate::fast_forward::improved) | the producer is often the faster side | every slot counts |
 //! | [`fast_forward::batched`](crate::fast_forward::batched) | the same, with batches | every slot counts |
 //! | [`lamport::lazy`](crate::lamport::lazy) | the plain ring that most libraries have | items come one by one and throughput counts |
-//! | [`mc_ring`](crate::mc_ring) | a stream that never pauses | somebody waits for an answer |
-//! | [`segmented`] | nobody knows how many items will wait: it is never full | memory must be bounded |
+//! | [`mc_ring`](crate::mc_ring) | a stream that never pauses | a thread waits for an answer |
+//! | [`segmented`] | the number of waiting items is unknown: it is never full | memory must be bounded |
 //! | [`list::linked`](crate::list::linked) | to compare: the plain unbounded queue | throughput counts |
 //! | [`lamport`](crate::lamport), `mc_ring_sane` | to learn and to compare | |
 //!
-//! A handle is fastest as a local variable of the loop that uses it: then its fields stay in
-//! registers. Behind a reference each push or pop stores one of them as well.
+//! A handle is fastest as a local variable of the loop that uses it: the compiler keeps its fields in registers.
+//! Through a reference each push or pop also stores a field.
 
 pub use crate::line_ring::{Consumer, Producer, queue_with};
 
@@ -25,9 +25,8 @@ use crate::segmented;
 
 /// A queue for at least `capacity` items: the best all-round choice.
 ///
-/// It is the [line ring](crate::line_ring): measured against all other queues here it is the fastest for
-/// items pushed one by one, between near cores and far ones, its round trip is that of a cache line,
-/// and its batches of slices are among the best.
+/// It is the [line ring](crate::line_ring). Of all queues measured here it is the fastest for items pushed one by one,
+/// between near cores and far ones. Its round trip is that of a cache line. Its slices are among the fastest.
 ///
 /// ```
 /// use corelane::spsc;

@@ -1,11 +1,10 @@
-//! A ring of slots in blocks, each with variables of its own: the memory of the block-based queues
-//! (J. Wang 2024, Fig. 2.2).
+//! A ring of slots, divided into blocks with variables of their own: the memory of the block-based queues (J. Wang
+//! 2024, Fig. 2.2).
 //!
-//! A block's cursors count its slots through all laps, and so never start again: where the paper's have a
-//! version and an offset, and are set back when a block is entered, these just go on. They count in
-//! [steps](Arrangement::step) of which a lap of the block has as many as a lap of the ring has slots; so they
-//! wrap when positions do, and the count of a lap is in the same bits. Only
-//! [`allocated`](Arrangement::allocated) has a version and an offset.
+//! A block's cursors count its slots through all laps, and are never reset. The paper's cursors have a version and an
+//! offset, and are reset when a block is entered. Cursors here count in [steps](Arrangement::step): a lap of a block
+//! has as many steps as a lap of the ring has positions. So cursors wrap when positions wrap, and have the number of
+//! the lap in the same bits. Only [`allocated`](Arrangement::allocated) has a version and an offset.
 
 use alloc::alloc::Layout;
 use core::alloc::LayoutError;
@@ -18,10 +17,11 @@ use crate::queue::chunk::drop_each;
 use crate::queue::{CapacityError, Config, TryPopError};
 use crate::region::{LendableSlots, MOST_ENDS, Slots, State, array, most_slots, slots_up_to};
 
-/// Most blocks that hold what a queue was asked for.
+/// Most blocks for the capacity that a queue was asked for.
 const MOST_BLOCKS: usize = 1 << 16;
 
-/// Most slots of a block. What has no size could have more, and then `allocated` no bits for the lap.
+/// Most slots of a block. Items without a size could have more slots, but then `allocated` would have no bits for the
+/// lap.
 const MOST_SLOTS: usize = 1 << 31;
 
 /// How many blocks there are, and how large they are: a power of two.
@@ -35,18 +35,19 @@ pub struct BlockShape {
 }
 
 impl BlockShape {
-    /// The shape of a queue that takes an item whenever fewer than `config.capacity` are inside: at least two blocks, of
-    /// `config.block` slots if that is given, else as many as J. Wang (2024), §2.6.2.1, has found best.
+    /// The shape of a queue that takes an item whenever fewer than `config.capacity` are inside: at least two blocks,
+    /// of `config.block` slots if that is given, and otherwise of as many slots as J. Wang (2024), §2.6.2.1, found
+    /// best.
     ///
     /// # Errors
     ///
     /// If the capacity is 0, or too large for memory.
     pub(crate) fn new<H: State>(config: Config) -> Result<Self, CapacityError> {
-        // All slots of a block but one may be empty and not given back.
+        // All slots of a block but one may be empty, and not given back yet.
         Self::with_slots::<H>(config, |size| config.capacity + size - 1)
     }
 
-    /// As [`new`](Self::new), with so many slots at least as `slots` says for a size of blocks: up to twice the capacity,
+    /// As [`new`](Self::new), with at least `slots(size)` slots for blocks of `size` slots: up to twice the capacity,
     /// and a block.
     pub(crate) fn with_slots<H: State>(
         config: Config,
@@ -69,7 +70,7 @@ impl BlockShape {
         self.blocks * self.size
     }
 
-    /// How positions lie in it.
+    /// How positions lie in the blocks.
     pub(crate) fn arrangement(&self) -> Arrangement {
         Arrangement::new(self.size, self.blocks)
     }
@@ -78,14 +79,14 @@ impl BlockShape {
 /// Why there is no slot to fill, or to empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Nothing {
-    /// There is none for anybody.
+    /// There is none for any thread.
     AtAll,
-    /// There will be one when another thread is done.
+    /// There will be one when the unfinished call of another thread is finished.
     Yet,
 }
 
 impl Nothing {
-    /// What a consumer is told, if producers were gone or not before it looked.
+    /// The error of a pop. `is_closed` says whether producers were gone before the pop looked for an item.
     #[inline]
     pub(crate) fn to_pop(self, is_closed: bool) -> TryPopError {
         match self {
@@ -96,8 +97,8 @@ impl Nothing {
     }
 }
 
-/// How long a consumer stands back that found another one faster, so that the other goes on undisturbed:
-/// longer each time.
+/// How long a consumer waits after its compare-and-swap has failed, so that others proceed undisturbed: longer each
+/// time.
 #[derive(Debug)]
 pub(crate) struct StandBack {
     pauses: u32,
@@ -121,9 +122,10 @@ impl StandBack {
 
 /// How positions lie in blocks.
 ///
-/// A position is the number of its lap, of its block and of its slot, each in bits of its own. So a lap has a power of two
-/// of positions. If the ring has fewer blocks, the last positions of a lap have no slot, and are left out: behind the last
-/// slot the next lap starts. A position *behind a slot*, such as where a block ends, may be one of those left out.
+/// A position is the number of its lap, of its block and of its slot, each in bits of its own. So the number of
+/// positions of a lap is a power of two. If the ring has fewer blocks, the last positions of a lap have no slot, and
+/// are left out: behind the last slot the next lap starts. A position *behind a slot*, such as the end of a block, may
+/// be one of the left-out positions.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrangement {
     log_size: u32,
@@ -138,8 +140,8 @@ pub struct Arrangement {
 }
 
 impl Arrangement {
-    /// Bits of `allocated` for an offset, besides those for a slot of a block: producers that come too
-    /// late add to it as well, each handle at most a block, and one for each slot that somebody got.
+    /// Bits of `allocated` for an offset, besides those for a slot of a block: late producers add to it as well, each
+    /// handle at most a block, and one for each slot of the block.
     const LATE_BITS: u32 = MOST_ENDS.ilog2() + 1;
 
     fn new(size: usize, blocks: usize) -> Self {
@@ -160,7 +162,7 @@ impl Arrangement {
         self.slots
     }
 
-    /// Slots that are always given back while fewer items are inside.
+    /// Items that always fit: while fewer are inside, a slot is free.
     pub(crate) fn promised(self) -> usize {
         (self.slots - self.offset) as usize
     }
@@ -177,13 +179,14 @@ impl Arrangement {
         1 << self.log_blocks
     }
 
-    /// Cursors of the block of `position` when all slots before it are done.
+    /// Cursors of the block of `position` when all slots before `position` are done.
     #[inline]
     pub(crate) fn count(self, position: u64) -> u64 {
         self.lap(position) | (position & self.offset) << self.log_blocks
     }
 
-    /// The number of the lap of `position`, in the bits it has there: cursors when all laps before are done.
+    /// The number of the lap of `position`, in the bits that it has in a position. Also the cursors when all earlier
+    /// laps are done.
     #[inline]
     pub(crate) fn lap(self, position: u64) -> u64 {
         position & self.lap
@@ -196,7 +199,7 @@ impl Arrangement {
     }
 
     /// The position in the block of `position`, or behind its last slot, at which a cursor has `count`. Before
-    /// `position` if that is an earlier one.
+    /// `position` if `count` is smaller than there.
     #[inline]
     pub(crate) fn go_on(self, position: u64, count: u64) -> u64 {
         let steps = count.wrapping_sub(self.count(position)) as i64;
@@ -242,7 +245,7 @@ impl Arrangement {
         self.next(self.end(position))
     }
 
-    /// Where the block starts that is before the one that starts here.
+    /// Where the block starts that is before the block that starts here.
     pub(crate) fn block_before(self, start: u64) -> u64 {
         let is_first = start & !self.lap == 0;
         let end = if is_first { self.end_of_lap(start.wrapping_sub(1)) } else { start };
@@ -282,13 +285,13 @@ impl Arrangement {
         self.allocated(start) | self.size()
     }
 
-    /// How many slots `allocated` counts, more than a block has if some came too late.
+    /// How many slots `allocated` counts; more than a block has after late additions.
     #[inline]
     pub(crate) fn offset(self, allocated: u64) -> u64 {
         allocated & !(self.lap << self.late_shift())
     }
 
-    /// From the number of the lap in a position to that in `allocated`.
+    /// The shift from the lap's number in a position to the lap's number in `allocated`.
     #[inline]
     fn late_shift(self) -> u32 {
         Self::LATE_BITS - self.log_blocks
@@ -384,28 +387,28 @@ impl<V, A> Blocks<V, A> {
 }
 
 impl<V: Variables, A> Blocks<V, A> {
-    /// Whether producers have begun to fill slots from `position` on, where none is filled, in no order.
-    /// Then a push into a later block may be finished.
+    /// Whether producers have begun to fill slots from `position` on, in no order, while none of these is filled. Then
+    /// a push into a later block may be finished.
     #[inline]
     pub(crate) fn is_begun(&self, position: u64) -> bool {
         self.at(position).is_begun(position, self.arrangement)
     }
 
-    /// Whether all slots of a block before `filled` are, if as many are. A count doesn't say which.
+    /// Whether all slots of a block before `filled` are filled, if as many slots are. The count doesn't say which.
     #[inline]
     pub(crate) fn is_gapless(&self, filled: u64) -> bool {
         // At its start, `filled` is in the next block, and this one is full.
         self.arrangement.is_start(filled) || !self.is_begun(filled)
     }
 
-    /// Why there is nothing at `position`, where all before is filled.
+    /// Why there is no item at `position`, while all slots before it are filled.
     #[inline]
     pub(crate) fn nothing_at(&self, position: u64) -> Nothing {
         if self.is_begun(position) { Nothing::Yet } else { Nothing::AtAll }
     }
 
-    /// Why the block that starts here can't be entered. Consumers that are in a later one can't be far from
-    /// having emptied it.
+    /// Why the block that starts here can't be entered. If consumers are in a later block, unfinished pops will soon
+    /// empty this one.
     #[inline]
     pub(crate) fn no_room_at(&self, start: u64, heads: &V::Heads) -> Nothing {
         let last = start.wrapping_sub(self.arrangement.positions());
@@ -417,7 +420,7 @@ impl<V: Variables, A> Blocks<V, A> {
         let arrangement = self.arrangement;
         // The first such position in each block, if there is one.
         let held = |start: u64| {
-            // Relaxed: dropping the handles has ordered what they did before this.
+            // Relaxed: the drop of the handles orders all their accesses before this.
             let consumed = self.at(start).consumed().load(Ordering::Relaxed);
             let lap = arrangement.lap(consumed) | start;
             let position = arrangement.go_on(lap, consumed);
@@ -449,7 +452,7 @@ impl<V, T> LendableSlots<T> for Blocks<V, Cells<T>> {
 }
 
 impl<V: BlockVariables, A: Slots<Shape = usize>> Blocks<V, A> {
-    /// Memory for the variables of all blocks and of the array, and where the latter's are in it.
+    /// Memory for the variables of all blocks and of the array, and the offset of the array's variables.
     fn variables_of_both(shape: BlockShape) -> Result<(Layout, usize), LayoutError> {
         array(Layout::new::<V>(), shape.blocks)?.extend(A::variables(shape.slots())?)
     }
@@ -470,11 +473,11 @@ impl<V: BlockVariables, A: Slots<Shape = usize>> Slots for Blocks<V, A> {
     unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, shape: BlockShape) -> Self {
         let blocks = variables.cast::<V>();
         for block in 0..shape.blocks {
-            // SAFETY: by the caller's word there is room for the variables of all blocks.
+            // SAFETY: by the caller's contract there is room for the variables of all blocks.
             unsafe { blocks.add(block).write(V::new(&shape)) };
         }
         let (_, others) = Self::variables_of_both(shape).expect("the caller has had this layout");
-        // SAFETY: the caller's; those of the array lie behind those of blocks.
+        // SAFETY: the caller's contract. The array's variables lie behind those of the blocks.
         let array = unsafe { A::init(variables.add(others), slots, shape.slots()) };
         let arrangement = shape.arrangement();
         let mask = shape.blocks.next_power_of_two() - 1;
@@ -486,7 +489,7 @@ impl<V: BlockVariables, A: Slots<Shape = usize>> Slots for Blocks<V, A> {
             // SAFETY: each was written by `init`, and is not used any more.
             unsafe { self.variables.add(block).drop_in_place() };
         }
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.array.finish() };
     }
 }
@@ -531,7 +534,7 @@ mod tests {
         assert!(matches!(error, CapacityError::OutOfRange { .. }));
     }
 
-    /// A step from slot to slot leaves out the positions that have none, also where positions wrap.
+    /// A step from slot to slot leaves out the positions that have no slot, even where positions wrap.
     #[test]
     fn positions_go_round_any_number_of_blocks() {
         for (size, blocks) in [(1, 2), (1, 3), (2, 3), (4, 5), (4, 8), (2, 9)] {

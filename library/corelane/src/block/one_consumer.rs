@@ -1,11 +1,11 @@
 //! `bbq-mpsc`: the block-based bounded queue, for several producers and one consumer.
 //!
 //! Producers are those of [`block::shared`](crate::block::shared). The consumer is that of
-//! [`block::single`](crate::block::single): it reserves nothing, needs no compare-and-swap, and lends items in
-//! place. It only has to see, where a block isn't full, that pushes are finished in order.
+//! [`block::single`](crate::block::single): it reserves nothing, needs no compare-and-swap, and lends items in place.
+//! In a block that isn't full it only has to check that pushes are finished in order.
 //!
-//! **Use it** where many threads send to one: logs, events, results.
-//! **Don't** use it where the consumer may never wait for a producer that was stopped in the middle.
+//! **Use it** where many threads send to one: logs, events, results. **Don't** use it where the consumer must never
+//! wait for a producer that is stopped in the middle of a push.
 //!
 //! | | |
 //! |---|---|

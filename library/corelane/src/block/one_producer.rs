@@ -1,11 +1,11 @@
 //! `bbq-spmc`: the block-based bounded queue, for one producer and several consumers.
 //!
-//! The producer is that of [`block::single`](crate::block::single): it allocates nothing, a push is a plain
-//! store, and it lends slots in place. Consumers are those of [`block::shared`](crate::block::shared), but
-//! needn't ask whether pushes are finished in order.
+//! The producer is that of [`block::single`](crate::block::single): it allocates nothing, a push is a plain store, and
+//! it lends slots in place. Consumers are those of [`block::shared`](crate::block::shared), but needn't check whether
+//! pushes are finished in order.
 //!
-//! **Use it** where one thread hands work to many.
-//! **Don't** use it where each consumer is to see every item: each item goes to one of them.
+//! **Use it** where one thread sends work to many.
+//! **Don't** use it where each consumer must see every item: each item is popped by one consumer.
 //!
 //! | | |
 //! |---|---|

@@ -2,42 +2,40 @@
 
 //! `bbq-drop-old`: the block-based bounded queue that overwrites.
 //!
-//! The ring is cut into blocks, as that of [`block::shared`](crate::block::shared). Producers enter the next block
-//! whether or not its items have been popped: they never look at what consumers have done. Consumers read
-//! speculatively: they copy an item, and use it only if the block has not been entered again meanwhile.
+//! The ring is divided into blocks, as in [`block::shared`](crate::block::shared). A producer enters the next block
+//! whether or not its items have been popped: producers never read what consumers write. A consumer reads
+//! speculatively: it copies an item, and uses the copy only if no producer has entered the block again meanwhile.
 //!
-//! A handle that is the only one of its side works with plain stores and loads, until it is cloned, and again
-//! soon after all its clones are gone. An only consumer writes nothing at all.
+//! The only handle of a side works with plain stores and loads until it is cloned, and again soon after all its clones
+//! are gone. An only consumer writes nothing.
 //!
-//! **Use it** for logs, traces, profiles and samples: producers must not be held up, and the newest items matter
-//! most.
-//! **Don't** use it where an item must not be lost, or is more than [plain data](crate::overwrite::Plain), or where there are
+//! **Use it** for logs, traces, profiles and samples: producers must not wait, and the newest items matter most.
+//! **Don't** use it where an item must not be lost, or isn't [plain data](crate::overwrite::Plain), or where there are
 //! more producers than cores: [`seq_ring`](crate::seq_ring) never refuses a push.
 //!
 //! | | |
 //! |---|---|
-//! | guarantee | producers never wait for consumers; first in first out, with gaps that are counted: [`Consumer::lost`]. A pop goes on for as long as it is overtaken while it copies |
-//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two, at least 2. Kept are the newest N − S items at least ([`kept`](Producer::kept)), S slots to a block, besides those of the block that is being filled |
+//! | guarantee | producers never wait for consumers; first in first out, with gaps that are counted: [`Consumer::lost`]. A pop retries as long as producers overtake it during its copy |
+//! | capacity | N, the number of slots: as asked, rounded up to a power of two, at least 2. At least the newest N − S items are [kept](Producer::kept), with S slots in a block, besides those of the block that is being filled |
 //! | blocks | as [`block::shared`](crate::block::shared) |
 //! | handles | at most 65,536 a side; cloning one more panics |
-//! | errors | a push never says full. It says busy if the next block is wanted, in which a push of an earlier lap is unfinished: that takes a thread that was stopped in the middle, for N − S pushes or more. Until it goes on all pushes are busy, and the items in the queue are the oldest; with more producers than cores that is most of the time, and [`seq_ring`](crate::seq_ring) the better queue. A refused item is given back, and not among the lost ones. If all consumers are gone a push is closed instead of busy; otherwise it goes on |
+//! | errors | a push never says full. It says busy if it needs the next block, and a push of an earlier lap into that block is unfinished: the thread of the earlier push was stopped for N − S pushes or more. Until this thread goes on all pushes say busy, and the queue keeps its old items. With more producers than cores that is most of the time, and [`seq_ring`](crate::seq_ring) is the better queue. A refused item is given back, and not counted as lost. If all consumers are gone, a push says closed where it would say busy; otherwise it succeeds |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.4.3, drop-old |
 //!
 //! # Departures from the paper
 //!
-//! - All counters count on through all laps, as in [`block::shared`](crate::block::shared), and the heads are
-//!   positions. With that the first block is like the others, and the second bug of the paper's §2.5 can't be;
-//!   nor the first, as a block that has been entered by others is one that is further. Against the third there
-//!   are fences.
-//! - Consumers check `entered`, which has a line of its own and is written once a lap, and not `allocated`,
-//!   which producers are adding to.
-//! - A consumer that was overtaken goes on with the oldest block that may be left. The paper's goes to the next
-//!   block whatever that holds, and so may leave out blocks that are still there.
-//! - Lost items are counted, each by one consumer.
-//! - The only handle of a side works as in §2.4.5, until there is another.
-//! - A pop says busy also where nothing has been committed but something allocated, and slots are reserved by
-//!   compare-and-swap, as in [`block::shared`](crate::block::shared), for the reasons given there.
-//! - A thread must not be stopped in the middle while `allocated` goes half its way round, as in
+//! - All counters count through all laps, as in [`block::shared`](crate::block::shared), and the heads are positions.
+//!   So the first block is like the others, and the second bug of the paper's §2.5 can't occur. The first bug can't
+//!   occur either: the count of a block that other producers have entered is ahead. Fences prevent the third bug.
+//! - Consumers check `entered`, and not `allocated`, which producers add to. `entered` has a cache line of its own, and
+//!   is written once a lap.
+//! - An overtaken consumer continues with the oldest block that may not be overwritten yet. The paper's continues with
+//!   the next block, whatever that holds, and so may skip blocks that are not overwritten.
+//! - Each lost item is counted, by one consumer.
+//! - The only handle of a side works as in §2.4.5 until it is cloned.
+//! - A pop says busy also if no slot is committed but a slot is allocated. Slots are reserved by compare-and-swap.
+//!   [`block::shared`](crate::block::shared) gives the reasons for both.
+//! - A thread must not be stopped in the middle of a call while `allocated` advances by half its range, as in
 //!   [`block::shared`](crate::block::shared).
 //!
 //! ```
@@ -113,7 +111,7 @@ struct Cursors {
     producers: Padded<ProducerCursors>,
     /// How many slots consumers have taken, of this lap or an earlier one.
     reserved: Padded<AtomicU64>,
-    /// The lap that slots are being filled in, or have been.
+    /// The lap in which slots are being filled, or have been filled.
     entered: Padded<AtomicU64>,
 }
 
@@ -137,7 +135,7 @@ impl BlockVariables for Cursors {
 pub struct Producer<T> {
     /// Next position to fill, while there is no other producer.
     write: u64,
-    /// Where the block ends that `write` is in, or at.
+    /// End of the block that `write` is in, or at the end of.
     block_end: u64,
     is_alone: Cell<bool>,
     end: End<Header<T>>,
@@ -164,7 +162,7 @@ fn kept<T>(blocks: &Blocks<Cursors, Words<T>>) -> usize {
 }
 
 impl<T: Plain> Producer<T> {
-    /// How many of the newest items are kept at least: all slots but those of a block.
+    /// The queue keeps at least so many of the newest items: the slots of all blocks but one.
     pub fn kept(&self) -> usize {
         kept(self.end.slots())
     }
@@ -173,7 +171,7 @@ impl<T: Plain> Producer<T> {
     #[inline(always)] // see `queue::try_pop_by`
     fn allocate(&mut self, wanted: u64) -> Result<Run, Busy> {
         while !self.is_alone.get() {
-            // Acquire pairs with `advance_phead`: the block's cursors are at least as new.
+            // Acquire ↔ Release in `advance_phead`: the block's `allocated`.
             let head = self.end.header().heads.phead.load(Ordering::Acquire);
             if let Some(run) = self.allocate_in(head, wanted) {
                 return Ok(run);
@@ -186,7 +184,7 @@ impl<T: Plain> Producer<T> {
             self.enter_block();
         }
         // Release ↔ Acquire of the fence in `is_left`: a consumer that copies what is written from now on sees that the
-        // block has been entered. By each push, since the handle may have been moved to another thread.
+        // block has been entered. Each push has a fence, since the handle may have moved to another thread.
         fence(Ordering::Release);
         let left = self.block_end.wrapping_sub(self.write);
         let run = Run { position: self.write, n: wanted.min(left) };
@@ -194,18 +192,18 @@ impl<T: Plain> Producer<T> {
         Ok(run)
     }
 
-    /// Enters the next block as the only producer: all that was begun there is finished.
+    /// Enters the next block as the only producer: all pushes into it are finished.
     #[inline]
     fn enter_block(&mut self) {
         let blocks = self.end.slots();
         self.write = blocks.arrangement().next(self.write);
         let (block, arrangement) = (blocks.at(self.write), blocks.arrangement());
-        // As if nobody had allocated. Later producers don't need it, but it must not become so old that it seems to be
-        // ahead.
+        // As if no producer had allocated. Later producers don't need the value, but it must not become so old that it
+        // seems to be ahead.
         let lap_before =
             arrangement.all_allocated(self.write.wrapping_sub(arrangement.positions()));
         block.producers.allocated.store(lap_before, Ordering::Relaxed);
-        // Release ↔ Acquire in `oldest` and `is_left`: to an overtaken consumer, the items that are left.
+        // Release ↔ Acquire in `oldest` and `is_left`: the items that an overtaken consumer can still pop.
         block.entered.store(arrangement.lap(self.write), Ordering::Release);
         self.block_end = blocks.end(self.write);
     }
@@ -218,7 +216,7 @@ impl<T: Plain> Producer<T> {
         }
         let (header, blocks) = (self.end.header(), self.end.slots());
         let arrangement = blocks.arrangement();
-        // Relaxed: what others have written is visible, and nobody writes any more.
+        // Relaxed: all writes of other handles are visible, and no other handle writes any more.
         let head = header.heads.phead.load(Ordering::Relaxed);
         let allocated = blocks.at(head).producers.allocated.load(Ordering::Relaxed);
         let is_done = arrangement.offset(allocated) >= arrangement.size();
@@ -229,11 +227,12 @@ impl<T: Plain> Producer<T> {
         is_done
     }
 
-    /// Writes down what the only producer knows, before there are others.
+    /// Publishes the state of the only producer, before there are others.
     fn share(&self) {
         let (header, blocks) = (self.end.header(), self.end.slots());
         let arrangement = blocks.arrangement();
-        // Relaxed, all of it: no other producer is there yet, and to consumers it says no more than `committed`.
+        // Relaxed, all of it: there is no other producer yet, and consumers learn no more from it than from
+        // `committed`.
         if self.write == self.block_end {
             let last = arrangement.block_before(self.write);
             header.heads.phead.store(last, Ordering::Relaxed);
@@ -250,55 +249,54 @@ impl<T: Plain> Producer<T> {
         let blocks = self.end.slots();
         let arrangement = blocks.arrangement();
         let allocated = &blocks.at(head).producers.allocated;
-        // Producers that come too late don't go on adding. Acquire ↔ Release of the addition below: observing the block
+        // Late producers must not add again and again. Acquire ↔ Release of the addition below: observing the block
         // full makes visible all commits behind it that its last producer had observed.
         let taken = arrangement.offset(allocated.load(Ordering::Acquire));
         let wanted = wanted.min(arrangement.size().checked_sub(taken)?);
         if wanted == 0 {
             return None;
         }
-        // Acquire pairs with `advance_phead`: what was in the slots was written before. Release: see above.
+        // Acquire ↔ Release in `advance_phead`: earlier writes to the slots. Release: see above.
         let offset = arrangement.offset(allocated.fetch_add(wanted, Ordering::AcqRel));
         let left = arrangement.size().checked_sub(offset).filter(|left| *left > 0)?;
         // Release ↔ Acquire of the fence in `is_left`: a consumer that copies what is written from now on sees that the
         // block has been entered.
         fence(Ordering::Release);
-        // The block may have been entered once more since `head`, but its slots are where they were.
+        // Producers may have entered the block again since `head`, but the slots have the same places in each lap.
         Some(Run { position: head.wrapping_add(offset), n: wanted.min(left) })
     }
 
-    /// Enters the block after `head`, if all that was begun there in the last lap is finished.
+    /// Enters the block after `head`, if all pushes into it of the last lap are finished.
     #[inline]
     fn advance_phead(&self, head: u64) -> Result<(), Busy> {
         let blocks = self.end.slots();
         let arrangement = blocks.arrangement();
         let next = blocks.next_block(head);
         let block = blocks.at(next);
-        // Acquire pairs with the addition in `commit`: what was in the slots was written before.
+        // Acquire ↔ Release in `commit`: earlier writes to the slots.
         let committed = block.producers.committed.load(Ordering::Acquire);
-        // It may be further already, if other producers have entered the block.
+        // `committed` may be ahead already, if other producers have entered the block.
         if is_before(committed, arrangement.count(next)) {
             return Err(Busy);
         }
-        // Release ↔ Acquire in `oldest` and `is_left`: to an overtaken consumer, the items that are left. For producers
-        // it is ordered by the next line.
+        // Release ↔ Acquire in `oldest` and `is_left`: the items that an overtaken consumer can still pop. The next
+        // line orders `entered` for producers.
         advance(&block.entered, arrangement.lap(next), Ordering::Release);
-        // Release pairs with the addition in `allocate_in`.
+        // Release ↔ Acquire in `allocate_in`: earlier writes to the slots.
         advance(&block.producers.allocated, arrangement.allocated(next), Ordering::Release);
-        // Release pairs with the load in `allocate`.
+        // Release ↔ Acquire in `allocate`: the block's `allocated`.
         advance(&self.end.header().heads.phead, next, Ordering::Release);
         Ok(())
     }
 
-    /// Shows the items of `run` to consumers.
+    /// Publishes the items of `run` to consumers.
     #[inline]
     fn commit(&self, run: Run) {
         let blocks = self.end.slots();
         let arrangement = blocks.arrangement();
         let steps = run.n * arrangement.step();
         let committed = &blocks.at(run.position).producers.committed;
-        // Release ↔ Acquire in `find`: the items. Release ↔ Acquire in `advance_phead`: what was in the slots was
-        // written before.
+        // Release ↔ Acquire in `find`: the items. Release ↔ Acquire in `advance_phead`: the writes to the slots.
         if self.is_alone.get() {
             committed.store(arrangement.count(run.position).wrapping_add(steps), Ordering::Release);
         } else {
@@ -335,7 +333,7 @@ impl<T: Plain> queue::Producer for Producer<T> {
 
     answered_by!(closed: end);
 
-    /// Takes what it can of a block at once.
+    /// Takes as much of a block as it can at once.
     fn push_slice(&mut self, items: &[T]) -> usize {
         let mut looks = Looks::default();
         let mut rest = items;
@@ -364,31 +362,31 @@ impl<T: Plain> queue::Producer for Producer<T> {
 enum Found {
     /// Items up to this position.
     Items(u64),
-    /// Nothing that may be taken, and why.
+    /// No item that may be taken, and why.
     Nothing(TryPopError),
     /// Items of a later lap.
     Overwritten,
 }
 
 impl<T: Plain> Consumer<T> {
-    /// Number of items that this handle found overwritten, which nobody has popped or will pop.
+    /// Number of items that this handle found overwritten. No consumer has popped or will pop them.
     ///
-    /// Each is counted by one consumer. They are counted when the next item is popped, or none is found: what
-    /// was overwritten since is not among them yet.
+    /// Each lost item is counted by one consumer, when a pop finds the next item, or none. Items overwritten since then
+    /// are not counted yet.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// How many of the newest items are kept at least: all slots but those of a block.
+    /// The queue keeps at least so many of the newest items: the slots of all blocks but one.
     pub fn kept(&self) -> usize {
         kept(self.end.slots())
     }
 
-    /// Takes up to `wanted` items of one block, which may be overwritten at any time.
+    /// Takes up to `wanted` items of one block. Producers may overwrite them at any time.
     #[inline(always)] // see `queue::try_pop_by`
     fn reserve(&mut self, wanted: u64) -> Result<Run, TryPopError> {
         while !self.is_alone.get() {
-            // Acquire pairs with `advance_chead`: items that made another consumer go on are visible.
+            // Acquire ↔ Release in `advance_chead`: the items because of which another consumer left the block.
             let head = self.end.header().heads.chead.load(Ordering::Acquire);
             if let Some(run) = self.reserve_in(head, wanted)? {
                 return Ok(run);
@@ -418,56 +416,56 @@ impl<T: Plain> Consumer<T> {
     fn find(&self, read: u64) -> Found {
         let blocks = self.end.slots();
         let (block, arrangement) = (blocks.at(read), blocks.arrangement());
-        // Acquire pairs with `Producer::commit`: the items are there.
+        // Acquire ↔ Release in `Producer::commit`: the items.
         let committed = block.producers.committed.load(Ordering::Acquire);
         let filled = arrangement.go_on(arrangement.start(read), committed);
         if is_before(blocks.end(read), filled) {
             return Found::Overwritten;
         }
-        // Relaxed: a thread that has been told of a push has been told that slots before its own were allocated.
+        // Relaxed: a thread that knows of a push knows that all slots before the pushed one were allocated.
         let allocated = || block.producers.allocated.load(Ordering::Relaxed);
         let is_begun = |position| is_before(arrangement.allocated(position), allocated());
         if !is_before(read, filled) {
             let is_busy = is_begun(read);
             return Found::Nothing(if is_busy { TryPopError::Busy } else { TryPopError::Empty });
         }
-        // A count doesn't say which slots are filled, unless all are that have been allocated.
+        // The count doesn't say which slots are filled, unless all allocated slots are.
         if filled != blocks.end(read) && is_begun(filled) {
             return Found::Nothing(TryPopError::Busy);
         }
         Found::Items(filled)
     }
 
-    /// Where the oldest items are, for a consumer that was overtaken in the block of `read`: behind the items that
-    /// overtook it.
+    /// Where the oldest items are, for a consumer that was overtaken in the block of `read`: behind the items of the
+    /// newer lap.
     #[inline]
     fn oldest(&self, read: u64) -> u64 {
         let (blocks, start) = (self.end.slots(), self.end.slots().arrangement().start(read));
         let arrangement = blocks.arrangement();
-        // Acquire ↔ Release in `enter_block` and `advance_phead`, perhaps for a lap later than that of the items that
-        // have been seen: the items that are left.
+        // Acquire ↔ Release in `enter_block` and `advance_phead`, perhaps of a later lap than that of the items that
+        // have been seen: the items that are still there.
         let entered = blocks.at(read).entered.load(Ordering::Acquire);
         let laps = entered.wrapping_sub(arrangement.lap(start));
         blocks.next_block(start.wrapping_add(laps).wrapping_sub(arrangement.positions()))
     }
 
-    /// Whether what was copied of `run` until now is what was pushed there.
+    /// Whether the copies made from `run` until now are the items that were pushed there.
     #[inline]
     fn is_left(&self, run: Run) -> bool {
         let blocks = self.end.slots();
-        // Acquire pairs with the fences of producers: if a later item was copied, its lap is seen.
+        // Acquire ↔ Release of the producers' fences: `entered` of the lap from which a word was copied.
         fence(Ordering::Acquire);
-        // Acquire ↔ Release in `enter_block` and `advance_phead`: the items that are left.
+        // Acquire ↔ Release in `enter_block` and `advance_phead`: the items that are still there.
         let entered = blocks.at(run.position).entered.load(Ordering::Acquire);
         entered == blocks.arrangement().lap(run.position)
     }
 
-    /// Whether all of `run`, which has been copied, is what was pushed there. Else it is lost.
+    /// Whether all copies made from `run` are the items that were pushed there. Otherwise these items are lost.
     #[inline]
     fn is_intact(&mut self, run: Run) -> bool {
         let (blocks, is_intact) = (self.end.slots(), self.is_left(run));
         if !is_intact && self.is_alone.get() {
-            // The rest of the block is gone as well.
+            // The rest of the block is lost as well.
             let end = blocks.end(run.position);
             self.lost += end.wrapping_sub(run.position);
             (self.read, self.known) = (end, end);
@@ -477,12 +475,12 @@ impl<T: Plain> Consumer<T> {
         is_intact
     }
 
-    /// The paper's `reserve_entry`: items of the block that starts at `head`; nothing if it was done.
+    /// The paper's `reserve_entry`: items of the block that starts at `head`; `None` if all its items were taken.
     #[inline]
     fn reserve_in(&mut self, head: u64, wanted: u64) -> Result<Option<Run>, TryPopError> {
         let blocks = self.end.slots();
         let (cursor, arrangement) = (&blocks.at(head).reserved, blocks.arrangement());
-        // No consumer has taken anything in the laps that were left out.
+        // No consumer has taken items in the laps that were left out.
         advance(cursor, arrangement.count(head), Ordering::Relaxed);
         // Acquire ↔ Release of the exchange below: observing an item taken makes visible the items behind it that its
         // consumer had observed. Otherwise the queue would seem empty.
@@ -515,12 +513,12 @@ impl<T: Plain> Consumer<T> {
         Ok(None)
     }
 
-    /// Goes on from the block that starts at `head` to that at `next`, unless another consumer has.
+    /// Moves from the block that starts at `head` to the block at `next`, unless another consumer has left `head`.
     #[inline]
     fn advance_chead(&mut self, head: u64, next: u64) {
         let chead = &self.end.header().heads.chead;
-        // Release ↔ Acquire in `reserve`: the items that made this consumer go on. Not a maximum: of two consumers that
-        // know different blocks to go on with, one decides, and counts what is left out.
+        // Release ↔ Acquire in `reserve`: the items because of which this consumer leaves the block. Not a maximum: of
+        // two consumers that know different next blocks, one decides, and counts the items that are left out.
         if chead.compare_exchange(head, next, Ordering::Release, Ordering::Relaxed).is_ok() {
             let blocks = self.end.slots();
             self.lost += blocks.arrangement().distance(blocks.end(head), next);
@@ -534,22 +532,22 @@ impl<T: Plain> Consumer<T> {
             return;
         }
         let blocks = self.end.slots();
-        // Relaxed: what others have written is visible, and nobody writes any more.
+        // Relaxed: all writes of other handles are visible, and no other handle writes any more.
         let head = self.end.header().heads.chead.load(Ordering::Relaxed);
         let reserved = blocks.at(head).reserved.load(Ordering::Relaxed);
         let read = blocks.arrangement().go_on(head, reserved);
-        // It may be one of an earlier lap.
+        // `read` may be a position of an earlier lap.
         let read = if is_before(read, head) { head } else { read };
         (self.read, self.known) = (read, read);
         self.is_alone.set(true);
     }
 
-    /// Writes down what the only consumer knows, before there are others.
+    /// Publishes the state of the only consumer, before there are others.
     fn share(&self) {
         let (header, blocks) = (self.end.header(), self.end.slots());
         let arrangement = blocks.arrangement();
         let read = arrangement.next(self.read);
-        // Relaxed, both: no other consumer is there yet.
+        // Relaxed, both: there is no other consumer yet.
         blocks.at(read).reserved.store(arrangement.count(read), Ordering::Relaxed);
         header.heads.chead.store(arrangement.start(read), Ordering::Relaxed);
     }
@@ -566,12 +564,12 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
                 Ok(run) => {
                     let item = self.end.slots().array().load(run.position);
                     if self.is_intact(run) {
-                        // SAFETY: what was copied is what was pushed.
+                        // SAFETY: the copy is the item that was pushed.
                         return Ok(unsafe { item.assume_init() });
                     }
                 }
                 Err(TryPopError::Empty) if closed => return Err(TryPopError::Closed),
-                // What producers pushed before they went is looked for once more.
+                // Looks once more, for items that producers pushed before they were dropped.
                 Err(TryPopError::Empty) if self.end.peer_is_gone() => closed = true,
                 Err(reason) => return Err(reason),
             }
@@ -590,8 +588,8 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
 
     answered_by!(closed: end);
 
-    /// Takes what it can of a block at once, and loses all of that if the block is entered meanwhile. Behind
-    /// the popped items `into` may hold others.
+    /// Takes all it can of a block at once. If a producer enters the block meanwhile, all these items are lost. Behind
+    /// the popped items `into` may hold copies of lost ones.
     fn pop_slice(&mut self, into: &mut [T]) -> usize {
         let mut looks = Looks::default();
         let mut done = 0;
@@ -606,7 +604,7 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
                 if !self.is_left(run) {
                     break;
                 }
-                // SAFETY: what was copied is what was pushed.
+                // SAFETY: the copy is the item that was pushed.
                 *slot = unsafe { item.assume_init() };
             }
             if self.is_intact(run) {
@@ -635,7 +633,7 @@ impl<T: Plain> Clone for Producer<T> {
 }
 
 impl<T: Plain> Clone for Consumer<T> {
-    /// Another handle, which has lost nothing yet.
+    /// Another handle, whose count of lost items is 0.
     fn clone(&self) -> Self {
         if self.is_alone.replace(false) {
             self.share();

@@ -2,55 +2,52 @@
 
 //! `bbq`: the block-based bounded queue.
 //!
-//! The ring is cut into blocks. Producers and consumers each have a current block, and count what they do
-//! in it: how many slots are `allocated` and `committed`, `reserved` and `consumed`. Producers enter a
-//! block when all of it has been consumed, so within a block they needn't ask whether there is room, and
-//! take slots by adding. While the two sides are in different blocks neither disturbs the other.
+//! The ring is divided into blocks. Producers have a current block, and count the slots in it that are `allocated` and
+//! `committed`. Consumers have a current block, and count the slots in it that are `reserved` and `consumed`. A
+//! producer enters a block only when all its slots have been consumed. So within a block a producer needn't check for
+//! room, and takes slots by fetch-and-add. While the two sides are in different blocks, neither side disturbs the
+//! other.
 //!
-//! A handle that is the only one of its side needs none of that: it works as the one of
-//! [`block::single`](crate::block::single), until it is cloned, and again soon after all its clones
-//! are gone.
+//! The only handle of a side needs none of this: it works as the handle of [`block::single`](crate::block::single)
+//! until it is cloned, and again soon after all its clones are gone.
 //!
-//! **Use it** between several threads; it is the default. Where one side is one thread for good,
-//! [`block::one_consumer`](crate::block::one_consumer) and [`block::one_producer`](crate::block::one_producer) lend their slots.
-//! **Don't** use it where nobody may ever wait for a thread that was stopped in the middle: a pop says
-//! [`Busy`](TryPopError::Busy) while a push into the same block is unfinished, even if one before it is
-//! finished.
+//! **Use it** between several threads; it is the default. If one side is always one thread,
+//! [`block::one_consumer`](crate::block::one_consumer) and [`block::one_producer`](crate::block::one_producer) also
+//! lend that side's slots.
+//! **Don't** use it where a thread must never wait for a stopped thread: a pop says [`Busy`](TryPopError::Busy) while a
+//! push into the same block is unfinished, even if an earlier push is finished.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | deadlock-free, first in first out (linearizable but for [answers out of date](crate::TryPushError::Full)) |
-//! | capacity | what was asked for, or up to S − 1 more, for S slots to a block. The queue has up to S − 1 slots more than that: a block may be empty, all but one slot, and not given back |
-//! | blocks | 2^max(1, ⌊log₂ N / 4⌋) for N, the capacity rounded up to a power of two, as the paper found best, and one more; [`Config::block`] gives S instead, rounded down to a power of two, from 1 (or N/65536) to N; 384 bytes for each besides its slots |
+//! | capacity | as asked, or up to S − 1 more, with S slots in a block. The ring has up to S − 1 slots more than its capacity: all slots of a block but one may be empty, and not given back yet |
+//! | blocks | 2^max(1, ⌊log₂ N / 4⌋), which the paper found best, and one more; N is the capacity rounded up to a power of two. [`Config::block`] sets S instead, rounded down to a power of two, from 1 (or N/65536) to N. 384 bytes for each block besides its slots |
 //! | handles | at most 65,536 a side; cloning one more panics |
-//! | operations | among several, a push adds twice to shared counters, a pop compares-and-swaps once and adds once; [`push_slice`](crate::Producer::push_slice) and [`pop_slice`](crate::Consumer::pop_slice) do so once for all they take of a block |
+//! | operations | among several handles a push needs two fetch-and-adds, and a pop one compare-and-swap and one fetch-and-add; [`push_slice`](crate::Producer::push_slice) and [`pop_slice`](crate::Consumer::pop_slice) need as many for all slots that they take of a block |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.3, §2.4, retry-new |
 //!
 //! # Departures from the paper
 //!
-//! - `committed`, `reserved` and `consumed` count on through all laps and are never set back, which does
-//!   away with the paper's MAX on them, and with what could go wrong between setting two of them. `allocated`
-//!   is set back, because producers that come too late add to it as well. Its offset has 17 bits more than
-//!   a slot's number needs: at most a block for each of 65,536 handles, and one for each slot that was there,
-//!   so it never spills into the version.
-//! - A push of one item doesn't look at `allocated` before it adds, if the handle has just had a slot of that
-//!   block: one miss less. A pop tries first what would be next if nobody had popped since its last, and looks
-//!   at `committed` only when what it has seen is gone.
-//! - A consumer whose exchange fails stands back, for 4 to 256 pauses, and lets the others go on: exchanges
-//!   that fail cost all of them the line.
-//! - The heads are positions where blocks start, which does away with the first block's version that is off
-//!   by one.
-//! - Producers that wait for a block look at `emptied`, which is written once a lap, and not at the
-//!   `consumed` that consumers are adding to. So [`Busy`](TryPushError::Busy) is told when consumers are in
-//!   a later block already, and a pop from this one is unfinished; the paper tells it whenever a pop from it
-//!   is under way.
-//! - A pop says [`Busy`](TryPopError::Busy) also where nothing has been committed since the last pop, but
-//!   something allocated: the paper's says empty, and so do pops after a push into the next block has
-//!   returned, while one into this block is unfinished.
-//! - All counters may wrap: they are compared by their difference. A maximum can't wrap, so `allocated` and
-//!   the heads are moved on by compare-and-swap where the paper has MAX. And so is `reserved`, since
-//!   several slots may be reserved at once. A thread must not be stopped in the middle while `allocated`
-//!   goes half its way round: 2^46 laps of blocks of one slot, 2^37 of blocks of 512.
+//! - `committed`, `reserved` and `consumed` count through all laps and are never reset. So the paper's MAX on them is
+//!   not needed, and nothing can go wrong between two resets. `allocated` is reset, because late producers add to it
+//!   too. The offset in `allocated` has 17 bits more than a slot's number needs: late producers add at most one block
+//!   for each of 65,536 handles, and one for each slot of the block. So the offset never overflows into the version.
+//! - A push of one item doesn't read `allocated` before its addition, if the handle's last slot was in the same block:
+//!   one cache miss less. A pop first tries the position that is next if no other consumer has popped since the
+//!   handle's last pop. It reads `committed` only when all items that the handle has seen are gone.
+//! - A consumer whose compare-and-swap fails waits for 4 to 256 pauses, so that others proceed: a failed
+//!   compare-and-swap takes the cache line from all other consumers.
+//! - The heads are positions at which blocks start. So no version of the first block is off by one.
+//! - A producer that waits for a block reads `emptied`, which is written once a lap, and not `consumed`, which
+//!   consumers add to. So a push says [`Busy`](TryPushError::Busy) when consumers are already in a later block, and a
+//!   pop from this block is unfinished. The paper's push says so whenever a pop from this block is unfinished.
+//! - A pop says [`Busy`](TryPopError::Busy) also if no slot has been committed since the last pop, but a slot has been
+//!   allocated. The paper's pop says empty there. It says empty even after a push into the next block has returned,
+//!   while a push into this block is unfinished.
+//! - All counters may wrap: they are compared by their difference. A maximum doesn't work for counters that wrap. So
+//!   compare-and-swap advances `allocated` and the heads where the paper has MAX. Compare-and-swap advances `reserved`
+//!   as well, since a call may reserve several slots. A thread must not be stopped in the middle of a call while
+//!   `allocated` advances by half its range: 2^46 laps of blocks of one slot, 2^37 laps of blocks of 512.
 //!
 //! ```
 //! use corelane::block::shared;
@@ -102,29 +99,29 @@ pub(crate) fn both_ends<T>(config: Config) -> Result<(Side<T>, Side<T>, u64), Ca
     Ok((tx, rx, shape.first))
 }
 
-/// A hold on the queue.
+/// An end of the queue.
 type Side<T> = End<Header<T, Separate>>;
 
 /// A sending side.
 pub struct Producer<T> {
-    /// What it is while there is no other.
+    /// The handle's state while it is the only producer.
     single: single::Producer<T, Separate>,
     is_alone: Cell<bool>,
-    /// Where the block starts in which it has just taken a slot among others.
+    /// Where the block starts in which the handle, as one of several, took its last slot.
     current: Option<u64>,
 }
 
 /// A receiving side.
 pub struct Consumer<T> {
-    /// What it is while there is no other, which it knows itself.
+    /// The handle's state while it is the only consumer. It also says whether the handle is.
     single: single::Consumer<T, Separate>,
     seen: Seen,
 }
 
-/// What a consumer among others knows from its last pop.
+/// What one of several consumers knows from its last pop.
 #[derive(Clone, Copy)]
 struct Seen {
-    /// Position behind what it took.
+    /// Position behind the items that it took.
     next: u64,
     /// The position up to which there were items.
     known: u64,
@@ -141,11 +138,11 @@ impl<T> Producer<T> {
         self.single.end()
     }
 
-    /// Takes up to `wanted` free slots; none if this is the only producer, which needs none of this.
+    /// Takes up to `wanted` free slots; `None` if this is the only producer, which doesn't allocate.
     #[inline(always)] // see `queue::try_pop_by`
     fn allocate(&mut self, wanted: u64) -> Result<Option<Run>, Nothing> {
         while !self.is_alone.get() {
-            // Acquire pairs with `advance_phead`: the block's cursors are at least as new.
+            // Acquire ↔ Release in `advance_phead`: the block's `allocated`.
             let head = self.end().header().heads.phead.load(Ordering::Acquire);
             if let Some(run) = self.allocate_in(head, wanted) {
                 return Ok(Some(run));
@@ -165,7 +162,7 @@ impl<T> Producer<T> {
         }
         let (header, blocks) = (self.end().header(), self.end().slots());
         let arrangement = blocks.arrangement();
-        // Relaxed: what others have written is visible, and nobody writes any more.
+        // Relaxed: all writes of other handles are visible, and no other handle writes any more.
         let head = header.heads.phead.load(Ordering::Relaxed);
         let allocated = blocks.at(head).producers.allocated.load(Ordering::Relaxed);
         let is_done = arrangement.offset(allocated) >= arrangement.size();
@@ -176,12 +173,12 @@ impl<T> Producer<T> {
         is_done
     }
 
-    /// Writes down what the only producer knows, before there are others.
+    /// Publishes the state of the only producer, before there are others.
     fn share(&self) {
         let (header, blocks) = (self.end().header(), self.end().slots());
         let arrangement = blocks.arrangement();
         let (write, free) = self.single.positions();
-        // Relaxed, all of it: no other producer is there yet, and consumers know it already.
+        // Relaxed, all of it: there is no other producer yet, and consumers know this state already.
         if write == free {
             header.heads.phead.store(arrangement.block_before(write), Ordering::Relaxed);
             return;
@@ -197,8 +194,8 @@ impl<T> Producer<T> {
         let blocks = self.single.end().slots();
         let (block, arrangement) = (blocks.at(head), blocks.arrangement());
         let allocated = &block.producers.allocated;
-        // Producers that come too late don't go on adding: after a slot that it got, each does so once. Acquire ↔
-        // Release of the addition below: observing the block full makes visible everything behind it that its last
+        // Late producers must not add again and again: each adds late at most once after each slot that it got. Acquire
+        // ↔ Release of the addition below: observing the block full makes visible everything behind it that its last
         // producer had observed as free.
         if wanted > 1 || self.current != Some(head) {
             let taken = arrangement.offset(allocated.load(Ordering::Acquire));
@@ -207,36 +204,36 @@ impl<T> Producer<T> {
                 return None;
             }
         }
-        // Acquire pairs with `advance_phead`: the slots have been consumed. Release: see above.
+        // Acquire ↔ Release in `advance_phead`: the slots are consumed. Release: see above.
         let offset = arrangement.offset(allocated.fetch_add(wanted, Ordering::AcqRel));
         let left = arrangement.size().checked_sub(offset).filter(|left| *left > 0);
         self.current = left.map(|_| head);
         let left = left?;
-        // The block may have been entered once more since, but its slots are where they were.
+        // Producers may have entered the block again since, but the slots have the same places in each lap.
         let position = head.wrapping_add(offset);
         Some(Run { position, n: wanted.min(left) })
     }
 
-    /// Enters the block after `head`, if all of it has been consumed.
+    /// Enters the block after `head`, if all its slots have been consumed.
     #[inline]
     fn advance_phead(&self, head: u64) -> Result<(), Nothing> {
         let blocks = self.end().slots();
         let arrangement = blocks.arrangement();
         let next = blocks.next_block(head);
         let block = blocks.at(next);
-        // Acquire pairs with the store in `consume`: the slots' items have been taken.
+        // Acquire ↔ Release in `consume`: all items of the block are taken.
         let emptied = block.emptied.load(Ordering::Acquire);
         if is_before(emptied, arrangement.count(next)) {
             return Err(blocks.no_room_at(next, &self.end().header().heads));
         }
-        // Release pairs with the addition in `allocate_in`: the slots are free.
+        // Release ↔ Acquire in `allocate_in`: the slots are free.
         advance(&block.producers.allocated, arrangement.allocated(next), Ordering::Release);
-        // Release pairs with the load in `allocate`.
+        // Release ↔ Acquire in `allocate`: the block's `allocated`.
         advance(&self.end().header().heads.phead, next, Ordering::Release);
         Ok(())
     }
 
-    /// Shows the items of `run` to consumers.
+    /// Publishes the items of `run` to consumers.
     #[inline]
     fn commit(&self, run: Run) {
         let blocks = self.end().slots();
@@ -267,7 +264,7 @@ impl<T> queue::Producer for Producer<T> {
 
     answered_by!(blocks: end());
 
-    /// Takes what it can of a block at once.
+    /// Takes as much of a block as it can at once.
     fn push_slice(&mut self, items: &[T]) -> usize
     where
         T: Copy,
@@ -308,7 +305,7 @@ impl<T> Consumer<T> {
         self.single.end()
     }
 
-    /// Takes up to `wanted` items; none if this is the only consumer, which needs none of this.
+    /// Takes up to `wanted` items; `None` if this is the only consumer, which doesn't reserve.
     #[inline(always)] // see `queue::try_pop_by`
     fn reserve(&mut self, wanted: u64) -> Result<Option<Run>, Nothing> {
         if self.single.is_alone().get() {
@@ -317,11 +314,11 @@ impl<T> Consumer<T> {
         loop {
             let (chead, blocks) =
                 (&self.single.end().header().heads.chead, self.single.end().slots());
-            // Acquire pairs with `advance`: items that made another consumer go on are visible.
+            // Acquire ↔ Release in `leave`: the items because of which another consumer left the block.
             let head = chead.load(Ordering::Acquire);
             match reserve_in(head, blocks, &mut self.seen, wanted)? {
                 Some((run, is_last)) => {
-                    // The only consumer leaves the block when it takes over.
+                    // An only consumer leaves the block in `take_over`.
                     if is_last && !self.end().is_only() {
                         self.leave(head);
                     }
@@ -336,14 +333,14 @@ impl<T> Consumer<T> {
         }
     }
 
-    /// Leaves the block that starts at `head`, of which all has been taken.
+    /// Leaves the block that starts at `head`, after all its items have been taken.
     ///
-    /// A pop that takes the last of it does so before it returns. Then a producer that needs the block is told that it isn't
-    /// empty yet, and not that the queue is full.
+    /// The pop that takes the last item leaves the block before it returns. Then a push that needs the block says busy,
+    /// and not that the queue is full.
     #[inline]
     fn leave(&self, head: u64) {
         let (chead, next) = (&self.end().header().heads.chead, self.end().slots().next_block(head));
-        // Release pairs with the load in `reserve`.
+        // Release ↔ Acquire in `reserve`: the items of the block that is left.
         advance(chead, next, Ordering::Release);
     }
 
@@ -351,7 +348,7 @@ impl<T> Consumer<T> {
     #[inline]
     fn take_over(&mut self) {
         let (header, blocks) = (self.end().header(), self.end().slots());
-        // Relaxed: what others have written is visible, and nobody writes any more.
+        // Relaxed: all writes of other handles are visible, and no other handle writes any more.
         let head = header.heads.chead.load(Ordering::Relaxed);
         let reserved = blocks.at(head).consumers.reserved.load(Ordering::Relaxed);
         let arrangement = blocks.arrangement();
@@ -359,34 +356,34 @@ impl<T> Consumer<T> {
         self.single.is_alone().set(true);
     }
 
-    /// Writes down what the only consumer knows, before there are others.
+    /// Publishes the state of the only consumer, before there are others.
     fn share(&self) {
         let (header, blocks) = (self.end().header(), self.end().slots());
         let (read, arrangement) = (self.single.position(), blocks.arrangement());
         let (block, count) = (blocks.at(read), arrangement.count(read));
-        // Relaxed, all of it: no other consumer is there yet.
+        // Relaxed, all of it: there is no other consumer yet.
         block.consumers.consumed.store(count, Ordering::Relaxed);
         block.consumers.reserved.store(count, Ordering::Relaxed);
         header.heads.chead.store(arrangement.start(read), Ordering::Relaxed);
     }
 
-    /// Gives the slots of `run` back: to producers, if they are the last of a block.
+    /// Gives the slots of `run` back. The last slots of a block make the block free for producers.
     #[inline]
     fn consume(&self, run: Run) {
         let (blocks, arrangement) = (self.end().slots(), self.end().slots().arrangement());
         let (block, steps) = (blocks.at(run.position), run.n * arrangement.step());
-        // Release and acquire pair with each other: all items are out when the last of the block is.
+        // Release ↔ Acquire here, of the last consumer in the block: all items of the block are taken.
         let consumed = block.consumers.consumed.fetch_add(steps, Ordering::AcqRel);
         let full = arrangement.full_count(run.position);
         if consumed.wrapping_add(steps) == full {
-            // Release pairs with the loads of producers.
+            // Release ↔ Acquire in `advance_phead` and `enter_block`: all items of the block are taken.
             block.emptied.store(full, Ordering::Release);
         }
     }
 }
 
-/// The paper's `reserve_entry`: items of the block that starts at `head`, and whether they are its last; nothing if it is
-/// done.
+/// The paper's `reserve_entry`: items of the block that starts at `head`, and whether they are its last. `None` if all
+/// its items have been taken.
 #[inline]
 fn reserve_in<T>(
     head: u64,
@@ -398,7 +395,7 @@ fn reserve_in<T>(
     let full = arrangement.full_count(head);
     let is_here = seen.next.wrapping_sub(head) < arrangement.size();
     let mut reserved = match is_here && is_before(seen.next, seen.known) {
-        // Items are there that nobody had taken: often nobody has since.
+        // At the last pop there were untaken items. Often they are still there.
         true => arrangement.count(seen.next),
         // Acquire ↔ Release of the exchange below: observing an item taken makes visible the items behind it that its
         // consumer had observed. Otherwise the queue would seem empty.
@@ -431,17 +428,17 @@ fn reserve_in<T>(
 #[inline]
 fn filled_from<T>(position: u64, blocks: &Blocks<Separate, Cells<T>>) -> Result<u64, Nothing> {
     let arrangement = blocks.arrangement();
-    // Acquire pairs with `Producer::commit`: the items are there.
+    // Acquire ↔ Release in `Producer::commit`: the items.
     let committed = blocks.at(position).producers.committed.load(Ordering::Acquire);
-    // It may be older than what another consumer has seen and reserved.
+    // `committed` may be older than what another consumer has seen and reserved.
     if !is_before(arrangement.count(position), committed) {
         return Err(blocks.nothing_at(position));
     }
     let filled = arrangement.go_on(position, committed);
     let end = blocks.end(position);
     if is_before(end, filled) {
-        // Others have gone once round the ring since the caller found `position`. Of the blocks between this
-        // says nothing: a push there may be unfinished.
+        // Producers have filled the block again in a later lap since the caller found `position`. This says nothing of
+        // the blocks between: a push there may be unfinished.
         return Ok(end);
     }
     if blocks.is_gapless(filled) { Ok(filled) } else { Err(Nothing::Yet) }
@@ -464,7 +461,7 @@ impl<T> queue::Consumer for Consumer<T> {
                 }
                 Err(Nothing::Yet) => return Err(TryPopError::Busy),
                 Err(Nothing::AtAll) if closed => return Err(TryPopError::Closed),
-                // What producers pushed before they went is looked for once more.
+                // Looks once more, for items that producers pushed before they were dropped.
                 Err(Nothing::AtAll) if self.end().peer_is_gone() => closed = true,
                 Err(Nothing::AtAll) => return Err(TryPopError::Empty),
             }
@@ -473,7 +470,7 @@ impl<T> queue::Consumer for Consumer<T> {
 
     answered_by!(blocks: end());
 
-    /// Takes what it can of a block at once.
+    /// Takes as much of a block as it can at once.
     fn pop_slice(&mut self, into: &mut [T]) -> usize
     where
         T: Copy,
@@ -547,7 +544,7 @@ mod tests {
     use super::*;
     use crate::block::{one_consumer, one_producer};
 
-    /// A push has returned, behind one that is unfinished: no call finds the queue empty.
+    /// A push has returned, behind an unfinished push: no call finds the queue empty.
     #[test]
     fn a_chunk_to_read_is_busy_behind_an_unfinished_push() {
         let (mut one, mut rx) = one_consumer::queue(16).unwrap();
@@ -566,7 +563,7 @@ mod tests {
         assert_eq!(rx.read_chunk(1).map(drop), Err(TryPopError::Closed));
     }
 
-    /// The same the other way round: a pop is unfinished.
+    /// The same for pops: a pop is unfinished.
     #[test]
     fn a_chunk_to_write_is_busy_behind_an_unfinished_pop() {
         let (mut tx, mut one) = one_producer::queue(2).unwrap();
@@ -583,8 +580,8 @@ mod tests {
         assert!(tx.write_chunk_uninit(1).is_ok());
     }
 
-    /// A consumer looks at a position, and sleeps until others have gone once round the ring: what it then finds
-    /// filled says nothing of the block between, where a push is unfinished.
+    /// A consumer reads a position, and sleeps for a lap of the ring. Then it finds slots filled. They say nothing of
+    /// the block between, where a push is unfinished.
     #[test]
     fn what_is_filled_a_lap_later_says_nothing_of_blocks_between() {
         let (mut tx, mut rx) = queue_with(Config::new(4).block(2)).unwrap();

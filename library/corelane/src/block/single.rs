@@ -1,28 +1,27 @@
 //! `bbq-spsc`: the block-based bounded queue, for one producer and one consumer.
 //!
-//! The ring is cut into blocks, and each block counts its own items: how many have been pushed into it
-//! (`committed`), and whether all have been popped from it (`consumed`). As long as the two sides are in
-//! different blocks, neither touches a variable of the other: a producer looks at `consumed` when it enters
-//! a block, a consumer finds all of a full block with one look at `committed`.
+//! The ring is divided into blocks. Each block counts how many items have been pushed into it (`committed`), and
+//! whether all of them have been popped (`consumed`). While the two sides are in different blocks, neither side
+//! accesses a variable of the other. The producer reads `consumed` when it enters a block. The consumer finds all items
+//! of a full block with one read of `committed`.
 //!
-//! **Use it** if many items wait in the queue most of the time, in bursts or one by one, and for large
-//! queues.
-//! **Don't** use it where memory is short: slots come back a block at a time, so it has a block more than it
-//! promises.
+//! **Use it** if many items wait in the queue most of the time, in bursts or one by one, and for large queues.
+//! **Don't** use it where memory is short: slots come back a block at a time, so the ring has a block more than its
+//! capacity.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out |
-//! | capacity | what was asked for, or up to S − 1 more, for S slots to a block. The queue has up to S − 1 slots more than that: a block may be empty, all but one slot, and not given back |
-//! | blocks | 2^max(1, ⌊log₂ N / 4⌋) for N, the capacity rounded up to a power of two, as the paper found best, and one more; [`Config::block`] gives S instead, rounded down to a power of two, from 1 (or N/65536) to N; 256 bytes for each besides its slots |
-//! | misses per item and side | 1/K for the slot, 2/S for the block while the sides are apart; 2 while the consumer keeps up |
+//! | capacity | as asked, or up to S − 1 more, with S slots in a block. The ring has up to S − 1 slots more than its capacity: all slots of a block but one may be empty, and not given back yet |
+//! | blocks | 2^max(1, ⌊log₂ N / 4⌋), which the paper found best, and one more; N is the capacity rounded up to a power of two. [`Config::block`] sets S instead, rounded down to a power of two, from 1 (or N/65536) to N. 256 bytes for each block besides its slots |
+//! | misses per item and side | 1/K for the slot, 2/S for the block while the sides are in different blocks; 2 while the consumer keeps up |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.3, and the form for one producer and one consumer of §2.4.5 |
 //!
-//! A consumer that keeps catching up with a stream waits before it looks again: up to 16 pauses, half a
-//! microsecond or one, also if items are there; `try_pop` and `read_chunk` perhaps twice. What makes a stream is that
-//! three calls or more, or slices' worth of items, come between two times that it catches up. In a dialogue, where
-//! items come one by one, or not more at a time than a call asks for, it soon doesn't wait; nor does
-//! [`available`](crate::SingleConsumer::available). The paper's never waits.
+//! A consumer that repeatedly catches up with a stream waits before it looks again: up to 16 pauses, half a microsecond
+//! or one, even if items are there. `try_pop` and `read_chunk` may wait twice. In a stream the consumer makes at least
+//! three calls, or pops at least three slices' worth of items, from one catch-up to the next. In a dialogue items
+//! arrive one by one, or at most as many at a time as a call asks for. There the consumer soon stops waiting.
+//! [`available`](crate::SingleConsumer::available) never waits. The paper's consumer never waits.
 //!
 //! ```
 //! use corelane::{Config, block::single};
@@ -67,25 +66,25 @@ pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Capac
     Ok((Producer::new(tx, shape.first), Consumer::new(rx, shape.first)))
 }
 
-/// Catching up less often than once in so many calls is distance enough.
+/// A consumer that catches up less often than once in so many calls is far enough behind.
 const FAR_BEHIND: u64 = 256;
 
-/// Pauses that are about as long as a push of one of several producers takes.
+/// Pauses that are about as long as a push of one of several producers.
 const A_PUSH: u32 = 16;
 
-/// The sending side, also of [`block::one_producer`](crate::block::one_producer). `V` stands for what is in a block.
+/// The sending side, also of [`block::one_producer`](crate::block::one_producer). `V` is the variables of a block.
 #[repr(align(128))]
 pub struct Producer<T, V: Variables = Merged> {
     /// Next position to fill, or behind the last slot of a lap.
     write: u64,
     /// Behind the free slots that follow `write` in its lap.
     until: u64,
-    /// The position from which on slots may hold items, where a block starts.
+    /// The position, at the start of a block, from which on slots may hold items.
     free: u64,
     end: End<Header<T, V>>,
 }
 
-/// The receiving side, also of [`block::one_consumer`](crate::block::one_consumer). `V` stands for what is in a block.
+/// The receiving side, also of [`block::one_consumer`](crate::block::one_consumer). `V` is the variables of a block.
 #[repr(align(128))]
 pub struct Consumer<T, V: Variables = Merged> {
     /// Next position to empty, or behind the last slot of a lap.
@@ -94,16 +93,16 @@ pub struct Consumer<T, V: Variables = Merged> {
     until: u64,
     /// The position up to which items have been seen.
     known: u64,
-    /// What `committed` of the block that `known` is in says while there are no others.
+    /// Value of `committed`, in the block of `known`, while there is no item behind `known`.
     seen: u64,
     patience: Patience,
-    /// Always, but for [`block::shared`](crate::block::shared).
+    /// Always true, except in [`block::shared`](crate::block::shared).
     is_alone: Cell<bool>,
     end: End<Header<T, V>>,
 }
 
 impl<T, V: Variables> Producer<T, V> {
-    /// A producer that goes on at `start`, where a block starts.
+    /// A producer that continues at `start`, where a block starts.
     pub(crate) fn new(end: End<Header<T, V>>, start: u64) -> Self {
         Self { write: start, until: start, free: start, end }
     }
@@ -112,12 +111,12 @@ impl<T, V: Variables> Producer<T, V> {
         &self.end
     }
 
-    /// The positions where it goes on, and up to which it has entered blocks.
+    /// The position of its next item, and the position up to which it has entered blocks.
     pub(crate) fn positions(&self) -> (u64, u64) {
         (self.end.slots().arrangement().next(self.write), self.free)
     }
 
-    /// Goes on at `start`, where a block starts.
+    /// Continues at `start`, where a block starts.
     #[inline]
     pub(crate) fn go_on_from(&mut self, start: u64) {
         (self.write, self.until, self.free) = (start, start, start);
@@ -129,7 +128,7 @@ impl<T, V: Variables> Producer<T, V> {
         self.end.slots().arrangement().distance(self.write, self.free) as usize
     }
 
-    /// Goes on where the next free slots are in a row: in the next lap, or in one block more.
+    /// Moves to the next free slots in a row: in the next lap, or in the next block.
     #[inline]
     fn go_on(&mut self) -> bool {
         self.write = self.end.slots().arrangement().next(self.write);
@@ -144,12 +143,12 @@ impl<T, V: Variables> Producer<T, V> {
         self.until = self.end.slots().arrangement().in_a_row(self.write, self.free);
     }
 
-    /// Takes in one block more if all of its items have been popped: the paper's `advance_phead`.
+    /// Enters the next block if all its items have been popped: the paper's `advance_phead`.
     #[inline]
     fn enter_block(&mut self) -> bool {
         let blocks = self.end.slots();
         let next = blocks.next_block(self.free);
-        // Acquire ↔ Release in `give_back`, or in `consume` of several consumers: the items of the last lap are out.
+        // Acquire ↔ Release in `give_back`, or in `consume` of several consumers: the items of the last lap are taken.
         let emptied = blocks.at(self.free).emptied().load(Ordering::Acquire);
         let is_free = emptied == blocks.arrangement().count(self.free);
         if is_free {
@@ -169,7 +168,7 @@ impl<T, V: Variables> Producer<T, V> {
         }
     }
 
-    /// Goes on over `n` filled slots of this block, and shows them to consumers.
+    /// Moves behind `n` filled slots of this block, and publishes them to consumers.
     #[inline]
     fn commit(&mut self, n: u64) {
         let (blocks, write) = (self.end.slots(), self.write);
@@ -218,7 +217,7 @@ impl<T, V: Variables> queue::LendSlots for Producer<T, V> {
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
-        // SAFETY: `n` slots from `write` on are free, by the caller's word.
+        // SAFETY: `n` slots from `write` on are free, by the caller's contract.
         unsafe { self.end.lend_slots(self.write, n) }
     }
 
@@ -235,7 +234,7 @@ impl<T, V: Variables> queue::LendSlots for Producer<T, V> {
 }
 
 impl<T, V: Variables> Consumer<T, V> {
-    /// A consumer that goes on at `start`, where a block starts.
+    /// A consumer that continues at `start`, where a block starts.
     pub(crate) fn new(end: End<Header<T, V>>, start: u64) -> Self {
         let arrangement = end.slots().arrangement();
         let (seen, patience) = (arrangement.count(start), Patience::new(arrangement.turn(start)));
@@ -247,18 +246,18 @@ impl<T, V: Variables> Consumer<T, V> {
         &self.end
     }
 
-    /// Whether the position is its own: false while it shares the queue with others.
+    /// Whether it is the only consumer, and has a position of its own.
     #[inline]
     pub(crate) fn is_alone(&self) -> &Cell<bool> {
         &self.is_alone
     }
 
-    /// The position where it goes on.
+    /// The position of its next item.
     pub(crate) fn position(&self) -> u64 {
         self.end.slots().arrangement().next(self.read)
     }
 
-    /// Goes on at `position`.
+    /// Continues at `position`.
     #[inline]
     pub(crate) fn go_on_from(&mut self, position: u64) {
         (self.read, self.until, self.known) = (position, position, position);
@@ -266,7 +265,7 @@ impl<T, V: Variables> Consumer<T, V> {
         self.seen = self.end.slots().arrangement().count(position);
     }
 
-    /// Slots before the one that it goes on at, in all laps.
+    /// Number of slots before its position, in all laps.
     #[inline]
     fn turn(&self) -> u64 {
         self.end.slots().arrangement().turn(self.read)
@@ -278,7 +277,7 @@ impl<T, V: Variables> Consumer<T, V> {
         self.end.slots().arrangement().distance(self.read, self.known) as usize
     }
 
-    /// Goes on where the next items that were seen are in a row.
+    /// Moves to the next items in a row that have been seen.
     #[inline]
     fn settle(&mut self) {
         let arrangement = self.end.slots().arrangement();
@@ -290,7 +289,7 @@ impl<T, V: Variables> Consumer<T, V> {
     #[inline]
     fn look(&mut self) -> Result<(), Nothing> {
         let blocks = self.end.slots();
-        // Acquire pairs with what producers do when they commit: the items are there.
+        // Acquire ↔ Release in `commit` of the producers: the items.
         let committed = blocks.at(self.known).committed().load(Ordering::Acquire);
         if committed == self.seen {
             return Err(blocks.nothing_at(self.known));
@@ -304,7 +303,7 @@ impl<T, V: Variables> Consumer<T, V> {
         Ok(())
     }
 
-    /// Goes on over `n` emptied slots of this block, and gives it back at its end.
+    /// Moves behind `n` emptied slots of this block, and gives the block back at its end.
     #[inline]
     fn consume(&mut self, n: u64) {
         let (blocks, read) = (self.end.slots(), self.read);
@@ -315,7 +314,7 @@ impl<T, V: Variables> Consumer<T, V> {
         }
     }
 
-    /// Looks for items after all that were known have been popped.
+    /// Looks for items after all known items have been popped.
     #[inline(always)] // see `queue::try_pop_by`
     fn refill(&mut self) -> Result<(), Nothing> {
         self.settle();
@@ -324,7 +323,7 @@ impl<T, V: Variables> Consumer<T, V> {
         }
         let mut found = self.look();
         if found == Err(Nothing::Yet) {
-            // A push is unfinished, or items are shown that may have gaps before them.
+            // A push is unfinished, or there may be gaps before the committed items.
             pause(A_PUSH);
             found = self.look();
         }
@@ -347,11 +346,11 @@ impl<T, V: Variables> queue::Consumer for Consumer<T, V> {
     #[inline(always)] // a call would cost more than the push or pop itself
     fn try_pop(&mut self) -> Result<T, TryPopError> {
         if self.read == self.until {
-            // Asked before the look, which finds what producers pushed before they went.
+            // Read before the look, so that the look finds all that producers pushed before they were dropped.
             let is_closed = self.end.peer_is_gone();
             self.refill().map_err(|nothing| nothing.to_pop(is_closed))?;
         }
-        // SAFETY: the position is full, and the consumer moves past it with the next line.
+        // SAFETY: the slot holds an item, and the next line moves `read` past it.
         let item = unsafe { self.end.slots().cells().read(self.read) };
         self.consume(1);
         Ok(item)
@@ -363,7 +362,7 @@ impl<T, V: Variables> queue::Consumer for Consumer<T, V> {
     where
         T: Copy,
     {
-        // All that is there: one look, and one wait at most.
+        // At most one look and one wait.
         let n = self.lendable(into.len());
         ReadChunk::new(self, n).copy_to_slice(into)
     }
@@ -379,7 +378,7 @@ unsafe impl<T, V: Variables> queue::LendItems for Consumer<T, V> {
 
     fn lendable(&mut self, wanted: usize) -> usize {
         let n = self.available(wanted);
-        // At the start of a block the producer may be waiting for this side.
+        // At the start of a block the producer may be waiting for this consumer.
         if n == wanted || self.end.slots().arrangement().is_start(self.known) {
             return n;
         }
@@ -389,7 +388,7 @@ unsafe impl<T, V: Variables> queue::LendItems for Consumer<T, V> {
     }
 
     fn look_again(&mut self, wanted: usize) -> Result<usize, TryPopError> {
-        // Asked before one look more, as in `try_pop`.
+        // Read before one more look, as in `try_pop`.
         let is_closed = self.end.peer_is_gone();
         match self.look() {
             Ok(()) => Ok(self.available(wanted)),
@@ -398,7 +397,7 @@ unsafe impl<T, V: Variables> queue::LendItems for Consumer<T, V> {
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {
-        // SAFETY: `n` slots from `read` on hold items, by the caller's word.
+        // SAFETY: `n` slots from `read` on hold items, by the caller's contract.
         unsafe { self.end.lend_items(self.read, n) }
     }
 
@@ -419,8 +418,8 @@ impl<T, V: Variables> Drop for Consumer<T, V> {
     fn drop(&mut self) {
         let blocks = self.end.slots();
         if self.is_alone.get() && !blocks.arrangement().is_start(self.read) {
-            // For `Header::drop_items`; producers go on only at the end of a block. Relaxed: dropping the
-            // end orders it.
+            // For `Header::drop_items`. Producers read it only at the end of a block. Relaxed: the drop of the end
+            // orders it.
             let count = blocks.arrangement().count(self.read);
             blocks.at(self.read).consumed().store(count, Ordering::Relaxed);
         }
@@ -468,7 +467,7 @@ mod tests {
         (tx, rx)
     }
 
-    /// Whatever the messages' lengths, it isn't waited for long when each is taken by one slice.
+    /// If each message is popped by one slice, the consumer doesn't wait for long, for any length of messages.
     #[test]
     fn a_dialogue_of_slices_does_not_wait() {
         for len in [1, 24, 31] {
@@ -492,7 +491,7 @@ mod tests {
         assert_eq!(rx.patience.pauses(), 0);
     }
 
-    /// A consumer that takes over begins anew.
+    /// A consumer that takes over starts with no patience.
     #[test]
     fn patience_starts_where_it_takes_over() {
         let (_, mut rx) = patient(Config::new(4096));

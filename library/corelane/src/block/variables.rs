@@ -1,4 +1,4 @@
-//! What sides count in a block, and in all blocks (J. Wang 2024, Fig. 2.4 and §2.4.5).
+//! The counters of a block, and of all blocks (J. Wang 2024, Fig. 2.4 and §2.4.5).
 
 use super::layout::{Arrangement, BlockShape};
 use crate::memory::{AtomicU64, Ordering, is_before};
@@ -6,7 +6,7 @@ use crate::pad::Padded;
 
 /// The variables of a block.
 pub trait BlockVariables {
-    /// Those of a block in a new queue: as if the laps before had filled and emptied it.
+    /// The variables of a block in a new queue: as if earlier laps had filled and emptied the block.
     fn new(shape: &BlockShape) -> Self;
 }
 
@@ -18,16 +18,16 @@ pub trait Variables: BlockVariables {
     /// How many slots have been filled.
     fn committed(&self) -> &AtomicU64;
 
-    /// How many slots have been emptied; exact when no consumer is left.
+    /// How many slots have been emptied; exact after the last consumer has been dropped.
     fn consumed(&self) -> &AtomicU64;
 
-    /// The same when it was all slots.
+    /// The last value of `consumed` at which all slots were empty.
     fn emptied(&self) -> &AtomicU64;
 
-    /// Says that the only consumer has emptied the block, and so many slots by now.
+    /// Publishes that the only consumer has emptied the block; `count` is its slots in all laps.
     fn give_back(&self, count: u64);
 
-    /// Says that the only producer fills the block that starts here, in order.
+    /// Called when the only producer enters the block that starts here, to fill it in order.
     #[inline]
     fn enter(&self, _start: u64, _: Arrangement) {}
 
@@ -37,7 +37,7 @@ pub trait Variables: BlockVariables {
         false
     }
 
-    /// Whether consumers have gone on from the block that starts here.
+    /// Whether consumers have left the block that starts here.
     #[inline]
     fn is_left(_: &Self::Heads, _start: u64) -> bool {
         false
@@ -50,8 +50,8 @@ pub trait Variables: BlockVariables {
 pub struct Merged {
     /// The paper's `allocated` and `committed`. Written by the producer only.
     committed: Padded<AtomicU64>,
-    /// The paper's `reserved` and `consumed`. Written by the consumer only, when the block is empty or the
-    /// consumer goes: the producer, which may be waiting for that, has the line meanwhile.
+    /// The paper's `reserved` and `consumed`. Written by the consumer only, when the block is empty or the consumer is
+    /// dropped. Meanwhile the producer may wait for it, and keeps the cache line.
     consumed: Padded<AtomicU64>,
 }
 
@@ -82,7 +82,7 @@ impl Variables for Merged {
 
     #[inline]
     fn give_back(&self, count: u64) {
-        // Release pairs with the load in `enter_block`: the items are out before their slots are free.
+        // Release ↔ Acquire in `enter_block`: the items are taken.
         self.consumed.store(count, Ordering::Release);
     }
 }
@@ -93,8 +93,8 @@ impl Variables for Merged {
 pub struct Separate {
     pub(crate) producers: Padded<ProducerCursors>,
     pub(crate) consumers: Padded<ConsumerCursors>,
-    /// `consumed` when it was all slots: for producers that wait for the block, and must not disturb consumers
-    /// meanwhile.
+    /// The last value of `consumed` at which all slots were empty. Producers that wait for the block read it, so that
+    /// they don't disturb consumers.
     pub(crate) emptied: Padded<AtomicU64>,
 }
 
@@ -102,9 +102,9 @@ pub struct Separate {
 #[derive(Debug)]
 #[repr(C)]
 pub struct ProducerCursors {
-    /// How many slots have been taken to be filled, and then some: see [`Arrangement::allocated`].
+    /// How many slots have been taken to be filled, and late additions: see [`Arrangement::allocated`].
     pub(crate) allocated: AtomicU64,
-    /// How many of them are filled. One producer needs no other.
+    /// How many of these slots are filled. An only producer needs no other counter.
     pub(crate) committed: AtomicU64,
 }
 
@@ -114,11 +114,11 @@ pub struct ProducerCursors {
 pub struct ConsumerCursors {
     /// How many slots have been taken to be emptied.
     pub(crate) reserved: AtomicU64,
-    /// How many of them are empty. One consumer needs no other.
+    /// How many of these slots are empty. An only consumer needs no other counter.
     pub(crate) consumed: AtomicU64,
 }
 
-/// Where the blocks start that several producers and several consumers work in, or earlier ones.
+/// Where the current blocks of several producers and several consumers start, or earlier blocks.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Heads {
@@ -127,13 +127,13 @@ pub struct Heads {
 }
 
 impl Heads {
-    /// Those of a new queue: the only producer and the only consumer write them before there are others.
+    /// The heads of a new queue. The only producer and the only consumer write them before there are others.
     pub(crate) fn new(shape: &BlockShape) -> Self {
         let first = || Padded(AtomicU64::new(shape.first));
         Self { phead: first(), chead: first() }
     }
 
-    /// Those of a new queue that may have several of both at once: nobody has entered the first block.
+    /// The heads of a new queue that may have several of both at once: no producer has entered the first block.
     pub(crate) fn at_first(shape: &BlockShape) -> Self {
         let last = shape.arrangement().block_before(shape.first);
         Self { phead: Padded(AtomicU64::new(last)), chead: Padded(AtomicU64::new(shape.first)) }
@@ -179,28 +179,29 @@ impl Variables for Separate {
     fn give_back(&self, count: u64) {
         self.consumers.reserved.store(count, Ordering::Relaxed);
         self.consumers.consumed.store(count, Ordering::Relaxed);
-        // Release pairs with the load in `advance_phead`: the items are out before their slots are free.
+        // Release ↔ Acquire in `advance_phead`: the items are taken.
         self.emptied.store(count, Ordering::Release);
     }
 
     #[inline]
     fn enter(&self, start: u64, arrangement: Arrangement) {
-        // As if nobody had: it is not needed, but must not become so old that it looks new.
+        // As if no producer had allocated slots. An only producer doesn't use `allocated`, but the value must not
+        // become so old that it looks new.
         let lap_before = arrangement.all_allocated(start.wrapping_sub(arrangement.positions()));
         self.producers.allocated.store(lap_before, Ordering::Relaxed);
     }
 
     #[inline]
     fn is_begun(&self, position: u64, arrangement: Arrangement) -> bool {
-        // Relaxed: a thread that has been told of a push has been told that slots before its own were allocated.
+        // Relaxed: a thread that knows of a push knows that all slots before the pushed one were allocated.
         let allocated = self.producers.allocated.load(Ordering::Relaxed);
         is_before(arrangement.allocated(position), allocated)
     }
 
     #[inline]
     fn is_left(heads: &Heads, start: u64) -> bool {
-        // Relaxed: it orders nothing, it says why a push fails. A thread that has been told of a pop behind the block
-        // has been told of this too.
+        // Relaxed: it orders nothing, and only says why a push fails. A thread that knows of a pop behind the block
+        // also knows that the block was left.
         is_before(start, heads.chead.load(Ordering::Relaxed))
     }
 }

@@ -1,13 +1,13 @@
 //! `biffq`: the batched improved FastForward queue.
 //!
-//! The [improved FastForward queue](super::improved) with batches on the producer's side
-//! as well. Slots can't be published together, because each carries its own flag; so a batch is
-//! first collected privately and then written in one tight loop. The consumer, busy with the first
-//! of the items, has little chance to take the line away before the last is written.
+//! The [improved FastForward queue](super::improved) with batches on the producer's side as well. Slots can't be
+//! published together, because each slot has its own flag. So the producer first collects a batch privately, and then
+//! writes it in one tight loop. The consumer is still busy with the first items, and rarely takes the cache line before
+//! the last item is written.
 //!
-//! **Use it** when the producer has batches, the consumer waits for items, and `iffq`'s short way
-//! for single items is wanted as well.
-//! **Don't** use it without batches: it is `iffq` then. Where slots can be filled in place,
+//! **Use it** when the producer has batches, the consumer waits for items, and single items must arrive as soon as with
+//! `iffq`.
+//! **Don't** use it without batches: then it is `iffq`. Where slots can be filled in place,
 //! [`blq`](crate::lamport::batched) saves the copy.
 //!
 //! | | |
@@ -103,12 +103,12 @@ impl<S: Slot> queue::LendSlots for Producer<S> {
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, S::Item> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.single.lend(n) }
     }
 
     unsafe fn publish(&mut self, n: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.single.publish(n) }
     }
 }

@@ -1,17 +1,17 @@
 //! `iffq`: the improved FastForward queue.
 //!
-//! Slots are grouped into partitions of H. The producer enters a partition only when the one behind
-//! it is free, and looks at one slot to know; the consumer gives back a whole partition, and only when
-//! it is two partitions further. So in a full queue the two sides never meet in one line.
+//! Slots are grouped into partitions of H. The producer enters a partition only when the next partition is free, and
+//! reads one slot to check this. The consumer gives back a whole partition at once, and only when it is two partitions
+//! further. So in a full queue the two sides never access the same cache line.
 //!
-//! **Use it** when the producer is often the faster side, and single items must still arrive soon:
-//! its worst case is half of Lamport's.
-//! **Don't** use it when memory is short: it has up to 3·H slots more than it promises.
+//! **Use it** when the producer is often the faster side, and single items must still arrive soon: its worst case is
+//! half of Lamport's.
+//! **Don't** use it when memory is short: it has up to 3·H slots more than its capacity.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out |
-//! | capacity | N − 3·H + 1; N is a power of two that is large enough. 2·H slots stay unused, and H − 1 more may be empty and not given back |
+//! | capacity | N − 3·H + 1; N is a power of two that is large enough. 2·H slots stay unused, and H − 1 more may be empty and not given back yet |
 //! | H | 4·K, for K slots in a line of 64 bytes; set by [`Config::distance`], at most 65,536, rounded up to a power of two |
 //! | misses per item | producer 1 + 1/H, consumer 1 + 1/K (fast consumer); 1/K + 1/H and 2/K + 1/H (fast producer) |
 //! | paper | Maffione, Lettieri, Rizzo: *Cache-aware design of general-purpose SPSC queues*, §4.2 |
@@ -74,14 +74,14 @@ pub fn queue_with<S: Slot>(config: Config) -> Result<Ends<S>, CapacityError> {
     let h = config.distance.unwrap_or(4 * per_line::<S>()).clamp(1, 1 << 16).next_power_of_two();
     config.inexact()?;
     let len = slots_for::<Unread<S>>(config.capacity, 3 * h - 1)?;
-    // The paper's start: clear = 0, read = write = H, limit = 2·H, moved to where counters begin.
+    // The paper's start: clear = 0, read = write = H, limit = 2·H, all moved by the first position.
     let h = h as u64;
     let clear = config.first & !(h - 1);
     let first = clear.wrapping_add(h);
     let (tx, rx) = ends(config.memory, len, Unread::<S>::new(first))?;
     for i in 0..h {
-        // Slots before the first item look as if the consumer had not cleared them yet, which keeps
-        // the producer a partition behind it in the first lap as well.
+        // Slots before the first item look as if the consumer had not cleared them yet. This keeps the producer a
+        // partition behind the consumer in the first lap as well.
         rx.slots().at(clear.wrapping_add(i)).block();
     }
     let limit = first.wrapping_add(h);
@@ -119,7 +119,7 @@ pub struct Consumer<S: Slot> {
 }
 
 impl<S: Slot> Producer<S> {
-    /// Enters the next partition if it is free, which the first slot of the one after it tells.
+    /// Enters the next partition if it is free: if the first slot of the partition after it is empty.
     #[inline]
     fn advance_limit(&mut self) -> bool {
         let next_limit = self.limit.wrapping_add(self.h);
@@ -137,7 +137,7 @@ impl<S: Slot> Producer<S> {
     /// `write` is below `limit`.
     #[inline]
     pub(super) unsafe fn fill_next(&mut self, item: S::Item) {
-        // SAFETY: up to `limit` all slots were empty when it was set, and only the producer fills.
+        // SAFETY: all slots up to `limit` were empty when `limit` was set, and only the producer fills slots.
         unsafe { self.end.slots().at(self.write).fill(item) };
         self.write = self.write.wrapping_add(1);
     }
@@ -188,18 +188,18 @@ impl<S: Slot> queue::LendSlots for Producer<S> {
         self.staging.lend(n)
     }
 
-    /// The paper's `biffq_enq_publish`: fills the slots in one tight loop, so that a waiting consumer
-    /// has little chance to take the line away in between.
+    /// The paper's `biffq_enq_publish`: fills the slots in one tight loop, so that a waiting consumer rarely takes the
+    /// cache line meanwhile.
     unsafe fn publish(&mut self, n: usize) {
         let slots = self.end.slots();
-        // SAFETY: `n` items are staged, by the caller's word, and as many slots are below `limit`.
+        // SAFETY: `n` items are staged, by the caller's contract, and as many slots are below `limit`.
         unsafe { self.staging.drain(n, |i, item| slots.at(self.write.wrapping_add(i)).fill(item)) };
         self.write = self.write.wrapping_add(n as u64);
     }
 }
 
 impl<S: Slot> Consumer<S> {
-    /// The paper's `iffq_deq_publish`: clears whole partitions that `read` has left behind by one.
+    /// The paper's `iffq_deq_publish`: clears whole partitions that are a partition behind `read`.
     #[inline]
     fn clear_behind(&mut self) {
         let next_clear = (self.read & !(self.h - 1)).wrapping_sub(self.h);
@@ -214,7 +214,7 @@ impl<S: Slot> Consumer<S> {
     fn pop(&mut self) -> Option<S::Item> {
         let item = match self.staged.take() {
             Some(item) => item,
-            // SAFETY: this is the consumer, and it moves past the slot below.
+            // SAFETY: this is the consumer, and it moves past the slot later in this function.
             None => unsafe { self.end.slots().at(self.read).try_read()? },
         };
         self.read = self.read.wrapping_add(1);
@@ -245,11 +245,11 @@ impl<S: Slot> queue::Consumer for Consumer<S> {
     answered_by!(closed: end);
 }
 
-// SAFETY: items are lent from `staged`, which forgets them when they are released, and `read` moves past them.
+// SAFETY: items are lent from `staged`, which forgets items when they are released, and `read` moves past them.
 unsafe impl<S: Slot> queue::LendItems for Consumer<S> {
     fn filled_up_to(&mut self, wanted: usize) -> usize {
         let slots = self.end.slots();
-        // At most so many are full, and behind them some may wait to be cleared.
+        // At most so many slots hold items; slots behind them may not be cleared yet.
         let most = wanted.min(slots.len() - 2 * self.h as usize);
         leading(most, |i| slots.at(self.read.wrapping_add(i)).is_full())
     }
@@ -257,7 +257,7 @@ unsafe impl<S: Slot> queue::LendItems for Consumer<S> {
     fn lendable(&mut self, wanted: usize) -> usize {
         let n = self.available(wanted.min(Staged::<S::Item>::SIZE));
         let slots = self.end.slots();
-        // SAFETY: `n` slots from `read` on are full, and `staged` reads each only once.
+        // SAFETY: `n` slots from `read` on are full, and `staged` reads each slot only once.
         self.staged.stage(n, |i| unsafe { slots.at(self.read.wrapping_add(i)).read() });
         n
     }
@@ -267,7 +267,7 @@ unsafe impl<S: Slot> queue::LendItems for Consumer<S> {
     }
 
     unsafe fn release(&mut self, n: usize) {
-        // SAFETY: `n` items are staged and have been moved out, by the caller's word.
+        // SAFETY: `n` items are staged and have been moved out, by the caller's contract.
         unsafe { self.staged.forget(n) };
         self.read = self.read.wrapping_add(n as u64);
         self.clear_behind();
@@ -276,7 +276,7 @@ unsafe impl<S: Slot> queue::LendItems for Consumer<S> {
 
 impl<S: Slot> Drop for Consumer<S> {
     fn drop(&mut self) {
-        // What is staged is dropped here; the slots behind it, when both handles are gone.
+        // Staged items are dropped here; the items behind them, when both handles are gone.
         self.end.header().start_at(self.read.wrapping_add(self.staged.len() as u64));
     }
 }

@@ -1,26 +1,26 @@
 //! `ffq`: the FastForward queue.
 //!
-//! There are no shared counters. A slot says itself whether it is full, so an item and the news of it
-//! travel in one line: the producer waits for the slot at its own position to be empty, the consumer
-//! for the one at its own to be full.
+//! There are no shared counters. A slot has its own state, full or empty. So an item and its state move in one cache
+//! line. A push succeeds if the slot at the producer's position is empty, a pop if the slot at the consumer's position
+//! is full.
 //!
-//! **Use it** when single items must arrive as soon as possible and few are in flight: request and
-//! reply, signals. Nothing has a shorter way.
-//! **Don't** use it for throughput: with both sides in the same line every item costs two misses on
-//! each side. [`iffq`](improved) and [`bqueue`](crate::b_queue) mend that.
+//! **Use it** when single items must arrive as soon as possible and few are in flight: request and reply, signals. No
+//! other queue has a shorter way.
+//! **Don't** use it for throughput: with both sides in the same cache line every item costs two misses on each side.
+//! [`iffq`](improved) and [`bqueue`](crate::b_queue) avoid this.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out |
-//! | capacity | N, what was asked for, rounded up to a power of two |
+//! | capacity | N, as asked, rounded up to a power of two |
 //! | misses per item and side | 2 (both in one line), 2/K at best |
 //! | paper | Giacomoni et al. 2008 after Maffione, Lettieri, Rizzo 2019, §4.1; slipping: Wang et al. 2012, §2.3 |
 //!
 //! **Slots.** Any item fits into a slot with a flag of its own. [Tokens](crate::slot::Token), one
 //! non-zero word, need no flag: [`token_queue`].
 //!
-//! **Temporal slipping** ([`slipping_queue_with`]) keeps the consumer some lines behind the producer
-//! by spinning. It is here so that its effect can be measured.
+//! **Temporal slipping** ([`slipping_queue_with`]) keeps the consumer some cache lines behind the producer by spinning.
+//! It is here to measure its effect.
 //!
 //! ```
 //! use corelane::fast_forward;
@@ -54,7 +54,7 @@ use crate::slot::{Flagged, Packed, Slot, SlotRing, Token};
 /// All that the FastForward family shares besides its slots.
 #[derive(Debug)]
 pub(super) struct Unread<S> {
-    /// Where the consumer stood when it was dropped: the items nobody popped start there.
+    /// The consumer's position when it was dropped: the items that were never popped start there.
     read: Padded<AtomicU64>,
     slots: PhantomData<S>,
 }
@@ -64,9 +64,9 @@ impl<S> Unread<S> {
         Self { read: Padded(AtomicU64::new(first)), slots: PhantomData }
     }
 
-    /// Called by the consumer as its last deed.
+    /// Called by the consumer in its drop.
     pub(super) fn start_at(&self, read: u64) {
-        // Relaxed: read again only after both handles are gone, which orders it.
+        // Relaxed: it is read only after the drop of both handles, which orders it.
         self.read.store(read, Ordering::Relaxed);
     }
 }
@@ -76,7 +76,7 @@ impl<S: Slot> State for Unread<S> {
     type Slots = SlotRing<S>;
 
     fn drop_items(&self, slots: &SlotRing<S>) {
-        // Relaxed: both handles are gone, and dropping them has ordered what they did before this.
+        // Relaxed: the drop of both handles orders all their accesses before this.
         let mut read = self.read.load(Ordering::Relaxed);
         let mut left = slots.len();
         drop_each(|| {
@@ -86,7 +86,7 @@ impl<S: Slot> State for Unread<S> {
             }
             left -= 1;
             read = read.wrapping_add(1);
-            // SAFETY: items lie in a row from where the consumer stood, and `read` moves past each.
+            // SAFETY: items lie in a row from the consumer's position on, and `read` moves past each.
             Some(unsafe { slot.read() })
         });
     }
@@ -168,7 +168,7 @@ impl<S: Slot> queue::Producer for Producer<S> {
 impl<S: Slot> queue::LendSlots for Producer<S> {
     fn free_up_to(&mut self, wanted: usize) -> usize {
         let slots = self.end.slots();
-        // The consumer clears in order: if a slot is empty, so are all from `write` up to it.
+        // The consumer clears in order: if a slot is empty, so are all slots from `write` up to it.
         leading(wanted.min(slots.len()), |i| !slots.at(self.write.wrapping_add(i)).is_full())
     }
 
@@ -182,7 +182,7 @@ impl<S: Slot> queue::LendSlots for Producer<S> {
 
     unsafe fn publish(&mut self, n: usize) {
         let slots = self.end.slots();
-        // SAFETY: `n` items are staged, by the caller's word, and as many slots were seen empty.
+        // SAFETY: `n` items are staged, by the caller's contract, and as many slots were seen empty.
         unsafe { self.staging.drain(n, |i, item| slots.at(self.write.wrapping_add(i)).fill(item)) };
         self.write = self.write.wrapping_add(n as u64);
     }
@@ -195,7 +195,7 @@ impl<S: Slot> Consumer<S> {
         let slot = self.end.slots().at(self.read);
         let item = match self.staged.take() {
             Some(item) => item,
-            // SAFETY: this is the consumer, and it moves past the slot below.
+            // SAFETY: this is the consumer, and it moves past the slot later in this function.
             None => unsafe { slot.try_read()? },
         };
         slot.clear();
@@ -215,18 +215,18 @@ impl<S: Slot> queue::Consumer for Consumer<S> {
     answered_by!(end);
 }
 
-// SAFETY: items are lent from `staged`, which forgets them when they are released, and `read` moves past them.
+// SAFETY: items are lent from `staged`, which forgets items when they are released, and `read` moves past them.
 unsafe impl<S: Slot> queue::LendItems for Consumer<S> {
     fn filled_up_to(&mut self, wanted: usize) -> usize {
         let slots = self.end.slots();
-        // The producer fills in order: if a slot is full, so are all from `read` up to it.
+        // The producer fills in order: if a slot is full, so are all slots from `read` up to it.
         leading(wanted.min(slots.len()), |i| slots.at(self.read.wrapping_add(i)).is_full())
     }
 
     fn lendable(&mut self, wanted: usize) -> usize {
         let n = self.available(wanted.min(Staged::<S::Item>::SIZE));
         let slots = self.end.slots();
-        // SAFETY: `n` slots from `read` on are full, and `staged` reads each only once.
+        // SAFETY: `n` slots from `read` on are full, and `staged` reads each slot only once.
         self.staged.stage(n, |i| unsafe { slots.at(self.read.wrapping_add(i)).read() });
         n
     }
@@ -236,7 +236,7 @@ unsafe impl<S: Slot> queue::LendItems for Consumer<S> {
     }
 
     unsafe fn release(&mut self, n: usize) {
-        // SAFETY: `n` items are staged and have been moved out, by the caller's word.
+        // SAFETY: `n` items are staged and have been moved out, by the caller's contract.
         unsafe { self.staged.forget(n) };
         for i in 0..n as u64 {
             self.end.slots().at(self.read.wrapping_add(i)).clear();
@@ -247,10 +247,10 @@ unsafe impl<S: Slot> queue::LendItems for Consumer<S> {
 
 impl<S: Slot> Drop for Consumer<S> {
     fn drop(&mut self) {
-        // What is staged is dropped here; the slots behind it, when both handles are gone.
+        // Staged items are dropped here; the items behind them, when both handles are gone.
         let first = self.read.wrapping_add(self.staged.len() as u64);
         while self.read != first {
-            // Or else a full ring would show it once more behind all others.
+            // Otherwise a full ring would have this item once more, behind all others.
             self.end.slots().at(self.read).clear();
             self.read = self.read.wrapping_add(1);
         }
@@ -258,10 +258,9 @@ impl<S: Slot> Drop for Consumer<S> {
     }
 }
 
-/// How many of the first `most` positions satisfy `holds`, which is true up to some point and false
-/// from there on.
+/// How many of the first `most` positions satisfy `holds`, which is true up to some position and false from there on.
 ///
-/// Looks at the last one first: if it holds, one look is enough.
+/// Checks the last position first: if it satisfies `holds`, one check is enough.
 #[inline]
 pub(super) fn leading(most: usize, holds: impl Fn(u64) -> bool) -> usize {
     let (mut yes, mut no) = (0, most + 1);
@@ -279,8 +278,8 @@ pub(super) fn leading(most: usize, holds: impl Fn(u64) -> bool) -> usize {
 
 /// A consumer that keeps its distance from the producer, by FastForward's `adjust_slip`.
 ///
-/// Distances are in lines. The paper reads both counters to know the distance; here the slots tell,
-/// so that the producer need not publish a counter for it.
+/// Distances are in cache lines. The paper's consumer reads both counters to know the distance. Here the slots' states
+/// give the distance, and the producer publishes no counter.
 pub struct SlippingConsumer<S: Slot> {
     consumer: Consumer<S>,
     until_adjust: u32,
@@ -288,11 +287,11 @@ pub struct SlippingConsumer<S: Slot> {
 
 /// The consumer slips when the producer is fewer lines ahead than this (DANGER).
 const DANGER: u64 = 2;
-/// It waits until the producer is this many lines ahead (GOOD), as long as that comes closer.
+/// It waits until the producer is this many lines ahead (GOOD), as long as the distance grows.
 const GOOD: u64 = 6;
 /// Pops from one adjustment to the next; the paper leaves it open.
 const ADJUST_EVERY: u32 = 64;
-/// Spins for each line that is missing (the paper's `avg_time`).
+/// Spins for each missing line of distance (the paper's `avg_time`).
 const SPINS_PER_LINE: u32 = 16;
 
 /// A queue with slots of type `S` whose consumer slips.
@@ -352,7 +351,7 @@ impl<S: Slot> queue::Consumer for SlippingConsumer<S> {
     answered_by!(handle: consumer);
 }
 
-// SAFETY: the plain consumer's own calls do it.
+// SAFETY: the calls of the plain consumer fulfil the contract.
 unsafe impl<S: Slot> queue::LendItems for SlippingConsumer<S> {
     fn filled_up_to(&mut self, wanted: usize) -> usize {
         self.consumer.available(wanted)
@@ -363,12 +362,12 @@ unsafe impl<S: Slot> queue::LendItems for SlippingConsumer<S> {
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, S::Item> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.consumer.lend(n) }
     }
 
     unsafe fn release(&mut self, n: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.consumer.release(n) }
     }
 }

@@ -1,21 +1,21 @@
 //! `blq`: the batched Lamport queue.
 //!
-//! The [lazy Lamport queue](super::lazy) with calls that move many items for one update of
-//! the shared counters. Nothing waits for a batch to become full: the caller says when to publish.
+//! The [lazy Lamport queue](super::lazy) with calls that move many items for one update of a shared counter. No call
+//! waits for a batch to become full: the caller decides when to publish.
 //!
-//! **Use it** wherever items come in groups on either side, such as packets from a network card. With
-//! batches of 32 and more its cost is that of moving the lines.
-//! **Don't** use it for the sake of its batches if you push one by one: it is `llq` then.
+//! **Use it** where a side pushes or pops items in groups, such as packets from a network card. With batches of 32 and
+//! more it costs only the transfer of the cache lines.
+//! **Don't** use it to push one by one: then it is `llq`.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out |
-//! | capacity | N − K: K is the number of items in a line of 64 bytes, N a power of two that is large enough; or [exactly](Config::exact) what was asked for |
+//! | capacity | N − K: K is the number of items in a line of 64 bytes, N a power of two that is large enough; or [exactly](Config::exact) as asked |
 //! | misses per item and side | (2 + ⌈(B−1)/K⌉)/B + 1/N (fast consumer), 1/K + 1/B + 1/N (fast producer), for batches of B |
 //! | paper | Maffione, Lettieri, Rizzo: *Cache-aware design of general-purpose SPSC queues*, §3.3 |
 //!
-//! Batches come in two forms: the calls of the traits that move slices and chunks, and the paper's
-//! own, one item at a time with publication apart.
+//! There are two kinds of batches: slices and chunks, by the calls of the traits; and the paper's, with one call for
+//! each item and one call to publish.
 //!
 //! ```
 //! use corelane::{TryPopError, lamport::batched};
@@ -57,26 +57,26 @@ pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Capac
 
 /// The sending side.
 pub struct Producer<T> {
-    /// Its `write` is the paper's `write_priv`: it may be ahead of the shared one.
+    /// Its `write` is the paper's `write_priv`: it may be ahead of the shared `write`.
     lazy: lazy_lamport::Producer<T>,
 }
 
 /// The receiving side.
 pub struct Consumer<T> {
-    /// Its `read` is the paper's `read_priv`: it may be ahead of the shared one.
+    /// Its `read` is the paper's `read_priv`: it may be ahead of the shared `read`.
     lazy: lazy_lamport::Consumer<T>,
 }
 
 impl<T> Producer<T> {
     /// Appends `item` without showing it to the consumer yet (`blq_enq_local`).
     ///
-    /// It becomes visible, with all before it, by [`flush`](queue::Producer::flush), by the next item
-    /// or batch pushed in any other way, or when the producer is dropped.
+    /// The item becomes visible, with all items before it, by [`flush`](queue::Producer::flush), by the next push of
+    /// any other kind, or when the producer is dropped.
     ///
     /// # Errors
     ///
-    /// As [`try_push`](queue::Producer::try_push). If the queue is full of items that were never
-    /// published, the consumer can't make room: flush before waiting.
+    /// As [`try_push`](queue::Producer::try_push). If all items of a full queue are unpublished, the consumer can't
+    /// make room: flush before waiting.
     #[inline]
     pub fn push_local(&mut self, item: T) -> Result<(), TryPushError<T>> {
         self.lazy.push_local(item)
@@ -111,12 +111,12 @@ impl<T> queue::LendSlots for Producer<T> {
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.lazy.lend(n) }
     }
 
     unsafe fn publish(&mut self, n: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.lazy.publish(n) }
     }
 }
@@ -130,8 +130,8 @@ impl<T> Drop for Producer<T> {
 impl<T> Consumer<T> {
     /// Takes the oldest item without giving its slot back to the producer yet (`blq_deq_local`).
     ///
-    /// The slot is given back, with all before it, by [`free`](Self::free), by the next item or batch
-    /// popped in any other way, or when the consumer is dropped. `None` if there is no item.
+    /// The slot is given back, with all slots before it, by [`free`](Self::free), by the next pop of any other kind, or
+    /// when the consumer is dropped. `None` if there is no item.
     #[inline]
     pub fn pop_local(&mut self) -> Option<T> {
         self.lazy.pop_local()
@@ -162,19 +162,19 @@ impl<T> queue::Consumer for Consumer<T> {
     }
 }
 
-// SAFETY: the lazy queue's own calls do it.
+// SAFETY: the calls of the lazy queue fulfil the contract.
 unsafe impl<T> queue::LendItems for Consumer<T> {
     fn filled_up_to(&mut self, wanted: usize) -> usize {
         self.lazy.available(wanted)
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.lazy.lend(n) }
     }
 
     unsafe fn release(&mut self, n: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.lazy.release(n) }
     }
 }

@@ -1,20 +1,19 @@
 //! `llq`: the lazy Lamport queue.
 //!
-//! Each side keeps a copy of the other's counter, and looks at the real one only when by the copy
-//! there is nothing left to do. A line's worth of slots stays unused, so that in a full queue the two
-//! sides never work on the same line.
+//! Each side keeps a copy of the other side's counter. It reads the counter itself only when, by the copy, no slot or
+//! no item is left. A line's worth of slots stays unused. So in a full queue the two sides never access the same cache
+//! line.
 //!
-//! **Use it** as a simple, solid ring with the freshest behaviour for its price: what most ring
-//! buffer libraries offer. Best when the producer is the faster side.
-//! **Don't** use it when items come one by one to a consumer that waits for them and throughput
-//! counts: then each item costs two misses. [`bqueue`](crate::b_queue) is made for that. Slices are
-//! pushed and popped item by item, as the paper has it; [`blq`](super::batched) publishes a
-//! slice at once.
+//! **Use it** as a simple ring: most ring buffer libraries have it. It publishes each item at once. It is best when the
+//! producer is the faster side.
+//! **Don't** use it when the consumer waits for items that are pushed one by one, and throughput counts: then each item
+//! costs two cache misses. Use [`bqueue`](crate::b_queue) there. Slices are pushed and popped item by item, as in the
+//! paper; [`blq`](super::batched) publishes a slice at once.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out |
-//! | capacity | N − K: K is the number of items in a line of 64 bytes, N a power of two that is large enough; or [exactly](Config::exact) what was asked for |
+//! | capacity | N − K: K is the number of items in a line of 64 bytes, N a power of two that is large enough; or [exactly](Config::exact) as asked |
 //! | misses per item and side | 2 + 1/N (fast consumer), 1 + 1/K + 1/N (fast producer), 1/K + 2/N at best |
 //! | paper | Maffione, Lettieri, Rizzo: *Cache-aware design of general-purpose SPSC queues*, §3.2 |
 //!
@@ -74,9 +73,9 @@ pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Capac
 pub struct Producer<T> {
     /// Next position to fill; the shared `write` is a copy of it.
     write: u64,
-    /// What `read` was when last looked at.
+    /// The value of `read` that the producer last loaded.
     read_shadow: u64,
-    /// N − K, or what was asked for if it is exact.
+    /// N − K, or the capacity asked for if it is exact.
     capacity: usize,
     end: End<Indices<T>>,
 }
@@ -86,9 +85,9 @@ pub struct Producer<T> {
 pub struct Consumer<T> {
     /// Next position to empty; the shared `read` is a copy of it.
     read: u64,
-    /// What `write` was when last looked at.
+    /// The value of `write` that the consumer last loaded.
     write_shadow: u64,
-    /// N − K, or what was asked for if it is exact.
+    /// N − K, or the capacity asked for if it is exact.
     capacity: usize,
     end: End<Indices<T>>,
 }
@@ -102,11 +101,11 @@ impl<T> Producer<T> {
 
     #[inline]
     fn look(&mut self) {
-        // Acquire pairs with the store of `read`: the items of the freed slots have been taken.
+        // Acquire ↔ Release in `publish_read`: the items of the freed slots are taken.
         self.read_shadow = self.end.header().read.load(Ordering::Acquire);
     }
 
-    /// Puts `item` into the next slot without showing it to the consumer.
+    /// Puts `item` into the next slot without publishing it.
     #[inline]
     pub(super) fn push_local(&mut self, item: T) -> Result<(), TryPushError<T>> {
         if self.known_free() == 0 {
@@ -115,16 +114,16 @@ impl<T> Producer<T> {
                 return Err(full(self.end.peer_is_gone(), item));
             }
         }
-        // SAFETY: the slot is free, and the producer's alone until `write` is published.
+        // SAFETY: the slot is free, and only the producer accesses it until `write` is published.
         unsafe { self.end.slots().write(self.write, item) };
         self.write = self.write.wrapping_add(1);
         Ok(())
     }
 
-    /// Shows all items up to `write` to the consumer.
+    /// Publishes all items up to `write` to the consumer.
     #[inline]
     pub(super) fn publish_write(&self) {
-        // Release ↔ Acquire of `write` in the consumer: the items.
+        // Release ↔ Acquire of the consumer's load of `write`: the items.
         self.end.header().write.store(self.write, Ordering::Release);
     }
 }
@@ -156,7 +155,7 @@ impl<T> queue::LendSlots for Producer<T> {
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
-        // SAFETY: `n` slots from `write` on are free, by the caller's word.
+        // SAFETY: `n` slots from `write` on are free, by the caller's contract.
         unsafe { self.end.lend_slots(self.write, n) }
     }
 
@@ -175,7 +174,7 @@ impl<T> Consumer<T> {
 
     #[inline]
     fn look(&mut self) {
-        // Acquire pairs with the stores of `write`: the items are there.
+        // Acquire ↔ Release in `publish_write`: the items.
         self.write_shadow = self.end.header().write.load(Ordering::Acquire);
     }
 
@@ -188,7 +187,7 @@ impl<T> Consumer<T> {
                 return None;
             }
         }
-        // SAFETY: the position is full, and the consumer moves past it with the next line.
+        // SAFETY: the slot holds an item, and the next line moves `read` past it.
         let item = unsafe { self.end.slots().read(self.read) };
         self.read = self.read.wrapping_add(1);
         Some(item)
@@ -197,7 +196,7 @@ impl<T> Consumer<T> {
     /// Gives the slots of all items taken back to the producer.
     #[inline]
     pub(super) fn publish_read(&self) {
-        // Release pairs with the load of `read`: the items are out before their slots are free.
+        // Release ↔ Acquire of the producer's load of `read`: the items are taken.
         self.end.header().read.store(self.read, Ordering::Release);
     }
 
@@ -236,7 +235,7 @@ unsafe impl<T> queue::LendItems for Consumer<T> {
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {
-        // SAFETY: `n` slots from `read` on hold items, by the caller's word.
+        // SAFETY: `n` slots from `read` on hold items, by the caller's contract.
         unsafe { self.end.lend_items(self.read, n) }
     }
 

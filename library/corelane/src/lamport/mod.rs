@@ -1,17 +1,17 @@
 //! `lq`: Lamport's queue, the textbook ring.
 //!
-//! Two shared counters, `write` and `read`, say how far each side has come. Every operation looks at
-//! the other side's counter and moves its own.
+//! Two shared counters, `write` and `read`, say how far each side has come. Every operation reads the other side's
+//! counter and advances its own.
 //!
-//! **Use it** to read: it is the queue that all others here improve. It also has the freshest view:
-//! it never says full or empty on the word of an outdated copy.
-//! **Don't** use it for speed: with both sides busy every item costs each side three cache misses,
-//! one for either counter and one for the slot.
+//! **Use it** to learn: all others here improve this queue. It never says full or empty because of an outdated copy of
+//! a counter.
+//! **Don't** use it for speed: with both sides busy every item costs each side three cache misses, one for each counter
+//! and one for the slot.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out |
-//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two; or [exactly](Config::exact) that |
+//! | capacity | N, the number of slots: as asked, rounded up to a power of two; or [exactly](Config::exact) as asked |
 //! | misses per item and side | 3 (both sides busy), 1/K + 2/N at best, K items to a line |
 //! | paper | Maffione, Lettieri, Rizzo: *Cache-aware design of general-purpose SPSC queues*, §3.1 |
 //!
@@ -65,7 +65,7 @@ impl<T> State for Indices<T> {
     type Slots = Cells<T>;
 
     fn drop_items(&self, slots: &Cells<T>) {
-        // Relaxed: both handles are gone, and dropping them has ordered what they did before this.
+        // Relaxed: the drop of both handles orders all their accesses before this.
         let mut read = self.read.load(Ordering::Relaxed);
         let write = self.write.load(Ordering::Relaxed);
         drop_each(|| {
@@ -102,7 +102,7 @@ pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Capac
 
 /// The sending side.
 pub struct Producer<T> {
-    /// N, or what was asked for if it is exact.
+    /// N, or the capacity asked for if it is exact.
     capacity: usize,
     end: End<Indices<T>>,
 }
@@ -115,7 +115,7 @@ pub struct Consumer<T> {
 }
 
 impl<T> Producer<T> {
-    /// Next position to fill: this side's own counter, which nobody else writes.
+    /// Next position to fill: this side's own counter, which the other side doesn't write.
     #[inline]
     fn write(&self) -> u64 {
         self.end.header().write.load(Ordering::Relaxed)
@@ -128,14 +128,14 @@ impl<T> queue::Producer for Producer<T> {
     #[inline(always)] // a call would cost more than the push or pop itself
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
         let write = self.write();
-        // Acquire pairs with the store in `release`: the slot's last item has been taken.
+        // Acquire ↔ Release in `pop` and `release`: the slot's last item is taken.
         let read = self.end.header().read.load(Ordering::Acquire);
         if write.wrapping_sub(read) == self.capacity() as u64 {
             return Err(full(self.is_closed(), item));
         }
-        // SAFETY: fewer than N positions are full, so this slot is free, and the producer's alone.
+        // SAFETY: fewer than N positions are full, so this slot is free, and only the producer accesses it.
         unsafe { self.end.slots().write(write, item) };
-        // Release ↔ Acquire of `write` in the consumer: the item.
+        // Release ↔ Acquire in `pop` and `filled_up_to`: the item.
         self.end.header().write.store(write.wrapping_add(1), Ordering::Release);
         Ok(())
     }
@@ -150,25 +150,25 @@ impl<T> queue::Producer for Producer<T> {
 
 impl<T> queue::LendSlots for Producer<T> {
     fn free_up_to(&mut self, wanted: usize) -> usize {
-        // Acquire pairs with the store in `release`.
+        // Acquire ↔ Release in `pop` and `release`: the items of the freed slots are taken.
         let read = self.end.header().read.load(Ordering::Acquire);
         wanted.min(self.capacity() - self.write().wrapping_sub(read) as usize)
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
-        // SAFETY: `n` slots from `write` on are free, by the caller's word.
+        // SAFETY: `n` slots from `write` on are free, by the caller's contract.
         unsafe { self.end.lend_slots(self.write(), n) }
     }
 
     unsafe fn publish(&mut self, n: usize) {
         let write = self.write().wrapping_add(n as u64);
-        // Release pairs with the loads of `write`.
+        // Release ↔ Acquire in `pop` and `filled_up_to`: the items.
         self.end.header().write.store(write, Ordering::Release);
     }
 }
 
 impl<T> Consumer<T> {
-    /// Next position to empty: this side's own counter, which nobody else writes.
+    /// Next position to empty: this side's own counter, which the other side doesn't write.
     #[inline]
     fn read(&self) -> u64 {
         self.end.header().read.load(Ordering::Relaxed)
@@ -178,12 +178,12 @@ impl<T> Consumer<T> {
     #[inline]
     fn pop(&mut self) -> Option<T> {
         let read = self.read();
-        // Acquire pairs with the stores of `write`: the item is there.
+        // Acquire ↔ Release in `try_push` and `publish`: the item.
         let write = self.end.header().write.load(Ordering::Acquire);
         (read != write).then(|| {
-            // SAFETY: the position is full, and the consumer moves past it with the next line.
+            // SAFETY: the slot holds an item, and the next line moves `read` past it.
             let item = unsafe { self.end.slots().read(read) };
-            // Release pairs with the loads of `read`: the item is out before the slot is free.
+            // Release ↔ Acquire in `try_push` and `free_up_to`: the item is taken.
             self.end.header().read.store(read.wrapping_add(1), Ordering::Release);
             item
         })
@@ -209,19 +209,19 @@ impl<T> queue::Consumer for Consumer<T> {
 // SAFETY: the items from `read` on are lent, and `release` moves `read` past them.
 unsafe impl<T> queue::LendItems for Consumer<T> {
     fn filled_up_to(&mut self, wanted: usize) -> usize {
-        // Acquire pairs with the stores of `write`.
+        // Acquire ↔ Release in `try_push` and `publish`: the items.
         let write = self.end.header().write.load(Ordering::Acquire);
         wanted.min(write.wrapping_sub(self.read()) as usize)
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {
-        // SAFETY: `n` slots from `read` on hold items, by the caller's word.
+        // SAFETY: `n` slots from `read` on hold items, by the caller's contract.
         unsafe { self.end.lend_items(self.read(), n) }
     }
 
     unsafe fn release(&mut self, n: usize) {
         let read = self.read().wrapping_add(n as u64);
-        // Release pairs with the loads of `read`.
+        // Release ↔ Acquire in `try_push` and `free_up_to`: the items are taken.
         self.end.header().read.store(read, Ordering::Release);
     }
 }

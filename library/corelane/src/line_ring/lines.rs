@@ -30,7 +30,7 @@ impl<T> Line<T> {
     /// Where the items begin: behind `tail`.
     pub(super) const ITEMS_AT: usize =
         size_of::<AtomicU64>().next_multiple_of(align_of::<UnsafeCell<T>>());
-    /// Items in a line: as many as fit beside 8 bytes, whatever atomics and cells are made of.
+    /// Items in a line: as many as fit beside 8 bytes, whatever the size of atomics and cells.
     pub(super) const N: usize = match size_of::<T>() {
         0 => Self::BYTES,
         size => larger(1, Self::BYTES.saturating_sub(larger(8, align_of::<T>())) / size),
@@ -58,26 +58,26 @@ impl<T> Line<T> {
 
     /// # Safety
     ///
-    /// The caller is the producer, and the line is its own from `i` on.
+    /// The caller is the producer, and may access the line from `i` on.
     #[inline]
     pub(super) unsafe fn write(&self, i: usize, item: T) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         self.item(i).with_mut(|slot| unsafe { (*slot).write(item) });
     }
 
     /// # Safety
     ///
-    /// The caller is the consumer, has seen that `tail` vouches for item `i`, and reads it once.
+    /// The caller is the consumer, has seen a `tail` behind item `i`, and reads the item once.
     #[inline]
     pub(super) unsafe fn read(&self, i: usize) -> T {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         self.item(i).with(|slot| unsafe { (*slot).assume_init_read() })
     }
 
-    /// Items in the line, if it starts at position `start` in this lap.
+    /// Items in the line, which starts at position `start` in this lap.
     #[inline]
     pub(super) fn filled(&self, start: u64) -> usize {
-        // Acquire pairs with the stores in `Producer::show`: the items are there.
+        // Acquire ↔ Release in `Producer::show`: the items.
         let filled = self.tail().load(Ordering::Acquire).wrapping_sub(start);
         // A `tail` from an earlier lap is before `start`.
         if (filled as i64) < 0 { 0 } else { filled as usize }
@@ -110,7 +110,7 @@ impl<T> Lines<T> {
         if line.base == self.last.base {
             return self.first;
         }
-        // SAFETY: it is not the last line, so one more lies behind it.
+        // SAFETY: this is not the last line, so one more line lies behind it.
         Line::at(unsafe { line.base.add(Line::<T>::STRIDE) })
     }
 
@@ -136,7 +136,7 @@ impl<T> Slots for Lines<T> {
     }
 
     unsafe fn init(_: NonNull<u8>, base: NonNull<u8>, len: usize) -> Self {
-        // SAFETY: by the caller's word there is room for `len` lines.
+        // SAFETY: by the caller's contract there is room for `len` lines.
         let lines = unsafe {
             let last = base.add((len - 1) * Line::<T>::STRIDE);
             Self { first: Line::at(base), last: Line::at(last) }
@@ -158,7 +158,7 @@ impl<T> Slots for Lines<T> {
     unsafe fn finish(&self) {
         for index in 0..self.len() as u64 {
             let line = self.get(index).base;
-            // SAFETY: all this was written by `init` and is not used any more.
+            // SAFETY: `init` wrote all of this, and it is not used any more.
             unsafe {
                 let cells = line.add(Line::<T>::ITEMS_AT).cast::<UnsafeCell<MaybeUninit<T>>>();
                 for i in 0..Line::<T>::N {
@@ -175,7 +175,7 @@ pub(super) struct Place<T> {
     pub(super) line: Line<T>,
     /// Position of the line's first item.
     pub(super) start: u64,
-    /// Items of the line before this place.
+    /// Number of items in the line before this place.
     pub(super) i: usize,
 }
 

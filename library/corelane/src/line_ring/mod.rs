@@ -1,33 +1,32 @@
 // Above 500 lines: one algorithm with its page, both of its sides and its own tests.
 
-//! `linering`: a ring of cache lines that carry their own news.
+//! `linering`: a ring of cache lines, each with a counter of its items.
 //!
-//! The ring's unit is a line: a counter, `tail`, and as many items as fit beside it (seven `u64`s in
-//! 64 bytes). A push writes the item and then `tail`, both in a line that the producer owns anyway;
-//! a pop reads `tail` once and then takes all items it vouches for. There is no shared write index.
-//! Nothing is cleared either: a `tail` from the lap before is too small to vouch for anything. The
-//! consumer says how many lines it has left behind, once for many lines.
+//! The ring's unit is a line: a counter, `tail`, and as many items as fit beside it (seven `u64`s in 64 bytes). A push
+//! writes the item and then `tail`, both in a line that the producer already owns. The consumer reads `tail` once, and
+//! then pops all items before this position. There is no shared write index. No line is cleared: a `tail` of the lap
+//! before is smaller than any position of this lap. The consumer publishes the number of lines that it has left, once
+//! for many lines.
 //!
-//! Two things more make it fast between far cores. *Hand-back*: the consumer stores `tail` again,
-//! unchanged, when it leaves a line. So the line is its own when the producer wants it next, and
-//! moves in one step, instead of being shared and having to be invalidated first. *Patience*: a
-//! consumer that keeps catching up with a streaming producer waits a little (at most 16 pauses) before
-//! it looks again, so that the line is not taken from the producer for every item. In a dialogue,
-//! where an item or two come at a time, it never waits.
+//! Two mechanisms make it fast between far cores. *Hand-back*: when the consumer leaves a line, it stores `tail` again,
+//! unchanged. So the consumer's core owns the line exclusively when the producer needs it next. The line then moves in
+//! one step: no shared copy has to be invalidated first. *Patience*: a consumer that repeatedly catches up with a
+//! streaming producer waits for at most 16 pauses before it looks again. So the consumer doesn't take the line from the
+//! producer for every item. In a dialogue, where one or two items arrive at a time, the consumer never waits.
 //!
-//! **Use it** by default: it is the fastest here for items pushed one by one, near and far, its round
-//! trip is as short as a line's, and batches of slices are as fast as any.
-//! **Don't** use it when memory must be exact (it takes a seventh more, and some lines), or for slots
-//! to be filled in place: chunks are copied here, and lent by [`blq`](crate::lamport::batched).
+//! **Use it** by default: it is the fastest here for items pushed one by one, between near and far cores. Its round
+//! trip is as short as that of a line, and slices are as fast as in any other queue.
+//! **Don't** use it when memory must be exact (it takes a seventh more, and some lines), or for slots to be filled in
+//! place: it copies chunks, and [`blq`](crate::lamport::batched) lends slots.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out; an item is visible when its push returns |
-//! | capacity | what was asked for, rounded up to whole lines. The queue has L·n slots, for L lines of n items: lines that the consumer has emptied may not be given back yet |
+//! | capacity | as asked, rounded up to whole lines. The ring has L·n slots, in L lines of n items: the consumer may not have given emptied lines back yet |
 //! | lines | n is as many as fit beside 8 bytes in 64, at least 1; L = ⌈capacity/n⌉ + G + 1 |
 //! | G, lines given back together | 64, at most ⌈¼·capacity/n⌉; set by [`Config::batch`] in items, rounded down to a power of two of lines |
-//! | misses per item | producer 1/n, consumer 2/n (a read and the hand-back) while the consumer keeps behind, and 1/(G·n) each for `read`; 1 and 1 for the line when it waits for each item |
-//! | paper | none. Slots that tell themselves: FastForward. Distance: B-Queue. A flag that needs no clearing: NVMe's phase bit |
+//! | misses per item | while the consumer is behind: producer 1/n, consumer 2/n (a read and the hand-back), and 1/(G·n) each for `read`. While the consumer waits for each item: 1 each, for the line |
+//! | paper | none. Slots with their own state: FastForward. Distance: B-Queue. A flag that needs no clearing: NVMe's phase bit |
 //!
 //! ```
 //! use corelane::line_ring;
@@ -61,8 +60,7 @@ use lines::{Line, Lines, Place};
 struct Header<T> {
     /// Lines that the consumer has left, a multiple of G.
     read: Padded<AtomicU64>,
-    /// Where the consumer stood when it was dropped: index and first position of its line, and items
-    /// taken from it.
+    /// The consumer's place when it was dropped: index and first position of its line, and items taken from the line.
     stopped_at: Padded<[AtomicU64; 3]>,
     items: PhantomData<T>,
 }
@@ -75,14 +73,14 @@ impl<T> State for Header<T> {
         if !needs_drop::<T>() {
             return;
         }
-        // Relaxed: both handles are gone, and dropping them has ordered what they did before this.
+        // Relaxed: the drop of both handles orders all their accesses before this.
         let [index, start, taken] = self.stopped_at.each_ref().map(|x| x.load(Ordering::Relaxed));
         let mut place = Place { line: lines.get(index), start, i: taken as usize };
         drop_each(|| {
             place.enter_next_if_done(lines);
             (place.i < place.line.filled(place.start)).then(|| {
                 place.i += 1;
-                // SAFETY: the item was pushed and never popped, and `place` has moved past it.
+                // SAFETY: the item was pushed and never popped, and `place` has moved past the item.
                 unsafe { place.line.read(place.i - 1) }
             })
         });
@@ -113,7 +111,7 @@ pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Capac
     let (tx, rx) = ends(config.memory, len, header)?;
     let mut place = Place { line: tx.slots().first, start: config.first, i: 0 };
     for _ in 0..len {
-        // Relaxed: before the queue is shared. This `tail` vouches for nothing.
+        // Relaxed: the queue isn't shared yet. With this `tail` the line has no items.
         place.line.tail().store(place.start, Ordering::Relaxed);
         place.enter_next(tx.slots());
     }
@@ -134,12 +132,12 @@ pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Capac
     ))
 }
 
-/// L, the number of lines, and G, how many are given back together (a power of two).
+/// L, the number of lines, and G, the number of lines given back together (a power of two).
 fn geometry<T>(config: Config) -> Result<(usize, u64), CapacityError> {
     config.inexact()?;
     let n = Line::<T>::N;
-    // G more, which the consumer may have left and not given back; and one, so that the producer need
-    // not wait for the line that the consumer is in.
+    // G more lines, which the consumer may have left and not given back. And one, so that the producer needn't wait for
+    // the line that the consumer is in.
     let most_lines = (most_slots::<Header<T>>() / 2).saturating_sub(1);
     if config.capacity == 0 || config.capacity > most_lines * n {
         let most = most_lines.saturating_mul(n);
@@ -154,13 +152,13 @@ fn geometry<T>(config: Config) -> Result<(usize, u64), CapacityError> {
 /// The sending side.
 #[repr(align(128))]
 pub struct Producer<T> {
-    /// Where the next item goes.
+    /// The place of the next item.
     place: Place<T>,
     /// Lines entered so far.
     entered: u64,
-    /// How many may be entered, by the last look at `read`.
+    /// How many lines may be entered, by the last read of `read`.
     limit: u64,
-    /// Lines that the consumer may have left and not given back, and the one that it is in.
+    /// Lines that the consumer may have left and not given back, and the line that it is in.
     spare: usize,
     end: End<Header<T>>,
     staging: Staging<T>,
@@ -169,9 +167,9 @@ pub struct Producer<T> {
 /// The receiving side.
 #[repr(align(128))]
 pub struct Consumer<T> {
-    /// Where the next item is.
+    /// The place of the next item.
     place: Place<T>,
-    /// Items of the line that are known to be there. As `place.i` while items are staged.
+    /// Items of the line that have been seen. Equal to `place.i` while items are staged.
     filled: usize,
     /// Lines left so far.
     left: u64,
@@ -184,11 +182,10 @@ pub struct Consumer<T> {
     staged: Box<Staged<T>>,
 }
 
-/// Lines between two catch-ups that are distance enough.
+/// A consumer with so many lines from one catch-up to the next is far enough behind.
 const FAR_BEHIND: u64 = 32;
 
-// SAFETY: places point into the region that `end` keeps alive, and `End<Header<T>>` is `Send` for
-// items that are.
+// SAFETY: places point into the region that `end` keeps alive, and `End<Header<T>>` is `Send` if the items are.
 unsafe impl<T: Send> Send for Producer<T> {}
 // SAFETY: as for the producer.
 unsafe impl<T: Send> Send for Consumer<T> {}
@@ -196,12 +193,12 @@ unsafe impl<T: Send> Send for Consumer<T> {}
 impl<T> Producer<T> {
     #[inline]
     fn look(&mut self) {
-        // Acquire pairs with the store in `Consumer::leave`: the items of the lines were taken.
+        // Acquire ↔ Release in `Consumer::leave`: the items of the lines are taken.
         let read = self.end.header().read.load(Ordering::Acquire);
         self.limit = read.wrapping_add(self.end.slots().len() as u64);
     }
 
-    /// Goes to the next line, if the consumer has left it.
+    /// Enters the next line, if the consumer has left it.
     #[inline(always)] // see `queue::try_pop_by`
     fn enter(&mut self) -> bool {
         if self.entered == self.limit {
@@ -215,13 +212,13 @@ impl<T> Producer<T> {
         true
     }
 
-    /// Shows the first `i` items of the line to the consumer.
+    /// Publishes the first `i` items of the line to the consumer.
     #[inline]
     fn show(&mut self, i: usize) {
         let tail = self.place.start.wrapping_add(i as u64);
         // Release ↔ Acquire in `Line::filled`: the items.
         self.place.line.tail().store(tail, Ordering::Release);
-        // After the store, so that a caller that keeps the handle in memory can forward it.
+        // After the store, so that the processor can forward this value if the caller keeps the handle in memory.
         self.place.i = i;
     }
 
@@ -296,7 +293,7 @@ impl<T> queue::LendSlots for Producer<T> {
 
     unsafe fn publish(&mut self, n: usize) {
         let mut staging = core::mem::replace(&mut self.staging, Staging::new());
-        // SAFETY: `n` items are staged, by the caller's word.
+        // SAFETY: `n` items are staged, by the caller's contract.
         unsafe {
             staging.drain(n, |_, item| {
                 let pushed = self.push(item).is_ok();
@@ -308,17 +305,16 @@ impl<T> queue::LendSlots for Producer<T> {
 }
 
 impl<T> Consumer<T> {
-    /// Goes to the next line and, if that makes G of them, gives the lines left behind back.
+    /// Enters the next line. Gives G lines back together, after G lines have been left.
     #[inline(always)] // see `queue::try_pop_by`
     fn leave(&mut self) {
-        // Hand-back: the value is what it was, but the line is the consumer's own now.
-        // Relaxed: it says nothing new, and the store below orders it before the producer's next.
+        // Hand-back: the value is unchanged, but now the consumer's core owns the line. Relaxed: the value is not new,
+        // and the store below orders it before the producer's next `tail`.
         let tail = self.place.start.wrapping_add(Line::<T>::N as u64);
         self.place.line.tail().store(tail, Ordering::Relaxed);
         self.left = self.left.wrapping_add(1);
         if self.left & (self.together - 1) == 0 {
-            // Release pairs with the load in `Producer::look`: the items are out, and `tail` is
-            // handed back, before the producer enters the line.
+            // Release ↔ Acquire in `Producer::look`: the items are taken, and `tail` is handed back.
             self.end.header().read.store(self.left, Ordering::Release);
         }
         self.place.enter_next(self.end.slots());
@@ -328,7 +324,7 @@ impl<T> Consumer<T> {
     /// Looks for items behind those that are known.
     #[inline(always)] // see `queue::try_pop_by`
     fn refill(&mut self) -> Result<(), TryPopError> {
-        // Before the look at the line: what the producer pushed before it went is seen by that.
+        // Read before the look, so that the look finds all that the producer pushed before it was dropped.
         let closed = self.is_closed();
         if self.staged.len() > 0 {
             put_back(
@@ -361,7 +357,7 @@ impl<T> Consumer<T> {
     }
 }
 
-/// Puts items that were lent and not taken back where they came from.
+/// Puts items back into their slots that were lent and not taken.
 ///
 /// Out of line, but by value: see `queue::try_pop_by`.
 #[cold]
@@ -378,7 +374,7 @@ fn put_back<T>(
     let mut place = Place { line, start, i };
     while let Some(item) = staged.take() {
         place.enter_next_if_done(&lines);
-        // SAFETY: the consumer has not moved past this place, so the producer leaves it alone.
+        // SAFETY: the consumer has not moved past this place, so the producer doesn't access it.
         unsafe { place.line.write(place.i, item) };
         place.i += 1;
     }
@@ -394,7 +390,7 @@ impl<T> queue::Consumer for Consumer<T> {
         }
         let i = self.place.i;
         self.place.i = i + 1;
-        // SAFETY: `tail` vouches for all items before `filled`, and `place` has moved past this.
+        // SAFETY: all slots before `filled` hold items, by `tail`, and `place` has moved past this one.
         Ok(unsafe { self.place.line.read(i) })
     }
 
@@ -418,10 +414,10 @@ impl<T> queue::Consumer for Consumer<T> {
             let Ok(item) = self.try_pop() else { break };
             into[done] = item;
             done += 1;
-            // The others that are known to be in this line.
+            // The other items that have been seen in this line.
             let n = (into.len() - done).min(self.filled - self.place.i);
             for (i, slot) in into[done..][..n].iter_mut().enumerate() {
-                // SAFETY: `tail` vouches for all items before `filled`.
+                // SAFETY: all slots before `filled` hold items, by `tail`.
                 *slot = unsafe { self.place.line.read(self.place.i + i) };
             }
             self.place.i += n;
@@ -431,7 +427,7 @@ impl<T> queue::Consumer for Consumer<T> {
     }
 }
 
-// SAFETY: items are lent from `staged`, which forgets them when they are released, and `place` moves past them.
+// SAFETY: items are lent from `staged`, which forgets items when they are released, and `place` moves past them.
 unsafe impl<T> queue::LendItems for Consumer<T> {
     fn filled_up_to(&mut self, wanted: usize) -> usize {
         let mut place = self.place.clone();
@@ -440,7 +436,7 @@ unsafe impl<T> queue::LendItems for Consumer<T> {
             place.enter_next_if_done(self.end.slots());
             let filled = place.line.filled(place.start);
             count += filled.saturating_sub(place.i);
-            // A lap later `tail` is outdated, so this ends.
+            // This ends within a lap: there `tail` is outdated.
             if filled < Line::<T>::N || count >= wanted {
                 return wanted.min(count);
             }
@@ -459,7 +455,7 @@ unsafe impl<T> queue::LendItems for Consumer<T> {
         self.staged.stage(n, |_| {
             place.enter_next_if_done(lines);
             place.i += 1;
-            // SAFETY: `n` items are available, and `staged` reads each only once.
+            // SAFETY: `n` items are available, and `staged` reads each item only once.
             unsafe { place.line.read(place.i - 1) }
         });
         self.filled = self.place.i;
@@ -471,7 +467,7 @@ unsafe impl<T> queue::LendItems for Consumer<T> {
     }
 
     unsafe fn release(&mut self, n: usize) {
-        // SAFETY: `n` items are staged and have been moved out, by the caller's word.
+        // SAFETY: `n` items are staged and have been moved out, by the caller's contract.
         unsafe { self.staged.forget(n) };
         for _ in 0..n {
             if self.place.is_done() {
@@ -487,10 +483,10 @@ impl<T> Drop for Consumer<T> {
     #[inline]
     fn drop(&mut self) {
         if !needs_drop::<T>() {
-            // Nothing will look, and the handle's place can stay in registers: see `End::shared`.
+            // Nothing reads the consumer's place later, so it can stay in registers: see `End::shared`.
             return;
         }
-        // What is staged is dropped here; the items behind it, when both handles are gone.
+        // Staged items are dropped here; the items behind them, when both handles are gone.
         for _ in 0..self.staged.len() {
             self.place.enter_next_if_done(self.end.slots());
             self.place.i += 1;
@@ -499,7 +495,7 @@ impl<T> Drop for Consumer<T> {
         let stopped_at = &self.end.header().stopped_at;
         let place = [self.end.slots().index(line), start, i as u64];
         for (shared, value) in stopped_at.iter().zip(place) {
-            // Relaxed: read again only after both handles are gone, which orders it.
+            // Relaxed: it is read only after the drop of both handles, which orders it.
             shared.store(value, Ordering::Relaxed);
         }
     }
@@ -538,7 +534,7 @@ mod tests {
     fn what_was_asked_for_always_fits() {
         for asked in [1, 6, 7, 8, 100, 1000] {
             let (mut tx, mut rx) = queue::<u64>(asked).unwrap();
-            // Wherever the consumer stands in its line, and however many lines it has kept back.
+            // For any place of the consumer in its line, and any number of lines not given back.
             for step in 0..1000 {
                 let free = tx.push_iter(0..);
                 assert!(free > 0 || step > 0);

@@ -1,25 +1,25 @@
 //! `dspsc`: an unbounded queue between one producer and one consumer, a list of nodes.
 //!
-//! The producer hangs a node for each item behind the last; the consumer goes from node to node, and sends those it
-//! has left back to the producer through a small ring. So none is allocated while no more than that has room for go
-//! back and forth.
+//! The producer appends a node for each item. The consumer goes from node to node, and sends the nodes that it has left
+//! back to the producer through a small ring. So no node is allocated while this ring has room for all nodes in use.
 //!
-//! **Use it** to compare, and where every item is an allocation anyway. **Don't** use it for throughput: each item
-//! is in a line of its own, and the list is walked by a miss an item. [`uspsc`](crate::segmented) is a list of rings.
+//! **Use it** to compare, and where every item is an allocation anyway.
+//! **Don't** use it for throughput: each item is in a cache line of its own, and costs the consumer a cache miss.
+//! [`uspsc`](crate::segmented) is a list of rings.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | lock-free (wait-free but for the allocator), first in first out |
 //! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](TryPushError::Full) only if there is no memory for a node |
-//! | memory | a node an item: the item and a pointer; and a ring of N words for nodes that are kept for the next items, where N is the [`Config::capacity`], rounded up to a power of two |
+//! | memory | a node for each item, with the item and a pointer; and a ring of N words for spare nodes, where N is the [`Config::capacity`], rounded up to a power of two |
 //! | a stopped thread | keeps what it was about to push or pop; the other side goes on |
-//! | operations | one store and one load that the other side sees, and one each way through the ring of nodes; `len` goes through all items |
-//! | closing | when the consumer is gone a push says so instead of allocating a node |
+//! | operations | one store and one load that the other side sees, and as many for the ring of spare nodes; `len` visits all items |
+//! | closing | when the consumer is gone, a push says closed, and allocates no node |
 //! | paper | M. Aldinucci et al.: *An Efficient Synchronisation Mechanism for Multi-Core Systems* (Euro-Par 2012), §3, Fig. 2 |
 //!
 //! # Departures from the paper
 //!
-//! - The write barrier is a release store of the pointer that shows a node.
+//! - The write barrier is a release store of the pointer that publishes a node.
 //!
 //! ```
 //! use corelane::list::linked;
@@ -49,24 +49,24 @@ use crate::queue::{
 use crate::region::{End, NoSlots, State, ends, try_empty_box};
 use crate::slot::Packed;
 
-/// A place for an item, and what follows it.
+/// A place for an item, and the next node.
 struct Node<T> {
-    /// The node of the next item; null if that has not been pushed. Written by the producer.
+    /// The node of the next item; null if no next item has been pushed. Written by the producer.
     next: AtomicPtr<Self>,
-    /// Empty in the node that the consumer has come to, and in those that it has left.
+    /// Empty in the consumer's current node, and in the nodes that it has left.
     item: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: a node hands its item from one thread to another, which `T: Send` allows.
+// SAFETY: a node moves its item from one thread to another, which `T: Send` allows.
 unsafe impl<T: Send> Send for Node<T> {}
 
 impl<T> Node<T> {
-    /// A new one without an item, if there is memory for it.
+    /// A new node without an item, if there is memory for it.
     fn new() -> Option<Box<Self>> {
         let mut node = try_empty_box::<Self>()?;
         let place = node.as_mut_ptr();
-        // Part by part: a node may be too large for the stack.
-        // SAFETY: the place is the box's, and both parts are written.
+        // Field by field: a node may be too large for the stack. SAFETY: the place belongs to the box, and both fields
+        // are written.
         unsafe {
             (&raw mut (*place).next).write(AtomicPtr::new(ptr::null_mut()));
             (&raw mut (*place).item).write(UnsafeCell::new(MaybeUninit::uninit()));
@@ -78,11 +78,11 @@ impl<T> Node<T> {
     ///
     /// # Safety
     ///
-    /// `node` is the one the consumer has come to, or one behind it.
+    /// `node` is the consumer's current node, or a node behind it.
     #[inline]
     unsafe fn behind(node: *mut Self) -> Option<NonNull<Self>> {
-        // Acquire pairs with the store in `try_push`: the item is there.
-        // SAFETY: by the caller's word the consumer has not given the node back.
+        // Acquire ↔ Release in `try_push`: the item. SAFETY: by the caller's contract the consumer has not given the
+        // node back.
         NonNull::new(unsafe { &(*node).next }.load(Ordering::Acquire))
     }
 
@@ -90,15 +90,16 @@ impl<T> Node<T> {
     ///
     /// # Safety
     ///
-    /// The caller is the consumer; the node is behind the one it has come to, and it reads each only once.
+    /// The caller is the consumer; the node is behind its current node, and the consumer reads each node only once.
     #[inline]
     unsafe fn read(node: NonNull<Self>) -> T {
-        // SAFETY: the caller's. The producer has filled the node before it showed it, and leaves it alone.
+        // SAFETY: the caller's contract. The producer filled the node before it published the node, and doesn't access
+        // the item any more.
         unsafe { node.as_ref() }.item.with(|item| unsafe { (*item).assume_init_read() })
     }
 }
 
-/// Where the consumer was when it went.
+/// The consumer's current node when it was dropped.
 struct Header<T> {
     head: AtomicPtr<Node<T>>,
 }
@@ -108,11 +109,11 @@ impl<T> State for Header<T> {
     type Slots = NoSlots;
 
     fn drop_items(&self, _: &NoSlots) {
-        // Relaxed: dropping the handles has ordered what they did before this.
+        // Relaxed: the drop of the handles orders all their accesses before this.
         let mut head = NonNull::new(self.head.load(Ordering::Relaxed));
         drop_each(|| {
             let node = head?.as_ptr();
-            // SAFETY: both handles are gone. Each node is left once, and freed; the one behind it holds an item.
+            // SAFETY: both handles are gone. Each node is left once, and then freed. The node behind it holds an item.
             unsafe {
                 head = Node::behind(node);
                 drop(Box::from_raw(node));
@@ -122,13 +123,13 @@ impl<T> State for Header<T> {
     }
 }
 
-/// Most items that are counted. A producer may push as fast as they are.
+/// Most items that are counted. A producer may push as fast as the consumer counts.
 pub(crate) const MOST_COUNTED: usize = 1 << 16;
 
 /// A node that the consumer has left, on its way back to the producer.
 type Spare<T> = Packed<Box<Node<T>>>;
 
-/// A queue that keeps up to `spares` nodes for the next items.
+/// A queue that keeps up to `spares` spare nodes for the next items.
 ///
 /// # Errors
 ///
@@ -145,7 +146,7 @@ pub fn queue<T: Send>(spares: usize) -> Result<(Producer<T>, Consumer<T>), Capac
 pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let (to_producer, spares) = fast_forward::queue_with::<Spare<T>>(config)?;
     let bytes = size_of::<Node<T>>();
-    // Null until the consumer goes.
+    // Null until the consumer is dropped.
     let (tx, rx) = ends(Memory::Heap, (), Header { head: AtomicPtr::new(ptr::null_mut()) })?;
     let node = Box::into_raw(Node::new().ok_or(CapacityError::OutOfMemory { bytes })?);
     Ok((
@@ -158,7 +159,7 @@ pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>),
 pub struct Producer<T: Send> {
     /// The last node.
     tail: *mut Node<T>,
-    /// Nodes for items that have been promised room.
+    /// Nodes for items that `free_up_to` has counted.
     ready: Vec<Box<Node<T>>>,
     end: End<Header<T>>,
     /// The paper's `cache`.
@@ -177,7 +178,7 @@ pub struct Consumer<T: Send> {
     spares: fast_forward::Producer<Spare<T>>,
 }
 
-// SAFETY: the pointer is to a node of the list, of which each side uses its part, whichever its thread.
+// SAFETY: the pointer is to a node of the list. Each side uses its own part of the node, on any thread.
 unsafe impl<T: Send> Send for Producer<T> {}
 
 // SAFETY: as for the producer.
@@ -203,14 +204,13 @@ impl<T: Send> queue::Producer for Producer<T> {
         let Some(node) = self.ready.pop().or_else(|| self.node()) else {
             return Err(full(self.is_closed(), item));
         };
-        // SAFETY: the node is this thread's alone, and empty.
+        // SAFETY: only this thread has the node, and the node is empty.
         node.item.with_mut(|place| unsafe { (*place).write(item) });
-        // Relaxed: shown by the store below.
+        // Relaxed: the store below publishes it.
         node.next.store(ptr::null_mut(), Ordering::Relaxed);
         let last = replace(&mut self.tail, Box::into_raw(node));
-        // Release pairs with the load in `behind`: the node is as it should be. After that the one before it may
-        // be the consumer's.
-        // SAFETY: the consumer has not left the last node, behind which there was none.
+        // Release ↔ Acquire in `behind`: the node with its item. From then on the consumer may give the node before it
+        // back. SAFETY: the consumer has not left the last node, because there was no node behind it.
         unsafe { &(*last).next }.store(self.tail, Ordering::Release);
         Ok(())
     }
@@ -224,7 +224,7 @@ impl<T: Send> queue::Producer for Producer<T> {
 }
 
 impl<T: Send> queue::LendSlots for Producer<T> {
-    /// Up to 64, for which it has nodes then.
+    /// Counts up to 64, and has nodes for these.
     fn free_up_to(&mut self, wanted: usize) -> usize {
         let wanted = wanted.min(Staging::<T>::SIZE);
         while self.ready.len() < wanted {
@@ -240,7 +240,7 @@ impl<T: Send> queue::LendSlots for Producer<T> {
 
     unsafe fn publish(&mut self, n: usize) {
         let mut staging = replace(&mut self.staging, Staging::new());
-        // SAFETY: `n` items are staged, by the caller's word.
+        // SAFETY: `n` items are staged, by the caller's contract.
         unsafe {
             staging.drain(n, |_, item| {
                 assert!(self.try_push(item).is_ok(), "there are nodes for all that was lent");
@@ -251,40 +251,40 @@ impl<T: Send> queue::LendSlots for Producer<T> {
 }
 
 impl<T: Send> Consumer<T> {
-    /// Goes on to `node`.
+    /// Moves to `node`.
     ///
     /// # Safety
     ///
-    /// It is the next one, and its item is out.
+    /// `node` is the next node, and its item has been taken.
     #[inline]
     unsafe fn go_on(&mut self, node: NonNull<Node<T>>) {
         let left = replace(&mut self.head, node.as_ptr());
-        // SAFETY: it came from a box, and the producer has gone on from it when it showed the next.
+        // SAFETY: the node came from a box, and the producer stopped using it when it published the next node.
         let left = unsafe { Box::from_raw(left) };
-        // Freed if there is no room.
+        // If there is no room, this frees the node.
         drop(self.spares.try_push(left));
     }
 
     #[inline]
     fn pop(&mut self) -> Option<T> {
-        // SAFETY: the consumer has come to this node.
+        // SAFETY: this is the consumer's current node.
         let node = unsafe { Node::behind(self.head) }?;
         let item = match self.staged.take() {
             Some(item) => item,
-            // SAFETY: this is the consumer, and it goes on to the node below.
+            // SAFETY: this is the consumer, and it moves to the node later in this function.
             None => unsafe { Node::read(node) },
         };
-        // SAFETY: as said above.
+        // SAFETY: as above.
         unsafe { self.go_on(node) };
         Some(item)
     }
 
-    /// The nodes behind the one it has come to, oldest first. It may go on to each, and to none that hasn't been
-    /// given out.
+    /// The nodes behind the current node, oldest first. The consumer may move to each node that the iterator has given,
+    /// and to no other.
     fn nodes(&self) -> impl Iterator<Item = NonNull<Node<T>>> + use<T> {
         let mut node = self.head;
         core::iter::from_fn(move || {
-            // SAFETY: `node` is the one that the consumer has come to, or behind it.
+            // SAFETY: `node` is the consumer's current node, or a node behind it.
             let next = unsafe { Node::behind(node) }?;
             node = next.as_ptr();
             Some(next)
@@ -308,9 +308,9 @@ impl<T: Send> queue::Consumer for Consumer<T> {
     answered_by!(closed: end);
 }
 
-// SAFETY: items are lent from `staged`, which forgets them when they are released, and `head` moves past them.
+// SAFETY: items are lent from `staged`, which forgets items when they are released, and `head` moves past them.
 unsafe impl<T: Send> queue::LendItems for Consumer<T> {
-    /// Goes through as many nodes.
+    /// Visits as many nodes.
     fn filled_up_to(&mut self, wanted: usize) -> usize {
         self.nodes().take(wanted.min(MOST_COUNTED)).count()
     }
@@ -318,7 +318,7 @@ unsafe impl<T: Send> queue::LendItems for Consumer<T> {
     fn lendable(&mut self, wanted: usize) -> usize {
         let n = self.available(wanted.min(Staged::<T>::SIZE));
         let mut nodes = self.nodes().skip(self.staged.len());
-        // SAFETY: `n` nodes are there, and `staged` reads each only once.
+        // SAFETY: there are `n` nodes, and `staged` reads each node only once.
         self.staged.stage(n, |_| unsafe { Node::read(nodes.next().expect("so many are there")) });
         n
     }
@@ -328,10 +328,10 @@ unsafe impl<T: Send> queue::LendItems for Consumer<T> {
     }
 
     unsafe fn release(&mut self, n: usize) {
-        // SAFETY: `n` items are staged and have been moved out, by the caller's word.
+        // SAFETY: `n` items are staged and have been moved out, by the caller's contract.
         unsafe { self.staged.forget(n) };
         for node in self.nodes().take(n) {
-            // SAFETY: it is the next one, and its item was staged.
+            // SAFETY: `node` is the next node, and its item was staged.
             unsafe { self.go_on(node) };
         }
     }
@@ -339,12 +339,12 @@ unsafe impl<T: Send> queue::LendItems for Consumer<T> {
 
 impl<T: Send> Drop for Consumer<T> {
     fn drop(&mut self) {
-        // What is staged is dropped here; what is behind it, when both handles are gone.
+        // Staged items are dropped here; the items behind them, when both handles are gone.
         for node in self.nodes().take(self.staged.len()) {
-            // SAFETY: it is the next one, and its item is staged.
+            // SAFETY: `node` is the next node, and its item is staged.
             unsafe { self.go_on(node) };
         }
-        // Relaxed: leaving the queue orders this before the items are dropped.
+        // Relaxed: the drop of the end orders this before the items are dropped.
         self.end.header().head.store(self.head, Ordering::Relaxed);
     }
 }

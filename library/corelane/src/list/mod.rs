@@ -1,6 +1,6 @@
 //! Unbounded queues that are lists of nodes, one for each item.
 //!
-//! Both are here to be compared with the lists of rings, which do the same faster: [`linked`] with
+//! Both are here for comparison with the lists of rings, which are faster: [`linked`] with
 //! [`segmented`](crate::segmented), [`michael_scott`] with [`rings::lprq`](crate::rings::lprq).
 
 pub mod linked;

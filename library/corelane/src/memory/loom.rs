@@ -1,6 +1,6 @@
 //! loom's memory: every access is a step that the model checker orders in all allowed ways.
 //!
-//! Each knows its caller's line. A [`Watch`] is told of it, and may have it done with another ordering.
+//! Each access knows its caller's line. A [`Watch`] observes each access, and may change its ordering.
 
 mod watch;
 mod wide;
@@ -19,16 +19,15 @@ pub use wide::{AtomicU128, can_exchange_two_words};
 use super::Ordering;
 use watch::{fails_spuriously, ordering, swapped};
 
-/// Makes loom take two loads of one variable for steps whose order matters.
+/// Makes loom treat two loads of one variable as steps whose order matters.
 ///
-/// loom (0.7.2) runs steps that don't depend on each other in one order only, and compares each step
-/// with the last one before it on the same variable. A thread that loads a variable and then stores
-/// to it hides, by its own load, an earlier load of another thread, and the executions in which the
-/// store comes before that load are never run (tokio-rs/loom#166, #392). Rings do just that: of a
-/// whole model a single execution may be left.
+/// loom (0.7.2) runs steps that don't depend on each other in one order only, and compares each step with the last one
+/// before it on the same variable. A thread that loads a variable and then stores to it hides, by its own load, an
+/// earlier load of another thread, and the executions in which the store comes before that load are never run
+/// (tokio-rs/loom#166, #392). Rings do just that: a whole model may have a single execution left.
 ///
-/// So each load is preceded by a step on a variable beside it that depends on all others there. It is
-/// a comparison that always fails: it writes nothing and orders nothing.
+/// So before each load there is a step on a variable beside it, which depends on all other such steps. The step is a
+/// comparison that always fails: it writes nothing and orders nothing.
 #[derive(Debug)]
 struct Turn(atomic::AtomicBool);
 
@@ -76,7 +75,7 @@ macro_rules! atomics {
                 self.value.store(value, ordering(Op::Store, Some(self), order));
             }
 
-            /// Writes `new` if the value is `current`; returns what was there.
+            /// Writes `new` if the value is `current`; returns the old value.
             #[track_caller]
             pub fn compare_exchange(
                 &self,
@@ -91,9 +90,9 @@ macro_rules! atomics {
                 exchanged.inspect(|_| swapped(self))
             }
 
-            /// As [`compare_exchange`](Self::compare_exchange), but may fail without cause.
+            /// As [`compare_exchange`](Self::compare_exchange), but may fail spuriously.
             ///
-            /// loom's own never does. Here it does when a [`Watch`] says so.
+            /// loom's own never does. This one does when a [`Watch`] says so.
             #[track_caller]
             pub fn compare_exchange_weak(
                 &self,
@@ -123,7 +122,7 @@ atomics! {
 }
 
 impl AtomicU32 {
-    /// Sets the bits of `value`, and returns what was there before.
+    /// Sets the bits of `value`, and returns the old value.
     #[track_caller]
     pub fn fetch_or(&self, value: u32, order: Ordering) -> u32 {
         self.value.fetch_or(value, ordering(Op::Rmw, Some(self), order))
@@ -131,19 +130,19 @@ impl AtomicU32 {
 }
 
 impl AtomicU64 {
-    /// Adds `value`, and returns what was there before.
+    /// Adds `value`, and returns the old value.
     #[track_caller]
     pub fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
         self.value.fetch_add(value, ordering(Op::Rmw, Some(self), order))
     }
 
-    /// Writes `value`, and returns what was there before.
+    /// Writes `value`, and returns the old value.
     #[track_caller]
     pub fn swap(&self, value: u64, order: Ordering) -> u64 {
         self.value.swap(value, ordering(Op::Rmw, Some(self), order))
     }
 
-    /// Sets the bits of `value`, and returns what was there before.
+    /// Sets the bits of `value`, and returns the old value.
     #[track_caller]
     pub fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
         self.value.fetch_or(value, ordering(Op::Rmw, Some(self), order))
@@ -154,13 +153,13 @@ impl AtomicU64 {
 #[track_caller]
 pub fn fence(order: Ordering) {
     match ordering::<()>(Op::Fence, None, order) {
-        // Weakened until nothing is left.
+        // A fence weakened to Relaxed is no fence.
         Ordering::Relaxed => {}
         order => atomic::fence(order),
     }
 }
 
-/// Lets the others run: one step, however long the wait would be.
+/// Lets other threads run: one step, for a wait of any length.
 pub fn pause(spins: u32) {
     if spins > 0 {
         loom::hint::spin_loop();
@@ -179,33 +178,34 @@ impl<T> Mutex<T> {
         Self(loom::sync::Mutex::new(value))
     }
 
-    /// Waits until nobody else has access.
+    /// Waits until no other thread has access.
     #[track_caller]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What a thread waits for while it leaves a lock to others. loom's never wakes a thread without cause, and
-/// wakes the one that has waited longest.
+/// A condition variable: a thread waits for it, and gives its lock to others meanwhile. loom's has no spurious
+/// wake-ups, and wakes the thread that has waited longest.
 #[derive(Debug)]
 pub struct Condvar {
     condvar: loom::sync::Condvar,
-    /// Stands for its memory, which a thread that notifies still uses when it has given the lock back.
+    /// Stands for the memory of the condition variable. A thread that notifies still uses this memory after it has
+    /// given the lock back.
     memory: UnsafeCell<()>,
 }
 
-// SAFETY: loom looks at each access to the cell.
+// SAFETY: loom checks each access to the cell.
 unsafe impl Sync for Condvar {}
 
 impl Condvar {
-    /// Nobody waits for it.
+    /// A condition variable for which no thread waits.
     #[expect(clippy::new_without_default, reason = "the facade has no defaults")]
     pub fn new() -> Self {
         Self { condvar: loom::sync::Condvar::new(), memory: UnsafeCell::new(()) }
     }
 
-    /// Leaves the lock until this is notified.
+    /// Gives the lock back, sleeps until a notification, and takes the lock again.
     #[track_caller]
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.condvar.wait(guard).unwrap_or_else(PoisonError::into_inner)
@@ -228,7 +228,7 @@ impl Condvar {
 
 impl Drop for Condvar {
     fn drop(&mut self) {
-        // A model that has failed already leaves things behind.
+        // A model that has already failed leaves values behind.
         if !std::thread::panicking() {
             self.memory.with_mut(|_| ());
         }
@@ -237,8 +237,8 @@ impl Drop for Condvar {
 
 /// The slots of a ring, as in the real world.
 ///
-/// Items lie side by side in plain memory, so that runs of them can be lent as slices. Beside each
-/// slot stands a tracker, through which loom sees which thread touches it.
+/// Items are contiguous in plain memory, so that runs of items can be lent as slices. Each slot has a tracker, by which
+/// loom sees the threads that access the slot.
 #[derive(Debug)]
 pub struct Cells<T> {
     base: NonNull<MaybeUninit<T>>,
@@ -284,7 +284,7 @@ impl<T> Cells<T> {
     #[track_caller]
     pub unsafe fn write(&self, position: u64, item: T) {
         self.trackers[self.index(position)].with_mut(|_| ());
-        // SAFETY: the caller's; the tracker has found no concurrent access.
+        // SAFETY: the caller's contract; the tracker has found no concurrent access.
         unsafe { self.slot(position).write(MaybeUninit::new(item)) };
     }
 
@@ -292,26 +292,25 @@ impl<T> Cells<T> {
     ///
     /// # Safety
     ///
-    /// The slot holds an item, which is taken for as moved, and no write to it is concurrent.
+    /// The slot holds an item, which counts as moved after this call, and no write to it is concurrent.
     #[track_caller]
     pub unsafe fn read(&self, position: u64) -> T {
         self.trackers[self.index(position)].with_mut(|_| ());
-        // SAFETY: the caller's; the tracker has found no concurrent access.
+        // SAFETY: the caller's contract; the tracker has found no concurrent access.
         unsafe { self.slot(position).read().assume_init() }
     }
 
-    /// First of the `n` slots from `position` on, which are about to be written.
+    /// First of the `n` slots from `position` on, to be written next.
     ///
-    /// The run must not go over the end of the ring.
+    /// The run must not cross the end of the ring.
     #[track_caller]
     pub fn run_to_fill(&self, position: u64, n: usize) -> *mut MaybeUninit<T> {
         self.run(position, n)
     }
 
-    /// First of the `n` slots from `position` on, which are about to be read. Moving an item out is
-    /// for loom a write.
+    /// First of the `n` slots from `position` on, to be read next. For loom, moving an item out is a write.
     ///
-    /// The run must not go over the end of the ring.
+    /// The run must not cross the end of the ring.
     #[track_caller]
     pub fn run_to_empty(&self, position: u64, n: usize) -> *mut MaybeUninit<T> {
         self.run(position, n)
@@ -326,7 +325,7 @@ impl<T> Cells<T> {
     }
 }
 
-/// When something was made, and whether it has been freed.
+/// When a value was made, and whether it has been freed.
 #[derive(Debug)]
 pub(crate) struct Made {
     time: UnsafeCell<()>,
@@ -340,15 +339,15 @@ impl Made {
         Self { time: UnsafeCell::new(()), is_over: Cell::new(false) }
     }
 
-    /// Fails if the thread doesn't know that it has been made, or it has been freed.
+    /// Fails if the thread doesn't know that the value has been made, or if the value has been freed.
     #[track_caller]
     pub(crate) fn is_before_now(&self) {
         assert!(!self.is_over.get(), "use after free");
-        // To loom making a cell is a write.
+        // For loom, making a cell is a write.
         self.time.with(|_| ());
     }
 
-    /// It is about to be freed. Fails if the thread doesn't know that all accesses are over.
+    /// The value is about to be freed. Fails if the thread doesn't know that all accesses are over.
     #[track_caller]
     pub(crate) fn ends(&self) {
         self.time.with_mut(|_| ());
@@ -356,7 +355,7 @@ impl Made {
     }
 }
 
-// SAFETY: loom looks at each access to the cell, and switches threads at its own accesses only.
+// SAFETY: loom checks each access to the cell, and switches threads at its own accesses only.
 unsafe impl Sync for Made {}
 
 /// Boxes that have been freed, and are kept so that no address is used twice.
@@ -364,16 +363,16 @@ unsafe impl Sync for Made {}
 pub(crate) struct Freed<T>(RefCell<Vec<*mut T>>);
 
 impl<T> Freed<T> {
-    /// None yet.
+    /// No boxes yet.
     pub(crate) fn new() -> Self {
         Self(RefCell::default())
     }
 
-    /// Takes `value` for free.
+    /// From now on `value` counts as freed.
     ///
     /// # Safety
     ///
-    /// It comes from a box, and is not used any more.
+    /// `value` comes from a box, and is not used any more.
     pub(crate) unsafe fn add(&self, value: *mut T) {
         self.0.borrow_mut().push(value);
     }
@@ -382,7 +381,7 @@ impl<T> Freed<T> {
 impl<T> Drop for Freed<T> {
     fn drop(&mut self) {
         for value in self.0.get_mut().drain(..) {
-            // SAFETY: by the word of the caller of `add`.
+            // SAFETY: the contract of `add`.
             drop(unsafe { Box::from_raw(value) });
         }
     }

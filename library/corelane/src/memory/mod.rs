@@ -1,11 +1,11 @@
-//! The facade through which every algorithm touches memory.
+//! The facade through which every algorithm accesses memory.
 //!
 //! Algorithms name neither `core::sync::atomic` nor a model checker nor the simulator. They are
 //! compiled from the same sources against the machine's memory (`real.rs`), against loom's (`loom.rs`,
 //! in the package `corelane-loom`) and against simulated memory (`sim.rs`, in `corelane-sim`). In the
 //! latter two every access knows its caller's line.
 //!
-//! Public for the crates that check the queues; not for use, and not stable.
+//! Public only for the crates that check the queues, and not stable.
 
 #[cfg(not(any(feature = "loom", feature = "sim")))]
 mod real;
@@ -24,18 +24,18 @@ pub use sim::*;
 
 pub use core::sync::atomic::Ordering;
 
-/// A limit of an algorithm: `usual`, or `in_models` where each step costs executions.
+/// A limit of an algorithm: `usual`, or `in_models` in models, where each step costs executions.
 pub(crate) const fn limit(usual: u64, in_models: u64) -> u64 {
     if cfg!(feature = "loom") { in_models } else { usual }
 }
 
-/// Whether one number comes before another. Both may have wrapped, and are less than half of all apart.
+/// Whether `a` is before `b`. Both may have wrapped. Their distance is less than half of all numbers.
 #[inline]
 pub(crate) fn is_before(a: u64, b: u64) -> bool {
     (a.wrapping_sub(b) as i64) < 0
 }
 
-/// Moves `variable` on to `value`, unless it is there or further already: a maximum of numbers that wrap.
+/// Advances `variable` to `value`, unless it is there or further already: a maximum for numbers that wrap.
 #[inline]
 #[track_caller]
 pub(crate) fn advance(variable: &AtomicU64, value: u64, order: Ordering) {

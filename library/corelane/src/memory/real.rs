@@ -15,7 +15,7 @@ pub fn pause(spins: u32) {
     }
 }
 
-/// Whether an [`AtomicU128`] is more than a lock.
+/// Whether an [`AtomicU128`] works without a lock.
 pub fn can_exchange_two_words() -> bool {
     AtomicU128::is_lock_free()
 }
@@ -25,7 +25,7 @@ pub use locks::{Condvar, Mutex, MutexGuard};
 #[cfg(not(feature = "std"))]
 pub(crate) use spinning::Mutex;
 
-/// A lock for where there is no operating system to sleep in.
+/// A lock that needs no operating system.
 #[cfg(not(feature = "std"))]
 mod spinning {
     use core::cell::UnsafeCell;
@@ -102,25 +102,25 @@ mod locks {
             Self(sync::Mutex::new(value))
         }
 
-        /// Waits until nobody else has access.
+        /// Waits until no other thread has access.
         #[inline]
         pub fn lock(&self) -> MutexGuard<'_, T> {
             self.0.lock().unwrap_or_else(PoisonError::into_inner)
         }
     }
 
-    /// What a thread waits for while it leaves a lock to others.
+    /// A condition variable: a thread waits for it, and gives its lock to others meanwhile.
     #[derive(Debug)]
     pub struct Condvar(sync::Condvar);
 
     impl Condvar {
-        /// Nobody waits for it.
+        /// A condition variable for which no thread waits.
         #[expect(clippy::new_without_default, reason = "the facade has no defaults")]
         pub const fn new() -> Self {
             Self(sync::Condvar::new())
         }
 
-        /// Leaves the lock until this is notified, or without cause.
+        /// Gives the lock back, sleeps until a notification or a spurious wake-up, and takes the lock again.
         pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
             self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
         }
@@ -166,8 +166,8 @@ impl<T> UnsafeCell<T> {
 
 /// The slots of a ring: a power of two of them, addressed by positions that only grow.
 ///
-/// A position is reduced to an index here and nowhere else. Slots lie side by side, so a run of them
-/// can be lent as a slice. Which slot may be touched when is up to the algorithm.
+/// A position is reduced to an index here and nowhere else. Slots are contiguous, so a run of slots can be lent as a
+/// slice. The algorithm decides when a slot may be accessed.
 #[derive(Debug)]
 pub struct Cells<T> {
     base: NonNull<MaybeUninit<T>>,
@@ -211,7 +211,7 @@ impl<T> Cells<T> {
     /// The slot holds no item, and no other access to it is concurrent.
     #[inline]
     pub unsafe fn write(&self, position: u64, item: T) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.slot(position).write(MaybeUninit::new(item)) };
     }
 
@@ -219,31 +219,31 @@ impl<T> Cells<T> {
     ///
     /// # Safety
     ///
-    /// The slot holds an item, which is taken for as moved, and no write to it is concurrent.
+    /// The slot holds an item, which counts as moved after this call, and no write to it is concurrent.
     #[inline]
     pub unsafe fn read(&self, position: u64) -> T {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.slot(position).read().assume_init() }
     }
 
-    /// First of the `n` slots from `position` on, which are about to be written.
+    /// First of the `n` slots from `position` on, to be written next.
     ///
-    /// The run must not go over the end of the ring.
+    /// The run must not cross the end of the ring.
     #[inline]
     pub fn run_to_fill(&self, position: u64, _n: usize) -> *mut MaybeUninit<T> {
         self.slot(position)
     }
 
-    /// First of the `n` slots from `position` on, which are about to be read.
+    /// First of the `n` slots from `position` on, to be read next.
     ///
-    /// The run must not go over the end of the ring.
+    /// The run must not cross the end of the ring.
     #[inline]
     pub fn run_to_empty(&self, position: u64, _n: usize) -> *mut MaybeUninit<T> {
         self.slot(position)
     }
 }
 
-/// When something was made. Only models look at it.
+/// When a value was made. Only models use it.
 #[derive(Debug)]
 pub(crate) struct Made;
 
@@ -254,11 +254,11 @@ impl Made {
         Self
     }
 
-    /// Taken for granted.
+    /// Not checked here.
     #[inline]
     pub(crate) const fn is_before_now(&self) {}
 
-    /// It is about to be freed.
+    /// The value is about to be freed.
     #[inline]
     pub(crate) const fn ends(&self) {}
 }
@@ -268,7 +268,7 @@ impl Made {
 pub(crate) struct Freed<T>(core::marker::PhantomData<*mut T>);
 
 impl<T> Freed<T> {
-    /// None yet.
+    /// No boxes yet.
     pub(crate) const fn new() -> Self {
         Self(core::marker::PhantomData)
     }
@@ -277,22 +277,22 @@ impl<T> Freed<T> {
     ///
     /// # Safety
     ///
-    /// It comes from a box, and is not used any more.
+    /// `value` comes from a box, and is not used any more.
     pub(crate) unsafe fn add(&self, value: *mut T) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         drop(unsafe { alloc::boxed::Box::from_raw(value) });
     }
 }
 
-/// Calls `work` out of line, for what a handle does now and then. If it panics, the process is aborted.
+/// Calls `work` out of line, for the rare work of a handle. If `work` panics, the process is aborted.
 ///
-/// Unwinding drops the handle, and for that the compiler must know where in memory it is. So around a call that may
-/// unwind, however rarely made, a loop that owns a handle would keep it in memory in each turn, and not in registers.
+/// Unwinding drops the handle, and for this the handle needs an address. So around a call that may unwind, even a rare
+/// one, a loop that owns a handle would keep the handle in memory in each turn, and not in registers.
 #[inline(always)]
 pub(crate) fn without_unwinding<R>(work: impl FnOnce() -> R) -> R {
     #[cold]
     #[inline(never)]
-    // By C's convention, by which nothing unwinds.
+    // In C's calling convention no call unwinds.
     extern "C" fn call<R, W: FnOnce() -> R>(work: W) -> R {
         work()
     }

@@ -1,10 +1,10 @@
-//! Simulated memory: every access is charged to a model of caches, and to its caller's line.
+//! Simulated memory: every access counts in a model of caches, and for its caller's line.
 //!
-//! Variables have the size and place that they have in the real world, so they share lines as there.
-//! Outside of a simulation they are the machine's, so that queues can be made and inspected.
+//! Variables have their real size and place, so they share cache lines as on the machine. Outside of a simulation they
+//! are the machine's variables, so that queues can be made and inspected.
 //!
-//! While a simulation runs, nobody else may use its queues: its threads are coroutines of one host
-//! thread, and what they access is ordered by the simulator, not by the machine.
+//! While a simulation runs, no other thread may use its queues: its threads are coroutines of one host thread. The
+//! simulator orders their accesses, not the machine.
 
 mod wide;
 
@@ -38,7 +38,7 @@ macro_rules! atomics {
             #[track_caller]
             pub fn load(&self, order: Ordering) -> $value {
                 match is_simulated() {
-                    // SAFETY: it is an atomic of its own type, and only this simulation's.
+                    // SAFETY: the pointer is to an atomic of this type, which only this simulation uses.
                     true => unsafe { coherence::load(self.0.as_ptr()) },
                     false => self.0.load(order),
                 }
@@ -55,7 +55,7 @@ macro_rules! atomics {
                 }
             }
 
-            /// Writes `new` if the value is `current`; returns what was there.
+            /// Writes `new` if the value is `current`; returns the old value.
             #[track_caller]
             pub fn compare_exchange(
                 &self,
@@ -106,7 +106,7 @@ atomics! {
 }
 
 impl AtomicU32 {
-    /// Sets the bits of `value`, and returns what was there before.
+    /// Sets the bits of `value`, and returns the old value.
     #[track_caller]
     pub fn fetch_or(&self, value: u32, order: Ordering) -> u32 {
         match is_simulated() {
@@ -118,7 +118,7 @@ impl AtomicU32 {
 }
 
 impl AtomicU64 {
-    /// Adds `value`, and returns what was there before.
+    /// Adds `value`, and returns the old value.
     #[track_caller]
     pub fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
         match is_simulated() {
@@ -128,7 +128,7 @@ impl AtomicU64 {
         }
     }
 
-    /// Writes `value`, and returns what was there before.
+    /// Writes `value`, and returns the old value.
     #[track_caller]
     pub fn swap(&self, value: u64, order: Ordering) -> u64 {
         match is_simulated() {
@@ -138,7 +138,7 @@ impl AtomicU64 {
         }
     }
 
-    /// Sets the bits of `value`, and returns what was there before.
+    /// Sets the bits of `value`, and returns the old value.
     #[track_caller]
     pub fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
         match is_simulated() {
@@ -149,8 +149,8 @@ impl AtomicU64 {
     }
 }
 
-/// Orders the accesses before it and those after it. All but the strongest cost nothing where stores
-/// are kept in order.
+/// Orders the accesses before it and those after it. All fences but the strongest are free on a machine that keeps
+/// stores in order.
 #[track_caller]
 pub fn fence(order: Ordering) {
     match is_simulated() {
@@ -193,10 +193,9 @@ impl<T> UnsafeCell<T> {
 
 /// A value that one thread at a time may access.
 ///
-/// As with a lock of the operating system, taking it and giving it back are a read-modify-write each, on
-/// one word beside the value. A thread that finds it taken looks at the word until it isn't, where a real thread
-/// would sleep after a while: so there are as many misses, but what it takes to sleep and to be woken
-/// costs nothing here.
+/// Taking the lock and giving it back are a read-modify-write each, on one word beside the value, as in the operating
+/// system's lock. A thread that finds the lock taken reads the word until the lock is free; a real thread would sleep
+/// after a while. So there are as many misses, but sleeping and waking cost nothing here.
 #[derive(Debug)]
 pub struct Mutex<T> {
     is_taken: AtomicBool,
@@ -212,7 +211,7 @@ impl<T> Mutex<T> {
         Self { is_taken: AtomicBool::new(false), value: core::cell::UnsafeCell::new(value) }
     }
 
-    /// Waits until nobody else has access.
+    /// Waits until no other thread has access.
     #[track_caller]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         let take =
@@ -260,21 +259,21 @@ impl<T> Drop for MutexGuard<'_, T> {
     }
 }
 
-/// What a thread waits for while it leaves a lock to others.
+/// A condition variable: a thread waits for it, and gives its lock to others meanwhile.
 ///
-/// As with the operating system's, each call that wakes counts, and a waiting thread looks for another count. Here
-/// all waiting threads see it, also where one would have been woken.
+/// Each notification increments a count, as in the operating system's condition variable. A waiting thread reads the
+/// count until it changes. Here all waiting threads see a notification that would wake only one.
 #[derive(Debug)]
 pub struct Condvar(AtomicU64);
 
 impl Condvar {
-    /// Nobody waits for it.
+    /// A condition variable for which no thread waits.
     #[expect(clippy::new_without_default, reason = "the facade has no defaults")]
     pub fn new() -> Self {
         Self(AtomicU64::new(0))
     }
 
-    /// Leaves the lock until this is notified.
+    /// Gives the lock back, waits for a notification, and takes the lock again.
     #[track_caller]
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         let mutex = guard.0;
@@ -342,7 +341,7 @@ impl<T> Cells<T> {
     #[track_caller]
     pub unsafe fn write(&self, position: u64, item: T) {
         let slot = self.run_to_fill(position, 1);
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { slot.write(MaybeUninit::new(item)) };
     }
 
@@ -350,18 +349,17 @@ impl<T> Cells<T> {
     ///
     /// # Safety
     ///
-    /// The slot holds an item, which is taken for as moved, and no write to it is concurrent.
+    /// The slot holds an item, which counts as moved after this call, and no write to it is concurrent.
     #[track_caller]
     pub unsafe fn read(&self, position: u64) -> T {
         let slot = self.run_to_empty(position, 1);
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { slot.read().assume_init() }
     }
 
-    /// First of the `n` slots from `position` on, which are about to be written: all of them are
-    /// charged here.
+    /// First of the `n` slots from `position` on, to be written next: all writes are counted here.
     ///
-    /// The run must not go over the end of the ring.
+    /// The run must not cross the end of the ring.
     #[track_caller]
     pub fn run_to_fill(&self, position: u64, n: usize) -> *mut MaybeUninit<T> {
         let slot = self.slot(position);
@@ -369,10 +367,9 @@ impl<T> Cells<T> {
         slot
     }
 
-    /// First of the `n` slots from `position` on, which are about to be read: all of them are charged
-    /// here.
+    /// First of the `n` slots from `position` on, to be read next: all reads are counted here.
     ///
-    /// The run must not go over the end of the ring.
+    /// The run must not cross the end of the ring.
     #[track_caller]
     pub fn run_to_empty(&self, position: u64, n: usize) -> *mut MaybeUninit<T> {
         let slot = self.slot(position);
@@ -381,7 +378,7 @@ impl<T> Cells<T> {
     }
 }
 
-/// When something was made. Only models look at it.
+/// When a value was made. Only models use it.
 #[derive(Debug)]
 pub(crate) struct Made;
 
@@ -392,11 +389,11 @@ impl Made {
         Self
     }
 
-    /// Taken for granted.
+    /// Not checked here.
     #[inline]
     pub(crate) const fn is_before_now(&self) {}
 
-    /// It is about to be freed.
+    /// The value is about to be freed.
     #[inline]
     pub(crate) const fn ends(&self) {}
 }
@@ -406,7 +403,7 @@ impl Made {
 pub(crate) struct Freed<T>(core::marker::PhantomData<*mut T>);
 
 impl<T> Freed<T> {
-    /// None yet.
+    /// No boxes yet.
     pub(crate) const fn new() -> Self {
         Self(core::marker::PhantomData)
     }
@@ -415,9 +412,9 @@ impl<T> Freed<T> {
     ///
     /// # Safety
     ///
-    /// It comes from a box, and is not used any more.
+    /// `value` comes from a box, and is not used any more.
     pub(crate) unsafe fn add(&self, value: *mut T) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         drop(unsafe { Box::from_raw(value) });
     }
 }

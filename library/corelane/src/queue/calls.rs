@@ -21,15 +21,16 @@ macro_rules! handles {
         ///
         /// # Errors
         ///
-        /// [`Full`](crate::TryPushError::Full) if there is no room, [`Busy`](crate::TryPushError::Busy) if another thread
-        /// is in the middle of an operation, [`Closed`](crate::TryPushError::Closed) if there is no room and all consumers
-        /// are gone. Each gives the item back. More in [`Producer::try_push`](crate::Producer::try_push).
+        /// [`Full`](crate::TryPushError::Full) if there is no room, [`Busy`](crate::TryPushError::Busy) if another
+        /// thread is in the middle of a call, [`Closed`](crate::TryPushError::Closed) if there is no room and all
+        /// consumers are gone. All errors give the item back. More in
+        /// [`Producer::try_push`](crate::Producer::try_push).
         #[inline(always)] // a call would cost more than the push itself
         pub fn try_push(&mut self, item: $item) -> Result<(), $crate::TryPushError<$item>> {
             $crate::Producer::try_push(self, item)
         }
 
-        /// Appends copies of as many leading `items` as fit, and returns how many that were.
+        /// Appends copies of as many leading `items` as fit, and returns their number.
         ///
         /// Where the algorithm can, many are published at once. Items of other producers may come between them. Fewer items
         /// than given mean that the queue is full, closed, or has been busy for about a microsecond:
@@ -43,7 +44,7 @@ macro_rules! handles {
             $crate::Producer::push_slice(self, items)
         }
 
-        /// Makes every pushed item visible to consumers: for queues with delayed publication, which say so.
+        /// Makes every pushed item visible to consumers: for queues whose page says that publication is delayed.
         #[inline]
         pub fn flush(&mut self) {
             $crate::Producer::flush(self);
@@ -51,7 +52,7 @@ macro_rules! handles {
 
         /// Whether all consumers have been dropped.
         ///
-        /// `true` also means that all they did before happens before this call returns.
+        /// `true` also means that all that the dropped handles did happens before this call returns.
         #[inline]
         pub fn is_closed(&self) -> bool {
             $crate::Producer::is_closed(self)
@@ -64,8 +65,8 @@ macro_rules! handles {
         ///
         /// # Errors
         ///
-        /// [`Empty`](crate::TryPopError::Empty) if there is none, [`Busy`](crate::TryPopError::Busy) if another thread is
-        /// in the middle of an operation, [`Closed`](crate::TryPopError::Closed) if there is none and all producers are
+        /// [`Empty`](crate::TryPopError::Empty) if there is none, [`Busy`](crate::TryPopError::Busy) if another thread
+        /// is in the middle of a call, [`Closed`](crate::TryPopError::Closed) if there is none and all producers are
         /// gone. More in [`Consumer::try_pop`](crate::Consumer::try_pop).
         #[inline(always)] // a call would cost more than the pop itself
         pub fn try_pop(&mut self) -> Result<$item, $crate::TryPopError> {
@@ -96,7 +97,7 @@ macro_rules! handles {
 
         /// Whether all producers have been dropped. Items may still be waiting.
         ///
-        /// `true` also means that all they did before happens before this call returns.
+        /// `true` also means that all that the dropped handles did happens before this call returns.
         #[inline]
         pub fn is_closed(&self) -> bool {
             $crate::Consumer::is_closed(self)
@@ -105,13 +106,13 @@ macro_rules! handles {
         $crate::queue::handles!(@both Consumer);
     };
     (@both $side:ident) => {
-        /// Items that the queue promises to take, in use as when new; `usize::MAX` if it is never full.
+        /// Items that the queue always has room for; `usize::MAX` if it is never full.
         #[inline]
         pub fn capacity(&self) -> usize {
             $crate::$side::capacity(self)
         }
 
-        /// Most items that can be inside: [`capacity`](Self::capacity), and what the algorithm needs besides.
+        /// Most items that can be inside: [`capacity`](Self::capacity), and the slots that the algorithm needs besides.
         #[inline]
         pub fn slots(&self) -> usize {
             $crate::$side::slots(self)
@@ -127,7 +128,7 @@ macro_rules! handles {
 
         /// Number of items that can be pushed now without failing, counted up to `wanted`.
         ///
-        /// The consumer may free more at any moment. A small `wanted` may save a look at shared memory.
+        /// The consumer may free more slots at any moment. A small `wanted` may save a read of shared memory.
         #[inline]
         pub fn free_slots(&mut self, wanted: usize) -> usize {
             $crate::SingleProducer::free_slots(self, wanted)
@@ -145,7 +146,7 @@ macro_rules! handles {
         ///
         /// # Errors
         ///
-        /// As [`try_push`](Self::try_push), if not one slot can be lent.
+        /// As [`try_push`](Self::try_push), if no slot can be lent.
         #[inline]
         pub fn write_chunk_uninit(
             &mut self,
@@ -158,7 +159,7 @@ macro_rules! handles {
         ///
         /// # Errors
         ///
-        /// As [`try_push`](Self::try_push), if not one slot can be lent.
+        /// As [`try_push`](Self::try_push), if no slot can be lent.
         #[inline]
         pub fn write_chunk(
             &mut self,
@@ -174,7 +175,7 @@ macro_rules! handles {
         ///
         /// # Errors
         ///
-        /// If fewer can be lent, how many that are.
+        /// If fewer can be lent: their number.
         #[inline]
         pub fn write_chunk_exact(
             &mut self,
@@ -186,9 +187,9 @@ macro_rules! handles {
             $crate::SingleProducer::write_chunk_exact(self, n)
         }
 
-        /// Appends items of `items` until it ends or the queue is full, and returns how many that were.
+        /// Appends items of `items` until the iterator ends or the queue is full, and returns their number.
         ///
-        /// No item is taken from the iterator that has no slot: pass `iter.by_ref()` to go on later.
+        /// The iterator gives no item for which there is no slot: pass `iter.by_ref()` to go on later.
         #[inline]
         #[must_use = "the other items were not pushed"]
         pub fn push_iter<I: IntoIterator<Item = $item>>(&mut self, items: I) -> usize {
@@ -200,7 +201,7 @@ macro_rules! handles {
 
         /// Number of items that can be popped now without failing, counted up to `wanted`.
         ///
-        /// The producer may push more at any moment. A small `wanted` may save a look at shared memory.
+        /// The producer may push more items at any moment. A small `wanted` may save a read of shared memory.
         #[inline]
         pub fn available(&mut self, wanted: usize) -> usize {
             $crate::SingleConsumer::available(self, wanted)
@@ -224,7 +225,7 @@ macro_rules! handles {
         ///
         /// # Errors
         ///
-        /// As [`try_pop`](Self::try_pop), if not one item can be lent.
+        /// As [`try_pop`](Self::try_pop), if no item can be lent.
         #[inline]
         pub fn read_chunk(
             &mut self,
@@ -237,7 +238,7 @@ macro_rules! handles {
         ///
         /// # Errors
         ///
-        /// If fewer can be lent, how many that are, and whether more can still come.
+        /// If fewer can be lent: their number, and whether producers can still push more.
         #[inline]
         pub fn read_chunk_exact(
             &mut self,

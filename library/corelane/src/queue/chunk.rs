@@ -8,17 +8,17 @@ use super::error::TryPopError;
 use super::handle::{SingleConsumer, SingleProducer};
 use super::looks::Looks;
 
-/// A run of free slots. The second part is empty unless the run goes over the end of the ring.
+/// A run of free slots. The second part is empty unless the run crosses the end of the ring.
 pub type LentSlots<'a, T> = (&'a mut [MaybeUninit<T>], &'a mut [MaybeUninit<T>]);
 
-/// A run of items. The second part is empty unless the run goes over the end of the ring.
+/// A run of items. The second part is empty unless the run crosses the end of the ring.
 pub type LentItems<'a, T> = (&'a mut [T], &'a mut [T]);
 
 /// Free slots, lent by [`SingleProducer::write_chunk_uninit`].
 ///
-/// Nothing is published until [`commit`](Self::commit) or one of the calls that fill the chunk.
-/// Dropping it instead leaves the queue as it was; items already written are then forgotten, not
-/// dropped, as with any `MaybeUninit`.
+/// Nothing is published until [`commit`](Self::commit) or one of the calls that fill the chunk. Dropping the chunk
+/// instead leaves the queue as it was. Items already written are then forgotten, not dropped, as with any
+/// `MaybeUninit`.
 ///
 /// ```
 /// use corelane::lamport;
@@ -49,15 +49,16 @@ impl<'a, P: SingleProducer> WriteChunkUninit<'a, P> {
         self.len
     }
 
-    /// Whether the chunk has no slot, which happens only if none was asked for.
+    /// Whether the chunk has no slot: only if the caller asked for none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The slots. The second slice is empty unless the run goes over the end of the ring, and always
-    /// in [mirrored](crate::Memory::Mirrored) memory.
+    /// The slots. The second slice is empty unless the run crosses the end of the ring. It is always empty in
+    /// [mirrored](crate::Memory::Mirrored) memory.
     pub fn as_mut_slices(&mut self) -> LentSlots<'_, P::Item> {
-        // SAFETY: the producer said that it can lend `len`, and the chunk holds it mutably since.
+        // SAFETY: the producer said that it can lend `len` slots, and the chunk has borrowed the producer mutably
+        // since.
         unsafe { self.producer.lend(self.len) }
     }
 
@@ -75,11 +76,11 @@ impl<'a, P: SingleProducer> WriteChunkUninit<'a, P> {
         publish_written(self.producer, n);
     }
 
-    /// Writes items of `items` into the chunk, pushes them, and returns how many that were.
+    /// Writes items of `items` into the chunk, pushes them, and returns their number.
     ///
-    /// If the iterator panics, what it gave before is pushed: no item is lost.
+    /// If the iterator panics, the items that it gave before are pushed: no item is lost.
     pub fn fill_from_iter(mut self, items: impl IntoIterator<Item = P::Item>) -> usize {
-        /// Publishes what has been written, also when the iterator panics.
+        /// Publishes the written items, even when the iterator panics.
         struct Written<'a, P: SingleProducer>(&'a mut P, usize);
         impl<P: SingleProducer> Drop for Written<'_, P> {
             fn drop(&mut self) {
@@ -94,7 +95,7 @@ impl<'a, P: SingleProducer> WriteChunkUninit<'a, P> {
         'slots: for (base, len) in parts {
             for i in 0..len {
                 let Some(item) = items.next() else { break 'slots };
-                // SAFETY: `i` is inside the lent slice, which nothing else touches until `publish`.
+                // SAFETY: `i` is inside the lent slice, which nothing else accesses until `publish`.
                 unsafe { (*base.add(i)).write(item) };
                 written.1 += 1;
             }
@@ -102,7 +103,7 @@ impl<'a, P: SingleProducer> WriteChunkUninit<'a, P> {
         written.1
     }
 
-    /// Copies items from the front of `from`, pushes them, and returns how many that were.
+    /// Copies items from the front of `from`, pushes them, and returns their number.
     pub fn copy_from_slice(mut self, from: &[P::Item]) -> usize
     where
         P::Item: Copy,
@@ -163,16 +164,16 @@ impl<'a, P: SingleProducer<Item: Default + Copy>> WriteChunk<'a, P> {
         self.0.len()
     }
 
-    /// Whether the chunk has no slot, which happens only if none was asked for.
+    /// Whether the chunk has no slot: only if the caller asked for none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The items. The second slice is empty unless the run goes over the end of the ring, and always
-    /// in [mirrored](crate::Memory::Mirrored) memory.
+    /// The items. The second slice is empty unless the run crosses the end of the ring. It is always empty in
+    /// [mirrored](crate::Memory::Mirrored) memory.
     pub fn as_mut_slices(&mut self) -> LentItems<'_, P::Item> {
         let (first, second) = self.0.as_mut_slices();
-        // SAFETY: `new` has written all slots of the chunk, and they are lent to it since.
+        // SAFETY: `new` has written all slots of the chunk, and they have been lent to the chunk since.
         unsafe {
             (&mut *(ptr::from_mut(first) as *mut [_]), &mut *(ptr::from_mut(second) as *mut [_]))
         }
@@ -220,7 +221,7 @@ pub struct ReadChunk<'a, C: SingleConsumer> {
 impl<'a, C: SingleConsumer> ReadChunk<'a, C> {
     /// `len` items, which `consumer` has just said it can lend.
     pub(crate) fn new(consumer: &'a mut C, len: usize) -> Self {
-        // SAFETY: `lendable` has just answered `len`, and the chunk holds the consumer from here on.
+        // SAFETY: `lendable` has just answered `len`, and the chunk borrows the consumer from here on.
         let (first, second) = unsafe { consumer.lend(len) };
         let (first, second) = (ptr::from_mut(first), ptr::from_mut(second));
         Self { consumer, first, second }
@@ -231,15 +232,15 @@ impl<'a, C: SingleConsumer> ReadChunk<'a, C> {
         self.first.len() + self.second.len()
     }
 
-    /// Whether the chunk has no item, which happens only if none was asked for.
+    /// Whether the chunk has no item: only if the caller asked for none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The items. The second slice is empty unless the run goes over the end of the ring, and always
-    /// in [mirrored](crate::Memory::Mirrored) memory.
+    /// The items. The second slice is empty unless the run crosses the end of the ring. It is always empty in
+    /// [mirrored](crate::Memory::Mirrored) memory.
     pub fn as_slices(&self) -> (&[C::Item], &[C::Item]) {
-        // SAFETY: both were lent as items of this chunk, and are not released while it lives.
+        // SAFETY: both slices were lent as items of this chunk, and are not released while it lives.
         unsafe { (&*self.first, &*self.second) }
     }
 
@@ -258,7 +259,7 @@ impl<'a, C: SingleConsumer> ReadChunk<'a, C> {
     /// If `n` is more than [`len`](Self::len).
     pub fn commit(self, n: usize) {
         assert!(n <= self.len(), "commit of {n} items, but the chunk has {}", self.len());
-        /// Gives the slots back, also when a destructor panics.
+        /// Gives the slots back, even when a destructor panics.
         struct Release<'a, C: SingleConsumer>(&'a mut C, usize);
         impl<C: SingleConsumer> Drop for Release<'_, C> {
             fn drop(&mut self) {
@@ -269,7 +270,7 @@ impl<'a, C: SingleConsumer> ReadChunk<'a, C> {
         let Self { consumer, first, second } = self;
         let _release = Release(consumer, n);
         let mut items = each(first).chain(each(second)).take(n);
-        // SAFETY: the items of the chunk, each of which is moved out once.
+        // SAFETY: these are the items of the chunk, and each is moved out once.
         drop_each(|| items.next().map(|item| unsafe { item.read() }));
     }
 
@@ -279,8 +280,7 @@ impl<'a, C: SingleConsumer> ReadChunk<'a, C> {
         self.commit(n);
     }
 
-    /// Moves items into the front of `into`, and returns how many that were. The others stay in the
-    /// queue.
+    /// Moves items into the front of `into`, and returns their number. The other items stay in the queue.
     pub fn copy_to_slice(self, into: &mut [C::Item]) -> usize
     where
         C::Item: Copy,
@@ -306,11 +306,10 @@ impl<'a, C: SingleConsumer> IntoIterator for ReadChunk<'a, C> {
     type Item = C::Item;
     type IntoIter = ReadChunkIntoIter<'a, C>;
 
-    /// Moves the items out one by one, each with its slot. What is not taken when the iterator is
-    /// dropped is dropped with it.
+    /// Moves the items out one by one, each with its slot. The iterator's drop drops the items that are left.
     ///
-    /// A slot is given back as soon as its item is out, because the iterator may be forgotten. To give
-    /// all back together, use the items in place and [`commit`](ReadChunk::commit).
+    /// A slot is given back as soon as its item is out, because the iterator may be forgotten. To give all slots back
+    /// together, use the items in place and [`commit`](ReadChunk::commit).
     fn into_iter(self) -> ReadChunkIntoIter<'a, C> {
         let left = self.len();
         ReadChunkIntoIter { consumer: self.consumer, left }
@@ -331,7 +330,7 @@ impl<C: SingleConsumer> Iterator for ReadChunkIntoIter<'_, C> {
     #[inline]
     fn next(&mut self) -> Option<C::Item> {
         self.left = self.left.checked_sub(1)?;
-        // SAFETY: one of the items lent is left; it is moved out and released, so it comes only once.
+        // SAFETY: one of the lent items is left. It is moved out and released, so it occurs only once.
         unsafe {
             let item = ptr::read(&self.consumer.lend(1).0[0]);
             self.consumer.release(1);
@@ -396,8 +395,8 @@ fn each<T>(slice: *mut [T]) -> impl Iterator<Item = *mut T> {
 
 /// Publishes the first `n` lent slots, which have been written.
 fn publish_written<P: SingleProducer>(producer: &mut P, n: usize) {
-    // SAFETY: `n` slots are lent and written. Lending them again costs nothing and is, for a model
-    // checker, the last access before they are published.
+    // SAFETY: `n` slots are lent and written. Lending them again costs nothing. For a model checker it is the last
+    // access before they are published.
     unsafe {
         let _ = producer.lend(n);
         producer.publish(n);
@@ -423,7 +422,7 @@ pub(crate) fn drop_each<T>(next: impl FnMut() -> Option<T>) {
             }
         }
     }
-    // What a panic interrupts is finished by `Rest` while unwinding, as a `Vec` does.
+    // After a panic, `Rest` drops the rest while unwinding, as a `Vec` does.
     let mut rest = Rest(next);
     while let Some(item) = (rest.0)() {
         drop(item);

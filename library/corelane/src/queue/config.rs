@@ -1,8 +1,8 @@
-//! How a queue is asked for.
+//! The options of a queue.
 
 use super::error::CapacityError;
 
-/// What a queue should be like.
+/// The options of a queue.
 ///
 /// ```
 /// use corelane::{Config, Memory, lamport};
@@ -14,7 +14,7 @@ use super::error::CapacityError;
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Config {
-    /// Items that must fit; bytes, for byte records.
+    /// Items that must fit; for byte records, bytes.
     pub capacity: usize,
     /// Where the shared part lives.
     pub memory: Memory,
@@ -45,9 +45,9 @@ impl Config {
         }
     }
 
-    /// Makes a push fail as soon as `capacity` items are inside, where a queue may take more otherwise.
+    /// Makes a push fail as soon as `capacity` items are inside. Otherwise a queue may take more.
     ///
-    /// For back-pressure to the item. A queue whose algorithm can't count so is refused with
+    /// For exact back-pressure. Queues whose algorithm can't count exactly fail with
     /// [`CapacityError::Inexact`](crate::CapacityError::Inexact).
     pub const fn exact(mut self) -> Self {
         self.exact = true;
@@ -66,19 +66,19 @@ impl Config {
     }
 
     /// Items that are published, or given back, together: the batch of [`mc_ring`](crate::mc_ring) and
-    /// [`b_queue`](crate::b_queue), and what the consumer of [`line_ring`](crate::line_ring) gives back. Other queues
-    /// ignore it.
+    /// [`b_queue`](crate::b_queue), and the items whose lines the consumer of [`line_ring`](crate::line_ring) gives
+    /// back together. Other queues ignore it.
     ///
-    /// Each queue's page gives its default and the bounds of a value.
+    /// Each queue's page has its default and the bounds of a value.
     pub const fn batch(mut self, items: usize) -> Self {
         self.batch = Some(items);
         self
     }
 
-    /// Size of a block of the [block-based](crate::block) queues: slots, or bytes where they carry
-    /// [records](crate::bytes). Other queues ignore it.
+    /// Size of a block of the [block-based](crate::block) queues: slots, or bytes for [byte records](crate::bytes).
+    /// Other queues ignore it.
     ///
-    /// Each queue's page gives its default and the bounds of a value.
+    /// Each queue's page has its default and the bounds of a value.
     pub const fn block(mut self, size: usize) -> Self {
         self.block = Some(size);
         self
@@ -87,7 +87,7 @@ impl Config {
     /// Slots between the producer and the consumer of an [improved FastForward queue](crate::fast_forward::improved),
     /// the paper's `H`. Other queues ignore it.
     ///
-    /// The queue's page gives the default and the bounds of a value.
+    /// The queue's page has the default and the bounds of a value.
     pub const fn distance(mut self, slots: usize) -> Self {
         self.distance = Some(slots);
         self
@@ -120,17 +120,16 @@ pub enum Memory {
     Heap,
     /// Pages of 2 MiB, so that a large ring takes few entries of the TLB.
     ///
-    /// Falls back to transparent huge pages, and where there is no mapping at all to the heap.
-    /// [`Backing`] of the finished queue says which it is.
+    /// Falls back to transparent huge pages, and where there is no mapping at all to the heap. The [`Backing`] of the
+    /// finished queue says which memory it has.
     HugePages,
     /// Slots mapped twice, one behind the other, so that any run of slots is one slice.
     ///
-    /// Only queues that lend their slots gain by it. The size of all slots together must be a
-    /// multiple of the page size; where it isn't, or where there is no mapping, falls back to the
-    /// heap.
+    /// Only queues that lend their slots benefit. The size of all slots together must be a multiple of the page size.
+    /// Otherwise, or where there is no mapping, falls back to the heap.
     ///
-    /// A process that forks leaves its child no such slots: the child may drop a handle of items without destructors,
-    /// and its every other use of the queue ends it.
+    /// After a fork the child process doesn't have these slots. The child may drop a handle of items without
+    /// destructors. Any other use of the queue ends the child.
     Mirrored,
 }
 

@@ -9,12 +9,12 @@ use core::fmt;
 pub enum TryPushError<T> {
     /// No slot is free, as far as this side can see.
     ///
-    /// A pop on another core shows a moment after it has returned. So one side may be told *full*
-    /// while the other is told *empty*: each by what it has seen of the other.
+    /// A pop on another core becomes visible a moment after it has returned. So a push may say *full* while a pop says
+    /// *empty*: each call by what its side has seen of the other side.
     Full(T),
-    /// Another thread is in the middle of an operation; neither full nor empty.
+    /// Another thread is in the middle of a call: the queue is neither full nor empty.
     Busy(T),
-    /// All consumers are gone, nobody will pop this item.
+    /// All consumers are gone: the item would never be popped.
     Closed(T),
 }
 
@@ -60,7 +60,7 @@ impl<T> core::error::Error for TryPushError<T> {}
 pub enum TryPopError {
     /// No item is there, as far as this side can see: see [`TryPushError::Full`].
     Empty,
-    /// Another thread is in the middle of an operation; neither full nor empty.
+    /// Another thread is in the middle of a call: the queue is neither full nor empty.
     Busy,
     /// No item is there and all producers are gone.
     Closed,
@@ -78,7 +78,7 @@ impl fmt::Display for TryPopError {
 
 impl core::error::Error for TryPopError {}
 
-/// Why a chunk of an exact length could not be had: there are fewer slots, or items, than were asked for.
+/// Why a chunk of an exact length can't be lent: there are fewer slots, or items, than asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TooFew {
@@ -105,19 +105,20 @@ pub enum CapacityError {
     OutOfRange {
         /// The capacity asked for.
         asked: usize,
-        /// The largest that could be asked for.
+        /// The largest capacity that this queue can have.
         most: usize,
     },
-    /// There is not so much memory.
+    /// There is not enough memory.
     OutOfMemory {
         /// Size of the whole queue in bytes.
         bytes: usize,
     },
-    /// An [exact](crate::Config::exact) capacity was asked for, and this queue can't say full at a number of items.
+    /// An [exact](crate::Config::exact) capacity was asked for, but this queue can't say full at an exact number of
+    /// items.
     Inexact,
     /// The machine can't do what the algorithm needs.
     Unsupported {
-        /// What that is.
+        /// What the algorithm needs.
         needs: &'static str,
     },
 }

@@ -7,12 +7,13 @@ use super::looks::Looks;
 
 /// A sending side of a queue.
 ///
-/// A handle is the private half of the algorithm: cached indices and batch positions live in it,
-/// never in shared memory. It can be sent to another thread. Where there may be several producers it can
-/// be cloned; where there is only one it is a [`SingleProducer`], and can't.
+/// A handle is the private half of the algorithm: it has the cached indices and batch positions, which are never in
+/// shared memory. It can be sent to another thread. A handle can be cloned if the queue may have several producers. An
+/// only producer can't be cloned, and is a [`SingleProducer`].
 ///
-/// No call is left in its middle by a panic, but by an item's or an iterator's own, for which it is prepared. A thread that
-/// never comes back, or forgets its handle, counts as there: the queue isn't closed by it. Its page says what else that means.
+/// A call doesn't panic in the middle, except by the code of an item or an iterator: then the queue stays intact. A
+/// handle that is forgotten, or whose thread never runs again, still counts: the queue isn't closed. The queue's page
+/// says what else that means.
 ///
 /// The trait can be a trait object, and `&mut P` and `Box<P>` implement it:
 ///
@@ -28,39 +29,39 @@ use super::looks::Looks;
 /// # Ok::<(), corelane::CapacityError>(())
 /// ```
 pub trait Producer {
-    /// What the queue carries.
+    /// The type of the items.
     type Item;
 
     /// Appends `item`.
     ///
     /// # Errors
     ///
-    /// [`Full`](TryPushError::Full) if no slot was found free, [`Busy`](TryPushError::Busy) if another
-    /// thread is about to free one, or in the way as its queue's page says,
-    /// [`Closed`](TryPushError::Closed) if no slot was found free and all
-    /// consumers are gone (what they freed as their last deed may let a later push succeed). All give the
-    /// item back. While there is room, and nobody in the way, items are accepted even though nobody will pop them: looking for
-    /// consumers on every push would cost a cache miss when they leave and a load every time before.
+    /// [`Full`](TryPushError::Full) if the push found no free slot. [`Busy`](TryPushError::Busy) if another thread is
+    /// about to free a slot, or is in the way, as its queue's page says. [`Closed`](TryPushError::Closed) if the push
+    /// found no free slot and all consumers are gone. A later push may still succeed, in slots that consumers freed
+    /// last. All errors give the item back.
+    ///
+    /// A push with room succeeds even if all consumers are gone. A check for consumers in every push would cost a load
+    /// each time, and a cache miss when they leave.
     fn try_push(&mut self, item: Self::Item) -> Result<(), TryPushError<Self::Item>>;
 
-    /// Items that the queue promises to take: while fewer are inside, a push doesn't say full. `usize::MAX` if it is never
-    /// full.
+    /// Items that the queue always has room for: while fewer are inside, a push doesn't say full. `usize::MAX` if the
+    /// queue is never full.
     ///
-    /// At least what was asked for when the queue was made; each queue's page says how it is
-    /// rounded.
+    /// At least as asked when the queue was made; each queue's page says how the number is rounded.
     fn capacity(&self) -> usize;
 
-    /// Most items that can be inside: [`capacity`](Self::capacity), and what the algorithm needs besides.
+    /// Most items that can be inside: [`capacity`](Self::capacity), and the slots that the algorithm needs besides.
     ///
-    /// A queue that gives slots back in groups, to touch shared memory less often, has up to a group more than it
-    /// promises. For pools: of what items point to, so much can be in the queue.
+    /// A queue that gives slots back in groups, to access shared memory less often, has up to a group more than its
+    /// capacity. For pools: so many objects of the pool can be in the queue.
     fn slots(&self) -> usize {
         self.capacity()
     }
 
     /// Whether all consumers have been dropped.
     ///
-    /// `true` also means that all they did before happens before this call returns.
+    /// `true` also means that all that the dropped handles did happens before this call returns.
     fn is_closed(&self) -> bool;
 
     /// What kind of memory the queue lives in.
@@ -81,12 +82,11 @@ pub trait Producer {
 
     /// Makes every pushed item visible to the consumer.
     ///
-    /// Only queues with delayed publication ([`mcring`](crate::mc_ring)) have anything to do;
-    /// for all others an item is visible when `try_push` returns, or when other threads are done with
-    /// pushes that they had begun.
+    /// Only queues with delayed publication ([`mcring`](crate::mc_ring)) have an effect here. In all others an item is
+    /// visible when `try_push` returns, or when other threads have finished pushes that they began earlier.
     fn flush(&mut self) {}
 
-    /// Appends copies of as many leading `items` as fit, and returns how many that were.
+    /// Appends copies of as many leading `items` as fit, and returns their number.
     ///
     /// Where the algorithm can, many are published at once. Items of other producers may come between
     /// them. While the queue is [busy](TryPushError::Busy), the call looks again for about a microsecond. Fewer items than given
@@ -108,7 +108,7 @@ pub trait Producer {
     }
 }
 
-/// What a producer does for its chunks: it lends slots, and publishes what was written into them.
+/// What a producer does for its chunks: it lends slots, and publishes the items written into them.
 ///
 /// Implemented by each queue's only producer; used through [`SingleProducer`].
 #[doc(hidden)]
@@ -118,8 +118,8 @@ pub trait LendSlots: Producer {
 
     /// Number of slots [`lend`](Self::lend) can give at once, up to `wanted`.
     ///
-    /// Less than [`free_up_to`](Self::free_up_to) only for queues that lend a private buffer instead of their slots, or those of one
-    /// ring of several.
+    /// Less than [`free_up_to`](Self::free_up_to) only for queues that lend a private buffer instead of their slots, or
+    /// that lend slots of one ring of several.
     fn lendable(&mut self, wanted: usize) -> usize {
         self.free_up_to(wanted)
     }
@@ -128,15 +128,14 @@ pub trait LendSlots: Producer {
     ///
     /// # Safety
     ///
-    /// `n` is at most what the last call of [`lendable`](Self::lendable) answered, and nothing was
-    /// pushed since.
+    /// `n` is at most the answer of the last call of [`lendable`](Self::lendable), and nothing was pushed since.
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, Self::Item>;
 
     /// Pushes the first `n` items written into the lent slots.
     ///
     /// # Safety
     ///
-    /// `n` is at most what was lent last, and the first `n` of those slots hold items.
+    /// `n` is at most the number lent last, and the first `n` of those slots hold items.
     unsafe fn publish(&mut self, n: usize);
 
     /// Why no slot can be lent, after [`lendable`](Self::lendable) has answered 0.
@@ -145,20 +144,20 @@ pub trait LendSlots: Producer {
     }
 }
 
-/// The only producer of a queue. It alone fills slots, so it can count and lend them.
+/// The only producer of a queue. No other handle fills slots, so this one can count and lend them.
 ///
 /// For generic code: handles have these calls themselves.
 ///
 /// # Batches
 ///
 /// [`write_chunk_uninit`](Self::write_chunk_uninit) lends free slots, to be filled in place;
-/// [`push_iter`](Self::push_iter) is built on it. One batch is published at once where the algorithm can,
-/// otherwise item by item in one tight loop.
+/// [`push_iter`](Self::push_iter) is built on it. A batch is published at once where the algorithm can, otherwise item
+/// by item in one tight loop.
 pub trait SingleProducer: LendSlots {
     /// Number of items that can be pushed now without failing, counted up to `wanted`.
     ///
-    /// The answer is a lower bound: the consumer may free more at any moment. A small `wanted` may save
-    /// a look at shared memory.
+    /// The answer is a lower bound: the consumer may free more slots at any moment. A small `wanted` may save a read of
+    /// shared memory.
     fn free_slots(&mut self, wanted: usize) -> usize {
         self.free_up_to(wanted)
     }
@@ -172,12 +171,12 @@ pub trait SingleProducer: LendSlots {
 
     /// Lends up to `n` free slots, to be filled in place and then committed.
     ///
-    /// The chunk has [`len`](WriteChunkUninit::len) slots: fewer than `n` if fewer are free, or if the
-    /// queue lends a private buffer and that is smaller. Asking for 0 gives an empty chunk.
+    /// The chunk has [`len`](WriteChunkUninit::len) slots: fewer than `n` if fewer are free, or if the queue lends a
+    /// smaller private buffer. With `n` = 0 the chunk is empty.
     ///
     /// # Errors
     ///
-    /// As [`try_push`](Producer::try_push), if not one slot is free.
+    /// As [`try_push`](Producer::try_push), if no slot is free.
     fn write_chunk_uninit(
         &mut self,
         n: usize,
@@ -195,7 +194,7 @@ pub trait SingleProducer: LendSlots {
     ///
     /// # Errors
     ///
-    /// As [`try_push`](Producer::try_push), if not one slot is free.
+    /// As [`try_push`](Producer::try_push), if no slot is free.
     fn write_chunk(&mut self, n: usize) -> Result<WriteChunk<'_, Self>, TryPushError<()>>
     where
         Self: Sized,
@@ -208,7 +207,7 @@ pub trait SingleProducer: LendSlots {
     ///
     /// # Errors
     ///
-    /// If fewer can be lent, how many that are.
+    /// If fewer can be lent: their number.
     fn write_chunk_exact(&mut self, n: usize) -> Result<WriteChunk<'_, Self>, TooFew>
     where
         Self: Sized,
@@ -220,9 +219,9 @@ pub trait SingleProducer: LendSlots {
         }
     }
 
-    /// Appends items of `items` until it ends or the queue is full, and returns how many that were.
+    /// Appends items of `items` until the iterator ends or the queue is full, and returns their number.
     ///
-    /// No item is taken from the iterator that has no slot: pass `iter.by_ref()` to go on later.
+    /// The iterator gives no item for which there is no slot: pass `iter.by_ref()` to go on later.
     fn push_iter<I: IntoIterator<Item = Self::Item>>(&mut self, items: I) -> usize
     where
         Self: Sized,
@@ -231,7 +230,7 @@ pub trait SingleProducer: LendSlots {
         let mut looks = Looks::default();
         let mut done = 0;
         loop {
-            // An iterator that says it is short saves looking for slots that it would not fill.
+            // A short iterator needs no look for slots that it would not fill.
             let wanted = items.size_hint().1.unwrap_or(usize::MAX);
             let chunk = match self.write_chunk_uninit(wanted) {
                 Ok(chunk) => chunk,
@@ -252,25 +251,24 @@ impl<P: LendSlots + ?Sized> SingleProducer for P {}
 
 /// A receiving side of a queue.
 ///
-/// Where there may be several consumers it can be cloned; where there is only one it is a
-/// [`SingleConsumer`], and can't.
+/// A handle can be cloned if the queue may have several consumers. An only consumer can't be cloned, and is a
+/// [`SingleConsumer`].
 ///
 /// The trait can be a trait object, and `&mut C` and `Box<C>` implement it.
 pub trait Consumer {
-    /// What the queue carries.
+    /// The type of the items.
     type Item;
 
     /// Removes the oldest item.
     ///
     /// # Errors
     ///
-    /// [`Empty`](TryPopError::Empty) if there is none, [`Busy`](TryPopError::Busy) if another thread's push,
-    /// or pop, is unfinished and in the way of what may be finished, [`Closed`](TryPopError::Closed) if there is
-    /// none and none will come because all producers are gone. All that was pushed is popped before
-    /// `Closed` is seen.
+    /// [`Empty`](TryPopError::Empty) if there is no item. [`Busy`](TryPopError::Busy) if there may be an item, but an
+    /// unfinished push or pop of another thread is in the way. [`Closed`](TryPopError::Closed) if there is no item and
+    /// all producers are gone. No pop says `Closed` before all items are popped.
     fn try_pop(&mut self) -> Result<Self::Item, TryPopError>;
 
-    /// Items that the queue promises to take: see [`Producer::capacity`].
+    /// Items that the queue always has room for: see [`Producer::capacity`].
     fn capacity(&self) -> usize;
 
     /// Most items that can be inside: see [`Producer::slots`].
@@ -280,7 +278,7 @@ pub trait Consumer {
 
     /// Whether all producers have been dropped. Items may still be waiting.
     ///
-    /// `true` also means that all they did before happens before this call returns.
+    /// `true` also means that all that the dropped handles did happens before this call returns.
     fn is_closed(&self) -> bool;
 
     /// What kind of memory the queue lives in.
@@ -341,15 +339,15 @@ pub trait Consumer {
     }
 }
 
-/// What a consumer does for its chunks: it lends items, and gives back the slots of those that were taken.
+/// What a consumer does for its chunks: it lends items, and gives back the slots of taken items.
 ///
 /// Implemented by each queue's only consumer; used through [`SingleConsumer`].
 ///
 /// # Safety
 ///
-/// Chunks move items out of what [`lend`](Self::lend) gives. So it gives the oldest items of the
-/// queue, which are initialised and the implementor's own; and items that were lent and then
-/// [released](Self::release) are never read, dropped or lent again.
+/// Chunks move items out of what [`lend`](Self::lend) gives. So `lend` gives the oldest items of the queue. They are
+/// initialised, and owned by the implementor. Items that were lent and then [released](Self::release) are never read,
+/// dropped or lent again.
 #[doc(hidden)]
 pub unsafe trait LendItems: Consumer {
     /// Number of items that can be popped now without failing, counted up to `wanted`.
@@ -364,19 +362,19 @@ pub unsafe trait LendItems: Consumer {
     ///
     /// # Safety
     ///
-    /// `n` is at most what the last call of [`lendable`](Self::lendable) answered, less what has been
-    /// released since, and nothing was popped since.
+    /// `n` is at most the answer of the last call of [`lendable`](Self::lendable), less what has been released since,
+    /// and nothing was popped since.
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, Self::Item>;
 
     /// Gives the slots of the next `n` items back to the producer.
     ///
     /// # Safety
     ///
-    /// `n` is at most what was lent last, and the first `n` of those items have been moved out or
-    /// dropped.
+    /// `n` is at most the number lent last, and the first `n` of those items have been moved out or dropped.
     unsafe fn release(&mut self, n: usize);
 
-    /// As [`lendable`](Self::lendable), after that has answered 0: says why nothing is there, or finds the last items.
+    /// As [`lendable`](Self::lendable), after `lendable` has answered 0: finds the last items, or says why there are
+    /// none.
     ///
     /// # Errors
     ///
@@ -385,7 +383,7 @@ pub unsafe trait LendItems: Consumer {
         if !self.is_closed() {
             return Err(TryPopError::Empty);
         }
-        // The last items may have come between the look at the slots and the look at the flag.
+        // The last items may have been pushed between the look at the slots and the read of the flag.
         match self.lendable(wanted) {
             0 => Err(TryPopError::Closed),
             len => Ok(len),
@@ -393,14 +391,14 @@ pub unsafe trait LendItems: Consumer {
     }
 }
 
-/// The only consumer of a queue. It alone takes items, so it can count and lend them.
+/// The only consumer of a queue. No other handle takes items, so this one can count and lend them.
 ///
 /// For generic code: handles have these calls themselves.
 pub trait SingleConsumer: LendItems {
     /// Number of items that can be popped now without failing, counted up to `wanted`.
     ///
-    /// The answer is a lower bound: the producer may push more at any moment. A small `wanted` may save
-    /// a look at shared memory.
+    /// The answer is a lower bound: the producer may push more items at any moment. A small `wanted` may save a read of
+    /// shared memory.
     fn available(&mut self, wanted: usize) -> usize {
         self.filled_up_to(wanted)
     }
@@ -419,12 +417,12 @@ pub trait SingleConsumer: LendItems {
 
     /// Lends up to `n` items in place, to be read or taken and then committed.
     ///
-    /// The chunk has [`len`](ReadChunk::len) items: fewer than `n` if fewer are there, or if the queue
-    /// lends a private buffer and that is smaller. Asking for 0 gives an empty chunk.
+    /// The chunk has [`len`](ReadChunk::len) items: fewer than `n` if fewer are there, or if the queue lends a smaller
+    /// private buffer. With `n` = 0 the chunk is empty.
     ///
     /// # Errors
     ///
-    /// As [`try_pop`](Consumer::try_pop), if not one item is there.
+    /// As [`try_pop`](Consumer::try_pop), if there is no item.
     fn read_chunk(&mut self, n: usize) -> Result<ReadChunk<'_, Self>, TryPopError>
     where
         Self: Sized,
@@ -440,12 +438,12 @@ pub trait SingleConsumer: LendItems {
     ///
     /// # Errors
     ///
-    /// If fewer can be lent, how many that are, and whether more can still come.
+    /// If fewer can be lent: their number, and whether producers can still push more.
     fn read_chunk_exact(&mut self, n: usize) -> Result<ReadChunk<'_, Self>, TooFew>
     where
         Self: Sized,
     {
-        // Asked before the look at the items, which finds all that was pushed before.
+        // Read before the look, so that the look finds all that was pushed before.
         let closed = self.is_closed();
         match self.lendable(n) {
             len if len < n => Err(TooFew { len, closed }),
@@ -478,11 +476,11 @@ impl<C: Consumer> Iterator for PopIter<'_, C> {
 
 /// [`Consumer::try_pop`] from an algorithm's own `pop`, which knows only empty.
 ///
-/// The producer may have pushed between the first look and its end. So if it is gone, what it pushed
-/// is looked for once more before the answer is `Closed`.
+/// The producer may have pushed between the first look and the drop of its handle. So if the producer is gone, this
+/// looks for an item once more before the answer is `Closed`.
 ///
-/// Always inlined: a call that takes the handle by reference, however rarely made, would force the
-/// compiler to keep the handle in memory instead of in registers around every release store.
+/// Always inlined: even a rare call that takes the handle by reference would force the compiler to keep the handle in
+/// memory, instead of in registers, around every release store.
 #[inline(always)]
 pub(crate) fn try_pop_by<C: Consumer>(
     consumer: &mut C,
@@ -503,8 +501,8 @@ pub(crate) fn try_pop_by<C: Consumer>(
     }
 }
 
-/// What a handle's [end](crate::region::End) answers, inside of an `impl Producer` or `impl Consumer`: how much fits,
-/// whether the other side is gone, and where the queue lives. With `closed`, the handle says itself how much fits; with
+/// The methods of an `impl Producer` or `impl Consumer` that a handle's [end](crate::region::End) answers: the
+/// capacity, whether the other side is gone, and the memory. With `closed`, the handle itself has the capacity. With
 /// `blocks`, slots come back in blocks.
 macro_rules! answered_by {
     ($end:ident$($call:tt)?) => {

@@ -1,4 +1,4 @@
-//! A queue as a type: its handles, its constructor, and what it promises.
+//! A queue as a type: its handles, its constructor, and its properties.
 
 use alloc::boxed::Box;
 
@@ -12,8 +12,8 @@ pub type Built<P, C> = Result<(P, C), CapacityError>;
 
 /// A queue for items of type `T`, for code that is generic over queues.
 ///
-/// Each algorithm implements it for a type without values, once for each kind of slots that it has. A line in
-/// [`for_each_queue`](crate::for_each_queue) then brings the queue its tests, models, simulations and benchmarks.
+/// Each algorithm implements it for a type without values, once for each kind of its slots. A line in
+/// [`for_each_queue`](crate::for_each_queue) then gives the queue its tests, models, simulations and benchmarks.
 ///
 /// ```
 /// use corelane::{Config, Consumer, Producer, Queue, lamport::Lq, ring::{InOrder, Ring}};
@@ -28,7 +28,7 @@ pub type Built<P, C> = Result<(P, C), CapacityError>;
 /// assert_eq!(there_and_back::<Ring<InOrder>>(), 7);
 /// ```
 pub trait Queue<T> {
-    /// What it promises.
+    /// The properties of the queue.
     const INFO: Info;
     /// A sending side.
     type Producer: Producer<Item = T> + Send;
@@ -42,7 +42,7 @@ pub trait Queue<T> {
     /// If the capacity is 0 or too large, or the machine can't do what the algorithm needs.
     fn with(config: Config) -> Built<Self::Producer, Self::Consumer>;
 
-    /// The same with its handles in boxes, whose types are the same for all queues.
+    /// As [`with`](Self::with), with the handles in boxes. The types of the boxes are the same for all queues.
     ///
     /// ```
     /// use corelane::{Config, Consumer, Producer, Queue, block::shared::Bbq, lamport::Lq};
@@ -115,12 +115,12 @@ impl Sides {
     }
 }
 
-/// What a queue promises, in words, as `lane list` and the reports print it.
+/// The properties of a queue, in words, as `lane list` and the reports print them.
 #[derive(Debug, Clone, Copy)]
 pub struct Info {
     /// Short name used on command lines and in result files.
     pub id: &'static str,
-    /// Id of the same algorithm with packed slots, if these are not.
+    /// Id of the same algorithm with packed slots, if these slots are not packed.
     pub variant_of: Option<&'static str>,
     /// Name in the literature.
     pub name: &'static str,
@@ -132,18 +132,18 @@ pub struct Info {
     pub guarantee: &'static str,
     /// Whether an item may stay invisible after its push has returned, until a flush.
     pub delayed: bool,
-    /// Whether it is ever full.
+    /// Whether the queue can be full.
     pub bounded: bool,
     /// Whether a push overwrites items that were not popped in time.
     pub overwrites: bool,
-    /// Whether a call spins until earlier calls of its side are done. Then a thread that loses its core in the middle
-    /// of a call makes the others spin.
+    /// Whether a call spins until earlier calls of its side are finished. Then a thread that loses its core in the
+    /// middle of a call makes the others spin.
     pub takes_turns: bool,
     /// How many items fit when n are asked for.
     pub capacity: &'static str,
-    /// When to use it.
+    /// When to use the queue.
     pub choose: &'static str,
-    /// When not to.
+    /// When not to use it.
     pub avoid: &'static str,
 }
 
@@ -170,7 +170,7 @@ impl Info {
         Self { id, variant_of: Some(self.id), ..self }
     }
 
-    /// Id of the algorithm, whatever its slots are.
+    /// Id of the algorithm, the same for all kinds of slots.
     pub const fn algorithm(&self) -> &'static str {
         match self.variant_of {
             Some(id) => id,

@@ -8,7 +8,7 @@ use super::config::Backing;
 use super::error::{TryPopError, TryPushError};
 use super::handle::{Consumer, LendItems, LendSlots, Producer};
 
-/// The calls of a trait, passed on to the handle `$inner` of `$self`.
+/// The calls of a trait, forwarded to the handle `$inner` of `$self`.
 macro_rules! pass_on {
     (producer: $self:ident => $inner:expr) => {
         #[inline]
@@ -49,7 +49,7 @@ macro_rules! pass_on {
         }
 
         unsafe fn lend(&mut $self, n: usize) -> LentSlots<'_, Self::Item> {
-            // SAFETY: the caller's.
+            // SAFETY: the caller's contract.
             unsafe { $inner.lend(n) }
         }
 
@@ -58,7 +58,7 @@ macro_rules! pass_on {
         }
 
         unsafe fn publish(&mut $self, n: usize) {
-            // SAFETY: the caller's.
+            // SAFETY: the caller's contract.
             unsafe { $inner.publish(n) };
         }
 
@@ -105,7 +105,7 @@ macro_rules! pass_on {
         }
 
         unsafe fn lend(&mut $self, n: usize) -> LentItems<'_, Self::Item> {
-            // SAFETY: the caller's.
+            // SAFETY: the caller's contract.
             unsafe { $inner.lend(n) }
         }
 
@@ -114,7 +114,7 @@ macro_rules! pass_on {
         }
 
         unsafe fn release(&mut $self, n: usize) {
-            // SAFETY: the caller's.
+            // SAFETY: the caller's contract.
             unsafe { $inner.release(n) };
         }
 
@@ -178,8 +178,8 @@ impl<C: Consumer + Send + 'static> CloneConsumer for C {
 
 /// A producer of any queue, in a box, which can be cloned if the queue may have several producers.
 ///
-/// [`Queue::boxed`](crate::Queue::boxed) makes one of a queue that is chosen at run time. Where no clones are needed,
-/// `Box<dyn Producer<Item = T>>` does as well.
+/// [`Queue::boxed`](crate::Queue::boxed) makes one for a queue that is chosen at run time. Without clones, `Box<dyn
+/// Producer<Item = T>>` suffices.
 pub struct BoxedProducer<T>(Box<dyn CloneProducer<Item = T>>);
 
 /// A consumer of any queue, in a box, which can be cloned if the queue may have several consumers.

@@ -1,7 +1,7 @@
 //! Private buffers for batches, for queues whose slots can't be lent.
 //!
-//! Slots of the FastForward family carry a flag or a null each, so a run of them is no slice of
-//! items. Batches are lent here instead and copied item by item.
+//! Each slot of the FastForward family has a flag or a null, so a run of slots is no slice of items. These buffers lend
+//! batches instead. Their items are copied one by one.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -12,7 +12,7 @@ use super::chunk::{LentItems, LentSlots};
 
 /// Where a producer's batch is written before it is copied to the slots.
 ///
-/// Memory is taken at the first use. The vector is always empty; its spare capacity is the buffer.
+/// Memory is allocated at the first use. The vector is always empty; its spare capacity is the buffer.
 pub(crate) struct Staging<T>(Vec<T>);
 
 impl<T> Staging<T> {
@@ -36,7 +36,7 @@ impl<T> Staging<T> {
     /// The first `n` items have been written since they were lent.
     pub(crate) unsafe fn drain(&mut self, n: usize, mut put: impl FnMut(u64, T)) {
         for (i, slot) in self.0.spare_capacity_mut()[..n].iter().enumerate() {
-            // SAFETY: by the caller's word the slot holds an item, and each is read once.
+            // SAFETY: by the caller's contract the slot holds an item, and each is read once.
             put(i as u64, unsafe { slot.assume_init_read() });
         }
     }
@@ -44,8 +44,8 @@ impl<T> Staging<T> {
 
 /// Items that a consumer has copied out of its slots to lend them, the oldest first.
 ///
-/// The slots stay full until the items are released, so a chunk that is dropped frees nothing. The
-/// items live here then, in front of all others.
+/// The slots stay full until the items are released, so a chunk that is dropped frees no slot. Its items then stay
+/// here, in front of all others.
 pub(crate) struct Staged<T> {
     items: Vec<MaybeUninit<T>>,
     start: usize,
@@ -83,12 +83,12 @@ impl<T> Staged<T> {
 
     /// Takes the oldest item, if any is staged.
     ///
-    /// Without a branch that could panic: what may unwind keeps a caller's handle in memory.
+    /// It has no branch that could panic: a call that may unwind keeps the caller's handle in memory.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<T> {
         let item = self.items.get(self.start)?;
         self.start += 1;
-        // SAFETY: all elements from `start` on hold items, and `start` has moved past this one.
+        // SAFETY: all elements from `start` on hold items, and `start` has moved past this element.
         Some(unsafe { item.assume_init_read() })
     }
 
@@ -96,7 +96,7 @@ impl<T> Staged<T> {
     ///
     /// # Safety
     ///
-    /// They have been moved out.
+    /// These items have been moved out.
     pub(crate) unsafe fn forget(&mut self, n: usize) {
         self.start += n;
     }

@@ -9,7 +9,7 @@ use super::map;
 use crate::queue::config::{Backing, Memory};
 use crate::queue::error::CapacityError;
 
-/// A piece of memory that several handles share.
+/// A region of memory that several handles share.
 #[derive(Debug)]
 pub(super) struct Region {
     pub(super) base: NonNull<u8>,
@@ -57,11 +57,11 @@ impl Drop for Region {
 /// `place` with `value` in it.
 pub(super) fn filled<T>(mut place: Box<MaybeUninit<T>>, value: T) -> Box<T> {
     place.write(value);
-    // SAFETY: it was written.
+    // SAFETY: the value was written.
     unsafe { place.assume_init() }
 }
 
-/// `value` in a box, or back, if there is no memory for it.
+/// `value` in a box, or `value` itself if there is no memory for the box.
 pub(crate) fn try_box<T>(value: T) -> Result<Box<T>, T> {
     match try_empty_box() {
         Some(place) => Ok(filled(place, value)),
@@ -76,11 +76,11 @@ pub(crate) fn try_empty_box<T>() -> Option<Box<MaybeUninit<T>>> {
     }
     // SAFETY: its size is not zero.
     let place = NonNull::new(unsafe { alloc(Layout::new::<T>()) })?;
-    // SAFETY: the memory is new, and has the size and alignment of the value, as a box has it.
+    // SAFETY: the memory is new, and has the size and alignment that a box of this type needs.
     Some(unsafe { Box::from_raw(place.cast().as_ptr()) })
 }
 
-/// In place of a cloned `T` for which there is no memory. Aborts the process, as cloning a box does then.
+/// Called when there is no memory for a clone of `T`. Aborts the process, as the clone of a box does.
 pub(crate) fn no_memory<T>() -> T {
     handle_alloc_error(Layout::new::<T>())
 }

@@ -1,4 +1,4 @@
-//! The two ends of a queue: they hold its region, tell each other when a side is gone, and free the region.
+//! The two ends of a queue: they own its region, tell each other when a side is gone, and free the region.
 
 use alloc::alloc::Layout;
 use alloc::boxed::Box;
@@ -18,7 +18,7 @@ use crate::queue::error::CapacityError;
 /// What lies at the start of the region.
 #[repr(C)]
 struct Head<H> {
-    /// How many ends each [`Side`] has; read only where an operation would fail.
+    /// How many ends each [`Side`] has; read only where a call would fail.
     present: Padded<AtomicU64>,
     header: H,
 }
@@ -37,7 +37,7 @@ impl<H: State> Shared<H> {
 
 impl<H: State> Drop for Shared<H> {
     fn drop(&mut self) {
-        /// Frees the header and the slots, also when an item's destructor panics.
+        /// Frees the header and the slots, even when an item's destructor panics.
         struct Finish<'a, H: State>(&'a mut Shared<H>);
         impl<H: State> Drop for Finish<'_, H> {
             fn drop(&mut self) {
@@ -62,7 +62,7 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    /// What an end of this side adds to the number of ends.
+    /// The addition to `present` for one end of this side.
     #[inline]
     fn one(self) -> u64 {
         match self {
@@ -93,21 +93,20 @@ impl Side {
 /// Most ends that a side may have.
 pub(crate) const MOST_ENDS: u64 = 1 << 16;
 
-/// A hold on the shared part of a queue. Dropping a side's last one tells the other side.
+/// A handle's part in the shared region of a queue. The drop of a side's last end tells the other side.
 pub(crate) struct End<H: State> {
     header: NonNull<Head<H>>,
     slots: H::Slots,
     side: Side,
-    /// A box of both ends, freed by the last one to go.
+    /// A box that all ends share. The last end frees it.
     ///
-    /// A bare pointer, because dropping an end must not take the handle's address: a handle whose
-    /// address goes nowhere is kept in registers, and a push needs a store less.
+    /// A raw pointer, because the drop of an end must not take the handle's address. A handle whose address is never
+    /// taken stays in registers, and a push needs a store less.
     shared: *mut Shared<H>,
 }
 
-// SAFETY: an end gives access to the header, made of atomics, and to items, which it may move to
-// another thread only if they are `Send`. An end isn't `Sync`; algorithms whose sides are one thread's
-// don't duplicate it.
+// SAFETY: an end gives access to the header, made of atomics, and to items, which it may move to another thread only if
+// they are `Send`. An end isn't `Sync`. Algorithms with one thread on a side don't duplicate it.
 unsafe impl<H: State> Send for End<H> where H::Item: Send {}
 
 /// Both ends of a new queue with slots of `shape`, whose number comes from [`slots_for`].
@@ -121,8 +120,8 @@ pub(crate) fn ends<H: State>(
     let shared = try_box(MaybeUninit::<Shared<H>>::uninit())
         .map_err(|_| CapacityError::OutOfMemory { bytes: places.all.size() })?;
     let region = Region::new(memory, places.all, places.all.size() - places.slots)?;
-    // SAFETY: the layout has room for `Head<H>` at its start, then for variables and slots, each
-    // aligned, and nobody else knows the region yet.
+    // SAFETY: the layout has room for `Head<H>` at its start, then for variables and slots, each aligned, and no other
+    // thread knows the region yet.
     let slots = unsafe {
         let present = Padded(AtomicU64::new(Side::Producer.one() + Side::Consumer.one()));
         region.base.cast().write(Head { present, header });
@@ -144,7 +143,7 @@ pub(crate) fn slots_for<H: State>(capacity: usize, unused: usize) -> Result<usiz
     slots_up_to::<H>(usize::MAX, capacity, unused)
 }
 
-/// As [`slots_for`], but at most `limit` slots, a power of two: so many as the algorithm can tell apart.
+/// As [`slots_for`], but at most `limit` slots, a power of two: as many as the algorithm can distinguish.
 pub(crate) fn slots_up_to<H: State>(
     limit: usize,
     capacity: usize,
@@ -162,9 +161,9 @@ fn power_of_two_up_to(fit: usize, capacity: usize, unused: usize) -> Result<usiz
     Ok((capacity + unused).next_power_of_two())
 }
 
-/// Number of slots for which there are addresses: more than any machine has memory for.
+/// Number of slots for which there are addresses: more than fit into the memory of any machine.
 pub(crate) fn most_slots<H: State>() -> usize {
-    // Half of all addresses, for a mirror; and some room for the header.
+    // Half of all addresses, because of a mirror; and some room for the header.
     let room = isize::MAX as usize / 2 - 2 * map::PAGE - size_of::<Head<H>>();
     room / H::Slots::SLOT.size().max(1)
 }
@@ -179,7 +178,7 @@ struct Places {
 }
 
 impl Places {
-    /// The places of a queue with such parts, and which memory can hold them. Not generic: it is compiled once.
+    /// The places of a queue with these parts, and the memory that can hold them. Not generic: it is compiled once.
     fn new(
         memory: Memory,
         head: Layout,
@@ -217,7 +216,7 @@ impl<H: State> End<H> {
 
     /// What kind of memory the queue has.
     pub(crate) fn backing(&self) -> Backing {
-        // SAFETY: `shared` is freed by the last end only, and this one is still there.
+        // SAFETY: only the last end frees `shared`, and this end still exists.
         unsafe { &*self.shared }.region.backing
     }
 
@@ -226,18 +225,17 @@ impl<H: State> End<H> {
     pub(crate) fn peer_is_gone(&self) -> bool {
         // SAFETY: as in `header`.
         let present = unsafe { &self.header.as_ref().present };
-        // Acquire pairs with the update in `leave`: all the peers did before is visible.
+        // Acquire ↔ Release in `leave`: all that the other side's ends did with the queue.
         self.side.other().ends(present.load(Ordering::Acquire)) == 0
     }
 
     /// Whether this is the only end of its side.
     ///
-    /// Then it stays so until it is duplicated, and all that other ends did happens before this call
-    /// returns.
+    /// Then it stays the only end until it is duplicated, and all that other ends did happens before this call returns.
     pub(crate) fn is_only(&self) -> bool {
         // SAFETY: as in `header`.
         let present = unsafe { &self.header.as_ref().present };
-        // Acquire pairs with the update in `leave`.
+        // Acquire ↔ Release in `leave`: all that the side's other ends did with the queue.
         self.side.ends(present.load(Ordering::Acquire)) == 1
     }
 
@@ -263,7 +261,7 @@ impl<H: State> End<H> {
 impl<H: State> Drop for End<H> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: `shared` is this end's own, which is not used any more.
+        // SAFETY: `shared` belongs to this end, which is not used any more.
         unsafe { leave(self.shared, self.side) };
     }
 }
@@ -274,10 +272,10 @@ impl<H: State> Drop for End<H> {
 ///
 /// # Safety
 ///
-/// `shared` is that of an end, which is not used any more.
+/// `shared` belongs to an end that is not used any more.
 #[inline(never)]
 unsafe fn leave<H: State>(shared: *mut Shared<H>, side: Side) {
-    // SAFETY: this end is not gone yet, so nobody has freed `shared` and its header.
+    // SAFETY: this end is not gone yet, so no end has freed `shared` and its header.
     let present = unsafe { &(*shared).head().as_ref().present };
     // Release ↔ Acquire in `peer_is_gone` and `is_only`: all that this end did with the queue. Release also ↔ Acquire
     // of the last end here: all that the other ends did with the queue.

@@ -9,7 +9,7 @@ use crate::memory::Cells;
 use crate::queue::chunk::{LentItems, LentSlots};
 use crate::queue::config::Backing;
 
-/// Slots that lie side by side.
+/// Slots that are contiguous in memory.
 pub trait LendableSlots<T> {
     /// All of them.
     fn cells(&self) -> &Cells<T>;
@@ -49,8 +49,8 @@ impl<T, H: State<Item = T, Slots: LendableSlots<T>>> End<H> {
     /// This is the producer's end, and the `n` slots from `position` on are free.
     pub(crate) unsafe fn lend_slots(&mut self, position: u64, n: usize) -> LentSlots<'_, T> {
         let [first, second] = self.run(position, n, Cells::run_to_fill);
-        // SAFETY: both are runs of slots that by the caller's word are this side's alone, and they
-        // do not overlap, because `n` is at most the number of slots.
+        // SAFETY: by the caller's contract only this side accesses both runs of slots, and the runs do not overlap,
+        // because `n` is at most the number of slots.
         unsafe { (from_raw_parts_mut(first.0, first.1), from_raw_parts_mut(second.0, second.1)) }
     }
 
@@ -61,7 +61,7 @@ impl<T, H: State<Item = T, Slots: LendableSlots<T>>> End<H> {
     /// This is the consumer's end, and the `n` slots from `position` on hold items.
     pub(crate) unsafe fn lend_items(&mut self, position: u64, n: usize) -> LentItems<'_, T> {
         let [first, second] = self.run(position, n, Cells::run_to_empty);
-        // SAFETY: as in `lend_slots`; by the caller's word the slots hold items.
+        // SAFETY: as in `lend_slots`; by the caller's contract the slots hold items.
         unsafe {
             (
                 from_raw_parts_mut(first.0.cast(), first.1),
@@ -70,14 +70,14 @@ impl<T, H: State<Item = T, Slots: LendableSlots<T>>> End<H> {
         }
     }
 
-    /// Items to be looked at.
+    /// Items to be read in place.
     ///
     /// # Safety
     ///
-    /// The `n` slots from `position` on hold items, which nobody else can take or change before the answer is used.
+    /// The `n` slots from `position` on hold items, which no other thread can take or change while the answer is used.
     pub(crate) unsafe fn items(&self, position: u64, n: usize) -> (&[T], &[T]) {
         let [first, second] = self.run(position, n, Cells::run_to_empty);
-        // SAFETY: by the caller's word the slots hold items, and stay as they are.
+        // SAFETY: by the caller's contract the slots hold items, and stay as they are.
         unsafe {
             (from_raw_parts(first.0.cast(), first.1), from_raw_parts(second.0.cast(), second.1))
         }

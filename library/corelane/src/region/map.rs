@@ -32,16 +32,17 @@ pub(super) fn huge_pages(size: usize) -> Option<Mapping> {
     Some((NonNull::new(base.cast())?, len, Backing::TransparentHugePages))
 }
 
-/// `size` bytes whose last `tail` bytes are seen a second time right behind. What is before them is whole pages.
+/// `size` bytes, whose last `tail` bytes are mapped a second time right behind them. The bytes before the tail are
+/// whole pages.
 ///
-/// A child process gets a copy of what is before the tail, as of any private memory, and no tail: it would share that with
-/// its parent.
+/// A child process gets a copy of the bytes before the tail, as of any private memory. It gets no tail, since it would
+/// share the tail with its parent.
 pub(super) fn mirrored(size: usize, tail: usize) -> Option<Mapping> {
     let file = memfd_create("corelane", MemfdFlags::CLOEXEC).ok()?;
     ftruncate(&file, tail as u64).ok()?;
     let total = size + tail;
-    // SAFETY: a new private mapping at an address of the kernel's choice. Both maps then replace parts of just
-    // that, and both are the file's length. The advice changes no content.
+    // SAFETY: a new private mapping at an address of the kernel's choice. The two maps then replace parts of only this
+    // mapping, and both have the file's length. The advice changes no content.
     unsafe {
         let base = mmap_anonymous(ptr::null_mut(), total, READ_WRITE, MapFlags::PRIVATE).ok()?;
         let at = |offset| base.cast::<u8>().add(offset).cast::<c_void>();
@@ -62,8 +63,8 @@ pub(super) fn mirrored(size: usize, tail: usize) -> Option<Mapping> {
 ///
 /// # Safety
 ///
-/// `base` and `len` are those of a mapping made here, and nothing refers to it.
+/// `base` and `len` belong to a mapping made here, and nothing refers to it.
 pub(super) unsafe fn unmap(base: NonNull<u8>, len: usize) {
-    // SAFETY: the caller's. It cannot fail for a mapping that exists.
+    // SAFETY: the caller's contract. It cannot fail for an existing mapping.
     let _ = unsafe { munmap(base.as_ptr().cast(), len) };
 }

@@ -6,9 +6,9 @@ use core::ptr::NonNull;
 
 use crate::memory::Cells;
 
-/// The shared part of an algorithm: its header, and how to drop what nobody popped.
+/// The shared part of an algorithm: its header, and how to drop items that were never popped.
 pub trait State: Sized {
-    /// What the queue carries.
+    /// The type of the items.
     type Item;
     /// The array of slots, as the algorithm sees it.
     type Slots: Slots;
@@ -23,7 +23,7 @@ pub trait State: Sized {
 pub trait Slots: Clone {
     /// Size and alignment of one slot.
     const SLOT: Layout;
-    /// How many slots there are, and how they are arranged if that isn't always the same.
+    /// How many slots there are, and their arrangement if that varies.
     type Shape: Copy;
 
     /// Memory for the slots, if there are so many addresses.
@@ -42,7 +42,7 @@ pub trait Slots: Clone {
     /// lives.
     unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, shape: Self::Shape) -> Self;
 
-    /// Ends the life of the slots (not of items: those are gone by now).
+    /// Ends the life of the slots. There are no items any more.
     ///
     /// # Safety
     ///
@@ -73,7 +73,7 @@ impl<T> Slots for Cells<T> {
     unsafe fn finish(&self) {}
 }
 
-/// No slots: what is in the queue lies elsewhere.
+/// No slots: the items lie elsewhere.
 #[derive(Clone)]
 pub struct NoSlots;
 
@@ -92,7 +92,7 @@ impl Slots for NoSlots {
     unsafe fn finish(&self) {}
 }
 
-/// Slots in a row, from a position on, which are one thread's alone.
+/// Slots in a row, from a position on, which only one thread accesses.
 #[derive(Debug, Clone, Copy)]
 pub struct Run {
     /// Position of the first slot, of this lap or an earlier one.
@@ -108,7 +108,7 @@ impl Run {
         self.position.wrapping_add(i as u64)
     }
 
-    /// Position behind the last.
+    /// Position behind the last slot.
     #[inline]
     pub(crate) fn end(&self) -> u64 {
         self.position.wrapping_add(self.n)

@@ -6,21 +6,21 @@ use crate::memory::{AtomicU64, Ordering};
 use crate::queue::{Info, Sides, TryPopError, TryPushError};
 use crate::region::Run;
 
-/// One thread of a side at a time, and others are told busy: DPDK's *head/tail sync*.
+/// One thread of a side at a time; the others fail with busy: DPDK's *head/tail sync*.
 ///
-/// A call never waits. Since nobody else takes what a consumer looks at, it can look first and take then:
-/// [`Consumer::peek`]. And a producer can take slots first, and make the items then, as many as it turns out to have:
+/// A call never waits. A consumer can look at items before it pops any, because no other consumer can take them:
+/// [`Consumer::peek`]. A producer can take slots before its items exist, and fill only some of them:
 /// [`Producer::claim`].
 ///
-/// DPDK's threads wait where these are told busy; and its word has both positions, where this has one and whether
-/// somebody is in the middle.
+/// Where a call here says busy, DPDK's thread waits. DPDK's word has both positions. The word here has one position,
+/// and whether a thread is in the middle of a call.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct HeadTail {
     word: AtomicU64,
 }
 
-/// Whether somebody is in the middle; the bits above are the position that the side has come to.
+/// Whether a thread is in the middle of a call; the bits above are the side's position.
 const TAKEN: u64 = 1;
 
 impl Cursors for HeadTail {
@@ -42,8 +42,8 @@ impl Cursors for HeadTail {
     #[inline]
     fn take(&self, wanted: Wanted, end: impl Fn() -> u64) -> Result<Run, Refused> {
         loop {
-            // Acquire pairs with the store in `finish`: what was there for the thread before is there for this one,
-            // or an older `end` would be behind the position.
+            // Acquire ↔ Release in `finish`: the other side's tail that the thread before had read. An older `end`
+            // would be behind the position.
             let word = self.word.load(Ordering::Acquire);
             if word & TAKEN != 0 {
                 return Err(Refused::Busy);
@@ -54,7 +54,7 @@ impl Cursors for HeadTail {
             if run.n == 0 {
                 return Err(Refused::Short(Run { position, n: there }));
             }
-            // Acquire as above, once more: a peek that took nothing leaves the same word, of another store.
+            // Acquire as above, once more: a peek without pops leaves the same word, by another store.
             let taken = word | TAKEN;
             if self.word.compare_exchange(word, taken, Ordering::Acquire, Ordering::Relaxed).is_ok()
             {
@@ -65,13 +65,13 @@ impl Cursors for HeadTail {
 
     #[inline]
     fn finish(&self, run: Run) {
-        // Release pairs with the loads in `take` and `tail`: what was done with the slots is visible.
+        // Release ↔ Acquire in `take` and `tail`: all accesses to the slots.
         self.word.store(run.end() << 1, Ordering::Release);
     }
 
     #[inline]
     fn tail(&self) -> u64 {
-        // Acquire ↔ Release in `finish`, also through the exchange of a thread in the middle: the slots are done with.
+        // Acquire ↔ Release in `finish`, also through the exchange of an unfinished call: all accesses to the slots.
         self.word.load(Ordering::Acquire) >> 1
     }
 
@@ -83,15 +83,15 @@ impl Cursors for HeadTail {
     }
 
     fn done(&self) -> Option<u64> {
-        // Relaxed: dropping the handles has ordered what they did before this.
+        // Relaxed: the drop of the handles orders all their accesses before this.
         let word = self.word.load(Ordering::Relaxed);
         (word & TAKEN == 0).then_some(word >> 1)
     }
 }
 
 impl<T, C: Mode> Producer<T, HeadTail, C> {
-    /// Takes up to `n` free slots, for items to come; none, if `n` is 0. Until the answer is dropped other producers are
-    /// told busy.
+    /// Takes up to `n` free slots, to be filled later; none if `n` is 0. Until the claim is dropped, pushes of other
+    /// producers say busy.
     ///
     /// ```
     /// use corelane::ring::{self, HeadTail, InOrder};
@@ -109,12 +109,13 @@ impl<T, C: Mode> Producer<T, HeadTail, C> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Also if a panic drops the answer, what was pushed is shown. Pushing into it doesn't tell that consumers are gone.
+    /// A claim that is dropped by a panic publishes its items too. A push into a claim doesn't say that consumers are
+    /// gone.
     ///
     /// # Errors
     ///
-    /// As [`try_push`](crate::Producer::try_push): full or closed if not one slot is free, and busy while another
-    /// producer is in the middle of a call.
+    /// As [`try_push`](crate::Producer::try_push): full or closed if no slot is free, and busy while another producer
+    /// is in the middle of a call.
     pub fn claim(&mut self, n: usize) -> Result<Claimed<'_, T, C>, TryPushError<()>> {
         let run = match n {
             0 => return Ok(Claimed { producer: self, run: None }),
@@ -125,14 +126,14 @@ impl<T, C: Mode> Producer<T, HeadTail, C> {
     }
 }
 
-/// Free slots of a queue, which nobody else can take: see [`Producer::claim`].
+/// Free slots of a queue that no other producer can take: see [`Producer::claim`].
 ///
-/// When it is dropped what was pushed is shown, all at once, and the other slots are free again. If it is forgotten all
-/// producers are told busy for ever, and what is in the queue when its handles are gone is never dropped.
+/// The drop of a claim publishes all its items at once, and makes the other slots free again. If a claim is forgotten,
+/// all producers say busy for ever. The items that are in the queue when its handles are gone are then never dropped.
 #[must_use = "dropped at once it has kept others away for nothing"]
 pub struct Claimed<'a, T, C: Mode> {
     producer: &'a mut Producer<T, HeadTail, C>,
-    /// All of them, and how many have been filled. Nothing if none were asked for.
+    /// All slots, and how many of them have been filled. `None` if none were asked for.
     run: Option<(Run, u64)>,
 }
 
@@ -142,7 +143,7 @@ impl<T, C: Mode> Claimed<'_, T, C> {
         self.run.map_or(0, |(run, filled)| (run.n - filled) as usize)
     }
 
-    /// Whether none is.
+    /// Whether no slot is free.
     pub fn is_full(&self) -> bool {
         self.free() == 0
     }
@@ -156,7 +157,7 @@ impl<T, C: Mode> Claimed<'_, T, C> {
         let Some((run, filled)) = self.run.as_mut().filter(|(run, filled)| *filled < run.n) else {
             return Err(item);
         };
-        // SAFETY: the slot's last item has been taken, and it was allocated to this thread alone.
+        // SAFETY: the slot's last item has been taken, and the slot is allocated to this thread alone.
         unsafe { self.producer.end.slots().write(run.slot(*filled as usize), item) };
         *filled += 1;
         Ok(())
@@ -178,8 +179,8 @@ impl<T, C: Mode> fmt::Debug for Claimed<'_, T, C> {
 }
 
 impl<T, P: Mode> Consumer<T, P, HeadTail> {
-    /// Looks at up to `n` of the oldest items; at none, if `n` is 0. Until the answer is dropped other consumers are
-    /// told busy.
+    /// Looks at up to `n` of the oldest items; at none if `n` is 0. Until the answer is dropped, pops of other
+    /// consumers say busy.
     ///
     /// ```
     /// use corelane::ring::{self, HeadTail, InOrder};
@@ -200,8 +201,8 @@ impl<T, P: Mode> Consumer<T, P, HeadTail> {
     ///
     /// # Errors
     ///
-    /// As [`try_pop`](crate::Consumer::try_pop): empty or closed if not one item is there, and busy while another
-    /// consumer is in the middle of a call.
+    /// As [`try_pop`](crate::Consumer::try_pop): empty or closed if there is no item, and busy while another consumer
+    /// is in the middle of a call.
     pub fn peek(&mut self, n: usize) -> Result<Peeked<'_, T, P>, TryPopError> {
         let run = match n {
             0 => return Ok(Peeked { consumer: self, run: None }),
@@ -211,19 +212,19 @@ impl<T, P: Mode> Consumer<T, P, HeadTail> {
     }
 }
 
-/// The oldest items of a queue, which nobody else can take: see [`Consumer::peek`].
+/// The oldest items of a queue, which no other consumer can take: see [`Consumer::peek`].
 ///
-/// As an iterator it pops them. When it is dropped the others stay where they are. If it is forgotten all consumers
-/// are told busy for ever, and what is left in the queue is never dropped.
+/// Its iterator pops them. When it is dropped, the items that were not popped stay in the queue. If it is forgotten,
+/// all consumers say busy for ever, and the items left in the queue are never dropped.
 #[must_use = "dropped at once it has kept others away for nothing"]
 pub struct Peeked<'a, T, P: Mode> {
     consumer: &'a mut Consumer<T, P, HeadTail>,
-    /// All of them, and how many have been popped. Nothing if none were asked for.
+    /// All items, and how many of them have been popped. `None` if none were asked for.
     run: Option<(Run, u64)>,
 }
 
 impl<T, P: Mode> Peeked<'_, T, P> {
-    /// Those that have not been popped.
+    /// The items that have not been popped.
     fn rest(&self) -> Run {
         let (run, popped) = self.run.unwrap_or((Run { position: 0, n: 0 }, 0));
         Run { position: run.slot(popped as usize), n: run.n - popped }
@@ -234,16 +235,16 @@ impl<T, P: Mode> Peeked<'_, T, P> {
         self.rest().n as usize
     }
 
-    /// Whether none is left.
+    /// Whether no item is left.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// These items. The second slice is empty unless the run goes over the end of the ring, and always in
+    /// These items. The second slice is empty unless the run crosses the end of the ring. It is always empty in
     /// [mirrored](crate::Memory::Mirrored) memory.
     pub fn as_slices(&self) -> (&[T], &[T]) {
         let rest = self.rest();
-        // SAFETY: the items are there, and reserved to this thread until the drop; the slices borrow `self`.
+        // SAFETY: the slots hold items, and are reserved to this thread until the drop; the slices borrow `self`.
         unsafe { self.consumer.end.items(rest.position, rest.n as usize) }
     }
 }
@@ -258,7 +259,7 @@ impl<T, P: Mode> Iterator for Peeked<'_, T, P> {
         }
         let position = run.slot(*popped as usize);
         *popped += 1;
-        // SAFETY: the item is there, reserved to this thread, and not read before.
+        // SAFETY: the slot holds an item, reserved to this thread, and not read before.
         Some(unsafe { self.consumer.end.slots().read(position) })
     }
 

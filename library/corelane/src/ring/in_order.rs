@@ -3,13 +3,13 @@ use crate::memory::{AtomicU64, Ordering, pause};
 use crate::queue::{Info, Sides};
 use crate::region::Run;
 
-/// Threads of a side are done in the order in which they began, and wait for that.
+/// Threads of a side finish in the order in which they began: a later thread waits for all earlier ones.
 #[derive(Debug)]
 #[repr(C)]
 pub struct InOrder {
     /// Behind all slots that have been taken.
     head: AtomicU64,
-    /// Behind all slots that are done with.
+    /// Behind all slots that have been filled, or emptied.
     tail: AtomicU64,
 }
 
@@ -31,8 +31,8 @@ impl Cursors for InOrder {
 
     #[inline]
     fn take(&self, wanted: Wanted, end: impl Fn() -> u64) -> Result<Run, Refused> {
-        // Acquire ↔ Release of the exchange: a thread that sees slots taken sees that they were there to be taken. An
-        // older `end` would be behind `head`, or hide what another thread of this side knows to be there.
+        // Acquire ↔ Release of the exchange: the other side's tail that allowed earlier threads to take slots. An older
+        // `end` would be behind `head`, or hide slots that another thread of this side knows.
         let mut position = self.head.load(Ordering::Acquire);
         loop {
             let there = distance(position, end());
@@ -40,8 +40,8 @@ impl Cursors for InOrder {
             if run.n == 0 {
                 return Err(Refused::Short(Run { position, n: there }));
             }
-            // Release and acquire pair with the load above. Not if `position` is outdated, however many slots
-            // there seem to be.
+            // Release and Acquire ↔ the load above. Fails if `position` is outdated, for any number of slots that seem
+            // to be there.
             match self.head.compare_exchange(
                 position,
                 run.end(),
@@ -56,30 +56,31 @@ impl Cursors for InOrder {
 
     #[inline]
     fn finish(&self, run: Run) {
-        // Acquire pairs with the store of the thread before: with these slots its own are shown as well.
+        // Acquire ↔ Release below, of the thread before: its accesses, since this thread's store publishes its slots as
+        // well.
         while self.tail.load(Ordering::Acquire) != run.position {
             pause(1);
         }
-        // Release pairs with the load above and that in `tail`: what was done with the slots is visible.
+        // Release ↔ Acquire above and in `tail`: all accesses to the slots.
         self.tail.store(run.end(), Ordering::Release);
     }
 
     #[inline]
     fn tail(&self) -> u64 {
-        // Acquire pairs with the store in `finish`: the slots are done with.
+        // Acquire ↔ Release in `finish`: all accesses to the slots.
         self.tail.load(Ordering::Acquire)
     }
 
     #[inline]
     fn rests_at(&self, position: u64) -> bool {
-        // Relaxed: any other value says no. And where a thread knows of a call, by itself or by another's word, it
-        // sees that call's `head` or a later one here.
+        // Relaxed: any other value means no. A thread that knows of a call sees that call's `head` here, or a later
+        // one.
         let is_at = |cursor: &AtomicU64| distance(position, cursor.load(Ordering::Relaxed)) == 0;
         is_at(&self.tail) && is_at(&self.head)
     }
 
     fn done(&self) -> Option<u64> {
-        // Relaxed: dropping the handles has ordered what they did before this.
+        // Relaxed: the drop of the handles orders all their accesses before this.
         Some(self.tail.load(Ordering::Relaxed))
     }
 }

@@ -1,41 +1,40 @@
 // Above 500 lines: one algorithm with its page, both of its sides and its own tests.
 
-//! `ring`, `ring-rts`, `ring-hts`: the plain ring between several of either side, as DPDK has it.
+//! `ring`, `ring-rts`, `ring-hts`: the plain ring between several producers and several consumers, as in DPDK.
 //!
-//! Each side has two counters. A thread moves its side's `head` on, by compare-and-swap, to take slots that
-//! the other side is done with; it fills or empties them; and when its side's `tail` has come to where it
-//! began, it moves that behind its slots, which shows them to the other side. So threads of a side are done
-//! in the order in which they began.
+//! Each side has two counters. A thread advances its side's `head` by compare-and-swap, and so takes slots that the
+//! other side has published. Then it fills or empties these slots. It waits until its side's `tail` is at the first of
+//! its slots. Then it moves `tail` behind its slots, and so publishes them to the other side. So the threads of a side
+//! finish in the order in which they began.
 //!
-//! **Use it** to compare: it is the baseline that paper 3 measures against, and what many systems have.
-//! Among queues between several threads it has little to do: where nobody contends, one exchange and one
-//! store for a slice of any length, and every slot is usable.
-//! **Don't** use it where there may be more threads than cores, or threads of different priority. A thread that is
-//! stopped in the middle of a push or pop stops all threads behind it on its side: these spin until it goes on. Then it
-//! stops the other side, for want of slots. With many threads all of a side wait for one line. With relaxed tails the
-//! stopped thread's side goes on, but what other threads push is invisible until the stopped thread goes on. One at a
-//! time, no thread of its side goes on, but none spins.
+//! **Use it** to compare: it is the baseline of the paper, and many systems have it. Its calls are short: without
+//! contention, one compare-and-swap and one store for a slice of any length. Every slot is usable. **Don't** use it
+//! where there may be more threads than cores, or threads of different priority. A thread that is stopped in the middle
+//! of a push or pop stops all later threads of its side: these spin until the stopped thread goes on. In the end the
+//! other side stops too, for want of slots. With many threads all threads of a side wait for one cache line. With
+//! relaxed tails the side of the stopped thread goes on, but its slots stay invisible until the stopped thread goes on.
+//! One at a time, all calls of that side say busy, and no thread spins.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | deadlock-free, first in first out (linearizable but for [answers out of date](TryPushError::Full)) |
-//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two; or [exactly](Config::exact) that |
-//! | memory | besides the slots, for a side in order two words, with relaxed tails three, one at a time one; each side in lines of its own |
-//! | a stopped thread | in the middle of a call holds up its side, as said above; one that never comes back, for good |
+//! | capacity | N, the number of slots: as asked, rounded up to a power of two; or [exactly](Config::exact) as asked |
+//! | memory | besides the slots: two words for a side in order, three with relaxed tails, one for one at a time; each side in cache lines of its own |
+//! | a stopped thread | in the middle of a call blocks its side, as above; if it never goes on, for ever |
 //! | handles | at most 65,536 a side; cloning one more panics |
-//! | operations | one compare-and-swap and one store (two of the former with relaxed tails), for [`push_slice`](crate::Producer::push_slice) and [`pop_slice`](crate::Consumer::pop_slice) too: they take what there is at once |
+//! | operations | one compare-and-swap and one store (with relaxed tails two compare-and-swaps); no more for a whole [`push_slice`](crate::Producer::push_slice) or [`pop_slice`](crate::Consumer::pop_slice) |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.2, Fig. 2.1; DPDK's `rte_ring`, in its default mode |
 //!
 //! # Departures from the paper
 //!
 //! - Orderings are acquire and release where the paper has sequentially consistent ones.
-//! - A push says [`Full`](TryPushError::Full) only if, as far as it can see, all slots hold items and nobody is about to take one.
-//!   If no slot is free, but another thread is in the middle of a push or pop, it says
-//!   [`Busy`](TryPushError::Busy). The paper's says full then too: one thread may be told that the queue is
-//!   full after it has heard from another one that it is empty. A pop is told busy only where its side is not in order, or
-//!   producers have relaxed tails: otherwise no push behind an unfinished one is done.
-//! - Positions are compared by 47 bits; DPDK's have 32. A thread must not be stopped in the middle of a call while that
-//!   many slots are used.
+//! - A push says [`Full`](TryPushError::Full) only if, as far as it can see, all slots hold items and no pop is
+//!   unfinished. If no slot is free, but another thread is in the middle of a push or pop, the push says
+//!   [`Busy`](TryPushError::Busy). The paper's push says full then too: a thread may see the queue full after another
+//!   thread has told it that the queue is empty. A pop says busy only if its side is not in order, or if producers have
+//!   relaxed tails. Otherwise no push behind an unfinished push has returned.
+//! - Positions are compared by 47 bits; DPDK's have 32. A thread must not be stopped in the middle of a call while 2⁴⁷
+//!   slots are used.
 //!
 //! ```
 //! use corelane::{TryPushError, ring};
@@ -72,12 +71,12 @@ pub use relaxed_tail::RelaxedTail;
 
 use mode::{Cursors, MOST_SLOTS, Refused, Wanted, distance};
 
-/// How the threads of a side get on with each other: [`InOrder`], [`RelaxedTail`] or [`HeadTail`].
+/// How the threads of a side synchronise with each other: [`InOrder`], [`RelaxedTail`] or [`HeadTail`].
 pub trait Mode: Cursors {}
 
 impl<M: Cursors> Mode for M {}
 
-/// From where consumers have come to, to where producers have, there are items that nobody has taken.
+/// From the consumers' position to the producers' position there are items that no consumer has taken.
 #[derive(Debug)]
 #[repr(C)]
 struct Header<T, P, C> {
@@ -93,7 +92,7 @@ impl<T, P: Mode, C: Mode> State for Header<T, P, C> {
     type Slots = Cells<T>;
 
     fn drop_items(&self, slots: &Cells<T>) {
-        // If a consumer has left items in the middle, it isn't known which are still there.
+        // If a consumer has left a call unfinished, it isn't known which items are still there.
         let (Some(mut read), Some(write)) = (self.consumers.done(), self.producers.done()) else {
             return;
         };
@@ -161,7 +160,7 @@ fn open<T, P: Mode, C: Mode>(config: Config) -> Built<Producer<T, P, C>, Consume
 
 /// A sending side.
 pub struct Producer<T, P: Mode = InOrder, C: Mode = InOrder> {
-    /// N, or what was asked for if it is exact.
+    /// N, or the capacity asked for if it is exact.
     capacity: usize,
     end: End<Header<T, P, C>>,
 }
@@ -181,7 +180,7 @@ impl<T, P: Mode, C: Mode> Producer<T, P, C> {
         producers.take(wanted, || consumers.tail().wrapping_add(self.capacity as u64))
     }
 
-    /// Whether only `free` are free, and nobody was in the middle of anything when it was seen.
+    /// Whether only the slots `free` are free, and no call was unfinished when they were seen.
     #[inline]
     fn is_full(&self, free: Run) -> bool {
         let Header { producers, consumers, .. } = self.end.header();
@@ -207,20 +206,20 @@ impl<T, P: Mode, C: Mode> Producer<T, P, C> {
         T: Copy,
     {
         for (i, item) in items.iter().enumerate() {
-            // SAFETY: the slots' last items have been taken, and they were allocated to this thread alone.
+            // SAFETY: the last items of these slots have been taken, and the slots are allocated to this thread alone.
             unsafe { self.end.slots().write(run.slot(i), *item) };
         }
         self.end.header().producers.finish(run);
     }
 
-    /// Pushes copies of all `items`, one behind the other, or none: DPDK's *bulk*.
+    /// Pushes copies of all `items`, in consecutive slots, or none: DPDK's *bulk*.
     ///
     /// [`push_slice`](queue::Producer::push_slice) pushes as many as there is room for: DPDK's *burst*.
     ///
     /// # Errors
     ///
-    /// As [`try_push`](queue::Producer::try_push), if there is no room for all; so always, if there are more than
-    /// the capacity.
+    /// As [`try_push`](queue::Producer::try_push), if there is no room for all items. More items than the capacity
+    /// always fail.
     pub fn push_bulk(&mut self, items: &[T]) -> Result<(), TryPushError<()>>
     where
         T: Copy,
@@ -243,7 +242,7 @@ impl<T, P: Mode, C: Mode> queue::Producer for Producer<T, P, C> {
             Ok(run) => run,
             Err(refused) => return Err(self.refusal(refused, item)),
         };
-        // SAFETY: the slot's last item has been taken, and it was allocated to this thread alone.
+        // SAFETY: the slot's last item has been taken, and the slot is allocated to this thread alone.
         unsafe { self.end.slots().write(run.position, item) };
         self.end.header().producers.finish(run);
         Ok(())
@@ -256,7 +255,7 @@ impl<T, P: Mode, C: Mode> queue::Producer for Producer<T, P, C> {
 
     answered_by!(closed: end);
 
-    /// Takes all the slots it can at once.
+    /// Takes as many slots as it can at once.
     fn push_slice(&mut self, items: &[T]) -> usize
     where
         T: Copy,
@@ -292,7 +291,7 @@ impl<T, P: Mode, C: Mode> Consumer<T, P, C> {
                     return Err(TryPopError::Closed);
                 }
                 Err(Refused::Short(_)) if closed => return Err(TryPopError::Empty),
-                // What producers pushed before they went is looked for once more.
+                // Looks once more, for items that producers pushed before they were dropped.
                 Err(Refused::Short(_)) if self.end.peer_is_gone() => closed = true,
                 Err(Refused::Short(items)) if P::HIDES && !producers.rests_at(items.end()) => {
                     return Err(TryPopError::Busy);
@@ -309,7 +308,7 @@ impl<T, P: Mode, C: Mode> Consumer<T, P, C> {
         T: Copy,
     {
         for (i, slot) in into.iter_mut().enumerate() {
-            // SAFETY: the items are there, and were reserved to this thread alone.
+            // SAFETY: the slots hold items, and are reserved to this thread alone.
             *slot = unsafe { self.end.slots().read(run.slot(i)) };
         }
         self.end.header().consumers.finish(run);
@@ -321,8 +320,8 @@ impl<T, P: Mode, C: Mode> Consumer<T, P, C> {
     ///
     /// # Errors
     ///
-    /// As [`try_pop`](Self::try_pop); [`Empty`](TryPopError::Empty) also if there are some, but fewer. Once the queue
-    /// [is closed](Self::is_closed), [`pop_slice`](Self::pop_slice) gets the last of them.
+    /// As [`try_pop`](Self::try_pop); [`Empty`](TryPopError::Empty) also if there are fewer items than `into` has room
+    /// for. After the queue [is closed](Self::is_closed), [`pop_slice`](Self::pop_slice) pops the last items.
     pub fn pop_bulk(&mut self, into: &mut [T]) -> Result<(), TryPopError>
     where
         T: Copy,
@@ -341,7 +340,7 @@ impl<T, P: Mode, C: Mode> queue::Consumer for Consumer<T, P, C> {
     #[inline]
     fn try_pop(&mut self) -> Result<T, TryPopError> {
         let run = self.reserve(Wanted::UpTo(1))?;
-        // SAFETY: the item is there, and was reserved to this thread alone.
+        // SAFETY: the slot holds an item, and is reserved to this thread alone.
         let item = unsafe { self.end.slots().read(run.position) };
         self.end.header().consumers.finish(run);
         Ok(item)
@@ -354,7 +353,7 @@ impl<T, P: Mode, C: Mode> queue::Consumer for Consumer<T, P, C> {
 
     answered_by!(closed: end);
 
-    /// Takes all the items it can at once.
+    /// Takes as many items as it can at once.
     fn pop_slice(&mut self, into: &mut [T]) -> usize
     where
         T: Copy,
@@ -396,7 +395,7 @@ handles! {
 
 /// The queue whose producers are in mode `P` and whose consumers are in mode `C`, for code that is generic over queues.
 ///
-/// Its [`INFO`](Queue::INFO) is that of the ring whose sides are both in the producers' mode.
+/// Its [`INFO`](Queue::INFO) is that of the ring with both sides in the producers' mode.
 #[derive(Debug)]
 pub struct Ring<P, C = P>(PhantomData<(P, C)>);
 
@@ -429,7 +428,7 @@ mod tests {
         };
     }
 
-    /// Where positions of one mode or another wrap.
+    /// First positions, from which the positions of each mode soon wrap.
     const FIRSTS: [u64; 4] = [0, (1 << 47) - 3, (1 << 63) - 3, u64::MAX - 2];
 
     #[test]
@@ -535,7 +534,7 @@ mod tests {
         check::<HeadTail>();
     }
 
-    /// What was never shown isn't dropped, nor is anything else, as nobody knows what is there.
+    /// Unpublished items aren't dropped, nor are any others, since it isn't known which slots hold items.
     #[test]
     fn a_forgotten_claim_leaks() {
         let item = alloc::sync::Arc::new(());
@@ -549,7 +548,7 @@ mod tests {
         assert_eq!(alloc::sync::Arc::strong_count(&item), 3);
     }
 
-    /// What isn't known to be there isn't dropped a second time.
+    /// An item that may have been popped isn't dropped a second time.
     #[test]
     fn a_forgotten_peek_leaks() {
         let item = alloc::sync::Arc::new(());
@@ -569,10 +568,10 @@ mod tests {
             let error = queue::<()>(capacity).unwrap_err();
             assert!(matches!(error, CapacityError::OutOfRange { .. }), "{error}");
         }
-        // Where there are so many addresses.
+        // Where there are enough addresses.
         assert_eq!(queue::<()>(MOST_SLOTS).is_ok(), cfg!(target_pointer_width = "64"));
         assert!(queue::<()>(MOST_SLOTS / 4).is_ok());
-        // Also where a number of slots has 32 bits.
+        // Even where a number of slots has 32 bits.
         assert_eq!([32, 64].map(mode::log_most_slots), [31, 46]);
     }
 }

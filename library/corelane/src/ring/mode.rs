@@ -1,4 +1,4 @@
-//! What the modes of a side have in common.
+//! What all modes of a side share.
 
 use core::fmt;
 
@@ -8,10 +8,10 @@ use crate::region::Run;
 /// Bits of the shortest position. Positions are compared by these, and the sides may differ in the others.
 pub(super) const POSITION_BITS: u32 = 47;
 
-/// Most slots of a ring: so many that a position and one a lap further are apart.
+/// Most slots of a ring. With as many, two positions a lap apart still differ.
 pub(super) const MOST_SLOTS: usize = 1 << log_most_slots(usize::BITS);
 
-/// The same as a power of two, where a number of slots has so many bits.
+/// The logarithm of this number, where a number of slots has `bits` bits.
 pub(super) const fn log_most_slots(bits: u32) -> u32 {
     if bits < POSITION_BITS { bits - 1 } else { POSITION_BITS - 1 }
 }
@@ -25,14 +25,14 @@ pub(super) fn distance(from: u64, to: u64) -> u64 {
 /// How many slots a call asks for.
 #[derive(Debug, Clone, Copy)]
 pub enum Wanted {
-    /// So many, or as many as there are.
+    /// At most so many.
     UpTo(u64),
-    /// So many, or none.
+    /// Exactly so many, or none.
     Exactly(u64),
 }
 
 impl Wanted {
-    /// How many of `there` are taken.
+    /// How many slots are taken if `there` are available.
     #[inline]
     pub(super) fn of(self, there: u64) -> u64 {
         match self {
@@ -46,39 +46,39 @@ impl Wanted {
 /// Why no slots were taken.
 #[derive(Debug)]
 pub enum Refused {
-    /// There are only these.
+    /// Only these slots are available.
     Short(Run),
-    /// Others are in the middle of a call, and in the way.
+    /// Unfinished calls of other threads are in the way.
     Busy,
 }
 
-/// How far one side has come, and how its threads get on with each other.
+/// How far one side has come, and how its threads synchronise with each other.
 ///
 /// A thread [takes](Self::take) slots, fills or empties them, and [finishes](Self::finish). Then its side's
-/// [`tail`](Self::tail) moves behind them, at once or later.
+/// [`tail`](Self::tail) moves behind these slots, at once or later.
 pub trait Cursors: fmt::Debug + Send + Sync + Sized + 'static {
-    /// The ring whose sides are both like that.
+    /// The ring with both sides in this mode.
     const INFO: Info;
-    /// Whether `finish` waits for others.
+    /// Whether `finish` waits for other threads.
     const TAKES_TURNS: bool = false;
     /// Whether slots may be finished that the tail doesn't show.
     const HIDES: bool = false;
 
-    /// Those of a side in a new ring of so many slots.
+    /// The cursors of a side in a new ring of so many slots.
     fn new(first: u64, slots: usize) -> Self;
 
-    /// Takes slots for this thread alone, of those before `end`.
+    /// Takes slots before `end`, for this thread alone.
     fn take(&self, wanted: Wanted, end: impl Fn() -> u64) -> Result<Run, Refused>;
 
-    /// Shows that what was taken is done with.
+    /// Publishes that the thread has filled, or emptied, the slots that it took.
     fn finish(&self, run: Run);
 
-    /// Behind all slots that the other side may have.
+    /// Behind all slots that the other side may take.
     fn tail(&self) -> u64;
 
-    /// Whether nobody is in the middle, and the side has come to `position`.
+    /// Whether no thread of the side is in the middle of a call, and the side is at `position`.
     fn rests_at(&self, position: u64) -> bool;
 
-    /// How far the side has come, when all its handles are gone. `None` if one has left slots unfinished.
+    /// The position of the side, when all its handles are gone. `None` if a handle has left slots unfinished.
     fn done(&self) -> Option<u64>;
 }

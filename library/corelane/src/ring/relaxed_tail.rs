@@ -3,33 +3,34 @@ use crate::memory::{AtomicU64, Ordering};
 use crate::queue::{Info, Sides};
 use crate::region::Run;
 
-/// Threads of a side are done in any order. Of the threads in the middle of a call, the last to be done shows what all
-/// of them did: DPDK's *relaxed tail sync*.
+/// Threads of a side finish in any order. Of the threads that are in a call at the same time, the last to finish
+/// publishes the slots of all of them: DPDK's *relaxed tail sync*.
 ///
-/// A call never waits. While one is in the middle, others go on until an eighth of the slots, or 2¹⁷, lies behind where
-/// it began; then they are told busy. So in a ring of fewer than eight slots nobody goes on.
+/// A call never waits. While a call is unfinished, others take slots until an eighth of the ring, or 2¹⁷ slots, lies
+/// behind the start of the unfinished call. Then they say busy. So in a ring of fewer than eight slots all others say
+/// busy.
 ///
-/// - What a call has done is invisible to the other side while a call that began earlier or at the same time is in the
-///   middle. A pop is then told busy. DPDK's is told that the queue is empty, which is not linearizable (§2.2):
-///   an item may be there whose push has returned.
-/// - DPDK's threads wait where these are told busy.
+/// - The slots of a finished call are invisible to the other side while a call that began earlier or at the same time
+///   is unfinished. A pop then says busy. DPDK's pop says empty, which is not linearizable (§2.2): the push of an
+///   invisible item may have returned.
+/// - Where a call here says busy, DPDK's thread waits.
 #[derive(Debug)]
 #[repr(C)]
 pub struct RelaxedTail {
-    /// Behind all slots that have been taken, and how many calls took some.
+    /// Behind all slots that have been taken, and the number of calls that took slots.
     head: AtomicU64,
-    /// Behind all slots that are shown, and how many calls are done.
+    /// Behind all slots that are published, and the number of finished calls.
     tail: AtomicU64,
-    /// Most slots between the two at which more are taken.
+    /// Most slots between `tail` and `head` with which a call still takes slots.
     most: u64,
 }
 
-/// A position, and a number of calls by its last 17 bits: at most 2¹⁶, one for each handle, have begun and aren't done;
-/// and at most [`MOST_APART`] can be done while the position stays, so that a word doesn't come again meanwhile.
+/// A position, and the last 17 bits of a number of calls. At most 2¹⁶ calls are unfinished, one for each handle. At
+/// most [`MOST_APART`] calls can finish while the position stays. So no word occurs again meanwhile.
 #[derive(Clone, Copy)]
 struct Word(u64);
 
-/// Most slots that a side may go on while one of its calls is in the middle.
+/// Most slots that a side may take while one of its calls is unfinished.
 const MOST_APART: u64 = (1 << Word::COUNT_BITS) - 1;
 
 impl Word {
@@ -48,7 +49,7 @@ impl Word {
         Self::new(position, self.0.wrapping_add(1))
     }
 
-    /// Whether both stand for as many calls.
+    /// Whether both have the same number of calls.
     fn counts_like(self, other: Self) -> bool {
         (self.0 ^ other.0) << POSITION_BITS == 0
     }
@@ -75,11 +76,11 @@ impl Cursors for RelaxedTail {
     #[inline]
     fn take(&self, wanted: Wanted, end: impl Fn() -> u64) -> Result<Run, Refused> {
         loop {
-            // Relaxed: if the `head` loaded next isn't as far, the distance is large. Then the thread that made it so
-            // was in the middle of a call a moment ago.
+            // Relaxed: if the `head` loaded next is before this `tail`, the distance is large. Then another thread was
+            // in the middle of a call a moment ago.
             let tail = Word(self.tail.load(Ordering::Relaxed));
-            // Acquire ↔ Release of the exchange below: a thread that sees slots taken sees that they were there to be
-            // taken.
+            // Acquire ↔ Release of the exchange below: the other side's tail that allowed earlier threads to take
+            // slots.
             let head = Word(self.head.load(Ordering::Acquire));
             let position = head.position();
             if distance(tail.position(), position) > self.most {
@@ -90,7 +91,7 @@ impl Cursors for RelaxedTail {
             if run.n == 0 {
                 return Err(Refused::Short(Run { position, n: there }));
             }
-            // Release pairs with the load above.
+            // Release ↔ Acquire above: the other side's tail that this thread has read.
             let next = head.next(run.end());
             if self
                 .head
@@ -104,17 +105,16 @@ impl Cursors for RelaxedTail {
 
     #[inline]
     fn finish(&self, _: Run) {
-        // Acquire, also below, pairs with the exchange: what other calls that are done have taken is in `head`.
+        // Acquire, here and below ↔ Release of the exchange: the `head` of all finished calls.
         let mut tail = self.tail.load(Ordering::Acquire);
         loop {
             let head = Word(self.head.load(Ordering::Relaxed));
             let mut next = Word(tail).next(Word(tail).position());
-            // As many are done as have begun: all of them, this one being the last.
+            // As many calls are finished as have begun: all, and this call is the last.
             if next.counts_like(head) {
                 next = head;
             }
-            // Release pairs with the load in `tail`, also through the exchanges of others: what was done with the
-            // slots is visible.
+            // Release ↔ Acquire in `tail`, also through the exchanges of other threads: all accesses to the slots.
             match self.tail.compare_exchange(tail, next.0, Ordering::Release, Ordering::Acquire) {
                 Ok(_) => return,
                 Err(found) => tail = found,
@@ -124,7 +124,7 @@ impl Cursors for RelaxedTail {
 
     #[inline]
     fn tail(&self) -> u64 {
-        // Acquire pairs with the exchanges in `finish`: the slots are done with.
+        // Acquire ↔ Release in `finish`: all accesses to the slots.
         Word(self.tail.load(Ordering::Acquire)).position()
     }
 
@@ -138,7 +138,7 @@ impl Cursors for RelaxedTail {
     }
 
     fn done(&self) -> Option<u64> {
-        // Relaxed, both: dropping the handles has ordered what they did before this.
+        // Relaxed, both: the drop of the handles orders all their accesses before this.
         let [tail, head] = [&self.tail, &self.head].map(|cursor| cursor.load(Ordering::Relaxed));
         (tail == head).then(|| Word(tail).position())
     }
@@ -157,7 +157,7 @@ mod tests {
         assert!(next.counts_like(Word::new(9, 1 << 17)) && !next.counts_like(last));
     }
 
-    /// Two calls in the middle: neither shows what it did before the other is done, in whichever order.
+    /// Two unfinished calls: neither publishes its slots before the other has finished, in any order.
     #[test]
     fn the_last_shows_all() {
         for first_is_done_first in [true, false] {
@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// However large the ring, a stopped call's word doesn't come again.
+    /// The word of a stopped call doesn't occur again, for any size of the ring.
     #[test]
     fn the_count_does_not_come_round_while_a_call_is_stopped() {
         let cursors = RelaxedTail::new(0, 1 << 21);

@@ -4,82 +4,115 @@
 //!
 //! A *putter* is a thread that puts an index, a *taker* is a thread that takes an index. A putter gets a position by
 //! adding to `tail`. A taker gets a position by adding to `head`; or it looks at the entry at `head` first, and then
-//! gets the position by compare-and-swap. The putter and the taker of one position compete for its entry: the first to
-//! come to the entry decides. A taker that finds no index leaves its cycle in the entry. Then no index is put there any
-//! more, and both threads try other positions.
+//! gets the position by compare-and-swap. The putter and the taker of one position compete for its entry: the first of
+//! them decides. A taker that finds no index leaves its cycle in the entry. Then no index is put there any more, and
+//! both threads try other positions.
 //!
-//! # Why the threshold doesn't hide what is there
+//! # Why the threshold hides no index
 //!
-//! A taker that finds no index at its position decrements the threshold, unless `tail` is no further than the position
-//! behind. A putter that has put an index raises the threshold to its highest value, or reads that value. Decrements
-//! that this putter knows of came before that. Let p be the position of its index. Until a taker sets out to take this
-//! index, the decrements that the putter doesn't know of are at positions before p. These decrements are at most
-//! 2(n − 1), for n indices, and one for each call that takes at the time:
+//! *Rules.* A taker that finds no index at its position decrements the threshold, unless `tail` is no further than the
+//! next position. A taker that makes the threshold negative gives up. A call that finds it negative at its start gives
+//! up too. A putter that has put an index raises the threshold to its highest value, or reads that value: 2(n − 1) + t,
+//! for n indices and at most t calls that take at the same time.
 //!
-//! - A thread that gets a position knows all that the threads knew that got earlier positions on the same side: each
-//!   update of a counter that hands out a position releases, and this update or a load before it acquires. A taker that
-//!   moves `tail` on knows that all positions that `tail` skips have takers, and releases that. The putter of an index
-//!   knows what earlier holders of the index knew.
-//! - Let a position before p be *open* if the putter, when it gets p, doesn't know that this position has a taker. A
-//!   taker that decrements the threshold at a position that isn't open, and not below 0, goes on to another position.
-//!   If the second position isn't open either, the putter knows of the decrement at the first. So the putter doesn't
-//!   know of one such decrement for each call that is under way. If such a call has ended, it ended at an open
-//!   position, and made no decrement there.
-//! - At most 2(n − 1) positions are open. Assume this for all positions before p. 2(n − 1) positions are less than a
-//!   lap. So a thread that gets a position knows that all positions a lap before it, or more, have takers.
-//! - At most n − 1 open positions are those where the other indices were put, or are about to be: one for each index.
-//!   Before an index is put at another position, a taker has taken it from the first, and the putter of p knows that.
-//! - The rest were given up, by putters that then got another position, up to p. If the entry was of the same cycle,
-//!   the position's taker had been there. If the entry was of a later cycle, a thread a lap later had been there, which
-//!   knew of a taker. If the entry was unsafe and `head` behind the position, it has a taker. None of these positions
-//!   is open. At each that is left the entry had an index of an earlier cycle, as far as its putter knew.
-//! - At most n − 1 positions are left, for no index is in the way at two of them. If the index was put only once, the
-//!   second position is a lap behind the first, and so the first has a known taker. If the index was put again, it was
-//!   put behind the first position: otherwise the putter that gave up the first would have known that the index had
-//!   gone. The putter that finds the index there is a lap later still. It knows of a taker there, and so of one at the
-//!   first position. For the same reason, no position left has the index of the putter that gave up the first of these
-//!   positions.
+//! *Terms.* A thread *knows* an event that happens before its current step. A lap is 2n positions, as many as there are
+//! entries. Let P be a putter that gets position p and puts an index there. A position before p is *open* if P, when it
+//! gets p, doesn't know that a taker has got the position. Otherwise the position is *closed*.
 //!
-//! A thread that finds all indices in the ring has seen each at its position, and knows what its putter knew then. So
-//! it may raise the threshold for that putter.
+//! **Theorem.** From P's raise of the threshold until a taker gets p, the threshold isn't negative.
+//!
+//! **Lemma 1 (order).** A thread that gets a position knows all that the threads knew that got earlier positions on the
+//! same side. Each update of a counter that gives a position releases, and this update or a load before it acquires. A
+//! taker that moves `tail` on knows that all positions that `tail` skips have takers, and releases that.
+//!
+//! **Lemma 2 (suffix).** The open positions are the last ones before p: by lemma 1, a thread that knows the taker of a
+//! position knows the takers of all earlier positions.
+//!
+//! **Lemma 3 (holders).** The putter of an index knows what earlier holders of this index knew: `put_at` releases, and
+//! `take_at` acquires.
+//!
+//! **Lemma 4 (decrements).** Until the threshold becomes negative, the decrements that P doesn't know are at most one
+//! for each open position, and one for each call that is under way.
+//!
+//! 1. At an open position its taker makes at most one decrement.
+//! 2. A call that has made a decrement at a closed position goes on to another position. If that position is closed
+//!    too, P knows the decrement, by lemma 1. So each call has at most one decrement at a closed position that P
+//!    doesn't know: its last one there.
+//! 3. If the call is under way, this decrement counts for the call.
+//! 4. If the call has ended, it ended at an open position, without a decrement there. Then the decrement at the closed
+//!    position counts for this open position.
+//!
+//! **Lemma 5 (open positions).** At most 2(n − 1) positions are open. Assume this for all putters of positions before p.
+//!
+//! 1. *Laps.* 2(n − 1) positions are less than a lap. So, by lemma 2, a putter that gets a position before p knows the
+//!    takers of all positions that are a lap or more before its own.
+//! 2. *Last positions.* For each of the n − 1 other indices, its last position is the last before p that a putter of this
+//!    index got. These are at most n − 1 positions. A position that `tail` skipped is closed, by lemma 1. At any other
+//!    position a putter has put its index, or given the position up. Then a putter of the same index got a later
+//!    position, p at the latest.
+//! 3. *Put.* If the index was put, a taker took it before that later position was got. The later putter knows that, by
+//!    lemma 3, and so does P, by lemma 1. The position is closed.
+//! 4. *Given up, with a known taker.* If the entry was of the same cycle, the position's taker had been there. If the
+//!    entry was of a later cycle, a thread that had got a position a lap or more later wrote it. This thread knew the
+//!    position's taker: a taker because `head` had passed the position; a putter by step 1, since its own position is
+//!    before the later position of step 2. If the entry was unsafe and `head` behind the position, the position had a
+//!    taker. The putter that gave up knew the taker in each case, and so does P, by lemma 1. The position is closed.
+//! 5. *Blocked.* At each remaining position the entry had an index of an earlier cycle, as far as its putter knew. This
+//!    index *blocks* the position.
+//! 6. *An index blocks at most one open position.* Let an index block two positions, a and then b. If it was put only
+//!    once, b is a lap or more behind a. By step 1 the putter of b knew the taker of a. If the index was put again, at c,
+//!    then c is behind a: otherwise the putter of a would have known, by lemmas 1 and 3, that the index was gone. And b
+//!    is a lap or more behind c. By step 1 the putter of b knew the taker of c, and by lemma 2 that of a. In both cases
+//!    P knows the taker of a, by lemma 1: a is closed.
+//! 7. *One index blocks none.* Let a be the first open blocked position, and take the index of the putter that gave it
+//!    up. This putter knew that its index was in no entry. If the index blocked an open position b, it was put again at a
+//!    position c behind a, and as in step 6 a would be closed. So at most n − 1 open positions are blocked.
+//! 8. *Sum.* By steps 2 and 7 at most 2(n − 1) positions are open.
+//!
+//! **Proof of the theorem.** The decrements that P knows come before its raise, or before the value that it reads. Until
+//! a taker gets p, all other decrements are at positions before p. By lemmas 4 and 5 these are at most 2(n − 1) + t, and
+//! the threshold is at least 0 after them.
+//!
+//! **Corollary (full ring).** A thread that finds all indices in the ring has seen each index at its position, and knows
+//! what its putter knew then. So this thread may raise the threshold for that putter.
 
 use core::ptr::NonNull;
 
 use crate::memory::{AtomicU64, Ordering, advance, is_before, pause};
 use crate::pad::{Padded, spread};
 
-/// What a ring of indices is made for.
+/// The parameters of a ring of indices.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     /// Number of indices, in the ring or elsewhere: a power of two.
     pub n: usize,
-    /// The first position, a multiple of the entries.
+    /// The first position, a multiple of the number of entries.
     pub first: u64,
-    /// Whether all indices are in the ring, in order. Otherwise none is.
+    /// Whether all indices are in the new ring, in order. Otherwise none is.
     pub is_full: bool,
-    /// Most calls at the same time that take, and may find no index at a position.
+    /// Most calls that take at the same time, and may find no index at a position: t of the proof.
     pub takers: u64,
-    /// How often such a call looks for what is about to be put at its position, before it gives that up.
+    /// How often such a call reads the entry at its position before it gives the position up.
     pub looks: u32,
 }
 
 impl Plan {
-    /// The threshold when an index has just been put: so often may it be lowered, and the index is found still, as that
-    /// isn't negative then.
+    /// The threshold when an index has just been put. After as many decrements it isn't negative, and the index is
+    /// still found.
     fn highest(self) -> u64 {
         2 * (self.n as u64 - 1) + self.takers
     }
 }
 
-/// Where threads of both sides have come to.
+/// The counters of both sides.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Counters {
-    /// Behind all positions at which an index was looked for.
+    /// Behind all positions that takers have got.
     head: Padded<AtomicU64>,
-    /// Behind all positions at which an index was put, or was to be.
+    /// Behind all positions that putters have got, or that have been skipped.
     tail: Padded<AtomicU64>,
-    /// At how many positions takers may still find no index before there is certainly none; then negative.
+    /// At how many positions takers may still find no index. Negative if there is certainly no index.
     threshold: Padded<AtomicU64>,
 }
 
@@ -98,9 +131,9 @@ impl Counters {
 
 /// The entries, twice as many as indices: a word each, of
 ///
-/// - the cycle: how often the ring had been gone round when it was written, in the bits where a position has it,
-///   one to the left;
-/// - whether it is safe: no taker of a later cycle has found an index here, and left it behind;
+/// - the cycle: the number of laps before the one in which the entry was written, in the bits that it has in a
+///   position, shifted left by one;
+/// - whether the entry is safe: no taker of a later cycle has found an index here, and left it;
 /// - the index, or all ones if there is none.
 #[derive(Debug, Clone, Copy)]
 pub struct Entries {
@@ -122,7 +155,7 @@ impl Entries {
     ///
     /// # Safety
     ///
-    /// `base` points to memory for that many entries, which nothing else uses while these do.
+    /// `base` points to memory for all entries of the plan, which nothing else uses while the entries live.
     pub unsafe fn init(base: NonNull<AtomicU64>, plan: Plan) -> Self {
         let number = Self::number(plan.n) as u64;
         let (order, highest, looks) = (number.ilog2(), plan.highest(), plan.looks);
@@ -133,7 +166,7 @@ impl Entries {
                 true => entries.word(position, i),
                 false => entries.word(position.wrapping_sub(number), entries.none()),
             };
-            // SAFETY: by the caller's word there is room for all entries, and this is one of them.
+            // SAFETY: by the caller's contract there is room for all entries, and this is one of them.
             unsafe { entries.place(position).write(AtomicU64::new(word)) };
         }
         entries
@@ -143,19 +176,20 @@ impl Entries {
     ///
     /// # Safety
     ///
-    /// No copy of these is used afterwards.
+    /// No copy of the entries is used afterwards.
     pub unsafe fn finish(self) {
         for position in 0..=self.none() {
-            // SAFETY: each was written by `init`, and is not used any more.
+            // SAFETY: `init` wrote each entry, and no entry is used any more.
             unsafe { self.place(position).drop_in_place() };
         }
     }
 
-    /// Where the entry of a position is: those of positions in a row are in other lines, if there are several.
+    /// Where the entry of a position is. The entries of consecutive positions are in different cache lines, if there
+    /// are several lines.
     #[inline]
     fn place(self, position: u64) -> NonNull<AtomicU64> {
         let i = spread::<AtomicU64>(position, 1 << self.order);
-        // SAFETY: there are so many entries.
+        // SAFETY: `i` is less than the number of entries.
         unsafe { self.base.add(i) }
     }
 
@@ -176,7 +210,7 @@ impl Entries {
         1 << self.order
     }
 
-    /// An entry of the cycle of `position`, safe, with `index`.
+    /// A safe entry of the cycle of `position`, with `index`.
     #[inline]
     fn word(self, position: u64, index: u64) -> u64 {
         self.cycle(position << 1) | self.safe() | index
@@ -194,7 +228,7 @@ impl Entries {
         (index != self.none()).then_some(index)
     }
 
-    /// The index that was put at `position`, if it is what this entry holds.
+    /// The index that was put at `position`, if this entry holds it.
     #[inline]
     fn index_of(self, word: u64, position: u64) -> Option<u64> {
         self.index(word).filter(|_| self.cycle(word) == self.cycle(position << 1))
@@ -207,17 +241,17 @@ impl Entries {
     }
 }
 
-/// What a thread knows of a ring.
+/// What a thread has seen of a ring.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen {
-    /// Every position from `head` on had an index put there, up to here.
+    /// An index has been put at every position from `head` up to here.
     to: u64,
     /// Where `head` was when all indices were in the ring.
     full: Option<u64>,
 }
 
 impl Seen {
-    /// What is known of a new ring.
+    /// Nothing but a new ring.
     pub fn nothing(first: u64) -> Self {
         Self { to: first, full: None }
     }
@@ -249,19 +283,20 @@ impl<'a> Indices<'a> {
         self.raise_threshold();
     }
 
-    /// A position that nobody else puts at.
+    /// A position at which no other thread puts.
     #[inline]
     pub fn next_to_put(self) -> u64 {
-        // Acquire ↔ Release of earlier calls, and of `catch_up`: all that those threads knew (see above).
+        // Acquire ↔ Release of earlier calls, and of `catch_up`: all that their threads knew (lemma 1).
         self.counters.tail.fetch_add(1, Ordering::AcqRel)
     }
 
-    /// Sees to it that what is in the ring is found. Relaxed: what has to be known of the threshold comes with positions.
+    /// Raises the threshold, so that takers find what is in the ring. Relaxed: positions carry all that has to be known
+    /// of the threshold.
     #[inline]
     fn raise_threshold(self) {
         let highest = self.entries.highest;
         if self.counters.threshold.load(Ordering::Relaxed) != highest {
-            // A store would do, but loom would then let an update read a value that isn't the last.
+            // A store would suffice. But after a store loom would let an update read a value that isn't the last.
             self.counters.threshold.swap(highest, Ordering::Relaxed);
         }
     }
@@ -272,8 +307,8 @@ impl<'a> Indices<'a> {
     pub fn put_at(self, position: u64, index: u64) -> bool {
         let entries = self.entries;
         let entry = entries.at(position);
-        // Acquire, also below ↔ Release of the exchange in `take_at`: how far the taker that made the entry unsafe had
-        // moved `head`.
+        // Acquire, here and below ↔ Release of the exchange in `take_at`: how far the taker that made the entry unsafe
+        // had moved `head`.
         let mut word = entry.load(Ordering::Acquire);
         loop {
             let is_free = entries.is_older(word, position) && entries.index(word).is_none();
@@ -281,7 +316,7 @@ impl<'a> Indices<'a> {
                 return false;
             }
             let new = entries.word(position, index);
-            // Release ↔ Acquire in `take_at`, `first` and `is_full`: what was done with the slot.
+            // Release ↔ Acquire in `take_at`, `first` and `is_full`: all accesses to the slot.
             match entry.compare_exchange(word, new, Ordering::Release, Ordering::Acquire) {
                 Ok(_) => return true,
                 Err(found) => word = found,
@@ -289,12 +324,12 @@ impl<'a> Indices<'a> {
         }
     }
 
-    /// The position that is taken from next. `None` if there was no index at a moment of the call, as far as can be seen
-    /// without writing: not if several are being put.
+    /// The next position to take from. `None` if there was no index at a moment of the call, as far as a thread can see
+    /// without writing: not if several indices are being put.
     #[inline]
     fn first(self) -> Option<u64> {
-        // Acquire, twice: what is looked at next was there later. So there was nothing at `head` when nothing had
-        // been put behind it, and nothing before, whatever the others have done since.
+        // Acquire, twice: each later load reads a later state. So there was no index at `head` when no index had been
+        // put behind it, and none before `head`, whatever other threads have done since.
         let head = self.counters.head.load(Ordering::Acquire);
         let word = self.entries.at(head).load(Ordering::Acquire);
         let is_empty = self.entries.index_of(word, head).is_none()
@@ -302,21 +337,23 @@ impl<'a> Indices<'a> {
         (!is_empty).then_some(head)
     }
 
-    /// As [`take`](Self::take), but looks first, and writes only if there is something, or several are being put.
+    /// As [`take`](Self::take), but looks first. It writes only if there is an index, or if several indices are being
+    /// put.
     #[inline]
     pub fn look_and_take(self) -> Option<u64> {
         self.first().and_then(|position| self.take_from(position))
     }
 
-    /// Takes from `position`, or looks again if others have come first.
+    /// Takes from `position`, or looks again if another taker has got the position.
     fn take_from(self, mut position: u64) -> Option<u64> {
-        // Not by adding: all takers that look see the same index, and those that are too late should take no position.
+        // By compare-and-swap, not by addition: all takers that look see the same index, and late takers should get no
+        // position.
         while !self.is_exhausted() {
             if self.is_next_to_take(position) {
                 return match self.take_at(position) {
                     None if self.is_over(position) => None,
-                    // Not by looking again: a taker that has decremented the threshold goes on to another position
-                    // (see above).
+                    // Doesn't look again: a taker that has decremented the threshold goes on to another position (lemma
+                    // 4).
                     None => self.take_next(),
                     index => index,
                 };
@@ -326,17 +363,17 @@ impl<'a> Indices<'a> {
         None
     }
 
-    /// Whether nobody has set out to take an index since all were seen in the ring, as far as this thread knows.
+    /// Whether no taker has got a position since all indices were seen in the ring, as far as this thread knows.
     #[inline]
     pub fn is_still_full(self, seen: Seen) -> bool {
-        // Relaxed: any other value says no. And a thread that knows of a taker sees that this taker has moved `head`.
+        // Relaxed: any other value means no. A thread that knows of a taker sees that this taker has moved `head`.
         seen.full == Some(self.counters.head.load(Ordering::Relaxed))
     }
 
-    /// Whether all indices are in the ring, and nobody had set out to take one when the answer was found, as far as this
+    /// Whether all indices are in the ring, and no taker had got a position when the answer was found, as far as this
     /// thread knows.
     ///
-    /// Looks at each entry, but at those that it has `seen` only once.
+    /// Reads each entry, except those that an earlier call has `seen`.
     pub fn is_full(self, mut seen: Seen) -> (bool, Seen) {
         let (n, entries) = (self.n() as u64, self.entries);
         let head = self.counters.head.load(Ordering::Relaxed);
@@ -346,14 +383,14 @@ impl<'a> Indices<'a> {
         let tail = self.counters.tail.load(Ordering::Relaxed);
         let mut there = seen.to.wrapping_sub(head);
         let mut position = seen.to;
-        // As long as there are positions enough for the others.
+        // As long as there are enough positions for the other indices.
         while there < n && tail.wrapping_sub(position) as i64 >= (n - there) as i64 {
-            // Acquire: `head` is looked at later.
+            // Acquire: `head` is read later.
             let word = entries.at(position).load(Ordering::Acquire);
             let is_there = entries.index_of(word, position).is_some();
             there += u64::from(is_there);
             let next = position.wrapping_add(1);
-            // Behind a gap, which may be filled or not, all is looked at again.
+            // Behind a gap, which may be filled later, the next call reads all entries again.
             if is_there && seen.to == position {
                 seen.to = next;
             }
@@ -362,16 +399,16 @@ impl<'a> Indices<'a> {
         if there < n || self.counters.head.load(Ordering::Relaxed) != head {
             return (false, seen);
         }
-        // The putter of the last index may not have raised the threshold yet. Other threads must find what was seen
-        // here. Acquire above ↔ Release in `put_at`: all that the putters knew.
+        // The putter of the last index may not have raised the threshold yet. Other threads must find the indices that
+        // were seen here. Acquire above ↔ Release in `put_at`: all that the putters knew.
         self.raise_threshold();
         seen.full = Some(head);
         (true, seen)
     }
 
-    /// The indices that are in the ring, in order, when nobody uses it any more.
+    /// The indices that are in the ring, in order, when no thread uses the ring any more.
     pub fn drain(self) -> impl Iterator<Item = u64> {
-        // Relaxed: dropping the handles has ordered what they did before this.
+        // Relaxed: the drop of the handles has ordered all their accesses before this.
         let head = self.counters.head.load(Ordering::Relaxed);
         let tail = self.counters.tail.load(Ordering::Relaxed);
         let positions = (0..tail.wrapping_sub(head)).map(move |i| head.wrapping_add(i));
@@ -381,20 +418,20 @@ impl<'a> Indices<'a> {
         })
     }
 
-    /// Whether somebody has set out to take from `position`.
+    /// Whether a taker has got `position`.
     #[inline]
     fn is_taken(self, position: u64) -> bool {
-        // Acquire ↔ Release in `next_to_take`: a putter that gives the position up for this knows its taker.
+        // Acquire ↔ Release in `next_to_take`: a putter that gives the position up knows its taker.
         is_before(position, self.counters.head.load(Ordering::Acquire))
     }
 
-    /// Takes the index that has been there longest. `None` if there was none at a moment of the call.
+    /// Takes the oldest index. `None` if there was no index at a moment of the call.
     #[inline]
     pub fn take(self) -> Option<u64> {
         if self.is_exhausted() { None } else { self.take_next() }
     }
 
-    /// Takes at the next position, or at those behind it.
+    /// Takes at the next position, or at a later one.
     #[inline]
     fn take_next(self) -> Option<u64> {
         loop {
@@ -408,46 +445,47 @@ impl<'a> Indices<'a> {
         }
     }
 
-    /// Whether the threshold says that there is nothing.
+    /// Whether the threshold says that there is no index.
     #[inline]
     fn is_exhausted(self) -> bool {
         // Acquire ↔ Release in `is_over`: a thread that finds the threshold negative knows that the indices were taken,
-        // and doesn't call the ring full by what it was.
+        // and doesn't call the ring full because of an earlier state.
         (self.counters.threshold.load(Ordering::Acquire) as i64) < 0
     }
 
-    /// A position that nobody else takes from.
+    /// A position from which no other thread takes.
     #[inline]
     pub fn next_to_take(self) -> u64 {
-        // Acquire and release, as in `next_to_put`. Release also ↔ Acquire in `first`: a thread that sees the position
-        // taken sees that it was there to be taken.
+        // Acquire and Release, as in `next_to_put`. Release also ↔ Acquire in `first`: a thread that sees the position
+        // taken sees all that its taker knew.
         self.counters.head.fetch_add(1, Ordering::AcqRel)
     }
 
-    /// As [`next_to_take`](Self::next_to_take), if that is `position`, at which [`first`](Self::first) has looked.
+    /// As [`next_to_take`](Self::next_to_take), if the next position is `position`, from which [`first`](Self::first)
+    /// has read.
     #[inline]
     fn is_next_to_take(self, position: u64) -> bool {
         let next = position.wrapping_add(1);
-        // Release: as in `next_to_take`. `first` has acquired what the taker released that moved `head` to `position`:
-        // the exchange reads the same store, as no value of `head` comes twice.
+        // Release: as in `next_to_take`. The load in `first` has acquired the update that moved `head` to `position`.
+        // The exchange reads the same update, since no value of `head` occurs twice.
         self.counters
             .head
             .compare_exchange(position, next, Ordering::Release, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// Whether a taker looks for a while at the position that it has got. Then it needn't look first.
+    /// Whether a taker waits for an index at its position. Such a taker needn't look first.
     #[inline]
     pub fn lingers(self) -> bool {
         self.entries.looks > 0
     }
 
-    /// Looks for what is put at `position`, before it is given up: *delayed invalidation*.
+    /// Waits for an index at `position` before the taker gives the position up: *delayed invalidation*.
     #[inline]
     fn linger(self, position: u64) {
         let entry = self.entries.at(position);
         for _ in 0..self.entries.looks {
-            // Relaxed: `take_at` looks again.
+            // Relaxed: `take_at` reads the entry again.
             if self.entries.index_of(entry.load(Ordering::Relaxed), position).is_some() {
                 return;
             }
@@ -455,36 +493,36 @@ impl<'a> Indices<'a> {
         }
     }
 
-    /// Whether there is nothing further on, when nothing was found at `position`.
+    /// Whether there is no index behind `position` either, after the taker found none there.
     #[inline]
     pub fn is_over(self, position: u64) -> bool {
         let next = position.wrapping_add(1);
-        // Relaxed: at any moment since `head` was moved will do.
+        // Relaxed: any value that `tail` has had since the update of `head` suffices.
         if !is_before(next, self.counters.tail.load(Ordering::Relaxed)) {
             self.catch_up(next);
             return true;
         }
-        // Release pairs with the load in `is_exhausted`, acquire with release here, for the same reason.
+        // Release ↔ Acquire in `is_exhausted`, and Acquire ↔ Release here: that the indices were taken.
         self.counters.threshold.fetch_add(1_u64.wrapping_neg(), Ordering::AcqRel) as i64 <= 0
     }
 
-    /// Moves `tail` on to `next`, so that putters needn't try each position before.
+    /// Moves `tail` on to `next`, so that putters needn't try each position before it.
     #[cold]
     fn catch_up(self, next: u64) {
         // Release ↔ Acquire in `next_to_put`: all positions before `next` have takers.
         advance(&self.counters.tail, next, Ordering::Release);
     }
 
-    /// Takes the index that was put at `position`, or sees to it that none ever is.
+    /// Takes the index that was put at `position`, or prevents that an index is ever put there.
     #[inline]
     pub fn take_at(self, position: u64) -> Option<u64> {
         let entries = self.entries;
         let entry = entries.at(position);
-        // Acquire, also below, pairs with the exchange in `put_at`: the slot is done with.
+        // Acquire, here and below ↔ Release of the exchange in `put_at`: all accesses to the slot.
         let mut word = entry.load(Ordering::Acquire);
         loop {
             if let Some(index) = entries.index_of(word, position) {
-                // Release ↔ Acquire in `first`: a thread that misses the index sees what its taker saw.
+                // Release ↔ Acquire in `first`: a thread that finds the index gone sees all that its taker saw.
                 entry.fetch_or(entries.none(), Ordering::Release);
                 return Some(index);
             }
@@ -493,7 +531,7 @@ impl<'a> Indices<'a> {
             }
             let new = match entries.index(word) {
                 None => entries.word(position, entries.none()) & (word | !entries.safe()),
-                // The taker of that index is late. The next putter here must see that this taker has been here.
+                // The taker of that index is late. The next putter here must see that this taker has visited the entry.
                 Some(_) => word & !entries.safe(),
             };
             match entry.compare_exchange(word, new, Ordering::Release, Ordering::Acquire) {
@@ -514,15 +552,15 @@ mod tests {
             let mut memory = alloc::vec::Vec::with_capacity(Entries::number(n));
             let base = NonNull::new(memory.as_mut_ptr()).unwrap();
             let plan = Plan { n, first, is_full, takers: 1, looks: 0 };
-            // SAFETY: there is room for as many, and `memory` is used for nothing else.
+            // SAFETY: there is room for all entries, and `memory` is used for nothing else.
             let entries = unsafe { Entries::init(base, plan) };
             check(Indices::new(&Counters::new(plan), &entries), first);
-            // SAFETY: they are not used any more.
+            // SAFETY: the entries are not used any more.
             unsafe { entries.finish() };
         }
     }
 
-    /// Positions at which nothing was put yet, or never will be, are not taken for others.
+    /// Positions at which no index has been put yet, or never will be, don't count as filled.
     #[test]
     fn a_gap_is_not_full() {
         with_ring(4, false, |ring, first| {
@@ -543,8 +581,8 @@ mod tests {
         });
     }
 
-    /// A putter has written the entry but hasn't raised the threshold, which is negative. A thread that has been told
-    /// that all indices are there finds the index.
+    /// A putter has written the entry but hasn't raised the threshold, which is negative. A thread that has seen all
+    /// indices in the ring finds the index.
     #[test]
     fn what_is_full_is_found() {
         with_ring(1, true, |ring, first| {

@@ -1,41 +1,42 @@
 //! `scq`: the scalable circular queue, in which no thread waits for another one.
 //!
-//! The slots lie in no order. Two rings of indices say which are filled, oldest first, and which are free. A push
-//! takes an index from the free ones, fills its slot, and puts it behind the filled ones; a pop does the opposite.
-//! Each ring has room for all indices twice, so it is never full, and threads get positions by adding to a counter.
+//! The slots are in no order. Two rings of indices list the filled slots, oldest first, and the free slots. A push
+//! takes an index from the free ring, fills its slot, and puts the index into the filled ring. A pop does the opposite.
+//! Each ring has room for twice all indices, so it is never full. Threads get positions by fetch-and-add.
 //!
-//! **Use it** where threads may be stopped anywhere, and no other may be held up by that: threads of different
-//! priority, or far more of them than cores. Each stopped thread keeps one slot; so have more slots than threads.
-//! **Don't** use it for speed while there is a core for each thread: an item takes eight locked instructions, where
-//! [`bbq`](crate::block::shared) takes four.
+//! **Use it** where threads may be stopped anywhere, and must not delay others: threads of different priority, or far
+//! more threads than cores. Each stopped thread keeps one slot, so have more slots than threads.
+//! **Don't** use it for speed while there is a core for each thread: an item needs eight locked instructions, and with
+//! [`bbq`](crate::block::shared) only four.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | lock-free while fewer threads are stopped in the middle of a call than there are slots; first in first out (linearizable) |
-//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two; all usable, but for one for each thread in the middle of a call |
+//! | capacity | N, the number of slots: as asked, rounded up to a power of two; all usable, except one for each thread in the middle of a call |
 //! | memory | 32 bytes for each slot besides the items |
-//! | a stopped thread | keeps its slot, and the item in it; all others go on while a slot is left. When as many are stopped as there are slots, all pushes say [`Busy`](TryPushError::Busy) and all pops [`Empty`](TryPopError::Empty), until one goes on. With one slot, one stopped thread is enough |
+//! | a stopped thread | keeps its slot, and the item in it; all others go on while a slot is left. If as many threads are stopped as there are slots, all pushes say [`Busy`](TryPushError::Busy) and all pops [`Empty`](TryPopError::Empty), until a stopped thread goes on. With one slot, one stopped thread suffices |
 //! | handles | at most 65,536 a side; cloning one more panics |
-//! | operations | two additions, a compare-and-swap and an *or*, all locked, for each push and each pop; another compare-and-swap for the first addition in a call after one that failed; more while sides meet. The first push that fails of a new handle looks at all slots, others only at those that were popped since: some 5 ns a slot, so 5 ms where there are a million |
+//! | operations | for each push and each pop two fetch-and-adds, one compare-and-swap and one *or*, all locked; in a call after a failed call, a compare-and-swap instead of the first fetch-and-add; more while the sides meet. The first failed push of a new handle reads all entries, a later one only the entries popped since: some 5 ns a slot, so 5 ms for a million slots |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.2 (P2, P3), §3.7.2; R. Nikolaev: *A Scalable, Portable, and Memory-Efficient Lock-Free FIFO Queue* (DISC 2019) |
 //!
 //! # Departures from the paper
 //!
-//! - A handle whose last call found no index looks first the next time. It writes only if there is an index, or several
-//!   are being put. Then it gets its position by compare-and-swap: of many threads that see the same position only one
-//!   gets it. The paper's call takes a position each time, and the paper's program looks there 10,000 times before it
-//!   gives the position up. So a call that fails costs a thousand times as much as with other queues (Wang 2024,
-//!   §2.6.2.2). [`delayed_queue_with`] makes such a queue. But here the first push that fails after a pop looks at each
-//!   slot that it hasn't seen filled.
+//! - A handle whose last call found no index looks first in its next call. It writes only if there is an index, or if
+//!   several indices are being put. Then it gets its position by compare-and-swap: of many threads that see the same
+//!   position only one gets it. The paper's call gets a position each time, and the paper's program reads the entry
+//!   10,000 times before it gives the position up. So a failed call costs a thousand times as much as in other queues
+//!   (Wang 2024, §2.6.2.2). [`delayed_queue_with`] makes such a queue. Here the first failed push after a pop reads
+//!   each entry that its handle hasn't seen filled.
 //! - A thread that takes an index and a thread that puts one may meet at one position after the other: the first
-//!   visitor marks the position visited, the second tries the next. A threshold ends this (Wang 2024, §2.2): after so
-//!   many positions without an index no thread takes another position until an index has been put. The paper's
-//!   threshold is for no more threads than slots, here it is for as many as there may be handles.
-//! - A push says [`Full`](TryPushError::Full) only if all slots hold items and nobody is about to take one. If none is
-//!   free, but some are in the hands of other threads, it says [`Busy`](TryPushError::Busy); the paper's says full then too,
-//!   though fewer items may be there than fit.
-//! - Orderings are weaker than sequentially consistent, and there are no fences: `indices.rs` says why the threshold
-//!   holds nevertheless.
+//!   visitor marks the position visited, and the second visitor tries the next position. A threshold ends this (Wang
+//!   2024, §2.2): after a number of positions without an index no thread takes another position until an index has been
+//!   put. The paper's threshold suffices for at most as many threads as slots. The threshold here suffices for as many
+//!   threads as there may be handles.
+//! - A push says [`Full`](TryPushError::Full) only if all slots hold items and no pop is about to take one. If no slot
+//!   is free, but other threads hold slots in unfinished calls, the push says [`Busy`](TryPushError::Busy). The paper's
+//!   push says full then too, though fewer items may be inside than fit.
+//! - Orderings are weaker than sequentially consistent, and there are no fences. `indices.rs` proves that the threshold
+//!   suffices nevertheless.
 //! - A thread must not be stopped in the middle of a call while 2⁶² positions are used.
 //!
 //! ```
@@ -75,7 +76,7 @@ const MOST_SLOTS: usize = 1 << (usize::BITS - 8);
 /// Most threads of a side that are in a call at once: one for each handle, or as many as a model can have.
 const MOST_THREADS: u64 = limit(MOST_ENDS, 4);
 
-/// Where both rings have come to.
+/// The counters of both rings.
 #[derive(Debug)]
 #[repr(C)]
 struct Header<T> {
@@ -97,7 +98,7 @@ impl<T> State for Header<T> {
     }
 }
 
-/// Slots that are addressed by indices, and the entries that list these.
+/// Slots that are addressed by indices, and the entries of both rings.
 struct Numbered<T> {
     cells: Cells<T>,
     filled: Entries,
@@ -110,7 +111,7 @@ impl<T> Clone for Numbered<T> {
     }
 }
 
-/// How many slots there are, and the position that the rings start at, a multiple of their entries.
+/// How many slots there are, and the first position of the rings, a multiple of their number of entries.
 #[derive(Debug, Clone, Copy)]
 struct SlotShape {
     n: usize,
@@ -120,7 +121,7 @@ struct SlotShape {
 }
 
 impl SlotShape {
-    /// What one ring is made for.
+    /// The plan of one ring.
     fn ring(self, is_full: bool) -> Plan {
         let Self { n, first, looks } = self;
         Plan { n, first, is_full, takers: MOST_THREADS, looks }
@@ -148,7 +149,7 @@ impl<T> Slots for Numbered<T> {
     unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, shape: SlotShape) -> Self {
         let entries = shape.entries().expect("the caller has had this layout");
         let (_, second) = entries.extend(entries).expect("as above");
-        // SAFETY: the caller's; each ring's entries have the part of the memory that the layout has for them.
+        // SAFETY: the caller's contract. Each ring's entries are in their part of the layout.
         unsafe {
             Self {
                 cells: Cells::init(variables, slots, shape.n),
@@ -159,7 +160,7 @@ impl<T> Slots for Numbered<T> {
     }
 
     unsafe fn finish(&self) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe {
             self.filled.finish();
             self.free.finish();
@@ -185,8 +186,8 @@ pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Capac
     delayed_queue_with(config, 0)
 }
 
-/// As [`queue_with`], as the paper's program has it, to compare: a call takes a position at once, and looks for what is
-/// about to be put there so often before it gives that up.
+/// As [`queue_with`], but as in the paper's program, to compare: a call gets a position at once, and reads the entry
+/// there `looks` times before it gives the position up.
 ///
 /// ```
 /// use corelane::{Config, TryPopError, scq};
@@ -240,16 +241,16 @@ impl<T> Side<T> {
 /// A sending side.
 pub struct Producer<T> {
     end: Side<T>,
-    /// Whether it is new, or the last push found no slot.
+    /// Whether the handle is new, or its last push found no slot.
     looks_first: bool,
-    /// What it knows of filled slots.
+    /// What the handle has seen of filled slots.
     seen: Seen,
 }
 
 /// A receiving side.
 pub struct Consumer<T> {
     end: Side<T>,
-    /// Whether it is new, or the last pop found no item.
+    /// Whether the handle is new, or its last pop found no item.
     looks_first: bool,
 }
 
@@ -287,7 +288,7 @@ impl<T> queue::Producer for Producer<T> {
     #[inline]
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
         let Some(index) = self.allocate() else { return Err(self.refusal(item)) };
-        // SAFETY: only the thread that has taken an index out of a ring has it, and this slot is empty.
+        // SAFETY: only this thread has the index, since it took the index out of a ring. The slot is empty.
         unsafe { self.end.slots().cells.write(index, item) };
         self.end.filled().put(index);
         Ok(())
@@ -318,7 +319,7 @@ impl<T> Consumer<T> {
     #[inline]
     fn pop(&mut self) -> Option<T> {
         let index = self.reserve()?;
-        // SAFETY: only the thread that has taken an index out of a ring has it, and this slot holds an item.
+        // SAFETY: only this thread has the index, since it took the index out of a ring. The slot holds an item.
         let item = unsafe { self.end.slots().cells.read(index) };
         self.end.free().put(index);
         Some(item)

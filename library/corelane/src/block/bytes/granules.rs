@@ -1,4 +1,4 @@
-//! An array of bytes in granules, and beside each granule what begins there.
+//! An array of bytes in granules, and for each granule an entry that says what begins there.
 
 use core::alloc::{Layout, LayoutError};
 use core::mem::MaybeUninit;
@@ -7,20 +7,20 @@ use core::ptr::NonNull;
 use crate::memory::{AtomicU32, Cells, Ordering};
 use crate::region::{Slots, array};
 
-/// Bytes of a granule. With fewer the [`Entry`] beside it would count more, with more the rest of it that
-/// a record leaves unused.
+/// Bytes of a granule. In smaller granules the [`Entry`] would cost more; in larger granules the unused rest behind a
+/// record.
 pub(super) const GRANULE: usize = size_of::<Granule>();
 
 /// Longest record in bytes: what an [`Entry`] can say.
 pub(super) const LONGEST: usize = Entry::SKIP as usize - 1;
 
-/// How many granules a record of `len` bytes takes. One without bytes needs a place, too.
+/// How many granules a record of `len` bytes takes. An empty record takes one.
 #[inline]
 pub(super) fn granules(len: usize) -> u64 {
     len.div_ceil(GRANULE).max(1) as u64
 }
 
-/// The least that is taken, and what all records are aligned to.
+/// The smallest unit that is taken. All records are aligned to it.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(16))]
 pub(super) struct Granule {
@@ -64,8 +64,8 @@ impl Entry {
 
 /// The granules of a ring, with an [`Entry`] beside each.
 ///
-/// All bytes are initialised when it is made. Entries are apart from the bytes, because a consumer that
-/// was stopped reads one where a record no longer begins, while a producer writes the bytes there.
+/// All bytes are initialised when the array is made. Entries are apart from the bytes, because a consumer that was
+/// stopped may read an entry where no record begins any more, while a producer writes the bytes there.
 #[derive(Debug)]
 pub struct Granules {
     entries: NonNull<AtomicU32>,
@@ -83,33 +83,33 @@ impl Clone for Granules {
 impl Granules {
     #[inline]
     fn at(&self, position: u64) -> &AtomicU32 {
-        // SAFETY: the mask keeps the index among the entries, since positions without a granule are left out. They live as
-        // long as the array.
+        // SAFETY: the mask keeps the index among the entries, since positions without a granule are left out. The
+        // entries live as long as the array.
         unsafe { self.entries.add(position as usize & self.mask).as_ref() }
     }
 
-    /// What begins at `position`, if anything does. What counts entries orders this.
+    /// What begins at `position`, if anything does. The counters order the access.
     #[inline]
     #[track_caller]
     pub(super) fn entry(&self, position: u64) -> Entry {
         Entry(self.at(position).load(Ordering::Relaxed))
     }
 
-    /// Says what begins at `position`. What counts entries orders this.
+    /// Sets what begins at `position`. The counters order the access.
     #[inline]
     #[track_caller]
     pub(super) fn set(&self, position: u64, entry: Entry) {
         self.at(position).store(entry.0, Ordering::Relaxed);
     }
 
-    /// First of the `len` bytes from `position` on, which are about to be written.
+    /// First of the `len` bytes from `position` on, to be written next.
     #[inline]
     #[track_caller]
     pub(super) fn to_fill(&self, position: u64, len: usize) -> *mut u8 {
         self.cells.run_to_fill(position, len.div_ceil(GRANULE)).cast()
     }
 
-    /// First of the `len` bytes from `position` on, which are about to be read.
+    /// First of the `len` bytes from `position` on, to be read next.
     #[inline]
     #[track_caller]
     pub(super) fn to_empty(&self, position: u64, len: usize) -> *mut u8 {
@@ -132,7 +132,7 @@ impl Slots for Granules {
     unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, len: usize) -> Self {
         let (entries, slots) =
             (variables.cast::<AtomicU32>(), slots.cast::<MaybeUninit<Granule>>());
-        // SAFETY: by the caller's word there is room for `len` entries, and as many granules.
+        // SAFETY: by the caller's contract there is room for `len` entries, and as many granules.
         unsafe {
             for i in 0..len {
                 entries.add(i).write(AtomicU32::new(0));

@@ -1,6 +1,6 @@
 //! Byte records that are items, for code that is generic over queues: checks and measurements.
 //!
-//! An item of any type is moved into a record of its own. For use there is [`block::shared`](crate::block::shared).
+//! An item of any type is moved into a record of its own. Programs use [`block::shared`](crate::block::shared) instead.
 
 use super::granules::{GRANULE, Granules, LONGEST};
 use super::sides::{Header, Receiver, Sender, both_ends, take};
@@ -21,12 +21,12 @@ pub struct ItemConsumer<T> {
     receiver: Receiver<T>,
 }
 
-/// Bytes that an item has to itself: a power of two, so that blocks have no rest.
+/// Bytes of an item's record: a power of two, so that blocks have no rest.
 const fn room<T>() -> usize {
     size_of::<T>().next_power_of_two().next_multiple_of(GRANULE)
 }
 
-/// Items that always have room: all but those of a block, and one.
+/// Items that always have room: those of all blocks but one, and one more.
 fn promised<T>(blocks: &Blocks<Separate, Granules>) -> usize {
     (blocks.len() - blocks.arrangement().size() as usize) * GRANULE / room::<T>() + 1
 }
@@ -39,8 +39,8 @@ impl<T> queue::Producer for ItemProducer<T> {
         match self.sender.allocate(room::<T>()) {
             Ok(run) => {
                 let place = self.sender.array().to_fill(run.position, size_of::<T>());
-                // SAFETY: there is room for an item, allocated to this thread alone. Records aren't aligned
-                // to all types.
+                // SAFETY: there is room for an item, allocated to this thread alone. The write is unaligned, since a
+                // record may be aligned less than the type.
                 unsafe { place.cast::<T>().write_unaligned(item) };
                 self.sender.commit(run, size_of::<T>());
                 Ok(())
@@ -124,7 +124,7 @@ handles! {
     [T] ItemConsumer<T>: consumer of T;
 }
 
-/// The queue of bytes for items that [`block::shared`](crate::block::shared) would have in blocks of as many.
+/// The options of a queue of bytes whose blocks hold as many items as those of [`block::shared`](crate::block::shared).
 fn in_bytes<T>(config: Config) -> Result<Config, CapacityError> {
     let granules = room::<T>() / GRANULE;
     let refused = |most| CapacityError::OutOfRange { asked: config.capacity, most };

@@ -1,45 +1,47 @@
 //! `bbq-bytes`: the block-based bounded queue for byte records of any length.
 //!
-//! The ring of [`block::shared`](crate::block::shared), made of granules of 16 bytes. A record takes as many
-//! as it needs, side by side in one block. It is claimed, written in place, and committed or aborted; and
-//! it is read in place, until what it lies in is given back.
+//! The ring is that of [`block::shared`](crate::block::shared), made of granules of 16 bytes. A record takes as many
+//! granules as it needs, contiguous in one block. A producer claims a record, writes it in place, and commits or aborts
+//! it. A consumer reads the record in place, and then gives its granules back.
 //!
-//! **Use it** for messages of different lengths, between any number of threads: packets, log lines, frames,
-//! what would otherwise be one allocation each.
-//! **Don't** use it for items of one type, which [`block::shared`](crate::block::shared) carries without
-//! lengths. Nor where nobody may ever wait for a thread that was stopped in the middle: between claim and
-//! commit nothing behind that record is popped, and while a record is held its block doesn't come back.
+//! **Use it** for messages of different lengths, between any number of threads: packets, log lines, frames, anything
+//! that would otherwise be one allocation each.
+//! **Don't** use it for items of one type: [`block::shared`](crate::block::shared) carries these without lengths. Nor
+//! where a thread must never wait for a stopped thread: between claim and commit no record behind the claim is popped,
+//! and while a record is held its block is not reused.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | deadlock-free, first in first out by the order of claims (linearizable but for [answers out of date](crate::TryPushError::Full)) |
-//! | capacity | N bytes: what was asked for, rounded up to whole blocks. A record has room whenever with it no more are inside, each rounded up to 16 bytes, or 16 if it has none, and none is held. The ring has 2·N: a record that doesn't fit into the rest of a block leaves that unused, and room comes back a block at a time |
-//! | blocks | of S bytes; of the granules, as many to a block as [`block::shared`](crate::block::shared) has slots; [`Config::block`] gives S instead, rounded up to a power of two, from 16 (or N/65536) on |
-//! | longest record | S bytes, or 2 GiB less one if that is less: [`Producer::max_len`] |
-//! | room lost to others | a claim that others overtake where it would have fitted leaves the rest of that block unused: less than its own length, at most once a block. Long claims among many short ones may be overtaken again and again: give those a queue of their own |
-//! | overhead | 4 bytes for each 16 of the ring, 384 bytes for each block |
+//! | capacity | N bytes: as asked, rounded up to whole blocks. A claim finds room whenever no record is held and, with this claim, at most N bytes are inside. Each record counts as its length rounded up to 16 bytes, and as 16 if it is empty. The ring has 2·N: a record that doesn't fit into the rest of a block leaves this rest unused, and room comes back a block at a time |
+//! | blocks | of S bytes, with as many granules as [`block::shared`](crate::block::shared) has slots in a block. [`Config::block`] sets S instead, rounded up to a power of two, from 16 (or N/65536) on |
+//! | longest record | the smaller of S bytes and 2 GiB − 1: [`Producer::max_len`] |
+//! | room lost to others | if other claims overtake a claim that would have fitted into a block, it leaves the rest of the block unused: less than its own length, at most once a block. Short claims may overtake a long claim again and again: give long records a queue of their own |
+//! | overhead | 4 bytes for each 16 bytes of the ring, 384 bytes for each block |
 //! | alignment | 16 bytes |
 //! | handles | at most 65,536 a side; cloning one more panics |
-//! | operations | a claim adds to a shared counter, and so does its end; a pop compares-and-swaps once, and dropping its record adds once |
+//! | operations | one fetch-and-add for a claim, and one for its commit or abort; one compare-and-swap for a pop, and one fetch-and-add for the drop of its record |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.4.4, on §2.3, §2.4, retry-new |
 //!
 //! # Departures from the paper
 //!
-//! All of [`block::shared`](crate::block::shared), but for the looks that are left out there, and:
+//! All those of [`block::shared`](crate::block::shared), except that no read is left out here, and:
 //!
-//! - Lengths are not in front of the bytes but in an array of their own. A consumer reads one before it
-//!   knows that nobody else has taken the record: by then a producer may be writing other bytes in that
-//!   place, and that would be a data race, even though the compare-and-swap that follows fails.
-//! - What is to be skipped says how long it is, and has a bit of its own for that: so there are records of
-//!   length zero, and claims that were aborted or committed with less than was claimed. A
-//!   consumer that skips adds to `consumed` like any other, where the paper's sets it to the block's size:
-//!   others may still be reading in that block.
-//! - A pop takes what is to be skipped behind its record along. So a block comes back with its last record
-//!   and not with the next pop.
-//! - A claim that doesn't fit into the rest of a block first looks whether the next one is free. If it
-//!   isn't, the rest stays for shorter records, where the paper's would have been left unused.
-//! - A producer that fills the rest of a block with a dummy has taken up to a block more than was there. That is
-//!   what [`block::shared`](crate::block::shared) leaves bits for: each handle does so once a lap at most.
+//! - Lengths are not in front of the bytes but in an array of their own. A consumer reads a length before it knows that
+//!   no other consumer has taken the record. By then a producer may be writing other bytes in that place. With the
+//!   length among the bytes this read would be a data race, even though the consumer's compare-and-swap fails
+//!   afterwards.
+//! - Granules to be skipped have an entry with their number, marked by a bit of its own. So a record may have length
+//!   zero, and a claim may be aborted, or committed with fewer bytes than claimed. A consumer that skips granules adds
+//!   them to `consumed`, as it adds a record. The paper's sets `consumed` to the block's size, but other consumers may
+//!   still be reading in that block.
+//! - A pop also takes the granules to be skipped behind its record. So a block comes back with its last record, and not
+//!   with the next pop.
+//! - A claim that doesn't fit into the rest of a block first checks whether the next block is free. If not, the rest
+//!   stays for shorter records. The paper's leaves it unused.
+//! - A producer that fills the rest of a block with a dummy has added up to a block more to `allocated` than was left.
+//!   The additional bits of the offset, as in [`block::shared`](crate::block::shared), suffice for that: each handle
+//!   does so at most once a lap.
 //!
 //! ```
 //! use corelane::{Config, block::bytes};
@@ -82,16 +84,16 @@ pub fn queue(capacity: usize) -> Result<(Producer, Consumer), CapacityError> {
     queue_with(Config::new(capacity))
 }
 
-/// As [`queue`], with all options; their capacity and block are in bytes.
+/// As [`queue`], with all options. Capacity and block are in bytes.
 ///
-/// `block` is the length of a block, and so of the longest record that must fit.
+/// `block` is the length of a block: that of the longest record that must fit.
 ///
 /// # Errors
 ///
 /// As [`queue`]; also if two blocks of that length are too large for memory.
 pub fn queue_with(config: Config) -> Result<(Producer, Consumer), CapacityError> {
-    // A record that doesn't fit into the rest of a block leaves that unused, but then two blocks have more than one's worth
-    // of records: so half of the ring is always filled before it is full.
+    // A record that doesn't fit into the rest of a block leaves this rest unused. But then the two blocks hold more
+    // than one block of records. So at least half of the ring is filled before a claim finds no room.
     let (sender, receiver) = both_ends(config, |n, size| 2 * n.next_multiple_of(size))?;
     Ok((Producer { sender }, Consumer { receiver }))
 }
@@ -114,16 +116,15 @@ impl Producer {
         self.sender.end().backing()
     }
 
-    /// Takes room for a record of `len` bytes, to be written in place and then committed.
+    /// Takes room for a record of `len` bytes. The caller writes the record in place, and then commits it.
     ///
-    /// From now on the record has its place in the queue: nothing behind it is popped before the claim is
-    /// committed or dropped.
+    /// The claim has a place in the queue: no record behind it is popped before the claim is committed or dropped.
     ///
     /// # Errors
     ///
-    /// [`TooLarge`](ClaimError::TooLarge) if no record may be that long. [`Full`](ClaimError::Full) if there
-    /// is no room, [`Busy`](ClaimError::Busy) if there is none because records that have been popped are
-    /// still held, [`Closed`](ClaimError::Closed) if there is none and all consumers are gone.
+    /// [`TooLarge`](ClaimError::TooLarge) if no record may be that long. [`Full`](ClaimError::Full) if there is no
+    /// room. [`Busy`](ClaimError::Busy) if there is no room because popped records are still held.
+    /// [`Closed`](ClaimError::Closed) if there is no room and all consumers are gone.
     #[inline]
     pub fn claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
         let most = self.max_len();
@@ -163,15 +164,15 @@ impl Producer {
         self.sender.max_len()
     }
 
-    /// Bytes that the queue promises to take, each record rounded up to 16 bytes, or 16 if it has none: while no more are
-    /// inside with it, a record has room.
+    /// Bytes that the queue always has room for. Each record counts as its length rounded up to 16 bytes, and as 16 if
+    /// it is empty.
     pub fn capacity(&self) -> usize {
         self.sender.blocks().len() / 2 * GRANULE
     }
 
     /// Whether all consumers have been dropped.
     ///
-    /// `true` also means that all they did before happens before this call returns.
+    /// `true` also means that all that the dropped handles did happens before this call returns.
     #[inline]
     pub fn is_closed(&self) -> bool {
         self.sender.end().peer_is_gone()
@@ -188,38 +189,38 @@ impl Consumer {
     ///
     /// # Errors
     ///
-    /// [`Empty`](TryPopError::Empty) if there is none, [`Busy`](TryPopError::Busy) if a claim is neither
-    /// committed nor dropped and in the way of what may be there, [`Closed`](TryPopError::Closed) if there
-    /// is none and none will come because all producers are gone.
+    /// [`Empty`](TryPopError::Empty) if there is none. [`Busy`](TryPopError::Busy) if there may be a record, but an
+    /// earlier claim is neither committed nor dropped. [`Closed`](TryPopError::Closed) if there is none and all
+    /// producers are gone.
     #[inline]
     pub fn try_pop(&mut self) -> Result<Record<'_>, TryPopError> {
         let (run, len) = self.receiver.reserve()?;
         Ok(Record { receiver: &self.receiver, run, len })
     }
 
-    /// Bytes that the queue promises to take: see [`Producer::capacity`].
+    /// Bytes that the queue always has room for: see [`Producer::capacity`].
     pub fn capacity(&self) -> usize {
         self.receiver.blocks().len() / 2 * GRANULE
     }
 
     /// Whether all producers have been dropped. Records may still be waiting.
     ///
-    /// `true` also means that all they did before happens before this call returns.
+    /// `true` also means that all that the dropped handles did happens before this call returns.
     #[inline]
     pub fn is_closed(&self) -> bool {
         self.receiver.end().peer_is_gone()
     }
 }
 
-/// Room for a record, from [`Producer::claim`]; dropping it is [`abort`](Self::abort).
+/// Room for a record, from [`Producer::claim`]. Dropping a claim [aborts](Self::abort) it.
 ///
-/// Its bytes are whatever was in the ring before: zeros or parts of old records. They are aligned to 16
+/// The bytes are those that were in the ring before: zeros or parts of old records. The first byte is aligned to 16
 /// bytes.
 ///
 /// # Leaks
 ///
-/// If it is forgotten ([`core::mem::forget`]) what is behind it is never popped: pops say
-/// [`Busy`](TryPopError::Busy) for ever, and so, in the end, do claims or they say full.
+/// If a claim is forgotten ([`core::mem::forget`]), no record behind it is ever popped. Pops say
+/// [`Busy`](TryPopError::Busy) for ever. In the end claims say busy or full for ever.
 #[must_use = "dropping a claim aborts it"]
 pub struct Claim<'a> {
     sender: &'a Sender<u8>,
@@ -257,8 +258,8 @@ impl Claim<'_> {
         claim.sender.commit(claim.run, len);
     }
 
-    /// Gives the room up. It comes back when the next [`try_pop`](Consumer::try_pop) passes it, or when a claim finds no
-    /// other room and nothing but aborted claims is in front of it.
+    /// Gives the room up. The room comes back when a later [`try_pop`](Consumer::try_pop) passes it, or when a claim
+    /// finds no other room and only aborted claims are in front of it.
     #[inline]
     pub fn abort(self) {}
 }
@@ -289,7 +290,7 @@ impl DerefMut for Claim<'_> {
     }
 }
 
-/// Writes one behind the other, from the start of the claim; what doesn't fit isn't written.
+/// Each write continues where the last one ended, from the start of the claim on. Bytes that don't fit are not written.
 ///
 /// ```
 /// use std::io::Write;
@@ -317,13 +318,13 @@ impl std::io::Write for Claim<'_> {
     }
 }
 
-/// A record in place, from [`Consumer::try_pop`]; dropping it gives the room back.
+/// A record in place, from [`Consumer::try_pop`]. Dropping a record gives its room back.
 ///
-/// Its bytes are aligned to 16 bytes. Other records are popped meanwhile by other consumers.
+/// The first byte is aligned to 16 bytes. Other consumers may pop other records meanwhile.
 ///
 /// # Leaks
 ///
-/// If it is forgotten ([`core::mem::forget`]) its block never comes back: in the end claims say
+/// If a record is forgotten ([`core::mem::forget`]), its block is never reused. In the end claims say
 /// [`Busy`](ClaimError::Busy) for ever.
 pub struct Record<'a> {
     receiver: &'a Receiver<u8>,
@@ -344,8 +345,8 @@ impl Deref for Record<'_> {
     #[inline]
     fn deref(&self) -> &[u8] {
         let bytes = self.receiver.array().to_empty(self.run.position, self.len);
-        // SAFETY: the bytes were written before they were committed, and nobody writes them until this
-        // record is dropped.
+        // SAFETY: the bytes were written before they were committed, and no producer writes them until this record is
+        // dropped.
         unsafe { slice::from_raw_parts(bytes, self.len) }
     }
 }
@@ -355,11 +356,11 @@ impl Deref for Record<'_> {
 pub enum ClaimError {
     /// There is no room, as far as this side can see.
     Full,
-    /// There is no room, but there will be when records that have been popped are dropped.
+    /// There is no room before popped records are dropped.
     Busy,
-    /// There is no room, and nobody is left to pop.
+    /// There is no room, and all consumers are gone.
     Closed,
-    /// No record may be that long, however empty the queue is.
+    /// No record may be that long, even in an empty queue.
     TooLarge {
         /// Bytes asked for.
         len: usize,

@@ -1,4 +1,4 @@
-//! How the two sides take and give back room for records, whatever these are.
+//! How the two sides take and give back room for records of any kind.
 
 use core::marker::PhantomData;
 use core::mem::needs_drop;
@@ -12,8 +12,8 @@ use crate::queue::chunk::drop_each;
 use crate::queue::{CapacityError, Config, TryPopError};
 use crate::region::{End, Run, State, ends};
 
-/// Both sides of a new queue. `T` is what nobody pops is dropped as. `needed` says how many granules are needed for the
-/// capacity, in granules, with blocks of a size.
+/// Both sides of a new queue. Records that are never popped are dropped as items of type `T`. `needed` says how many
+/// granules are needed for a capacity in granules, with blocks of a size.
 pub(super) fn both_ends<T>(
     config: Config,
     needed: impl Fn(usize, usize) -> usize,
@@ -25,7 +25,7 @@ pub(super) fn both_ends<T>(
     Ok((Sender { end: tx }, Receiver { end: rx }))
 }
 
-/// The shape of a queue for so many bytes.
+/// The shape of a queue with the capacity and the block in bytes.
 fn shape<T>(
     config: Config,
     needed: impl Fn(usize, usize) -> usize,
@@ -50,7 +50,7 @@ fn shape<T>(
 /// What the sides share besides blocks.
 pub(super) struct Header<T> {
     heads: Heads,
-    /// Whether something may have been aborted that no consumer has passed.
+    /// Whether there may be an aborted claim that no consumer has passed.
     aborted: Padded<AtomicBool>,
     items: PhantomData<T>,
 }
@@ -78,24 +78,24 @@ impl<T> State for Header<T> {
     }
 }
 
-/// Moves the item out that is the record at `position`.
+/// Moves out the item that is the record at `position`.
 ///
 /// # Safety
 ///
-/// The record is an item of type `T`, which is taken for as moved, and no write to it is concurrent.
+/// The record is an item of type `T`, counts as moved after this call, and no write to it is concurrent.
 #[inline]
 #[track_caller]
 pub(super) unsafe fn take<T>(array: &Granules, position: u64) -> T {
-    // SAFETY: the caller's. Records aren't aligned to all types.
+    // SAFETY: the caller's contract. The read is unaligned, since a record may be aligned less than the type.
     unsafe { array.to_empty(position, size_of::<T>()).cast::<T>().read_unaligned() }
 }
 
-/// A sending side, whatever is sent.
+/// A sending side, for records of any kind.
 pub(super) struct Sender<T> {
     end: End<Header<T>>,
 }
 
-/// A receiving side, whatever is received.
+/// A receiving side, for records of any kind.
 pub(super) struct Receiver<T> {
     end: End<Header<T>>,
 }
@@ -128,18 +128,18 @@ impl<T> Sender<T> {
         self.try_allocate(granules(len)).or_else(|nothing| self.reclaim(nothing, len))
     }
 
-    /// Gives back what was aborted in front of all records, as a pop does, and looks for room again.
+    /// Gives back aborted claims in front of all records, as a pop does, and looks for room again.
     #[cold]
     fn reclaim(&self, nothing: Nothing, len: usize) -> Result<Run, Nothing> {
         let aborted = &self.end.header().aborted;
-        // Relaxed: it orders nothing, it says that a look is worth its while. Cleared before the look, for what is aborted
-        // after it.
+        // Relaxed: it orders nothing, and only says that a look may help. Cleared before the look, so that a later
+        // abort sets it again.
         if !aborted.load(Ordering::Relaxed) {
             return Err(nothing);
         }
         aborted.store(false, Ordering::Relaxed);
         if matches!(self.end.try_reserve(Wanted::Skipped), Err(Nothing::Yet)) {
-            // There may be more behind what is in front.
+            // There may be aborted claims behind what is in front.
             aborted.store(true, Ordering::Relaxed);
         }
         self.try_allocate(granules(len))
@@ -148,7 +148,7 @@ impl<T> Sender<T> {
     #[inline]
     fn try_allocate(&self, n: u64) -> Result<Run, Nothing> {
         loop {
-            // Acquire pairs with `advance_phead`: the block's cursors are at least as new.
+            // Acquire ↔ Release in `advance_phead`: the block's `allocated`.
             let head = self.end.header().heads.phead.load(Ordering::Acquire);
             if let Some(run) = self.allocate_in(head, n)? {
                 return Ok(run);
@@ -162,37 +162,37 @@ impl<T> Sender<T> {
     fn allocate_in(&self, head: u64, n: u64) -> Result<Option<Run>, Nothing> {
         let (blocks, size) = (self.blocks(), self.blocks().arrangement().size());
         let allocated = &blocks.at(head).producers.allocated;
-        // Producers that come too late don't go on adding. Acquire ↔ Release of the addition below: observing the block
+        // Late producers must not add again and again. Acquire ↔ Release of the addition below: observing the block
         // full makes visible everything behind it that its last producer had observed as free.
         let taken = blocks.arrangement().offset(allocated.load(Ordering::Acquire));
         if taken >= size {
             return Ok(None);
         }
         if n > size - taken {
-            // The rest of the block would be left unused for nothing.
+            // If the next block isn't free, the rest of this block stays for shorter records.
             self.free_block_behind(head)?;
         }
-        // Acquire pairs with `advance_phead`: the granules have been consumed. Release: see above.
+        // Acquire ↔ Release in `advance_phead`: the granules are consumed. Release: see above.
         let offset = blocks.arrangement().offset(allocated.fetch_add(n, Ordering::AcqRel));
         let Some(left) = size.checked_sub(offset).filter(|left| *left > 0) else {
             return Ok(None);
         };
-        // The block may have been entered once more since, but its granules are where they were.
+        // Producers may have entered the block again since, but the granules have the same places in each lap.
         let position = head.wrapping_add(offset);
         if n > left {
-            // The producer whose claim crosses the end fills the rest, and goes on to the next block.
+            // The producer whose claim crosses the end fills the rest, and tries the next block.
             self.skip(Run { position, n: left });
             return Ok(None);
         }
         Ok(Some(Run { position, n }))
     }
 
-    /// Where the block after `head` starts, if all of it has been consumed.
+    /// Where the block after `head` starts, if all its granules have been consumed.
     #[inline]
     fn free_block_behind(&self, head: u64) -> Result<u64, Nothing> {
         let blocks = self.blocks();
         let next = blocks.next_block(head);
-        // Acquire pairs with the store in `consume`: records of the last lap aren't read any more.
+        // Acquire ↔ Release in `consume`: all reads of the last lap's records.
         let emptied = blocks.at(next).emptied.load(Ordering::Acquire);
         if is_before(emptied, blocks.arrangement().count(next)) {
             return Err(blocks.no_room_at(next, &self.end.header().heads));
@@ -205,14 +205,14 @@ impl<T> Sender<T> {
     fn advance_phead(&self, head: u64) -> Result<(), Nothing> {
         let next = self.free_block_behind(head)?;
         let allocated = &self.blocks().at(next).producers.allocated;
-        // Release pairs with the addition in `allocate_in`: the granules are free.
+        // Release ↔ Acquire in `allocate_in`: the granules are free.
         advance(allocated, self.blocks().arrangement().allocated(next), Ordering::Release);
-        // Release pairs with the load in `allocate`.
+        // Release ↔ Acquire in `try_allocate`: the block's `allocated`.
         advance(&self.end.header().heads.phead, next, Ordering::Release);
         Ok(())
     }
 
-    /// Makes `run` a record of `len` bytes, and what is left of it something to be skipped.
+    /// Makes `run` a record of `len` bytes, and the rest of `run` granules to be skipped.
     #[inline]
     pub(super) fn commit(&self, run: Run, len: usize) {
         let used = granules(len);
@@ -223,20 +223,20 @@ impl<T> Sender<T> {
         self.show(run);
     }
 
-    /// Gives up what was taken for a record.
+    /// Gives up the granules that were taken for a record.
     pub(super) fn abort(&self, run: Run) {
         self.skip(run);
         // Relaxed: see `reclaim`.
         self.end.header().aborted.store(true, Ordering::Relaxed);
     }
 
-    /// Makes `run` something to be skipped: the paper's dummy.
+    /// Makes `run` granules to be skipped: the paper's dummy.
     fn skip(&self, run: Run) {
         self.array().set(run.position, Entry::skip(run.n));
         self.show(run);
     }
 
-    /// Shows what is in `run` to consumers.
+    /// Publishes the entries and bytes of `run` to consumers.
     #[inline]
     fn show(&self, run: Run) {
         let steps = run.n * self.blocks().arrangement().step();
@@ -270,7 +270,7 @@ impl<T> Receiver<T> {
                 Ok(found) => return Ok(found),
                 Err(Nothing::Yet) => return Err(TryPopError::Busy),
                 Err(Nothing::AtAll) if closed => return Err(TryPopError::Closed),
-                // What producers pushed before they went is looked for once more.
+                // Looks once more, for records that producers pushed before they were dropped.
                 Err(Nothing::AtAll) if self.end.peer_is_gone() => closed = true,
                 Err(Nothing::AtAll) => return Err(TryPopError::Empty),
             }
@@ -287,18 +287,18 @@ impl<T> Receiver<T> {
 /// What is looked for in front of the queue.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wanted {
-    /// A record, behind what is to be skipped.
+    /// A record, behind granules to be skipped.
     Record,
-    /// Only what is to be skipped.
+    /// Only granules to be skipped.
     Skipped,
 }
 
-/// What takes from the queue: consumers, and producers that give back what was aborted.
+/// For consumers, and for producers that give back aborted claims.
 impl<T> End<Header<T>> {
     #[inline]
     fn try_reserve(&self, wanted: Wanted) -> Result<(Run, usize), Nothing> {
         loop {
-            // Acquire pairs with `advance`: records that made another consumer go on are visible.
+            // Acquire ↔ Release in `leave`: the records because of which another consumer left the block.
             let head = self.header().heads.chead.load(Ordering::Acquire);
             if let Some((run, len)) = self.reserve_in(head, wanted)? {
                 if self.slots().arrangement().is_start(run.end()) {
@@ -310,17 +310,18 @@ impl<T> End<Header<T>> {
         }
     }
 
-    /// Leaves the block that starts at `head`, of which all has been taken.
+    /// Leaves the block that starts at `head`, after all its records have been taken.
     ///
-    /// A pop that takes the last of it does so before it returns. Then a producer that needs the block is told that it isn't
-    /// empty yet, and not that the queue is full.
+    /// The pop that takes the last record leaves the block before it returns. Then a claim that needs the block says
+    /// busy, and not that the queue is full.
     #[inline]
     fn leave(&self, head: u64) {
-        // Release pairs with the load in `try_reserve`.
+        // Release ↔ Acquire in `try_reserve`: the records of the block that is left.
         advance(&self.header().heads.chead, self.slots().next_block(head), Ordering::Release);
     }
 
-    /// The paper's `reserve_entry`: a record of the block that starts at `head`; nothing if it is done.
+    /// The paper's `reserve_entry`: a record of the block that starts at `head`; `None` if all its records have been
+    /// taken.
     #[inline]
     fn reserve_in(&self, head: u64, wanted: Wanted) -> Result<Option<(Run, usize)>, Nothing> {
         let (block, arrangement) = (self.slots().at(head), self.slots().arrangement());
@@ -332,7 +333,7 @@ impl<T> End<Header<T>> {
         while is_before(reserved, full) {
             let position = arrangement.go_on(head, reserved);
             let filled = self.filled_behind(position, reserved)?;
-            // If another consumer has taken what is here, entries may be of any lap. Then this fails.
+            // If another consumer has taken this record, entries may be of any lap. Then the exchange below fails.
             let entry = self.slots().array().entry(position);
             if wanted == Wanted::Skipped && entry.len().is_some() {
                 return Err(Nothing::Yet);
@@ -357,26 +358,26 @@ impl<T> End<Header<T>> {
         Ok(None)
     }
 
-    /// Up to where the block of `position`, of which so much has been reserved, is filled without gaps.
+    /// Up to where the block of `position` is filled without gaps. `reserved` is the block's cursor at `position`.
     #[inline]
     fn filled_behind(&self, position: u64, reserved: u64) -> Result<u64, Nothing> {
         let blocks = self.slots();
-        // Acquire pairs with `Sender::show`: entries and bytes are there.
+        // Acquire ↔ Release in `Sender::show`: entries and bytes.
         let committed = blocks.at(position).producers.committed.load(Ordering::Acquire);
-        // It may be older than what another consumer has seen and reserved.
+        // `committed` may be older than what another consumer has seen and reserved.
         if !is_before(reserved, committed) {
             return Err(blocks.nothing_at(position));
         }
         let filled = blocks.arrangement().go_on(position, committed);
         let end = blocks.end(position);
         if is_before(end, filled) {
-            // Others have gone once round the ring since the caller found `position`.
+            // Producers have filled the block again in a later lap since the caller found `position`.
             return Ok(end);
         }
         if blocks.is_gapless(filled) { Ok(filled) } else { Err(Nothing::Yet) }
     }
 
-    /// Where the entry at `position` ends, with all behind it that is to be skipped.
+    /// Where the entry at `position` ends, with all granules behind it that are to be skipped.
     #[inline]
     fn end_of(&self, entry: Entry, position: u64, filled: u64) -> u64 {
         let mut end = position.wrapping_add(entry.granules());
@@ -390,16 +391,16 @@ impl<T> End<Header<T>> {
         end
     }
 
-    /// Gives `run` back: to producers, if it is the last of a block.
+    /// Gives `run` back. The last run of a block makes the block free for producers.
     #[inline]
     fn consume(&self, run: Run) {
         let (blocks, arrangement) = (self.slots(), self.slots().arrangement());
         let (block, steps) = (blocks.at(run.position), run.n * arrangement.step());
-        // Release and acquire pair with each other: all records are read when the last of the block is.
+        // Release ↔ Acquire here, of the last consumer in the block: all reads of the block's records.
         let consumed = block.consumers.consumed.fetch_add(steps, Ordering::AcqRel);
         let full = arrangement.full_count(run.position);
         if consumed.wrapping_add(steps) == full {
-            // Release pairs with the load of producers.
+            // Release ↔ Acquire in `free_block_behind`: all reads of the block's records.
             block.emptied.store(full, Ordering::Release);
         }
     }

@@ -1,4 +1,4 @@
-//! An observer of a model's run: it is told of every atomic access, and may change it.
+//! An observer of a model's run: it sees every atomic access, and may change the ordering.
 
 use std::cell::RefCell;
 use std::panic::Location;
@@ -24,11 +24,11 @@ pub enum Op {
 /// An atomic access in the source.
 #[derive(Debug, Clone, Copy)]
 pub struct Access {
-    /// What it does.
+    /// What the access does.
     pub op: Op,
     /// The ordering that the source asks for.
     pub ordering: Ordering,
-    /// Where it stands.
+    /// Its place in the source.
     pub location: &'static Location<'static>,
     /// Address of the variable; 0 for a fence.
     pub variable: usize,
@@ -36,7 +36,7 @@ pub struct Access {
 
 /// An observer.
 pub trait Watch {
-    /// The ordering with which the access is done. `Relaxed` does away with a fence.
+    /// The ordering with which the access is done. A fence with `Relaxed` is no fence.
     fn ordering(&self, access: &Access) -> Ordering;
 
     /// A compare-and-swap of the variable at this address has written.
@@ -47,13 +47,13 @@ pub trait Watch {
 }
 
 thread_local! {
-    /// One will do: loom runs all threads of an execution as coroutines of one thread.
+    /// One observer suffices: loom runs all threads of an execution as coroutines of one thread.
     static WATCH: RefCell<Option<Rc<dyn Watch>>> = const { RefCell::new(None) };
 }
 
-/// Runs `f` under the eyes of `watch`, as far as this thread does it.
+/// Runs `f` with the observer `watch`, on this thread only.
 pub fn watched<R>(watch: Rc<dyn Watch>, f: impl FnOnce() -> R) -> R {
-    /// Puts the observer before back, also when `f` panics.
+    /// Restores the earlier observer, even when `f` panics.
     struct Restore(Option<Rc<dyn Watch>>);
     impl Drop for Restore {
         fn drop(&mut self) {

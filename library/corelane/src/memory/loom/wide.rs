@@ -1,4 +1,4 @@
-//! Numbers of 128 bits, which loom doesn't have: one of 64 bits stands for each that a variable has had.
+//! Numbers of 128 bits, which loom doesn't have: a number of 64 bits stands for each value of a variable.
 
 use std::cell::RefCell;
 
@@ -9,11 +9,12 @@ use super::{AtomicU64, Ordering};
 pub struct AtomicU128 {
     /// The place of its value among `values`.
     value: AtomicU64,
-    /// What it has been, or was to be. Not modelled: of no account but for its order.
+    /// All values that it has had, or was to have. Not modelled: only their order counts.
     values: RefCell<Vec<u128>>,
 }
 
-// SAFETY: all threads of a model are coroutines of one thread, and the cell is not in use when another goes on.
+// SAFETY: all threads of a model are coroutines of one thread, and the cell is not in use when another coroutine goes
+// on.
 unsafe impl Sync for AtomicU128 {}
 
 impl AtomicU128 {
@@ -43,7 +44,7 @@ impl AtomicU128 {
         self.value(self.value.load(order))
     }
 
-    /// Writes `new` if the value is `current`; returns what was there.
+    /// Writes `new` if the value is `current`; returns the old value.
     #[track_caller]
     pub fn compare_exchange(
         &self,

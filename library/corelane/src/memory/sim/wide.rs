@@ -1,16 +1,16 @@
-//! Numbers of 128 bits, which the standard library has no atomics for.
+//! Numbers of 128 bits, for which the standard library has no atomics.
 
 use core::cell::UnsafeCell;
 
 use super::Ordering;
 
-/// A number of 128 bits: in a simulation one access; outside of one, only one thread's.
+/// A number of 128 bits. In a simulation an access is one step. Outside of a simulation only one thread may access it.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct AtomicU128(UnsafeCell<u128>);
 
-// SAFETY: while a simulation runs, its threads are coroutines of one thread; outside of one nobody shares a queue of
-// this world.
+// SAFETY: while a simulation runs, its threads are coroutines of one thread; outside of one no two threads share a
+// simulated queue.
 unsafe impl Sync for AtomicU128 {}
 
 impl AtomicU128 {
@@ -22,11 +22,11 @@ impl AtomicU128 {
     /// Reads the value.
     #[track_caller]
     pub fn load(&self, _: Ordering) -> u128 {
-        // SAFETY: only this simulation's threads access it, or one thread.
+        // SAFETY: only the threads of this simulation access the value, or one thread outside of it.
         unsafe { coherence::load(self.0.get()) }
     }
 
-    /// Writes `new` if the value is `current`; returns what was there.
+    /// Writes `new` if the value is `current`; returns the old value.
     #[track_caller]
     pub fn compare_exchange(
         &self,
