@@ -353,7 +353,7 @@ impl<N> Drop for Domain<N> {
     }
 }
 
-/// Nodes that a handle has retired and keeps until there are [`Batch::LEN`]: so it touches the domain that much less often.
+/// Nodes that a handle has retired and keeps until there are 64, so that it seldom touches the domain.
 #[derive(Debug)]
 pub struct Batch<N> {
     domain: NonNull<Domain<N>>,
