@@ -99,10 +99,19 @@ struct Switch<T: Send, Q: SingleQueue<T>> {
 ///
 /// If `ring` is 0 or too large for memory.
 pub fn queue<T: Send>(ring: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    queue_of(Config::new(ring))
+    queue_with(Config::new(ring))
 }
 
-/// As [`queue`], of any kind of ring, which gets all options.
+/// As [`queue`], with all options. Each ring gets them.
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_of(config)
+}
+
+/// As [`queue_with`], of any kind of ring.
 ///
 /// ```
 /// use corelane::{Config, b_queue::BQueueAny, segmented};
@@ -123,6 +132,7 @@ pub fn queue<T: Send>(ring: usize) -> Result<(Producer<T>, Consumer<T>), Capacit
 pub fn queue_of<T: Send, Q: SingleQueue<T>>(
     config: Config,
 ) -> Built<Producer<T, Q>, Consumer<T, Q>> {
+    config.inexact()?;
     let (to_producer, spares) = fast_forward::queue::<SpareRing<T, Q>>(SPARES)?;
     // Each ring that the consumer comes to brings one node back, and the next that the producer goes on to takes it.
     let (notes, from_producer) = linked::queue(1)?;
