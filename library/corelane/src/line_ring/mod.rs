@@ -26,6 +26,7 @@
 //! | capacity | what was asked for, rounded up to whole lines. The queue has L·n slots, for L lines of n items: lines that the consumer has emptied may not be given back yet |
 //! | lines | n is as many as fit beside 8 bytes in 64, at least 1; L = ⌈capacity/n⌉ + G + 1 |
 //! | G, lines given back together | 64, at most ⌈¼·capacity/n⌉; set by [`Config::batch`] in items, rounded down to a power of two of lines |
+//! | a chunk | at most 64 items, copied through a buffer: `write_chunk(n)` and `read_chunk(n)` give 64 where more are asked for, and the exact calls fail. [`blq`](crate::lamport::batched) lends all of its slots at once |
 //! | misses per item | producer 1/n, consumer 2/n (a read and the hand-back) while the consumer keeps behind, and 1/(G·n) each for `read`; 1 and 1 for the line when it waits for each item |
 //! | paper | none. Slots that tell themselves: FastForward. Distance: B-Queue. A flag that needs no clearing: NVMe's phase bit |
 //!
