@@ -142,9 +142,9 @@ mod several;
 
 use std::collections::BTreeSet;
 
-use corelane::{Config, Producer, Queue, Sides, lamport};
+use corelane::{CapacityError, Config, Consumer, Producer, Queue, Sides, TryPushError, lamport};
 use corelane_conformance::{
-    capacity, chunks, closing, drops, items, observers, order, stress, wrap,
+    Item, capacity, chunks, closing, drops, items, observers, order, stress, wrap,
 };
 
 /// Impossible items are refused by queues between one and one, and by all that are bounded. An unbounded queue between
@@ -252,17 +252,49 @@ fn no_memory_for_a_queue() {
     corelane::for_each_queue!(without_memory);
 }
 
-/// Queues that say that they can be exact are.
+/// Ids of the queues that can say full at exactly the number of items asked for.
+const EXACT: [&str; 7] = ["lq", "llq", "blq", "ring", "ring-rts", "ring-hts", "locked"];
+
+/// Checks that the queue is full at exactly the number of items asked for, at every offset, if it is to be; and that it refuses
+/// to be exact otherwise.
+fn is_exact_or_refuses<T: Item, Q: Queue<T>>(is_exact: bool) {
+    for asked in [1, 2, 3, 5, 64, 100, 1000] {
+        let queue = Q::with(Config::new(asked).exact());
+        if !is_exact {
+            assert_eq!(queue.err(), Some(CapacityError::Inexact), "{}", Q::INFO.id);
+            continue;
+        }
+        let (mut tx, mut rx) = queue.expect("it can be exact");
+        assert_eq!([tx.capacity(), tx.slots(), rx.capacity(), rx.slots()], [asked; 4]);
+        for n in 0..2 * asked as u64 + 70 {
+            while tx.try_push(T::of(n)).is_ok() {}
+            let refused = tx.try_push(T::of(n));
+            assert!(matches!(refused, Err(TryPushError::Full(_))), "{} is not full", Q::INFO.id);
+            assert_eq!(rx.pop_iter().count(), asked, "items in a full {}", Q::INFO.id);
+            assert!(tx.try_push(T::of(n)).is_ok() && rx.try_pop().is_ok());
+        }
+    }
+}
+
+/// The queues in the list can be exact, and no others.
 #[test]
 fn false_full_of_exact_queues() {
-    fn is_exact<Q: Queue<u64>>() -> bool {
-        let queue = Q::with(Config::new(3).exact());
-        queue.is_ok_and(|(tx, _)| (tx.capacity(), tx.slots()) == (3, 3))
+    let mut found = BTreeSet::new();
+    macro_rules! exact {
+        ($sides:ident token $name:ident: $queue:ty) => {
+            exact!(@ Box<u64>, $queue);
+        };
+        ($sides:ident $items:ident $name:ident: $queue:ty) => {
+            exact!(@ u64, $queue);
+        };
+        (@ $item:ty, $queue:ty) => {
+            let id = <$queue as Queue<$item>>::INFO.id;
+            found.insert(id);
+            is_exact_or_refuses::<$item, $queue>(EXACT.contains(&id));
+        };
     }
-
-    assert!(is_exact::<lamport::Lq>());
-    assert!(is_exact::<lamport::lazy::Llq>());
-    assert!(is_exact::<lamport::batched::Blq>());
-    assert!(is_exact::<corelane::locked::Locked>());
-    assert!(is_exact::<corelane::ring::Ring<corelane::ring::InOrder>>());
+    corelane::for_each_queue!(exact);
+    assert!(EXACT.iter().all(|id| found.contains(id)), "{EXACT:?} of {found:?}");
+    // Never full, whatever its rings can.
+    is_exact_or_refuses::<u64, corelane::segmented::Uspsc<lamport::Lq>>(false);
 }
