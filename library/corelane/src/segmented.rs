@@ -499,7 +499,7 @@ mod tests {
         let mut numbers = 0..;
         for n in 1..=config.capacity {
             for before in 0..=config.capacity {
-                tx.push_iter(numbers.by_ref().take(before));
+                assert_eq!(tx.push_iter(numbers.by_ref().take(before)), before);
                 for _ in 0..2 {
                     // A chunk that is dropped leaves its slots to the next one.
                     assert_eq!(tx.write_chunk_exact(n).unwrap().len(), n);
