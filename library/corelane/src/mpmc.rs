@@ -19,7 +19,7 @@
 
 pub use crate::block::shared::{Consumer, Producer, queue_with};
 
-use crate::queue::CapacityError;
+use crate::queue::{CapacityError, Config};
 use crate::rings::lprq;
 
 /// A queue for at least `capacity` items, between any number of threads on either side: the [block-based
@@ -61,4 +61,24 @@ pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Cap
 /// If there is no memory for its first ring, of 1024 items.
 pub fn unbounded_queue<T: Send>() -> Result<(lprq::Producer<T>, lprq::Consumer<T>), CapacityError> {
     lprq::queue(1024)
+}
+
+/// As [`unbounded_queue`], with all options. [`Config::capacity`] is that of a ring.
+///
+/// ```
+/// use corelane::{Config, mpmc};
+///
+/// let (mut tx, mut rx) = mpmc::unbounded_queue_with(Config::new(1 << 16))?;
+/// tx.try_push("hello")?;
+/// assert_eq!(rx.try_pop(), Ok("hello"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// If the capacity is 0 or too large for memory; or if it is to be [exact](Config::exact), as the queue is never full.
+pub fn unbounded_queue_with<T: Send>(
+    config: Config,
+) -> Result<(lprq::Producer<T>, lprq::Consumer<T>), CapacityError> {
+    lprq::queue_with(config)
 }

@@ -20,6 +20,31 @@
 //! | closing | a push says closed when the consumer is gone and the ring is full |
 //! | paper | M. Aldinucci et al.: *An Efficient Synchronisation Mechanism for Multi-Core Systems* (Euro-Par 2012), §4, Fig. 3 |
 //!
+//! # Chunks
+//!
+//! A chunk lies in one ring.
+//!
+//! - `write_chunk_exact(n)` succeeds for each n up to the [`Config::capacity`], or up to what such a ring lends at once: line rings
+//!   lend 64 slots. If the producer's ring has fewer free slots, the producer goes on to another ring, and leaves those slots
+//!   unused. So do the other calls that ask for at most a ring's slots: `write_chunk(n)`, `push_iter` of an iterator that says its
+//!   length, `free_slots(n)`.
+//! - `read_chunk_exact(n)` fails while fewer than n items are left in the consumer's ring, also if more items are in the next
+//!   ring. It fails again until those are taken. [`TooFew::len`](crate::TooFew::len) is the number of items in this ring, and
+//!   not in the queue: take so many by `read_chunk(n)`, which ends at the ring's end.
+//! - `available`, `len`, `pop_slice` and `pop_iter` go on from ring to ring.
+//!
+//! ```
+//! use corelane::{Config, lamport::Lq, segmented};
+//!
+//! let (mut tx, mut rx) = segmented::queue_of::<_, Lq>(Config::new(4))?;
+//! assert_eq!(tx.push_iter(0..6), 6); // four in the first ring, two in the next one
+//! rx.read_chunk_exact(3)?.commit_all();
+//! assert_eq!(rx.read_chunk_exact(3).map_err(|too_few| too_few.len).unwrap_err(), 1);
+//! rx.read_chunk(3)?.commit_all();
+//! assert_eq!(rx.read_chunk_exact(2)?.as_slices().0, [4, 5]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Departures from the paper
 //!
 //! - Neither side reads the other side's `buf_r` or `buf_w`: the note says that the producer has left the ring. So the
@@ -74,10 +99,19 @@ struct Switch<T: Send, Q: SingleQueue<T>> {
 ///
 /// If `ring` is 0 or too large for memory.
 pub fn queue<T: Send>(ring: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    queue_of(Config::new(ring))
+    queue_with(Config::new(ring))
 }
 
-/// As [`queue`], of any kind of ring, which gets all options.
+/// As [`queue`], with all options. Each ring gets them.
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_of(config)
+}
+
+/// As [`queue_with`], of any kind of ring.
 ///
 /// ```
 /// use corelane::{Config, b_queue::BQueueAny, segmented};
@@ -98,6 +132,7 @@ pub fn queue<T: Send>(ring: usize) -> Result<(Producer<T>, Consumer<T>), Capacit
 pub fn queue_of<T: Send, Q: SingleQueue<T>>(
     config: Config,
 ) -> Built<Producer<T, Q>, Consumer<T, Q>> {
+    config.inexact()?;
     let (to_producer, spares) = fast_forward::queue::<SpareRing<T, Q>>(SPARES)?;
     // Each switch of the consumer gives one node back, and the next switch of the producer takes it.
     let (notes, from_producer) = linked::queue(1)?;
@@ -168,6 +203,12 @@ impl<T: Send, Q: SingleQueue<T>> Supply<T, Q> {
 }
 
 impl<T: Send, Q: SingleQueue<T>> Producer<T, Q> {
+    /// Whether an empty ring has more than `n` of the slots wanted, where this ring has `n`: all of them; or some, if `n` is 0.
+    #[inline]
+    fn another_has_more(&self, n: usize, wanted: usize) -> bool {
+        n < wanted && (n == 0 || wanted <= self.ring.capacity())
+    }
+
     /// The paper's `next_w`: moves to another ring. Returns whether there is one.
     #[inline(always)] // see `without_unwinding`
     fn go_on(&mut self) -> bool {
@@ -233,7 +274,7 @@ impl<T: Send, Q: SingleQueue<T>> queue::LendSlots for Producer<T, Q> {
     /// Counts the slots or items of one ring only.
     fn free_up_to(&mut self, wanted: usize) -> usize {
         match self.ring.free_slots(wanted) {
-            0 if wanted > 0 && self.go_on() => self.ring.free_slots(wanted),
+            n if self.another_has_more(n, wanted) && self.go_on() => self.ring.free_slots(wanted),
             n => n,
         }
     }
@@ -241,10 +282,19 @@ impl<T: Send, Q: SingleQueue<T>> queue::LendSlots for Producer<T, Q> {
     /// Counts the slots or items of one ring only.
     #[inline]
     fn lendable(&mut self, wanted: usize) -> usize {
-        match self.ring.lendable(wanted) {
-            0 if wanted > 0 && self.go_on() => self.ring.lendable(wanted),
-            n => n,
+        let mut n = self.ring.lendable(wanted);
+        while self.another_has_more(n, wanted) {
+            // If more slots are free than are lent, another ring does not lend more either.
+            let are_all = self.ring.free_slots(n + 1) == n;
+            if are_all && !self.go_on() {
+                break;
+            }
+            match self.ring.lendable(wanted) {
+                same if same == n => break,
+                more => n = more,
+            }
         }
+        n
     }
 
     #[inline]
@@ -437,7 +487,59 @@ impl<T: Send, Q: SingleQueue<T>> Queue<T> for Uspsc<Q> {
 
 #[cfg(test)]
 mod tests {
+    use crate::b_queue::BQueueAny;
+    use crate::lamport::{Lq, batched::Blq};
+    use crate::line_ring::LineRing;
     use crate::list::linked::{self, MOST_COUNTED};
+    use crate::queue::{Config, SingleQueue};
+
+    /// A new ring has room for a chunk that the producer's ring has no room for. Then its items are in one ring.
+    fn chunks_of_any_length<Q: SingleQueue<u64>>(config: Config) {
+        let (mut tx, mut rx) = super::queue_of::<u64, Q>(config).unwrap();
+        let mut numbers = 0..;
+        for n in 1..=config.capacity {
+            for before in 0..=config.capacity {
+                assert_eq!(tx.push_iter(numbers.by_ref().take(before)), before);
+                for _ in 0..2 {
+                    // A chunk that is dropped leaves its slots to the next one.
+                    assert_eq!(tx.write_chunk_exact(n).unwrap().len(), n);
+                }
+                let chunk = tx.write_chunk_uninit(n).unwrap();
+                assert_eq!(chunk.fill_from_iter(numbers.by_ref().take(n)), n);
+                let first = numbers.start - n as u64;
+                assert!(rx.pop_iter().take(before).eq(first - before as u64..first));
+                let chunk = rx.read_chunk_exact(n).unwrap();
+                let (left, right) = chunk.as_slices();
+                assert!(left.iter().chain(right).copied().eq(first..numbers.start));
+                chunk.commit_all();
+            }
+        }
+    }
+
+    #[test]
+    fn chunks_of_any_length_in_rings_of_all_kinds() {
+        chunks_of_any_length::<Lq>(Config::new(16));
+        chunks_of_any_length::<Blq>(Config::new(20));
+        chunks_of_any_length::<BQueueAny>(Config::new(20));
+        chunks_of_any_length::<LineRing>(Config::new(64));
+    }
+
+    #[test]
+    fn chunks_take_another_ring_only_if_that_has_more() {
+        let (mut tx, mut rx) = super::queue(200).unwrap();
+        let rings = |rx: &mut super::Consumer<u64>| {
+            while rx.pool.take_note() {}
+            1 + rx.pool.ahead.len()
+        };
+        for _ in 0..1000 {
+            // Line rings lend 64 slots at most.
+            assert_eq!(tx.write_chunk_exact(100).unwrap_err().len, 64);
+            assert_eq!(tx.write_chunk_uninit(usize::MAX).unwrap().len(), 64);
+        }
+        assert_eq!(rings(&mut rx), 1);
+        assert!(tx.try_push(7).is_ok());
+        assert_eq!((rx.read_chunk_exact(2).unwrap_err().len, rx.len()), (1, 1));
+    }
 
     #[test]
     fn counting_ends_however_fast_the_producer_is() {

@@ -15,12 +15,17 @@
 //! | [`list::linked`](crate::list::linked) | to compare: the plain unbounded queue | throughput counts |
 //! | [`lamport`](crate::lamport), `mc_ring_sane` | to learn and to compare | |
 //!
+//! Chunks are slots in place, and as long as the ring, in `lamport` and its kin, [`mc_ring`](crate::mc_ring) and
+//! [`block::single`](crate::block::single). The other rings lend a buffer of 64 items, which are copied: a chunk of
+//! [`line_ring`](crate::line_ring), the default, has 64 slots at most. [`segmented`] lends what its rings do. To fill long
+//! runs of slots in place, take [`lamport::batched`](crate::lamport::batched).
+//!
 //! A handle is fastest as a local variable of the loop that uses it: the compiler keeps its fields in registers.
 //! Through a reference each push or pop also stores a field.
 
 pub use crate::line_ring::{Consumer, Producer, queue_with};
 
-use crate::queue::CapacityError;
+use crate::queue::{CapacityError, Config};
 use crate::segmented;
 
 /// A queue for at least `capacity` items: the best all-round choice.
@@ -63,4 +68,25 @@ pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Cap
 pub fn unbounded_queue<T: Send>()
 -> Result<(segmented::Producer<T>, segmented::Consumer<T>), CapacityError> {
     segmented::queue(1024)
+}
+
+/// As [`unbounded_queue`], with all options. [`Config::capacity`] is that of a ring.
+///
+/// ```
+/// use corelane::{Config, Memory, spsc};
+///
+/// let config = Config::new(1 << 20).memory(Memory::HugePages);
+/// let (mut tx, mut rx) = spsc::unbounded_queue_with(config)?;
+/// tx.try_push("hello")?;
+/// assert_eq!(rx.try_pop(), Ok("hello"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// If the capacity is 0 or too large for memory; or if it is to be [exact](Config::exact), as the queue is never full.
+pub fn unbounded_queue_with<T: Send>(
+    config: Config,
+) -> Result<(segmented::Producer<T>, segmented::Consumer<T>), CapacityError> {
+    segmented::queue_with(config)
 }

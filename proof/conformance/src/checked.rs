@@ -1,7 +1,11 @@
 //! A queue that knows what must be in it.
 
+use std::fmt::Debug;
+use std::mem::replace;
+
 use corelane::{
-    Config, Consumer, Info, Producer, SingleConsumer, SingleProducer, TryPopError, TryPushError,
+    Config, Consumer, Info, Producer, SingleConsumer, SingleProducer, TooFew, TryPopError,
+    TryPushError, WriteChunk,
 };
 
 use crate::{Item, Subject};
@@ -22,10 +26,12 @@ pub struct Checked<P, C> {
     surely_lent: usize,
 }
 
-/// A chunk of so many slots is granted whenever they are free: no private buffer is smaller, but the rest of what is
-/// lent of an unbounded queue may be a single one.
+/// A chunk of so many slots of a bounded queue is granted whenever they are free: no private buffer is smaller.
+pub(crate) const SURELY_LENT: usize = 32;
+
+/// [`SURELY_LENT`], but the rest of what is lent of an unbounded queue may be a single one.
 pub(crate) const fn surely_lent(info: Info) -> usize {
-    if info.bounded { 32 } else { 1 }
+    if info.bounded { SURELY_LENT } else { 1 }
 }
 
 impl<P, C> Checked<P, C> {
@@ -198,6 +204,31 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Checked<
         k
     }
 
+    /// Pops a chunk of exactly `n` items.
+    ///
+    /// # Errors
+    ///
+    /// If there is none so long, how long one there is.
+    pub fn read_chunk_exact(&mut self, n: usize) -> Result<(), usize> {
+        let expected = n.min(self.len());
+        let chunk = match self.rx.read_chunk_exact(n) {
+            Ok(chunk) => chunk,
+            Err(TooFew { len, closed, .. }) => {
+                assert!(!closed && len < n && len <= expected, "{len} of {n}, {expected} there");
+                assert!(len >= expected.min(self.surely_lent), "{len} of {n}, {expected} there");
+                return Err(len);
+            }
+        };
+        assert!(chunk.len() == n && n == expected, "a chunk of {} for {n}", chunk.len());
+        let (first, second) = chunk.as_slices();
+        for (item, number) in first.iter().chain(second).zip(self.popped..) {
+            assert!(item.is(number), "item {number} of a chunk is another one");
+        }
+        chunk.commit_all();
+        self.popped += n as u64;
+        Ok(())
+    }
+
     /// Takes a chunk of `n` items by value, but only the first `k` of them: the others are dropped.
     /// Returns how many items have left the queue.
     pub fn take_chunk(&mut self, n: usize, k: usize) -> usize {
@@ -244,9 +275,72 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Checked<
         assert!(free >= self.promised().min(most), "false full: {free} free, {len} items");
         assert!(free <= self.slots() - len, "{free} free, {len} items");
         for wanted in [0, 1, 2, free, free + 1, usize::MAX] {
-            assert_eq!(self.tx.free_slots(wanted), wanted.min(free));
+            let counted = self.tx.free_slots(wanted);
+            // Where as many are wanted as another group has, its slots are counted.
+            let grows = self.surely_lent == 1 && counted <= wanted.min(self.slots() - len);
+            assert!(counted == wanted.min(free) || grows && counted >= wanted.min(free));
         }
         assert_eq!(self.tx.is_full(), free == 0);
+    }
+}
+
+/// Writes `items` into the front of a chunk that must hold default items.
+fn write_over_defaults<T, P>(chunk: &mut WriteChunk<'_, P>, items: impl Iterator<Item = T>)
+where
+    T: Copy + Default + PartialEq + Debug,
+    P: SingleProducer<Item = T>,
+{
+    let len = chunk.len();
+    let (first, second) = chunk.as_mut_slices();
+    assert_eq!(first.len() + second.len(), len);
+    for (slot, item) in first.iter_mut().chain(second).zip(items) {
+        assert_eq!(replace(slot, item), T::default());
+    }
+}
+
+impl<T, P: SingleProducer<Item = T>, C: Consumer<Item = T>> Checked<P, C>
+where
+    T: Item + Copy + Default + PartialEq + Debug,
+{
+    /// As [`write_chunk`](Self::write_chunk), with slots that hold default items.
+    pub fn write_over_defaults(&mut self, n: usize, k: usize) -> usize {
+        let (promised, free) = (self.promised(), self.tx.free_slots(n));
+        let coming = self.coming();
+        let Ok(mut chunk) = self.tx.write_chunk(n) else {
+            assert!(n > 0 && promised == 0, "false full for a chunk");
+            return 0;
+        };
+        let len = chunk.len();
+        assert!(len <= n && len <= free, "a chunk of {len} for {n}, {free} free");
+        assert!(len >= n.min(free).min(self.surely_lent), "a chunk of {len} for {n}, {free} free");
+        assert_eq!(chunk.is_empty(), len == 0);
+        write_over_defaults(&mut chunk, coming);
+        let k = k.min(len);
+        chunk.commit(k);
+        self.note_pushed(k);
+        k
+    }
+
+    /// Pushes a chunk of exactly `n` items.
+    ///
+    /// # Errors
+    ///
+    /// If there is room for none so long, for how long a one there is.
+    pub fn write_chunk_exact(&mut self, n: usize) -> Result<(), usize> {
+        let (free, coming) = (self.tx.free_slots(n), self.coming());
+        let mut chunk = match self.tx.write_chunk_exact(n) {
+            Ok(chunk) => chunk,
+            Err(TooFew { len, closed, .. }) => {
+                assert!(!closed && len < n && len <= free, "{len} of {n}, {free} free");
+                assert!(len >= free.min(self.surely_lent), "{len} of {n}, {free} free");
+                return Err(len);
+            }
+        };
+        assert!(chunk.len() == n && n == free, "a chunk of {} for {n}", chunk.len());
+        write_over_defaults(&mut chunk, coming);
+        chunk.commit_all();
+        self.note_pushed(n);
+        Ok(())
     }
 }
 

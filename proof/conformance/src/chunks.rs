@@ -1,9 +1,16 @@
 //! Batches: lent slots and items, slices and iterators.
 
-use corelane::{Config, Consumer, Memory, Producer, SingleConsumer, SingleProducer};
+use corelane::{
+    BoxedSingleConsumer, BoxedSingleProducer, Config, Consumer, Memory, Producer, SingleConsumer,
+    SingleProducer,
+};
 
+use crate::checked::SURELY_LENT;
 use crate::{Checked, Item, Single};
 use corelane_harness::ledger::{explode, must_explode};
+
+/// A checked queue between one producer and one consumer.
+type CheckedSingle<T> = Checked<BoxedSingleProducer<T>, BoxedSingleConsumer<T>>;
 
 /// Every length at every offset with every partial commit, in a ring small enough to try them all.
 pub fn every_length_at_every_offset<T: Item + Copy>(subject: &Single<T>) {
@@ -37,6 +44,75 @@ pub fn around_the_end_of_pages<T: Item + Copy>(subject: &Single<T>) {
                 queue.turn(1);
             }
         }
+    }
+}
+
+/// Calls `check` with a queue that holds as many items as there can be, or fewer, and with each length of a chunk.
+fn at_every_level<T: Item>(subject: &Single<T>, check: impl Fn(&mut CheckedSingle<T>, usize)) {
+    for capacity in [1, 8, 30] {
+        let mut queue = Checked::open(subject, Config::new(capacity));
+        for n in 0..=queue.slots() + 1 {
+            for level in 0..=queue.slots() {
+                queue.push_iter(level, true);
+                check(&mut queue, n);
+                queue.drain();
+                queue.turn(1);
+            }
+        }
+    }
+}
+
+/// A chunk of exactly so many items is there if the items are. A list of rings may have fewer in a ring. Then what is said to be
+/// there can be read: a loop takes all items.
+pub fn read_chunk_exact<T: Item>(subject: &Single<T>) {
+    at_every_level(subject, |queue, n| {
+        while n > 0 && !queue.is_empty() {
+            if let Err(len) = queue.read_chunk_exact(n) {
+                assert_eq!(queue.read_chunk_exact(len), Ok(()), "so many are there");
+                assert!(len > 0, "a loop would not end");
+            }
+        }
+        assert_eq!(queue.read_chunk_exact(0), Ok(()));
+    });
+}
+
+/// A chunk of exactly so many slots is there if they are free. A list of rings has a chunk of up to a ring, whatever is free in
+/// the producer's ring.
+pub fn write_chunk_exact(subject: &Single<u64>) {
+    at_every_level(subject, |queue, n| {
+        let promised = queue.capacity().saturating_sub(queue.len());
+        // A list is limited to the capacity asked for, and has rings of a third.
+        let one_ring =
+            if subject.info.bounded { SURELY_LENT } else { queue.capacity().div_ceil(3) };
+        if let Err(len) = queue.write_chunk_exact(n) {
+            assert!(n > promised.min(one_ring).min(SURELY_LENT), "{len} of {n}, {promised} free");
+            assert_eq!(queue.write_chunk_exact(len), Ok(()), "so many are free");
+        }
+        assert_eq!(queue.write_chunk_exact(0), Ok(()));
+    });
+}
+
+/// Slots that hold default items: every length at every fill level, with every partial commit.
+pub fn write_chunk(subject: &Single<u64>) {
+    at_every_level(subject, |queue, n| {
+        for k in [0, n / 2, n] {
+            queue.write_over_defaults(n, k);
+        }
+    });
+    let (mut tx, mut rx) = subject.open(Config::new(8));
+    for n in (0..8).chain(0..8) {
+        // So that there is something else in the slots.
+        tx.push_iter([7; 8]);
+        tx.flush();
+        assert!(rx.pop_iter().eq([7; 8]));
+        let mut written = 0;
+        while written < n {
+            let chunk = tx.write_chunk(n - written).expect("the queue is empty");
+            written += chunk.len();
+            chunk.commit_all();
+        }
+        tx.flush();
+        assert!(rx.pop_iter().eq((0..n).map(|_| 0)));
     }
 }
 

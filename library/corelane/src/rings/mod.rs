@@ -225,6 +225,7 @@ impl<S: RingSlot> State for Header<S> {
 ///
 /// If the capacity is 0 or too large for memory.
 pub(super) fn queue<S: RingSlot>(config: Config) -> Built<Producer<S>, Consumer<S>> {
+    config.inexact()?;
     let (asked, most) = (config.capacity, ClosableRing::<S>::MOST);
     if asked == 0 || asked > most {
         return Err(CapacityError::OutOfRange { asked, most });
@@ -443,4 +444,37 @@ impl<S: RingSlot> Clone for Consumer<S> {
 handles! {
     [S: RingSlot] Producer<S>: producer of S::Item;
     [S: RingSlot] Consumer<S>: consumer of S::Item;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use super::*;
+
+    /// Hazards of handles that are alive, after many have been cloned and dropped: one by one, and many at once.
+    fn hazards_of_live_handles<S: RingSlot>((tx, rx): (Producer<S>, Consumer<S>)) {
+        let hazards = || tx.end.header().domain.hazards().count();
+        for _ in 0..30_000 {
+            drop((tx.clone(), rx.clone()));
+        }
+        assert_eq!(hazards(), 2);
+        let mut txs: Vec<_> = (0..30_000).map(|_| tx.clone()).collect();
+        let rxs: Vec<_> = (0..30_000).map(|_| rx.clone()).collect();
+        assert_eq!(hazards(), 60_002);
+        // From the middle of the list, from its end, and from its start.
+        drop(txs.drain(10_000..20_000));
+        drop(txs.drain(..5_000));
+        assert_eq!(hazards(), 45_002);
+        drop(rxs);
+        assert_eq!(hazards(), 15_002);
+        drop(txs);
+        assert_eq!(hazards(), 2);
+    }
+
+    #[test]
+    fn handles_that_are_dropped_leave_no_hazards() {
+        hazards_of_live_handles(lprq::queue::<u64>(8).unwrap());
+        hazards_of_live_handles(lcrq::queue::<core::num::NonZeroU64>(8).unwrap());
+    }
 }

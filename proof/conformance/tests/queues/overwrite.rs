@@ -68,6 +68,17 @@ macro_rules! tests {
                 }
             }
 
+            /// A million calls, in rings from the smallest on.
+            #[test]
+            fn a_million_random_calls() {
+                for (seed, (capacity, block)) in
+                    (0..).zip([(2, 1), (16, 1), (16, 8), (100, 16), (512, 64)])
+                {
+                    let config = Config::new(capacity).block(block).first(u64::MAX - 1000);
+                    overwrite::random_calls::<$queue>(config, seed, 200_000);
+                }
+            }
+
             #[test]
             fn capacity_overflow() {
                 for capacity in [0, usize::MAX, usize::MAX / 2 + 2, 1 << 62] {

@@ -19,6 +19,7 @@ macro_rules! single {
             observers::observed_after_chunks,
             chunks::every_length_at_every_offset,
             chunks::around_the_end_of_pages,
+            chunks::read_chunk_exact,
             chunks::dropped_chunks,
             chunks::changed_in_place,
             chunks::commit_of_too_many,
@@ -65,6 +66,11 @@ macro_rules! single {
 macro_rules! single_any {
     ($queue:ty, $cases:expr) => {
         single! { $queue, u64, Counted }
+
+        checks! { Single<u64>, $queue:
+            chunks::write_chunk,
+            chunks::write_chunk_exact,
+        }
 
         items! { Single, $queue:
             tiny: u8 = 100, [u8; 3] = 100, u8 = 4096;

@@ -102,6 +102,24 @@ pub fn burst_beside_idle_handles<Q: Queue<u64>>(kept: isize) {
     assert_eq!(TAKEN.get(), without, "bytes are taken and not given back");
 }
 
+/// Handles of a side that [`handles_come_and_go`] has at once.
+pub const AT_ONCE: isize = 100;
+
+/// Clones and drops handles of each side tens of thousands of times, one by one and sometimes [`AT_ONCE`] together. At most `kept`
+/// bytes are not given back before the queue is dropped (row `memory_never_returned`).
+pub fn handles_come_and_go<Q: Queue<u64>>(kept: isize) {
+    let (mut tx, mut rx) = Q::with(Config::new(8)).expect("this capacity is possible");
+    let before = TAKEN.get();
+    for n in 0..60_000 {
+        let clones = if n % 1000 == 0 { AT_ONCE } else { 1 };
+        let others: Vec<_> = (0..clones).map(|_| (tx.try_clone(), rx.try_clone())).collect();
+        assert!(others.iter().all(|(tx, rx)| tx.is_some() && rx.is_some()), "there may be several");
+        assert_eq!((tx.try_push(n), rx.try_pop()), (Ok(()), Ok(n)));
+    }
+    let left = TAKEN.get() - before;
+    assert!(left <= kept, "{left} bytes are left of handles, {kept} at most");
+}
+
 /// As [`memory_never_returned`], with several handles a side, which go in another order each time.
 pub fn memory_never_returned_of_several(subject: &Any<u64>) {
     let before = TAKEN.get();
@@ -131,11 +149,13 @@ fn with_memory<R>(left: usize, work: impl FnOnce() -> R) -> R {
 }
 
 /// An unbounded queue for which there is no more memory is full, whichever of the allocations of a push it is that fails,
-/// and gives the item back; what is in it can be popped, and when there is memory again it goes on. `for_pops` is how often
-/// a pop may take memory.
-pub fn out_of_memory<Q: Queue<u64>>(for_pops: usize) {
+/// and gives the item back. What is in it can be popped without memory, and when there is some again it goes on. Handles that are
+/// not used, if there may be several, protect what could be freed otherwise. All is given back in the end.
+pub fn out_of_memory<Q: Queue<u64>>() {
+    let before = TAKEN.get();
     for left in 0..5 {
         let (mut tx, mut rx) = Q::with(Config::new(8)).expect("this capacity is possible");
+        let _idle = (tx.try_clone(), rx.try_clone());
         let (mut pushed, mut popped) = (0, 0);
         for round in 0..3 {
             // With none, or nearly enough for a push that needs some.
@@ -150,7 +170,7 @@ pub fn out_of_memory<Q: Queue<u64>>(for_pops: usize) {
             // The first time there is something to come back to, then it is empty.
             let there = pushed - popped;
             for _ in 0..if round == 0 { there.min(1) } else { there } {
-                assert_eq!(with_memory(for_pops, || rx.try_pop()), Ok(popped), "{left} are left");
+                assert_eq!(with_memory(0, || rx.try_pop()), Ok(popped), "{left} are left");
                 popped += 1;
             }
         }
@@ -159,6 +179,7 @@ pub fn out_of_memory<Q: Queue<u64>>(for_pops: usize) {
         }
         assert!(rx.pop_iter().eq(popped..pushed + 1000), "items are lost");
     }
+    assert_eq!(TAKEN.get(), before, "bytes are taken and not given back");
 }
 
 /// There is no queue without memory, whichever of the allocations it is that fails.
