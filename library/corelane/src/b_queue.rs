@@ -328,7 +328,7 @@ const INFO: Info = Info {
     name: "B-Queue",
     paper: "Wang, Zhang, Tang, Hua 2012, §3",
     capacity: "n, rounded up to N - B + 1: N slots, a power of two, B to a batch",
-    choose: "items are pushed one by one and throughput counts",
+    choose: "items come one by one and throughput counts; short round trips between far cores",
     avoid: "memory is short: it has a batch more than it promises",
     ..Info::RING
 };

@@ -292,6 +292,6 @@ queue_type!(McRing of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     delayed: true,
     capacity: "n, rounded up to N - B + 1: N slots, a power of two, B to a batch",
     choose: "a stream that never pauses",
-    avoid: "somebody waits for an answer: without flush two rings in a cycle stop for ever",
+    avoid: "a reply is awaited: an item is invisible until its batch is full or flushed",
     ..Info::RING
 });

@@ -473,7 +473,7 @@ impl<T: Send, Q: SingleQueue<T>> Queue<T> for Uspsc<Q> {
         delayed: Q::INFO.delayed,
         bounded: false,
         capacity: "unbounded",
-        choose: "nobody knows how many items will wait",
+        choose: "the number of waiting items is unknown: as fast as its rings while they fit",
         avoid: "memory must be bounded",
         ..Info::RING
     };

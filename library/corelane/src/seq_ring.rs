@@ -521,7 +521,7 @@ queue_type!(SeqRing of [T: Plain] T: Producer<T>, Consumer<T> = queue_with; Info
     sides: Sides::ManyToMany,
     guarantee: "a push never fails or waits; FIFO with gaps",
     overwrites: true,
-    choose: "logs, traces, samples: producers must not be held up, and the newest items matter most",
+    choose: "logs, traces, samples: a push must not fail or wait, and the newest items matter most",
     avoid: "an item must not be lost",
     ..Info::RING
 });

@@ -85,7 +85,7 @@ pub struct Entry {
     /// Whose it is.
     pub kind: EntryKind,
     /// The module of the library that has it; nothing for peers.
-    module: &'static str,
+    pub module: &'static str,
     /// How it is measured between one producer and one consumer, if it is meant for that.
     pair: Option<PairKernel>,
     team: TeamKernel,

@@ -32,6 +32,10 @@ pub(crate) enum Command {
         /// All of it as JSON.
         #[arg(long)]
         json: bool,
+
+        /// The queues of corelane as a table in Markdown, with their modules.
+        #[arg(long, conflicts_with_all = ["long", "json"])]
+        markdown: bool,
     },
     /// Measure queues.
     ///

@@ -90,6 +90,20 @@ fn paragraph(entry: &Entry) -> String {
     }
 }
 
+/// When to use each algorithm, and when not, with its module.
+pub(crate) fn markdown() -> String {
+    let mut document = Document::new("", "");
+    let row = |entry: &'static Entry| {
+        let info = &entry.info;
+        let code = |text: &str| format!("`{text}`");
+        [code(info.id), code(entry.module), info.choose.into(), info.avoid.into()]
+    };
+    let table = Table::new(["queue", "module", "use it if, or", "don't if, or"]).of_text();
+    let rows = ours().filter(|entry| entry.info.variant_of.is_none()).map(row);
+    document.add(Block::Table(table.with(rows)));
+    document.to_markdown()
+}
+
 /// The same for programs.
 pub(crate) fn json() -> String {
     let queues: Vec<Value> = entries().iter().map(value).collect();

@@ -26,8 +26,9 @@ fn main() -> ExitCode {
 fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
         None => measure(Plan::quick()?, QUICK),
-        Some(Command::List { long, json }) => {
+        Some(Command::List { long, json, markdown }) => {
             let list = match (long, json) {
+                _ if markdown => listing::markdown(),
                 (true, _) => listing::long(),
                 (_, true) => listing::json(),
                 _ => listing::table(),

@@ -64,6 +64,6 @@ queue_type!(BbqMpsc of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info 
     guarantee: "deadlock-free FIFO",
     capacity: "n, and up to a block more",
     choose: "several threads send to one",
-    avoid: "a stopped thread must never hold up others",
+    avoid: "a thread that is stopped in a call must not block others",
     ..Info::RING
 });

@@ -535,7 +535,7 @@ queue_type!(Bbq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     guarantee: "deadlock-free FIFO",
     capacity: "n, and up to a block more",
     choose: "several threads on either side",
-    avoid: "a stopped thread must never hold up others",
+    avoid: "a thread that is stopped in a call must not block others",
     ..Info::RING
 });
 

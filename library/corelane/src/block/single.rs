@@ -436,7 +436,7 @@ queue_type!(BbqSpsc of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info 
     name: "block-based bounded queue",
     paper: "Wang 2024, §2.4.5",
     capacity: "n, and up to a block more",
-    choose: "many items wait in it, or they come in batches",
+    choose: "many items wait most of the time; slots are filled in place; short round trips between near cores",
     avoid: "memory is short: it has a block more than it promises",
     ..Info::RING
 });

@@ -30,7 +30,7 @@ impl Cursors for HeadTail {
         paper: "Wang 2024, §2.2; DPDK's HTS mode",
         sides: Sides::ManyToMany,
         guarantee: "deadlock-free FIFO",
-        choose: "to look at items before they are taken, several consumers notwithstanding; to compare",
+        choose: "one of several consumers looks at items before it takes them; to compare",
         avoid: "many threads push or pop at once",
         ..Info::RING
     };

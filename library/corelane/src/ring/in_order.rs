@@ -21,7 +21,7 @@ impl Cursors for InOrder {
         sides: Sides::ManyToMany,
         guarantee: "deadlock-free FIFO",
         choose: "to compare: the ring that many systems have; every slot counts",
-        avoid: "threads may be stopped in the middle, or there are many",
+        avoid: "threads may be stopped in the middle of a call, or there are many",
         takes_turns: true,
         ..Info::RING
     };

@@ -284,8 +284,8 @@ const INFO: Info = Info {
     guarantee: "lock-free FIFO but for the allocator",
     bounded: false,
     capacity: "unbounded",
-    choose: "nobody knows how many tokens will wait, or a thread may be stopped anywhere",
-    avoid: "items are no tokens, or memory must be bounded",
+    choose: "the number of waiting tokens is unknown; a thread may be stopped anywhere",
+    avoid: "items are no tokens; memory must be bounded",
     ..Info::RING
 };
 

@@ -271,7 +271,7 @@ queue_type!(Lprq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     guarantee: "lock-free FIFO but for the allocator",
     bounded: false,
     capacity: "unbounded",
-    choose: "nobody knows how many items will wait, or a thread may be stopped anywhere",
+    choose: "the number of waiting items is unknown; a thread may be stopped anywhere",
     avoid: "memory must be bounded",
     ..Info::RING
 });

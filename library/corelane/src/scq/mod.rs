@@ -374,7 +374,7 @@ impl<T: Send, const LOOKS: u32> Queue<T> for Scq<LOOKS> {
         paper: "Wang 2024, §2.2, §3.7.2; Nikolaev 2019",
         sides: Sides::ManyToMany,
         guarantee: "lock-free FIFO while fewer than N threads are stopped",
-        choose: "a thread may be stopped anywhere, and must never hold up others",
+        choose: "a thread may be stopped anywhere and must not block others: fewer threads than slots",
         avoid: "throughput counts, and there is a core for each thread",
         ..Info::RING
     };

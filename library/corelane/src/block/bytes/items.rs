@@ -160,6 +160,6 @@ queue_type!(BbqBytes of [T: Send] T: ItemProducer<T>, ItemConsumer<T> = items_wi
     guarantee: "deadlock-free FIFO",
     capacity: "n bytes of any records; the ring has twice that",
     choose: "records of different lengths, written and read in place",
-    avoid: "items are of one type, or a stopped thread must never hold up others",
+    avoid: "items are of one type; a thread that is stopped in a call must not block others",
     ..Info::RING
 });
