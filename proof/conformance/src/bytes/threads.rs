@@ -245,6 +245,99 @@ fn late_claims_in_one_thread() {
     }
 }
 
+/// Bytes that a record of so many takes.
+fn rounded(len: usize) -> usize {
+    len.next_multiple_of(16).max(16)
+}
+
+/// Long claims among short ones leave rests of blocks unused when short ones overtake them: less than their length, and once in
+/// each block. So all that is promised fits into a new queue, if no record is longer than half of a block. An empty queue takes
+/// what it promises, whatever has been left unused.
+pub fn overtaken_claims_waste_less_than_their_length() {
+    for (capacity, block) in [(256, 256), (1024, 256), (1 << 14, 1 << 10)] {
+        for longest in [block, block / 2, block / 4] {
+            let config = Config::new(capacity).block(block).first(u64::MAX - 5000);
+            let (mut tx, mut rx) = queue_with(config).expect("this capacity is possible");
+            let (blocks, wasted) = (2 * tx.capacity() / block, rounded(longest) - 16);
+            for round in 0..scaled(100) as usize {
+                let (records, bytes) = fill_by_several(&tx, longest);
+                // The first block may have been used in part before.
+                let whole = blocks - round.min(1);
+                assert!(bytes >= whole * (block - wasted), "{bytes} in {blocks} of {block}");
+                assert!(round > 0 || longest == block || bytes >= tx.capacity(), "{bytes} fit");
+                assert!((0..records).all(|_| rx.try_pop().is_ok()), "records are lost");
+                takes_its_capacity(&mut tx, &mut rx);
+                pass_by_several(&tx, &mut rx, longest, round as u64);
+                takes_its_capacity(&mut tx, &mut rx);
+            }
+        }
+    }
+}
+
+/// Two producers of the longest records and two of short ones push until there is no room. Returns how many records there are,
+/// and the bytes that they take.
+fn fill_by_several(tx: &Producer, longest: usize) -> (usize, usize) {
+    let mut tasks: Vec<Task<(usize, usize)>> = Vec::new();
+    for len in [longest, 16, longest, 1] {
+        let mut tx = tx.clone();
+        let bytes = vec![0; len];
+        tasks.push(Box::new(move || {
+            let records = (0..).take_while(|_| tx.push(&bytes).is_ok()).count();
+            (records, records * rounded(len))
+        }));
+    }
+    let filled = all(Cores::Two, tasks);
+    filled.into_iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+}
+
+/// Three producers push records of any length, and abort some claims, while a consumer pops each record and doesn't look for
+/// more.
+fn pass_by_several(tx: &Producer, rx: &mut Consumer, longest: usize, seed: u64) {
+    const EACH: u64 = 30;
+    let progress = &Progress::of(4);
+    let mut tasks: Vec<Task<()>> = Vec::new();
+    for n in 0..3 {
+        let mut tx = tx.clone();
+        tasks.push(Box::new(move || {
+            let (mut patience, mut rng) = (progress.patience(n), Rng::new(3 * seed + n as u64));
+            let mut pushed = 0;
+            while pushed < EACH {
+                let len = if n == 0 { 16 } else { 1 + rng.below(longest) };
+                let Ok(claim) = tx.claim(len) else {
+                    patience.wait();
+                    continue;
+                };
+                if rng.below(8) == 0 {
+                    claim.abort();
+                } else {
+                    claim.commit();
+                    pushed += 1;
+                }
+                patience.moved();
+            }
+        }));
+    }
+    tasks.push(Box::new(move || {
+        let mut patience = progress.patience(3);
+        for _ in 0..3 * EACH {
+            while rx.try_pop().is_err() {
+                patience.wait();
+            }
+            patience.moved();
+        }
+    }));
+    all(Cores::Two, tasks);
+}
+
+/// Checks that an empty queue, of which nothing is held, takes the longest records that it promises to take.
+fn takes_its_capacity(tx: &mut Producer, rx: &mut Consumer) {
+    let long = vec![0; tx.max_len()];
+    let records = tx.capacity() / long.len();
+    assert!((0..records).all(|_| tx.push(&long) == Ok(())), "false full");
+    assert!((0..records).all(|_| rx.try_pop().is_ok()), "records are lost");
+    assert_eq!(rx.try_pop().err(), Some(TryPopError::Empty));
+}
+
 /// A claim that isn't finished holds up what is behind it, and no more than until it is; it is not skipped
 /// (row `read_behind_stalled_writer`).
 pub fn read_behind_stalled_writer() {

@@ -32,6 +32,7 @@ checks! {
     threads::streams_on_one_core,
     threads::teardown_races_push,
     threads::batch_spills_into_version,
+    threads::overtaken_claims_waste_less_than_their_length,
     threads::read_behind_stalled_writer,
 }
 
