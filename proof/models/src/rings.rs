@@ -217,7 +217,7 @@ fn teardown_races_push<T: Cargo>(new: Shared<T>) -> Exploration {
 /// A consumer is taking an item, and another one gets the position of the same slot a lap later: that one leaves a mark,
 /// and what is pushed meanwhile goes elsewhere.
 fn given_while_in_use<T: Cargo>(new: Shared<T>) -> Exploration {
-    explore_shared(move || {
+    explore_twice_preempted(move || {
         let (mut tx, mut last) = new(tiny(1));
         let mut items = items::<T>(4).into_iter();
         let mut next = || items.next().expect("there are four");

@@ -221,7 +221,9 @@ impl QueueTable {
 fn keep_reached(site: &Site, weakened: &mut Vec<Weakened>) {
     let mut reached = site.ordering.weaker(site.op).to_vec();
     for step in weakened.iter().filter(|step| step.evidence.is_none()) {
-        reached.extend(step.to.weaker(site.op));
+        if reached.contains(&step.to) {
+            reached.extend(step.to.weaker(site.op));
+        }
     }
     weakened.retain(|step| reached.contains(&step.to));
 }

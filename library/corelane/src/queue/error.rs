@@ -84,7 +84,7 @@ impl core::error::Error for TryPopError {}
 pub struct TooFew {
     /// How many there are.
     pub len: usize,
-    /// Whether the other side was gone before they were counted.
+    /// Whether the other side is gone. Of items: whether it was gone before they were counted, so that no more will come.
     pub closed: bool,
 }
 
