@@ -1,6 +1,6 @@
 //! One thread of several is stopped, perhaps in the middle of a call, until all others are done.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::fmt;
 use std::rc::Rc;
@@ -103,24 +103,28 @@ impl StoppedCase {
         let (tx, rx) = new(self.config())?;
         let account = Rc::new(Receipts::default());
         let refused = Rc::new(Cell::new(None));
+        // Handles are dropped when all threads have ended: that is no call, and may take a lock.
+        let used = Rc::new(RefCell::new(Vec::new()));
         let txs = handles(tx, self.threads, Producer::try_clone);
         let rxs = handles(rx, self.threads, Consumer::try_clone);
         let mut simulation = Simulation::new(machine(), self.seed).schedule(schedule);
-        for (thread, (tx, rx)) in txs.into_iter().zip(rxs).enumerate() {
+        for (thread, (mut tx, mut rx)) in txs.into_iter().zip(rxs).enumerate() {
             let worker = Worker {
                 number: thread as u64,
                 rounds: self.rounds,
                 tries: if self.room == Room::ForAll { 1 } else { TRIES },
                 taken: Taken::from(self.threads, &account),
             };
-            let refused = refused.clone();
+            let (refused, used) = (refused.clone(), used.clone());
             simulation.spawn(thread, move || {
-                if let Err(error) = worker.run(tx, rx) {
+                if let Err(error) = worker.run(&mut tx, &mut rx) {
                     refused.set(Some(error));
                 }
+                used.borrow_mut().push((tx, rx));
             });
         }
         let report = simulation.run()?;
+        used.take();
         refused.take().map_or(Ok(()), Err)?;
         account.settle(self.threads, self.rounds);
         ledger::settle();
@@ -161,8 +165,8 @@ struct Worker {
 impl Worker {
     fn run<T: Freight>(
         self,
-        mut tx: BoxedProducer<T>,
-        mut rx: BoxedConsumer<T>,
+        tx: &mut BoxedProducer<T>,
+        rx: &mut BoxedConsumer<T>,
     ) -> Result<(), Refused> {
         let Self { number: thread, rounds, tries, mut taken } = self;
         for round in 0..rounds {

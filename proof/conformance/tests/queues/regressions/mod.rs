@@ -215,10 +215,11 @@ fn memory_never_returned_after_a_burst() {
     leaks::burst_beside_idle_handles::<Msq>(retired_nodes(6) + 3 * 128);
 }
 
-/// Most bytes of retired nodes of `msq` with so many hazards. A scan comes after 256 pops, one more for each hazard, and one more for
-/// each node that the last scan has kept. It keeps at most a node for each hazard. A node has three words.
+/// Most bytes of retired nodes of `msq` with so many hazards. Nodes are handed over by 64. A scan comes when there are 256, one more for
+/// each hazard, and one more for each node that the last scan has kept: at most a node for each hazard. A consumer, which has two
+/// hazards, keeps up to 63 more. A node has three words.
 fn retired_nodes(hazards: isize) -> isize {
-    (256 + 3 * hazards) * 24
+    (256 + 63 + 3 * hazards + 63 * hazards / 2) * 24
 }
 
 /// An unbounded queue without memory for a node, a ring, or the box of an item says so, and goes on when there is some.
