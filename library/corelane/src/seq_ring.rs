@@ -56,6 +56,9 @@ const DONE: u64 = 1;
 /// The mark of a stamp whose lap has no item, because a producer of an earlier lap had not finished.
 const VOID: u64 = 2;
 
+/// How often a snapshot begins anew that finds all overwritten.
+const SNAPSHOT_TRIES: u64 = limit(16, 1);
+
 /// How many pushes the only producer makes before it writes down its position.
 const NOTED: u64 = limit(64, 2);
 
@@ -308,11 +311,26 @@ impl<T: Plain> Consumer<T> {
     /// # Ok::<(), corelane::CapacityError>(())
     /// ```
     pub fn snapshot(&mut self, into: &mut Vec<T>) -> u64 {
-        let (slots, read) = (self.end.slots(), self.read());
-        let (end, before) = (self.newest(read), into.len());
-        let there = end.wrapping_sub(read);
+        let read = self.read();
+        let before = into.len();
+        let mut end = self.newest(read);
+        for _ in 0..SNAPSHOT_TRIES {
+            self.copy_back_from(end, read, into);
+            if into.len() > before || end == read {
+                break;
+            }
+            // Producers have gone once round the ring since `end` was read: this thread was stopped in between.
+            end = self.newest(read);
+        }
+        into[before..].reverse();
+        end.wrapping_sub(read) - (into.len() - before) as u64
+    }
+
+    /// Appends copies of the items before `end`, back to `read` or to the first one that is overwritten, to `into`.
+    fn copy_back_from(&self, end: u64, read: u64, into: &mut Vec<T>) {
+        let most = end.wrapping_sub(read).min(self.end.slots().len() as u64);
         // The newest first: producers overwrite the oldest.
-        for i in 1..=there.min(slots.len() as u64) {
+        for i in 1..=most {
             match self.look(end.wrapping_sub(i)) {
                 Found::Item(item) => into.push(item),
                 // It is still being written, or there is none.
@@ -320,8 +338,6 @@ impl<T: Plain> Consumer<T> {
                 Found::Overwritten(_) => break,
             }
         }
-        into[before..].reverse();
-        there - (into.len() - before) as u64
     }
 
     /// The position behind the newest item, or behind `read` if there is none.

@@ -25,7 +25,15 @@ enum Pace {
 fn look_at_producers(pace: Pace, mut look: impl FnMut(&mut Consumer<Item>) -> u64) {
     let (tx, mut rx) = overwrite::queue(CAPACITY).unwrap();
     let is_over = &AtomicBool::new(false);
+    /// Ends the producers, also when a check fails.
+    struct End<'a>(&'a AtomicBool);
+    impl Drop for End<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
     thread::scope(|s| {
+        let end = End(is_over);
         let producers: Vec<_> = (0..PRODUCERS).zip(vec![tx; PRODUCERS as usize]).collect();
         let producers = producers.into_iter().map(|(number, mut tx)| {
             s.spawn(move || {
@@ -46,7 +54,7 @@ fn look_at_producers(pace: Pace, mut look: impl FnMut(&mut Consumer<Item>) -> u6
             thread::sleep(Duration::from_millis(2));
             popped += look(&mut rx);
         }
-        is_over.store(true, Ordering::Relaxed);
+        drop(end);
         let pushed: u64 = producers.into_iter().map(|producer| producer.join().unwrap()).sum();
         popped += rx.pop_iter().count() as u64;
         assert_eq!(rx.try_pop(), Err(TryPopError::Closed));
@@ -84,7 +92,12 @@ fn a_snapshot_has_the_newest() {
         look_at_producers(pace, |rx| {
             let mut items = Vec::new();
             rx.snapshot(&mut items);
-            assert!(!items.is_empty() && items.len() <= CAPACITY);
+            assert!(
+                !items.is_empty() && items.len() <= CAPACITY,
+                "{} {}",
+                pace == Pace::Full,
+                items.len()
+            );
             check(&items);
             largest = largest.max(items.len());
             0
