@@ -92,12 +92,9 @@ fn a_snapshot_has_the_newest() {
         look_at_producers(pace, |rx| {
             let mut items = Vec::new();
             rx.snapshot(&mut items);
-            assert!(
-                !items.is_empty() && items.len() <= CAPACITY,
-                "{} {}",
-                pace == Pace::Full,
-                items.len()
-            );
+            // The producers may not have begun.
+            assert!(!items.is_empty() || largest == 0, "a snapshot found nothing");
+            assert!(items.len() <= CAPACITY);
             check(&items);
             largest = largest.max(items.len());
             0
