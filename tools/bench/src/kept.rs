@@ -68,7 +68,11 @@ impl Results {
                 if let [group] = groups {
                     title = format!("{title}, {}", group.name());
                 }
-                blocks.extend([Block::heading(3, title), Block::Table(table(&results, groups))]);
+                let table = table(&results, groups);
+                // Such rounds may have been too few.
+                if !table.rows.is_empty() {
+                    blocks.extend([Block::heading(3, title), Block::Table(table)]);
+                }
             }
         }
         blocks
