@@ -1,3 +1,5 @@
+// Above 500 lines: one protocol with its proof: records, nodes and scans are judged together.
+
 //! Hazard pointers: what a thread may still be reading is not freed.
 //!
 //! A queue that is a list has a [`Domain`], and each of its handles has a [`Hazard`]. The hazard publishes the node that the

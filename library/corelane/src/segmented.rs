@@ -1,3 +1,5 @@
+// Above 500 lines: one algorithm with its page, both of its sides and its own tests.
+
 //! `uspsc`: an unbounded queue between one producer and one consumer, a list of rings.
 //!
 //! While a ring has room, both sides work as the two sides of this ring. When the ring is full, the producer continues

@@ -1,3 +1,5 @@
+// Above 500 lines: one algorithm with its page, both of its sides and its own tests.
+
 //! `seqring`: a ring of sequence locks, which producers overwrite.
 //!
 //! Each slot has a stamp: the lap of its item, and whether a producer is still at work. A producer takes the next position by

@@ -1,3 +1,5 @@
+// Above 500 lines: what all block-based queues share, with its tests.
+
 //! A ring of slots, divided into blocks with variables of their own: the memory of the block-based queues (J. Wang
 //! 2024, Fig. 2.2).
 //!

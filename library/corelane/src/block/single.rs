@@ -1,3 +1,5 @@
+// Above 500 lines: one algorithm with its page and both of its sides.
+
 //! `bbq-spsc`: the block-based bounded queue, for one producer and one consumer.
 //!
 //! The ring is divided into blocks. Each block counts how many items have been pushed into it (`committed`), and

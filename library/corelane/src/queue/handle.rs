@@ -1,3 +1,5 @@
+// Above 500 lines: both sides of a queue, most of it documentation.
+
 //! The two sides of a queue: what every algorithm implements.
 
 use super::chunk::{LentItems, LentSlots, ReadChunk, WriteChunk, WriteChunkUninit};

@@ -1,3 +1,5 @@
+// Above 500 lines: one broken ring for each known bug, side by side.
+
 //! Queues with a bug, run at full speed: what happened is enough to find it. One file, so that all mechanisms can be
 //! compared.
 //!

@@ -1,3 +1,5 @@
+// Above 500 lines: one test for each known bug that a ring can have.
+
 //! A plain ring, and the ways in which it can be broken. All bugs are in one file because they share one ring.
 //!
 //! Slots are locked and handles lend private buffers, so that no bug is undefined behaviour: what would
