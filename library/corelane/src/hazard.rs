@@ -85,6 +85,12 @@ impl<N> Guarded<N> {
         }
     }
 
+    /// The retired node that this one is linked to, or null.
+    fn next_retired(&self) -> *mut Self {
+        // SAFETY: only this thread uses the link.
+        self.behind.with(|link| unsafe { *link })
+    }
+
     /// Links this retired node to the one `behind`.
     fn link(&self, behind: *mut Self) {
         // SAFETY: only this thread uses the link.
@@ -301,7 +307,7 @@ impl<N> Domain<N> {
         while !next.is_null() {
             let node = next;
             // SAFETY: this thread has taken the node, and has not freed it yet.
-            next = unsafe { (*node).behind.with(|behind| *behind) };
+            next = unsafe { (*node).next_retired() };
             if is_protected(node) {
                 cost += 1;
                 // SAFETY: as above.
