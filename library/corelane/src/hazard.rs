@@ -6,7 +6,8 @@
 //! handle uses. A node that has been taken out of the list is *retired*. A scan takes all retired nodes, reads all hazards,
 //! frees each node that no hazard has, and puts the other nodes back.
 //!
-//! Public for the crates that check the queues; not for use, and not stable. It comes from M. M. Michael: *Hazard Pointers: Safe Memory Reclamation for Lock-Free Objects* (IEEE TPDS 2004).
+//! Public only for the crates that check the queues, and not stable. It comes from M. M. Michael: *Hazard Pointers: Safe
+//! Memory Reclamation for Lock-Free Objects* (IEEE TPDS 2004).
 //!
 //! # Why no node is freed too early
 //!
@@ -25,8 +26,8 @@
 //!
 //! - A handle takes a lock for a moment when it is made and dropped. No other call does.
 //! - A scan walks the records of those handles that are alive, and takes time in proportion to (h + n) log h, for h hazards and
-//!   n retired nodes. There is a scan only when so many nodes have been retired or left since the last one, up to a constant:
-//!   each costs O(log h) on average, also after many handles have come and gone.
+//!   n retired nodes. The next scan comes when about h + n nodes, up to a constant factor, have been retired
+//!   or left. So a node costs O(log h) on average, also after many handles have been made and dropped.
 //! - A record has 128 bytes. Those of dropped handles are used again, and freed with the queue.
 //! - A retired node is linked by a word of its own, so that retiring allocates nothing. A scan that finds no memory for a
 //!   sorted list of hazards walks the records for each node.
@@ -76,7 +77,7 @@ impl<N> Guarded<N> {
     ///
     /// # Safety
     ///
-    /// It comes from a box, and nobody uses it.
+    /// It comes from a box, and no thread uses it.
     unsafe fn free(this: *mut Self, freed: &Freed<Self>) {
         // SAFETY: the caller's.
         unsafe {
@@ -132,12 +133,12 @@ pub struct Costs {
     pub at_drop: bool,
 }
 
-/// The nodes that the handles of a queue have in use, and those that waits until it is not. All of it is freed with the queue.
+/// The hazards of a queue's handles, and its retired nodes. The domain frees both with the queue.
 #[derive(Debug)]
 pub struct Domain<N> {
     /// The node retired last.
     retired: AtomicPtr<Guarded<N>>,
-    /// Steps that may be spent on a scan. There is none while they are fewer than none.
+    /// Steps that a scan may cost now. There is no scan while the number is negative.
     credit: AtomicU64,
     /// The record of the newest hazard.
     newest: AtomicPtr<Record<N>>,
@@ -348,14 +349,13 @@ impl<N> Drop for Domain<N> {
         while !node.is_null() {
             // SAFETY: it came from a box and was retired once. All handles are gone.
             let retired = unsafe { Box::from_raw(node) };
-            // SAFETY: no other thread is left.
-            node = retired.behind.with(|behind| unsafe { *behind });
+            node = retired.next_retired();
         }
         let mut record = *self.unused.lock();
         while !record.is_null() {
             // SAFETY: it came from a box. All handles have left their records, of which each is here once.
             let unused = unsafe { Box::from_raw(record) };
-            // SAFETY: as above.
+            // SAFETY: no other thread is left.
             record = unused.newer.with(|newer| unsafe { *newer });
         }
     }

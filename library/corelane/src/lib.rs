@@ -53,8 +53,8 @@
 //! | [`block::overwriting`] | while a push of an earlier lap into the next block is unfinished | while a push is unfinished |
 //! | [`seq_ring`] | never | while the push of the oldest item is unfinished |
 //!
-//! A queue is busy as long as the other call runs: some nanoseconds, or until the thread of that call gets a core
-//! again. Slices and iterators end at a busy queue as at a full or empty one.
+//! A queue is busy while the other call runs: some nanoseconds, or longer if its thread loses its core. Slices and iterators
+//! look again for about a microsecond. Then they end as at a full or empty queue.
 //!
 //! # Errors
 //!

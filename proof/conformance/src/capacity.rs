@@ -95,7 +95,7 @@ where
     }
 }
 
-/// A queue that is asked to be exact says full at just so many items, at every offset, or is refused.
+/// A queue that is asked to be exact says full at exactly the number asked for, at every offset, or is refused.
 pub fn exact<T: Item, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,

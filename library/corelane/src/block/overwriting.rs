@@ -162,7 +162,7 @@ fn kept<T>(blocks: &Blocks<Cursors, Words<T>>) -> usize {
 }
 
 impl<T: Plain> Producer<T> {
-    /// The queue keeps at least so many of the newest items: the slots of all blocks but one.
+    /// Number of newest items that the queue keeps at least: the slots of all blocks but one.
     pub fn kept(&self) -> usize {
         kept(self.end.slots())
     }
@@ -377,7 +377,7 @@ impl<T: Plain> Consumer<T> {
         self.lost
     }
 
-    /// The queue keeps at least so many of the newest items: the slots of all blocks but one.
+    /// Number of newest items that the queue keeps at least: the slots of all blocks but one.
     pub fn kept(&self) -> usize {
         kept(self.end.slots())
     }

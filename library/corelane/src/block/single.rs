@@ -68,7 +68,7 @@ pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Capac
     Ok((Producer::new(tx, shape.first), Consumer::new(rx, shape.first)))
 }
 
-/// A consumer that catches up less often than once in so many calls is far enough behind.
+/// Calls between two catch-ups from which on a consumer is far enough behind.
 const FAR_BEHIND: u64 = 256;
 
 /// Pauses that are about as long as a push of one of several producers.

@@ -249,7 +249,7 @@ impl<S: Slot> queue::Consumer for Consumer<S> {
 unsafe impl<S: Slot> queue::LendItems for Consumer<S> {
     fn filled_up_to(&mut self, wanted: usize) -> usize {
         let slots = self.end.slots();
-        // At most so many slots hold items; slots behind them may not be cleared yet.
+        // The number of slots that hold items is at most this; slots behind them may not be cleared yet.
         let most = wanted.min(slots.len() - 2 * self.h as usize);
         leading(most, |i| slots.at(self.read.wrapping_add(i)).is_full())
     }

@@ -17,6 +17,11 @@ mod loom;
 #[cfg(feature = "loom")]
 pub use self::loom::*;
 
+#[cfg(not(feature = "loom"))]
+mod unchecked;
+#[cfg(not(feature = "loom"))]
+pub(crate) use unchecked::{Freed, Made};
+
 #[cfg(feature = "sim")]
 mod sim;
 #[cfg(feature = "sim")]

@@ -243,47 +243,6 @@ impl<T> Cells<T> {
     }
 }
 
-/// When a value was made. Only models use it.
-#[derive(Debug)]
-pub(crate) struct Made;
-
-impl Made {
-    /// Now.
-    #[inline]
-    pub(crate) const fn now() -> Self {
-        Self
-    }
-
-    /// Not checked here.
-    #[inline]
-    pub(crate) const fn is_before_now(&self) {}
-
-    /// The value is about to be freed.
-    #[inline]
-    pub(crate) const fn ends(&self) {}
-}
-
-/// Where boxes are freed. Models keep them, so that no address is used twice.
-#[derive(Debug)]
-pub(crate) struct Freed<T>(core::marker::PhantomData<*mut T>);
-
-impl<T> Freed<T> {
-    /// No boxes yet.
-    pub(crate) const fn new() -> Self {
-        Self(core::marker::PhantomData)
-    }
-
-    /// Frees `value`.
-    ///
-    /// # Safety
-    ///
-    /// `value` comes from a box, and is not used any more.
-    pub(crate) unsafe fn add(&self, value: *mut T) {
-        // SAFETY: the caller's contract.
-        drop(unsafe { alloc::boxed::Box::from_raw(value) });
-    }
-}
-
 /// Calls `work` out of line, for the rare work of a handle. If `work` panics, the process is aborted.
 ///
 /// Unwinding drops the handle, and for this the handle needs an address. So around a call that may unwind, even a rare
