@@ -162,6 +162,7 @@ impl<S: Slot> queue::Producer for Producer<S> {
     }
 
     answered_by!(closed: end);
+    answered_by!(lent: slots);
 }
 
 impl<S: Slot> queue::LendSlots for Producer<S> {
@@ -270,6 +271,7 @@ impl<S: Slot> queue::Consumer for Consumer<S> {
     }
 
     answered_by!(closed: end);
+    answered_by!(lent: items);
 }
 
 // SAFETY: items are lent from `staged`, which forgets items when they are released, and `tail` moves past them.

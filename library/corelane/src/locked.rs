@@ -255,6 +255,10 @@ impl<T> queue::Producer for Producer<T> {
         self.capacity
     }
 
+    fn len(&mut self) -> usize {
+        self.lock().len()
+    }
+
     fn is_closed(&self) -> bool {
         self.lock().consumers.handles == 0
     }
@@ -342,6 +346,10 @@ impl<T> queue::Consumer for Consumer<T> {
     #[inline]
     fn capacity(&self) -> usize {
         self.capacity
+    }
+
+    fn len(&mut self) -> usize {
+        self.lock().len()
     }
 
     fn is_closed(&self) -> bool {

@@ -142,6 +142,7 @@ impl<T> queue::Producer for Producer<T> {
     }
 
     answered_by!(closed: end);
+    answered_by!(lent: slots);
 
     #[inline]
     fn flush(&mut self) {
@@ -245,6 +246,7 @@ impl<T> queue::Consumer for Consumer<T> {
     }
 
     answered_by!(closed: end);
+    answered_by!(lent: items);
 
     fn pop_slice(&mut self, into: &mut [T]) -> usize
     where

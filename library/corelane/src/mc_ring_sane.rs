@@ -103,6 +103,7 @@ impl<T> queue::Producer for Producer<T> {
     }
 
     answered_by!(handle: ring);
+    answered_by!(lent: slots);
 
     fn flush(&mut self) {
         self.ring.flush();

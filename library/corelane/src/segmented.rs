@@ -73,8 +73,8 @@ use crate::list::linked::{self, MOST_COUNTED};
 use crate::memory::without_unwinding;
 use crate::queue::{
     self, Built, CapacityError, Config, Info, LentItems, LentSlots, Producer as _, Queue,
-    SingleConsumer as _, SingleProducer as _, SingleQueue, TryPopError, TryPushError, full,
-    handles,
+    SingleConsumer as _, SingleProducer as _, SingleQueue, TryPopError, TryPushError, answered_by,
+    full, handles,
 };
 use crate::region::try_box;
 use crate::slot::Flagged;
@@ -253,6 +253,11 @@ impl<T: Send, Q: SingleQueue<T>> queue::Producer for Producer<T, Q> {
         self.pool.notes.is_closed()
     }
 
+    /// Counts the rings before the producer's as full.
+    fn len(&mut self) -> usize {
+        self.pool.notes.len() * self.ring.slots() + self.ring.len()
+    }
+
     #[inline]
     fn flush(&mut self) {
         self.ring.flush();
@@ -319,7 +324,7 @@ impl<T: Send, Q: SingleQueue<T>> Return<T, Q> {
         if self.ahead.try_reserve(1).is_err() {
             return false;
         }
-        let Ok(note) = self.notes.try_pop() else { return false };
+        let Some(note) = self.notes.pop_uncounted() else { return false };
         self.ahead.push_back(note);
         true
     }
@@ -327,6 +332,7 @@ impl<T: Send, Q: SingleQueue<T>> Return<T, Q> {
     /// The oldest popped note. There is one.
     fn oldest_note(&mut self) -> Switch<T, Q> {
         let note = self.ahead.pop_front().expect("the caller has looked");
+        self.notes.count(1);
         if self.ahead.is_empty() {
             // After a burst there may have been many notes.
             self.ahead.shrink_to(SPARES);
@@ -393,6 +399,8 @@ impl<T: Send, Q: SingleQueue<T>> queue::Consumer for Consumer<T, Q> {
     fn capacity(&self) -> usize {
         usize::MAX
     }
+
+    answered_by!(lent: items);
 
     #[inline]
     fn is_closed(&self) -> bool {

@@ -126,7 +126,7 @@ impl<T> Stamped<T> {
 struct Header<T> {
     /// The next position to fill. The only producer writes it down now and then.
     tail: Padded<AtomicU64>,
-    /// The next position to empty. The only consumer doesn't need it.
+    /// The next position to empty. The only consumer writes it down now and then.
     head: Padded<AtomicU64>,
     items: PhantomData<T>,
 }
@@ -256,6 +256,15 @@ impl<T: Plain> queue::Producer for Producer<T> {
     }
 
     answered_by!(end);
+
+    /// Counts up to 64 popped items too many.
+    fn len(&mut self) -> usize {
+        let Header { tail, head, .. } = self.end.header();
+        // Relaxed, both: a snapshot.
+        let read = head.load(Ordering::Relaxed);
+        let write = if self.is_alone.get() { self.write } else { tail.load(Ordering::Relaxed) };
+        (write.wrapping_sub(read) as i64).clamp(0, self.end.slots().len() as i64) as usize
+    }
 
     /// Appends all of them.
     fn push_slice(&mut self, items: &[T]) -> usize {
@@ -416,6 +425,10 @@ impl<T: Plain> Consumer<T> {
     fn go_on(&mut self, from: u64, to: u64) -> bool {
         if self.is_alone.get() {
             self.read = to;
+            if from / NOTED != to / NOTED {
+                // Relaxed: producers only count by it.
+                self.end.header().head.store(to, Ordering::Relaxed);
+            }
             return true;
         }
         let (head, slots) = (&self.end.header().head, self.end.slots());
@@ -465,6 +478,11 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
     }
 
     answered_by!(end);
+
+    fn len(&mut self) -> usize {
+        let read = self.read();
+        (self.newest(read).wrapping_sub(read) as usize).min(self.end.slots().len())
+    }
 
     fn pop_slice(&mut self, into: &mut [T]) -> usize {
         let mut looks = Looks::default();

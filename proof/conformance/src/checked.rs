@@ -24,6 +24,9 @@ pub struct Checked<P, C> {
     popped: u64,
     /// See [`surely_lent`].
     surely_lent: usize,
+    /// Items that a ring holds, for lists of rings.
+    ring: usize,
+    info: Info,
 }
 
 /// A chunk of so many slots of a bounded queue is granted whenever they are free: no private buffer is smaller.
@@ -38,7 +41,9 @@ impl<P, C> Checked<P, C> {
     /// A new queue.
     pub fn open(subject: &Subject<P, C>, config: Config) -> Self {
         let (tx, rx) = subject.open(config);
-        Self { tx, rx, pushed: 0, popped: 0, surely_lent: surely_lent(subject.info) }
+        let ring = config.capacity.saturating_add(64);
+        let info = subject.info;
+        Self { tx, rx, pushed: 0, popped: 0, surely_lent: surely_lent(info), ring, info }
     }
 }
 
@@ -84,6 +89,33 @@ impl<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
     fn note_popped(&mut self, item: &T) {
         assert!(item.is(self.popped), "item {} is another one", self.popped);
         self.popped += 1;
+    }
+
+    /// Compares the counts of both handles with what must be the case.
+    pub fn count(&mut self) {
+        let len = self.len();
+        let [more, more_sent] = match self.info.algorithm() {
+            "lprq" | "lcrq" => [10, 10],
+            "uspsc" => [0, 2 * self.ring],
+            _ if self.info.bounded => [0, self.slots() - self.capacity()],
+            _ => [0, 0],
+        };
+        let counted = self.rx.len();
+        assert!((len..=len + more).contains(&counted), "{counted} items, not {len}");
+        assert_eq!(self.rx.is_empty(), len == 0);
+        let sent = self.tx.len();
+        assert!((len..=len + more_sent).contains(&sent), "{sent} items sent, not {len}");
+        assert_eq!(self.tx.is_empty(), sent == 0);
+    }
+
+    /// Pushes the next item, unless the producer's `is_full` says that there may be no room. Returns whether it was pushed.
+    pub fn push_if_not_full(&mut self) -> bool {
+        if !self.tx.is_full() {
+            assert!(self.push(), "full, though it said that there was room");
+            return true;
+        }
+        assert!(self.len() >= self.capacity() || !self.push(), "room, though it said full");
+        false
     }
 
     /// Pushes the next item. `false` if the queue is full.

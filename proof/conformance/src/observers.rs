@@ -1,10 +1,8 @@
 //! `len`, `available`, `free_slots`, `is_empty`, `is_full`.
 
-use corelane::{
-    Config, Consumer, Producer, SingleConsumer, SingleProducer, TryPopError, TryPushError,
-};
+use corelane::{Config, Consumer, Producer, SingleProducer, TryPopError, TryPushError};
 
-use crate::{Checked, Item, Single};
+use crate::{Checked, Item, Single, Subject};
 use corelane_harness::threads::{Cores, Patience, both, scaled};
 
 /// All that can be observed is right at every fill level and every offset, also across wraps of the
@@ -23,6 +21,72 @@ pub fn observer_lies<T: Item + Copy>(subject: &Single<T>) {
             queue.turn(1);
         }
     }
+}
+
+/// What both handles count is right at every fill level: alone, beside clones, and after these are gone.
+pub fn counted<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>>(subject: &Subject<P, C>) {
+    for (capacity, first) in [(1, 0), (5, u64::MAX - 9), (30, 0), (100, u64::MAX - 300)] {
+        let mut queue = Checked::open(subject, Config::new(capacity).first(first));
+        let most = queue.slots().min(3 * capacity);
+        for clones in [[false, false], [true, false], [false, true], [true, true], [false, false]] {
+            let [senders, receivers] = clones;
+            let tx = senders.then(|| queue.tx.try_clone()).flatten();
+            let rx = receivers.then(|| queue.rx.try_clone()).flatten();
+            for level in (0..=most).step_by(1 + capacity / 8).chain([most; 3]) {
+                while queue.len() < level && queue.push_if_not_full() {
+                    queue.count();
+                }
+                while queue.len() > level / 2 {
+                    assert!(queue.pop());
+                    queue.count();
+                }
+            }
+            while queue.pop() {
+                queue.count();
+            }
+            queue.count();
+            drop((tx, rx));
+        }
+    }
+}
+
+/// While both sides work, no count is out of bounds, and what the only thread of a side is told is true.
+pub fn counted_meanwhile<T: Item, P, C>(subject: &Subject<P, C>)
+where
+    P: Producer<Item = T> + Send,
+    C: Consumer<Item = T> + Send,
+{
+    let (mut tx, mut rx) = subject.open(Config::new(20));
+    let info = subject.info;
+    // A list counts whole rings.
+    let most = if info.bounded { tx.slots() } else { usize::MAX - 1 };
+    let clones = (tx.try_clone(), rx.try_clone());
+    let send = move || {
+        for _ in 0..scaled(40_000) {
+            assert!(tx.len() <= most);
+            let is_full = tx.is_full();
+            match tx.try_push(Item::of(0)) {
+                Err(TryPushError::Full(_)) => assert!(is_full, "full, though there was room"),
+                Err(TryPushError::Closed(_)) => return,
+                _ => {}
+            }
+            tx.flush();
+        }
+    };
+    let receive = move || {
+        for _ in 0..scaled(40_000) {
+            assert!(rx.len() <= most);
+            let is_empty = rx.is_empty();
+            match rx.try_pop() {
+                // Items that are overwritten vanish.
+                Err(TryPopError::Empty) => assert!(is_empty || info.overwrites, "an item vanished"),
+                Err(TryPopError::Closed) => return,
+                _ => {}
+            }
+        }
+    };
+    both(Cores::Two, send, receive);
+    drop(clones);
 }
 
 /// A dropped or partly committed chunk is seen by all observers.

@@ -219,6 +219,37 @@ pub fn random_calls<Q: Overwriting<u64>>(config: Config, seed: u64, calls: usize
         assert_eq!(popped + lost, next, "each item before the next one is popped or lost");
         let kept = pushed.saturating_sub(rxs[0].capacity() as u64);
         assert!(lost <= kept, "{lost} lost of {pushed}: more than had to go");
+        // What has been overwritten since the last pop is not among the lost.
+        let left = (pushed - next) as usize;
+        let counted = rxs[0].len();
+        assert!((left.min(txs[0].capacity())..=left).contains(&counted), "{counted} of {left}");
+        assert_eq!(rxs[1].is_empty(), left == 0);
+        let sent = txs[0].len();
+        assert!((counted..=counted + 64).contains(&sent), "{sent} sent, {counted} there");
+    }
+}
+
+/// What the only handles count is right, whether the consumer keeps up or not.
+pub fn counted<Q: Overwriting<u64>>() {
+    let (mut tx, mut rx) = Q::with(Config::new(100)).expect("it is small");
+    let (mut rng, mut pushed, mut next) = (Rng::new(1), 0, 0);
+    for round in 0..3000 {
+        // More pushes than pops, then more pops.
+        let (pushes, pops) = if round / 300 % 2 == 0 { (5, 3) } else { (3, 5) };
+        for _ in 0..rng.below(pushes) {
+            assert_eq!(tx.try_push(pushed), Ok(()));
+            pushed += 1;
+        }
+        for item in rx.pop_iter().take(rng.below(pops)) {
+            next = item + 1;
+        }
+        let left = (pushed - next) as usize;
+        let counted = rx.len();
+        assert!((left.min(tx.capacity())..=left).contains(&counted), "{counted} of {left}");
+        assert_eq!((rx.is_empty(), counted == 0), (left == 0, left == 0));
+        let sent = tx.len();
+        assert!((counted..=counted + 64).contains(&sent), "{sent} sent, {counted} there");
+        assert_eq!(rx.is_full(), counted >= rx.capacity());
     }
 }
 

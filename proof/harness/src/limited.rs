@@ -88,6 +88,14 @@ impl<P: Producer> Producer for Limited<P> {
         self.limit
     }
 
+    fn len(&mut self) -> usize {
+        self.handle.len()
+    }
+
+    fn is_full(&mut self) -> bool {
+        self.free() == 0
+    }
+
     fn is_closed(&self) -> bool {
         self.handle.is_closed()
     }
@@ -143,6 +151,14 @@ impl<C: Consumer> Consumer for Limited<C> {
     fn capacity(&self) -> usize {
         assert_eq!(self.handle.capacity(), usize::MAX, "only an unbounded queue needs a limit");
         self.limit
+    }
+
+    fn len(&mut self) -> usize {
+        self.handle.len()
+    }
+
+    fn is_empty(&mut self) -> bool {
+        self.handle.is_empty()
     }
 
     fn is_closed(&self) -> bool {

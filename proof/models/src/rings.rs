@@ -40,6 +40,7 @@ pub(crate) fn of_queue(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
         of.model("left_by_two", move || left_by_two(tickets)),
         of.model("late_producer", move || late_producer(tickets)),
         of.model("late_consumer", move || late_consumer(tickets)),
+        of.model("late_counts", move || late_counts(tickets)),
         of.model("false_empty_between_rings", move || false_empty_between_rings(tickets)),
         of.model("handles_come_and_go", move || handles_come_and_go(tickets)),
         of.model("consumers_go", move || consumers_go(tickets)),
@@ -103,6 +104,24 @@ fn late_producer<T: Cargo>(new: Shared<T>) -> Exploration {
         join([thread]);
         numbers.extend(drain(&mut rx));
         assert_eq!(numbers, [0, 1, 2]);
+    })
+}
+
+/// Handles are in a ring, or at a node, that others leave while the handles count. One item stays.
+fn late_counts<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(1));
+        let (mut late_tx, mut late_rx) = (tx.another(), rx.another());
+        items::<T>(3).into_iter().for_each(|item| push(&mut tx, item));
+        let thread = start(move || {
+            assert!(!late_rx.is_empty());
+            assert!((1..=3).contains(&late_tx.len()));
+        });
+        let mut numbers = look(&mut rx, 2);
+        join([thread]);
+        assert_eq!((rx.len(), rx.is_empty()), (1, false));
+        numbers.extend(drain(&mut rx));
+        assert_eq!((numbers, rx.is_empty()), (vec![0, 1, 2], true));
     })
 }
 

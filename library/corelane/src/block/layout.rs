@@ -14,7 +14,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::variables::{BlockVariables, Variables};
-use crate::memory::{Cells, Ordering, is_before, pause};
+use crate::memory::{AtomicU64, Cells, Ordering, is_before, pause};
 use crate::queue::chunk::drop_each;
 use crate::queue::{CapacityError, Config, TryPopError};
 use crate::region::{LendableSlots, MOST_ENDS, Slots, State, array, most_slots, slots_up_to};
@@ -375,6 +375,11 @@ impl<V, A> Blocks<V, A> {
         unsafe { self.variables.add(block).as_ref() }
     }
 
+    /// Where blocks start, in the first lap.
+    pub(crate) fn starts(&self) -> impl Iterator<Item = u64> + use<V, A> {
+        (0..self.arrangement.slots()).step_by(self.arrangement.size() as usize)
+    }
+
     /// Behind the last slot of the block of `position`.
     #[inline]
     pub(crate) fn end(&self, position: u64) -> u64 {
@@ -403,6 +408,20 @@ impl<V: Variables, A> Blocks<V, A> {
         self.arrangement.is_start(filled) || !self.is_begun(filled)
     }
 
+    /// Slots that are filled and not emptied, counted block by block. An only consumer's count lacks what it has emptied
+    /// in its block.
+    pub(crate) fn count_filled(&self) -> usize {
+        // Relaxed: a snapshot.
+        let sum = |counter: fn(&V) -> &AtomicU64| {
+            let counts = self.starts().map(|start| counter(self.at(start)).load(Ordering::Relaxed));
+            counts.fold(0_u64, u64::wrapping_add)
+        };
+        // First what is emptied: then the difference is not too small.
+        let emptied = sum(V::consumed);
+        let steps = (sum(V::committed).wrapping_sub(emptied) as i64).max(0) as u64;
+        (steps / self.arrangement.step()) as usize
+    }
+
     /// Why there is no item at `position`, while all slots before it are filled.
     #[inline]
     pub(crate) fn nothing_at(&self, position: u64) -> Nothing {
@@ -429,8 +448,7 @@ impl<V: Variables, A> Blocks<V, A> {
             let is_held = is_before(consumed, self.at(start).committed().load(Ordering::Relaxed));
             is_held.then_some(position)
         };
-        let starts = (0..arrangement.slots()).step_by(arrangement.size() as usize);
-        starts.filter_map(held).reduce(|a, b| if is_before(b, a) { b } else { a })
+        self.starts().filter_map(held).reduce(|a, b| if is_before(b, a) { b } else { a })
     }
 
     /// Whether the slot at `position` has been filled, when all handles are gone.

@@ -161,6 +161,36 @@ fn kept<T>(blocks: &Blocks<Cursors, Words<T>>) -> usize {
     blocks.len() - blocks.arrangement().size() as usize
 }
 
+/// The position up to which consumers have taken items, or where the block starts that they are in.
+fn taken<T>(blocks: &Blocks<Cursors, Words<T>>, heads: &Heads) -> u64 {
+    // Relaxed, both: a snapshot.
+    let head = heads.chead.load(Ordering::Relaxed);
+    let arrangement = blocks.arrangement();
+    let taken = arrangement.go_on(head, blocks.at(head).reserved.load(Ordering::Relaxed));
+    // The only consumer counts none in its block, and writes down the block only.
+    if taken.wrapping_sub(head) <= arrangement.size() { taken } else { head }
+}
+
+/// Items from `read` on that are not overwritten.
+fn count<T>(blocks: &Blocks<Cursors, Words<T>>, read: u64) -> usize {
+    let arrangement = blocks.arrangement();
+    // The last position that has been filled in each block.
+    let filled = |start| {
+        // Relaxed: a snapshot.
+        let committed = blocks.at(start).producers.committed.load(Ordering::Relaxed);
+        let last = committed.wrapping_sub(arrangement.step());
+        arrangement.go_on(arrangement.lap(last) | start, last)
+    };
+    let later = |a, b| if is_before(a, b) { b } else { a };
+    let last = blocks.starts().map(filled).reduce(later).expect("there are blocks");
+    if is_before(last, read) {
+        return 0;
+    }
+    let in_block = last.wrapping_sub(arrangement.start(last)) as usize + 1;
+    let behind = arrangement.distance(read, last) as usize + 1;
+    behind.min(kept(blocks) + in_block)
+}
+
 impl<T: Plain> Producer<T> {
     /// Number of newest items that the queue keeps at least: the slots of all blocks but one.
     pub fn kept(&self) -> usize {
@@ -333,6 +363,12 @@ impl<T: Plain> queue::Producer for Producer<T> {
 
     answered_by!(closed: end);
 
+    /// Visits all blocks. Counts up to a block of popped items too many.
+    fn len(&mut self) -> usize {
+        let blocks = self.end.slots();
+        count(blocks, taken(blocks, &self.end.header().heads))
+    }
+
     /// Takes as much of a block as it can at once.
     fn push_slice(&mut self, items: &[T]) -> usize {
         let mut looks = Looks::default();
@@ -394,8 +430,13 @@ impl<T: Plain> Consumer<T> {
             self.take_over();
         }
         while self.read == self.known {
-            self.read = self.end.slots().arrangement().next(self.read);
+            let arrangement = self.end.slots().arrangement();
+            self.read = arrangement.next(self.read);
             self.known = self.read;
+            if arrangement.is_start(self.read) {
+                // Relaxed: producers only count by it.
+                self.end.header().heads.chead.store(self.read, Ordering::Relaxed);
+            }
             match self.find(self.read) {
                 Found::Items(known) => self.known = known,
                 Found::Nothing(reason) => return Err(reason),
@@ -587,6 +628,15 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
     }
 
     answered_by!(closed: end);
+
+    /// Visits all blocks.
+    fn len(&mut self) -> usize {
+        let blocks = self.end.slots();
+        match self.is_alone.get() {
+            true => count(blocks, self.read),
+            false => count(blocks, taken(blocks, &self.end.header().heads)),
+        }
+    }
 
     /// Takes all it can of a block at once. If a producer enters the block meanwhile, all these items are lost. Behind
     /// the popped items `into` may hold copies of lost ones.

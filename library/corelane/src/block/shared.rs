@@ -264,6 +264,29 @@ impl<T> queue::Producer for Producer<T> {
 
     answered_by!(blocks: end());
 
+    /// Visits all blocks.
+    fn len(&mut self) -> usize {
+        match self.is_alone.get() {
+            true => self.single.len(),
+            false => self.end().slots().count_filled(),
+        }
+    }
+
+    fn is_full(&mut self) -> bool {
+        if self.is_alone.get() {
+            return self.single.is_full();
+        }
+        let (header, blocks) = (self.end().header(), self.end().slots());
+        let arrangement = blocks.arrangement();
+        // Relaxed, all of it: a snapshot.
+        let head = header.heads.phead.load(Ordering::Relaxed);
+        let allocated = blocks.at(head).producers.allocated.load(Ordering::Relaxed);
+        let next = blocks.next_block(head);
+        let emptied = blocks.at(next).emptied.load(Ordering::Relaxed);
+        arrangement.offset(allocated) >= arrangement.size()
+            && is_before(emptied, arrangement.count(next))
+    }
+
     /// Takes as much of a block as it can at once.
     fn push_slice(&mut self, items: &[T]) -> usize
     where
@@ -469,6 +492,22 @@ impl<T> queue::Consumer for Consumer<T> {
     }
 
     answered_by!(blocks: end());
+
+    /// Visits all blocks.
+    fn len(&mut self) -> usize {
+        match self.single.is_alone().get() {
+            true => self.single.len(),
+            false => self.end().slots().count_filled(),
+        }
+    }
+
+    fn is_empty(&mut self) -> bool {
+        // Reserves none.
+        match self.reserve(0) {
+            Ok(None) => self.single.is_empty(),
+            reserved => matches!(reserved, Err(Nothing::AtAll)),
+        }
+    }
 
     /// Takes as much of a block as it can at once.
     fn pop_slice(&mut self, into: &mut [T]) -> usize

@@ -197,6 +197,7 @@ impl<T, V: Variables> queue::Producer for Producer<T, V> {
     }
 
     answered_by!(blocks: end);
+    answered_by!(lent: slots);
 
     fn push_slice(&mut self, items: &[T]) -> usize
     where
@@ -359,6 +360,7 @@ impl<T, V: Variables> queue::Consumer for Consumer<T, V> {
     }
 
     answered_by!(blocks: end);
+    answered_by!(lent: items);
 
     fn pop_slice(&mut self, into: &mut [T]) -> usize
     where

@@ -78,6 +78,7 @@ impl<S: Slot> queue::Producer for Producer<S> {
     }
 
     answered_by!(handle: single);
+    answered_by!(lent: slots);
 
     /// The caller's slice is the paper's buffer: it is written to the slots in one tight loop.
     fn push_slice(&mut self, items: &[S::Item]) -> usize

@@ -166,6 +166,7 @@ impl<S: Slot> queue::Producer for Producer<S> {
     }
 
     answered_by!(closed: end);
+    answered_by!(lent: slots);
 }
 
 impl<S: Slot> queue::LendSlots for Producer<S> {
@@ -243,6 +244,7 @@ impl<S: Slot> queue::Consumer for Consumer<S> {
     }
 
     answered_by!(closed: end);
+    answered_by!(lent: items);
 }
 
 // SAFETY: items are lent from `staged`, which forgets items when they are released, and `read` moves past them.

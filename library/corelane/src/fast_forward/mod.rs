@@ -163,6 +163,7 @@ impl<S: Slot> queue::Producer for Producer<S> {
     }
 
     answered_by!(end);
+    answered_by!(lent: slots);
 }
 
 impl<S: Slot> queue::LendSlots for Producer<S> {
@@ -213,6 +214,7 @@ impl<S: Slot> queue::Consumer for Consumer<S> {
     }
 
     answered_by!(end);
+    answered_by!(lent: items);
 }
 
 // SAFETY: items are lent from `staged`, which forgets items when they are released, and `read` moves past them.
@@ -349,6 +351,7 @@ impl<S: Slot> queue::Consumer for SlippingConsumer<S> {
     }
 
     answered_by!(handle: consumer);
+    answered_by!(lent: items);
 }
 
 // SAFETY: the calls of the plain consumer fulfil the contract.

@@ -92,6 +92,7 @@ impl<T> queue::Producer for Producer<T> {
     }
 
     answered_by!(handle: lazy);
+    answered_by!(lent: slots);
 
     fn flush(&mut self) {
         self.lazy.publish_write();
@@ -153,6 +154,7 @@ impl<T> queue::Consumer for Consumer<T> {
     }
 
     answered_by!(handle: lazy);
+    answered_by!(lent: items);
 
     fn pop_slice(&mut self, into: &mut [T]) -> usize
     where

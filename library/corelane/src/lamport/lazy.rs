@@ -144,6 +144,7 @@ impl<T> queue::Producer for Producer<T> {
     }
 
     answered_by!(closed: end);
+    answered_by!(lent: slots);
 }
 
 impl<T> queue::LendSlots for Producer<T> {
@@ -223,6 +224,7 @@ impl<T> queue::Consumer for Consumer<T> {
     }
 
     answered_by!(closed: end);
+    answered_by!(lent: items);
 }
 
 // SAFETY: the items from `read` on are lent, and `release` moves `read` past them.

@@ -146,6 +146,7 @@ impl<T> queue::Producer for Producer<T> {
     }
 
     answered_by!(closed: end);
+    answered_by!(lent: slots);
 }
 
 impl<T> queue::LendSlots for Producer<T> {
@@ -204,6 +205,7 @@ impl<T> queue::Consumer for Consumer<T> {
     }
 
     answered_by!(closed: end);
+    answered_by!(lent: items);
 }
 
 // SAFETY: the items from `read` on are lent, and `release` moves `read` past them.

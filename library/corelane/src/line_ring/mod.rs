@@ -254,6 +254,7 @@ impl<T> queue::Producer for Producer<T> {
     }
 
     answered_by!(closed: end);
+    answered_by!(lent: slots);
 
     fn push_slice(&mut self, items: &[T]) -> usize
     where
@@ -405,6 +406,7 @@ impl<T> queue::Consumer for Consumer<T> {
     }
 
     answered_by!(closed: end);
+    answered_by!(lent: items);
 
     fn pop_slice(&mut self, into: &mut [T]) -> usize
     where

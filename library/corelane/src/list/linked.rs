@@ -38,7 +38,8 @@ use core::mem::{MaybeUninit, replace};
 use core::ptr::{self, NonNull};
 
 use crate::fast_forward;
-use crate::memory::{AtomicPtr, Ordering, UnsafeCell};
+use crate::memory::{AtomicPtr, AtomicU64, Ordering, UnsafeCell};
+use crate::pad::Padded;
 use crate::queue::Memory;
 use crate::queue::chunk::drop_each;
 use crate::queue::staging::{Staged, Staging};
@@ -99,9 +100,12 @@ impl<T> Node<T> {
     }
 }
 
-/// The consumer's current node when it was dropped.
+/// What the consumer tells.
 struct Header<T> {
+    /// Its current node when it was dropped.
     head: AtomicPtr<Node<T>>,
+    /// How many items it has popped.
+    popped: Padded<AtomicU64>,
 }
 
 impl<T> State for Header<T> {
@@ -147,11 +151,20 @@ pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>),
     let (to_producer, spares) = fast_forward::queue_with::<Spare<T>>(config)?;
     let bytes = size_of::<Node<T>>();
     // Null until the consumer is dropped.
-    let (tx, rx) = ends(Memory::Heap, (), Header { head: AtomicPtr::new(ptr::null_mut()) })?;
+    let header =
+        Header { head: AtomicPtr::new(ptr::null_mut()), popped: Padded(AtomicU64::new(0)) };
+    let (tx, rx) = ends(Memory::Heap, (), header)?;
     let node = Box::into_raw(Node::new().ok_or(CapacityError::OutOfMemory { bytes })?);
     Ok((
-        Producer { tail: node, ready: Vec::new(), end: tx, spares, staging: Staging::new() },
-        Consumer { head: node, staged: Staged::new(), end: rx, spares: to_producer },
+        Producer {
+            tail: node,
+            pushed: 0,
+            ready: Vec::new(),
+            end: tx,
+            spares,
+            staging: Staging::new(),
+        },
+        Consumer { head: node, popped: 0, staged: Staged::new(), end: rx, spares: to_producer },
     ))
 }
 
@@ -159,6 +172,7 @@ pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>),
 pub struct Producer<T: Send> {
     /// The last node.
     tail: *mut Node<T>,
+    pushed: u64,
     /// Nodes for items that `free_up_to` has counted.
     ready: Vec<Box<Node<T>>>,
     end: End<Header<T>>,
@@ -171,6 +185,7 @@ pub struct Producer<T: Send> {
 pub struct Consumer<T: Send> {
     /// The node whose item was popped last.
     head: *mut Node<T>,
+    popped: u64,
     /// Items behind `head` that have been copied out to be lent; their nodes are still in the list.
     staged: Staged<T>,
     end: End<Header<T>>,
@@ -212,12 +227,18 @@ impl<T: Send> queue::Producer for Producer<T> {
         // Release ↔ Acquire in `behind`: the node with its item. From then on the consumer may give the node before it
         // back. SAFETY: the consumer has not left the last node, because there was no node behind it.
         unsafe { &(*last).next }.store(self.tail, Ordering::Release);
+        self.pushed = self.pushed.wrapping_add(1);
         Ok(())
     }
 
     #[inline]
     fn capacity(&self) -> usize {
         usize::MAX
+    }
+
+    fn len(&mut self) -> usize {
+        // Relaxed: a snapshot.
+        self.pushed.wrapping_sub(self.end.header().popped.load(Ordering::Relaxed)) as usize
     }
 
     answered_by!(closed: end);
@@ -265,8 +286,24 @@ impl<T: Send> Consumer<T> {
         drop(self.spares.try_push(left));
     }
 
+    /// Tells the producer that `n` more items have been popped.
+    #[inline]
+    pub(crate) fn count(&mut self, n: usize) {
+        self.popped = self.popped.wrapping_add(n as u64);
+        // Relaxed: the producer only counts.
+        self.end.header().popped.store(self.popped, Ordering::Relaxed);
+    }
+
     #[inline]
     fn pop(&mut self) -> Option<T> {
+        let item = self.pop_uncounted()?;
+        self.count(1);
+        Some(item)
+    }
+
+    /// As a pop, but the producer's count goes on only by [`count`](Self::count).
+    #[inline]
+    pub(crate) fn pop_uncounted(&mut self) -> Option<T> {
         // SAFETY: this is the consumer's current node.
         let node = unsafe { Node::behind(self.head) }?;
         let item = match self.staged.take() {
@@ -306,6 +343,7 @@ impl<T: Send> queue::Consumer for Consumer<T> {
     }
 
     answered_by!(closed: end);
+    answered_by!(lent: items);
 }
 
 // SAFETY: items are lent from `staged`, which forgets items when they are released, and `head` moves past them.
@@ -334,6 +372,7 @@ unsafe impl<T: Send> queue::LendItems for Consumer<T> {
             // SAFETY: `node` is the next node, and its item was staged.
             unsafe { self.go_on(node) };
         }
+        self.count(n);
     }
 }
 

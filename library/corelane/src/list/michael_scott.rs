@@ -58,6 +58,8 @@ struct Node<T> {
     next: Link<T>,
     /// The pop that moves `head` to this node takes the item.
     item: UnsafeCell<MaybeUninit<T>>,
+    /// Number of items that were pushed before. Written before the node is appended.
+    number: UnsafeCell<u64>,
 }
 
 // SAFETY: a node moves its item from one thread to another, which `T: Send` allows, and lends none.
@@ -73,9 +75,10 @@ impl<T> Node<T> {
             unsafe {
                 (&raw mut (*place).next).write(AtomicPtr::new(ptr::null_mut()));
                 (&raw mut (*place).item).write(UnsafeCell::new(MaybeUninit::uninit()));
+                (&raw mut (*place).number).write(UnsafeCell::new(0));
             }
         };
-        // SAFETY: both parts are written.
+        // SAFETY: all parts are written.
         unsafe { Guarded::written(write) }
     }
 
@@ -85,6 +88,11 @@ impl<T> Node<T> {
         // Relaxed: `Hazard::follow` has a fence that acquires, ↔ Release in `try_push`: the item is there.
         let next = self.next.load(Ordering::Relaxed);
         (!next.is_null()).then_some(next)
+    }
+
+    fn number(&self) -> u64 {
+        // SAFETY: the number is not written any more.
+        self.number.with(|number| unsafe { *number })
     }
 
     /// Moves the item out.
@@ -97,6 +105,16 @@ impl<T> Node<T> {
         // SAFETY: the caller's; the node was filled before it was hung behind another.
         self.item.with_mut(|item| unsafe { (*item).assume_init_read() })
     }
+}
+
+/// Items between `head` and `tail`. Leaves `node` at `tail`.
+fn count<T>(node: &mut Hazard<Node<T>>, Header { head, tail, .. }: &Header<T>) -> usize {
+    let mut number = |end| {
+        node.protect(end);
+        node.get().number()
+    };
+    let first = number(head);
+    number(tail).wrapping_sub(first) as usize
 }
 
 /// Retired nodes, besides one for each hazard, that wait to be freed together.
@@ -199,6 +217,9 @@ impl<T: Send> queue::Producer for Producer<T> {
             self.last.protect(tail);
             let last = self.last.node();
             let (next, null) = (&self.last.get().next, ptr::null_mut());
+            let number = self.last.get().number().wrapping_add(1);
+            // SAFETY: the node is this thread's alone until the exchange succeeds.
+            unsafe { &*node }.number.with_mut(|place| unsafe { *place = number });
             // Release ↔ Acquire here and the fence behind `Node::next`: the item is there.
             let hung = next.compare_exchange(null, node, Ordering::Release, Ordering::Acquire);
             // Its own node, or that of a producer that was faster and has perhaps not yet moved `tail` on. `last` is still
@@ -218,6 +239,10 @@ impl<T: Send> queue::Producer for Producer<T> {
     }
 
     answered_by!(closed: end);
+
+    fn len(&mut self) -> usize {
+        count(&mut self.last, self.end.header())
+    }
 
     fn try_clone(&self) -> Option<Self> {
         Some(self.clone())
@@ -279,6 +304,15 @@ impl<T: Send> queue::Consumer for Consumer<T> {
     }
 
     answered_by!(closed: end);
+
+    fn len(&mut self) -> usize {
+        count(&mut self.first, self.end.header())
+    }
+
+    fn is_empty(&mut self) -> bool {
+        self.first.protect(&self.end.header().head);
+        self.first.get().next().is_none()
+    }
 
     fn try_clone(&self) -> Option<Self> {
         Some(self.clone())

@@ -58,6 +58,29 @@ macro_rules! handles {
             $crate::Producer::is_closed(self)
         }
 
+        /// Number of items inside: a snapshot, which other handles may make outdated at once.
+        ///
+        /// Popped items count until their slots have come back: [`Producer::len`](crate::Producer::len) says how exact
+        /// that is.
+        #[inline]
+        pub fn len(&mut self) -> usize {
+            $crate::Producer::len(self)
+        }
+
+        /// Whether no item is inside, as far as [`len`](Self::len) counts.
+        #[inline]
+        pub fn is_empty(&mut self) -> bool {
+            $crate::Producer::is_empty(self)
+        }
+
+        /// Whether a push may find no room.
+        ///
+        /// `false`: there was room, and there still is if this is the only producer. `true` may be outdated at once.
+        #[inline]
+        pub fn is_full(&mut self) -> bool {
+            $crate::Producer::is_full(self)
+        }
+
         $crate::queue::handles!(@both Producer);
     };
     (@consumer $item:ty) => {
@@ -103,6 +126,28 @@ macro_rules! handles {
             $crate::Consumer::is_closed(self)
         }
 
+        /// Number of items that are visible: a snapshot, which other handles may make outdated at once.
+        ///
+        /// [`Consumer::len`](crate::Consumer::len) says how exact that is.
+        #[inline]
+        pub fn len(&mut self) -> usize {
+            $crate::Consumer::len(self)
+        }
+
+        /// Whether a pop may find no item.
+        ///
+        /// `false`: an item was there, and still is if this is the only consumer. `true` may be outdated at once.
+        #[inline]
+        pub fn is_empty(&mut self) -> bool {
+            $crate::Consumer::is_empty(self)
+        }
+
+        /// Whether at least [`capacity`](Self::capacity) items are inside, as far as [`len`](Self::len) counts.
+        #[inline]
+        pub fn is_full(&mut self) -> bool {
+            $crate::Consumer::is_full(self)
+        }
+
         $crate::queue::handles!(@both Consumer);
     };
     (@both $side:ident) => {
@@ -132,14 +177,6 @@ macro_rules! handles {
         #[inline]
         pub fn free_slots(&mut self, wanted: usize) -> usize {
             $crate::SingleProducer::free_slots(self, wanted)
-        }
-
-        /// Whether a push would fail now.
-        ///
-        /// `false` is a promise, because only this handle fills slots. `true` may be outdated at once.
-        #[inline]
-        pub fn is_full(&mut self) -> bool {
-            $crate::SingleProducer::is_full(self)
         }
 
         /// Lends up to `n` free slots, to be filled in place and then committed; fewer if fewer can be lent.
@@ -205,20 +242,6 @@ macro_rules! handles {
         #[inline]
         pub fn available(&mut self, wanted: usize) -> usize {
             $crate::SingleConsumer::available(self, wanted)
-        }
-
-        /// Number of items that are visible now. Queues that are never full count up to 65,536.
-        #[inline]
-        pub fn len(&mut self) -> usize {
-            $crate::SingleConsumer::len(self)
-        }
-
-        /// Whether a pop would fail now.
-        ///
-        /// `false` is a promise, because only this handle takes items. `true` may be outdated at once.
-        #[inline]
-        pub fn is_empty(&mut self) -> bool {
-            $crate::SingleConsumer::is_empty(self)
         }
 
         /// Lends up to `n` items in place, to be read or taken and then committed; fewer if fewer can be lent.

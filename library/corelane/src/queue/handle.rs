@@ -61,6 +61,31 @@ pub trait Producer {
         self.capacity()
     }
 
+    /// Number of items inside: a snapshot, which other handles may make outdated at once.
+    ///
+    /// An item counts until its slot has come back to producers. So the number is exact while no other handle is in a
+    /// call, except in queues that give slots back in groups: there up to [`slots`](Self::slots) −
+    /// [`capacity`](Self::capacity) popped items count too. Queues that are never full, and queues that overwrite,
+    /// count less exactly: [table](crate::Consumer#counting).
+    ///
+    /// [`usize::MAX`] if the handle can't count, as one of another library. A decorator passes the call on.
+    fn len(&mut self) -> usize {
+        usize::MAX
+    }
+
+    /// Whether no item is inside, as far as [`len`](Self::len) counts.
+    fn is_empty(&mut self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether a push may find no room.
+    ///
+    /// `false`: there was room when the call looked, and there still is if this is the only producer. `true`: at least
+    /// [`capacity`](Self::capacity) items are inside, or a push would fail now.
+    fn is_full(&mut self) -> bool {
+        self.len() >= self.capacity()
+    }
+
     /// Whether all consumers have been dropped.
     ///
     /// `true` also means that all that the dropped handles did happens before this call returns.
@@ -164,13 +189,6 @@ pub trait SingleProducer: LendSlots {
         self.free_up_to(wanted)
     }
 
-    /// Whether a push would fail now.
-    ///
-    /// `false` is a promise (only this handle fills slots); `true` may be outdated at once.
-    fn is_full(&mut self) -> bool {
-        self.free_up_to(1) == 0
-    }
-
     /// Lends up to `n` free slots, to be filled in place and then committed.
     ///
     /// The chunk has [`len`](WriteChunkUninit::len) slots: fewer than `n` if fewer are free, or if the queue lends a
@@ -257,6 +275,20 @@ impl<P: LendSlots + ?Sized> SingleProducer for P {}
 /// [`SingleConsumer`].
 ///
 /// The trait can be a trait object, and `&mut C` and `Box<C>` implement it.
+///
+/// # Counting
+///
+/// `len` of a handle is exact while no other handle is in a call, but for:
+///
+/// | queues | a consumer's `len` | a producer's `len` |
+/// |---|---|---|
+/// | give slots back in groups | exact | up to `slots()` − `capacity()` too many |
+/// | `mcring` | published items | up to `slots()` − `capacity()` too many |
+/// | `uspsc` | counts up to 65,536 | counts each ring between the two sides as full, and up to a ring too many |
+/// | `dspsc` | visits each item, up to 65,536 | exact |
+/// | `lprq`, `lcrq` | counts rings between the two ends as full; up to 10 too many for each thread that found a ring full | as a consumer's |
+/// | `scq` | too many after contention: positions at which no item was put | as a consumer's |
+/// | `seqring`, `bbq-drop-old` | exact, up to the capacity | up to 64 or a block too many |
 pub trait Consumer {
     /// The type of the items.
     type Item;
@@ -276,6 +308,27 @@ pub trait Consumer {
     /// Most items that can be inside: see [`Producer::slots`].
     fn slots(&self) -> usize {
         self.capacity()
+    }
+
+    /// Number of items that are visible: a snapshot, which other handles may make outdated at once.
+    ///
+    /// Exact while no other handle is in a call, in most queues: see [the table](Self#counting). [`usize::MAX`] if the
+    /// handle can't count: see [`Producer::len`].
+    fn len(&mut self) -> usize {
+        usize::MAX
+    }
+
+    /// Whether a pop may find no item.
+    ///
+    /// `false`: an item was there when the call looked, and still is if this is the only consumer. `true`: at a moment
+    /// of the call no item could be popped.
+    fn is_empty(&mut self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether at least [`capacity`](Self::capacity) items are inside, as far as [`len`](Self::len) counts.
+    fn is_full(&mut self) -> bool {
+        self.len() >= self.capacity()
     }
 
     /// Whether all producers have been dropped. Items may still be waiting.
@@ -405,18 +458,6 @@ pub trait SingleConsumer: LendItems {
         self.filled_up_to(wanted)
     }
 
-    /// Number of items that are visible now. Queues that are never full count up to 65,536.
-    fn len(&mut self) -> usize {
-        self.filled_up_to(usize::MAX)
-    }
-
-    /// Whether a pop would fail now.
-    ///
-    /// `false` is a promise (only this handle takes items); `true` may be outdated at once.
-    fn is_empty(&mut self) -> bool {
-        self.filled_up_to(1) == 0
-    }
-
     /// Lends up to `n` items in place, to be read or taken and then committed.
     ///
     /// The chunk has [`len`](ReadChunk::len) items: fewer than `n` if fewer are there, or if the queue lends a smaller
@@ -535,6 +576,27 @@ macro_rules! answered_by {
 
         fn backing(&self) -> $crate::queue::Backing {
             self.$end$($call)?.backing()
+        }
+    };
+    // The counts of an only producer, by its free slots.
+    (lent: slots) => {
+        fn len(&mut self) -> usize {
+            let free = $crate::queue::LendSlots::free_up_to(self, usize::MAX);
+            $crate::queue::Producer::slots(self) - free
+        }
+
+        fn is_full(&mut self) -> bool {
+            $crate::queue::LendSlots::free_up_to(self, 1) == 0
+        }
+    };
+    // The counts of an only consumer, by the items that it can take.
+    (lent: items) => {
+        fn len(&mut self) -> usize {
+            $crate::queue::LendItems::filled_up_to(self, usize::MAX)
+        }
+
+        fn is_empty(&mut self) -> bool {
+            $crate::queue::LendItems::filled_up_to(self, 1) == 0
         }
     };
     // By another handle.

@@ -24,6 +24,18 @@ macro_rules! pass_on {
             $inner.slots()
         }
 
+        fn len(&mut $self) -> usize {
+            $inner.len()
+        }
+
+        fn is_empty(&mut $self) -> bool {
+            $inner.is_empty()
+        }
+
+        fn is_full(&mut $self) -> bool {
+            $inner.is_full()
+        }
+
         fn is_closed(&$self) -> bool {
             $inner.is_closed()
         }
@@ -78,6 +90,18 @@ macro_rules! pass_on {
 
         fn slots(&$self) -> usize {
             $inner.slots()
+        }
+
+        fn len(&mut $self) -> usize {
+            $inner.len()
+        }
+
+        fn is_empty(&mut $self) -> bool {
+            $inner.is_empty()
+        }
+
+        fn is_full(&mut $self) -> bool {
+            $inner.is_full()
         }
 
         fn is_closed(&$self) -> bool {

@@ -158,6 +158,16 @@ fn open<T, P: Mode, C: Mode>(config: Config) -> Built<Producer<T, P, C>, Consume
     Ok((Producer { capacity, end: tx }, Consumer { capacity, end: rx }))
 }
 
+impl<T, P: Mode, C: Mode> Header<T, P, C> {
+    /// Items that consumers may take.
+    fn len(&self) -> usize {
+        // Consumers first: if both are at the same position, then there was no item.
+        let read = self.consumers.tail();
+        let filled = distance(read, self.producers.tail());
+        filled as usize
+    }
+}
+
 /// A sending side.
 pub struct Producer<T, P: Mode = InOrder, C: Mode = InOrder> {
     /// N, or the capacity asked for if it is exact.
@@ -182,7 +192,7 @@ impl<T, P: Mode, C: Mode> Producer<T, P, C> {
 
     /// Whether only the slots `free` are free, and no call was unfinished when they were seen.
     #[inline]
-    fn is_full(&self, free: Run) -> bool {
+    fn has_only(&self, free: Run) -> bool {
         let Header { producers, consumers, .. } = self.end.header();
         producers.rests_at(free.position)
             && consumers.rests_at(free.end().wrapping_sub(self.capacity as u64))
@@ -193,7 +203,7 @@ impl<T, P: Mode, C: Mode> Producer<T, P, C> {
     fn refusal<I>(&self, refused: Refused, item: I) -> TryPushError<I> {
         let Refused::Short(free) = refused else { return TryPushError::Busy(item) };
         let closed = self.end.peer_is_gone();
-        match closed || self.is_full(free) {
+        match closed || self.has_only(free) {
             true => full(closed, item),
             false => TryPushError::Busy(item),
         }
@@ -254,6 +264,10 @@ impl<T, P: Mode, C: Mode> queue::Producer for Producer<T, P, C> {
     }
 
     answered_by!(closed: end);
+
+    fn len(&mut self) -> usize {
+        self.end.header().len().min(self.capacity)
+    }
 
     /// Takes as many slots as it can at once.
     fn push_slice(&mut self, items: &[T]) -> usize
@@ -352,6 +366,10 @@ impl<T, P: Mode, C: Mode> queue::Consumer for Consumer<T, P, C> {
     }
 
     answered_by!(closed: end);
+
+    fn len(&mut self) -> usize {
+        self.end.header().len().min(self.capacity)
+    }
 
     /// Takes as many items as it can at once.
     fn pop_slice(&mut self, into: &mut [T]) -> usize

@@ -155,6 +155,15 @@ impl<S: RingSlot> ClosableRing<S> {
         }
     }
 
+    /// Number of positions from head to tail, at most all slots. Some may have no item: a push that fails at a position
+    /// leaves it out.
+    pub(super) fn len(&self) -> usize {
+        // Relaxed: a snapshot. `tail` may be the older value.
+        let head = self.head.load(Ordering::Relaxed);
+        let positions = (self.tail.load(Ordering::Relaxed) & !CLOSED).wrapping_sub(head) / STEP;
+        (positions as i64).clamp(0, self.slots.len() as i64) as usize
+    }
+
     /// Whether there was no item at a moment of the call, as far as can be seen without taking a position.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {

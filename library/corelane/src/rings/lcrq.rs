@@ -321,6 +321,10 @@ impl<T: Send> queue::Producer for Boxed<Producer<Box<T>>> {
     }
 
     answered_by!(handle: 0);
+
+    fn len(&mut self) -> usize {
+        self.0.len()
+    }
 }
 
 impl<T: Send> queue::Consumer for Boxed<Consumer<Box<T>>> {
@@ -335,6 +339,14 @@ impl<T: Send> queue::Consumer for Boxed<Consumer<Box<T>>> {
     }
 
     answered_by!(handle: 0);
+
+    fn len(&mut self) -> usize {
+        self.0.len()
+    }
+
+    fn is_empty(&mut self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 handles! {

@@ -152,15 +152,17 @@ type Link<S> = AtomicPtr<Guarded<Node<S>>>;
 /// A ring in the list.
 struct Node<S> {
     ring: ClosableRing<S>,
+    /// The number of rings that were appended before it.
+    number: u64,
     /// The ring behind it, null if it is the last. A producer appends one only when it has seen this ring closed.
     next: Link<S>,
 }
 
 impl<S: RingSlot> Node<S> {
     /// One that isn't in the list yet.
-    fn new(shape: RingShape) -> Option<Box<Guarded<Self>>> {
+    fn new(shape: RingShape, number: u64) -> Option<Box<Guarded<Self>>> {
         let ring = ClosableRing::new(shape.n, shape.first)?;
-        Guarded::new(Self { ring, next: AtomicPtr::new(ptr::null_mut()) })
+        Guarded::new(Self { ring, number, next: AtomicPtr::new(ptr::null_mut()) })
     }
 
     /// The one behind it. Then this one's ring is closed.
@@ -183,6 +185,21 @@ struct RingShape {
 fn move_on<S>(end: &Link<S>, node: *mut Guarded<Node<S>>, next: *mut Guarded<Node<S>>) -> bool {
     // Release ↔ Acquire in `Hazard::protect`: the next ring is ready.
     end.compare_exchange(node, next, Ordering::Release, Ordering::Relaxed).is_ok()
+}
+
+/// Items from the ring at `head` to the ring at `tail`, where rings in between count as full. Leaves `node` at `tail`.
+fn count<S: RingSlot>(node: &mut Hazard<Node<S>>, header: &Header<S>) -> usize {
+    let mut visit = |end| {
+        node.protect(end);
+        (node.get().number, node.get().ring.len())
+    };
+    let ((first, filled), (last, pushed)) = (visit(&header.head), visit(&header.tail));
+    // The ring that it has left may wait for that.
+    header.domain.reclaim(1);
+    match last.wrapping_sub(first) as usize {
+        0 => filled,
+        rings => filled + (rings - 1) * header.shape.n + pushed,
+    }
 }
 
 /// A ring is worth a scan, unless there are many handles.
@@ -233,7 +250,7 @@ pub(super) fn queue<S: RingSlot>(config: Config) -> Built<Producer<S>, Consumer<
     let shape = RingShape { n: asked.next_power_of_two(), first: config.first };
     let bytes = size_of::<S>().saturating_mul(shape.n);
     let error = CapacityError::OutOfMemory { bytes };
-    let node = Box::into_raw(Node::new(shape).ok_or(error)?);
+    let node = Box::into_raw(Node::new(shape, 0).ok_or(error)?);
     let end = || Padded(AtomicPtr::new(node));
     let header = Header::<S> { head: end(), tail: end(), shape, domain: Domain::new(COSTS) };
     // SAFETY: it is from above, and the header with it is gone.
@@ -305,7 +322,10 @@ impl<S: RingSlot> Producer<S> {
     /// thread has done so.
     fn append(&self, item: S::Item) -> Result<(), TryPushError<S::Item>> {
         let Header { tail, shape, .. } = self.end.header();
-        let Some(new) = Node::<S>::new(*shape) else { return Err(TryPushError::Full(item)) };
+        let number = self.node.get().number.wrapping_add(1);
+        let Some(new) = Node::<S>::new(*shape, number) else {
+            return Err(TryPushError::Full(item));
+        };
         assert!(new.ring.push(item).is_ok(), "a new ring has room");
         let new = Box::into_raw(new);
         let last = &self.node.get().next;
@@ -341,6 +361,12 @@ impl<S: RingSlot> queue::Producer for Producer<S> {
     }
 
     answered_by!(closed: end);
+
+    fn len(&mut self) -> usize {
+        // The last ring may be open.
+        self.is_in_closed = false;
+        count(&mut self.node, self.end.header())
+    }
 
     fn try_clone(&self) -> Option<Self> {
         Some(self.clone())
@@ -423,6 +449,19 @@ impl<S: RingSlot> queue::Consumer for Consumer<S> {
     }
 
     answered_by!(closed: end);
+
+    fn len(&mut self) -> usize {
+        let header = self.end.header();
+        let n = count(&mut self.node, header);
+        self.node.protect(&header.head);
+        n
+    }
+
+    fn is_empty(&mut self) -> bool {
+        self.node.protect(&self.end.header().head);
+        let node = self.node.get();
+        node.ring.is_empty() && node.next().is_none()
+    }
 
     fn try_clone(&self) -> Option<Self> {
         Some(self.clone())

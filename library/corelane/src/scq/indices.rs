@@ -363,6 +363,20 @@ impl<'a> Indices<'a> {
         None
     }
 
+    /// Indices in the ring, and positions at which none was put because a taker or a putter had been too late. At most all.
+    pub fn len(self) -> usize {
+        let Counters { head, tail, .. } = self.counters;
+        // Relaxed: a snapshot. `tail` may be the older value.
+        let head = head.load(Ordering::Relaxed);
+        let positions = tail.load(Ordering::Relaxed).wrapping_sub(head) as i64;
+        positions.clamp(0, self.n() as i64) as usize
+    }
+
+    /// Whether there was no index at a moment of the call, as far as a thread can see without writing.
+    pub fn is_empty(self) -> bool {
+        self.is_exhausted() || self.first().is_none()
+    }
+
     /// Whether no taker has got a position since all indices were seen in the ring, as far as this thread knows.
     #[inline]
     pub fn is_still_full(self, seen: Seen) -> bool {

@@ -301,6 +301,14 @@ impl<T> queue::Producer for Producer<T> {
 
     answered_by!(closed: end);
 
+    fn len(&mut self) -> usize {
+        self.end.filled().len()
+    }
+
+    fn is_full(&mut self) -> bool {
+        self.end.free().is_empty()
+    }
+
     fn try_clone(&self) -> Option<Self> {
         Some(self.clone())
     }
@@ -340,6 +348,14 @@ impl<T> queue::Consumer for Consumer<T> {
     }
 
     answered_by!(closed: end);
+
+    fn len(&mut self) -> usize {
+        self.end.filled().len()
+    }
+
+    fn is_empty(&mut self) -> bool {
+        self.end.filled().is_empty()
+    }
 
     fn try_clone(&self) -> Option<Self> {
         Some(self.clone())

@@ -33,6 +33,11 @@ macro_rules! tests {
             }
 
             #[test]
+            fn counted() {
+                overwrite::counted::<$queue>();
+            }
+
+            #[test]
             fn zero_sized_items() {
                 overwrite::items_come_out::<$queue, ()>([(); 3]);
             }

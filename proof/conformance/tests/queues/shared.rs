@@ -13,6 +13,8 @@ macro_rules! shared_any {
             capacity::free_again_after_drain,
             capacity::random_levels,
             capacity::full_gives_the_item_back,
+            observers::counted,
+            observers::counted_meanwhile,
         }
 
         checks! { Any<Counted>, $queue:

@@ -16,6 +16,8 @@ macro_rules! single {
             capacity::free_again_after_drain,
             capacity::random_levels,
             capacity::full_gives_the_item_back,
+            observers::counted,
+            observers::counted_meanwhile,
             observers::observed_after_chunks,
             chunks::every_length_at_every_offset,
             chunks::around_the_end_of_pages,

@@ -31,6 +31,11 @@ fn promised<T>(blocks: &Blocks<Separate, Granules>) -> usize {
     (blocks.len() - blocks.arrangement().size() as usize) * GRANULE / room::<T>() + 1
 }
 
+/// Items inside.
+fn count<T>(blocks: &Blocks<Separate, Granules>) -> usize {
+    blocks.count_filled() * GRANULE / room::<T>()
+}
+
 impl<T> queue::Producer for ItemProducer<T> {
     type Item = T;
 
@@ -53,6 +58,10 @@ impl<T> queue::Producer for ItemProducer<T> {
 
     fn capacity(&self) -> usize {
         promised::<T>(self.sender.blocks())
+    }
+
+    fn len(&mut self) -> usize {
+        count::<T>(self.sender.blocks())
     }
 
     fn slots(&self) -> usize {
@@ -87,6 +96,10 @@ impl<T> queue::Consumer for ItemConsumer<T> {
 
     fn capacity(&self) -> usize {
         promised::<T>(self.receiver.blocks())
+    }
+
+    fn len(&mut self) -> usize {
+        count::<T>(self.receiver.blocks())
     }
 
     fn slots(&self) -> usize {

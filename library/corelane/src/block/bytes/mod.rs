@@ -13,7 +13,7 @@
 //! | | |
 //! |---|---|
 //! | guarantee | deadlock-free, first in first out by the order of claims (linearizable but for [answers out of date](crate::TryPushError::Full)) |
-//! | capacity | N bytes: as asked, rounded up to whole blocks. A claim finds room whenever no record is held and, with this claim, at most N bytes are inside. Each record counts as its length rounded up to 16 bytes, and as 16 if it is empty. The ring has 2·N: a record that doesn't fit into the rest of a block leaves this rest unused, and room comes back a block at a time |
+//! | capacity | N bytes: as asked, rounded up to whole blocks. A claim finds room whenever no record is held and, with this claim, at most N bytes are inside. Each record counts as its length rounded up to 16 bytes, and as 16 if it is empty. An aborted claim, and room lost to others (below), count until the records before them are popped. The ring has 2·N: a record that doesn't fit into the rest of a block leaves this rest unused, and room comes back a block at a time |
 //! | blocks | of S bytes, with as many granules as [`block::shared`](crate::block::shared) has slots in a block. [`Config::block`] sets S instead, rounded up to a power of two, from 16 (or N/65536) on |
 //! | longest record | the smaller of S bytes and 2 GiB − 1: [`Producer::max_len`] |
 //! | room lost to others | if other claims overtake a claim that would have fitted into a block, it leaves the rest of the block unused: less than its own length, at most once a block. Short claims may overtake a long claim again and again: give long records a queue of their own |
@@ -170,6 +170,26 @@ impl Producer {
         self.sender.blocks().len() / 2 * GRANULE
     }
 
+    /// Bytes that records take, counted as for [`capacity`](Self::capacity): a snapshot, which other handles may make
+    /// outdated at once.
+    ///
+    /// ```
+    /// let (mut tx, mut rx) = corelane::bytes::queue(256)?;
+    /// tx.push(b"seventeen letters")?;
+    /// assert_eq!(tx.len(), 32);
+    /// drop(rx.try_pop()?);
+    /// assert!(rx.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn len(&self) -> usize {
+        self.sender.blocks().count_filled() * GRANULE
+    }
+
+    /// Whether no record is inside, as far as [`len`](Self::len) counts.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Whether all consumers have been dropped.
     ///
     /// `true` also means that all that the dropped handles did happens before this call returns.
@@ -201,6 +221,16 @@ impl Consumer {
     /// Bytes that the queue always has room for: see [`Producer::capacity`].
     pub fn capacity(&self) -> usize {
         self.receiver.blocks().len() / 2 * GRANULE
+    }
+
+    /// Bytes that records take: see [`Producer::len`].
+    pub fn len(&self) -> usize {
+        self.receiver.blocks().count_filled() * GRANULE
+    }
+
+    /// Whether no record is inside, as far as [`len`](Self::len) counts.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// Whether all producers have been dropped. Records may still be waiting.
