@@ -5,9 +5,7 @@
 //! empty halves the distance until it finds a full slot (*backtracking*). Its next search starts at this distance. So
 //! the consumer stays away from a busy producer, and close behind a slow one.
 //!
-//! **Use it** when items are pushed one by one: no queue here is faster at so little delay.
-//! **Don't** use it when memory is short: the producer needs a whole batch of free slots to go on, so the ring has a
-//! batch more than its capacity.
+#![doc = advice!(bqueue)]
 //!
 //! | | |
 //! |---|---|
@@ -330,8 +328,8 @@ const INFO: Info = Info {
     name: "B-Queue",
     paper: "Wang, Zhang, Tang, Hua 2012, §3",
     capacity: "n, rounded up to N - B + 1: N slots, a power of two, B to a batch",
-    choose: "items come one by one and throughput counts; short round trips between far cores",
-    avoid: "memory is short: it has a batch more than it promises",
+    choose: advice!(choose bqueue),
+    avoid: advice!(avoid bqueue),
     ..Info::RING
 };
 

@@ -74,6 +74,9 @@
 
 extern crate alloc;
 
+#[macro_use]
+mod advice;
+
 pub mod b_queue;
 pub mod block;
 pub mod bytes;

@@ -4,11 +4,10 @@
 //! consumer that finds no item, may return, or sleep until there is one. The thread sleeps on one of two condition
 //! variables. The other side notifies this variable if a thread waits.
 //!
-//! **Use it** to compare: it is the baseline for all other queues. Or where threads have nothing to do but wait, and
-//! there are more threads than cores: a thread that waits for an item or for room sleeps, and a thread that waits for
-//! the lock soon sleeps too.
-//! **Don't** use it for throughput: all threads of both sides wait for one lock, and calls that find it taken may sleep
-//! in the operating system, even the `try_` calls. Or without the standard library.
+#![doc = advice!(locked)]
+//!
+//! A thread that waits for an item or for room sleeps, and a thread that waits for the lock soon sleeps too. Calls that find
+//! the lock taken may sleep in the operating system, even the `try_` calls.
 //!
 //! | | |
 //! |---|---|
@@ -431,7 +430,7 @@ queue_type!(Locked of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     paper: "Hoare 1974, §4",
     sides: Sides::ManyToMany,
     guarantee: "deadlock-free FIFO",
-    choose: "to compare; threads would rather sleep than spin",
-    avoid: "throughput counts, or there is no operating system",
+    choose: advice!(choose locked),
+    avoid: advice!(avoid locked),
     ..Info::RING
 });

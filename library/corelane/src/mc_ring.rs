@@ -3,10 +3,10 @@
 //! Lamport's ring with copies of the other side's counter. Each side updates its own shared counter only once for each
 //! batch of items.
 //!
-//! **Use it** for a stream that never pauses, if the queue must make the batches.
-//! **Don't** use it when a thread waits for an answer: an item is invisible until its batch is full or
-//! [`flush`](queue::Producer::flush) is called. Two rings in a cycle, each side waiting for the other, deadlock (§2.5).
-//! [`bqueue`](crate::b_queue) is as fast, without deadlock.
+#![doc = advice!(mcring)]
+//!
+//! [`flush`](queue::Producer::flush) publishes what there is of a batch. Two rings in a cycle, each side waiting for the other,
+//! deadlock (§2.5). [`bqueue`](crate::b_queue) is as fast, without deadlock.
 //!
 //! | | |
 //! |---|---|
@@ -293,7 +293,7 @@ queue_type!(McRing of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     guarantee: "wait-free FIFO; an item is visible when its batch is full or flushed",
     delayed: true,
     capacity: "n, rounded up to N - B + 1: N slots, a power of two, B to a batch",
-    choose: "a stream that never pauses",
-    avoid: "a reply is awaited: an item is invisible until its batch is full or flushed",
+    choose: advice!(choose mcring),
+    avoid: advice!(avoid mcring),
     ..Info::RING
 });

@@ -4,8 +4,9 @@
 //! timer sets a variable; each push reads the variable, and flushes if it is set. A producer that has stopped pushing
 //! doesn't flush, as their §2.6 shows. And the shared variable has a cost.
 //!
-//! **Use it** to measure that cost.
-//! **Don't** use it otherwise: [`bqueue`](crate::b_queue) needs no timer.
+#![doc = advice!(mcring_sane)]
+//!
+//! [`bqueue`](crate::b_queue) needs no timer.
 //!
 //! | | |
 //! |---|---|
@@ -137,7 +138,7 @@ queue_type!(McRingSane of [T: Send] T: Producer<T>, Consumer<T> = queue_with; In
     paper: "Wang, Zhang, Tang, Hua 2012, §2.6 (3)",
     guarantee: "wait-free FIFO; an item is visible after its batch, a flush or a timer tick",
     delayed: true,
-    choose: "to measure what the timer costs",
-    avoid: "otherwise: a producer that stops still strands items",
+    choose: advice!(choose mcring_sane),
+    avoid: advice!(avoid mcring_sane),
     ..Info::RING
 });

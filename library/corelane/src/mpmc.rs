@@ -1,14 +1,16 @@
 //! Queues between several producers and several consumers.
 //!
-//! | queue | use it when | don't when |
+//! | queue | use it | don't use it |
 //! |---|---|---|
-//! | [`block::shared`](crate::block::shared) | by default | a stopped thread must never delay others; the last slots count |
-//! | [`ring`](crate::ring) | to compare: the ring that many systems have, in DPDK's three modes; to look at items before a pop | threads may be stopped in the middle of a call, or there are many threads |
-//! | [`scq`](crate::scq) | a thread may be stopped anywhere, and must never delay others | throughput counts, and there is a core for each thread |
-//! | [`rings::lprq`](crate::rings::lprq) | by default if the number of waiting items is unknown; a thread may be stopped anywhere | memory must be bounded |
-//! | [`rings::lcrq`](crate::rings::lcrq) | the same, for [tokens](crate::slot::Token) | items are no tokens; memory must be bounded |
-//! | [`list::michael_scott`](crate::list::michael_scott) | to compare: the textbook's list | throughput counts |
-//! | `locked` | threads would rather sleep than spin; to compare | throughput counts |
+#![doc = advice!(row bbq "block::shared")]
+#![doc = advice!(row ring "ring")]
+#![doc = advice!(row ring_rts "ring::RelaxedTail")]
+#![doc = advice!(row ring_hts "ring::HeadTail")]
+#![doc = advice!(row scq "scq")]
+#![doc = advice!(row lprq "rings::lprq")]
+#![doc = advice!(row lcrq "rings::lcrq")]
+#![doc = advice!(row msq "list::michael_scott")]
+#![cfg_attr(feature = "std", doc = advice!(row locked "locked"))]
 //!
 //! Each page says how a thread that is stopped in the middle of a call affects other threads. A thread that is killed
 //! in the middle of a call, or never runs again, is stopped for ever. The handle of this thread is never dropped. So

@@ -1,9 +1,11 @@
 //! Queues whose producers never wait for consumers: an item that is not popped in time is overwritten.
 //!
-//! | module | use it when | don't when |
+//! | queue | use it | don't use it |
 //! |---|---|---|
-//! | [`seq_ring`](crate::seq_ring) | by default: a push never fails, even while another thread is stopped in the middle of a push; a [`snapshot`](Consumer::snapshot) copies all items of the queue | an item must not be lost |
-//! | [`block::overwriting`](crate::block::overwriting) | to compare: the paper's queue | there are more producers than cores: a push fails while a stopped push is in the way |
+#![doc = advice!(row seqring "seq_ring")]
+#![doc = advice!(row bbq_drop_old "block::overwriting")]
+//!
+//! A [`snapshot`](Consumer::snapshot) of a `seq_ring` copies all items of the queue.
 
 pub use crate::plain::Plain;
 use crate::queue::CapacityError;

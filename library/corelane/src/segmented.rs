@@ -6,10 +6,9 @@
 //! in another ring, and sends the consumer a note. When the consumer has emptied its ring and finds a note, it
 //! continues in the next ring, and sends the empty ring back for reuse.
 //!
-//! **Use it** where the number of waiting items is unknown: it is as fast as its ring while the items fit, and never
-//! full.
-//! **Don't** use it where memory must be bounded, or where a slow consumer must stop the producer: a
-//! [ring](crate::line_ring) says when it is full.
+#![doc = advice!(uspsc)]
+//!
+//! A [ring](crate::line_ring) says when it is full.
 //!
 //! | | |
 //! |---|---|
@@ -483,8 +482,8 @@ impl<T: Send, Q: SingleQueue<T>> Queue<T> for Uspsc<Q> {
         delayed: Q::INFO.delayed,
         bounded: false,
         capacity: "unbounded",
-        choose: "the number of waiting items is unknown: as fast as its rings while they fit",
-        avoid: "memory must be bounded",
+        choose: advice!(choose uspsc),
+        avoid: advice!(avoid uspsc),
         ..Info::RING
     };
     type Producer = Producer<T, Q>;

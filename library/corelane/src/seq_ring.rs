@@ -10,8 +10,9 @@
 //! A handle that is the only one of its side works with plain stores and loads, until it is cloned, and again soon after all
 //! its clones are gone.
 //!
-//! **Use it** for logs, traces, profiles and samples: producers must never be held up, and the newest items matter most.
-//! **Don't** use it where an item must not be lost, or is more than [plain data](crate::overwrite::Plain).
+#![doc = advice!(seqring)]
+//!
+//! [Plain data](crate::overwrite::Plain) may be copied byte by byte.
 //!
 //! | | |
 //! |---|---|
@@ -557,8 +558,8 @@ queue_type!(SeqRing of [T: Plain] T: Producer<T>, Consumer<T> = queue_with; Info
     sides: Sides::ManyToMany,
     guarantee: "a push never fails or waits; FIFO with gaps",
     overwrites: true,
-    choose: "logs, traces, samples: a push must not fail or wait, and the newest items matter most",
-    avoid: "an item must not be lost",
+    choose: advice!(choose seqring),
+    avoid: advice!(avoid seqring),
     ..Info::RING
 });
 

@@ -1,19 +1,20 @@
 //! Queues between one producer and one consumer.
 //!
-//! | queue | use it when | don't when |
+//! | queue | use it | don't use it |
 //! |---|---|---|
-//! | [`line_ring`](crate::line_ring) | by default: items pushed one by one, near or far; slices | slots are to be filled in place; memory must be exact |
-//! | [`lamport::batched`](crate::lamport::batched) | items come in batches; slots are filled and read in place | items come one by one and throughput counts |
-//! | [`b_queue`](crate::b_queue) | one by one, in a power of two of slots; short round trips | the last slots count |
-//! | [`block::single`](crate::block::single) | many items wait, one by one or in batches | the last slots count |
-//! | [`fast_forward`](crate::fast_forward) | few items in flight, each must arrive soon | for throughput |
-//! | [`fast_forward::improved`](crate::fast_forward::improved) | the producer is often the faster side | every slot counts |
-//! | [`fast_forward::batched`](crate::fast_forward::batched) | the same, with batches | every slot counts |
-//! | [`lamport::lazy`](crate::lamport::lazy) | the plain ring that most libraries have | items come one by one and throughput counts |
-//! | [`mc_ring`](crate::mc_ring) | a stream that never pauses | a thread waits for an answer |
-//! | [`segmented`] | the number of waiting items is unknown: it is never full | memory must be bounded |
-//! | [`list::linked`](crate::list::linked) | to compare: the plain unbounded queue | throughput counts |
-//! | [`lamport`](crate::lamport), `mc_ring_sane` | to learn and to compare | |
+#![doc = advice!(row linering "line_ring")]
+#![doc = advice!(row blq "lamport::batched")]
+#![doc = advice!(row bqueue "b_queue")]
+#![doc = advice!(row bbq_spsc "block::single")]
+#![doc = advice!(row ffq "fast_forward")]
+#![doc = advice!(row iffq "fast_forward::improved")]
+#![doc = advice!(row biffq "fast_forward::batched")]
+#![doc = advice!(row llq "lamport::lazy")]
+#![doc = advice!(row mcring "mc_ring")]
+#![doc = advice!(row uspsc "segmented")]
+#![doc = advice!(row dspsc "list::linked")]
+#![doc = advice!(row lq "lamport")]
+#![cfg_attr(feature = "std", doc = advice!(row mcring_sane "mc_ring_sane"))]
 //!
 //! Chunks are slots in place, and as long as the ring, in `lamport` and its kin, [`mc_ring`](crate::mc_ring) and
 //! [`block::single`](crate::block::single). The other rings lend a buffer of 64 items, which are copied: a chunk of

@@ -24,9 +24,9 @@ pub(crate) fn blocks(results: &Results) -> Vec<Block> {
         picked.extend(queues);
     }
     if !blocks.is_empty() {
-        let caveat = |id| Some(format!("{id}: {}", catalogue::find(id)?.info.avoid));
+        let caveat = |id| Some(format!("{id} {}", catalogue::find(id)?.info.avoid));
         let caveats = picked.into_iter().filter_map(caveat).collect();
-        blocks.extend([Block::heading(3, "When not to take them:"), Block::List(caveats)]);
+        blocks.extend([Block::heading(3, "But don't take:"), Block::List(caveats)]);
     }
     blocks
 }

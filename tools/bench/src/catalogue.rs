@@ -242,7 +242,8 @@ fn ours() -> Vec<Entry> {
     entries.push(list::<BQueueAny>("uspsc-bqueue", "list of B-Queues"));
     // Has a thread of its own, and so is none of the queues that everything else is stamped on.
     entries.push(single::<u64, McRingSane>("items of any type"));
-    entries.push(delayed_scq());
+    // With as many looks as the paper's program has: to see what they make of it.
+    entries.push(shared::<u64, Parcel, Scq<10_000>>("items of any type"));
     entries
 }
 
@@ -266,15 +267,6 @@ where
     let mut entry = single::<u64, Uspsc<Q>>("items of any type");
     let choose = "to compare: how much the rings in the list matter";
     entry.info = Info { id, name, choose, ..entry.info };
-    entry
-}
-
-/// With as many looks as the paper's program has: to see what they make of it.
-fn delayed_scq() -> Entry {
-    let mut entry = shared::<u64, Parcel, Scq<10_000>>("items of any type");
-    let choose = "to compare: what it does for others to look 10,000 times before giving up";
-    let avoid = "calls fail: each takes 10,000 looks";
-    entry.info = Info { choose, avoid, ..entry.info };
     entry
 }
 

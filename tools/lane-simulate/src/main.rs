@@ -12,20 +12,17 @@ mod validate;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use corelane_report::Failure;
+use corelane_report::{Failure, parse};
 use corelane_simulate::{all, team_queues};
 
 use options::{SimulateCommand, SimulateSuite, named};
 
 fn main() -> ExitCode {
-    let SimulateCommand { suite, args } = SimulateCommand::parse();
-    let suite = suite.unwrap_or_else(|| SimulateSuite::Spsc(Box::new(args)));
-    carry_out(suite).unwrap_or_else(Failure::report)
+    parse().and_then(carry_out).unwrap_or_else(Failure::report)
 }
 
-fn carry_out(suite: SimulateSuite) -> Result<ExitCode, Failure> {
-    match suite {
+fn carry_out(SimulateCommand { suite, args }: SimulateCommand) -> Result<ExitCode, Failure> {
+    match suite.unwrap_or_else(|| SimulateSuite::Spsc(Box::new(args))) {
         SimulateSuite::Mpmc(mut args) => {
             args.queues = named(&args.queues, &team_queues())?;
             team::carry_out(&args)

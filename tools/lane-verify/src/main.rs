@@ -13,7 +13,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use corelane_report::{Failure, FileArgs, Files, announce, duration, interrupt, shared, unknown};
+use corelane_report::{
+    Failure, FileArgs, Files, announce, duration, interrupt, parse, shared, unknown,
+};
 
 use kept::Kept;
 
@@ -70,7 +72,7 @@ struct VerifyArgs {
 }
 
 fn main() -> ExitCode {
-    carry_out(&VerifyArgs::parse()).unwrap_or_else(Failure::report)
+    parse().and_then(|args| carry_out(&args)).unwrap_or_else(Failure::report)
 }
 
 fn ids() -> Vec<&'static str> {

@@ -11,7 +11,7 @@ const CHOOSE: usize = 58;
 pub(crate) fn table() -> String {
     let mut document = Document::new("", "");
     let rows = ours().filter(|entry| entry.info.variant_of.is_none()).map(row);
-    let table = Table::new(["queue", "P:C", "progress", "choose it if, or"]).of_text();
+    let table = Table::new(["queue", "P:C", "progress", "use it"]).of_text();
     document.add(Block::Table(table.with(rows)));
     let several = "P:C: one (1) or several (n) producers and consumers. -any: for items of any type, where the plain queue \
                    has packed slots for tokens. `lane list --long` says when not to use a queue.";
@@ -33,6 +33,7 @@ fn row(entry: &'static Entry) -> [String; 4] {
     let mut choose: String = info.choose.chars().take(CHOOSE).collect();
     if choose.len() < info.choose.len() {
         choose.pop();
+        choose.truncate(choose.trim_end_matches([' ', ',', ':']).len());
         choose.push('…');
     }
     let any = if has_any { ", -any" } else { "" };
@@ -77,8 +78,8 @@ fn paragraph(entry: &Entry) -> String {
                 ("between", between),
                 ("guarantee", info.guarantee),
                 ("capacity", info.capacity),
-                ("choose", info.choose),
-                ("avoid", info.avoid),
+                ("use it", info.choose),
+                ("don't", info.avoid),
             ];
             let lines = lines.map(|(name, value)| format!("      {name:<10} {value}\n")).concat();
             format!("\n  {id:<16} {} ({}); {items}\n{lines}", info.name, info.paper)
@@ -98,7 +99,7 @@ pub(crate) fn markdown() -> String {
         let code = |text: &str| format!("`{text}`");
         [code(info.id), code(entry.module), info.choose.into(), info.avoid.into()]
     };
-    let table = Table::new(["queue", "module", "use it if, or", "don't if, or"]).of_text();
+    let table = Table::new(["queue", "module", "use it", "don't use it"]).of_text();
     let rows = ours().filter(|entry| entry.info.variant_of.is_none()).map(row);
     document.add(Block::Table(table.with(rows)));
     document.to_markdown()

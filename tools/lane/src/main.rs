@@ -8,9 +8,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Parser;
 use corelane_bench::{Calibration, Plan, Results, cores, numbers, picture, run};
-use corelane_report::{Block, Failure, Files, Sink, announce, interrupt, print};
+use corelane_report::{Block, Failure, Files, Sink, announce, interrupt, parse, print};
 
 use cli::{BenchSuite, CalibrateArgs, Cli, Command, ReportArgs};
 
@@ -20,7 +19,7 @@ const QUICK: &str = "measures queues between one producer and one consumer, reco
 const BENCH: &str = "measures queues side by side";
 
 fn main() -> ExitCode {
-    carry_out(Cli::parse()).unwrap_or_else(Failure::report)
+    parse().and_then(carry_out).unwrap_or_else(Failure::report)
 }
 
 fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {

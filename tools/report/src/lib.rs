@@ -20,5 +20,5 @@ pub use document::{Block, Document, ListingLine, Media, Remark, Row, Table};
 pub use number::{list, ratio, short, times};
 pub use options::{FileArgs, Positive, PositiveReal, duration, name, one_of};
 pub use origin::Origin;
-pub use program::{Failure, Files, Sink, print, unknown};
+pub use program::{Failure, Files, Sink, parse, print, unknown};
 pub use progress::{Progress, announce, shared};

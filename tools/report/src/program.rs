@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ErrorKind};
+use clap::{Command, Parser};
 use serde::Serialize;
 
 use crate::{Document, FileArgs};
@@ -30,6 +32,46 @@ impl Failure {
         };
         eprintln!("error: {text}");
         ExitCode::from(code)
+    }
+}
+
+/// The command line of the program. If it asks for help, help is printed and the program ends.
+///
+/// # Errors
+///
+/// If it is wrong. Clap's answer takes several lines, and may not name what there is.
+pub fn parse<P: Parser>() -> Result<P, Failure> {
+    P::try_parse().map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayVersion
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
+        _ => Failure::Usage(in_a_line(&error, &P::command())),
+    })
+}
+
+/// What is wrong, and what there is instead.
+fn in_a_line(error: &clap::Error, program: &Command) -> String {
+    let text = error.render().to_string();
+    let reason = text.split("\n\n").next().unwrap_or(&text).trim_start_matches("error: ");
+    let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
+    if !matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand) {
+        return reason;
+    }
+    // Only the usage tells which command it was.
+    let usage = text.split_once("Usage: ").map_or("", |(_, usage)| usage);
+    let path = usage.split_whitespace().take_while(|word| !word.starts_with(['[', '<']));
+    let path: Vec<_> = path.collect();
+    let inner = |outer, word: &&str| Command::find_subcommand(outer, word).unwrap_or(outer);
+    let command = path.iter().fold(program, inner);
+    let path = path.join(" ");
+    match error.get(ContextKind::SuggestedArg) {
+        // It has options only behind the name of a command.
+        _ if command.get_arguments().next().is_none() => {
+            let names: Vec<_> = command.get_subcommands().map(Command::get_name).collect();
+            format!("{reason}; `{path}` takes one of {} first", names.join(", "))
+        }
+        Some(nearest) => format!("{reason}; the nearest is {nearest}"),
+        None => format!("{reason}; `{path} --help` has all"),
     }
 }
 

@@ -4,8 +4,7 @@
 //! [`block::single`](crate::block::single): it reserves nothing, needs no compare-and-swap, and lends items in place.
 //! In a block that isn't full it only has to check that pushes are finished in order.
 //!
-//! **Use it** where many threads send to one: logs, events, results. **Don't** use it where the consumer must never
-//! wait for a producer that is stopped in the middle of a push.
+#![doc = advice!(bbq_mpsc)]
 //!
 //! | | |
 //! |---|---|
@@ -63,7 +62,7 @@ queue_type!(BbqMpsc of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info 
     sides: Sides::ManyToOne,
     guarantee: "deadlock-free FIFO",
     capacity: "n, and up to a block more",
-    choose: "several threads send to one",
-    avoid: "a thread that is stopped in a call must not block others",
+    choose: advice!(choose bbq_mpsc),
+    avoid: advice!(avoid bbq_mpsc),
     ..Info::RING
 });

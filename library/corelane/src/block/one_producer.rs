@@ -4,8 +4,7 @@
 //! it lends slots in place. Consumers are those of [`block::shared`](crate::block::shared), but needn't check whether
 //! pushes are finished in order.
 //!
-//! **Use it** where one thread sends work to many.
-//! **Don't** use it where each consumer must see every item: each item is popped by one consumer.
+#![doc = advice!(bbq_spmc)]
 //!
 //! | | |
 //! |---|---|
@@ -61,7 +60,7 @@ queue_type!(BbqSpmc of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info 
     sides: Sides::OneToMany,
     guarantee: "deadlock-free FIFO",
     capacity: "n, and up to a block more",
-    choose: "one thread hands work to several",
-    avoid: "each consumer is to see every item",
+    choose: advice!(choose bbq_spmc),
+    avoid: advice!(avoid bbq_spmc),
     ..Info::RING
 });

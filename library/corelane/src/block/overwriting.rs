@@ -9,9 +9,9 @@
 //! The only handle of a side works with plain stores and loads until it is cloned, and again soon after all its clones
 //! are gone. An only consumer writes nothing.
 //!
-//! **Use it** for logs, traces, profiles and samples: producers must not wait, and the newest items matter most.
-//! **Don't** use it where an item must not be lost, or isn't [plain data](crate::overwrite::Plain), or where there are
-//! more producers than cores: [`seq_ring`](crate::seq_ring) never refuses a push.
+#![doc = advice!(bbq_drop_old)]
+//!
+//! Items are [plain data](crate::overwrite::Plain). [`seq_ring`](crate::seq_ring) never refuses a push.
 //!
 //! | | |
 //! |---|---|
@@ -706,8 +706,8 @@ queue_type!(BbqDropOld of [T: Plain] T: Producer<T>, Consumer<T> = queue_with; I
     guarantee: "producers never wait for consumers; FIFO with gaps",
     overwrites: true,
     capacity: "n, rounded up to a power of two N: the newest N - S are kept, S to a block",
-    choose: "to compare: the paper's queue that overwrites",
-    avoid: "there are more producers than cores: pushes are refused while a stopped one is in the way",
+    choose: advice!(choose bbq_drop_old),
+    avoid: advice!(avoid bbq_drop_old),
     ..Info::RING
 });
 

@@ -11,11 +11,10 @@
 //! The only handle of a side needs none of this: it works as the handle of [`block::single`](crate::block::single)
 //! until it is cloned, and again soon after all its clones are gone.
 //!
-//! **Use it** between several threads; it is the default. If one side is always one thread,
-//! [`block::one_consumer`](crate::block::one_consumer) and [`block::one_producer`](crate::block::one_producer) also
-//! lend that side's slots.
-//! **Don't** use it where a thread must never wait for a stopped thread: a pop says [`Busy`](TryPopError::Busy) while a
-//! push into the same block is unfinished, even if an earlier push is finished.
+#![doc = advice!(bbq)]
+//!
+//! If one side is always one thread, [`block::one_consumer`](crate::block::one_consumer) and
+//! [`block::one_producer`](crate::block::one_producer) also lend that side's slots.
 //!
 //! | | |
 //! |---|---|
@@ -573,8 +572,8 @@ queue_type!(Bbq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     sides: Sides::ManyToMany,
     guarantee: "deadlock-free FIFO",
     capacity: "n, and up to a block more",
-    choose: "several threads on either side",
-    avoid: "a thread that is stopped in a call must not block others",
+    choose: advice!(choose bbq),
+    avoid: advice!(avoid bbq),
     ..Info::RING
 });
 

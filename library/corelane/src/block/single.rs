@@ -7,9 +7,7 @@
 //! accesses a variable of the other. The producer reads `consumed` when it enters a block. The consumer finds all items
 //! of a full block with one read of `committed`.
 //!
-//! **Use it** if many items wait in the queue most of the time, in bursts or one by one, and for large queues.
-//! **Don't** use it where memory is short: slots come back a block at a time, so the ring has a block more than its
-//! capacity.
+#![doc = advice!(bbq_spsc)]
 //!
 //! | | |
 //! |---|---|
@@ -440,8 +438,8 @@ queue_type!(BbqSpsc of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info 
     name: "block-based bounded queue",
     paper: "Wang 2024, §2.4.5",
     capacity: "n, and up to a block more",
-    choose: "many items wait most of the time; slots are filled in place; short round trips between near cores",
-    avoid: "memory is short: it has a block more than it promises",
+    choose: advice!(choose bbq_spsc),
+    avoid: advice!(avoid bbq_spsc),
     ..Info::RING
 });
 

@@ -5,10 +5,9 @@
 //! writes it in one tight loop. The consumer is still busy with the first items, and rarely takes the cache line before
 //! the last item is written.
 //!
-//! **Use it** when the producer has batches, the consumer waits for items, and single items must arrive as soon as with
-//! `iffq`.
-//! **Don't** use it without batches: then it is `iffq`. Where slots can be filled in place,
-//! [`blq`](crate::lamport::batched) saves the copy.
+#![doc = advice!(biffq)]
+//!
+//! Where slots can be filled in place, [`blq`](crate::lamport::batched) saves the copy.
 //!
 //! | | |
 //! |---|---|
@@ -123,8 +122,8 @@ const INFO: Info = Info {
     name: "batched improved FastForward queue",
     paper: "Maffione, Lettieri, Rizzo 2019, §4.3",
     capacity: "n, rounded up to N - 3H + 1: N slots, a power of two, H between the sides",
-    choose: "the producer has batches and the consumer waits for items",
-    avoid: "there are no batches, or memory is short",
+    choose: advice!(choose biffq),
+    avoid: advice!(avoid biffq),
     ..Info::RING
 };
 

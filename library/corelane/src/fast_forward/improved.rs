@@ -4,9 +4,9 @@
 //! reads one slot to check this. The consumer gives back a whole partition at once, and only when it is two partitions
 //! further. So in a full queue the two sides never access the same cache line.
 //!
-//! **Use it** when the producer is often the faster side, and single items must still arrive soon: its worst case is
-//! half of Lamport's.
-//! **Don't** use it when memory is short: it has up to 3·H slots more than its capacity.
+#![doc = advice!(iffq)]
+//!
+//! Its worst case is half of Lamport's.
 //!
 //! | | |
 //! |---|---|
@@ -293,8 +293,8 @@ const INFO: Info = Info {
     name: "improved FastForward queue",
     paper: "Maffione, Lettieri, Rizzo 2019, §4.2",
     capacity: "n, rounded up to N - 3H + 1: N slots, a power of two, H between the sides",
-    choose: "the producer is often faster, and single items must still arrive soon",
-    avoid: "memory is short: it has 3H slots more than it promises",
+    choose: advice!(choose iffq),
+    avoid: advice!(avoid iffq),
     ..Info::RING
 };
 

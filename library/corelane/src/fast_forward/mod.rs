@@ -4,10 +4,9 @@
 //! line. A push succeeds if the slot at the producer's position is empty, a pop if the slot at the consumer's position
 //! is full.
 //!
-//! **Use it** when single items must arrive as soon as possible and few are in flight: request and reply, signals. No
-//! other queue has a shorter way.
-//! **Don't** use it for throughput: with both sides in the same cache line every item costs two misses on each side.
-//! [`iffq`](improved) and [`bqueue`](crate::b_queue) avoid this.
+#![doc = advice!(ffq)]
+//!
+//! No other queue has a shorter way. [`iffq`](improved) and [`bqueue`](crate::b_queue) keep the sides in different lines.
 //!
 //! | | |
 //! |---|---|
@@ -20,7 +19,6 @@
 //! non-zero word, need no flag: [`token_queue`].
 //!
 //! **Temporal slipping** ([`slipping_queue_with`]) keeps the consumer some cache lines behind the producer by spinning.
-//! It is here to measure its effect.
 //!
 //! ```
 //! use corelane::fast_forward;
@@ -298,6 +296,8 @@ const SPINS_PER_LINE: u32 = 16;
 
 /// A queue with slots of type `S` whose consumer slips.
 ///
+#[doc = advice!(ffq_slip)]
+///
 /// # Errors
 ///
 /// As [`queue`].
@@ -385,8 +385,8 @@ const INFO: Info = Info {
     id: "ffq",
     name: "FastForward queue",
     paper: "Maffione, Lettieri, Rizzo 2019, §4.1",
-    choose: "single items must arrive soon, few are in flight",
-    avoid: "for throughput: two cache misses per item and side",
+    choose: advice!(choose ffq),
+    avoid: advice!(avoid ffq),
     ..Info::RING
 };
 
@@ -394,8 +394,8 @@ const SLIP_INFO: Info = Info {
     id: "ffq-slip",
     name: "FastForward queue with temporal slipping",
     paper: "Wang, Zhang, Tang, Hua 2012, §2.3",
-    choose: "to see what temporal slipping does",
-    avoid: "otherwise: its thresholds fit one machine and load",
+    choose: advice!(choose ffq_slip),
+    avoid: advice!(avoid ffq_slip),
     ..INFO
 };
 

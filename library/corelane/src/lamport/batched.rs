@@ -3,9 +3,9 @@
 //! The [lazy Lamport queue](super::lazy) with calls that move many items for one update of a shared counter. No call
 //! waits for a batch to become full: the caller decides when to publish.
 //!
-//! **Use it** where a side pushes or pops items in groups, such as packets from a network card. With batches of 32 and
-//! more it costs only the transfer of the cache lines.
-//! **Don't** use it to push one by one: then it is `llq`.
+#![doc = advice!(blq)]
+//!
+//! With batches of 32 and more, such as packets from a network card, it costs only the transfer of the cache lines.
 //!
 //! | | |
 //! |---|---|
@@ -197,7 +197,7 @@ queue_type!(Blq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     name: "batched Lamport queue",
     paper: "Maffione, Lettieri, Rizzo 2019, §3.3",
     capacity: "n, rounded up to N - K: N slots, a power of two, K to a line",
-    choose: "items come in batches; slots are to be filled or read in place",
-    avoid: "items come one by one and throughput counts",
+    choose: advice!(choose blq),
+    avoid: advice!(avoid blq),
     ..Info::RING
 });

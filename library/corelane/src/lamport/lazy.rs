@@ -4,11 +4,10 @@
 //! no item is left. A line's worth of slots stays unused. So in a full queue the two sides never access the same cache
 //! line.
 //!
-//! **Use it** as a simple ring: most ring buffer libraries have it. It publishes each item at once. It is best when the
-//! producer is the faster side.
-//! **Don't** use it when the consumer waits for items that are pushed one by one, and throughput counts: then each item
-//! costs two cache misses. Use [`bqueue`](crate::b_queue) there. Slices are pushed and popped item by item, as in the
-//! paper; [`blq`](super::batched) publishes a slice at once.
+#![doc = advice!(llq)]
+//!
+//! Most ring buffer libraries have this ring. [`bqueue`](crate::b_queue) is faster for items that are pushed one by one.
+//! Slices are pushed and popped item by item, as in the paper; [`blq`](super::batched) publishes a slice at once.
 //!
 //! | | |
 //! |---|---|
@@ -257,7 +256,7 @@ queue_type!(Llq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     name: "lazy Lamport queue",
     paper: "Maffione, Lettieri, Rizzo 2019, §3.2",
     capacity: "n, rounded up to N - K: N slots, a power of two, K to a line",
-    choose: "a plain ring; the producer is the faster side",
-    avoid: "items come one by one and throughput counts",
+    choose: advice!(choose llq),
+    avoid: advice!(avoid llq),
     ..Info::RING
 });

@@ -3,10 +3,9 @@
 //! Two shared counters, `write` and `read`, say how far each side has come. Every operation reads the other side's
 //! counter and advances its own.
 //!
-//! **Use it** to learn: all others here improve this queue. It never says full or empty because of an outdated copy of
-//! a counter.
-//! **Don't** use it for speed: with both sides busy every item costs each side three cache misses, one for each counter
-//! and one for the slot.
+#![doc = advice!(lq)]
+//!
+//! It never says full or empty because of an outdated copy of a counter.
 //!
 //! | | |
 //! |---|---|
@@ -237,7 +236,7 @@ queue_type!(Lq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     id: "lq",
     name: "Lamport queue",
     paper: "Maffione, Lettieri, Rizzo 2019, §3.1",
-    choose: "to learn, or as the baseline",
-    avoid: "for speed: three cache misses per item and side",
+    choose: advice!(choose lq),
+    avoid: advice!(avoid lq),
     ..Info::RING
 });

@@ -14,10 +14,9 @@
 //! streaming producer waits for at most 16 pauses before it looks again. So the consumer doesn't take the line from the
 //! producer for every item. In a dialogue, where one or two items arrive at a time, the consumer never waits.
 //!
-//! **Use it** by default: it is the fastest here for items pushed one by one, between near and far cores. Its round
-//! trip is as short as that of a line, and slices are as fast as in any other queue.
-//! **Don't** use it when memory must be exact (it takes a seventh more, and some lines), or for slots to be filled in
-//! place: it copies chunks, and [`blq`](crate::lamport::batched) lends slots.
+#![doc = advice!(linering)]
+//!
+//! [`blq`](crate::lamport::batched) lends its slots.
 //!
 //! | | |
 //! |---|---|
@@ -514,8 +513,8 @@ queue_type!(LineRing of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info
     name: "line ring",
     paper: "none; see its page",
     capacity: "n, rounded up to lines, and up to G lines more",
-    choose: "by default: items pushed one by one, near or far; dialogues; slices",
-    avoid: "slots are to be filled in place; memory must be exact",
+    choose: advice!(choose linering),
+    avoid: advice!(avoid linering),
     ..Info::RING
 });
 

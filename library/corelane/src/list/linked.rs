@@ -3,8 +3,8 @@
 //! The producer appends a node for each item. The consumer goes from node to node, and sends the nodes that it has left
 //! back to the producer through a small ring. So no node is allocated while this ring has room for all nodes in use.
 //!
-//! **Use it** to compare, and where every item is an allocation anyway.
-//! **Don't** use it for throughput: each item is in a cache line of its own, and costs the consumer a cache miss.
+#![doc = advice!(dspsc)]
+//!
 //! [`uspsc`](crate::segmented) is a list of rings.
 //!
 //! | | |
@@ -400,7 +400,7 @@ queue_type!(Dspsc of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     guarantee: "wait-free FIFO but for the allocator",
     bounded: false,
     capacity: "unbounded",
-    choose: "to compare: the plain unbounded queue",
-    avoid: "throughput counts",
+    choose: advice!(choose dspsc),
+    avoid: advice!(avoid dspsc),
     ..Info::RING
 });

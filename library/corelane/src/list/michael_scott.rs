@@ -3,8 +3,7 @@
 //! The queue that textbooks have. A push appends a node to the last one. A pop moves `head` to the next node. Each retries if
 //! another thread was faster. The node at `head` holds no item: its item was popped last.
 //!
-//! **Use it** to compare: it shows what it costs if all threads of a side compare and swap one pointer, and an
-//! allocation for each item. **Don't** use it for throughput, [`lprq`](crate::rings::lprq) does the same faster.
+#![doc = advice!(msq)]
 //!
 //! | | |
 //! |---|---|
@@ -344,7 +343,7 @@ queue_type!(Msq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     guarantee: "lock-free FIFO but for the allocator",
     bounded: false,
     capacity: "unbounded",
-    choose: "to compare: the textbook's list",
-    avoid: "throughput counts",
+    choose: advice!(choose msq),
+    avoid: advice!(avoid msq),
     ..Info::RING
 });

@@ -141,9 +141,9 @@ pub struct Info {
     pub takes_turns: bool,
     /// How many items fit when n are asked for.
     pub capacity: &'static str,
-    /// When to use the queue.
+    /// When to use the queue: continues "Use it".
     pub choose: &'static str,
-    /// When not to use it.
+    /// When not to use it: continues "Don't use it".
     pub avoid: &'static str,
 }
 

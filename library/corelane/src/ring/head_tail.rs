@@ -14,6 +14,8 @@ use crate::region::Run;
 ///
 /// Where a call here says busy, DPDK's thread waits. DPDK's word has both positions. The word here has one position,
 /// and whether a thread is in the middle of a call.
+///
+#[doc = advice!(ring_hts)]
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct HeadTail {
@@ -30,8 +32,8 @@ impl Cursors for HeadTail {
         paper: "Wang 2024, §2.2; DPDK's HTS mode",
         sides: Sides::ManyToMany,
         guarantee: "deadlock-free FIFO",
-        choose: "one of several consumers looks at items before it takes them; to compare",
-        avoid: "many threads push or pop at once",
+        choose: advice!(choose ring_hts),
+        avoid: advice!(avoid ring_hts),
         ..Info::RING
     };
 

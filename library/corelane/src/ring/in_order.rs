@@ -20,8 +20,8 @@ impl Cursors for InOrder {
         paper: "Wang 2024, §2.2, Fig. 2.1",
         sides: Sides::ManyToMany,
         guarantee: "deadlock-free FIFO",
-        choose: "to compare: the ring that many systems have; every slot counts",
-        avoid: "threads may be stopped in the middle of a call, or there are many",
+        choose: advice!(choose ring),
+        avoid: advice!(avoid ring),
         takes_turns: true,
         ..Info::RING
     };

@@ -7,13 +7,13 @@
 //! its slots. Then it moves `tail` behind its slots, and so publishes them to the other side. So the threads of a side
 //! finish in the order in which they began.
 //!
-//! **Use it** to compare: it is the baseline of the paper, and many systems have it. Its calls are short: without
-//! contention, one compare-and-swap and one store for a slice of any length. Every slot is usable. **Don't** use it
-//! where there may be more threads than cores, or threads of different priority. A thread that is stopped in the middle
-//! of a push or pop stops all later threads of its side: these spin until the stopped thread goes on. In the end the
-//! other side stops too, for want of slots. With many threads all threads of a side wait for one cache line. With
-//! relaxed tails the side of the stopped thread goes on, but its slots stay invisible until the stopped thread goes on.
-//! One at a time, all calls of that side say busy, and no thread spins.
+#![doc = advice!(ring)]
+//!
+//! Calls are short: without contention, one compare-and-swap and one store for a slice of any length. A thread that is
+//! stopped in the middle of a push or pop stops all later threads of its side: these spin until the stopped thread goes on.
+//! In the end the other side stops too, for want of slots. With many threads all threads of a side wait for one cache line.
+//! With [relaxed tails](RelaxedTail) the side of the stopped thread goes on, but its slots stay invisible until the stopped
+//! thread goes on. [One at a time](HeadTail), all calls of that side say busy, and no thread spins.
 //!
 //! | | |
 //! |---|---|

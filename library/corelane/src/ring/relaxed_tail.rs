@@ -14,6 +14,8 @@ use crate::region::Run;
 ///   is unfinished. A pop then says busy. DPDK's pop says empty, which is not linearizable (§2.2): the push of an
 ///   invisible item may have returned.
 /// - Where a call here says busy, DPDK's thread waits.
+///
+#[doc = advice!(ring_rts)]
 #[derive(Debug)]
 #[repr(C)]
 pub struct RelaxedTail {
@@ -62,8 +64,8 @@ impl Cursors for RelaxedTail {
         paper: "Wang 2024, §2.2 (P3); DPDK's RTS mode",
         sides: Sides::ManyToMany,
         guarantee: "deadlock-free FIFO",
-        choose: "to compare: the ring for threads that may be stopped in the middle",
-        avoid: "what was pushed must be there at once: it is hidden while an earlier push is unfinished",
+        choose: advice!(choose ring_rts),
+        avoid: advice!(avoid ring_rts),
         ..Info::RING
     };
     const HIDES: bool = true;

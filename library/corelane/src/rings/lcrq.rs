@@ -6,10 +6,9 @@
 //! the next position. After too many failed tries, or if the ring is full, a push closes the ring and [appends
 //! another](super).
 //!
-//! **Use it** for [tokens](crate::slot::Token) (boxes, references, numbers that aren't zero) between several threads,
-//! if nobody knows how many will wait, or a thread may be stopped anywhere and must never hold up others. **Don't** use
-//! it for other items, which [`lprq`](super::lprq) carries without a box for each, on any machine; nor where memory
-//! must be bounded.
+#![doc = advice!(lcrq)]
+//!
+//! [Tokens](crate::slot::Token) are boxes, references, numbers that aren't zero.
 //!
 //! | | |
 //! |---|---|
@@ -284,8 +283,8 @@ const INFO: Info = Info {
     guarantee: "lock-free FIFO but for the allocator",
     bounded: false,
     capacity: "unbounded",
-    choose: "the number of waiting tokens is unknown; a thread may be stopped anywhere",
-    avoid: "items are no tokens; memory must be bounded",
+    choose: advice!(choose lcrq),
+    avoid: advice!(avoid lcrq),
     ..Info::RING
 };
 

@@ -5,9 +5,7 @@
 //! meet in a slot. A pop that finds no item there gives the position up, and its push tries the next position. After too
 //! many failed tries, or if the ring is full, a push closes the ring and [appends another](super).
 //!
-//! **Use it** between several threads, if nobody knows how many items will wait, or a thread may be stopped anywhere
-//! and must never hold up others. **Don't** use it where memory must be bounded; nor between one thread and one other,
-//! where [`uspsc`](crate::segmented) takes a fraction of the time.
+#![doc = advice!(lprq)]
 //!
 //! | | |
 //! |---|---|
@@ -271,8 +269,8 @@ queue_type!(Lprq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     guarantee: "lock-free FIFO but for the allocator",
     bounded: false,
     capacity: "unbounded",
-    choose: "the number of waiting items is unknown; a thread may be stopped anywhere",
-    avoid: "memory must be bounded",
+    choose: advice!(choose lprq),
+    avoid: advice!(avoid lprq),
     ..Info::RING
 });
 

@@ -4,10 +4,9 @@
 //! takes an index from the free ring, fills its slot, and puts the index into the filled ring. A pop does the opposite.
 //! Each ring has room for twice all indices, so it is never full. Threads get positions by fetch-and-add.
 //!
-//! **Use it** where threads may be stopped anywhere, and must not delay others: threads of different priority, or far
-//! more threads than cores. Each stopped thread keeps one slot, so have more slots than threads.
-//! **Don't** use it for speed while there is a core for each thread: an item needs eight locked instructions, and with
-//! [`bbq`](crate::block::shared) only four.
+#![doc = advice!(scq)]
+//!
+//! Each stopped thread keeps one slot, so have more slots than threads.
 //!
 //! | | |
 //! |---|---|
@@ -390,8 +389,8 @@ impl<T: Send, const LOOKS: u32> Queue<T> for Scq<LOOKS> {
         paper: "Wang 2024, §2.2, §3.7.2; Nikolaev 2019",
         sides: Sides::ManyToMany,
         guarantee: "lock-free FIFO while fewer than N threads are stopped",
-        choose: "a thread may be stopped anywhere and must not block others: fewer threads than slots",
-        avoid: "throughput counts, and there is a core for each thread",
+        choose: if LOOKS == 0 { advice!(choose scq) } else { advice!(choose scq_delayed) },
+        avoid: if LOOKS == 0 { advice!(avoid scq) } else { advice!(avoid scq_delayed) },
         ..Info::RING
     };
     type Producer = Producer<T>;

@@ -172,7 +172,7 @@ queue_type!(BbqBytes of [T: Send] T: ItemProducer<T>, ItemConsumer<T> = items_wi
     sides: Sides::ManyToMany,
     guarantee: "deadlock-free FIFO",
     capacity: "n bytes of any records; the ring has twice that",
-    choose: "records of different lengths, written and read in place",
-    avoid: "items are of one type; a thread that is stopped in a call must not block others",
+    choose: advice!(choose bbq_bytes),
+    avoid: advice!(avoid bbq_bytes),
     ..Info::RING
 });

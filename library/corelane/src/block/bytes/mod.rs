@@ -4,11 +4,9 @@
 //! granules as it needs, contiguous in one block. A producer claims a record, writes it in place, and commits or aborts
 //! it. A consumer reads the record in place, and then gives its granules back.
 //!
-//! **Use it** for messages of different lengths, between any number of threads: packets, log lines, frames, anything
-//! that would otherwise be one allocation each.
-//! **Don't** use it for items of one type: [`block::shared`](crate::block::shared) carries these without lengths. Nor
-//! where a thread must never wait for a stopped thread: between claim and commit no record behind the claim is popped,
-//! and while a record is held its block is not reused.
+#![doc = advice!(bbq_bytes)]
+//!
+//! Between claim and commit no record behind the claim is popped, and while a record is held its block is not reused.
 //!
 //! | | |
 //! |---|---|
