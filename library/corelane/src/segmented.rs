@@ -257,6 +257,10 @@ impl<T: Send, Q: SingleQueue<T>> queue::Producer for Producer<T, Q> {
         self.pool.notes.len() * self.ring.slots() + self.ring.len()
     }
 
+    fn is_full(&mut self) -> bool {
+        self.free_slots(1) == 0
+    }
+
     #[inline]
     fn flush(&mut self) {
         self.ring.flush();

@@ -119,7 +119,8 @@ fn late_counts<T: Cargo>(new: Shared<T>) -> Exploration {
         });
         let mut numbers = look(&mut rx, 2);
         join([thread]);
-        assert_eq!((rx.len(), rx.is_empty()), (1, false));
+        // A ring that was full may count an item more.
+        assert!(matches!(rx.len(), 1 | 2) && !rx.is_empty());
         numbers.extend(drain(&mut rx));
         assert_eq!((numbers, rx.is_empty()), (vec![0, 1, 2], true));
     })

@@ -702,11 +702,13 @@ fn false_empty_of_two_consumers<T: Cargo>(
                 if hear_all.load(Ordering::Acquire) {
                     look(&mut one, n as usize - 1);
                 }
+                one
             }),
             start(move || {
                 if hear_first.load(Ordering::Acquire) {
                     assert!(!is_empty(&mut other), "an item is there");
                 }
+                other
             }),
         ];
         push(&mut tx, items.next().expect("the first"));

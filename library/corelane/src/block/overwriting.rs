@@ -554,6 +554,24 @@ impl<T: Plain> Consumer<T> {
         Ok(None)
     }
 
+    /// The next position that one of several consumers empties.
+    fn next(&self) -> u64 {
+        let blocks = self.end.slots();
+        let arrangement = blocks.arrangement();
+        let mut head = self.end.header().heads.chead.load(Ordering::Acquire);
+        loop {
+            let reserved = blocks.at(head).reserved.load(Ordering::Acquire);
+            if is_before(reserved, arrangement.count(head)) {
+                // No consumer has taken items in the laps that were left out.
+                return head;
+            }
+            if is_before(reserved, arrangement.full_count(head)) {
+                return arrangement.go_on(head, reserved);
+            }
+            head = blocks.next_block(head);
+        }
+    }
+
     /// Moves from the block that starts at `head` to the block at `next`, unless another consumer has left `head`.
     #[inline]
     fn advance_chead(&mut self, head: u64, next: u64) {
@@ -636,6 +654,17 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
             true => count(blocks, self.read),
             false => count(blocks, taken(blocks, &self.end.header().heads)),
         }
+    }
+
+    fn is_empty(&mut self) -> bool {
+        let blocks = self.end.slots();
+        let arrangement = blocks.arrangement();
+        let read = match self.is_alone.get() {
+            true if self.read != self.known => return false,
+            true => arrangement.next(self.read),
+            false => self.next(),
+        };
+        matches!(self.find(read), Found::Nothing(TryPopError::Empty))
     }
 
     /// Takes all it can of a block at once. If a producer enters the block meanwhile, all these items are lost. Behind

@@ -241,6 +241,10 @@ impl<T: Send> queue::Producer for Producer<T> {
         self.pushed.wrapping_sub(self.end.header().popped.load(Ordering::Relaxed)) as usize
     }
 
+    fn is_full(&mut self) -> bool {
+        self.free_slots(1) == 0
+    }
+
     answered_by!(closed: end);
 }
 

@@ -286,8 +286,8 @@ impl<P: LendSlots + ?Sized> SingleProducer for P {}
 /// | `mcring` | published items | up to `slots()` − `capacity()` too many |
 /// | `uspsc` | counts up to 65,536 | counts each ring between the two sides as full, and up to a ring too many |
 /// | `dspsc` | visits each item, up to 65,536 | exact |
-/// | `lprq`, `lcrq` | counts rings between the two ends as full; up to 10 too many for each thread that found a ring full | as a consumer's |
-/// | `scq` | too many after contention: positions at which no item was put | as a consumer's |
+/// | `lprq`, `lcrq` | counts rings between the two ends as full, and positions at which no item was put after contention: up to 10 for each thread that found a ring full | as a consumer's |
+/// | `scq` | counts positions at which no item was put after contention | as a consumer's |
 /// | `seqring`, `bbq-drop-old` | exact, up to the capacity | up to 64 or a block too many |
 pub trait Consumer {
     /// The type of the items.
@@ -320,8 +320,9 @@ pub trait Consumer {
 
     /// Whether a pop may find no item.
     ///
-    /// `false`: an item was there when the call looked, and still is if this is the only consumer. `true`: at a moment
-    /// of the call no item could be popped.
+    /// `true`: at a moment of the call no item could be popped. `false`: an item was there when the call looked, and
+    /// still is if this is the only consumer; in `lprq`, `lcrq` and `scq` it may also be a position at which no item was
+    /// put after contention.
     fn is_empty(&mut self) -> bool {
         self.len() == 0
     }

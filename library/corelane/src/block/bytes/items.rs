@@ -102,6 +102,10 @@ impl<T> queue::Consumer for ItemConsumer<T> {
         count::<T>(self.receiver.blocks())
     }
 
+    fn is_empty(&mut self) -> bool {
+        self.receiver.is_empty()
+    }
+
     fn slots(&self) -> usize {
         self.receiver.blocks().len() * GRANULE / room::<T>()
     }

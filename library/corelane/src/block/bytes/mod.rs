@@ -226,9 +226,9 @@ impl Consumer {
         self.receiver.blocks().count_filled() * GRANULE
     }
 
-    /// Whether no record is inside, as far as [`len`](Self::len) counts.
+    /// Whether a pop may find no record. `true`: at a moment of the call no record could be popped.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.receiver.is_empty()
     }
 
     /// Whether all producers have been dropped. Records may still be waiting.

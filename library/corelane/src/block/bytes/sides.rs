@@ -262,6 +262,11 @@ impl<T> Receiver<T> {
     }
 
     /// The oldest record, with its length.
+    /// Whether there is no record, aborted claims left out.
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(self.end.try_reserve(Wanted::Skipped), Err(Nothing::AtAll))
+    }
+
     #[inline]
     pub(super) fn reserve(&self) -> Result<(Run, usize), TryPopError> {
         let mut closed = false;
