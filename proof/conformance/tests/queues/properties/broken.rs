@@ -78,6 +78,10 @@ impl Producer for Tx {
         self.ring.borrow().capacity
     }
 
+    fn is_full(&mut self) -> bool {
+        self.free_up_to(1) == 0
+    }
+
     fn is_closed(&self) -> bool {
         self.ring.borrow().closed[1]
     }
@@ -127,6 +131,14 @@ impl Consumer for Rx {
 
     fn capacity(&self) -> usize {
         self.ring.borrow().capacity
+    }
+
+    fn len(&mut self) -> usize {
+        self.filled_up_to(usize::MAX)
+    }
+
+    fn is_empty(&mut self) -> bool {
+        self.filled_up_to(1) == 0
     }
 
     fn is_closed(&self) -> bool {

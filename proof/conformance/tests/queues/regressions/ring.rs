@@ -350,6 +350,10 @@ impl<T> Producer for Tx<T> {
         self.shared.slots.len()
     }
 
+    fn is_full(&mut self) -> bool {
+        self.free_up_to(1) == 0
+    }
+
     fn is_closed(&self) -> bool {
         self.shared.is_gone(Side::Consumer)
     }
@@ -499,6 +503,14 @@ impl<T> Consumer for Rx<T> {
 
     fn capacity(&self) -> usize {
         self.shared.slots.len()
+    }
+
+    fn len(&mut self) -> usize {
+        self.filled_up_to(usize::MAX)
+    }
+
+    fn is_empty(&mut self) -> bool {
+        self.filled_up_to(1) == 0
     }
 
     fn is_closed(&self) -> bool {
