@@ -1,5 +1,5 @@
-//! Calls that wait, between real threads: each thread that can go on is woken (row `lost_wakeup_on_notify`). Each check
-//! is also made on a queue that forgets to wake a thread. The check must fail on that queue.
+//! Calls that wait, between real threads: each thread that can continue is woken (row `lost_wakeup_on_notify`). Each
+//! check is also made on a queue that forgets to wake a thread. The check must fail on that queue.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, mpsc};
@@ -14,7 +14,7 @@ trait Sends: Clone + Send + 'static {
     fn try_push(&mut self, item: u64) -> bool;
 }
 
-/// A receiving side that waits for items, or for the end.
+/// A receiving side that waits for items, or until the queue is closed.
 trait Receives: Clone + Send + 'static {
     fn pop(&mut self) -> Option<u64>;
     fn try_pop(&mut self) -> Option<u64>;
@@ -40,7 +40,7 @@ impl Receives for locked::Consumer<u64> {
     }
 }
 
-/// What is wrong with a queue.
+/// The bug of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bug {
     None,
@@ -143,11 +143,11 @@ impl Receives for Rx {
     }
 }
 
-/// How long a thread may take that is woken. What sleeps on is found by waiting so long.
+/// The longest time that a woken thread may take. The checks wait for so long to find a thread that is still asleep.
 const LONG: Duration = Duration::from_secs(100);
 const SHORT: Duration = Duration::from_secs(1);
 
-/// What a thread does; returns the items that it has got.
+/// A thread's work. Returns the items that it has got.
 type Task = Box<dyn FnOnce() -> Vec<u64> + Send>;
 
 /// Runs each task in a thread of its own. Gives all they return, or nothing if one is not done in time.
