@@ -114,7 +114,7 @@ macro_rules! crosses_with_its_item {
 #[test]
 fn non_send_item_crosses_with_a_broken_handle() {
     struct Sound<T>(std::marker::PhantomData<*mut T>);
-    // SAFETY: it has no item.
+    // SAFETY: the type has no item.
     unsafe impl<T: Send> Send for Sound<T> {}
     struct TooWide<T>(std::marker::PhantomData<*mut T>);
     // SAFETY: the type has no item. With an item, this would be the bug.
