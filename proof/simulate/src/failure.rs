@@ -65,7 +65,9 @@ impl fmt::Display for Failure {
             Self::Lost { missing, told } => {
                 write!(f, "{missing} items were never popped, and {told} were found overwritten")
             }
-            Self::Starved { time } => write!(f, "in {time}, no item was popped while items were counted"),
+            Self::Starved { time } => {
+                write!(f, "in {time}, no item was popped while items were counted")
+            }
             Self::Times { producer, item, times } => {
                 write!(f, "item {item} of producer {producer} was popped {times} times")
             }

@@ -115,7 +115,11 @@ fn lost_behind_an_unfinished_push() {
         let others = [push(0, 2, 3), push(0, 4, 5), push(0, 6, 7)];
         [&others[..], &[push(1, begun, 20), pop(0, 0, 8, 9), pop(0, 2, 10, 11)]].concat()
     };
-    assert_eq!(found(&passed_over(0), rules(true), false), None, "an earlier unfinished push has its slot");
+    assert_eq!(
+        found(&passed_over(0), rules(true), false),
+        None,
+        "an earlier unfinished push has its slot"
+    );
     assert_eq!(found(&passed_over(0), rules(false), false), Some((Violation::Order, 3)));
     assert_eq!(found(&passed_over(3), rules(true), false), Some((Violation::Order, 3)));
 }

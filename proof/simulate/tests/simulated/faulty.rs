@@ -241,7 +241,7 @@ fn false_promises_are_noticed() {
 
 #[test]
 fn what_is_left_of_chunks_is_noticed() {
-    assert_noticed::<{ ReleasesAll as u8 }>("where");
+    assert_noticed::<{ ReleasesAll as u8 }>(", expected ");
 }
 
 #[test]
