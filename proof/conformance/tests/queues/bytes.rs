@@ -36,7 +36,7 @@ checks! {
     threads::read_behind_stalled_writer,
 }
 
-/// Failures are kept beside this file, and tried first in the next run.
+/// Failures are saved beside this file, and tried first in the next run.
 fn config() -> ProptestConfig {
     let usual = ProptestConfig::default();
     let persistence = FileFailurePersistence::WithSource("proptest-regressions");

@@ -1,4 +1,4 @@
-//! Bad input gets one clear message that names the mend, and exit code 2.
+//! Bad input gets one clear message that says what to change, and exit code 2.
 
 use std::fs;
 
