@@ -1,6 +1,6 @@
 //! Prints the public interface that a file of rustdoc's JSON describes, an item a line.
 //!
-//! What a type has by implementing a trait is told by the line that says so, and not listed again.
+//! Items that a type has by implementing a trait are not listed: the line of the implementation stands for them.
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let json = std::env::args_os().nth(1).ok_or("name the file of rustdoc's JSON")?;

@@ -1,36 +1,39 @@
 // Above 500 lines: one protocol with its proof: records, nodes and scans are judged together.
 
-//! Hazard pointers: what a thread may still be reading is not freed.
+//! Hazard pointers: a node is not freed while a thread may use it.
 //!
-//! A queue that is a list has a [`Domain`], and each of its handles has a [`Hazard`]. The hazard publishes the node that the
-//! handle uses. A node that has been taken out of the list is *retired*. A scan takes all retired nodes, reads all hazards,
-//! frees each node that no hazard has, and puts the other nodes back.
+//! A queue that is a list has a [`Domain`], and each of its handles has a [`Hazard`]. The hazard publishes the node
+//! that the handle uses. A node that has been removed from the list is *retired*. A scan takes all retired nodes, reads
+//! all hazards, frees each node that no hazard protects, and puts the other nodes back.
 //!
-//! Public only for the crates that check the queues, and not stable. It comes from M. M. Michael: *Hazard Pointers: Safe
-//! Memory Reclamation for Lock-Free Objects* (IEEE TPDS 2004).
+//! Public only for the crates that check the queues, and not stable. The technique comes from M. M. Michael: *Hazard
+//! Pointers: Safe Memory Reclamation for Lock-Free Objects* (IEEE TPDS 2004).
 //!
 //! # Why no node is freed too early
 //!
-//! 1. *A hazard that counts is seen.* [`Hazard::protect`] stores a node's address, has a fence, and reads the source again.
-//!    A scan takes retired nodes, has a fence, and reads the hazards. If the handle's fence is first, the scan reads that
-//!    address. If the scan's fence is first, the handle reads that the source has gone on, and does not use the node.
-//! 2. *An access is over before the node is freed.* A hazard changes with a release store, which the scan acquires.
-//! 3. *A scan misses no record that is in use all the time.* Records form a list, newest first. A scan that stands on a record
-//!    which another thread takes out goes on along `older`, and that leads to all records that were older and are still in
-//!    the list. If the record is used again, it is the newest, and the scan sees all of them once more.
-//! 4. *A record that is missed is not in use any more, or came later.* Taking a record out comes after all accesses of its
-//!    handle, and the lock orders it before all later changes of the list, one of which the scan has acquired. A handle that
-//!    came after the scan's fence reads that the source has gone on, as in 1.
+//! 1. *A scan reads every hazard whose handle uses its node.* [`Hazard::protect`] stores the node's address, has a
+//!    fence, and reads the source again. A scan takes retired nodes, has a fence, and reads the hazards. If the
+//!    handle's fence is first, the scan reads the stored address. If the scan's fence is first, the handle reads that
+//!    the source has moved on, and does not use the node.
+//! 2. *An access is over before the node is freed.* A handle changes its hazard by a release store, and the scan's load
+//!    acquires.
+//! 3. *A scan misses no record that is in use during the whole scan.* Records form a list, newest first. If another
+//!    thread removes the scan's current record, the scan continues at `older`, from which it reaches all older records
+//!    that are still in the list. If the removed record is used again, it is the newest record, and the scan visits all
+//!    older records once more.
+//! 4. *A missed record is no longer in use, or was added after the scan's fence.* A record is removed after all
+//!    accesses of its handle. The lock orders the removal before all later changes of the list, one of which the scan
+//!    has acquired. A handle whose record was added after the scan's fence reads that the source has moved on, as in 1.
 //!
 //! # What it costs
 //!
-//! - A handle takes a lock for a moment when it is made and dropped. No other call does.
-//! - A scan walks the records of those handles that are alive, and takes time in proportion to (h + n) log h, for h hazards and
-//!   n retired nodes. The next scan comes when about h + n nodes, up to a constant factor, have been retired
-//!   or left. So a node costs O(log h) on average, also after many handles have been made and dropped.
-//! - A record has 128 bytes. Those of dropped handles are used again, and freed with the queue.
-//! - A retired node is linked by a word of its own, so that retiring allocates nothing. A scan that finds no memory for a
-//!   sorted list of hazards walks the records for each node.
+//! - A handle takes a lock for a moment when it is made and when it is dropped. No other call takes a lock.
+//! - A scan visits the records of live handles, and takes time in proportion to (h + n) log h, for h hazards and n
+//!   retired nodes. The next scan comes when about h + n nodes, up to a constant factor, have been retired or left. So
+//!   a node costs O(log h) on average, also after many handles have been made and dropped.
+//! - A record has 128 bytes. Records of dropped handles are reused, and freed with the queue.
+//! - Each node has a word for its link, so that retiring allocates nothing. A scan that finds no memory for a sorted
+//!   list of hazards visits the records for each node.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -44,7 +47,7 @@ use crate::region::{try_box, try_empty_box};
 #[derive(Debug)]
 pub struct Guarded<N> {
     node: N,
-    /// The next retired node. Only the thread that has retired this one, or has taken it for a scan, uses the link.
+    /// The next retired node. Only the thread that has retired this node, or has taken it for a scan, uses the link.
     behind: UnsafeCell<*mut Self>,
     made: Made,
 }
@@ -64,7 +67,7 @@ impl<N> Guarded<N> {
     pub unsafe fn written(write: impl FnOnce(*mut N)) -> Option<Box<Self>> {
         let mut place = try_empty_box::<Self>()?;
         let this = place.as_mut_ptr();
-        // SAFETY: the place is the box's, and all parts are written: the first one by the caller's word.
+        // SAFETY: the place is in the box, and all parts are written: the first part by the caller's contract.
         unsafe {
             write(&raw mut (*this).node);
             (&raw mut (*this).behind).write(UnsafeCell::new(null_mut()));
@@ -79,7 +82,7 @@ impl<N> Guarded<N> {
     ///
     /// It comes from a box, and no thread uses it.
     unsafe fn free(this: *mut Self, freed: &Freed<Self>) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe {
             (*this).made.ends();
             freed.add(this);
@@ -116,18 +119,19 @@ impl<N> Deref for Guarded<N> {
 struct Record<N> {
     /// The protected node, or null.
     node: AtomicPtr<Guarded<N>>,
-    /// The record that was made, or used again, before this one.
+    /// The record that was added to the list before this one.
     older: AtomicPtr<Self>,
-    /// The record after this one; of a record that is not in use, another such. Behind the lock.
+    /// The record that was added after this one. Of a record that is not in use: another unused record. Behind the
+    /// lock.
     newer: UnsafeCell<*mut Self>,
 }
 
-/// How often there is a scan. It costs a step for each hazard and for each node that it can't free.
+/// How often a scan comes. It costs a step for each hazard and for each node that it can't free.
 #[derive(Debug, Clone, Copy)]
 pub struct Costs {
-    /// Steps that it costs besides.
+    /// Steps that a scan costs besides these.
     pub overhead: u64,
-    /// Steps that it may cost for each node that a handle has left.
+    /// Steps that a scan may cost for each node that a handle has left.
     pub steps: u64,
     /// Whether a handle that is dropped has left a node that is worth a scan.
     pub at_drop: bool,
@@ -138,23 +142,23 @@ pub struct Costs {
 pub struct Domain<N> {
     /// The node retired last.
     retired: AtomicPtr<Guarded<N>>,
-    /// Steps that a scan may cost now. There is no scan while the number is negative.
+    /// Steps that a scan may cost now. No scan comes while the number is negative.
     credit: AtomicU64,
     /// The record of the newest hazard.
     newest: AtomicPtr<Record<N>>,
-    /// A record that is not in use, or null. The lock is for all changes of records.
+    /// The first unused record, or null. Its lock protects all changes of records.
     unused: Mutex<*mut Record<N>>,
     costs: Costs,
     freed: Freed<Guarded<N>>,
 }
 
-// SAFETY: a domain frees nodes, which may be another thread's. Its cells are behind its lock.
+// SAFETY: a domain frees nodes, which may come from another thread. Its cells are behind its lock.
 unsafe impl<N: Send> Send for Domain<N> {}
 // SAFETY: as above.
 unsafe impl<N: Send> Sync for Domain<N> {}
 
 impl<N> Domain<N> {
-    /// One without hazards.
+    /// A domain without hazards.
     pub fn new(costs: Costs) -> Self {
         Self {
             retired: AtomicPtr::new(null_mut()),
@@ -166,7 +170,7 @@ impl<N> Domain<N> {
         }
     }
 
-    /// A record for one more hazard, if there is memory for it.
+    /// A record for a new hazard, if there is memory for it.
     fn join(&self) -> Option<NonNull<Record<N>>> {
         let mut unused = self.unused.lock();
         let record = match NonNull::new(*unused) {
@@ -182,22 +186,23 @@ impl<N> Domain<N> {
             *unused = record.as_ref().newer.with_mut(|newer| newer.replace(null_mut()));
             // Relaxed: behind the lock.
             let before = self.newest.load(Ordering::Relaxed);
-            // Release ↔ Acquire in `hazards`, if a scan stands on this record: the record before it is ready.
+            // Release ↔ Acquire in `hazards`, of a scan whose current record is this one: the older record is
+            // initialized.
             record.as_ref().older.store(before, Ordering::Release);
             if let Some(before) = before.as_ref() {
                 before.newer.with_mut(|newer| *newer = record.as_ptr());
             }
         }
-        // Release ↔ Acquire in `hazards`: the record is ready.
+        // Release ↔ Acquire in `hazards`: the record is initialized.
         self.newest.store(record.as_ptr(), Ordering::Release);
         Some(record)
     }
 
-    /// Takes back the record of a hazard that is not in use any more.
+    /// Takes back the record of a hazard that is no longer in use.
     fn leave(&self, record: NonNull<Record<N>>) {
         // SAFETY: records are freed with the domain.
         let Record { node, older, newer } = unsafe { record.as_ref() };
-        // Release ↔ Acquire in `hazards`: this handle does not use the node any more.
+        // Release ↔ Acquire in `hazards`: this handle no longer uses the node.
         node.store(null_mut(), Ordering::Release);
         let mut unused = self.unused.lock();
         // Relaxed: behind the lock.
@@ -211,20 +216,20 @@ impl<N> Domain<N> {
             after.as_ref()
         };
         *unused = record.as_ptr();
-        // Release ↔ Acquire in `hazards`: what the handle did with its nodes is over.
+        // Release ↔ Acquire in `hazards`: the handle's accesses to its nodes are over.
         after.map_or(&self.newest, |after| &after.older).store(before, Ordering::Release);
     }
 
-    /// All that is protected, from the newest hazard to the oldest. Some are null.
+    /// All protected nodes, from the newest hazard to the oldest. Some are null.
     pub fn hazards(&self) -> impl Iterator<Item = *mut Guarded<N>> {
-        // Acquire ↔ Release in `join` and `leave`.
+        // Acquire ↔ Release in `join` and `leave`: the record is initialized; accesses under removed records are over.
         let mut next = self.newest.load(Ordering::Acquire);
         core::iter::from_fn(move || {
             // SAFETY: records are freed with the domain.
             let Record { node, older, .. } = unsafe { next.as_ref()? };
             // Acquire, as above.
             next = older.load(Ordering::Acquire);
-            // Acquire ↔ Release in `publish` and `leave`: the handle does not use other nodes any more.
+            // Acquire ↔ Release in `publish` and `leave`: the handle no longer uses other nodes.
             Some(node.load(Ordering::Acquire))
         })
     }
@@ -233,24 +238,24 @@ impl<N> Domain<N> {
     ///
     /// # Safety
     ///
-    /// `node` comes from a box, and is retired once. No source leads to it any more.
+    /// `node` comes from a box, and is retired once. No source points to it any more.
     pub unsafe fn retire(&self, node: *mut Guarded<N>) {
-        // SAFETY: the caller's: the node is this thread's to retire.
+        // SAFETY: the caller's contract: the node is this thread's to retire.
         unsafe { self.put(node, node) };
     }
 
-    /// Puts retired nodes, which are linked from `first` to `last`, before the others.
+    /// Adds retired nodes, which are linked from `first` to `last`, to the domain.
     ///
     /// # Safety
     ///
     /// No other thread has them.
     unsafe fn put(&self, first: *mut Guarded<N>, last: *mut Guarded<N>) {
-        // Relaxed: the exchange says whether it was up to date.
+        // Relaxed: the exchange fails if the value is out of date.
         let mut behind = self.retired.load(Ordering::Relaxed);
         loop {
-            // SAFETY: the caller's. So nobody has freed it.
+            // SAFETY: the caller's contract: no other thread has the node, so the node has not been freed.
             unsafe { (*last).link(behind) };
-            // Release ↔ the fence in `scan`: the links; and the source, which has gone on.
+            // Release ↔ the fence in `scan`: the links, and the source, which has moved on.
             match self.retired.compare_exchange(behind, first, Ordering::Release, Ordering::Relaxed)
             {
                 Ok(_) => return,
@@ -261,10 +266,10 @@ impl<N> Domain<N> {
 
     /// Takes all retired nodes, and returns the first of them, or null.
     fn take(&self) -> *mut Guarded<N> {
-        // Relaxed: the exchange says whether it was up to date.
+        // Relaxed: the exchange fails if the value is out of date.
         let mut first = self.retired.load(Ordering::Relaxed);
         while !first.is_null() {
-            // Relaxed: the fence in `scan` acquires, as it pairs with Release in `put`.
+            // Relaxed: the fence in `scan` acquires ↔ Release in `put`.
             match self.retired.compare_exchange(
                 first,
                 null_mut(),
@@ -278,11 +283,11 @@ impl<N> Domain<N> {
         first
     }
 
-    /// Frees what was retired and no hazard protects, if there is credit for a scan. Each call gives credit for `left` nodes that
-    /// a handle has left.
+    /// Frees the retired nodes that no hazard protects, if there is credit for a scan. Each call gives credit for
+    /// `left` nodes that a handle has left.
     pub fn reclaim(&self, left: u64) {
         let steps = left * self.costs.steps;
-        // Relaxed: it is for the costs only.
+        // Relaxed: the credit affects the costs only.
         let credit = self.credit.fetch_add(steps, Ordering::Relaxed).wrapping_add(steps);
         if credit as i64 >= 0 {
             self.scan();
@@ -294,8 +299,9 @@ impl<N> Domain<N> {
         if next.is_null() {
             return;
         }
-        // SeqCst ↔ SeqCst in `publish`: either this thread reads the hazard, or that one a source that has gone on. It also
-        // acquires, ↔ Release in `put`: the links of the nodes; and that their sources have gone on.
+        // SeqCst ↔ SeqCst in `publish`: either this thread reads the hazard, or the publishing thread reads that the
+        // source has moved on. The fence also acquires ↔ Release in `put`: the nodes' links, and their sources, which
+        // have moved on.
         fence(Ordering::SeqCst);
         let sorted = self.sorted_hazards();
         let is_protected = |node| match &sorted {
@@ -318,19 +324,19 @@ impl<N> Domain<N> {
                 }
                 first = node;
             } else {
-                // SAFETY: it came from a box. No source leads to it, and no handle uses it.
+                // SAFETY: the node came from a box. No source points to it, and no handle uses it.
                 unsafe { Guarded::free(node, &self.freed) };
             }
         }
         if !first.is_null() {
-            // SAFETY: this thread has taken them.
+            // SAFETY: this thread has taken these nodes.
             unsafe { self.put(first, last) };
         }
         // Relaxed: as in `reclaim`.
         self.credit.store(cost.wrapping_neg(), Ordering::Relaxed);
     }
 
-    /// All that is protected, in order, if there is memory for it.
+    /// All protected nodes, sorted, if there is memory for the list.
     fn sorted_hazards(&self) -> Option<Vec<*mut Guarded<N>>> {
         let mut sorted = Vec::new();
         for hazard in self.hazards() {
@@ -344,16 +350,17 @@ impl<N> Domain<N> {
 
 impl<N> Drop for Domain<N> {
     fn drop(&mut self) {
-        // Relaxed: dropping the handles has ordered what they did before this.
+        // Relaxed: the drop of the handles orders their accesses before this one.
         let mut node = self.retired.load(Ordering::Relaxed);
         while !node.is_null() {
-            // SAFETY: it came from a box and was retired once. All handles are gone.
+            // SAFETY: the node came from a box and was retired once. All handles are gone.
             let retired = unsafe { Box::from_raw(node) };
             node = retired.next_retired();
         }
         let mut record = *self.unused.lock();
         while !record.is_null() {
-            // SAFETY: it came from a box. All handles have left their records, of which each is here once.
+            // SAFETY: the record came from a box. All handles have left their records, and each record is in this list
+            // once.
             let unused = unsafe { Box::from_raw(record) };
             // SAFETY: no other thread is left.
             record = unused.newer.with(|newer| unsafe { *newer });
@@ -361,24 +368,24 @@ impl<N> Drop for Domain<N> {
     }
 }
 
-/// Nodes that a handle has retired and keeps until there are 64, so that it seldom touches the domain.
+/// Nodes that a handle has retired, and keeps until there are 64. So the handle seldom accesses the domain.
 #[derive(Debug)]
 pub struct Batch<N> {
     domain: NonNull<Domain<N>>,
-    /// The first and the last of them, if there are any.
+    /// The first and the last node, if there are any.
     first: *mut Guarded<N>,
     last: *mut Guarded<N>,
     len: u64,
 }
 
-// SAFETY: the nodes are this handle's to free, in any thread.
+// SAFETY: only this handle has the nodes, and any thread may free them.
 unsafe impl<N: Send> Send for Batch<N> {}
 
 impl<N> Batch<N> {
     /// How many nodes are handed over together.
     const LEN: u64 = limit(64, 1);
 
-    /// An empty one.
+    /// An empty batch.
     ///
     /// # Safety
     ///
@@ -394,7 +401,7 @@ impl<N> Batch<N> {
     /// As for [`Domain::retire`].
     #[inline]
     pub unsafe fn retire(&mut self, node: *mut Guarded<N>) {
-        // SAFETY: the caller's: the node is this handle's to retire.
+        // SAFETY: the caller's contract: the node is this handle's to retire.
         unsafe { (*node).link(self.first) };
         if self.len == 0 {
             self.last = node;
@@ -425,7 +432,7 @@ impl<N> Drop for Batch<N> {
     }
 }
 
-/// A handle's hazard. It protects the node that a source led to when it was read last.
+/// A handle's hazard. It protects the node that it last read from a source.
 #[derive(Debug)]
 pub struct Hazard<N> {
     domain: NonNull<Domain<N>>,
@@ -437,12 +444,12 @@ pub struct Hazard<N> {
 unsafe impl<N: Send + Sync> Send for Hazard<N> {}
 
 impl<N> Hazard<N> {
-    /// Protects what `source` leads to. `None` if there is no memory for one more hazard.
+    /// A hazard that protects the node `source` points to. `None` if there is no memory for another hazard.
     ///
     /// # Safety
     ///
-    /// The domain outlives the hazard. Each source that this and [`protect`](Self::protect) get leads to a node that has not
-    /// been retired in `domain`, and is freed in no other way.
+    /// The domain outlives the hazard. Each source that this and [`protect`](Self::protect) get points to a node that
+    /// has not been retired in `domain`, and is freed in no other way.
     pub unsafe fn new(domain: &Domain<N>, source: &AtomicPtr<Guarded<N>>) -> Option<Self> {
         let record = domain.join()?;
         let mut this = Self { domain: domain.into(), record, node: null_mut() };
@@ -450,24 +457,24 @@ impl<N> Hazard<N> {
         Some(this)
     }
 
-    /// Protects what `source` leads to, in place of what it protected before. If it is the same, this takes no fence.
+    /// Protects the node `source` points to, in place of the previous node. Needs no fence if this is the same node.
     #[inline]
     pub fn protect(&mut self, source: &AtomicPtr<Guarded<N>>) {
-        // Relaxed: another node is read once more below. If it is the same, this thread has acquired it before.
+        // Relaxed: the same node has been acquired before. If it is another node, the source is read again below.
         let mut found = source.load(Ordering::Relaxed);
         while found != self.node {
             self.publish(found);
-            // Acquire ↔ Release of the source: the node is ready, also if another one had this address a moment ago.
+            // Acquire ↔ Release of the source: the node is initialized, even if a freed node had its address before.
             found = source.load(Ordering::Acquire);
         }
     }
 
-    /// Protects `node`, which a protected node leads to, if `source` still leads to `from`. Otherwise it protects what
-    /// `source` leads to, and the answer is `false`. It does not protect any more what it protected before.
+    /// Protects `node`, which a protected node points to, if `source` still points to `from`. Otherwise protects the
+    /// node `source` points to, and returns `false`. The previous node is no longer protected.
     ///
     /// # Safety
     ///
-    /// While `source` leads to `from`, `node` is not retired. `source` is as in [`new`](Self::new).
+    /// While `source` points to `from`, `node` is not retired. `source` is as in [`new`](Self::new).
     #[inline]
     pub unsafe fn follow(
         &mut self,
@@ -476,7 +483,7 @@ impl<N> Hazard<N> {
         from: *mut Guarded<N>,
     ) -> bool {
         self.publish(node);
-        // Relaxed: if it is the same, this thread has acquired it before, and it is protected.
+        // Relaxed: `from` has been acquired by this thread before, and is protected.
         let is_there = source.load(Ordering::Relaxed) == from;
         if !is_there {
             self.node = null_mut();
@@ -485,27 +492,28 @@ impl<N> Hazard<N> {
         is_there
     }
 
-    /// Publishes that `node` is in use. It is protected if it has not been retired by then.
+    /// Publishes `node` as in use. The node is protected if it has not been retired by the time of the fence.
     #[inline]
     fn publish(&mut self, node: *mut Guarded<N>) {
         // SAFETY: records are freed with the domain.
         let record = unsafe { self.record.as_ref() };
-        // Release ↔ Acquire in `Domain::hazards`: this handle does not use the node before any more.
+        // Release ↔ Acquire in `Domain::hazards`: this handle no longer uses the previous node.
         record.node.store(node, Ordering::Release);
-        // SeqCst ↔ SeqCst in `Domain::scan`.
+        // SeqCst ↔ SeqCst in `Domain::scan`: either the scan reads the hazard, or this thread reads that the source has
+        // moved on.
         fence(Ordering::SeqCst);
         self.node = node;
     }
 
-    /// What it protects.
+    /// The protected node.
     #[inline]
     #[track_caller]
     pub fn get(&self) -> &N {
-        // SAFETY: it is protected, and so not freed.
+        // SAFETY: the node is protected, so it isn't freed.
         unsafe { &*self.node }
     }
 
-    /// Where that is.
+    /// The protected node's address.
     #[inline]
     pub fn node(&self) -> *mut Guarded<N> {
         self.node

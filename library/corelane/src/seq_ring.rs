@@ -2,10 +2,10 @@
 
 //! `seqring`: a ring of sequence locks, which producers overwrite.
 //!
-//! Each slot has a stamp: the lap of its item, and whether a producer is still at work. A producer takes the next position by
-//! fetch-and-add, claims the slot by writing the new lap into its stamp, copies its item, and marks the slot done. A consumer
-//! copies an item between two looks at the stamp, and uses the copy only if the stamp is done and the same. Consumers write
-//! nothing that producers look at.
+//! Each slot has a stamp: the lap of its item, and whether its producer has finished. A producer gets the next position
+//! by fetch-and-add, claims the slot by writing the new lap into the stamp, copies its item into the slot, and marks
+//! the slot done. A consumer reads the stamp, copies the item, and reads the stamp again. The copy is valid only if the
+//! stamp is marked done and has not changed. Consumers write nothing that producers read.
 //!
 //! A handle that is the only one of its side works with plain stores and loads, until it is cloned, and again soon after all
 //! its clones are gone.
@@ -16,18 +16,19 @@
 //!
 //! | | |
 //! |---|---|
-//! | guarantee | a push never fails, and never waits for another thread. First in first out, with gaps that are counted: [`Consumer::lost`]. Lock-free, but a pop may be busy, and goes on for as long as producers overtake it |
-//! | capacity | N, the number of slots: what was asked for, rounded up to a power of two, at least 2. The newest N items are kept, one fewer for each item of an unfinished push |
+//! | guarantee | a push never fails, and never waits for another thread. First in first out, with gaps that are counted: [`Consumer::lost`]. Lock-free, but a pop may be busy, and retries as long as producers overtake it |
+//! | capacity | N, the number of slots: as asked, rounded up to a power of two, at least 2. The newest N items are kept, one fewer for each item of an unfinished push |
 //! | handles | at most 65,536 a side; cloning one more panics |
-//! | errors | a push has none: it succeeds also without consumers. A pop says busy if the oldest item is still being written. Then the items behind it wait, until its producer goes on or the ring is overwritten; a [`snapshot`](Consumer::snapshot) has them at once |
+//! | errors | a push has none: it succeeds also without consumers. A pop says busy if the oldest item is still being written. Then the items behind this item wait until its producer finishes or the ring is overwritten; a [`snapshot`](Consumer::snapshot) copies them at once |
 //! | paper | the technique: H.-J. Boehm: *Can Seqlocks Get Along With Programming Language Memory Models?* (2012) |
 //!
 //! # A producer that is stopped
 //!
-//! A thread may be stopped in the middle of a push for a long time, while others go round the ring. Its slot has no item then:
-//! a producer that comes to it marks the lap void in the stamp, and its item is lost, one in N for each stopped thread. So each
-//! slot has one writer at a time, and a push takes a bounded number of steps. When the stopped thread goes on, its item is lost
-//! too. All of these are counted. A slice takes its positions together, so each of its items counts as a push here.
+//! A producer may be stopped in the middle of a push for a long time, while other producers go round the ring. Its slot
+//! is still claimed: the next producer that gets this slot marks its lap void in the stamp, and loses its item. Each
+//! stopped producer costs one in N items. So each slot has one writer at a time, and a push takes a bounded number of
+//! steps. When the stopped producer continues, its item is lost too. All lost items are counted. A slice takes its
+//! positions together, so each of its items counts as a push here.
 //!
 //! ```
 //! use corelane::seq_ring;
@@ -59,10 +60,10 @@ const DONE: u64 = 1;
 /// The mark of a stamp whose lap has no item, because a producer of an earlier lap had not finished.
 const VOID: u64 = 2;
 
-/// How often a snapshot begins anew that finds all overwritten.
+/// How often a snapshot restarts if it finds all items overwritten.
 const SNAPSHOT_TRIES: u64 = limit(16, 1);
 
-/// How many pushes the only producer makes before it writes down its position.
+/// How many pushes the only producer makes between two stores of its position.
 const NOTED: u64 = limit(64, 2);
 
 /// A queue that keeps the `capacity` newest items.
@@ -88,7 +89,7 @@ pub fn queue_with<T: Plain>(config: Config) -> Result<(Producer<T>, Consumer<T>)
     let (tx, rx) = ends(config.memory, len, Header { tail, head, items })?;
     let slots = tx.slots();
     for position in (0..len as u64).map(|i| first.wrapping_add(i)) {
-        // Relaxed: done before the queue is shared.
+        // Relaxed: the queue isn't shared yet.
         let lap_before = slots.lap(position).wrapping_sub(slots.laps(len as u64));
         slots.stamp(position).store(lap_before | DONE, Ordering::Relaxed);
     }
@@ -98,7 +99,7 @@ pub fn queue_with<T: Plain>(config: Config) -> Result<(Producer<T>, Consumer<T>)
     ))
 }
 
-/// Slots, each behind its stamp.
+/// The slots, each after its stamp.
 type Stamped<T> = Words<T, 1>;
 
 impl<T> Stamped<T> {
@@ -108,24 +109,24 @@ impl<T> Stamped<T> {
         self.laps(position & !(self.len() as u64 - 1))
     }
 
-    /// So many positions, a multiple of all slots, in a stamp. There are two slots at least.
+    /// `positions`, a multiple of the number of slots, as stamps have it. There are at least two slots.
     #[inline]
     fn laps(&self, positions: u64) -> u64 {
         positions << 1
     }
 
-    /// The oldest position that may have an item, if the slot at `read` has a stamp of a later lap.
+    /// The oldest position that may have an item, if the slot at `read` has a `stamp` of a later lap.
     #[inline]
     fn oldest(&self, read: u64, stamp: u64) -> u64 {
         let further = (stamp & !(DONE | VOID)).wrapping_sub(self.lap(read)) >> 1;
-        // One lap further, the items behind it in its own lap are left.
+        // If the stamp is one lap further, the items behind `read` in its own lap are left.
         read.wrapping_add(further).wrapping_sub(self.len() as u64 - 1)
     }
 }
 
-/// What the sides share besides slots.
+/// The state that the sides share besides the slots.
 struct Header<T> {
-    /// The next position to fill. The only producer writes it down now and then.
+    /// The next position to fill. The only producer updates it now and then.
     tail: Padded<AtomicU64>,
     /// The next position to empty. The only consumer writes it down now and then.
     head: Padded<AtomicU64>,
@@ -170,21 +171,21 @@ impl<T: Plain> Producer<T> {
         }
     }
 
-    /// Puts `item` into the next slot, as the only producer: all that others began is finished.
+    /// Puts `item` into the next slot, as the only producer: all pushes of other producers have ended.
     #[inline(always)] // as `push`
     fn put_alone(&mut self, item: &T) {
         let (slots, position) = (self.end.slots(), self.write);
         let (stamp, lap) = (slots.stamp(position), slots.lap(position));
-        // Release pairs with the loads of stamps: a consumer that was overtaken sees the items that are left.
+        // Release ↔ Acquire of stamps in `look`: a consumer that was overtaken sees the items that are left.
         stamp.store(lap, Ordering::Release);
-        // Release pairs with the fence in `look`: a consumer that copies a part of this item sees the new lap.
+        // Release ↔ Acquire fence in `look`: a consumer that copies a part of this item sees the new lap.
         fence(Ordering::Release);
         slots.store(position, item);
-        // Release pairs with the load in `look`: the item.
+        // Release ↔ Acquire of stamps in `look`: the item.
         stamp.store(lap | DONE, Ordering::Release);
         self.write = position.wrapping_add(1);
         if self.write % NOTED == 0 {
-            // Relaxed: consumers take it for a hint.
+            // Relaxed: for consumers the position is a hint.
             self.end.header().tail.store(self.write, Ordering::Relaxed);
         }
     }
@@ -203,19 +204,19 @@ impl<T: Plain> Producer<T> {
         }
     }
 
-    /// Puts `item` into the slot at `position`. It is lost if a producer of an earlier lap is still at work there, or one of a
-    /// later lap has been there.
+    /// Puts `item` into the slot at `position`. The item is lost if a producer of an earlier lap has not finished in
+    /// the slot, or a producer of a later lap has claimed it.
     #[inline]
     fn put(&self, position: u64, item: &T) {
         let slots = self.end.slots();
         let (stamp, lap) = (slots.stamp(position), slots.lap(position));
-        // Relaxed: the exchange says whether it was up to date.
+        // Relaxed: the exchange fails if the value is out of date.
         let mut seen = stamp.load(Ordering::Relaxed);
         while is_before(seen, lap) {
             let is_free = seen & DONE != 0;
             let claimed = if is_free { lap } else { lap | VOID };
-            // Acquire pairs with the mark of the last producer: its item was written before. Release pairs with the loads of
-            // stamps: a consumer that was overtaken sees that positions before this one have been taken.
+            // Acquire ↔ Release of the slot's last producer: its item was written before. Release ↔ Acquire of stamps
+            // in `look`: a consumer that was overtaken sees that earlier positions have been taken.
             match stamp.compare_exchange(seen, claimed, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) if is_free => return self.write_claimed(position, item),
                 Ok(_) => return,
@@ -228,18 +229,18 @@ impl<T: Plain> Producer<T> {
     #[inline]
     fn write_claimed(&self, position: u64, item: &T) {
         let slots = self.end.slots();
-        // Release pairs with the fence in `look`: a consumer that copies a part of this item sees the new lap.
+        // Release ↔ Acquire fence in `look`: a consumer that copies a part of this item sees the new lap.
         fence(Ordering::Release);
         slots.store(position, item);
-        // Release pairs with the load in `look`: the item. And with the exchange: the item was written before the next one.
-        // A lap that has become void stays so.
+        // Release ↔ Acquire of stamps in `look`: the item. Release ↔ Acquire in `put`: this item was written before the
+        // next one. A void lap stays void.
         slots.stamp(position).fetch_or(DONE, Ordering::Release);
     }
 
-    /// Goes on as the only producer, if all others are gone.
+    /// Continues as the only producer, if all other producers are gone.
     fn take_over(&mut self) {
         if self.end.is_only() {
-            // Relaxed: what others have written is visible, and nobody writes any more.
+            // Relaxed: all writes of other producers are visible, and no other thread writes any more.
             self.write = self.end.header().tail.load(Ordering::Relaxed);
             self.is_alone.set(true);
         }
@@ -281,33 +282,34 @@ impl<T: Plain> queue::Producer for Producer<T> {
     }
 }
 
-/// What a consumer finds at a position.
+/// The outcome of a consumer's look at a position.
 enum Found<T> {
     Item(T),
-    /// Nothing that may be taken, and why.
+    /// No item that may be taken, and why.
     Nothing(TryPopError),
-    /// Nothing, because a producer of an earlier lap was at work there.
+    /// No item, because a producer of an earlier lap had not finished in the slot.
     Void,
-    /// An item of a later lap. There may be items from this position on.
+    /// The slot has a later lap. There may be items from this position on.
     Overwritten(u64),
 }
 
 impl<T: Plain> Consumer<T> {
-    /// Number of items that this handle found overwritten, which nobody has popped or will pop.
+    /// Number of items that this handle found overwritten: no consumer has popped them, and none will.
     ///
-    /// Each is counted by one consumer. They are counted when the next item is popped, or none is found: what
-    /// was overwritten since is not among them yet.
+    /// One consumer counts each lost item. A pop counts the items that it finds overwritten. Items that were
+    /// overwritten since are not counted yet.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
     /// Appends copies of the items in the queue to `into`, from the oldest to the newest, and returns how many it missed.
     ///
-    /// The items stay in the queue. The newest at the time of the call are copied first, so producers that go on overwrite only
-    /// the oldest meanwhile. At most [`capacity`](Self::capacity) items are copied, so a snapshot ends while producers go on.
+    /// The items stay in the queue. The newest items at the time of the call are copied first, so that producers
+    /// overwrite only the oldest items meanwhile. At most [`capacity`](Self::capacity) items are copied, so a snapshot
+    /// ends even while producers push.
     ///
-    /// Missed are all items that were overwritten since the last pop, those that are still being written, and those that were
-    /// lost to a [stopped producer](crate::seq_ring#a-producer-that-is-stopped).
+    /// A snapshot misses items that were overwritten since the last pop, items that are still being written, and items
+    /// that were lost to a [stopped producer](crate::seq_ring#a-producer-that-is-stopped).
     ///
     /// ```
     /// use corelane::overwrite;
@@ -331,21 +333,22 @@ impl<T: Plain> Consumer<T> {
             if into.len() > before || end == read {
                 break;
             }
-            // Producers have gone once round the ring since `end` was read: this thread was stopped in between.
+            // Producers have gone once round the ring since `end` was read: this thread was stopped meanwhile.
             end = self.newest(read);
         }
         into[before..].reverse();
         end.wrapping_sub(read) - (into.len() - before) as u64
     }
 
-    /// Appends copies of the items before `end`, back to `read` or to the first one that is overwritten, to `into`.
+    /// Appends copies of the items before `end`, newest first, to `into`. Stops at `read` or at the first overwritten
+    /// item.
     fn copy_back_from(&self, end: u64, read: u64, into: &mut Vec<T>) {
         let most = end.wrapping_sub(read).min(self.end.slots().len() as u64);
         // The newest first: producers overwrite the oldest.
         for i in 1..=most {
             match self.look(end.wrapping_sub(i)) {
                 Found::Item(item) => into.push(item),
-                // It is still being written, or there is none.
+                // The item is still being written, or the lap is void.
                 Found::Nothing(_) | Found::Void => {}
                 Found::Overwritten(_) => break,
             }
@@ -355,11 +358,11 @@ impl<T: Plain> Consumer<T> {
     /// The position behind the newest item, or behind `read` if there is none.
     fn newest(&self, read: u64) -> u64 {
         let slots = self.end.slots();
-        // Relaxed: of the pushes that this thread has been told of, it says all but the last `NOTED`.
+        // Relaxed: `tail` includes all pushes that this thread has observed, except the last `NOTED`.
         let tail = self.end.header().tail.load(Ordering::Relaxed);
         let mut end = if is_before(tail, read) { read } else { tail };
         for _ in 0..NOTED {
-            // Relaxed: `look` is for what is there.
+            // Relaxed: `look` reads the items.
             if is_before(slots.stamp(end).load(Ordering::Relaxed), slots.lap(end)) {
                 break;
             }
@@ -373,33 +376,33 @@ impl<T: Plain> Consumer<T> {
     fn read(&self) -> u64 {
         match self.is_alone.get() {
             true => self.read,
-            // Acquire pairs with `go_on`: items that made another consumer go on are visible.
+            // Acquire ↔ Release in `go_on`: the items because of which another consumer moved on.
             false => self.end.header().head.load(Ordering::Acquire),
         }
     }
 
-    /// Looks for an item at the position `read`, and copies it.
+    /// Copies the item at the position `read`, if there is one.
     #[inline(always)] // see `queue::try_pop_by`
     fn look(&self, read: u64) -> Found<T> {
         let slots = self.end.slots();
         let (stamp, lap) = (slots.stamp(read), slots.lap(read));
-        // Acquire pairs with the mark of the producer: the item is there. And with all stores of stamps: if the slot has been
-        // overwritten, the items that are left are visible.
+        // Acquire ↔ Release of the slot's producer: the item. Acquire ↔ Release of all stores of stamps: if the slot
+        // has been overwritten, the items that are left.
         let seen = stamp.load(Ordering::Acquire);
         if seen == lap | DONE {
             let item = slots.load(read);
-            // Acquire pairs with the fences of producers: if a part of a later item was copied, its lap is seen.
+            // Acquire ↔ the producers' Release fences: the later lap, if a part of a later item was copied.
             fence(Ordering::Acquire);
-            // Acquire: as above, if it is another lap.
+            // Acquire: as above, if the stamp has another lap.
             let now = stamp.load(Ordering::Acquire);
             return match now == seen {
-                // SAFETY: nobody has written to the slot while it was copied.
+                // SAFETY: no producer has written to the slot while the item was copied.
                 true => Found::Item(unsafe { item.assume_init() }),
                 false => Found::Overwritten(self.oldest(read, now)),
             };
         }
         if is_before(seen, lap) {
-            // Relaxed: a thread that has been told of a push has been told that positions before its own were taken.
+            // Relaxed: a thread that has observed a push has observed that all earlier positions were taken.
             let tail = self.end.header().tail.load(Ordering::Relaxed);
             let is_taken = is_before(read, tail);
             return Found::Nothing(if is_taken { TryPopError::Busy } else { TryPopError::Empty });
@@ -415,13 +418,13 @@ impl<T: Plain> Consumer<T> {
     fn oldest(&self, read: u64, stamp: u64) -> u64 {
         let slots = self.end.slots();
         let oldest = slots.oldest(read, stamp);
-        // Relaxed: it saves steps.
+        // Relaxed: `tail` only saves steps.
         let tail = self.end.header().tail.load(Ordering::Relaxed);
         let left = tail.wrapping_sub(slots.len() as u64);
         if is_before(oldest, left) { left } else { oldest }
     }
 
-    /// Goes on from the position `from` to `to`, unless another consumer has.
+    /// Moves from the position `from` to `to`, unless another consumer has moved on from `from`.
     #[inline]
     fn go_on(&mut self, from: u64, to: u64) -> bool {
         if self.is_alone.get() {
@@ -433,19 +436,20 @@ impl<T: Plain> Consumer<T> {
             return true;
         }
         let (head, slots) = (&self.end.header().head, self.end.slots());
-        // Release pairs with the load in `read`.
+        // Release ↔ Acquire in `read`: the items because of which this consumer moves on.
         if head.compare_exchange(from, to, Ordering::Release, Ordering::Relaxed).is_err() {
             return false;
         }
         if slots.lap(from) != slots.lap(to) && self.end.is_only() {
-            // Relaxed: what others have written is visible. One may have gone on from `to` before it went.
+            // Relaxed: all writes of other consumers are visible. Another consumer may have moved on from `to` before
+            // it was dropped.
             self.read = head.load(Ordering::Relaxed);
             self.is_alone.set(true);
         }
         true
     }
 
-    /// Goes on from `from` to `to`, between which there is no item any more.
+    /// Moves from `from` to `to`. All items between are lost.
     fn lose(&mut self, from: u64, to: u64) {
         if self.go_on(from, to) {
             self.lost += to.wrapping_sub(from);
@@ -466,7 +470,7 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
                 Found::Item(_) => {}
                 Found::Void => self.lose(read, read.wrapping_add(1)),
                 Found::Overwritten(next) => self.lose(read, next),
-                // What producers pushed before they went is looked for once more.
+                // Looks once more, for items that producers pushed before they were dropped.
                 Found::Nothing(TryPopError::Empty) if !closed && self.end.peer_is_gone() => {
                     closed = true;
                 }
@@ -528,7 +532,7 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
 impl<T: Plain> Clone for Producer<T> {
     fn clone(&self) -> Self {
         if self.is_alone.replace(false) {
-            // Relaxed: no other producer is there yet, and consumers take it for a hint.
+            // Relaxed: there is no other producer yet, and for consumers the position is a hint.
             self.end.header().tail.store(self.write, Ordering::Relaxed);
         }
         Self { write: 0, is_alone: Cell::new(false), end: self.end.duplicate() }
@@ -539,7 +543,7 @@ impl<T: Plain> Clone for Consumer<T> {
     /// Another handle, which has lost nothing yet.
     fn clone(&self) -> Self {
         if self.is_alone.replace(false) {
-            // Relaxed: no other consumer is there yet.
+            // Relaxed: there is no other consumer yet.
             self.end.header().head.store(self.read, Ordering::Relaxed);
         }
         Self { read: 0, lost: 0, is_alone: Cell::new(false), end: self.end.duplicate() }
@@ -588,9 +592,9 @@ mod tests {
         }
     }
 
-    /// The producer of the first item stands still in the middle, and the others go round.
+    /// The producer of the first item is stopped in the middle of its push, and another producer goes round the ring.
     #[test]
-    fn a_stopped_producer_holds_up_nobody() {
+    fn a_stopped_producer_delays_no_other_thread() {
         let (mut tx, mut rx) = queue(4).unwrap();
         let stopped = tx.clone();
         let position = stopped.end.header().tail.fetch_add(1, Ordering::Relaxed);
@@ -604,7 +608,7 @@ mod tests {
         copied.clear();
         assert_eq!((rx.snapshot(&mut copied), &copied[..]), (7, &[6, 7, 9][..]), "8 is void");
         assert_eq!(rx.pop_iter().collect::<Vec<_>>(), [6, 7, 9]);
-        assert_eq!(rx.lost(), 7, "1 to 5, 8, and that of the stopped producer");
+        assert_eq!(rx.lost(), 7, "1 to 5, 8, and the stopped producer's item");
         stamp.fetch_or(DONE, Ordering::Release);
         (10..=14).for_each(|i| tx.push(i));
         assert_eq!(rx.pop_iter().collect::<Vec<_>>(), [11, 12, 13, 14]);

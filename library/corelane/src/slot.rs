@@ -64,7 +64,7 @@ pub trait Slot: sealed::Sealed + Send {
     /// The caller is the consumer and reads each item only once.
     #[inline]
     unsafe fn try_read(&self) -> Option<Self::Item> {
-        // SAFETY: the slot has just been seen full; the rest is the caller's.
+        // SAFETY: the slot has just been seen full. The rest is the caller's contract.
         self.is_full().then(|| unsafe { self.read() })
     }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use coherence::{Machine, Report, Simulation, load, pause, read, rmw, store, write};
 
-/// Words, a line for each.
+/// Words, each in its own line.
 #[repr(align(4096))]
 struct Words([Line; 256]);
 
@@ -41,7 +41,7 @@ fn measure(name: &str, items: u64, run: impl Fn(u64) -> Report) {
     println!("{name:>14}: {best:6.1} million accesses a second");
 }
 
-/// Two cores, each at home.
+/// Two cores, each with its own words.
 fn hits(items: u64) -> Report {
     let words = Words::new();
     let mut simulation = Simulation::new(Machine::xeon40(), 1);
@@ -60,7 +60,7 @@ fn hits(items: u64) -> Report {
     simulation.run().expect("nobody waits")
 }
 
-/// Lamport's ring, the consumer on the other socket: each access is a miss or next to one.
+/// Lamport's ring, with the consumer on the other socket: each access is a miss, or comes next to one.
 fn ring(items: u64) -> Report {
     const SLOTS: u64 = 128;
     let words = Words::new();
@@ -92,7 +92,7 @@ fn ring(items: u64) -> Report {
     simulation.run().expect("the ring goes on")
 }
 
-/// Sixteen cores add to one counter: each access is a miss, and another core's turn.
+/// Sixteen cores add to one counter: each access is a miss, and switches to another core.
 fn counter(items: u64) -> Report {
     let words = Words::new();
     let mut simulation = Simulation::new(Machine::xeon40(), 1);

@@ -11,7 +11,7 @@ pub(crate) const MAX_VALUE: usize = 16;
 /// The bytes of an atomic value.
 pub(crate) type Bytes = MaybeUninit<[u8; MAX_VALUE]>;
 
-/// Where an access is, and how long.
+/// The address and length of an access.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
     pub(crate) address: usize,
@@ -19,12 +19,12 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// Where a value is.
+    /// The span of a value.
     pub(crate) fn of<T>(value: *const T) -> Self {
         Self { address: value.addr(), bytes: size_of::<T>() }
     }
 
-    /// The parts of the span that lie in different lines of so many bytes. Nothing takes no line.
+    /// The parts of the span in different lines of `line` bytes. An empty span has no parts.
     pub(crate) fn by_lines(self, line: usize) -> impl Iterator<Item = Self> {
         let (mut address, end) = (self.address, self.end());
         std::iter::from_fn(move || {
@@ -50,11 +50,11 @@ pub(crate) struct Entry {
     pub(crate) line: usize,
     pub(crate) site: u32,
     pub(crate) span: Span,
-    /// What is still to be written, and where. Plain data already is.
+    /// The value to be written, and its address. `None` for plain data, which is already written.
     pub(crate) value: Option<(*mut u8, Bytes)>,
     /// When all earlier loads are done: no store enters the cache before.
     pub(crate) after: Time,
-    /// Whether the miss of the store was charged when its line was asked for early.
+    /// Whether the miss of the store was charged when its line was requested early.
     pub(crate) charged: bool,
 }
 
@@ -62,20 +62,20 @@ impl Entry {
     /// Makes the store visible.
     pub(crate) fn write(&self) {
         if let Some((to, bytes)) = self.value {
-            // SAFETY: the thread that stored there keeps the memory valid until the store is done.
+            // SAFETY: the storing thread keeps the memory valid until the store is done.
             unsafe { to.copy_from_nonoverlapping(bytes.as_ptr().cast(), self.span.bytes) };
         }
     }
 }
 
-/// What a load finds in the store buffer of its own core.
+/// The result of a load's look into the store buffer of its own core.
 #[derive(Debug)]
 pub(crate) enum Found {
     /// No store to these bytes.
     Nothing,
-    /// The last store to them, which covers them; with its value, if it is atomic.
+    /// The last store to these bytes, which covers them; with its value, if it is atomic.
     Whole(Option<Bytes>),
-    /// Stores to some of them: the load has to wait.
+    /// Stores to some of these bytes: the load has to wait.
     Part,
 }
 
@@ -96,7 +96,7 @@ impl Buffer {
         self.entries.is_empty()
     }
 
-    /// Adds a store. True if it is the only one, so that none is on its way and it is to be sent.
+    /// Adds a store. Returns true if it is the only one: then it must be sent.
     pub(crate) fn push(&mut self, entry: Entry) -> bool {
         self.entries.push_back(entry);
         self.len() == 1
@@ -113,13 +113,13 @@ impl Buffer {
         self.entries.front()
     }
 
-    /// The oldest store, which leaves.
+    /// Removes the oldest store.
     pub(crate) fn pop(&mut self) -> Option<Entry> {
         self.entries.pop_front()
     }
 
-    /// The store that is on its way arrives. Those behind it to the same line are in the cache with it,
-    /// if the loads before them are done; calls `of_same_line` with each of these.
+    /// The store that is on its way arrives. Later stores to the same line arrive with it, if the loads before them are
+    /// done. Calls `of_same_line` with each of these.
     pub(crate) fn arrive(&mut self, at: Time, mut of_same_line: impl FnMut(&Entry)) -> bool {
         if !std::mem::take(&mut self.sent) {
             return false;
@@ -135,7 +135,7 @@ impl Buffer {
         true
     }
 
-    /// What a load of `span` gets from here.
+    /// The result of a load of `span`.
     pub(crate) fn find(&self, span: Span) -> Found {
         let Some(entry) = self.entries.iter().rev().find(|entry| entry.span.overlaps(span)) else {
             return Found::Nothing;

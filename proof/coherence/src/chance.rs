@@ -1,4 +1,4 @@
-//! Where choices come from.
+//! The source of random choices.
 
 /// Random numbers that depend on a seed only: SplitMix64 (Steele, Lea, Flood 2014).
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! Which cores hold which line: a directory that serves the requests for a line one after the other.
+//! The lines that cores hold: a directory that serves the requests for a line one after the other.
 
 use rustc_hash::FxHashMap;
 
@@ -8,7 +8,7 @@ use crate::machine::{Costs, Distance, Machine, Protocol};
 
 /// Lines are numbered page by page.
 const PAGE: usize = 4096;
-/// How many pages are found without looking them up.
+/// How many pages are found without a look into the map.
 const RECENT: usize = 64;
 /// No owner.
 const NOBODY: u8 = u8::MAX;
@@ -28,19 +28,19 @@ const NOBODY: u8 = u8::MAX;
 struct Line {
     /// The physical cores that hold a copy.
     sharers: u128,
-    /// Until when the last request is being served.
+    /// When the last request has been served.
     busy: Time,
-    /// The cores that had a copy when the owner asked for the only one. They keep theirs until then.
+    /// The cores that had a copy when the owner asked for the only copy. They keep their copies until `busy`.
     leaving: u128,
     left: Time,
-    /// The cores whose copies were under way last, and when the latest of these comes.
+    /// The cores whose copies were last on their way, and when the latest of these arrives.
     coming: u128,
     come: Time,
     owner: u8,
-    /// The core from whose cache it last went to the L3.
+    /// The core from whose cache the line last went to the L3.
     left_from: u8,
     dirty: bool,
-    /// Whether the owner has written to the line since it came. If so, no other core has a copy.
+    /// Whether the owner has written to the line since it arrived. If so, no other core has a copy.
     written: bool,
 }
 
@@ -50,7 +50,7 @@ impl Line {
         self.leaving & bit != 0 && at < self.left
     }
 
-    /// When a core that has a copy can use it.
+    /// When a core that has a copy can use the copy.
     fn usable(&self, bit: u128, at: Time) -> Time {
         if self.coming & bit != 0 { at.max(self.come) } else { at }
     }
@@ -65,17 +65,16 @@ impl Line {
     }
 }
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Request {
     /// A copy to read.
     Read,
-    /// The only copy, for what is visible at once.
+    /// The only copy, for a write that is visible at once.
     Write,
     /// The same for a read-modify-write, behind all agents that wait for the line.
     Modify,
-    /// The only copy, for a store that is visible when the line is there: others keep their copies until
-    /// then.
+    /// The only copy, for a store that is visible when the line arrives: other cores keep their copies until then.
     WriteLater,
 }
 
@@ -90,14 +89,14 @@ pub(crate) enum Miss {
 /// How a request was served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reply {
-    /// When the line is there. For a hit, when the core may look.
+    /// When the line has arrived. For a hit, when the core may use it.
     pub(crate) ready: Time,
     pub(crate) miss: Option<(Miss, Distance)>,
-    /// Whether the other line of the pair came along.
+    /// Whether the other line of the pair was fetched as well.
     pub(crate) prefetched: bool,
 }
 
-/// What the directory has to know of a physical core.
+/// The directory's data of a physical core.
 #[derive(Debug)]
 struct Place {
     bit: u128,
@@ -114,7 +113,7 @@ pub(crate) struct Directory {
     places: Vec<Place>,
     /// Number of the first line of each page.
     pages: FxHashMap<usize, usize>,
-    /// The same for some that were asked for lately.
+    /// The same for some pages that were requested recently.
     recent: [(usize, usize); RECENT],
     lines: Vec<Line>,
     /// By physical core, if they can overflow.
@@ -146,7 +145,7 @@ impl Directory {
 
     /// Number of the line that `address` is in.
     ///
-    /// Pages are numbered by first touch, so that numbers don't depend on where the system puts them.
+    /// Pages are numbered by first touch, so that the numbers don't depend on their addresses.
     pub(crate) fn line_of(&mut self, address: usize) -> usize {
         let untouched = Line {
             sharers: 0,
@@ -179,7 +178,7 @@ impl Directory {
         line.sharers == self.places[core].bit && line.busy <= at
     }
 
-    /// Until when the line is busy, if a core has to wait for that.
+    /// Until when the line is busy, if a core has to wait for it.
     pub(crate) fn busy_until(
         &self,
         line: usize,
@@ -201,7 +200,7 @@ impl Directory {
         self.lines[line].busy
     }
 
-    /// Keeps the line from others until then.
+    /// Keeps the line busy until then.
     pub(crate) fn hold(&mut self, line: usize, until: Time) {
         self.lines[line].busy = until;
     }
@@ -218,7 +217,7 @@ impl Directory {
         reply
     }
 
-    /// A line has come to a core, or is used there. If there is no room for it, another one goes.
+    /// A line has arrived at a core, or is used there. If there is no room for it, another line goes to the L3.
     fn make_room(&mut self, line: usize, core: usize) {
         let (lines, bit) = (&mut self.lines, self.places[core].bit);
         let has = |line: usize| lines[line].sharers & bit != 0;
@@ -237,7 +236,7 @@ impl Directory {
     fn serve(&mut self, line: usize, core: usize, what: Request, at: Time) -> Reply {
         let held = &mut self.lines[line];
         if held.sharers == self.places[core].bit {
-            // Nobody else is in: what the line is busy with is a request of this very core.
+            // No other core is involved: the line is busy with a request of this core.
             held.dirty |= what != Request::Read;
             held.written |= what != Request::Read;
             return Reply { ready: at.max(held.busy), miss: None, prefetched: false };
@@ -258,7 +257,7 @@ impl Directory {
         }
         let source = source(held, place);
         let ready = at.max(held.busy) + self.costs.transfer(source);
-        // Clean copies are handed out to many at a time; all others keep the line busy.
+        // Clean copies are sent to many cores at a time. Other requests keep the line busy.
         if held.owner != NOBODY || held.sharers == 0 {
             held.busy = ready;
         }
@@ -268,7 +267,7 @@ impl Directory {
         Reply { ready, miss: Some((Miss::Read, source)), prefetched }
     }
 
-    /// Fetches a line that nobody has asked for, if it is neither dirty nor busy.
+    /// Fetches a line without a request, if the line is neither dirty nor busy.
     fn prefetch(&mut self, line: usize, core: usize, at: Time, ready: Time) -> bool {
         let place = &self.places[core];
         let Some(held) = self.lines.get_mut(line) else { return false };
@@ -334,7 +333,7 @@ fn farthest(others: u128, place: &Place) -> Distance {
     }
 }
 
-/// Gives a copy to one core more, or the only one.
+/// Gives a copy, perhaps the only one, to another core.
 fn share(line: &mut Line, bit: u128, core: usize, protocol: Protocol) {
     let migrates = protocol == Protocol::Migratory && line.written;
     if line.sharers == 0 || migrates {

@@ -1,11 +1,10 @@
-// Above 500 lines: what an access does to clocks, buffers and lines is one state, which no part of the file has alone.
+// Above 500 lines: an access changes clocks, buffers and lines, which are one state.
 
-//! The clocks, the events, and what each access does to them.
+//! The clocks, the events, and the effects of each access.
 //!
-//! Threads and store buffers take turns: the earliest always goes first. So whatever an access does to
-//! the directory and to memory, it does at its own time, before anything that is later. If the turns
-//! are [another schedule's](crate::Schedule), the thread or store buffer that has a turn is taken to have
-//! been held up until then.
+//! Threads and store buffers take turns: the earliest always goes first. So an access changes the directory and memory
+//! at its own time, before all later events. With [another schedule](crate::Schedule), the thread or store buffer that
+//! has a turn counts as delayed until then.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -22,17 +21,17 @@ use crate::machine::Machine;
 use crate::report::{CoreReport, Counters, Deadlock, Report, Site, SiteReport, Stuck};
 use crate::schedule::{Agent, Schedule, Turns};
 
-/// Place of an access in the source, numbered; that is where its costs are charged.
+/// Number of an access's place in the source. Its costs are charged to this place.
 pub(crate) type SiteId = u32;
 
-/// In place of a number: the access isn't counted.
+/// Instead of a number, for an access that isn't counted.
 const UNCOUNTED: SiteId = SiteId::MAX;
 
 /// The turn of a thread or store buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Event {
     at: Time,
-    /// Between events of the same time rank decides, then chance. The agent's index comes last.
+    /// Decides between events of the same time: first the rank, then chance, then the agent's index.
     order: u64,
 }
 
@@ -47,8 +46,8 @@ impl Event {
     }
 }
 
-/// What goes before what at the same time: a core uses a line that has come before the line goes on to
-/// the agents that wait for it.
+/// The order of events of the same time: a core uses a line that has arrived before the line goes on to agents that
+/// wait for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Buffer,
@@ -56,7 +55,7 @@ enum Rank {
     Waiter,
 }
 
-/// What a thread waits for that isn't a time.
+/// The event that a thread waits for, other than a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// A free entry in its store buffer.
@@ -65,12 +64,12 @@ pub(crate) enum Wait {
     Empty,
 }
 
-/// What is to be done next.
+/// The next step of the simulation.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// Let the thread of this core go on.
+    /// Resume the thread of this core.
     Resume(usize),
-    /// Everything has ended.
+    /// All threads and stores have ended.
     End,
     /// Give up.
     Deadlock,
@@ -79,7 +78,7 @@ pub(crate) enum Step {
 /// A virtual core.
 #[derive(Debug, Default)]
 struct Core {
-    /// Which physical core it is part of.
+    /// Its physical core.
     physical: usize,
     clock: Time,
     buffer: Buffer,
@@ -91,13 +90,13 @@ struct Core {
     /// For how long the thread has worked or paused since its last access.
     busy: Time,
     counters: Vec<Counters>,
-    /// Since when nothing is counted, and for how long nothing was before.
+    /// Since when accesses are not counted, if they aren't; and for how long they were not counted before.
     uncounted_since: Option<Time>,
     uncounted: Time,
 }
 
 impl Core {
-    /// Where to charge an access that the thread makes at `site` now.
+    /// The place to charge for an access at `site` now.
     fn charged(&self, site: SiteId) -> SiteId {
         if self.uncounted_since.is_some() { UNCOUNTED } else { site }
     }
@@ -106,16 +105,16 @@ impl Core {
 /// Loads that a core has begun and not waited for.
 #[derive(Debug, Default)]
 struct Ahead {
-    /// What the core has begun, the oldest first.
+    /// The loads and the work, the oldest first.
     begun: VecDeque<Begun>,
-    /// How many accesses that counts for.
+    /// The number of accesses that these count for.
     length: usize,
-    /// When all of them are.
+    /// When all of them are done.
     done: Time,
-    /// When the lines come that the core waits for.
+    /// When the lines arrive that the core waits for.
     fills: Vec<Time>,
-    /// Whether the thread has just waited for something: it can't have guessed that this would end, so
-    /// what it loads next it needs at once.
+    /// Whether the thread has just waited in a loop. The core can't have guessed the end of the loop, so the thread
+    /// needs its next loads at once.
     surprised: bool,
 }
 
@@ -125,7 +124,7 @@ struct Begun {
     /// When it is done.
     done: Time,
     site: SiteId,
-    /// How many accesses it counts for.
+    /// The number of accesses that it counts for.
     length: usize,
 }
 
@@ -135,13 +134,13 @@ pub(crate) struct Engine {
     machine: Machine,
     directory: Directory,
     cores: Vec<Core>,
-    /// The core whose thread is on.
+    /// The core whose thread runs.
     current: usize,
     events: BinaryHeap<Reverse<Event>>,
-    /// The event that has come before the current thread's.
+    /// An event that is due before the current thread continues.
     called: Option<Reverse<Event>>,
     chance: Chance,
-    /// Whose turn it is, if that isn't a matter of time. There are no events then.
+    /// The turns, if time doesn't decide them. Then there are no events.
     turns: Option<Turns>,
     sites: Vec<&'static Location<'static>>,
     site_ids: FxHashMap<usize, SiteId>,
@@ -153,7 +152,7 @@ pub(crate) struct Engine {
     /// The longest that a thread has worked or paused without an access.
     longest_work: Time,
     last_event: Time,
-    /// Where that goes which isn't counted.
+    /// The counters of accesses that aren't counted.
     ignored: Counters,
 }
 
@@ -181,13 +180,13 @@ impl Engine {
         }
     }
 
-    /// Lets threads and store buffers take turns in another way. None is there yet.
+    /// Sets another schedule. There are no threads yet.
     pub(crate) fn set_schedule(&mut self, schedule: Schedule) {
         assert!(self.cores.iter().all(|core| !core.runs), "the schedule comes before the threads");
         self.turns = Turns::new(schedule, self.cores.len(), self.chance.clone());
     }
 
-    /// A thread of this core is to start at time 0.
+    /// Starts a thread of this core at time 0.
     pub(crate) fn start(&mut self, core: usize) {
         let cores = self.cores.len();
         assert!(core < cores, "the machine has {cores} cores; there is no core {core}");
@@ -211,7 +210,7 @@ impl Engine {
         }
     }
 
-    /// Does what is due until it is a thread's turn.
+    /// Handles events until it is a thread's turn.
     pub(crate) fn next(&mut self) -> Step {
         while let Some((at, agent)) = self.next_agent() {
             match agent {
@@ -229,7 +228,7 @@ impl Engine {
         Step::End
     }
 
-    /// Whose turn it is, and when.
+    /// The agent whose turn it is, and the time.
     fn next_agent(&mut self) -> Option<(Time, Agent)> {
         let Some(turns) = &mut self.turns else {
             let Reverse(event) = self.called.take().or_else(|| self.events.pop())?;
@@ -252,8 +251,8 @@ impl Engine {
         self.last_write + self.machine.patience + self.longest_work
     }
 
-    /// Whether the current thread may go on, because nothing else is due. If not, it is to stop, and
-    /// is resumed when it may.
+    /// Whether the current thread may continue, because no other event is due. If not, it must stop, and is resumed
+    /// when it may continue.
     pub(crate) fn is_due(&mut self) -> bool {
         let now = self.now();
         if self.turns.is_some() {
@@ -290,26 +289,26 @@ impl Engine {
         self.cores[self.current].clock
     }
 
-    /// Lets the current thread's clock go on.
+    /// Advances the current thread's clock.
     fn spend(&mut self, time: Time) {
         self.cores[self.current].clock += time;
     }
 
-    /// The current thread is busy for so long without an access: it isn't stuck.
+    /// Notes that the current thread is busy for so long without an access, so it isn't stuck.
     fn be_busy(&mut self, time: Time) {
         let busy = &mut self.cores[self.current].busy;
         *busy += time;
         self.longest_work = self.longest_work.max(*busy);
     }
 
-    /// Lets time pass in instructions that wait for nothing.
+    /// Lets time pass in instructions that wait for no load.
     pub(crate) fn compute(&mut self, time: Time) {
         self.be_busy(time);
         self.spend(time);
     }
 
-    /// Lets time pass in work that begins when all loads and all work before are done; a core that
-    /// looks ahead goes on meanwhile.
+    /// Lets time pass in work that begins when all loads and all work before are done. A core that looks ahead
+    /// continues meanwhile.
     pub(crate) fn work(&mut self, time: Time) {
         self.be_busy(time);
         let core = &self.cores[self.current];
@@ -329,7 +328,7 @@ impl Engine {
         while self.await_oldest() {}
     }
 
-    /// Lets the current thread wait for what it has begun first. False if there's nothing.
+    /// Lets the current thread wait for the oldest load or work that it has begun. False if there is none.
     fn await_oldest(&mut self) -> bool {
         let ahead = &mut self.cores[self.current].ahead;
         let Some(Begun { done, site, length }) = ahead.begun.pop_front() else { return false };
@@ -346,7 +345,7 @@ impl Engine {
         self.cores[core].clock += lost;
     }
 
-    /// The current thread goes on before what it has begun is done, if it may.
+    /// Lets the current thread continue, if it may, before `begun` is done.
     fn go_ahead(&mut self, begun: Begun) {
         let ahead = &mut self.cores[self.current].ahead;
         ahead.done = ahead.done.max(begun.done);
@@ -398,13 +397,13 @@ impl Engine {
         self.written(now);
     }
 
-    /// Something has changed at that time.
+    /// Notes a write at that time.
     fn written(&mut self, at: Time) {
         self.last_write = self.last_write.max(at);
         self.turns.iter_mut().for_each(Turns::written);
     }
 
-    /// Where to charge an access at a place, which is from now on the current thread's last one.
+    /// The place to charge for an access there. Notes it as the current thread's last place.
     pub(crate) fn site(&mut self, location: &'static Location<'static>) -> SiteId {
         let sites = &mut self.sites;
         let id = *self.site_ids.entry(std::ptr::from_ref(location).addr()).or_insert_with(|| {
@@ -454,7 +453,7 @@ impl Engine {
         reply
     }
 
-    /// What the current thread finds of `span` in its store buffer.
+    /// The part of `span` that the current thread finds in its store buffer.
     pub(crate) fn find(&self, span: Span) -> Found {
         self.cores[self.current].buffer.find(span)
     }
@@ -464,7 +463,7 @@ impl Engine {
         self.cores[self.current].buffer.holds_value_in(span)
     }
 
-    /// A load that the store buffer has answered.
+    /// Counts a load that the store buffer has answered.
     pub(crate) fn forward(&mut self, site: SiteId) {
         self.accesses += 1;
         self.counters(self.current, site).hits += 1;
@@ -481,14 +480,14 @@ impl Engine {
         self.machine.line
     }
 
-    /// Whether the current thread has to stop and wait until it is its turn to ask for `line`. If so it is
-    /// resumed when it may look again.
+    /// Whether the current thread has to stop and wait for its turn to ask for `line`. If so, it is resumed when it may
+    /// try again.
     #[inline]
     pub(crate) fn must_queue(&mut self, line: usize, what: Request) -> bool {
         self.queues_up(Agent::Thread(self.current), line, what, self.now())
     }
 
-    /// Whether an agent has to wait while others get `line`, one after the other.
+    /// Whether an agent has to wait while other agents get `line`, one after the other.
     fn queues_up(&mut self, who: Agent, line: usize, what: Request, at: Time) -> bool {
         let physical = self.cores[who.core()].physical;
         let Some(busy) = self.directory.busy_until(line, physical, what, at) else { return false };
@@ -517,8 +516,7 @@ impl Engine {
         self.schedule_as(Rank::Waiter, at, who);
     }
 
-    /// An agent has asked for `line` and needn't wait any more: the next waiter has its turn when the line
-    /// is free again.
+    /// Removes an agent that has got `line` from the queue. The next waiter has its turn when the line is free again.
     fn leave_queue(&mut self, who: Agent, line: usize) {
         let Some(queue) = self.queues.get_mut(&line) else { return };
         if queue.front() != Some(&who) {
@@ -557,8 +555,8 @@ impl Engine {
         self.go_ahead(Begun { done: ready, site, length: 1 });
     }
 
-    /// Lets the current thread wait until it can ask for another line, and says when that will come which
-    /// would come at `ready` if it needn't wait.
+    /// Lets the current thread wait until it can ask for another line. Without the wait the line would arrive at
+    /// `ready`. Returns when it arrives.
     fn fill(&mut self, ready: Time, site: SiteId) -> Time {
         let (core, now) = (self.current, self.now());
         let fills = &mut self.cores[core].ahead.fills;
@@ -570,7 +568,7 @@ impl Engine {
         ready + late
     }
 
-    /// The current thread can't have guessed what it does now, or needn't have.
+    /// Notes that the current thread's last wait is over, and it may run ahead again.
     pub(crate) fn guess_again(&mut self) {
         self.cores[self.current].ahead.surprised = false;
     }
@@ -584,7 +582,7 @@ impl Engine {
         self.written(now);
     }
 
-    /// Lets the current thread wait for what it asked for; `hit` is what that takes at least.
+    /// Lets the current thread wait for the line that it asked for, at least for the time `hit`.
     fn settle(&mut self, site: SiteId, reply: Reply, hit: Time) {
         let (core, now) = (self.current, self.now());
         let ready = match reply.miss {
@@ -619,7 +617,7 @@ impl Engine {
 
     /// The current thread stores within a line; it has room in its buffer.
     ///
-    /// `value` is what is to be written, and where, unless that is done already.
+    /// `value` is the value to be written and its address, unless it is written already.
     pub(crate) fn store(&mut self, site: SiteId, span: Span, value: Option<(*mut u8, Bytes)>) {
         self.accesses += 1;
         let line = self.line_of(span);
@@ -660,7 +658,7 @@ impl Engine {
         }
     }
 
-    /// What a core's store buffer does next: a store arrives in the cache, or the next one is sent.
+    /// The next step of a core's store buffer: a store arrives in the cache, or the next one is sent.
     fn drain(&mut self, core: usize, at: Time) {
         self.last_event = at;
         if self.turns.is_some() {
@@ -676,8 +674,8 @@ impl Engine {
         }
     }
 
-    /// Sends the oldest store of a core, which arrives at once: what would come between the two, a
-    /// schedule can put before them.
+    /// Sends the oldest store of a core, which arrives at once: a schedule can put steps between sending and arrival
+    /// before both.
     fn enter(&mut self, core: usize, at: Time) {
         let Some(entry) = self.cores[core].buffer.pop() else {
             // A thread that panicked has made all stores visible.
@@ -694,7 +692,7 @@ impl Engine {
         }
     }
 
-    /// Makes a store visible that has come into a core's cache.
+    /// Makes a store visible that has arrived in a core's cache.
     fn arrive(&mut self, core: usize, at: Time) {
         let mut buffer = mem::take(&mut self.cores[core].buffer);
         let count = |entry: &Entry| {
@@ -706,7 +704,7 @@ impl Engine {
         self.cores[core].buffer = buffer;
     }
 
-    /// Asks for the line of the oldest store of a core, which holds it until the store is in.
+    /// Asks for the line of the oldest store of a core. The core holds the line until the store has entered the cache.
     fn send(&mut self, core: usize, at: Time) {
         let Some(&Entry { line, site, charged, .. }) = self.cores[core].buffer.send() else {
             return;
@@ -720,7 +718,7 @@ impl Engine {
         self.schedule(until, Agent::Buffer(core));
     }
 
-    /// Lets a core's thread go on if what it waits for has come.
+    /// Resumes a core's thread if the event that it waits for has come.
     fn wake(&mut self, core: usize, at: Time) {
         let entries = self.machine.store_buffer.entries;
         let waiting = &mut self.cores[core];
@@ -738,7 +736,7 @@ impl Engine {
         }
     }
 
-    /// Whether the current thread has to stop and wait. If so it is resumed when it needn't any more.
+    /// Whether the current thread has to stop and wait. If so, it is resumed when the event has come.
     pub(crate) fn must_wait(&mut self, wait: Wait) -> bool {
         let entries = self.machine.store_buffer.entries;
         let core = &mut self.cores[self.current];

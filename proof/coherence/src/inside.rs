@@ -1,4 +1,4 @@
-//! What simulated threads call.
+//! The functions that simulated threads call.
 
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
@@ -21,11 +21,11 @@ thread_local! {
 #[derive(Debug)]
 pub(crate) struct Inside {
     engine: RefCell<Engine>,
-    /// Through which the thread that is on can stop.
+    /// The running thread's yielder, through which it stops.
     yielder: Cell<*const Yielder<(), ()>>,
 }
 
-/// Leaves the simulation, even by a panic.
+/// Leaves the simulation when dropped, even by a panic.
 struct Leave;
 
 impl Drop for Leave {
@@ -47,15 +47,15 @@ impl Inside {
         run()
     }
 
-    /// Ends the simulation. Stores that are still under way become visible.
+    /// Ends the simulation. Stores that are still on their way become visible.
     pub(crate) fn leave(self) -> Engine {
         let mut engine = self.engine.into_inner();
         engine.write_all();
         engine
     }
 
-    /// A thread panics. It can't stop any more, because a thread that stops in a destructor can't be
-    /// unwound; so what its destructors do isn't simulated, and must find all stores in memory.
+    /// Called when a thread panics. The thread can't stop any more, because a thread that stops in a destructor can't
+    /// be unwound. So its destructors aren't simulated, and must find all stores in memory.
     #[cold]
     fn give_up(&self) {
         if let Ok(mut engine) = self.engine.try_borrow_mut() {
@@ -79,7 +79,7 @@ impl Inside {
         self.yielder.set(yielder);
     }
 
-    /// Lets everything happen that is due before the thread goes on.
+    /// Handles all events that are due before the thread continues.
     #[inline(always)]
     fn take_turn(&self) {
         while !self.engine.borrow_mut().is_due() {
@@ -90,7 +90,7 @@ impl Inside {
         }
     }
 
-    /// Takes the turn for an access from there.
+    /// Takes the turn for an access at `location`.
     #[inline(always)]
     fn access(&self, location: &'static Location<'static>) -> SiteId {
         let site = self.engine.borrow_mut().site(location);
@@ -121,7 +121,7 @@ impl Inside {
         engine.stalled(site, since);
     }
 
-    /// Loads; the value, if it isn't the one in memory.
+    /// Loads. Returns the value if it isn't the value in memory.
     fn load(&self, span: Span, location: &'static Location<'static>) -> Option<Bytes> {
         let site = self.access(location);
         let found = self.engine.borrow().find(span);
@@ -143,8 +143,8 @@ impl Inside {
         self.engine.borrow_mut().read(site, line);
     }
 
-    /// Waits while the line of `span` is busy with requests that were made before, and gives its number.
-    /// What an access finds is what is there when it is served.
+    /// Waits while the line of `span` is busy with earlier requests. Returns the line's number. An access finds the
+    /// value at the time when it is served.
     #[inline(always)]
     fn await_line(&self, site: SiteId, span: Span, what: Request) -> usize {
         let line = self.engine.borrow_mut().line_of(span);
@@ -158,7 +158,7 @@ impl Inside {
         self.engine.borrow_mut().store(site, span, Some(value));
     }
 
-    /// Waits for room in the store buffer, or without one for the line.
+    /// Waits for room in the store buffer; without a store buffer, for the line.
     #[inline(always)]
     fn make_way(&self, site: SiteId, span: Span) {
         self.wait(site, Wait::Room);
@@ -195,7 +195,7 @@ impl Inside {
         });
     }
 
-    /// Accesses the parts of `span` that lie in different lines, each in its own turn. The first has one.
+    /// Accesses the parts of `span` in different lines, each in its own turn. The first part has its turn already.
     #[inline(always)]
     fn by_lines(&self, span: Span, access: impl Fn(Span)) {
         let line = self.engine.borrow().line();
@@ -207,7 +207,7 @@ impl Inside {
         }
     }
 
-    /// Takes the turn for plain access to `span`. Atomic stores to it must be in memory by then.
+    /// Takes the turn for plain access to `span`. Waits until atomic stores to `span` are in memory.
     #[inline(always)]
     fn settle_values(&self, span: Span, location: &'static Location<'static>) -> SiteId {
         let site = self.access(location);
@@ -232,7 +232,7 @@ pub(crate) fn begin_thread(yielder: &Yielder<(), ()>) {
     }
 }
 
-/// The thread has done all it had to.
+/// The thread ends.
 pub(crate) fn end_thread() {
     if let Some(inside) = inside() {
         inside.engine.borrow_mut().end();
@@ -241,8 +241,8 @@ pub(crate) fn end_thread() {
 
 /// The simulation that the caller is part of.
 fn inside<'a>() -> Option<&'a Inside> {
-    // SAFETY: it is there for as long as `Inside::enter` runs; callers are inside of that, and keep the
-    // reference no longer than their own call.
+    // SAFETY: the simulation exists as long as `Inside::enter` runs. Callers run inside of that, and keep the reference
+    // no longer than their own call.
     let inside = CURRENT.get().map(|inside| unsafe { inside.as_ref() })?;
     if panicking() {
         inside.give_up();
@@ -261,8 +261,8 @@ pub fn now() -> Time {
     inside().map_or(Time::ZERO, |inside| inside.engine.borrow().now())
 }
 
-/// Whether to count the calling thread's accesses from now on. They are from the start, so a thread
-/// that is to warm up says `false` there, and `true` when it is warm.
+/// Whether to count the calling thread's accesses from now on. They are counted from the start. So a thread with a
+/// warm-up calls this with `false` at its start, and with `true` after the warm-up.
 pub fn count(on: bool) {
     if let Some(inside) = inside() {
         inside.engine.borrow_mut().count(on);
@@ -294,7 +294,7 @@ pub fn pause(turns: u32) {
 
 /// Waits until all stores of the calling thread are visible: a sequentially consistent fence.
 ///
-/// Weaker ones cost nothing on a machine that keeps stores in order, and aren't simulated.
+/// Weaker fences cost nothing on a machine that keeps stores in order, and aren't simulated.
 #[track_caller]
 pub fn fence() {
     if let Some(inside) = inside() {
@@ -317,7 +317,7 @@ pub unsafe fn load<T: Copy>(from: *const T) -> T {
         // SAFETY: these are the bytes of the `T` that was last stored here.
         return unsafe { bytes.as_ptr().cast::<T>().read_unaligned() };
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller's contract.
     unsafe { from.read() }
 }
 
@@ -325,10 +325,9 @@ pub unsafe fn load<T: Copy>(from: *const T) -> T {
 ///
 /// # Safety
 ///
-/// `to` is valid for writes of `T` and aligned, and only threads of the running simulation access it,
-/// or outside of one, only the caller. It stays valid until the calling thread passes a [`fence`] or
-/// an [`rmw`], or another thread sees this or a later store of it, or [`forget`] is told, or the run
-/// ends.
+/// `to` is valid for writes of `T` and aligned, and only threads of the running simulation access it, or outside of
+/// one, only the caller. `to` stays valid until the calling thread passes a [`fence`] or an [`rmw`], or another thread
+/// sees this store or a later store of the calling thread, or [`forget`] is called, or the run ends.
 #[track_caller]
 pub unsafe fn store<T: Copy>(to: *mut T, value: T) {
     const { assert!(size_of::<T>() <= MAX_VALUE) };
@@ -338,14 +337,14 @@ pub unsafe fn store<T: Copy>(to: *mut T, value: T) {
         unsafe { bytes.as_mut_ptr().cast::<T>().write_unaligned(value) };
         inside.store(Span::of(to), (to.cast(), bytes), Location::caller());
     } else {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { to.write(value) }
     }
 }
 
-/// Reads an atomic value and writes the one that `update` makes of it, with nothing in between; or
-/// doesn't write if that is `None`. Takes the line for itself in either case. All stores of the calling
-/// thread are visible before. Returns what was read.
+/// Reads an atomic value and writes the result of `update`, in one step; doesn't write if the result is `None`. Takes
+/// the line exclusively in either case. All earlier stores of the calling thread are visible before. Returns the value
+/// that was read.
 ///
 /// # Safety
 ///
@@ -357,10 +356,10 @@ pub unsafe fn rmw<T: Copy + PartialEq>(at: *mut T, update: impl FnOnce(T) -> Opt
     if let Some(inside) = inside {
         inside.read_modify_write(Span::of(at), Location::caller());
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller's contract.
     let old = unsafe { at.read() };
     if let Some(new) = update(old) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { at.write(new) };
         if let Some(inside) = inside.filter(|_| new != old) {
             inside.engine.borrow_mut().modified();
@@ -369,7 +368,7 @@ pub unsafe fn rmw<T: Copy + PartialEq>(at: *mut T, update: impl FnOnce(T) -> Opt
     old
 }
 
-/// Lets plain data of so many bytes be read: the caller does it afterwards.
+/// Simulates a read of plain data. The caller reads the data afterwards.
 #[track_caller]
 pub fn read<T>(from: *const T, bytes: usize) {
     if let Some(inside) = inside() {
@@ -377,10 +376,10 @@ pub fn read<T>(from: *const T, bytes: usize) {
     }
 }
 
-/// Lets plain data of so many bytes be written: the caller does it afterwards.
+/// Simulates a write of plain data. The caller writes the data afterwards.
 ///
-/// The data are in memory at once; their way through the store buffer takes time only. That makes no
-/// difference to threads that look at them after a later atomic store of the caller's has told them to.
+/// The data are in memory at once; the store buffer only takes time. This makes no difference to threads that read the
+/// data after they have observed a later atomic store of the caller.
 #[track_caller]
 pub fn write<T>(to: *mut T, bytes: usize) {
     if let Some(inside) = inside() {
@@ -388,7 +387,7 @@ pub fn write<T>(to: *mut T, bytes: usize) {
     }
 }
 
-/// An atomic value goes: stores to it that no thread but their own has seen are never done.
+/// The value's memory is no longer used: stores to it that are still in a store buffer are dropped.
 pub fn forget<T>(at: *const T) {
     if let Some(inside) = inside() {
         inside.engine.borrow_mut().forget(Span::of(at));

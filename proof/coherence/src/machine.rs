@@ -1,44 +1,44 @@
-//! What is simulated: cores, the distances between them, and what everything costs.
+//! The simulated hardware: cores, distances and costs.
 
 use crate::Time;
 
 /// Most virtual cores that a machine can have.
 pub const MAX_CORES: usize = 128;
 
-/// Everything that a simulation knows of the hardware.
+/// The hardware of a simulation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
-    /// How many cores there are, and where.
+    /// The number of cores, and their places.
     pub topology: Topology,
-    /// What everything takes.
+    /// The times of accesses.
     pub costs: Costs,
-    /// What a dirty line becomes when another core reads it.
+    /// The state of a dirty line after another core has read it.
     pub protocol: Protocol,
-    /// The stores that a core can have under way.
+    /// The store buffer of a core.
     pub store_buffer: StoreBuffer,
-    /// Accesses that a core can begin while an earlier load waits for its line, as processors do that
-    /// execute out of order and guess branches. With none, each load keeps its core until it is done.
+    /// Accesses that a core can begin while an earlier load waits for its line, as out-of-order processors with branch
+    /// prediction do. With 0, each load keeps its core until it is done.
     pub lookahead: usize,
-    /// Work that takes as much of the lookahead as an access.
+    /// Work that counts as one access of the lookahead.
     pub work_per_access: Time,
     /// Lines that a core can wait for at once, when it looks ahead.
     pub fills: usize,
-    /// Whether a read miss fetches the other line of the aligned pair as well, as the "spatial
-    /// prefetcher" of Intel's cores does. It takes no line that is dirty elsewhere.
+    /// Whether a read miss fetches the other line of the aligned pair as well, as the "spatial prefetcher" of Intel's
+    /// cores does. It fetches no line that is dirty in another cache.
     pub pair_prefetcher: bool,
     /// Size of a cache line in bytes, a power of two from 16 to 2048.
     pub line: usize,
-    /// The caches that a physical core has for itself; with none they never overflow. L3 never do.
+    /// The private cache of a physical core. If `None`, it never overflows. L3 caches never overflow.
     pub private_cache: Option<PrivateCache>,
-    /// A run is given up when nothing was written for so long, and the longest piece of work on top.
-    /// A first touch of a line and the end of a thread count as writes.
+    /// A run is given up when no thread has written for this time plus the longest piece of work. A first touch of a
+    /// line and the end of a thread count as writes.
     pub patience: Time,
 }
 
-/// Where the cores are.
+/// The places of the cores.
 ///
-/// Virtual cores are numbered as Linux does it: first one thread of every physical core, socket by
-/// socket and within these L3 by L3, then the second threads in the same order.
+/// Virtual cores are numbered as in Linux: first one thread of every physical core, socket by socket and within these
+/// L3 by L3, then the second threads in the same order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Topology {
     /// Number of sockets.
@@ -47,12 +47,11 @@ pub struct Topology {
     pub l3_per_socket: usize,
     /// Number of physical cores that share an L3.
     pub cores_per_l3: usize,
-    /// Number of virtual cores that share a physical one, and its private caches with it.
+    /// Number of virtual cores that share a physical core and its private cache.
     pub threads_per_core: usize,
 }
 
-/// What everything takes. Latencies are from the request to its end, the lookup in nearer caches
-/// included.
+/// The times of accesses. Latencies are from the request to its end, including the lookups in nearer caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Costs {
     /// A load that hits a private cache, or is forwarded from the core's store buffer. With
@@ -60,7 +59,7 @@ pub struct Costs {
     pub hit: Time,
     /// A store that needn't wait, and its entry into the cache if the core owns the line.
     pub store: Time,
-    /// A read-modify-write of a line that the core owns. The line is held for as long.
+    /// A read-modify-write of a line that the core owns. The line is held for this time.
     pub rmw: Time,
     /// A full fence when no store is buffered.
     pub fence: Time,
@@ -78,46 +77,46 @@ pub struct Costs {
     pub memory: Time,
 }
 
-/// What a dirty line becomes when another core reads it.
+/// The state of a dirty line after another core has read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// It is written back; later readers get it from a shared cache.
     Mesi,
     /// Its owner keeps it, and serves later readers.
     Moesi,
-    /// As MOESI, but a line that its owner has written to since it came leaves the owner for the first
-    /// core that reads it, as if that core were to write to it next. Current processors of AMD's seem to do this.
+    /// As MOESI, but a line that its owner has written to since it arrived moves to the first core that reads it, as if
+    /// that core were about to write to it. Current AMD processors seem to do this.
     Migratory,
 }
 
-/// The stores that a core can have under way. They enter the cache in program order (TSO).
+/// The store buffer of a core. Stores enter the cache in program order (TSO).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreBuffer {
-    /// Number of stores. With none, each store keeps its core until it is done.
+    /// Number of stores. With 0, each store keeps its core until it is done.
     pub entries: usize,
-    /// Whether a line is asked for as soon as a store to it is issued, if it isn't busy then, so that
-    /// misses overlap; else it is when all earlier stores are done.
+    /// Whether a line is requested as soon as a store to it is issued, if the line isn't busy then, so that misses
+    /// overlap. Otherwise the line is requested when all earlier stores are done.
     pub early_ownership: bool,
 }
 
-/// Caches that a physical core has for itself, taken as one: what leaves it goes to the L3. The line
-/// least recently used goes first.
+/// The private caches of a physical core, simulated as one. A line that leaves it goes to the L3. The least recently
+/// used line leaves first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PrivateCache {
     /// Its size.
     pub bytes: usize,
-    /// In how many places of it a line can be.
+    /// Number of places for a line.
     pub ways: usize,
 }
 
 impl PrivateCache {
-    /// How many sets of [`ways`](Self::ways) lines there are.
+    /// Number of sets of [`ways`](Self::ways) lines.
     pub(crate) fn sets(self, line: usize) -> usize {
         self.bytes / line / self.ways.max(1)
     }
 }
 
-/// Where a line came from, or the farthest copy that had to be invalidated.
+/// The distance of a line's source, or of the farthest copy that had to be invalidated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Distance {
     /// The L3 next to the core.
@@ -139,7 +138,7 @@ impl Distance {
 }
 
 impl Costs {
-    /// What a line takes from there.
+    /// The time of a line from this distance.
     pub fn transfer(&self, distance: Distance) -> Time {
         match distance {
             Distance::L3 => self.l3,
@@ -185,8 +184,8 @@ fn group(member: usize, size: usize) -> u128 {
 
 /// Presets: the machines of the papers, as far as they describe them.
 ///
-/// Where no source is named a cost is an **estimate** from processors of the same kind, and none is
-/// calibrated: trust the counts, and ratios of times rather than times.
+/// A cost without a source is an **estimate** from processors of the same kind. No machine is calibrated: trust the
+/// counts, and ratios of times rather than times.
 impl Machine {
     /// "I7" of Maffione, Lettieri, Rizzo (2019), Table 2: an i7-3770K at 3.5 GHz, 4 cores, 8 threads.
     ///
@@ -296,8 +295,8 @@ impl Machine {
     /// cores, taken to run at 2.6 GHz, one thread each, in L3 groups of four (Chehab et al., *CLoF*,
     /// SOSP 2021).
     ///
-    /// All costs are estimates. Stores are kept in order, as everywhere here; the real machine may
-    /// reorder them.
+    /// All costs are estimates. Stores are kept in order, as on all simulated machines; the real machine may reorder
+    /// them.
     pub fn arm_96t() -> Self {
         let cycles = |n| Time::cycles(n, 2600);
         Self {
@@ -336,8 +335,8 @@ impl Machine {
         ]
     }
 
-    /// As this machine, with loads and stores that keep their core until they are done, without
-    /// prefetcher, and with caches that never overflow: the model in which the papers count misses.
+    /// This machine with loads and stores that keep their core until they are done, without prefetcher, and with caches
+    /// that never overflow: the model in which the papers count misses.
     pub fn counting(self) -> Self {
         let store_buffer = StoreBuffer { entries: 0, early_ownership: false };
         Self { store_buffer, lookahead: 0, pair_prefetcher: false, private_cache: None, ..self }

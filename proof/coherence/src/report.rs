@@ -1,4 +1,4 @@
-//! What a run has cost, in all, by core, and by place in the source.
+//! The costs of a run: in total, by core, and by place in the source.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -6,42 +6,42 @@ use std::panic::Location;
 
 use crate::{Distance, Time};
 
-/// What a run has cost.
+/// The costs of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// When the last thread and the last store were done.
     pub time: Time,
     /// Number of simulated accesses: loads, stores, read-modify-writes, and lines of plain data.
     pub accesses: u64,
-    /// Number of steps, if the [schedule](crate::Schedule) counts them; 0 if it goes by time.
+    /// Number of steps, if the [schedule](crate::Schedule) counts them; 0 if time decides.
     pub steps: u64,
     /// The cores that ran a thread, in order.
     pub cores: Vec<CoreReport>,
 }
 
 impl Report {
-    /// The core of that number, if it ran a thread.
+    /// The core with this number, if it ran a thread.
     pub fn core(&self, core: usize) -> Option<&CoreReport> {
         self.cores.iter().find(|report| report.core == core)
     }
 }
 
-/// What the thread of a core has cost.
+/// The costs of a core's thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoreReport {
     /// Number of the core.
     pub core: usize,
     /// When the thread ended.
     pub ended: Time,
-    /// For how long its accesses were [counted](crate::count): all the time, if it didn't say otherwise.
+    /// For how long its accesses were [counted](crate::count).
     pub counted: Time,
     /// All accesses that were counted.
     pub total: Counters,
-    /// The same by where they are in the source, in that order.
+    /// The same by place in the source, in source order.
     pub sites: Vec<SiteReport>,
 }
 
-/// What the accesses of one place in the source have cost a core.
+/// The costs of a core's accesses at one place in the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteReport {
     /// The place.
@@ -73,25 +73,25 @@ impl fmt::Display for Site {
     }
 }
 
-/// What accesses have cost.
+/// The costs of accesses.
 ///
-/// A miss of a buffered store is charged to the place of the store, though its core doesn't wait.
+/// A miss of a buffered store is charged to the place of the store, although its core doesn't wait.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Accesses that found what they needed in the core's own cache or store buffer.
+    /// Accesses that hit the core's own cache or store buffer.
     pub hits: u64,
-    /// Loads whose line wasn't there.
+    /// Loads whose line wasn't in the cache.
     pub read_misses: u64,
-    /// Stores and read-modify-writes whose line wasn't there.
+    /// Stores and read-modify-writes whose line wasn't in the cache.
     pub write_misses: u64,
-    /// Stores and read-modify-writes whose line was there, but not theirs alone.
+    /// Stores and read-modify-writes whose line was in the cache, but not exclusively.
     pub upgrades: u64,
     /// Read misses that fetched the other line of the pair as well.
     pub prefetches: u64,
     /// Misses by [`Distance`].
     pub transfers: [u64; 5],
-    /// Time that the core waited, beyond what a hit takes: for lines, for room in the store buffer,
-    /// and for the store buffer to be empty.
+    /// Time that the core waited, beyond the time of hits: for lines, for room in the store buffer, and for the store
+    /// buffer to be empty.
     pub stall: Time,
 }
 
@@ -101,13 +101,13 @@ impl Counters {
         self.read_misses + self.write_misses + self.upgrades
     }
 
-    /// Requests that the cache got: all accesses, and a miss more for each store whose line was taken
-    /// away between its early request and its turn.
+    /// Requests to the cache: all accesses, and another miss for each store whose line was taken away between its early
+    /// request and its turn.
     pub fn requests(&self) -> u64 {
         self.hits + self.misses()
     }
 
-    /// Misses that were served from there.
+    /// Misses that were served from this distance.
     pub fn from(&self, distance: Distance) -> u64 {
         self.transfers[distance as usize]
     }
@@ -127,7 +127,7 @@ impl AddAssign for Counters {
     }
 }
 
-/// Nothing was written for too long: the threads wait for each other, or for what never comes.
+/// No thread has written for too long: the threads wait for each other, or for an event that never comes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deadlock {
     /// When the run was given up.
@@ -136,7 +136,7 @@ pub struct Deadlock {
     pub threads: Vec<Stuck>,
 }
 
-/// A thread that a deadlock has caught.
+/// A thread in a deadlock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stuck {
     /// Its core.

@@ -1,77 +1,74 @@
-//! Which thread or store buffer takes the next step, where that isn't simply the earliest.
+//! Schedules: which thread or store buffer takes the next step.
 
 use crate::chance::Chance;
 
 /// How threads and store buffers take turns.
 ///
-/// By time, a run is one that the machine could well have. The others look for bugs: they hold up
-/// threads, and stores on their way to the cache, for as long as it takes. A *step* is one access of a
-/// thread to a line, one pause, one piece of work, or one store that leaves its buffer; a thread also
-/// takes one to start, and one to go on when its buffer has room or is empty. There is a choice before
-/// each.
+/// By time, a run is typical of the machine. The other schedules look for bugs: they delay threads, and stores on their
+/// way to the cache, without limit. A *step* is one access of a thread to a line, one pause, one piece of work, or one
+/// store that leaves its buffer. A thread also takes one step to start, and one step to continue when its buffer has
+/// room or is empty. There is a choice before each step.
 ///
-/// Clocks go on, but what they show then is only an order. Every store is buffered if the machine has
-/// a store buffer, also if its line is at hand. Patience is counted in steps: a run is given up when
-/// nothing was written for 100,000 of them.
+/// Clocks advance, but their times only give an order. Every store is buffered if the machine has a store buffer, even
+/// if its line is in the cache. Patience is counted in steps: a run is given up after 100,000 steps without a write.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Schedule {
-    /// The earliest first; chance decides between those of the same time.
+    /// The earliest goes first; chance decides between agents of the same time.
     #[default]
     Time,
-    /// Each step is that of a thread or store buffer chosen at random; all are equally likely.
+    /// A random thread or store buffer takes each step; all are equally likely.
     Random,
     /// Probabilistic concurrency testing: Burckhardt, Kothari, Musuvathi, Nagarakatte, *A Randomized
     /// Scheduler with Probabilistic Guarantees of Finding Bugs*, ASPLOS 2010.
     ///
-    /// Threads and store buffers have random priorities, and the highest that can goes on. At
-    /// `depth - 1` random steps the thread or store buffer that takes the step drops below all others. A bug that
-    /// needs `depth` steps in a certain order shows with a probability of at least
-    /// 1/(n k^(depth - 1)), for n threads and store buffers and k steps.
+    /// Threads and store buffers have random priorities. The one with the highest priority that can continue takes the
+    /// step. At `depth - 1` random steps the thread or store buffer that takes the step drops below all others. A bug
+    /// that needs `depth` steps in a certain order shows with a probability of at least 1/(n k^(depth - 1)), for n
+    /// threads and store buffers and k steps.
     ///
-    /// A thread that [pauses](crate::pause) drops below all others too, as in the paper's
-    /// descendants Coyote and Shuttle: what it waits for may be theirs to do. So does a thread or store
-    /// buffer that takes a step when a thousand steps have passed without a write. The bound is for
-    /// programs that do neither, and in which the last to drop may be the lowest.
+    /// A thread that [pauses](crate::pause) also drops below all others, as in the paper's descendants Coyote and
+    /// Shuttle: it may wait for one of them. So does a thread or store buffer that takes a step when a thousand steps
+    /// have passed without a write. The bound holds for programs without pauses and such waits, in which the last to
+    /// drop may be the lowest.
     Priorities {
-        /// How many steps must be in a certain order for the bugs that are looked for; at least 1.
+        /// How many steps must be in a certain order for the bugs to be found; at least 1.
         depth: u32,
         /// About how many steps a run has, such as [`Report::steps`](crate::Report::steps) of another.
         steps: u64,
     },
-    /// As [`Random`](Self::Random), but from some step on the thread of this core goes on only when there is nothing
-    /// else to do: when all others have ended. If they wait for it they take steps without a write, until the run is
-    /// given up.
+    /// As [`Random`](Self::Random), but from some step on the thread of this core continues only when all others have
+    /// ended. If others wait for it, they take steps without a write, until the run is given up.
     Stopped {
         /// Its core.
         core: usize,
-        /// The number of the first step that it doesn't take, from 1 on.
+        /// The number of the step from which on the thread is stopped, counted from 1.
         step: u64,
     },
 }
 
 /// Steps without a write after which a thread is taken to be spinning.
 const SPINNING: u64 = 1000;
-/// Steps without a write after which there's no hope.
+/// Steps without a write after which a run is given up.
 const PATIENCE: u64 = 100_000;
 
-/// A thread or store buffer: it can take a step.
+/// A thread or store buffer, which takes steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Agent {
-    /// The thread of this core, which goes on.
+    /// The thread of this core.
     Thread(usize),
-    /// The store buffer of this core, whose oldest store is in, or is to be sent.
+    /// The store buffer of this core, whose oldest store arrives or is sent.
     Buffer(usize),
 }
 
 impl Agent {
-    /// The core that it belongs to.
+    /// The agent's core.
     pub(crate) fn core(self) -> usize {
         match self {
             Self::Thread(core) | Self::Buffer(core) => core,
         }
     }
 
-    /// A number of its own.
+    /// A number that no other agent has.
     pub(crate) fn index(self) -> usize {
         match self {
             Self::Thread(core) => 2 * core,
@@ -79,7 +76,7 @@ impl Agent {
         }
     }
 
-    /// The one with that number.
+    /// The agent with this number.
     pub(crate) fn from_index(index: usize) -> Self {
         match index % 2 {
             0 => Self::Thread(index / 2),
@@ -93,16 +90,16 @@ impl Agent {
 pub(crate) struct Turns {
     ready: Vec<Agent>,
     chance: Chance,
-    /// If chance alone doesn't decide.
+    /// The priorities, if not chance alone decides.
     priorities: Option<Priorities>,
-    /// A thread that waits for all others to end, and from which step on.
+    /// The thread that is stopped until all others have ended, and from which step on.
     stopped: Option<(Agent, u64)>,
     steps: u64,
     last_write: u64,
 }
 
 impl Turns {
-    /// The turns of a schedule, unless it goes by time.
+    /// The turns of a schedule; `None` if time decides.
     pub(crate) fn new(schedule: Schedule, cores: usize, mut chance: Chance) -> Option<Self> {
         let (mut priorities, mut stopped) = (None, None);
         match schedule {
@@ -144,7 +141,7 @@ impl Turns {
         Some(agent)
     }
 
-    /// Of how many there is a choice, from the first on.
+    /// The number of agents to choose from, from the first on.
     fn put_stopped_last(&mut self) -> usize {
         let all = self.ready.len();
         let is_stopped = |agent: &Agent| {
@@ -159,7 +156,7 @@ impl Turns {
         }
     }
 
-    /// A thread waits, perhaps for another one.
+    /// A thread waits, perhaps for another thread.
     pub(crate) fn pause(&mut self, core: usize) {
         if let Some(priorities) = &mut self.priorities {
             priorities.drop_below_all(Agent::Thread(core));
@@ -171,7 +168,7 @@ impl Turns {
         self.last_write = self.steps;
     }
 
-    /// Whether nothing will be written any more.
+    /// Whether the run is to be given up.
     pub(crate) fn is_stuck(&self) -> bool {
         self.idle() > PATIENCE
     }
@@ -189,10 +186,10 @@ impl Turns {
 /// The order of agents.
 #[derive(Debug)]
 struct Priorities {
-    /// By the index of the agent; the highest goes first.
+    /// The priorities by the agents' indices. The highest goes first.
     of: Vec<i64>,
     lowest: i64,
-    /// The steps at which one drops, the last first.
+    /// The steps at which an agent drops, the last first.
     changes: Vec<u64>,
 }
 
@@ -207,13 +204,13 @@ impl Priorities {
         Self { of, lowest: 0, changes }
     }
 
-    /// Index of the one to go first.
+    /// Index of the agent with the highest priority.
     fn highest(&self, ready: &[Agent]) -> usize {
         let priority = |&index: &usize| self.of[ready[index].index()];
         (0..ready.len()).max_by_key(priority).unwrap_or(0)
     }
 
-    /// Whether one is to drop now.
+    /// Whether an agent drops now.
     fn changes_at(&mut self, step: u64) -> bool {
         let before = self.changes.len();
         while self.changes.pop_if(|change| *change == step).is_some() {}

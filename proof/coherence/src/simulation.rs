@@ -14,7 +14,7 @@ use crate::machine::Machine;
 use crate::report::{Deadlock, Report};
 use crate::schedule::Schedule;
 
-/// Stack of a thread. Only what it touches takes memory.
+/// Bytes of a thread's stack. Only touched pages take memory.
 const STACK: usize = 512 << 10;
 
 type Thread = Coroutine<(), (), ()>;
@@ -23,7 +23,7 @@ type Thread = Coroutine<(), (), ()>;
 const KEPT: usize = 64;
 
 thread_local! {
-    /// Stacks of threads that have ended. To map one takes longer than a short run.
+    /// Stacks of threads that have ended. Mapping a stack takes longer than a short run.
     static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -45,7 +45,7 @@ fn finish(thread: Thread) {
     });
 }
 
-/// A machine and the threads it is to run.
+/// A machine and its threads.
 ///
 /// ```
 /// use std::cell::UnsafeCell;
@@ -86,16 +86,16 @@ impl Simulation {
     ///
     /// # Panics
     ///
-    /// If the machine has no cores or more than [`MAX_CORES`](crate::MAX_CORES), or if its lines have
-    /// no size that is allowed.
+    /// If the machine has no cores or more than [`MAX_CORES`](crate::MAX_CORES), or if the size of its lines is not
+    /// allowed.
     pub fn new(machine: Machine, seed: u64) -> Self {
         machine.check();
         let threads = (0..machine.topology.cores()).map(|_| None).collect();
         Self { engine: Engine::new(machine, seed), threads }
     }
 
-    /// Lets threads and store buffers take turns by another schedule. It is the seed that makes the
-    /// choices, so the same seed gives the same run as before.
+    /// Lets threads and store buffers take turns by another schedule. The seed determines all choices, so the same seed
+    /// gives the same run.
     ///
     /// # Panics
     ///
@@ -108,8 +108,8 @@ impl Simulation {
 
     /// Lets a virtual core run `thread`, from time 0 on.
     ///
-    /// Only what this crate is called for takes time: a thread that loops without an access, a
-    /// [`pause`](crate::pause) or [`work`](crate::work) never comes to an end.
+    /// Only calls of this crate take time: a thread that loops without an access, a [`pause`](crate::pause) or
+    /// [`work`](crate::work) never ends.
     ///
     /// # Panics
     ///
@@ -128,13 +128,13 @@ impl Simulation {
     ///
     /// # Errors
     ///
-    /// If the threads write nothing for the machine's [`patience`](Machine::patience). They are
-    /// unwound then, and what their destructors do isn't simulated.
+    /// If no thread writes for the machine's [`patience`](Machine::patience). Then the threads are unwound, and their
+    /// destructors aren't simulated.
     ///
     /// # Panics
     ///
-    /// If a thread panics, inside of another simulation, or while the caller is being unwound. What
-    /// destructors do then isn't simulated either.
+    /// If a thread panics, inside of another simulation, or while the caller is being unwound. Then destructors aren't
+    /// simulated either.
     pub fn run(self) -> Result<Report, Deadlock> {
         assert!(!panicking(), "nothing can be simulated during a panic");
         let Self { engine, mut threads } = self;
@@ -142,7 +142,7 @@ impl Simulation {
         let step_all = || step_all(&inside, &mut threads);
         let end = inside.enter(|| catch_unwind(AssertUnwindSafe(step_all)));
         let engine = inside.leave();
-        // What is left of the threads is unwound here, where accesses go straight to memory.
+        // The remaining threads are unwound here, outside of the simulation, where accesses go to memory directly.
         threads.into_iter().flatten().for_each(finish);
         match end {
             Ok(Step::End) if engine.all_have_ended() => Ok(engine.report()),
@@ -152,7 +152,7 @@ impl Simulation {
     }
 }
 
-/// Lets threads take turns until there is nothing left to do, or nothing to hope for.
+/// Lets threads take turns until all have ended, or the run is given up.
 fn step_all(inside: &Inside, threads: &mut [Option<Thread>]) -> Step {
     loop {
         let core = match inside.next() {

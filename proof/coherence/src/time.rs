@@ -4,7 +4,7 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
-/// A time or duration of the simulation, in whole picoseconds. Sums end at the longest that there is.
+/// A time or duration of the simulation, in whole picoseconds. Sums saturate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
@@ -12,17 +12,17 @@ impl Time {
     /// The start of a simulation.
     pub const ZERO: Self = Self(0);
 
-    /// So many picoseconds.
+    /// `ps` picoseconds.
     pub const fn ps(ps: u64) -> Self {
         Self(ps)
     }
 
-    /// So many nanoseconds.
+    /// `ns` nanoseconds.
     pub const fn ns(ns: u64) -> Self {
         Self(ns * 1000)
     }
 
-    /// So many cycles of a clock of `mhz` MHz.
+    /// `cycles` cycles of a clock of `mhz` MHz.
     pub const fn cycles(cycles: u64, mhz: u64) -> Self {
         Self(cycles * 1_000_000 / mhz)
     }

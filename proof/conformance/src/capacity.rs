@@ -1,4 +1,4 @@
-//! What fits, what is refused, and when a queue may say full.
+//! How many items fit, which capacities are refused, and when a queue may say full.
 
 use corelane::{CapacityError, Config, Consumer, Producer, SingleProducer, TryPushError};
 
@@ -10,7 +10,7 @@ fn capacities() -> impl Iterator<Item = usize> {
     (1..=70).chain([127, 128, 129, 1000, 4096])
 }
 
-/// A new queue holds exactly `slots()` items, and promises at least as many as were asked for.
+/// A new queue holds exactly `slots()` items, and its capacity is at least the number asked for.
 pub fn exact_when_new<T: Item, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,
@@ -26,7 +26,7 @@ where
     }
 }
 
-/// The same when it is filled by chunks, with nothing but chunks.
+/// The same if the queue is filled by chunks only.
 pub fn exact_when_new_by_chunks<T: Item + Copy>(subject: &Single<T>) {
     for asked in capacities() {
         let mut queue = Checked::open(subject, Config::new(asked));
@@ -39,8 +39,8 @@ pub fn exact_when_new_by_chunks<T: Item + Copy>(subject: &Single<T>) {
     }
 }
 
-/// A producer alone in a new queue never runs into the slots it filled first, wherever counters start
-/// (row `first_wrap_uninitialised`).
+/// In a new queue without a consumer, the producer never overwrites the slots that it filled first, wherever counters
+/// start (row `first_wrap_uninitialised`).
 pub fn first_wrap_uninitialised<T: Item, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,
@@ -49,7 +49,7 @@ where
     for first in (0..70).chain([127, 128, 1 << 32, u64::MAX - 40]) {
         let mut queue = Checked::open(subject, Config::new(20).first(first));
         for _ in 0..3 * queue.slots() {
-            // `push` checks that a queue that has said full goes on saying so.
+            // `push` checks that a queue that has said full says full again.
             queue.push();
         }
         assert_eq!(queue.len(), queue.slots());
@@ -67,7 +67,7 @@ where
         let mut queue = Checked::open(subject, Config::new(asked));
         for level in (0..=queue.slots()).step_by(1 + asked / 8) {
             for _ in 0..2 * queue.slots() + 1 {
-                // Every push and pop compares its answer with what is promised.
+                // Every push and pop checks its answer.
                 while queue.len() < level && queue.push() {}
                 queue.push();
                 queue.pop();
@@ -95,7 +95,8 @@ where
     }
 }
 
-/// A queue that is asked to be exact says full at exactly the number asked for, at every offset, or is refused.
+/// A queue that is asked to be exact says full at exactly the number of items asked for, at every offset, or is
+/// refused.
 pub fn exact<T: Item, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,
@@ -118,8 +119,8 @@ where
     }
 }
 
-/// A queue in use takes an item whenever fewer are inside than the capacity, at every level that it may be filled to: a
-/// million random pushes and pops, towards one random level after the other.
+/// A queue in use accepts an item whenever it has fewer items than its capacity, at every fill level: a million random
+/// pushes and pops, towards one random level after the other.
 pub fn random_levels<T: Item, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,
@@ -130,10 +131,10 @@ where
         let (most, mut left) = (queue.slots().min(2 * asked + 70), 200_000_usize);
         while left > 0 {
             let level = rng.below(most + 1);
-            // Not straight: the sides cross ends of groups at all distances.
+            // A random walk: the sides cross ends of groups at all distances.
             for _ in 0..4 * (most + 1) {
                 let up = queue.len() < level;
-                // Every push and pop compares its answer with what is promised.
+                // Every push and pop checks its answer.
                 let _ = if up == (rng.below(4) > 0) { queue.push() } else { queue.pop() };
                 left = left.saturating_sub(1);
             }
@@ -141,7 +142,7 @@ where
     }
 }
 
-/// A push into a full queue gives its item back and changes nothing.
+/// A push into a full queue returns its item and changes nothing.
 pub fn full_gives_the_item_back<T: Item, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,
@@ -170,8 +171,7 @@ where
     built.err().unwrap_or_else(|| panic!("a queue for {asked} items was made"))
 }
 
-/// Capacities that are impossible are refused with an error that says what to choose (row
-/// `capacity_overflow`).
+/// Impossible capacities are refused with an error that says which are possible (row `capacity_overflow`).
 pub fn capacity_overflow<T: Item, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,
@@ -188,7 +188,7 @@ where
         let text = error.to_string();
         assert!(asked == 0 || text.contains(&asked.to_string()), "{text}");
         assert!(text.contains("choose"), "{text}");
-        // What the error calls possible is no overflow, but there is no machine for it either.
+        // The largest capacity that the error names does not overflow, but no machine has memory for it.
         assert!(
             matches!(refused(subject, most), CapacityError::OutOfMemory { bytes } if bytes > most)
         );

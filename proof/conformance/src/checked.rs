@@ -1,4 +1,4 @@
-//! A queue that knows what must be in it.
+//! A queue that knows its expected contents.
 
 use std::fmt::Debug;
 use std::mem::replace;
@@ -10,10 +10,10 @@ use corelane::{
 
 use crate::{Item, Subject};
 
-/// A queue in the hands of one thread, which knows what every call must answer.
+/// A queue that one thread uses. It knows the right answer of every call.
 ///
-/// The items are numbered in the order in which they are pushed. Every call compares what the queue
-/// answers with what it must, and panics if they differ.
+/// The items are numbered in the order in which they are pushed. Every call compares the queue's answer with the right
+/// answer, and panics if they differ.
 #[derive(Debug)]
 pub struct Checked<P, C> {
     /// The sending side.
@@ -29,10 +29,10 @@ pub struct Checked<P, C> {
     info: Info,
 }
 
-/// A chunk of so many slots of a bounded queue is granted whenever they are free: no private buffer is smaller.
+/// A bounded queue lends a chunk of up to this many slots whenever as many are free: no private buffer is smaller.
 pub(crate) const SURELY_LENT: usize = 32;
 
-/// [`SURELY_LENT`], but the rest of what is lent of an unbounded queue may be a single one.
+/// [`SURELY_LENT`]; for an unbounded queue 1, as the rest of a group may be a single slot.
 pub(crate) const fn surely_lent(info: Info) -> usize {
     if info.bounded { SURELY_LENT } else { 1 }
 }
@@ -53,27 +53,27 @@ impl<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
         (self.pushed - self.popped) as usize
     }
 
-    /// Whether nothing is in the queue.
+    /// Whether the queue has no items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Items that are promised to fit.
+    /// Items that surely fit: the queue's capacity.
     pub fn capacity(&self) -> usize {
         self.tx.capacity()
     }
 
-    /// Items that can be inside.
+    /// Most items that can be in the queue.
     pub fn slots(&self) -> usize {
         self.tx.slots()
     }
 
-    /// Fewest slots that must be free to the producer now, whatever has happened before.
+    /// Fewest slots that must be free to the producer now.
     fn promised(&self) -> usize {
         self.capacity().saturating_sub(self.len())
     }
 
-    /// Notes that `n` items went in.
+    /// Notes that `n` items were pushed.
     fn note_pushed(&mut self, n: usize) {
         self.tx.flush();
         self.pushed += n as u64;
@@ -85,7 +85,7 @@ impl<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
         (self.pushed..).map(T::of)
     }
 
-    /// Checks that `item` is the one that must come out next.
+    /// Checks that `item` is the item to be popped next.
     fn note_popped(&mut self, item: &T) {
         assert!(item.is(self.popped), "item {} is another one", self.popped);
         self.popped += 1;
@@ -145,24 +145,24 @@ impl<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
         true
     }
 
-    /// Pushes until the queue is full, and returns how many items that were.
+    /// Pushes until the queue is full, and returns the number of items.
     pub fn fill(&mut self) -> usize {
         (0..).take_while(|_| self.push()).count()
     }
 
-    /// Pops until the queue is empty, and returns how many items that were.
+    /// Pops until the queue is empty, and returns the number of items.
     pub fn drain(&mut self) -> usize {
         (0..).take_while(|_| self.pop()).count()
     }
 
-    /// Moves both sides on by `n` items, one at a time.
+    /// Advances both sides by `n` items, one at a time.
     pub fn turn(&mut self, n: usize) {
         for _ in 0..n {
             assert!(self.push() && self.pop());
         }
     }
 
-    /// Pops up to `n` items through the iterator, and returns how many that were.
+    /// Pops up to `n` items through the iterator, and returns the number of items.
     pub fn pop_iter(&mut self, n: usize) -> usize {
         let expected = n.min(self.len());
         let mut done = 0;
@@ -177,8 +177,8 @@ impl<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
 }
 
 impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Checked<P, C> {
-    /// Asks for a chunk of `n` slots, writes all of them and commits at most `k`. Returns how many
-    /// that were.
+    /// Asks for a chunk of `n` slots, writes all of them and commits at most `k`. Returns the number of committed
+    /// slots.
     pub fn write_chunk(&mut self, n: usize, k: usize) -> usize {
         let (promised, free) = (self.promised(), self.tx.free_slots(n));
         let coming = self.coming();
@@ -206,8 +206,8 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Checked<
         k
     }
 
-    /// Asks for a chunk of `n` items, compares all of them and commits at most `k`. Returns how many
-    /// that were.
+    /// Asks for a chunk of `n` items, checks all of them and commits at most `k`. Returns the number of committed
+    /// items.
     pub fn read_chunk(&mut self, n: usize, k: usize) -> usize {
         let expected = n.min(self.len());
         let chunk = match self.rx.read_chunk(n) {
@@ -240,7 +240,7 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Checked<
     ///
     /// # Errors
     ///
-    /// If there is none so long, how long one there is.
+    /// If there is no such chunk: the length of the longest chunk there is.
     pub fn read_chunk_exact(&mut self, n: usize) -> Result<(), usize> {
         let expected = n.min(self.len());
         let chunk = match self.rx.read_chunk_exact(n) {
@@ -277,8 +277,8 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Checked<
         len
     }
 
-    /// Pushes up to `n` items from an iterator, which says how long it is only if `sized`. Returns
-    /// how many that were.
+    /// Pushes up to `n` items from an iterator, which says its length only if `sized`. Returns the number of pushed
+    /// items.
     pub fn push_iter(&mut self, n: usize, sized: bool) -> usize {
         let mut taken = 0;
         let mut items = self.coming().take(n).inspect(|_| taken += 1);
@@ -292,7 +292,7 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Checked<
         done
     }
 
-    /// Compares all that can be observed with what must be the case.
+    /// Compares all observers with the expected contents.
     pub fn observe(&mut self) {
         let len = self.len();
         assert_eq!(self.rx.capacity(), self.capacity());
@@ -302,13 +302,13 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Checked<
             assert_eq!(self.rx.available(wanted), wanted.min(len));
         }
         let free = self.tx.free_slots(usize::MAX);
-        // One that lends those of one group counts those.
+        // A queue that lends the items of one group counts only these.
         let most = if self.surely_lent > 1 { usize::MAX } else { 1 };
         assert!(free >= self.promised().min(most), "false full: {free} free, {len} items");
         assert!(free <= self.slots() - len, "{free} free, {len} items");
         for wanted in [0, 1, 2, free, free + 1, usize::MAX] {
             let counted = self.tx.free_slots(wanted);
-            // Where as many are wanted as another group has, its slots are counted.
+            // If as many slots are wanted as another group has, that group's slots are counted.
             let grows = self.surely_lent == 1 && counted <= wanted.min(self.slots() - len);
             assert!(counted == wanted.min(free) || grows && counted >= wanted.min(free));
         }
@@ -357,7 +357,7 @@ where
     ///
     /// # Errors
     ///
-    /// If there is room for none so long, for how long a one there is.
+    /// If there is no room for such a chunk: the length of the longest chunk that has room.
     pub fn write_chunk_exact(&mut self, n: usize) -> Result<(), usize> {
         let (free, coming) = (self.tx.free_slots(n), self.coming());
         let mut chunk = match self.tx.write_chunk_exact(n) {
@@ -377,7 +377,7 @@ where
 }
 
 impl<T: Item + Copy, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
-    /// Pushes up to `n` items from a slice, and returns how many that were.
+    /// Pushes up to `n` items from a slice, and returns the number of pushed items.
     pub fn push_slice(&mut self, n: usize) -> usize {
         let items: Vec<T> = self.coming().take(n).collect();
         let done = self.tx.push_slice(&items);
@@ -387,9 +387,9 @@ impl<T: Item + Copy, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C>
         done
     }
 
-    /// Pops up to `n` items into a slice, and returns how many that were.
+    /// Pops up to `n` items into a slice, and returns the number of popped items.
     pub fn pop_slice(&mut self, n: usize) -> usize {
-        // A number that is never pushed: what is behind the items popped stays as it was.
+        // A number that is never pushed: the slice's rest behind the popped items must not change.
         let mut items = vec![T::of(u64::MAX - 1); n];
         let done = self.rx.pop_slice(&mut items);
         assert_eq!(done, n.min(self.len()));

@@ -12,11 +12,11 @@ use corelane_harness::ledger::{explode, must_explode};
 /// A checked queue between one producer and one consumer.
 type CheckedSingle<T> = Checked<BoxedSingleProducer<T>, BoxedSingleConsumer<T>>;
 
-/// Every length at every offset with every partial commit, in a ring small enough to try them all.
+/// Every length at every offset with every partial commit, in a small ring.
 pub fn every_length_at_every_offset<T: Item + Copy>(subject: &Single<T>) {
     for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
         let mut queue = Checked::open(subject, Config::new(8).memory(memory));
-        // More than this only repeats what a batch of many groups does.
+        // Longer batches only repeat the steps of a batch of many groups.
         let most = queue.slots().min(12);
         for n in 0..=most + 1 {
             for k in 0..=n {
@@ -47,7 +47,7 @@ pub fn around_the_end_of_pages<T: Item + Copy>(subject: &Single<T>) {
     }
 }
 
-/// Calls `check` with a queue that holds as many items as there can be, or fewer, and with each length of a chunk.
+/// Calls `check` with a queue at each fill level, and with each length of a chunk.
 fn at_every_level<T: Item>(subject: &Single<T>, check: impl Fn(&mut CheckedSingle<T>, usize)) {
     for capacity in [1, 8, 30] {
         let mut queue = Checked::open(subject, Config::new(capacity));
@@ -62,8 +62,8 @@ fn at_every_level<T: Item>(subject: &Single<T>, check: impl Fn(&mut CheckedSingl
     }
 }
 
-/// A chunk of exactly so many items is there if the items are. A list of rings may have fewer in a ring. Then what is said to be
-/// there can be read: a loop takes all items.
+/// A chunk of exactly n items is lent if there are n items. A list of rings may have fewer items in a ring. Then the
+/// error's number of items can be read, so that a loop takes all items.
 pub fn read_chunk_exact<T: Item>(subject: &Single<T>) {
     at_every_level(subject, |queue, n| {
         while n > 0 && !queue.is_empty() {
@@ -76,8 +76,8 @@ pub fn read_chunk_exact<T: Item>(subject: &Single<T>) {
     });
 }
 
-/// A chunk of exactly so many slots is there if they are free. A list of rings has a chunk of up to a ring, whatever is free in
-/// the producer's ring.
+/// A chunk of exactly n slots is lent if n slots are free. A list of rings lends a chunk of up to a ring, whatever is
+/// free in the producer's ring.
 pub fn write_chunk_exact(subject: &Single<u64>) {
     at_every_level(subject, |queue, n| {
         let promised = queue.capacity().saturating_sub(queue.len());
@@ -101,7 +101,7 @@ pub fn write_chunk(subject: &Single<u64>) {
     });
     let (mut tx, mut rx) = subject.open(Config::new(8));
     for n in (0..8).chain(0..8) {
-        // So that there is something else in the slots.
+        // So that the slots hold other values.
         tx.push_iter([7; 8]);
         tx.flush();
         assert!(rx.pop_iter().eq([7; 8]));
@@ -116,7 +116,7 @@ pub fn write_chunk(subject: &Single<u64>) {
     }
 }
 
-/// A chunk that is dropped changes nothing, however often and whatever is called in between.
+/// A dropped chunk changes nothing, however often, and whatever is called in between.
 pub fn dropped_chunks<T: Item + Copy>(subject: &Single<T>) {
     let mut queue = Checked::open(subject, Config::new(30));
     for n in 1..=queue.slots() {
@@ -126,7 +126,7 @@ pub fn dropped_chunks<T: Item + Copy>(subject: &Single<T>) {
         queue.read_chunk(n, 0);
         queue.write_chunk(n, 0);
         queue.observe();
-        // From here on some items come from a private buffer and some from their slots.
+        // From now on some items come from a private buffer and some from their slots.
         queue.pop();
         queue.read_chunk(n + 3, n / 2);
         queue.push_iter(3, false);
@@ -151,12 +151,12 @@ pub fn changed_in_place<T: Item + Copy>(subject: &Single<T>) {
     assert!(rest.len() == 3 && rest[0].is(7) && rest[1].is(7) && rest[2].is(4));
 }
 
-/// A commit of more than the chunk has panics and commits nothing.
+/// A commit of more items than the chunk has panics and commits nothing.
 pub fn commit_of_too_many<T: Item + Copy>(subject: &Single<T>) {
     let mut queue = Checked::open(subject, Config::new(8));
     queue.push_iter(3, true);
     let silent = |f: &mut dyn FnMut()| {
-        // The message of the library's assertion is of no interest here.
+        // Silences the message of the library's assertion.
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
@@ -164,14 +164,13 @@ pub fn commit_of_too_many<T: Item + Copy>(subject: &Single<T>) {
         assert!(result.is_err(), "nothing panicked");
     };
     silent(&mut || queue.rx.read_chunk(2).unwrap().commit(3));
-    // SAFETY: none needed, the call must panic before it looks at a slot.
+    // SAFETY: none needed: the call must panic before it accesses a slot.
     silent(&mut || unsafe { queue.tx.write_chunk_uninit(2).unwrap().commit(3) });
     queue.observe();
     assert_eq!(queue.drain(), 3);
 }
 
-/// Batches of no item do nothing, whether the queue is empty, full or in between (row
-/// `zero_length_batch`).
+/// Empty batches do nothing, whether the queue is empty, full or in between (row `zero_length_batch`).
 pub fn zero_length_batch<T: Item + Copy>(subject: &Single<T>) {
     let mut queue = Checked::open(subject, Config::new(8));
     for fill in 0..3 {
@@ -199,7 +198,7 @@ pub fn zero_length_batch<T: Item + Copy>(subject: &Single<T>) {
     queue.drain();
 }
 
-/// Batches larger than the ring, and than any private buffer, are split or cut, never overrun (row
+/// Batches larger than the ring, and than any private buffer, are split or cut, and never overrun the buffer (row
 /// `batch_larger_than_buffer`).
 pub fn batch_larger_than_buffer<T: Item + Copy>(subject: &Single<T>) {
     for capacity in [1, 3, 60, 64, 65, 300] {
@@ -248,7 +247,7 @@ pub fn lying_size_hint<T: Item + Copy>(subject: &Single<T>) {
     }
 }
 
-/// When an iterator panics, what it gave before is pushed, and the queue goes on.
+/// When an iterator panics, the items that it gave before are pushed, and the queue stays usable.
 pub fn panicking_iterator<T: Item + Copy>(subject: &Single<T>) {
     for before in [0, 1, 5, 64, 70] {
         let (mut tx, mut rx) = subject.open(Config::new(200));

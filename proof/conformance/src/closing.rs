@@ -7,7 +7,7 @@ use corelane::{
 use crate::{Checked, Item, Single};
 use corelane_harness::threads::{Cores, Patience, both, scaled};
 
-/// A consumer gets all items, then `Closed` by every way out.
+/// A consumer gets all items, then `Closed` from every call that pops.
 pub fn closed_after_the_last_item<T: Item + Copy>(subject: &Single<T>) {
     for n in 0..12 {
         let mut queue = Checked::open(subject, Config::new(12));
@@ -32,7 +32,7 @@ pub fn closed_after_the_last_item<T: Item + Copy>(subject: &Single<T>) {
     }
 }
 
-/// What has not been flushed when the producer is dropped arrives nevertheless.
+/// Items that have not been flushed when the producer is dropped arrive nevertheless.
 pub fn dropping_the_producer_flushes<T: Item + Copy>(subject: &Single<T>) {
     for n in 0..20 {
         let (mut tx, mut rx) = subject.open(Config::new(1000));
@@ -50,12 +50,12 @@ pub fn dropping_the_producer_flushes<T: Item + Copy>(subject: &Single<T>) {
     }
 }
 
-/// Without a consumer items are taken while there is room, then given back with `Closed`.
+/// Without a consumer, pushes succeed while there is room, then return the item with `Closed`.
 pub fn closed_when_full<T: Item + Copy>(subject: &Single<T>) {
     let mut queue = Checked::open(subject, Config::new(6));
     queue.turn(3);
     let Checked { mut tx, rx, .. } = queue;
-    // An unbounded queue takes no more memory for items that nobody will pop.
+    // An unbounded queue allocates no more memory for items that no consumer will pop.
     let certain = if subject.info.bounded { tx.capacity() } else { 0 };
     assert!(!tx.is_closed());
     drop(rx);
@@ -75,8 +75,8 @@ pub fn closed_when_full<T: Item + Copy>(subject: &Single<T>) {
     assert_eq!(tx.push_iter([Item::of(1)]), 0);
 }
 
-/// A consumer that works while the producer pushes its last items and goes gets them all before it
-/// is told (row `disconnect_before_data`).
+/// A consumer pops while the producer pushes its last items and is dropped. It gets all items before it is told closed
+/// (row `disconnect_before_data`).
 pub fn disconnect_before_data<T: Item + Copy>(subject: &Single<T>) {
     for round in 0..scaled(1_600) {
         let (mut tx, mut rx) = subject.open(Config::new(32));
@@ -98,7 +98,7 @@ pub fn disconnect_before_data<T: Item + Copy>(subject: &Single<T>) {
     }
 }
 
-/// Pops with `pop` until it says closed, and returns the number of items, which must be in order.
+/// Pops with `pop` until it says closed. Returns the number of items, which must be in order.
 fn count_until_closed<T: Item>(mut pop: impl FnMut() -> Result<T, TryPopError>) -> u64 {
     let (mut popped, mut patience) = (0, Patience::default());
     loop {

@@ -1,4 +1,4 @@
-//! Every item is dropped exactly once: left behind, taken in part, and when a destructor panics.
+//! Every item is dropped exactly once: if it is left behind, if a chunk is taken in part, and if a destructor panics.
 
 use std::borrow::Borrow;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ struct Stock<P, C> {
     tx: P,
     rx: C,
     ledger: Arc<Ledger>,
-    /// How many of the items pushed last did fit.
+    /// How many items of the last [`push`](Self::push) fitted.
     pushed: usize,
 }
 
-/// An item that is in a ledger, or has one in it.
+/// An item that a ledger counts, or that contains one.
 pub trait Owned: From<Counted> + Borrow<Counted> + Send + 'static {}
 
 impl<T: From<Counted> + Borrow<Counted> + Send + 'static> Owned for T {}
 
 impl<T: Owned, P: Producer<Item = T>, C: Consumer<Item = T>> Stock<P, C> {
-    /// A queue for `capacity` items with `n` in it, or as many as fit, after `offset` have gone
-    /// through.
+    /// A queue for `capacity` items that holds `n` items, or as many as fit, after `offset` items have been pushed and
+    /// popped.
     fn new(subject: &Subject<P, C>, capacity: usize, offset: usize, n: usize) -> Self {
         let (tx, rx) = subject.open(Config::new(capacity));
         let mut stock = Self { tx, rx, ledger: Ledger::new(offset + n + 1000), pushed: 0 };
@@ -38,7 +38,7 @@ impl<T: Owned, P: Producer<Item = T>, C: Consumer<Item = T>> Stock<P, C> {
         stock
     }
 
-    /// Pushes `n` items; those that do not fit, which come last, are dropped here.
+    /// Pushes `n` items. The last items, which don't fit, are dropped here.
     fn push(&mut self, n: usize) {
         self.pushed = (0..n).filter(|_| self.tx.try_push(self.ledger.make()).is_ok()).count();
         self.tx.flush();
@@ -49,7 +49,7 @@ impl<T: Owned, P: Producer<Item = T>, C: Consumer<Item = T>> Stock<P, C> {
         self.rx.try_pop().ok().map(|item| item.borrow().number())
     }
 
-    /// Checks that the queue works as if new, then that every item was dropped once.
+    /// Checks that the queue works like a new one, then that every item was dropped once.
     fn settle(mut self) {
         self.tx.flush();
         while self.pop().is_some() {}
@@ -64,7 +64,7 @@ impl<T: Owned, P: Producer<Item = T>, C: Consumer<Item = T>> Stock<P, C> {
 /// Capacities with the sizes of chunks that are worth trying.
 const SIZES: [(usize, usize); 3] = [(1, 1), (8, 8), (80, 79)];
 
-/// Items left in the queue are dropped with it, whichever side goes first, at every offset.
+/// Items that are left in the queue are dropped with it, whichever side is dropped first, at every offset.
 pub fn leftovers<T: Owned, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,
@@ -87,8 +87,8 @@ where
     }
 }
 
-/// Items pushed after the consumer has gone are dropped, and so is what is left when it goes with a
-/// batch unfinished.
+/// Items that are pushed after the consumer was dropped are dropped, and so are the items that are left when the
+/// consumer is dropped in the middle of a batch.
 pub fn early_drop<T: Owned, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,
@@ -111,7 +111,7 @@ where
     }
 }
 
-/// What a chunk commits is dropped then and there, the rest stays, for all lengths and commits.
+/// A commit drops the committed items at once and leaves the rest, for all lengths and commits.
 pub fn committed_chunks<T: Owned>(subject: &Single<T>) {
     for (capacity, most) in SIZES {
         for n in 0..=most {
@@ -131,7 +131,7 @@ pub fn committed_chunks<T: Owned>(subject: &Single<T>) {
     }
 }
 
-/// A chunk taken by value, wholly or in part, drops all of its items once.
+/// All items of a chunk that is taken by value, wholly or in part, are dropped once.
 pub fn taken_chunks<T: Owned>(subject: &Single<T>) {
     for (capacity, most) in SIZES {
         for n in 0..=most {
@@ -153,7 +153,7 @@ pub fn taken_chunks<T: Owned>(subject: &Single<T>) {
     }
 }
 
-/// A chunk that is dropped, or left unfinished when the queue goes, loses nothing.
+/// A chunk that is dropped, or left unfinished when the queue is dropped, loses no item.
 pub fn dropped_chunks<T: Owned>(subject: &Single<T>) {
     for (capacity, most) in SIZES {
         for n in 1..=most {
@@ -199,9 +199,8 @@ pub fn forgotten_iterators<T: Owned>(subject: &Single<T>) {
     }
 }
 
-/// A destructor that panics while a chunk is committed, while one is taken, while an item is popped,
-/// or while the queue is dropped: every other destructor runs once and the queue stays usable (row
-/// `drop_panics_mid_batch`).
+/// A destructor panics while a chunk is committed, while a chunk is taken, while an item is popped, or while the queue
+/// is dropped: every other destructor runs once and the queue stays usable (row `drop_panics_mid_batch`).
 pub fn drop_panics_mid_batch<T: Owned>(subject: &Single<T>) {
     for (capacity, n) in SIZES {
         for bomb in 0..n {
@@ -244,7 +243,7 @@ fn panics_in_chunk<T: Owned>(
     stock.settle();
 }
 
-/// Drops a queue with `n` items, some of which are in a chunk that was given up.
+/// Drops a queue with `n` items, some of which are in a chunk that was abandoned.
 fn panics_in_queue<T: Owned>(subject: &Single<T>, capacity: usize, n: usize, bomb: usize) {
     for staged in [0, n / 2, n] {
         for producer_first in [true, false] {
@@ -260,7 +259,7 @@ fn panics_in_queue<T: Owned>(subject: &Single<T>, capacity: usize, n: usize, bom
     }
 }
 
-/// An iterator of items that panics loses none, and neither does the chunk it was filling.
+/// An iterator of items that panics loses no item, and neither does the chunk that it was filling.
 pub fn panicking_iterator<T: Owned>(subject: &Single<T>) {
     for before in [0, 1, 5, 63, 64, 70] {
         let mut stock = Stock::new(subject, 200, 3, 2);
@@ -281,8 +280,7 @@ pub fn panicking_iterator<T: Owned>(subject: &Single<T>) {
     }
 }
 
-/// One side goes in the middle of traffic: whatever was on its way is dropped once (row
-/// `teardown_races_push`).
+/// One side is dropped while items are pushed and popped: every item is dropped once (row `teardown_races_push`).
 pub fn teardown_races_push<T: Owned>(subject: &Single<T>) {
     for round in 0..scaled(1_200) as usize {
         let Stock { mut tx, mut rx, ledger, .. } = Stock::new(subject, 12, round % 29, 0);
@@ -308,7 +306,7 @@ pub fn teardown_races_push<T: Owned>(subject: &Single<T>) {
     }
 }
 
-/// Pushes one item, waiting for room. `false` if the consumer has gone.
+/// Pushes one item, waiting for room. `false` if the consumer is gone.
 fn push_until_closed<T: From<crate::Counted>>(
     tx: &mut impl SingleProducer<Item = T>,
     ledger: &Arc<Ledger>,

@@ -7,7 +7,7 @@ pub use corelane_harness::item::{Aligned, AlignedBeyondPages, Large, Nothing, Ow
 
 use crate::{Checked, Item, Single, Subject};
 
-/// All ways in and out, over several laps.
+/// All calls that push and pop, over several laps.
 pub fn goes_through<T: Item>(subject: &Single<T>, capacity: usize) {
     for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
         let mut queue = Checked::open(subject, Config::new(capacity).memory(memory));
@@ -31,10 +31,10 @@ pub fn goes_through<T: Item>(subject: &Single<T>, capacity: usize) {
     }
 }
 
-/// An item of which hardly any fits into the addresses there are.
+/// An item so large that the address space has room for only a few.
 pub type Huge = [u8; 1 << 46];
 
-/// Items of which hardly any fits into the addresses there are: `open` refuses them, and does not miscount them (row
+/// Items so large that the address space has room for only a few: `open` refuses them, and does not miscount them (row
 /// `capacity_overflow`).
 ///
 /// No handle of such a queue is boxed: that would compile its calls, and no stack is large enough for one.
@@ -46,7 +46,7 @@ where
         for group in [1, 64, 1 << 16, usize::MAX] {
             let config = Config::new(capacity).grouped(group);
             if let Ok(made) = open(config) {
-                // No stack is large enough for what its destructor may do.
+                // No stack is large enough for its destructor.
                 std::mem::forget(made);
                 panic!("a queue for {capacity} items of 2^46 bytes was made");
             }
@@ -54,13 +54,13 @@ where
     }
 }
 
-/// Items without size are counted like any other, and dropped (row `zero_sized_items`).
+/// Zero-sized items are counted like any other, and dropped (row `zero_sized_items`).
 pub fn zero_sized_items(subject: &Single<Nothing>) {
     goes_through(subject, 100);
     nothing_is_left(subject);
 }
 
-/// Checks that a queue, full or not, holds as many items without size as it says.
+/// Checks that a queue, full or not, holds as many zero-sized items as it says.
 pub(crate) fn nothing_is_left<P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = Nothing>,

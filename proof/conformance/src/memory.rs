@@ -6,13 +6,13 @@ use corelane::{
 
 use crate::{Single, Subject};
 
-/// Whether memory is mapped here, as the simplest queue says.
+/// Whether queues can map memory on this machine, as the simplest queue says.
 fn is_mapped() -> bool {
     let config = Config::new(4096).memory(Memory::Mirrored);
     lamport::queue_with::<u64>(config).is_ok_and(|(tx, _)| tx.backing() == Backing::Mirrored)
 }
 
-/// Queues say truthfully what their memory is. One that may always grow has no one region, and says nothing of it.
+/// Queues state their kind of memory truthfully. An unbounded queue has no single region, and states none.
 pub fn backing_is_told<P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = u64>,
@@ -30,14 +30,14 @@ where
         } else {
             assert_eq!(tx.backing(), Backing::Heap);
         }
-        // Nobody will pop it.
+        // No consumer will pop the item.
         assert!(tx.try_push(1).is_ok());
     }
     // A few slots do not fill a page: no mirror.
     assert_eq!(open(3, Memory::Mirrored).backing(), Backing::Heap);
 }
 
-/// Mirrored slots are lent as one slice, wherever in the ring it begins.
+/// Mirrored slots are lent as one slice, wherever in the ring the slice begins.
 pub fn mirrored_slots_are_one_slice(subject: &Single<u64>) {
     let (mut tx, mut rx) = subject.open(Config::new(4096).memory(Memory::Mirrored));
     let lends_slots = tx.write_chunk_uninit(4096).is_ok_and(|chunk| chunk.len() == 4096);
@@ -49,7 +49,7 @@ pub fn mirrored_slots_are_one_slice(subject: &Single<u64>) {
     }
 }
 
-/// Checks that no chunk has a second slice, wherever in the ring it begins.
+/// Checks that no chunk has a second slice, wherever in the ring the chunk begins.
 fn one_slice_anywhere<P, C>(tx: &mut P, rx: &mut C)
 where
     P: SingleProducer<Item = u64>,

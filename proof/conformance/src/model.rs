@@ -1,4 +1,4 @@
-//! A queue next to a model of it, for sequences of calls made up at random.
+//! A queue beside its model, for random sequences of calls.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,13 +11,13 @@ use crate::checked::surely_lent;
 
 /// A call of one of the two handles.
 ///
-/// Numbers are what is asked for. A call of a handle that is gone does nothing.
+/// Numbers are the numbers of items or slots asked for. A call of a handle that is gone does nothing.
 #[derive(Debug, Clone, Copy)]
 #[expect(missing_docs, reason = "named after the calls")]
 pub enum Call {
     TryPush,
     PushSlice(usize),
-    /// The iterator says how long it is only if `sized`.
+    /// The iterator says its length only if `sized`.
     PushIter {
         items: usize,
         sized: bool,
@@ -35,37 +35,37 @@ pub enum Call {
     Len,
     IsEmpty,
     DropConsumer,
-    /// Capacity and closedness, by both handles.
+    /// Both handles' `capacity` and `is_closed`.
     Look,
 }
 
-/// What becomes of a chunk of slots.
+/// The end of a chunk of slots.
 #[derive(Debug, Clone, Copy)]
 pub enum Written {
-    /// It is dropped, which is the same as to forget it.
+    /// It is dropped, which has the same effect as forgetting it.
     Dropped,
     /// At most so many slots are written and committed.
     Committed(usize),
-    /// It is filled from an iterator of so many items, or more than it has slots.
+    /// It is filled from an iterator of so many items, perhaps more than it has slots.
     Filled(usize),
 }
 
-/// What becomes of a chunk of items.
+/// The end of a chunk of items.
 #[derive(Debug, Clone, Copy)]
 pub enum Read {
-    /// It is dropped, which is the same as to forget it.
+    /// It is dropped, which has the same effect as forgetting it.
     Dropped,
     /// At most so many items are committed.
     Committed(usize),
     /// All items are committed.
     AllCommitted,
-    /// At most so many items are taken by value, then the iterator is dropped and the others with it.
+    /// At most so many items are taken by value, then the iterator is dropped with the other items.
     Taken(usize),
     /// At most so many items are taken by value, then the iterator is forgotten.
     TakenAndForgotten(usize),
 }
 
-/// The calls that only queues of items that are `Copy` have.
+/// The calls that only queues of `Copy` items have.
 pub struct Slices<P: SingleProducer, C: SingleConsumer> {
     push: fn(&mut P, &[P::Item]) -> usize,
     pop: fn(&mut C, &mut [C::Item]) -> usize,
@@ -78,31 +78,31 @@ impl<T: Copy, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Slices<P
     }
 }
 
-/// A queue in the hands of one thread, and what must be in it.
+/// A queue that one thread uses, and its expected contents.
 ///
-/// Other than [`Checked`](crate::Checked) it flushes only when told to, and either handle may go. Each
-/// call panics if the queue's answer is none of those that are right.
+/// Unlike [`Checked`](crate::Checked), it flushes only when told to, and either handle may be dropped. Each call panics
+/// if the queue's answer is wrong.
 pub struct Model<P: SingleProducer, C: SingleConsumer> {
     tx: Option<P>,
     rx: Option<C>,
     slices: Option<Slices<P, C>>,
     /// Whether an item may stay invisible until a flush.
     delayed: bool,
-    /// Whether it is never full, and takes no more memory for items that nobody will pop.
+    /// Whether the queue is never full, and allocates no memory for items that no consumer will pop.
     grows: bool,
-    /// A chunk of so many slots is granted whenever they are free.
+    /// The queue lends a chunk of up to this many slots whenever as many are free.
     surely_lent: usize,
     capacity: usize,
-    /// Most items that can be inside.
+    /// Most items that can be in the queue.
     slots: usize,
     /// Number of the next item to be made.
     next: u64,
     /// Numbers of the items in the queue, the oldest first.
     items: VecDeque<u64>,
-    /// How many of them are visible for sure.
+    /// How many of these items are surely visible.
     visible: usize,
-    /// How many of them have been in a chunk. A consumer that copied them may drop them when it goes,
-    /// and give their slots back.
+    /// How many of these items have been in a chunk. A consumer may have copied them. Then its drop drops them, and
+    /// frees their slots.
     lent: usize,
     /// Slots that the queue has promised to the producer.
     granted: usize,
@@ -123,7 +123,7 @@ impl<P: SingleProducer, C: SingleConsumer> fmt::Debug for Model<P, C> {
 impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P, C> {
     /// The two handles of a new queue, which promises what `info` says.
     ///
-    /// Without `slices`, what would go through slices goes through iterators.
+    /// Without `slices`, calls of slices become calls of iterators.
     pub fn new((tx, rx): (P, C), info: Info, slices: Option<Slices<P, C>>) -> Self {
         let (capacity, slots) = (tx.capacity(), tx.slots());
         Self {
@@ -143,7 +143,7 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P,
         }
     }
 
-    /// Makes a call and compares what it does with what it must.
+    /// Makes a call and checks its effect.
     pub fn call(&mut self, call: Call) {
         match call {
             Call::Look => self.look(),
@@ -209,13 +209,13 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P,
         }
     }
 
-    /// A producer shows all it has when it goes.
+    /// The drop of a producer publishes all its items.
     fn drop_producer(&mut self) {
         self.tx = None;
         self.visible = self.items.len();
     }
 
-    /// Slots that are not free for sure.
+    /// Slots that are not surely free.
     fn filled(&self) -> usize {
         let dropped = if self.rx.is_none() { self.lent } else { 0 };
         self.items.len() - dropped
@@ -229,7 +229,7 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P,
         self.granted.max(self.capacity.saturating_sub(self.items.len()))
     }
 
-    /// Checks how many of `wanted` slots are said to be free, and takes it as a promise.
+    /// Checks the number of `wanted` slots that are said to be free. From now on as many must be free.
     fn grant(&mut self, free: usize, wanted: usize) {
         let certain = if self.grows { self.free().min(1) } else { self.free() };
         assert!(free >= wanted.min(certain), "false full: {free} free, {:?}", self.items);
@@ -237,7 +237,7 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P,
         self.granted = self.granted.max(free);
     }
 
-    /// Checks how many of `wanted` items are said to be there, and takes it as a promise.
+    /// Checks the number of `wanted` items that are said to be there. From now on as many must be visible.
     fn show(&mut self, there: usize, wanted: usize) {
         assert!(there >= wanted.min(self.visible), "false empty: {there}, {:?}", self.items);
         assert!(there <= wanted.min(self.items.len()), "{there} of {:?}", self.items);
@@ -249,7 +249,7 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P,
         (self.next..).take(n).map(T::of)
     }
 
-    /// Notes that `made` items were made, of which the first `n` are in the queue.
+    /// Notes that `made` items were made, and the first `n` of them were pushed.
     fn pushed(&mut self, n: usize, made: usize) {
         self.items.extend((self.next..).take(n));
         self.next += made as u64;
@@ -259,7 +259,7 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P,
         }
     }
 
-    /// Checks an error that says there is no room, in a queue whose consumer may be gone.
+    /// Checks an error of a push, in a queue whose consumer may be gone.
     fn no_room<I>(&self, error: &TryPushError<I>) {
         match self.rx {
             Some(_) => assert!(matches!(error, TryPushError::Full(_)), "{error} instead of full"),
@@ -268,7 +268,7 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P,
         assert_eq!(self.free(), 0, "false full: {:?}", self.items);
     }
 
-    /// Checks that the next item out is this one.
+    /// Checks that this is the next item to be popped.
     fn popped(&mut self, item: &T) {
         let number = self.items.pop_front().expect("no more come out than went in");
         assert!(item.is(number), "item {number} is another one");
@@ -276,7 +276,7 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P,
         self.lent = self.lent.saturating_sub(1);
     }
 
-    /// Checks an error that says there is no item.
+    /// Checks an error of a pop.
     fn no_item(&self, error: TryPopError) {
         let closed = self.tx.is_none();
         assert_eq!(error, if closed { TryPopError::Closed } else { TryPopError::Empty });
@@ -312,7 +312,7 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P,
         self.pushed_of(done, n);
     }
 
-    /// Notes that `done` of `n` items were pushed: less only if the queue is full then.
+    /// Notes that `done` of `n` items were pushed: fewer than `n` only if the queue is full then.
     fn pushed_of(&mut self, done: usize, n: usize) {
         assert!(done <= n);
         self.pushed(done, done);
@@ -363,7 +363,7 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P,
 
     fn pop_slice(&mut self, rx: &mut C, n: usize) {
         let Some(Slices { pop, .. }) = self.slices else { return self.pop_iter(rx, n) };
-        // A number that is never pushed: what is behind the items popped stays as it was.
+        // A number that is never pushed: the slice's rest behind the popped items must not change.
         let mut items: Vec<T> = (0..n).map(|_| T::of(u64::MAX - 1)).collect();
         let done = pop(rx, &mut items);
         assert!(items[done..].iter().all(|item| item.is(u64::MAX - 1)));
@@ -374,7 +374,7 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P,
         self.popped_of(rx.pop_iter().take(n), n);
     }
 
-    /// Checks these items, which are `n`: less only if the queue is empty then.
+    /// Checks the popped items: `n`, or fewer only if the queue is empty then.
     fn popped_of(&mut self, items: impl Iterator<Item = T>, n: usize) {
         let done = items.map(|item| self.popped(&item)).count();
         assert!(done == n || self.visible == 0, "false empty after {done} of {n} items");

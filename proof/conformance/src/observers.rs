@@ -5,8 +5,8 @@ use corelane::{Config, Consumer, Producer, SingleProducer, TryPopError, TryPushE
 use crate::{Checked, Item, Single, Subject};
 use corelane_harness::threads::{Cores, Patience, both, scaled};
 
-/// All that can be observed is right at every fill level and every offset, also across wraps of the
-/// counters (row `observer_lies`).
+/// All observers are right at every fill level and every offset, also across wraps of the counters (row
+/// `observer_lies`).
 pub fn observer_lies<T: Item + Copy>(subject: &Single<T>) {
     for (capacity, first) in [(1, 0), (5, 0), (8, u64::MAX - 9), (30, u64::MAX - 33)] {
         let mut queue = Checked::open(subject, Config::new(capacity).first(first));
@@ -90,7 +90,7 @@ where
     drop(clones);
 }
 
-/// A dropped or partly committed chunk is seen by all observers.
+/// All observers see the effect of a dropped or partly committed chunk.
 pub fn observed_after_chunks<T: Item + Copy>(subject: &Single<T>) {
     let mut queue = Checked::open(subject, Config::new(40));
     for n in 0..queue.slots() + 2 {
@@ -103,12 +103,12 @@ pub fn observed_after_chunks<T: Item + Copy>(subject: &Single<T>) {
     }
 }
 
-/// While the other side works, no observer is out of bounds, and what it promises is kept (row
+/// While the other side works, no observer's answer is out of bounds, and later calls confirm it (row
 /// `head_tail_reordered`).
 pub fn head_tail_reordered<T: Item + Copy>(subject: &Single<T>) {
     let (mut tx, mut rx) = subject.open(Config::new(20));
     let slots = tx.slots();
-    // Between two looks more than a queue of items passes: what was seen at the first is too old then.
+    // Between two looks more items pass than the queue has slots: then the first look's counters are out of date.
     let unseen = slots + 1;
     let send = move || {
         for _ in 0..scaled(40_000) {
@@ -141,7 +141,7 @@ pub fn head_tail_reordered<T: Item + Copy>(subject: &Single<T>) {
     both(Cores::Two, send, receive);
 }
 
-/// Lets `step` succeed `n` times, waiting as long as it has no answer, or until it fails.
+/// Calls `step` until it has succeeded `n` times or fails. Waits while it has no answer.
 fn attempt(n: usize, mut step: impl FnMut() -> Option<bool>) {
     (0..n).all(|_| Patience::until(&mut step));
 }

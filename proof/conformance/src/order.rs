@@ -1,4 +1,4 @@
-//! First in first out, by every way in and every way out.
+//! First in first out, by every call that pushes and every call that pops.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +11,7 @@ use corelane_harness::threads::{Cores, Patience, both, scaled};
 /// Capacities that are small, odd, and around powers of two.
 pub(crate) const CAPACITIES: [usize; 10] = [1, 2, 3, 4, 7, 8, 9, 33, 100, 256];
 
-/// Items pushed in groups of every size come out in their order, over several laps.
+/// Items that are pushed in groups of every size are popped in order, over several laps.
 pub fn fifo<T: Item, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,
@@ -30,7 +30,7 @@ where
     }
 }
 
-/// A full queue gives back all it holds, and again, many times.
+/// A queue is filled and drained many times, and all items come out.
 pub fn fill_and_drain<T: Item, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,
@@ -46,7 +46,7 @@ where
     }
 }
 
-/// One random step: one of the ways in or out, for a random number of items.
+/// One random step: one of the calls that push or pop, for a random number of items.
 fn random_step<T, P, C>(queue: &mut Checked<P, C>, rng: &mut Rng)
 where
     T: Item + Copy,
@@ -69,7 +69,7 @@ where
         11 => queue.pop_iter(n),
         12 => queue.push_slice(n),
         13 => queue.pop_slice(n),
-        // Rarely, because looking refreshes what a queue knows of its other side.
+        // Rarely, because observers refresh a handle's copy of the other side's counter.
         _ => {
             queue.observe();
             0
@@ -102,13 +102,13 @@ pub fn random_mix_for_every_batch<T: Item + Copy>(subject: &Single<T>) {
     }
 }
 
-/// What one side has done completely is seen by what the other begins afterwards, although it has just
-/// looked (row `false_empty`).
+/// A call of one side sees all completed calls of the other side, although it has just looked before (row
+/// `false_empty`).
 pub fn false_empty<T: Item + Copy>(subject: &Single<T>) {
     for capacity in CAPACITIES {
         let mut queue = Checked::open(subject, Config::new(capacity));
         for _ in 0..3 * queue.slots() {
-            // A consumer that has seen the queue empty must look again.
+            // A consumer that has found the queue empty must look again.
             assert!(!queue.pop() && queue.read_chunk(1, 1) == 0);
             assert!(queue.push());
             assert!(queue.pop());
@@ -123,14 +123,14 @@ pub fn false_empty_across_threads<T: Item + Copy>(subject: &Single<T>) {
     // An unbounded queue counts the free slots of a group.
     let certain = if subject.info.bounded { tx.capacity() } else { 1 };
     let (pushed, popped) = (&AtomicU64::new(0), &AtomicU64::new(0));
-    // If the other side has failed, this one must not wait for it.
+    // If the other side has failed, this side must not wait for it.
     let wait_for = |counter: &AtomicU64, n, is_closed: &dyn Fn() -> bool| {
         Patience::until(|| (counter.load(Ordering::Acquire) >= n || is_closed()).then_some(()));
     };
     let send = move || {
         for n in 1..=rounds {
-            // All earlier items are popped, so `certain` slots must be seen free. Only in the second
-            // half: a look refreshes what a push knows.
+            // All earlier items are popped, so `certain` slots must be free. Only in the second half: the look
+            // refreshes the producer's copy of the counter.
             let free = if n > rounds / 2 { tx.free_slots(certain) } else { certain };
             assert!(free >= certain, "false full in round {n}");
             assert!(tx.try_push(Item::of(n)).is_ok(), "false full in round {n}");

@@ -1,4 +1,5 @@
-//! Queues that overwrite: what is popped is whole and in order, and with what was lost it is all that was pushed.
+//! Queues that overwrite: popped items are whole and in order, and the popped and the lost items together are the
+//! pushed items.
 
 use corelane::{Config, Consumer, Producer, Queue, TryPopError, TryPushError};
 
@@ -17,14 +18,14 @@ impl<T, Q> Overwriting<T> for Q where
 {
 }
 
-/// An item of several words, which all say the same.
+/// An item of several equal words.
 type Wide = [u64; 5];
 
 fn wide(value: Value) -> Wide {
     [value.number(); 5]
 }
 
-/// What a thread with a consumer has seen.
+/// The items that a consumer's thread has popped.
 #[derive(Default)]
 struct Seen {
     values: Vec<u64>,
@@ -56,7 +57,7 @@ struct Habits {
     changing: bool,
 }
 
-/// Moves on to a clone, now and then. The clone is there before the old handle goes.
+/// Replaces a handle by its clone, now and then. The clone is made before the old handle is dropped.
 fn change<H: Clone>(handle: &mut H, rng: &mut Rng, habits: Habits) {
     if habits.changing && rng.below(3) == 0 {
         *handle = handle.clone();
@@ -111,12 +112,12 @@ fn receive(
         patience.after(seen.values.len() - before);
         let lost = rx.lost();
         change(&mut rx, &mut rng, habits);
-        // A clone has lost nothing yet.
+        // A clone has lost no item yet.
         seen.lost += lost - rx.lost();
     }
 }
 
-/// Lets a thread for each handle push or pop until all is pushed, and popped or lost.
+/// Lets a thread for each handle push or pop until all items are pushed, and popped or lost.
 fn stream<Q: Overwriting<Wide>>(
     config: Config,
     producers: usize,
@@ -177,19 +178,19 @@ pub fn handles_come_and_go<Q: Overwriting<[u64; 5]>>() {
     streams::<Q>(Habits { cores: Cores::Two, each: 2_000, slice: 6, changing: true });
 }
 
-/// One thread with two handles a side makes random calls, and knows what must come of each.
+/// One thread with two handles a side makes random calls, and knows each right answer.
 pub fn random_calls<Q: Overwriting<u64>>(config: Config, seed: u64, calls: usize) {
     let (tx, rx) = Q::with(config).expect("it is small");
     let (mut txs, mut rxs) = ([tx.clone(), tx], [rx.clone(), rx]);
     let (mut rng, mut pushed, mut popped) = (Rng::new(seed), 0, 0);
-    // The number that must be exceeded by the next item.
+    // The next item's number is at least this.
     let mut next = 0;
     for _ in 0..calls {
         let (tx, rx) = (&mut txs[rng.below(2)], &mut rxs[rng.below(2)]);
         let n = rng.below(2 * tx.slots());
         match rng.below(6) {
             0 | 1 => {
-                assert_eq!(tx.try_push(pushed), Ok(()), "nobody stands still in the middle");
+                assert_eq!(tx.try_push(pushed), Ok(()), "no push is stopped in the middle");
                 pushed += 1;
             }
             2 => {
@@ -253,7 +254,7 @@ pub fn counted<Q: Overwriting<u64>>() {
     }
 }
 
-/// Items of some type come out as they went in, also through several handles.
+/// Popped items of this type equal the pushed items, also through several handles.
 pub fn items_come_out<Q: Overwriting<T>, T: Copy + PartialEq + std::fmt::Debug>(items: [T; 3]) {
     let (mut tx, mut rx) = Q::with(Config::new(4)).expect("it is small");
     let mut other = tx.clone();
@@ -263,7 +264,7 @@ pub fn items_come_out<Q: Overwriting<T>, T: Copy + PartialEq + std::fmt::Debug>(
     }
 }
 
-/// The last of several producers closes the queue, and what is left comes first.
+/// The drop of the last of several producers closes the queue. The items that are left are popped before.
 pub fn closed_by_the_last_producer<Q: Overwriting<u64>>() {
     let (mut tx, mut rx) = Q::with(Config::new(4)).expect("it is small");
     let other = tx.clone();
@@ -274,7 +275,7 @@ pub fn closed_by_the_last_producer<Q: Overwriting<u64>>() {
     assert_eq!((rx.try_pop(), rx.try_pop()), (Ok(1), Err(TryPopError::Closed)));
 }
 
-/// Producers don't need consumers, also if there were some.
+/// Pushes succeed without consumers, also after all consumers were dropped.
 pub fn goes_on_without_consumers<Q: Overwriting<u64>>() {
     let (mut tx, rx) = Q::with(Config::new(4)).expect("it is small");
     drop(rx);

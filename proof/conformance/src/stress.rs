@@ -1,4 +1,4 @@
-//! Two threads, on two cores and on one.
+//! Two threads, on two cores and on one core.
 
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -14,7 +14,7 @@ use crate::{Item, Ledger, Single};
 use corelane_harness::rng::Rng;
 use corelane_harness::threads::{Cores, Patience, both, scaled};
 
-/// How items are moved.
+/// The calls that move items.
 #[derive(Debug, Clone, Copy)]
 enum Way {
     Single,
@@ -68,7 +68,7 @@ fn receive_some<T: Item + Copy>(
     }
 }
 
-/// Sends `count` items through a queue for `capacity`, in a new way and a new amount each time.
+/// Sends `count` items through a queue for `capacity`, with another kind of call and another number of items each time.
 fn stream<T: Item + Copy>(
     subject: &Single<T>,
     cores: Cores,
@@ -161,35 +161,35 @@ pub fn singly_on_one_core<T: Item + Copy>(subject: &Single<T>) {
     }
 }
 
-/// Items in batches of random size, in each of the ways for itself, on two cores.
+/// Items in batches of random size, with each kind of call separately, on two cores.
 pub fn batches_on_two_cores<T: Item + Copy>(subject: &Single<T>) {
     for way in WAYS {
         stream(subject, Cores::Two, 100, scaled(400_000), &[way]);
     }
 }
 
-/// All ways mixed, in rings of several sizes, on two cores.
+/// All kinds of calls mixed, in rings of several sizes, on two cores.
 pub fn mixed_on_two_cores<T: Item + Copy>(subject: &Single<T>) {
     for capacity in [1, 3, 20, 1000] {
         stream(subject, Cores::Two, capacity, scaled(120_000), &WAYS);
     }
 }
 
-/// All ways mixed, both threads on one core.
+/// All kinds of calls mixed, both threads on one core.
 pub fn mixed_on_one_core<T: Item + Copy>(subject: &Single<T>) {
     for capacity in [3, 100] {
         stream(subject, Cores::One, capacity, scaled(80_000), &WAYS);
     }
 }
 
-/// A side that is stopped in the middle of a batch, as a preempted thread is, holds nobody up: the other
-/// goes on until nothing is left to be done (row `oversubscription_collapse`).
+/// A side that is stopped in the middle of a batch, like a preempted thread, doesn't delay the other side, which
+/// continues until the queue is full or empty (row `oversubscription_collapse`).
 pub fn oversubscription_collapse<T: Item + Copy>(subject: &Single<T>) {
     beside_a_stopped_producer(subject);
     beside_a_stopped_consumer(subject);
 }
 
-/// Pops all there is while the producer has slots in its hands.
+/// Pops all items while the producer holds lent slots.
 fn beside_a_stopped_producer<T: Item + Copy>(subject: &Single<T>) {
     let (tx, mut rx) = subject.open(Config::new(64));
     let pop = move || {
@@ -197,7 +197,8 @@ fn beside_a_stopped_producer<T: Item + Copy>(subject: &Single<T>) {
         assert_eq!(rx.try_pop().err(), Some(TryPopError::Empty));
     };
     thread::scope(|scope| {
-        // The scope's own: if this fails, it is dropped before the other thread is waited for.
+        // Moved into the closure: if the check fails, the handle is dropped before the scope waits for the other
+        // thread.
         let mut tx = tx;
         assert_eq!(tx.push_iter((0..3).map(Item::of)), 3);
         tx.flush();
@@ -208,7 +209,7 @@ fn beside_a_stopped_producer<T: Item + Copy>(subject: &Single<T>) {
     });
 }
 
-/// Pushes all that fits while the consumer has items in its hands.
+/// Pushes all items that fit while the consumer holds lent items.
 fn beside_a_stopped_consumer<T: Item + Copy>(subject: &Single<T>) {
     let (mut tx, rx) = subject.open(Config::new(64));
     assert_eq!(tx.push_iter((0..3).map(Item::of)), 3);
@@ -227,13 +228,13 @@ fn beside_a_stopped_consumer<T: Item + Copy>(subject: &Single<T>) {
     });
 }
 
-/// Waits for a thread, but not for ever.
+/// Waits for a thread, for a limited time.
 fn finishes(thread: ScopedJoinHandle<'_, ()>) {
     Patience::until(|| thread.is_finished().then_some(()));
     thread.join().unwrap_or_else(|panic| resume_unwind(panic));
 }
 
-/// Items that own memory: none is lost, doubled or leaked, and what they own arrives with them.
+/// Items that own memory: no item is lost, doubled or leaked, and its memory arrives with it.
 pub fn owned_items<T: Owned>(subject: &Single<T>) {
     let count = scaled(200_000) as usize;
     let ledger = Ledger::new(count);

@@ -14,15 +14,15 @@ fn ends(capacity: usize) -> impl Iterator<Item = u64> {
         .chain(laps)
 }
 
-/// Queues whose counters start up to a little more than a lap before each of the [`ends`].
+/// Queues whose counters start a little more than a lap, or less, before each of the [`ends`].
 pub(crate) fn starts(capacity: usize) -> impl Iterator<Item = Config> {
     let config = move |first| Config::new(capacity).first(first);
     let before = [0, 1, 2, 3, 7, capacity as u64, capacity as u64 + 1];
     ends(capacity).flat_map(move |end| before.map(|n| config(end.wrapping_sub(n))))
 }
 
-/// Order, fill levels and all observers are right across every wrap, also in rings as large as a narrow
-/// counter is wide, where full could look like empty (row `counter_wrap_width`).
+/// Order, fill levels and all observers are right across every wrap, also in rings with as many slots as a narrow
+/// counter has values, where full could look like empty (row `counter_wrap_width`).
 pub fn counter_wrap_width<T: Item + Copy>(subject: &Single<T>) {
     let wide = [1 << 8, 1 << 16].map(Config::new);
     for config in [1, 4, 20].into_iter().flat_map(starts).chain(wide) {
@@ -37,7 +37,7 @@ pub fn counter_wrap_width<T: Item + Copy>(subject: &Single<T>) {
     }
 }
 
-/// So are chunks, slices and iterators.
+/// Chunks, slices and iterators are right across every wrap.
 pub fn batches_across_wraps<T: Item + Copy>(subject: &Single<T>) {
     for config in starts(12) {
         let mut queue = Checked::open(subject, config);
@@ -54,11 +54,11 @@ pub fn batches_across_wraps<T: Item + Copy>(subject: &Single<T>) {
     }
 }
 
-/// A consumer that slept while counters wrapped in all their lower bits still tells laps apart, and so
-/// does a producer (row `aba_on_narrow_index`).
+/// A consumer that slept while all lower bits of the counters wrapped still tells laps apart, and so does a producer
+/// (row `aba_on_narrow_index`).
 pub fn aba_on_narrow_index<T: Item + Copy>(subject: &Single<T>) {
     let mut queue = Checked::open(subject, Config::new(4));
-    // The consumer's view is taken, then 2^17 items pass, in steps that bring every low bit back.
+    // The consumer loads the counters, then 2^17 items pass, in steps after which all low bits are the same again.
     for laps in [1_usize << 8, 1 << 16] {
         queue.fill();
         queue.observe();
@@ -75,7 +75,7 @@ pub fn aba_on_narrow_index<T: Item + Copy>(subject: &Single<T>) {
     }
 }
 
-/// What is left in the queue across a wrap is dropped.
+/// Items that are left in the queue across a wrap are dropped.
 pub fn leftovers_across_wraps<T: Owned, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,

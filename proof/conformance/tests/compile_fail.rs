@@ -1,8 +1,8 @@
-//! Misuse that must not compile: cloning a handle, sharing it, sending what must stay.
+//! Misuse that must not compile: cloning a handle, sharing it, sending items that must stay in their thread.
 //!
-//! Each file of `compile_fail/` begins with the error that it must give. No more of the compiler's
-//! words is compared, because they change from one version to the next. `handles.rs` asks the same of
-//! every queue without words.
+//! Each file of `compile_fail/` begins with the error that it must give. The rest of the compiler's message is not
+//! compared, because it changes from one version to the next. `handles.rs` checks the same properties of every queue,
+//! without messages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,13 +18,13 @@ fn expected(case: &Path) -> (usize, String) {
     }
 }
 
-/// How often the compiler has reported `error`: a code, a colon, and some of its words.
+/// How often the compiler has reported `error`: a code, a colon, and a part of the message.
 fn errors(stderr: &str, error: &str) -> usize {
     let (code, words) = error.split_once(": ").expect("a code and some words");
     stderr.lines().filter(|line| line.starts_with(code) && line.contains(words)).count()
 }
 
-/// The cases, where the compiler's words may be written beside them.
+/// A copy of the cases, beside which the compiler's messages may be written.
 fn copies() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("compile_fail")
 }
@@ -45,8 +45,7 @@ fn misuse_does_not_compile() {
     }
 }
 
-/// Compiles all cases, each of which must fail, in a process of its own: what `trybuild` prints is of
-/// interest only if one does not.
+/// Compiles all cases in a process of its own. Each must fail: `trybuild`'s output is shown only if one does not.
 fn compile_all() {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", "compile_copies"])

@@ -1,10 +1,10 @@
-//! Items that say which number they were made from.
+//! Items that know which number they were made from.
 
 use std::cell::Cell;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 
-/// An item that says which number it was made from.
+/// An item that knows which number it was made from.
 pub trait Item: Send + 'static {
     /// The item for number `n`.
     fn of(n: u64) -> Self;
@@ -52,7 +52,7 @@ impl Item for [u8; 3] {
     }
 }
 
-/// An item that owns memory, in one of the ways in which items do.
+/// An item that may own memory.
 #[derive(Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the types that they hold")]
 pub enum Owning {
@@ -82,7 +82,7 @@ impl Item for Owning {
 pub struct Large([u64; 512]);
 
 impl Large {
-    /// What it begins with.
+    /// The first number.
     pub fn first(&self) -> u64 {
         self.0[0]
     }
@@ -197,12 +197,12 @@ thread_local! {
     static ALIVE: Cell<isize> = const { Cell::new(0) };
 }
 
-/// An item without size whose destructor counts nevertheless.
+/// A zero-sized item whose destructor counts.
 #[derive(Debug)]
 pub struct Nothing;
 
 impl Nothing {
-    /// How many this thread has made and not yet dropped.
+    /// How many items this thread has made and not yet dropped.
     pub fn alive() -> isize {
         ALIVE.get()
     }

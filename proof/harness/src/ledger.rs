@@ -10,11 +10,11 @@ use std::thread::panicking;
 
 use crate::Item;
 
-/// What destructors and iterators panic with here.
+/// The payload of panics that tests cause.
 #[derive(Debug)]
 struct Bomb;
 
-/// Panics without a message, so that tests stay silent about panics they mean to happen.
+/// Panics without a message, so that tests print no panics that they cause.
 pub fn explode() -> ! {
     resume_unwind(Box::new(Bomb))
 }
@@ -94,22 +94,22 @@ impl Ledger {
 #[derive(Debug)]
 pub struct Counted {
     number: usize,
-    /// Released by the first drop only, so that a second one is reported and not a crash.
+    /// Released by the first drop only, so that a second drop is reported and doesn't crash.
     ledger: ManuallyDrop<Arc<Ledger>>,
 }
 
 thread_local! {
-    /// Where the items are counted that are made by number.
+    /// The ledger of the items that this thread makes by their number.
     static LEDGER: RefCell<Arc<Ledger>> = RefCell::new(Ledger::new(0));
 }
 
 impl Ledger {
-    /// A new ledger, at most for `most` items, for those that this thread makes by their number.
+    /// Begins a new ledger for at most `most` items that this thread makes by their number.
     pub fn begin(most: usize) {
         LEDGER.set(Self::new(most));
     }
 
-    /// That ledger.
+    /// Returns the ledger of [`begin`](Self::begin).
     pub fn end() -> Arc<Self> {
         LEDGER.replace(Self::new(0))
     }
@@ -137,7 +137,7 @@ impl Item for Box<Counted> {
 }
 
 impl Counted {
-    /// Its number, in the order in which the items were made.
+    /// The item's number, in the order in which the items were made.
     pub fn number(&self) -> usize {
         self.number
     }
@@ -146,12 +146,12 @@ impl Counted {
 impl Drop for Counted {
     fn drop(&mut self) {
         let drops = self.ledger.drops[self.number].fetch_add(1, Ordering::Relaxed);
-        // Not when a check has failed: two panics at once would abort before it is reported. And not a
-        // second time, which is for `settle` to report.
+        // Doesn't panic when a check has failed: a second panic would abort before the first is reported. Nor in a
+        // second drop, which `settle` reports.
         let is_armed = self.ledger.bomb.load(Ordering::Relaxed) == self.number;
         let explodes = is_armed && drops == 0 && !panicking();
         if drops == 0 {
-            // SAFETY: the count says that nobody has done it before.
+            // SAFETY: by the count this is the first drop.
             unsafe { ManuallyDrop::drop(&mut self.ledger) };
         }
         if explodes {

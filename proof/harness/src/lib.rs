@@ -1,4 +1,4 @@
-//! What the proofs on real threads share: a queue as a value, items that can be told apart, and threads on chosen
+//! The common part of the proofs on real threads: a queue as a value, distinguishable items, and threads on chosen
 //! cores.
 //!
 //! A check takes a [`Single`] or an [`Any`]: a queue whose handles are boxed. So it is compiled once for each type of

@@ -1,4 +1,4 @@
-//! A queue that is never full, made full.
+//! An unbounded queue with a limit, so that it can be full.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -8,21 +8,21 @@ use corelane::{
     SingleConsumer, SingleProducer, TryPopError, TryPushError,
 };
 
-/// A handle of an unbounded queue into which no more is pushed than was asked for.
+/// A handle of an unbounded queue that accepts only as many items as were asked for.
 #[derive(Debug)]
 pub struct Limited<H> {
     handle: H,
     limit: usize,
-    /// Items that are there or are about to be. Relaxed: the queue is to order what both sides do.
+    /// Items that are in the queue, or are about to be. Relaxed: the queue alone must order the accesses of both sides.
     taken: Arc<AtomicUsize>,
 }
 
 impl<H> Limited<H> {
-    /// Both handles of a queue that `open` makes of groups of a third of what is asked for.
+    /// Both handles of a queue that `open` makes, with groups of a third of the capacity asked for.
     ///
     /// # Errors
     ///
-    /// Those of `open`, for the whole capacity.
+    /// The errors of `open`, for the whole capacity.
     pub fn open<C>(
         config: Config,
         open: impl Fn(Config) -> Result<(H, C), CapacityError>,
@@ -48,7 +48,7 @@ impl<H> Limited<H> {
         self.limit - self.taken.load(Relaxed)
     }
 
-    /// Takes up to `wanted` places, as many as are free.
+    /// Takes up to `wanted` places. Returns how many were free.
     fn take(&self, wanted: usize) -> usize {
         let rest = |taken| Some(self.limit.min(taken + wanted));
         let before = self.taken.fetch_update(Relaxed, Relaxed, rest);
@@ -116,7 +116,7 @@ impl<P: SingleProducer> LendSlots for Limited<P> {
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, P::Item> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.handle.lend(n) }
     }
 
@@ -126,8 +126,8 @@ impl<P: SingleProducer> LendSlots for Limited<P> {
     }
 
     unsafe fn publish(&mut self, n: usize) {
-        assert_eq!(self.take(n), n, "nobody else pushes");
-        // SAFETY: the caller's.
+        assert_eq!(self.take(n), n, "no other thread pushes");
+        // SAFETY: the caller's contract.
         unsafe { self.handle.publish(n) };
     }
 }
@@ -170,14 +170,14 @@ impl<C: Consumer> Consumer for Limited<C> {
     }
 }
 
-// SAFETY: items are lent by the queue itself.
+// SAFETY: the queue itself lends the items.
 unsafe impl<C: SingleConsumer> LendItems for Limited<C> {
     fn filled_up_to(&mut self, wanted: usize) -> usize {
         self.handle.available(wanted)
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, C::Item> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.handle.lend(n) }
     }
 
@@ -186,7 +186,7 @@ unsafe impl<C: SingleConsumer> LendItems for Limited<C> {
     }
 
     unsafe fn release(&mut self, n: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.handle.release(n) };
         self.give_back(n);
     }

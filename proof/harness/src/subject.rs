@@ -16,20 +16,20 @@ pub type Single<T> = Subject<BoxedSingleProducer<T>, BoxedSingleConsumer<T>>;
 /// Any queue. Its handles can be cloned if the queue may have several.
 pub type Any<T> = Subject<BoxedProducer<T>, BoxedConsumer<T>>;
 
-/// What makes a queue.
+/// A function that makes a queue.
 type Open<P, C> = dyn Fn(Config) -> Built<P, C> + Send + Sync;
 
-/// A queue that can be made, and what it promises.
+/// A kind of queue, and its properties.
 ///
-/// An unbounded queue is [`Limited`] to the capacity asked for: what is checked of a ring is checked of it as well.
+/// An unbounded queue is [`Limited`] to the capacity asked for, so that the checks of rings also apply to it.
 pub struct Subject<P, C> {
-    /// What it promises.
+    /// The queue's properties.
     pub info: Info,
     open: Arc<Open<P, C>>,
 }
 
 impl<P, C> Subject<P, C> {
-    /// A new queue, or why there is none.
+    /// A new queue, or the error.
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl<T: Send + 'static> Any<T> {
         Self { info, open: Arc::new(limited) }
     }
 
-    /// So many handles of a new queue, each but the first a clone of the one before.
+    /// `producers` and `consumers` handles of a new queue. Each but the first is a clone of the previous one.
     pub fn handles(
         &self,
         config: Config,
@@ -123,7 +123,7 @@ impl<T: Send + 'static> Any<T> {
     }
 }
 
-/// So many handles of a queue, each but the first a clone of the one before.
+/// `producers` and `consumers` handles of a queue. Each but the first is a clone of the previous one.
 pub fn clones<P: Producer, C: Consumer>(
     (tx, rx): (P, C),
     (producers, consumers): (usize, usize),

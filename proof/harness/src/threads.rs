@@ -1,21 +1,21 @@
-//! Threads on cores of our choice, and how they wait for each other.
+//! Threads on chosen cores, and how they wait for each other.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Where the threads that use a queue run.
+/// The cores on which the threads of a queue run.
 #[derive(Debug, Clone, Copy)]
 pub enum Cores {
-    /// On two cores in turn, if there are as many.
+    /// On two cores in turn, if the machine has two.
     Two,
-    /// On one.
+    /// On one core.
     One,
 }
 
 impl Cores {
-    /// Pins the calling thread, which has this number; where that is not possible it runs anywhere.
+    /// Pins the calling thread, which has this number. If that is not possible, the thread runs anywhere.
     fn pin(self, thread: usize) {
         let cores = core_affinity::get_core_ids().unwrap_or_default();
         let index = match self {
@@ -40,7 +40,7 @@ pub fn both<A: Send, B: Send>(
     (of_a.expect("`a` has returned"), of_b.expect("`b` has returned"))
 }
 
-/// What a thread is to do.
+/// A thread's work.
 pub type Task<'a, R> = Box<dyn FnOnce() -> R + Send + 'a>;
 
 /// Runs all tasks at the same time, each in a thread of its own.
@@ -51,7 +51,7 @@ pub fn all<R: Send>(cores: Cores, tasks: Vec<Task<'_, R>>) -> Vec<R> {
         let threads: Vec<_> = tasks
             .map(|(number, task)| scope.spawn(move || (start.wait(number), task()).1))
             .collect();
-        // All are waited for before one is heard: its panic may be the other's fault.
+        // Waits for all threads before it propagates a panic: one thread's panic may be caused by another's.
         let results: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
         results
             .into_iter()
@@ -60,7 +60,7 @@ pub fn all<R: Send>(cores: Cores, tasks: Vec<Task<'_, R>>) -> Vec<R> {
     })
 }
 
-/// What threads wait for that begin at the same time.
+/// The start that all threads wait for.
 #[derive(Debug)]
 struct Start {
     threads: usize,
@@ -81,17 +81,17 @@ impl Start {
     }
 }
 
-/// How far each of several threads has got.
+/// The numbers of steps of several threads.
 #[derive(Debug)]
 pub struct Progress(Vec<Step>);
 
-/// A thread's steps, on lines of its own.
+/// A thread's number of steps, on cache lines of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Step(AtomicU64);
 
 impl Progress {
-    /// That of so many threads, which have done nothing yet.
+    /// The progress of `threads` threads, which have made no step yet.
     pub fn of(threads: usize) -> Self {
         Self((0..threads).map(|_| Step::default()).collect())
     }
@@ -106,25 +106,25 @@ impl Progress {
     }
 }
 
-/// The patience of one of several threads, which lasts as long as any of them gets on.
+/// The patience of one of several threads, which lasts as long as any of them makes progress.
 #[derive(Debug)]
 pub struct Together<'a> {
     progress: &'a Progress,
     thread: usize,
-    /// Steps of all when this thread last looked.
+    /// The steps of all threads when this thread last looked.
     seen: u64,
     patience: Patience,
 }
 
 impl Together<'_> {
-    /// Called when something has been done.
+    /// Called after progress.
     pub fn moved(&mut self) {
         let own = &self.progress.0[self.thread].0;
         own.store(own.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.patience = Patience::default();
     }
 
-    /// Called when nothing could be done: waits a little longer than the last time.
+    /// Called when no progress was possible. Waits a little longer than the last time.
     pub fn wait(&mut self) {
         if self.patience.naps() > 0 {
             let steps = self.progress.steps();
@@ -135,7 +135,7 @@ impl Together<'_> {
         self.patience.wait();
     }
 
-    /// [`moved`](Self::moved) or [`wait`](Self::wait), by what was done.
+    /// Calls [`moved`](Self::moved), or [`wait`](Self::wait) if `moved` is 0.
     pub fn after(&mut self, moved: usize) {
         match moved {
             0 => self.wait(),
@@ -144,16 +144,16 @@ impl Together<'_> {
     }
 }
 
-/// How a thread waits: it spins a little, then lets others run, then sleeps, and in the end gives up.
+/// How a thread waits: it spins for a short time, then yields, then sleeps, and in the end gives up.
 #[derive(Debug, Default)]
 pub struct Patience(u32);
 
 impl Patience {
-    /// Spins until the core is given away.
+    /// Spins before the thread yields.
     const SPINS: u32 = 64;
-    /// Attempts until the thread sleeps between them.
+    /// Attempts before the thread sleeps between them.
     const AWAKE: u32 = Self::SPINS + 1_000;
-    /// Attempts that are too many: each of the last is a millisecond at least.
+    /// Most attempts. Each of the last ones takes a millisecond at least.
     const MOST: u32 = Self::AWAKE + 3_000;
 
     /// Waits a little longer than the last time.
@@ -169,12 +169,12 @@ impl Patience {
         }
     }
 
-    /// How often it has slept.
+    /// How often the thread has slept.
     pub fn naps(&self) -> u32 {
         self.0.saturating_sub(Self::AWAKE)
     }
 
-    /// Calls `try_it` until it gives something, or too often.
+    /// Calls `try_it` until it returns a value. Panics after too many attempts.
     pub fn until<R>(mut try_it: impl FnMut() -> Option<R>) -> R {
         let mut patience = Self::default();
         loop {

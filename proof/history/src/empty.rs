@@ -4,14 +4,14 @@ use super::log::Span;
 use super::table::{Answer, Id, Table};
 use super::witness::{Violation, Witness};
 
-/// A time in which the queue is surely not empty: its ends are not in it.
+/// A time in which the queue is surely not empty, without its ends.
 #[derive(Debug, Clone, Copy)]
 struct Island {
     start: u64,
     end: u64,
 }
 
-/// An empty answer to which there is no moment when the queue can have been empty.
+/// An empty answer during whose call the queue can never have been empty.
 pub(super) fn false_empty(table: &Table) -> Option<Witness> {
     if table.empties.is_empty() {
         return None;
@@ -26,15 +26,14 @@ pub(super) fn false_empty(table: &Table) -> Option<Witness> {
     })
 }
 
-/// The union of the times in which one item is surely there: from when it is visible to when its pop is
-/// called.
+/// The union of the times in which an item is surely there: from the time when it is visible to the call of its pop.
 fn islands(table: &Table, by_visible: &[Id]) -> Vec<Island> {
     let mut islands: Vec<Island> = Vec::new();
     for &id in by_visible {
         let (start, end) = (table.visible(id), table.stays_until(id));
         match islands.last_mut() {
             _ if end <= start => {}
-            // One item is there when the other goes.
+            // This item is already there when the last one leaves.
             Some(last) if start < last.end => last.end = last.end.max(end),
             _ => islands.push(Island { start, end }),
         }
@@ -48,7 +47,7 @@ fn reach(islands: &[Island], time: u64) -> u64 {
     islands[..before].last().map_or(time, |island| island.end.max(time))
 }
 
-/// For each pop, when the first item is visible of those that its thread pops from there on.
+/// For each pop: the time when the first item becomes visible that its thread pops by this pop or a later one.
 fn earliest_popped_later(table: &Table) -> Vec<u64> {
     let mut later = vec![Span::PENDING; table.pops.len()];
     for thread in 0..table.threads() {
@@ -61,10 +60,10 @@ fn earliest_popped_later(table: &Table) -> Vec<u64> {
     later
 }
 
-/// The fewest items that are there in turn, from the call to the answer.
+/// The fewest items whose times together cover the call.
 fn witness(table: &Table, by_visible: &[Id], empty: &Answer) -> Witness {
     let mut operations = vec![empty.show_empty()];
-    // Popped by the thread that said empty, and after it had.
+    // Items that the thread popped after it had said empty.
     let later = empty.next..table.pops_of(empty.thread).end;
     let popped_later = |id| table.pop_index(id).is_some_and(|index| later.contains(&index));
     let mut covered = empty.span.invoked;

@@ -1,4 +1,4 @@
-//! Bounded queues: too many items, and full too early.
+//! Bounded queues: too many items, and false full.
 
 use super::log::Span;
 use super::table::{Answer, Id, Table};
@@ -34,7 +34,7 @@ fn overfull_witness(table: &Table, capacity: usize, items: usize, ends: [Id; 2])
     Witness { violation: Violation::Overfull { capacity, items, first, last }, operations }
 }
 
-/// When items may have come, and when they have surely gone.
+/// When items may have been pushed, and when they have surely been popped.
 #[derive(Debug)]
 struct Traffic<'a> {
     table: &'a Table,
@@ -55,7 +55,7 @@ impl<'a> Traffic<'a> {
 
     /// Most items that can be in the queue at some moment of a full answer.
     ///
-    /// Only when a push is called the number grows.
+    /// The number grows only when a push is called.
     fn most(&self, full: &Answer) -> usize {
         let Span { invoked, answered } = full.span;
         let mut most = self.most_at(full, invoked);
@@ -69,7 +69,7 @@ impl<'a> Traffic<'a> {
 
     /// Most items at the moment `time` of a full answer.
     fn most_at(&self, full: &Answer, time: u64) -> usize {
-        // Of the thread's own pushes, its program says which have been; of the others', the clock.
+        // The thread's own earlier pushes are known from the order of its calls, other threads' pushes from the clock.
         let own = self.table.pushes_of(full.thread);
         let before = full.next - own.start;
         let own_called = self.table.pushes[own].partition_point(|push| push.invoked <= time);
@@ -79,7 +79,7 @@ impl<'a> Traffic<'a> {
     }
 }
 
-/// A full answer to which there is no moment with `least` items.
+/// A full answer during whose call the queue can never have had `least` items.
 pub(super) fn false_full(table: &Table, least: usize) -> Option<Witness> {
     if table.fulls.is_empty() {
         return None;
@@ -94,12 +94,12 @@ pub(super) fn false_full(table: &Table, least: usize) -> Option<Witness> {
     })
 }
 
-/// A full and an empty answer of which neither can have been first, for one producer and one consumer.
+/// A full and an empty answer, neither of which can have been first, for one producer and one consumer.
 ///
 /// After p pushes the queue is full only before pop p − `least` + 1. After that pop it is empty only if
 /// all visible items are popped.
 pub(super) fn full_and_empty(table: &Table, least: usize) -> Option<Witness> {
-    // A pop that has not returned may be one more, or another consumer's.
+    // A pending pop may have taken an item, or be another consumer's.
     if !table.is_single() || table.pending_pops > 0 {
         return None;
     }

@@ -1,9 +1,9 @@
-//! What a thread notes of its operations: one word each, and the stamps between them.
+//! A thread's notes of its operations: one word each, and the stamps between them.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An item's identity: which thread pushed it, and as its how many-th.
+/// An item's identity: the thread that pushed it, and its number among the thread's pushes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Value {
     /// The thread that pushes it.
@@ -15,12 +15,12 @@ pub struct Value {
 impl Value {
     const SEQUENCE_BITS: u32 = 45;
 
-    /// The number that stands for the value in a queue and in a log.
+    /// The value as a number, in a queue and in a log.
     pub fn number(self) -> u64 {
         (self.producer as u64) << Self::SEQUENCE_BITS | self.sequence
     }
 
-    /// The value that `number` stands for, if it stands for one.
+    /// The value of `number`, if the number is a value's.
     pub fn of(number: u64) -> Self {
         let sequence = number & ((1 << Self::SEQUENCE_BITS) - 1);
         Self { producer: (number >> Self::SEQUENCE_BITS) as usize, sequence }
@@ -40,13 +40,13 @@ pub(super) enum Word {
     Stamp(u64),
     /// So many pushes, whose values are the next of this thread.
     Pushes(u64),
-    /// A pop that gave the value with this number.
+    /// A pop that returned the value with this number.
     Pop(u64),
-    /// A pop that found nothing.
+    /// A pop that found the queue empty.
     Empty,
-    /// A push that found no room.
+    /// A push that found the queue full.
     Full,
-    /// What was pushed before is visible from here on.
+    /// From here on all earlier pushes are visible.
     Flush,
     /// A pop that has not returned.
     PopPending,
@@ -60,7 +60,7 @@ impl Word {
         let (kind, payload) = match self {
             Self::Stamp(time) => (0, time),
             Self::Pushes(n) => (1, n),
-            // What no thread can have pushed stays so when it is cut to the width of a word.
+            // A number that no thread can have pushed stays such a number when it is cut to the width of a word.
             Self::Pop(number) => (2, number.min(Self::PAYLOAD)),
             Self::Empty => (3, 0),
             Self::Full => (4, 0),
@@ -84,12 +84,12 @@ impl Word {
     }
 }
 
-/// When an operation was called and when it answered, at the latest bounds that are known.
+/// The interval of an operation: from a time before its call to a time after its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// Not called before.
+    /// The operation was not called before this time.
     pub invoked: u64,
-    /// Not still running afterwards. [`PENDING`](Self::PENDING) if it has not returned.
+    /// The operation did not run after this time. [`PENDING`](Self::PENDING) if it has not returned.
     pub answered: u64,
 }
 
@@ -104,16 +104,16 @@ impl Span {
 /// back-to-back operations share a stamp, and several operations between two stamps share an interval;
 /// their order is that of the log. Operations after the last stamp are pending.
 ///
-/// All memory is there from the start, and only the thread that writes the log touches it.
+/// All memory is allocated at the start, and only the thread that writes the log accesses it.
 pub struct Log {
-    // Atomic because a store to an atomic is never moved over a fence, whatever the compiler knows about
-    // the threads that can see it.
+    // Atomic, because a compiler never moves a store to an atomic across a fence, even if it knows that no other thread
+    // sees the store.
     words: Box<[AtomicU64]>,
     len: usize,
 }
 
 impl Log {
-    /// An empty log with room for so many words: an operation and a stamp take one each.
+    /// An empty log with room for `words` words: an operation and a stamp take one word each.
     pub fn with_room(words: usize) -> Self {
         Self { words: (0..words).map(|_| AtomicU64::new(0)).collect(), len: 0 }
     }
@@ -138,7 +138,7 @@ impl Log {
         }
     }
 
-    /// Notes a pop that gave the value with this [number](Value::number).
+    /// Notes a pop that returned the value with this [number](Value::number).
     #[inline]
     pub fn pop(&mut self, number: u64) {
         self.append(Word::Pop(number));
@@ -173,7 +173,7 @@ impl Log {
         self.len += 1;
     }
 
-    /// An answer that is repeated between the same two stamps says nothing new.
+    /// Notes an answer, unless it repeats the last one between the same two stamps.
     #[inline]
     fn append_once(&mut self, word: Word) {
         if self.last() != Some(word) {

@@ -1,25 +1,25 @@
-//! The decision whether a history is one of a queue.
+//! The decision whether a queue can have a history.
 
 use super::log::{Log, Span, Word};
 use super::table::{Id, Table};
 use super::witness::{Operation, Violation, Witness};
 use super::{empty, full, order, overwriting};
 
-/// What the threads have noted.
+/// The notes of all threads.
 #[derive(Debug)]
 pub struct History {
-    /// One log for each thread. Values name a producer by its place here.
+    /// One log for each thread. Values name a producer by its index here.
     pub logs: Vec<Log>,
-    /// Whether the last pops found that all is popped and nothing will come.
+    /// Whether the last pop of each consumer said that the queue is closed.
     pub drained: bool,
 }
 
-/// How many operations of each kind.
+/// The number of operations of each kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Pushes of an item.
     pub pushes: u64,
-    /// Pops that gave an item.
+    /// Pops that returned an item.
     pub pops: u64,
     /// Pops that found the queue empty.
     pub empties: u64,
@@ -44,26 +44,26 @@ impl History {
     }
 }
 
-/// What the queue promises.
+/// The queue's guarantees.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// Items that can be inside, if that is limited.
+    /// Most items that can be in the queue, if it is bounded.
     pub slots: Option<usize>,
-    /// Items that must fit: while fewer are inside, a push doesn't say full.
+    /// Items that must fit: while the queue has fewer items, a push doesn't say full.
     pub capacity: usize,
     /// Whether an item may be invisible until a flush.
     pub delayed: bool,
-    /// Items pushed before it that a pop may leave in the queue: 0 for first in first out.
+    /// How many older items a pop may leave in the queue: 0 for first in first out.
     pub k: usize,
-    /// Newest items that are not overwritten, at least one, if the queue overwrites the oldest to make room.
+    /// Number of newest items that are not overwritten, at least one, if the queue overwrites the oldest to make room.
     pub kept: Option<usize>,
-    /// Whether an item is lost, too, if its place is that of a push that is unfinished, `kept` pushes earlier.
+    /// Whether an item may also be lost if the push `kept` pushes earlier, which has the same slot, is unfinished.
     pub voids: bool,
 }
 
 /// Checks a history.
 ///
-/// The [module](super) says what that proves.
+/// The [module](super) says what this proves.
 ///
 /// # Errors
 ///
@@ -99,7 +99,7 @@ fn early(table: &Table) -> Option<Witness> {
     Some(of_item(table, Violation::Early, pop.id))
 }
 
-/// An item that is still there though nothing is.
+/// An item that is missing although the queue was drained.
 fn lost(table: &Table, drained: bool) -> Option<Witness> {
     if !drained {
         return None;
@@ -108,12 +108,12 @@ fn lost(table: &Table, drained: bool) -> Option<Witness> {
         let is_there = table.pop(id).is_none() && table.overwritten_since(id) == Span::PENDING;
         is_there && table.push(id).answered != Span::PENDING
     };
-    // Each pop that has not returned may have one of them.
+    // Each pending pop may have taken one of these items.
     let lost = table.ids().filter(there).nth(table.pending_pops)?;
     Some(Witness { violation: Violation::Lost, operations: around(table, lost) })
 }
 
-/// An item's push between the pops of those that the same thread pushed before and after it.
+/// An item's push, and the pops of the items that the same thread pushed before and after it.
 fn around(table: &Table, id: Id) -> Vec<Operation> {
     let pushes = table.pushes_of(table.producer(id));
     let pop = |id: usize| table.show_pop(id as Id);

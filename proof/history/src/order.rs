@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use super::table::{Id, Table};
 use super::witness::{Violation, Witness};
 
-/// The largest k + 1 keys of those seen, with their items.
+/// The largest k + 1 keys so far, with their items.
 #[derive(Debug, Clone)]
 struct Largest {
     k: usize,
@@ -38,9 +38,9 @@ impl Largest {
 
 /// An item that overtook more than `k` others.
 ///
-/// Item a is *overtaken* by b if a's push precedes b's and b's pop precedes a's, or a has none. One
-/// operation precedes another if it answers before that is called, or if the same thread calls both, in
-/// this order. The four combinations are counted one after the other, for each in one pass.
+/// Item a is *overtaken* by b if a's push precedes b's push, and b's pop precedes a's pop or a has none. One operation
+/// precedes another if it answers before the other is called, or if one thread calls both, in this order. There are
+/// four combinations. Each is counted in a pass of its own.
 pub(super) fn overtaking(table: &Table, k: usize) -> Option<Witness> {
     (0..table.threads())
         .find_map(|thread| {
@@ -51,7 +51,7 @@ pub(super) fn overtaking(table: &Table, k: usize) -> Option<Witness> {
         .or_else(|| apart(table, k))
 }
 
-/// One thread pushed both; the pops are apart in time.
+/// One thread pushed both items; the pops are apart in time.
 fn pushed_in_turn(table: &Table, k: usize, thread: usize) -> Option<Witness> {
     let mut longest = Largest::new(k);
     for id in table.pushes_of(thread) {
@@ -64,7 +64,7 @@ fn pushed_in_turn(table: &Table, k: usize, thread: usize) -> Option<Witness> {
     None
 }
 
-/// One thread popped both; the pushes are apart in time.
+/// One thread popped both items; the pushes are apart in time.
 fn popped_in_turn(table: &Table, k: usize, thread: usize) -> Option<Witness> {
     let mut earliest = Largest::new(k);
     for pop in table.pops[table.pops_of(thread)].iter().rev() {
@@ -77,7 +77,7 @@ fn popped_in_turn(table: &Table, k: usize, thread: usize) -> Option<Witness> {
     None
 }
 
-/// One thread pushed both, one popped both.
+/// One thread pushed both items, one thread popped both.
 fn both_in_turn(table: &Table, k: usize, thread: usize) -> Option<Witness> {
     let mut first = vec![Largest::new(k); table.threads()];
     for pop in table.pops[table.pops_of(thread)].iter().rev() {
@@ -93,7 +93,7 @@ fn both_in_turn(table: &Table, k: usize, thread: usize) -> Option<Witness> {
 /// Pushes and pops are apart in time.
 fn apart(table: &Table, k: usize) -> Option<Witness> {
     if table.only_producer().is_some() {
-        // Its pushes are in turn.
+        // `pushed_in_turn` has compared the pushes of a single thread.
         return None;
     }
     let mut longest = Largest::new(k);

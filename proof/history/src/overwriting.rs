@@ -1,14 +1,14 @@
-//! Queues that overwrite: what may be gone, and what must be.
+//! Queues that overwrite: which items may be gone, and which must be.
 
 use super::log::Span;
 use super::table::{Id, Table};
 use super::witness::{Violation, Witness};
 
-/// For each item that nobody popped, from when on it may have been overwritten: when so many pushes as are `kept`
-/// have been called that may be newer. [`PENDING`](Span::PENDING) for all others.
+/// For each item that no consumer popped: the time from which it may have been overwritten, when `kept` pushes have
+/// been called that may be newer. [`PENDING`](Span::PENDING) for all other items.
 ///
-/// With `voids` an item may be lost from the beginning, if a push of another thread was unfinished while the item was pushed,
-/// and so many as are `kept` were called meanwhile.
+/// With `voids` an item may be lost from the beginning, if a push of another thread was unfinished while the item was
+/// pushed, and `kept` pushes were called meanwhile.
 pub(super) fn since(table: &Table, kept: usize, voids: bool) -> Vec<u64> {
     let (mut called, mut answered): (Vec<u64>, Vec<u64>) =
         table.pushes.iter().map(|push| (push.invoked, push.answered)).unzip();
@@ -24,7 +24,7 @@ pub(super) fn since(table: &Table, kept: usize, voids: bool) -> Vec<u64> {
         if voids && meets_unfinished(table, id, |from, to| count(&called, from, to) >= kept) {
             return table.push(id).invoked;
         }
-        // Of the thread's own pushes, its program says which are older; of the others', the clock.
+        // The thread's own older pushes are known from the order of its calls, other threads' pushes from the clock.
         let begun = table.push(id).invoked;
         let own_older = id as usize - table.pushes_of(table.producer(id)).start;
         let own_answered = own.partition_point(|push| push.answered < begun);
@@ -47,8 +47,8 @@ fn count(times: &[u64], from: u64, to: u64) -> usize {
     times.partition_point(|&time| time <= to) - times.partition_point(|&time| time < from)
 }
 
-/// Whether a push of another thread began before that of `id` ended, and ended after it began, and `is_a_lap` holds from the
-/// former's beginning to the latter's end.
+/// Whether a push of another thread overlaps the push of `id`, and `is_a_lap` holds from the beginning of the former to
+/// the end of the latter.
 fn meets_unfinished(table: &Table, id: Id, is_a_lap: impl Fn(u64, u64) -> bool) -> bool {
     let own = table.push(id);
     (0..table.threads()).filter(|thread| *thread != table.producer(id)).any(|thread| {
@@ -60,7 +60,7 @@ fn meets_unfinished(table: &Table, id: Id, is_a_lap: impl Fn(u64, u64) -> bool) 
     })
 }
 
-/// When each consumer's calls have answered, if there are several.
+/// The answers' times of each consumer, if there are several consumers.
 fn consumers(table: &Table) -> Vec<Vec<u64>> {
     let popped = |thread| table.pops[table.pops_of(thread)].iter().map(|pop| pop.span.answered);
     let mut consumers: Vec<Vec<u64>> =
@@ -68,12 +68,12 @@ fn consumers(table: &Table) -> Vec<Vec<u64>> {
     for empty in &table.empties {
         consumers[empty.thread].push(empty.span.answered);
     }
-    // One that has pushed nothing may have popped, and been busy all the time.
+    // A thread that has pushed no item may be a consumer whose pops were all busy.
     let may_pop =
         |thread: usize| !consumers[thread].is_empty() || table.pushes_of(thread).is_empty();
     let threads: Vec<_> = (0..table.threads()).filter(|&thread| may_pop(thread)).collect();
     if threads.len() < 2 {
-        // What it had in its hands nobody else can miss.
+        // With a single consumer, no other consumer can miss the item that it was taking.
         return Vec::new();
     }
     let mut taken = |thread: usize| std::mem::take(&mut consumers[thread]);
@@ -82,10 +82,10 @@ fn consumers(table: &Table) -> Vec<Vec<u64>> {
     consumers
 }
 
-/// An empty answer that comes between one producer and one consumer although the newest item has not been popped.
+/// An empty answer, between one producer and one consumer, although the newest item has not been popped.
 ///
-/// What overwrites an item is there in its place, so the queue is empty only when the newest items have been popped,
-/// as many as are `kept`: between the push of the last item popped and the next push.
+/// An item that overwrites another is in the queue in its place. So the queue is empty only when the `kept` newest
+/// items have been popped: between the push of the last popped item and the next push.
 pub(super) fn false_empty(table: &Table, kept: usize) -> Option<Witness> {
     if !table.is_single() || table.pending_pops > 0 || !consumers(table).is_empty() {
         return None;
@@ -105,7 +105,7 @@ pub(super) fn false_empty(table: &Table, kept: usize) -> Option<Witness> {
     })
 }
 
-/// An item that was popped when `capacity` newer ones had surely been pushed.
+/// An item that was popped after `capacity` newer items had surely been pushed.
 pub(super) fn outlived(table: &Table, capacity: usize) -> Option<Witness> {
     table.pops.iter().find_map(|pop| {
         let newer = (0..table.threads()).map(|thread| newer(table, pop.id, thread)).sum();
@@ -116,7 +116,7 @@ pub(super) fn outlived(table: &Table, capacity: usize) -> Option<Witness> {
     })
 }
 
-/// How many items this thread had surely pushed after that with this id, and before the latter's pop was called.
+/// How many items this thread had surely pushed after the item `id`, and before the call of that item's pop.
 fn newer(table: &Table, id: Id, thread: usize) -> usize {
     let pushes = table.pushes_of(thread);
     let of_thread = &table.pushes[pushes.clone()];

@@ -1,59 +1,61 @@
-//! A history by item, as the checks need it.
+//! A history, indexed by item.
 
 use super::Rules;
 use super::log::{Log, Span, Value, Word};
 use super::overwriting;
 use super::witness::{Call, Operation, Violation, Witness};
 
-/// Index of an item that is counted through all producers.
+/// Index of an item among the items of all producers.
 pub(super) type Id = u32;
 
-/// A pop that gave an item.
+/// A pop that returned an item.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pop {
     pub(super) id: Id,
     pub(super) span: Span,
 }
 
-/// An answer that moved nothing.
+/// A full or empty answer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Answer {
     pub(super) thread: usize,
     pub(super) span: Span,
-    /// The thread's next push after a full, an index into `pushes`; its next pop after an empty, an
+    /// After a full answer, the thread's next push, an index into `pushes`. After an empty answer, its next pop, an
     /// index into `pops`.
     pub(super) next: usize,
     /// The thread's first push that is not surely visible.
     pub(super) hidden: usize,
 }
 
-/// All operations, sorted by kind. Those of one thread are in its program order.
+/// All operations, by kind. The operations of one thread are in program order.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) pushes: Vec<Span>,
-    /// When each item is surely visible. Empty if that is when its push answers.
+    /// The time when each item is surely visible. Empty if items are visible when their pushes answer.
     visible: Vec<u64>,
-    /// Since when each item that nobody popped may have been overwritten. Empty if none ever is.
+    /// For each item that no consumer popped: the time from which it may have been overwritten. Empty if the queue
+    /// doesn't overwrite.
     overwritten: Vec<u64>,
-    /// Each thread's first push, and the end.
+    /// The index of each thread's first push, and the end.
     first_push: Vec<usize>,
     pub(super) pops: Vec<Pop>,
-    /// Each thread's first pop, and the end.
+    /// The index of each thread's first pop, and the end.
     first_pop: Vec<usize>,
     /// Each item's pop, an index into `pops`.
     popped_by: Vec<u32>,
     pub(super) empties: Vec<Answer>,
     pub(super) fulls: Vec<Answer>,
     pub(super) pending_pops: usize,
-    /// When the first of the pops that have not returned was called.
+    /// The call of the first pending pop.
     pending_since: u64,
 }
 
 impl Table {
-    /// No pop gave the item.
+    /// No pop returned the item.
     const NEVER: u32 = u32::MAX;
 
-    /// Sorts the operations of all threads. Fails if a pop gave what can't be.
+    /// Sorts the operations of all threads. Fails if a pop returned a value that was never pushed, or was popped
+    /// before.
     pub(super) fn new(logs: &[Log], rules: &Rules) -> Result<Self, Witness> {
         let mut table = Self { pending_since: Span::PENDING, ..Self::default() };
         for (thread, log) in logs.iter().enumerate() {
@@ -151,7 +153,7 @@ impl Table {
         self.first_push.len() - 1
     }
 
-    /// The only thread for which there is something in its range, if there is one.
+    /// The only thread whose range is not empty, if there is only one.
     fn only(&self, range: impl Fn(usize) -> std::ops::Range<usize>) -> Option<usize> {
         let mut busy = (0..self.threads()).filter(|&thread| !range(thread).is_empty());
         busy.next().filter(|_| busy.next().is_none())
@@ -181,13 +183,13 @@ impl Table {
         self.first_push.partition_point(|&first| first <= id as usize) - 1
     }
 
-    /// The pop that gave an item, an index into `pops`.
+    /// The pop that returned an item, an index into `pops`.
     pub(super) fn pop_index(&self, id: Id) -> Option<usize> {
         let index = self.popped_by[id as usize];
         (index != Self::NEVER).then_some(index as usize)
     }
 
-    /// The pop that gave an item.
+    /// The pop that returned an item.
     pub(super) fn pop(&self, id: Id) -> Option<&Pop> {
         self.pop_index(id).map(|index| &self.pops[index])
     }
@@ -197,12 +199,12 @@ impl Table {
         self.first_pop.partition_point(|&first| first <= index) - 1
     }
 
-    /// When the push of an item began and ended.
+    /// The interval of an item's push.
     pub(super) fn push(&self, id: Id) -> Span {
         self.pushes[id as usize]
     }
 
-    /// From when on an item is surely visible, until it is popped.
+    /// The time from which an item is surely visible, until it is popped.
     pub(super) fn visible(&self, id: Id) -> u64 {
         match self.visible.get(id as usize) {
             Some(&flushed) => flushed,
@@ -210,24 +212,24 @@ impl Table {
         }
     }
 
-    /// Until when an item is surely in the queue, once it is.
+    /// The time until which a visible item is surely in the queue.
     pub(super) fn stays_until(&self, id: Id) -> u64 {
         match self.pop(id) {
             Some(pop) => pop.span.invoked,
-            // A pop that has not returned may have taken any item that no other pop gave.
+            // A pending pop may have taken any item that no other pop returned.
             None => self.pending_since.min(self.overwritten_since(id)),
         }
     }
 
-    /// Since when an item that nobody popped may have been overwritten. [`PENDING`](Span::PENDING) if it can't
-    /// have been.
+    /// The time from which an item that no consumer popped may have been overwritten. [`PENDING`](Span::PENDING) if it
+    /// can't have been.
     pub(super) fn overwritten_since(&self, id: Id) -> u64 {
         self.overwritten.get(id as usize).copied().unwrap_or(Span::PENDING)
     }
 
-    /// All items, sorted by some time of theirs.
+    /// All items, sorted by one of their times.
     ///
-    /// The sort is stable because such sorts find runs that are sorted: each producer's is.
+    /// The sort is stable, because stable sorts find sorted runs: each producer's items are one.
     pub(super) fn sorted_by(&self, time: impl Fn(Id) -> u64) -> Vec<Id> {
         let mut ids: Vec<Id> = self.ids().collect();
         ids.sort_by_key(|&id| time(id));
@@ -253,7 +255,7 @@ impl Table {
         Some(Operation { thread, call: Call::Pop(self.value(id)), span })
     }
 
-    /// When an item was there to be seen, for a witness.
+    /// The operations between which an item was visible, for a witness.
     pub(super) fn show_stay(&self, id: Id) -> impl Iterator<Item = Operation> {
         let push = self.show_push(id);
         let span = Span { answered: self.visible(id), ..push.span };
@@ -262,7 +264,7 @@ impl Table {
         std::iter::once(if delayed { shown } else { push }).chain(self.show_pop(id))
     }
 
-    /// What is known of an item, for a witness.
+    /// All operations of an item, for a witness.
     pub(super) fn show(&self, id: Id) -> impl Iterator<Item = Operation> {
         std::iter::once(self.show_push(id)).chain(self.show_pop(id))
     }

@@ -1,51 +1,51 @@
-//! What is shown of a history that no queue can have.
+//! The part of a history that shows why no queue can have it.
 
 use std::fmt;
 
 use super::log::{Span, Value};
 
-/// What is wrong with a history.
+/// The violation in a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Violation {
-    /// A pop gave what nobody pushed.
+    /// A pop returned a value that no thread pushed.
     Fresh,
-    /// Two pops gave the same item.
+    /// Two pops returned the same item.
     Repeated,
     /// A pop had ended before its item's push began.
     Early,
-    /// All was popped, so it was said, and an item was not.
+    /// The queue was drained, but an item was never popped.
     Lost,
-    /// The last pop named overtook all other items named.
+    /// The last pop of the witness overtook all other items of the witness.
     Order,
-    /// Empty, although one item or another was in the queue all the time.
+    /// A pop said empty, although at every moment of its call an item was in the queue.
     FalseEmpty,
-    /// Full, although there was always room.
+    /// A push said full, although there was always room.
     FalseFull {
         /// Most items that can have been in the queue.
         most: usize,
-        /// Fewest that may fill it.
+        /// Fewest items that may fill the queue.
         least: usize,
     },
     /// More items than fit.
     Overfull {
         /// Items that fit.
         capacity: usize,
-        /// Most items that were surely there at one moment: when the push of `last` had answered.
+        /// Most items that were surely in the queue at one moment: when the push of `last` had answered.
         items: usize,
-        /// The oldest of them.
+        /// The oldest of these items.
         first: Value,
-        /// The newest.
+        /// The newest of these items.
         last: Value,
     },
-    /// Popped from a queue that overwrites, although too many newer items had been pushed.
+    /// An item was popped from a queue that overwrites, although too many newer items had been pushed.
     Outlived {
         /// Items that fit.
         capacity: usize,
         /// Newer items whose pushes had answered when the pop was called.
         newer: usize,
     },
-    /// Full before pops that must have come first, if it was empty in between.
+    /// A full answer requires some pops to come later, which an empty answer requires to come earlier.
     FullAndEmpty {
         /// Pushes before the full answer.
         pushed: usize,
@@ -54,9 +54,9 @@ pub enum Violation {
         /// Fewest items that may fill the queue.
         least: usize,
     },
-    /// Nothing moved any more before all was pushed and popped.
+    /// No item moved any more before all items were pushed and popped.
     ///
-    /// No pattern of a history but how it ended; so with [`FalseClosed`](Self::FalseClosed).
+    /// Not a pattern in a history, but the way it ended. The same holds for [`FalseClosed`](Self::FalseClosed).
     Stuck {
         /// Items to be pushed.
         planned: usize,
@@ -65,7 +65,7 @@ pub enum Violation {
         /// Items popped.
         popped: usize,
     },
-    /// A thread was told that the other side was gone, and it was not.
+    /// A thread was told closed while the other side was not gone.
     FalseClosed {
         /// The thread that was told.
         thread: usize,
@@ -85,7 +85,7 @@ impl fmt::Display for Violation {
             Self::Repeated => f.write_str("popped twice"),
             Self::Early => f.write_str("popped before it was pushed"),
             Self::Lost => f.write_str("pushed and never popped, though the queue was drained"),
-            Self::Order => f.write_str("out of order: an item overtook those pushed before it"),
+            Self::Order => f.write_str("out of order: an item overtook items pushed before it"),
             Self::FalseEmpty => {
                 f.write_str("false empty: at every moment of the call some item was in the queue")
             }
@@ -125,18 +125,18 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What was called, and what it answered.
+/// A call and its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
     /// A push of this value.
     Push(Value),
     /// A push of this value and the flush that makes it visible.
     Show(Value),
-    /// A pop that gave this value.
+    /// A pop that returned this value.
     Pop(Value),
-    /// A pop that found nothing.
+    /// A pop that found the queue empty.
     Empty,
-    /// A push that found no room.
+    /// A push that found the queue full.
     Full,
 }
 
@@ -155,20 +155,20 @@ impl fmt::Display for Call {
 /// An operation of a witness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
-    /// The thread that called it.
+    /// The thread that made the call.
     pub thread: usize,
-    /// What it was.
+    /// The call.
     pub call: Call,
-    /// When.
+    /// Its interval.
     pub span: Span,
 }
 
 /// A violation and the few operations that show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Witness {
-    /// What is wrong.
+    /// The violation.
     pub violation: Violation,
-    /// The operations that can't be together in any history of a queue.
+    /// Operations that contradict each other.
     pub operations: Vec<Operation>,
 }
 

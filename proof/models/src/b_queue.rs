@@ -33,7 +33,7 @@ fn of_queue<T: Cargo, N: Cargo + Copy>(subject: SingleSubject<T, N>) -> Vec<Mode
     ]
 }
 
-/// The consumer looks four slots ahead, and at two and one when that is empty.
+/// The consumer looks four slots ahead. If that slot is empty, it looks two slots ahead, then one.
 fn backtracking<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,
@@ -48,8 +48,8 @@ fn backtracking<T: Cargo>(new: Single<T>) -> Exploration {
     )
 }
 
-/// How far the consumer looks depends on how far it got the last times. When nothing was there it
-/// forgets that, and sees the next single item.
+/// How far the consumer looks ahead depends on its last search. A consumer that finds no full slot forgets its history,
+/// and then finds the next single item.
 fn history<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,
@@ -70,7 +70,7 @@ fn history<T: Cargo>(new: Single<T>) -> Exploration {
     )
 }
 
-/// The producer needs a whole batch of free slots, and then uses it without looking again.
+/// The producer needs a whole batch of free slots, and then fills the batch without another look.
 fn probe_of_a_batch<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,
@@ -88,7 +88,7 @@ fn probe_of_a_batch<T: Cargo>(new: Single<T>) -> Exploration {
             (rx, popped)
         },
         |pushed, (mut rx, popped)| {
-            assert!(pushed == 4 || popped == 2, "half a batch was enough");
+            assert!(pushed == 4 || popped == 2, "half a free batch was enough");
             assert_eq!(rx.available(usize::MAX) as u64, pushed - popped);
             pop_until_closed(&mut rx, popped..pushed);
         },

@@ -1,4 +1,4 @@
-//! `blq`: publication and slots given back apart from push and pop (paper 1 §3.3).
+//! `blq`: publishing items and freeing slots are calls of their own, apart from push and pop (paper 1 §3.3).
 
 use corelane_loom::TryPushError;
 use corelane_loom::lamport::batched::{Blq, Consumer, Producer};
@@ -37,7 +37,7 @@ fn pop_local(rx: &mut Consumer<Item>) -> Option<u64> {
     rx.pop_local().map(|item| item.number())
 }
 
-/// Items pushed without publication come all at once: by `flush`, or when the producer is dropped.
+/// Items that were pushed without publication become visible together: by `flush`, or when the producer is dropped.
 fn flush_shows_all() -> Exploration {
     explore_sides(
         own::<Blq, Item>,
@@ -55,14 +55,14 @@ fn flush_shows_all() -> Exploration {
     )
 }
 
-/// A queue full of items that were never published stays full, and empty for the other side.
+/// A queue full of unpublished items stays full for the producer, and empty for the consumer.
 fn full_of_unpublished() -> Exploration {
     explore_sides(
         own::<Blq, Item>,
         tiny(1),
         |mut tx| {
             assert!(push_local(&mut tx, 0));
-            assert!(!push_local(&mut tx, 1), "nobody can have made room");
+            assert!(!push_local(&mut tx, 1), "no pop can have made room");
             tx.flush();
             push_all(&mut tx, 1..2);
         },
@@ -71,7 +71,7 @@ fn full_of_unpublished() -> Exploration {
     )
 }
 
-/// Slots of items popped without publication come back all at once, by `free` or when the consumer is
+/// Slots of items that were popped without publication become free together: by `free`, or when the consumer is
 /// dropped.
 fn freed_together() -> Exploration {
     explore_sides(

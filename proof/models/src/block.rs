@@ -30,7 +30,8 @@ pub(crate) fn models() -> Vec<Model> {
     ]
 }
 
-/// A chunk that ends in the next block: each block counts its own items, the first one first.
+/// A chunk that ends in the next block: each block counts its own items, and the first block's count is published
+/// first.
 fn chunk_over_blocks<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,
@@ -45,7 +46,7 @@ fn chunk_over_blocks<T: Cargo>(new: Single<T>) -> Exploration {
     )
 }
 
-/// A chunk that is popped over the end of a block: the block before that end is empty then.
+/// A chunk that is popped over the end of a block: then the first block is empty.
 fn commit_over_blocks<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,
@@ -72,7 +73,7 @@ fn commit_over_blocks<T: Cargo>(new: Single<T>) -> Exploration {
     )
 }
 
-/// Both sides go while items are left in a block that the consumer knows from a lap before.
+/// Both sides are dropped while items are left in a block that the consumer has visited in an earlier lap.
 fn left_in_two_laps<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,
@@ -91,7 +92,7 @@ fn left_in_two_laps<T: Cargo>(new: Single<T>) -> Exploration {
     )
 }
 
-/// The producer goes on when both slots of the block are free, and then for two items.
+/// The producer continues when both slots of the block are free, and then pushes two items.
 fn full_until_a_block_is_empty<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,
@@ -115,8 +116,8 @@ fn full_until_a_block_is_empty<T: Cargo>(new: Single<T>) -> Exploration {
     )
 }
 
-/// The consumer has emptied a block and looks at the next one, which the producer may not have entered:
-/// what that has counted is a lap old.
+/// The consumer has emptied a block and looks at the next block. If the producer hasn't entered that block yet, its
+/// count is a lap old.
 fn block_of_an_earlier_lap<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,

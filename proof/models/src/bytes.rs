@@ -1,7 +1,6 @@
-//! `bbq-bytes`: records of several granules, ends of blocks that are skipped, claims that are aborted, and records
-//! that are held (paper 3 §2.4.4).
+//! `bbq-bytes`: records of several granules, skipped ends of blocks, aborted claims, and held records (paper 3 §2.4.4).
 //!
-//! Blocks have two or four granules, so some records fill one, and some don't fit into the rest of one.
+//! Blocks have two or four granules, so some records fill a block, and some don't fit into the rest of a block.
 
 use corelane_loom::block::bytes::{BbqBytes, ClaimError, Consumer, Producer, queue_with};
 use corelane_loom::{Config, TryPopError};
@@ -46,7 +45,7 @@ fn queue(blocks: usize, size: usize) -> (Producer, Consumer) {
     queue_with(config).expect("models ask for small queues")
 }
 
-/// What record `number` with so many granules consists of: bytes that tell both.
+/// The bytes of record `number` with so many granules. They encode both numbers.
 fn record(number: u8, granules: usize) -> Vec<u8> {
     vec![number; granules * GRANULE]
 }
@@ -65,7 +64,7 @@ fn push(tx: &mut Producer, number: u8, granules: usize) {
     assert!(attempt(tx, number, granules), "there is room for record {number}");
 }
 
-/// The number of a record, which is whole.
+/// The number of a record. Fails if the record is not whole.
 fn number(bytes: &[u8]) -> u8 {
     let number = bytes[0];
     assert!(bytes.iter().all(|byte| *byte == number), "a record in pieces");
@@ -77,19 +76,19 @@ fn look(rx: &mut Consumer) -> Option<u8> {
     rx.try_pop().ok().map(|record| number(&record))
 }
 
-/// Pops all records that are there, while nobody else is at work.
+/// Pops all records that are there, while no other thread is at work.
 fn drain(rx: &mut Consumer) -> Vec<u8> {
     let mut numbers = Vec::new();
     loop {
         match rx.try_pop() {
             Ok(record) => numbers.push(number(&record)),
-            Err(TryPopError::Busy) => panic!("nobody else is at work"),
+            Err(TryPopError::Busy) => panic!("no other thread is at work"),
             Err(_) => return numbers,
         }
     }
 }
 
-/// These records, in any order, and no others.
+/// Checks that the queue gave these records, in any order, and no others.
 fn are(mut numbers: Vec<u8>, mut expected: Vec<u8>) {
     numbers.sort_unstable();
     expected.sort_unstable();
@@ -111,7 +110,7 @@ fn records() -> Exploration {
             let popped = loop {
                 match rx.try_pop() {
                     Ok(record) => break number(&record),
-                    Err(TryPopError::Closed) => panic!("closed before all was popped"),
+                    Err(TryPopError::Closed) => panic!("closed before all records were popped"),
                     Err(_) => spin_loop(),
                 }
             };
@@ -122,7 +121,7 @@ fn records() -> Exploration {
     })
 }
 
-/// Records without bytes, which are told from nothing.
+/// Records without bytes: a pop distinguishes them from an empty queue.
 fn records_without_bytes() -> Exploration {
     explore(|| {
         let (mut tx, mut rx) = queue(2, 2);
@@ -139,7 +138,7 @@ fn records_without_bytes() -> Exploration {
     })
 }
 
-/// Two records that don't fit into the rest of a block, which one of the two marks to be skipped.
+/// Two records that don't fit into the rest of a block. One of the two claims marks the rest as skipped.
 fn two_over_the_end() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue(4, 2);
@@ -155,7 +154,7 @@ fn two_over_the_end() -> Exploration {
     })
 }
 
-/// What is skipped in one lap is a record in the next: nobody takes the one for the other.
+/// The granules that are skipped in one lap are a record in the next lap. No consumer confuses the two.
 fn end_of_the_last_lap() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue(2, 2);
@@ -172,7 +171,7 @@ fn end_of_the_last_lap() -> Exploration {
     })
 }
 
-/// Of three claims the one in the middle is aborted, by another thread: the others are popped in order.
+/// Another thread aborts the second of three claims: the other records are popped in order.
 fn aborted_between_two() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue(2, 4);
@@ -191,7 +190,7 @@ fn aborted_between_two() -> Exploration {
     })
 }
 
-/// Less is committed than was claimed: the next record is behind what was claimed.
+/// Fewer bytes are committed than were claimed: the next record starts behind the claimed bytes.
 fn committed_in_part() -> Exploration {
     explore(|| {
         let (mut tx, mut rx) = queue(2, 4);
@@ -207,8 +206,7 @@ fn committed_in_part() -> Exploration {
     })
 }
 
-/// While one claim is unfinished, a pop is told that something is in the way, and never that nothing is
-/// there; then all comes in the order of claims.
+/// While a claim is unfinished, a pop says busy, and never empty. Then all records come in the order of their claims.
 fn stalled_claim() -> Exploration {
     explore(|| {
         let (mut tx, mut rx) = queue(2, 4);
@@ -238,7 +236,7 @@ fn two_consumers_and_one_record() -> Exploration {
         let thread = start(move || look(&mut other));
         let mut numbers = Vec::from_iter(look(&mut rx));
         numbers.extend(join([thread]).remove(0));
-        assert_eq!(numbers, [0], "nothing can be said to be in the way");
+        assert_eq!(numbers, [0], "the queue can't be busy");
     })
 }
 
@@ -261,7 +259,8 @@ fn two_consumers_of_two_lengths() -> Exploration {
     })
 }
 
-/// One consumer holds a record while the other pops what is behind it and a producer waits: its bytes stay.
+/// One consumer holds a record, while the other consumer pops the records behind it and a producer waits. The held
+/// bytes don't change.
 fn held_while_others_go_on() -> Exploration {
     explore_shared(|| {
         let (mut tx, rx) = queue(2, 2);
@@ -285,7 +284,7 @@ fn held_while_others_go_on() -> Exploration {
     })
 }
 
-/// Two consumers reach a place that is to be skipped: one of them skips it, and both get on.
+/// Two consumers reach granules that are to be skipped: one consumer skips them, and both continue.
 fn skipped_by_two() -> Exploration {
     explore_shared(|| {
         let (mut tx, rx) = queue(2, 2);
@@ -302,7 +301,7 @@ fn skipped_by_two() -> Exploration {
     })
 }
 
-/// What is skipped belongs to a block: it comes back when that is done, and not before.
+/// Skipped granules belong to their block: they become free together with the block, and not before.
 fn full_until_skipped() -> Exploration {
     explore(|| {
         let (mut tx, mut rx) = queue(2, 2);
@@ -323,7 +322,7 @@ fn full_until_skipped() -> Exploration {
     })
 }
 
-/// All that is there was aborted: a claim gives it back, while a consumer passes it as well.
+/// All entries were aborted: a claim gives their granules back, while a consumer passes them as well.
 fn aborted_and_reclaimed() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue(2, 2);
@@ -334,13 +333,13 @@ fn aborted_and_reclaimed() -> Exploration {
         let thread = start(move || look(&mut rx));
         let pushed = attempt(&mut tx, 0, 2);
         let mut numbers = Vec::from_iter(join([thread]).remove(0));
-        assert!(pushed || attempt(&mut tx, 0, 2), "nothing is held");
+        assert!(pushed || attempt(&mut tx, 0, 2), "no record is held");
         numbers.extend(drain(&mut last));
         assert_eq!(numbers, [0]);
     })
 }
 
-/// Two consumers empty a block, whose end is skipped, and begin the next: then there is room.
+/// Two consumers empty a block whose end is skipped, and enter the next block: then there is room.
 fn a_block_emptied_by_two() -> Exploration {
     explore_shared(|| {
         let (mut tx, rx) = queue(2, 2);
@@ -358,7 +357,7 @@ fn a_block_emptied_by_two() -> Exploration {
     })
 }
 
-/// A producer goes after its last record, which is behind the end of a block: it is popped before the queue is
+/// A producer is dropped after its last record, which starts in the next block. The record is popped before a pop says
 /// closed.
 fn records_to_the_end() -> Exploration {
     explore(|| {

@@ -1,5 +1,4 @@
-//! Batches: models of lent slots, lent items and slices, and of what can be counted, for every queue between
-//! one producer and one consumer.
+//! Batches: models of lent slots, lent items, slices and counts, for every queue between one producer and one consumer.
 
 use corelane_loom::{
     Config, Consumer, Producer, SingleConsumer, SingleProducer, TryPopError, TryPushError,
@@ -37,8 +36,8 @@ pub(crate) fn write_two<P: SingleProducer<Item: Cargo>>(tx: &mut P, number: u64)
     }
 }
 
-/// Looks at a chunk of two items, or fewer if fewer are there, the first of them `number`; commits at
-/// most `n`, or drops the chunk if that is none. Returns how many it committed.
+/// Reads a chunk of two items, or fewer if fewer are there; the first is item `number`. Commits at most `n` items, or
+/// drops the chunk if `n` is 0. Returns how many items it committed.
 pub(crate) fn read_two<C: SingleConsumer<Item: Cargo>>(rx: &mut C, number: u64, n: usize) -> u64 {
     match rx.read_chunk(2) {
         Ok(chunk) => {
@@ -58,8 +57,8 @@ pub(crate) fn read_two<C: SingleConsumer<Item: Cargo>>(rx: &mut C, number: u64, 
     }
 }
 
-/// Calls `step` with the items done so far, which returns how many more it did, until all `items` are
-/// done. Lets the other side run whenever it did none.
+/// Calls `step` with the number of items moved so far, until `items` are moved. `step` returns how many more items it
+/// has moved. If it has moved none, the other side runs.
 pub(crate) fn until_all(items: u64, mut step: impl FnMut(u64) -> u64) {
     let mut so_far = 0;
     while so_far < items {
@@ -70,8 +69,8 @@ pub(crate) fn until_all(items: u64, mut step: impl FnMut(u64) -> u64) {
     }
 }
 
-/// Chunks of two, round the end of the ring. `items` tells from the capacity how many items to move;
-/// one more if that is odd.
+/// Moves chunks of two past the end of the ring. `items` computes the number of items from the capacity. An odd number
+/// is rounded up.
 pub(crate) fn chunks_through<T: Cargo>(
     new: Single<T>,
     config: Config,
@@ -100,7 +99,7 @@ pub(crate) fn chunks_through<T: Cargo>(
     )
 }
 
-/// Chunks of two of which only the first slot is written, or only the first item popped.
+/// Chunks of two: only the first slot is written, or only the first item is popped.
 pub(crate) fn partial_commits<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,
@@ -149,8 +148,8 @@ pub(crate) fn abandoned_chunks<T: Cargo>(new: Single<T>) -> Exploration {
     )
 }
 
-/// The consumer is dropped with items that it has looked at and not popped, and others: each is
-/// dropped once.
+/// The consumer is dropped while the queue has items that the consumer has read and not popped, and other items. Each
+/// item is dropped once.
 fn chunks_left_behind<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,
@@ -167,8 +166,8 @@ fn chunks_left_behind<T: Cargo>(new: Single<T>) -> Exploration {
     )
 }
 
-/// Items of a queue for C are used in place: all that was done to item k before its chunk was
-/// committed happens before the push of item k + C.
+/// Items are used in place, in a queue for C items: all accesses to item k before its chunk is committed happen before
+/// the push of item k + C.
 fn used_in_place<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,
@@ -220,7 +219,7 @@ pub(crate) fn slices_through<T: Cargo + Copy>(
     )
 }
 
-/// What the observers count can be pushed and popped.
+/// The free slots and items that the observers count can be pushed and popped.
 fn observers<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,

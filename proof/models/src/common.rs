@@ -1,4 +1,4 @@
-//! Single items: models of one producer and one consumer, which hold for every queue.
+//! Single items: models of one producer and one consumer, for every queue.
 
 use corelane_loom::{Config, Producer, TryPopError, TryPushError};
 use loom::hint::spin_loop;
@@ -29,7 +29,7 @@ pub(crate) fn transfer<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
     transfer_through(new, tiny(1), 2)
 }
 
-/// Moves `more` items than fit. What is not published yet is when the producer is dropped.
+/// Moves `more` items than fit. The drop of the producer publishes the last ones.
 pub(crate) fn transfer_through<P: Tx, C: Rx>(
     new: New<P, C>,
     config: Config,
@@ -61,8 +61,8 @@ pub(crate) fn transfer_three<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
     )
 }
 
-/// Neither side waits: what was accepted comes out in order, now or later, and nothing else does.
-/// Never are more items in the queue than fit. Afterwards the room is there again.
+/// Neither side waits. All accepted items come out in order, now or later, and no others. The queue never has more
+/// items than fit. Afterwards all slots are free again.
 pub(crate) fn attempts<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
     explore_sides(
         new,
@@ -101,8 +101,8 @@ pub(crate) fn attempts<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
     )
 }
 
-/// In a queue of C slots, whatever the consumer did before it popped item k happens before the push
-/// of item k + C returns. So the producer may recycle what its items point to by counting.
+/// In a queue of C slots, all that the consumer did before it popped item k happens before the push of item k + C
+/// returns. So the producer may count, and reuse the buffer of item k.
 fn pool_of_buffers<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
     explore_sides(
         new,
@@ -125,7 +125,7 @@ fn pool_of_buffers<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
     )
 }
 
-/// The producer is dropped right after its last push: first all items, then `Closed`, for ever.
+/// The producer is dropped right after its last push: a consumer gets all items first, then `Closed` for ever.
 pub(crate) fn producer_closes<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
     explore_sides(
         new,
@@ -143,7 +143,7 @@ pub(crate) fn producer_closes<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
     )
 }
 
-/// The consumer is dropped while the producer waits for room: the item comes back.
+/// The consumer is dropped while the producer waits for room: the push returns the item.
 fn consumer_closes<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
     explore_sides(
         new,
@@ -174,7 +174,7 @@ fn push_until_closed<P: Producer<Item: Cargo>>(tx: &mut P) {
     }
 }
 
-/// All that the consumer did happens before the producer sees that it is gone.
+/// All that the consumer did happens before the producer sees that the consumer is gone.
 pub(crate) fn closing_is_ordered<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
     explore_sides(
         new,
@@ -191,7 +191,7 @@ pub(crate) fn closing_is_ordered<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
     )
 }
 
-/// Either side is dropped at any moment, with items left behind: each is dropped once.
+/// Either side is dropped at any moment, and items are left behind. Each item is dropped once.
 fn teardown_races_push<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
     explore_sides(
         new,

@@ -17,37 +17,39 @@ use crate::queue::New;
 use crate::thread::spawn;
 use crate::watcher::{Watcher, begin_execution, count_values};
 
-/// What is run in every execution. It is called through a pointer, so that loom's part is compiled once for all models.
+/// The program that runs in every execution. loom calls it through a pointer, so that loom's part is compiled once for
+/// all models.
 type Program = Arc<dyn Fn() + Send + Sync>;
 
-/// Which executions of a model are run: all, if there are fewer than `all`. Otherwise those in which threads that could go
-/// on are interrupted at most so often, for the first of these bounds under which there are fewer than so many.
+/// Which executions of a model are run: all, if there are fewer than `all`. Otherwise the executions with a bounded
+/// number of preemptions. `preemptions` lists bounds, each with a number of executions: the first bound counts under
+/// which there are fewer executions than this number.
 struct Bounds {
     all: usize,
     preemptions: &'static [(usize, usize)],
 }
 
-/// Those of ordinary models, which take a second or so.
+/// Bounds of ordinary models, which take a second or so.
 const BOUNDS: Bounds =
     Bounds { all: 3_000, preemptions: &[(3, 8_000), (2, 40_000), (1, usize::MAX)] };
 
-/// Those of big models, which take minutes.
+/// Bounds of big models, which take minutes.
 const BIG_BOUNDS: Bounds =
     Bounds { all: 200_000, preemptions: &[(5, 500_000), (4, 1_000_000), (3, usize::MAX)] };
 
-/// Those of models with three threads, which have many.
+/// Bounds of models with three threads, which have many executions.
 const SHARED_BOUNDS: Bounds = Bounds { all: 3_000, preemptions: &[(2, 20_000), (1, usize::MAX)] };
 
-/// Those of a model that needs two, however many executions there are.
+/// Bounds of a model that needs two preemptions, however many executions there are.
 const TWICE: Bounds = Bounds { all: 0, preemptions: &[(2, usize::MAX)] };
 
-/// Steps of one execution that are too many: a loop goes on for ever.
+/// An execution with as many steps is taken for an endless loop.
 const ENDLESS: usize = 5_000;
 
 /// Runs `model` in all its executions, or in those with few preemptions if there are too many: see `Bounds`.
 ///
-/// Then once more for each weak compare-and-swap of each thread, which fails without cause when the
-/// thread first executes it.
+/// Then runs `model` once more for each weak compare-and-swap of each thread. In this run the compare-and-swap fails
+/// spuriously when the thread first executes it.
 pub fn explore(model: impl Fn() + Send + Sync + 'static) -> Exploration {
     explore_up_to(&BOUNDS, Arc::new(model))
 }
@@ -62,7 +64,7 @@ pub(crate) fn explore_twice_preempted(model: impl Fn() + Send + Sync + 'static) 
     explore_up_to(&TWICE, Arc::new(model))
 }
 
-/// As [`explore`], with patience.
+/// As [`explore`], with the bounds of big models.
 pub(crate) fn explore_big(model: impl Fn() + Send + Sync + 'static) -> Exploration {
     explore_up_to(&BIG_BOUNDS, Arc::new(model))
 }
@@ -76,7 +78,7 @@ fn explore_up_to(bounds: &Bounds, model: Program) -> Exploration {
         let watcher = Rc::new(Watcher::new(failing.clone()));
         run.add(explore_watched(bounds, model.clone(), watcher.clone()));
         run.spurious_failures += 1;
-        // A failure may lead to compare-and-swaps that no thread reaches without it.
+        // After a spurious failure a thread may reach compare-and-swaps that it doesn't reach otherwise.
         for new in watcher.weak_cas() {
             if known.insert(new.clone()) {
                 to_fail.push(failing.iter().cloned().chain([new]).collect());
@@ -102,7 +104,7 @@ fn explore_watched(bounds: &Bounds, model: Program, watcher: Rc<Watcher>) -> Exp
     let mut bounded = bounds.preemptions.iter();
     let (first, most) = bounded.next().expect("there are bounds");
     match explore(Some(*first), *most) {
-        // Without a bound there are more. So it is tried only if these are few.
+        // Without a bound there are more executions. So that is tried only if there are few with the bound.
         Some(few) if few.executions < bounds.all => explore(None, bounds.all).unwrap_or(few),
         Some(many) => many,
         None => bounded
@@ -129,12 +131,12 @@ fn explore_within(preemptions: Option<usize>, most: usize, model: Program) -> Op
         model();
         ledger.close();
     });
-    // loom counts from 1 and stops before the execution that is one too many.
+    // loom counts from 1, and stops before the first execution beyond the limit.
     let executions = executions.load(Ordering::Relaxed);
     (executions < most - 1).then_some(executions)
 }
 
-/// Runs a queue with one side in each of two threads, then `finish` with what they return.
+/// Runs the two sides of a queue in two threads, then calls `finish` with the results of both.
 pub(crate) fn explore_sides<P: 'static, C: 'static, A: 'static, B>(
     new: New<P, C>,
     config: Config,
@@ -162,21 +164,21 @@ pub fn both<P: 'static, C>(
     (produced, consumed)
 }
 
-/// What [`explore_sides`] is given where nothing is left to be done.
+/// The `finish` of [`explore_sides`] for models that have nothing to finish.
 pub(crate) fn done<P, C>(_: P, _: C) {}
 
-/// A queue of `slots` slots whose groups have one, and whose counters are about to wrap.
+/// A queue of `slots` slots, in groups of one, whose counters are about to wrap.
 pub(crate) fn tiny(slots: usize) -> Config {
     grouped(slots, 1)
 }
 
-/// A queue of `slots` slots, in groups of `size`, of which all but one may be empty and not given back.
+/// A queue of `slots` slots, in groups of `size`. In a group, all slots but one may be empty and not given back yet.
 pub(crate) fn grouped(slots: usize, size: usize) -> Config {
     let capacity = slots.saturating_sub(size - 1).max(1);
     Config::new(capacity).grouped(size).first(u64::MAX - 1)
 }
 
-/// Pushes item `number` if there is room, and says whether there was.
+/// Pushes item `number` if there is room. Returns whether there was.
 pub(crate) fn push<P: Producer<Item: Cargo>>(tx: &mut P, number: u64) -> bool {
     match tx.try_push(Cargo::of(number)) {
         Ok(()) => true,

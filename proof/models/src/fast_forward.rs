@@ -1,4 +1,4 @@
-//! `ffq`: temporal slipping (paper 2 §2.3). All else about it is common.
+//! `ffq`: temporal slipping (paper 2 §2.3). Everything else of `ffq` is in the common models.
 
 use corelane_loom::fast_forward::FfqSlipAny;
 
@@ -7,7 +7,7 @@ use crate::item::Cargo;
 use crate::queue::{Single, SingleSubject};
 use crate::{Exploration, Model};
 
-/// The consumer slips at its every 64th pop.
+/// The consumer slips at every 64th pop.
 const UNTIL_SLIP: u64 = 64;
 
 pub(crate) fn models() -> Vec<Model> {
@@ -15,7 +15,7 @@ pub(crate) fn models() -> Vec<Model> {
     vec![of.model("slip", move || slip(tickets))]
 }
 
-/// The consumer measures its distance, and waits, while the producer goes on.
+/// The consumer measures its distance, and waits, while the producer continues.
 fn slip<T: Cargo>(new: Single<T>) -> Exploration {
     explore(move || {
         let (mut tx, mut rx) = new(tiny(2));

@@ -1,4 +1,4 @@
-//! Hazard pointers without a queue: with few steps, so that more executions are tried than in the models of queues.
+//! Hazard pointers without a queue: with fewer steps, so that more executions are tried than in the models of queues.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ struct Cell {
     source: AtomicPtr<Guarded<Node>>,
 }
 
-// SAFETY: loom looks at each access to a node.
+// SAFETY: loom checks each access to a node.
 unsafe impl Send for Cell {}
 // SAFETY: as above.
 unsafe impl Sync for Cell {}
@@ -27,7 +27,7 @@ fn node(number: u64) -> *mut Guarded<Node> {
 }
 
 fn read(hazard: &Hazard<Node>) -> u64 {
-    // SAFETY: loom looks at it.
+    // SAFETY: loom checks the access.
     hazard.get().with(|number| unsafe { *number })
 }
 
@@ -40,11 +40,11 @@ impl Cell {
     }
 
     fn hazard(&self) -> Hazard<Node> {
-        // SAFETY: the models keep the cell. `replace` retires what `source` leads to no more.
+        // SAFETY: the models keep the cell. `replace` retires a node only when `source` no longer points to it.
         unsafe { Hazard::new(&self.domain, &self.source) }.expect("there is memory")
     }
 
-    /// Puts another node in place of the one that is there.
+    /// Replaces the node by another node.
     fn replace(&self, number: u64) {
         let new = node(number);
         let mut old = self.source.load(Ordering::Relaxed);
@@ -53,7 +53,7 @@ impl Cell {
         {
             old = found;
         }
-        // SAFETY: the source has gone on.
+        // SAFETY: the source points to another node.
         unsafe { self.domain.retire(old) };
         self.domain.reclaim(1);
     }
@@ -78,7 +78,7 @@ pub(crate) fn models(of: Of) -> Vec<Model> {
     ]
 }
 
-/// A thread comes to a node that another thread replaces.
+/// A thread protects a node while another thread replaces it.
 fn replaced_while_protected() -> Exploration {
     explore(|| {
         let cell = Cell::new(0);
@@ -97,7 +97,7 @@ fn replaced_while_protected() -> Exploration {
     })
 }
 
-/// A thread reads a node for the last time and goes on to the next one.
+/// A thread reads a node for the last time and protects the next node.
 fn replaced_after_use() -> Exploration {
     explore(|| {
         let cell = Cell::new(0);
@@ -133,12 +133,12 @@ fn goes(older: usize, newer: usize) -> Exploration {
         let newer = hazards(newer);
         let first = hazard.node();
         both(move || assert_eq!(read(&hazard), 0), || cell.replace(1));
-        // Nobody reads it any more.
+        // No thread reads the node any more.
         assert!(older.iter().chain(&newer).all(|hazard| hazard.node() == first));
     })
 }
 
-/// A thread makes a hazard while another one replaces the node.
+/// A thread makes a hazard while another thread replaces the node.
 fn replaced_when_a_handle_comes() -> Exploration {
     explore(|| {
         let cell = Cell::new(0);
@@ -155,7 +155,7 @@ fn replaced_when_a_handle_comes() -> Exploration {
     })
 }
 
-/// A thread makes a hazard, drops an older one, and makes another in its place.
+/// A thread makes a hazard, drops an older hazard, and makes another hazard in its record.
 fn replaced_when_handles_come_and_go() -> Exploration {
     explore(|| {
         let cell = Cell::new(0);
@@ -173,7 +173,7 @@ fn replaced_when_handles_come_and_go() -> Exploration {
     })
 }
 
-/// Two threads replace the node, and look at what both have retired.
+/// Two threads replace the node, and scan the nodes that both have retired.
 fn replaced_by_two() -> Exploration {
     explore(|| {
         let cell = Cell::new(0);
@@ -184,7 +184,7 @@ fn replaced_by_two() -> Exploration {
     })
 }
 
-/// What was a node is free, and becomes another node at the same address, while a thread comes to it.
+/// A node is freed and another node is made at the same address, while a thread protects this address.
 fn at_a_used_address() -> Exploration {
     explore(|| {
         let cell = Cell::new(0);
@@ -203,7 +203,7 @@ fn at_a_used_address() -> Exploration {
                 cell.source.store(between, Ordering::Release);
                 fence(Ordering::SeqCst);
                 if cell.domain.hazards().all(|hazard| hazard != used) {
-                    // SAFETY: no thread uses it.
+                    // SAFETY: no thread uses the node.
                     unsafe { (**used).with_mut(|number| *number = 3) };
                     cell.source.store(used, Ordering::Release);
                 }
@@ -211,7 +211,7 @@ fn at_a_used_address() -> Exploration {
         );
         drop(hazard);
         let last = cell.source.load(Ordering::Relaxed);
-        // SAFETY: all are from boxes, and the last one is the cell's to free.
+        // SAFETY: all nodes are from boxes, and the cell frees the last one.
         [first, used, between].into_iter().filter(|node| *node != last).for_each(|node| unsafe {
             drop(Box::from_raw(node));
         });

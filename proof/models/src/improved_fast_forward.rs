@@ -1,7 +1,7 @@
 //! `iffq`: partitions of more than one slot (paper 1 §4.2).
 //!
-//! With partitions of one slot, as the common models have them, no partition is in part full and in
-//! part waiting to be cleared; and their items are too few for a slot to be used twice.
+//! The common models have partitions of one slot. So in these models no partition is partly full and partly waiting to
+//! be cleared, and no slot is used twice.
 
 use crate::chunks::{chunks_through, slices_through};
 use crate::common::transfer_through;
@@ -36,7 +36,7 @@ fn of_queue<T: Cargo, N: Cargo + Copy>(subject: SingleSubject<T, N>) -> Vec<Mode
     ]
 }
 
-/// In the first lap, too, the producer stays a partition behind the consumer.
+/// The producer stays a partition behind the consumer, even in the first lap.
 fn first_wrap_uninitialised<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,
@@ -57,7 +57,7 @@ fn first_wrap_uninitialised<T: Cargo>(new: Single<T>) -> Exploration {
     )
 }
 
-/// Slots come back a partition at a time, when the consumer is two further.
+/// The consumer clears the slots of a partition together, when it is two partitions further.
 fn cleared_a_partition_late<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,

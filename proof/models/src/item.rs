@@ -1,4 +1,4 @@
-//! What the models send: items that notice when they are seen too early, twice, or never again.
+//! The items of the models: they detect that an item is seen too early, twice, or never again.
 
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
@@ -18,16 +18,16 @@ pub(crate) trait Cargo: Send + 'static {
 }
 
 thread_local! {
-    /// What became of each ticket of this execution.
+    /// The state of each ticket of this execution.
     ///
-    /// One list will do: loom runs all threads of an execution as coroutines of one thread.
+    /// One list suffices: loom runs all threads of an execution as coroutines of one thread.
     static LEDGER: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
 }
 
 struct Entry {
     live: bool,
-    /// Written where the ticket is made and dropped, read where it is looked at. loom finds accesses
-    /// that are not ordered.
+    /// Written when the ticket is made and dropped, read when the ticket is looked at. loom finds accesses that are not
+    /// ordered.
     payload: Rc<UnsafeCell<()>>,
 }
 
@@ -36,13 +36,13 @@ struct Entry {
 pub(crate) struct Ledger(());
 
 impl Ledger {
-    /// Starts with a clean page. Cells belong to an execution, so each opens its own ledger.
+    /// Starts an empty ledger. Cells belong to an execution, so each execution opens its own ledger.
     pub(crate) fn open() -> Self {
         LEDGER.with_borrow_mut(Vec::clear);
         Self(())
     }
 
-    /// Checks that no ticket was lost. That none was dropped twice has been checked by then.
+    /// Checks that no ticket was lost. The drop of each ticket has checked that it was dropped only once.
     pub(crate) fn close(self) {
         LEDGER.with_borrow(|entries| {
             for (number, entry) in entries.iter().enumerate() {
@@ -62,7 +62,7 @@ fn entry(number: u64) -> (Rc<UnsafeCell<()>>, bool) {
 
 /// Takes the payload of item `number` back, as the owner of a pool takes a buffer.
 ///
-/// Fails if the item is still alive, or if what was last done to it does not happen before.
+/// Fails if the item is still alive, or if the last access to the item does not happen before this call.
 pub(crate) fn reclaim(number: u64) {
     let (payload, live) = entry(number);
     assert!(!live, "item {number} should have been popped by now");
@@ -71,8 +71,8 @@ pub(crate) fn reclaim(number: u64) {
 
 /// An item with a destructor, in one non-zero word.
 ///
-/// The word is a number and not an address: a queue that makes up or doubles items is found out
-/// before anything is freed twice.
+/// The word is a number and not an address: a queue that invents or doubles items is detected before anything is freed
+/// twice.
 #[derive(Debug)]
 pub(crate) struct Ticket(NonZeroUsize);
 
@@ -107,7 +107,7 @@ impl Cargo for Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        // A model that has failed already leaves things behind.
+        // A model that has already failed leaves items behind.
         if std::thread::panicking() {
             return;
         }
@@ -119,8 +119,8 @@ impl Drop for Ticket {
     }
 }
 
-// SAFETY: a non-zero number goes through an address and back unchanged. Turned back twice it makes
-// two tickets of one number, which is what the ledger looks for.
+// SAFETY: a non-zero number goes through an address and back unchanged. If it is converted back twice, there are two
+// tickets of one number, which the ledger detects.
 unsafe impl Token for Ticket {
     fn into_word(self) -> NonNull<()> {
         let word = NonNull::without_provenance(self.0);
@@ -158,7 +158,7 @@ unsafe impl Token for Number {
     }
 }
 
-/// An item that fills a cache line, so that queues which leave a line of slots unused leave one slot.
+/// An item that fills a cache line, so that queues which leave a line of slots unused leave one slot unused.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 pub(crate) struct Wide<T>(T);
@@ -173,7 +173,7 @@ impl<T: Cargo> Cargo for Wide<T> {
     }
 }
 
-/// An item of which two fit into a line, also beside a counter.
+/// An item of which two fit into a line, even beside a counter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Narrow<T> {
     item: T,

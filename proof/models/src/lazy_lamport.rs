@@ -1,4 +1,4 @@
-//! `llq`: slots that stay unused, more than one.
+//! `llq`: more than one slot stays unused.
 
 use corelane_loom::lamport::lazy::Llq;
 

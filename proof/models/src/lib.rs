@@ -1,18 +1,19 @@
 //! Models of the queues: small concurrent programs that loom runs in every execution that the C11
 //! memory model allows.
 //!
-//! A model is a function that panics if in some execution an item is lost, doubled, reordered, or
-//! seen before it is ready. [`all`] lists them, and the tests of this crate run each.
+//! A model is a function that panics if in some execution an item is lost, doubled, reordered, or seen before it is
+//! ready. [`all`] lists the models, and the tests of this crate run each.
 //!
-//! - `common` holds for every queue, `chunks` for those between one and one, `shared` for those with several
-//!   handles on a side: a line in the library's registry brings a queue all of them. `lq` needs no others.
-//! - A file per algorithm has the corners that its paper names.
+//! - `common` has models for every queue, `chunks` for queues between one producer and one consumer, `shared` for
+//!   queues with several handles on a side. A line in the library's registry gives a queue all of these. `lq` needs no
+//!   others.
+//! - A file per algorithm has models of the special cases that its paper names.
 //! - `seeded` has a copy of each algorithm's mechanism with a bug that must be found.
 //!
-//! Models have two threads, rings of one to eight slots, and counters that wrap on the way. A model
-//! is run in all executions if these are fewer than three thousand, otherwise in those with at most
-//! three preemptions, or two or one if these are too many as well: [`Exploration`] says which. Those in `shared`
-//! have three threads, and at most two preemptions if not all; those in [`big`] have three, and minutes.
+//! Models have two threads, rings of one to eight slots, and counters that wrap meanwhile. A model is run in all
+//! executions if there are fewer than three thousand. Otherwise it is run in all executions with at most three
+//! preemptions, or two or one if there are still too many: [`Exploration`] says which. The models in `shared` have
+//! three threads, and at most two preemptions if not all. The models in [`big`] have three threads, and take minutes.
 //!
 //! # The ordering table
 //!
@@ -23,24 +24,22 @@
 //! # What loom does not see, and what is done about it
 //!
 //! - *It hides executions* if a thread loads a variable before it stores to it (tokio-rs/loom#166,
-//!   #392). Loads of the facade take turns, which brings them back; see `memory/loom.rs`.
-//! - *It never fails a weak compare-and-swap without cause.* The facade does: a model is run once more for
-//!   each weak compare-and-swap of each thread. In that run the compare-and-swap fails when the thread first
-//!   executes it, and returns a value that a load may see there. (A strong one that fails always sees the newest.)
-//! - *It takes sequentially consistent accesses for acquire and release.* The facade refuses them;
-//!   a queue that needs more would use `fence(SeqCst)`, which loom takes for a little more than it is: it also orders like an
-//!   acquire of all such fences before it. An acquire fence also acquires what other threads have read
-//!   before it, if that happens before.
-//! - *What reads and writes in one step sees the newest value in the order of execution.* So an order that
-//!   matters only between such steps of two variables can't be shown to be needed.
-//! - *It remembers [seven values](LOOM_KEEPS_VALUES) of a variable.* Runs count them, and the tests
-//!   refuse models with more.
+//! #392). The facade's loads take turns, so these executions are run; see `memory/loom.rs`.
+//! - *It never fails a weak compare-and-swap spuriously.* The facade does: a model is run once more for each weak
+//!   compare-and-swap of each thread. In that run the compare-and-swap fails when the thread first executes it, and
+//!   returns a value that a load could read. (A strong compare-and-swap that fails always reads the newest value.)
+//! - *It treats sequentially consistent accesses as acquire and release.* The facade refuses them. A queue that needs
+//!   more would use `fence(SeqCst)`, which loom makes a little too strong: it also acquires from all earlier fences of
+//!   this kind. An acquire fence also acquires from the loads of other threads that happen before it.
+//! - *A read-modify-write reads the newest value in the order of execution.* So an ordering that matters only between
+//!   read-modify-writes of two variables can't be shown to be needed.
+//! - *It remembers [seven values](LOOM_KEEPS_VALUES) of a variable.* Runs count the values, and the tests refuse models
+//!   with more.
 //! - *It is fair*: a thread that has waited never sees a value older than one it could see before.
-//! - *Its condition variables* wake no thread without cause, and the one first that has waited longest.
-//! - *It has five threads at most*, of which models use two or three.
-//! - *Loads see stores that were already done*: there is no load buffering. That, compilers, and
-//!   everything else that is not in a model are left to histories at full speed and to
-//!   ThreadSanitizer.
+//! - *Its condition variables* have no spurious wake-ups, and wake the thread first that has waited longest.
+//! - *It has at most five threads*. Models use two or three.
+//! - *Loads only see earlier stores*: there is no load buffering. Load buffering, compilers, and everything else that
+//!   is not in a model are left to histories at full speed and to ThreadSanitizer.
 
 mod b_queue;
 mod batched_lamport;
@@ -94,7 +93,7 @@ pub use explore::{both, explore};
 pub use seeded::{Seeded, canary, seeded};
 pub use site::{Op, Site, Strength, source, source_name, sources};
 
-/// Which slots of a queue a model is about.
+/// The kind of slots that a model's queue has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Items {
     /// Items of any type.
@@ -108,29 +107,28 @@ pub enum Items {
 pub struct Model {
     /// Id of the queue's algorithm.
     pub queue: &'static str,
-    /// Which of its slots.
+    /// The kind of its slots.
     pub items: Items,
     /// What the program does.
     pub name: &'static str,
     run: Arc<dyn Fn() -> Exploration + Send + Sync + RefUnwindSafe>,
 }
 
-/// What was run of a model.
+/// The executions of a model that were run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exploration {
     /// How many executions.
     pub executions: usize,
-    /// Only those in which a thread that could go on is interrupted at most so often, if there is a
-    /// bound.
+    /// The bound on preemptions, if there is one: a thread that could continue is interrupted at most so often.
     pub preemptions: Option<usize>,
     /// Every atomic access, with the ordering that the source asks for.
     pub sites: BTreeSet<Site>,
-    /// How many weak compare-and-swaps were also run with a failure that had no cause.
+    /// How many weak compare-and-swaps were also run with a spurious failure.
     pub spurious_failures: usize,
-    /// Most values that a variable had had when it was read, in an execution, while there were two threads. [loom keeps
-    /// the last seven](LOOM_KEEPS_VALUES).
+    /// The largest number of values that a variable had had when a thread read it, in one execution, while there were
+    /// two threads. [loom keeps the last seven](LOOM_KEEPS_VALUES).
     pub most_values: usize,
-    /// Whether an ordering was weakened, as it was to be.
+    /// Whether the ordering that was to be weakened was reached.
     pub weakened: bool,
 }
 
@@ -149,19 +147,19 @@ impl Exploration {
     }
 }
 
-/// Most executions of a model of which loom sees nothing, neither atomics nor cells: which of the two
-/// threads goes first is a choice nevertheless.
+/// Most executions of a model in which loom sees no access, neither of atomics nor of cells: loom still chooses which
+/// of the two threads runs first.
 pub const VACUOUS: usize = 2;
 
 /// How many values of a variable loom remembers. A load never sees an older one.
 pub const LOOM_KEEPS_VALUES: usize = 7;
 
-/// An ordering that is to be weaker than the source has it.
+/// An ordering that is to be weaker than in the source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Weakening {
-    /// Where.
+    /// The access.
     pub site: Site,
-    /// Which ordering it gets.
+    /// The ordering that the access gets.
     pub to: Strength,
 }
 
@@ -176,17 +174,17 @@ impl Model {
         Self { queue, items, name, run: Arc::new(run) }
     }
 
-    /// The same model, of a variant of its queue that has no id.
+    /// The same model of a variant of its queue that has no id.
     fn variant(self, of: &str) -> Self {
         Self { name: format!("{}_{of}", self.name).leak(), ..self }
     }
 
-    /// Runs the model in all executions. Panics if one goes wrong.
+    /// Runs the model in all executions. Panics if an execution fails.
     pub fn run(&self) -> Exploration {
         (self.run)()
     }
 
-    /// Runs the model with a weaker ordering at one site. Panics if that one is too weak.
+    /// Runs the model with a weaker ordering at one site. Panics if the ordering is too weak.
     pub fn run_weakened(&self, weakening: &Weakening) -> Exploration {
         watcher::with_weakening(weakening, || self.run())
     }
@@ -238,7 +236,7 @@ pub fn all() -> Vec<Model> {
     models
 }
 
-/// The models that every queue has by its line in the library's registry.
+/// The models that each queue gets by its line in the library's registry.
 fn by_registry() -> Vec<Model> {
     let mut models = Vec::new();
     macro_rules! add {
@@ -284,15 +282,15 @@ fn of_shared(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
     models
 }
 
-/// Models of parts of different queues that work together. Each part's orderings are shown to be needed in its own queue's
-/// models; so these are tests, and not in the table, where the parts would stand again.
+/// Models of parts of different queues that work together. The models of its own queue show that each part's orderings
+/// are needed. So these models are tests, and not in the table, which would repeat the parts.
 pub fn mixed() -> Vec<Model> {
     let mut models = ring::mixed();
     models.extend(unbounded::mixed());
     models
 }
 
-/// Models with one thread more, which take too long to be among [`all`]: minutes each.
+/// Models with one more thread. They take minutes each, too long to be in [`all`].
 pub fn big() -> Vec<Model> {
     let mut models = Vec::new();
     macro_rules! add {
@@ -310,11 +308,11 @@ pub fn big() -> Vec<Model> {
     models
 }
 
-/// Whether a model that every queue has is left out for one: it would change a variable more often than [loom
-/// remembers](LOOM_KEEPS_VALUES), or is long and about what the queue doesn't have.
+/// Whether a model that every queue has is left out for this queue: the model would change a variable more often than
+/// [loom remembers](LOOM_KEEPS_VALUES), or it takes long and tests a part that the queue doesn't have.
 fn is_left_out(model: &Model) -> bool {
     let left_out: &[&str] = match model.queue {
-        // Each call changes its side's only word twice.
+        // Each call changes the only word of its side twice.
         id if id == <Ring<HeadTail> as Queue<Ticket>>::INFO.id => &[
             "order_past_another_producer",
             "false_empty_behind_a_head",
@@ -322,7 +320,7 @@ fn is_left_out(model: &Model) -> bool {
             "another_producer_goes",
             "another_consumer_goes",
         ],
-        // A call that finds no index to take makes both sides advance by a position, as often as the sides meet.
+        // A call that finds no index to take advances both sides by a position, each time the sides meet.
         id if id == <Scq as Queue<Ticket>>::INFO.id => &[
             "transfer",
             "transfer_three",
@@ -330,20 +328,20 @@ fn is_left_out(model: &Model) -> bool {
             "another_consumer_comes",
             "another_consumer_goes",
             "consumer_a_lap_behind",
-            // It has no blocks, and a handle that is alone is like any other.
+            // `scq` has no blocks, and the only handle of a side works like any other.
             "two_producers_in_a_block",
             "two_consumers_in_a_block",
             "two_consumers_empty_a_block",
             "another_producer_comes",
         ],
-        // It has no blocks.
+        // These have no blocks.
         "lcrq" | "lprq" => &[
             "two_producers_in_a_block",
             "two_consumers_in_a_block",
             "another_producer_comes",
             "another_consumer_comes",
         ],
-        // Nor any room when the consumers have gone.
+        // `msq` has no blocks either, and no room when the consumers are gone.
         id if id == <Msq as Queue<Ticket>>::INFO.id => &[
             "two_producers_in_a_block",
             "two_consumers_in_a_block",

@@ -1,6 +1,6 @@
 //! `locked`: calls that wait, beside calls that don't (row `lost_wakeup_on_notify`).
 //!
-//! A thread that nobody wakes ends the model: loom finds that none can go on.
+//! A thread that is never woken ends the model: loom finds that no thread can continue.
 
 use corelane_loom::Config;
 use corelane_loom::locked::{Closed, Consumer, Locked, Producer};
@@ -44,7 +44,7 @@ fn push(tx: &mut Producer<Ticket>, item: Ticket) {
     tx.push(item).expect("the consumers are there");
 }
 
-/// One slot: each side waits for the other, then the consumer is told that nothing will come.
+/// One slot: each side waits for the other. In the end the consumer is told that the queue is closed.
 fn waiting_transfer() -> Exploration {
     explore_sides(
         new::<Ticket>,
@@ -69,7 +69,7 @@ fn two_consumers_wait() -> Exploration {
     })
 }
 
-/// Two consumers wait, and two items come at once; none come before.
+/// Two consumers wait, and two items come in one slice. No item comes before.
 fn two_consumers_wait_for_a_slice() -> Exploration {
     explore_shared(|| {
         let (mut tx, rx) = new::<Number>(tiny(2));
@@ -118,7 +118,7 @@ fn two_producers_wait_for_a_slice() -> Exploration {
     })
 }
 
-/// One consumer waits, and another one, which doesn't, may take the item that the first is woken for.
+/// One consumer waits. Another consumer, which doesn't wait, may take the item that the first is woken for.
 fn one_consumer_waits_and_one_does_not() -> Exploration {
     explore_shared(|| {
         let (mut tx, rx) = new::<Ticket>(tiny(2));
@@ -133,7 +133,7 @@ fn one_consumer_waits_and_one_does_not() -> Exploration {
     })
 }
 
-/// One producer waits, and another one, which doesn't, may take the slot that the first is woken for.
+/// One producer waits. Another producer, which doesn't wait, may take the slot that the first is woken for.
 fn one_producer_waits_and_one_does_not() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = new::<Ticket>(tiny(1));
@@ -171,7 +171,7 @@ fn both_sides_wait() -> Exploration {
     })
 }
 
-/// Two consumers wait, an item comes, and the producer goes: one gets the item, both are woken.
+/// Two consumers wait. The producer pushes an item and is dropped: one consumer gets the item, both are woken.
 fn closed_while_consumers_wait() -> Exploration {
     explore_shared(|| {
         let (mut tx, rx) = new::<Ticket>(tiny(2));
@@ -184,7 +184,8 @@ fn closed_while_consumers_wait() -> Exploration {
     })
 }
 
-/// Two producers wait, an item is popped, and the consumer goes: the other gets its item back, or finds room.
+/// Two producers wait. The consumer pops an item and is dropped: one producer finds room, the other gets its item back
+/// or finds room.
 fn closed_while_producers_wait() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = new::<Ticket>(tiny(1));
@@ -211,7 +212,7 @@ fn closed_while_producers_wait() -> Exploration {
     })
 }
 
-/// A consumer waits while two producers go, one with an item.
+/// A consumer waits while two producers are dropped. One of them has pushed an item.
 fn closed_by_the_last_of_two_producers() -> Exploration {
     explore_shared(|| {
         let (tx, mut rx) = new::<Ticket>(tiny(2));
@@ -224,7 +225,7 @@ fn closed_by_the_last_of_two_producers() -> Exploration {
     })
 }
 
-/// A producer waits for room while two consumers go.
+/// A producer waits for room while two consumers are dropped.
 fn closed_by_the_last_of_two_consumers() -> Exploration {
     explore_shared(|| {
         let (mut tx, rx) = new::<Ticket>(tiny(1));
@@ -237,7 +238,7 @@ fn closed_by_the_last_of_two_consumers() -> Exploration {
     })
 }
 
-/// A producer is dropped after it was cloned: a waiting consumer is not told that nothing will come.
+/// A producer is dropped after it was cloned: a waiting consumer is not told that the queue is closed.
 fn clones_hold_it_open() -> Exploration {
     explore_shared(|| {
         let (tx, mut rx) = new::<Ticket>(tiny(2));

@@ -24,7 +24,7 @@ pub(crate) fn models() -> Vec<Model> {
     ]
 }
 
-/// Items become visible two at a time; a last one alone when the producer is dropped.
+/// Items become visible in pairs. A single last item becomes visible when the producer is dropped.
 fn delayed_publication<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,
@@ -42,7 +42,7 @@ fn delayed_publication<T: Cargo>(new: Single<T>) -> Exploration {
     )
 }
 
-/// A batch that is not full yet can be waited for after `flush`.
+/// After `flush` a consumer may wait for items of a batch that is not full yet.
 fn flush_publishes<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,
@@ -57,7 +57,7 @@ fn flush_publishes<T: Cargo>(new: Single<T>) -> Exploration {
             rx
         },
         |mut tx, mut rx| {
-            // The batches go on from where the flush has cut them.
+            // The next batch starts where the flush has ended this one.
             push_now(&mut tx, 1);
             assert_eq!(rx.available(1), 0, "half a batch");
             push_now(&mut tx, 2);
@@ -66,7 +66,7 @@ fn flush_publishes<T: Cargo>(new: Single<T>) -> Exploration {
     )
 }
 
-/// A slot comes back with the other of its batch, and not before.
+/// The two slots of a batch become free together.
 fn freed_a_batch_late<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,

@@ -1,4 +1,4 @@
-//! Queues that do something by the line, with lines of two items.
+//! Queues that handle whole lines, with lines of two items.
 
 use crate::Model;
 use crate::chunks::{chunks_through, slices_through};
@@ -7,8 +7,7 @@ use crate::explore::tiny;
 use crate::item::{Narrow, Number, Ticket};
 use crate::queue::SingleSubject;
 
-/// The common models in which two items share a line. It takes `more` items than fit to use a slot
-/// twice.
+/// The common models, with two items in a line. A slot is used twice if `more` items are pushed than fit.
 pub(crate) fn models(
     subject: SingleSubject<Narrow<Ticket>, Narrow<Number>>,
     more: u64,

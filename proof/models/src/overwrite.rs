@@ -1,4 +1,4 @@
-//! `bbq-drop-old`: consumers read what may be overwritten meanwhile (paper 3 §2.4.3), and the three bugs of §2.5.
+//! `bbq-drop-old`: consumers read items that may be overwritten meanwhile (paper 3 §2.4.3), and the three bugs of §2.5.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::shared::{self, join, look, start};
 use crate::thread::Thread;
 use crate::{Exploration, Model};
 
-/// An item of two words, so that one that is put together from two others is noticed.
+/// An item of two words, so that a mix of two items is detected.
 pub(crate) type Pair = [u64; 2];
 
 impl Cargo for Pair {
@@ -67,32 +67,33 @@ pub(crate) fn models() -> Vec<Model> {
     ]
 }
 
-/// A queue that keeps all items of as many slots as [`grouped`] says, but for those of one block.
+/// A queue with as many slots as `config` asks for. It keeps the items of all blocks but one.
 fn queue<T: Plain>(mut config: Config) -> (Producer<T>, Consumer<T>) {
     config.capacity = (config.capacity - 1).max(1);
     own::<BbqDropOld, T>(config)
 }
 
-/// Pushes these items, for which room is made.
+/// Pushes these items, which overwrite old ones if need be.
 pub(crate) fn push_all<T: Cargo>(tx: &mut impl Sends<Item = T>, numbers: Range<u64>) {
     for number in numbers {
-        assert!(tx.try_push(Cargo::of(number)).is_ok(), "nobody stands still in the middle");
+        assert!(tx.try_push(Cargo::of(number)).is_ok(), "no push is stopped in the middle");
     }
 }
 
-/// Pops all that is left, while nobody else is at work.
+/// Pops all items that are left, while no other thread is at work.
 pub(crate) fn drain<T: Cargo>(rx: &mut impl Pops<Item = T>) -> Vec<u64> {
     let mut numbers = Vec::new();
     loop {
         match rx.try_pop() {
             Ok(item) => numbers.push(item.number()),
-            Err(TryPopError::Busy) => panic!("nobody else is at work"),
+            Err(TryPopError::Busy) => panic!("no other thread is at work"),
             Err(_) => return numbers,
         }
     }
 }
 
-/// What each consumer got of `pushed` items is in order, and with what was lost it is all of them.
+/// Checks that each consumer got items in order, and that the popped and the `lost` items together are the `pushed`
+/// items.
 pub(crate) fn nothing_is_unaccounted_for(popped: &[Vec<u64>], lost: u64, pushed: u64) {
     assert!(popped.iter().all(|numbers| numbers.is_sorted()), "{popped:?}");
     let mut all = popped.concat();
@@ -101,7 +102,7 @@ pub(crate) fn nothing_is_unaccounted_for(popped: &[Vec<u64>], lost: u64, pushed:
     assert_eq!(all.len() as u64 + lost, pushed, "popped {popped:?}, lost {lost}");
 }
 
-/// More items than fit, while the consumer looks for them.
+/// The producer pushes more items than fit, while the consumer looks for them.
 fn overwrites(config: Config, items: u64) -> Exploration {
     explore_sides(
         queue::<Pair>,
@@ -140,7 +141,7 @@ fn overwrites_slices() -> Exploration {
     )
 }
 
-/// What is left when the producer goes is popped before the queue is closed.
+/// The items that are left when the producer is dropped are popped before a pop says closed.
 fn closes_when_overwritten() -> Exploration {
     explore_sides(
         queue::<Pair>,
@@ -161,13 +162,13 @@ fn teardown_races_push() -> Exploration {
     explore_sides(queue::<Pair>, tiny(2), |mut tx| push_all(&mut tx, 0..1), drop, done)
 }
 
-/// §2.5, bug 1: a block in which another producer is at work already is not one that is unfinished.
+/// §2.5, bug 1: a block that another producer has already entered in this lap doesn't count as unfinished.
 fn bug_1_busy_behind_another() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<Pair>(grouped(4, 2));
         push_all(&mut tx, 0..4);
         let threads = [(tx.clone(), 4), (tx, 5)].map(|(mut tx, number)| {
-            start(move || tx.try_push(Pair::of(number)).expect("all of the last lap is finished"))
+            start(move || tx.try_push(Pair::of(number)).expect("the last lap is finished"))
         });
         join(threads);
         let numbers = drain(&mut rx);
@@ -176,7 +177,7 @@ fn bug_1_busy_behind_another() -> Exploration {
     })
 }
 
-/// §2.5, bug 2: consumers that find every block done, and of one lap, don't loop for ever.
+/// §2.5, bug 2: consumers that find every block finished, in the same lap, don't loop for ever.
 fn bug_2_empty_at_the_same_lap() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<Pair>(tiny(2));
@@ -193,7 +194,7 @@ fn bug_2_empty_at_the_same_lap() -> Exploration {
     })
 }
 
-/// §2.5, bug 3: an item that a fast producer overwrites while it is read isn't returned, between several too.
+/// §2.5, bug 3: an item that a fast producer overwrites while it is read isn't returned, with several handles too.
 fn bug_3_overwritten_while_read() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<Pair>(tiny(2));
@@ -207,7 +208,7 @@ fn bug_3_overwritten_while_read() -> Exploration {
     })
 }
 
-/// The same with a producer that writes to a block that another one has entered.
+/// The same with a producer that writes to a block that another producer has entered.
 fn bug_3_behind_another() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<u64>(grouped(4, 2));
@@ -227,13 +228,13 @@ fn bug_3_behind_another() -> Exploration {
     })
 }
 
-/// Two threads push more than fits, while the consumer looks.
+/// Two threads push more items than fit, while the consumer looks for them.
 fn two_producers_overwrite() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<Pair>(tiny(2));
         push_all(&mut tx, 0..1);
         let threads = [(tx.clone(), 1), (tx, 2)].map(|(mut tx, number)| {
-            start(move || tx.try_push(Pair::of(number)).expect("nobody is a lap behind"))
+            start(move || tx.try_push(Pair::of(number)).expect("no producer is a lap behind"))
         });
         let mut numbers = look(&mut rx, 2);
         join(threads);
@@ -243,7 +244,7 @@ fn two_producers_overwrite() -> Exploration {
     })
 }
 
-/// A producer may stand still in the middle. Others are told so when they come round; nothing is lost by it.
+/// A producer may be stopped in the middle of a push. A push a lap later says busy. No accepted item is lost uncounted.
 fn producer_stands_still() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<u64>(tiny(2));
@@ -263,7 +264,7 @@ fn producer_stands_still() -> Exploration {
     })
 }
 
-/// Two consumers are overtaken: what they leave out is counted by one of them.
+/// Two consumers are overtaken: one of them counts each item that both miss.
 fn two_consumers_overtaken(config: Config, more: u64) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = queue::<u64>(config);
@@ -283,7 +284,7 @@ fn two_consumers_overtaken(config: Config, more: u64) -> Exploration {
     })
 }
 
-/// A consumer that is not the only one is overtaken by more than a lap.
+/// One of two consumers is overtaken by more than a lap.
 fn overtaken_twice() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<u64>(tiny(2));
@@ -297,7 +298,8 @@ fn overtaken_twice() -> Exploration {
     })
 }
 
-/// A producer is cloned while the consumer looks, and alone again when its clone has pushed and gone.
+/// A producer is cloned while the consumer looks for items. It is alone again when its clone has pushed and was
+/// dropped.
 fn producer_comes_and_goes() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<u64>(tiny(2));
@@ -316,7 +318,7 @@ fn producer_comes_and_goes() -> Exploration {
     })
 }
 
-/// A consumer is cloned while the producer overwrites, and alone again when its clone has popped and gone.
+/// A consumer is cloned while the producer overwrites. It is alone again when its clone has popped and was dropped.
 fn consumer_comes_and_goes() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<u64>(tiny(2));
@@ -333,7 +335,7 @@ fn consumer_comes_and_goes() -> Exploration {
     })
 }
 
-/// The only producer enters a block in one thread, and goes on in another.
+/// The only producer enters a block in one thread, and moves to another thread within the block.
 fn producer_moves_within_a_block() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<u64>(grouped(4, 2));
@@ -351,7 +353,8 @@ fn producer_moves_within_a_block() -> Exploration {
     })
 }
 
-/// Two more items come while the first of some is popped, which may be gone by then: others are there.
+/// Two items are pushed while a consumer pops the oldest item, which may be overwritten. There is always an item, so
+/// the pop doesn't say empty.
 fn false_empty_when_overtaken(pushed: u64, has_other: bool) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = queue::<u64>(tiny(2));
@@ -363,7 +366,7 @@ fn false_empty_when_overtaken(pushed: u64, has_other: bool) -> Exploration {
     })
 }
 
-/// The same if two producers overwrite: a consumer may be told that one is in the middle.
+/// The same if two producers overwrite: the pop may say busy.
 fn false_empty_while_two_overwrite() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<u64>(tiny(2));
@@ -375,7 +378,7 @@ fn false_empty_while_two_overwrite() -> Exploration {
     })
 }
 
-/// A producer comes with a head that others have left a lap ago.
+/// A producer has read a head that other producers have moved on a lap ago.
 fn producer_with_an_old_head() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<u64>(tiny(2));
@@ -390,8 +393,8 @@ fn producer_with_an_old_head() -> Exploration {
     })
 }
 
-/// A slice is pushed with a head that others have left a lap ago, over items that one of them has written. The producer
-/// that entered the block again has executed no fence since. A fence would order the two writes by chance.
+/// A slice is pushed with a head that other producers have moved on a lap ago, over items that one of them has written.
+/// The producer that entered the block again has executed no fence since: a fence would order the two writes by chance.
 fn slice_with_an_old_head() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<u64>(grouped(4, 2));

@@ -1,7 +1,7 @@
 //! The queues as the models see them: functions that make handles.
 //!
-//! Most models take boxed handles, so that they are compiled once for all queues. Those of an algorithm's own calls take
-//! its own handles.
+//! Most models take boxed handles, so that they are compiled once for all queues. Models of an algorithm's own calls
+//! take its own handles.
 
 use std::panic::RefUnwindSafe;
 
@@ -30,7 +30,7 @@ pub(crate) type Single<T> = New<BoxedSingleProducer<T>, BoxedSingleConsumer<T>>;
 /// Makes a queue that may have several handles on a side.
 pub(crate) type Shared<T> = New<BoxedProducer<T>, BoxedConsumer<T>>;
 
-/// A handle of a queue that may have several.
+/// A handle of a side that may have several handles.
 pub(crate) trait Another {
     /// A clone.
     fn another(&self) -> Self;
@@ -48,7 +48,7 @@ impl<T> Another for BoxedConsumer<T> {
     }
 }
 
-/// Why models unwrap what makes a queue.
+/// Why making a queue can't fail in a model.
 const SMALL: &str = "models ask for small queues";
 
 /// A new queue, with its own handles.
@@ -72,7 +72,7 @@ where
     Q::boxed(config).expect(SMALL)
 }
 
-/// Whose models some are.
+/// The queue that models belong to, and the kind of its slots.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Of {
     pub(crate) info: Info,
@@ -80,17 +80,17 @@ pub(crate) struct Of {
 }
 
 impl Of {
-    /// Those of a queue with items of any type.
+    /// A queue with items of any type.
     pub(crate) const fn any<Q: Queue<T>, T>() -> Self {
         Self { info: Q::INFO, items: Items::Any }
     }
 
-    /// Those of a queue with tokens.
+    /// A queue with tokens.
     pub(crate) const fn tokens<Q: Queue<T>, T>() -> Self {
         Self { info: Q::INFO, items: Items::Tokens }
     }
 
-    /// One of them.
+    /// A model of this queue.
     pub(crate) fn model(
         self,
         name: &'static str,
@@ -100,7 +100,7 @@ impl Of {
     }
 }
 
-/// A queue between one producer and one consumer, with items that are made of tickets and of numbers.
+/// A queue between one producer and one consumer, as a queue of tickets and as a queue of numbers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SingleSubject<T, N> {
     pub(crate) of: Of,
@@ -115,7 +115,7 @@ impl<T: 'static, N: 'static> SingleSubject<T, N> {
 }
 
 impl SingleSubject<Wide<Ticket>, Wide<Number>> {
-    /// With items of any type, each in a line of its own.
+    /// With items of any type, each in its own line.
     pub(crate) fn wide<Q>() -> Self
     where
         Q: SingleQueue<Wide<Ticket>> + SingleQueue<Wide<Number>> + 'static,
@@ -141,7 +141,7 @@ impl SingleSubject<Ticket, Number> {
     }
 }
 
-/// A queue that may have several handles on a side, with tickets and with numbers.
+/// A queue that may have several handles on a side, as a queue of tickets and as a queue of numbers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SharedSubject<T, N> {
     pub(crate) of: Of,

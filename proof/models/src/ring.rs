@@ -1,4 +1,4 @@
-//! `ring` in its modes: threads of a side that are done in the order in which they began, in any, or one at a time;
+//! `ring` in its modes: threads of a side finish in the order in which they began, in any order, or one at a time;
 //! full, empty and in between (paper 3 §2.2).
 
 use corelane_loom::ring::{HeadTail, InOrder, Mode, RelaxedTail, Ring};
@@ -34,7 +34,7 @@ pub(crate) fn models() -> Vec<Model> {
     models
 }
 
-/// Of sides in different modes.
+/// Models of sides in different modes.
 pub(crate) fn mixed() -> Vec<Model> {
     let of_modes = [
         ("in_order_to_rts", of_sides::<InOrder, RelaxedTail>()),
@@ -52,8 +52,8 @@ fn subject<P: Mode, C: Mode>() -> SharedSubject<Ticket, Number> {
     SharedSubject::new::<Ring<P, C>>()
 }
 
-/// Those in which the sides must get along with each other, for sides in different modes. What threads of one side do
-/// among themselves is the same whatever the other side does.
+/// Models of the cooperation of both sides, for sides in different modes. The cooperation of threads on one side
+/// doesn't depend on the other side's mode.
 fn of_sides<P: Mode, C: Mode>() -> [Model; 4] {
     let SharedSubject { of, tickets, numbers } = subject::<P, C>();
     [
@@ -80,13 +80,13 @@ fn of_mode<M: Mode>() -> Vec<Model> {
     models
 }
 
-/// What a thread has told others.
+/// A flag by which one thread tells another that something has happened.
 fn told() -> Arc<AtomicBool> {
     Arc::new(AtomicBool::new(false))
 }
 
-/// One item, which one consumer is about to take, and another one has been told that it is gone: a push
-/// that finds no room isn't told that the queue is full.
+/// One consumer is taking the only item, and another consumer has been told that the queue is empty. Then a push that
+/// finds no room doesn't say full.
 fn full_while_it_is_emptied(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(tiny(1));
@@ -110,8 +110,8 @@ fn full_while_it_is_emptied(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// The same the other way round: one producer is about to fill the only slot, and another one has been told
-/// that there is no other. A pop isn't told that there is no item.
+/// The opposite: one producer is filling the only slot, and another producer has been told that the queue is full. Then
+/// a pop doesn't say empty.
 fn empty_while_it_is_filled(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (tx, mut rx) = new(tiny(1));
@@ -136,8 +136,8 @@ fn empty_while_it_is_filled(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// Two slices, taken in any order and finished in any: the second is not seen before the first, and
-/// neither is cut by the other.
+/// Two producers reserve a slice each and finish in any order: the second slice doesn't become visible before the
+/// first, and neither slice is split.
 fn shown_in_the_order_taken(new: Shared<Number>) -> Exploration {
     explore_shared(move || {
         let (tx, mut rx) = new(tiny(4));
@@ -147,14 +147,14 @@ fn shown_in_the_order_taken(new: Shared<Number>) -> Exploration {
         let threads = threads.map(|(mut tx, first)| {
             let items = items[first..][..2].to_vec();
             start(move || {
-                // Busy is no answer.
+                // Busy: tries again.
                 while tx.push_slice(&items) == 0 {
                     spin_loop();
                 }
             })
         });
         let n = rx.pop_slice(&mut into);
-        assert!(n.is_multiple_of(2), "a slice is shown at once");
+        assert!(n.is_multiple_of(2), "the items of a slice become visible together");
         join(threads);
         let mut numbers: Vec<_> = into.iter().take(n).map(Cargo::number).collect();
         numbers.extend(drain(&mut rx));
@@ -162,8 +162,7 @@ fn shown_in_the_order_taken(new: Shared<Number>) -> Exploration {
     })
 }
 
-/// Two consumers take an item each and finish in any order: a slot that is free comes after all those
-/// before it are.
+/// Two consumers take an item each and finish in any order: no slot becomes free before all earlier slots.
 fn freed_in_the_order_taken(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(tiny(2));
@@ -178,7 +177,7 @@ fn freed_in_the_order_taken(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// Slices that don't fit are pushed and popped by what there is, past the end of the ring.
+/// Slices that don't fit are pushed and popped in parts, past the end of the ring.
 fn slices_longer_than_the_ring(new: Shared<Number>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(2));
@@ -209,7 +208,7 @@ fn slices_longer_than_the_ring(new: Shared<Number>) -> Exploration {
     })
 }
 
-/// Slices without items change nothing, whatever others do.
+/// Empty slices change nothing, whatever other threads do.
 fn slices_of_nothing(new: Shared<Number>) -> Exploration {
     explore_shared(move || {
         let (tx, mut rx) = new(tiny(1));
@@ -249,8 +248,7 @@ fn head_tail_reordered(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// Two consumers want the item that a producer brings, in a ring of so many slots that neither is in the other's way
-/// anywhere.
+/// Two consumers compete for the item that a producer pushes. The ring is so large that nothing else delays them.
 fn head_tail_reordered_of_consumers(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(tiny(16));
@@ -264,7 +262,7 @@ fn head_tail_reordered_of_consumers(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// Two consumers pop an item each and go. A push may be told that they are gone, but then there is room.
+/// Two consumers pop an item each and are dropped. A push may say closed, but then there is room.
 fn freed_by_the_last_consumer(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(tiny(2));
@@ -282,7 +280,7 @@ fn freed_by_the_last_consumer(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// Two slices of three items for four slots, all or nothing: items of one are together.
+/// Two slices of three items for four slots, all or nothing: the items of a slice stay together.
 fn all_or_nothing<M: Mode>() -> Exploration {
     explore_shared(move || {
         let (tx, mut rx) = own::<Ring<M>, Number>(tiny(4));
@@ -299,7 +297,7 @@ fn all_or_nothing<M: Mode>() -> Exploration {
         let mut numbers = Vec::new();
         match rx.pop_bulk(&mut into) {
             Ok(()) => numbers.extend(into.iter().map(Cargo::number)),
-            Err(TryPopError::Closed) => panic!("three items are left, or a producer"),
+            Err(TryPopError::Closed) => panic!("there are three items or a producer"),
             Err(_) => {}
         }
         let pushed = join(threads).concat();
@@ -310,7 +308,7 @@ fn all_or_nothing<M: Mode>() -> Exploration {
     })
 }
 
-/// One of two is done first with what it began last: only when both are is any of it shown, and all of it is.
+/// The first push to begin may finish last. No item becomes visible before it has finished, and then all do.
 fn shown_by_the_last(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (tx, mut rx) = new(tiny(16));
@@ -334,10 +332,10 @@ fn shown_by_the_last(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// The same of consumers, in a ring that is full: only when both are done is any slot free.
+/// The same for two consumers of a full ring: no slot becomes free before both have finished.
 fn freed_by_the_last(new: Shared<Ticket>) -> Exploration {
     explore(move || {
-        // In fewer slots nobody goes on beside another one.
+        // With fewer slots, no thread would work beside another.
         let (mut tx, rx) = new(tiny(8));
         let mut items = items::<Ticket>(9).into_iter();
         let mut pushed = attempts(&mut tx, items.by_ref().take(8));
@@ -352,7 +350,8 @@ fn freed_by_the_last(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// What one consumer looks at another doesn't get; and of what it leaves all is there.
+/// While one consumer looks at items, another consumer doesn't get them. The items that the first consumer leaves stay
+/// in the queue.
 fn kept_from_others() -> Exploration {
     explore_shared(|| {
         let (mut tx, rx) = own::<Ring<HeadTail>, Ticket>(tiny(2));
@@ -367,7 +366,7 @@ fn kept_from_others() -> Exploration {
                 let (ahead, behind) = peeked.as_slices();
                 let seen: Vec<_> = ahead.iter().chain(behind).map(Cargo::number).collect();
                 let popped = peeked.next().map(|item| item.number());
-                assert_eq!(popped, seen.first().copied(), "it is what was seen");
+                assert_eq!(popped, seen.first().copied(), "the popped item was looked at");
                 Vec::from_iter(popped)
             }),
             start(move || look(&mut other, 1)),
@@ -378,8 +377,8 @@ fn kept_from_others() -> Exploration {
     })
 }
 
-/// One consumer looks at the only item and leaves it; the other takes it, whether it has seen the queue before or
-/// after that: not before the first is done with looking.
+/// One consumer looks at the only item and leaves it. The other consumer may take the item, but not while the first one
+/// looks.
 fn looked_at_and_left() -> Exploration {
     explore_shared(|| {
         let (mut tx, rx) = own::<Ring<HeadTail>, Ticket>(tiny(1));
@@ -389,7 +388,7 @@ fn looked_at_and_left() -> Exploration {
         let threads = [
             start(move || {
                 if let Ok(peeked) = one.peek(1) {
-                    assert!(peeked.as_slices().0[0].number() < 2, "that was pushed");
+                    assert!(peeked.as_slices().0[0].number() < 2, "the item was pushed");
                 }
                 Vec::new()
             }),
@@ -402,8 +401,8 @@ fn looked_at_and_left() -> Exploration {
     })
 }
 
-/// One producer takes two slots and fills both, while another one tries to push: what the first has pushed is shown at
-/// once, one behind the other.
+/// One producer claims two slots and fills both, while another producer tries to push: the first producer's items
+/// become visible together, one behind the other.
 fn claimed_before_others() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = own::<Ring<HeadTail>, Ticket>(tiny(4));
@@ -432,8 +431,8 @@ fn claimed_before_others() -> Exploration {
     })
 }
 
-/// One producer takes the only slot and fills nothing, and another one pushes when the slot's last item has been taken:
-/// nothing is lost, whichever comes first.
+/// One producer claims the only slot and fills nothing. Another producer pushes when the slot's last item has been
+/// taken. No item is lost, whichever producer is first.
 fn claimed_and_left() -> Exploration {
     explore_shared(|| {
         let (tx, mut rx) = own::<Ring<HeadTail>, Ticket>(tiny(1));

@@ -1,8 +1,8 @@
 //! Lists between several threads, which are never full: of rings (Morrison, Afek 2013; Romanov, Koval 2023; paper 5
 //! §IV.B), and of nodes (Michael, Scott 1996).
 //!
-//! Rings have one slot or two here, so that threads go from one to the next all the time. A handle that comes to what
-//! has been freed panics: the facade looks.
+//! Rings have one slot or two here, so that threads go from one to the next all the time. A handle that accesses a
+//! freed node panics: the facade checks each access.
 
 use corelane_loom::list::michael_scott::Msq;
 use corelane_loom::rings::lcrq::LcrqAny;
@@ -31,7 +31,7 @@ pub(crate) fn models() -> Vec<Model> {
     models
 }
 
-/// Those of every queue that don't fill it, and some of threads that go on from one ring, or node, to another.
+/// The common models that don't fill the queue, and models of threads that move from one ring, or node, to the next.
 pub(crate) fn of_queue(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
     let SharedSubject { of, tickets, .. } = subject;
     let mut models = models_where_all_fits(subject);
@@ -49,7 +49,7 @@ pub(crate) fn of_queue(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
     models
 }
 
-/// Those of rings whose threads get a position and then meet in its slot.
+/// Models of rings whose threads get a position and then meet in its slot.
 fn of_rings(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
     let SharedSubject { of, tickets, .. } = subject;
     vec![
@@ -63,8 +63,8 @@ fn of_rings(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
     ]
 }
 
-/// A ring for one item is filled, closed and followed by another while the consumer looks: what is pushed just before it
-/// is closed is not left behind.
+/// A ring for one item is filled, closed and followed by another ring, while the consumer looks for items. The item
+/// that was pushed just before the ring was closed is not lost.
 fn pushed_while_another_is_hung<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(1));
@@ -77,7 +77,8 @@ fn pushed_while_another_is_hung<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// Two threads leave an empty ring at the same time: it is retired once, and neither comes to what has been freed.
+/// Two threads leave an empty ring at the same time: the ring is retired once, and neither thread accesses it after it
+/// was freed.
 fn left_by_two<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(1));
@@ -87,11 +88,11 @@ fn left_by_two<T: Cargo>(new: Shared<T>) -> Exploration {
         let thread = start(move || look(&mut other, 1));
         let mut numbers = look(&mut rx, 1);
         numbers.extend(join([thread]).concat());
-        assert_eq!(numbers, [1], "one of them gets it");
+        assert_eq!(numbers, [1], "one of the threads gets the item");
     })
 }
 
-/// A producer is in a ring, or at a node, that others have left when it pushes.
+/// A producer pushes while it is still in a ring, or at a node, that other threads have left.
 fn late_producer<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(1));
@@ -126,7 +127,7 @@ fn late_counts<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A consumer is in a ring, or at a node, that others have left when it pops.
+/// A consumer pops while it is still in a ring, or at a node, that other threads have left.
 fn late_consumer<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(1));
@@ -143,8 +144,8 @@ fn late_consumer<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// There is always an item: of two, in a ring each, one consumer pops one when both have been pushed. The other
-/// consumer starts when the first item has been pushed, and is not told that the queue is empty.
+/// There are two items, in a ring each. One consumer pops an item after both were pushed. The other consumer starts
+/// after the first push. There is always an item, so the other consumer's pop doesn't say empty.
 fn false_empty_between_rings<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(tiny(1));
@@ -154,7 +155,7 @@ fn false_empty_between_rings<T: Cargo>(new: Shared<T>) -> Exploration {
         let (mut one, mut other) = (rx.another(), rx.another());
         let hear = all.clone();
         let threads = [
-            // Handles are dropped when the threads are gone: that has steps, too.
+            // The handles are dropped after the threads have ended: a drop has steps, too.
             start(move || {
                 if hear.load(Ordering::Acquire) {
                     assert_eq!(one.try_pop().map(|_| ()), Ok(()), "an item is there");
@@ -172,8 +173,8 @@ fn false_empty_between_rings<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A consumer leaves a ring, or nodes, and looks at the hazards, while another thread drops a handle and makes two: the second
-/// one has the record of the dropped one.
+/// A consumer leaves a ring, or nodes, and scans the hazards. Meanwhile another thread drops a handle and makes two:
+/// the second new handle reuses the record of the dropped handle.
 fn handles_come_and_go<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(1));
@@ -194,7 +195,8 @@ fn handles_come_and_go<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// The consumers go. A push takes memory for no more than a ring, and is told; what is left is dropped once.
+/// The consumers are dropped. Pushes allocate no more than one ring, and then say closed. The items that are left are
+/// dropped once.
 fn consumers_go<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(tiny(1));
@@ -208,7 +210,7 @@ fn consumers_go<T: Cargo>(new: Shared<T>) -> Exploration {
         let mut is_told = false;
         for item in items::<T>(2) {
             match tx.try_push(item) {
-                Ok(()) => assert!(!is_told, "there is a ring more"),
+                Ok(()) => assert!(!is_told, "a push after closed succeeded"),
                 Err(TryPushError::Closed(_)) => is_told = true,
                 Err(_) => panic!("there is memory"),
             }
@@ -218,7 +220,7 @@ fn consumers_go<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// Either side goes, and items are left behind, perhaps in several rings.
+/// Either side is dropped, and items are left behind, perhaps in several rings.
 fn teardown_races_push<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(1));
@@ -234,14 +236,14 @@ fn teardown_races_push<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A consumer is taking an item, and another one gets the position of the same slot a lap later: that one leaves a mark,
-/// and what is pushed meanwhile goes elsewhere.
+/// A consumer is taking an item, and another consumer gets the position of the same slot a lap later. The other
+/// consumer leaves a mark, and an item that is pushed meanwhile goes into another slot.
 fn given_while_in_use<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_twice_preempted(move || {
         let (mut tx, mut last) = new(tiny(1));
         let mut items = items::<T>(4).into_iter();
         let mut next = || items.next().expect("there are four");
-        // A consumer that has just popped an item takes the next position without looking first.
+        // A consumer that has just popped an item takes the next position without looking into the slot first.
         let consumers = [0, 1].map(|number| {
             let mut rx = last.another();
             push(&mut tx, next());
@@ -250,7 +252,7 @@ fn given_while_in_use<T: Cargo>(new: Shared<T>) -> Exploration {
         });
         push(&mut tx, next());
         let (item, [mut one, mut other]) = (next(), consumers);
-        // Handles are dropped when the threads are gone: that has steps, too.
+        // The handles are dropped after the threads have ended: a drop has steps, too.
         let consumer = start(move || (look(&mut other, 1), other));
         let producer = start(move || {
             push(&mut tx, item);
@@ -266,13 +268,14 @@ fn given_while_in_use<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A producer appends a node, another moves `tail` on to it in its place, and a third comes to the node there.
+/// A producer appends a node, another producer moves `tail` to this node in its place, and a third producer reads the
+/// node from `tail`.
 fn helped_push<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_twice_preempted(move || {
         let (tx, mut rx) = new(tiny(1));
         let threads = items::<T>(3).into_iter().map(|item| {
             let mut tx = tx.another();
-            // Handles are dropped when the threads are gone: that has steps, too.
+            // The handles are dropped after the threads have ended: a drop has steps, too.
             start(move || {
                 push(&mut tx, item);
                 tx
@@ -283,8 +286,8 @@ fn helped_push<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A consumer has popped an item, and looks for one more while that is being pushed: it may take the position, and the
-/// item goes to another.
+/// A consumer has popped an item, and looks for the next item while it is being pushed. The consumer may take the
+/// position first; then the item goes to another position.
 fn one_pop_too_many<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(config);
@@ -299,15 +302,15 @@ fn one_pop_too_many<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
     })
 }
 
-/// The same with two consumers: one takes both positions from the producer, perhaps before the other consumer has
-/// looked at its own.
+/// The same with two consumers: one of them moves `tail` past both positions, perhaps before the other has looked into
+/// its slot.
 fn two_pops_too_many<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut one) = new(tiny(2));
         let mut other = one.another();
         let mut items = items::<T>(3).into_iter();
         items.by_ref().take(2).for_each(|item| push(&mut tx, item));
-        // A consumer that has just popped an item takes the next position without looking first.
+        // A consumer that has just popped an item takes the next position without looking into the slot first.
         assert_eq!((look(&mut one, 1), look(&mut other, 1)), (vec![0], vec![1]));
         let last = items.next().expect("a third");
         let consumer = start(move || (look(&mut other, 1), other));
@@ -322,7 +325,7 @@ fn two_pops_too_many<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A new handle starts in the ring that another producer has just hung: that one is ready.
+/// A new handle starts in the ring that another producer has just appended: the ring is initialized.
 fn producer_comes<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(2));
@@ -337,7 +340,7 @@ fn producer_comes<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A consumer has set out to take an item, and others come to its slot a lap later, to take and to put.
+/// A consumer is about to take an item. Other threads visit its slot a lap later, to take and to put an item.
 fn taken_a_lap_later<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(2));

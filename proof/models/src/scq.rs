@@ -37,7 +37,7 @@ fn told() -> Arc<AtomicBool> {
     Arc::new(AtomicBool::new(false))
 }
 
-/// A consumer has set out to take an item, and others come to its entry a lap later, to take and to put.
+/// A consumer is about to take an item. Other threads visit its entry a lap later, to take and to put an index.
 fn taken_a_lap_later(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(2));
@@ -57,8 +57,8 @@ fn taken_a_lap_later(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// One item is there, and a second one is being pushed. A producer that is told that the queue is full has seen the
-/// second item there: an item that is pushed later comes behind it.
+/// The queue has one item, and a second item is being pushed. A producer that is told full has observed the second
+/// item: an item that is pushed later comes behind it.
 fn full_while_it_is_filled(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(2));
@@ -71,7 +71,7 @@ fn full_while_it_is_filled(new: Shared<Ticket>) -> Exploration {
         let was_full = matches!(third, Err(TryPushError::Full(_)));
         let mut pushed = vec![0];
         pushed.extend(third.is_ok().then_some(2));
-        // If it was full, what is there now was there then.
+        // If the queue was full, its items now are its items then.
         let mut numbers = if was_full { look(&mut rx, 2) } else { Vec::new() };
         assert!(!was_full || numbers == [0, 1], "{numbers:?}");
         pushed.extend(join([thread]).concat());
@@ -80,7 +80,7 @@ fn full_while_it_is_filled(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// A producer has been told that the queue is full, and then of a pop: it isn't told so again.
+/// A producer has been told that the queue is full, and then that an item was popped. Its next push doesn't say full.
 fn full_no_longer(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(tiny(2));
@@ -106,7 +106,7 @@ fn full_no_longer(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// Two consumers find nothing, and a producer visits the entries that they may have marked.
+/// Two consumers find no item, and a producer visits the entries that they may have marked.
 fn two_find_nothing(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(tiny(1));
@@ -120,15 +120,15 @@ fn two_find_nothing(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// One item is there and is popped before another one is pushed, so that there are never two: no producer is told that
-/// the queue is full.
+/// The only item is popped before another item is pushed, so there are never two items: no producer is told that the
+/// queue is full.
 ///
-/// The consumer looks for the second item before that is pushed, and leaves a mark in the entry. The second item's
-/// producer then observes the mark; or, if the consumer has advanced `tail`, that producer gets a position behind the
-/// mark. Either way this producer observes the index that the consumer has put back into the other ring before. A
-/// third thread that observes the second item acquires from its producer that the first item has gone. In the rings
-/// between one and one a side looks at the other side's counter only: there the consumer may be told empty, and the
-/// producer full.
+/// The consumer looks for the second item before its push, and leaves a mark in the entry. The second item's producer
+/// then observes the mark; or, if the consumer has advanced `tail`, that producer gets a position behind the mark.
+/// Either way this producer observes the index that the consumer has put back into the other ring before. A third
+/// thread that observes the second item acquires from its producer that the first item is gone. In rings between one
+/// producer and one consumer, each side looks only at the other side's counter: there the consumer may be told empty,
+/// and the producer full.
 fn never_full_behind_a_mark(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(2));
@@ -160,12 +160,12 @@ fn never_full_behind_a_mark(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// A ring of indices alone, with as low a threshold as one taker allows: if there are others, they lower nothing that the
-/// putter doesn't know of. Steps of a call can be taken one by one, so that a thread is late before there are others.
+/// A single ring of indices. Its threshold is the lowest for one taker: if there are other takers, the putter knows all
+/// their decrements. The steps of a call can be made one by one, so that a thread is late before other threads start.
 struct Ring {
     counters: Counters,
     entries: Entries,
-    /// That of the entries.
+    /// The memory of the entries.
     _memory: Box<[MaybeUninit<AtomicU64>]>,
 }
 
@@ -174,16 +174,16 @@ unsafe impl Send for Ring {}
 // SAFETY: as above.
 unsafe impl Sync for Ring {}
 
-/// Where the ring starts: its positions wrap.
+/// The ring's first position: positions wrap soon.
 const FIRST: u64 = 0_u64.wrapping_sub(4);
 
 impl Ring {
-    /// One with all of `n` indices.
+    /// A ring with all of `n` indices.
     fn full(n: usize) -> Arc<Self> {
         let plan = Plan { n, first: FIRST, is_full: true, takers: 1, looks: 0 };
         let mut memory = Box::new_uninit_slice(Entries::number(n));
         let base = NonNull::from(&mut memory[..]).cast();
-        // SAFETY: there is room for as many, and `memory` is used for nothing else.
+        // SAFETY: there is room for all entries, and `memory` is used for nothing else.
         let entries = unsafe { Entries::init(base, plan) };
         Arc::new(Self { counters: Counters::new(plan), entries, _memory: memory })
     }
@@ -192,7 +192,7 @@ impl Ring {
         Indices::new(&self.counters, &self.entries)
     }
 
-    /// Takes all indices that are there, while nobody else is at work.
+    /// Takes all indices in the ring, while no other thread is at work.
     fn drain(&self) -> Vec<u64> {
         std::iter::from_fn(|| self.indices().take()).collect()
     }
@@ -206,7 +206,7 @@ impl Ring {
         ring.take_at(late).expect("it is there")
     }
 
-    /// Looks for the index so often, and finds a mark that is left instead whenever it is to be put.
+    /// Looks for the index `times` times. Each look leaves a mark in the entry, so the index can't be put there.
     fn lower(&self, index: u64, times: usize) {
         let ring = self.indices();
         let mut to_put = ring.next_to_put();
@@ -220,7 +220,7 @@ impl Ring {
         }
     }
 
-    /// Whether the ring is full, and then there is nothing.
+    /// Whether the ring is full, and then a take finds no index.
     fn is_full_then_empty(&self) -> bool {
         let ring = self.indices();
         ring.is_full(Seen::nothing(FIRST)).0 && ring.take().is_none()
@@ -229,12 +229,13 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: they are not used any more.
+        // SAFETY: the entries are not used any more.
         unsafe { self.entries.finish() };
     }
 }
 
-/// Lets one thread take and another one put, and says what the first has taken and what is there afterwards.
+/// Lets one thread take while another thread puts. Returns the indices that were taken, and the indices in the ring
+/// afterwards.
 fn left_by(
     ring: &Arc<Ring>,
     take: impl FnOnce(Indices<'_>) -> Option<u64> + 'static,
@@ -249,8 +250,8 @@ fn left_by(
     join([taker, putter]).into_iter().flatten().chain(ring.drain()).collect()
 }
 
-/// A taker is late to take the index. Another taker visits the same entry a lap later, and leaves a mark. The next
-/// put of the index finds the mark, and observes that the position has a taker.
+/// A taker is late. Another taker visits the same entry a lap later, and leaves a mark. The next put of the index finds
+/// the mark, and observes that the position has a taker.
 fn put_behind_a_mark() -> Exploration {
     explore(|| {
         let ring = Ring::full(1);
@@ -261,8 +262,8 @@ fn put_behind_a_mark() -> Exploration {
     })
 }
 
-/// One taker finds nothing at several positions, because others have advanced `tail`. A put behind these positions
-/// observes that the threshold was lowered.
+/// One taker finds no index at several positions, because other takers have advanced `tail`. A put behind these
+/// positions observes that the threshold was decremented.
 fn put_behind_takers_that_caught_up() -> Exploration {
     explore(|| {
         let ring = Ring::full(1);
@@ -275,8 +276,8 @@ fn put_behind_takers_that_caught_up() -> Exploration {
     })
 }
 
-/// Both entries are unsafe. The put finds that their positions have takers, and gives the positions up. It observes
-/// that the threshold was lowered.
+/// Both entries are unsafe. The put finds that their positions have takers, and gives the positions up. The put
+/// observes that the threshold was decremented.
 fn put_behind_a_head() -> Exploration {
     explore(|| {
         let ring = Ring::full(1);
@@ -303,8 +304,8 @@ fn put_behind_another_put() -> Exploration {
     })
 }
 
-/// The only index is taken, looked for, and never put again. A thread that has been told that the ring is empty isn't
-/// told later that the ring is full, and then that it is empty again.
+/// The only index is taken, looked for, and never put again. A thread that has observed the ring empty doesn't observe
+/// later that the ring is full and then empty again.
 fn never_full_behind_a_threshold() -> Exploration {
     explore(|| {
         let ring = Ring::full(1);
@@ -324,7 +325,7 @@ fn never_full_behind_a_threshold() -> Exploration {
     })
 }
 
-/// The same for a taker that was about to lower the threshold itself when the index was put behind it.
+/// The same for a taker that is about to decrement the threshold when the index is put behind it.
 fn never_full_once_it_was_lowered() -> Exploration {
     explore(|| {
         let ring = Ring::full(1);

@@ -1,4 +1,5 @@
-//! `seqring`: consumers copy what may be overwritten meanwhile, and a producer may stand still in the middle.
+//! `seqring`: consumers copy items that may be overwritten meanwhile, and a producer may be stopped in the middle of a
+//! push.
 
 use corelane_loom::overwrite::Plain;
 use corelane_loom::seq_ring::{Consumer, Producer, SeqRing};
@@ -39,7 +40,7 @@ fn queue<T: Plain>(config: Config) -> (Producer<T>, Consumer<T>) {
     own::<SeqRing, T>(config)
 }
 
-/// More items than fit, while the consumer looks for them.
+/// The producer pushes more items than fit, while the consumer looks for them.
 fn overwrites() -> Exploration {
     explore_sides(
         queue::<Pair>,
@@ -75,7 +76,7 @@ fn overwrites_slices() -> Exploration {
     )
 }
 
-/// What is left when the producer goes is popped before the queue is closed.
+/// The items that are left when the producer is dropped are popped before a pop says closed.
 fn closes_when_overwritten() -> Exploration {
     explore_sides(
         queue::<Pair>,
@@ -90,12 +91,13 @@ fn closes_when_overwritten() -> Exploration {
     )
 }
 
-/// The consumer goes while the producer pushes its last item and goes: the last one frees what both have used.
+/// The consumer is dropped while the producer pushes its last item and is dropped. The last handle frees the memory
+/// that both have used.
 fn teardown_races_push() -> Exploration {
     explore_sides(queue::<Pair>, tiny(2), |mut tx| push_all(&mut tx, 0..1), drop, done)
 }
 
-/// Two threads push more than fits, while the consumer looks.
+/// Two threads push more items than fit, while the consumer looks for them.
 fn two_producers_overwrite() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<Pair>(tiny(2));
@@ -110,12 +112,12 @@ fn two_producers_overwrite() -> Exploration {
     })
 }
 
-/// A producer may stand still in the middle. Nobody else writes to its slot meanwhile.
+/// A producer may be stopped in the middle of a push. No other producer writes to its slot meanwhile.
 fn producer_stands_still() -> Exploration {
     stands_still(3)
 }
 
-/// The same when they come round once more.
+/// The same when the other producer goes round the ring twice.
 fn producer_stands_still_for_two_laps() -> Exploration {
     stands_still(5)
 }
@@ -133,7 +135,7 @@ fn stands_still(end: u64) -> Exploration {
     })
 }
 
-/// An item that is overwritten while it is copied isn't returned, between several of both.
+/// An item that is overwritten while it is copied isn't returned, with several handles on both sides.
 fn overwritten_while_read() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<Pair>(tiny(2));
@@ -147,7 +149,7 @@ fn overwritten_while_read() -> Exploration {
     })
 }
 
-/// Two consumers are overtaken: what they leave out is counted by one of them.
+/// Two consumers are overtaken: one of them counts each item that both miss.
 fn two_consumers_overtaken() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<u64>(tiny(2));
@@ -165,7 +167,8 @@ fn two_consumers_overtaken() -> Exploration {
     })
 }
 
-/// Two more items come while the first of some is popped, which may be gone by then: others are there.
+/// Two items are pushed while a consumer pops the oldest item, which may be overwritten. There is always an item, so
+/// the pop doesn't say empty.
 fn false_empty_when_overtaken(has_other: bool) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = queue::<u64>(tiny(2));
@@ -177,7 +180,7 @@ fn false_empty_when_overtaken(has_other: bool) -> Exploration {
     })
 }
 
-/// The same if two producers overwrite: a consumer may be told that one is in the middle.
+/// The same if two producers overwrite: the pop may say busy.
 fn false_empty_while_two_overwrite() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<u64>(tiny(2));
@@ -189,7 +192,8 @@ fn false_empty_while_two_overwrite() -> Exploration {
     })
 }
 
-/// A producer is cloned while the consumer looks, and alone again when its clone has pushed and gone.
+/// A producer is cloned while the consumer looks for items. It is alone again when its clone has pushed and was
+/// dropped.
 fn producer_comes_and_goes() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<u64>(tiny(2));
@@ -208,7 +212,7 @@ fn producer_comes_and_goes() -> Exploration {
     })
 }
 
-/// A consumer is cloned while the producer overwrites, and alone again when its clone has popped and gone.
+/// A consumer is cloned while the producer overwrites. It is alone again when its clone has popped and was dropped.
 fn consumer_comes_and_goes() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<u64>(tiny(2));
@@ -225,7 +229,7 @@ fn consumer_comes_and_goes() -> Exploration {
     })
 }
 
-/// A consumer pops behind another one and goes, just when that looks whether it is alone.
+/// A consumer pops an item and is dropped, just when another consumer checks whether it is alone.
 fn consumer_pops_and_goes() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<u64>(tiny(2));
@@ -239,7 +243,7 @@ fn consumer_pops_and_goes() -> Exploration {
     })
 }
 
-/// Checks a snapshot: items are whole, and follow each other up to one that is as new as `newest`.
+/// Checks a snapshot: items are whole, and successive; the last one is `newest` or newer.
 fn check(rx: &mut Consumer<Pair>, newest: u64) {
     let mut items = Vec::new();
     rx.snapshot(&mut items);
@@ -269,7 +273,8 @@ fn snapshot_while_overwritten() -> Exploration {
     )
 }
 
-/// A snapshot is taken while two producers push what fits: the finished items are in it, and all are afterwards.
+/// A snapshot is taken while two producers push items that fit: it has the finished items. A later snapshot has all
+/// items.
 fn snapshot_beside_two_producers() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<Pair>(tiny(2));

@@ -1,8 +1,8 @@
 // Above 500 lines: a short function for each model, of which each can be read alone.
 
-//! Several handles on a side: models of three threads, for every queue that allows that.
+//! Several handles on a side: models of three threads, for every queue that allows several handles.
 //!
-//! Items are made before the threads start, since they must be made in order; a thread gets some of them.
+//! Items must be made in order. So they are made before the threads start, and each thread gets some of them.
 
 use corelane_loom::{
     BoxedConsumer, BoxedProducer, Config, Consumer, Producer, TryPopError, TryPushError,
@@ -47,7 +47,7 @@ pub(crate) fn models<T: Cargo, N: Cargo + Copy>(subject: SharedSubject<T, N>) ->
             of.model("another_consumer_goes", move || another_consumer_goes(tickets)),
         ]);
     }
-    // Of three blocks, positions leave out the fourth of each lap.
+    // With three blocks, positions leave out a fourth block in each lap.
     if of.info.id.starts_with("bbq") && of.info.sides.allow(2, 1) {
         models.push(of.model("two_producers_enter_a_lap", move || {
             two_producers_and_one_slot(tickets, tiny(3))
@@ -64,7 +64,7 @@ pub(crate) fn models<T: Cargo, N: Cargo + Copy>(subject: SharedSubject<T, N>) ->
     models
 }
 
-/// Those in which never more is pushed than fits, which also hold where a push overwrites.
+/// Models that never push more items than fit. So they also hold for queues that overwrite.
 pub(crate) fn models_where_all_fits<T: Cargo, N: Cargo + Copy>(
     subject: SharedSubject<T, N>,
 ) -> Vec<Model> {
@@ -102,12 +102,12 @@ pub(crate) fn models_where_all_fits<T: Cargo, N: Cargo + Copy>(
     models
 }
 
-/// So many items, numbered from 0.
+/// `n` items, numbered from 0.
 pub(crate) fn items<T: Cargo>(n: u64) -> Vec<T> {
     (0..n).map(Cargo::of).collect()
 }
 
-/// Starts a thread. Until [`join`] several are at work.
+/// Starts a thread. Until [`join`] several threads are at work.
 pub(crate) fn start<R: 'static>(work: impl FnOnce() -> R + 'static) -> Thread<R> {
     count_values(true);
     spawn(work)
@@ -128,7 +128,7 @@ pub(crate) fn push<P: Producer>(tx: &mut P, mut item: P::Item) {
     }
 }
 
-/// Tries to push `item`, and says whether there was room.
+/// Tries to push `item`. Returns whether there was room.
 pub(crate) fn attempt<P: Producer>(tx: &mut P, item: P::Item) -> bool {
     match tx.try_push(item) {
         Ok(()) => true,
@@ -137,7 +137,7 @@ pub(crate) fn attempt<P: Producer>(tx: &mut P, item: P::Item) -> bool {
     }
 }
 
-/// Tries to push `item`, again while another thread is in the way, and says whether there was room.
+/// Tries to push `item`, and retries while the queue is busy. Returns whether there was room.
 pub(crate) fn insist<P: Producer>(tx: &mut P, mut item: P::Item) -> bool {
     loop {
         match tx.try_push(item) {
@@ -150,24 +150,24 @@ pub(crate) fn insist<P: Producer>(tx: &mut P, mut item: P::Item) -> bool {
     }
 }
 
-/// Pops an item that is there, again while another thread is in the way.
+/// Pops an item, of which there is at least one, and retries while the queue is busy.
 pub(crate) fn take<C: Consumer<Item: Cargo>>(rx: &mut C) -> u64 {
     loop {
         match rx.try_pop() {
             Ok(item) => return item.number(),
             Err(TryPopError::Busy) => spin_loop(),
-            Err(_) => panic!("there is an item for each, and nobody pushes"),
+            Err(_) => panic!("there is an item for each consumer, and no producer pushes"),
         }
     }
 }
 
-/// Pops all items that are there, while nobody else is at work.
+/// Pops all items that are there, while no other thread is at work.
 pub(crate) fn drain<C: Consumer<Item: Cargo>>(rx: &mut C) -> Vec<u64> {
     let mut numbers = Vec::new();
     loop {
         match rx.try_pop() {
             Ok(item) => numbers.push(item.number()),
-            Err(TryPopError::Busy) => panic!("nobody else is at work"),
+            Err(TryPopError::Busy) => panic!("no other thread is at work"),
             Err(_) => return numbers,
         }
     }
@@ -185,12 +185,12 @@ pub(crate) fn pop_to_the_end<C: Consumer<Item: Cargo>>(rx: &mut C) -> Vec<u64> {
     }
 }
 
-/// Looks for an item so often, and returns the numbers of those it got.
+/// Looks for an item `times` times, and returns the numbers of the items that it got.
 pub(crate) fn look<C: Consumer<Item: Cargo>>(rx: &mut C, times: usize) -> Vec<u64> {
     (0..times).filter_map(|_| rx.try_pop().ok()).map(|item| item.number()).collect()
 }
 
-/// Tries to push `items`, and returns the numbers of those for which there was room.
+/// Tries to push `items`, and returns the numbers of the items for which there was room.
 pub(crate) fn attempts<P: Producer<Item: Cargo>>(
     tx: &mut P,
     items: impl Iterator<Item = P::Item>,
@@ -199,14 +199,14 @@ pub(crate) fn attempts<P: Producer<Item: Cargo>>(
     numbered.filter_map(|(number, item)| attempt(tx, item).then_some(number)).collect()
 }
 
-/// What was popped is what was pushed.
+/// Checks that the popped items are the pushed items.
 pub(crate) fn are_equal(mut popped: Vec<u64>, mut pushed: Vec<u64>) {
     popped.sort_unstable();
     pushed.sort_unstable();
     assert_eq!(popped, pushed);
 }
 
-/// All of the first `n` items are there once.
+/// Checks that each of the first `n` items is there once.
 pub(crate) fn all_are_there(mut numbers: Vec<u64>, n: u64) {
     numbers.sort_unstable();
     assert!(numbers.iter().copied().eq(0..n), "{numbers:?} instead of {n} items");
@@ -233,7 +233,7 @@ pub(crate) fn two_producers_of<T: Cargo>(new: Shared<T>, config: Config) -> Expl
     })
 }
 
-/// The queue is full, an item is popped, and two want its slot.
+/// The queue is full, an item is popped, and two producers compete for its slot.
 fn two_producers_and_one_slot<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(config);
@@ -253,7 +253,7 @@ fn two_producers_and_one_slot<T: Cargo>(new: Shared<T>, config: Config) -> Explo
     })
 }
 
-/// One thread's items stay in order, whatever another one pushes between them.
+/// One thread's items stay in order, whatever another thread pushes between them.
 fn order_past_another_producer<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(grouped(4, 2));
@@ -302,7 +302,7 @@ fn false_empty<T: Cargo>(new: Shared<T>) -> Exploration {
             Ok(item) => vec![item.number()],
             Err(TryPopError::Busy) => Vec::new(),
             Err(_) => {
-                assert!(!is_told, "an item had been pushed");
+                assert!(!is_told, "an item was pushed before");
                 Vec::new()
             }
         };
@@ -312,7 +312,7 @@ fn false_empty<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// Two threads fill a new queue: all its slots are free to them.
+/// Two threads fill a new queue: each slot is free to both.
 fn full_of_two_producers<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (tx, mut rx) = new(tiny(2));
@@ -362,7 +362,7 @@ fn slices_of_two_producers<T: Cargo + Copy>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// Two threads push an item and go: closed is only what has been emptied after the second.
+/// Two producers push an item each and are dropped: a pop says closed only after both items were popped.
 fn last_producer_closes<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (tx, mut rx) = new(tiny(2));
@@ -376,7 +376,7 @@ fn last_producer_closes<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A thread begins to push, and the others go once round the ring before it goes on.
+/// A thread is stopped in a push, while the others go once round the ring.
 fn producer_a_lap_behind<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(grouped(4, 2));
@@ -395,8 +395,8 @@ fn producer_a_lap_behind<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A thread begins to pop, and the others go once round the ring, past a push that is unfinished, before it
-/// goes on. That takes two interruptions.
+/// A thread is stopped in a pop, while the others go once round the ring, past an unfinished push. This needs two
+/// preemptions.
 fn consumer_a_lap_behind<T: Cargo>(new: Shared<T>) -> Exploration {
     explore(move || {
         let (mut tx, mut rx) = new(tiny(2));
@@ -405,7 +405,7 @@ fn consumer_a_lap_behind<T: Cargo>(new: Shared<T>) -> Exploration {
         let mut next = || items.next().expect("there are three");
         push(&mut tx, next());
         let (second, third) = (next(), next());
-        // The handles stay: that they go has models of its own.
+        // The handles are not dropped here: other models test that.
         let slow = start(move || (attempt(&mut unfinished, second), unfinished));
         let fast = start(move || (look(&mut other, 1), attempt(&mut tx, third), other, tx));
         let mut popped = look(&mut rx, 1);
@@ -419,8 +419,8 @@ fn consumer_a_lap_behind<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// There is always room: one more item comes only after the one in the queue was popped. So neither of
-/// two producers is told that the queue is full.
+/// There is always room: the next item is pushed only after the item in the queue was popped. So neither of two
+/// producers is told that the queue is full.
 fn false_full_of_two_producers<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(2));
@@ -450,7 +450,7 @@ fn false_full_of_two_producers<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A producer has filled half a block when another one comes.
+/// A producer has filled half a block when it is cloned.
 fn another_producer_comes<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(grouped(4, 2));
@@ -474,7 +474,7 @@ fn another_producer_comes<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A producer is alone again when another one has pushed and gone, and goes on as before.
+/// A producer is alone again when the other producer has pushed and was dropped, and continues as before.
 fn another_producer_goes<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(2));
@@ -495,7 +495,7 @@ fn another_producer_goes<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// Two threads look for an item each, and there are two: each gets one, the older one first.
+/// Two threads look for an item each, and there are two items: each thread gets one, the older item first.
 fn two_consumers<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(config);
@@ -508,8 +508,8 @@ fn two_consumers<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
     })
 }
 
-/// Two threads look for the items of a third, which goes on to the next lap: each item goes to one of
-/// them, in order.
+/// Two consumers look for the items of a producer, which goes on to the next lap. One consumer gets each item, in
+/// order.
 fn two_consumers_behind_a_producer<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(config);
@@ -535,7 +535,7 @@ pub(crate) fn two_consumers_and_one_item<T: Cargo>(new: Shared<T>) -> Exploratio
         let thread = start(move || look(&mut other, 1));
         let mut numbers = look(&mut rx, 1);
         numbers.extend(join([thread]).concat());
-        assert_eq!(numbers, [0], "nothing can be said to be in the way");
+        assert_eq!(numbers, [0], "the queue can't be busy");
     })
 }
 
@@ -567,7 +567,8 @@ fn false_full<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A pop is unfinished, and the pop of the item behind it is done: a producer that knows is not told that the queue is full.
+/// A pop is unfinished, and the pop of the next item has ended. A producer that has observed this is not told that the
+/// queue is full.
 fn false_full_behind_a_pop<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(config);
@@ -587,7 +588,7 @@ fn false_full_behind_a_pop<T: Cargo>(new: Shared<T>, config: Config) -> Explorat
     })
 }
 
-/// Two threads pop a slice each, over the end of a block, while the producer goes on.
+/// Two threads pop a slice each, over the end of a block, while the producer continues.
 fn slices_of_two_consumers<T: Cargo + Copy>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(grouped(4, 2));
@@ -609,7 +610,7 @@ fn slices_of_two_consumers<T: Cargo + Copy>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// Two consumers go while the producer waits for room: the item comes back when both are gone.
+/// Two consumers are dropped while the producer waits for room: the push returns the item when both are gone.
 fn last_consumer_closes<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(tiny(2));
@@ -646,7 +647,7 @@ fn two_consumers_empty_a_block<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A consumer has emptied half a block when another one comes.
+/// A consumer has emptied half a block when it is cloned.
 fn another_consumer_comes<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(grouped(4, 2));
@@ -666,7 +667,7 @@ fn another_consumer_comes<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A consumer is alone again when another one has popped and gone, and goes on as before.
+/// A consumer is alone again when the other consumer has popped and was dropped, and continues as before.
 fn another_consumer_goes<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(2));
@@ -683,8 +684,8 @@ fn another_consumer_goes<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// There is always an item: of `n`, one consumer pops all but one, after the last has been pushed. The other
-/// consumer has been told of the first item, and is not told that the queue is empty.
+/// There is always an item: one consumer pops all but one of `n` items, after the last one was pushed. The other
+/// consumer has observed the first item, and is not told that the queue is empty.
 fn false_empty_of_two_consumers<T: Cargo>(
     new: Shared<T>,
     config: Config,

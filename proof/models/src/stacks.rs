@@ -2,16 +2,16 @@
 //!
 //! loom makes each thread of each execution a coroutine. Its crate `generator` maps a stack for it, protects a page at
 //! the stack's end, and unmaps both after the execution: three system calls and half a dozen page faults a thread,
-//! about 30 % of a model's time. Threads of one process also wait for each other in them. Neither crate has an option
-//! for it.
+//! about 30 % of a model's time. Threads of one process also wait for each other in these calls. Neither crate has an
+//! option to avoid them.
 //!
 //! So this module defines the C library's `mmap`, `mprotect` and `munmap` for the program that it is linked into.
 //! Stacks of `generator`'s size come out of an arena, where they keep their memory and their protected page. All
 //! other calls go to the kernel. Allocations and the stacks of threads don't reach these functions, because the C
 //! library maps them by internal names; nor do the library's regions, for which `rustix` calls the kernel.
 //!
-//! A stack keeps what the last execution has left there; `generator` writes before it reads. The first user of the arena
-//! is the first model, so programs without models only pay for a comparison of lengths.
+//! A stack keeps the bytes that the last execution has left; `generator` writes before it reads. The first model makes
+//! the arena, so programs without models only pay for a comparison of lengths.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -22,9 +22,9 @@ use libc::{MAP_ANONYMOUS, MAP_FAILED, MAP_PRIVATE, MAP_STACK, PROT_NONE, PROT_RE
 use libc::{SYS_mmap, SYS_mprotect, SYS_munmap, c_long, off_t, size_t, syscall};
 
 const PAGE: usize = 4096;
-/// Bytes of a stack: those that loom asks for, and a protected page.
+/// Bytes of a stack: the bytes that loom asks for, and a protected page.
 const STACK: usize = 9 * PAGE;
-/// Stacks in the arena. An execution takes three at most, and there is one for each thread that runs models.
+/// Stacks in the arena. Each thread that runs models has one execution at a time, which takes three stacks at most.
 const STACKS: usize = u64::BITS as usize;
 /// How stacks are mapped.
 const ACCESS: c_int = PROT_READ | PROT_WRITE;
@@ -49,7 +49,7 @@ impl Arena {
     fn map() -> Option<Self> {
         // SAFETY: the kernel chooses the place.
         let base = unsafe { call_mmap(null_mut(), STACKS * STACK, ACCESS, FLAGS, -1, 0) };
-        // SAFETY: the page belongs to the arena, which nobody uses yet.
+        // SAFETY: the page belongs to the arena, which no thread uses yet.
         let protect =
             |n: usize| unsafe { call_mprotect(base.wrapping_byte_add(n * STACK), PAGE, PROT_NONE) };
         let usable = base != MAP_FAILED && (0..STACKS).all(|n| protect(n) == 0);
@@ -69,7 +69,7 @@ impl Arena {
             .map(|in_use| self.base.wrapping_byte_add(in_use.trailing_ones() as usize * STACK))
     }
 
-    /// Number of the stack that begins at `address`, if one does.
+    /// Number of the stack that begins at `address`, if there is one.
     fn stack_at(&self, address: *mut c_void) -> Option<usize> {
         let offset = address.addr().checked_sub(self.base.addr())?;
         (offset < STACKS * STACK && offset.is_multiple_of(STACK)).then_some(offset / STACK)
@@ -96,7 +96,7 @@ pub(crate) fn in_use() -> u32 {
 ///
 /// # Safety
 ///
-/// That of the system call.
+/// The contract of the system call.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mmap(
     address: *mut c_void,
@@ -110,7 +110,7 @@ unsafe extern "C" fn mmap(
     let arena = || ARENA.get_or_init(Arena::map).as_ref();
     match is_stack.then(arena).flatten().and_then(Arena::take) {
         Some(stack) => stack,
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         None => unsafe { call_mmap(address, length, access, flags, file, offset) },
     }
 }
@@ -119,13 +119,13 @@ unsafe extern "C" fn mmap(
 ///
 /// # Safety
 ///
-/// That of the system call.
+/// The contract of the system call.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mprotect(address: *mut c_void, length: size_t, access: c_int) -> c_int {
     match pooled(address) {
-        // It is protected already.
+        // The page is protected already.
         Some(_) if (length, access) == (PAGE, PROT_NONE) => 0,
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         _ => unsafe { call_mprotect(address, length, access) },
     }
 }
@@ -134,7 +134,7 @@ unsafe extern "C" fn mprotect(address: *mut c_void, length: size_t, access: c_in
 ///
 /// # Safety
 ///
-/// That of the system call.
+/// The contract of the system call.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn munmap(address: *mut c_void, length: size_t) -> c_int {
     match pooled(address) {
@@ -142,7 +142,7 @@ unsafe extern "C" fn munmap(address: *mut c_void, length: size_t) -> c_int {
             arena.give_back(stack);
             0
         }
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         _ => unsafe { syscall(SYS_munmap, address, length) as c_int },
     }
 }
@@ -156,12 +156,12 @@ unsafe fn call_mmap(
     offset: off_t,
 ) -> *mut c_void {
     let (access, flags, file) = (access as c_long, flags as c_long, file as c_long);
-    // SAFETY: the caller's.
+    // SAFETY: the caller's contract.
     let mapped = unsafe { syscall(SYS_mmap, address, length, access, flags, file, offset) };
     std::ptr::with_exposed_provenance_mut(mapped as usize)
 }
 
 unsafe fn call_mprotect(address: *mut c_void, length: size_t, access: c_int) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's contract.
     unsafe { syscall(SYS_mprotect, address, length, access as c_long) as c_int }
 }

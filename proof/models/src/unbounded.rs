@@ -23,18 +23,18 @@ pub(crate) fn models() -> Vec<Model> {
     ]
 }
 
-/// A list of the simplest rings. Those of its default bring more executions, and nothing of the list's.
+/// A list of the simplest rings. Its default rings would need more executions, and test nothing more of the list.
 pub(crate) fn uspsc() -> SingleSubject<Wide<Ticket>, Wide<Number>> {
     SingleSubject::wide::<Uspsc<Lq>>()
 }
 
-/// Of a list of the paper's rings.
+/// Models of a list of the paper's rings.
 pub(crate) fn mixed() -> Vec<Model> {
     let models = of_queue(SingleSubject::wide::<Uspsc<FfqAny>>()).into_iter();
     models.map(|model| model.variant("over_ffq")).collect()
 }
 
-/// Those of every queue that don't fill it, and some of more items than a group has.
+/// The common models that don't fill the queue, and models with more items than a group has.
 pub(crate) fn of_queue<T: Cargo, N: Cargo + Copy>(subject: SingleSubject<T, N>) -> Vec<Model> {
     let SingleSubject { of, tickets, numbers } = subject;
     vec![
@@ -54,7 +54,7 @@ pub(crate) fn of_queue<T: Cargo, N: Cargo + Copy>(subject: SingleSubject<T, N>) 
     ]
 }
 
-/// Items in groups of one, all the way.
+/// Items in groups of one, from push to pop.
 fn transfer<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,
@@ -95,7 +95,7 @@ fn slices<T: Cargo + Copy>(new: Single<T>) -> Exploration {
     )
 }
 
-/// What is counted, beyond the group that the consumer is in, is there.
+/// The items that a consumer counts beyond its group are there.
 fn observers<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,
@@ -115,7 +115,7 @@ fn observers<T: Cargo>(new: Single<T>) -> Exploration {
             if !rx.is_empty() {
                 assert_eq!(pop(&mut rx), Some(there), "the queue was not empty");
             }
-            // Or a push may be told that nobody is left.
+            // Otherwise a push might say closed.
             rx
         },
         done,
@@ -129,8 +129,8 @@ fn push_two<P: Producer<Item: Cargo>>(tx: &mut P) {
     }
 }
 
-/// Either side goes, and items are left behind; perhaps while news of another group is on its way, or a group on its
-/// way back.
+/// Either side is dropped, and items are left behind; perhaps while a note of another group is on its way, or a group
+/// on its way back.
 fn teardown<T: Cargo>(new: Single<T>, config: Config) -> Exploration {
     explore_sides(
         new,
@@ -145,7 +145,7 @@ fn teardown<T: Cargo>(new: Single<T>, config: Config) -> Exploration {
     )
 }
 
-/// The consumer goes with items that it has looked at and not popped.
+/// The consumer is dropped with items that it has looked at and not popped.
 fn chunks_left_behind<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,
@@ -159,8 +159,8 @@ fn chunks_left_behind<T: Cargo>(new: Single<T>) -> Exploration {
     )
 }
 
-/// The consumer pops an item and is dropped. A producer that goes on pushing allocates no more than a group, and is
-/// told that the consumer has gone.
+/// The consumer pops an item and is dropped. A producer that continues to push allocates no more than a group, and is
+/// then told that the consumer is gone.
 fn consumer_goes<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,
@@ -171,7 +171,7 @@ fn consumer_goes<T: Cargo>(new: Single<T>) -> Exploration {
                 spin_loop();
             }
             let pushed = (1..).take_while(|number| tx.try_push(Cargo::of(*number)).is_ok()).count();
-            assert!(pushed <= 2, "nobody will pop these");
+            assert!(pushed <= 2, "no consumer will pop these");
             assert!(tx.is_full());
         },
         |mut rx| pop_all(&mut rx, 0..1),
@@ -179,7 +179,7 @@ fn consumer_goes<T: Cargo>(new: Single<T>) -> Exploration {
     )
 }
 
-/// The last items of a ring that shows them in groups are shown when the producer goes on to another.
+/// In a ring that publishes items in groups, the last items become visible when the producer goes on to another ring.
 fn flushed_when_left<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,
@@ -194,8 +194,8 @@ fn flushed_when_left<T: Cargo>(new: Single<T>) -> Exploration {
     )
 }
 
-/// The consumer finds its ring empty; the producer fills that ring, goes on to another and fills that; and now the
-/// consumer sees that it has gone on.
+/// The consumer finds its ring empty. The producer fills this ring, goes on to another ring and fills that. Then the
+/// consumer observes that the producer has gone on.
 fn theorem_2_case_4<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,

@@ -1,4 +1,4 @@
-//! What is noted and changed while a model runs.
+//! What a watcher notes and changes while a model runs.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -14,25 +14,25 @@ type Place = &'static Location<'static>;
 
 /// A weak compare-and-swap of one thread, which loom names by a number.
 ///
-/// It is the thread that counts how often it was there: what depends on others, loom must know.
+/// Each thread counts its own visits. A count of all threads would be shared state, of which loom would have to know.
 pub(crate) type WeakCas = (Place, String);
 
 thread_local! {
-    /// What the next runs of this thread have weakened.
+    /// The ordering that is weakened in the next runs of this thread.
     static WEAKENING: RefCell<Option<Weakening>> = const { RefCell::new(None) };
 
-    /// The execution that is going on.
+    /// The current execution.
     static EXECUTION: RefCell<Execution> = RefCell::default();
 }
 
-/// What is known of one execution.
+/// The state of one execution.
 #[derive(Debug, Default)]
 struct Execution {
-    /// The weak compare-and-swaps that have failed without cause.
+    /// The weak compare-and-swaps that have failed spuriously.
     failed: BTreeSet<WeakCas>,
     /// Whether values are counted.
     counts: bool,
-    /// How many values each variable has had since, with the one that it had.
+    /// How many values each variable has had since, including the first one.
     values: FxHashMap<usize, usize>,
 }
 
@@ -41,8 +41,8 @@ pub(crate) fn begin_execution() {
     EXECUTION.take();
 }
 
-/// Whether to count the values of variables from now on: while there is one thread, it can't read others
-/// than the last, so loom may forget them.
+/// Whether to count the values of variables from now on. While there is one thread, it reads only the last value, so
+/// loom may forget the others.
 pub(crate) fn count_values(counts: bool) {
     EXECUTION.with_borrow_mut(|execution| {
         execution.counts = counts;
@@ -64,7 +64,7 @@ pub(crate) fn with_weakening<R>(weakening: &Weakening, f: impl FnOnce() -> R) ->
     f()
 }
 
-/// Looks on while loom runs the executions of a model.
+/// Watches the executions of a model that loom runs.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     weakening: Option<Weakening>,
@@ -72,7 +72,7 @@ pub(crate) struct Watcher {
     weakened: Cell<bool>,
     /// The weak compare-and-swaps that fail when their thread first reaches them in an execution.
     failing: BTreeSet<WeakCas>,
-    /// By address of the place, which is quicker to compare than its file's name. Some places have several.
+    /// By the place's address, which is faster to compare than its file's name. Some places have several addresses.
     accesses: RefCell<FxHashMap<(*const Location<'static>, Op, Ordering), Place>>,
     weak_cas: RefCell<BTreeSet<WeakCas>>,
     most_values: Cell<usize>,
@@ -96,12 +96,13 @@ impl Watcher {
         accesses.iter().map(|(&(_, op, order), at)| Site::new(at, op, order)).collect()
     }
 
-    /// The weak compare-and-swaps that could fail without cause.
+    /// The weak compare-and-swaps that could fail spuriously.
     pub(crate) fn weak_cas(&self) -> BTreeSet<WeakCas> {
         self.weak_cas.borrow().clone()
     }
 
-    /// Most values that a variable had had when it was read, in an execution, while there were two threads.
+    /// The largest number of values that a variable had had when a thread read it, in one execution, while there were
+    /// two threads.
     pub(crate) fn most_values(&self) -> usize {
         self.most_values.get()
     }
@@ -120,7 +121,7 @@ impl Watcher {
         });
     }
 
-    /// The variable is read, which may give any of its values. What reads and writes in one step gets the last.
+    /// The variable is read, which may give any of its values. A read-modify-write gets the last value.
     fn read(&self, variable: usize) {
         let values = EXECUTION.with_borrow(|execution| execution.values.get(&variable).copied());
         self.most_values.set(self.most_values.get().max(values.unwrap_or(1)));

@@ -1,5 +1,5 @@
-//! Runs every model of every queue, each as a test of its own. With `--nocapture` it tells how many
-//! executions each has.
+//! Runs every model of every queue, each as a test of its own. With `--nocapture` it prints each model's number of
+//! executions.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -8,7 +8,7 @@ use corelane_models::{LOOM_KEEPS_VALUES, Model, VACUOUS};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
-    // The names of conformance tests are Rust's, which have no hyphens: one filter is to find a queue's tests in all packages.
+    // Without hyphens, as in the names of conformance tests: so one filter finds a queue's tests in all packages.
     let plain = |name: String| name.replace('-', "_");
     let mut arguments = Arguments::from_args();
     arguments.filter = arguments.filter.map(plain);

@@ -1,4 +1,4 @@
-//! What a team's threads tell each other outside of the simulated machine.
+//! The counts that a team's threads share outside of the simulated machine.
 
 use std::cell::{Cell, RefCell};
 
@@ -7,18 +7,18 @@ use coherence::Time;
 use crate::failure::Failure;
 use crate::team::Team;
 
-/// Where a run is.
+/// The phase of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing is counted yet.
+    /// No items are counted yet.
     WarmUp,
-    /// Everything is.
+    /// All items are counted.
     Counted,
-    /// No more is pushed or popped.
+    /// No more items are pushed or popped.
     Over,
 }
 
-/// What all threads have done together.
+/// The counts of all threads.
 #[derive(Debug)]
 pub struct TeamAccount {
     warm_up: u64,
@@ -27,20 +27,20 @@ pub struct TeamAccount {
     /// Whether items may be overwritten. Then they are counted when they are pushed, else when they are popped.
     overwrites: bool,
     counted: Cell<u64>,
-    /// When counting began and ended, and how many items had been counted by then.
+    /// When counting began and ended, and the number of items at that time.
     start: Cell<Option<(Time, u64)>>,
     end: Cell<Option<(Time, u64)>>,
-    /// By producer: how many it has pushed.
+    /// The number of pushed items, by producer.
     pushed: Vec<Cell<u64>>,
-    /// By producer and number: how often it was popped.
+    /// How often each item was popped, by producer and number.
     times: RefCell<Vec<Vec<u8>>>,
     /// Items that were overwritten.
     lost: Cell<u64>,
-    /// The first wrong that was seen.
+    /// The first failure.
     wrong: RefCell<Option<Failure>>,
 }
 
-/// Bits of an item's number that say which of its producer's it is.
+/// Bits of an item's number among its producer's items.
 const BITS: u32 = 32;
 
 /// Item number `item` of a producer.
@@ -49,7 +49,7 @@ pub fn number(producer: usize, item: u64) -> u64 {
 }
 
 impl TeamAccount {
-    /// Nobody has done anything.
+    /// The counts before the run.
     pub fn new(team: &Team, overwrites: bool) -> Self {
         Self {
             warm_up: team.warm_up,
@@ -66,7 +66,7 @@ impl TeamAccount {
         }
     }
 
-    /// Where the run is at that time.
+    /// The phase of the run at that time.
     pub fn phase(&self, now: Time) -> Phase {
         let counted = self.counted.get();
         match (self.start.get(), self.end.get()) {
@@ -79,7 +79,7 @@ impl TeamAccount {
                 Phase::Counted
             }
             (Some((start, _)), None) => {
-                // Threads look in the order in which their last accesses began, not ended.
+                // Threads call this in the order in which their last accesses began, not ended.
                 self.end.set(Some((now.max(start), counted)));
                 Phase::Over
             }
@@ -87,19 +87,19 @@ impl TeamAccount {
         }
     }
 
-    /// A producer has pushed one more.
+    /// A producer has pushed an item.
     pub fn pushes_one(&self) {
         if self.overwrites {
             self.counted.set(self.counted.get() + 1);
         }
     }
 
-    /// A producer has pushed all it will.
+    /// A producer has pushed its last item.
     pub fn pushed(&self, producer: usize, items: u64) {
         self.pushed[producer].set(items);
     }
 
-    /// A consumer has popped `number`; `last` is what it got before, by producer.
+    /// A consumer has popped `number`. `last` has its last item of each producer.
     pub fn popped(&self, number: u64, last: &mut [Option<u64>]) {
         let (producer, item) = ((number >> BITS) as usize, number & ((1 << BITS) - 1));
         self.check(producer, item, last);
@@ -108,7 +108,7 @@ impl TeamAccount {
         }
     }
 
-    /// So many items have been overwritten.
+    /// `items` items have been overwritten.
     pub fn lost(&self, items: u64) {
         self.lost.set(items);
     }
@@ -133,8 +133,8 @@ impl TeamAccount {
         self.wrong.borrow_mut().get_or_insert(failure);
     }
 
-    /// How many items were counted while everything was, and how long that took; if each item that was pushed
-    /// was popped once, and in order, or overwritten.
+    /// The number of counted items, and the time in which they were counted. Fails unless each pushed item was popped
+    /// once, and in order, or was overwritten.
     pub fn settle(&self) -> Result<(u64, Time), Failure> {
         let mut missing = 0;
         for (producer, times) in self.times.borrow().iter().enumerate() {

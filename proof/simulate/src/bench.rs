@@ -42,7 +42,7 @@ pub(crate) fn run<T: Item>(stream: &Stream, new: New<T>) -> Result<StreamRun, Fa
     }
 }
 
-/// A simulation with what its threads share.
+/// A simulation, and the shared state of its threads.
 struct Bench {
     stream: Stream,
     aside: Rc<Aside>,

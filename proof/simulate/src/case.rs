@@ -1,4 +1,4 @@
-//! What a seed stands for: so many threads in a chain or a ring, with a queue from each to the next, and what they do.
+//! The case of a seed: a chain or ring of threads, with a queue from each to the next, and the threads' actions.
 
 use coherence::{Chance, Schedule, Simulation};
 use corelane_sim::Config;
@@ -11,20 +11,20 @@ use crate::trial::{Wrong, caught, machine};
 /// Items that the queues are asked to hold.
 const CAPACITIES: [u64; 5] = [1, 2, 3, 8, 64];
 
-/// What a seed stands for, in a test of queues between one producer and one consumer.
+/// The case of a seed, in a test of queues between one producer and one consumer.
 #[derive(Debug)]
 pub struct Case {
     seed: u64,
     chance: Chance,
     /// Number of threads.
     pub threads: usize,
-    /// Whether the last thread gives the items back to the first. If not, it drops them.
+    /// Whether the last thread sends the items to the first one. Otherwise it drops them.
     pub is_ring: bool,
-    /// Number of items, if they don't go round for ever.
+    /// Number of items, in a chain.
     items: u64,
-    /// Items are numbered from 0 to this, again and again: all that are in a ring.
+    /// Items are numbered from 0 up to this, again and again. In a ring this is the number of its items.
     lap: u64,
-    /// The thread that quits before its time, and after how many items. No thread quits if none has this number.
+    /// The thread that quits early, and after how many items. No thread quits if none has this number.
     pub quitter: u64,
     quits_after: u64,
     /// Whether threads flush before they wait. In a ring they must.
@@ -36,7 +36,7 @@ pub struct Case {
 impl Case {
     /// The case of this seed.
     pub fn new(seed: u64) -> Self {
-        // Not the numbers that the schedule gets.
+        // Other random numbers than the schedule's.
         let mut chance = Chance::new(!seed);
         let is_large = chance.below(4) == 0;
         let (threads, items) = match is_large {
@@ -58,7 +58,7 @@ impl Case {
         }
     }
 
-    /// Runs it with queues that `new` makes, and returns the number of steps.
+    /// Runs the case with queues that `new` makes, and returns the number of steps.
     pub(crate) fn run<T: Parcel>(
         self,
         schedule: Schedule,
@@ -105,7 +105,7 @@ impl Case {
         if self.is_ring { self.threads } else { self.threads - 1 }
     }
 
-    /// What a queue is to be like. In a ring all items must fit into each.
+    /// The options of a queue. In a ring all items must fit into each queue.
     fn config(&mut self) -> Config {
         let capacity = CAPACITIES[self.chance.below(5) as usize];
         let capacity = if self.is_ring { capacity.max(self.lap) } else { capacity };

@@ -1,4 +1,4 @@
-//! Threads that hand items on, each from one queue to the next.
+//! Threads that pass items on, each from one queue to the next.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -11,15 +11,15 @@ use corelane_sim::{SingleConsumer, SingleProducer, TryPopError, TryPushError};
 use crate::item::Item;
 use crate::ledger::Counted;
 
-/// What is handed on.
+/// An item that is passed on.
 pub(crate) trait Parcel: Sized + 'static {
     /// The parcel with this number.
     fn of(number: u64) -> Self;
     fn number(&self) -> u64;
 
-    /// Gives the first `n` or fewer away together.
+    /// Pushes the first `n` items or fewer together.
     fn push(tx: &mut impl SingleProducer<Item = Self>, n: usize, from: &mut VecDeque<Self>);
-    /// Takes `n` or fewer together.
+    /// Pops `n` items or fewer together.
     fn pop(rx: &mut impl SingleConsumer<Item = Self>, n: usize, into: &mut VecDeque<Self>);
 }
 
@@ -63,24 +63,24 @@ impl Parcel for Counted {
     }
 }
 
-/// Items that a thread may have in its hands before it takes more.
+/// Items that a thread may hold when it pops more.
 const HANDFUL: usize = 8;
-/// Most items to a batch.
+/// Most items of a batch.
 const BATCH: u64 = 6;
 
-/// What both ends of a queue tell of it, outside of the simulated machine.
+/// The counts of both ends of a queue, outside of the simulated machine.
 #[derive(Debug)]
 pub(crate) struct Link {
     /// Items are numbered from 0 to this, again and again.
     lap: u64,
     given: Cell<u64>,
     taken: Cell<u64>,
-    /// Whether the consumer has been told that nothing more will come.
+    /// Whether the consumer has been told closed.
     has_ended: Cell<bool>,
 }
 
 impl Link {
-    /// A link between two ends, for items that are numbered in laps of so many.
+    /// A link between two ends, for items that are numbered in laps of `lap`.
     pub(crate) fn between<P, C>(tx: P, rx: C, lap: u64) -> (Outlet<P>, Inlet<C>) {
         let (given, taken, has_ended) = Default::default();
         let link = Rc::new(Self { lap, given, taken, has_ended });
@@ -91,21 +91,21 @@ impl Link {
         self.given.set(self.given.get() + n as u64);
     }
 
-    /// Checks that `item` is the next.
+    /// Checks that `item` is the next item.
     fn note_taken(&self, item: &impl Parcel) {
         let (expected, found) = (self.taken.get() % self.lap, item.number());
-        assert_eq!(found, expected, "item {found} came where {expected} was due");
+        assert_eq!(found, expected, "found item {found}, expected {expected}");
         self.taken.set(self.taken.get() + 1);
     }
 
-    /// Checks that all items were taken if a thread has been told of the end.
+    /// Checks that all items were popped if the consumer has been told closed.
     pub(crate) fn settle(&self) {
         let (given, taken) = (self.given.get(), self.taken.get());
         assert!(!self.has_ended.get() || given == taken, "closed after {taken} of {given} items");
     }
 }
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Moved,
@@ -127,7 +127,7 @@ pub(crate) struct Inlet<C> {
 }
 
 impl<C: SingleConsumer<Item: Parcel>> Inlet<C> {
-    /// Takes up to `n` items in one of all ways.
+    /// Pops up to `n` items by a random kind of call.
     fn take(&mut self, n: usize, into: &mut VecDeque<C::Item>, chance: &mut Chance) -> Outcome {
         let before = into.len();
         let taken = match chance.below(6) {
@@ -150,7 +150,7 @@ impl<C: SingleConsumer<Item: Parcel>> Inlet<C> {
         }
     }
 
-    /// Drops some items of a chunk where they are, and hands on others with the same numbers.
+    /// Drops some items of a chunk in place, and passes on new items with the same numbers.
     fn replace(&mut self, n: usize, into: &mut VecDeque<C::Item>) -> Result<(), TryPopError> {
         let chunk = self.rx.read_chunk(n)?;
         let (first, second) = chunk.as_slices();
@@ -160,7 +160,7 @@ impl<C: SingleConsumer<Item: Parcel>> Inlet<C> {
         Ok(())
     }
 
-    /// Pops what is said to be there.
+    /// Pops the items that are said to be available.
     fn take_available(
         &mut self,
         n: usize,
@@ -182,12 +182,12 @@ pub(crate) struct Outlet<P> {
 }
 
 impl<P: SingleProducer<Item: Parcel>> Outlet<P> {
-    /// What is known of the queue.
+    /// The queue's counts.
     pub(crate) fn link(&self) -> Rc<Link> {
         self.link.clone()
     }
 
-    /// Puts items in before the run.
+    /// Pushes items before the run.
     pub(crate) fn fill(&mut self, items: Vec<P::Item>) {
         self.link.note_given(items.len());
         let mut items = items.into_iter();
@@ -195,7 +195,7 @@ impl<P: SingleProducer<Item: Parcel>> Outlet<P> {
         self.tx.flush();
     }
 
-    /// Gives up to `n` items away in one of all ways.
+    /// Pushes up to `n` items by a random kind of call.
     fn give(&mut self, n: usize, from: &mut VecDeque<P::Item>, chance: &mut Chance) -> Outcome {
         let (before, n) = (from.len(), n.min(from.len()));
         let is_closed = match chance.below(6) {
@@ -203,7 +203,7 @@ impl<P: SingleProducer<Item: Parcel>> Outlet<P> {
             2 => self.give_chunk(n, from),
             3 => self.give_promised(n, from),
             4 => {
-                // A chunk that is given up holds up nobody.
+                // An abandoned chunk must not delay any thread.
                 let _ = self.tx.write_chunk_uninit(n);
                 false
             }
@@ -218,7 +218,7 @@ impl<P: SingleProducer<Item: Parcel>> Outlet<P> {
         if is_closed { Outcome::Closed } else { Outcome::moved(given) }
     }
 
-    /// Gives the first item away. `true` if nobody is there to take it.
+    /// Pushes the first item. Returns `true` if the consumer is gone.
     fn give_first(&mut self, from: &mut VecDeque<P::Item>) -> bool {
         let Some(item) = from.pop_front() else { return false };
         let Err(error) = self.tx.try_push(item) else { return false };
@@ -237,15 +237,15 @@ impl<P: SingleProducer<Item: Parcel>> Outlet<P> {
         }
     }
 
-    /// Pushes what is said to fit.
+    /// Pushes the items that are said to fit.
     fn give_promised(&mut self, n: usize, from: &mut VecDeque<P::Item>) -> bool {
         for item in from.drain(..self.tx.free_slots(n).min(n)) {
-            assert!(self.tx.try_push(item).is_ok(), "no room for what was said to fit");
+            assert!(self.tx.try_push(item).is_ok(), "no room for items that were said to fit");
         }
         false
     }
 
-    /// Makes visible what may not be, if anything was pushed since the last time.
+    /// Flushes, if an item was pushed since the last flush.
     fn flush(&mut self) {
         if !self.is_flushed {
             self.tx.flush();
@@ -254,16 +254,16 @@ impl<P: SingleProducer<Item: Parcel>> Outlet<P> {
     }
 }
 
-/// What a thread is to do.
+/// A thread's task.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// Items to make, if it is the first.
+    /// Items to make, if the thread is the first.
     pub(crate) makes: u64,
-    /// After so many items it goes, with whatever it has.
+    /// The thread quits after so many items, and drops those it holds.
     pub(crate) quits_after: u64,
-    /// Whether it flushes before it waits. In a ring all must.
+    /// Whether the thread flushes before it waits. In a ring all threads must.
     pub(crate) flushes: bool,
-    /// What settles everything else.
+    /// The random choices of everything else.
     pub(crate) chance: Chance,
 }
 
@@ -287,7 +287,7 @@ where
         Self { plan, inlet, outlet, held: VecDeque::new(), taken: 0 }
     }
 
-    /// Hands items on until none will come, or nobody wants them, or it is time to quit.
+    /// Passes items on until the queue before is closed, or the queue after it, or the thread quits.
     pub(crate) fn run(mut self) {
         let mut has_ended = false;
         while self.taken < self.plan.quits_after && !(has_ended && self.held.is_empty()) {

@@ -5,48 +5,48 @@ use std::fmt;
 use coherence::{Deadlock, Time};
 use corelane_sim::CapacityError;
 
-/// Why there is no result.
+/// Why a simulation has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// There can't be such a queue.
+    /// The queue can't have this capacity.
     Capacity(CapacityError),
     /// All threads waited for ever.
     Stuck(Deadlock),
-    /// A thread got another item than the next.
+    /// A thread popped an item that is not the next one.
     Wrong {
-        /// The one that was due.
+        /// The next item.
         expected: u64,
-        /// The one that came.
+        /// The popped item.
         found: u64,
     },
-    /// A consumer got an item after a later one of the same producer.
+    /// A consumer popped an item after a later item of the same producer.
     Order {
-        /// Whose.
+        /// The item's producer.
         producer: usize,
-        /// Which of its items, from 0.
+        /// The item's number among the producer's items, from 0.
         item: u64,
-        /// What came before.
+        /// The producer's item that was popped before.
         after: u64,
     },
-    /// Items were overwritten, and consumers told of another number.
+    /// Items were overwritten, and consumers counted another number.
     Lost {
-        /// Items that nobody popped.
+        /// Items that no consumer popped.
         missing: u64,
         /// Items that consumers found overwritten.
         told: u64,
     },
-    /// No thread of a team got an item while everything was counted.
+    /// No thread of a team popped an item while items were counted.
     Starved {
         /// When the run ended.
         time: Time,
     },
     /// An item was lost, doubled, or never pushed.
     Times {
-        /// Whose.
+        /// The item's producer.
         producer: usize,
-        /// Which of its items, from 0.
+        /// The item's number among the producer's items, from 0.
         item: u64,
-        /// How often it came.
+        /// How often the item was popped.
         times: u8,
     },
 }
@@ -57,17 +57,19 @@ impl fmt::Display for Failure {
             Self::Capacity(error) => error.fmt(f),
             Self::Stuck(deadlock) => deadlock.fmt(f),
             Self::Wrong { expected, found } => {
-                write!(f, "item {found} came where {expected} was due")
+                write!(f, "found item {found}, expected {expected}")
             }
             Self::Order { producer, item, after } => {
-                write!(f, "item {item} of producer {producer} came after its item {after}")
+                write!(f, "item {item} of producer {producer} was popped after its item {after}")
             }
             Self::Lost { missing, told } => {
                 write!(f, "{missing} items were never popped, and {told} were found overwritten")
             }
-            Self::Starved { time } => write!(f, "in {time}, no item was popped that counts"),
+            Self::Starved { time } => {
+                write!(f, "in {time}, no item was popped while items were counted")
+            }
             Self::Times { producer, item, times } => {
-                write!(f, "item {item} of producer {producer} came {times} times")
+                write!(f, "item {item} of producer {producer} was popped {times} times")
             }
         }
     }

@@ -1,18 +1,18 @@
-//! A machine made from measurements: what can't be measured alone is chosen so that the simulated
-//! floors take as long as the measured ones.
+//! A machine made from measurements. Costs that can't be measured alone are chosen so that the simulated floors take as
+//! long as the measured ones.
 
 use coherence::{Costs, Machine, Protocol, StoreBuffer, Time, Topology};
 
 use crate::floor::{block_handoff, line_rtt};
 
-/// What was measured on two cores, in nanoseconds.
+/// Measurements on two cores, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
     /// A flag to the other core and one back.
     pub line_rtt: f64,
-    /// A `u64` in a block of 4 KiB that changes hands.
+    /// A `u64`, in a block of 4 KiB that moves from one core to the other.
     pub block_handoff: f64,
-    /// An item's way through a ring whose ends are both on one core.
+    /// A push and a pop of an item, in a ring whose ends are both on one core.
     pub private_ring: f64,
     /// A locked instruction on a line that the core owns.
     pub rmw: f64,
@@ -28,16 +28,15 @@ pub struct Measured {
 const CORES: [usize; 2] = [0, 1];
 /// An access that hits takes a share of a cycle if others go on beside it. In picoseconds.
 const HIT_PS: u64 = 80;
-/// Accesses that a core runs ahead: of 450 instructions, as today's cores have them in flight, every
-/// third.
+/// Accesses that a core runs ahead: a third of the 450 instructions that today's cores have in flight.
 const LOOKAHEAD: usize = 150;
-/// Most lines that a core is thought to wait for at once.
+/// Most lines that a fitted core can wait for at once.
 const MOST_FILLS: u64 = 64;
-/// Most nanoseconds that a line is thought to need, in picoseconds.
+/// Longest time that a line may need, in picoseconds.
 const MOST_TRANSFER: u64 = 2_000_000;
 
 impl Measured {
-    /// What a push or a pop takes if all its accesses hit.
+    /// The time of a push or a pop if all its accesses hit.
     pub fn call(&self) -> Time {
         Time::ps((self.private_ring / 2.0 * 1000.0) as u64)
     }
@@ -86,8 +85,8 @@ impl Measured {
     }
 }
 
-/// The least number from `low` to `high` for which `holds`, which then holds for all above; `high` if
-/// for none.
+/// The least number from `low` to `high` for which `holds` is true; `high` if there is none. `holds` must be true for
+/// all larger numbers.
 fn least(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
     while low < high {
         let middle = low.midpoint(high);

@@ -1,18 +1,18 @@
-//! What the caches alone can do: the floors that `lane bench` measures, simulated.
+//! The costs of the caches alone: the floors that `lane bench` measures, simulated.
 
 use std::rc::Rc;
 
 use coherence::{Machine, Simulation, load, now, pause, read, store, write};
 use std::cell::{Cell, UnsafeCell};
 
-/// Trips of a line and hand-offs of blocks, of which the second half counts.
+/// Trips of a line, and hand-offs of blocks. The second half is counted.
 const REPEATS: u64 = 400;
 /// Words of one block: 4 KiB.
 const BLOCK: usize = 512;
 /// Blocks in flight.
 const BLOCKS: u64 = 8;
 
-/// A word that has a line, and the one the prefetcher pairs with it, for itself.
+/// A word alone in its cache line, and in the other line of the prefetcher's pair.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Line(UnsafeCell<u64>);
@@ -70,7 +70,7 @@ pub fn line_rtt(machine: &Machine, cores: [usize; 2]) -> f64 {
     time(machine, cores, ask, answer)
 }
 
-/// Nanoseconds per `u64` when blocks of 4 KiB change hands.
+/// Nanoseconds per `u64` when blocks of 4 KiB move from one core to the other.
 pub fn block_handoff(machine: &Machine, cores: [usize; 2]) -> f64 {
     let shared = Shared::new(BLOCKS);
     let other = shared.clone();
@@ -87,7 +87,7 @@ pub fn block_handoff(machine: &Machine, cores: [usize; 2]) -> f64 {
     time(machine, cores, sum, fill) / BLOCK as f64
 }
 
-/// As vector instructions do it: half a line at a time.
+/// Bytes of an access, as of vector instructions: half a line.
 const VECTOR: usize = 32;
 
 fn read_lines(block: *const u64) {
@@ -102,7 +102,7 @@ fn write_lines(block: *mut u64) {
     }
 }
 
-/// Lets both sides do their step again and again; nanoseconds of a step of the first.
+/// Lets both sides repeat their step. Returns the nanoseconds of a step of the first side.
 fn time(
     machine: &Machine,
     cores: [usize; 2],

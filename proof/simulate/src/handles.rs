@@ -1,5 +1,5 @@
-//! What makes a queue: its handles are in boxes, so that what is done with them is compiled once for all queues. What is
-//! counted doesn't depend on how a queue's calls are reached.
+//! Functions that make queues. The handles are in boxes, so that the simulations are compiled once for all queues. The
+//! counts don't depend on how a call is dispatched.
 
 use corelane_sim::{
     BoxedConsumer, BoxedProducer, BoxedSingleConsumer, BoxedSingleProducer, Built, Config,

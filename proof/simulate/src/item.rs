@@ -1,12 +1,12 @@
-//! What travels.
+//! Items.
 
 use std::num::NonZeroU64;
 
-/// A number in a slot of its size.
+/// A number in a slot.
 pub(crate) trait Item: Copy + Send + 'static {
     /// The item for number `n`.
     fn of(n: u64) -> Self;
-    /// The number that it was made from.
+    /// The number that the item was made from.
     fn number(self) -> u64;
 }
 

@@ -14,7 +14,7 @@ thread_local! {
 #[derive(Debug)]
 struct Ledger {
     lines: Vec<Line>,
-    /// Whether something was dropped that has no line.
+    /// Whether an item was dropped that has no line.
     has_strangers: bool,
 }
 
@@ -22,15 +22,14 @@ impl Ledger {
     const EMPTY: Self = Self { lines: Vec::new(), has_strangers: false };
 }
 
-/// What is known of an item.
+/// The state of an item.
 #[derive(Debug)]
 struct Line {
     number: u64,
     drops: u32,
 }
 
-/// An item with a number, and a line in the ledger. It owns nothing else, so an algorithm that drops
-/// it twice does no harm but is found out.
+/// An item with a number, and a line in the ledger. It owns no memory, so a double drop does no harm, and is detected.
 #[derive(Debug)]
 pub struct Counted(NonZeroU64);
 
@@ -55,13 +54,13 @@ impl Drop for Counted {
     fn drop(&mut self) {
         LEDGER.with_borrow_mut(|ledger| match ledger.lines.get_mut(self.line()) {
             Some(line) => line.drops += 1,
-            // No panic here: it may be one that drops this.
+            // No panic here: the drop may be part of another panic.
             None => ledger.has_strangers = true,
         });
     }
 }
 
-// SAFETY: the word is the number of the line, which isn't zero, and nothing is owned by it.
+// SAFETY: the word is the number of the line, which isn't zero and owns nothing.
 unsafe impl Token for Counted {
     fn into_word(self) -> NonNull<()> {
         let word = NonZeroU64::try_into(self.0).expect("lines are numbered by addresses' width");

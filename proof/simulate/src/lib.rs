@@ -1,9 +1,8 @@
 //! The queues on simulated machines: how many cache misses an item costs, and which line of the source
 //! causes them.
 //!
-//! The queues are the library's own sources, compiled against simulated memory (`corelane-sim`); the
-//! machine is [`coherence`]'s. A [`Stream`] is what the two sides do; [`all`] lists the queues that can
-//! run it.
+//! The queues are the library's own sources, compiled against simulated memory (`corelane-sim`); the machine is
+//! [`coherence`]'s. A [`Stream`] is the task of the two sides; [`all`] lists the queues that can run it.
 //!
 //! ```
 //! use corelane_simulate::{Stream, find};
@@ -19,15 +18,14 @@
 //!
 //! A [`Team`] is several producers and several consumers of one queue; [`team_queues`] lists the queues.
 //!
-//! The same queues can be tested: [`Queue::test`] runs whole chains of them under schedules that look for
-//! bugs, and says which seed shows one.
+//! The same queues can be tested: [`Queue::test`] runs whole chains of them under schedules that look for bugs, and
+//! returns a seed that shows one.
 //!
 //! # What is simulated
 //!
-//! All that two sides share: each atomic, and each line of a slot that an item covers. Slots that are
-//! lent as a whole are charged when they are lent. What a side keeps to itself, handles and private
-//! buffers, costs nothing, and neither does computing. So counts of misses are those of the algorithm;
-//! times are more than misses only as far as [`Costs`](coherence::Costs) says.
+//! All shared memory: each atomic, and each line of a slot that an item covers. Lent slots are charged when they are
+//! lent. Private memory, in handles and private buffers, costs nothing, and neither does computing. So the counts of
+//! misses are the algorithm's. Times include costs other than misses only as far as [`Costs`](coherence::Costs) says.
 
 pub mod account;
 mod bench;

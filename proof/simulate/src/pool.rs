@@ -1,4 +1,4 @@
-//! The pages that indirect items stand for.
+//! The pages of indirect items.
 
 use corelane_sim::CapacityError;
 
@@ -8,7 +8,7 @@ use crate::stream::{Payload, Stream};
 /// Twice as many pages as fit into the queues, so that two threads never touch the same one at once
 /// (paper 1 §5.1).
 ///
-/// Only their addresses matter: nothing is ever stored there.
+/// Only the pages' addresses matter: they are never written.
 #[derive(Debug)]
 pub(crate) struct Pool {
     pages: Vec<Page>,

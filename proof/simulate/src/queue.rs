@@ -1,4 +1,4 @@
-//! Every queue by its id, as a value, and what can be done with it.
+//! Every queue by its id, as a value, and its simulations.
 
 use std::num::NonZeroU64;
 use std::sync::LazyLock;
@@ -19,17 +19,16 @@ use crate::{bench, rtt};
 /// A queue that can be simulated.
 #[derive(Debug, Clone, Copy)]
 pub struct Queue {
-    /// Name on command lines. As in `lane bench`, the plain name is that of packed slots if there are
-    /// such.
+    /// Name on command lines. As in `lane bench`, the plain name is the queue with packed slots, if it exists.
     pub id: &'static str,
-    /// What it promises.
+    /// The queue's properties.
     pub info: Info,
     /// Whether its slots are one word, for tokens.
     pub packed: bool,
     made: Made,
 }
 
-/// What makes a queue, for each kind of items that it is simulated with.
+/// The functions that make the queue, for each kind of items that it is simulated with.
 #[derive(Debug, Clone, Copy)]
 enum Made {
     Single {
@@ -49,22 +48,22 @@ enum Made {
 }
 
 impl Queue {
-    /// One between one producer and one consumer, for items of any type.
+    /// A queue between one producer and one consumer, for items of any type.
     pub fn single<Q: SingleQueue<u64> + SingleQueue<Counted> + 'static>() -> Self {
         let info = <Q as corelane_sim::Queue<u64>>::INFO;
         let (numbers, lending, counted) = (Q::boxed, Q::boxed_single, Q::boxed_single);
         Self { id: info.id, info, packed: false, made: Made::Single { numbers, lending, counted } }
     }
 
-    /// One between one producer and one consumer, for tokens.
+    /// A queue between one producer and one consumer, for tokens.
     fn packed<Q: SingleQueue<NonZeroU64> + SingleQueue<Counted> + 'static>() -> Self {
         let info = <Q as corelane_sim::Queue<NonZeroU64>>::INFO;
         let (numbers, lending, counted) = (Q::boxed, Q::boxed_single, Q::boxed_single);
         Self { id: info.id, info, packed: true, made: Made::Packed { numbers, lending, counted } }
     }
 
-    /// One that may have several handles on a side. It has the name of its algorithm: only that for items of any type
-    /// is simulated.
+    /// A queue that may have several handles on a side. It has the name of its algorithm: only the variant for items of
+    /// any type is simulated.
     fn shared<Q>() -> Self
     where
         Q: corelane_sim::Queue<u64> + corelane_sim::Queue<Counted> + 'static,
@@ -73,7 +72,7 @@ impl Queue {
         Self { made, ..Self::shared_of_plain::<Q>() }
     }
 
-    /// One that may have several handles on a side, for items without destructors.
+    /// A queue that may have several handles on a side, for items without destructors.
     fn shared_of_plain<Q: corelane_sim::Queue<u64> + 'static>() -> Self {
         let made = Made::Shared { numbers: Q::boxed, counted: None };
         Self { id: Q::INFO.algorithm(), info: Q::INFO, packed: false, made }
@@ -83,7 +82,7 @@ impl Queue {
         matches!(self.made, Made::Shared { .. })
     }
 
-    /// Whether there can be such a queue.
+    /// Checks whether the queue can have these options.
     ///
     /// # Errors
     ///
@@ -101,7 +100,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// If the queue can't have this capacity, gets stuck, or gives items that were not pushed.
+    /// If the queue can't have this capacity, gets stuck, or returns items that were not pushed.
     ///
     /// # Panics
     ///

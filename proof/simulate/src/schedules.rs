@@ -1,6 +1,6 @@
 //! Tests of the queues under schedules that look for bugs.
 //!
-//! A seed makes up a case, and the choices of the schedule. So a failure can be had again.
+//! A seed determines a case, and the choices of the schedule. So a failure can be repeated.
 
 use coherence::Schedule;
 use corelane_sim::Sides;
@@ -11,20 +11,20 @@ use crate::several::SharedCase;
 use crate::trial::{Failed, Tested, by_priorities, named, test_each};
 
 impl Queue {
-    /// Runs the case of each seed twice: at random, and by priorities with as many steps.
+    /// Runs the case of each seed twice: at random, and by priorities with the same number of steps.
     ///
-    /// Between one producer and one consumer, items pass through up to 16 threads, singly and in batches, through
-    /// queues of all small capacities whose counters wrap on the way. Some threads go before their time. Each thread
-    /// must get all items in their order, each item must be dropped once, and nobody may wait for ever.
+    /// Queues between one producer and one consumer: up to 16 threads pass items on, singly and in batches, through
+    /// queues of all small capacities whose counters wrap meanwhile. Some threads quit early. Each thread must get all
+    /// items in order, each item must be dropped once, and no thread may wait for ever.
     ///
-    /// Where there may be several, up to four producers and four consumers use one queue of a small capacity whose
-    /// counters wrap on the way; handles are cloned and dropped meanwhile. Nothing may be lost, unless it is overwritten
-    /// and counted, or doubled; each consumer must see each producer's items in order, each item must be dropped once,
-    /// and nobody may wait for ever.
+    /// Queues that may have several handles: up to four producers and four consumers use one queue of a small capacity
+    /// whose counters wrap meanwhile. Handles are cloned and dropped. No item may be doubled, or lost unless it is
+    /// overwritten and counted. Each consumer must see each producer's items in order, each item must be dropped once,
+    /// and no thread may wait for ever.
     ///
     /// # Errors
     ///
-    /// The first failure; [`replay`](Self::replay) shows it again.
+    /// The first failure; [`replay`](Self::replay) repeats it.
     pub fn test(&self, seeds: impl IntoIterator<Item = u64>) -> Result<Tested, Failed> {
         test_each(seeds, by_priorities, |seed, schedule| self.replay(seed, schedule))
     }

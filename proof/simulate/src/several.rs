@@ -1,8 +1,7 @@
 //! Queues between several threads under schedules that look for bugs.
 //!
-//! A seed makes up a case: how many producers and consumers one queue has, when their handles come and go, and which
-//! batches they take.
-//! The same seed makes the choices of the schedule.
+//! A seed determines a case: the numbers of producers and consumers of one queue, when handles are cloned and dropped,
+//! and the batches. The same seed determines the choices of the schedule.
 
 mod stopped;
 
@@ -22,12 +21,12 @@ use crate::ledger::{self, Counted};
 use crate::team::Team;
 use crate::trial::{Wrong, caught, machine};
 
-/// Something that a seed stands for, and that is run with a queue that may have several handles on a side.
+/// The case of a seed, which is run with a queue that may have several handles on a side.
 pub(crate) trait Rerun {
     /// Whether items are counted when they are dropped. If not, they are numbers.
     fn counts_drops(&self) -> bool;
 
-    /// Runs it, and returns the number of steps.
+    /// Runs the case, and returns the number of steps.
     fn run<T: Freight>(self, schedule: Schedule, new: New<T>) -> Result<u64, Wrong>;
 }
 
@@ -35,10 +34,10 @@ pub(crate) trait Rerun {
 const MOST: u64 = 4;
 /// Items that the queues are asked to hold.
 const CAPACITIES: [u64; 4] = [1, 2, 4, 16];
-/// Most items to a batch.
+/// Most items of a batch.
 const BATCH: u64 = 5;
 
-/// What a seed stands for, in a test of queues that may have several handles on a side.
+/// The case of a seed, in a test of queues that may have several handles on a side.
 #[derive(Debug)]
 pub(crate) struct SharedCase {
     seed: u64,
@@ -53,7 +52,7 @@ pub(crate) struct SharedCase {
 
 impl SharedCase {
     pub(crate) fn new(seed: u64, info: &Info) -> Self {
-        // Not the numbers that the schedule gets.
+        // Other random numbers than the schedule's.
         let mut chance = Chance::new(!seed);
         let sides = info.sides;
         let mut threads = |may_be_many: bool| if may_be_many { 1 + chance.below(MOST) } else { 1 };
@@ -124,7 +123,7 @@ pub(crate) fn open<T: 'static>(
     Ok((txs, handles(rx, team.consumers as u64, Consumer::try_clone)))
 }
 
-/// So many handles of a side.
+/// `n` handles of a side.
 fn handles<H>(first: H, n: u64, another: impl Fn(&H) -> Option<H>) -> Vec<H> {
     let clone = |_| another(&first).expect("there may be several");
     let mut handles: Vec<H> = (1..n).map(clone).collect();
@@ -132,12 +131,12 @@ fn handles<H>(first: H, n: u64, another: impl Fn(&H) -> Option<H>) -> Vec<H> {
     handles
 }
 
-/// An item that says which producer's it is, and which of its items.
+/// An item that knows its producer, and its number among the producer's items.
 pub(crate) trait Freight: Send + Sized + 'static {
     fn of(number: u64) -> Self;
     fn number(&self) -> u64;
 
-    /// Pushes these items or the first of them together; returns how many that were.
+    /// Pushes these items, or the first of them, together. Returns how many it pushed.
     fn push(tx: &mut impl Producer<Item = Self>, numbers: &[u64]) -> usize;
     /// Pops up to `n` items together.
     fn pop(rx: &mut impl Consumer<Item = Self>, n: usize) -> Vec<Self>;
@@ -183,7 +182,7 @@ impl Freight for Counted {
     }
 }
 
-/// What all threads tell, outside of the simulated machine.
+/// The counts of all threads, outside of the simulated machine.
 #[derive(Debug, Default)]
 struct Receipts {
     popped: RefCell<Vec<u64>>,
@@ -194,7 +193,7 @@ struct Receipts {
 }
 
 impl Receipts {
-    /// A consumer has found so many items overwritten.
+    /// A consumer has found `items` items overwritten.
     fn lost(&self, items: u64) {
         self.lost.set(self.lost.get() + items);
     }
@@ -210,7 +209,7 @@ impl Receipts {
             producers * items,
             "{lost} lost, popped {popped:x?}"
         );
-        assert!(popped.is_sorted_by(|a, b| a < b), "one comes twice: {popped:x?}");
+        assert!(popped.is_sorted_by(|a, b| a < b), "an item was popped twice: {popped:x?}");
         let exists =
             |&number: &u64| number >> 32 < producers && number & u64::from(u32::MAX) < items;
         assert!(popped.iter().all(exists), "never pushed: {popped:x?}");
@@ -255,7 +254,7 @@ impl Sender {
     }
 }
 
-/// Now and then makes a clone of a handle, or drops one of both.
+/// Now and then clones a handle, or drops one of two handles.
 fn change_handles<H>(
     chance: &mut Chance,
     handle: &mut H,
@@ -300,14 +299,14 @@ impl Receiver {
             }
             let before = lost_by(&rx, &spare);
             change_handles(&mut self.chance, &mut rx, &mut spare, Consumer::try_clone);
-            // A handle that goes takes its count with it.
+            // The count of a dropped handle is gone.
             self.taken.account.lost(before - lost_by(&rx, &spare));
         }
         self.taken.account.lost(lost_by(&rx, &spare));
     }
 }
 
-/// What a consumer has taken.
+/// The items that a consumer has popped.
 struct Taken {
     /// The last number of each producer's items.
     last: Vec<Option<u64>>,
@@ -321,7 +320,7 @@ impl Taken {
 
     fn add(&mut self, number: u64) {
         let last = &mut self.last[(number >> 32) as usize];
-        assert!(*last < Some(number), "item {number:x} came after {last:x?}");
+        assert!(*last < Some(number), "item {number:x} was popped after {last:x?}");
         *last = Some(number);
         self.account.popped.borrow_mut().push(number);
     }

@@ -4,13 +4,13 @@
 use coherence::{CoreReport, Machine, Time};
 use corelane_sim::Config;
 
-/// What the threads do, and where.
+/// The task of the threads, and their cores.
 #[derive(Debug, Clone)]
 pub struct Stream {
     /// The machine.
     pub machine: Machine,
-    /// Cores of the threads: the producer's, those of threads that pass items on, and the consumer's.
-    /// There is a queue between each and the next. A single thread uses one queue from both sides.
+    /// Cores of the threads: the producer, threads that pass items on, and the consumer. There is a queue between each
+    /// thread and the next. A single thread uses both sides of one queue.
     pub cores: Vec<usize>,
     /// Decides the order of threads and store buffers that are due at the same time.
     pub seed: u64,
@@ -18,26 +18,26 @@ pub struct Stream {
     pub capacity: usize,
     /// Items that the algorithm handles as a group, if it is told.
     pub group: Option<usize>,
-    /// Number that the queue's counters start at: how slots are aligned to bursts.
+    /// First value of the queue's counters, which determines how slots are aligned to bursts.
     pub first: u64,
     /// Most items per call; 1 uses the calls for single items.
     pub burst: usize,
     /// Work of the producer, and of each thread after it, for each item.
     pub loads: [Time; 2],
-    /// What the instructions of a push or a pop take besides.
+    /// The time that the instructions of a push or a pop take besides their accesses.
     pub call: Time,
-    /// Whether the sides take turns: one fills the queue, then the other one empties it. It is what
-    /// costs the fewest misses. Only two threads can.
+    /// Whether the sides take turns: one side fills the queue, then the other empties it. This costs the fewest misses.
+    /// Only two threads can take turns.
     pub turns: bool,
-    /// What travels.
+    /// The items.
     pub payload: Payload,
-    /// Items that aren't counted, because caches and adaptive queues warm up.
+    /// Items before counting starts, in which caches and adaptive queues warm up.
     pub warm_up: u64,
-    /// Items that are.
+    /// Items that are counted.
     pub items: u64,
 }
 
-/// What travels.
+/// The items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Payload {
     /// A number in the slot.
@@ -66,23 +66,23 @@ impl Stream {
         }
     }
 
-    /// What the queue is to be like.
+    /// The queue's options.
     pub fn config(&self) -> Config {
         let config = Config::new(self.capacity).first(self.first);
         self.group.map_or(config, |group| config.grouped(group))
     }
 
-    /// With those after the counted ones, so that these come and go like all others.
+    /// All items, with some after the counted ones, so that the last counted items are moved like all others.
     pub(crate) fn all_items(&self) -> u64 {
         self.warm_up + self.items + 2 * self.capacity as u64
     }
 }
 
-/// What a stream has cost.
+/// The cost of a stream.
 #[derive(Debug, Clone)]
 pub struct StreamRun {
-    /// The threads in order: the producer is the first, the consumer the last. A single thread has two:
-    /// one for its pushes, one for its pops.
+    /// The threads in order: the producer is the first, the consumer the last. A single thread has two entries: one for
+    /// its pushes, one for its pops.
     pub sides: Vec<Side>,
     /// From the first pop that was counted to the last: a producer may be a full queue ahead.
     pub time: Time,
@@ -97,14 +97,14 @@ impl StreamRun {
     }
 }
 
-/// What a stream has cost one thread.
+/// The cost of a stream for one thread.
 #[derive(Debug, Clone)]
 pub struct Side {
     /// Items that were counted.
     pub items: u64,
-    /// How often it found the queue full or empty; runs of that count once.
+    /// How often the thread found the queue full or empty. Successive times count once.
     pub stalls: u64,
-    /// Its core.
+    /// The thread's core.
     pub core: CoreReport,
 }
 

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::item::Item;
 pub use seats::seats;
 
-/// What the threads do, and where.
+/// The task of the threads, and their cores.
 #[derive(Debug, Clone)]
 pub struct Team {
     /// The machine. Each thread has a core of its own; [`seats`] says which.
@@ -25,27 +25,27 @@ pub struct Team {
     pub producers: usize,
     /// Threads that pop.
     pub consumers: usize,
-    /// What they do besides.
+    /// The threads' work besides their calls.
     pub workload: Workload,
     /// Decides the order of threads and store buffers that are due at the same time.
     pub seed: u64,
     /// Items that the queue must hold.
     pub capacity: usize,
-    /// What the instructions of a push or a pop take besides their accesses.
+    /// The time that the instructions of a push or a pop take besides their accesses.
     pub call: Time,
-    /// Items that are popped before anything is counted: at least one, better as many as it takes for
-    /// the queue to be as full, or as empty, as it stays.
+    /// Items that are popped before counting starts: at least one, better so many that the queue's fill level is
+    /// steady.
     pub warm_up: u64,
-    /// Items that are popped while everything is counted.
+    /// Items that are popped while items are counted.
     pub items: u64,
-    /// When the run ends, if fewer have been popped by then; half of that is for the warm-up.
+    /// When the run ends if fewer items have been popped by then. Half of the time is for the warm-up.
     pub longest: Time,
 }
 
-/// What threads do besides their calls. Items are checked in any case.
+/// The threads' work besides their calls. Items are checked in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workload {
-    /// Nothing.
+    /// No work.
     Simple,
     /// A busy loop of up to a hundred turns before each call, random but the same in each run. The
     /// paper's threads allocate and free as well, which isn't simulated.
@@ -56,7 +56,7 @@ pub enum Workload {
 const LONGEST_PAUSE: u64 = 16;
 /// Most turns of the busy loop.
 const MOST_TURNS: u64 = 100;
-/// What a turn takes: about a cycle.
+/// The time of a turn: about a cycle.
 const TURN: Time = Time::ps(300);
 
 impl Team {
@@ -76,22 +76,22 @@ impl Team {
         }
     }
 
-    /// What the queue is to be like.
+    /// The queue's options.
     pub fn config(&self) -> Config {
         Config::new(self.capacity)
     }
 }
 
-/// What a team has cost.
+/// The cost of a team.
 #[derive(Debug, Clone)]
 pub struct TeamRun {
-    /// Those that push, then those that pop.
+    /// The producers, then the consumers.
     pub members: [Vec<Member>; 2],
-    /// Items that were popped while everything was counted; pushed, if the queue overwrites.
+    /// Items that were popped while items were counted; pushed, if the queue overwrites.
     pub items: u64,
-    /// How long that took.
+    /// The time in which items were counted.
     pub time: Time,
-    /// Simulated accesses, with those that weren't counted.
+    /// Simulated accesses, including those that weren't counted.
     pub accesses: u64,
 }
 
@@ -108,14 +108,14 @@ impl TeamRun {
     }
 }
 
-/// What a team has cost one thread.
+/// The cost of a team for one thread.
 #[derive(Debug, Clone)]
 pub struct Member {
-    /// Items that it pushed or popped.
+    /// Items that the thread pushed or popped.
     pub items: u64,
-    /// How often the queue gave it no room, or no item.
+    /// How often the thread found no room, or no item.
     pub failed: u64,
-    /// Its core.
+    /// The thread's core.
     pub core: CoreReport,
 }
 
@@ -141,7 +141,7 @@ pub(crate) fn run<T: Item>(
         });
     }
     let account = bench.account.clone();
-    // What is left is popped when the simulation is over, and costs nothing.
+    // The items that are left are popped after the simulation, and cost nothing.
     let drain = || {
         let mut consumers = handed_in.borrow_mut();
         if let Some((rx, last)) = consumers.last_mut() {
@@ -154,7 +154,7 @@ pub(crate) fn run<T: Item>(
     bench.run(drain)
 }
 
-/// A simulation with what its threads share.
+/// A simulation, and the shared state of its threads.
 struct Bench {
     team: Team,
     account: Rc<TeamAccount>,
@@ -208,7 +208,7 @@ impl Bench {
     }
 }
 
-/// What a thread has done while everything was counted.
+/// A thread's calls while items were counted.
 #[derive(Debug, Default)]
 struct Tally {
     items: Cell<u64>,
@@ -229,7 +229,7 @@ struct Thread {
 }
 
 impl Thread {
-    /// Begins or ends to count with the others, and says where the run is.
+    /// Starts or ends the thread's counting when the phase changes. Returns the phase of the run.
     fn look(&mut self) -> Phase {
         let phase = self.account.phase(now());
         if phase != self.phase {
@@ -239,14 +239,14 @@ impl Thread {
         phase
     }
 
-    /// What is done before an item is pushed or popped, but not before that is tried again.
+    /// The work before each push or pop, but not before a retry.
     fn work(&mut self) {
         if self.workload == Workload::Complex {
             compute(TURN * self.chance.below(MOST_TURNS + 1));
         }
     }
 
-    /// What is done after an attempt.
+    /// Called after an attempt.
     fn tried(&mut self, succeeded: bool) {
         compute(self.call);
         let counter = if succeeded { &self.tally.items } else { &self.tally.failed };
@@ -256,7 +256,7 @@ impl Thread {
         if succeeded {
             self.next_pause = 1;
         } else {
-            // Were they of one length, threads could keep in step for ever.
+            // The length is random: otherwise threads could stay in step for ever.
             pause(1 + self.chance.below(self.next_pause) as u32);
             self.next_pause = LONGEST_PAUSE.min(2 * self.next_pause);
         }
@@ -280,7 +280,7 @@ fn send<T: Item>(mut tx: impl Producer<Item = T>, producer: usize, thread: &mut 
     thread.account.pushed(producer, pushed);
 }
 
-/// A consumer. Returns what it needs to pop on: its handle, and the last item of each producer.
+/// A consumer. Returns its handle, and its last item of each producer, so that it can pop more later.
 fn receive<T: Item, C: Consumer<Item = T>>(
     mut rx: C,
     mut last: Vec<Option<u64>>,

@@ -12,7 +12,7 @@ use coherence::{Machine, Schedule, StoreBuffer, Topology};
 /// Most threads of a run.
 pub const THREADS: usize = 16;
 
-/// As many cores as there may be threads. Distances don't matter; few stores make the most of having to
+/// As many cores as there may be threads. Distances don't matter. The store buffers are small, so that threads often
 /// wait for room.
 pub fn machine() -> Machine {
     Machine {
@@ -28,7 +28,7 @@ pub fn machine() -> Machine {
     }
 }
 
-/// A run in which a queue did what it must not.
+/// A run in which a queue failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failed {
     /// Id of the queue.
@@ -37,7 +37,7 @@ pub struct Failed {
     pub seed: u64,
     /// The schedule.
     pub schedule: Schedule,
-    /// What was wrong.
+    /// The failure.
     pub what: String,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for Failed {
 
 impl Error for Failed {}
 
-/// How much was tested.
+/// The amount of testing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tested {
     /// Number of runs.
@@ -59,7 +59,7 @@ pub struct Tested {
     pub steps: u64,
 }
 
-/// Runs each seed at random, and then by the schedules that `then` makes up for it and for as many steps.
+/// Runs each seed at random, and then by the schedules that `then` returns for the seed and its number of steps.
 pub(crate) fn test_each<S: IntoIterator<Item = Schedule>>(
     seeds: impl IntoIterator<Item = u64>,
     then: impl Fn(u64, u64) -> S,
@@ -86,7 +86,7 @@ pub(crate) fn by_priorities(seed: u64, steps: u64) -> [Schedule; 1] {
     [Schedule::Priorities { depth: 1 + (seed % 4) as u32, steps }]
 }
 
-/// Runs a case of a queue, which is named if it fails.
+/// Runs a case of a queue. A failure names the queue, the seed and the schedule.
 pub(crate) fn named(
     queue: &str,
     seed: u64,
@@ -98,13 +98,13 @@ pub(crate) fn named(
     run().map_err(failed)
 }
 
-/// What `run` returns; a panic of one of its threads is what was wrong.
+/// The result of `run`. If one of its threads panics, the panic is the failure.
 pub(crate) fn caught(run: impl FnOnce() -> Result<u64, Wrong>) -> Result<u64, Wrong> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(Wrong(message(&*panic))))
 }
 
 thread_local! {
-    /// What runs on this host thread.
+    /// The current run on this host thread.
     static RUNNING: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -134,7 +134,7 @@ impl Drop for Running {
     }
 }
 
-/// What was wrong.
+/// The failure.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Wrong(String);
 
@@ -144,7 +144,7 @@ impl<E: Error> From<E> for Wrong {
     }
 }
 
-/// What a thread has panicked with.
+/// The message of a thread's panic.
 fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

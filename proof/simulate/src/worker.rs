@@ -1,4 +1,4 @@
-//! What the threads of a stream do.
+//! The threads of a stream.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -10,17 +10,17 @@ use crate::item::Item;
 use crate::pool::Pool;
 use crate::stream::Stream;
 
-/// What threads tell each other outside of the simulated machine.
+/// The state that threads share outside of the simulated machine.
 #[derive(Debug)]
 pub(crate) struct Aside {
-    /// Whose turn it is, if they take turns.
+    /// Whether it is the consumer's turn, if the sides take turns.
     consumer_is_on: Cell<bool>,
-    /// When the last thread's first step that is counted began, and its last one ended.
+    /// When the first counted step of the last thread began, and its last one ended.
     pub(crate) start: Cell<Time>,
     pub(crate) end: Cell<Time>,
-    /// By thread.
+    /// How often each thread found the queue full or empty.
     pub(crate) stalls: Vec<Cell<u64>>,
-    /// What was due, and what came.
+    /// The expected item and the popped item, if they differed.
     pub(crate) wrong: Cell<Option<(u64, u64)>>,
 }
 
@@ -68,7 +68,7 @@ impl Worker {
         }
     }
 
-    /// The emulated load of one item.
+    /// The simulated work for one item.
     fn work(&self) {
         compute(self.stream.call);
         let load = self.stream.loads[self.number.min(1)];
@@ -77,7 +77,7 @@ impl Worker {
         }
     }
 
-    /// A queue is full or empty, for the first time or again.
+    /// The thread has found a queue full or empty, for the first time or again.
     fn stall(&self, first: bool) {
         if first && self.counts.get() {
             let stalls = &self.aside.stalls[self.number];
@@ -104,7 +104,7 @@ impl Worker {
         }
     }
 
-    /// Does what is to be done with an item that was popped.
+    /// Handles a popped item.
     fn take<T: Item>(&self, item: T, expected: u64) {
         let found = item.number();
         if found != expected {
@@ -175,7 +175,7 @@ pub(crate) fn send<T: Item>(mut tx: impl Producer<Item = T>, worker: &Worker) {
         worker.push(&mut tx, &items);
     }
     tx.flush();
-    // The last items are the consumer's without any answer.
+    // The consumer pops the last items, and gives the turn no more.
     worker.aside.consumer_is_on.set(true);
 }
 
@@ -213,7 +213,7 @@ fn pop_all<T: Item>(mut rx: impl Consumer<Item = T>, worker: &Worker, mut on: im
     }
 }
 
-/// What a thread that is alone has charged.
+/// The side that is charged if one thread does both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Charged {
     Pushes,

@@ -10,8 +10,8 @@ use crate::results::{CellResult, Results, best_peer, comparable};
 use crate::stats::Group;
 use crate::words;
 
-/// Which queues to take for what, as far as the results tell: a list for each group, and what the library says against
-/// the queues that were picked. Empty if no queue can be recommended.
+/// The queues to choose, by the results: a list for each group, and the library's warnings about the queues that were
+/// picked. Empty if no queue can be recommended.
 pub(crate) fn blocks(results: &Results) -> Vec<Block> {
     let (mut blocks, mut picked) = (Vec::new(), BTreeSet::new());
     for group in results.groups() {
@@ -42,24 +42,24 @@ fn when(results: &Results, group: Group) -> Option<String> {
     Some(format!("{place} (line_rtt {distance} ns, {rounds} of {all} rounds):"))
 }
 
-/// Those to take where others are no faster.
+/// The queues to choose if others are no faster.
 const USUAL: [&str; 2] = ["linering", "bbq"];
 
-/// Fewest measurements that a recommendation may rest on.
+/// Fewest measurements for a recommendation.
 pub(crate) const LEAST_ROUNDS: usize = 3;
 
-/// Whether it is one of our queues to be used: not to learn from, to compare with or to see something in, which those say
-/// that are; and an item is visible when its push returns, as with all peers. Queues that publish later are faster and no
-/// answer to the same question.
+/// Whether it is a queue of corelane for general use, and an item is visible when its push returns, as with all peers.
+/// Queues for comparison or study say so. Queues that publish later are faster, but can't be compared.
 pub(crate) fn is_choice(result: &CellResult) -> bool {
     let info = catalogue::find(&result.queue).map(|entry| entry.info);
     !result.peer && info.is_none_or(|info| !info.delayed && !info.choose.starts_with("to "))
 }
 
-/// Relative difference that isn't worth a word.
+/// Relative difference that is not mentioned.
 const LEVEL: f64 = 0.02;
 
-/// The best queue of one table with the fastest first, and a line on it. Only what needs no further words.
+/// The best queue of a table that has the fastest first, and a line about it. Only for tables whose purpose needs no
+/// explanation.
 fn pick<'a>(
     results: &Results,
     table: &[&'a CellResult],
@@ -78,7 +78,7 @@ fn pick<'a>(
     }
     let (purpose, value) = (words::purpose(best)?, best.median(group));
     let peer = best_peer(table).map(|peer| against(value, &peer.queue, peer.median(group)));
-    // Of several threads that would be said again and again.
+    // For several threads the line would be repeated many times.
     let floor =
         words::floor(results, best.test, group).filter(|_| !Test::MPMC.contains(&best.test));
     let floor = floor.map(|(name, floor)| {

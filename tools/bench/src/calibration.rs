@@ -1,4 +1,4 @@
-//! What the simulator needs to know of this machine.
+//! The costs of this machine that the simulator needs.
 
 use std::hint::{black_box, spin_loop};
 use std::path::Path;
@@ -19,20 +19,20 @@ const SAMPLES: usize = 15;
 const REPEATS: u64 = 20_000;
 /// Lines that are written one after the other: a quarter of a first-level cache.
 const LINES: usize = 64;
-/// Rounds in which the lines are read first, and rounds in which they are not.
+/// Rounds in which the lines are read first, and as many rounds in which they are not.
 const TAKEOVERS: u64 = 200;
 /// Version of the file's shape.
 const SCHEMA: u32 = 1;
 
-/// What was measured, in the shape of the JSON file. All in nanoseconds.
+/// The measurements, in the shape of the JSON file. All in nanoseconds.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Calibration {
     schema: u32,
     /// A flag to the other core and back.
     pub line_rtt_ns: f64,
-    /// A `u64` of a block handed over.
+    /// A `u64` of a block that moves to the other core.
     pub block_handoff_ns_per_u64: f64,
-    /// An item through a ring of one thread.
+    /// An item's push and pop in a ring of one thread.
     pub private_ring_ns: f64,
     /// A locked instruction.
     pub rmw_ns: f64,
@@ -46,7 +46,7 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Measures everything between these cores.
+    /// Measures all costs between these cores.
     pub fn measure(cores: Cores) -> Self {
         let floors: Vec<_> = (0..5).map(|_| Floors::measure(cores)).collect();
         let median = |value: fn(&Floors) -> f64| median(floors.iter().map(value));
@@ -57,7 +57,7 @@ impl Calibration {
         )
     }
 
-    /// The same with floors that were measured before.
+    /// As [`measure`](Self::measure), with floors that were measured before.
     pub fn with(cores: Cores, line_rtt_ns: f64, block_handoff_ns_per_u64: f64) -> Self {
         let [store_to_others_line_ns, store_to_read_line_ns, store_to_own_line_ns] =
             takeover(cores);
@@ -80,11 +80,11 @@ impl Calibration {
         }
     }
 
-    /// What `lane calibrate --json` wrote.
+    /// Reads a file that `lane calibrate --json` has written.
     ///
     /// # Errors
     ///
-    /// If that can't be read or used.
+    /// If the file can't be read or used.
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let refused = |what: String| {
             let mend = "give a file that `lane calibrate --json FILE` wrote";
@@ -106,14 +106,14 @@ impl Calibration {
         self.schema == SCHEMA && times.all(|(_, ns)| (0.001..1e6).contains(&ns))
     }
 
-    /// Whether a line that another core has written to is this one's alone when it has read it: stores
-    /// to it take about as long then as to lines that were its own before.
+    /// Whether a core owns a line exclusively after it has read a line that another core has written to: stores to
+    /// these lines then take about as long as stores to the core's own lines.
     pub fn is_migratory(&self) -> bool {
         let middle = self.store_to_others_line_ns.midpoint(self.store_to_own_line_ns);
         self.store_to_read_line_ns < middle
     }
 
-    /// What each time is of, for people.
+    /// The times with their names, for people.
     fn times(&self) -> [(&'static str, f64); 9] {
         [
             ("a flag to the other core and back (line_rtt)", self.line_rtt_ns),
@@ -128,7 +128,7 @@ impl Calibration {
         ]
     }
 
-    /// What was measured, for people.
+    /// The measurements, for people.
     pub fn document(&self) -> Document {
         let rows = self.times().map(|(what, ns)| [what.to_owned(), short(ns)]);
         let read = match self.is_migratory() {
@@ -152,15 +152,14 @@ fn timed(step: impl Fn(&AtomicU64)) -> f64 {
     per_repeat(|| (0..REPEATS).for_each(|_| step(black_box(&word))))
 }
 
-/// Nanoseconds of an item through a ring that both ends of are one thread's: what a push and a pop take
-/// if all their accesses hit.
+/// Nanoseconds of a push and a pop in a ring whose two ends are in one thread: all accesses hit.
 fn private_ring() -> f64 {
     const MASK: u64 = 255;
     let slots: Vec<AtomicU64> = (0..=MASK).map(AtomicU64::new).collect();
     let (write, read) = (&AtomicU64::new(0), &AtomicU64::new(0));
     let slot = |at: u64| &slots[(at & MASK) as usize];
     per_repeat(|| {
-        // A burst in, a burst out: the loads of one don't wait for the stores of the other.
+        // Pushes a burst, then pops it, so that the loads of pops don't wait for the stores of pushes.
         for _ in 0..REPEATS / 100 {
             for item in 0..100 {
                 let at = write.load(Ordering::Relaxed);
@@ -186,8 +185,8 @@ fn per_repeat(work: impl Fn()) -> f64 {
     median_ns(SAMPLES, work) / REPEATS as f64
 }
 
-/// Nanoseconds per line for stores to many lines to be visible: lines of the other core, the same after reading them, and
-/// own lines.
+/// Nanoseconds per line until stores to many lines are visible: to lines of the other core, to the same lines after
+/// reading them, and to own lines.
 fn takeover(cores: Cores) -> [f64; 3] {
     let lines: Vec<PaddedWord> = (0..LINES).map(|_| PaddedWord::default()).collect();
     let [yours, mine] = &[PaddedWord::default(), PaddedWord::default()];
@@ -228,7 +227,7 @@ fn write(lines: &[PaddedWord], value: u64) {
 }
 
 fn timed_write(lines: &[PaddedWord], value: u64) -> f64 {
-    // The time-stamp counter wouldn't wait for the fence; the system's clock does.
+    // The system's clock waits for the fence; the time-stamp counter would not.
     let start = Instant::now();
     write(lines, value);
     start.elapsed().as_nanos() as f64 / LINES as f64

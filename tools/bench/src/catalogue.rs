@@ -1,4 +1,4 @@
-//! Everything that can be measured, by id. Our queues come from the library's registry.
+//! All queues that can be measured, by id. corelane's queues come from the library's registry.
 
 use std::num::NonZeroU64;
 use std::sync::LazyLock;
@@ -18,13 +18,13 @@ use crate::sample::Sample;
 use crate::team::{self, TeamKernel};
 use crate::{circle, open_loop, peers, rtt, stream};
 
-/// Beginning of the ids of lists of other rings than usual.
+/// Beginning of the ids of lists of other rings than the default.
 const LIST_OF: &str = "uspsc-";
 
-/// The any-type queue that stands for all of them in the quick run, should it exist.
+/// The any-type queue that represents all of these in the quick run, if it exists.
 const QUICK_ANY: &str = "bqueue-any";
 
-/// All entries, ours first.
+/// All entries, corelane's first.
 pub fn entries() -> &'static [Entry] {
     static ENTRIES: LazyLock<Vec<Entry>> =
         LazyLock::new(|| ours().into_iter().chain(peers::entries()).collect());
@@ -35,12 +35,12 @@ pub(crate) fn find(id: &str) -> Option<&'static Entry> {
     entries().iter().find(|entry| entry.info.id == id)
 }
 
-/// The ids of what is called by `names`: each an id, the module of queues (`lamport`, `line_ring`), or a crate
-/// (`crossbeam-queue`). A module or a crate stands for those that `fit`.
+/// The ids of the entries that `names` stand for. A name is an id, a module of queues (`lamport`, `line_ring`), or a
+/// crate (`crossbeam-queue`). A module or a crate stands for its entries that `fit`.
 ///
 /// # Errors
 ///
-/// If a name is unknown, or none that it stands for fits; what `misfit` says of it is the reason then.
+/// If a name is unknown, or none of its entries fits; then `misfit` gives the reason.
 pub fn ids(
     names: &[String],
     fits: impl Fn(&Entry) -> bool,
@@ -61,7 +61,7 @@ pub fn ids(
     Ok(ids)
 }
 
-/// The ids of all that is called by `names`.
+/// The ids of all entries that `names` stand for.
 pub(crate) fn any_ids(names: &[String]) -> Result<Vec<String>, Failure> {
     ids(names, |_| true, |_| String::new())
 }
@@ -77,33 +77,33 @@ fn called(name: &str) -> Vec<&'static Entry> {
     all.into_iter().find(|entries| !entries.is_empty()).unwrap_or_default()
 }
 
-/// Something that can be measured.
+/// A queue that can be measured.
 #[derive(Debug)]
 pub struct Entry {
-    /// What it promises; of peers only what can be known from outside.
+    /// The queue's properties; of peers only those that are documented.
     pub info: Info,
-    /// Whose it is.
+    /// Whether it is corelane's or a peer.
     pub kind: EntryKind,
-    /// The module of the library that has it; nothing for peers.
+    /// The library's module of the queue; empty for peers.
     pub module: &'static str,
-    /// How it is measured between one producer and one consumer, if it is meant for that.
+    /// The measurement between one producer and one consumer, if the queue is meant for that.
     pair: Option<PairKernel>,
     team: TeamKernel,
     circle: CircleKernel,
     probe: fn(Config, TeamSize) -> Result<(), String>,
 }
 
-/// Ours or not.
+/// A queue of corelane, or a peer.
 #[derive(Debug)]
 pub enum EntryKind {
     /// A queue of corelane.
     Ours {
-        /// What items it carries.
+        /// The kind of its items.
         items: &'static str,
     },
-    /// A crate one would otherwise use.
+    /// A queue of another crate.
     Peer {
-        /// Its package.
+        /// The name of the package.
         package: &'static str,
         /// The version that was built in.
         version: String,
@@ -111,7 +111,7 @@ pub enum EntryKind {
 }
 
 impl Entry {
-    /// Whether it is not ours.
+    /// Whether it is a peer.
     pub fn is_peer(&self) -> bool {
         matches!(self.kind, EntryKind::Peer { .. })
     }
@@ -130,7 +130,7 @@ impl Entry {
         is_usual && (bounded || !self.is_peer())
     }
 
-    /// Whether it is measured between one producer and one consumer as such.
+    /// Whether it is measured between one producer and one consumer.
     pub(crate) fn is_spsc(&self) -> bool {
         self.pair.is_some()
     }
@@ -139,7 +139,7 @@ impl Entry {
         self.info.bounded || self.info.overwrites
     }
 
-    /// An entry for a queue that carries numbers as `N`, and boxes as `B`.
+    /// An entry for a queue of numbers as `N`, and of boxes as `B`.
     pub(crate) fn new<N: Payload, B: Payload, Q: Queue<N> + Queue<B>>(kind: EntryKind) -> Self {
         Self {
             info: <Q as Queue<N>>::INFO,
@@ -152,17 +152,17 @@ impl Entry {
         }
     }
 
-    /// The same, measured between one producer and one consumer as well.
+    /// The same entry, also measured between one producer and one consumer.
     pub(crate) fn with_pair<N: Payload, Q: Queue<N> + Queue<Indirect>>(self) -> Self {
         Self { pair: Some(measure_pair::<N, Q>), ..self }
     }
 
-    /// Opens the queue and closes it again; the error says what is wrong with the set-up.
+    /// Makes the queue and drops it. The error says what is wrong with the parameters.
     pub(crate) fn probe(&self, params: &Params) -> Result<(), String> {
         (self.probe)(params.config(), params.size())
     }
 
-    /// Runs `test` once; the error says what the queue did wrong.
+    /// Runs `test` once. The error says what the queue did wrong.
     pub(crate) fn measure(&self, test: Test, trial: &Trial<'_>) -> Result<Sample, String> {
         let (sample, fault) = match &trial.params.setting {
             Setting::Pair(setting) => {
@@ -240,7 +240,7 @@ fn ours() -> Vec<Entry> {
     for_each_queue!(add);
     entries.push(list::<FfqAny>("uspsc-ffq", "list of the paper's rings"));
     entries.push(list::<BQueueAny>("uspsc-bqueue", "list of B-Queues"));
-    // Has a thread of its own, and so is none of the queues that everything else is stamped on.
+    // Not in the registry, because it has a thread of its own.
     entries.push(single::<u64, McRingSane>("items of any type"));
     // With as many looks as the paper's program has: to see what they make of it.
     entries.push(shared::<u64, Parcel, Scq<10_000>>("items of any type"));
@@ -259,7 +259,7 @@ fn shared<N: Payload, B: Payload, Q: Queue<N> + Queue<B>>(items: &'static str) -
     Entry::new::<N, B, Q>(EntryKind::Ours { items })
 }
 
-/// The list of rings, of other rings than usual: to see what they make of it.
+/// A list of other rings than the default, for comparison.
 fn list<Q>(id: &'static str, name: &'static str) -> Entry
 where
     Uspsc<Q>: Queue<u64> + Queue<Indirect> + Queue<Parcel>,

@@ -1,8 +1,8 @@
-//! Threads in a circle, each of which copies what it gets and passes it on: the micro-kernel of paper 4, §5. A circle here,
-//! as `ring` is a queue.
+//! Threads in a circle, each of which copies a message and passes the copy on: the micro-kernel of paper 4, §5. Called
+//! a circle, because `ring` is a queue.
 //!
-//! The first thread sends messages and takes them back when they have been everywhere. Every other thread
-//! checks what it gets, copies it into memory of its own, frees the original and passes the copy on.
+//! The first thread sends messages and takes them back after they have passed all threads. Every other thread checks a
+//! message, copies it into memory of its own, frees the original and passes the copy on.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -17,14 +17,14 @@ use crate::sample::Sample;
 /// Fewest messages that warm up caches, branch predictors and adaptive queues.
 const WARM_UP: u64 = 5_000;
 
-/// Nanoseconds per message that was everywhere.
+/// Nanoseconds per message that has passed all threads.
 pub(crate) fn measure<T: Payload, Q: Queue<T>>(
     trial: &Trial<'_>,
     circle: &CircleSetting,
 ) -> Sample {
     let open = |_| trial.open::<T, Q>();
     let (mut senders, receivers): (Vec<_>, Vec<_>) = (0..circle.threads).map(open).unzip();
-    // Each thread gets from the one before it, and the first from the last.
+    // Each thread receives from the previous thread, and the first from the last.
     senders.rotate_left(1);
     let mut tasks: Vec<Task<'_, (f64, u64)>> = Vec::new();
     for ((tx, rx), &core) in senders.into_iter().zip(receivers).zip(trial.cores.iter().cycle()) {
@@ -40,23 +40,23 @@ pub(crate) fn measure<T: Payload, Q: Queue<T>>(
             }
         });
     }
-    // The first thread starts when the others have.
+    // The first thread starts after the others.
     tasks.rotate_left(1);
     let reports = pair::all(tasks, || ());
-    // All threads behind a message that is wrong see it.
+    // All threads after a wrong message count it.
     let wrong = reports.iter().map(|report| report.1).max().unwrap_or(0);
     // Only the first thread has measured a time.
     Sample { wrong, ..Sample::of(reports.iter().map(|report| report.0).sum()) }
 }
 
-/// The first thread: nanoseconds per message, and the number of wrong ones.
+/// The first thread. Returns nanoseconds per message, and the number of wrong messages.
 fn lead<T, R>(tx: T, rx: R, trial: &Trial<'_>, in_flight: u64) -> (f64, u64)
 where
     T: Producer<Item: Payload>,
     R: Consumer<Item = T::Item>,
 {
     let (length, wait) = (trial.length, trial.params.wait);
-    // Every slot was used, and there was memory for all that is under way.
+    // After the warm-up every slot was used, and all messages under way have had memory.
     let warm_up = length.warm_up(WARM_UP.max(trial.params.capacity as u64).max(in_flight));
     let start = Instant::now();
     let (tx, rx, warmed) = send_round(tx, rx, (0, warm_up), in_flight, wait);
@@ -65,19 +65,18 @@ where
     let (mut tx, mut rx, wrong) = send_round(tx, rx, (warm_up, items), in_flight, wait);
     let time = start.elapsed();
     wait.send(&mut tx, T::Item::make(NO_POOL, LAST));
-    // SAFETY: it was made by the thread before, and has come out here.
+    // SAFETY: the previous thread made the message, and it was popped here.
     let last = unsafe { wait.until(|| rx.try_pop().ok()).take() };
     (time.as_nanos() as f64 / items as f64, warmed + wrong + u64::from(last != LAST))
 }
 
-/// Number of the message after which nothing follows.
+/// Number of the last message.
 const LAST: u64 = 0;
 
-/// Sends messages number `done + 1` to `done + items` round, with so many under way at most. Returns the number of wrong
-/// ones.
+/// Sends messages number `done + 1` to `done + items` through the circle, with at most `in_flight` under way. Returns
+/// the number of wrong messages.
 ///
-/// The handles belong to the loop, as to a thread that was given them: behind references the compiler would
-/// have to keep their fields in memory.
+/// Owns the handles, as a thread does: behind references the compiler would have to keep their fields in memory.
 #[inline(never)]
 fn send_round<T, R>(
     mut tx: T,
@@ -95,7 +94,7 @@ where
     while back < items {
         let is_time = sent < items && sent - back < in_flight;
         if is_time {
-            // A message that found no room is kept: a thread that waited for room would take none back.
+            // A message that found no room is kept: while this thread waited for room, it would take no message back.
             let message = next.take().unwrap_or_else(|| T::Item::make(NO_POOL, done + sent + 1));
             if tx.try_push(message).is_ok() {
                 (sent, is_flushed) = (sent + 1, false);
@@ -108,7 +107,7 @@ where
             // SAFETY: as in `lead`.
             wrong += u64::from(unsafe { message.take() } != done + back);
         } else if !is_time || next.is_some() {
-            // Once: it takes a line away from the next thread.
+            // Only once: a flush takes a line away from the next thread.
             if !is_flushed {
                 tx.flush();
                 is_flushed = true;
@@ -128,13 +127,13 @@ where
     let (mut passed, mut wrong) = (0, 0);
     loop {
         let message = rx.try_pop().unwrap_or_else(|_| {
-            // The next thread may be waiting for messages that are not yet visible.
+            // The next thread may be waiting for messages that are not visible yet.
             tx.flush();
             wait.until(|| rx.try_pop().ok())
         });
         // SAFETY: as in `lead`.
         let number = unsafe { message.read() };
-        // The copy is made before the original is freed, or it would lie in the same place.
+        // The copy is made before the original is freed. Otherwise it would have the same address.
         let copy = T::Item::make(NO_POOL, number);
         // SAFETY: as in `lead`.
         unsafe { message.free() };

@@ -1,7 +1,7 @@
-//! A clock that both threads read alike and that costs a few nanoseconds to read.
+//! A clock that is the same for all threads, and takes a few nanoseconds to read.
 //!
-//! On x86 it is the timestamp counter, as in paper 1 §5.1, calibrated once against
-//! [`Instant`]. Elsewhere, and where the counter stops in sleep states, it is [`Instant`] itself.
+//! On x86 it is the timestamp counter, as in paper 1 §5.1, calibrated once against [`Instant`]. On other machines, and
+//! if the counter stops in sleep states, it is [`Instant`] itself.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -51,8 +51,8 @@ impl Clock {
         self.epoch.elapsed().as_nanos() as u64
     }
 
-    /// Now, in ticks, with all earlier instructions done and no later one begun: for times so short that
-    /// the processor would move them past the reading. Stores may still be on their way.
+    /// Now, in ticks, after all earlier instructions and before all later ones: for times so short that the processor
+    /// would reorder them with the reading. Stores may still be on their way.
     #[inline(always)]
     pub(crate) fn now_in_order(self) -> u64 {
         fence_instructions();
@@ -71,7 +71,7 @@ impl Clock {
     }
 }
 
-/// Waits for all earlier instructions. Elsewhere than on x86 the system's clock does so itself.
+/// Waits for all earlier instructions. On other machines than x86 the system's clock waits itself.
 #[inline(always)]
 fn fence_instructions() {
     #[cfg(target_arch = "x86_64")]
@@ -81,7 +81,7 @@ fn fence_instructions() {
     };
 }
 
-/// Nanoseconds of `work`: the median of several calls, which survives a stolen time slice.
+/// Nanoseconds of `work`: the median of several calls, which a lost time slice does not change.
 pub(crate) fn median_ns(calls: usize, mut work: impl FnMut()) -> f64 {
     let clock = Clock::get();
     let time = |_| {

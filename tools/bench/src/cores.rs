@@ -8,17 +8,17 @@ use corelane_report::Failure;
 use crate::kinds::CorePair;
 use crate::pair::Cores;
 
-/// The cores asked for, or the first two, or the only one twice.
+/// The cores asked for, or the first two, or the only core twice.
 ///
 /// # Errors
 ///
-/// If one isn't there.
+/// If the machine doesn't have one of the cores.
 pub fn pair(wanted: Option<CorePair>) -> Result<Cores, Failure> {
     let wanted = wanted.map_or(Vec::new(), |CorePair(producer, consumer)| vec![producer, consumer]);
     several(&wanted).map(|cores| Cores::of(&cores))
 }
 
-/// All cores, or those that are wanted.
+/// All cores, or the wanted cores.
 pub(crate) fn several(wanted: &[usize]) -> Result<Vec<CoreId>, Failure> {
     let cores = core_affinity::get_core_ids().unwrap_or_default();
     let core = |id: &usize| {
@@ -34,7 +34,7 @@ pub(crate) fn several(wanted: &[usize]) -> Result<Vec<CoreId>, Failure> {
     }
 }
 
-/// Whether so many threads share cores: also if one is given twice, and another has nothing to do.
+/// Whether `threads` threads share cores: also if a core is given twice, although another core is free.
 pub(crate) fn are_shared(threads: usize, cores: &[CoreId]) -> bool {
     let ids: BTreeSet<_> = cores.iter().map(|core| core.id).collect();
     threads > cores.len() || ids.len() < cores.len()

@@ -1,4 +1,4 @@
-//! What the caches alone can do: the floors every queue is compared with.
+//! The costs of the caches alone: the floors with which every queue is compared.
 
 use std::cell::UnsafeCell;
 use std::hint::black_box;
@@ -19,7 +19,7 @@ const BLOCKS: usize = 8;
 /// Blocks handed over per sample.
 const HANDOFFS: usize = 100;
 
-/// A word that has its cache line, and the one the prefetcher pairs with it, for itself.
+/// A word alone in its cache line, and in the other line of the prefetcher's pair.
 #[derive(Default)]
 #[repr(align(128))]
 pub(crate) struct PaddedWord(pub(crate) AtomicU64);
@@ -41,9 +41,9 @@ impl Floors {
 
 /// Nanoseconds for a flag to the other core and one back.
 ///
-/// The flags count instead of being cleared by the thread that saw them. Clearing hands the line over writable,
-/// and sometimes it is faster for that, but it has two modes, 55 and 90 ns on an EPYC, where this
-/// one keeps to 105. A queue whose consumer writes its slots can therefore be a little below.
+/// The flags count; the thread that reads a flag doesn't clear it. Clearing would hand the line over writable, and is
+/// sometimes faster: it has two modes, 55 and 90 ns on an EPYC, where counting takes 105. So a queue whose consumer
+/// writes its slots can be a little below the floor.
 pub(crate) fn line_rtt(cores: Cores) -> f64 {
     let (ping, pong) = (&PaddedWord::default(), &PaddedWord::default());
     let (gate, wait) = (&Gate::default(), cores.wait(Wait::Pause));
@@ -75,15 +75,15 @@ pub(crate) fn await_count(counter: &PaddedWord, value: u64, wait: Wait) {
     wait.until(|| (counter.0.load(Ordering::Acquire) >= value).then_some(()));
 }
 
-/// Plain words, not atomics, so that both sides may use vector instructions.
+/// Plain words and not atomics, so that both sides may use vector instructions.
 #[repr(align(128))]
 struct Block(UnsafeCell<[u64; BLOCK]>);
 
-// SAFETY: in `block_handoff` a block is written only while `read` says that the consumer is done with it, and read
-// only while `written` says that the producer is; both counters are released and acquired.
+// SAFETY: in `block_handoff` a block is written only while `read` says that the consumer has finished with it, and read
+// only while `written` says that the producer has; both counters are released and acquired.
 unsafe impl Sync for Block {}
 
-/// Nanoseconds per u64 when whole blocks of a small ring change hands.
+/// Nanoseconds per u64 when whole blocks of a small ring move from one core to the other.
 pub(crate) fn block_handoff(cores: Cores) -> f64 {
     let ring: Vec<_> = (0..BLOCKS).map(|_| Block(UnsafeCell::new([0; BLOCK]))).collect();
     let block = |number: u64| ring[number as usize % BLOCKS].0.get();
@@ -96,7 +96,8 @@ pub(crate) fn block_handoff(cores: Cores) -> f64 {
             gate.meet(wait);
             for number in 0..total {
                 await_count(read, (number + 1).saturating_sub(BLOCKS as u64), wait);
-                // SAFETY: the consumer is done with this block and is not told of it before it is written.
+                // SAFETY: the consumer has finished with this block, and reads it again only after `written` is stored
+                // below.
                 unsafe { (*block(number)).fill(number) };
                 written.0.store(number + 1, Ordering::Release);
             }
@@ -107,7 +108,8 @@ pub(crate) fn block_handoff(cores: Cores) -> f64 {
             median_ns(SAMPLES, || {
                 for number in numbers.by_ref().take(HANDOFFS) {
                     await_count(written, number + 1, wait);
-                    // SAFETY: the producer has written this block and waits for `read` before the next time.
+                    // SAFETY: the producer has written this block, and waits for `read` before it writes the block
+                    // again.
                     let words = unsafe { &*block(number) };
                     let sum = words.iter().fold(0, |sum: u64, word| sum.wrapping_add(*word));
                     read.0.store(number + 1, Ordering::Release);

@@ -1,4 +1,4 @@
-//! The machine the numbers come from, as far as it tells.
+//! The machine that was measured.
 
 use std::fs;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use core_affinity::CoreId;
 use corelane_report::list;
 use serde::{Deserialize, Serialize};
 
-/// How long it is looked what other programs do.
+/// How long the load of other programs is observed.
 const LOOK: Duration = Duration::from_millis(200);
 /// Share of the processors' time that other programs may take.
 const QUIET: f64 = 0.1;
@@ -17,7 +17,7 @@ const QUIET: f64 = 0.1;
 static CPU_INFO: LazyLock<String> =
     LazyLock::new(|| fs::read_to_string("/proc/cpuinfo").unwrap_or_default());
 
-/// What a reader of the numbers needs to know.
+/// The properties of the machine that a reader of the numbers needs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Host {
     pub(crate) cpu: String,
@@ -31,9 +31,9 @@ pub(crate) struct Host {
     pub(crate) os: String,
     /// Cores in the order in which threads are given them: first a producer's, then a consumer's.
     pub(crate) cores: Vec<usize>,
-    /// Whether these are one core, on which nothing is concurrent.
+    /// Whether these are one core.
     pub(crate) same_core: bool,
-    /// Share of the processors' time that other programs took when the run began. Only Linux tells.
+    /// Share of the processors' time that other programs took when the run began. Only on Linux.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) others: Option<f64>,
     /// Whether `lane` was compiled with optimisations.
@@ -56,7 +56,7 @@ impl Host {
         }
     }
 
-    /// Looks for a moment how much other programs do, and warns if that is too much.
+    /// Observes the load of other programs for a moment, and warns if it is too high.
     pub(crate) fn look_for_others(&mut self) {
         let before = processor_times();
         thread::sleep(LOOK);
@@ -66,7 +66,7 @@ impl Host {
         }
     }
 
-    /// That other programs do too much, if they do.
+    /// A warning if other programs take too much time.
     pub(crate) fn warning(&self) -> Option<String> {
         let percent = 100.0 * self.others.filter(|share| *share > QUIET)?;
         Some(format!(
@@ -94,7 +94,7 @@ impl Host {
     }
 }
 
-/// All processors' time so far in ticks: all of it, and that in which they were idle.
+/// All processors' time so far, in ticks: the total, and the idle time.
 fn processor_times() -> Option<[u64; 2]> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     let times = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
@@ -109,7 +109,7 @@ fn busy_share(before: Option<[u64; 2]>, after: Option<[u64; 2]>) -> Option<f64> 
     (all > 0).then(|| 1.0 - idle.min(all) as f64 / all as f64)
 }
 
-/// Whether the processor lists `flag`. Only Linux tells.
+/// Whether the processor lists `flag`. Only on Linux.
 pub(crate) fn cpu_has(flag: &str) -> bool {
     cpu_field("flags").is_some_and(|flags| flags.split_whitespace().any(|have| have == flag))
 }

@@ -1,4 +1,4 @@
-//! Results that are kept in files: tables of them, and a picture.
+//! Saved results: tables, and a picture.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::results::{CellResult, Results, comparable};
 use crate::stats::{Group, Quartiles};
 use crate::words;
 
-/// Most queues of ours in a picture, and most peers.
+/// Most queues of corelane in a picture, and most peers.
 const BARS: usize = 5;
 
 const READING: &str = "Medians over rounds, with quartiles in brackets; less is better. In a round all queues of a table \
@@ -23,7 +23,7 @@ const READING: &str = "Medians over rounds, with quartiles in brackets; less is 
     measured](measuring.md) explains the tests.";
 
 impl Results {
-    /// Those that `lane bench --json` has written to a file.
+    /// Reads the results that `lane bench --json` has written to a file.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ impl Results {
         }
         let groups: Vec<_> = self.groups().collect();
         for (title, results) in tables {
-            // Numbers of threads are columns enough.
+            // Numbers of threads already need many columns.
             let at_once = if words::size(results[0]).is_some() { 1 } else { groups.len() };
             for groups in groups.chunks(at_once.max(1)) {
                 let mut title = format!("{title}: {}", results[0].test.unit());
@@ -69,7 +69,7 @@ impl Results {
                     title = format!("{title}, {}", group.name());
                 }
                 let table = table(&results, groups);
-                // Such rounds may have been too few.
+                // A group may have had too few rounds.
                 if !table.rows.is_empty() {
                     blocks.extend([Block::heading(3, title), Block::Table(table)]);
                 }
@@ -79,7 +79,7 @@ impl Results {
     }
 }
 
-/// Tables of kept results, file by file.
+/// Tables of saved results, file by file.
 pub fn numbers(kept: &[Results]) -> Document {
     let mut document = Document::new("", "");
     document.blocks = vec![Block::heading(1, "Numbers"), Block::Paragraph(READING.into())];

@@ -1,4 +1,4 @@
-//! What can be measured, and how: the words of command lines and of results.
+//! The kinds of measurements: the words of command lines and of results.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,38 +8,38 @@ use corelane::{Memory, Sides};
 use corelane_report::Failure;
 use serde::{Deserialize, Serialize};
 
-/// What is measured.
+/// A kind of measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Test {
-    /// Nanoseconds per item, one side sending as fast as it can.
+    /// Nanoseconds per item, with one side sending as fast as it can.
     Stream,
     /// Nanoseconds for one item to the other thread and back.
     Rtt,
     /// Latency of items that are sent on a schedule.
     OpenLoop,
-    /// Nanoseconds per item that is popped by anybody, and how evenly threads share in that.
+    /// Nanoseconds per item that any consumer pops, and how evenly items are distributed over threads.
     Throughput,
-    /// How long items stay in the queue.
+    /// The time that items stay in the queue.
     DataLatency,
-    /// How long one push and one pop take.
+    /// The time of one push and one pop.
     OpLatency,
-    /// What it costs to be told that a queue is full or empty.
+    /// The cost of a call that says full or empty.
     FullEmpty,
-    /// What a push costs that overwrites what was not popped in time, with a consumer and without.
+    /// The cost of a push that overwrites items that were not popped in time, with a consumer and without.
     Overwrite,
-    /// Messages that go round threads in a ring.
+    /// Messages that go round a ring of threads.
     Round,
 }
 
 impl Test {
-    /// Those between one producer and one consumer.
+    /// The tests between one producer and one consumer.
     pub const SPSC: [Self; 3] = [Self::Stream, Self::Rtt, Self::OpenLoop];
-    /// Those between several of either.
+    /// The tests between several producers and several consumers.
     pub const MPMC: [Self; 5] =
         [Self::Throughput, Self::DataLatency, Self::OpLatency, Self::FullEmpty, Self::Overwrite];
 
-    /// What its values count.
+    /// The unit of its values.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Stream | Self::Throughput => "ns/item",
@@ -63,20 +63,19 @@ impl Test {
     }
 }
 
-/// What threads do besides their calls.
+/// Work of the threads besides their calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Workload {
-    /// Nothing but check the items.
+    /// Only check the items.
     Simple,
     /// Allocate and free a buffer for each item, and spin for up to a hundred turns before each call.
     Complex,
-    /// 10,000 pushes a second by each producer, 1,000 pops a second by each consumer, and what finds no
-    /// room is lost.
+    /// 10,000 pushes a second by each producer, 1,000 pops a second by each consumer; items that find no room are lost.
     Profiling,
 }
 
-/// What drives the two sides, after paper 1.
+/// The loads of the two sides, after paper 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Regime {
@@ -97,7 +96,7 @@ pub enum Regime {
 }
 
 impl Regime {
-    /// Those that are measured by name.
+    /// The regimes that are measured by name.
     pub const MEASURED: [Self; 4] = [Self::Free, Self::Fp, Self::Fc, Self::Balanced];
 
     /// Load of the producer and of the consumer, in nanoseconds.
@@ -117,7 +116,7 @@ impl Regime {
     }
 }
 
-/// What travels.
+/// The items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum PayloadKind {
@@ -127,7 +126,7 @@ pub enum PayloadKind {
     Indirect,
 }
 
-/// Where our queues live.
+/// Memory of corelane's queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum MemoryKind {
@@ -159,17 +158,17 @@ pub(crate) enum Operation {
     Pop,
 }
 
-/// How many threads there are on either side.
+/// Numbers of threads on either side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TeamSize {
-    /// Those that push.
+    /// Threads that push.
     pub producers: usize,
-    /// Those that pop.
+    /// Threads that pop.
     pub consumers: usize,
 }
 
 impl TeamSize {
-    /// All of them.
+    /// All threads.
     pub fn threads(self) -> usize {
         self.producers.saturating_add(self.consumers)
     }
@@ -202,19 +201,18 @@ pub fn usual_sizes() -> Vec<TeamSize> {
     usual.map(|(producers, consumers)| TeamSize { producers, consumers }).into()
 }
 
-/// Whether a queue can have so many threads.
+/// Whether a queue can have these numbers of threads.
 pub fn allows(sides: Sides, size: TeamSize) -> bool {
     sides.allow(size.producers, size.consumers)
 }
 
-/// Those of `sizes` that one of the queues can have.
+/// The `sizes` that at least one of the queues can have.
 pub fn possible_sizes(mut sizes: Vec<TeamSize>, queues: &[Between<'_>]) -> Vec<TeamSize> {
     sizes.retain(|size| queues.iter().any(|queue| allows(queue.1, *size)));
     sizes
 }
 
-/// Refuses sizes that none of the queues can have. Returns notes on queues that are `named` and can have
-/// none of the sizes.
+/// Refuses a size that none of the queues can have. Returns notes on `named` queues that can have none of the sizes.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
-//! Measurements of concurrent queues: corelane's own, and the crates one would otherwise use.
+//! Measurements of concurrent queues: corelane's own, and other crates.
 //!
-//! [`Plan`] spells out what the options of a suite ask for; [`run`] measures it round by round, all queues
-//! interleaved; [`Results`] are data for programs and a document for people. The kernels are compiled here once for each
-//! queue, inlined as in a program of its own.
+//! [`Plan`] lists the measurements that the options of a suite ask for. [`run`] makes them round by round, all queues
+//! interleaved. [`Results`] are data for programs and a document for people. The kernels are compiled here once for
+//! each queue, with inlined calls as in a user's program.
 
 mod advice;
 mod calibration;

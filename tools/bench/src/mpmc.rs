@@ -1,4 +1,4 @@
-//! `lane bench mpmc`: what the options ask for, checked and spelled out as single cells.
+//! `lane bench mpmc`: the options, checked and expanded into single cells.
 
 use std::collections::BTreeSet;
 
@@ -13,16 +13,16 @@ use crate::pair::Wait;
 use crate::params::{Length, Params, Setting, TeamSetting};
 use crate::plan::{Cell, Plan, check_batches, row, wait};
 
-/// Items a queue must hold, as the paper has it: 32 KiB of 8 bytes each.
+/// Items a queue must hold, as in the paper: 32 KiB of 8 bytes each.
 const CAPACITY: usize = 4096;
 /// The same for `data-latency`. In a longer queue items would wait for its length.
 const SHORT: usize = 128;
 
-/// Queues between one producer and one consumer that are measured without being named: the one whose
-/// relatives are measured, and what a call costs that nobody disturbs.
+/// Queues between one producer and one consumer that are measured without being named: the block-based queue of this
+/// kind, and a queue that shows the cost of an undisturbed call.
 const ALSO: [&str; 2] = ["bbq-spsc", "rtrb"];
 
-/// The queue that the test `overwrite` measures beside those that overwrite.
+/// The queue that the test `overwrite` measures beside queues that overwrite.
 const WAITS: &str = "bbq";
 
 impl Plan {
@@ -30,13 +30,13 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// If it can't be done so.
+    /// If the options can't be carried out.
     pub fn mpmc(args: &MpmcArgs) -> Result<Self, Failure> {
         let args = &MpmcArgs { queues: any_ids(&args.queues)?, ..args.clone() };
         check_batches(&args.batch, args.capacity.map_or(CAPACITY, |Positive(items)| items))?;
         check_workloads(args)?;
         let cores = cores::several(&args.cores)?;
-        // Queues that are never full take as much memory as producers have time for, and most of the time of a run.
+        // Queues that are never full take more and more memory, and most of the time of a run.
         let is_asked = |entry: &Entry| entry.is_bounded() || !args.queues.is_empty();
         let entries = args.run.choose(&args.queues, |entry| is_usual(entry) && is_asked(entry));
         let queues: Vec<_> =
@@ -67,7 +67,7 @@ fn is_usual(entry: &Entry) -> bool {
     of_several || ALSO.contains(&entry.info.id)
 }
 
-/// Notes on queues that are named and take part in none of the tests.
+/// Notes on named queues that take part in none of the tests.
 fn untested(args: &MpmcArgs, entries: &[&'static Entry], cells: &[Cell]) -> Vec<String> {
     let is_lossy = |entry: &&&Entry| entry.info.overwrites && is_named(entry, args);
     let is_idle = |entry: &&&Entry| cells.iter().all(|cell| cell.entry.info.id != entry.info.id);
@@ -76,7 +76,7 @@ fn untested(args: &MpmcArgs, entries: &[&'static Entry], cells: &[Cell]) -> Vec<
         .collect()
 }
 
-/// Notes on queues that are left out where threads share cores.
+/// Notes on queues that are left out if threads share cores.
 fn held_up(
     args: &MpmcArgs,
     entries: &[&'static Entry],
@@ -97,18 +97,18 @@ fn held_up(
     entries.iter().filter(|entry| is_held_up(entry, args)).map(note).collect()
 }
 
-/// Whether `test` is of one thread or of queues that overwrite.
+/// Whether `test` is for one thread or for queues that overwrite.
 fn is_simple(test: &Test) -> bool {
     matches!(test, Test::FullEmpty | Test::Overwrite)
 }
 
-/// Whether a queue isn't measured where threads share cores: each would wait for those that don't run.
+/// Whether a queue isn't measured if threads share cores: each thread would wait for threads that don't run.
 fn is_held_up(entry: &Entry, args: &MpmcArgs) -> bool {
     entry.info.takes_turns && !is_named(entry, args)
 }
 
-/// Whether `test` is measured with `workload`: with calls at a fixed rate there is no throughput, and a
-/// call that fails does so whatever is done besides.
+/// Whether `test` is measured with `workload`: calls at a fixed rate have no throughput, and a failing call doesn't
+/// depend on the workload.
 fn is_sensible(test: Test, workload: Workload) -> bool {
     match test {
         Test::Throughput => workload != Workload::Profiling,
@@ -117,7 +117,7 @@ fn is_sensible(test: Test, workload: Workload) -> bool {
     }
 }
 
-/// Refuses workloads that no test is measured with, and tests that aren't with any.
+/// Refuses workloads without a test, and tests without a workload.
 fn check_workloads(args: &MpmcArgs) -> Result<(), Failure> {
     let by_default = args.test == [Test::Throughput, Test::FullEmpty, Test::Overwrite];
     let has_workload = |test: &Test| args.workload.iter().any(|w| is_sensible(*test, *w));
@@ -152,7 +152,7 @@ fn cells(
             let can =
                 |entry: &&Entry| can(entry, test, &team) && !(shared && is_held_up(entry, args));
             let mut waits: Vec<_> = match test {
-                // A single thread has nothing to wait for.
+                // A single thread never waits.
                 Test::FullEmpty => vec![args.wait[0]],
                 _ => args.wait.iter().map(|wanted| wait(*wanted, threads, cores)).collect(),
             };
@@ -171,7 +171,7 @@ fn cells(
 fn can(entry: &Entry, test: Test, team: &TeamSetting) -> bool {
     let TeamSize { producers, consumers } = team.size;
     let is_of_test = match test {
-        // Beside those that overwrite, the relative whose producers wait.
+        // Beside the queues that overwrite, the similar queue whose producers wait.
         Test::Overwrite => entry.info.overwrites || (entry.info.id == WAITS && consumers > 0),
         _ => !entry.info.overwrites,
     };
@@ -217,7 +217,7 @@ fn length(args: &MpmcArgs, test: Test, workload: Workload, wait: Wait) -> Length
     let usual_ms = match (test, workload, wait) {
         (Test::FullEmpty, ..) => 5,
         (_, Workload::Profiling, _) => 200,
-        // Long enough for all threads of a core to have their turns.
+        // Long enough for all threads of a core to run.
         (_, _, Wait::Yield) => 100,
         _ => 30,
     };

@@ -1,7 +1,7 @@
-//! Latency under a schedule: items are sent when it is time, not when there is room.
+//! Latency under a schedule: items are sent at fixed times, not when there is room.
 //!
-//! Latency counts from the *intended* send time. A producer that falls behind sends at once, and
-//! the delay it caused stays in the numbers instead of being omitted.
+//! Latency counts from the *intended* send time. A late producer sends at once, and its delay is included in the
+//! numbers.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,9 +16,9 @@ use crate::params::Trial;
 use crate::payload::{Payload, Pool};
 use crate::sample::{Sample, histogram};
 
-/// Time for both sides to be ready after they met.
+/// Time for both sides to get ready after they have met.
 const LEAD_NS: u64 = 20_000;
-/// `sent` while the producer is still sending.
+/// The value of `sent` while the producer is still sending.
 const SENDING: u64 = u64::MAX;
 
 /// The latencies of all items of the schedule; the value is their median.
@@ -63,7 +63,7 @@ fn send<T: Producer<Item: Payload>>(mut tx: T, trial: &Trial<'_>, pool: Pool, be
     schedule.len() as u64
 }
 
-/// Receives until all that was sent has come, and records how late each item was.
+/// Receives all items that were sent, and records how late each item was.
 fn receive<R: Consumer<Item: Payload>>(
     mut rx: R,
     trial: &Trial<'_>,
@@ -80,7 +80,7 @@ fn receive<R: Consumer<Item: Payload>>(
         let Some(item) = item else { break };
         let late = clock.now().saturating_sub(begin + clock.ticks(arrival.at_ns));
         latency.saturating_record(clock.ns(late) as u64);
-        // SAFETY: the producer made it, and items are not freed.
+        // SAFETY: the producer made the item, and items are not freed.
         wrong += u64::from(!R::Item::is(unsafe { item.read() }, sequence));
         black_box(item.sum(arrival.bytes));
     }

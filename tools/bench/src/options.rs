@@ -12,10 +12,10 @@ use crate::kinds::{CorePair, MemoryKind, PayloadKind, Regime, TeamSize, Test, Wo
 use crate::pair::Wait;
 use crate::stats::Group;
 
-/// What all measurements have in common.
+/// The common options of all measurements.
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
-    /// How often everything is measured [default: 15, or what there is time for in 2.5 minutes].
+    /// How often everything is measured [default: 15, or as often as 2.5 minutes allow].
     #[arg(long, value_name = "N")]
     pub rounds: Option<Positive>,
 
@@ -37,7 +37,7 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// The entries to be measured when `named` are named; without names those that are measured `by_default`.
+    /// The entries to be measured: the `named` ones; without names those that are measured `by_default`.
     pub(crate) fn choose(
         &self,
         named: &[String],
@@ -55,7 +55,7 @@ impl RunArgs {
     }
 }
 
-/// What to measure between one producer and one consumer, and how.
+/// The options of measurements between one producer and one consumer.
 #[derive(Debug, Clone, Parser)]
 pub struct SpscArgs {
     /// Queues and peers to measure, by id, module or crate (see `lane list`); all if none is named.
@@ -83,7 +83,7 @@ pub struct SpscArgs {
     #[arg(long, conflicts_with_all = ["regime", "load_p", "load_c", "test"])]
     pub grid: bool,
 
-    /// What travels: a number in the slot, or a pointer to a page that both sides touch.
+    /// The items: a number in the slot, or a pointer to a page that both sides touch.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "u64")]
     pub payload: Vec<PayloadKind>,
 
@@ -108,11 +108,11 @@ pub struct SpscArgs {
     #[arg(long, value_name = "A,B")]
     pub cores: Option<CorePair>,
 
-    /// Where our queues live.
+    /// Memory of corelane's queues.
     #[arg(long, value_enum, default_value = "heap")]
     pub memory: MemoryKind,
 
-    /// What a side does before it looks again at a queue that was full or empty.
+    /// What a side does before it retries at a full or empty queue.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "pause")]
     pub wait: Vec<Wait>,
 
@@ -120,9 +120,8 @@ pub struct SpscArgs {
     #[arg(long, value_name = "ITEMS_PER_S", conflicts_with = "trace")]
     pub rate: Option<PositiveReal>,
 
-    /// Send the packets of this capture (pcap or pcapng) in `open-loop`, at their times; gaps over
-    /// 10 ms are shortened to that. With `--payload indirect` both sides touch as many bytes as the
-    /// packet has.
+    /// Send the packets of this capture (pcap or pcapng) in `open-loop`, at their times; longer gaps are shortened to
+    /// 10 ms. With `--payload indirect` both sides touch as many bytes as the packet has.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 
@@ -130,23 +129,23 @@ pub struct SpscArgs {
     #[arg(long, value_name = "X", default_value = "1", requires = "trace")]
     pub speedup: PositiveReal,
 
-    /// How often, and what becomes of it.
+    /// Rounds and results.
     #[command(flatten)]
     pub run: RunArgs,
 }
 
 impl Default for SpscArgs {
-    /// What `lane bench spsc` means.
+    /// The options of `lane bench spsc` without arguments.
     fn default() -> Self {
         Self::parse_from(["lane"])
     }
 }
 
-/// What to measure between several threads, and how.
+/// The options of measurements between several threads.
 #[derive(Debug, Clone, Args)]
 pub struct MpmcArgs {
-    /// Queues and peers to measure, by id, module or crate (see `lane list`); if none is named, all between several threads
-    /// that are full some day, with bbq-spsc and rtrb where there is one thread a side.
+    /// Queues and peers to measure, by id, module or crate (see `lane list`); if none is named, all bounded ones
+    /// between several threads, with bbq-spsc and rtrb where there is one thread a side.
     #[arg(value_name = "QUEUE")]
     pub queues: Vec<String>,
 
@@ -160,7 +159,7 @@ pub struct MpmcArgs {
     #[arg(long, value_name = "PxC", value_delimiter = ',', value_parser = measurable)]
     pub threads: Vec<TeamSize>,
 
-    /// What threads do besides their calls.
+    /// Work of the threads besides their calls.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "simple")]
     pub workload: Vec<Workload>,
 
@@ -185,17 +184,16 @@ pub struct MpmcArgs {
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     pub cores: Vec<usize>,
 
-    /// What a thread does before it looks again at a queue that was full or empty. With more threads
-    /// than cores it yields.
+    /// What a thread does before it retries at a full or empty queue. With more threads than cores it yields.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "pause")]
     pub wait: Vec<Wait>,
 
-    /// How often, and what becomes of it.
+    /// Rounds and results.
     #[command(flatten)]
     pub run: RunArgs,
 }
 
-/// What to measure between threads in a ring, and how.
+/// The options of measurements between threads in a ring.
 #[derive(Debug, Clone, Args)]
 pub struct RingArgs {
     /// Queues and peers to measure, by id, module or crate (see `lane list`); if none is named, all between one producer and
@@ -208,7 +206,7 @@ pub struct RingArgs {
           value_parser = clap::value_parser!(u8).range(2..=64))]
     pub threads: Vec<u8>,
 
-    /// Most messages under way.
+    /// Most messages in the ring at a time.
     #[arg(long, value_name = "N", default_value = "1024")]
     pub in_flight: Positive,
 
@@ -228,17 +226,16 @@ pub struct RingArgs {
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     pub cores: Vec<usize>,
 
-    /// What a thread does before it looks again at a queue that was full or empty. With more threads
-    /// than cores it yields.
+    /// What a thread does before it retries at a full or empty queue. With more threads than cores it yields.
     #[arg(long, value_enum, default_value = "pause")]
     pub wait: Wait,
 
-    /// How often, and what becomes of it.
+    /// Rounds and results.
     #[command(flatten)]
     pub run: RunArgs,
 }
 
-/// Numbers of threads that can be real ones.
+/// Parses numbers of threads, within the limits.
 fn measurable(text: &str) -> Result<TeamSize, String> {
     const MOST: usize = 64;
     let size = text.parse::<TeamSize>().ok();

@@ -14,11 +14,11 @@ const READING: &str = "Bars are medians over rounds, whiskers the quartiles. The
     `block_handoff` is one thread writing blocks of 4 KiB and the other summing them, one flag per block. \
     Near and far are rounds in which the two cores did or did not share a cache; they are never averaged.";
 
-/// How much the upper quartile of a floor may be above the lower.
+/// Largest ratio of a floor's upper quartile to its lower quartile.
 const STEADY: f64 = 1.3;
 
 impl Results {
-    /// What is to be said of them.
+    /// The results as a document.
     pub fn document(&self) -> Document {
         let mut document =
             Document::new("corelane: queues on this machine", "Queues on this machine");
@@ -50,7 +50,7 @@ impl Results {
         document
     }
 
-    /// Which queue to take, and what isn't in the numbers.
+    /// The recommended queues, and circumstances that the numbers don't show.
     fn summary(&self) -> Vec<Block> {
         let mut blocks = advice::blocks(self);
         if blocks.is_empty() && self.rounds.len() < advice::LEAST_ROUNDS {

@@ -33,23 +33,22 @@ impl Cores {
         self.producer == self.consumer
     }
 
-    /// What a side does here while it waits: as `wanted`, unless both share a core.
+    /// How a side waits here: as `wanted`, unless both share a core.
     pub(crate) fn wait(self, wanted: Wait) -> Wait {
         if self.same() { Wait::Yield } else { wanted }
     }
 }
 
-/// What a side does between two looks at a queue that had no room or no item.
+/// What a side does before it retries at a full or empty queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Wait {
-    /// Looks again at once, as the first paper does.
+    /// Retries at once, as in the first paper.
     Greedy,
-    /// Looks again after a pause instruction (`std::hint::spin_loop`).
+    /// Retries after a pause instruction (`std::hint::spin_loop`).
     ///
-    /// Without one the processor has loads of the awaited line in flight when the line is taken
-    /// away, and discards them all: on an EPYC a flag's round trip takes 125 ns without and 105 ns
-    /// with it.
+    /// Without a pause the processor has loads of the awaited line in flight when the line is taken away, and discards
+    /// them all: on an EPYC a flag's round trip takes 125 ns without a pause and 105 ns with a pause.
     Pause,
     /// Lets the other thread run; always used when both share a core.
     Yield,
@@ -83,7 +82,7 @@ impl Wait {
         }
     }
 
-    /// Pushes and makes visible at once, also where publication is delayed.
+    /// Pushes and flushes, so that the item is visible at once.
     #[inline(always)]
     pub(crate) fn send<T: Producer<Item: Copy>>(self, tx: &mut T, item: T::Item) {
         self.until(|| tx.try_push(item).ok());
@@ -91,7 +90,7 @@ impl Wait {
     }
 }
 
-/// Where threads meet; can be used again and again.
+/// A barrier for threads, which can be reused.
 pub(crate) struct Gate {
     arrived: AtomicUsize,
     threads: usize,
@@ -108,7 +107,7 @@ impl Gate {
         Self { arrived: AtomicUsize::new(0), threads }
     }
 
-    /// Returns when all threads are here. What one did before, the others see after.
+    /// Returns when all threads are here. Afterwards each thread sees what the others did before.
     pub(crate) fn meet(&self, wait: Wait) {
         let arrived = self.arrived.fetch_add(1, Ordering::AcqRel) + 1;
         let complete = arrived.next_multiple_of(self.threads);
@@ -116,23 +115,23 @@ impl Gate {
     }
 }
 
-/// Where both sides of a measurement meet, and how many items they move after the warm-up.
+/// The barrier of both sides of a measurement, and the number of items after the warm-up.
 #[derive(Default)]
 pub(crate) struct Meeting {
     gate: Gate,
     items: AtomicU64,
 }
 
-/// What a side counts while it moves items.
+/// The counts of a side.
 #[derive(Default)]
 pub(crate) struct Counts {
-    /// Runs of failed calls.
+    /// Runs of successive failed calls.
     pub(crate) stalls: u64,
     /// Items with another number than the expected one.
     pub(crate) wrong: u64,
 }
 
-/// What a side did after the warm-up. Only the wrong items include those of the warm-up.
+/// The results of a side after the warm-up. Only the wrong items include the warm-up.
 pub(crate) struct Side {
     pub(crate) start: Instant,
     pub(crate) end: Instant,
@@ -141,10 +140,10 @@ pub(crate) struct Side {
 }
 
 impl Meeting {
-    /// Moves at most `warm_up` items, and then those that are measured. The side that `leads` estimates their number.
+    /// Moves at most `warm_up` items, and then the measured items. The side that `leads` estimates their number.
     ///
-    /// `work` moves a range of items. It owns the handles, as a thread that was given them does. Behind a reference the
-    /// compiler must keep a handle's fields in memory.
+    /// `work` moves a range of items. It owns the handles, as a thread does. Behind a reference the compiler must keep
+    /// a handle's fields in memory.
     pub(crate) fn side<H>(
         &self,
         trial: &Trial<'_>,
@@ -171,7 +170,7 @@ impl Meeting {
     }
 }
 
-/// Runs both sides at once, each on its core, and returns what they return.
+/// Runs both sides at the same time, each on its core, and returns their results.
 pub(crate) fn run<A: Send, B: Send>(
     cores: Cores,
     producer: impl FnOnce() -> A + Send,
@@ -187,18 +186,19 @@ pub(crate) fn run<A: Send, B: Send>(
     (produced.expect("its thread is done"), consumed.expect("its thread is done"))
 }
 
-/// What a thread is to do, and on which core. In a box, so that starting threads is compiled once and not for each
-/// measurement of each queue.
+/// A thread's core and work. In a box, so that starting threads is compiled once and not for each measurement of each
+/// queue.
 pub(crate) type Task<'a, R> = (CoreId, Box<dyn FnOnce() -> R + Send + 'a>);
 
-/// Runs all tasks at once, each in a thread of its own, and returns what they return. This thread does `meanwhile`.
+/// Runs all tasks at the same time, each in a thread of its own, and returns their results. This thread runs
+/// `meanwhile`.
 pub(crate) fn all<R: Send>(tasks: Vec<Task<'_, R>>, meanwhile: impl FnOnce()) -> Vec<R> {
     thread::scope(|scope| {
         let mut threads = Vec::new();
         for (core, task) in tasks {
             threads.push(scope.spawn(move || {
-                // The core was checked when the command line was read. Should it go away later, an
-                // unpinned measurement shows in the spread.
+                // The core was checked when the command line was read. If it goes away later, the thread isn't pinned,
+                // which the spread shows.
                 core_affinity::set_for_current(core);
                 task()
             }));

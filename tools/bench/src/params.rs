@@ -11,18 +11,18 @@ use crate::kinds::{MemoryKind, Operation, PayloadKind, Regime, TeamSize, Workloa
 use crate::pair::Wait;
 use crate::schedule::Arrival;
 
-/// How something is measured; with the test the key of a result.
+/// The parameters of a measurement; together with the test, the key of a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Params {
-    /// Items the queue was made for.
+    /// Capacity asked for.
     pub capacity: usize,
-    /// What a thread does while the queue is full or empty.
+    /// How a thread waits while the queue is full or empty.
     pub(crate) wait: Wait,
     #[serde(flatten)]
     pub(crate) setting: Setting,
 }
 
-/// What differs between kinds of measurements.
+/// The parameters of each kind of measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Setting {
@@ -44,12 +44,12 @@ pub struct PairSetting {
     /// Emulated load of the consumer.
     pub load_c_ns: u64,
     pub(crate) memory: MemoryKind,
-    /// What sets the send times, in an open-loop test.
+    /// The source of the send times, in an open-loop test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) schedule: Option<String>,
 }
 
-/// Several of either.
+/// Several producers and several consumers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TeamSetting {
     #[serde(flatten)]
@@ -68,13 +68,13 @@ pub(crate) struct CircleSetting {
 }
 
 impl Params {
-    /// How to ask for the queue. Peers choose their memory themselves.
+    /// The queue's options. Peers choose their memory themselves.
     pub(crate) fn config(&self) -> Config {
         let memory = self.pair().map_or(Memory::Heap, |pair| pair.memory.into());
         Config::new(self.capacity).memory(memory)
     }
 
-    /// What a measurement between one producer and one consumer has.
+    /// The parameters of a measurement between one producer and one consumer.
     pub fn pair(&self) -> Option<&PairSetting> {
         if let Setting::Pair(pair) = &self.setting { Some(pair) } else { None }
     }
@@ -87,23 +87,23 @@ impl Params {
     }
 }
 
-/// How long a cell measures.
+/// The length of a cell's measurement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Length {
-    /// As many items as take about this long, estimated while warming up.
+    /// As many items as take about this time, estimated in the warm-up.
     Time(Duration),
     /// Exactly this many items.
     Items(u64),
 }
 
 impl Length {
-    /// So many `items`, or else what takes `duration`, which is `usual_ms` unless given.
+    /// `items` items, or else `duration`, which is `usual_ms` unless given.
     pub(crate) fn of(items: Option<NonZeroU64>, duration: Option<Duration>, usual_ms: u64) -> Self {
         let duration = duration.unwrap_or(Duration::from_millis(usual_ms));
         items.map_or(Self::Time(duration), |items| Self::Items(items.get()))
     }
 
-    /// How long a measurement takes with all that belongs to it, roughly.
+    /// The approximate time of a measurement, including the warm-up.
     pub(crate) fn time(self) -> Duration {
         match self {
             Self::Time(length) => length.mul_f64(1.2) + Duration::from_millis(3),
@@ -111,7 +111,7 @@ impl Length {
         }
     }
 
-    /// Items of the warm-up, of which `usual` are plenty.
+    /// Items of the warm-up: `usual`, or fewer for a short measurement.
     pub(crate) fn warm_up(self, usual: u64) -> u64 {
         match self {
             Self::Time(_) => usual,
@@ -124,7 +124,7 @@ impl Length {
         match self {
             Self::Time(length) => {
                 let per_item = warm_up.as_secs_f64().max(1e-9) / items.max(1) as f64;
-                // A stall while warming up must not leave next to nothing to measure.
+                // A stall in the warm-up must not leave too few items to measure.
                 ((length.as_secs_f64() / per_item) as u64).max(1000)
             }
             Self::Items(items) => items,
@@ -132,18 +132,18 @@ impl Length {
     }
 }
 
-/// What a kernel gets besides its queue.
+/// The arguments of a kernel besides its queue.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Trial<'a> {
     pub(crate) params: &'a Params,
     pub(crate) length: Length,
-    /// Where, in the order in which threads are given cores.
+    /// The cores, in the order in which threads get them.
     pub(crate) cores: &'a [CoreId],
     pub(crate) schedule: &'a [Arrival],
 }
 
 impl Trial<'_> {
-    /// The queue. That it can be had was tried before the first round.
+    /// Makes the queue. `probe` has checked before the first round that this succeeds.
     pub(crate) fn open<T, Q: Queue<T>>(&self) -> (Q::Producer, Q::Consumer) {
         Q::with(self.params.config()).expect("tried before the first round")
     }

@@ -1,4 +1,4 @@
-//! What travels: a number in the slot, a number in a box, or a pointer to a buffer (paper 1 §5.1).
+//! The items: a number in the slot, a number in a box, or a pointer to a buffer (paper 1 §5.1).
 
 use std::num::NonZeroU64;
 use std::ptr::NonNull;
@@ -9,28 +9,28 @@ use corelane::slot::Token;
 
 /// An item that carries a number.
 pub(crate) trait Payload: Copy + Send + Sync + 'static {
-    /// The buffers that items of a queue for `capacity` items point to.
+    /// The buffers for the items of a queue with this capacity.
     fn pool(_capacity: usize) -> Pool {
         NO_POOL
     }
 
-    /// The item with this number. A buffer is one of `pool`.
+    /// The item with this number. Its buffer, if any, is in `pool`.
     fn make(pool: Pool, number: u64) -> Self;
 
-    /// Its number, possibly only the low half.
+    /// The item's number, possibly only the low half.
     ///
     /// # Safety
     ///
     /// The item was made and is not yet freed.
     unsafe fn read(self) -> u64;
 
-    /// Whether `value`, which [`read`](Self::read) gave, is that of item `number`.
+    /// Whether `value`, which [`read`](Self::read) has returned, is the value of item `number`.
     #[inline(always)]
     fn is(value: u64, number: u64) -> bool {
         value == number
     }
 
-    /// Frees what [`make`](Self::make) allocated.
+    /// Frees the memory that [`make`](Self::make) has allocated.
     ///
     /// # Safety
     ///
@@ -38,14 +38,14 @@ pub(crate) trait Payload: Copy + Send + Sync + 'static {
     #[inline(always)]
     unsafe fn free(self) {}
 
-    /// Its number, of an item that is then freed.
+    /// Reads the item's number and frees the item.
     ///
     /// # Safety
     ///
     /// As for [`free`](Self::free).
     #[inline(always)]
     unsafe fn take(self) -> u64 {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller's contract.
         unsafe {
             let number = self.read();
             self.free();
@@ -53,7 +53,7 @@ pub(crate) trait Payload: Copy + Send + Sync + 'static {
         }
     }
 
-    /// Something to fill a buffer of items with before any has arrived; not to be read.
+    /// An initial value for buffers of items; it is never read.
     fn blank(pool: Pool) -> Self {
         Self::make(pool, 0)
     }
@@ -95,16 +95,16 @@ impl Payload for NonZeroU64 {
 
 /// A number in a heap buffer of its own, which the producer allocates and the consumer frees.
 ///
-/// A box in all but name: it can be copied, as all items here can, so that batches work alike for all queues.
+/// Like a box, but it can be copied, as all items here, so that batches work in the same way for all queues.
 #[derive(Clone, Copy)]
 pub(crate) struct Parcel(NonNull<u64>);
 
 // SAFETY: the thread that has the parcel owns the number, as with a box.
 unsafe impl Send for Parcel {}
-// SAFETY: nothing can be done through a shared parcel but copy it.
+// SAFETY: a shared parcel can only be copied.
 unsafe impl Sync for Parcel {}
 
-// SAFETY: the pointer is not null and comes back as it was.
+// SAFETY: the pointer is not null and comes back unchanged.
 unsafe impl Token for Parcel {
     #[inline]
     fn into_word(self) -> NonNull<()> {
@@ -125,13 +125,13 @@ impl Payload for Parcel {
 
     #[inline(always)]
     unsafe fn read(self) -> u64 {
-        // SAFETY: the caller's word: the box is there.
+        // SAFETY: by the caller's contract the box exists.
         unsafe { *self.0.as_ptr() }
     }
 
     #[inline(always)]
     unsafe fn free(self) {
-        // SAFETY: the pointer came from a box, and by the caller's word goes back into one once.
+        // SAFETY: the pointer came from a box, and by the caller's contract is converted back into a box once.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 
@@ -140,8 +140,7 @@ impl Payload for Parcel {
     }
 }
 
-/// One buffer of the pool: a page, so that the prefetcher, which stops at page boundaries, can't
-/// guess the next.
+/// One buffer of the pool: a page, so that the prefetcher, which stops at page boundaries, can't guess the next buffer.
 #[repr(C, align(4096))]
 pub(crate) struct Buffer {
     number: AtomicU32,
@@ -151,8 +150,8 @@ pub(crate) struct Buffer {
 /// A pointer to a buffer.
 pub(crate) type Indirect = &'static Buffer;
 
-/// The buffers, cyclic. There are twice as many as the queue has slots, so that the producer never
-/// writes into one the consumer still reads.
+/// The buffers, used cyclically. There are twice as many as slots, so that the producer never writes into a buffer that
+/// the consumer still reads.
 pub(crate) type Pool = &'static [Buffer];
 
 /// For items that don't point to buffers.
@@ -165,11 +164,11 @@ impl Buffer {
     }
 }
 
-// The queue orders these accesses. They are relaxed atomics so that a queue that doesn't is
-// reported as wrong instead of being undefined.
+// The queue orders these accesses. They are relaxed atomics, so that a broken queue is reported as wrong and is not
+// undefined behaviour.
 impl Payload for Indirect {
-    /// The pool of this process. A run has one capacity, so there is one pool, and it is kept:
-    /// mapping 32 MiB anew for every cell would be measured as page faults.
+    /// The pool of this process. A run has one capacity, so there is one pool. It is kept, because mapping 32 MiB for
+    /// every cell would cause page faults in the measurement.
     fn pool(capacity: usize) -> Pool {
         static BUFFERS: OnceLock<Vec<Buffer>> = OnceLock::new();
         let wanted = 4 * capacity.next_power_of_two();
@@ -220,7 +219,7 @@ mod tests {
         let pool = P::pool(16);
         for number in [0, 1, 31, 32, 1000, 63 << 56 | 1 << 40] {
             let item = P::make(pool, number);
-            // SAFETY: it was made, and is freed once.
+            // SAFETY: the item was made, and is freed once.
             unsafe {
                 assert!(P::is(item.read(), number));
                 assert!(!P::is(item.take(), number + 1));

@@ -14,29 +14,29 @@ use crate::pair::{Cores, Wait};
 use crate::params::{Length, Params};
 use crate::schedule::Arrival;
 
-/// How often everything is measured, unless given.
+/// Number of rounds, unless given.
 const ROUNDS: usize = 15;
-/// How long the rounds may take, unless their number is given.
+/// Longest time of all rounds, unless their number is given.
 const LIMIT: Duration = Duration::from_secs(140);
-/// How much longer a round that is under way may take than the limit.
+/// How much the last round may exceed the limit.
 const GRACE: f64 = 1.2;
 
-/// What to measure, checked and spelled out.
+/// The measurements of a run, checked and expanded.
 #[derive(Debug)]
 pub struct Plan {
-    /// What is measured, with those next to each other that differ only in the queue.
+    /// The cells. Cells that differ only in the queue are next to each other.
     pub(crate) cells: Vec<Cell>,
     pub(crate) rounds: usize,
-    /// No round begins that would end after so long.
+    /// No round begins that would end after this time.
     pub(crate) limit: Option<Duration>,
     pub(crate) begin: Instant,
-    /// Where threads run, in the order they are given cores. Floors are measured between the first two.
+    /// The cores, in the order in which threads get them. Floors are measured between the first two.
     pub(crate) cores: Vec<CoreId>,
     pub(crate) far_above_ns: f64,
     pub(crate) schedule: Vec<Arrival>,
-    /// What the user should know about the choices made here.
+    /// Notes for the user about choices in the plan.
     pub notes: Vec<String>,
-    /// Where the results go.
+    /// The files for the results.
     pub files: Files,
 }
 
@@ -50,15 +50,15 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// Whether both measure the same of different queues.
+    /// Whether both cells are the same measurement of different queues.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
         self.test == other.test && self.params == other.params
     }
 }
 
 impl Plan {
-    /// A plan for `cells`, without those whose queues can't have their set-up, with a note; refused if one of `named` can't.
-    /// Files are opened last, so that a refusal leaves none behind.
+    /// A plan for `cells`. Cells whose queues can't have the parameters are left out, with a note; the plan is refused
+    /// if one of `named` can't. Files are opened last, so that a refusal leaves no file behind.
     pub(crate) fn new(
         cells: Vec<Cell>,
         cores: Vec<CoreId>,
@@ -90,7 +90,7 @@ impl Plan {
             return Err(Failure::Usage(format!("nothing to measure: {reason}")));
         }
         let round = possible.iter().map(|cell| cell.length.time()).sum();
-        // Whatever a round trip takes on one core, it isn't far.
+        // A single core is never far, whatever the round trip takes.
         let is_same = Cores::of(&cores).same();
         Ok(Self {
             cells: possible,
@@ -105,13 +105,13 @@ impl Plan {
         })
     }
 
-    /// Whether nothing more is to be measured: also where a round takes far longer than expected.
+    /// Whether the run is over: also if a round takes far longer than expected.
     pub(crate) fn is_over(&self) -> bool {
         interrupt::requested()
             || self.limit.is_some_and(|limit| self.begin.elapsed() > limit.mul_f64(GRACE))
     }
 
-    /// How many queues and tests there are.
+    /// The numbers of queues and tests.
     pub fn summary(&self) -> String {
         let queues: BTreeSet<_> = self.cells.iter().map(|cell| cell.entry.info.id).collect();
         let tests = self.cells.chunk_by(Cell::is_alike).count();
@@ -119,14 +119,14 @@ impl Plan {
         format!("{} queue{}, {tests} test{}", queues.len(), ending(queues.len()), ending(tests))
     }
 
-    /// How long it takes, as far as that is known before.
+    /// The approximate time of the run.
     pub fn time(&self) -> Duration {
         let round: Duration = self.cells.iter().map(|cell| cell.length.time()).sum();
         let all = round * self.rounds as u32;
         self.limit.map_or(all, |limit| all.min(limit))
     }
 
-    /// Where both sides of a pair run, and floors are measured.
+    /// The cores of a pair's two sides, between which floors are measured.
     pub fn pair(&self) -> Cores {
         Cores::of(&self.cores)
     }
@@ -152,7 +152,7 @@ pub(crate) fn row(
     entries.into_iter().map(cell)
 }
 
-/// What so many threads do while they wait. Those that share a core must let the others run.
+/// How `threads` threads wait. Threads that share a core must yield.
 pub(crate) fn wait(wanted: Wait, threads: usize, cores: &[CoreId]) -> Wait {
     if cores::are_shared(threads, cores) { Wait::Yield } else { wanted }
 }
@@ -182,7 +182,7 @@ mod tests {
         let plans = [
             Plan::spsc(&defaults::<SpscArgs>()),
             Plan::mpmc(&defaults()),
-            // Where all threads share a core, measurements are longest.
+            // If all threads share a core, measurements are longest.
             Plan::mpmc(&on_one_core),
             Plan::ring(&defaults::<RingArgs>()),
         ];

@@ -1,4 +1,4 @@
-//! What a run gave, in the shape of the JSON file.
+//! The results of a run, in the shape of the JSON file.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::stats::{Group, Quartiles};
 /// Version of the JSON file's shape.
 pub(crate) const SCHEMA: u32 = 1;
 
-/// Everything measured.
+/// All results.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Results {
     #[serde(flatten)]
@@ -39,7 +39,7 @@ pub(crate) struct Round {
 }
 
 impl Round {
-    /// A round between two looks at the floors; none if the cores moved in between.
+    /// The round between two measurements of the floors; `None` if the cores moved in between.
     pub(crate) fn between(begin: Floors, end: Floors, far_above_ns: f64) -> Option<Self> {
         let group = Group::of(begin.line_rtt_ns, far_above_ns);
         (Group::of(end.line_rtt_ns, far_above_ns) == group).then_some(Self {
@@ -50,19 +50,19 @@ impl Round {
     }
 }
 
-/// What one cell gave.
+/// The results of one cell.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CellResult {
     suite: String,
-    /// What was measured.
+    /// The test.
     pub test: Test,
-    /// On which queue.
+    /// The queue's id.
     pub queue: String,
     pub(crate) peer: bool,
-    /// Of the crate that was built in.
+    /// The version of the peer's crate.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
-    /// With what parameters.
+    /// The parameters.
     pub params: Params,
     unit: String,
     /// The values; a group without rounds is left out.
@@ -75,7 +75,7 @@ impl Results {
         Group::ALL.into_iter().filter(|group| self.rounds_of(*group).next().is_some())
     }
 
-    /// How many rounds count.
+    /// The number of counted rounds.
     pub fn rounds(&self) -> usize {
         self.rounds.len()
     }
@@ -94,8 +94,7 @@ impl Results {
         Quartiles::of(self.rounds_of(group).map(|round| round.block_handoff_ns_per_u64))
     }
 
-    /// The results by test and parameters, but for the matrices; each list with the fastest queue of
-    /// `group` first.
+    /// The results by test and parameters, without the matrices. Each list has the fastest queue of `group` first.
     pub(crate) fn tables(&self, group: Group) -> Vec<Vec<&CellResult>> {
         let mut tables: Vec<Vec<&CellResult>> = Vec::new();
         let is_wanted = |r: &&CellResult| !r.is_of_grid() && r.groups.contains_key(&group);
@@ -130,7 +129,7 @@ impl CellResult {
         }
     }
 
-    /// The queue, and that it has no bounds if that is so and its name doesn't say it.
+    /// The queue, with a mark if it is unbounded and its name doesn't say so.
     pub(crate) fn label(&self) -> String {
         match self.is_bounded() || self.queue.ends_with("-unbounded") {
             true => self.queue.clone(),
@@ -148,7 +147,7 @@ impl CellResult {
         catalogue::find(&self.queue).is_none_or(Entry::is_bounded)
     }
 
-    /// Whether it belongs into a matrix, and into no table.
+    /// Whether it belongs into a matrix, and not into a table.
     pub(crate) fn is_of_grid(&self) -> bool {
         self.params.pair().is_some_and(|pair| pair.regime == Regime::Grid)
     }
@@ -163,14 +162,14 @@ impl CellResult {
     }
 }
 
-/// Those of a table that answer its question: queues that are full some day; or such as never are, if none of ours is.
+/// The comparable results of a table: bounded queues; or unbounded queues if none of corelane's is bounded.
 pub(crate) fn comparable<'a>(table: &[&'a CellResult]) -> Vec<&'a CellResult> {
     let ours = || table.iter().filter(|result| !result.peer);
     let are_bounded = ours().next().is_none() || ours().any(|result| result.is_bounded());
     table.iter().copied().filter(|result| result.is_bounded() == are_bounded).collect()
 }
 
-/// The fastest peer of a table that is sorted, of those that are comparable.
+/// The fastest comparable peer of a sorted table.
 pub(crate) fn best_peer<'a>(table: &[&'a CellResult]) -> Option<&'a CellResult> {
     comparable(table).into_iter().find(|result| result.peer)
 }

@@ -1,4 +1,4 @@
-//! `lane bench ring`: what the options ask for, checked and spelled out as single cells.
+//! `lane bench ring`: the options, checked and expanded into single cells.
 
 use corelane_report::{Failure, Positive};
 
@@ -15,7 +15,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// If it can't be done so.
+    /// If the options can't be carried out.
     pub fn ring(args: &RingArgs) -> Result<Self, Failure> {
         let cores = cores::several(&args.cores)?;
         let queues = any_ids(&args.queues)?;
@@ -31,7 +31,7 @@ impl Plan {
         // In the order of a round: for each number of threads, all queues.
         for threads in args.threads.iter().map(|threads| usize::from(*threads)) {
             let wait = wait(args.wait, threads, &cores);
-            // Long enough for all threads of a core to have their turns.
+            // Long enough for all threads of a core to run.
             let usual_ms = if wait == Wait::Yield { 100 } else { 30 };
             let length = Length::of(args.items, args.duration, usual_ms);
             let setting = Setting::Circle(CircleSetting { threads, in_flight });

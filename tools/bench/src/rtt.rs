@@ -9,7 +9,7 @@ use crate::params::Trial;
 use crate::payload::{Payload, Pool};
 use crate::sample::Sample;
 
-/// Transactions that warm up: more than a usual ring has slots, so that every slot was used.
+/// Transactions of the warm-up: more than the slots of a usual ring, so that every slot was used.
 const WARM_UP: u64 = 5_000;
 
 /// Nanoseconds per transaction: one item to the other thread and back.
@@ -38,7 +38,7 @@ pub(crate) fn measure<T: Payload, Q: Queue<T>>(trial: &Trial<'_>) -> Sample {
     Sample { wrong, ..Sample::of(time.as_nanos() as f64 / client.items as f64) }
 }
 
-/// The client: sends each request when the reply to the one before is there.
+/// The client: sends each request after the reply to the previous one.
 #[inline(never)]
 fn ask<T: Producer<Item: Payload>, R: Consumer<Item = T::Item>>(
     tx: &mut T,
@@ -51,7 +51,7 @@ fn ask<T: Producer<Item: Payload>, R: Consumer<Item = T::Item>>(
     for sequence in range {
         wait.send(tx, T::Item::make(pool, sequence));
         let reply = wait.until(|| rx.try_pop().ok());
-        // SAFETY: the server sends back what was made here, and items are not freed.
+        // SAFETY: the server sends back an item that was made here, and items are not freed.
         wrong += u64::from(!T::Item::is(unsafe { reply.read() }, sequence));
     }
     wrong
@@ -67,7 +67,7 @@ fn answer<T: Producer<Item: Payload>, R: Consumer<Item = T::Item>>(
     let mut wrong = 0;
     for sequence in range {
         let item = wait.until(|| rx.try_pop().ok());
-        // SAFETY: the client made it, and items are not freed.
+        // SAFETY: the client made the item, and items are not freed.
         wrong += u64::from(!T::Item::is(unsafe { item.read() }, sequence));
         wait.send(tx, item);
     }

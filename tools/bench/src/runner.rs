@@ -16,15 +16,15 @@ use crate::results::{CellResult, Results, Round, SCHEMA};
 use crate::sample::Sample;
 use crate::stats::Group;
 
-/// How long a measurement that is under way may still take when the run is to end.
+/// How long the current measurement may still take when the run is to end.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How often it is looked whether the run is to end.
+/// How often the runner checks whether the run is to end.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Measures all that `plan` asks for, or as much of it as there is time for.
+/// Makes the measurements of `plan`, or as many as there is time for.
 ///
-/// A round measures one thing of all queues. It is short, so that the cores rarely move within it,
-/// and the rounds of different tests alternate.
+/// A round makes one measurement of all queues. A round is short, so that the cores rarely move within it, and the
+/// rounds of different tests alternate.
 ///
 /// # Errors
 ///
@@ -33,7 +33,7 @@ pub fn run(plan: &Arc<Plan>) -> Result<Results, Failure> {
     let mut machine = Host::describe(&plan.cores);
     machine.look_for_others();
     let tally = Arc::new(Mutex::new(Tally::of(plan)));
-    // In a thread of its own, which is left behind if it doesn't end in time.
+    // In a thread of its own, which is abandoned if it doesn't end in time.
     let worker = thread::spawn({
         let (plan, tally) = (Arc::clone(plan), Arc::clone(&tally));
         move || measure(&plan, &tally)
@@ -63,16 +63,16 @@ pub fn run(plan: &Arc<Plan>) -> Result<Results, Failure> {
     Ok(Results { origin: Origin::now("lane", SCHEMA), machine, mixed_rounds, rounds, results })
 }
 
-/// What was measured so far.
+/// The measurements so far.
 struct Tally {
     far_above_ns: f64,
-    /// Of each cell.
+    /// The samples of each cell.
     samples: Vec<BTreeMap<Group, Vec<Sample>>>,
     rounds: Vec<Round>,
     mixed_rounds: usize,
     /// Cells that were measured at least once, in their order.
     reached: usize,
-    /// The floors before the round that is under way, and the samples of its cells.
+    /// The floors before the current round, and the samples of its cells.
     open: Option<(Floors, Vec<(usize, Sample)>)>,
 }
 
@@ -93,7 +93,7 @@ impl Tally {
         self.open.get_or_insert((before, Vec::new())).1.push((cell, sample));
     }
 
-    /// Ends a round with a look at the floors; without one if the run ends in the middle of it.
+    /// Ends a round with a measurement of the floors; `None` if the run ends in the middle of the round.
     fn end(&mut self, after: Option<Floors>) {
         let Some((before, samples)) = self.open.take() else { return };
         match Round::between(before, after.unwrap_or(before), self.far_above_ns) {
@@ -123,7 +123,7 @@ fn measure(plan: &Plan, tally: &Mutex<Tally>) -> Result<(), Failure> {
             for (number, cell) in (first..).zip(cells) {
                 progress.set_message(format!("{} {}", name(&cell.test), cell.entry.info.id));
                 let sample = sample(plan, cell)?;
-                // The producer of an interrupted schedule stops in the middle.
+                // After an interrupt, a producer with a schedule stops in the middle.
                 if interrupt::requested() {
                     return Ok(());
                 }
@@ -138,7 +138,7 @@ fn measure(plan: &Plan, tally: &Mutex<Tally>) -> Result<(), Failure> {
             first += cells.len();
         }
         let Some(limit) = plan.limit else { continue };
-        // The next round takes as long as those before.
+        // Assumes that the next round takes as long as the rounds before.
         let fitting = (limit.as_secs_f64() / begin.elapsed().as_secs_f64() * round as f64) as usize;
         progress.set_length(plan.rounds.min(fitting.max(round)) * plan.cells.len());
         if fitting <= round {

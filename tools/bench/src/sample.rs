@@ -1,11 +1,11 @@
-//! What a measurement gives, and what many of them come to.
+//! The result of a measurement, and the summary of many.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::stats::Quartiles;
 
-/// What one cell gave in one round.
+/// The result of one cell in one round.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sample {
     /// The measured value, in the test's unit; less is better.
@@ -43,17 +43,17 @@ pub(crate) struct Fairness {
     pub(crate) consumers: f64,
 }
 
-/// What one cell gave in the rounds of one group.
+/// The results of one cell in the rounds of one group.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Summary {
-    /// Of the value, over rounds.
+    /// The quartiles of the value over rounds.
     #[serde(flatten)]
     pub value: Quartiles,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) perceived_batch: Option<PerceivedBatch>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) items_per_s: Option<f64>,
-    /// Messages per second that were everywhere, from the median.
+    /// Messages per second that have passed all threads, from the median.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) messages_per_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of samples, if there are any; those of a ring count messages.
+    /// The summary of samples, if there are any. Samples of a ring count messages.
     pub(crate) fn of(samples: &[Sample], is_ring: bool) -> Option<Self> {
         let value = Quartiles::of(samples.iter().map(|sample| sample.value))?;
         let median = |of: &dyn Fn(&Sample) -> Option<f64>| {

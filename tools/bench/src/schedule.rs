@@ -1,21 +1,21 @@
-//! When items are sent in an open-loop test.
+//! The send times of items in an open-loop test.
 
 use std::time::Duration;
 
 use corelane_capture::Packet;
 
-/// Silence in a capture is shortened to this: it tells nothing about a queue that is empty anyway.
+/// Longer gaps in a capture are shortened to this: the queue is empty in them anyway.
 const LONGEST_GAP: Duration = Duration::from_millis(10);
 
-/// The same gaps in every run, so that runs can be compared.
+/// Fixed, so that all runs have the same gaps and can be compared.
 const SEED: u64 = 0x1a9e;
 
 /// One item of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// When it is due, counted from the start.
+    /// The send time, counted from the start.
     pub at_ns: u64,
-    /// How long it is.
+    /// The item's length.
     pub bytes: u32,
 }
 
@@ -39,7 +39,7 @@ fn uniform(state: &mut u64) -> f64 {
 
 /// The packets of a capture, `speedup` times as fast, as far as they fit into `length`.
 ///
-/// The first packet is due at once. Time never runs back, even where a capture's does.
+/// The first packet is sent at once. Send times never decrease, even if the capture's times do.
 pub(crate) fn replay(packets: &[Packet], speedup: f64, length: Duration) -> Vec<Arrival> {
     let mut at = 0;
     let mut last = packets.first().map_or(0, |packet| packet.at_ns);
@@ -67,7 +67,7 @@ mod tests {
         let later = 60_000_000_000;
         for (captured, speedup, millis, due) in [
             (&[1_000_000, 1_000_500, 1_002_000][..], 2.0, 1000, &[0, 250, 1000][..]),
-            // Time runs back in the third packet.
+            // The third packet's time is earlier than the second's.
             (&[0, later, later - 1000, later - 999], 1.0, 1000, &[0, gap, gap, gap + 1]),
             (&[0, 1_000_000, 3_000_000], 1.0, 2, &[0, 1_000_000]),
         ] {

@@ -1,4 +1,4 @@
-//! `lane bench spsc`: what the options ask for, checked and spelled out as single cells.
+//! `lane bench spsc`: the options, checked and expanded into single cells.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -20,15 +20,15 @@ const RATE: f64 = 1e6;
 
 /// Length of one measurement of the quick run.
 const QUICK_CELL: Duration = Duration::from_millis(20);
-/// The quick run takes no longer, so that it ends within a minute.
+/// Limit of the quick run, so that it ends within a minute.
 const QUICK_RUN: Duration = Duration::from_secs(40);
 
 impl Plan {
-    /// The quick run: what `lane` does without a command.
+    /// The quick run: `lane` without a command.
     ///
     /// # Errors
     ///
-    /// If there is no place for the report.
+    /// If the report can't be written.
     pub fn quick() -> Result<Self, Failure> {
         let mut args = SpscArgs {
             batch: vec![Positive(1), Positive(32)],
@@ -44,7 +44,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// If it can't be done so.
+    /// If the options can't be carried out.
     pub fn spsc(args: &SpscArgs) -> Result<Self, Failure> {
         let misfit = |entry: &Entry| {
             let (id, sides) = (entry.info.id, between(entry.info.sides));
@@ -81,7 +81,7 @@ fn of(args: &SpscArgs, entries: &[&'static Entry]) -> Result<Plan, Failure> {
     Ok(Plan { schedule: arrivals, ..plan })
 }
 
-/// When items of open-loop cells are sent.
+/// The send times of open-loop cells.
 #[derive(Default)]
 struct Timetable {
     arrivals: Vec<Arrival>,
@@ -90,7 +90,7 @@ struct Timetable {
 }
 
 impl Timetable {
-    /// The timetable; an empty one unless an open-loop test was asked for.
+    /// The timetable; empty unless an open-loop test was asked for.
     fn of(args: &SpscArgs) -> Result<Self, Failure> {
         let is_wanted = args.test.contains(&Test::OpenLoop);
         let table = match (&args.trace, args.rate) {
@@ -136,7 +136,7 @@ impl Timetable {
     }
 }
 
-/// What is measured of each queue, for the first payload and way to wait.
+/// The tests of each queue and their parameters, for one payload and one way to wait.
 fn settings(args: &SpscArgs, schedule: Option<String>) -> Vec<(Test, PairSetting)> {
     let idle = PairSetting {
         batch: 1,

@@ -1,4 +1,4 @@
-//! Medians and quartiles over rounds, near and far apart.
+//! Medians and quartiles over rounds, separately for near and far.
 
 use corelane_report::short;
 use serde::{Deserialize, Serialize};
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Group {
-    /// They share a cache.
+    /// The cores share a cache.
     Near,
-    /// They don't.
+    /// The cores don't share a cache.
     Far,
 }
 
 impl Group {
-    /// Both, in the order they are shown.
+    /// Both groups, in the order in which they are shown.
     pub const ALL: [Self; 2] = [Self::Near, Self::Far];
 
     /// Default of the longest `line_rtt`, in nanoseconds, that counts as near.
@@ -40,23 +40,23 @@ impl Group {
 /// Median and quartiles.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Quartiles {
-    /// Values they are taken from.
+    /// Number of values.
     pub n: usize,
     /// A quarter of the values is at most this.
     pub p25: f64,
-    /// Half of them is.
+    /// Half of the values is at most this.
     pub median: f64,
-    /// Three quarters are.
+    /// Three quarters of the values are at most this.
     pub p75: f64,
 }
 
 impl Quartiles {
-    /// The quarters, for people.
+    /// The quartiles, for people.
     pub fn spread(&self) -> String {
         format!("{}–{}", short(self.p25), short(self.p75))
     }
 
-    /// Of `values`, unless there are none.
+    /// The quartiles of `values`, unless there are none.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);

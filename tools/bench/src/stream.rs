@@ -33,7 +33,7 @@ pub(crate) fn measure<T: Payload, Q: Queue<T>>(trial: &Trial<'_>, pair: &PairSet
     Sample { perceived_batch, wrong: received.counts.wrong, ..Sample::of(value) }
 }
 
-/// How a side moves items.
+/// The parameters of a side that moves items.
 #[derive(Clone, Copy)]
 struct Pace {
     load_ns: u64,

@@ -1,4 +1,4 @@
-//! What differs between tests in tables and reports: titles, columns, and what a value is compared with.
+//! The texts of each test in tables and reports: titles, columns, and floors.
 
 use corelane_report::{Row, Table, name, ratio, short, times};
 
@@ -9,14 +9,14 @@ use crate::results::{CellResult, Results};
 use crate::sample::Summary;
 use crate::stats::Group;
 
-/// What the values of a table are compared with.
+/// The values with which a table's values are compared.
 #[derive(Clone, Copy)]
 pub(crate) struct Yardsticks {
     pub(crate) floor: Option<f64>,
     pub(crate) best_peer: Option<f64>,
 }
 
-/// The floor that values of `test` are compared with, if there is one: what the machine itself can do.
+/// The floor with which values of `test` are compared, if there is one: the machine's own limit.
 pub(crate) fn floor(results: &Results, test: Test, group: Group) -> Option<(&'static str, f64)> {
     let line_rtt = || results.line_rtt(group).map(|q| q.median);
     match test {
@@ -24,9 +24,9 @@ pub(crate) fn floor(results: &Results, test: Test, group: Group) -> Option<(&'st
             results.block_handoff(group).map(|q| ("block_handoff", q.median))
         }
         Test::Rtt => line_rtt().map(|ns| ("line_rtt", ns)),
-        // No news travels faster than a flag.
+        // No item arrives faster than a flag.
         Test::DataLatency => line_rtt().map(|ns| ("half line_rtt", ns / 2.0)),
-        // There is no floor for waiting in a queue, nor for copies; and calls needn't reach another core.
+        // Waiting in a queue has no floor, nor do copies; and calls needn't reach another core.
         _ => None,
     }
 }
@@ -81,7 +81,7 @@ fn team_title(test: Test, team: &TeamSetting) -> String {
     }
 }
 
-/// What a suite measures.
+/// The measurements of a suite.
 pub(crate) fn suite(test: Test) -> &'static str {
     match test {
         _ if Test::SPSC.contains(&test) => "Between one producer and one consumer",
@@ -90,7 +90,7 @@ pub(crate) fn suite(test: Test) -> &'static str {
     }
 }
 
-/// Numbers of threads, where they differ from result to result of one chart.
+/// Numbers of threads, if they differ within a chart.
 pub(crate) fn size(result: &CellResult) -> Option<String> {
     let size = match &result.params.setting {
         Setting::Team(team) if team.operation.is_none() => team.size.to_string(),
@@ -157,7 +157,7 @@ pub(crate) fn table(results: &[&CellResult], group: Group, beside: Yardsticks) -
     table
 }
 
-/// What the best queue of a table is good for, if that needs no further words.
+/// The purpose of the best queue of a table, if it needs no explanation.
 pub(crate) fn purpose(result: &CellResult) -> Option<String> {
     let purpose = match &result.params.setting {
         Setting::Circle(circle) => {
@@ -185,7 +185,7 @@ pub(crate) fn purpose(result: &CellResult) -> Option<String> {
     })
 }
 
-/// What the columns of a table of `test` are, in a line or two.
+/// The meaning of the columns of a table of `test`, in a line or two.
 pub(crate) fn legend(test: Test) -> &'static str {
     match test {
         Test::Stream => {

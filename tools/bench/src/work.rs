@@ -1,9 +1,8 @@
-//! What each side does per item besides the queue: emulated load, as in paper 1 §5.1.
+//! The work of each side per item besides the queue's calls: emulated load, as in paper 1 §5.1.
 //!
-//! The paper spins until the timestamp counter has advanced far enough. Reading it takes 10 ns on a
-//! virtual EPYC, so that the smallest load, 10 ns, came out as 21. Here the load is a chain of
-//! dependent steps whose pace is calibrated; it is exact to about a nanosecond, and it can't begin
-//! before the item it depends on has arrived.
+//! The paper's programs spin until the timestamp counter has advanced far enough. Reading the counter takes 10 ns on a
+//! virtual EPYC, so the smallest load, 10 ns, would take 21. Here the load is a chain of dependent steps with a
+//! calibrated pace. It is exact to about a nanosecond, and can't begin before its item has arrived.
 
 use std::hint::black_box;
 use std::sync::LazyLock;
@@ -11,7 +10,7 @@ use std::time::Instant;
 
 /// Steps of one calibration: about a millisecond.
 const CALIBRATION: u64 = 1_000_000;
-/// Calibrations of which the fastest counts; the others were disturbed.
+/// Number of calibrations. The fastest counts: the others were disturbed.
 const CALIBRATIONS: usize = 5;
 
 static STEPS_PER_NS: LazyLock<f64> = LazyLock::new(|| {
@@ -33,8 +32,8 @@ fn fastest_ns(mut work: impl FnMut()) -> f64 {
 
 /// Per-item work of one side.
 ///
-/// Both calls take the item's value. Were the load independent of it, the processor would run it
-/// while it waits for the item's cache line, and the miss would cost nothing.
+/// Both calls take the item's value. If the load didn't depend on the value, the processor would run the load while it
+/// waits for the item's cache line, and the miss would cost nothing.
 pub(crate) trait Work: Copy {
     /// The producer's work, done before `value` is known.
     #[inline(always)]
@@ -57,9 +56,9 @@ impl Work for Free {}
 #[derive(Clone, Copy)]
 pub(crate) struct Busy {
     steps: u64,
-    /// The paper's trash variable: depends on all work done so far.
+    /// The paper's trash variable, which depends on all work so far.
     trash: u64,
-    /// Zero, which the compiler can't know: carries a dependency without changing a value.
+    /// Zero, which the compiler can't know: it adds a dependency without changing a value.
     zero: u64,
 }
 
@@ -89,15 +88,15 @@ impl Work for Busy {
     }
 }
 
-/// What a load of `ns` nanoseconds really takes, again and again: whole steps, and the loop around them.
+/// The real time of a load of `ns` nanoseconds, when repeated: whole steps, and the loop around them.
 pub fn actual_load_ns(ns: u64) -> f64 {
     let mut work = Busy::new(ns);
     let rounds = (CALIBRATION / work.steps.max(1)).max(1);
     fastest_ns(|| (0..rounds).for_each(|value| work.consume(value))) / rounds as f64
 }
 
-/// Scrambles `seed`. No step can begin before the one before has ended, and as steps aren't linear
-/// the compiler can't fold several into one.
+/// Scrambles `seed`. No step can begin before the previous step has ended. Steps aren't linear, so the compiler can't
+/// merge them.
 #[inline(always)]
 fn chain(seed: u64, steps: u64) -> u64 {
     (0..steps).fold(seed, |x, _| (x ^ (x >> 29)).wrapping_mul(0x5851_f42d_4c95_7f2d))

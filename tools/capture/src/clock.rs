@@ -1,11 +1,11 @@
-//! How the timestamps of a capture are to be read.
+//! Reads the timestamps of a capture.
 
 use pcap_parser::{Block, EnhancedPacketBlock, InterfaceDescriptionBlock, PcapBlockOwned};
 
 use crate::{CaptureError, Packet};
 
 const NS_PER_S: u64 = 1_000_000_000;
-/// Its kind, and its length at both ends.
+/// A block's kind, and its length at both ends.
 const SHORTEST_BLOCK: u32 = 12;
 
 /// The clocks of a file.
@@ -29,7 +29,7 @@ struct Clock {
 }
 
 impl Clocks {
-    /// The packet in `block`, if it is one.
+    /// The packet in `block`, if the block is a packet.
     pub(crate) fn packet(
         &mut self,
         block: &PcapBlockOwned<'_>,
@@ -50,7 +50,7 @@ impl Clocks {
 
     /// Whether a pcapng block that begins like this claims to be shorter than its own frame.
     ///
-    /// To be asked before the parser sees the block: it would subtract the frame first and check later.
+    /// Must be checked before the parser sees the block: the parser would subtract the frame first and check later.
     pub(crate) fn is_impossible(&self, block: &[u8]) -> bool {
         let len = block.get(4..).and_then(|rest| rest.first_chunk());
         let (Some(big_endian), Some(&len)) = (self.big_endian, len) else { return false };
@@ -82,7 +82,7 @@ impl Clocks {
 impl Clock {
     fn of(interface: &InterfaceDescriptionBlock<'_>, big: bool) -> Result<Self, CaptureError> {
         let exponent = u32::from(interface.if_tsresol & 0x7f);
-        // The highest bit says whether it is of 2. The parser's own reading refuses those.
+        // The highest bit says whether it is a power of 2. The parser itself refuses powers of 2.
         let per_second = match interface.if_tsresol & 0x80 {
             0 => 10_u128.checked_pow(exponent),
             _ => 1_u128.checked_shl(exponent),
@@ -97,7 +97,7 @@ impl Clock {
 
     fn at_ns(&self, packet: &EnhancedPacketBlock<'_>) -> u64 {
         let ticks = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
-        // Less than 2^94, to which at most 2^93 is added.
+        // Less than 2^94. At most 2^93 is added.
         let since_first = u128::from(ticks) * u128::from(NS_PER_S) / self.per_second;
         let at_ns = since_first as i128 + i128::from(self.offset_s) * i128::from(NS_PER_S);
         at_ns.clamp(0, u64::MAX.into()) as u64

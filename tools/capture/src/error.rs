@@ -1,9 +1,9 @@
-//! What may be wrong with a capture.
+//! Errors in captures.
 
 use std::error::Error;
 use std::fmt;
 
-/// What is wrong with a capture. Shown, it is one line about "it", the file.
+/// An error in a capture. Its text is one line about "it", the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CaptureError {
@@ -17,7 +17,7 @@ pub enum CaptureError {
     Unreadable,
     /// It ends in the middle of a record.
     Truncated {
-        /// Whole packets before.
+        /// Whole packets before it.
         packets: usize,
     },
     /// A record contradicts itself or is longer than any packet.
@@ -29,7 +29,7 @@ pub enum CaptureError {
     InvalidClock,
     /// A packet came through an interface that isn't described.
     UnknownInterface,
-    /// It is whole, but holds nothing with a time.
+    /// It is whole, but holds no packet with a time.
     NoPackets,
 }
 

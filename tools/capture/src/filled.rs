@@ -1,11 +1,11 @@
-//! Reads that are as long as they can be.
+//! Reads that fill their buffers.
 
 use std::io::{ErrorKind, Read, Result};
 
 /// A source whose reads fill their buffer, unless it ends.
 ///
-/// A pipe gives less than asked for, down to a byte at a time. The parser looks for a file's header in
-/// its first read only, and parses a record anew after each further one.
+/// A pipe may return less than asked for, even a byte at a time. The parser looks for a file's header in its first read
+/// only, and parses a record again after each further read.
 pub(crate) struct Filled<R>(pub(crate) R);
 
 impl<R: Read> Read for Filled<R> {

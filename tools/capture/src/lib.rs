@@ -1,10 +1,9 @@
 //! Times and lengths of the packets of a pcap or pcapng capture, to be replayed.
 //!
-//! Link types and contents don't matter. Of pcapng, enhanced packets are read; simple packets carry no
-//! time and are passed over, as is every block that is no packet.
+//! Link types and contents don't matter. In pcapng files, enhanced packets are read. Simple packets carry no time and
+//! are skipped, as is every block that is no packet.
 //!
-//! Nothing that a file contains makes [`read`] panic, and the memory it takes is proportional to what
-//! it has read.
+//! No file makes [`read`] panic, and the memory that it takes is proportional to the bytes that it has read.
 //!
 //! ```
 //! // A header for microseconds, and a packet of 60 bytes at 1.5 s of which none is kept.
@@ -39,10 +38,10 @@ const LARGEST_RECORD: usize = 1 << 24;
 /// A packet of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet {
-    /// When it was captured, counted from 1970. Times that 64 bits can't hold are moved to the nearest
-    /// one.
+    /// When the packet was captured, counted from 1970. Times that don't fit into 64 bits are moved to the nearest one
+    /// that does.
     pub at_ns: u64,
-    /// How long it was on the wire; the capture may hold less of it.
+    /// The packet's length on the wire. The capture may hold less.
     pub bytes: u32,
 }
 
@@ -79,12 +78,12 @@ pub fn read(source: impl Read + Send) -> Result<Vec<Packet>, CaptureError> {
     if packets.is_empty() { Err(CaptureError::NoPackets) } else { Ok(packets) }
 }
 
-/// Reads on, until the buffer is full or the capture ends.
+/// Reads until the buffer is full or the capture ends.
 fn refill(reader: &mut dyn PcapReaderIterator) -> Result<(), CaptureError> {
     reader.refill().map_err(|_| CaptureError::Unreadable)
 }
 
-/// What an error at the very beginning means.
+/// The meaning of an error at the very beginning.
 fn header<I>(error: &PcapError<I>) -> CaptureError {
     match error {
         PcapError::HeaderNotRecognized | PcapError::Eof => CaptureError::NoCapture,

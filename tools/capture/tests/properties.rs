@@ -1,4 +1,4 @@
-//! Captures made at random: valid ones are read back exactly, all others are refused in peace.
+//! Random captures: valid captures are read back exactly, all others are refused without a panic.
 
 mod write;
 
@@ -11,12 +11,12 @@ use proptest::test_runner::FileFailurePersistence;
 
 use write::{Capture, Interface, Legacy, LegacyRecord, Record, Section};
 
-/// Failures are kept beside this file, and tried first in the next run.
+/// Failures are saved beside this file, and tried first in the next run.
 fn config() -> ProptestConfig {
     let usual = ProptestConfig::default();
     let persistence = FileFailurePersistence::WithSource("proptest-regressions");
     ProptestConfig {
-        // Cheap ones, so more than usual. `PROPTEST_CASES` is in the usual ones already.
+        // The cases are cheap, so more than the default. The default configuration has read `PROPTEST_CASES`.
         cases: std::env::var_os("PROPTEST_CASES").map_or(2000, |_| usual.cases),
         failure_persistence: Some(Box::new(persistence)),
         ..usual
@@ -137,7 +137,7 @@ fn block() -> impl Strategy<Value = (u32, Option<u32>, Vec<u8>)> {
     (kind, len, vec(prop_oneof![any::<u8>(), Just(0)], 0..64))
 }
 
-/// A pipe that gives at most so many bytes at a time.
+/// A pipe that returns at most so many bytes at a time.
 struct Dribble<'a>(&'a [u8], usize);
 
 impl Read for Dribble<'_> {
@@ -147,7 +147,7 @@ impl Read for Dribble<'_> {
     }
 }
 
-/// What reading a capture of these packets must give.
+/// The expected result of reading a capture of these packets.
 fn expected(packets: &[Packet]) -> Result<Vec<Packet>, CaptureError> {
     if packets.is_empty() { Err(CaptureError::NoPackets) } else { Ok(packets.to_vec()) }
 }
@@ -167,7 +167,7 @@ proptest! {
         prop_assert_eq!(read(Dribble(&capture.bytes, most)), expected(&capture.packets));
     }
 
-    /// What was recorded before a capture was cut off is counted, and nothing else.
+    /// Exactly the packets that were recorded before a capture was cut off are counted.
     #[test]
     fn truncation_is_told(capture in capture(), at in any::<prop::sample::Index>()) {
         let capture = capture.write();
@@ -208,7 +208,7 @@ proptest! {
     }
 }
 
-/// A source that fails is told from one that ends.
+/// A source that fails is distinguished from a source that ends.
 #[test]
 fn a_failing_source_is_told() {
     struct Broken;

@@ -1,4 +1,4 @@
-//! The captures that fuzzing starts from are valid ones, in every format.
+//! The captures from which fuzzing starts are valid, in every format.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn legacy() {
     assert_eq!(packets("nanos.pcap"), in_nanos);
 }
 
-/// Two interfaces: one of the usual microseconds, one of nanoseconds that is a second late.
+/// Two interfaces: one with microseconds, and one with nanoseconds whose clock is a second late.
 #[test]
 fn next_generation() {
     let expected = [(1_500_000_000, 60), (1_500_001_000, 1514), (2_000_000_000, 64)];

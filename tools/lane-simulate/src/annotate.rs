@@ -1,4 +1,4 @@
-//! A queue's source with what each line costs.
+//! A queue's source with the costs of each line.
 
 use std::collections::BTreeSet;
 
@@ -7,15 +7,15 @@ use include_dir::{Dir, include_dir};
 
 use crate::outcome::{LineCosts, SideCosts, StreamCell};
 
-/// Lines that are shown before and after one that costs something.
+/// Lines that are shown before and after a line with costs.
 const AROUND: u32 = 2;
 
 /// The sources of the library.
 static SOURCES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../library/corelane/src");
-/// How the compiler's names of these files go before the part that is the same everywhere.
+/// The end of the prefix of the compiler's names of these files. The rest is the same on all machines.
 const SOURCES_AT: &str = "corelane/src/";
 
-/// How the file is called here that the compiler calls `path`; `path` itself for files elsewhere.
+/// The name here of the file that the compiler calls `path`; `path` itself for files outside of the library.
 pub(crate) fn source_name(path: &str) -> &str {
     path.rsplit_once(SOURCES_AT).map_or(path, |(_, file)| file)
 }
@@ -44,7 +44,7 @@ pub(crate) fn blocks(cell: &StreamCell, on_terminal: bool) -> Vec<Block> {
     vec![Block::On(if on_terminal { Media::SCREENS } else { Media::PAGE }, vec![folded])]
 }
 
-/// The lines of `file` that cost something, and those around them.
+/// The lines of `file` with costs, and the lines around them.
 fn listing(sides: [&SideCosts; 2], file: &str, text: &str) -> Vec<Option<ListingLine>> {
     let here = sides.map(|side| side.lines.iter().filter(|line| line.file == file));
     let costly: BTreeSet<u32> = here.into_iter().flatten().map(|line| line.line).collect();

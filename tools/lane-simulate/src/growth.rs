@@ -1,4 +1,4 @@
-//! Charts and tables of something that grows: cores, or threads.
+//! Charts and tables over a growing number of cores or threads.
 
 use corelane_report::plot::{Curve, Scale, curves};
 use corelane_report::{Block, Table, short};
@@ -6,10 +6,10 @@ use corelane_report::{Block, Table, short};
 /// The values of each queue at each number, in order.
 pub(crate) type Rows<'a, C> = Vec<(&'a str, Vec<(usize, &'a C)>)>;
 
-/// What is told of a cell.
+/// A measure of a cell: its name, and its value.
 pub(crate) type Measure<C> = (&'static str, fn(&C) -> f64);
 
-/// The cells of each queue, which has a name, by the number that they have, if they have one.
+/// The cells of each queue, by name and number. Cells without a number are left out.
 pub(crate) fn rows<'a, C>(
     cells: &'a [C],
     name: fn(&C) -> &str,
@@ -37,7 +37,8 @@ pub(crate) fn lines<C>(rows: &Rows<'_, C>, of: fn(&C) -> f64) -> Vec<Curve> {
     rows.iter().map(line).collect()
 }
 
-/// A chart of `lines` with its numbers in a table; empty where there is none. Rows of `more` are in the table only.
+/// A chart of `lines` with its numbers in a table; empty cells if there is no number. Rows of `more` are in the table
+/// only.
 pub(crate) fn blocks(
     axes: [&str; 2],
     scale: Scale,

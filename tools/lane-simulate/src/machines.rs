@@ -7,14 +7,14 @@ use corelane_bench::{Calibration, Group, cores};
 use corelane_report::{Failure, short};
 use corelane_simulate::Measured;
 
-/// Name of the machine that this is.
+/// Name of the machine on which the program runs.
 const CALIBRATED: &str = "calibrated";
 
-/// A machine, and what is to be known of it.
+/// A machine, and its description.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) machine: Machine,
-    /// What a push or a pop takes besides its accesses.
+    /// The time of a push or a pop besides its accesses.
     pub(crate) call: Time,
     pub(crate) told: Option<String>,
 }
@@ -40,7 +40,7 @@ impl Target {
         Ok(Self::of(&calibration, group))
     }
 
-    /// The machine on which everything takes as long as measured.
+    /// The machine on which all costs are as measured.
     pub(crate) fn of(calibration: &Calibration, group: Group) -> Self {
         let measured = Measured {
             migratory: calibration.is_migratory(),

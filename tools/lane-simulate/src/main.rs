@@ -1,4 +1,4 @@
-//! `lane simulate`: cache misses and their places in the source, on machines that aren't here.
+//! `lane simulate`: cache misses and their places in the source, on other machines.
 
 mod annotate;
 mod growth;

@@ -20,11 +20,10 @@ pub(crate) const WORKLOADS: [Workload; 2] = [Workload::Simple, Workload::Complex
 
 /// Simulates queues on other machines, and shows which lines of the source cost cache misses.
 ///
-/// The queues' own sources run on simulated cores, and every access is charged to a model of the
-/// caches. Counts of misses are those of the algorithm; times are as good as the machine's figures.
-/// The same seed gives the same result.
+/// The queues' own sources run on simulated cores, and every access is charged to a model of the caches. The counts of
+/// misses are the algorithm's; times are as good as the machine's figures. The same seed gives the same result.
 ///
-/// Ctrl-C ends the run and keeps what is finished; the exit code is then 130.
+/// Ctrl-C ends the run and keeps finished results; the exit code is then 130.
 #[derive(Debug, Parser)]
 #[command(
     name = "lane-simulate",
@@ -52,18 +51,18 @@ pub(crate) enum SimulateSuite {
     Mpmc(Box<TeamArgs>),
 }
 
-/// How far cores are simulated.
+/// How exactly cores are simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Model {
-    /// Stores wait in a buffer, and lines are prefetched if the machine does that.
+    /// Stores wait in a buffer, and lines are prefetched if the machine prefetches.
     Full,
     /// As the papers count misses: a store keeps its core until it is done, and nothing is prefetched.
     Counting,
 }
 
 impl Model {
-    /// `machine` as far as it is simulated.
+    /// `machine` as it is simulated by this model.
     pub(crate) fn of(self, machine: Machine) -> Machine {
         match self {
             Self::Full => machine,
@@ -71,7 +70,7 @@ impl Model {
         }
     }
 
-    /// What it leaves out, for people.
+    /// What the model leaves out, for people.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Full => "",
@@ -101,13 +100,13 @@ pub(crate) struct StreamArgs {
     #[arg(long, value_name = "N", default_value = "15", requires = "validate")]
     pub(crate) rounds: Positive,
 
-    /// Virtual cores of producer and consumer. Cores are numbered socket by socket, and second
-    /// threads after all first ones.
+    /// Virtual cores of producer and consumer. Cores are numbered socket by socket, with the second threads after all
+    /// first threads.
     #[arg(long, value_name = "A,B", default_value = "0,1")]
     pub(crate) pair: CorePair,
 
-    /// Simulate a pipeline on the first N virtual cores: a producer, threads that pop items and push
-    /// them into the next queue, and a consumer. A core alone pushes and pops.
+    /// Simulate a pipeline on the first N virtual cores: a producer, threads that pop items and push them into the next
+    /// queue, and a consumer. A single core pushes and pops.
     #[arg(long, value_name = "N", conflicts_with = "pair")]
     pub(crate) cores: Option<Positive>,
 
@@ -115,7 +114,7 @@ pub(crate) struct StreamArgs {
     #[arg(long, value_name = "cores=A..B", conflicts_with_all = ["pair", "cores", "grid", "annotate"])]
     pub(crate) sweep: Option<Sweep>,
 
-    /// How far to simulate cores [default: full; with --annotate counting].
+    /// How exactly to simulate cores [default: full; with --annotate counting].
     #[arg(long, value_enum)]
     pub(crate) model: Option<Model>,
 
@@ -133,7 +132,7 @@ pub(crate) struct StreamArgs {
     #[arg(long, value_name = "QUEUE", conflicts_with_all = ["queues", "grid", "cores"])]
     pub(crate) annotate: Option<String>,
 
-    /// What travels: a number in the slot, or a pointer to a page that both sides touch.
+    /// The items: a number in the slot, or a pointer to a page that both sides touch.
     #[arg(long, value_enum, default_value = "u64")]
     pub(crate) payload: PayloadKind,
 
@@ -159,7 +158,7 @@ pub(crate) struct StreamArgs {
 }
 
 impl StreamArgs {
-    /// How far cores are simulated.
+    /// How exactly cores are simulated.
     pub(crate) fn model(&self) -> Model {
         let usual = if self.annotate.is_some() { Model::Counting } else { Model::Full };
         self.model.unwrap_or(usual)
@@ -184,8 +183,8 @@ pub(crate) struct TeamArgs {
     #[arg(long, value_name = "PxC", value_delimiter = ',')]
     pub(crate) threads: Vec<TeamSize>,
 
-    /// Simulate one consumer with 1, 2, 4, … producers, one producer with as many consumers, and as many of both,
-    /// until all cores are in use; and set what comes out beside what the paper found.
+    /// Simulate one consumer with 1, 2, 4, … producers, one producer with as many consumers, and as many of both, until
+    /// all cores are in use; and show the results beside the paper's.
     #[arg(long, conflicts_with = "threads")]
     pub(crate) sweep: bool,
 
@@ -193,24 +192,24 @@ pub(crate) struct TeamArgs {
     #[arg(long, value_name = "N", requires = "sweep")]
     pub(crate) cores: Option<Positive>,
 
-    /// Show what a real machine does on the same axes: throughput that `lane bench mpmc --json FILE` has measured.
+    /// Show a real machine's throughput on the same axes, as measured by `lane bench mpmc --json FILE`.
     #[arg(long, value_name = "FILE", requires = "sweep")]
     pub(crate) beside: Option<PathBuf>,
 
-    /// What threads do besides their calls; complex is a busy loop of up to 30 ns before each call, as allocation isn't
-    /// simulated [default: simple; with --sweep simple, complex].
+    /// Work of the threads besides their calls; complex is a busy loop of up to 30 ns before each call, as allocation
+    /// isn't simulated [default: simple; with --sweep simple, complex].
     #[arg(long, value_parser = one_of(&WORKLOADS), hide_possible_values = true, value_delimiter = ',')]
     pub(crate) workload: Vec<Workload>,
 
-    /// How far to simulate cores.
+    /// How exactly to simulate cores.
     #[arg(long, value_enum, default_value = "full")]
     pub(crate) model: Model,
 
-    /// Items a queue must hold. As many are popped before anything is counted.
+    /// Items a queue must hold. As many items are popped before counting starts.
     #[arg(long, value_name = "N", default_value = "4096")]
     pub(crate) capacity: Positive,
 
-    /// Items that are popped while everything is counted [default: 20000; with --sweep 8000].
+    /// Items that are popped while items are counted [default: 20000; with --sweep 8000].
     #[arg(long, value_name = "N")]
     pub(crate) items: Option<Positive>,
 
@@ -223,7 +222,7 @@ pub(crate) struct TeamArgs {
     pub(crate) files: FileArgs,
 }
 
-/// The ids of what is called by `names`, of queues that are `simulated`.
+/// The ids of the `simulated` queues that `names` stand for.
 pub(crate) fn named(names: &[String], simulated: &[Queue]) -> Result<Vec<String>, Failure> {
     let is_simulated = |entry: &Entry| simulated.iter().any(|queue| queue.id == entry.info.id);
     ids(names, is_simulated, |entry| match (entry.info.id, entry.is_peer()) {

@@ -1,4 +1,4 @@
-//! What came out, in the shape of the JSON file.
+//! The results, in the shape of the JSON file.
 
 use std::collections::BTreeMap;
 use std::slice;
@@ -15,7 +15,7 @@ use crate::options::{Model, StreamArgs};
 /// Version of the JSON file's shape.
 const SCHEMA: u32 = 1;
 
-/// Everything that was simulated.
+/// All results.
 #[derive(Debug, Serialize)]
 pub(crate) struct Simulation {
     #[serde(flatten)]
@@ -36,28 +36,28 @@ pub(crate) struct StreamCell {
     pub(crate) regime: Regime,
     pub(crate) load_p_ns: u64,
     pub(crate) load_c_ns: u64,
-    /// Those of the producer, of threads that pass items on, and of the consumer.
+    /// The cores of the producer, of threads that pass items on, and of the consumer.
     pub(crate) cores: Vec<usize>,
     pub(crate) ns_per_item: f64,
     pub(crate) producer: SideCosts,
-    /// What threads that pass items on pay, on average.
+    /// The average costs of threads that pass items on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) forwarders: Option<SideCosts>,
     pub(crate) consumer: SideCosts,
 }
 
-/// What the items of a thread, or of several like ones, cost.
+/// The costs of the items of a thread, or of several equal threads.
 #[derive(Debug, Serialize)]
 pub(crate) struct SideCosts {
     items: u64,
-    /// Items from one time that the queue was full, or empty, to the next.
+    /// Items between two times that the queue was full or empty.
     pub(crate) perceived_batch: f64,
     #[serde(flatten)]
     pub(crate) costs: PerItem,
     pub(crate) lines: Vec<LineCosts>,
 }
 
-/// What a line of the source costs.
+/// The costs of a line of the source.
 #[derive(Debug, Serialize)]
 pub(crate) struct LineCosts {
     pub(crate) file: String,
@@ -111,7 +111,7 @@ impl SideCosts {
     }
 }
 
-/// What so many items cost these cores together, and the same by line.
+/// The costs of an item on these cores together, in total and by line.
 pub(crate) fn by_line<'a>(
     cores: impl Iterator<Item = &'a CoreReport>,
     items: u64,
@@ -159,7 +159,7 @@ impl StreamCell {
         ["P", "F", "C"].into_iter().zip(sides).filter_map(|(name, side)| Some((name, side?)))
     }
 
-    /// Misses that an item costs for each queue that it goes through.
+    /// Misses of an item for each queue that it passes.
     pub(crate) fn misses_per_queue(&self) -> f64 {
         let between = self.forwarders.as_ref().map_or(0.0, |side| side.costs.misses);
         let threads = self.cores.len();

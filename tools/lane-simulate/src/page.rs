@@ -23,13 +23,13 @@ const OF_SWEEPS: &str = "Pipelines: items go through a queue between each core a
     and pops. A row of queues settles into one of several rhythms, and another --seed may show another. All of \
     it is simulated.";
 
-/// What is told of a pipeline.
+/// The measures of a pipeline.
 const MEASURES: [Measure<StreamCell>; 2] = [
     ("ns per item", |cell| cell.ns_per_item),
     ("misses per item and queue", StreamCell::misses_per_queue),
 ];
 
-/// All there is to say; on a terminal the sources only `with_lines`.
+/// The whole document; on a terminal the sources only `with_lines`.
 pub(crate) fn document(
     simulation: &Simulation,
     with_lines: bool,
@@ -163,7 +163,7 @@ fn maps(simulation: &Simulation) -> Vec<Block> {
     vec![Block::On(Media::PAGE, [producer, consumer].concat())]
 }
 
-/// Pipelines on more and more cores.
+/// Pipelines over the number of cores.
 fn sweep(cells: &[StreamCell]) -> Vec<Block> {
     let title = title(&cells[0]);
     let rows = growth::rows(cells, |cell| &cell.queue, |cell| Some(cell.cores.len()));

@@ -16,7 +16,7 @@ use crate::page;
 
 /// How long it takes to simulate an item on a core, roughly.
 const ITEM: Duration = Duration::from_nanos(700);
-/// How far simulations are.
+/// The progress bar of simulations.
 pub(crate) const PROGRESS: &str = "simulating {bar:30} {percent:>3}% {eta} left";
 
 pub(crate) fn carry_out(args: &StreamArgs) -> Result<ExitCode, Failure> {

@@ -33,7 +33,7 @@ struct Validation {
     calibrations: Vec<(Group, Calibration)>,
     cells: Vec<Prediction>,
     median_abs_error: f64,
-    /// Of all cells, compared with those of the same group.
+    /// Kendall's τ over all pairs of cells of the same group.
     kendall_tau: f64,
 }
 
@@ -49,7 +49,7 @@ struct Prediction {
 }
 
 impl Prediction {
-    /// How much too long the prediction is, in parts of what was measured.
+    /// The relative error of the prediction; positive if the prediction is too long.
     fn error(&self) -> f64 {
         self.predicted_ns / self.measured_ns - 1.0
     }
@@ -70,7 +70,7 @@ fn validate(args: &StreamArgs) -> Result<(Validation, Vec<Target>), Failure> {
         queues: queues(args).map(|queue| queue.id.to_owned()).collect(),
         regime: Regime::MEASURED.into(),
         run: RunArgs { rounds: Some(args.rounds), ..usual.run },
-        // As usual: a ring that doesn't fill at each hiccup of the machine.
+        // The usual capacity: the ring doesn't fill at each short interruption.
         capacity: Positive(4096),
         ..usual
     };
@@ -111,7 +111,7 @@ fn calibrated(results: &Results, cores: Cores, group: Group) -> Option<Calibrati
     Some(Calibration::with(cores, line_rtt, results.block_handoff(group)?.median))
 }
 
-/// What the emulated loads really take.
+/// The real times of the emulated loads.
 struct Loads(BTreeMap<u64, Time>);
 
 impl Loads {
@@ -148,7 +148,7 @@ fn predictions(
     measured.par_iter().map(predict).collect()
 }
 
-/// This machine, as it is simulated.
+/// The simulated model of this machine.
 struct Here<'a> {
     target: Target,
     loads: &'a Loads,
@@ -178,8 +178,8 @@ impl Here<'_> {
     }
 }
 
-/// Kendall's τ between measured and predicted times, over all pairs of cells of the same group; in the
-/// form for ties (τ-b), because where loads decide many predictions are the same.
+/// Kendall's τ between measured and predicted times, over all pairs of cells of the same group; in the form for ties
+/// (τ-b), because many predictions are equal when the loads decide.
 fn kendall_tau<'a>(cells: impl Iterator<Item = &'a Prediction>) -> f64 {
     let cells: Vec<_> = cells.collect();
     let (mut agree, mut measured_pairs, mut predicted_pairs) = (0.0, 0.0_f64, 0.0_f64);
@@ -196,7 +196,7 @@ fn kendall_tau<'a>(cells: impl Iterator<Item = &'a Prediction>) -> f64 {
 }
 
 impl Validation {
-    /// Tables: one for each test, regime and group, and what they come to.
+    /// Tables: one for each test, regime and group, and a summary.
     fn document(&self, targets: &[Target]) -> Document {
         let mut document =
             Document::new("corelane: predictions", "Predictions beside measurements");
@@ -242,7 +242,7 @@ fn title(cells: &[&Prediction]) -> String {
     )
 }
 
-/// τ for people; there is none where all predictions are the same.
+/// τ for people; there is none if all predictions are equal.
 fn told_tau(tau: f64) -> String {
     if tau.is_nan() { "–".into() } else { format!("{tau:.2}") }
 }

@@ -1,4 +1,4 @@
-//! `lane simulate`: that it says what the simulator says, every time.
+//! `lane simulate`: it prints the simulator's results, the same in every run.
 
 #[path = "../../lane/tests/cli/common.rs"]
 #[allow(dead_code, reason = "other programs need other parts")]
@@ -49,7 +49,7 @@ fn one_producer_and_one_consumer_is_what_is_simulated_unless_told_otherwise() {
 
 #[test]
 fn a_run_depends_on_the_seed_and_nothing_else() {
-    // With so many cores, some are due at the same time.
+    // With six cores, some agents are due at the same time.
     let run = |seed| json_of(&format!("ffq --items 500 --cores 6 --seed {seed}"))["cells"].take();
     assert_eq!(run(7), run(7));
     assert_ne!(run(7), run(8));
@@ -212,7 +212,7 @@ fn a_sweep_of_teams_uses_all_cores_and_stands_beside_the_paper() {
     assert!(printed(args).contains("All of it is simulated"));
 }
 
-/// What is measured to stand beside.
+/// The options of the measurement beside the simulation.
 #[derive(Parser)]
 struct Bench {
     #[command(flatten)]

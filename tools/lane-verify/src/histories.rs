@@ -1,5 +1,4 @@
-//! Histories: threads use a queue at full speed, and a monitor says whether a queue can have answered
-//! like that.
+//! Histories: threads use a queue at full speed, and a monitor decides whether a queue can give these answers.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -11,7 +10,7 @@ use serde::Serialize;
 /// Version of the JSON file's shape.
 const SCHEMA: u32 = 2;
 
-/// What was found, in the shape of the JSON file.
+/// The results, in the shape of the JSON file.
 #[derive(Debug, Serialize)]
 pub(crate) struct Histories {
     #[serde(flatten)]
@@ -19,7 +18,7 @@ pub(crate) struct Histories {
     queues: Vec<QueueHistories>,
 }
 
-/// What was found of one queue.
+/// The results of one queue.
 #[derive(Debug, Serialize)]
 struct QueueHistories {
     queue: &'static str,
@@ -27,12 +26,12 @@ struct QueueHistories {
     operations: u64,
     empties: u64,
     fulls: u64,
-    /// Items that nobody popped, since a queue overwrites.
+    /// Items that no consumer popped, because the queue overwrites.
     overwritten: u64,
-    /// Histories in which it was full for one side and empty for the other, and can't have been both.
+    /// Histories with a full and an empty answer that contradict each other.
     contradictory: u64,
     seconds: f64,
-    /// Operations that can't be together, if there are any; none came after that.
+    /// Operations that contradict each other, if any. They end the check of the queue.
     violation: Option<String>,
 }
 

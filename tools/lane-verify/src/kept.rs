@@ -1,6 +1,6 @@
-//! An ordering table that an earlier run wrote, and what it saves the next one.
+//! An ordering table of an earlier run, which saves work in the next run.
 //!
-//! What takes long is to find that no model fails, and which one does. Both stand in the table.
+//! It takes long to find out that no model fails, or which model fails. The table has both.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use corelane_report::Failure;
 
 use crate::outcome;
 
-/// What a row says of each weakening, by what a row begins with. Lines that are alike share an entry.
+/// The row's text on each weakening, by the first cells of the row. Equal lines share an entry.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     shown: BTreeMap<Row, Vec<String>>,
@@ -20,14 +20,14 @@ pub(crate) struct Kept {
 /// Queue, file, function, line, access and ordering.
 type Row = [String; 6];
 
-/// What is known of one weakening.
+/// The table's result for one weakening.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Known<'a> {
     /// No model failed.
     Survives,
-    /// One of these did.
+    /// One of these models failed.
     Fails(Vec<&'a str>),
-    /// Nothing.
+    /// No result.
     New,
 }
 
@@ -36,7 +36,7 @@ impl Kept {
         let refused = |why: &str| {
             let path = path.display();
             Failure::Usage(format!(
-                "can't use {path} ({why}); name what lane verify --markdown FILE wrote"
+                "can't use {path} ({why}); name a file that lane verify --markdown FILE wrote"
             ))
         };
         let text = fs::read_to_string(path).map_err(|error| refused(&error.to_string()))?;
@@ -80,7 +80,7 @@ impl Kept {
     }
 }
 
-/// What a row of a queue's table has between its bars, without the quotes.
+/// The cells of a row of a queue's table, without the quotes.
 fn cells(line: &str) -> Option<[&str; 7]> {
     let inner = line.strip_prefix("| `")?.strip_suffix(" |")?;
     let cells: Vec<_> = inner.splitn(7, " | ").map(|cell| cell.trim_matches('`')).collect();
@@ -95,7 +95,7 @@ fn failing(shown: &str, to: Strength) -> Option<&str> {
     Some(model)
 }
 
-/// Whether `shown` says that nothing fails with `to`.
+/// Whether `shown` says that no model fails with `to`.
 fn survives(shown: &str, to: Strength) -> bool {
     let said = format!("no model fails with {to}");
     shown.split("; ").any(|step| step == said)
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(with(&|shown, to| survives(shown, to)), of_verdict("survives"));
         let fails = |shown: &str, to| !shown.is_empty() && failing(shown, to).is_some();
         let needed = of_verdict("needed");
-        // Of those that survive as something, some fail as something else.
+        // Some orderings survive one weakening and fail with another.
         assert!(needed > 200 && with(&fails) >= needed, "{} of {needed}", with(&fails));
     }
 }

@@ -1,4 +1,4 @@
-//! `lane verify`: which orderings the queues need, and whether their histories are those of queues.
+//! `lane verify`: which orderings the queues need, and whether their histories are linearizable.
 
 mod histories;
 mod kept;
@@ -19,26 +19,24 @@ use corelane_report::{
 
 use kept::Kept;
 
-/// What the program ends with if a queue's models fail, or a seeded bug is not found.
+/// The exit code if a queue's models fail, or a seeded bug is not found.
 const UNSOUND: u8 = 1;
 
-/// A broken queue that has models and nothing else.
+/// A broken queue that has only models.
 const CANARY: &str = "canary";
 
 /// Shows that each memory ordering in the sources is needed.
 ///
-/// Runs the models of each queue in all executions that the C11 memory model allows (where these
-/// are too many, in those with few preemptions), then again with one ordering weaker at a time. An
-/// ordering is needed if with any weaker one a model fails.
-/// Bugs seeded into copies of the queues show that the models are awake.
+/// Runs the models of each queue in all executions that the C11 memory model allows (if these are too many, in the
+/// executions with few preemptions), then again with one ordering weaker at a time. An ordering is needed if with each
+/// weaker ordering a model fails. Bugs seeded into copies of the queues show that the models find bugs.
 ///
-/// Ctrl-C ends the run and keeps the queues that are finished; the exit code is then 130. It is 1
-/// if a queue is found broken, or a seeded bug is not found. An ordering that isn't needed is told,
-/// but is no fault.
+/// Ctrl-C ends the run and keeps the queues that are finished; the exit code is then 130. The exit code is 1 if a queue
+/// is found broken, or a seeded bug is not found. An ordering that isn't needed is reported, but is no failure.
 #[derive(Debug, Parser)]
 #[command(name = "lane-verify", bin_name = "lane verify", version, max_term_width = 100)]
 struct VerifyArgs {
-    /// Queues to verify, by id; all if none is named. `canary` is a broken one, to see a failure.
+    /// Queues to verify, by id; all if none is named. `canary` is a broken queue, to see a failure.
     #[arg(value_name = "QUEUE")]
     queues: Vec<String>,
 
@@ -46,15 +44,15 @@ struct VerifyArgs {
     #[arg(long)]
     big: bool,
 
-    /// Instead of models: let threads use each queue for so long (30s, 10m), two or up to six, and check
-    /// that what they saw is what a queue can do. It is not if an item comes twice, never or out of
-    /// order, or if empty or full is answered where that can't be.
+    /// Instead of models: let two to six threads use each queue for this time (30s, 10m), and check that a queue can
+    /// give their answers. It can't if an item comes twice, never or out of order, or if a call says empty or full
+    /// although the queue wasn't.
     #[arg(long, value_name = "TIME", value_parser = duration,
           conflicts_with_all = ["big", "kept", "html", "markdown"])]
     histories: Option<Duration>,
 
-    /// Trust a table that --markdown wrote: with each weaker ordering run the model first that failed there, and
-    /// none where none did. That takes a third of the time, and doesn't see that a survivor has become needed.
+    /// Trust a table that --markdown wrote: for each weaker ordering, first run the model that failed before, and none
+    /// if none failed. That takes a third of the time, and doesn't detect that a surviving ordering has become needed.
     #[arg(long, value_name = "FILE", conflicts_with = "big")]
     kept: Option<PathBuf>,
 
@@ -62,7 +60,7 @@ struct VerifyArgs {
     #[command(flatten)]
     files: FileArgs,
 
-    /// Write the ordering table as Markdown, without what differs from run to run.
+    /// Write the ordering table as Markdown, without values that differ from run to run.
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
 

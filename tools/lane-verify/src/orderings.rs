@@ -14,15 +14,15 @@ use crate::outcome::{Evidence, QueueTable, SeededBug, Verification, Weakened};
 use crate::unreached;
 use crate::worker::{self, Answer, Errand};
 
-/// How long it may take that Ctrl-C, of which a process has died, is noticed here as well.
+/// How long to wait for Ctrl-C here, after a process has ended: Ctrl-C may have ended it.
 const A_MOMENT: Duration = Duration::from_millis(500);
 
-/// What a model did, or why it failed.
+/// The executions of a model, or why it failed.
 type ModelOutcome = Result<Exploration, String>;
 
-/// Makes the ordering tables of `queues`, or of as many as there is time for before Ctrl-C.
+/// Makes the ordering tables of `queues`, or of the queues that are finished before Ctrl-C.
 ///
-/// The big models are run only `with_big`. What survived in `kept` is not tried again.
+/// The big models are run only `with_big`. Weakenings that survived in `kept` are not tried again.
 pub(crate) fn verify(
     queues: &[&str],
     with_big: bool,
@@ -80,7 +80,7 @@ struct Attempt {
     models: Vec<String>,
 }
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 struct Tried {
     weakened: Weakened,
     runs: usize,
@@ -144,7 +144,7 @@ impl Table<'_> {
                     next.extend(self.steps(models, &site, to));
                 }
                 let tried = tried.get_mut(&site).expect("the site is one of them");
-                // Two ways may lead to one ordering.
+                // An ordering may be reached in two ways.
                 if tried.iter().all(|step| step.to != to) {
                     tried.push(result.weakened);
                 }
@@ -155,14 +155,14 @@ impl Table<'_> {
         Ok(true)
     }
 
-    /// The attempts to weaken `site`, which is left with the ordering `from` by those before.
+    /// The attempts to weaken `site` by one step from the ordering `from`.
     fn steps(&self, models: &[(String, Exploration)], site: &Site, from: Strength) -> Vec<Attempt> {
         let come_by = models.iter().filter(|(_, run)| run.sites.contains(site));
         let models: Vec<_> = come_by.map(|(model, _)| model.as_str()).collect();
         let attempt = |&to| {
             let models = match self.kept.known(self.queue, site, to) {
                 Known::Survives => Vec::new(),
-                // It is shared in the end.
+                // `share_evidence` takes the other queue's result.
                 Known::Fails(first) if self.are_of_others(&first) => Vec::new(),
                 Known::Fails(first) => first_of(&models, &first),
                 Known::New => models.clone(),
@@ -185,7 +185,7 @@ impl Table<'_> {
     }
 }
 
-/// `models`, those of them first that are among `first`.
+/// `models`, with the models in `first` at the front.
 fn first_of<'a>(models: &[&'a str], first: &[&str]) -> Vec<&'a str> {
     let mut models = models.to_vec();
     models.sort_by_key(|model| !first.contains(model));
@@ -217,7 +217,7 @@ impl Attempt {
     }
 }
 
-/// Runs `errand`, and tells how many seconds it took; `name` is for messages.
+/// Runs `errand`. Returns the outcome and the seconds that it took. `name` is for messages.
 fn ask(name: &str, errand: Errand) -> Result<(ModelOutcome, f64), Failure> {
     let begin = Instant::now();
     let answer = worker::run(&errand)

@@ -1,4 +1,4 @@
-//! What a verification found, in the shape of the JSON file.
+//! The results of a verification, in the shape of the JSON file.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 /// Version of the JSON file's shape.
 const SCHEMA: u32 = 1;
 
-/// Everything found.
+/// All results.
 #[derive(Debug, Serialize)]
 pub(crate) struct Verification {
     #[serde(flatten)]
@@ -36,14 +36,14 @@ pub(crate) struct SeededBug {
 pub(crate) struct QueueTable {
     pub(crate) queue: String,
     pub(crate) models: usize,
-    /// How many of them are run with few preemptions only, because all executions are too many.
+    /// How many of the models are run only with few preemptions, because they have too many executions.
     pub(crate) bounded_models: usize,
     /// Executions of all models, with the orderings of the source.
     pub(crate) executions: usize,
-    /// Processor time of all runs, also of those with weaker orderings.
+    /// Processor time of all runs, including runs with weaker orderings.
     pub(crate) seconds: f64,
     pub(crate) weakened_runs: usize,
-    /// The model that fails without any weakening, if one does. Nothing else is run then.
+    /// The model that fails without any weakening, if one does. Then no ordering is weakened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failure: Option<Evidence>,
     pub(crate) sites: Vec<SiteVerdict>,
@@ -75,11 +75,11 @@ pub(crate) struct SiteVerdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Verdict {
-    /// With any weaker one some model fails.
+    /// With each weaker ordering a model fails.
     Needed,
-    /// No model fails with a weaker one.
+    /// With some weaker ordering no model fails.
     Survives,
-    /// There is none that is weaker.
+    /// There is no weaker ordering.
     Relaxed,
 }
 
@@ -131,7 +131,7 @@ impl Verification {
         Self { origin: Origin::now("lane verify", SCHEMA), seconds, ..self }
     }
 
-    /// Lets queues that share a line share what was found there: it has one ordering for all of them.
+    /// Shares the results of a line between the queues that use it: the line has one ordering for all of them.
     pub(crate) fn share_evidence(&mut self) {
         let mut failing = BTreeMap::new();
         for site in self.queues.iter().flat_map(|queue| &queue.sites) {
@@ -191,7 +191,7 @@ impl QueueTable {
         self.count_needed();
     }
 
-    /// Judges the sites anew that survive: `failing` has what other queues' models found there.
+    /// Judges the surviving sites again, with the failures that other queues' models have found there.
     fn judge_again(&mut self, failing: &BTreeMap<(Site, Strength), Evidence>) {
         for site in self.sites.iter_mut().filter(|site| site.verdict == Verdict::Survives) {
             let mut weakened = site.weakened.clone();
@@ -207,7 +207,7 @@ impl QueueTable {
     fn count_needed(&mut self) {
         let strong = self.strong();
         let needed = self.count(Verdict::Needed);
-        // A queue without strong orderings has none that is too strong.
+        // A queue without orderings stronger than relaxed has none that is too strong.
         self.score = Some(if strong == 0 { 1.0 } else { needed as f64 / strong as f64 });
     }
 
@@ -216,8 +216,8 @@ impl QueueTable {
     }
 }
 
-/// Keeps those steps, from strong to weak, to which one leads that no model fails with: what is weaker than one that fails
-/// need not fail.
+/// Keeps the steps that are reached, from strong to weak, by steps with which no model fails. A weaker ordering than a
+/// failing one need not fail.
 fn keep_reached(site: &Site, weakened: &mut Vec<Weakened>) {
     let mut reached = site.ordering.weaker(site.op).to_vec();
     for step in weakened.iter().filter(|step| step.evidence.is_none()) {
@@ -229,7 +229,7 @@ fn keep_reached(site: &Site, weakened: &mut Vec<Weakened>) {
 }
 
 impl SiteVerdict {
-    /// The verdict on `site` from all that was tried there.
+    /// The verdict on `site` from all weakenings that were tried.
     fn new(site: Site, weakened: Vec<Weakened>) -> Self {
         let verdict = match site.ordering {
             Strength::Relaxed => Verdict::Relaxed,
@@ -247,7 +247,7 @@ pub(crate) fn text(site: &Site) -> String {
     line.unwrap_or_default().trim().to_owned()
 }
 
-/// The name of the function a site is in: the last one that begins before it.
+/// The name of a site's function: the last function that begins before the site.
 pub(crate) fn function(site: &Site) -> String {
     let before = source(&site.file).unwrap_or_default().lines().take(site.line as usize);
     let name = |line: &str| {
@@ -264,7 +264,7 @@ mod tests {
 
     use super::*;
 
-    /// A queue whose only site is a read-modify-write, with what was tried there.
+    /// A queue whose only site is a read-modify-write, with these weakenings.
     fn queue(id: &str, tried: &[(Strength, bool)]) -> QueueTable {
         let ordering = Strength::AcqRel;
         let site = Site { file: "q.rs".into(), line: 1, column: 1, op: Op::Rmw, ordering };

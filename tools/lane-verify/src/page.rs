@@ -1,5 +1,5 @@
-//! A verification as a document: tables, and the sources with the verdict beside each line. As Markdown it is kept beside
-//! the sources: nothing in it differs from run to run, and it has no line numbers, which change with every comment.
+//! A verification as a document: tables, and the sources with the verdict beside each line. The Markdown is kept beside
+//! the sources: it is the same in every run, and has no line numbers, which change with every comment.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ const READING: &str = "A model is a small program with two threads that loom run
     model named fails. **Survives**: no model fails, so the ordering is too strong or a model is missing. \
     **Relaxed**: there is no weaker one.";
 
-/// All there is to say; on a terminal each site of each queue only `with_sites`.
+/// The whole document; on a terminal each site of each queue only `with_sites`.
 pub(crate) fn document(verification: &Verification, with_sites: bool) -> Document {
     let title = "corelane: which orderings are needed";
     let mut document = Document::new(title, "Which memory orderings are needed");
@@ -138,7 +138,7 @@ fn kept_sites(queue: &QueueTable) -> Table {
     }))
 }
 
-/// One row for each site: for `all`, or for those that survive.
+/// One row for each site: for `all` sites, or for sites that survive.
 fn sites(queue: &QueueTable, all: bool) -> Table {
     let names = ["where", "function", "access", "ordering", "verdict", "failing model"];
     let shown = queue.sites.iter().filter(|site| all || site.verdict == Verdict::Survives);
@@ -154,7 +154,7 @@ fn sites(queue: &QueueTable, all: bool) -> Table {
     }))
 }
 
-/// What there is for the verdict, as far as a terminal is wide enough for it.
+/// The evidence for the verdict, as far as a terminal has room.
 fn failing_model(queue: &QueueTable, site: &SiteVerdict) -> String {
     match (&site.evidence, site.verdict) {
         (_, Verdict::Survives) => shown_by(site),
@@ -165,7 +165,7 @@ fn failing_model(queue: &QueueTable, site: &SiteVerdict) -> String {
     }
 }
 
-/// What there is for the verdict, weakening by weakening.
+/// The evidence for the verdict, weakening by weakening.
 fn shown_by(site: &SiteVerdict) -> String {
     let step = |step: &Weakened| match &step.evidence {
         Some(Evidence { model, why }) if site.weakened.len() == 1 => format!("{model}: {why}"),
@@ -199,7 +199,7 @@ fn listing(queue: &QueueTable, file: &str) -> Vec<Option<ListingLine>> {
     lines
 }
 
-/// Whether a line is near enough to a marked one to be shown.
+/// Whether a line is so close to a marked line that it is shown.
 fn shows(sites: &BTreeMap<u32, Vec<Remark>>, number: u32) -> bool {
     const AROUND: u32 = 6;
     sites.range(number.saturating_sub(AROUND / 3)..=number + AROUND).next().is_some()

@@ -6,13 +6,13 @@ use corelane_models::{Site, Strength, source, sources};
 
 use crate::outcome::{QueueTable, UnreachedLine};
 
-/// So many lines may a call of an atomic's method take.
+/// Most lines of a call of an atomic's method.
 const CALL_LINES: u32 = 5;
 
-/// All lines of algorithms that name an ordering that is no site of any of `queues`.
+/// All lines of algorithms that name an ordering which is a site of none of `queues`.
 ///
-/// A place with two orderings, such as a compare-and-swap, needs two sites. Orderings that come from an
-/// `Ordering::{…}` or `Ordering::*` can't be followed, so that line itself is among these.
+/// A place with two orderings, such as a compare-and-swap, needs two sites. Imports of `Ordering::{…}` or `Ordering::*`
+/// can't be followed, so these imports are listed themselves.
 pub(crate) fn lines(queues: &[QueueTable]) -> Vec<UnreachedLine> {
     let sites = queues.iter().flat_map(|queue| &queue.sites).map(|verdict| &verdict.site);
     // Queues share files.

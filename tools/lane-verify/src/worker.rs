@@ -1,7 +1,7 @@
 //! One run of one model, in a process of its own.
 //!
-//! A queue with a weakened ordering may do anything: free memory twice, panic in a destructor, loop
-//! for ever. None of that may touch the next run.
+//! A queue with a weakened ordering may do anything: free memory twice, panic in a destructor, loop for ever. This must
+//! not affect the next run.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -13,12 +13,12 @@ use std::time::Duration;
 use corelane_models::{Exploration, Model, Weakening, all, big, canary, seeded};
 use serde::{Deserialize, Serialize};
 
-/// What loom says when a run does not repeat itself, which has nothing to do with orderings.
+/// A part of loom's message when a run does not repeat itself, which has nothing to do with orderings.
 const REPLAY_DIFFERS: &str = "fully deterministic";
-/// After this long a run is taken for endless.
+/// After this time a run is taken for endless.
 const LIMIT: Duration = Duration::from_secs(15 * 60);
 
-/// What to run.
+/// The run of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Errand {
     /// A model by its name, as the sources are or with one ordering weaker.
@@ -27,36 +27,36 @@ pub(crate) enum Errand {
     Seeded { queue: String },
 }
 
-/// What came of it.
+/// The outcome of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Answer {
-    /// No execution went wrong.
+    /// No execution failed.
     Passed(Exploration),
-    /// One did.
+    /// An execution failed.
     Failed { why: String },
-    /// The run told nothing: it was ended from outside, or took too long.
+    /// The run gave no answer: it was ended from outside, or took too long.
     Undecided { why: String },
 }
 
 pub(crate) fn run(errand: &Errand) -> io::Result<Answer> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("--worker");
-    // loom takes its limits from here, too.
+    // loom also takes limits from the environment.
     let is_looms = |(name, _): &(OsString, _)| name.to_string_lossy().starts_with("LOOM_");
     std::env::vars_os().filter(is_looms).for_each(|(name, _)| _ = command.env_remove(name));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn()?;
-    // Open until the end: its end tells the child that nobody waits for it any more.
+    // Open until the end: when it is closed, the child knows that no process waits for it any more.
     let mut stdin = child.stdin.take().expect("it is piped");
-    // A child that is gone already is seen by how it ended.
+    // If the child has ended already, its exit status gives the answer.
     let _ = writeln!(stdin, "{}", serde_json::to_string(errand)?);
     let output = child.wait_with_output()?;
-    // The first line counts: what follows a failure is its consequence.
+    // The first line counts: later failures are consequences of the first.
     let answer = output.stdout.split(|&byte| byte == b'\n').next().unwrap_or_default();
     Ok(serde_json::from_slice(answer).unwrap_or_else(|_| silent_end(output.status)))
 }
 
-/// What it means that a process ended without a word.
+/// The answer of a process that ended without output.
 fn silent_end(status: ExitStatus) -> Answer {
     let why = format!("the process that ran it ended with {status}");
     match is_crash(status) {
@@ -69,8 +69,8 @@ fn silent_end(status: ExitStatus) -> Answer {
 fn is_crash(status: ExitStatus) -> bool {
     use std::os::unix::process::ExitStatusExt;
 
-    // The same numbers on all systems: illegal instruction, abort, arithmetic, segment; and the bus
-    // error of Linux and of the others.
+    // The same numbers on all systems: illegal instruction, abort, arithmetic, segment; and the bus error of Linux and
+    // of other systems.
     status.signal().is_some_and(|signal| [4, 6, 7, 8, 10, 11].contains(&signal))
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn serve() -> ExitCode {
     }
 }
 
-/// What is to be done. From here on only the model can panic.
+/// The function to be run. From here on only the model can panic.
 fn work(errand: &Errand) -> Box<dyn FnOnce() -> Exploration + UnwindSafe> {
     match errand.clone() {
         Errand::Model { name, weakening: None } => {
@@ -139,7 +139,7 @@ fn fail(why: &str) {
     });
 }
 
-/// Writes one line. Nobody reads it if the parent is gone.
+/// Writes one line. If the parent is gone, an error is ignored.
 fn answer(answer: &Answer) {
     let line = serde_json::to_string(answer).expect("an answer is plain data");
     let _ = writeln!(io::stdout().lock(), "{line}");
@@ -151,7 +151,7 @@ fn message(panic: &PanicHookInfo<'_>) -> String {
     text.or_else(|| payload.downcast_ref().cloned()).unwrap_or_else(|| "it panicked".into())
 }
 
-/// What loom says in its first line; the others have places in its own sources.
+/// The first line of loom's message; the other lines have places in loom's own sources.
 fn first_line(message: &str) -> &str {
     message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or(message)
 }

@@ -1,4 +1,4 @@
-//! `lane verify`: that needed orderings are found needed, and that what is broken is reported.
+//! `lane verify`: needed orderings are found, and broken queues are reported.
 
 #[path = "../../lane/tests/cli/common.rs"]
 #[allow(dead_code, reason = "other programs need other parts")]

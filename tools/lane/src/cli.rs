@@ -7,11 +7,11 @@ use clap::{Args, Parser, Subcommand};
 use corelane_bench::{CorePair, MpmcArgs, RingArgs, SpscArgs};
 use corelane_report::FileArgs;
 
-/// Measures the queues of corelane on this machine, beside the physical floor and beside the crates
-/// one would otherwise use, verifies their memory orderings, and simulates them on other machines.
+/// Measures the queues of corelane on this machine, beside the physical floor and beside other crates, verifies their
+/// memory orderings, and simulates them on other machines.
 ///
-/// Without a command: a quick run of all queues between one and one, a recommendation, and corelane-report.html in the
-/// current directory.
+/// Without a command: a quick run of all queues between one producer and one consumer, a recommendation, and
+/// corelane-report.html in the current directory.
 #[derive(Debug, Parser)]
 #[command(name = "lane", version, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -25,11 +25,11 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// List the queues and when to use them, and the peers with their versions.
     List {
-        /// Also what they guarantee, and when not to use them.
+        /// Also list guarantees, and when not to use the queues.
         #[arg(long, conflicts_with = "json")]
         long: bool,
 
-        /// All of it as JSON.
+        /// Everything as JSON.
         #[arg(long)]
         json: bool,
 
@@ -39,9 +39,9 @@ pub(crate) enum Command {
     },
     /// Measure queues.
     ///
-    /// Queues are measured interleaved, round by round. Each round also measures what the caches
-    /// alone can do, and rounds are grouped by it: near (the cores share a cache) or far.
-    /// Ctrl-C ends the run and keeps what was measured; the exit code is then 130.
+    /// Queues are measured interleaved, round by round. Each round also measures the caches alone, and rounds are
+    /// grouped by the result: near (the cores share a cache) or far. Ctrl-C ends the run and keeps the measured
+    /// results; the exit code is then 130.
     Bench {
         /// Which kind of queue.
         #[command(subcommand)]
@@ -50,7 +50,7 @@ pub(crate) enum Command {
     /// Show that each memory ordering in the sources is needed (starts the program lane-verify).
     #[command(disable_help_flag = true)]
     Verify {
-        /// What lane-verify is asked for.
+        /// The arguments of lane-verify.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
@@ -58,13 +58,13 @@ pub(crate) enum Command {
     /// lane-simulate).
     #[command(disable_help_flag = true)]
     Simulate {
-        /// What lane-simulate is asked for.
+        /// The arguments of lane-simulate.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Show kept results again, as tables and as a picture.
+    /// Show saved results again, as tables and as a picture.
     Report(ReportArgs),
-    /// Measure what the simulator needs to know of this machine.
+    /// Measure the costs of this machine that the simulator needs.
     Calibrate(CalibrateArgs),
 }
 
@@ -75,14 +75,14 @@ pub(crate) enum BenchSuite {
     Spsc(Box<SpscArgs>),
     /// Several producers, several consumers.
     Mpmc(Box<MpmcArgs>),
-    /// Threads in a ring, each of which copies what it gets, frees the original and passes the copy on.
+    /// Threads in a ring, each of which copies a message, frees the original and passes the copy on.
     Ring(Box<RingArgs>),
 }
 
 /// What to show.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// What `lane bench --json FILE` has written.
+    /// Files that `lane bench --json FILE` has written.
     #[arg(value_name = "FILE", required = true)]
     pub(crate) results: Vec<PathBuf>,
 
@@ -90,7 +90,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
 
-    /// Draw the fastest streams of the first file that has some.
+    /// Draw the fastest streams of the first file that has streams.
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
 }

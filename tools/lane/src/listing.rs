@@ -28,7 +28,7 @@ fn row(entry: &'static Entry) -> [String; 4] {
     let info = &entry.info;
     let has_any = ours().any(|other| other.info.variant_of == Some(info.id));
     let progress = info.guarantee.split(" FIFO").next().unwrap_or_default();
-    // Such as overwrite wait for nobody.
+    // Queues that overwrite never wait.
     let progress = if progress.len() > 13 { "never waits" } else { progress };
     let mut choose: String = info.choose.chars().take(CHOOSE).collect();
     if choose.len() < info.choose.len() {
@@ -60,7 +60,7 @@ fn peers() -> impl Iterator<Item = (&'static Entry, &'static str)> {
     })
 }
 
-/// Every queue with what it promises, and the peers with their versions.
+/// Every queue with its properties, and the peers with their versions.
 pub(crate) fn long() -> String {
     let text = |is_peer: bool| {
         let entries = entries().iter().filter(move |entry| entry.is_peer() == is_peer);

@@ -13,9 +13,9 @@ use corelane_report::{Block, Failure, Files, Sink, announce, interrupt, parse, p
 
 use cli::{BenchSuite, CalibrateArgs, Cli, Command, ReportArgs};
 
-/// What the program does without a command.
+/// The program's task without a command.
 const QUICK: &str = "measures queues between one producer and one consumer, recommends one and writes corelane-report.html";
-/// What the suites do.
+/// The task of the suites.
 const BENCH: &str = "measures queues side by side";
 
 fn main() -> ExitCode {
@@ -50,7 +50,7 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Says first what is done and how long it takes.
+/// Announces the task and its time, then measures.
 fn measure(mut plan: Plan, what: &str) -> Result<ExitCode, Failure> {
     interrupt::listen();
     announce(&format!("{what}, {}", plan.summary()), plan.time());

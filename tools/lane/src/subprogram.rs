@@ -8,12 +8,12 @@ use std::process::{Command, ExitCode};
 
 use corelane_report::Failure;
 
-/// Gives `args` to the program `name`: in a checkout the one that cargo builds, so that it is never older than the
-/// sources; otherwise the one beside this program, or on the path.
+/// Runs the program `name` with `args`. In a checkout cargo builds it, so that it is never older than the sources.
+/// Otherwise it is the program beside this one, or on the path.
 ///
 /// # Errors
 ///
-/// If it is nowhere.
+/// If the program is not found.
 pub(crate) fn start(name: &str, args: &[OsString]) -> Result<ExitCode, Failure> {
     let here = env::current_exe().unwrap_or_default();
     let beside = here.with_file_name(format!("{name}{}", env::consts::EXE_SUFFIX));
@@ -38,13 +38,13 @@ pub(crate) fn start(name: &str, args: &[OsString]) -> Result<ExitCode, Failure> 
     )))
 }
 
-/// The manifest of the workspace that this program was built in, if that has the program `name`.
+/// The manifest of the workspace in which this program was built, if the workspace has the program `name`.
 fn checkout(here: &Path, name: &str) -> Option<PathBuf> {
     let has_it = |root: &&Path| root.join("tools").join(name).join("Cargo.toml").is_file();
     here.ancestors().find(has_it).map(|root| root.join("Cargo.toml"))
 }
 
-/// Puts the other program into this one's place, so that signals and the exit code are its own.
+/// Replaces this program by the other one, so that signals and the exit code are the other's.
 #[cfg(unix)]
 fn become_it(command: &mut Command) -> io::Result<ExitCode> {
     use std::os::unix::process::CommandExt;
@@ -52,7 +52,7 @@ fn become_it(command: &mut Command) -> io::Result<ExitCode> {
     Err(command.exec())
 }
 
-/// Runs the other program. Ctrl-C reaches both, and this one waits for the other to end.
+/// Runs the other program and waits for its end. Ctrl-C reaches both programs.
 #[cfg(not(unix))]
 fn become_it(command: &mut Command) -> io::Result<ExitCode> {
     corelane_report::interrupt::listen();

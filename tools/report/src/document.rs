@@ -1,21 +1,21 @@
-//! What is shown, without how.
+//! The contents of a report, independent of the medium.
 
-/// Where something is shown: in one place, or in several.
+/// The media on which something is shown: one, or several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Media(u8);
 
 impl Media {
-    /// Nowhere.
+    /// No medium.
     pub const NOWHERE: Self = Self(0);
     /// Text on a terminal.
     pub const TERMINAL: Self = Self(1);
     /// A page in a browser.
     pub const PAGE: Self = Self(2);
-    /// A Markdown file to be kept: nothing that differs from run to run.
+    /// A Markdown file to be kept: without values that differ from run to run.
     pub const MARKDOWN: Self = Self(4);
-    /// What a user looks at after a run.
+    /// Terminal and page: the media for the user after a run.
     pub const SCREENS: Self = Self(3);
-    /// Everywhere.
+    /// All media.
     pub const ALL: Self = Self(7);
 
     pub(crate) fn has(self, medium: Self) -> bool {
@@ -23,22 +23,21 @@ impl Media {
     }
 }
 
-/// What a command found.
+/// The results of a command.
 ///
-/// In paragraphs, lists and facts, what stands between backticks is code, and what stands between pairs of asterisks is
-/// set in bold.
+/// In paragraphs, lists and facts, text between backticks is code, and text between pairs of asterisks is bold.
 #[derive(Debug, Clone, Default)]
 pub struct Document {
     /// Title of the browser's window.
     pub title: String,
-    /// What it is, at the top of a page.
+    /// The heading at the top of a page.
     pub heading: String,
     pub(crate) facts: Vec<(Media, String, String)>,
-    /// Whether a key tells which bars are whose.
+    /// Whether a page has a key for the colours of bars.
     pub has_key: bool,
-    /// What comes of it: first on a page, and last on a terminal.
+    /// The conclusions: first on a page, and last on a terminal.
     pub summary: Vec<Block>,
-    /// All the rest.
+    /// All other blocks.
     pub blocks: Vec<Block>,
     /// How to read the page.
     pub reading: String,
@@ -51,9 +50,9 @@ pub enum Block {
     Heading(u8, String, Option<String>),
     /// Sentences. A terminal breaks them into lines.
     Paragraph(String),
-    /// A paragraph that steps back.
+    /// A paragraph in a less prominent style.
     Note(String),
-    /// Points, a line each.
+    /// List items, a line each.
     List(Vec<String>),
     /// A table.
     Table(Table),
@@ -61,9 +60,9 @@ pub enum Block {
     Figures(Vec<String>),
     /// Lines of a source; those that are left out are `None`.
     Listing(Vec<Option<ListingLine>>),
-    /// What a page shows when it is asked for, or at once if `true`.
+    /// Blocks that a page shows when the reader unfolds them, or at once if `true`.
     Folded(String, bool, Vec<Block>),
-    /// What isn't shown everywhere.
+    /// Blocks that are shown only on some media.
     On(Media, Vec<Block>),
 }
 
@@ -74,11 +73,11 @@ pub struct ListingLine {
     pub number: u32,
     /// Its text.
     pub text: String,
-    /// What stands before it on a terminal.
+    /// The text before it on a terminal.
     pub margin: String,
-    /// Whether it is special.
+    /// Whether the line is marked.
     pub is_marked: bool,
-    /// What stands below it on a page.
+    /// The remarks below it on a page.
     pub remarks: Vec<Remark>,
 }
 
@@ -87,9 +86,9 @@ pub struct ListingLine {
 pub struct Remark {
     /// Its class in the style sheet.
     pub class: String,
-    /// What it is about.
+    /// The subject.
     pub about: String,
-    /// What it says, if there is anything to say.
+    /// The text, perhaps empty.
     pub text: String,
 }
 
@@ -107,17 +106,17 @@ pub struct Table {
 pub struct Row {
     /// A value for each column.
     pub cells: Vec<String>,
-    /// Whether it steps back.
+    /// Whether the row has a less prominent style.
     pub is_quiet: bool,
 }
 
 impl Document {
-    /// An empty one.
+    /// An empty document.
     pub fn new(title: &str, heading: &str) -> Self {
         Self { title: title.into(), heading: heading.into(), ..Self::default() }
     }
 
-    /// Adds a circumstance; on a terminal it stands in the first lines, without its name.
+    /// Adds a fact of the run; on a terminal it is in the first lines, without its name.
     pub fn fact(&mut self, on: Media, name: &str, value: impl Into<String>) {
         self.facts.push((on, name.into(), value.into()));
     }
@@ -141,12 +140,12 @@ impl Block {
 }
 
 impl Table {
-    /// An empty one, whose first column is text and whose others are numbers.
+    /// An empty table, whose first column is text and whose other columns are numbers.
     pub fn new(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self::of(names.into_iter().map(|name| (Media::ALL, name.into())))
     }
 
-    /// An empty one whose columns aren't shown everywhere.
+    /// An empty table whose columns are shown on these media.
     pub fn of(columns: impl IntoIterator<Item = (Media, String)>) -> Self {
         Self { columns: columns.into_iter().collect(), rows: Vec::new(), is_text: false }
     }

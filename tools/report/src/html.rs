@@ -1,4 +1,4 @@
-//! A document as one file that any browser shows, without a network.
+//! A document as one file that any browser shows without a network.
 
 use std::collections::BTreeSet;
 
@@ -131,7 +131,7 @@ fn rich(text: &str) -> String {
     marked(&bold, "`", "code")
 }
 
-/// What stands between two `marks`, as an element. A mark without a partner stays.
+/// Turns text between two marks into an element. A mark without a partner stays.
 fn marked(text: &str, mark: &str, element: &str) -> String {
     let parts: Vec<_> = text.split(mark).collect();
     let mut html = String::new();

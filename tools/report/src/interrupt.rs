@@ -1,15 +1,15 @@
-//! Ctrl-C, SIGTERM or SIGHUP: the first ends the run and keeps what there is, the second ends the program.
+//! Ctrl-C, SIGTERM or SIGHUP: the first signal ends the run and keeps the results, the second ends the program.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// What a shell reports for a program that Ctrl-C ended, whichever signal it was.
+/// The exit code that a shell reports after Ctrl-C. It is used for all these signals.
 const EXIT_CODE: u8 = 130;
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 
-/// Starts to listen.
+/// Installs the handler.
 pub fn listen() {
     let handler = || {
         if REQUESTED.swap(true, Ordering::Relaxed) {
@@ -17,7 +17,7 @@ pub fn listen() {
         }
         eprintln!("\nending with what there is; Ctrl-C again to quit without");
     };
-    // Without a handler Ctrl-C ends the program at once, which is no reason not to measure.
+    // Without a handler Ctrl-C ends the program at once. It can still measure.
     let _ = ctrlc::set_handler(handler);
 }
 

@@ -32,7 +32,7 @@ fn blocks(blocks: &[Block]) -> String {
 }
 
 fn table(table: &Table) -> String {
-    // A bar would end the column.
+    // A bar would end the cell.
     let line = |cells: &mut dyn Iterator<Item = &str>| {
         let cells: Vec<_> = cells.map(|cell| cell.replace('|', "\\|")).collect();
         format!("| {} |\n", cells.join(" | "))

@@ -1,4 +1,4 @@
-//! Numbers for people: three digits that matter.
+//! Numbers for people: three significant digits.
 
 /// `value` with about three significant digits.
 pub fn short(value: f64) -> String {

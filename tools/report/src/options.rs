@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
-/// Where results go besides the terminal.
+/// Files for the results, besides the terminal.
 #[derive(Debug, Clone, Default, Args)]
 pub struct FileArgs {
     /// Write the results as JSON; `-` is standard output.
@@ -61,7 +61,7 @@ impl FromStr for PositiveReal {
 ///
 /// # Errors
 ///
-/// If `text` is none; the message shows how to write one.
+/// If `text` is not a length of time; the message shows how to write one.
 pub fn duration(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(length) if !length.is_zero() => Ok(length),
@@ -69,12 +69,12 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// How a value is called on command lines and in results.
+/// The name of a value on command lines and in results.
 pub fn name(value: &impl ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-/// Accepts those of `values` on a command line, and no other.
+/// Accepts only `values` on a command line.
 pub fn one_of<V>(values: &[V]) -> impl TypedValueParser<Value = V> + use<V>
 where
     V: ValueEnum + Clone + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! Where results come from.
+//! The origin of results.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Document, Media, interrupt};
 
-/// What every file of results begins with.
+/// The beginning of every file of results.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Origin {
     schema: u32,
     command: String,
     unix_time: u64,
-    /// Whether Ctrl-C ended the run early. What is there is complete nevertheless.
+    /// Whether Ctrl-C ended the run early. The results that are there are complete.
     interrupted: bool,
 }
 
 impl Origin {
-    /// That of a run of `program` which ends now.
+    /// The origin of a run of `program` that ends now.
     pub fn now(program: &str, schema: u32) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let arguments = std::env::args().skip(1);
@@ -41,7 +41,7 @@ impl Origin {
         &self.command
     }
 
-    /// When it ended.
+    /// When the run ended.
     pub fn date(&self) -> String {
         let when = UNIX_EPOCH + Duration::from_secs(self.unix_time);
         humantime::format_rfc3339_seconds(when).to_string()

@@ -1,4 +1,4 @@
-//! How a program tells what it found, and how it fails.
+//! The output of a program, and its failures.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -17,14 +17,14 @@ const STANDARD: &str = "-";
 /// Why a program stops: one line on stderr and an exit code.
 #[derive(Debug)]
 pub enum Failure {
-    /// The command can't be carried out as given; the text names the mend.
+    /// The command can't be carried out as given; the text says what to change.
     Usage(String),
-    /// Something went wrong underway.
+    /// The run failed.
     Run(String),
 }
 
 impl Failure {
-    /// Tells the user, and says what to tell the shell.
+    /// Reports the failure to the user. Returns the exit code.
     pub fn report(self) -> ExitCode {
         let (text, code) = match self {
             Self::Usage(text) => (text, 2),
@@ -75,7 +75,7 @@ fn in_a_line(error: &clap::Error, program: &Command) -> String {
     }
 }
 
-/// What to say of a `name` that is none of the `known` ones.
+/// The failure for a `name` that is none of the `known` names.
 pub fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
     let mut nearest: Vec<_> = known.map(|id| (strsim::jaro_winkler(name, id), id)).collect();
     nearest.sort_by(|a, b| f64::total_cmp(&b.0, &a.0));
@@ -86,7 +86,7 @@ pub fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Failure 
     ))
 }
 
-/// Prints. A reader that closes the pipe early changes nothing about how the program ends.
+/// Prints `text`. A reader that closes the pipe early does not change the exit code.
 ///
 /// # Errors
 ///
@@ -100,21 +100,21 @@ pub fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// A file that is written when there is something to write; standard output if it is called `-`.
+/// A file that is opened early and written later; standard output if its name is `-`.
 #[derive(Debug)]
 pub struct Sink {
     path: PathBuf,
-    /// What was there before.
+    /// The existing file, if there was one.
     file: Option<File>,
 }
 
 impl Sink {
-    /// Makes sure that `path` can be written. What is there stays until there is something new, and nothing is left where
-    /// nothing was.
+    /// Makes sure that `path` can be written. An existing file keeps its contents until there are new ones, and no file
+    /// is left if there was none.
     ///
     /// # Errors
     ///
-    /// If it can't be.
+    /// If it can't be written.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         Self::probe(path).map(|file| Self { path: path.to_owned(), file }).map_err(|error| {
             let path = path.display();
@@ -138,7 +138,7 @@ impl Sink {
         self.path == Path::new(STANDARD)
     }
 
-    /// Replaces the contents, and returns where they are unless that is standard output.
+    /// Replaces the contents. Returns the file's path, unless it is standard output.
     ///
     /// # Errors
     ///
@@ -173,7 +173,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Those that are asked for.
+    /// The files that are asked for.
     ///
     /// # Errors
     ///
@@ -194,12 +194,12 @@ impl Files {
 
     /// Writes the files, then prints; to stderr if standard output is one of the files.
     ///
-    /// Files come first: they must be there even if nobody reads what is printed. And what was found is printed even if
-    /// it can't be written.
+    /// Files are written first, even if the output is not read. The results are printed even if a file can't be
+    /// written.
     ///
     /// # Errors
     ///
-    /// If something can't be written.
+    /// If a file or the output can't be written.
     pub fn publish(&mut self, data: &impl Serialize, document: &Document) -> Result<(), Failure> {
         let json = || serde_json::to_string_pretty(data).expect("results are plain data") + "\n";
         let is_taken =

@@ -1,4 +1,4 @@
-//! How far a run is, on stderr.
+//! The progress of a run, on stderr.
 
 use std::io::{self, Write};
 use std::sync::Mutex;
@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// When the first line is written where there is no terminal.
+/// When the first line is written if there is no terminal.
 const FIRST: Duration = Duration::from_secs(1);
-/// How long it takes to the next.
+/// The time between two lines.
 const NEXT: Duration = Duration::from_secs(5);
 
-/// A bar on a terminal, and elsewhere a line every few seconds. It has no thread of its own, which would disturb.
+/// A bar on a terminal, otherwise a line every few seconds. It has no thread of its own, which would disturb
+/// measurements.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
@@ -22,36 +23,36 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of `steps`, with a bar as `template` has it.
+    /// A progress of `steps` steps. `template` describes the bar.
     pub fn new(steps: usize, template: &str) -> Self {
         let style = ProgressStyle::with_template(template).expect("a valid template");
         let bar = ProgressBar::new(steps as u64).with_style(style);
         Self { bar, begin: Instant::now(), due: Mutex::new(FIRST) }
     }
 
-    /// Says what is going on.
+    /// Sets the message: the current step.
     pub fn set_message(&self, message: impl Into<String>) {
         self.bar.set_message(message.into());
     }
 
-    /// Says that there are so many steps in all.
+    /// Sets the number of all steps.
     pub fn set_length(&self, steps: usize) {
         self.bar.set_length(steps as u64);
     }
 
-    /// Does so many steps.
+    /// Counts `steps` more steps.
     pub fn inc(&self, steps: usize) {
         self.bar.inc(steps as u64);
         self.tell();
     }
 
-    /// Says how many steps are done.
+    /// Sets the number of finished steps.
     pub fn set_position(&self, steps: usize) {
         self.bar.set_position(steps as u64);
         self.tell();
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }
@@ -66,22 +67,22 @@ impl Progress {
             (self.bar.position().max(1) as f64, self.bar.length().unwrap_or(1) as f64);
         let left = passed.mul_f64((all / done - 1.0).max(0.0));
         let (percent, message) = (100.0 * done / all, self.bar.message());
-        // Nobody may be there to read it.
+        // An error is ignored: stderr may be closed.
         let _ = writeln!(io::stderr(), "{percent:3.0} %, {} left: {message}", about(left));
     }
 }
 
-/// The time that all processors take together for `work`.
+/// The time that `work` takes if all processors share it.
 pub fn shared(work: Duration) -> Duration {
     work / thread::available_parallelism().map_or(1, |count| count.get() as u32)
 }
 
-/// Says what begins and how long it takes, roughly.
+/// Announces a task and its approximate time.
 pub fn announce(what: &str, time: Duration) {
     let time = about(time);
     let _ = writeln!(
         io::stderr(),
-        "lane: {what}. Takes about {time}; Ctrl-C ends it and keeps what is finished."
+        "lane: {what}. Takes about {time}; Ctrl-C ends it and keeps finished results."
     );
 }
 

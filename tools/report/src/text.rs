@@ -8,7 +8,7 @@ use crate::{Block, Document, Media, Table};
 const WIDTH: usize = 100;
 
 impl Document {
-    /// Text for a terminal: the circumstances, the blocks and the summary.
+    /// Text for a terminal: the facts, the blocks and the summary.
     pub fn to_text(&self) -> String {
         let mut text = Text::default();
         let facts = self.facts.iter().filter(|fact| fact.0.has(Media::TERMINAL));
@@ -19,7 +19,7 @@ impl Document {
     }
 }
 
-/// What is to be printed.
+/// The text to be printed.
 #[derive(Default)]
 struct Text {
     text: String,

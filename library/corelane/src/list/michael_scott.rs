@@ -1,6 +1,6 @@
 //! `msq`: an unbounded queue between several producers and several consumers, a list of nodes.
 //!
-//! The queue that textbooks have. A push appends a node to the last one. A pop moves `head` to the next node. Each retries if
+//! The textbook queue. A push appends a node to the last node. A pop moves `head` to the next node. Each retries if
 //! another thread was faster. The node at `head` holds no item: its item was popped last.
 //!
 #![doc = advice!(msq)]
@@ -9,18 +9,19 @@
 //! |---|---|
 //! | guarantee | lock-free but for the allocator, first in first out (linearizable). Cloning and dropping handles takes a lock for a moment |
 //! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](crate::TryPushError::Full) only if there is no memory for a node |
-//! | memory | a node an item: the item and two pointers. Each consumer keeps up to 63 popped nodes. When it has 64, it hands them over; nodes that were handed over are freed together, when there are 256, and one more for each hazard pointer (a producer has one, a consumer two) and for each node that could not be freed the last time |
+//! | memory | a node for each item: the item and two pointers. Each consumer keeps up to 63 popped nodes, and hands them over when it has 64. Nodes that were handed over are freed together, when there are 256, and one more for each hazard pointer (a producer has one, a consumer two) and for each node that could not be freed the last time |
 //! | handles | at most 65,536 a side; cloning one more panics. A hazard pointer has a record of 128 bytes, which is used again when its handle is dropped. Cloning aborts the process if there is no memory for it |
-//! | a stopped thread | keeps the one or two nodes that it was at, or the nodes that it was about to free |
-//! | operations | a push allocates, has a fence, and exchanges two pointers. A pop exchanges two pointers, has a fetch-and-add, and a fence, or two beside other consumers |
-//! | closing | when all consumers are gone a push says so |
+//! | a stopped thread | keeps the one or two nodes that it protects, or the nodes that it was about to free |
+//! | operations | a push needs an allocation, a fence, and exchanges of two pointers. A pop needs exchanges of two pointers, a fetch-and-add, and a fence, or two beside other consumers |
+//! | closing | a push says closed when all consumers are gone |
 //! | paper | M. Michael, M. Scott: *Simple, Fast, and Practical Non-Blocking and Blocking Concurrent Queue Algorithms* (PODC 1996), Fig. 1; paper 5, §IV.A compares with it |
 //!
 //! # Departures from the paper
 //!
-//! - Nodes are freed by hazard pointers. The paper counts in its pointers and never frees a node. Epochs would save a pop its
-//!   fences, but a stopped thread would keep all nodes that have been retired since, and not two.
-//! - The item is taken out behind the exchange that makes it this thread's, not copied before.
+//! - Nodes are freed by hazard pointers. The paper has counters in its pointers and never frees a node. With epochs a
+//!   pop would need no fences, but a stopped thread would keep all nodes that have been retired since, and not just
+//!   two.
+//! - A pop takes the item out after the exchange that makes the item its own. The paper's pop copies the item before.
 //!
 //! ```
 //! use corelane::list::michael_scott;
@@ -48,10 +49,10 @@ use crate::queue::{
 };
 use crate::region::{End, NoSlots, State, ends, no_memory};
 
-/// What leads to a node.
+/// A pointer to a node.
 type Link<T> = AtomicPtr<Guarded<Node<T>>>;
 
-/// A place for an item, and what follows it.
+/// A place for an item, and a pointer to the next node.
 struct Node<T> {
     /// The node of the next item; null if that has not been pushed.
     next: Link<T>,
@@ -61,16 +62,16 @@ struct Node<T> {
     number: UnsafeCell<u64>,
 }
 
-// SAFETY: a node moves its item from one thread to another, which `T: Send` allows, and lends none.
+// SAFETY: a node moves its item from one thread to another, which `T: Send` allows. It lends no item.
 unsafe impl<T: Send> Send for Node<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Node<T> {}
 
 impl<T> Node<T> {
-    /// A new one without an item, if there is memory for it.
+    /// A new node without an item, if there is memory for it.
     fn new() -> Option<Box<Guarded<Self>>> {
         let write = |place: *mut Self| {
-            // SAFETY: the place is that of a new node.
+            // SAFETY: the place belongs to a new node.
             unsafe {
                 (&raw mut (*place).next).write(AtomicPtr::new(ptr::null_mut()));
                 (&raw mut (*place).item).write(UnsafeCell::new(MaybeUninit::uninit()));
@@ -84,7 +85,7 @@ impl<T> Node<T> {
     /// The node behind this one, if there is one.
     #[inline]
     fn next(&self) -> Option<*mut Guarded<Self>> {
-        // Relaxed: `Hazard::follow` has a fence that acquires, ↔ Release in `try_push`: the item is there.
+        // Relaxed: the fence in `Hazard::follow` acquires ↔ Release in `try_push`: the next node's item.
         let next = self.next.load(Ordering::Relaxed);
         (!next.is_null()).then_some(next)
     }
@@ -98,10 +99,10 @@ impl<T> Node<T> {
     ///
     /// # Safety
     ///
-    /// The caller has moved `head` on to this node, or nobody uses the queue any more; and it does this once.
+    /// The caller has moved `head` to this node, or no thread uses the queue any more. The item is taken once.
     #[inline]
     unsafe fn take(&self) -> T {
-        // SAFETY: the caller's; the node was filled before it was hung behind another.
+        // SAFETY: the caller's contract. The node was filled before it was appended.
         self.item.with_mut(|item| unsafe { (*item).assume_init_read() })
     }
 }
@@ -116,10 +117,10 @@ fn count<T>(node: &mut Hazard<Node<T>>, Header { head, tail, .. }: &Header<T>) -
     number(tail).wrapping_sub(first) as usize
 }
 
-/// Retired nodes, besides one for each hazard, that wait to be freed together.
+/// A scan comes when 256 nodes have been retired, besides one for each hazard.
 const COSTS: Costs = Costs { overhead: limit(256, 0), steps: 1, at_drop: false };
 
-/// Both ends of the list.
+/// The head and the tail of the list.
 struct Header<T> {
     head: Padded<Link<T>>,
     /// The last node, or the one before it.
@@ -132,11 +133,11 @@ impl<T> State for Header<T> {
     type Slots = NoSlots;
 
     fn drop_items(&self, _: &NoSlots) {
-        // Relaxed: dropping the handles has ordered what they did before this.
+        // Relaxed: the drop of the handles orders their accesses before this one.
         let mut head = self.head.load(Ordering::Relaxed);
         drop_each(|| {
-            // SAFETY: all handles are gone. From `head` on nothing has been retired; each is freed once, and holds an
-            // item but for the first.
+            // SAFETY: all handles are gone. The nodes from `head` on have not been retired. Each is freed once, and all
+            // but the first hold an item.
             unsafe {
                 let node = (!head.is_null()).then(|| Box::from_raw(head))?;
                 head = node.next.load(Ordering::Relaxed);
@@ -156,7 +157,7 @@ pub fn queue<T: Send>() -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let node = Box::into_raw(Node::new().ok_or(error)?);
     let end = || Padded(AtomicPtr::new(node));
     let header = Header { head: end(), tail: end(), domain: Domain::new(COSTS) };
-    // SAFETY: it is from above, and the header with it is gone.
+    // SAFETY: the node came from a box above, and the header, which pointed to it, is gone.
     let (tx, rx) =
         ends(Memory::Heap, (), header).inspect_err(|_| drop(unsafe { Box::from_raw(node) }))?;
     let (tx, rx) = (Producer::new(tx), Consumer::new(rx));
@@ -175,16 +176,16 @@ pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>),
 
 /// A sending side.
 pub struct Producer<T: Send> {
-    /// Where `tail` was. Dropped before `end`, which may free the domain.
+    /// The node that `tail` pointed to. Dropped before `end`, which may free the domain.
     last: Hazard<Node<T>>,
     end: End<Header<T>>,
 }
 
 /// A receiving side.
 pub struct Consumer<T: Send> {
-    /// Where `head` was. Dropped before `end`, as is the next.
+    /// The node that `head` pointed to. Dropped before `end`, like `second`.
     first: Hazard<Node<T>>,
-    /// Where it is moved on to.
+    /// The node after it, to which a pop moves `head`.
     second: Hazard<Node<T>>,
     retired: Batch<Node<T>>,
     end: End<Header<T>>,
@@ -193,7 +194,7 @@ pub struct Consumer<T: Send> {
 impl<T: Send> Producer<T> {
     fn new(end: End<Header<T>>) -> Option<Self> {
         let Header { tail, domain, .. } = end.header();
-        // SAFETY: `end` keeps the domain. `tail` leads to a node of the list, and has gone on when one is retired.
+        // SAFETY: `end` keeps the domain. `tail` points to a node of the list, and moves on before its node is retired.
         let last = unsafe { Hazard::new(domain, tail) }?;
         Some(Self { last, end })
     }
@@ -206,7 +207,7 @@ impl<T: Send> queue::Producer for Producer<T> {
         if self.is_closed() {
             return Err(full(true, item));
         }
-        // The item is moved into the node below, so that it can be given back if there is none.
+        // The item is moved into the node below, so that this can return it if there is no memory for a node.
         let Some(node) = Node::new() else { return Err(full(false, item)) };
         // SAFETY: the node is this thread's alone, and empty.
         node.item.with_mut(|place| unsafe { (*place).write(item) });
@@ -219,12 +220,12 @@ impl<T: Send> queue::Producer for Producer<T> {
             let number = self.last.get().number().wrapping_add(1);
             // SAFETY: the node is this thread's alone until the exchange succeeds.
             unsafe { &*node }.number.with_mut(|place| unsafe { *place = number });
-            // Release ↔ Acquire here and the fence behind `Node::next`: the item is there.
+            // Release ↔ Acquire here, and the fence in `Hazard::follow`: the node's item.
             let hung = next.compare_exchange(null, node, Ordering::Release, Ordering::Acquire);
-            // Its own node, or that of a producer that was faster and has perhaps not yet moved `tail` on. `last` is still
-            // protected, so that no other node has its address.
+            // This producer's node, or the node of a producer that was faster and may not have moved `tail` on yet.
+            // `last` is still protected, so that no other node has its address.
             let next = hung.err().unwrap_or(node);
-            // Release ↔ Acquire in `Hazard::protect`: the node is ready.
+            // Release ↔ Acquire in `Hazard::protect`: the node is initialized.
             let _ = tail.compare_exchange(last, next, Ordering::Release, Ordering::Relaxed);
             if hung.is_ok() {
                 return Ok(());
@@ -251,7 +252,7 @@ impl<T: Send> queue::Producer for Producer<T> {
 impl<T: Send> Consumer<T> {
     fn new(end: End<Header<T>>) -> Option<Self> {
         let Header { head, domain, .. } = end.header();
-        // SAFETY: `end` keeps the domain. `head` leads to a node of the list, and has gone on when one is retired.
+        // SAFETY: `end` keeps the domain. `head` points to a node of the list, and moves on before its node is retired.
         let hazard = || unsafe { Hazard::new(domain, head) };
         let (first, second) = (hazard()?, hazard()?);
         // SAFETY: `end` keeps the domain.
@@ -265,25 +266,26 @@ impl<T: Send> Consumer<T> {
             self.first.protect(head);
             let first = self.first.node();
             let next = self.first.get().next()?;
-            // SAFETY: what is behind `head` is not retired before `head` has moved on to it, and further.
+            // SAFETY: the node after `first` is retired only after `head` has moved to it, and then past it.
             if !unsafe { self.second.follow(next, head, first) } {
                 continue;
             }
-            // First, so that `tail` does not lead to a retired node. Relaxed: the producer that appended `next` to `first` had
-            // seen `tail` here, and `follow` has acquired that.
+            // `tail` first, so that it never points to a retired node. Relaxed: the producer that appended `next` to
+            // `first` had read `first` in `tail`, and the fence in `follow` has acquired what this producer read.
             if tail.load(Ordering::Relaxed) == first {
-                // Relaxed: the fence in `follow` releases, ↔ Acquire in `Hazard::protect`: the node is ready.
+                // Relaxed: the fence in `follow` releases ↔ Acquire in `Hazard::protect`: the node is initialized.
                 let _ = tail.compare_exchange(first, next, Ordering::Relaxed, Ordering::Relaxed);
             }
-            // Relaxed: as above.
+            // Relaxed: as for `tail`.
             let moved = head.compare_exchange(first, next, Ordering::Relaxed, Ordering::Relaxed);
             if moved.is_err() {
                 continue;
             }
-            // SAFETY: this thread has moved `head` on to it.
+            // SAFETY: this thread has moved `head` to the node.
             let item = unsafe { self.second.get().take() };
             swap(&mut self.first, &mut self.second);
-            // SAFETY: it came from a box. `head` and `tail` have gone on for good. A node is used through a hazard only.
+            // SAFETY: the node came from a box. `head` and `tail` have moved on for good. A node is used only while a
+            // hazard protects it.
             unsafe { self.retired.retire(first) };
             return Some(item);
         }

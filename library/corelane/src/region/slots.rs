@@ -65,8 +65,8 @@ impl<T> Slots for Cells<T> {
     }
 
     unsafe fn init(_: NonNull<u8>, slots: NonNull<u8>, len: usize) -> Self {
-        // SAFETY: by the caller's word there are `len` slots. Queues whose number of slots is no power of two leave out the
-        // positions without a slot.
+        // SAFETY: by the caller's contract there are `len` slots. Queues whose number of slots is no power of two leave
+        // out the positions without a slot.
         unsafe { Self::new(slots.cast(), len) }
     }
 

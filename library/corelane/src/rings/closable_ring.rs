@@ -1,5 +1,4 @@
-//! A ring in which threads get positions by adding to a counter, and which can be closed (Morrison, Afek 2013, §4.1 and
-//! Fig. 3).
+//! A ring that can be closed. Threads get positions by fetch-and-add (Morrison, Afek 2013, §4.1 and Fig. 3).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -8,36 +7,36 @@ use super::{Lap, RingSlot};
 use crate::memory::{AtomicU64, Ordering, is_before, limit, pause};
 use crate::pad::{Padded, spread};
 
-/// From one position to the next.
+/// The difference between two successive positions.
 const STEP: u64 = 2;
 
-/// Whether `tail` is that of a closed ring.
+/// The bit of `tail` that says the ring is closed.
 const CLOSED: u64 = 1;
 
 /// How often a thread tries to put an item into a ring before it closes the ring.
 const MOST_TRIES: u64 = limit(10, 1);
 
-/// How often a thread looks for the item that another thread is about to write before it gives the position up.
+/// How often a thread looks for an item that another thread is about to write, before it gives the position up.
 const MOST_LOOKS: u64 = limit(100, 1);
 
 /// A ring of slots.
 #[derive(Debug)]
 pub(super) struct ClosableRing<S> {
-    /// Behind all positions at which an item was looked for.
+    /// Behind all positions that pops have got.
     head: Padded<AtomicU64>,
-    /// Behind all positions at which an item was put, or was to be; and whether it is [`CLOSED`].
+    /// Behind all positions that pushes have got, or that have been left out; and whether the ring is [`CLOSED`].
     tail: Padded<AtomicU64>,
     slots: Box<[S]>,
 }
 
 impl<S: RingSlot> ClosableRing<S> {
-    /// Most slots, a power of two: there are addresses and lap numbers for so many.
+    /// Most slots, a power of two: limited by addresses and lap numbers.
     pub(super) const MOST: usize = {
         let (addresses, laps) = ((isize::MAX as usize / 4 / size_of::<S>()).ilog2(), 40);
         1 << if addresses < laps { addresses } else { laps }
     };
 
-    /// An empty one of `n` slots, a power of two, if there is memory for it. Positions start at `first`.
+    /// An empty ring of `n` slots, a power of two, if there is memory for it. Positions start at `first`.
     pub(super) fn new(n: usize, first: u64) -> Option<Self> {
         let all = n as u64 * STEP;
         let first = first & !(all - 1);
@@ -48,14 +47,15 @@ impl<S: RingSlot> ClosableRing<S> {
         Some(Self { head: counter(), tail: counter(), slots: slots.into_boxed_slice() })
     }
 
-    /// The slot at `position`, and the lap.
+    /// The slot at `position`, and the position's lap.
     #[inline]
     fn at(&self, position: u64) -> (&S, Lap) {
         let (index, n) = (position / STEP, self.slots.len());
         (&self.slots[spread::<S>(index, n)], Lap::of::<S>(index, n))
     }
 
-    /// Appends `item`, unless the ring is closed or must be: then it is, and there are no more positions for items.
+    /// Appends `item`. Fails if the ring is closed. Closes the ring, and fails, if the ring is full or too many tries
+    /// have failed.
     #[inline]
     pub(super) fn push(&self, mut item: S::Item) -> Result<(), S::Item> {
         for _ in 0..MOST_TRIES {
@@ -65,7 +65,7 @@ impl<S: RingSlot> ClosableRing<S> {
                 return Err(item);
             }
             let (slot, lap) = self.at(position);
-            // SAFETY: no other push gets this position, and it is the slot's only one in this lap.
+            // SAFETY: no other push gets this position, and it is the slot's only position in this lap.
             item = match unsafe { slot.put(lap, item, || self.is_given(position)) } {
                 Ok(()) => return Ok(()),
                 Err(item) => item,
@@ -85,15 +85,15 @@ impl<S: RingSlot> ClosableRing<S> {
         is_before(position, self.head.load(Ordering::Relaxed))
     }
 
-    /// Removes the oldest item. `None` if there was none at a moment of the call; that is final if the ring was closed
-    /// before.
+    /// Removes the oldest item. `None` if the ring was empty at a moment of the call. If the ring was closed before the
+    /// call, it stays empty.
     #[inline]
     pub(super) fn pop(&self) -> Option<S::Item> {
         loop {
-            // Acquire ↔ Release here: a pop that finds nothing sees what the pops of earlier positions saw.
+            // Acquire ↔ Release of the same addition: what the pops of earlier positions observed.
             let position = self.head.fetch_add(STEP, Ordering::AcqRel);
             let (slot, lap) = self.at(position);
-            // SAFETY: no other pop gets this position, and it is the slot's only one in this lap.
+            // SAFETY: no other pop gets this position, and it is the slot's only position in this lap.
             if let Some(item) = unsafe { slot.take(lap) } {
                 return Some(item);
             }
@@ -103,7 +103,8 @@ impl<S: RingSlot> ClosableRing<S> {
                 return Some(item);
             }
             let next = position.wrapping_add(STEP);
-            // Relaxed: no older than what this thread, or a pop of an earlier position, knew.
+            // Relaxed: the value is no older than the value that this thread, or a pop of an earlier position, has
+            // observed.
             let tail = self.tail.load(Ordering::Relaxed);
             if !is_before(next, tail & !CLOSED) {
                 self.catch_up(tail, next);
@@ -112,16 +113,16 @@ impl<S: RingSlot> ClosableRing<S> {
         }
     }
 
-    /// As [`pop`](Self::pop), of a ring that is closed. Takes no position if all are taken.
+    /// As [`pop`](Self::pop), from a closed ring. Takes no position if pops have got all positions.
     #[cold]
     pub(super) fn pop_rest(&self) -> Option<S::Item> {
-        // Relaxed: positions in use have been seen when the ring was seen to be closed, and there won't be more.
+        // Relaxed: the thread that observed the ring closed has observed all its positions, and no push gets more.
         let head = self.head.load(Ordering::Relaxed);
         let tail = self.tail.load(Ordering::Relaxed) & !CLOSED;
         is_before(head, tail).then(|| self.pop())?
     }
 
-    /// Waits a while for the item, if a push has got `position`.
+    /// Waits for a limited time for the item, if a push has got `position`.
     #[cold]
     fn wait(&self, position: u64) {
         let (slot, lap) = self.at(position);
@@ -134,7 +135,7 @@ impl<S: RingSlot> ClosableRing<S> {
         }
     }
 
-    /// Moves `tail` on to `head`, so that pushes need not try each position in between. No push gets these.
+    /// Moves `tail` on to `head`, so that pushes need not try the positions between. No push gets these positions.
     #[cold]
     fn catch_up(&self, mut tail: u64, mut head: u64) {
         while tail & CLOSED == 0 && is_before(tail, head) {
@@ -146,7 +147,7 @@ impl<S: RingSlot> ClosableRing<S> {
         }
     }
 
-    /// Puts nothing at the positions from `start` to `end`, which this thread has taken in place of pushes.
+    /// Leaves out the positions from `start` to `end`, which this thread has got in place of pushes.
     fn leave_out(&self, start: u64, end: u64) {
         let positions = (0..end.wrapping_sub(start)).step_by(STEP as usize);
         for (slot, lap) in positions.map(|i| self.at(start.wrapping_add(i))) {
@@ -164,11 +165,12 @@ impl<S: RingSlot> ClosableRing<S> {
         (positions as i64).clamp(0, self.slots.len() as i64) as usize
     }
 
-    /// Whether there was no item at a moment of the call, as far as can be seen without taking a position.
+    /// Whether the ring seemed empty at a moment of the call. Takes no position.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        // Acquire, here and in the slot: what is looked at next was there later. So there was nothing at `head` when
-        // nothing had been put behind it, and nothing before, whatever the others have done since.
+        // Acquire ↔ Release in `pop`, and in the slot likewise: the three loads take effect in this order. So when the
+        // slot was read, the slot had no item, pops had got all earlier positions, and no push had got a later
+        // position.
         let head = self.head.load(Ordering::Acquire);
         let (slot, lap) = self.at(head);
         let tail = || self.tail.load(Ordering::Relaxed) & !CLOSED;

@@ -16,16 +16,16 @@
 //! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](crate::TryPushError::Full) only if there is no memory for another ring, or for an item's box |
 //! | memory | rings for N tokens, where N is the [`Config::capacity`], rounded up to a power of two: two words for each. Kept are rings with items, the ring that is filled next, rings that an idle handle is in, and rings that handles have left since the last scan: [about a quarter of the number of handles](super#memory) at most. None is kept for the next burst |
 //! | handles | at most 65,536 a side; cloning one more panics. A handle has a record of 128 bytes, which is used again when the handle is dropped. Cloning aborts the process if there is no memory for it |
-//! | a stopped thread | keeps one ring, or the rings that it was about to free. In a pop it also keeps the item of its position, even if that is pushed later |
-//! | operations | a push has a fetch-and-add and an exchange of the slot, a pop as well. A pop of an empty slot costs a push another try. Each thread that wants to append a ring makes two allocations. A consumer that leaves a ring has a fence and pays for its part of a [scan](super#memory) |
+//! | a stopped thread | keeps one ring, or the rings that it was about to free. In a pop it also keeps the item of its position, even if the item is pushed later |
+//! | operations | a push needs a fetch-and-add and an exchange of the slot, and so does a pop. A pop of an empty slot costs a push another try. Each thread that wants to append a ring makes two allocations. A consumer that leaves a ring has a fence and pays for its part of a [scan](super#memory) |
 //! | limit | no thread must be stopped in the middle of a call while 2^62 positions of one ring are used |
-//! | machine | must exchange 128 bits at once, as all of x86-64 but its very first processors do, and AArch64: where it can't, there is no such queue ([`CapacityError::Unsupported`]) |
+//! | machine | must exchange 128 bits at once: AArch64, and x86-64 but for its very first processors. On other machines there is no such queue ([`CapacityError::Unsupported`]) |
 //! | closing | when all consumers are gone a push says so as soon as the ring is full |
 //! | paper | A. Morrison, Y. Afek: *Fast Concurrent Queues for x86 Processors* (PPoPP 2013), §4; paper 5, §IV.B and §V.A–B |
 //!
 //! # Departures from the paper
 //!
-//! - A word says in which lap a slot was used, and not at which position: the slot knows which it is.
+//! - A word contains the lap in which the slot was used, and not the position: the slot's index gives the rest.
 //! - Rings are freed by hazard pointers, which a handle keeps from call to call; see [`rings`].
 //!
 //! ```
@@ -56,7 +56,8 @@ use crate::slot::Token;
 /// Whether a pop of a later lap has visited the slot while it held an item of this lap.
 const UNSAFE: u64 = 1;
 
-/// What a slot holds: first the lap in which it was used last, and whether it is [`UNSAFE`]; then the token, or none.
+/// The contents of a slot: first the lap in which it was used last, and whether it is [`UNSAFE`]; then the token, or
+/// none.
 #[derive(Debug, Clone, Copy)]
 struct Pair {
     word: u64,
@@ -74,7 +75,7 @@ impl Pair {
         self.word & UNSAFE != 0
     }
 
-    /// The token, if it was put here in `lap`.
+    /// The token, if it was put into the slot in `lap`.
     #[inline]
     fn token_of(self, lap: Lap) -> Option<NonZeroU64> {
         self.token.filter(|_| self.lap() == lap.number())
@@ -98,7 +99,7 @@ pub struct DoubleSlot<T> {
     token: PhantomData<T>,
 }
 
-// SAFETY: a slot moves a token from one thread to another, which it allows, and lends none.
+// SAFETY: a slot moves a token from one thread to another, which `Token` allows. It lends no token.
 unsafe impl<T: Token> Sync for DoubleSlot<T> {}
 
 impl<T> DoubleSlot<T> {
@@ -108,7 +109,7 @@ impl<T> DoubleSlot<T> {
         Pair::from_bits(self.pair.load(order))
     }
 
-    /// Exchanges `old` for `new`, or says what is there.
+    /// Replaces `old` by `new`, or fails and returns the slot's contents.
     #[inline]
     #[track_caller]
     fn exchange(
@@ -134,11 +135,11 @@ fn number_of<T: Token>(token: T) -> NonZeroU64 {
 ///
 /// # Safety
 ///
-/// It came from [`number_of`], and is turned back only once.
+/// `number` came from [`number_of`], and is converted back only once.
 #[inline]
 unsafe fn token_of<T: Token>(number: NonZeroU64) -> T {
     let word = NonNull::new(with_exposed_provenance_mut(number.get() as usize));
-    // SAFETY: the caller's.
+    // SAFETY: the caller's contract.
     unsafe { T::from_word(word.expect("a token is not zero")) }
 }
 
@@ -149,15 +150,15 @@ impl<T: Token> rings::RingSlot for DoubleSlot<T> {
 
     #[inline]
     fn new(first: Lap) -> Self {
-        // As if it had been used a lap before.
+        // As if the slot had been used in the previous lap.
         let pair = Pair { word: first.earlier().number(), token: None };
         Self { pair: AtomicU128::new(pair.to_bits()), token: PhantomData }
     }
 
     #[inline]
     unsafe fn put(&self, lap: Lap, item: T, is_given: impl FnOnce() -> bool) -> Result<(), T> {
-        // Acquire ↔ Release in `take_or_give_up`: a push that finds the slot unsafe sees that its position was
-        // given to somebody.
+        // Acquire ↔ Release in `take_or_give_up`: a push that finds the slot unsafe sees that a pop has got its
+        // position.
         let old = self.load(Ordering::Acquire);
         let is_free = old.token.is_none() && is_before(old.lap(), lap.number());
         if !is_free || old.is_unsafe() && is_given() {
@@ -165,31 +166,31 @@ impl<T: Token> rings::RingSlot for DoubleSlot<T> {
         }
         let number = number_of(item);
         let new = Pair { word: lap.number(), token: Some(number) };
-        // Release pairs with the loads in `take`, `take_or_give_up` and `holds`: what the token leads to is there.
+        // Release ↔ Acquire in `take`, `take_or_give_up` and `holds`: the data that the token points to.
         match self.exchange(old, new, Ordering::Release, Ordering::Relaxed) {
             Ok(()) => Ok(()),
-            // SAFETY: it is from above, and nobody else has seen it.
+            // SAFETY: the number is from above, and no other thread has seen it.
             Err(_) => Err(unsafe { token_of(number) }),
         }
     }
 
-    /// A push of the next lap finds it free.
+    /// Does nothing: a push of the next lap finds the slot free.
     #[inline]
     unsafe fn leave_out(&self, _: Lap) {}
 
     #[inline]
     unsafe fn take(&self, lap: Lap) -> Option<T> {
-        // Acquire pairs with the exchange in `put`.
-        // SAFETY: the caller's.
+        // Acquire ↔ Release in `put`: the data that the token points to.
+        // SAFETY: the caller's contract.
         unsafe { self.take_from(self.load(Ordering::Acquire), lap) }
     }
 
     #[cold]
     unsafe fn take_or_give_up(&self, lap: Lap) -> Option<T> {
-        // Acquire, also below, as in `take`.
+        // Acquire, also below: as in `take`.
         let mut old = self.load(Ordering::Acquire);
         loop {
-            // SAFETY: the caller's.
+            // SAFETY: the caller's contract.
             if let Some(item) = unsafe { self.take_from(old, lap) } {
                 return Some(item);
             }
@@ -198,11 +199,10 @@ impl<T: Token> rings::RingSlot for DoubleSlot<T> {
             }
             let word = match old.token {
                 None => lap.number() | old.word & UNSAFE,
-                // It holds an item of an earlier lap.
+                // The slot holds an item of an earlier lap.
                 Some(_) => old.word | UNSAFE,
             };
-            // Release pairs with the load in `put`, also if the slot has been unsafe before: it is this thread's position
-            // that is to be seen, too.
+            // Release ↔ Acquire in `put`: a pop has got this position. Needed even if the slot was unsafe before.
             match self.exchange(old, Pair { word, ..old }, Ordering::Release, Ordering::Acquire) {
                 Ok(()) => return None,
                 Err(found) => old = found,
@@ -212,19 +212,19 @@ impl<T: Token> rings::RingSlot for DoubleSlot<T> {
 
     #[inline]
     fn holds(&self, lap: Lap) -> bool {
-        // Acquire ↔ Release in `take_from`: a pop that misses the item sees what the pop that took it saw.
+        // Acquire ↔ Release in `take_from`: a pop that finds the item taken sees what the pop that took the item saw.
         self.load(Ordering::Acquire).token_of(lap).is_some()
     }
 
     #[inline]
     fn is_open(&self, lap: Lap) -> bool {
-        // Relaxed: a caller that finds the slot closed looks again.
+        // Relaxed: a caller that gets `false` looks into the slot again.
         is_before(self.load(Ordering::Relaxed).lap(), lap.number())
     }
 }
 
 impl<T: Token> DoubleSlot<T> {
-    /// Takes the token of `lap`, if it is in the slot, where `old` was found.
+    /// Takes the token of `lap`, if the slot holds it. `old` was read in the slot.
     ///
     /// # Safety
     ///
@@ -232,13 +232,14 @@ impl<T: Token> DoubleSlot<T> {
     #[inline]
     unsafe fn take_from(&self, mut old: Pair, lap: Lap) -> Option<T> {
         let number = old.token_of(lap)?;
-        // Release ↔ Acquire in `holds`. The exchange fails if a pop of a later lap has been there.
+        // Release ↔ Acquire in `holds`: what this pop has observed. The exchange fails if a pop of a later lap has
+        // visited the slot.
         while let Err(found) =
             self.exchange(old, Pair { token: None, ..old }, Ordering::Release, Ordering::Relaxed)
         {
             old = found;
         }
-        // SAFETY: it is this thread's to take, by the caller's word, and now out of the slot.
+        // SAFETY: the token is this thread's to take, by the caller's contract, and no longer in the slot.
         Some(unsafe { token_of(number) })
     }
 }
@@ -268,7 +269,7 @@ pub fn queue_with<T: Token>(config: Config) -> Result<(Producer<T>, Consumer<T>)
     rings::queue(config)
 }
 
-/// The algorithm needs a machine that can exchange two words at once.
+/// Fails if the machine can't exchange two words at once.
 fn refuse_unless(can: bool) -> Result<(), CapacityError> {
     can.then_some(()).ok_or(CapacityError::Unsupported { needs: "an exchange of 128 bits at once" })
 }
@@ -290,7 +291,7 @@ const INFO: Info = Info {
 
 queue_type!(Lcrq of [T: Token] T: Producer<T>, Consumer<T> = queue_with; INFO);
 
-/// A handle of a queue of boxes, for what is in these.
+/// A handle of a queue of boxes that passes the boxes' contents.
 #[derive(Clone)]
 pub struct Boxed<H>(H);
 

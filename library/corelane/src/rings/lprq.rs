@@ -13,19 +13,20 @@
 //! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](crate::TryPushError::Full) only if there is no memory for another ring |
 //! | memory | rings for N items, where N is the [`Config::capacity`], rounded up to a power of two: a word and the item for each. Kept are rings with items, the ring that is filled next, rings that an idle handle is in, and rings that handles have left since the last scan: [about a quarter of the number of handles](super#memory) at most. None is kept for the next burst |
 //! | handles | at most 65,536 a side; cloning one more panics. A handle has a record of 128 bytes, which is used again when the handle is dropped. Cloning aborts the process if there is no memory for it |
-//! | a stopped thread | keeps one ring, or the rings that it was about to free. It keeps one slot of its ring; after it has found the queue empty, as many slots as there are consumers. Other threads leave these slots out, after 16,383 laps for good (in a ring of 64, after some 10 ms; a ring that has lost many slots is soon replaced). In a pop it also keeps the item of its position, even if that is pushed later |
-//! | operations | a push has a fetch-and-add and an exchange of the slot's word, a pop as well. A pop of an empty slot costs a push another try. Each thread that wants to append a ring makes two allocations. A consumer that leaves a ring has a fence and pays for its part of a [scan](super#memory) |
+//! | a stopped thread | keeps one ring, or the rings that it was about to free. It keeps one slot of its ring; after it has found the queue empty, as many slots as there are consumers. Other threads leave these slots out, after 16,383 laps for good (in a ring of 64, after some 10 ms; a ring that has lost many slots is soon replaced). In a pop it also keeps the item of its position, even if the item is pushed later |
+//! | operations | a push needs a fetch-and-add and an exchange of the slot's word, and so does a pop. A pop of an empty slot costs a push another try. Each thread that wants to append a ring makes two allocations. A consumer that leaves a ring has a fence and pays for its part of a [scan](super#memory) |
 //! | limit | no thread must be stopped in the middle of a call while 2^47 positions of one ring are used (at 10 ns each, 16 days) |
 //! | closing | when all consumers are gone a push says so as soon as the ring is full |
-//! | paper | R. Romanov, N. Koval: *The State-of-the-Art LCRQ Concurrent Queue Algorithm Does NOT Require CAS2* (PPoPP 2023); paper 5, §IV.B and §V.A–B for what it is the portable form of |
+//! | paper | R. Romanov, N. Koval: *The State-of-the-Art LCRQ Concurrent Queue Algorithm Does NOT Require CAS2* (PPoPP 2023); paper 5, §IV.B and §V.A–B for LCRQ, of which this is the portable form |
 //!
 //! # Departures from the paper
 //!
-//! - A slot holds an item of any type, not a pointer; and a push exchanges its word once. In the paper it does so three
-//!   times; two of these keep a push of a later lap from filling the slot at the same time. Here a slot is used in one lap
-//!   after the other. Only the push of this lap may fill the slot, and the lap is not over before that push has visited it:
-//!   the push fills the slot, or finds that the pop has *given up*, or leaves it empty. A push or pop of a later lap that finds
-//!   this lap not over notes in the slot that its own lap is *left out*, and goes on to another position.
+//! - A slot holds an item of any type, not a pointer; and a push exchanges the slot's word once. The paper's push does
+//!   so three times; two of the exchanges keep a push of a later lap from filling the slot at the same time. Here a
+//!   slot is used in one lap after the other. Only the push of the current lap may fill the slot, and the lap is not
+//!   over before this push has visited the slot: the push fills the slot, or finds that the pop has *given up*, or
+//!   leaves the slot empty. A push or pop of a later lap that finds the current lap not over notes in the slot that its
+//!   own lap is *left out*, and goes on to another position.
 //! - So a push must visit each position. A pop that finds the queue empty moves the counter of pushes over the positions that
 //!   only pops have got (the paper's `fixState`), and visits these positions in place of a push.
 //! - Rings are freed by hazard pointers; see [`rings`].
@@ -49,25 +50,25 @@ use crate::memory::{AtomicU64, Ordering, UnsafeCell, limit};
 use crate::queue::{CapacityError, Config, Info, Sides, queue_type};
 use crate::rings::{self, Lap};
 
-/// Which call owns the item's place in a slot. A lap begins with [`FREE`].
+/// The call that owns the item's place in a slot. A lap begins with [`FREE`].
 mod state {
     /// The push of this lap. Next: [`FULL`], [`GIVEN_UP`], or the next lap, if nothing is pushed.
     pub(super) const FREE: u64 = 0;
-    /// The pop of this lap: there is an item. Next: the next lap, when the item is out.
+    /// The pop of this lap: there is an item. Next: the next lap, when the item has been taken out.
     pub(super) const FULL: u64 = 1;
     /// The push of this lap, but its pop has given the position up. Next: the next lap, when the push has visited the slot.
     pub(super) const GIVEN_UP: u64 = 2;
 }
 use state::{FREE, FULL, GIVEN_UP};
 
-/// One lap that is left out, in a word: above the state.
+/// One lap that is left out, as a word counts it: above the state.
 const ONE: u64 = 4;
 
-/// Most laps that are counted when they are left out: all bits set.
+/// Most laps left out that a word counts: all bits set.
 const MOST_LEFT_OUT: u64 = limit((1 << 14) - 1, 3);
 
-/// The bits of a word that count laps left out: all of them set say that all later ones are, and the slot isn't used any
-/// more.
+/// The bits of a word that count laps left out. If all are set, all later laps are left out, and the slot isn't used
+/// any more.
 const LEFT_OUT: u64 = MOST_LEFT_OUT * ONE;
 
 /// The bits of a word that are its lap.
@@ -77,13 +78,14 @@ const LAP: u64 = !(LEFT_OUT | (ONE - 1));
 #[derive(Debug)]
 pub struct WordSlot<T> {
     /// - the lap that the slot is used in;
-    /// - how many laps behind that one are [`LEFT_OUT`]: the push or pop of the last of them found this lap not over;
-    /// - its [`state`].
+    /// - how many laps behind the current lap are [`LEFT_OUT`]: the push or pop of the last of them found the current
+    ///   lap not over;
+    /// - the slot's [`state`].
     word: AtomicU64,
     item: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: a slot moves an item from one thread to another, which `T: Send` allows, and lends none.
+// SAFETY: a slot moves an item from one thread to another, which `T: Send` allows. It lends no item.
 unsafe impl<T: Send> Send for WordSlot<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for WordSlot<T> {}
@@ -105,7 +107,8 @@ fn ended(word: u64, lap: Lap) -> u64 {
     }
 }
 
-/// The word after `word` when `lap`, a later one, is left out. None if it is already, or is an earlier one.
+/// The word after `word` when `lap`, a later lap, is left out. `None` if `lap` is left out already, or is an earlier
+/// lap.
 fn left_out(word: u64, lap: Lap) -> Option<u64> {
     let laps = lap.since(word & LAP).min(MOST_LEFT_OUT as i64);
     let more = laps - ((word & LEFT_OUT) / ONE) as i64;
@@ -113,11 +116,11 @@ fn left_out(word: u64, lap: Lap) -> Option<u64> {
 }
 
 impl<T> WordSlot<T> {
-    /// Ends `lap`, in which the slot is used, where `word` was found.
+    /// Ends `lap`, the slot's current lap. `word` was read in the slot.
     #[inline]
     fn end(&self, mut word: u64, lap: Lap) {
-        // Release ↔ Acquire in `put` and `holds`: the item is out. The exchange fails if a push or pop of a later lap has
-        // left a note.
+        // Release ↔ Acquire in `put` and `holds`: the item has been taken out. The exchange fails if a push or pop of a
+        // later lap has left a note.
         while let Err(found) =
             self.word.compare_exchange(word, ended(word, lap), Ordering::Release, Ordering::Relaxed)
         {
@@ -125,14 +128,14 @@ impl<T> WordSlot<T> {
         }
     }
 
-    /// Takes the item of `lap` out, where `word` was found.
+    /// Takes out the item of `lap`. `word` was read in the slot.
     ///
     /// # Safety
     ///
     /// The item is there, and no other thread takes it out.
     #[inline]
     unsafe fn take_out(&self, word: u64, lap: Lap) -> T {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         let item = self.item.with_mut(|place| unsafe { (*place).assume_init_read() });
         self.end(word, lap);
         item
@@ -155,11 +158,12 @@ impl<T: Send> rings::RingSlot for WordSlot<T> {
         // Acquire ↔ Release in `end`: the last item has been taken out.
         let mut word = self.word.load(Ordering::Acquire);
         if !is(word, lap, FREE) {
-            // SAFETY: the caller's.
+            // SAFETY: the caller's contract.
             unsafe { self.leave_out(lap) };
             return Err(item);
         }
-        // SAFETY: the place is this thread's until it fills the slot or ends the lap. By the caller's word no other thread does.
+        // SAFETY: the place is this thread's until this thread fills the slot or ends the lap. By the caller's contract
+        // no other thread does so.
         self.item.with_mut(|place| unsafe { (*place).write(item) });
         while !is(word, lap, GIVEN_UP) {
             // Release ↔ Acquire in `take`, `take_or_give_up` and `holds`: the item is there.
@@ -170,11 +174,11 @@ impl<T: Send> rings::RingSlot for WordSlot<T> {
                 Ordering::Relaxed,
             ) {
                 Ok(_) => return Ok(()),
-                // Given up, or a later lap is left out.
+                // The pop has given up, or a later lap has been left out.
                 Err(found) => word = found,
             }
         }
-        // SAFETY: it was put there, and the place is still this thread's.
+        // SAFETY: the item was put into the place above, and the place is still this thread's.
         Err(unsafe { self.take_out(word, lap) })
     }
 
@@ -199,13 +203,13 @@ impl<T: Send> rings::RingSlot for WordSlot<T> {
     unsafe fn take(&self, lap: Lap) -> Option<T> {
         // Acquire ↔ Release in `put`: the item is there.
         let word = self.word.load(Ordering::Acquire);
-        // SAFETY: by the caller's word the item is this thread's to take.
+        // SAFETY: by the caller's contract the item is this thread's to take.
         is(word, lap, FULL).then(|| unsafe { self.take_out(word, lap) })
     }
 
     #[cold]
     unsafe fn take_or_give_up(&self, lap: Lap) -> Option<T> {
-        // Acquire, also below, as in `take`.
+        // Acquire, also below: as in `take`.
         let mut word = self.word.load(Ordering::Acquire);
         loop {
             let next = match lap.since(word & LAP) {
@@ -226,13 +230,13 @@ impl<T: Send> rings::RingSlot for WordSlot<T> {
 
     #[inline]
     fn holds(&self, lap: Lap) -> bool {
-        // Acquire ↔ Release in `end`: a pop that misses the item sees what the pop that took it saw.
+        // Acquire ↔ Release in `end`: a pop that finds the item taken sees what the pop that took the item saw.
         is(self.word.load(Ordering::Acquire), lap, FULL)
     }
 
     #[inline]
     fn is_open(&self, lap: Lap) -> bool {
-        // Relaxed: a caller that finds the slot closed looks again.
+        // Relaxed: a caller that gets `false` looks into the slot again.
         is(self.word.load(Ordering::Relaxed), lap, FREE)
     }
 }
@@ -279,7 +283,7 @@ mod tests {
     use super::*;
     use crate::rings::RingSlot as _;
 
-    /// A call that visits a slot in this lap.
+    /// A call that visits a slot, and its lap.
     #[derive(Debug, Clone, Copy, PartialEq)]
     enum Visit {
         Push(u64),
@@ -296,8 +300,9 @@ mod tests {
         }
     }
 
-    /// Has a slot visited in this order. Its laps are about to wrap. Checks that each item is taken in its lap, or comes
-    /// back. It must be put if its pop has not been there, all visits of earlier laps have, and none of a later lap.
+    /// Visits a slot in this order. Its laps are about to wrap. Checks that each item is taken in its lap, or returned.
+    /// The push must put its item if all visits of earlier laps have happened, and neither its pop nor a visit of a
+    /// later lap.
     fn check(order: &[Visit]) {
         let lap = |n: u64| Lap::of::<WordSlot<u64>>(n.wrapping_sub(2).wrapping_mul(4), 4);
         let slot = WordSlot::new(lap(0));
@@ -306,7 +311,7 @@ mod tests {
             let (before, n) = (&order[..i], visit.lap());
             match visit {
                 Push(_) => {
-                    // SAFETY: each lap's once.
+                    // SAFETY: called once for each lap.
                     match unsafe { slot.put(lap(n), n, || unreachable!("lcrq asks")) } {
                         Ok(()) => put.push(n),
                         Err(item) => assert_eq!(item, n),
@@ -317,10 +322,10 @@ mod tests {
                     assert!(!put.contains(&n) || !is_late, "{visit:?} too late in {order:?}");
                     assert!(put.contains(&n) || is_late || !is_turn, "no {visit:?} in {order:?}");
                 }
-                // SAFETY: each lap's once.
+                // SAFETY: called once for each lap.
                 LeaveOut(_) => unsafe { slot.leave_out(lap(n)) },
                 Pop(_) => {
-                    // SAFETY: each lap's once.
+                    // SAFETY: called once for each lap.
                     let popped = unsafe { slot.take_or_give_up(lap(n)) };
                     assert_eq!(popped, put.contains(&n).then_some(n), "{visit:?} of {order:?}");
                 }
@@ -329,7 +334,7 @@ mod tests {
         let last = order.iter().map(|visit| visit.lap()).max().expect("there are visits");
         let word = slot.word.load(Ordering::Relaxed);
         let is_lost = last >= MOST_LEFT_OUT && word == lap(0).number() | LEFT_OUT | GIVEN_UP;
-        // Laps between, without a visit, are not over.
+        // Laps without a visit are not over.
         let is_waiting = order.len() as u64 != 2 * (last + 1) && !slot.holds(lap(last));
         let is_free = word == lap(last + 1).number() | FREE;
         assert!(is_free || is_lost || is_waiting && last >= MOST_LEFT_OUT, "{order:?}");

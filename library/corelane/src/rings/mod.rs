@@ -1,30 +1,31 @@
 //! Lists of rings that can be closed: what [`lprq`] and [`lcrq`] have in common.
 //!
-//! All threads work in one ring. A push that finds the ring full, or fails too often there, closes it and appends another.
-//! Producers go on to the new ring at once, consumers when the old ring is empty. Then the old ring is retired. It is freed when
-//! no handle is in it any more.
+//! All threads work in one ring. A push that finds the ring full, or fails too often in it, closes the ring and appends
+//! another. Producers go on to the new ring at once, consumers when the old ring is empty. Then the old ring is
+//! retired. It is freed when no handle is in it any more.
 //!
-//! A [`RingSlot`] says how a push and a pop meet; all else is here. It comes from A. Morrison, Y. Afek: *Fast Concurrent
-//! Queues for x86 Processors* (PPoPP 2013), §4.1 and Fig. 5; paper 5, §IV.B.
+//! A [`RingSlot`] defines how a push and a pop meet; all else is in this module. The algorithm comes from A. Morrison,
+//! Y. Afek: *Fast Concurrent Queues for x86 Processors* (PPoPP 2013), §4.1 and Fig. 5; paper 5, §IV.B.
 //!
 //! # Memory
 //!
-//! Each handle has a hazard pointer to the ring that it is in. A handle that leaves a ring, or is dropped, adds 8 to a credit. A
-//! scan reads all hazard pointers and frees the rings that none has. It costs as much credit as there are handles and rings
-//! that remain. So with up to 8 handles and no idle ones, every leave has a scan. With h handles, a scan comes every h / 8
-//! leaves, or h / 4 if an idle handle is in each remaining ring. An item's part of a scan does not grow with the number of
-//! handles, nor with the number of those that have been dropped.
+//! Each handle has a hazard pointer to its ring. A handle that leaves a ring, or is dropped, adds 8 to a credit. A scan
+//! reads all hazard pointers and frees the retired rings that no hazard pointer protects. A scan costs one credit for
+//! each handle and for each ring that it can't free. So with up to 8 handles and no idle ones, a scan comes with every
+//! leave. With h handles, a scan comes every h / 8 leaves, or h / 4 if an idle handle is in each remaining ring. An
+//! item's part of a scan does not grow with the number of handles, nor with the number of dropped handles.
 //!
 //! # Departures from the paper
 //!
-//! - A handle keeps its hazard pointer from one call to the next, so that coming to the ring costs nothing. The paper reads
-//!   the list's head or tail in each call. Here a handle goes on in its own ring until that is closed, or for a consumer closed
-//!   and empty. An idle handle, or one whose thread is stopped, keeps that one ring from being freed.
-//! - Epochs would keep more: a stopped thread would keep all rings that have been retired since.
-//! - A pop and a push may meet at one position after the other, and the pop may be first each time. After some tries the push
-//!   closes the ring, and in the next ring it is the first.
-//! - A consumer that has seen the ring closed looks at it once more. Otherwise it could miss an item that was pushed just before
-//!   that (an error in the paper as it appeared, mended in its later versions).
+//! - A handle keeps its hazard pointer from one call to the next, so that a call need not protect the ring anew. The
+//!   paper reads the list's head or tail in each call. Here a producer stays in its ring until the ring is closed, and
+//!   a consumer until its ring is closed and empty. A handle that is idle, or whose thread is stopped, keeps its one
+//!   ring from being freed.
+//! - With epochs instead of hazard pointers, a stopped thread would keep all rings that have been retired since.
+//! - A pop and a push may meet at one position after the other, and the pop may be first each time. After some tries
+//!   the push closes the ring, and puts its item into a new ring before any pop gets there.
+//! - A consumer that has seen the ring closed looks into the ring once more. Otherwise it could miss an item that was
+//!   pushed just before the ring was closed (an error in the paper as published, corrected in its later versions).
 
 use alloc::boxed::Box;
 use core::ptr;
@@ -46,70 +47,72 @@ pub mod lprq;
 
 use closable_ring::ClosableRing;
 
-/// How many times positions had gone round the ring before a position, as a slot counts them. That wraps.
+/// The lap of a position: how many times positions had gone round the ring before it, in a slot's units. The number
+/// wraps.
 #[derive(Debug, Clone, Copy)]
 pub struct Lap {
     /// A multiple of [`RingSlot::UNIT`].
     start: u64,
-    /// From one to the next.
+    /// The difference between the numbers of two successive laps.
     len: u64,
 }
 
 impl Lap {
-    /// That in which item number `index` is put into a ring of `n` slots.
+    /// The lap in which item number `index` is put into a ring of `n` slots.
     #[inline]
     pub(super) fn of<S: RingSlot>(index: u64, n: usize) -> Self {
         let n = n as u64;
         Self { start: (index & !(n - 1)).wrapping_mul(S::UNIT), len: n * S::UNIT }
     }
 
-    /// Its number, a multiple of [`RingSlot::UNIT`].
+    /// The lap's number, a multiple of [`RingSlot::UNIT`].
     #[inline]
     pub(super) fn number(self) -> u64 {
         self.start
     }
 
-    /// The one before.
+    /// The previous lap.
     pub(super) fn earlier(self) -> Self {
         Self { start: self.start.wrapping_sub(self.len), ..self }
     }
 
-    /// The number of the one that comes so many laps later.
+    /// The number of the lap that comes `laps` later.
     #[inline]
     pub(super) fn later(self, laps: u64) -> u64 {
         self.start.wrapping_add(laps.wrapping_mul(self.len))
     }
 
-    /// How many laps that with this number is behind. Less than none if it is ahead.
+    /// How many laps the lap with this number is behind `self`. Negative if it is ahead.
     #[inline]
     pub(super) fn since(self, number: u64) -> i64 {
         (self.start.wrapping_sub(number) as i64) >> self.len.trailing_zeros()
     }
 }
 
-/// Where a pop and a push that have got the same position meet.
+/// A slot: the pop and the push that have got the same position meet in it.
 pub trait RingSlot: Sized + Send + Sync {
-    /// What it holds.
+    /// What the slot holds.
     type Item: Send;
 
-    /// Of what the number of a lap is a multiple, a power of two: the bits below are for what else a word says. So lap
-    /// numbers wrap after 2^64 / `UNIT` positions: while half as many go by, no thread must be stopped in the middle.
+    /// A power of two. Lap numbers are multiples of it: the lower bits of a slot's word have another use. So lap
+    /// numbers wrap after 2^64 / `UNIT` positions. No thread must be stopped in the middle of a call while half as many
+    /// positions are used.
     const UNIT: u64;
 
-    /// An empty one, to be used first in this lap.
+    /// An empty slot, first used in the lap `first`.
     fn new(first: Lap) -> Self;
 
-    /// Puts `item` here in `lap`. Fails if something else is here, or it has been given up or left out in this lap; a slot
-    /// may also fail that is not done with an earlier lap. If a pop of this lap may have left a mark, the slot asks `is_given`
-    /// whether a pop has got this lap's position.
+    /// Puts `item` into the slot in `lap`. Fails if the slot holds another item, or if `lap` has been given up or left
+    /// out. May also fail if an earlier lap of the slot is not over. If a pop of this lap may have left a mark, the
+    /// slot asks `is_given` whether a pop has got this lap's position.
     ///
     /// # Errors
     ///
-    /// The item, if it isn't put here. Then no item may be put here in this lap.
+    /// Returns the item if it isn't put into the slot. Then no item may be put into the slot in this lap.
     ///
     /// # Safety
     ///
-    /// This is the only call in this lap that puts an item here or leaves the lap out.
+    /// This is the only call in this lap that puts an item into the slot or leaves the lap out.
     unsafe fn put(
         &self,
         lap: Lap,
@@ -117,58 +120,60 @@ pub trait RingSlot: Sized + Send + Sync {
         is_given: impl FnOnce() -> bool,
     ) -> Result<(), Self::Item>;
 
-    /// Puts nothing here in `lap`. Each lap needs one call of this or of [`put`](Self::put): until then the slot may be of no
-    /// use in later laps.
+    /// Puts no item into the slot in `lap`. Each lap needs one call of this or of [`put`](Self::put): until then the
+    /// slot may be unusable in later laps.
     ///
     /// # Safety
     ///
     /// As for [`put`](Self::put).
     unsafe fn leave_out(&self, lap: Lap);
 
-    /// Takes the item that was put here in `lap`, if it is here.
+    /// Takes the item that was put into the slot in `lap`, if the slot holds it.
     ///
     /// # Safety
     ///
-    /// This is the only call in this lap that takes from here.
+    /// In this lap no other thread takes from the slot, and no item has been taken from it.
     unsafe fn take(&self, lap: Lap) -> Option<Self::Item>;
 
-    /// As [`take`](Self::take); but sees to it that none is put here in this lap, if it isn't here.
+    /// As [`take`](Self::take). If the slot doesn't hold the item, gives the lap up: then no item can be put into the
+    /// slot in this lap.
     ///
     /// # Safety
     ///
-    /// As there.
+    /// As for [`take`](Self::take).
     unsafe fn take_or_give_up(&self, lap: Lap) -> Option<Self::Item>;
 
-    /// Whether the item that was put here in `lap` is here.
+    /// Whether the slot holds the item that was put into it in `lap`.
     fn holds(&self, lap: Lap) -> bool;
 
-    /// Whether one may be put here in `lap`, as far as can be seen now.
+    /// Whether an item may still be put into the slot in `lap`. The answer may be out of date.
     fn is_open(&self, lap: Lap) -> bool;
 }
 
-/// What leads to a ring in the list.
+/// A pointer to a ring of the list.
 type Link<S> = AtomicPtr<Guarded<Node<S>>>;
 
 /// A ring in the list.
 struct Node<S> {
     ring: ClosableRing<S>,
-    /// The number of rings that were appended before it.
+    /// Number of rings that were appended before.
     number: u64,
-    /// The ring behind it, null if it is the last. A producer appends one only when it has seen this ring closed.
+    /// The next ring, null if this ring is the last. A producer appends a ring only after it has observed this ring
+    /// closed.
     next: Link<S>,
 }
 
 impl<S: RingSlot> Node<S> {
-    /// One that isn't in the list yet.
+    /// A node that isn't in the list yet. `None` if there is no memory for it.
     fn new(shape: RingShape, number: u64) -> Option<Box<Guarded<Self>>> {
         let ring = ClosableRing::new(shape.n, shape.first)?;
         Guarded::new(Self { ring, number, next: AtomicPtr::new(ptr::null_mut()) })
     }
 
-    /// The one behind it. Then this one's ring is closed.
+    /// The next node, if there is one. Then this node's ring is closed.
     #[inline]
     fn next(&self) -> Option<*mut Guarded<Self>> {
-        // Acquire ↔ Release in `append`: the ring is ready, and this one has been closed.
+        // Acquire ↔ Release in `append`: the next ring is initialized, and this ring has been closed.
         let next = self.next.load(Ordering::Acquire);
         (!next.is_null()).then_some(next)
     }
@@ -181,9 +186,9 @@ struct RingShape {
     first: u64,
 }
 
-/// Moves an end of the list on from `node` to the `next` one, and says whether it was there.
+/// Moves `end`, the list's head or tail, from `node` to `next`. Returns whether `end` pointed to `node`.
 fn move_on<S>(end: &Link<S>, node: *mut Guarded<Node<S>>, next: *mut Guarded<Node<S>>) -> bool {
-    // Release ↔ Acquire in `Hazard::protect`: the next ring is ready.
+    // Release ↔ Acquire in `Hazard::protect`: the next ring is initialized.
     end.compare_exchange(node, next, Ordering::Release, Ordering::Relaxed).is_ok()
 }
 
@@ -202,14 +207,14 @@ fn count<S: RingSlot>(node: &mut Hazard<Node<S>>, header: &Header<S>) -> usize {
     }
 }
 
-/// A ring is worth a scan, unless there are many handles.
+/// Each ring that a handle leaves pays for a scan, unless there are many handles.
 const COSTS: Costs = Costs { overhead: 0, steps: 8, at_drop: true };
 
-/// Both ends of the list.
+/// The head and the tail of the list.
 struct Header<S: RingSlot> {
-    /// Where items are popped.
+    /// The oldest ring.
     head: Padded<Link<S>>,
-    /// Where items are pushed, or a ring before that one.
+    /// The newest ring, or a ring before it.
     tail: Padded<Link<S>>,
     shape: RingShape,
     domain: Domain<Node<S>>,
@@ -220,11 +225,11 @@ impl<S: RingSlot> State for Header<S> {
     type Slots = NoSlots;
 
     fn drop_items(&self, _: &NoSlots) {
-        // Relaxed: dropping the handles has ordered what they did before this.
+        // Relaxed: the drop of the handles orders their accesses before this one.
         let mut node = self.head.load(Ordering::Relaxed);
         drop_each(|| {
             loop {
-                // SAFETY: all handles are gone. From `head` on nothing has been retired, and each is freed once.
+                // SAFETY: all handles are gone. The rings from `head` on have not been retired, and each is freed once.
                 unsafe {
                     if let Some(item) = node.as_ref()?.ring.pop() {
                         return Some(item);
@@ -253,7 +258,7 @@ pub(super) fn queue<S: RingSlot>(config: Config) -> Built<Producer<S>, Consumer<
     let node = Box::into_raw(Node::new(shape, 0).ok_or(error)?);
     let end = || Padded(AtomicPtr::new(node));
     let header = Header::<S> { head: end(), tail: end(), shape, domain: Domain::new(COSTS) };
-    // SAFETY: it is from above, and the header with it is gone.
+    // SAFETY: the node came from a box above, and the header, which pointed to it, is gone.
     let (tx, rx) =
         ends(Memory::Heap, (), header).inspect_err(|_| drop(unsafe { Box::from_raw(node) }))?;
     let (tx, rx) = (Producer::new(tx), Consumer::new(rx));
@@ -262,33 +267,33 @@ pub(super) fn queue<S: RingSlot>(config: Config) -> Built<Producer<S>, Consumer<
 
 /// A sending side.
 pub struct Producer<S: RingSlot> {
-    /// The ring that it is in. Dropped before `end`, which may free the domain.
+    /// The producer's ring. Dropped before `end`, which may free the domain.
     node: Hazard<Node<S>>,
     end: End<Header<S>>,
-    /// Whether the last push failed. Then the ring is closed, and pushes take no positions in it any more, as pops would have
-    /// to pass each of them.
+    /// Whether the last push failed. Then the ring is closed, and pushes take no positions in it any more: pops would
+    /// have to visit each of these positions.
     is_in_closed: bool,
 }
 
 /// A receiving side.
 pub struct Consumer<S: RingSlot> {
-    /// As the producer's.
+    /// The consumer's ring. Dropped before `end`, which may free the domain.
     node: Hazard<Node<S>>,
     end: End<Header<S>>,
-    /// Whether the handle is new, or its last pop found nothing. Then a pop takes no position before an item is there: that
-    /// would cost a push its position.
+    /// Whether the handle is new, or its last pop found no item. Then a pop takes no position until the ring has an
+    /// item: a pop that finds no item costs a push its position.
     looks_first: bool,
 }
 
 impl<S: RingSlot> Producer<S> {
     fn new(end: End<Header<S>>) -> Option<Self> {
         let header = end.header();
-        // SAFETY: `end` keeps the domain. `tail` leads to a ring of the list, and has gone on when one is retired.
+        // SAFETY: `end` keeps the domain. `tail` points to a ring of the list, and moves on before its ring is retired.
         let node = unsafe { Hazard::new(&header.domain, &header.tail) }?;
         Some(Self { node, end, is_in_closed: false })
     }
 
-    /// Pushes `item` into a later ring than its own, which is closed.
+    /// Pushes `item` into a later ring than the producer's own ring, which is closed.
     #[cold]
     fn push_behind(&mut self, mut item: S::Item) -> Result<(), TryPushError<S::Item>> {
         let Header { tail, domain, .. } = self.end.header();
@@ -313,13 +318,13 @@ impl<S: RingSlot> Producer<S> {
             }
         }
         self.is_in_closed = false;
-        // The ring that it has left may wait for that.
+        // The ring that this handle has left may be retired. Then it can be freed now.
         domain.reclaim(1);
         Ok(())
     }
 
-    /// Appends a ring with `item` in it to the ring that the handle is in, which is closed. [`TryPushError::Busy`] if another
-    /// thread has done so.
+    /// Appends a ring that holds `item` to the producer's ring, which is closed. Fails with [`TryPushError::Busy`] if
+    /// another thread has appended a ring.
     fn append(&self, item: S::Item) -> Result<(), TryPushError<S::Item>> {
         let Header { tail, shape, .. } = self.end.header();
         let number = self.node.get().number.wrapping_add(1);
@@ -330,9 +335,9 @@ impl<S: RingSlot> Producer<S> {
         let new = Box::into_raw(new);
         let last = &self.node.get().next;
         let null = ptr::null_mut();
-        // Release ↔ Acquire in `Node::next`.
+        // Release ↔ Acquire in `Node::next`: the new ring is initialized, and this ring is closed.
         if last.compare_exchange(null, new, Ordering::Release, Ordering::Relaxed).is_err() {
-            // SAFETY: it came from a box, and no other thread has seen it.
+            // SAFETY: the new ring came from a box, and no other thread has seen it.
             let new = unsafe { Box::from_raw(new) };
             return Err(TryPushError::Busy(new.ring.pop().expect("it was put there")));
         }
@@ -376,12 +381,12 @@ impl<S: RingSlot> queue::Producer for Producer<S> {
 impl<S: RingSlot> Consumer<S> {
     fn new(end: End<Header<S>>) -> Option<Self> {
         let header = end.header();
-        // SAFETY: `end` keeps the domain. `head` leads to a ring of the list, and has gone on when one is retired.
+        // SAFETY: `end` keeps the domain. `head` points to a ring of the list, and moves on before its ring is retired.
         let node = unsafe { Hazard::new(&header.domain, &header.head) }?;
         Some(Self { node, end, looks_first: true })
     }
 
-    /// Takes the oldest item of the ring that it is in.
+    /// Takes the oldest item of the consumer's ring.
     #[inline]
     fn take(&mut self) -> Option<S::Item> {
         let ring = &self.node.get().ring;
@@ -401,7 +406,7 @@ impl<S: RingSlot> Consumer<S> {
         }
     }
 
-    /// Looks for an item in later rings than its own, which was empty.
+    /// Looks for an item in later rings than the consumer's own ring, which was empty.
     fn pop_behind(&mut self) -> Option<S::Item> {
         while let Some(next) = self.node.get().next() {
             match self.node.get().ring.pop_rest() {
@@ -415,22 +420,22 @@ impl<S: RingSlot> Consumer<S> {
         None
     }
 
-    /// Leaves its ring, which is closed and empty, for the one that `head` leads to then.
+    /// Leaves the consumer's ring, which is closed and empty, for the ring that `head` points to afterwards.
     #[cold]
     fn go_on(&mut self, next: *mut Guarded<Node<S>>) {
         let Header { head, tail, domain, .. } = self.end.header();
         let node = self.node.node();
-        // First, so that `tail` does not lead to a retired ring. If it fails, another thread has moved `tail` on, and `tail`
-        // never goes back.
+        // `tail` first, so that it never points to a retired ring. If this exchange fails, another thread has moved
+        // `tail` on, and `tail` never goes back.
         move_on(tail, node, next);
         let is_left = move_on(head, node, next);
         self.node.protect(head);
         if is_left {
-            // SAFETY: it came from a box. `head` and `tail` have gone on for good. A ring is used through a hazard only, and
-            // its `next` is never followed without one.
+            // SAFETY: the ring came from a box. `head` and `tail` have moved on for good. A ring is used only while a
+            // hazard protects it, and so is its `next`.
             unsafe { domain.retire(node) };
         }
-        // Also if another consumer has retired the ring: its scan may have seen this hazard.
+        // Also if another consumer has retired the ring: that consumer's scan may have read this handle's hazard.
         domain.reclaim(1);
     }
 }
@@ -491,7 +496,8 @@ mod tests {
 
     use super::*;
 
-    /// Hazards of handles that are alive, after many have been cloned and dropped: one by one, and many at once.
+    /// Counts the hazards of live handles after many handles have been cloned and dropped: one by one, and many at
+    /// once.
     fn hazards_of_live_handles<S: RingSlot>((tx, rx): (Producer<S>, Consumer<S>)) {
         let hazards = || tx.end.header().domain.hazards().count();
         for _ in 0..30_000 {

@@ -1,10 +1,10 @@
-//! Cores that go on while a load waits for its line.
+//! Cores that continue while a load waits for its line.
 
 use coherence::{Machine, Report, Simulation, StoreBuffer, Time, fence, pause, work};
 
 use crate::memory::{LINE, Memory, Shared, machine, took, until};
 
-/// A machine that looks so many accesses ahead, and waits for so many lines at once.
+/// A machine that looks `lookahead` accesses ahead, and waits for `fills` lines at once.
 fn ahead(lookahead: usize, fills: usize) -> Machine {
     let store_buffer = StoreBuffer { entries: 8, early_ownership: true };
     Machine { lookahead, fills, store_buffer, ..machine() }
@@ -18,7 +18,7 @@ fn alone(machine: Machine, thread: impl FnOnce(&Memory) + 'static) -> Report {
     simulation.run().expect("the thread ends")
 }
 
-/// Loads from so many lines that nobody has touched.
+/// Loads from lines that no core has touched.
 fn load_lines(memory: &Memory, lines: usize) {
     for line in 0..lines {
         memory.load(line * LINE);
@@ -29,7 +29,7 @@ fn load_lines(memory: &Memory, lines: usize) {
 fn misses_overlap() {
     let report = alone(ahead(8, 8), |memory| {
         assert_eq!(took(|| load_lines(memory, 4)), 4, "each keeps the core for a hit");
-        // The last was asked for at 3, and comes at 203.
+        // The last line was requested at 3, and arrives at 203.
         assert_eq!(took(fence), 203 - 4 + 5);
     });
     let total = report.cores[0].total;
@@ -43,7 +43,7 @@ fn without_lookahead_they_do_not() {
 
 #[test]
 fn a_core_goes_no_farther_than_its_lookahead() {
-    // The third begins at 2 and then has to wait for the first.
+    // The third load begins at 2 and then has to wait for the first.
     alone(ahead(2, 8), |memory| assert_eq!(took(|| load_lines(memory, 3)), 200));
 }
 
@@ -125,8 +125,8 @@ fn a_store_or_a_read_of_data_resumes_guessing() {
     });
 }
 
-/// Core 0 stores, loads what comes 300 later, and stores again, to a word of the same line or of another
-/// one. What is seen of the second store, before and after.
+/// Core 0 stores, loads a line that arrives 300 later, and stores again, to a word of the same line or of another line.
+/// Returns what another core reads of the second store, before and after.
 fn second_store(word: usize) -> [u64; 3] {
     let memory = Memory::new();
     let seen: Shared<[u64; 3]> = Default::default();
@@ -162,7 +162,7 @@ fn a_store_behind_another_waits_for_earlier_loads_too() {
     assert_eq!(second_store(2 * LINE + 1), [0, 0, 1]);
 }
 
-/// a thread ends before what it has begun is done.
+/// A former bug: a thread ends before its loads and work are done.
 #[test]
 fn a_run_ends_when_all_is_done() {
     let report = alone(ahead(64, 8), |memory| {

@@ -1,4 +1,4 @@
-//! Which values threads may see: small programs, with random delays.
+//! The values that threads may read: small programs, with random delays.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use coherence::{Machine, Simulation, StoreBuffer, Time, fence, pause, work};
 
 use crate::memory::{LINE, Memory, Shared, buffered, machine, run_on};
 
-/// With and without early requests for lines.
+/// Machines with and without early requests for lines.
 fn machines() -> [Machine; 3] {
     let early = StoreBuffer { entries: 4, early_ownership: true };
     [machine(), buffered(4), Machine { store_buffer: early, ..machine() }]
@@ -19,7 +19,7 @@ fn delay(seed: u64, thread: u64) {
     work(Time::ns((seed >> (4 * thread)) % 16 * 16));
 }
 
-/// Each of two threads stores one word and loads the other one's. All pairs that they have seen.
+/// Each of two threads stores to one word and loads the other thread's word. Returns all pairs that they have read.
 fn store_buffering(machine: &Machine, fenced: bool) -> BTreeSet<(u64, u64)> {
     let outcome = |seed| {
         let memory = Memory::new();
@@ -62,7 +62,7 @@ fn store_buffering_with_fences_does_not() {
     assert!(!store_buffering(&machine(), false).contains(&(0, 0)), "there's no store buffer");
 }
 
-/// A thread stores data and then a flag; another one waits for the flag.
+/// A thread stores data and then a flag; another thread waits for the flag.
 fn message_passing(machine: &Machine, seed: u64) -> u64 {
     let memory = Memory::new();
     let seen: Shared<u64> = Rc::new(Cell::new(0));

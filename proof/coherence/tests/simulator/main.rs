@@ -1,4 +1,4 @@
-//! What the simulator must count, how long things must take, and which values threads see.
+//! Tests of the simulator's counts and times, and of the values that threads read.
 
 mod ahead;
 mod litmus;

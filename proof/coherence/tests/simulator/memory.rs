@@ -1,4 +1,4 @@
-//! What the tests simulate: words on pages of their own, and a machine with round costs.
+//! Memory and machine of the tests: words on pages of their own, and round costs.
 
 use std::cell::{Cell, UnsafeCell};
 use std::rc::Rc;
@@ -8,10 +8,10 @@ use coherence::{
     store, work,
 };
 
-/// Words to a line.
+/// Words of a line.
 pub const LINE: usize = 8;
 
-/// Two sockets of two L3 with two cores of two threads. Nothing is buffered or prefetched.
+/// Two sockets of two L3 with two cores of two threads, without store buffers and prefetchers.
 pub fn machine() -> Machine {
     let (sockets, l3_per_socket, cores_per_l3, threads_per_core) = (2, 2, 2, 2);
     Machine {
@@ -61,7 +61,7 @@ impl Memory {
 
     #[track_caller]
     pub fn load(&self, word: usize) -> u64 {
-        // SAFETY: the words are there as long as anyone has them, and belong to one host thread.
+        // SAFETY: each user keeps the words alive, and they belong to one host thread.
         unsafe { load(self.at(word)) }
     }
 
@@ -84,7 +84,7 @@ impl Memory {
     }
 }
 
-/// Works until then.
+/// Works until this time.
 pub fn until(ns: u64) {
     work(Time::ns(ns) - now());
 }
@@ -96,10 +96,10 @@ pub fn took(what: impl FnOnce()) -> u64 {
     (now() - start).as_ps() / 1000
 }
 
-/// A place where a thread leaves a result.
+/// A cell for a thread's result.
 pub type Shared<T> = Rc<Cell<T>>;
 
-/// Runs the same on each of `cores`, with the core's number.
+/// Runs the same thread on each of `cores`, with the core's number.
 pub fn run_on(
     machine: Machine,
     seed: u64,

@@ -1,4 +1,4 @@
-//! Each transition of a line, and exactly what it takes.
+//! Each transition of a line, and its exact time.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ enum Op {
     Rmw,
 }
 
-/// Does one access after the other to a line, by the cores given; how long each took, and the report.
+/// Makes one access after the other to a line, by these cores. Returns the time of each, and the report.
 fn script(machine: Machine, steps: &[(usize, Op)]) -> (Vec<u64>, Report) {
     let memory = Memory::new();
     let times = Rc::new(RefCell::new(vec![0; steps.len()]));
@@ -113,7 +113,7 @@ fn written_lines_migrate_to_readers() {
     let steps = [(0, Store), (2, Load), (2, Store), (0, Load), (2, Load), (0, Store), (2, Load)];
     assert_eq!(times(migratory.clone(), &steps), [200, 100, 2, 100, 100, 100, 100]);
     assert_eq!(times(machine(), &steps), [200, 100, 100, 100, 1, 100, 100]);
-    // What only was read is shared, dirty or not.
+    // A line that was only read is shared, dirty or not.
     let steps = [(0, Store), (2, Load), (3, Load), (2, Load), (3, Load)];
     assert_eq!(times(migratory, &steps), [200, 100, 50, 1, 1]);
 }
@@ -153,7 +153,7 @@ fn each_place_in_the_source_has_its_own_account() {
     assert_eq!(sites[0].site.line + 1, sites[1].site.line);
 }
 
-/// Runs one thread; what it cost.
+/// Runs one thread. Returns its costs.
 fn alone(machine: Machine, thread: impl FnOnce(&Memory) + 'static) -> Counters {
     let memory = Memory::new();
     let mut simulation = Simulation::new(machine, 1);
@@ -208,7 +208,7 @@ fn prefetcher_takes_nothing_dirty() {
     assert_eq!((total.misses(), total.prefetches), (2, 0));
 }
 
-/// Four lines in two sets: what has no room goes to the L3, dirty or not, and comes from there.
+/// Four lines in two sets: a line without room goes to the L3, dirty or not, and comes from there.
 #[test]
 fn what_a_cache_has_no_room_for_is_in_the_l3() {
     let small = Some(PrivateCache { bytes: 4 * 64, ways: 2 });
@@ -218,7 +218,7 @@ fn what_a_cache_has_no_room_for_is_in_the_l3() {
             memory.store(0, 1);
             memory.load(2 * LINE);
             memory.load(0);
-            // The set is full, and line 2 the one that was used less recently.
+            // The set is full, and line 2 was used less recently.
             memory.load(4 * LINE);
             memory.load(0);
             memory.load(2 * LINE);
@@ -234,7 +234,7 @@ fn what_a_cache_has_no_room_for_is_in_the_l3() {
     let from = |core: usize| report.cores[core].total.transfers;
     assert_eq!(from(0), [2, 0, 0, 0, 5]);
     assert_eq!(report.cores[0].total.hits, 2);
-    // Both have gone to the other L3.
+    // Both lines have gone to the other L3.
     assert_eq!(from(2), [0, 0, 2, 0, 0]);
     assert_eq!(report.core(2).unwrap().ended, Time::ns(100_200));
 }
@@ -270,7 +270,7 @@ fn prefetcher_takes_nothing_that_is_on_its_way() {
     simulation.run().unwrap();
 }
 
-/// a shared line is a hit for the other thread of a core while it's on its way.
+/// A former bug: a shared line that is on its way is a hit for the other thread of the core.
 #[test]
 fn line_on_its_way_is_there_for_neither_thread_of_a_core() {
     let memory = Memory::new();

@@ -1,4 +1,4 @@
-//! Whole runs: that they can be repeated, that they end, and what is left of those that don't.
+//! Whole runs: they can be repeated, and end, or are given up.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use coherence::{
 
 use crate::memory::{LINE, Memory, Shared, buffered, machine, run_on};
 
-/// Eight cores that fight for a few lines.
+/// Eight cores that compete for a few lines.
 fn fight(machine: Machine, seed: u64) -> Report {
     let memory = Memory::new();
     run_on(machine, seed, 8, move |core| {
@@ -67,7 +67,7 @@ fn a_core_has_one_thread() {
     simulation.spawn(3, || {});
 }
 
-/// Tells that it was dropped.
+/// Sets the cell when it is dropped.
 struct Told(Shared<bool>);
 
 impl Drop for Told {
@@ -200,7 +200,7 @@ fn only_what_is_to_be_counted_is() {
     assert_eq!(report.accesses, 4);
 }
 
-/// A store is counted if it was made while accesses were, whenever it enters the cache.
+/// A store is counted if it was made while accesses were counted, whenever it enters the cache.
 #[test]
 fn a_store_that_waits_is_counted_as_when_it_was_made() {
     let memory = Memory::new();
@@ -245,7 +245,7 @@ fn a_panic_loses_no_store_of_others() {
     assert_eq!(memory.load(0), 1);
 }
 
-/// only [`work`] adds to the patience.
+/// A former bug: only [`work`] adds to the patience.
 #[test]
 fn long_computations_are_no_deadlock() {
     let memory = Memory::new();
@@ -257,7 +257,7 @@ fn long_computations_are_no_deadlock() {
     simulation.run().unwrap();
 }
 
-/// the deadline overflows; a release build gives the run up at once.
+/// A former bug: the deadline overflows, and a release build gives the run up at once.
 #[test]
 fn patience_may_be_endless() {
     let memory = Memory::new();

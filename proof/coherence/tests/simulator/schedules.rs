@@ -1,4 +1,4 @@
-//! Schedules that look for bugs: what they find, and that they find nothing else.
+//! Schedules that look for bugs: they find the bugs, and nothing else.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -19,7 +19,7 @@ fn all() -> [Schedule; 4] {
     [Schedule::Random, priorities(1), priorities(2), priorities(3)]
 }
 
-/// Runs the same on each of `cores`, with the core's number.
+/// Runs the same thread on each of `cores`, with the core's number.
 fn run_by(
     schedule: Schedule,
     machine: &Machine,
@@ -35,7 +35,7 @@ fn run_by(
     simulation.run()
 }
 
-/// How many of `seeds` let both of two threads miss the other's store.
+/// For how many of `seeds` both of two threads miss the other's store.
 fn both_miss(schedule: Schedule, machine: &Machine, seeds: Range<u64>, fenced: bool) -> usize {
     let is_missed = |&seed: &u64| {
         let memory = Memory::new();
@@ -129,7 +129,7 @@ impl Buggy {
         (found, last_steps)
     }
 
-    /// Checks that the bug is found at its depth as often as it should be, and never at a lesser one.
+    /// Checks that the bug is found at its depth with the expected frequency, and never at a lesser depth.
     #[track_caller]
     fn assert_depth(&self, depth: u32) {
         let (found, steps) = self.try_depth(depth - 1, 10);
@@ -159,7 +159,7 @@ fn a_reader_between_two_stores_needs_two_changes() {
     Buggy { thread, has_shown: |memory| memory.load(LINE) == 12 }.assert_depth(3);
 }
 
-/// Four threads that add up and look around.
+/// Four threads that add, store and load.
 fn mix(schedule: Schedule, seed: u64) -> Report {
     let memory = Memory::new();
     let thread = move |core| {
@@ -183,10 +183,10 @@ fn same_seed_same_run() {
     }
 }
 
-/// Wherever it is stopped, all others end before it goes on.
+/// Wherever a thread is stopped, all others end before it continues.
 #[test]
 fn a_stopped_thread_is_last() {
-    // It takes more than 20 steps itself.
+    // The thread takes more than 20 steps.
     for (step, seed) in (1..20).flat_map(|step| [1, 2, 3].map(|seed| (step, seed))) {
         let memory = Memory::new();
         let ended: Shared<Vec<usize>> = Rc::default();
@@ -247,7 +247,7 @@ fn a_waiting_thread_starves_no_other() {
     for (schedule, wait) in all().into_iter().flat_map(|by| waits.map(|wait| (by, wait))) {
         for seed in 0..20 {
             let memory = Memory::new();
-            // Each waits for the one before it, and the first for nobody.
+            // Each thread waits for the previous one. The first does not wait.
             let thread = move |core| {
                 while core > 0 && memory.load(core * LINE) == 0 {
                     wait();
@@ -324,7 +324,7 @@ fn a_panic_that_is_caught_holds_up_nobody() {
     }
 }
 
-/// no number of steps above 32 bits can be chosen from.
+/// A former bug: no random step can be chosen from a number of steps above 32 bits.
 #[test]
 fn runs_may_be_long() {
     let schedule = Schedule::Priorities { depth: 3, steps: u64::MAX };

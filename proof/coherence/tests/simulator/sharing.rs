@@ -1,4 +1,4 @@
-//! What sharing costs: contention, false sharing, and a ring.
+//! The costs of sharing: contention, false sharing, and a ring.
 
 use coherence::{Counters, Machine, Simulation, Time, Topology, pause, read, write};
 
@@ -36,14 +36,14 @@ fn clean_copies_are_handed_out_side_by_side() {
     let mut machine = machine();
     machine.topology.cores_per_l3 = 8;
     let memory = Memory::new();
-    // From memory, from its owner, and then all at once from the L3.
+    // The line comes from memory, then from its owner, and then to all others in parallel from the L3.
     let report = run_on(machine, 1, 8, move |_| {
         memory.load(0);
     });
     assert_eq!(report.time, Time::ns(200 + 50 + 20));
 }
 
-/// Two cores that each count in a word of their own, so far apart.
+/// Two cores that each count in a word of their own, `apart` words from each other.
 fn counters(apart: usize) -> [Counters; 2] {
     let memory = Memory::new();
     let report = run_on(machine(), 1, 2, move |core| {

@@ -1,4 +1,4 @@
-//! Stores that wait, and what waits for them.
+//! Stores that wait, and accesses that wait for them.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -7,7 +7,7 @@ use coherence::{Machine, Simulation, StoreBuffer, Time, fence, forget, load, pau
 
 use crate::memory::{LINE, Memory, Shared, buffered, machine, took, until};
 
-/// Runs one thread alone and returns the end of its run.
+/// Runs one thread alone and returns when it ends.
 fn alone(machine: Machine, thread: impl FnOnce(&Memory) + 'static) -> Time {
     let memory = Memory::new();
     let mut simulation = Simulation::new(machine, 1);
@@ -233,7 +233,7 @@ fn a_copy_is_kept_until_the_line_is_with_its_owner() {
     }
 }
 
-/// a read-modify-write that waits for a line takes its value before it has it.
+/// A former bug: a read-modify-write that waits for a line takes its value before the line arrives.
 #[test]
 fn read_modify_write_finds_the_store_that_is_served_before_it() {
     let memory = Memory::new();
@@ -249,7 +249,7 @@ fn read_modify_write_finds_the_store_that_is_served_before_it() {
     assert_eq!(memory.load(0), 6);
 }
 
-/// a store that was asked for early is counted once more if it enters with another.
+/// A former bug: a store whose line was requested early is counted again if it enters with another store.
 #[test]
 fn stores_that_enter_together_are_counted_once() {
     let store_buffer = StoreBuffer { entries: 8, early_ownership: true };
@@ -270,7 +270,7 @@ fn stores_that_enter_together_are_counted_once() {
     assert_eq!((total.write_misses, total.hits), (2, 1));
 }
 
-/// a store waits for a busy line, a read-modify-write queues up for it at once.
+/// A former bug: a store waits for a busy line before it queues up, and a read-modify-write queues up at once.
 #[test]
 fn requests_are_served_in_the_order_in_which_they_are_made() {
     let memory = Memory::new();

@@ -1,4 +1,4 @@
-//! Small random programs, and all that a machine which keeps stores in order may make of them.
+//! Small random programs, and all their outcomes on a machine that keeps stores in order.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
@@ -28,7 +28,7 @@ enum Op {
 
 type Program = Vec<Vec<Op>>;
 type Halves = [u32; 4];
-/// What each thread has read, one after the other, and what was in memory in the end.
+/// The values that each thread has read, in order, and the memory in the end.
 type Outcome = (Vec<Vec<[u32; 2]>>, Halves);
 
 /// A program, perhaps with accesses to halves of words.
@@ -53,7 +53,7 @@ fn program(seed: u64, has_halves: bool) -> Program {
     (0..threads).map(|_| (0..length).map(|_| op()).collect()).collect()
 }
 
-/// Threads with their buffers, and what they have read.
+/// Threads with their buffers, and the values that they have read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct State {
     next: Vec<usize>,
@@ -62,7 +62,7 @@ struct State {
     memory: Halves,
 }
 
-/// Everything that may come of a program, with and without buffers.
+/// All outcomes of a program, with or without buffers.
 fn outcomes(program: &Program, is_buffered: bool) -> BTreeSet<Outcome> {
     let threads = program.len();
     let start = State {
@@ -95,7 +95,7 @@ impl State {
         Some(next)
     }
 
-    /// A thread goes on by an access.
+    /// A thread makes its next access.
     fn stepped(&self, program: &Program, thread: usize, is_buffered: bool) -> Option<Self> {
         let op = *program[thread].get(self.next[thread])?;
         let is_empty = self.buffers[thread].is_empty();
@@ -118,7 +118,7 @@ impl State {
         Some(next)
     }
 
-    /// What a thread finds in its buffer and in memory.
+    /// The value that a thread reads from its buffer and from memory.
     fn look(&self, thread: usize, place: Place) -> [u32; 2] {
         let mut found = self.memory;
         for &(half, value, halves) in &self.buffers[thread] {
@@ -128,7 +128,7 @@ impl State {
     }
 }
 
-/// Runs a program, the two words so many words apart.
+/// Runs a program, with the two words `apart` words from each other.
 fn run(
     program: &Program,
     machine: &Machine,
@@ -140,7 +140,7 @@ fn run(
     let read = Rc::new(RefCell::new(vec![Vec::new(); program.len()]));
     let mut simulation = Simulation::new(machine.clone(), seed).schedule(schedule);
     let mut chance = Chance::new(!seed);
-    // Siblings, neighbours, and others.
+    // Threads of one core, of neighbouring cores, and of other cores.
     let cores = [[0, 8, 1, 4], [0, 4, 1, 5], [0, 1, 8, 9]][chance.below(3) as usize];
     for (thread, ops) in program.iter().cloned().enumerate() {
         let (memory, read) = (memory.clone(), read.clone());
@@ -173,12 +173,12 @@ fn halves_of(word: u64) -> [u32; 2] {
     [word as u32, (word >> 32) as u32]
 }
 
-/// Does an access; what it has read.
+/// Makes an access. Returns the value read.
 fn access(memory: &Memory, apart: usize, op: Op) -> Option<[u32; 2]> {
     let whole = |place: Place| memory.at(place.half / 2 * apart);
     let half = |place: Place| whole(place).cast::<u32>().wrapping_add(place.half % 2);
     let both = |value: u32| u64::from(value) << 32 | u64::from(value);
-    // SAFETY: both are within the memory, which outlives the run and is its threads' only.
+    // SAFETY: both words are within the memory, which outlives the run and which only its threads use.
     unsafe {
         match op {
             Load(place) if place.halves == 1 => Some([load(half(place)), 0]),
@@ -203,7 +203,7 @@ fn access(memory: &Memory, apart: usize, op: Op) -> Option<[u32; 2]> {
     }
 }
 
-/// Machines that differ in all that might let somebody see what they mustn't.
+/// Machines that differ in all features that might let a thread read a wrong value.
 fn machines() -> Vec<Machine> {
     let early = |entries| StoreBuffer { entries, early_ownership: true };
     vec![
@@ -216,7 +216,7 @@ fn machines() -> Vec<Machine> {
     ]
 }
 
-/// Checks that all that is seen of a program may be.
+/// Checks that all outcomes of a program's runs are allowed.
 #[track_caller]
 fn assert_allowed(seeds: std::ops::Range<u64>, schedules: &[Schedule]) {
     for seed in seeds {
@@ -257,7 +257,7 @@ fn by_other_schedules_nothing_is_seen_that_must_not() {
     assert_allowed(60..90, &[Schedule::Random, priorities(1), priorities(3)]);
 }
 
-/// A load of a part of what is stored waits for the store, and so sees less than it might.
+/// A load of a part of a buffered store waits for the store, and so has fewer outcomes than allowed.
 #[test]
 fn by_chance_everything_is_seen_in_the_end() {
     for seed in 100..140 {

@@ -1,6 +1,6 @@
-//! Any sequence of calls by many handles in one thread, against a model.
+//! Any sequence of calls by many handles in one thread, compared with a model.
 //!
-//! Tests make sequences up at random, and so does a fuzzer.
+//! Tests and a fuzzer make random sequences.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -15,29 +15,29 @@ use super::{fill, is_record};
 /// Bytes of a granule, by which a queue counts.
 const GRANULE: usize = 16;
 
-/// A queue, what is done with it, and how it ends.
+/// A queue, the calls on it, and its end.
 #[derive(Debug, Clone)]
 pub struct Case {
     /// Bytes that the queue is asked for.
     pub capacity: usize,
-    /// Bytes of a block, if they are asked for.
+    /// Bytes asked for a block, if any.
     pub block: Option<usize>,
-    /// Number that counters start at.
+    /// First value of the counters.
     pub first: u64,
-    /// What is done.
+    /// The calls.
     pub calls: Vec<Call>,
-    /// Which side goes first, with what it has not finished.
+    /// Which side is dropped first, with its unfinished claims or records.
     pub end: End,
 }
 
-/// A call. An index is that of a claim or record which the driver has, modulo their number.
+/// A call. An index selects a claim or record of the driver, modulo their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
     /// Claims so many bytes.
     Claim(usize),
     /// Commits a claim.
     Commit(usize),
-    /// Commits some of a claim's bytes: the second number, modulo one more than there are.
+    /// Commits some of a claim's bytes: the second number, modulo the claim's length plus 1.
     CommitLen(usize, usize),
     /// Aborts a claim.
     Abort(usize),
@@ -53,10 +53,10 @@ pub enum Call {
     ForgetRecord(usize),
 }
 
-/// Which side goes first.
+/// Which side is dropped first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// The producers; then all that is there is popped.
+    /// The producers; then all records are popped.
     Producers,
     /// The consumers; then records are pushed until the queue is closed.
     Consumers,
@@ -65,7 +65,7 @@ pub enum End {
 }
 
 impl Case {
-    /// The case that these bytes stand for; any do.
+    /// The case that these bytes encode. All bytes encode a case.
     pub fn decode(bytes: &[u8]) -> Self {
         let mut bytes = bytes.iter().map(|byte| usize::from(*byte));
         let mut byte = || bytes.next();
@@ -101,11 +101,11 @@ impl Case {
         }
     }
 
-    /// Makes the calls, and compares every answer.
+    /// Makes the calls, and checks every answer.
     ///
     /// # Errors
     ///
-    /// If there is no such queue.
+    /// If the queue is refused.
     ///
     /// # Panics
     ///
@@ -114,7 +114,7 @@ impl Case {
         let config = Config::new(self.capacity).memory(Memory::Heap).first(self.first);
         let config = self.block.map_or(config, |bytes| config.block(bytes));
         let (tx, rx) = queue_with(config)?;
-        // A claim keeps its handle, so each call gets one of its own.
+        // A claim keeps its handle, so each call gets its own handle.
         let (mut txs, mut rxs) = (vec![tx; self.calls.len() + 1], vec![rx; self.calls.len() + 1]);
         let model = Model::new(&txs[0]);
         let mut driver = Driver {
@@ -162,15 +162,15 @@ enum State {
     Aborted,
 }
 
-/// What must be in the queue.
+/// The queue's expected contents.
 #[derive(Debug)]
 struct Model {
-    /// Claimed, and not popped; an aborted record is there until a consumer has skipped it.
+    /// Entries that were claimed and not popped. An aborted entry stays until a consumer has skipped it.
     entries: VecDeque<Entry>,
     made: u64,
     /// Granules of popped records that are held.
     held: Vec<(u64, usize)>,
-    /// Granules that the queue promises to take, and those of a block.
+    /// The queue's capacity in granules, and the granules of a block.
     size: usize,
     block: usize,
 }
@@ -193,7 +193,7 @@ impl Model {
         let (number, granules) = (self.made, len.div_ceil(GRANULE).max(1));
         self.made += 1;
         self.entries.push_back(Entry { number, granules, state: State::Claimed });
-        // What was aborted may have been passed by already.
+        // A consumer may have passed aborted entries already.
         let aborted = self.entries.iter().filter(|entry| entry.state == State::Aborted);
         let passed: usize = aborted.map(|entry| entry.granules).sum();
         assert!(self.used() - passed <= 2 * self.size, "more than fits");
@@ -208,12 +208,12 @@ impl Model {
                 assert!(len > most && (named, told) == (len, most));
                 return;
             }
-            ClaimError::Busy => assert!(!self.held.is_empty(), "nobody is reading"),
+            ClaimError::Busy => assert!(!self.held.is_empty(), "no record is held"),
             ClaimError::Full => {}
             ClaimError::Closed => panic!("there are consumers"),
         }
-        assert!(len <= most, "too large, however empty it is");
-        // The claim has given it back.
+        assert!(len <= most, "too large, even for an empty queue");
+        // The claim has freed aborted entries.
         self.pass_aborted();
         let is_full = self.used() + len.div_ceil(GRANULE).max(1) > self.size;
         assert!(is_full || !self.held.is_empty(), "{error} for {len} bytes: {self:?}");
@@ -298,7 +298,7 @@ impl Model {
     }
 }
 
-/// Makes calls, and knows what there must be.
+/// Makes calls, and knows the expected contents.
 struct Driver<'a> {
     model: Model,
     txs: IterMut<'a, Producer>,

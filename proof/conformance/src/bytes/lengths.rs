@@ -1,4 +1,4 @@
-//! Every length, what is too long, and what fits.
+//! Every length: which are too long, and how many records fit.
 
 use corelane::block::bytes::{queue, queue_with};
 use corelane::bytes::{Claim, ClaimError, Consumer, Producer};
@@ -21,12 +21,12 @@ fn pop(rx: &mut Consumer, number: u64, len: usize) {
     assert!(is_record(&record, number), "record {number} of {len} bytes");
 }
 
-/// A record of each length that may be goes through, alone and with another one; longer ones are refused, and
-/// nothing changes.
+/// A record of each possible length is pushed and popped, alone and with another record. Longer records are refused,
+/// and change nothing.
 pub fn every_length() {
     for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
         for (capacity, block) in [(1, 16), (100, 32), (1 << 14, 16), (4096, 1024)] {
-            // Four blocks at least, so that one and a granule more is no more than half of them.
+            // At least four blocks, so that a block and one more granule are at most half of the queue.
             let config = Config::new(capacity.max(4 * block)).block(block).memory(memory);
             let (mut tx, mut rx) = queue_with(config).expect("this capacity is possible");
             let most = tx.max_len();
@@ -58,7 +58,7 @@ pub fn zero_length_batch() {
             assert_eq!(rx.try_pop().expect("as many are there").len(), 0);
         }
         assert_eq!(rx.try_pop().err(), Some(TryPopError::Empty));
-        // A claim without bytes that is aborted is nothing.
+        // An aborted claim without bytes leaves no record.
         tx.claim(0).expect("the queue is empty").abort();
         tx.claim(16).expect("the queue is empty").commit_len(0);
         assert_eq!(rx.try_pop().expect("one is there").len(), 0);
@@ -66,7 +66,7 @@ pub fn zero_length_batch() {
     }
 }
 
-/// Room of claims that were aborted comes back though nobody pops.
+/// The room of aborted claims becomes free even if no consumer pops.
 pub fn aborted_claims_give_room_back() {
     for (len, block) in [(32, 32), (1, 16), (20, 64)] {
         let config = Config::new(2 * block).block(block);
@@ -76,7 +76,7 @@ pub fn aborted_claims_give_room_back() {
         }
         push(&mut tx, 0, len).expect("there is room");
         for _ in 0..100 {
-            // What is behind a record comes back with it.
+            // The aborted claim behind a record becomes free together with the record.
             let _ = tx.claim(len).map(Claim::abort);
         }
         assert_eq!(rx.try_pop().expect("it is there").len(), len);
@@ -104,7 +104,7 @@ pub fn exact_when_new() {
     }
 }
 
-/// A record that doesn't fit leaves the rest of its block to shorter ones.
+/// A record that doesn't fit leaves the rest of its block to shorter records.
 pub fn full_leaves_the_rest() {
     let (mut tx, mut rx) =
         queue_with(Config::new(64).block(64)).expect("this capacity is possible");
@@ -119,7 +119,7 @@ pub fn full_leaves_the_rest() {
     }
 }
 
-/// While a record is held its block doesn't come back, and the others do.
+/// While a record is held, its block doesn't become free, and the other blocks do.
 pub fn busy_while_a_record_is_held() {
     let (mut tx, mut rx) =
         queue_with(Config::new(128).block(64)).expect("this capacity is possible");
@@ -139,8 +139,7 @@ pub fn busy_while_a_record_is_held() {
     pop(&mut rx, 5, 64);
 }
 
-/// Capacities, and blocks, that are impossible are refused with an error that says what is possible (row
-/// `capacity_overflow`).
+/// Impossible capacities and blocks are refused with an error that says which are possible (row `capacity_overflow`).
 pub fn capacity_overflow() {
     let half = usize::MAX / 2;
     for asked in [0, usize::MAX, usize::MAX - 1, half, half + 1, half - 63] {
@@ -162,8 +161,7 @@ pub fn capacity_overflow() {
     assert_eq!((tx.capacity(), tx.max_len()), (2048, 2048));
 }
 
-/// Records go over the end of the ring and of all counters, from wherever these start (row
-/// `counter_wrap_width`).
+/// Records pass the end of the ring and of all counters, wherever counters start (row `counter_wrap_width`).
 pub fn counter_wrap_width() {
     for end in [0, 1 << 63, 1 << 48, 1 << 32, 1 << 31, 1 << 16, 1 << 8_u64] {
         for before in [1, 16, 32, 100] {
@@ -192,8 +190,7 @@ pub fn aba_on_narrow_index() {
     }
 }
 
-/// A panic while a claim or a record is held aborts the one and gives the other back (row
-/// `drop_panics_mid_batch`).
+/// A panic while a claim or a record is held aborts the claim or releases the record (row `drop_panics_mid_batch`).
 pub fn drop_panics_mid_batch() {
     let (mut tx, mut rx) =
         queue_with(Config::new(64).block(64)).expect("this capacity is possible");
@@ -204,7 +201,7 @@ pub fn drop_panics_mid_batch() {
         }));
         push(&mut tx, number, 64).expect("a block is free");
         corelane_harness::ledger::must_explode(std::panic::AssertUnwindSafe(|| {
-            let record = rx.try_pop().expect("what was aborted isn't in the way");
+            let record = rx.try_pop().expect("an aborted claim blocks no record");
             assert!(is_record(&record, number));
             corelane_harness::ledger::explode();
         }));

@@ -1,10 +1,10 @@
-//! What a queue of byte records must do beyond carrying items.
+//! The properties that a queue of byte records must have besides those of all queues.
 //!
 //! | module | what is checked |
 //! |---|---|
-//! | [`calls`] | any sequence of calls by many handles in one thread, against a model |
-//! | [`lengths`] | every length, what is too long, what fits |
-//! | [`threads`] | several threads, with records of random lengths that know what they must be |
+//! | [`calls`] | any sequence of calls by many handles in one thread, compared with a model |
+//! | [`lengths`] | every length: which are too long, how many records fit |
+//! | [`threads`] | several threads, with records of random lengths and known contents |
 
 pub mod calls;
 pub mod lengths;

@@ -1,4 +1,4 @@
-//! Several threads, with records of random lengths that know what they must be.
+//! Several threads, with records of random lengths. The first bytes of a record determine the others.
 
 use corelane::block::bytes::queue_with;
 use corelane::bytes::{ClaimError, Consumer, Producer};
@@ -8,7 +8,7 @@ use super::{fill, is_record};
 use corelane_harness::rng::Rng;
 use corelane_harness::threads::{Cores, Progress, Task, Together, all, both, scaled};
 
-/// Bytes of a record that say whose it is: producer and number.
+/// Bytes at the start of a record: its producer's number and its own.
 const HEAD: usize = 16;
 
 /// How a queue is used.
@@ -21,12 +21,12 @@ struct Habits {
     each: u64,
 }
 
-/// A record's number among those of all.
+/// A number for a record that no other record has.
 fn mixed(producer: u64, number: u64) -> u64 {
     producer << 40 | number
 }
 
-/// Sends records of any length, some with less than was claimed, and aborts between them.
+/// Sends records of any length, some shorter than their claims, and aborts claims between them.
 fn send(tx: &mut Producer, producer: u64, each: u64, patience: &mut Together) {
     let mut rng = Rng::new(producer);
     let most = tx.max_len();
@@ -60,7 +60,7 @@ fn send(tx: &mut Producer, producer: u64, each: u64, patience: &mut Together) {
     }
 }
 
-/// Receives records, and returns how many of each producer.
+/// Receives records, and returns how many came from each producer.
 fn receive(rx: &mut Consumer, producers: usize, patience: &mut Together) -> Vec<u64> {
     let (mut counts, mut next) = (vec![0; producers], vec![0; producers]);
     loop {
@@ -119,17 +119,17 @@ fn streams(cores: Cores, each: u64) {
     }
 }
 
-/// On two cores.
+/// Streams on two cores.
 pub fn streams_on_two_cores() {
     streams(Cores::Two, 20_000);
 }
 
-/// On one.
+/// Streams on one core.
 pub fn streams_on_one_core() {
     streams(Cores::One, 10_000);
 }
 
-/// Handles go in the middle of traffic, in any order (row `teardown_races_push`).
+/// Handles are dropped while others push and pop, in any order (row `teardown_races_push`).
 pub fn teardown_races_push() {
     for round in 0..scaled(600) as usize {
         let config = Config::new(256).block(64 << (round % 2)).first(round as u64 % 29);
@@ -154,7 +154,7 @@ pub fn teardown_races_push() {
     }
 }
 
-/// Pushes a record, waiting for room. `false` if all consumers have gone.
+/// Pushes a record, waiting for room. `false` if all consumers are gone.
 fn push_until_closed(tx: &mut Producer, len: usize, patience: &mut Together) -> bool {
     let bytes = [len as u8; 64];
     loop {
@@ -169,7 +169,7 @@ fn push_until_closed(tx: &mut Producer, len: usize, patience: &mut Together) -> 
     true
 }
 
-/// Pops a record, waiting for it. `false` if all producers have gone and nothing is left.
+/// Pops a record, waiting for it. `false` if all producers are gone and no record is left.
 fn pop_until_closed(rx: &mut Consumer, patience: &mut Together) -> bool {
     loop {
         match rx.try_pop() {
@@ -185,7 +185,7 @@ fn pop_until_closed(rx: &mut Consumer, patience: &mut Together) -> bool {
     true
 }
 
-/// Many producers come with records as long as a block when one has just become full, again and again (row
+/// Many producers claim records as long as a block when a block has just become full, again and again (row
 /// `batch_spills_into_version`).
 pub fn batch_spills_into_version() {
     for (block, producers, cores) in [(1024, 16, Cores::Two), (32, 16, Cores::One)] {
@@ -229,7 +229,7 @@ pub fn batch_spills_into_version() {
     late_claims_in_one_thread();
 }
 
-/// A crowd of handles, each of which wants a whole block of a full queue, many times a lap.
+/// Many handles, each of which claims a whole block of a full queue, many times a lap.
 fn late_claims_in_one_thread() {
     let (tx, mut rx) = queue_with(Config::new(256).block(256)).expect("this capacity is possible");
     let mut txs = vec![tx; 300];
@@ -245,14 +245,14 @@ fn late_claims_in_one_thread() {
     }
 }
 
-/// Bytes that a record of so many takes.
+/// Bytes of a block that a record of `len` bytes takes.
 fn rounded(len: usize) -> usize {
     len.next_multiple_of(16).max(16)
 }
 
-/// Long claims among short ones leave rests of blocks unused when short ones overtake them: less than their length, and once in
-/// each block. So all that is promised fits into a new queue, if no record is longer than half of a block. An empty queue takes
-/// what it promises, whatever has been left unused.
+/// A long claim that short claims overtake leaves the rest of a block unused: less than its own length, and once in
+/// each block. So a new queue accepts its whole capacity, if no record is longer than half of a block. An empty queue
+/// accepts its capacity, whatever has been left unused.
 pub fn overtaken_claims_waste_less_than_their_length() {
     for (capacity, block) in [(256, 256), (1024, 256), (1 << 14, 1 << 10)] {
         for longest in [block, block / 2, block / 4] {
@@ -261,7 +261,7 @@ pub fn overtaken_claims_waste_less_than_their_length() {
             let (blocks, wasted) = (2 * tx.capacity() / block, rounded(longest) - 16);
             for round in 0..scaled(100) as usize {
                 let (records, bytes) = fill_by_several(&tx, longest);
-                // The first block may have been used in part before.
+                // An earlier round may have used a part of the first block.
                 let whole = blocks - round.min(1);
                 assert!(bytes >= whole * (block - wasted), "{bytes} in {blocks} of {block}");
                 assert!(round > 0 || longest == block || bytes >= tx.capacity(), "{bytes} fit");
@@ -274,8 +274,8 @@ pub fn overtaken_claims_waste_less_than_their_length() {
     }
 }
 
-/// Two producers of the longest records and two of short ones push until there is no room. Returns how many records there are,
-/// and the bytes that they take.
+/// Two producers of the longest records and two producers of short records push until there is no room. Returns the
+/// number of records, and the bytes that they take.
 fn fill_by_several(tx: &Producer, longest: usize) -> (usize, usize) {
     let mut tasks: Vec<Task<(usize, usize)>> = Vec::new();
     for len in [longest, 16, longest, 1] {
@@ -290,8 +290,8 @@ fn fill_by_several(tx: &Producer, longest: usize) -> (usize, usize) {
     filled.into_iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
 }
 
-/// Three producers push records of any length, and abort some claims, while a consumer pops each record and doesn't look for
-/// more.
+/// Three producers push records of any length, and abort some claims, while a consumer pops as many records and doesn't
+/// look for more.
 fn pass_by_several(tx: &Producer, rx: &mut Consumer, longest: usize, seed: u64) {
     const EACH: u64 = 30;
     let progress = &Progress::of(4);
@@ -329,7 +329,7 @@ fn pass_by_several(tx: &Producer, rx: &mut Consumer, longest: usize, seed: u64) 
     all(Cores::Two, tasks);
 }
 
-/// Checks that an empty queue, of which nothing is held, takes the longest records that it promises to take.
+/// Checks that an empty queue without held records accepts its capacity in the longest records.
 fn takes_its_capacity(tx: &mut Producer, rx: &mut Consumer) {
     let long = vec![0; tx.max_len()];
     let records = tx.capacity() / long.len();
@@ -338,8 +338,8 @@ fn takes_its_capacity(tx: &mut Producer, rx: &mut Consumer) {
     assert_eq!(rx.try_pop().err(), Some(TryPopError::Empty));
 }
 
-/// A claim that isn't finished holds up what is behind it, and no more than until it is; it is not skipped
-/// (row `read_behind_stalled_writer`).
+/// An unfinished claim blocks the records behind it until it is finished. It is not skipped (row
+/// `read_behind_stalled_writer`).
 pub fn read_behind_stalled_writer() {
     for round in 0..scaled(300) as usize {
         let (mut tx, mut rx) =

@@ -1,5 +1,5 @@
-//! What only `ring` can: all of a slice or nothing, slots that are claimed before items are made, and items that are
-//! looked at before they are taken.
+//! Calls that only `ring` has: push all of a slice or nothing, claim slots before items are made, and look at items
+//! before they are taken.
 
 use corelane::ring::{self, Consumer, HeadTail, InOrder, Mode, Producer, RelaxedTail, Ring};
 use corelane::{Queue, TryPopError, TryPushError};
@@ -13,13 +13,13 @@ use corelane_history::Value;
 /// Items that a producer pushes at once.
 const BULK: u64 = 3;
 
-/// Pushes all of these items or none, and says whether it did.
+/// Pushes all of these items or none. Returns whether it has pushed them.
 type Push<P, C> = fn(&mut Producer<u64, P, C>, &[u64]) -> bool;
 
-/// Pops some items and notes them, and says how many.
+/// Pops some items and notes them. Returns their number.
 type Pop<P, C> = fn(&mut Consumer<u64, P, C>, &mut Rng, &mut Seen) -> Result<usize, TryPopError>;
 
-/// Threads that pass bulks through a ring of as many slots.
+/// Threads that send bulks through a ring.
 struct Stream<P: Mode, C: Mode> {
     push: Push<P, C>,
     pop: Pop<P, C>,
@@ -30,7 +30,7 @@ struct Stream<P: Mode, C: Mode> {
 }
 
 impl<P: Mode, C: Mode> Stream<P, C> {
-    /// Lets so many threads of a side pass all on. What a single consumer gets comes in whole bulks.
+    /// Lets these numbers of producers and consumers send all bulks. A single consumer must get whole bulks.
     fn run(&self, producers: usize, consumers: usize) {
         let (tx, rx) = ring::queue_in_modes(self.capacity).expect("this capacity is possible");
         let progress = &Progress::of(producers + consumers);
@@ -80,7 +80,7 @@ impl<P: Mode, C: Mode> Stream<P, C> {
                 Err(_) => patience.wait(),
             }
         }
-        // Perhaps fewer than a call asked for.
+        // Perhaps fewer items are left than a call asks for.
         loop {
             match rx.try_pop() {
                 Ok(item) => seen.note(&item),
@@ -91,7 +91,7 @@ impl<P: Mode, C: Mode> Stream<P, C> {
     }
 }
 
-/// Whether two items were pushed at once.
+/// Whether two items are of the same bulk.
 fn is_with(one: Value, other: Value) -> bool {
     (one.producer, one.sequence / BULK) == (other.producer, other.sequence / BULK)
 }
@@ -104,7 +104,7 @@ fn push_bulk<P: Mode, C: Mode>(tx: &mut Producer<u64, P, C>, items: &[u64]) -> b
     }
 }
 
-/// Two, which is never a whole bulk.
+/// Pops two items, which are never a whole bulk.
 fn pop_bulk<P: Mode, C: Mode>(
     rx: &mut Consumer<u64, P, C>,
     _: &mut Rng,
@@ -112,13 +112,13 @@ fn pop_bulk<P: Mode, C: Mode>(
 ) -> Result<usize, TryPopError> {
     let mut items = [0; 2];
     rx.pop_bulk(&mut items)?;
-    // Nobody pops or pushes between them.
+    // No other thread pops or pushes between them.
     assert!(seen.last.len() > 1 || items[0] + 1 == items[1], "{items:?} are not in a row");
     items.iter().for_each(|item| seen.note(item));
     Ok(items.len())
 }
 
-/// Claims more than it fills; nothing, if there isn't room for all.
+/// Claims more slots than it fills. Claims none if there isn't room for all.
 fn claim<C: Mode>(tx: &mut Producer<u64, HeadTail, C>, items: &[u64]) -> bool {
     let mut claimed = match tx.claim(items.len() + 1) {
         Ok(claimed) => claimed,
@@ -132,7 +132,7 @@ fn claim<C: Mode>(tx: &mut Producer<u64, HeadTail, C>, items: &[u64]) -> bool {
     true
 }
 
-/// Looks at up to four and takes some of them.
+/// Looks at up to four items and takes some of them.
 fn peek<P: Mode>(
     rx: &mut Consumer<u64, P, HeadTail>,
     rng: &mut Rng,
@@ -143,12 +143,12 @@ fn peek<P: Mode>(
     let there = [first, second].concat();
     let n = rng.below(there.len() + 1);
     let taken: Vec<_> = peeked.by_ref().take(n).collect();
-    assert_eq!(taken, there[..n], "what is taken is what was looked at");
+    assert_eq!(taken, there[..n], "the taken items were looked at");
     taken.iter().for_each(|item| seen.note(item));
     Ok(n)
 }
 
-/// Several threads, and a single one, of either side, on two cores and on one.
+/// One thread and several threads on either side, on two cores and on one core.
 fn streams<P: Mode, C: Mode>(push: Push<P, C>, pop: Pop<P, C>) {
     for (producers, consumers) in [(2, 2), (3, 1), (1, 3)] {
         for (cores, each) in [(Cores::Two, 40_000), (Cores::One, 5_000)] {
@@ -161,7 +161,7 @@ fn streams<P: Mode, C: Mode>(push: Push<P, C>, pop: Pop<P, C>) {
     }
 }
 
-/// Bulks pushed and popped, in each mode and with sides in different ones.
+/// Bulks are pushed and popped, in each mode and with sides in different modes.
 pub fn all_or_nothing() {
     streams::<InOrder, InOrder>(push_bulk, pop_bulk);
     streams::<RelaxedTail, RelaxedTail>(push_bulk, pop_bulk);
@@ -171,7 +171,7 @@ pub fn all_or_nothing() {
     streams::<HeadTail, InOrder>(push_bulk, pop_bulk);
 }
 
-/// Bulks that are claimed first, and items that are looked at first.
+/// Slots of bulks are claimed before they are filled, and items are looked at before they are taken.
 pub fn claimed_and_looked_at() {
     streams::<HeadTail, HeadTail>(claim, peek);
     streams::<HeadTail, InOrder>(claim, pop_bulk);

@@ -1,4 +1,4 @@
-//! Closed when the last handle of a side has gone, and not before.
+//! A queue is closed when the last handle of a side is gone, and not before.
 
 use corelane::{Config, Consumer, Producer, TryPopError, TryPushError};
 
@@ -7,13 +7,13 @@ use crate::Any;
 use corelane_harness::rng::Rng;
 use corelane_harness::threads::{Cores, Progress, Task, all, scaled};
 
-/// Takes a handle out at random.
+/// Removes a random handle.
 fn one_of<H>(handles: &mut Vec<H>, rng: &mut Rng) -> H {
     let number = rng.below(handles.len());
     handles.swap_remove(number)
 }
 
-/// Consumers get all items, then `Closed`, when the last producer has gone, whichever that is.
+/// Consumers get all items, then `Closed`, when the last producer is gone, in whatever order producers are dropped.
 pub fn closed_by_the_last_producer(subject: &Any<u64>) {
     for (shape, seed) in
         shapes(&subject.info).zip(0..).flat_map(|(shape, n)| [(shape, n), (shape, n + 9)])
@@ -40,7 +40,7 @@ pub fn closed_by_the_last_producer(subject: &Any<u64>) {
     }
 }
 
-/// Without the last consumer, items are taken while there is room, then given back with `Closed`.
+/// When the last consumer is gone, pushes succeed while there is room, then return the item with `Closed`.
 pub fn closed_by_the_last_consumer(subject: &Any<u64>) {
     for (shape, seed) in shapes(&subject.info).zip(0..) {
         let mut rng = Rng::new(seed);
@@ -59,14 +59,14 @@ pub fn closed_by_the_last_consumer(subject: &Any<u64>) {
             assert_eq!(tx.push_slice(&[1, 2]), 0);
             assert!(tx.try_clone().is_none_or(|tx| tx.is_closed()));
         }
-        // An unbounded queue takes no memory for nobody.
+        // An unbounded queue allocates no more memory without consumers.
         let least = if subject.info.bounded { txs[0].capacity() } else { 0 };
         assert!(pushed >= least && pushed <= txs[0].slots());
     }
 }
 
-/// Consumers that work while producers push their last items and go get them all before they are told
-/// (row `disconnect_before_data`).
+/// Consumers pop while producers push their last items and are dropped. The consumers get all items before they are
+/// told closed (row `disconnect_before_data`).
 pub fn disconnect_before_data(subject: &Any<u64>) {
     for (shape, round) in shapes(&subject.info).cycle().zip(0..scaled(700)) {
         let (txs, rxs) = subject.handles(Config::new(128).grouped(1 << (round % 5)), shape);

@@ -1,4 +1,4 @@
-//! Every item is dropped exactly once, in whatever order the handles go.
+//! Every item is dropped exactly once, in whatever order the handles are dropped.
 
 use std::sync::Arc;
 
@@ -42,8 +42,8 @@ pub fn leftovers_of_random_mixes(subject: &Any<Counted>) {
     }
 }
 
-/// A destructor that panics while items are popped, or with the queue's last handle: every other destructor runs once, and
-/// the queue stays usable (row `drop_panics_mid_batch`).
+/// A destructor panics while items are popped, or when the queue's last handle is dropped: every other destructor runs
+/// once, and the queue stays usable (row `drop_panics_mid_batch`).
 pub fn drop_panics_mid_batch(subject: &Any<Counted>) {
     for (capacity, batch) in [(1, 1), (4, 1), (8, 2), (40, 4)] {
         for bomb in 0..capacity {
@@ -65,7 +65,7 @@ pub fn drop_panics_mid_batch(subject: &Any<Counted>) {
     }
 }
 
-/// A queue with items, as many as fit, of which one explodes, unless it didn't fit.
+/// A queue with as many items as fit. One item's destructor panics, unless this item didn't fit.
 fn stock(
     subject: &Any<Counted>,
     config: Config,
@@ -78,8 +78,7 @@ fn stock(
     (bomb < fit).then_some(((txs, rxs), ledger))
 }
 
-/// Handles go in the middle of traffic, in any order: whatever was on its way is dropped once (row
-/// `teardown_races_push`).
+/// Handles are dropped while others push and pop, in any order: every item is dropped once (row `teardown_races_push`).
 pub fn teardown_races_push(subject: &Any<Counted>) {
     for (shape, round) in shapes(&subject.info).cycle().zip(0..scaled(600) as usize) {
         let config = Config::new(12).grouped(1 << (round % 4)).first(round as u64 % 29);
@@ -106,7 +105,7 @@ pub fn teardown_races_push(subject: &Any<Counted>) {
     }
 }
 
-/// Pushes one item, waiting for room. `false` if all consumers have gone.
+/// Pushes one item, waiting for room. `false` if all consumers are gone.
 fn push_until_closed(
     tx: &mut impl Producer<Item = Counted>,
     ledger: &Arc<Ledger>,
@@ -125,7 +124,7 @@ fn push_until_closed(
     true
 }
 
-/// Pops one item, waiting for it. `None` if all producers have gone and nothing is left.
+/// Pops one item, waiting for it. `None` if all producers are gone and no item is left.
 fn pop_until_closed<T>(rx: &mut impl Consumer<Item = T>, patience: &mut Together) -> Option<T> {
     let item = loop {
         match rx.try_pop() {
@@ -138,8 +137,7 @@ fn pop_until_closed<T>(rx: &mut impl Consumer<Item = T>, patience: &mut Together
     Some(item)
 }
 
-/// Items that own memory, between threads: none is lost, doubled or leaked, and what they own arrives
-/// with them.
+/// Items that own memory, between threads: no item is lost, doubled or leaked, and its memory arrives with it.
 pub fn owned_items(subject: &Any<Counted>) {
     for shape in shapes(&subject.info) {
         let each = fewer(&subject.info, scaled(20_000)) as usize;

@@ -8,7 +8,7 @@ use super::at_most;
 use crate::items::{Large, Nothing, nothing_is_left, on_a_small_stack};
 use crate::{Any, Checked, Item};
 
-/// In and out, over several laps.
+/// Items are pushed and popped, over several laps.
 pub fn goes_through<T: Item>(subject: &Any<T>, capacity: usize) {
     for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
         let mut queue = Checked::open(subject, Config::new(capacity).memory(memory));
@@ -26,7 +26,7 @@ pub fn goes_through<T: Item>(subject: &Any<T>, capacity: usize) {
     }
 }
 
-/// Tokens in slots of their own, through several rings of an unbounded queue; some are left in the queue.
+/// Tokens in packed slots, through several rings of an unbounded queue. Some are left in the queue.
 pub fn tokens_go_through<Q: Queue<T, Producer: 'static, Consumer: 'static>, T: Token + Item>() {
     let (tx, rx) = match Q::with(Config::new(8)) {
         Err(CapacityError::Unsupported { .. }) => return,
@@ -56,7 +56,7 @@ pub fn tokens_go_through<Q: Queue<T, Producer: 'static, Consumer: 'static>, T: T
     assert!(popped < pushed);
 }
 
-/// Items without size are counted like any other, and dropped (row `zero_sized_items`).
+/// Zero-sized items are counted like any other, and dropped (row `zero_sized_items`).
 pub fn zero_sized_items(subject: &Any<Nothing>) {
     goes_through(subject, 100);
     nothing_is_left(subject);

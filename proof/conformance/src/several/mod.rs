@@ -1,17 +1,17 @@
-//! What queues with several handles a side must do: one thread with many handles, and many threads.
+//! The properties of queues with several handles a side: one thread with many handles, and many threads.
 //!
-//! [`Sides`] says how many handles a queue may have, and a check takes what it is given: between one producer and one
-//! consumer if need be. What one handle a side must do is checked as for any queue.
+//! [`Sides`] says how many handles a queue may have. A check uses as many as it may: one producer and one consumer if
+//! need be. Single handles are checked as for any queue.
 //!
 //! | module | what is checked |
 //! |---|---|
 //! | [`order`] | first in first out, whichever handles are used, by single calls and by slices |
-//! | [`closing`] | closed when the last handle has gone, and after the last item |
-//! | [`drops`] | every item is dropped exactly once, in whatever order the handles go |
+//! | [`closing`] | closed when the last handle is gone, and after the last item |
+//! | [`drops`] | every item is dropped exactly once, in whatever order the handles are dropped |
 //! | [`items`] | zero-sized, tiny, large, over-aligned and owning items, in every kind of memory |
-//! | [`stress`] | up to four producers and four consumers on two cores and on one |
-//! | [`bulks`] | what only `ring` can: all or nothing, slots that are claimed, items that are looked at |
-//! | [`stalls`] | threads that come too late, are stopped, or want the same item |
+//! | [`stress`] | up to four producers and four consumers, on two cores and on one core |
+//! | [`bulks`] | calls that only `ring` has: all or nothing, claimed slots, items that are looked at |
+//! | [`stalls`] | threads that are late, are stopped, or compete for an item |
 
 use corelane::{BoxedConsumer, BoxedProducer, Info, Sides};
 
@@ -23,15 +23,15 @@ pub mod order;
 pub mod stalls;
 pub mod stress;
 
-/// Producers and consumers that are worth trying, those first that find most.
+/// Numbers of producers and consumers to try, the most effective first.
 const SHAPES: [(usize, usize); 7] = [(4, 4), (2, 2), (4, 1), (1, 4), (2, 1), (1, 2), (1, 1)];
 
-/// So many items for a thread, or fewer where each may cost a turn of the operating system's.
+/// `items` for each thread, or fewer if each item may cost a switch between threads.
 fn fewer(info: &Info, items: u64) -> u64 {
     if info.takes_turns { items.div_ceil(50) } else { items }
 }
 
-/// Those of the [`SHAPES`] that the queue may have.
+/// The [`SHAPES`] that the queue may have.
 fn shapes(info: &Info) -> impl Iterator<Item = (usize, usize)> + Clone + use<> {
     let sides: Sides = info.sides;
     SHAPES.into_iter().filter(move |&(producers, consumers)| sides.allow(producers, consumers))

@@ -16,7 +16,7 @@ use crate::{Any, Checked};
 /// Most handles of a side in one thread.
 const CROWD: usize = 5;
 
-/// A queue that knows what must be in it, with more handles than the two in use.
+/// A queue that knows its expected contents, with more handles than the two in use.
 struct Crowd {
     queue: Checked<BoxedProducer<u64>, BoxedConsumer<u64>>,
     spare: Handles<u64>,
@@ -27,7 +27,7 @@ impl Crowd {
         Self { queue: Checked::open(subject, config), spare: (Vec::new(), Vec::new()) }
     }
 
-    /// Puts other handles to use, and clones or drops some.
+    /// Uses other handles from now on, and clones or drops some.
     fn change_hands(&mut self, rng: &mut Rng) {
         let Checked { tx, rx, .. } = &mut self.queue;
         change(rng, tx, &mut self.spare.0, Producer::try_clone);
@@ -35,7 +35,7 @@ impl Crowd {
         assert!(!tx.is_closed() && !rx.is_closed());
     }
 
-    /// One random step: a way in or out, for a random number of items.
+    /// One random step: a call that pushes or pops, for a random number of items.
     fn step(&mut self, rng: &mut Rng) {
         self.change_hands(rng);
         let queue = &mut self.queue;
@@ -51,7 +51,7 @@ impl Crowd {
     }
 }
 
-/// Puts another handle to use, and clones or drops one.
+/// Uses another handle from now on, and clones or drops one.
 fn change<H>(rng: &mut Rng, used: &mut H, spare: &mut Vec<H>, another: fn(&H) -> Option<H>) {
     if rng.below(4) == 0 && spare.len() < CROWD {
         spare.extend(another(used));
@@ -66,7 +66,7 @@ fn change<H>(rng: &mut Rng, used: &mut H, spare: &mut Vec<H>, another: fn(&H) ->
     }
 }
 
-/// A random mix of all calls by a changing crowd of handles, compared with a model at every step.
+/// A random mix of all calls by changing handles, compared with a model at every step.
 pub fn random_mix(subject: &Any<u64>) {
     for (seed, capacity) in CAPACITIES.into_iter().enumerate() {
         mix(subject, Config::new(capacity), seed as u64, scaled(20_000));
@@ -86,8 +86,7 @@ fn mix(subject: &Any<u64>, config: Config, seed: u64, steps: u64) {
     crowd.queue.drain();
 }
 
-/// Slices of every length at every offset, in rings small enough to try them all; those of no item do
-/// nothing (row `zero_length_batch`).
+/// Slices of every length at every offset, in small rings. Empty slices do nothing (row `zero_length_batch`).
 pub fn zero_length_batch(subject: &Any<u64>) {
     for (capacity, batch) in [(1, 1), (8, 1), (8, 2), (8, 4), (12, 8)] {
         let mut queue = Checked::open(subject, Config::new(capacity).grouped(batch));
@@ -106,7 +105,7 @@ pub fn zero_length_batch(subject: &Any<u64>) {
     }
 }
 
-/// Order and fill levels are right across every wrap, also in rings as large as a narrow counter is wide,
+/// Order and fill levels are right across every wrap, also in rings with as many slots as a narrow counter has values,
 /// where full could look like empty (row `counter_wrap_width`).
 pub fn counter_wrap_width(subject: &Any<u64>) {
     let wide = [1 << 8, 1 << 16].map(Config::new);
@@ -124,8 +123,8 @@ pub fn counter_wrap_width(subject: &Any<u64>) {
     }
 }
 
-/// A handle that slept while counters wrapped in all their lower bits still tells laps apart, be it a
-/// producer's or a consumer's (row `aba_on_narrow_index`).
+/// A producer or consumer that slept while all lower bits of the counters wrapped still tells laps apart (row
+/// `aba_on_narrow_index`).
 pub fn aba_on_narrow_index(subject: &Any<u64>) {
     for (batch, items) in [1, 2].into_iter().flat_map(|n| [(n, 1 << 8), (n, 1 << 16), (n, 1 << 18)])
     {
@@ -134,16 +133,16 @@ pub fn aba_on_narrow_index(subject: &Any<u64>) {
         queue.push();
         let filled = queue.drain();
         queue.pop();
-        // These two have seen the queue full and empty. They sleep, if there may be others.
+        // These two handles have found the queue full and empty. They sleep, if the side may have other handles.
         let tx = queue.tx.try_clone().map(|awake| replace(&mut queue.tx, awake));
         let rx = queue.rx.try_clone().map(|awake| replace(&mut queue.rx, awake));
         queue.turn(items - 1);
         assert!(queue.push());
-        // As many were pushed then, in the low bits.
+        // The low bits of the count of pushes are the same as then.
         rx.into_iter().for_each(|asleep| queue.rx = asleep);
         assert!(queue.pop() && !queue.pop());
         queue.turn(items - filled);
-        // As many were popped then, in the low bits.
+        // The low bits of the count of pops are the same as then.
         tx.into_iter().for_each(|asleep| queue.tx = asleep);
         assert!(queue.push());
         queue.fill();
@@ -152,8 +151,8 @@ pub fn aba_on_narrow_index(subject: &Any<u64>) {
     }
 }
 
-/// What one handle has done completely is seen by any other that begins afterwards, although that has
-/// just looked (row `false_empty`).
+/// A call of one handle sees all completed calls of other handles, although it has just looked before (row
+/// `false_empty`).
 pub fn false_empty(subject: &Any<u64>) {
     for capacity in CAPACITIES {
         let (mut crowd, mut rng) = (Crowd::new(subject, Config::new(capacity)), Rng::new(7));
@@ -169,14 +168,14 @@ pub fn false_empty(subject: &Any<u64>) {
     }
 }
 
-/// As [`false_empty`], between threads that have the queue in turn: nobody is in the middle of anything,
-/// so nobody may say full, empty or busy.
+/// As [`false_empty`], between threads that use the queue in turn: no other call is unfinished, so no call may say
+/// full, empty or busy.
 pub fn false_empty_across_threads(subject: &Any<u64>) {
     let rounds = scaled(10_000);
     let (txs, rxs) = subject.handles(Config::new(8).grouped(2), at_most(&subject.info, 2, 2));
     let (producers, consumers) = (txs.len() as u64, rxs.len() as u64);
     let turn = &AtomicU64::new(0);
-    // Round n is a push in turn 2n and a pop in the next one. If another has failed, nobody waits for it.
+    // Round n is a push in turn 2n and a pop in turn 2n + 1. No thread waits for a thread that has failed.
     let wait_for = |n: u64, is_closed: &dyn Fn() -> bool| {
         Patience::until(|| (turn.load(Ordering::Acquire) >= n || is_closed()).then_some(()));
     };

@@ -1,4 +1,4 @@
-//! Threads that come too late, are stopped, or want the same item.
+//! Threads that are late, are stopped, or compete for an item.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -22,8 +22,8 @@ impl Numbered for Large {
     }
 }
 
-/// Producers that are stopped while they write, as large items make likely, and others that write behind
-/// them: no consumer skips the hole, reads it, or waits for ever (row `read_behind_stalled_writer`).
+/// Some producers are stopped while they write, which large items make likely, and others write behind them: no
+/// consumer skips the unfinished slot, reads it, or waits for ever (row `read_behind_stalled_writer`).
 pub fn read_behind_stalled_writer(subject: &Any<Large>) {
     for (cores, each) in [(Cores::One, 1_500), (Cores::Two, 1_500)] {
         let habits = Habits { cores, each: scaled(each), step: 16, changing: false };
@@ -32,8 +32,8 @@ pub fn read_behind_stalled_writer(subject: &Any<Large>) {
     }
 }
 
-/// Items of one group in a queue that has two of them: a slice of so many large items takes long enough for
-/// other threads to push and pop meanwhile.
+/// Items of one of two groups. A slice of so many large items takes long enough for other threads to push and pop
+/// meanwhile.
 const GROUP: usize = 256;
 
 /// A queue of two groups, with two producers and two consumers if it may have them.
@@ -41,8 +41,8 @@ fn two_groups(subject: &Any<Large>) -> Handles<Large> {
     subject.handles(Config::new(2 * GROUP).grouped(GROUP), at_most(&subject.info, 2, 2))
 }
 
-/// While one producer is in the middle of a large slice, another producer's push is done. A consumer that looks then
-/// may be told busy, but not empty (row `false_empty`).
+/// While one producer is in the middle of a large slice, another producer's push ends. A pop after that may say busy,
+/// but not empty (row `false_empty`).
 pub fn false_empty_behind_a_writer(subject: &Any<Large>) {
     let slice: Vec<Large> = (0..GROUP as u64).map(Item::of).collect();
     for round in 0..scaled(200) {
@@ -56,7 +56,7 @@ pub fn false_empty_behind_a_writer(subject: &Any<Large>) {
             is_empty = matches!(rxs[0].try_pop(), Err(TryPopError::Empty));
         };
         let write = || {
-            // None at all: it was told busy.
+            // A call that has pushed no item was told busy.
             let pushed = (0..).map(|_| slow.push_slice(&slice)).find(|&pushed| pushed > 0);
             assert_eq!(pushed, Some(slice.len()));
         };
@@ -65,8 +65,8 @@ pub fn false_empty_behind_a_writer(subject: &Any<Large>) {
     }
 }
 
-/// While one consumer is in the middle of a large slice, another consumer pops behind it. A producer that pushes then
-/// may be told busy, but not full (row `false_full`).
+/// While one consumer is in the middle of a large slice, another consumer pops behind it. A push after that may say
+/// busy, but not full (row `false_full`).
 pub fn false_full_behind_a_reader(subject: &Any<Large>) {
     if !subject.info.bounded {
         return;
@@ -79,8 +79,8 @@ pub fn false_full_behind_a_reader(subject: &Any<Large>) {
         let certain = tx.capacity();
         let mut into = vec![<Large as Item>::of(0); GROUP];
         let look = || {
-            // When an item is popped, all items before it have been popped or are being popped. Busy says nothing about
-            // them.
+            // When an item has been popped, each earlier item has been popped or is being popped. Busy says nothing
+            // about these.
             let mut popped = || match rxs[0].try_pop() {
                 Ok(item) => Some(item.first() as usize + 1),
                 Err(TryPopError::Busy) => None,
@@ -100,8 +100,8 @@ pub fn false_full_behind_a_reader(subject: &Any<Large>) {
     }
 }
 
-/// Many producers come with large slices when a block, or the queue, has just become full, again and
-/// again, for many laps (row `batch_spills_into_version`).
+/// Many producers push large slices when a block, or the queue, has just become full, again and again, for many laps
+/// (row `batch_spills_into_version`).
 pub fn batch_spills_into_version(subject: &Any<u64>) {
     for (slots, batch, cores) in [(128, 64, Cores::Two), (4, 2, Cores::Two), (128, 64, Cores::One)]
     {
@@ -114,12 +114,12 @@ pub fn batch_spills_into_version(subject: &Any<u64>) {
     late_slices_in_one_thread(subject);
 }
 
-/// A crowd of handles, each of which pushes a large slice and an item into a full queue, many times a lap.
+/// Many handles, each of which pushes a large slice and an item into a full queue, many times a lap.
 fn late_slices_in_one_thread(subject: &Any<u64>) {
     let (mut txs, mut rxs) =
         subject.handles(Config::new(65).grouped(64), at_most(&subject.info, 300, 1));
     let slice: Vec<u64> = (0..64).collect();
-    // All slots but for one slice, so that what is popped is the numbers of one, from some number on.
+    // All slots but for one slice: then the popped items are successive numbers of one slice.
     let first = &slice[2 * slice.len() - txs[0].slots()..];
     assert_eq!(txs[0].push_slice(first), first.len());
     for lap in 0..scaled(100) {
@@ -135,7 +135,7 @@ fn late_slices_in_one_thread(subject: &Any<u64>) {
     }
 }
 
-/// Consumers that all want the only item: one gets it (row `double_pop`).
+/// All consumers compete for the only item: one of them gets it (row `double_pop`).
 pub fn double_pop(subject: &Any<u64>) {
     let rounds = scaled(30_000);
     let (mut txs, rxs) = subject.handles(Config::new(2), at_most(&subject.info, 1, 4));
@@ -174,7 +174,7 @@ pub fn double_pop(subject: &Any<u64>) {
     assert!(takers.iter().all(|taken| taken.load(Ordering::Relaxed)), "an item is lost");
 }
 
-/// Says that the others may go on, also if this thread fails.
+/// Lets the other threads continue, even if this thread fails.
 struct Released<'a>(&'a AtomicBool);
 
 impl Drop for Released<'_> {
@@ -183,8 +183,8 @@ impl Drop for Released<'_> {
     }
 }
 
-/// Threads that have used the queue and then sleep, outside of any call, hold nobody up: the others go on
-/// for many laps (row `oversubscription_collapse`).
+/// Threads that have used the queue and then sleep, outside of any call, don't delay other threads, which continue for
+/// many laps (row `oversubscription_collapse`).
 pub fn oversubscription_collapse(subject: &Any<u64>) {
     for (capacity, batch) in [(2, 1), (16, 8)] {
         let config = Config::new(capacity).grouped(batch);
@@ -219,7 +219,7 @@ pub fn oversubscription_collapse(subject: &Any<u64>) {
     }
 }
 
-/// Sends so many items from one handle to another, in one thread, filling and draining the queue.
+/// Sends `items` items from one handle to another, in one thread, filling and draining the queue.
 fn laps(mut tx: impl Producer<Item = u64>, mut rx: impl Consumer<Item = u64>, items: u64) {
     while rx.try_pop().is_ok() {}
     let (mut pushed, mut popped) = (0, 0);

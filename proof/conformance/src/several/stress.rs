@@ -1,4 +1,4 @@
-//! Up to four producers and four consumers, on two cores and on one.
+//! Up to four producers and four consumers, on two cores and on one core.
 
 use corelane::{Config, Consumer, Info, Producer, Queue, TryPopError, TryPushError};
 
@@ -13,7 +13,7 @@ use corelane_history::Value;
 pub(super) trait Numbered: Copy + Send {
     fn of(value: Value) -> Self;
 
-    /// The value that it was made from, if it is whole.
+    /// The value that the item was made from, if the item is whole.
     fn value(&self) -> Option<Value>;
 }
 
@@ -33,16 +33,16 @@ pub(super) struct Habits {
     pub(super) cores: Cores,
     /// Items that each producer pushes.
     pub(super) each: u64,
-    /// Most items of one step; in steps of one, nothing but single calls is made.
+    /// Most items of one step. With 1, all calls are single calls.
     pub(super) step: usize,
     /// Whether handles are cloned and dropped all the time.
     pub(super) changing: bool,
 }
 
-/// What a consumer has seen of each producer.
+/// The items of each producer that a consumer has popped.
 pub(super) struct Seen {
     pub(super) values: Vec<Value>,
-    /// The number that must be exceeded by the next item of each producer.
+    /// The last number of each producer. The next item's number must be larger.
     pub(super) last: Vec<Option<u64>>,
 }
 
@@ -51,7 +51,7 @@ impl Seen {
         Self { values: Vec::new(), last: vec![None; producers] }
     }
 
-    /// Notes an item, which must be behind those of the same producer.
+    /// Notes an item, whose number must be larger than the last one of its producer.
     pub(super) fn note(&mut self, item: &impl Numbered) {
         let value = item.value().expect("an item in pieces");
         let Some(last) = self.last.get_mut(value.producer) else { panic!("{value} is made up") };
@@ -61,7 +61,7 @@ impl Seen {
     }
 }
 
-/// Checks that what all consumers have seen is what was pushed.
+/// Checks that the items of all consumers are the pushed items.
 pub(super) fn settle(producers: usize, each: u64, seen: Vec<Seen>) {
     let mut popped: Vec<_> = seen.into_iter().flat_map(|seen| seen.values).collect();
     popped.sort_unstable_by_key(|value| value.number());
@@ -103,7 +103,7 @@ pub(super) fn stream<T: Numbered, P, C>(
     settle(producers, habits.each, all(habits.cores, tasks).into_iter().flatten().collect());
 }
 
-/// Whether a step is made by slices, and for how many items it is.
+/// Whether the next step uses slices, and its number of items.
 fn next_step(rng: &mut Rng, habits: Habits) -> (bool, usize) {
     let n = 1 + rng.below(habits.step);
     (habits.step > 1 && rng.below(2) == 0, n)
@@ -129,13 +129,13 @@ fn send<T: Numbered>(
         next += done as u64;
         patience.after(done);
         if habits.changing && rng.below(3) == 0 {
-            // The clone is there before the old one goes.
+            // The clone is made before the old handle is dropped.
             tx.try_clone().into_iter().for_each(|clone| tx = clone);
         }
     }
 }
 
-/// Pushes items until one doesn't fit. Says how many it were.
+/// Pushes items until one doesn't fit. Returns the number of pushed items.
 fn push_singly<T>(tx: &mut impl Producer<Item = T>, items: impl Iterator<Item = T>) -> usize {
     let mut done = 0;
     for item in items {
@@ -148,7 +148,7 @@ fn push_singly<T>(tx: &mut impl Producer<Item = T>, items: impl Iterator<Item = 
     done
 }
 
-/// Pops items until there are none and none will come.
+/// Pops items until the queue is closed.
 fn receive<T: Numbered>(
     mut rx: impl Consumer<Item = T>,
     mut seen: Seen,
@@ -179,7 +179,7 @@ fn receive<T: Numbered>(
     }
 }
 
-/// All shapes, one way of using handles, rings from the smallest on.
+/// Streams with all shapes, in rings from the smallest on.
 fn streams<P, C>(info: &Info, habits: Habits, open: impl Fn(Config) -> (P, C))
 where
     P: Producer<Item = u64> + Send,
@@ -205,7 +205,7 @@ pub fn singly_on_two_cores(subject: &Any<u64>) {
     boxed(subject, Habits { cores: Cores::Two, each: 3_000, step: 1, changing: false });
 }
 
-/// What [`mixed_on_two_cores`] does.
+/// The habits of [`mixed_on_two_cores`].
 const MIXED: Habits = Habits { cores: Cores::Two, each: 3_000, step: 40, changing: false };
 
 /// Single calls and slices mixed, on two cores.

@@ -5,7 +5,7 @@ use corelane::lamport::{batched as batched_lamport, lazy as lazy_lamport};
 use corelane::slot::Flagged;
 use corelane::{b_queue, block, fast_forward, lamport, line_ring, locked, mc_ring, mc_ring_sane, ring};
 
-/// A producer that forgot how long its items must live could push some that live shorter.
+/// A producer with a shorter lifetime of items could push items that don't live long enough.
 macro_rules! shorten {
     ($($name:ident: $producer:ty => $shorter:ty;)*) => {$(
         fn $name<'a>(tx: $producer) -> $shorter {

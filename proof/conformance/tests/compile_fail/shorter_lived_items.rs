@@ -2,7 +2,7 @@
 
 use corelane::{Consumer, Producer, lamport};
 
-/// Pushes an item that lives no longer than its handle needs to think.
+/// Pushes an item whose lifetime is that of the handle's items.
 fn push<'a>(tx: &mut lamport::Producer<&'a str>, item: &'a str) {
     assert!(tx.try_push(item).is_ok());
 }

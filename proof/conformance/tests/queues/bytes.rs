@@ -1,6 +1,6 @@
-//! What a queue of byte records must do, and the rows of the project's list of bugs that apply to it.
+//! The checks of a queue of byte records, and the rows of the project's list of bugs that apply to it.
 //!
-//! What it does as any other queue, with items for records, is in `mpmc.rs` and `regressions`.
+//! The checks that it has as any other queue, with items for records, are in `mpmc.rs` and `regressions`.
 
 use corelane_conformance::bytes::calls::{Call, Case, End};
 use corelane_conformance::bytes::{lengths, threads};
@@ -36,12 +36,12 @@ checks! {
     threads::read_behind_stalled_writer,
 }
 
-/// Failures are kept beside this file, and tried first in the next run.
+/// Failures are saved beside this file, and tried first in the next run.
 fn config() -> ProptestConfig {
     let usual = ProptestConfig::default();
     let persistence = FileFailurePersistence::WithSource("proptest-regressions");
     ProptestConfig {
-        // `PROPTEST_CASES` is in the usual ones already.
+        // The default configuration has read `PROPTEST_CASES`.
         cases: std::env::var_os("PROPTEST_CASES").map_or(4000, |_| usual.cases),
         failure_persistence: Some(Box::new(persistence)),
         ..usual
@@ -66,7 +66,7 @@ fn call() -> impl Strategy<Value = Call> {
     ]
 }
 
-/// A call after which something is missing for ever.
+/// A call that loses slots for ever.
 fn loss() -> impl Strategy<Value = Call> {
     prop_oneof![(0..9_usize).prop_map(Call::ForgetClaim), (0..9_usize).prop_map(Call::ForgetRecord)]
 }
@@ -94,7 +94,7 @@ proptest! {
         prop_assert!(case.run().is_ok());
     }
 
-    /// What the fuzzer runs.
+    /// The fuzzer's input.
     #[test]
     fn any_bytes(bytes in vec(any::<u8>(), 0..400)) {
         prop_assert!(Case::decode(&bytes).run().is_ok());

@@ -1,5 +1,4 @@
-//! What the types of the handles promise, asked of the compiler for every queue (row
-//! `non_send_item_crosses`).
+//! Which traits the handles of every queue have, checked by the compiler (row `non_send_item_crosses`).
 
 use std::rc::Rc;
 
@@ -7,7 +6,7 @@ use corelane::slot::Packed;
 
 /// Whether a type implements a trait, as a constant.
 ///
-/// The inherent method wins if the bound holds, the trait's if not.
+/// If the bound holds, the inherent constant is found, otherwise the trait's.
 macro_rules! implements {
     ($type:ty: $($bound:tt)+) => {{
         #[allow(dead_code)] // unused where the bound holds
@@ -30,7 +29,7 @@ fn the_question_can_be_answered_both_ways() {
     assert!(!implements!(Rc<u64>: Send) && !implements!(std::cell::Cell<u64>: Sync));
 }
 
-/// Handles move between threads, but there is one of each, used by one thread at a time.
+/// Handles move between threads, but can be neither cloned nor shared.
 macro_rules! one_of_each {
     ($($handle:ty,)*) => {$(
         assert!(implements!($handle: Send + std::fmt::Debug));
@@ -51,7 +50,7 @@ macro_rules! handles_of_single {
             one_of_each! { Tx<u64>, Rx<u64>, Tx<Box<String>>, Rx<Box<String>>, }
         }
 
-        /// An item that is `Send` but not `Sync` may cross.
+        /// An item that is `Send` but not `Sync` may move to another thread.
         #[test]
         fn items_need_not_be_sync() {
             one_of_each! { Tx<Cell<u64>>, Rx<Cell<u64>>, }
@@ -71,7 +70,7 @@ macro_rules! handles_of_tokens {
     };
 }
 
-/// Handles move between threads. Those that may be several can be cloned, and only those; none is shared.
+/// Handles move between threads. Only handles of a side that may have several can be cloned. No handle can be shared.
 macro_rules! handles_of_shared {
     ($queue:ty) => {
         use std::cell::Cell;
@@ -94,7 +93,7 @@ macro_rules! handles_of_shared {
             assert_eq!(implements!(Rx<u64>: corelane::SingleConsumer), !consumers);
         }
 
-        /// An item that is `Send` but not `Sync` may cross.
+        /// An item that is `Send` but not `Sync` may move to another thread.
         #[test]
         fn items_need_not_be_sync() {
             type Item = Cell<u64>;
@@ -104,21 +103,21 @@ macro_rules! handles_of_shared {
     };
 }
 
-/// Whether a handle crosses with its item, and stays with an item that must stay.
+/// Whether a handle may move to another thread if and only if its item may.
 macro_rules! crosses_with_its_item {
     ($handle:ident) => {
         implements!($handle<u64>: Send) && !implements!($handle<Rc<u64>>: Send)
     };
 }
 
-/// A handle that may cross whatever its item is, and one that may never.
+/// A handle that may always move to another thread, and one that never may.
 #[test]
 fn non_send_item_crosses_with_a_broken_handle() {
     struct Sound<T>(std::marker::PhantomData<*mut T>);
-    // SAFETY: it has no item.
+    // SAFETY: the type has no item.
     unsafe impl<T: Send> Send for Sound<T> {}
     struct TooWide<T>(std::marker::PhantomData<*mut T>);
-    // SAFETY: it has no item. With one, this would be the bug.
+    // SAFETY: the type has no item. With an item, this would be the bug.
     unsafe impl<T> Send for TooWide<T> {}
     struct TooNarrow<T>(std::marker::PhantomData<*mut T>);
 
@@ -126,9 +125,9 @@ fn non_send_item_crosses_with_a_broken_handle() {
     assert!(!crosses_with_its_item!(TooWide) && !crosses_with_its_item!(TooNarrow));
 }
 
-/// Queues that can be made for any item, even one that must stay in its thread: the handles stay too.
+/// Queues can be made for any item, even one that must stay in its thread: then the handles must stay too.
 ///
-/// The others refuse such an item as soon as a queue for it is asked for, see `compile_fail`.
+/// The other queues refuse such an item when the queue is made; see `compile_fail`.
 #[test]
 fn non_send_item_crosses() {
     use corelane::lamport::{self, batched, lazy};
@@ -146,7 +145,7 @@ fn non_send_item_crosses() {
     assert!(crosses_with_its_item!(ItemProducer) && crosses_with_its_item!(ItemConsumer));
 }
 
-/// Handles of byte records move between threads and are cloned; what they lend stays.
+/// Handles of byte records move between threads and can be cloned; lent records stay in their thread.
 #[test]
 fn byte_records() {
     use corelane::bytes::{Claim, Consumer, Producer, Record};
@@ -157,7 +156,7 @@ fn byte_records() {
     assert!(!implements!(Record<'static>: Send) && !implements!(Record<'static>: Sync));
 }
 
-/// A token stands for something that may cross.
+/// A token may move to another thread.
 #[test]
 fn tokens_are_send() {
     use corelane::slot::{Slot, Token};

@@ -2,7 +2,7 @@
 //!
 //! The tests of one queue are those with its id: `cargo test -p corelane-conformance --test queues lq::`.
 
-/// Tests that give each check a queue of this type, and that have its name.
+/// A test for each check, with the check's name, on a queue of this type.
 macro_rules! checks {
     ($subject:ty, $queue:ty: $($module:ident::$check:ident,)*) => {$(
         #[test]
@@ -39,7 +39,7 @@ mod overwrite;
 mod snapshots;
 mod waiting;
 
-/// The tests of a queue, by its line in the registry. The queue that overwrites has tests of its own.
+/// The tests of a queue in the registry. Queues that overwrite have tests of their own.
 macro_rules! queue {
     (single any $name:ident: $queue:ty) => {
         mod $name {
@@ -67,7 +67,7 @@ macro_rules! queue {
 
 corelane::for_each_queue!(queue);
 
-/// It brings a thread of its own, for its timer.
+/// This queue has a thread of its own, for its timer.
 mod mcring_sane {
     single_any! { corelane::mc_ring_sane::McRingSane, crate::properties::CASES_WITH_THREADS }
 }

@@ -1,8 +1,8 @@
-//! MCRingBuffer's deadlock, made visible (Wang, Zhang, Tang, Hua 2012, §2.5, Fig. 5).
+//! MCRingBuffer's deadlock (Wang, Zhang, Tang, Hua 2012, §2.5, Fig. 5).
 //!
-//! Two stages pass one request round and round through two rings. An item that waits for its batch is
-//! invisible, and no other item comes to fill the batch: both stages wait for ever. Both run in one
-//! thread, step by step, and a number of steps decides, not a clock.
+//! Two stages pass one request round and round through two rings. An item that waits for its batch is invisible, and no
+//! other item fills the batch: both stages wait for ever. Both stages run in one thread, step by step. The number of
+//! steps is limited, not the time.
 
 use std::thread;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use corelane::{
 
 /// Times the request has to go round.
 const ROUNDS: u64 = 100;
-/// Far more steps than that takes.
+/// Far more steps than these rounds take.
 const STEPS: u64 = 100 * ROUNDS;
 
-/// A stage: it waits for the request at one ring and passes it on to the other.
+/// A stage: it waits for the request from one ring and passes it on to the other ring.
 struct Stage<Q: Queue<u64>> {
     from: Q::Consumer,
     to: Q::Producer,
@@ -25,7 +25,7 @@ struct Stage<Q: Queue<u64>> {
 }
 
 impl<Q: Queue<u64>> Stage<Q> {
-    /// One look at the ring. If the request is there, it is passed on; returns its number.
+    /// Looks at the ring once. If the request is there, passes it on and returns its number.
     fn step(&mut self) -> Option<u64> {
         let request = self.from.try_pop().ok()?;
         self.pass_on(request + 1);
@@ -81,7 +81,7 @@ fn bqueue_needs_no_flush() {
     assert_eq!(rounds::<BQueueAny>(false), ROUNDS);
 }
 
-/// A full batch gets through without help, so the cycle hangs for want of items, not of room.
+/// A full batch is published without a flush. So the cycle lacks items, not room.
 #[test]
 fn a_full_batch_needs_no_flush() {
     let (mut tx, mut rx) = McRing::with(Config::new(64).batch(8)).unwrap();
@@ -93,8 +93,7 @@ fn a_full_batch_needs_no_flush() {
     assert!(rx.pop_iter().eq(0..8));
 }
 
-/// However small the ring and large the batch asked for, a producer that is told the ring is full can
-/// wait: the consumer sees something.
+/// A producer that is told full can wait, however small the ring and large the batch: the consumer sees an item.
 #[test]
 fn a_full_ring_shows_something() {
     for capacity in 1..70 {
@@ -109,20 +108,20 @@ fn a_full_ring_shows_something() {
     }
 }
 
-/// The timer of `mcring-sane` does not flush, it asks for it: a producer that has stopped pushing
-/// strands its last items (§2.6), and the next push that finds the timer fired shows them.
+/// The timer of `mcring-sane` does not flush, it asks the producer to flush. So when a producer stops pushing, its last
+/// items stay invisible (§2.6), until a push finds that the timer has fired.
 #[test]
 fn the_timer_needs_a_push() {
     let config = Config::new(1 << 16).batch(1 << 15);
     let (mut tx, mut rx) = mc_ring_sane::queue_with(config).unwrap();
-    // Items are shown as long as each push finds that the timer has fired. One does not.
+    // Items become visible as long as each push finds that the timer has fired. At last a push does not.
     let stranded = (0..1 << 14).find(|&item| {
         tx.try_push(item).unwrap();
         rx.pop_iter().last() != Some(item)
     });
     let stranded = stranded.expect("the timer fires between any two pushes");
     for _ in 0..100 {
-        // Long enough for the timer to fire; nothing is decided by how long it takes.
+        // Long enough for the timer to fire. The result doesn't depend on the time.
         thread::sleep(Duration::from_micros(100));
         assert_eq!(rx.try_pop(), Err(TryPopError::Empty));
     }

@@ -1,4 +1,4 @@
-//! The queue that overwrites. Tests of bugs that other queues had are named after them.
+//! The queues that overwrite. Tests of bugs that other queues had are named after the bugs.
 
 use corelane::block::overwriting::{self, BbqDropOld};
 use corelane::seq_ring::SeqRing;
@@ -6,7 +6,7 @@ use corelane::{CapacityError, Config, Queue, TryPopError};
 use corelane_conformance::overwrite;
 use proptest::prelude::*;
 
-/// The tests that every queue has.
+/// The tests that both queues have.
 macro_rules! tests {
     ($name:ident: $queue:ident) => {
         mod $name {
@@ -123,7 +123,7 @@ macro_rules! tests {
 tests!(bbq_drop_old: BbqDropOld);
 tests!(seqring: SeqRing);
 
-/// Slices of many times a block, of many handles, each of which adds to the same counters.
+/// Slices of many blocks, pushed by many handles, each of which adds to the same counters.
 #[test]
 fn batch_spills_into_version() {
     let (tx, mut rx) = overwriting::queue_with(Config::new(8).block(4)).expect("it is small");

@@ -1,7 +1,7 @@
-//! Sequences of calls made up at random, on every queue with every kind of item, against a model.
+//! Random sequences of calls, on every queue with every kind of item, compared with a model.
 //!
-//! A failure is shrunk to a few calls on a small queue, kept beside this file and tried first in the
-//! next run. `PROPTEST_CASES` sets how many sequences each test tries.
+//! A failure is shrunk to a few calls on a small queue, saved beside this file and tried first in the next run.
+//! `PROPTEST_CASES` sets how many sequences each test tries.
 
 mod broken;
 
@@ -20,14 +20,14 @@ use broken::Bug;
 
 /// Sequences for each queue and kind of item.
 pub(crate) const CASES: u32 = 1500;
-/// The same for queues that come with a thread of their own.
+/// The same for queues that have a thread of their own.
 pub(crate) const CASES_WITH_THREADS: u32 = 100;
 
 fn config(cases: u32) -> ProptestConfig {
     let usual = ProptestConfig::default();
     let persistence = FileFailurePersistence::WithSource("proptest-regressions");
     ProptestConfig {
-        // The usual ones have looked at the variable already.
+        // The default configuration has read the variable.
         cases: std::env::var_os("PROPTEST_CASES").map_or(cases, |_| usual.cases),
         source_file: Some(file!()),
         failure_persistence: Some(Box::new(persistence)),
@@ -35,7 +35,7 @@ fn config(cases: u32) -> ProptestConfig {
     }
 }
 
-/// A queue as it is asked for.
+/// A queue's options.
 #[derive(Debug, Clone, Copy)]
 struct Setup {
     capacity: usize,
@@ -71,18 +71,18 @@ fn setup() -> impl Strategy<Value = Setup> {
     })
 }
 
-/// Limits a capacity. What comes first is shrunk first: the capacity for the calls, then the calls, and
-/// then, with this, the capacity for those that are left.
+/// Limits a capacity. Values are shrunk in their order: first the capacity, then the calls, then this limit, and so the
+/// capacity for the calls that are left.
 fn most() -> impl Strategy<Value = usize> {
     1..2000_usize
 }
 
-/// How many items a call is for.
+/// The number of items of a call.
 fn amount() -> impl Strategy<Value = usize> {
     prop_oneof![6 => 0..6_usize, 6 => 0..80_usize, 1 => 80..1200_usize]
 }
 
-/// How many items are asked for, where any number may be.
+/// The number of items asked for, where any number is allowed.
 fn wanted() -> impl Strategy<Value = usize> {
     prop_oneof![10 => amount(), 1 => Just(usize::MAX)]
 }
@@ -131,7 +131,7 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
     vec(call(), 0..80)
 }
 
-/// What is to be seen to before the first and after the last item of a queue.
+/// The preparations before the first item of a queue, and the checks after the last one.
 pub(crate) trait Kind: Item {
     fn begin() {}
     fn settle() {}
@@ -237,7 +237,7 @@ macro_rules! properties_of_tokens {
     };
 }
 
-/// The list of rings, of rings of other kinds: exact ones, some that show items late, some that copy what they lend.
+/// Lists of other kinds of rings: exact rings, rings that publish items late, rings that copy the items they lend.
 mod lists_of {
     mod ffq {
         properties_of_any! { corelane::segmented::Uspsc<corelane::fast_forward::FfqAny>, crate::properties::CASES }
@@ -248,13 +248,13 @@ mod lists_of {
     }
 }
 
-/// Queues with a bug: it is found, and by a short sequence of calls.
+/// Queues with a bug: a short sequence of calls shows it.
 mod seeded {
     use super::*;
 
-    /// The calls and the capacity that a failure is shrunk to, if there is one.
+    /// The calls and the capacity to which a failure is shrunk, if there is one.
     fn found(bug: Bug) -> Option<(Vec<Call>, usize)> {
-        // Always enough, whatever is asked for.
+        // Enough cases, whatever the environment asks for.
         let config = ProptestConfig { failure_persistence: None, cases: 1000, ..config(CASES) };
         let outcome = TestRunner::new(config).run(
             &(1..=70_usize, calls(), most()),
@@ -276,9 +276,9 @@ mod seeded {
         }
     }
 
-    /// Checks that the bug is found, and shown by a few calls on a small queue.
+    /// Checks that the bug is found, and that a few calls on a small queue show it.
     ///
-    /// The fewest are two to four, but those left may not be the fewest: with any one less it does not fail.
+    /// Two to four calls suffice. Shrinking may stop with more: when the test fails with none of these calls left out.
     fn is_found(bug: Bug) {
         let (calls, capacity) = found(bug).expect("the bug is found");
         assert!(capacity <= 2 && calls.len() <= 8, "{calls:?} on {capacity} slots");

@@ -1,6 +1,6 @@
 //! The tests of a queue that may have several handles a side.
 
-/// What a queue for items of any type must do.
+/// The checks of a queue for items of any type.
 macro_rules! shared_any {
     ($queue:ty) => {
         use corelane_conformance::*;
@@ -66,7 +66,7 @@ macro_rules! shared_any {
             rows_of_bounded! { on_ours! Any<_>, $queue, }
             huge! { $queue }
 
-            // The same as for other queues, where it is shown that they can fail.
+            // The same checks as for other queues, where tests show that the checks can fail.
             checks! { Any<u64>, $queue:
                 capacity::false_full,
                 capacity::first_wrap_uninitialised,
@@ -89,7 +89,7 @@ macro_rules! shared_any {
     };
 }
 
-/// What a queue for tokens must do, besides what it does for items of any type in boxes.
+/// The checks of a queue for tokens, besides the checks with boxed items of any type.
 macro_rules! shared_token {
     ($queue:ty) => {
         use corelane_conformance::several::items;
@@ -108,7 +108,7 @@ macro_rules! shared_token {
 use corelane::Queue;
 use corelane_conformance::{Any, capacity};
 
-/// Impossible capacities are refused, unless the queue is a list of single nodes, which takes any.
+/// Impossible capacities are refused, unless the queue is a list of single nodes, which accepts any.
 pub(crate) fn capacity_overflow<Q: Queue<u64> + 'static>() {
     if Q::INFO.id != "msq" {
         capacity::capacity_overflow(&Any::<u64>::of::<Q>());
@@ -128,7 +128,7 @@ mod ring_in_order_to_hts {
     shared_any! { corelane::ring::Ring<corelane::ring::InOrder, corelane::ring::HeadTail> }
 }
 
-/// What only `ring` can.
+/// Calls that only `ring` has.
 mod ring_alone {
     use corelane_conformance::several::bulks;
 

@@ -1,6 +1,6 @@
 //! The tests of a queue between one producer and one consumer.
 
-/// What every queue must do, whatever its items.
+/// The checks of every queue, whatever its items.
 macro_rules! single {
     ($queue:ty, $number:ty, $owned:ty) => {
         use corelane_conformance::*;
@@ -47,7 +47,7 @@ macro_rules! single {
             stress::singly_on_two_cores::<$number, $queue>();
         }
 
-        /// Checks whose names are taken above.
+        /// Checks whose names are used above.
         mod owned {
             use corelane_conformance::*;
 
@@ -64,7 +64,7 @@ macro_rules! single {
     };
 }
 
-/// What a queue for items of any type must do.
+/// The checks of a queue for items of any type.
 macro_rules! single_any {
     ($queue:ty, $cases:expr) => {
         single! { $queue, u64, Counted }
@@ -106,7 +106,7 @@ macro_rules! single_any {
     };
 }
 
-/// What a queue for tokens must do.
+/// The checks of a queue for tokens.
 macro_rules! single_token {
     ($queue:ty) => {
         single! { $queue, std::num::NonZeroU64, Box<Counted> }
@@ -135,7 +135,7 @@ macro_rules! single_token {
     };
 }
 
-/// The list of rings, of rings of other kinds: it goes from ring to ring as often as can be.
+/// Lists of other kinds of rings, which go from ring to ring as often as possible.
 mod uspsc_of_lq {
     single_any! { corelane::segmented::Uspsc<corelane::lamport::Lq>, crate::properties::CASES }
 }

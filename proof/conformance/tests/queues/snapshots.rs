@@ -1,4 +1,5 @@
-//! `overwrite::queue` between more producers than cores: pushes are never refused, all is counted, and a snapshot has the newest.
+//! `overwrite::queue` with more producers than cores: pushes are never refused, all items are counted, and a snapshot
+//! has the newest items.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -8,7 +9,7 @@ use corelane::TryPopError;
 use corelane::overwrite::{self, Consumer};
 use corelane_harness::threads::scaled;
 
-/// A producer's number, and how many items it has pushed before.
+/// A producer's number, and the number of its earlier items.
 type Item = [u64; 2];
 
 const PRODUCERS: u64 = 4;
@@ -21,11 +22,12 @@ enum Pace {
     WithPauses,
 }
 
-/// Calls `look` again and again while producers push, then pops what is left. `look` returns how many items it has popped.
+/// Calls `look` again and again while producers push, then pops the items that are left. `look` returns how many items
+/// it has popped.
 fn look_at_producers(pace: Pace, mut look: impl FnMut(&mut Consumer<Item>) -> u64) {
     let (tx, mut rx) = overwrite::queue(CAPACITY).unwrap();
     let is_over = &AtomicBool::new(false);
-    /// Ends the producers, also when a check fails.
+    /// Ends the producers, even when a check fails.
     struct End<'a>(&'a AtomicBool);
     impl Drop for End<'_> {
         fn drop(&mut self) {
@@ -62,8 +64,8 @@ fn look_at_producers(pace: Pace, mut look: impl FnMut(&mut Consumer<Item>) -> u6
     });
 }
 
-/// Checks that items are in order, and that of each producer few are missing between: those of positions that stopped producers
-/// kept void.
+/// Checks that items are in order, and that few items of each producer are missing between: the items at positions that
+/// stopped producers kept void.
 fn check(items: &[Item]) {
     for producer in 0..PRODUCERS {
         let pushes: Vec<_> =

@@ -1,5 +1,5 @@
-//! Calls that wait, between real threads: each thread that can go on is woken (row `lost_wakeup_on_notify`). Each check
-//! is also made on a queue that forgets to wake a thread. The check must fail on that queue.
+//! Calls that wait, between real threads: each thread that can continue is woken (row `lost_wakeup_on_notify`). Each
+//! check is also made on a queue that forgets to wake a thread. The check must fail on that queue.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, mpsc};
@@ -14,7 +14,7 @@ trait Sends: Clone + Send + 'static {
     fn try_push(&mut self, item: u64) -> bool;
 }
 
-/// A receiving side that waits for items, or for the end.
+/// A receiving side that waits for items, or until the queue is closed.
 trait Receives: Clone + Send + 'static {
     fn pop(&mut self) -> Option<u64>;
     fn try_pop(&mut self) -> Option<u64>;
@@ -40,7 +40,7 @@ impl Receives for locked::Consumer<u64> {
     }
 }
 
-/// What is wrong with a queue.
+/// The bug of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bug {
     None,
@@ -143,30 +143,30 @@ impl Receives for Rx {
     }
 }
 
-/// How long a thread may take that is woken. What sleeps on is found by waiting so long.
+/// The longest time that a woken thread may take. The checks wait for so long to find a thread that is still asleep.
 const LONG: Duration = Duration::from_secs(100);
 const SHORT: Duration = Duration::from_secs(1);
 
-/// What a thread does; returns the items that it has got.
+/// A thread's work. Returns the items that it has got.
 type Task = Box<dyn FnOnce() -> Vec<u64> + Send>;
 
-/// Runs each task in a thread of its own. Gives all they return, or nothing if one is not done in time.
+/// Runs each task in a thread of its own. Returns the items of all tasks, or `None` if a task doesn't end in time.
 fn in_time(patience: Duration, tasks: Vec<Task>) -> Option<Vec<u64>> {
     let (done, results) = mpsc::channel();
     let threads = tasks.len();
     for task in tasks {
         let done = done.clone();
-        // Not joined: it may sleep for ever.
+        // Not joined: the thread may sleep for ever.
         thread::spawn(move || done.send(task()));
     }
     let results = (0..threads).map(|_| results.recv_timeout(patience).ok());
     results.collect::<Option<Vec<_>>>().map(|results| results.concat())
 }
 
-/// How many items the threads of a round want and send: all that are sent are wanted.
+/// How many items each thread of a round pops or pushes.
 const EACH: u64 = 2;
 
-/// As many items as are wanted, by threads that wait and threads that try, of which every other one is each.
+/// Threads push and pop equal numbers of items. Every other thread waits, the others retry.
 fn as_many_as_wanted<S: Sends, R: Receives>(
     queue: impl Fn(usize) -> (S, R),
     patience: Duration,
@@ -174,7 +174,7 @@ fn as_many_as_wanted<S: Sends, R: Receives>(
     (0..500).all(|round| {
         let (tx, rx) = queue(1 << (round % 3));
         let mut tasks: Vec<Task> = Vec::new();
-        // One side sleeps before the other comes.
+        // One side sleeps before the other side starts.
         let pause = |late: bool| move || thread::sleep(Duration::from_millis(u64::from(late)));
         let (consumers, producers) = (pause(round % 2 == 0), pause(round % 2 == 1));
         for number in 0..4 {
@@ -198,7 +198,7 @@ fn as_many_as_wanted<S: Sends, R: Receives>(
                 Vec::new()
             }));
         }
-        // While these are there nobody is told of an end.
+        // While these handles exist, no call says closed.
         let Some(mut items) = in_time(patience, tasks) else { return false };
         drop((tx, rx));
         items.sort_unstable();
@@ -207,7 +207,7 @@ fn as_many_as_wanted<S: Sends, R: Receives>(
     })
 }
 
-/// All waiting consumers are told that nothing will come.
+/// All waiting consumers are told that the queue is closed.
 fn all_hear_of_the_end<S: Sends, R: Receives>(
     queue: impl Fn(usize) -> (S, R),
     patience: Duration,
@@ -220,7 +220,7 @@ fn all_hear_of_the_end<S: Sends, R: Receives>(
         }
         tasks.push(Box::new(move || {
             (0..round).for_each(|item| tx.push(item));
-            // Time for the others to fall asleep, in most rounds.
+            // Time for the other threads to fall asleep, in most rounds.
             thread::sleep(Duration::from_millis(round % 3));
             Vec::new()
         }));
@@ -231,7 +231,7 @@ fn all_hear_of_the_end<S: Sends, R: Receives>(
     })
 }
 
-/// The queue of ours that waits.
+/// The library's queue that waits.
 fn ours(capacity: usize) -> (locked::Producer<u64>, locked::Consumer<u64>) {
     locked::queue(capacity).expect("this capacity is possible")
 }
@@ -250,7 +250,7 @@ fn lost_wakeup_on_closing() {
     assert!(!all_hear_of_the_end(broken(Bug::EndWakesOne), SHORT), "the bug is not found");
 }
 
-/// A push that waits gives its item back when the last consumer goes.
+/// A push that waits returns its item when the last consumer is dropped.
 #[test]
 fn closed_while_a_push_waits() {
     let (mut tx, rx) = ours(1);

@@ -1,4 +1,4 @@
-//! Threads that use queues as planned and note what they do, and the check of what they noted.
+//! Threads that use queues as planned and note their operations, and the check of these notes.
 
 mod plan;
 mod record;

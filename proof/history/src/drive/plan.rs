@@ -1,42 +1,42 @@
-//! What the threads of one round do.
+//! The plan of the threads of one round.
 
 use corelane::Sides;
 use corelane_harness::rng::Rng;
 
-/// How items go in and out.
+/// The calls that push and pop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// One by one.
     Single,
-    /// By the iterators, which go over chunks where the queue has some.
+    /// By iterators, which use chunks if the queue has chunks.
     Iterators,
     /// By lent slots.
     Chunks,
-    /// By slices, as queues with several handles a side have nothing else.
+    /// By slices, the only batches of queues with several handles a side.
     Slices,
 }
 
 /// Which side is slow, so that the queue runs empty or full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// Neither on purpose.
+    /// Neither side.
     Even,
     /// The producers.
     SlowProducer,
     /// The consumers.
     SlowConsumer,
-    /// One or the other, for a while.
+    /// One side or the other, for some time.
     Bursts,
 }
 
-/// What one round does.
+/// The plan of one round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
     /// Capacity asked for.
     pub capacity: usize,
     /// Items that the algorithm handles as a group, if it is told.
     pub batch: Option<usize>,
-    /// Number that the counters start at.
+    /// First value of the counters.
     pub first: u64,
     /// Threads that push.
     pub producers: usize,
@@ -44,17 +44,17 @@ pub struct Plan {
     pub consumers: usize,
     /// Queues that the threads work through, one after the other.
     pub queues: usize,
-    /// Items to be pushed by each producer; at most so many to each queue if there are several.
+    /// Items that each producer pushes; at most so many to each queue if there are several queues.
     pub pushes: usize,
     /// Operations from one stamp to the next.
     pub period: u32,
-    /// How items go in and out.
+    /// The calls that push and pop.
     pub way: Way,
     /// Which side is slow.
     pub pace: Pace,
     /// Whether all threads share a core.
     pub one_core: bool,
-    /// Start of the random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
@@ -67,9 +67,9 @@ impl Plan {
     const SHAPES: [(usize, usize); 8] =
         [(1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (1, 3), (3, 3), (4, 2)];
 
-    /// The plan of the round with this number for two threads. Neighbours differ in everything.
+    /// The plan of the round with this number for two threads. Plans of successive rounds differ in everything.
     ///
-    /// One round in three is of many short histories, because each history closes only once.
+    /// One round in three has many short histories, because each history closes only once.
     pub fn of_round(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let mut one_of = |choices: &[usize]| choices[rng.below(choices.len())];
@@ -87,7 +87,7 @@ impl Plan {
             consumers: 1,
             queues: if short { 500 } else { 1 },
             pushes: if short { one_of(&[2, 10, 30]) } else { Self::pushes(capacity, one_core) },
-            // Between the last push and the end a stamp is in the way of what is looked for there.
+            // A stamp between the last push and the end would hide bugs of closing.
             period: one_of(if short { &[1, 256, 256, 256] } else { &[1, 1, 3, 16, 256] }) as u32,
             way: [Way::Single, Way::Iterators, Way::Chunks][one_of(&[0, 0, 1, 2])],
             pace: [Pace::Even, Pace::SlowProducer, Pace::SlowConsumer, Pace::Bursts]
@@ -97,9 +97,9 @@ impl Plan {
         }
     }
 
-    /// The same for as many threads as a queue between these sides may have, or fewer.
+    /// The same for up to as many threads as a queue between these sides may have.
     pub fn of_sides(seed: u64, sides: Sides) -> Self {
-        // Numbers of their own, so that all shapes meet all that is planned for two threads.
+        // A separate generator, so that all shapes are combined with all plans for two threads.
         let mut rng = Rng::new(!seed);
         let shapes: Vec<_> =
             Self::SHAPES.into_iter().filter(|shape| sides.allow(shape.0, shape.1)).collect();
@@ -114,7 +114,7 @@ impl Plan {
         }
     }
 
-    /// Items of a long history: fewer where threads wait for each other after a few of them.
+    /// Items of a long history: fewer if threads wait for each other after a few items.
     fn pushes(capacity: usize, one_core: bool) -> usize {
         match one_core {
             // Each time that the queue is full costs a switch between threads.
@@ -133,8 +133,8 @@ impl Plan {
         if self.is_short() { Self::SHORT_STEP } else { Self::STEP }
     }
 
-    /// How long a side rests before its next step, in spins: about as long as the other needs to fill or
-    /// to empty the queue.
+    /// How long a side rests before its next step, in spins: about as long as the other side needs to fill or empty the
+    /// queue.
     pub(super) fn rest(&self, rng: &mut Rng, slow: bool) -> usize {
         let few = self.capacity.min(self.step());
         match self.pace {

@@ -1,4 +1,4 @@
-//! Recording: what happens at the two ends of an interval.
+//! Recording: the two ends of an interval.
 
 use std::sync::atomic::{Ordering, fence};
 use std::time::Instant;
@@ -22,45 +22,45 @@ impl Clock {
     }
 }
 
-/// A thread's log while it is written: it decides when to look at the clock.
+/// Writes a thread's log, and decides when to read the clock.
 ///
 /// # Why the intervals are never too narrow
 ///
-/// A stamp ends the interval of what came before and begins that of what follows. Between the accesses
-/// of an operation and the clock there is a sequentially consistent fence on either side:
+/// A stamp ends the interval of the operations before it and begins the interval of the operations after it. Between
+/// the clock and the accesses of an operation there is a sequentially consistent fence, on either side:
 ///
-/// - *Before the clock*: the operation's stores may still wait in a store buffer when it returns. The
-///   fence lets nothing later be read until they are visible to all, and the clock, which itself begins
-///   with a load that it waits for (on Linux), or is read behind a barrier (x86's `lfence; rdtsc`), is
-///   later. So an operation that another thread may overlook has not ended.
-/// - *After the clock*: a processor may begin later loads before a clock is read, even x86 around
-///   `rdtsc`. The stamp is stored to the log first, which needs the clock's value, and the fence lets
-///   no later load pass that store. So no operation reads memory before it has begun.
+/// - *Before the clock*: the operation's stores may still wait in a store buffer when the operation returns. The fence
+///   delays all later loads until these stores are visible to all threads. Reading the clock starts with a load that it
+///   waits for (on Linux), or comes after a barrier (x86's `lfence; rdtsc`), so it is later. So an operation whose
+///   stores another thread may not see yet has not ended.
+/// - *After the clock*: a processor may begin later loads before a clock is read, even x86 around `rdtsc`. The stamp is
+///   stored to the log first, which needs the clock's value, and the fence lets no later load pass this store. So no
+///   operation reads memory before it has begun.
 ///
-/// In C11's terms clocks do not exist. But if one stamp is smaller than another, the clock being one and
-/// monotonic ([`Instant`] promises that), the fence before the first precedes the fence after the second
-/// in the single order of all such fences. Then what was written before the first is not overlooked by
-/// reads after the second (C11 §7.17.3, fences in S): an operation that ended is seen by one that begins.
+/// C11 has no clocks. But all threads read the same monotonic clock ([`Instant`] promises that). So if one stamp is
+/// smaller than another, the fence before the first stamp precedes the fence after the second stamp in the single order
+/// of all such fences. Then loads after the second fence see the stores before the first (C11 §7.17.3, fences in S): an
+/// operation that begins sees all operations that have ended.
 ///
-/// The fences hide bugs: no store ever waits beyond a stamp. Hence a stamp can be left out. With a
-/// *period* of k only every k-th operation is followed by one, and all between share one wide interval,
-/// in which the queue runs at its own speed.
+/// The fences hide bugs: no store ever waits beyond a stamp. Therefore stamps can be left out. With a *period* of k
+/// there is a stamp only after every k-th operation. The operations between share one wide interval, in which the queue
+/// runs at its own speed.
 #[derive(Debug)]
 pub struct Recorder {
     clock: Clock,
     log: Log,
     period: u32,
     unstamped: u32,
-    /// Words that only what moved an item may use.
+    /// Words that are reserved for operations that move an item.
     reserved: usize,
 }
 
 impl Recorder {
-    /// Most words that one operation needs: its own and two stamps.
+    /// Most words that one operation needs: its own word and two stamps.
     pub const WORDS: usize = 3;
 
-    /// Begins a log with room for `moves` operations that move an item, and as many others; what is
-    /// beyond stays unnoted. There is a stamp after every `period`-th operation.
+    /// Begins a log with room for `moves` operations that move an item, and as many others. Operations beyond that are
+    /// not noted. There is a stamp after every `period`-th operation.
     pub fn new(clock: Clock, moves: usize, period: u32) -> Self {
         let log = Log::with_room(Self::WORDS * (2 * moves + 64));
         let reserved = Self::WORDS * (moves + 1);
@@ -79,11 +79,11 @@ impl Recorder {
         self.unstamped = 0;
     }
 
-    /// Begins a new interval after a pause, in which nothing was done.
+    /// Begins a new interval after a pause without operations.
     ///
-    /// Without it the first operation after the pause would have an interval as wide as the pause.
+    /// Otherwise the first operation after the pause would have an interval as wide as the pause.
     pub fn resume(&mut self) {
-        // Two stamps in a row: the first ends what was before the pause.
+        // Two stamps in a row: the first ends the interval before the pause.
         if self.has_spare() {
             self.stamp();
         }
@@ -135,7 +135,7 @@ impl Recorder {
         }
     }
 
-    /// Ends an operation, or a batch, that is noted.
+    /// Called after an operation, or a batch, that was noted.
     #[inline]
     pub fn done(&mut self) {
         self.unstamped += 1;
@@ -151,7 +151,7 @@ impl Recorder {
         self.log
     }
 
-    /// Whether there is room for what moves nothing.
+    /// Whether there is room for an operation that moves no item.
     fn has_spare(&self) -> bool {
         self.log.room() >= self.reserved + Self::WORDS
     }

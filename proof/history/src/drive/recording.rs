@@ -1,4 +1,4 @@
-//! Recordings: what the threads at a queue have noted, and whether they came to the planned end.
+//! Recordings: the notes of the threads at a queue, and whether they reached the planned end.
 
 use std::sync::atomic::AtomicUsize;
 
@@ -18,20 +18,20 @@ use crate::log::{Log, Word};
 use crate::witness::{Call, Operation, Violation, Witness};
 use crate::{History, Rules, Value, check};
 
-/// A history, and whether it came to its planned end.
+/// A history, and whether it reached its planned end.
 #[derive(Debug)]
 pub struct Recording {
-    /// What the threads have noted.
+    /// The notes of all threads.
     pub history: History,
-    /// Why it ended early, if it did, though no operation was wrong.
+    /// Why the history ended early, if it did.
     pub failure: Option<Witness>,
 }
 
 impl Recording {
-    /// What is left of the threads at one queue, of which the first are producers.
+    /// The results of the threads at one queue. The first are producers.
     fn new(planned: usize, producers: usize, parts: Vec<Part>) -> Self {
         let (ends, logs): (Vec<_>, _) = parts.into_iter().map(|part| (part.end, part.log)).unzip();
-        // One that was told so may have been told while another had the last item in its hands.
+        // A consumer may have been told closed while another was taking the last item.
         let drained = ends[producers..].iter().all(|&end| end == End::Closed);
         let history = History { logs, drained };
         let failure = failure(&history, planned, &ends);
@@ -47,14 +47,14 @@ impl Recording {
         let found = check(&self.history, rules);
         let stale = |witness: &Witness| matches!(witness.violation, Violation::FullAndEmpty { .. });
         match &self.failure {
-            // Operations that can't be together say more, but two outdated answers don't.
+            // A contradiction between operations says more than an early end, except two answers that are out of date.
             Some(failure) if found.as_ref().err().is_none_or(stale) => Err(failure.clone()),
             _ => found,
         }
     }
 }
 
-/// What is wrong with the ends of all threads.
+/// The violation in the ends of all threads.
 fn failure(history: &History, planned: usize, ends: &[End]) -> Option<Witness> {
     let counts = history.counts();
     let (pushed, popped) = (counts.pushes as usize, counts.pops as usize);
@@ -70,7 +70,7 @@ fn failure(history: &History, planned: usize, ends: &[End]) -> Option<Witness> {
     Some(Witness { violation, operations })
 }
 
-/// The last thing that a thread did.
+/// A thread's last operation.
 fn last_operation(thread: usize, log: &Log) -> Option<Operation> {
     let mut pushed = 0;
     let mut last = None;
@@ -90,9 +90,9 @@ fn last_operation(thread: usize, log: &Log) -> Option<Operation> {
     last
 }
 
-/// Lets two threads carry out `plan` on one queue, and returns what they noted.
+/// Lets two threads carry out `plan` on one queue, and returns their notes.
 ///
-/// A side that fails again and again gives up, so there is a history of a queue that is stuck, too.
+/// A side that fails again and again gives up, so even a stuck queue has a history.
 pub fn record<T: Item + Into<u64>>(
     plan: &Plan,
     tx: BoxedSingleProducer<T>,
@@ -102,10 +102,10 @@ pub fn record<T: Item + Into<u64>>(
     recordings.into_iter().next().expect("one for each queue")
 }
 
-/// Lets two threads carry out `plan` on each of these queues, and returns what they noted.
+/// Lets two threads carry out `plan` on each of these queues, and returns their notes.
 ///
-/// They go from one queue to the next together, so each is closed while its consumer looks at it. The
-/// queues after one that is stuck, or said closed when it was not, are left out.
+/// The threads go from one queue to the next together, so each queue is closed while its consumer uses it. After a
+/// queue that is stuck, or said closed too early, the other queues are left out.
 pub fn record_all<T: Item + Into<u64>>(
     plan: &Plan,
     queues: impl IntoIterator<Item = (BoxedSingleProducer<T>, BoxedSingleConsumer<T>)>,

@@ -1,4 +1,4 @@
-//! Real threads on real queues, round after round, and each round's history through the monitor.
+//! Real threads use real queues, round after round, and the monitor checks each round's history.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -13,12 +13,12 @@ use super::plan::Plan;
 use super::recording::{Recording, record_all, record_several};
 use crate::{History, Rules, Violation, Witness};
 
-/// A violation, and how it came about.
+/// A violation, and the plan that led to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What the threads did.
+    /// The plan of the threads.
     pub plan: Plan,
-    /// What came of it.
+    /// The violation.
     pub witness: Witness,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What has been checked so far.
+/// The checks so far.
 #[derive(Debug, Clone, Default)]
 pub struct Summary {
     /// Operations in all histories: pushes, pops, and answers of empty and full.
@@ -49,17 +49,17 @@ pub struct Summary {
     pub empties: u64,
     /// Answers that the queue is full; several of one interval count once.
     pub fulls: u64,
-    /// Items that nobody popped: those of a queue that overwrites.
+    /// Items that no consumer popped, in queues that overwrite.
     pub unpopped: u64,
     /// Histories.
     pub histories: u64,
     /// Histories in which a full and an empty answer contradict each other, and nothing else is wrong.
     pub contradictory: u64,
-    /// The first of those.
+    /// The first of these histories' contradictions.
     pub contradiction: Option<Finding>,
-    /// Time that recording and checking took.
+    /// The time of recording and checking.
     pub seconds: f64,
-    /// What was found, and ended the search.
+    /// The violation that ended the search, if any.
     pub violation: Option<Finding>,
 }
 
@@ -73,8 +73,8 @@ impl Summary {
         self.histories += 1;
     }
 
-    /// Notes what is wrong with a history. Whether full and empty agree is up to the queue, so that
-    /// they don't is no violation (see the [crate](crate)).
+    /// Notes a history's violation. A full and an empty answer that contradict each other are not a violation (see the
+    /// [crate](crate)).
     fn judge(&mut self, finding: Finding) {
         if let Violation::FullAndEmpty { .. } = finding.witness.violation {
             self.contradictory += 1;
@@ -84,7 +84,7 @@ impl Summary {
         }
     }
 
-    /// Checks what came of `plan`.
+    /// Checks the recordings of `plan`.
     fn add_round(&mut self, plan: &Plan, (rules, recordings): (Rules, Vec<Recording>)) {
         for recording in recordings {
             self.add(&recording.history);
@@ -95,15 +95,15 @@ impl Summary {
     }
 }
 
-/// Asked after each round whether to go on.
+/// Called after each round. Returns whether to continue.
 pub type GoOn<'a> = &'a mut dyn FnMut(&Summary) -> bool;
 
-/// Carries out a plan on new queues. Says what these must obey, and what came of it.
+/// Carries out a plan on new queues. Returns the queues' rules, and the recordings.
 type Record = dyn Fn(&Plan) -> (Rules, Vec<Recording>);
 
 /// A queue whose histories can be recorded and checked.
 pub struct HistorySubject {
-    /// Its name on command lines.
+    /// The queue's name on command lines.
     pub id: &'static str,
     /// The plan of a round.
     plan: Box<dyn Fn(u64) -> Plan>,
@@ -122,7 +122,7 @@ impl HistorySubject {
         Self { id, plan: Box::new(Plan::of_round), record: Box::new(record) }
     }
 
-    /// A queue between as many threads as it may have.
+    /// A queue between up to as many threads as it may have.
     pub fn shared<T: Item + Into<u64> + Copy>(queue: Any<T>) -> Self {
         let Info { id, sides, .. } = queue.info;
         let record = move |plan: &Plan| {
@@ -156,7 +156,7 @@ impl HistorySubject {
         summary
     }
 
-    /// Records and checks the histories of one round, such as one that has found something.
+    /// Records and checks the histories of one round, for example a round that has found a violation.
     pub fn run_round(&self, plan: &Plan) -> Summary {
         let start = Instant::now();
         let mut summary = Summary::default();
@@ -166,7 +166,8 @@ impl HistorySubject {
     }
 }
 
-/// A queue that overwrites, how many items it keeps, and whether it also loses items that meet an unfinished push.
+/// A queue that overwrites. `kept` says how many items it keeps, `voids` whether an unfinished push may also cost an
+/// item.
 fn overwriting<Q>(kept: fn(&Q::Producer) -> usize, voids: bool) -> HistorySubject
 where
     Q: Queue<u64, Producer: Clone, Consumer: Clone> + 'static,
@@ -204,7 +205,7 @@ fn config_of(plan: &Plan) -> Config {
     plan.batch.map_or(config, |batch| config.grouped(batch))
 }
 
-/// What a queue must obey.
+/// The rules of a queue.
 fn rules_of(info: &Info, tx: &impl Producer) -> Rules {
     let (slots, capacity, delayed) = (Some(tx.slots()), tx.capacity(), info.delayed);
     Rules { slots, capacity, delayed, ..Rules::default() }

@@ -1,4 +1,4 @@
-//! A thread at a queue: when it comes, rests, waits, gives up and leaves.
+//! A thread at a queue: when it starts, rests, waits, gives up and leaves.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
@@ -9,39 +9,39 @@ use super::plan::{Pace, Plan};
 use super::record::{Clock, Recorder};
 use crate::Log;
 
-/// What the others may know of a thread, besides what the queue says.
+/// A thread's state that the other threads may read, apart from the queue.
 ///
-/// Each on lines of its own: nobody is to wait for such a line between a last push and the end.
+/// On cache lines of its own, so that no thread waits for such a line between the last push and the end.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Presence {
     pub(super) came: AtomicBool,
     pub(super) left: AtomicBool,
-    /// How often it slept because nothing could be done.
+    /// How often the thread has slept without progress.
     naps: AtomicU32,
 }
 
-/// What is shared by the threads at all queues of a round.
+/// The shared state of the threads at all queues of a round.
 #[derive(Debug)]
 pub(super) struct Round {
     /// All threads at each queue, producers first.
     pub(super) presences: Vec<Vec<Presence>>,
-    /// The last queue that is worth the time: something went wrong in it.
+    /// The last queue to be used. A failure at a queue sets it, so that the others are left out.
     pub(super) last: AtomicUsize,
 }
 
 /// Why a side stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// The producer pushed all that was planned.
+    /// The producer pushed all planned items.
     AllPushed,
     /// The consumer got more items than were planned.
     TooMany,
-    /// The other side was gone, and the queue said so.
+    /// The queue said closed, and the other side was gone.
     Closed,
-    /// The queue said so, but the other side was still at work.
+    /// The queue said closed, but the other side was still at work.
     FalseClosed,
-    /// Nothing moved any more, though the other side was at work or done with it.
+    /// No item moved any more, although the other side was at work or had finished.
     Stuck,
 }
 
@@ -54,18 +54,18 @@ pub(super) struct Side<'a> {
     pub(super) number: usize,
     /// The thread's number. Producers come first.
     pub(super) thread: usize,
-    /// Items to be pushed: a producer's own, or all that consumers may get.
+    /// Planned items: a producer's own, or the items of all producers for a consumer.
     pub(super) pushes: usize,
     pub(super) recorder: Recorder,
     pub(super) rng: Rng,
     /// The pace that slows this side down.
     slow: Pace,
     patience: Patience,
-    /// How often all had slept when this thread began to.
+    /// How often each thread had slept when this thread began to sleep.
     naps: Vec<u32>,
 }
 
-/// What a thread leaves behind.
+/// A thread's result.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) log: Log,
@@ -73,13 +73,13 @@ pub(super) struct Part {
 }
 
 impl<'a> Side<'a> {
-    /// Sleeps in a row after which a side believes that nothing will change.
+    /// Successive sleeps after which a side gives up.
     const HOPELESS: u32 = 1000;
 
     /// All threads at the queue with this number.
     pub(super) fn all(plan: &'a Plan, round: &'a Round, number: usize, clock: Clock) -> Vec<Self> {
         let seed = (plan.seed << 16 | number as u64) << 2;
-        // Of the threads of a side, each draws numbers of its own.
+        // Each thread of a side has its own random numbers.
         let seed_of = |mate: usize, bit: u64| seed | bit | (mate as u64) << 60;
         let planned = |mate| match plan.is_short() {
             true => Rng::new(seed_of(mate, 2)).below(plan.pushes + 1),
@@ -92,7 +92,7 @@ impl<'a> Side<'a> {
             number,
             thread,
             pushes,
-            // And room for two steps more: a consumer that finds less got more than was planned.
+            // Room for two more steps: a consumer that finds less room got more items than planned.
             recorder: Recorder::new(clock, pushes + 2 * Plan::STEP, plan.period),
             rng: Rng::new(seed),
             slow,
@@ -122,14 +122,14 @@ impl<'a> Side<'a> {
         if self.thread < producers.len() { consumers } else { producers }
     }
 
-    /// Comes to the queue. `false` if that is not wanted any more.
+    /// Starts at the queue. `false` if the queue is left out.
     pub(super) fn begin(&mut self) -> bool {
         self.me().came.store(true, Ordering::Relaxed);
         self.recorder.resume();
         !self.is_left_out()
     }
 
-    /// Waits until all have come, so that they see the end from near.
+    /// Waits until all threads are there, so that they run at the same time when the queue closes.
     pub(super) fn meet(&mut self) {
         let came = |other: &Presence| other.came.load(Ordering::Relaxed);
         let met = || self.presences().iter().all(came) || self.is_left_out();
@@ -140,7 +140,7 @@ impl<'a> Side<'a> {
         self.number > self.round.last.load(Ordering::Relaxed)
     }
 
-    /// Rests as planned, and says for how many items the next step is.
+    /// Rests as planned. Returns the number of items of the next step.
     pub(super) fn next_step(&mut self) -> usize {
         let spins = self.plan.rest(&mut self.rng, self.slow == self.plan.pace);
         if spins > 0 {
@@ -150,7 +150,7 @@ impl<'a> Side<'a> {
         1 + self.rng.below(self.plan.step())
     }
 
-    /// After a step that moved `moved` items: waits if that was none. `false` if it's no use.
+    /// Called after a step that moved `moved` items. Waits if there were none. `false` if the thread should give up.
     pub(super) fn goes_on(&mut self, moved: usize) -> bool {
         if moved > 0 {
             self.patience = Patience::default();
@@ -166,7 +166,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Whether this thread has slept so often in vain, and not only because others were not let run.
+    /// Whether this thread has slept too often without progress, and the other threads had time to run.
     fn is_hopeless(&mut self, naps: u32) -> bool {
         self.me().naps.fetch_add(1, Ordering::Relaxed);
         let slept = |other: &Presence| other.naps.load(Ordering::Relaxed);
@@ -183,9 +183,9 @@ impl<'a> Side<'a> {
         })
     }
 
-    /// What it means that the queue says that the other side is gone.
+    /// Why the thread stops when the queue says closed.
     ///
-    /// Relaxed: that answer promises to show what the other side did before, and this was part of it.
+    /// Relaxed: the answer must make visible all that the other side did before, including this store.
     pub(super) fn told_closed(&self) -> End {
         match self.peers().iter().all(|peer| peer.left.load(Ordering::Relaxed)) {
             true => End::Closed,
@@ -202,7 +202,7 @@ impl<'a> Side<'a> {
         drop(handle);
     }
 
-    /// What was noted is all.
+    /// Ends the notes.
     pub(super) fn finish(self, end: End) -> Part {
         Part { log: self.recorder.finish(), end }
     }

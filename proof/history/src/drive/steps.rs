@@ -1,4 +1,4 @@
-//! What a thread does with its handle: single calls, iterators, chunks and slices, each noted.
+//! A thread's calls: single calls, iterators, chunks and slices, each noted.
 
 use corelane::{Consumer, Producer, SingleConsumer, SingleProducer, TryPopError, TryPushError};
 use corelane_harness::Item;
@@ -8,11 +8,11 @@ use super::record::Recorder;
 use super::side::{End, Part, Side};
 use crate::Value;
 
-/// Moves up to `n` items, the first of which is the one with this number, and notes it. Says how many it
-/// were, and whether the consumers are gone.
+/// Pushes up to `n` items, the first of which has this number, and notes the pushes. Returns how many it pushed, and
+/// whether the consumers are gone.
 pub(super) type PushBatch<Tx> = fn(&mut Tx, &mut Recorder, Way, u64, usize) -> (usize, bool);
 
-/// Pops up to `n` items and notes it. Says how many it were, and why not more.
+/// Pops up to `n` items and notes the pops. Returns how many it popped, and why not more.
 pub(super) type PopBatch<Rx> =
     fn(&mut Rx, &mut Recorder, Way, usize) -> (usize, Option<TryPopError>);
 
@@ -25,7 +25,7 @@ pub(super) fn send<T: Item, Tx: Producer<Item = T>>(
     side.meet();
     let end = push_all(&mut tx, &mut side, push_batch);
     side.leave(tx, end);
-    // What it kept back is visible now.
+    // Items that the queue had held back are visible now.
     side.recorder.flushed();
     side.finish(end)
 }
@@ -58,7 +58,7 @@ fn push_all<T: Item, Tx: Producer<Item = T>>(
     End::AllPushed
 }
 
-/// Notes why a push failed. Says whether the consumer is gone.
+/// Notes why a push failed. Returns whether the consumer is gone.
 fn note_no_room<T>(recorder: &mut Recorder, error: &TryPushError<T>) -> bool {
     if !matches!(error, TryPushError::Busy(_)) {
         recorder.full();
@@ -66,7 +66,7 @@ fn note_no_room<T>(recorder: &mut Recorder, error: &TryPushError<T>) -> bool {
     matches!(error, TryPushError::Closed(_))
 }
 
-/// Pushes the item with this number. Fails with whether the consumers are gone.
+/// Pushes the item with this number. The error says whether the consumers are gone.
 fn push_one<T: Item>(
     tx: &mut impl Producer<Item = T>,
     recorder: &mut Recorder,
@@ -79,7 +79,7 @@ fn push_one<T: Item>(
     Ok(())
 }
 
-/// Pushes `n` items one by one. Says how many it were, and whether the consumers are gone.
+/// Pushes `n` items one by one. Returns how many it pushed, and whether the consumers are gone.
 fn push_singly<T: Item>(
     tx: &mut impl Producer<Item = T>,
     recorder: &mut Recorder,
@@ -96,8 +96,8 @@ fn push_singly<T: Item>(
     (n, false)
 }
 
-/// Notes that the first `moved` of `n` items were pushed at once, by a method that does not say why it
-/// ended. One push more does.
+/// Notes that the first `moved` of `n` items were pushed by a batch call that does not say why it ended. Another push
+/// says why.
 fn push_rest<T: Item>(
     tx: &mut impl Producer<Item = T>,
     recorder: &mut Recorder,
@@ -114,7 +114,7 @@ fn push_rest<T: Item>(
     }
 }
 
-/// As [`push_singly`], at once, as only a single producer can.
+/// As [`push_singly`], by batch calls that only single producers have.
 pub(super) fn push_lent<T: Item>(
     tx: &mut impl SingleProducer<Item = T>,
     recorder: &mut Recorder,
@@ -171,7 +171,7 @@ fn pop_all<T: Item + Into<u64>, Rx: Consumer<Item = T>>(
     side: &mut Side,
     pop_batch: PopBatch<Rx>,
 ) -> End {
-    // What moves nothing leaves this room alone.
+    // Operations that move no item don't use this room.
     while side.recorder.has_room(2 * Plan::STEP) {
         let n = side.next_step();
         let (moved, end) = match side.plan.way {
@@ -193,7 +193,7 @@ fn number<T: Item + Into<u64>>(item: T) -> u64 {
     item.into().wrapping_sub(T::of(0).into())
 }
 
-/// Notes what a pop gave, or why it failed.
+/// Notes the item of a pop, or why it failed.
 fn note_pop<T: Item + Into<u64>>(
     recorder: &mut Recorder,
     popped: Result<T, TryPopError>,
@@ -209,7 +209,7 @@ fn note_pop<T: Item + Into<u64>>(
     Ok(())
 }
 
-/// Pops up to `n` items one by one. Says how many it were, and why not more.
+/// Pops up to `n` items one by one. Returns how many it popped, and why not more.
 fn pop_singly<T: Item + Into<u64>>(
     rx: &mut impl Consumer<Item = T>,
     recorder: &mut Recorder,
@@ -225,8 +225,8 @@ fn pop_singly<T: Item + Into<u64>>(
     (n, None)
 }
 
-/// What is left to do when the first `moved` of `n` items were popped at once and noted, by a method that
-/// does not say why it ended. One pop more does.
+/// Called after a batch call that has popped, and noted, the first `moved` of `n` items, and does not say why it ended.
+/// Another pop says why.
 fn pop_rest<T: Item + Into<u64>>(
     rx: &mut impl Consumer<Item = T>,
     recorder: &mut Recorder,
@@ -242,7 +242,7 @@ fn pop_rest<T: Item + Into<u64>>(
     }
 }
 
-/// As [`pop_singly`], at once, as only a single consumer can.
+/// As [`pop_singly`], by batch calls that only single consumers have.
 pub(super) fn pop_lent<T: Item + Into<u64>>(
     rx: &mut impl SingleConsumer<Item = T>,
     recorder: &mut Recorder,

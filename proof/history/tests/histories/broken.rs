@@ -1,11 +1,11 @@
 // Above 500 lines: one broken ring for each known bug, side by side.
 
-//! Queues with a bug, run at full speed: what happened is enough to find it. One file, so that all mechanisms can be
+//! Queues with a bug, run at full speed: their histories suffice to find it. One file, so that all mechanisms can be
 //! compared.
 //!
-//! Each is the mechanism of one queue, cut down to what is needed, with a switch that breaks it. All
-//! slots are atomic, so no bug is undefined behaviour. Where a bug needs luck, or a machine that orders
-//! memory less than x86 does, the copy [lingers](linger) between the two steps that it has exchanged.
+//! Each is the mechanism of one queue, reduced to the necessary, with a switch that breaks it. All slots are atomic, so
+//! no bug is undefined behaviour. Some bugs need luck, or a machine with weaker memory ordering than x86. Their
+//! mechanisms [linger] between the two steps that they have exchanged.
 
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -20,18 +20,18 @@ use corelane::{
 };
 use corelane_history::{Pace, Plan, Rules, Violation, Way, Witness, record_all};
 
-/// How one side's items get to the other.
+/// How items get from the producer to the consumer.
 trait Mechanism: Sync + Send + 'static {
     const SLOTS: usize;
     const CAPACITY: usize = Self::SLOTS;
     const DELAYED: bool = false;
     /// Whether full and empty answers must agree with each other.
     const AGREES: bool = false;
-    /// Whether the bug is one of the end, so that it needs many histories.
+    /// Whether the bug shows only when the queue closes, so that it needs many histories.
     const AT_THE_END: bool = false;
-    /// What the producer keeps to itself.
+    /// The producer's private state.
     type Tx: Default + Send;
-    /// What the consumer keeps to itself.
+    /// The consumer's private state.
     type Rx: Default + Send;
 
     fn new(broken: bool) -> Self;
@@ -39,15 +39,15 @@ trait Mechanism: Sync + Send + 'static {
     fn push(&self, tx: &mut Self::Tx, item: u64) -> bool;
     fn pop(&self, rx: &mut Self::Rx) -> Option<u64>;
     fn flush(&self, _tx: &mut Self::Tx) {}
-    /// What is left to do when the producer is dropped.
+    /// Called when the producer is dropped.
     fn close(&self, _tx: &mut Self::Tx) {}
-    /// Whether the consumer looks for its items before it looks whether the producer is gone.
+    /// Whether the consumer looks for items before it checks whether the producer is gone.
     fn looks_late(&self) -> bool {
         false
     }
 }
 
-/// Waits a moment in a place where a thread might, as well, have lost its core.
+/// Waits a moment, where a real thread might lose its core.
 fn linger() {
     (0..20).for_each(|_| std::hint::spin_loop());
 }
@@ -124,7 +124,7 @@ impl<M: Mechanism> Consumer for Receiver<M> {
     }
 }
 
-// SAFETY: nothing is lent.
+// SAFETY: no items are lent.
 unsafe impl<M: Mechanism> LendItems for Receiver<M> {
     fn filled_up_to(&mut self, _: usize) -> usize {
         unimplemented!("nobody asks")
@@ -160,7 +160,7 @@ struct Counted {
     broken: bool,
 }
 
-/// What a producer of such a ring keeps to itself.
+/// The private state of a producer of such a ring.
 #[derive(Default)]
 struct Local {
     write: u64,
@@ -179,7 +179,7 @@ impl Counted {
         &self.slots[(position % Self::N) as usize]
     }
 
-    /// Full also after a look at the shared counter.
+    /// Whether the ring is full even after a load of the shared counter.
     fn stays_full(&self, tx: &mut Local) -> bool {
         if tx.write - tx.read_shadow >= Self::N {
             tx.read_shadow = self.read.load(Acquire);
@@ -260,7 +260,7 @@ on_counted! {
 }
 
 on_counted! {
-    /// `llq`. Broken: having looked at the counter, it takes for granted that there is room.
+    /// `llq`. Broken: after a load of the counter, the producer assumes that there is room.
     Lazy, false,
     |ring, tx, item| {
         if ring.stays_full(tx) && !ring.broken {
@@ -274,7 +274,7 @@ on_counted! {
 }
 
 on_counted! {
-    /// `blq`. Broken: the counter is moved on before the slots are filled.
+    /// `blq`. Broken: the counter is advanced before the slots are filled.
     Batched, false,
     |ring, tx, item| {
         if ring.stays_full(tx) {
@@ -294,7 +294,7 @@ on_counted! {
 }
 
 on_counted! {
-    /// `mcring`. Broken: what is left of a batch is not published at the end.
+    /// `mcring`. Broken: the rest of a batch is not published when the producer is dropped.
     McRing, true,
     |ring, tx, item| {
         if ring.stays_full(tx) {
@@ -313,12 +313,12 @@ on_counted! {
     }
 }
 
-/// `lq` whose full and empty answers agree with each other, because a fence makes each side's last store
-/// visible before it looks again. Broken: no fence, as in all queues of the library.
+/// `lq` whose full and empty answers agree with each other, because a fence makes each side's last store visible before
+/// the side looks again. Broken: no fence, as in all queues of the library.
 struct Fenced(Counted);
 
 impl Fenced {
-    /// Tries again behind a fence what has failed.
+    /// Tries, and after a failure tries again behind a fence.
     fn insist<R>(&self, mut try_it: impl FnMut() -> Option<R>) -> Option<R> {
         try_it().or_else(|| {
             if self.0.broken {
@@ -354,8 +354,8 @@ impl Mechanism for Fenced {
     }
 }
 
-/// The end of any queue. Broken: the consumer looks whether the producer is gone after it has looked for
-/// items, so the last ones may come in between.
+/// The end of any queue. Broken: the consumer checks whether the producer is gone after it has looked for items, so the
+/// last items may come in between.
 struct Closing(Counted);
 
 impl Mechanism for Closing {
@@ -411,7 +411,7 @@ impl Slot {
     }
 }
 
-/// A ring of such slots.
+/// A ring of these slots.
 struct Flagged<const N: usize> {
     slots: [Slot; N],
     broken: bool,
@@ -449,7 +449,7 @@ impl<const N: usize> Flagged<N> {
     }
 }
 
-/// `ffq`. Broken: the slot is given back while its item is still in it.
+/// `ffq`. Broken: the slot is freed while its item is still in it.
 struct FastForward(Flagged<8>);
 
 impl Mechanism for FastForward {
@@ -479,11 +479,11 @@ impl Mechanism for FastForward {
     }
 }
 
-/// `iffq` with partitions of one slot. Broken: the partition before the first item does not look full
-/// in the first lap, so the producer comes too near to the consumer.
+/// `iffq` with partitions of one slot. Broken: the partition before the first item does not look full in the first lap,
+/// so the producer gets too close to the consumer.
 struct Improved(Flagged<4>);
 
-/// Next position to fill and first that can't be used yet.
+/// Next position to fill, and first position that can't be used yet.
 #[derive(Default)]
 struct Limited {
     write: u64,
@@ -517,7 +517,7 @@ impl Mechanism for Improved {
         let slot = self.0.at(*read + 1);
         slot.is_full().then(|| {
             let item = slot.item();
-            // The slot before this one, which stays full to keep the producer away.
+            // The previous slot. This slot stays full, to keep the producer away.
             self.0.at(*read).clear();
             *read += 1;
             item
@@ -525,7 +525,7 @@ impl Mechanism for Improved {
     }
 }
 
-/// The batches of `biffq`. Broken: the producer looks at the first slot of a batch and not the last.
+/// The batches of `biffq`. Broken: the producer checks the first slot of a batch and not the last.
 struct Batch(Flagged<8>);
 
 impl Mechanism for Batch {
@@ -556,11 +556,10 @@ impl Mechanism for Batch {
     }
 }
 
-/// `bqueue`'s consumer with batches of one. Broken: the last full slot is taken for the first that is
-/// not.
+/// `bqueue`'s consumer with batches of one. Broken: the last full slot is used as the first slot that is not full.
 struct BQueue(Flagged<8>);
 
-/// Next position to empty, and last or first one past the batch.
+/// Next position to empty, and the last position of the batch, or the first one past it.
 #[derive(Default)]
 struct Behind {
     tail: u64,
@@ -595,7 +594,7 @@ impl Mechanism for BQueue {
     }
 }
 
-/// `linering` with lines of one item. Broken: the consumer stores to a line that it has given back.
+/// `linering` with lines of one item. Broken: the consumer stores to a line that it has freed.
 struct LineRing {
     lines: [(AtomicU64, AtomicU64); 2],
     read: AtomicU64,
@@ -640,7 +639,7 @@ impl Mechanism for LineRing {
             self.read.store(*read, Release);
             linger();
         }
-        // The hand-back: nothing new, but the line is the consumer's own for a moment.
+        // The hand-back: stores no new value, but the consumer owns the line for a moment.
         tail.store(*read, Relaxed);
         if !self.broken {
             self.read.store(*read, Release);
@@ -649,12 +648,12 @@ impl Mechanism for LineRing {
     }
 }
 
-/// Histories, and what is wrong with one of them.
+/// Records and checks the histories of a round. Returns a violation, if there is one.
 fn round<M: Mechanism>(broken: bool, number: u64) -> Option<Witness> {
     let one_of = |choices: [Pace; 4]| choices[number as usize % choices.len()];
     let plan = Plan {
         queues: if M::AT_THE_END { 500 } else { 1 },
-        // Not whole batches.
+        // Not a multiple of the batch.
         pushes: if M::AT_THE_END { 10 } else { 1003 },
         period: if number.is_multiple_of(3) { 16 } else { 1 },
         way: Way::Single,
@@ -676,14 +675,14 @@ fn round<M: Mechanism>(broken: bool, number: u64) -> Option<Witness> {
     })
 }
 
-/// The bug is found, and without it nothing is.
+/// Checks that the monitor finds the bug, and finds no violation without it.
 fn found<M: Mechanism>() {
     for number in 0..12 {
         let witness = round::<M>(false, number);
         assert!(witness.is_none(), "{}", witness.unwrap());
     }
-    // Most need a few. Some need both threads to run at the same moment, so while others keep the cores
-    // busy it takes many.
+    // Most bugs need few rounds. Some need both threads to run at the same time, which takes many rounds while other
+    // programs keep the cores busy.
     let witness = (0..50_000).find_map(|number| round::<M>(true, number));
     println!("{}", witness.expect("the bug shows"));
 }

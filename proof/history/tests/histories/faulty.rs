@@ -1,4 +1,4 @@
-//! A sound queue behind handles that give wrong answers, or rare ones.
+//! A sound queue behind handles that give wrong or rare answers.
 
 use corelane::{
     Consumer, LendItems, LendSlots, LentItems, LentSlots, Producer, SingleConsumer, SingleProducer,
@@ -6,21 +6,21 @@ use corelane::{
 };
 use corelane_history::{Pace, Plan, Recording, Rules, Violation, Way, record};
 
-/// What is wrong, or rare.
+/// The wrong or rare answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     None,
-    /// From a certain call on, pops say busy for ever.
+    /// After some calls, pops say busy for ever.
     PopsGetStuck,
-    /// From a certain call on, pushes say busy for ever.
+    /// After some calls, pushes say busy for ever.
     PushesGetStuck,
-    /// The producer is told that the consumer is gone.
+    /// A push says closed while the consumer exists.
     ProducerToldClosed,
-    /// The consumer is told so of the producer, when it finds nothing.
+    /// A pop that finds no item says closed while the producer exists.
     ConsumerToldClosed,
-    /// The consumer is never told.
+    /// No pop ever says closed.
     NeverClosed,
-    /// Every seventh push and pop says busy, which is no fault.
+    /// Every seventh push and pop says busy, which is allowed.
     Busy,
 }
 
@@ -72,7 +72,7 @@ impl<H: SingleProducer> LendSlots for Faulty<H> {
         self.inner.free_slots(wanted)
     }
 
-    /// None to a batch that is told busy.
+    /// The number of slots or items to lend: none if this call answers busy.
     fn lendable(&mut self, wanted: usize) -> usize {
         match self.refuses(Fault::PushesGetStuck) {
             true => 0,
@@ -81,12 +81,12 @@ impl<H: SingleProducer> LendSlots for Faulty<H> {
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, H::Item> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.inner.lend(n) }
     }
 
     unsafe fn publish(&mut self, n: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.inner.publish(n) };
     }
 }
@@ -114,7 +114,7 @@ impl<H: SingleConsumer> Consumer for Faulty<H> {
     }
 }
 
-// SAFETY: nothing is lent.
+// SAFETY: no items are lent.
 unsafe impl<H: SingleConsumer> LendItems for Faulty<H> {
     fn filled_up_to(&mut self, wanted: usize) -> usize {
         self.inner.available(wanted)
@@ -146,7 +146,7 @@ const PLAN: Plan = Plan {
     pushes: 20_000,
     period: 3,
     way: Way::Single,
-    // So that the consumer finds it empty.
+    // So that the consumer finds the queue empty.
     pace: Pace::SlowProducer,
     one_core: false,
     seed: 0,

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use corelane_history::{History, Log, Rules, Span, Value};
 
-/// What a made operation does. A pop names its value.
+/// A made operation. A pop names its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Do {
     Push,
@@ -15,7 +15,7 @@ pub enum Do {
     PopPending,
 }
 
-/// An operation: thread, what it does, call and answer.
+/// An operation: its thread, kind, call and answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Made {
     pub thread: usize,
@@ -27,12 +27,12 @@ pub fn made(thread: usize, does: Do, invoked: u64, answered: u64) -> Made {
     Made { thread, does, span: Span { invoked, answered } }
 }
 
-/// The item that `producer` pushes as its `sequence`-th.
+/// Item number `sequence` of `producer`.
 pub fn item(producer: usize, sequence: u64) -> Value {
     Value { producer, sequence }
 }
 
-/// The history of these operations, each thread's in the order given.
+/// The history of these operations, which are in order for each thread.
 pub fn history(operations: &[Made], drained: bool) -> History {
     let threads = operations.iter().map(|op| op.thread + 1).max().unwrap_or(0);
     History { logs: (0..threads).map(|thread| log(operations, thread)).collect(), drained }
@@ -68,14 +68,14 @@ fn log(operations: &[Made], thread: usize) -> Log {
 struct Held {
     value: Value,
     shown: bool,
-    /// Its push has answered, so it can't be taken back.
+    /// Whether its push has answered, so that the item must be there.
     certain: bool,
 }
 
-/// Whether some order of the operations, each within its interval, is one of a queue.
+/// Whether a queue can execute the operations in some order, each within its interval.
 ///
-/// The search of Wing and Gong: any operation may be first that no other precedes; then the same for
-/// the rest. Nothing is clever here, so nothing is wrong.
+/// The search of Wing and Gong: tries as the first operation each one that no other precedes; then the same for the
+/// rest. It has no optimizations, so that it is easy to check.
 pub fn exists(operations: &[Made], rules: &Rules, drained: bool) -> bool {
     search(operations, rules, drained, &mut vec![false; operations.len()], &[])
 }
@@ -146,7 +146,7 @@ fn after(ops: &[Made], index: usize, rules: &Rules, queue: &[Held]) -> Vec<Vec<H
     }
 }
 
-/// What may be left of a queue that overwrites, by how many items that may be.
+/// The possible contents of a queue after it has overwritten items, if it keeps a number of items in the range `left`.
 fn overwritten(queue: &[Held], left: RangeInclusive<usize>) -> Vec<Vec<Held>> {
     let drops = 0..=queue.len();
     let is_allowed = |drops: &usize| left.contains(&(queue.len() - drops));

@@ -1,4 +1,4 @@
-//! Histories: the monitor, and what it says of real queues.
+//! Histories: tests of the monitor, and its checks of real queues.
 
 mod broken;
 mod faulty;

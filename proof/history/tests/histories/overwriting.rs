@@ -1,4 +1,4 @@
-//! A queue that overwrites, with a fault, which must be found.
+//! A queue that overwrites, with a fault that the monitor must find.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -9,21 +9,21 @@ use corelane::{
 };
 use corelane_history::{Plan, Rules, Violation, Witness, record_several};
 
-/// What is wrong with a queue.
+/// The fault of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     None,
-    /// Making room takes a block too many.
+    /// A push that makes room drops one block too many.
     DropsTwoBlocks,
-    /// No room is made.
+    /// A push into a full queue drops no item.
     DropsNothing,
-    /// A consumer that was overtaken goes on with the newest item.
+    /// A consumer that was overtaken continues with the newest item.
     SkipsToTheNewest,
-    /// A consumer that was overtaken is told that there is nothing.
+    /// A consumer that was overtaken is told empty.
     EmptyAfterAll,
     /// A consumer that was overtaken gets its last item again.
     RepeatsTheLast,
-    /// A push that makes room forgets its item.
+    /// A push that makes room loses its own item.
     ForgetsWhatIsPushed,
 }
 
@@ -34,7 +34,7 @@ const BLOCK: usize = 2;
 struct Items {
     queue: VecDeque<u64>,
     last: Option<u64>,
-    /// Whether something was overwritten since the last pop.
+    /// Whether an item was overwritten since the last pop.
     overtaken: bool,
 }
 
@@ -128,7 +128,7 @@ impl<const SIDE: usize> Drop for Handle<SIDE> {
     }
 }
 
-/// A round with one or several a side, and what is wrong with it.
+/// A round with one or several threads a side. Returns the violation, if there is one.
 fn round(fault: Fault, number: u64) -> Option<Witness> {
     let plan = Plan::of_sides(number, Sides::ManyToMany);
     let plan = Plan { queues: 1, pushes: 300, one_core: false, ..plan };
@@ -144,14 +144,14 @@ fn round(fault: Fault, number: u64) -> Option<Witness> {
         .find_map(|recording| recording.check(&rules).err())
 }
 
-/// The fault is found, and as what it is; without one nothing is.
+/// Checks that the monitor finds the fault as the right violation, and finds no violation without it.
 fn found(fault: Fault, is_right: fn(&Violation) -> bool) {
     let witness = (0..2_000).find_map(|number| round(fault, number)).expect("the fault shows");
     println!("{fault:?}: {witness}\n");
     assert!(is_right(&witness.violation), "{witness}");
 }
 
-/// Something is missed: by what came behind it, by an empty answer, or at the end.
+/// An item is missing: shown by a later item, by an empty answer, or at the end.
 fn is_missed(found: &Violation) -> bool {
     matches!(found, Violation::Order | Violation::FalseEmpty | Violation::Lost)
 }
@@ -164,7 +164,7 @@ fn nothing_is_found_without_a_fault() {
     }
 }
 
-/// What is gone too early is overtaken by what is left.
+/// The items that are left overtake an item that is dropped too early.
 #[test]
 fn overwritten_too_early() {
     found(Fault::DropsTwoBlocks, is_missed);

@@ -1,10 +1,10 @@
-//! One bad history for each pattern, and beside it a good one that differs by little.
+//! A bad history for each pattern, and beside it a good history with a small difference.
 
 use corelane_history::{Rules, Span, Violation, check};
 
 use crate::made::{Do, Made, history, item, made};
 
-/// What the monitor finds, and of how many operations the witness is.
+/// The monitor's violation, and the witness's number of operations.
 fn found(operations: &[Made], rules: Rules, drained: bool) -> Option<(Violation, usize)> {
     let witness = check(&history(operations, drained), &rules).err()?;
     println!("{witness}\n");
@@ -15,7 +15,7 @@ fn push(thread: usize, invoked: u64, answered: u64) -> Made {
     made(thread, Do::Push, invoked, answered)
 }
 
-/// A pop by thread 9 unless there are others.
+/// A pop by thread 9, the only consumer of most histories.
 fn pop(producer: usize, sequence: u64, invoked: u64, answered: u64) -> Made {
     made(9, Do::Pop(item(producer, sequence)), invoked, answered)
 }
@@ -87,7 +87,7 @@ fn order() {
     assert_eq!(found(&too_late, FIFO, false), Some((Violation::Order, 3)));
 }
 
-/// Operations with one interval are in the order of their program.
+/// Operations of one thread with the same interval are in program order.
 #[test]
 fn order_in_a_batch() {
     let batch = [push(0, 0, 9), push(0, 0, 9)];
@@ -115,12 +115,16 @@ fn lost_behind_an_unfinished_push() {
         let others = [push(0, 2, 3), push(0, 4, 5), push(0, 6, 7)];
         [&others[..], &[push(1, begun, 20), pop(0, 0, 8, 9), pop(0, 2, 10, 11)]].concat()
     };
-    assert_eq!(found(&passed_over(0), rules(true), false), None, "its place is a push's of before");
+    assert_eq!(
+        found(&passed_over(0), rules(true), false),
+        None,
+        "an earlier unfinished push has its slot"
+    );
     assert_eq!(found(&passed_over(0), rules(false), false), Some((Violation::Order, 3)));
     assert_eq!(found(&passed_over(3), rules(true), false), Some((Violation::Order, 3)));
 }
 
-/// Three items, each pushed before the one before it is popped.
+/// Three items, each pushed before the previous one is popped.
 fn relay(last: u64) -> [Made; 7] {
     [
         push(0, 0, 1),
@@ -143,7 +147,7 @@ fn false_empty() {
     assert_eq!(found(&concurrent, FIFO, true), None);
 }
 
-/// The same thread pops the item later, in an interval that it shares with the empty answer.
+/// The same thread pops the item after its empty answer, in the same interval.
 #[test]
 fn false_empty_in_a_batch() {
     let bad = [push(0, 0, 1), empty(2, 9), pop(0, 0, 2, 9)];
@@ -181,7 +185,7 @@ fn false_full() {
     let good = [push(0, 0, 1), push(0, 2, 3), pop(0, 0, 4, 6), full(6, 7)];
     assert_eq!(found(&good, TWO, false), None);
     let other = [bad[0], bad[1], bad[2], bad[3], push(1, 7, 8)];
-    assert_eq!(found(&other, TWO, false), None, "another producer may have filled it");
+    assert_eq!(found(&other, TWO, false), None, "another producer may have filled the queue");
 }
 
 #[test]
@@ -189,7 +193,7 @@ fn full_and_empty() {
     let moved = [push(0, 0, 1), push(0, 2, 3), pop(0, 0, 4, 9)];
     let with = |end: &[Made]| found(&[&moved, end].concat(), TWO, false);
     let violation = Violation::FullAndEmpty { pushed: 2, popped: 1, least: 2 };
-    // Either alone is possible: the first pop may be late, or the second push.
+    // Each answer alone is possible: the first pop may be late, or the second push.
     let overlap = [push(0, 0, 10), push(0, 0, 10), full(0, 10), pop(0, 0, 0, 10), empty(0, 10)];
     assert_eq!(found(&overlap, TWO, false), Some((violation, 2)));
     assert_eq!(found(&overlap[..4], TWO, false), None);

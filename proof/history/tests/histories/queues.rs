@@ -10,7 +10,7 @@ use corelane_history::{HistorySubject, Plan, Summary, all_subjects};
 
 use crate::scaled;
 
-/// Checks so many operations, and says how it went.
+/// Checks this number of operations.
 fn checked(subject: &HistorySubject, operations: u64) -> Summary {
     let mut go_on = |summary: &Summary| summary.operations < operations;
     let summary = subject.run(Duration::MAX, &mut go_on);
@@ -29,13 +29,13 @@ fn checked(subject: &HistorySubject, operations: u64) -> Summary {
     summary
 }
 
-/// Some histories of every queue are a queue's. `CORELANE_STRESS=50` makes them 10⁷ operations each.
+/// Histories of every queue have no violation. With `CORELANE_STRESS=50` each queue has 10⁷ operations.
 #[test]
 fn every_queue_is_linearizable() {
     let mut findings = String::new();
     for subject in all_subjects() {
         let summary = checked(&subject, scaled(200_000));
-        // One that overwrites is never full.
+        // A queue that overwrites is never full.
         let both_ends = summary.empties > 0 && (summary.fulls > 0 || summary.unpopped > 0);
         assert!(both_ends || summary.operations < 200_000, "both ends are met");
         if let Some(finding) = summary.violation {
@@ -65,14 +65,14 @@ fn rings_of_mixed_modes_are_linearizable() {
     check::<Ring<HeadTail, RelaxedTail>>();
 }
 
-/// The end is part of every history: else what is lost there is not missed.
+/// The end is part of every history, so that items that are lost there are detected.
 #[test]
 fn every_history_is_drained() {
     use corelane::{Config, lamport::Lq, line_ring::LineRing};
     use corelane_history::record;
 
     for round in 0..60 {
-        // Slow enough for many empties, and room for few.
+        // A slow producer gives many empty answers, and the log has room for few.
         let plan = Plan { queues: 1, pushes: 300, ..Plan::of_round(round) };
         let config = Config::new(plan.capacity);
         for queue in [Single::<u64>::of::<Lq>(), Single::of::<LineRing>()] {
@@ -82,7 +82,7 @@ fn every_history_is_drained() {
     }
 }
 
-/// What a finding says is enough to repeat its round.
+/// A finding's text suffices to repeat its round.
 #[test]
 fn a_round_can_be_repeated() {
     use corelane_history::{Finding, Violation, Witness};
@@ -99,7 +99,7 @@ fn a_round_can_be_repeated() {
     assert!(text.contains("in Plan {"), "{text}");
 }
 
-/// The time that 10⁷ operations take to check: `CORELANE_STRESS=50` makes the history that long.
+/// The time for checking a history, of 10⁷ operations with `CORELANE_STRESS=50`.
 #[test]
 fn long_history() {
     use corelane::{Config, lamport::Lq};

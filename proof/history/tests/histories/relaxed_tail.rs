@@ -1,5 +1,5 @@
-//! What the ring with relaxed tails would be if its pops said empty, and its pushes full, where they say busy, as DPDK's do:
-//! not linearizable (paper 3 §2.2, P3). The monitor sees it.
+//! If the pops of the ring with relaxed tails said empty instead of busy, and its pushes full, as DPDK's do, the ring
+//! would not be linearizable (paper 3 §2.2, P3). The monitor detects this.
 
 use corelane::ring::{RelaxedTail, Ring};
 use corelane::{
@@ -12,7 +12,7 @@ type Rts = Ring<RelaxedTail>;
 type Tx = <Rts as Queue<Large>>::Producer;
 type Rx = <Rts as Queue<Large>>::Consumer;
 
-/// An item that takes a while to copy: threads lose their cores in the middle of a push.
+/// An item that takes long to copy: threads lose their cores in the middle of a push.
 #[derive(Debug, Clone, Copy)]
 struct Large([u64; 256]);
 
@@ -32,7 +32,7 @@ impl From<Large> for u64 {
     }
 }
 
-/// A handle that is told what DPDK's is.
+/// A handle whose calls answer as DPDK's do.
 struct LikeDpdk<H>(H);
 
 impl Producer for LikeDpdk<Tx> {
@@ -73,7 +73,7 @@ impl Consumer for LikeDpdk<Rx> {
     }
 }
 
-/// A round in which so many push and so many pop, with handles that the functions make.
+/// A round with these numbers of producers and consumers, with handles that the functions make.
 fn round(
     number: u64,
     (producers, tx_of): (usize, fn(Tx) -> BoxedProducer<Large>),

@@ -1,4 +1,4 @@
-//! The monitor against an exhaustive search, on thousands of small histories.
+//! Compares the monitor with an exhaustive search, on thousands of small histories.
 
 use std::cell::Cell;
 
@@ -10,7 +10,7 @@ use proptest::test_runner::{Config, RngSeed, TestRunner};
 use crate::made::{Do, Made, exists, history, item, made};
 use crate::scaled;
 
-/// What a random operation is made from.
+/// The random numbers of an operation.
 #[derive(Debug, Clone, Copy)]
 struct Seed {
     thread: usize,
@@ -34,13 +34,13 @@ fn seeds(threads: usize) -> impl Strategy<Value = Vec<Seed>> {
     vec(seed, 1..=7)
 }
 
-/// Which histories are made.
+/// The kind of histories.
 #[derive(Debug, Clone, Copy)]
 struct Family {
     /// Threads; the first ones push, the last ones pop.
     producers: usize,
     consumers: usize,
-    /// All stamps are different, and no operations share them.
+    /// All stamps are different, and no two operations share one.
     distinct: bool,
     /// The last operation of some threads is pending, if it is a push.
     pushes_pending: bool,
@@ -85,7 +85,7 @@ impl Family {
         operations
     }
 
-    /// Mostly something that a queue may do, sometimes anything.
+    /// Mostly an operation that a queue may do, sometimes any.
     fn does(self, seed: &Seed, before: &[Made], popped: &mut usize) -> Do {
         if seed.thread < self.producers {
             return match seed.kind {
@@ -107,7 +107,7 @@ impl Family {
         Do::Pop(item(producer, sequence as u64))
     }
 
-    /// Lets the last push or pop of some threads not return. A pop's value is then not known.
+    /// Makes the last push or pop of some threads pending. The value of a pending pop is not known.
     fn leave_pending(self, operations: &mut [Made], seeds: &[Seed]) {
         for index in 0..operations.len() {
             let thread = operations[index].thread;
@@ -125,7 +125,7 @@ impl Family {
     }
 }
 
-/// Gives every stamp a value of its own and keeps their order.
+/// Makes all stamps distinct and keeps their order.
 fn tell_apart(operations: &mut [Made]) {
     let mut stamps: Vec<(u64, usize)> = Vec::new();
     for (index, op) in operations.iter().enumerate() {
@@ -142,8 +142,8 @@ fn tell_apart(operations: &mut [Made]) {
     }
 }
 
-/// Compares the monitor with the search. What the search accepts, the monitor must; if it is `complete`
-/// it accepts nothing else.
+/// Compares the monitor with the search. The monitor must accept what the search accepts, and if `complete`, nothing
+/// else.
 fn compare(family: Family, rules: impl Strategy<Value = Rules>, complete: bool) {
     let [accepted, rejected, missed] = [const { Cell::new(0) }; 3];
     let count = |cell: &Cell<u32>| cell.set(cell.get() + 1);

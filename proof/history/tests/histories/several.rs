@@ -1,4 +1,4 @@
-//! Several producers and consumers at queues with a fault, which must be found.
+//! Several producers and consumers of queues with a fault that the monitor must find.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -9,25 +9,26 @@ use corelane::{
 };
 use corelane_history::{Plan, Rules, Violation, Witness, record_several};
 
-/// What is wrong with a queue.
+/// The fault of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     None,
-    /// Each producer has a row of its own, so its items are in order, but not with those of others.
+    /// Each producer has a row of its own. So its items are in order among themselves, but not with the items of
+    /// others.
     RowForEachProducer,
-    /// Consumers look at the oldest item before they take it.
+    /// Consumers read the oldest item before they take it, in two steps.
     LooksBeforeItTakes,
-    /// While one consumer pops, others are told that there is nothing.
+    /// While one consumer pops, other consumers are told empty.
     EmptyForOthers,
-    /// While one producer pushes, others are told that there is no room.
+    /// While one producer pushes, other producers are told full.
     FullForOthers,
-    /// Producers that come together all fill the last slot.
+    /// Producers check for room before they push, in two steps, so several of them may fill the last slot.
     LooksBeforeItFills,
-    /// A consumer that found an item forgets it now and then.
+    /// A consumer loses an item now and then.
     Forgets,
-    /// Closed when the first of several producers has gone.
+    /// The queue is closed when the first of several producers is dropped.
     ClosedByTheFirst,
-    /// From some item on, all are told to come again.
+    /// After some items, all calls say busy.
     BusyForEver,
 }
 
@@ -40,7 +41,7 @@ struct Shared {
     fault: Fault,
     rows: Mutex<Rows>,
     popped: AtomicUsize,
-    /// Producers and consumers there were, and there are.
+    /// Producers and consumers that were made, and that exist.
     made: [usize; 2],
     present: [AtomicUsize; 2],
 }
@@ -50,7 +51,7 @@ impl Shared {
         self.fault == fault
     }
 
-    /// Behind the lock, unless another is there and `may_fail`.
+    /// Takes the lock. If another thread has it and `may_fail`, returns `None`.
     fn lock(&self, may_fail: bool) -> Option<MutexGuard<'_, Rows>> {
         loop {
             match self.rows.try_lock() {
@@ -67,7 +68,7 @@ impl Shared {
         present == 0 || first
     }
 
-    /// Appends an item. `None` if it can't be said whether there is room.
+    /// Appends an item. Returns whether there was room, or `None` for busy.
     fn push(&self, producer: usize, item: u64) -> Option<bool> {
         if self.has(Fault::BusyForEver) && self.popped.load(SeqCst) > 200 {
             return None;
@@ -108,12 +109,12 @@ impl Shared {
     }
 }
 
-/// Waits a moment in a place where a thread might, as well, have lost its core.
+/// Waits a moment, where a real thread might lose its core.
 fn linger() {
     (0..20).for_each(|_| std::hint::spin_loop());
 }
 
-/// A handle: of which side, and as its how many-th.
+/// A handle: its side, and its number on this side.
 struct Handle<const SIDE: usize>(Arc<Shared>, usize);
 
 impl Producer for Handle<0> {
@@ -179,14 +180,14 @@ fn queue(fault: Fault, plan: &Plan) -> Handles {
     (txs, (0..made[1]).map(|number| BoxedConsumer::new(handle(number))).collect())
 }
 
-/// A round with two of each side at least, and what is wrong with it.
+/// A round with at least two threads a side. Returns the violation, if there is one.
 fn round(fault: Fault, number: u64) -> Option<Witness> {
     let plan = Plan::of_sides(number, Sides::ManyToMany);
     let plan = Plan {
         producers: plan.producers.max(2),
         consumers: plan.consumers.max(2),
         queues: 1,
-        // Few enough for machines where each turn costs a switch between threads.
+        // Few, for machines where each item costs a switch between threads.
         pushes: 300,
         one_core: false,
         ..plan
@@ -197,7 +198,7 @@ fn round(fault: Fault, number: u64) -> Option<Witness> {
         .find_map(|recording| recording.check(&rules).err())
 }
 
-/// The fault is found, and as what it is; without one nothing is.
+/// Checks that the monitor finds the fault as the right violation, and finds no violation without it.
 fn found(fault: Fault, is_right: fn(&Violation) -> bool) {
     let witness = (0..2_000).find_map(|number| round(fault, number)).expect("the fault shows");
     println!("{fault:?}: {witness}\n");
@@ -239,8 +240,7 @@ fn overfull() {
     found(Fault::LooksBeforeItFills, is_right);
 }
 
-/// What is lost is missed when all consumers have been told that nothing will come; or before, by an item
-/// behind it.
+/// A lost item is detected when all consumers have been told closed, or earlier by a later item.
 #[test]
 fn lost() {
     let is_right = |found: &Violation| matches!(found, Violation::Lost | Violation::Order);

@@ -49,7 +49,7 @@ impl<const BROKEN: bool> Mechanism for Blocks<BROKEN> {
 
     fn pop(&self, read: &mut u64) -> Option<Ticket> {
         let block = self.block(*read);
-        // It may still have the count of an earlier lap.
+        // The count may be of an earlier lap.
         if block.committed.load(Acquire).wrapping_sub(*read) as i64 <= 0 {
             return None;
         }

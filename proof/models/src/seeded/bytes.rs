@@ -10,19 +10,19 @@ use crate::item::Ticket;
 const SIZE: u64 = 3;
 /// Granules of an item.
 const ITEM: u64 = 2;
-/// What is to be skipped says so.
+/// The mark of an entry that is to be skipped.
 const SKIP: u32 = 1 << 31;
 
 /// What is wrong with the blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bug {
-    /// What is left of a block is not counted as filled.
+    /// The skipped rest of a block is not counted as filled.
     Uncounted,
-    /// A consumer doesn't care whether another one was faster.
+    /// A consumer doesn't check whether another consumer was faster.
     TakenTwice,
 }
 
-/// `bbq-bytes`. Broken: as `BUG` says, a [`Bug`]'s number.
+/// `bbq-bytes`. Broken: `BUG` is a [`Bug`]'s number.
 pub(crate) struct Records<const BUG: u8>([Block; 2]);
 
 struct Block {
@@ -56,7 +56,8 @@ impl<const BUG: u8> Records<BUG> {
         BUG == bug as u8
     }
 
-    /// Granules of the entry behind `reserved`, and whether it is an item, if one is there and this consumer's.
+    /// Reserves the entry behind `reserved`, if there is one and no other consumer was faster. Returns its granules,
+    /// and whether it is an item.
     fn reserve(block: &Block, reserved: u64) -> Option<(u64, bool)> {
         let committed = block.committed.load(Acquire);
         let is_gapless = block.allocated.load(Relaxed).min(SIZE) == committed;

@@ -1,4 +1,4 @@
-//! Rings whose slots, or lines, say themselves whether they are full.
+//! Rings whose slots, or lines, have their own state: full or empty.
 
 use corelane_loom::memory::Ordering::{Acquire, Relaxed, Release};
 use corelane_loom::memory::{AtomicBool, AtomicU64};
@@ -65,7 +65,7 @@ impl<const N: usize> Ring<N> {
     }
 }
 
-/// `ffq`. Broken: the slot is given back while its item is still in it.
+/// `ffq`. Broken: the slot is freed while its item is still in it.
 pub(crate) struct FastForward<const BROKEN: bool>(Ring<2>);
 
 impl<const BROKEN: bool> Mechanism for FastForward<BROKEN> {
@@ -94,11 +94,11 @@ impl<const BROKEN: bool> Mechanism for FastForward<BROKEN> {
     }
 }
 
-/// `iffq` with partitions of one slot. Broken: the partition before the first item does not look full
-/// in the first lap, so the producer comes too near to the consumer.
+/// `iffq` with partitions of one slot. Broken: the partition before the first item does not look full in the first lap,
+/// so the producer gets too close to the consumer.
 pub(crate) struct Improved<const BROKEN: bool>(Ring<4>);
 
-/// Next position to fill and first that can't be used yet, both less the first.
+/// Next position to fill, and first position that can't be used yet, both relative to the first position.
 #[derive(Default)]
 pub(crate) struct Limited {
     write: u64,
@@ -138,7 +138,7 @@ impl<const BROKEN: bool> Mechanism for Improved<BROKEN> {
         let slot = self.0.at(*read + Self::H);
         slot.is_full().then(|| {
             let item = slot.place.take();
-            // The slot before this one, which stays full to keep the producer away.
+            // The previous slot. This slot stays full, to keep the producer away.
             self.0.at(*read).clear();
             *read += 1;
             item
@@ -146,10 +146,10 @@ impl<const BROKEN: bool> Mechanism for Improved<BROKEN> {
     }
 }
 
-/// The batches of `biffq`. Broken: the producer looks at the first slot of a batch and not the last.
+/// The batches of `biffq`. Broken: the producer checks the first slot of a batch and not the last.
 pub(crate) struct Batch<const BROKEN: bool>(Ring<2>);
 
-/// Next position to fill, and first not known to be free.
+/// Next position to fill, and first position not known to be free.
 #[derive(Default)]
 pub(crate) struct Ahead {
     write: u64,
@@ -181,11 +181,11 @@ impl<const BROKEN: bool> Mechanism for Batch<BROKEN> {
     }
 }
 
-/// `bqueue`'s consumer with batches of one. Broken: `batch_tail` is the last full slot, as in the
-/// paper's Figs 9 and 10, and is taken for the first that is not, as in Fig. 7.
+/// `bqueue`'s consumer with batches of one. Broken: `batch_tail` is the last full slot, as in the paper's Figs 9 and
+/// 10, but is used as the first slot that is not full, as in Fig. 7.
 pub(crate) struct BQueue<const BROKEN: bool>(Ring<2>);
 
-/// Next position to empty, and last or first one past the batch.
+/// Next position to empty, and the last position of the batch, or the first one past it.
 #[derive(Default)]
 pub(crate) struct Behind {
     tail: u64,
@@ -210,7 +210,7 @@ impl<const BROKEN: bool> Mechanism for BQueue<BROKEN> {
             if !self.0.at(rx.tail).is_full() {
                 return None;
             }
-            // The batch is one slot long, so its last one is `tail` itself.
+            // The batch has one slot, so its last position is `tail` itself.
             rx.batch_tail = if BROKEN { rx.tail } else { rx.tail + 1 };
         }
         let slot = self.0.at(rx.tail);
@@ -221,7 +221,7 @@ impl<const BROKEN: bool> Mechanism for BQueue<BROKEN> {
     }
 }
 
-/// `linering` with lines of one item. Broken: the consumer stores to a line that it has given back.
+/// `linering` with lines of one item. Broken: the consumer stores to a line that it has freed.
 pub(crate) struct LineRing<const BROKEN: bool> {
     lines: [(AtomicU64, Place); 2],
     read: AtomicU64,
@@ -266,7 +266,7 @@ impl<const BROKEN: bool> Mechanism for LineRing<BROKEN> {
         if BROKEN {
             self.read.store(*read, Release);
         }
-        // The hand-back: nothing new, but the line is the consumer's own for a moment.
+        // The hand-back: stores no new value, but the consumer owns the line for a moment.
         tail.store(*read, Relaxed);
         if !BROKEN {
             self.read.store(*read, Release);

@@ -1,4 +1,4 @@
-//! Handles for mechanisms that are only two functions.
+//! Handles for mechanisms, which consist of only two functions.
 
 use corelane_loom::memory::{AtomicU64, Ordering};
 use corelane_loom::{
@@ -9,29 +9,29 @@ use loom::sync::Arc;
 
 use crate::item::Ticket;
 
-/// How one side's items get to the other.
+/// How items get from the producer to the consumer.
 pub(crate) trait Mechanism: 'static {
     /// Items that fit.
     const CAPACITY: usize;
-    /// What the producer keeps to itself.
+    /// The producer's private state.
     type Tx: Default + Send;
-    /// What the consumer keeps to itself.
+    /// The consumer's private state.
     type Rx: Default + Send;
 
     /// An empty queue.
     fn new() -> Self;
-    /// Appends an item, or gives it back if there is no room.
+    /// Appends an item, or returns it if there is no room.
     fn push(&self, tx: &mut Self::Tx, item: Ticket) -> Result<(), Ticket>;
     /// Takes the oldest item.
     fn pop(&self, rx: &mut Self::Rx) -> Option<Ticket>;
-    /// What is left to do when the producer is dropped.
+    /// Called when the producer is dropped.
     fn close(&self, _tx: &mut Self::Tx) {}
 }
 
-/// A place for an item. Which side may touch it is up to the mechanism.
+/// A place for an item. The mechanism decides which side may access it.
 pub(crate) struct Place(UnsafeCell<Option<Ticket>>);
 
-// SAFETY: whether accesses from several threads are ordered is what loom checks at each.
+// SAFETY: loom checks at each access that accesses of several threads are ordered.
 unsafe impl Sync for Place {}
 
 impl Place {
@@ -40,7 +40,7 @@ impl Place {
     }
 
     pub(crate) fn put(&self, item: Ticket) {
-        // SAFETY: loom has found no concurrent access, or it has panicked.
+        // SAFETY: loom has found no concurrent access, otherwise it would have panicked.
         self.0.with_mut(|place| unsafe { *place = Some(item) });
     }
 
@@ -53,7 +53,7 @@ impl Place {
 
 struct Common<M> {
     mechanism: M,
-    /// Producers and consumers.
+    /// Numbers of producers and consumers.
     present: [AtomicU64; 2],
 }
 
@@ -100,7 +100,7 @@ impl<M: Mechanism> Producer for Sender<M> {
         self.shared.present[1].load(Ordering::Acquire) == 0
     }
 
-    /// Only models of several producers do this, whose mechanisms keep nothing to themselves.
+    /// Only models of several producers clone. Their mechanisms have no private state.
     fn try_clone(&self) -> Option<Self> {
         self.shared.present[0].fetch_add(1, Ordering::Relaxed);
         Some(Self { tx: Default::default(), shared: self.shared.clone() })
@@ -126,7 +126,7 @@ impl<M: Mechanism> Consumer for Receiver<M> {
         self.shared.present[0].load(Ordering::Acquire) == 0
     }
 
-    /// As that of [`Sender`].
+    /// As the clone of a [`Sender`].
     fn try_clone(&self) -> Option<Self> {
         self.shared.present[1].fetch_add(1, Ordering::Relaxed);
         Some(Self { rx: Default::default(), shared: self.shared.clone() })

@@ -10,7 +10,7 @@ use crate::item::Ticket;
 
 const N: u64 = 2;
 
-/// What the two sides share.
+/// The shared state of both sides.
 pub(crate) struct Ring {
     places: [Place; N as usize],
     write: AtomicU64,
@@ -23,12 +23,12 @@ impl Ring {
     }
 }
 
-/// What a producer keeps to itself.
+/// A producer's private state.
 #[derive(Default)]
 pub(crate) struct Tx {
     /// Next position to fill.
     write: u64,
-    /// What `read` was when last looked at.
+    /// The last value of `read` that the producer loaded.
     read_shadow: u64,
 }
 
@@ -41,7 +41,7 @@ impl Tx {
         self.write - self.read_shadow >= N
     }
 
-    /// Full also after a look at the shared counter.
+    /// Whether the ring is full even after a load of the shared counter.
     fn stays_full(&mut self, ring: &Ring) -> bool {
         if self.is_full() {
             self.look(ring);
@@ -110,7 +110,7 @@ impl<const BROKEN: bool> Producing for LamportProducer<BROKEN> {
     }
 }
 
-/// `llq`. Broken: having looked at the counter, it takes for granted that there is room.
+/// `llq`. Broken: after a load of the counter, the producer assumes that there is room.
 pub(crate) struct LazyProducer<const BROKEN: bool>;
 pub(crate) type Lazy<const BROKEN: bool> = On<LazyProducer<BROKEN>>;
 
@@ -128,7 +128,7 @@ impl<const BROKEN: bool> Producing for LazyProducer<BROKEN> {
     }
 }
 
-/// `blq`. Broken: the counter is moved on before the slots are filled.
+/// `blq`. Broken: the counter is advanced before the slots are filled.
 pub(crate) struct BatchedProducer<const BROKEN: bool>;
 pub(crate) type Batched<const BROKEN: bool> = On<BatchedProducer<BROKEN>>;
 
@@ -148,7 +148,7 @@ impl<const BROKEN: bool> Producing for BatchedProducer<BROKEN> {
     }
 }
 
-/// `mcring`. Broken: what is left of a batch is not published at the end.
+/// `mcring`. Broken: the rest of a batch is not published when the producer is dropped.
 pub(crate) struct McRingProducer<const BROKEN: bool>;
 pub(crate) type McRing<const BROKEN: bool> = On<McRingProducer<BROKEN>>;
 

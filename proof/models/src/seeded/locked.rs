@@ -8,8 +8,8 @@ use crate::Exploration;
 use crate::explore::explore_shared;
 use crate::shared::{join, start};
 
-/// `locked`. Broken: a push wakes a consumer only when there was no item, so that one of two waiting consumers sleeps
-/// on.
+/// `locked`. Broken: a push wakes a consumer only when there was no item, so that one of two waiting consumers
+/// continues to sleep.
 struct Monitor<const BROKEN: bool> {
     items: Mutex<u64>,
     not_empty: Condvar,
@@ -35,11 +35,11 @@ impl<const BROKEN: bool> Monitor<BROKEN> {
     }
 }
 
-/// Two threads wait for an item each, and two come.
+/// Two threads wait for an item each, and two items come.
 pub(crate) fn two_wait<const BROKEN: bool>() -> Exploration {
     explore_shared(|| {
         let (items, not_empty) = (Mutex::new(0), Condvar::new());
-        // Not loom's: that can't be dropped when no thread can go on.
+        // Not loom's `Arc`, which can't be dropped when no thread can continue.
         let monitor = Arc::new(Monitor::<BROKEN> { items, not_empty });
         let threads = [(); 2].map(|()| {
             let monitor = monitor.clone();

@@ -1,7 +1,7 @@
 //! Bugs that the models must find: a check that cannot fail is worthless.
 //!
-//! Each is the mechanism of one queue, cut down to what is needed, with a switch that breaks it. With
-//! the switch off the models pass, so that it is the bug that they find and nothing else.
+//! Each is the mechanism of one queue, reduced to the necessary, with a switch that breaks it. The models pass with the
+//! switch off. So they find the bug and nothing else.
 
 mod block;
 mod bytes;
@@ -28,13 +28,13 @@ use shared_block::{Block, Bug};
 /// A mechanism with a bug that can be switched off, and a model of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Seeded {
-    /// Id of the queue whose mechanism it is.
+    /// Id of the queue that has the mechanism.
     pub queue: &'static str,
     /// What is wrong.
     pub bug: &'static str,
-    /// Runs the model on the mechanism as it should be.
+    /// Runs the model on the sound mechanism.
     pub sound: fn() -> Exploration,
-    /// Runs the model on the broken one. Panics, or else the model is no good.
+    /// Runs the model on the broken mechanism. If this doesn't panic, the model misses the bug.
     pub broken: fn() -> Exploration,
 }
 
@@ -73,19 +73,19 @@ pub fn seeded() -> Vec<Seeded> {
         "lq", "publishes with a relaxed store": transfer, lamport::Lamport;
         "llq", "looks again but does not compare again": attempts, lamport::Lazy;
         "blq", "publishes before it writes": transfer, lamport::Batched;
-        "mcring", "keeps a batch that is not full": producer_closes, lamport::McRing;
+        "mcring", "never publishes a batch that is not full": producer_closes, lamport::McRing;
         "ffq", "clears a slot before it reads the item": transfer, fast_forward::FastForward;
         "iffq", "leaves the first lap unguarded": attempts, fast_forward::Improved;
         "biffq", "looks at the first slot of a batch only": transfer, fast_forward::Batch;
-        "bqueue", "goes one past the slot it has seen full": transfer, fast_forward::BQueue;
-        "dspsc", "hangs a node to the list before it shows the item": producer_closes, unbounded::Nodes;
-        "uspsc", "leaves a ring that was empty a moment ago": producer_closes, unbounded::Rings;
+        "bqueue", "goes one slot past the full slot it has found": transfer, fast_forward::BQueue;
+        "dspsc", "appends a node before it publishes the item": producer_closes, unbounded::Nodes;
+        "uspsc", "leaves a ring that has received an item since it was found empty": producer_closes, unbounded::Rings;
         "bbq-spsc", "gives a block back before it is empty": transfer, block::Blocks;
         "linering", "stores to a line that it has given back": transfer, fast_forward::LineRing;
-        "ring", "shows its slot before those that were taken earlier": two_producers, ring::HeadsAndTails;
-        "ring-rts", "shows as many slots as are done, which may be others": two_producers, ring::RelaxedTails;
-        "ring-hts", "takes a slot that another has in its hands": two_producers, ring::OneAtATime;
-        "scq", "finds nothing and leaves the entry to be filled": two_producers, scq::Positions;
+        "ring", "publishes its slot before slots that were taken earlier": two_producers, ring::HeadsAndTails;
+        "ring-rts", "publishes as many slots as are finished, which may be others": two_producers, ring::RelaxedTails;
+        "ring-hts", "takes a slot that another thread is using": two_producers, ring::OneAtATime;
+        "scq", "finds no item and leaves the entry to be filled": two_producers, scq::Positions;
         "msq", "takes an item that is not its own yet": two_consumers_and_one_item, rings::List;
     });
     bugs.push(Seeded {
@@ -97,9 +97,9 @@ pub fn seeded() -> Vec<Seeded> {
     bugs
 }
 
-/// Those of queues with several handles on a side.
+/// The seeded bugs of queues with several handles on a side.
 fn shared() -> Vec<Seeded> {
-    /// A number that no bug has.
+    /// A number of no bug.
     const SOUND: u8 = u8::MAX;
     macro_rules! shared {
         ($($queue:literal, $bug:literal: $model:ident, $mechanism:ident<$which:path>;)*) => {
@@ -112,19 +112,19 @@ fn shared() -> Vec<Seeded> {
         };
     }
     shared! {
-        "bbq", "takes a count for the slots that come first": two_producers, Block<Bug::Gaps>;
-        "bbq-mpsc", "counts items that it doesn't show": two_producers, Block<Bug::Relaxed>;
+        "bbq", "takes a count of n items for the first n slots": two_producers, Block<Bug::Gaps>;
+        "bbq-mpsc", "counts items that it doesn't publish": two_producers, Block<Bug::Relaxed>;
         "bbq-spmc", "lets two consumers take one slot": two_consumers_and_one_item, Block<Bug::Shared>;
-        "lcrq", "gives one position to two": two_consumers_and_one_item, Meetings<rings::Bug::TwoSteps>;
-        "lprq", "shows an item in a slot that has been given up": two_producers, Meetings<rings::Bug::ShownTooLate>;
+        "lcrq", "gives one position to two threads": two_consumers_and_one_item, Meetings<rings::Bug::TwoSteps>;
+        "lprq", "publishes an item in a slot that has been given up": two_producers, Meetings<rings::Bug::ShownTooLate>;
         "bbq-bytes", "doesn't count what it skips": two_producers, Records<bytes::Bug::Uncounted>;
-        "bbq-bytes", "takes what another has taken": two_consumers_and_one_item, Records<bytes::Bug::TakenTwice>;
+        "bbq-bytes", "takes an item that another consumer has taken": two_consumers_and_one_item, Records<bytes::Bug::TakenTwice>;
     }
 }
 
 /// A queue whose models fail: Lamport's, published with a relaxed store, under an id of its own.
 ///
-/// It is not among [`all`](crate::all). It shows that a broken queue is noticed, and how.
+/// It is not in [`all`](crate::all). It shows that a broken queue is detected, and how.
 pub fn canary() -> Vec<Model> {
     let run = || transfer(handles::of::<lamport::Lamport<true>>);
     vec![Model::new("canary", Items::Any, "transfer", run)]

@@ -1,4 +1,4 @@
-//! Slots that are written again while they may be read, or are still being written.
+//! Slots that are overwritten while they are read, or while an earlier write is unfinished.
 
 use corelane_loom::memory::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use corelane_loom::memory::{AtomicU64, fence};
@@ -7,7 +7,7 @@ use loom::sync::Arc;
 use crate::Exploration;
 use crate::explore::{both, explore};
 
-/// `bbq-drop-old`. Broken: the item is used without a look at whether the slot was entered again.
+/// `bbq-drop-old`. Broken: the consumer uses the item without checking whether the slot's block was entered again.
 #[derive(Debug)]
 struct Overwritten<const BROKEN: bool> {
     words: [AtomicU64; 2],
@@ -69,7 +69,7 @@ impl<const BROKEN: bool> Claimed<BROKEN> {
     }
 }
 
-/// Two producers come to a slot, one a lap behind the other.
+/// Two producers write to a slot, one a lap behind the other.
 pub(super) fn two_laps_in_a_slot<const BROKEN: bool>() -> Exploration {
     explore(|| {
         let zero = || AtomicU64::new(0);

@@ -1,4 +1,4 @@
-//! Rings with a head and a tail a side.
+//! Rings with a head and a tail on each side.
 
 use corelane_loom::memory::Ordering::{Acquire, Release};
 use corelane_loom::memory::{AtomicU64, pause};
@@ -9,7 +9,7 @@ use crate::item::Ticket;
 /// Slots of the ring.
 const N: u64 = 2;
 
-/// How far one side has come.
+/// The positions of one side.
 struct Cursors {
     head: AtomicU64,
     tail: AtomicU64,
@@ -20,7 +20,7 @@ impl Cursors {
         Self { head: AtomicU64::new(0), tail: AtomicU64::new(0) }
     }
 
-    /// Takes a slot, if `other` is done with one.
+    /// Takes a slot, if `other` has finished one.
     fn take(&self, other: &Self, lead: u64) -> Option<u64> {
         let mut head = self.head.load(Acquire);
         while head != other.tail.load(Acquire) + lead {
@@ -33,7 +33,7 @@ impl Cursors {
     }
 }
 
-/// `ring`. Broken: shows its slot without waiting for those that were taken before.
+/// `ring`. Broken: publishes its slot without waiting for slots that were taken earlier.
 pub(crate) struct HeadsAndTails<const BROKEN: bool> {
     places: [Place; N as usize],
     producers: Cursors,
@@ -78,11 +78,11 @@ impl<const BROKEN: bool> Mechanism for HeadsAndTails<BROKEN> {
     }
 }
 
-/// How far a side with a relaxed tail has come.
+/// The positions of a side with a relaxed tail.
 struct Relaxed {
     /// Slots that have been taken.
     head: AtomicU64,
-    /// Slots that are shown, and below how many are done.
+    /// Number of published slots; in the lower bits, number of finished slots.
     tail: AtomicU64,
 }
 
@@ -97,7 +97,7 @@ impl Relaxed {
         self.tail.load(Acquire) >> Self::SHOWN
     }
 
-    /// Takes a slot, if `other` is done with one.
+    /// Takes a slot, if `other` has finished one.
     fn take(&self, other: &Self, lead: u64) -> Option<u64> {
         let mut head = self.head.load(Acquire);
         while head != other.shown() + lead {
@@ -123,7 +123,7 @@ impl Relaxed {
     }
 }
 
-/// `ring-rts`. Broken: shows as many slots as are done, which may be others.
+/// `ring-rts`. Broken: publishes as many slots as are finished, which may be other slots.
 pub(crate) struct RelaxedTails<const BROKEN: bool> {
     places: [Place; N as usize],
     producers: Relaxed,
@@ -155,10 +155,10 @@ impl<const BROKEN: bool> Mechanism for RelaxedTails<BROKEN> {
     }
 }
 
-/// `ring-hts`. Broken: takes the slot that another has in its hands.
+/// `ring-hts`. Broken: takes a slot that another thread of the side is using.
 pub(crate) struct OneAtATime<const BROKEN: bool> {
     places: [Place; N as usize],
-    /// How far a side has come, and below whether a thread of it is in the middle.
+    /// The position of a side; in the lowest bit, whether one of its threads is in the middle of a call.
     producers: AtomicU64,
     consumers: AtomicU64,
 }

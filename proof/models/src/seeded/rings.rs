@@ -1,4 +1,4 @@
-//! Slots whose positions are given out by adding, and a list of nodes.
+//! Slots whose positions threads get by fetch-and-add, and a list of nodes.
 
 use corelane_loom::memory::AtomicU64;
 use corelane_loom::memory::Ordering::{Acquire, Relaxed, Release};
@@ -6,26 +6,26 @@ use corelane_loom::memory::Ordering::{Acquire, Relaxed, Release};
 use super::handles::{Mechanism, Place};
 use crate::item::Ticket;
 
-/// Slots of the one lap that there is.
+/// Slots of the only lap.
 const N: usize = 8;
 
-/// No consumer has visited the slot, and no item is shown.
+/// No consumer has visited the slot, and no item is published.
 const EMPTY: u64 = 0;
-/// An item is here, or was.
+/// The slot has or had an item.
 const FULL: u64 = 1;
 /// The consumer with this position has given the slot up.
 const GIVEN_UP: u64 = 2;
 
-/// What is wrong with slots.
+/// The bug of the slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bug {
-    /// A push doesn't look whether the consumer has given the slot up.
+    /// A push doesn't check whether the consumer has given the slot up.
     ShownTooLate,
-    /// A position is read and then moved on, in two steps.
+    /// A position is read and then advanced, in two steps.
     TwoSteps,
 }
 
-/// `lprq` and `lcrq`. Broken: as `BUG` says, a [`Bug`]'s number.
+/// `lprq` and `lcrq`. Broken: `BUG` is a [`Bug`]'s number.
 pub(crate) struct Meetings<const BUG: u8> {
     places: [Place; N],
     words: [AtomicU64; N],
@@ -38,7 +38,7 @@ impl<const BUG: u8> Meetings<BUG> {
         BUG == bug as u8
     }
 
-    /// Shows the item in a slot, unless it has been given up.
+    /// Publishes the item in a slot, unless the slot has been given up.
     fn show(word: &AtomicU64) -> bool {
         if Self::has(Bug::ShownTooLate) {
             word.store(FULL, Release);
@@ -92,10 +92,10 @@ impl<const BUG: u8> Mechanism for Meetings<BUG> {
     }
 }
 
-/// `msq`. Broken: takes the item before `head` has been moved on to it.
+/// `msq`. Broken: takes a node's item before `head` has been moved to the node.
 pub(crate) struct List<const BROKEN: bool> {
     places: [Place; N],
-    /// Whether there is a node behind each.
+    /// Whether each node has a next node.
     next: [AtomicU64; N],
     head: AtomicU64,
     tail: AtomicU64,

@@ -1,4 +1,4 @@
-//! A ring in which threads get positions by adding, and then meet at the entry.
+//! A ring in which threads get positions by fetch-and-add, and then meet at the entry.
 
 use corelane_loom::memory::AtomicU64;
 use corelane_loom::memory::Ordering::{Acquire, Relaxed, Release};
@@ -6,17 +6,17 @@ use corelane_loom::memory::Ordering::{Acquire, Relaxed, Release};
 use super::handles::{Mechanism, Place};
 use crate::item::Ticket;
 
-/// Entries of the one lap that there is.
+/// Entries of the only lap.
 const N: usize = 8;
 
 /// No thread has visited the entry.
 const NEW: u64 = 0;
-/// An item is here, or was.
+/// The entry has or had an item.
 const FILLED: u64 = 1;
-/// The consumer with this position found nothing, and no producer may fill the entry any more.
+/// The consumer with this position found no item, and no producer may fill the entry any more.
 const SPOILT: u64 = 2;
 
-/// `scq`. Broken: a consumer that finds nothing leaves the entry as it is.
+/// `scq`. Broken: a consumer that finds no item leaves the entry as it is.
 pub(crate) struct Positions<const BROKEN: bool> {
     places: [Place; N],
     entries: [AtomicU64; N],

@@ -9,18 +9,18 @@ use crate::item::Ticket;
 /// Slots of the block.
 const N: usize = 4;
 
-/// What is wrong with a block.
+/// The bug of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bug {
-    /// A count is taken for the slots that come first, though an earlier one may be empty yet.
+    /// A count of n items is taken for the first n slots, although one of these may still be empty.
     Gaps,
-    /// Items are counted without being shown.
+    /// Items are counted without being published.
     Relaxed,
     /// Two consumers may take the same slot.
     Shared,
 }
 
-/// `bbq`, `bbq-mpsc` and `bbq-spmc`. Broken: as `BUG` says, a [`Bug`]'s number.
+/// `bbq`, `bbq-mpsc` and `bbq-spmc`. Broken: `BUG` is a [`Bug`]'s number.
 pub(crate) struct Block<const BUG: u8> {
     places: [Place; N],
     allocated: AtomicU64,
@@ -33,7 +33,7 @@ impl<const BUG: u8> Block<BUG> {
         BUG == bug as u8
     }
 
-    /// Takes slot number `reserved`, if nobody has.
+    /// Takes slot number `reserved`, if no other consumer has taken it.
     fn reserve(&self, reserved: u64) -> bool {
         if Self::has(Bug::Shared) {
             self.reserved.store(reserved + 1, Relaxed);

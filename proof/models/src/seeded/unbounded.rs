@@ -1,4 +1,4 @@
-//! Lists, of nodes and of rings, each of which is used once.
+//! Lists of nodes and of rings. Each node and ring is used once.
 
 use corelane_loom::memory::AtomicU64;
 use corelane_loom::memory::Ordering::{Acquire, Relaxed, Release};
@@ -9,10 +9,10 @@ use crate::item::Ticket;
 /// Nodes, or rings of one slot.
 const N: usize = 4;
 
-/// `dspsc`. Broken: hangs a node to the list before it shows what is in it.
+/// `dspsc`. Broken: appends a node to the list before it publishes the node's item.
 pub(crate) struct Nodes<const BROKEN: bool> {
     items: [Place; N],
-    /// Whether there is a node behind each.
+    /// Whether each node has a next node.
     next: [AtomicU64; N],
 }
 
@@ -42,16 +42,16 @@ impl<const BROKEN: bool> Mechanism for Nodes<BROKEN> {
     }
 }
 
-/// `uspsc`. Broken: leaves a ring that was empty before the producer was seen to have gone on.
+/// `uspsc`. Broken: the consumer leaves a ring that it found empty before it observed that the producer has gone on.
 pub(crate) struct Rings<const BROKEN: bool> {
     items: [Place; N],
     /// Whether the slot of each has been filled.
     filled: [AtomicU64; N],
-    /// Which one the producer is in.
+    /// The producer's ring.
     current: AtomicU64,
 }
 
-/// Where the consumer is.
+/// The consumer's position.
 #[derive(Default)]
 pub(crate) struct Rx {
     ring: usize,

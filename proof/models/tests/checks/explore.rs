@@ -1,4 +1,4 @@
-//! What is noted and changed while a model runs.
+//! What a watcher notes and changes while a model runs.
 
 use std::panic::catch_unwind;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use corelane_loom::memory::{AtomicBool, AtomicU64, Ordering::*, UnsafeCell, fenc
 use corelane_models::{Exploration, Items, Model, Op, Strength, Weakening, both, explore};
 use loom::thread;
 
-/// Every weakening of a program by one step, and whether it does harm.
+/// Every weakening of a program by one step, and whether the program then fails.
 fn weakenings(run: fn() -> Exploration) -> Vec<(Op, Strength, bool)> {
     let model = Model::new("none", Items::Any, "weakened", run);
     let mut found = Vec::new();
@@ -27,7 +27,7 @@ struct Shared(UnsafeCell<u64>);
 
 // SAFETY: loom checks that accesses are ordered.
 unsafe impl Sync for Shared {}
-// SAFETY: it is a number.
+// SAFETY: the contents are a number.
 unsafe impl Send for Shared {}
 
 #[test]
@@ -59,7 +59,7 @@ fn needed_and_needless_orderings_are_told_apart() {
     assert_eq!(found, expected);
 }
 
-/// Two threads that each set a flag and look at the other's: one of them must see it.
+/// Two threads that each set a flag and read the other's flag: one of them must read a set flag.
 #[test]
 fn fences_are_weakened() {
     let found = weakenings(|| {
@@ -105,7 +105,7 @@ fn increments_alone(again: bool) -> Exploration {
     })
 }
 
-/// With nobody else there, a compare-and-swap of loom's own would never fail.
+/// In a single thread, loom's own compare-and-swap would never fail.
 #[test]
 fn a_weak_compare_and_swap_fails_without_cause() {
     assert_eq!(increments_alone(true).spurious_failures, 1);
@@ -128,7 +128,7 @@ fn a_weak_compare_and_swap_fails_in_each_thread() {
     assert!(catch_unwind(run).is_err());
 }
 
-/// A place that is only reached after a failure elsewhere.
+/// A place that is only reached after a failure at another place.
 #[test]
 fn a_weak_compare_and_swap_after_another_fails_too() {
     let run = || {
@@ -165,6 +165,6 @@ fn values_are_counted_while_there_are_two_threads() {
             number.load(Relaxed);
         })
     };
-    // Read when there is one thread only, it has one value.
+    // A variable that is read while there is only one thread has one value.
     assert_eq!((run(true).most_values, run(false).most_values), (4, 1));
 }

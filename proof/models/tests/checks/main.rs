@@ -1,4 +1,4 @@
-//! That models find what they are to find, and see what they are to see.
+//! Checks that models find the bugs that they must find, and see the accesses that they must see.
 
 mod explore;
 mod seeded;

@@ -1,4 +1,4 @@
-//! The models find bugs, and nothing else.
+//! The models find bugs, and fail for no other reason.
 
 use std::collections::BTreeSet;
 use std::panic::catch_unwind;
@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use corelane_loom::{Config, lamport};
 use corelane_models::{VACUOUS, all, canary, seeded};
 
-/// A queue that publishes with a relaxed store is caught, so what is checked is loom's memory and not
-/// the machine's, where that would do no harm.
+/// A queue that publishes with a relaxed store is detected. So the models check loom's memory and not the machine's, on
+/// which such a store would do no harm.
 #[test]
 fn vacuous_model() {
     for model in canary() {
@@ -37,8 +37,8 @@ macro_rules! executions {
     }};
 }
 
-/// The same model on the machine's atomics, of which loom sees nothing: what is asked of every model
-/// tells the two apart.
+/// The same model on the machine's atomics, which loom doesn't see: the check that every model passes tells the two
+/// apart.
 #[test]
 fn vacuous_model_on_real_atomics() {
     let (sound, broken) = (executions!(corelane_loom), executions!(corelane));
@@ -57,7 +57,7 @@ fn every_seeded_bug_is_found() {
 fn every_queue_has_a_seeded_bug() {
     let bugs: BTreeSet<_> = seeded().iter().map(|bug| bug.queue).collect();
     let queues: BTreeSet<_> = all().iter().map(|model| model.queue).collect();
-    // Slipping changes when the consumer looks, and nothing else.
+    // Slipping only changes when the consumer looks.
     let without: Vec<_> = queues.difference(&bugs).collect();
     assert_eq!(without, [&"ffq-slip"]);
 }

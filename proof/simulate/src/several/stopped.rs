@@ -1,4 +1,4 @@
-//! One thread of several is stopped, perhaps in the middle of a call, until all others are done.
+//! One thread of several is stopped, perhaps in the middle of a call, until all others have ended.
 
 use std::cell::{Cell, RefCell};
 use std::error::Error;
@@ -14,7 +14,7 @@ use crate::ledger;
 use crate::queue::Queue;
 use crate::trial::{Failed, Tested, Wrong, caught, machine, named, test_each};
 
-/// What a seed stands for: so many threads, each of which pushes an item and pops one, again and again.
+/// The case of a seed: some threads, each of which pushes an item and pops one, again and again.
 #[derive(Debug)]
 struct StoppedCase {
     seed: u64,
@@ -27,13 +27,12 @@ struct StoppedCase {
     counts_drops: bool,
 }
 
-/// How many items the queue has room for, where there is an end to it.
+/// How many items a bounded queue has room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Room {
-    /// One of each thread at least. Then each call must do at once what it should.
+    /// At least one item of each thread. Then each call must succeed at once.
     ForAll,
-    /// So many, perhaps fewer than there are threads. Then a call is tried again, for as long as it may take others to make
-    /// room.
+    /// So many items, perhaps fewer than threads. Then a call is retried, for as long as others may need to make room.
     For(u64),
 }
 
@@ -46,14 +45,14 @@ const STOPS: usize = 3;
 impl Queue {
     /// Runs the case of each seed at random, and then again with one of its threads stopped, at one step or another.
     ///
-    /// Two to five threads push an item each and pop one, again and again. A call has one slot or position in its hands at
-    /// most. So in a queue with [room for all](Room::ForAll) there is always a slot for a push and an item for a pop,
-    /// wherever other threads are: no call may say full, empty or busy, or wait. In a smaller queue calls are tried again,
-    /// and all threads but the stopped one must end. Where a stopped thread holds up others, the queue isn't lock-free.
+    /// Two to five threads push an item each and pop one, again and again. A call holds at most one slot or position.
+    /// So in a queue with [room for all](Room::ForAll) there is always a slot for a push and an item for a pop,
+    /// wherever other threads are: no call may say full, empty or busy, or wait. In a smaller queue calls are retried,
+    /// and all threads but the stopped one must end. If a stopped thread blocks others, the queue isn't lock-free.
     ///
     /// # Errors
     ///
-    /// The first failure. With its seed alone it shows again.
+    /// The first failure. Its seed alone repeats it.
     ///
     /// # Panics
     ///
@@ -67,7 +66,7 @@ impl Queue {
         assert!(!self.info.overwrites, "what is pushed stays");
         let stopped = |seed, steps| {
             let threads = StoppedCase::new(seed, room, &self.info).threads;
-            // Neither the numbers that the schedule gets nor those of the case.
+            // Other random numbers than the schedule's and the case's.
             let mut chance = Chance::new(seed | 1 << 63);
             let mut below = move |limit| chance.below(limit);
             [(); STOPS].map(|()| Schedule::Stopped {
@@ -84,7 +83,7 @@ impl Queue {
 
 impl StoppedCase {
     fn new(seed: u64, room: Room, info: &Info) -> Self {
-        // Not the numbers that the schedule gets.
+        // Other random numbers than the schedule's.
         let mut chance = Chance::new(!seed);
         Self {
             seed,
@@ -103,7 +102,7 @@ impl StoppedCase {
         let (tx, rx) = new(self.config())?;
         let account = Rc::new(Receipts::default());
         let refused = Rc::new(Cell::new(None));
-        // Handles are dropped when all threads have ended: that is no call, and may take a lock.
+        // Handles are dropped after all threads have ended: a drop is not a tested call, and may take a lock.
         let used = Rc::new(RefCell::new(Vec::new()));
         let txs = handles(tx, self.threads, Producer::try_clone);
         let rxs = handles(rx, self.threads, Consumer::try_clone);
@@ -189,7 +188,7 @@ impl Worker {
     }
 }
 
-/// What a thread was told instead.
+/// The wrong answer of a call.
 #[derive(Debug)]
 enum Refused {
     Push(String),

@@ -1,5 +1,5 @@
-//! Every queue under schedules that look for bugs, and rings with bugs that they must find. With `--nocapture` it tells
-//! how many steps there were.
+//! Every queue under schedules that look for bugs, and rings with bugs that they must find. With `--nocapture` the
+//! number of steps is printed.
 
 mod seeded;
 
@@ -12,8 +12,7 @@ use coherence::Schedule;
 use corelane_simulate::{Queue, Room};
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// So many seeds for each queue, each for two runs. The environment variable `CORELANE_STRESS` scales
-/// them.
+/// Seeds for each queue. Each seed makes two runs. The environment variable `CORELANE_STRESS` scales the number.
 fn seeds(usual: f64) -> Range<u64> {
     let scale = env::var("CORELANE_STRESS").map_or(1.0, |scale| scale.parse().expect("a number"));
     0..(usual * scale) as u64
@@ -34,7 +33,7 @@ fn main() -> ExitCode {
     let shared = corelane_simulate::all_shared()
         .iter()
         .map(|queue| Trial::test(name(queue, "schedules"), move || check(queue, SEVERAL, verbose)));
-    // A thread that is stopped with the lock in its hands also holds up the threads that end the run.
+    // A thread that is stopped while it has the lock also blocks the threads that end the run.
     let can_be_tested = |queue: &&Queue| {
         queue.info.sides.allow(2, 2) && !queue.info.overwrites && queue.id != "locked"
     };
@@ -60,28 +59,28 @@ fn check(queue: &Queue, usual: f64, verbose: bool) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A stopped thread holds up nobody where the queue says *lock-free*, and others where it doesn't.
+/// If the queue says *lock-free*, a stopped thread doesn't block others. Otherwise it does.
 fn check_stopped(queue: &Queue) -> Result<(), Failed> {
     if queue.info.guarantee.starts_with("lock-free") {
         queue.test_stopped(seeds(STOPPED), Room::ForAll)?;
         return if queue.info.bounded { check_small(queue) } else { Ok(()) };
     }
-    // Those that say busy whenever two threads meet fail without anybody being stopped: not these are meant.
+    // Only seeds that pass without a stopped thread count: some queues say busy whenever two threads meet.
     let is_held_up = |seed| {
         let failed = queue.test_stopped([seed], Room::ForAll).err()?;
         matches!(failed.schedule, Schedule::Stopped { .. }).then_some(failed)
     };
     match seeds(STOPPED).find_map(is_held_up) {
         Some(_) => Ok(()),
-        None => Err("nobody was held up".into()),
+        None => Err("no thread was blocked".into()),
     }
 }
 
-/// A thread that is stopped keeps a slot: with two slots it holds up nobody, and with one everybody.
+/// A stopped thread keeps a slot: with two slots it blocks no other thread, and with one slot it blocks all.
 fn check_small(queue: &Queue) -> Result<(), Failed> {
     queue.test_stopped(seeds(STOPPED), Room::For(2))?;
     match seeds(STOPPED).any(|seed| queue.test_stopped([seed], Room::For(1)).is_err()) {
         true => Ok(()),
-        false => Err("nobody was held up by the thread with the only slot".into()),
+        false => Err("the thread with the only slot blocked no other".into()),
     }
 }

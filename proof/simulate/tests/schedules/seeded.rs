@@ -9,19 +9,19 @@ use libtest_mimic::Trial;
 const ITEMS: u64 = 20;
 const CAPACITY: u64 = 2;
 
-/// What is wrong with a ring.
+/// The bug of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bug {
     Nothing,
-    /// The producer moves on before it has written the item.
+    /// The producer advances its counter before it has written the item.
     PublishesBeforeWriting,
-    /// The consumer moves on before it has taken the item.
+    /// The consumer advances its counter before it has taken the item.
     FreesBeforeTaking,
-    /// The consumer finds the ring empty, then closed; and believes that it got all.
+    /// The consumer finds the ring empty, then closed, and doesn't look for items once more.
     LooksForTheEndLast,
-    /// The producer may see a consumer awake that hasn't yet seen the last item.
+    /// The producer may find the consumer awake, although the consumer hasn't seen the last item yet.
     WakesWithoutFence,
-    /// The consumer may fall asleep unseen by the producer of the last item.
+    /// The consumer may fall asleep after the producer of the last item has found it awake.
     SleepsWithoutFence,
 }
 
@@ -44,7 +44,7 @@ pub fn trials() -> impl Iterator<Item = Trial> {
     ALL.into_iter().flat_map(move |bug| [by_chance(bug), by_priorities(bug)])
 }
 
-/// Tries seeds until the bug shows; and that it shows again.
+/// Tries seeds until one shows the bug, and checks that the seed shows it again.
 fn trial(bug: Bug, how: &str, schedule: fn(u64) -> Schedule) -> Trial {
     Trial::test(format!("seeded::{bug:?} {how}"), move || {
         let steps = run(Nothing, 0, Schedule::Random)?;
@@ -164,14 +164,14 @@ impl Ring {
         while self.wait_for(item) {
             let found = self.take(item);
             if found != item {
-                return Err(format!("item {found} came where {item} was due"));
+                return Err(format!("found item {found}, expected {item}"));
             }
             item += 1;
         }
         if item == ITEMS { Ok(()) } else { Err(format!("closed after {item} of {ITEMS} items")) }
     }
 
-    /// Waits for an item. `false` if it won't come.
+    /// Waits for an item. `false` if the ring is closed before.
     fn wait_for(&self, item: u64) -> bool {
         loop {
             let was_closed = self.is_closed.load() == 1;

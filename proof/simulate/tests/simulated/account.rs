@@ -1,4 +1,4 @@
-//! What goes astray between the threads of a team is noticed.
+//! Items that are lost or doubled between the threads of a team are detected.
 
 use coherence::{Machine, Time};
 use corelane_simulate::account::{Phase, TeamAccount, number};
@@ -9,7 +9,7 @@ fn account(producers: usize, warm_up: u64, items: u64) -> TeamAccount {
     TeamAccount::new(&Team { longest: Time::ns(1000), ..team }, false)
 }
 
-/// The result of a run in which two producers push two items each, and one consumer gets these.
+/// The result of a run in which two producers push two items each, and one consumer pops these.
 fn settle(popped: &[(usize, u64)]) -> Result<(u64, Time), Failure> {
     let account = account(2, 1, 2);
     let mut last = [None; 2];

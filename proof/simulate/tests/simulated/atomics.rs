@@ -1,4 +1,4 @@
-//! Simulated atomics as values: what becomes of them when their memory is used for others.
+//! Simulated atomics as values, when their memory is reused.
 
 use std::mem::MaybeUninit;
 
@@ -10,7 +10,7 @@ fn a_store_to_a_dropped_atomic_is_not_done() {
     let mut simulation = Simulation::new(Machine::i7(), 1);
     simulation.spawn(0, || {
         let mut memory = MaybeUninit::new(AtomicU64::new(0));
-        // SAFETY: there is an atomic, which isn't used again.
+        // SAFETY: the place holds an atomic, which isn't used again.
         unsafe {
             memory.assume_init_ref().store(1, Ordering::Relaxed);
             memory.assume_init_drop();

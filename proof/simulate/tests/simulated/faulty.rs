@@ -1,4 +1,4 @@
-//! Queues that do wrong, so that it is known that somebody would notice.
+//! Queues with a fault, to show that the tests detect faults.
 
 use coherence::Schedule;
 use corelane_sim::lamport;
@@ -8,32 +8,32 @@ use corelane_sim::{
 };
 use corelane_simulate::{Case, Failed, Queue, THREADS, machine};
 
-/// What a queue does wrong.
+/// The fault of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
-    /// It drops an item when it is pushed.
+    /// A push drops its item.
     Loses,
-    /// It drops an item that it gives out as well.
+    /// A pop drops an item that it also returns.
     DropsTwice,
-    /// It drops one item less than it has when its consumer goes.
+    /// The drop of the consumer leaks an item.
     Leaks,
-    /// It says closed while it is empty.
+    /// A pop of an empty queue says closed.
     ClosesEarly,
-    /// It never says that the producer is gone.
+    /// No pop ever says closed.
     NeverCloses,
-    /// It promises one item more than it has.
+    /// It counts one item more than it has.
     PromisesItems,
-    /// It promises one free slot more than it has.
+    /// It counts one free slot more than it has.
     PromisesRoom,
-    /// It drops what is left of a chunk of which more than one item was taken.
+    /// It drops the rest of a chunk of which more than one item was taken.
     ReleasesAll,
-    /// It says full for ever when its counter has wrapped.
+    /// After its counter has wrapped, it says full for ever.
     StopsAtWrap,
 }
 
 use Fault::*;
 
-/// By number.
+/// The faults by number.
 const ALL: [Fault; 9] = [
     Loses,
     DropsTwice,
@@ -46,14 +46,14 @@ const ALL: [Fault; 9] = [
     StopsAtWrap,
 ];
 
-/// Number of the call that a queue gets wrong, if it is only one.
+/// Number of the wrong call, if only one call is wrong.
 const WRONG_CALL: u32 = 4;
 
 struct Tx<T> {
     tx: lamport::Producer<T>,
     fault: Fault,
     pushes: u32,
-    /// What its counter would be.
+    /// The counter of a real queue.
     position: u64,
 }
 
@@ -109,13 +109,13 @@ impl<T: Send> LendSlots for Tx<T> {
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.tx.lend(n) }
     }
 
     unsafe fn publish(&mut self, n: usize) {
         self.position = self.position.wrapping_add(n as u64);
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.tx.publish(n) }
     }
 }
@@ -147,7 +147,7 @@ impl<T: Send> Consumer for Rx<T> {
     }
 }
 
-// SAFETY: chunks are the ring's own. What `try_pop` drops twice is only a number.
+// SAFETY: the chunks are the ring's. `try_pop` drops only numbers twice.
 unsafe impl<T: Send> LendItems for Rx<T> {
     fn filled_up_to(&mut self, wanted: usize) -> usize {
         self.rx.available(wanted) + usize::from(self.fault == PromisesItems)
@@ -159,7 +159,7 @@ unsafe impl<T: Send> LendItems for Rx<T> {
 
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {
         self.lent = self.lent.max(n);
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.rx.lend(n) }
     }
 
@@ -189,28 +189,28 @@ impl<T: Send, const FAULT: u8> corelane_sim::Queue<T> for Faulty<FAULT> {
 
     fn with(config: Config) -> Built<Tx<T>, Rx<T>> {
         let fault = ALL[FAULT as usize];
-        // Only numbers that wrap come to 0 again.
+        // The counter reaches 0 only when it wraps.
         let position = if config.first == 0 { 1 } else { config.first };
         let (tx, rx) = lamport::queue_with(config)?;
         Ok((Tx { tx, fault, pushes: 0, position }, Rx { rx, fault, pops: 0, lent: 0 }))
     }
 }
 
-/// Checks that some run of a queue fails, and says so; again and again.
+/// Checks that a run of a queue fails with this message, and that the seed repeats it.
 #[track_caller]
 fn assert_noticed<const FAULT: u8>(expected: &str) {
     let queue = Queue::single::<Faulty<FAULT>>();
-    // Where items aren't counted, some faults do no harm.
+    // If items aren't counted, some faults do no harm.
     let seeds = (0..100).filter(|seed| Case::new(*seed).counts_drops);
     let fails = |seed| queue.replay(seed, Schedule::Random).err();
-    let failed: Failed = { seeds }.find_map(fails).expect("somebody notices");
+    let failed: Failed = { seeds }.find_map(fails).expect("a run fails");
     assert!(failed.what.contains(expected), "{failed}");
     assert_eq!(fails(failed.seed), Some(failed));
 }
 
 #[test]
 fn lost_items_are_noticed() {
-    assert_noticed::<{ Loses as u8 }>("where 3 was due");
+    assert_noticed::<{ Loses as u8 }>("expected 3");
 }
 
 #[test]
@@ -236,12 +236,12 @@ fn late_ends_are_noticed() {
 #[test]
 fn false_promises_are_noticed() {
     assert_noticed::<{ PromisesItems as u8 }>("an available item");
-    assert_noticed::<{ PromisesRoom as u8 }>("no room for what was said to fit");
+    assert_noticed::<{ PromisesRoom as u8 }>("no room for items that were said to fit");
 }
 
 #[test]
 fn what_is_left_of_chunks_is_noticed() {
-    assert_noticed::<{ ReleasesAll as u8 }>("where");
+    assert_noticed::<{ ReleasesAll as u8 }>(", expected ");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A machine made from measurements gives them again.
+//! On a machine made from measurements, simulations give these measurements.
 
 use corelane_simulate::{Measured, block_handoff, line_rtt};
 

@@ -1,4 +1,4 @@
-//! What the simulated queues cost, as their papers say; and that what goes wrong is noticed.
+//! The costs of the simulated queues, compared with their papers; and tests that faults are detected.
 
 mod account;
 mod atomics;

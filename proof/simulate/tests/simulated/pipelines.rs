@@ -36,7 +36,7 @@ fn a_thread_in_the_middle_pays_for_both_sides() {
     assert_eq!(misses, [3.0, 6.0, 6.0, 6.0, 3.0]);
 }
 
-/// What one core writes, it finds again.
+/// A core finds its own writes in its cache.
 #[test]
 fn a_thread_alone_misses_nothing() {
     for queue in all() {
@@ -52,7 +52,7 @@ fn a_thread_alone_misses_nothing() {
     }
 }
 
-/// The slowest thread sets the pace: a row is as fast as its slowest link.
+/// A row is as fast as its slowest thread.
 #[test]
 fn a_link_between_sockets_slows_the_row_down() {
     let near = find("lq").unwrap().stream(&row(10)).unwrap();

@@ -12,7 +12,7 @@ const K: f64 = 8.0;
 const H: f64 = 32.0;
 const B: f64 = 32.0;
 
-/// What drives the sides.
+/// The speeds of the sides.
 #[derive(Clone, Copy)]
 enum Case {
     FastConsumer,
@@ -46,7 +46,7 @@ fn run(queue: &str, stream: &Stream) -> StreamRun {
     find(queue).unwrap().stream(stream).unwrap()
 }
 
-/// Both sides' misses are within 2 % of these.
+/// Checks that both sides' misses are within 2 % of these.
 #[track_caller]
 fn assert_misses(run: &StreamRun, expected: [f64; 2]) {
     for (side, expected) in run.sides.iter().zip(expected) {
@@ -82,7 +82,7 @@ fn llq() {
     check("llq", 248, cases);
 }
 
-/// Bursts that begin in the middle of a line, which is the worst case. The paper's formula holds then.
+/// Bursts that begin in the middle of a line: the worst case, for which the paper's formula holds.
 #[test]
 fn blq() {
     let n = N - K;
@@ -106,7 +106,7 @@ fn ffq() {
     check("ffq", 256, [(FastConsumer, [2.0; 2]), (FastProducer, [2.0; 2]), (Best, [best; 2])]);
 }
 
-/// What the paper says of IFFQ, and of BIFFQ without bursts. 2H slots stay empty.
+/// The paper's formulas of IFFQ, and of BIFFQ without bursts. 2H slots stay empty.
 fn improved(queue: &str) {
     let cases = [
         (FastConsumer, [1.0 + 1.0 / H, 1.0 + 1.0 / K]),
@@ -126,9 +126,9 @@ fn biffq() {
     improved("biffq");
 }
 
-/// BIFFQ's bursts with a fast consumer (§4.3). It bets that a burst is in the producer's cache before the
-/// consumer asks for its line again. With a store buffer it wins: stores that wait for a line enter
-/// together. So there is less than the paper's formula, which has a miss more for each burst.
+/// BIFFQ's bursts with a fast consumer (§4.3). BIFFQ is fast if a burst is in the producer's cache before the consumer
+/// asks for its line again. With a store buffer this holds: stores that wait for a line enter the cache together. So
+/// there are fewer misses than by the paper's formula, which has one more miss for each burst.
 #[test]
 fn biffq_bursts() {
     let machine = Machine { pair_prefetcher: false, ..Machine::i7() };
@@ -140,7 +140,7 @@ fn biffq_bursts() {
     assert!(run.sides[1].misses_per_item() < formula + 1.0 / K);
 }
 
-/// Without a store buffer it loses some: the consumer takes the line away in the middle of a burst.
+/// Without a store buffer, the consumer sometimes takes the line away in the middle of a burst.
 #[test]
 fn biffq_bursts_without_a_store_buffer() {
     let run = run("biffq", &Stream { burst: 32, ..stream(FastConsumer, 192) });

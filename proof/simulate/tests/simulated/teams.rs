@@ -1,24 +1,24 @@
-//! Several producers and several consumers of one queue; and what the block-based bounded queue's paper
-//! says of it (paper 3, Figs 2.8 and 2.9), as far as the simulation says so, too.
+//! Several producers and several consumers of one queue; and the figures of the block-based bounded queue's paper
+//! (paper 3, Figs 2.8 and 2.9), as far as the simulation confirms them.
 
 use coherence::Machine;
 use corelane_simulate::{Failure, Queue, Team, TeamRun, Workload, team_queues};
 
-/// The queue that the block-based one is compared with between two threads, and how many times its misses are
-/// saved at least. The paper's peers share counters and cost 10 times as many, Lamport's queue does not.
+/// The queue with which the block-based queue is compared between two threads, and the least ratio of their misses. The
+/// paper's peers share counters and have 10 times as many misses. Lamport's queue has not.
 const PEER: (&str, f64) = ("ring", 10.0);
 
 fn queue(id: &str) -> Queue {
     team_queues().into_iter().find(|queue| queue.id == id).expect("there is such a queue")
 }
 
-/// So many threads of a small queue.
+/// A team of these numbers of threads, with a small queue.
 fn team(producers: usize, consumers: usize) -> Team {
     let small = Team::new(Machine::arm_96t());
     Team { producers, consumers, capacity: 256, warm_up: 512, items: 2048, ..small }
 }
 
-/// A queue of 512 slots, in which blocks are as large as the paper's rule makes them.
+/// A queue of 512 slots, with blocks of the size of the paper's rule.
 fn run(id: &str, producers: usize, consumers: usize) -> TeamRun {
     let team = Team { capacity: 512, ..team(producers, consumers) };
     queue(id).team(&team).unwrap()
@@ -80,7 +80,7 @@ fn a_longer_run_has_the_same_throughput() {
     assert!((0.9..1.1).contains(&ratio), "{ratio}");
 }
 
-/// Fig. 2.8: either side leaves the other's lines alone while they are in different blocks.
+/// Fig. 2.8: while the sides are in different blocks, no side accesses the other's lines.
 #[test]
 fn between_two_threads_blocks_save_misses() {
     let (peer, least) = PEER;
@@ -90,8 +90,8 @@ fn between_two_threads_blocks_save_misses() {
     assert!(ours.items_per_s() > 2.0 * peer.items_per_s());
 }
 
-/// Fig. 2.9a, c: a producer pays for adding twice, however many there are; and for coming too late, which
-/// happens more often.
+/// Fig. 2.9a, c: a producer pays for two additions, however many producers there are, and for late additions, which
+/// become more frequent.
 #[test]
 fn more_producers_cost_no_more_misses_each() {
     let misses = |producers| run("bbq", producers, 1).misses_per_item();
@@ -99,8 +99,8 @@ fn more_producers_cost_no_more_misses_each() {
     assert!(many < 1.3 * few, "{few} {many}");
 }
 
-/// Fig. 2.9j: a compare-and-swap that fails is a miss more. Each consumer would add one to every pop, if those
-/// that fail did not stand back.
+/// Fig. 2.9j: a failed compare-and-swap costs another miss. Each consumer would add one miss to every pop, if consumers
+/// didn't wait after a failure.
 #[test]
 fn more_consumers_cost_less_than_a_miss_each() {
     let misses = |consumers| run("bbq", 1, consumers).misses_per_item();
@@ -108,8 +108,8 @@ fn more_consumers_cost_less_than_a_miss_each() {
     assert!((0.3..0.9).contains(&growth), "{growth}");
 }
 
-/// §2.4.3: a producer that overwrites enters each block with a look at that block alone, so consumers cost it the
-/// lines that they have read, and no others.
+/// §2.4.3: a producer that overwrites checks only the block that it enters. So consumers cost it misses only on the
+/// lines that they have read.
 #[test]
 fn an_overwriting_producer_pays_for_lines_that_were_read() {
     let misses = |consumers| {
@@ -128,8 +128,9 @@ fn the_form_for_one_consumer_is_as_good_as_the_general_one() {
     assert!((0.95..1.05).contains(&(one / any)), "{one} {any}");
 }
 
-/// Fig. 2.9a, h: among bounded queues that several threads may share, this one is ahead, or level. But not of `scq` with
-/// many consumers, which is behind it in the paper (Fig. 3.7). Queues that overwrite are left out: their producers never wait.
+/// Fig. 2.9a, h: among bounded queues that several threads may share, the block-based queue is the fastest, or as fast
+/// as others. With many consumers `scq` is faster, which is slower in the paper (Fig. 3.7). Queues that overwrite are
+/// left out: their producers never wait.
 #[test]
 fn blocks_are_ahead_with_many_producers_and_level_with_many_consumers() {
     let others = team_queues();
@@ -153,7 +154,7 @@ fn scq_is_ahead_of_the_ring_with_many_threads() {
     }
 }
 
-/// How many items one queue moves for each that another does.
+/// The ratio of the throughputs of two queues.
 fn ratio(one: &str, other: &str, (producers, consumers): (usize, usize)) -> f64 {
     let [one, other] = [one, other].map(|id| run(id, producers, consumers).items_per_s());
     one / other

@@ -16,7 +16,7 @@ use super::{consumer, producer, queue};
 use crate::catalogue::{Entry, EntryKind};
 use crate::payload::{Indirect, Parcel, Payload};
 
-/// What this workspace was built with; says which version of a crate is measured.
+/// The workspace's lock file, which has the versions of the measured crates.
 const LOCK_FILE: &str = include_str!("../../../../Cargo.lock");
 
 pub(super) fn entries() -> Vec<Entry> {
@@ -53,7 +53,7 @@ fn locked_version<'a>(lock_file: &'a str, package: &str) -> Option<&'a str> {
     lines.nth(1)?.strip_prefix("version = \"")?.strip_suffix('"')
 }
 
-// rtrb: a ring for real-time audio, the nearest relative of our Lamport queues.
+// rtrb: a ring for real-time audio, the most similar to the Lamport queues.
 producer!(RtrbTx(rtrb::Producer<T>): |tx, item| tx.push(item).is_ok();
           slice |tx, items| tx.push_partial_slice(items).0.len());
 consumer!(RtrbRx(rtrb::Consumer<T>): |rx| rx.pop().ok();
@@ -67,7 +67,7 @@ consumer!(RingbufRx(ringbuf::HeapCons<T>): |rx| rx.try_pop(); slice |rx, into| r
 queue!(Ringbuf: RingbufTx, RingbufRx, |capacity| ringbuf::HeapRb::new(capacity).split();
        id: "ringbuf", name: "ring with cached indices");
 
-// crossbeam: `ArrayQueue`, `SegQueue`, and the channel with a bound and without.
+// crossbeam: `ArrayQueue`, `SegQueue`, and the bounded and the unbounded channel.
 producer!(ArrayTx(Arc<ArrayQueue<T>>) with clone: |tx, item| tx.push(item).is_ok());
 consumer!(ArrayRx(Arc<ArrayQueue<T>>) with clone: |rx| rx.pop());
 queue!(CrossbeamArray: ArrayTx, ArrayRx, |capacity| both(ArrayQueue::new(capacity));
@@ -94,8 +94,8 @@ consumer!(ConcurrentRx(Arc<ConcurrentQueue<T>>) with clone: |rx| rx.pop().ok());
 queue!(Concurrent: ConcurrentTx, ConcurrentRx, |capacity| both(ConcurrentQueue::bounded(capacity));
        id: "concurrent-queue", name: "ring, bounded", sides: Sides::ManyToMany);
 
-// thingbuf: a ring whose slots are never moved out of, only written and read in place. Slots are options because they
-// must hold something at first; of a number that isn't 0 and of a pointer an option is as small as the item.
+// thingbuf: a ring whose items are written and read in place, and never moved out. Slots are options because they need
+// an initial value. An option of a non-zero number or a pointer is as small as the item.
 producer!(ThingTx(Arc<ThingBuf<Option<T>, Leave>>) with clone:
           |tx, item| tx.push_with(|slot| *slot = Some(item)).is_ok());
 consumer!(ThingRx(Arc<ThingBuf<Option<T>, Leave>>) with clone: |rx| rx.pop_with(|slot| *slot).flatten());
@@ -119,7 +119,7 @@ fn both<Q>(queue: Q) -> (Arc<Q>, Arc<Q>) {
     (queue.clone(), queue)
 }
 
-// flume and kanal: channels that drain in one call what has come.
+// flume and kanal: channels that drain all items in one call.
 producer!(FlumeTx(flume::Sender<T>) with clone: |tx, item| tx.try_send(item).is_ok());
 consumer!(FlumeRx(Draining<flume::Receiver<T>, VecDeque<T>>) with clone: |rx| rx.receiver.try_recv().ok();
 slice |rx, into| {
@@ -137,11 +137,11 @@ queue!(FlumeUnbounded: FlumeTx, FlumeRx, |_capacity| draining(flume::unbounded()
        id: "flume-unbounded", name: "channel, unbounded", sides: Sides::ManyToMany, bounded: false);
 
 producer!(KanalTx(kanal::Sender<T>) with clone: |tx, item| tx.try_send(item) == Ok(true));
-// Of what was drained the oldest item is last.
+// The oldest drained item is last.
 consumer!(KanalRx(Draining<kanal::Receiver<T>, Vec<T>>) with clone: |rx| rx.receiver.try_recv().ok().flatten();
 slice |rx, into| {
     if rx.drained.is_empty() {
-        // A closed channel has nothing more to drain, which is what the count then says.
+        // A closed channel has no more items to drain, so an error is ignored.
         let _ = rx.receiver.drain_into(&mut rx.drained);
         rx.drained.reverse();
     }
@@ -155,13 +155,13 @@ queue!(Kanal: KanalTx, KanalRx, |capacity| draining(kanal::bounded(capacity));
 queue!(KanalUnbounded: KanalTx, KanalRx, |_capacity| draining(kanal::unbounded());
        id: "kanal-unbounded", name: "channel, unbounded", sides: Sides::ManyToMany, bounded: false);
 
-/// A receiver and what it drained but hasn't handed out.
+/// A receiver, and its drained items that haven't been returned yet.
 struct Draining<R, D> {
     receiver: R,
     drained: D,
 }
 
-/// A clone begins with nothing drained.
+/// A clone begins without drained items.
 impl<R: Clone, D: Default> Clone for Draining<R, D> {
     fn clone(&self) -> Self {
         Self { receiver: self.receiver.clone(), drained: D::default() }
@@ -188,9 +188,9 @@ type HeaplessEnd<H, T> = (H, Arc<Owner<T>>);
 /// The memory of a queue, freed when both handles are gone.
 struct Owner<T>(UnsafeCell<HeaplessRing<T>>);
 
-// SAFETY: after the split the owner does nothing but free the queue; the handles are `Send`.
+// SAFETY: after the split the owner only frees the queue; the handles are `Send`.
 unsafe impl<T: Send> Send for Owner<T> {}
-// SAFETY: as above; nothing can be done through a shared reference.
+// SAFETY: as above; a shared reference gives no access.
 unsafe impl<T: Send> Sync for Owner<T> {}
 
 queue!(Heapless: HeaplessTx, HeaplessRx, |capacity| heapless_ring(capacity)?;
@@ -203,7 +203,7 @@ fn heapless_ring<T>(capacity: usize) -> Built<HeaplessEnd<Tx<T>, T>, HeaplessEnd
         });
     }
     let owner = Arc::new(Owner(UnsafeCell::new(HeaplessRing::new())));
-    // SAFETY: nothing else refers to the queue, and the owner keeps it while a handle lives.
+    // SAFETY: no other reference to the queue exists, and the owner keeps the queue while a handle lives.
     let (tx, rx) = unsafe { &mut *owner.0.get() }.split();
     Ok(((tx, owner.clone()), (rx, owner)))
 }

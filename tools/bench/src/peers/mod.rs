@@ -1,7 +1,7 @@
-//! What one would otherwise use, each as its documentation recommends.
+//! Queues of other crates, each used as its documentation recommends.
 //!
-//! Channels that can block are used through their non-blocking calls, like everything else here:
-//! both threads have a core for themselves. What they don't tell, whether the other side is gone, is answered with no.
+//! Channels that can block are used through their non-blocking calls, like all other queues here: both threads have a
+//! core of their own. Peers don't say whether the other side is gone: the answer is always no.
 
 #[cfg(feature = "peers")]
 mod crates;
@@ -13,7 +13,7 @@ use corelane::Sides;
 use crate::catalogue::{Entry, EntryKind};
 use crate::payload::Parcel;
 
-/// What peers don't tell, and how their handles are cloned.
+/// The answers that peers don't give, and how their handles are cloned.
 macro_rules! answers {
     ($($clone:ident)?) => {
         fn capacity(&self) -> usize {
@@ -30,7 +30,7 @@ macro_rules! answers {
     };
 }
 
-/// Makes `$tx` around a peer's sender a producer: `$push` tells whether it took the item.
+/// Makes `$tx` around a peer's sender a producer. `$push` returns whether it took the item.
 macro_rules! producer {
     ($tx:ident($sender:ty) $(with $clone:ident)?: |$this:ident, $item:ident| $push:expr
      $(; slice |$slicer:ident, $items:ident| $slice:expr)?) => {
@@ -56,7 +56,7 @@ macro_rules! producer {
     };
 }
 
-/// Makes `$rx` around a peer's receiver a consumer: `$pop` gives the item, if there is one.
+/// Makes `$rx` around a peer's receiver a consumer. `$pop` returns the item, if there is one.
 macro_rules! consumer {
     ($rx:ident($receiver:ty) $(with $clone:ident)?: |$this:ident| $pop:expr
      $(; slice |$slicer:ident, $into:ident| $slice:expr)?) => {
@@ -113,7 +113,7 @@ queue!(StdChannel: StdSyncSender, StdReceiver, |capacity| mpsc::sync_channel(cap
 queue!(StdUnbounded: StdSender, StdReceiver, |_capacity| mpsc::channel();
        id: "std-unbounded", name: "channel, unbounded", sides: Sides::ManyToOne, bounded: false);
 
-/// All peers. Without the feature `peers` that is the standard library alone.
+/// All peers. Without the feature `peers`, only the standard library's channels.
 pub(crate) fn entries() -> Vec<Entry> {
     let of_std = || EntryKind::Peer { package: "std", version: "of the compiler".into() };
     let std = [

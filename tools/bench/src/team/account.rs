@@ -1,4 +1,4 @@
-//! Whether all that was pushed was popped, once and in order.
+//! Checks that all pushed items were popped, once and in order.
 
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -27,27 +27,27 @@ impl Tally {
     }
 }
 
-/// What threads counted, warm-up included.
+/// The counts of threads, including the warm-up.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counts {
     pub(super) tally: Tally,
-    /// Items that found no room and were not tried again.
+    /// Items that found no room and were not retried.
     pub(super) refused: u64,
     /// Items that a consumer found overwritten.
     pub(super) overwritten: u64,
-    /// Items of a producer that came after a later one of the same.
+    /// Items that came after a later item of the same producer.
     pub(super) unordered: u64,
 }
 
-/// What a consumer checks.
+/// The checks of a consumer.
 pub(super) struct Checks {
     pub(super) tally: Tally,
-    /// Items of a producer that came after a later one of the same.
+    /// Items that came after a later item of the same producer.
     pub(super) unordered: u64,
     last: Box<Last>,
 }
 
-/// A number for each producer that an item can name, on lines of their own.
+/// A number for each possible producer, on cache lines of their own.
 #[repr(align(128))]
 struct Last([u64; 256]);
 
@@ -69,17 +69,17 @@ impl Checks {
     }
 }
 
-/// Counts what never happens. A call, so that the counter needs no register in loops.
+/// Counts an event that never happens in a correct queue. A call, so that the counter needs no register in loops.
 #[cold]
 #[inline(never)]
 fn one_more(count: u64) -> u64 {
     count + 1
 }
 
-/// What is still to be popped when the time is over.
+/// The items that are still to be popped when the time is over.
 pub(super) struct Account {
     producers: AtomicUsize,
-    /// Items that were pushed and not popped, of the threads that have told.
+    /// Items that were pushed and not popped, by the threads that have reported.
     missing: AtomicI64,
 }
 
@@ -88,10 +88,10 @@ impl Account {
         Self { producers: AtomicUsize::new(producers), missing: AtomicI64::new(0) }
     }
 
-    /// A producer that has pushed so many items pushes no more.
+    /// A producer has ended, after it has pushed `items` items.
     pub(super) fn pushed(&self, items: u64) {
         self.missing.fetch_add(items as i64, Ordering::Relaxed);
-        // Release pairs with the load in `is_settled`: the items are counted.
+        // Release ↔ Acquire in `is_settled`: the producer's items in `missing`.
         self.producers.fetch_sub(1, Ordering::Release);
     }
 
@@ -100,12 +100,12 @@ impl Account {
     }
 
     fn is_settled(&self) -> bool {
-        // Acquire pairs with `pushed`.
+        // Acquire ↔ Release in `pushed`: the producers' items in `missing`.
         self.producers.load(Ordering::Acquire) == 0 && self.missing.load(Ordering::Relaxed) <= 0
     }
 
-    /// Lets a consumer pop until there is nothing left, or until no consumer has found an item for so long that the rest
-    /// counts as lost. `pop` returns how many items it popped.
+    /// Lets a consumer pop until no items are left, or until no consumer has found an item for `patience`: then the
+    /// rest counts as lost. `pop` returns how many items it popped.
     pub(super) fn settle(&self, patience: Duration, mut pop: impl FnMut() -> u64) {
         let (mut seen, mut since) = (0, Instant::now());
         while !self.is_settled() {
@@ -121,7 +121,7 @@ impl Account {
     }
 }
 
-/// Says what a queue did wrong, if anything.
+/// Checks the counts. The error says what the queue did wrong.
 pub(super) fn check(producers: &[Counts], consumers: &[Counts]) -> Result<(), String> {
     let total =
         |side: &[Counts], of: fn(&Counts) -> u64| side.iter().map(of).fold(0, u64::wrapping_add);

@@ -1,4 +1,4 @@
-//! What the threads of a measurement share.
+//! The shared state of the threads of a measurement.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -13,16 +13,16 @@ use crate::params::{Length, TeamSetting};
 const WARM_UP: Duration = Duration::from_millis(5);
 /// Most items of a warm-up, when items are counted.
 const WARM_UP_ITEMS: u64 = 1000;
-/// How long the time-keeper waits at most for the first item to be popped, when the time is over.
+/// How long the time-keeper waits at most for the first popped item, when the time is over.
 const FIRST_ITEM: Duration = Duration::from_secs(10);
 
-/// The warm-up, or what is measured. On a line of its own: all threads read it again and again.
+/// The warm-up, or the measured part. On a cache line of its own, because all threads read it again and again.
 #[repr(align(128))]
 pub(super) struct Part {
     over: AtomicBool,
     begun: AtomicBool,
     length: Length,
-    /// Items after which the first consumer that has popped them ends the part.
+    /// The first consumer that has popped so many items ends the part.
     share: u64,
 }
 
@@ -32,7 +32,7 @@ impl Part {
             Length::Time(_) => u64::MAX,
             Length::Items(items) => items.div_ceil(consumers.max(1) as u64),
         };
-        // Without consumers nothing is popped.
+        // Without consumers no item is popped.
         Self { over: AtomicBool::new(false), begun: AtomicBool::new(consumers == 0), length, share }
     }
 
@@ -63,7 +63,7 @@ impl Part {
     }
 }
 
-/// What the threads of a measurement share.
+/// The shared state of the threads of a measurement.
 pub(super) struct Common {
     pub(super) gate: Gate,
     pub(super) warm_up: Part,
@@ -88,7 +88,7 @@ impl Common {
         }
     }
 
-    /// Ends both parts in time. The thread that started the others does that: it has no core of its own, so it mostly
+    /// Ends both parts in time. Called by the thread that started the others. It has no core of its own, so it mostly
     /// sleeps.
     pub(super) fn keep_time(&self) {
         for part in [&self.warm_up, &self.measured] {

@@ -1,4 +1,4 @@
-//! What threads do besides their calls: the workloads `simple`, `complex` and `profiling`.
+//! Work of the threads besides their calls: the workloads `simple`, `complex` and `profiling`.
 
 use std::hint::black_box;
 
@@ -20,22 +20,22 @@ pub(super) struct Who {
     pub(super) wait: Wait,
 }
 
-/// What a thread does before each operation.
+/// A thread's work before each operation.
 pub(super) trait Effort: Sized {
-    /// Operations between two looks at whether the time is over: few enough for them to be nothing,
-    /// many enough for the looks to be nothing.
+    /// Operations between two checks whether the time is over: so few that they take no time, and so many that the
+    /// checks cost nothing.
     const CHUNK: u64;
-    /// Whether an operation that fails is tried again. Otherwise a push that fails is a loss.
+    /// Whether a failed operation is retried. Otherwise the item of a failed push is lost.
     const RETRIES: bool = true;
 
     fn of(who: Who) -> Self;
 
-    /// Done before an operation, but not before it is tried again.
+    /// Called before an operation, but not before a retry.
     #[inline(always)]
     fn before(&mut self) {}
 }
 
-/// Nothing.
+/// No work.
 pub(super) struct NoEffort;
 
 impl Effort for NoEffort {
@@ -75,7 +75,7 @@ impl Spins {
     }
 }
 
-/// An operation now and then, at a fixed rate.
+/// Operations at a fixed rate.
 pub(super) struct Timetable {
     clock: Clock,
     due: u64,
@@ -91,7 +91,7 @@ impl Effort for Timetable {
         let clock = Clock::get();
         let rate = if who.produces { PRODUCER_RATE } else { CONSUMER_RATE };
         let interval = clock.ticks(1_000_000_000 / rate);
-        // Spread evenly: were all due at the same moments, they would always collide.
+        // Spread evenly: if all threads' operations were due at the same times, they would always collide.
         let share = (f64::from(who.number) * 0.618_034).fract();
         let due = clock.now() + (interval as f64 * share) as u64;
         Self { clock, due, interval, wait: who.wait }

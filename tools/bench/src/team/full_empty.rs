@@ -1,4 +1,4 @@
-//! What a call costs that fails because the queue is full or empty, in a single thread.
+//! The cost of a call that fails because the queue is full or empty, in a single thread.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -28,7 +28,7 @@ pub(super) fn measure<T: Payload, Q: Queue<T>>(
 }
 
 fn full<T: Payload, Q: Queue<T>>(trial: &Trial<'_>) -> Result<f64, String> {
-    // The consumer stays, else the queue is closed and not full.
+    // The consumer is kept: otherwise the queue would be closed and not full.
     let (mut tx, _rx) = trial.open::<T, Q>();
     let most = 4 * trial.params.capacity as u64 + 1024;
     if (1..=most).all(|number| tx.try_push(T::make(NO_POOL, number)).is_ok()) {
@@ -39,12 +39,12 @@ fn full<T: Payload, Q: Queue<T>>(trial: &Trial<'_>) -> Result<f64, String> {
 }
 
 fn empty<T: Payload, Q: Queue<T>>(trial: &Trial<'_>) -> Result<f64, String> {
-    // The producer stays, else the queue is closed and not empty.
+    // The producer is kept: otherwise the queue would be closed and not empty.
     let (_tx, mut rx) = trial.open::<T, Q>();
     time(trial.length, || rx.try_pop().is_ok())
 }
 
-/// Nanoseconds per call: the median of groups of calls, which survives a stolen time slice.
+/// Nanoseconds per call: the median of groups of calls, which a lost time slice does not change.
 fn time(length: Length, mut succeeds: impl FnMut() -> bool) -> Result<f64, String> {
     let begin = Instant::now();
     let mut group = || {

@@ -1,9 +1,8 @@
 //! Producers and consumers that work at the same time, each on its core: the microbenchmarks of paper 3, §2.6.2.
 //!
-//! A measurement lasts a fixed time, and every thread counts what it did in it. The alternative, a fixed
-//! number of items, would end with fewer and fewer threads at work, and could say nothing of fairness,
-//! because all producers would push the same. What is in the queue when the time is over is popped and
-//! checked, but doesn't count.
+//! A measurement lasts a fixed time, and every thread counts its items. With a fixed number of items, fewer and fewer
+//! threads would be at work at the end, and fairness could not be measured, because all producers would push the same
+//! number. The items that are in the queue when the time is over are popped and checked, but not counted.
 
 mod account;
 mod common;
@@ -27,10 +26,10 @@ use crate::params::{TeamSetting, Trial};
 use crate::payload::Payload;
 use crate::sample::{Sample, merged};
 
-/// All measurements of one queue: what the queue did wrong is its error.
+/// All measurements of one queue. The error says what the queue did wrong.
 pub(crate) type TeamKernel = fn(Test, &Trial<'_>, &TeamSetting) -> Result<Sample, String>;
 
-/// What threads did. The error says what the queue did wrong.
+/// Runs the threads of a measurement. The error says what the queue did wrong.
 type Threads = fn(&Trial<'_>, &TeamSetting) -> Result<TeamReport, String>;
 
 /// Measures a queue that carries numbers as `N` and boxes as `B`.
@@ -54,19 +53,18 @@ pub(crate) fn measure<N: Payload, B: Payload, Q: Queue<N> + Queue<B>>(
     Ok(sample(test, team.workload, &threads(trial, team)?))
 }
 
-/// What producers did, and consumers.
+/// The reports of the producers, and of the consumers.
 type TeamReport = [Vec<ThreadReport>; 2];
 
-/// Ticks of the measured part, from the first thread that went through the gate to the first that
-/// saw that the time was over. All others that were running saw it within a moment, and those that
-/// weren't did nothing more.
+/// Ticks of the measured part, from the first thread that passed the gate to the first thread that saw that the time
+/// was over. The other running threads saw it a moment later, and threads that weren't running did nothing more.
 fn ticks(team: &TeamReport) -> u64 {
     let from = team.iter().flatten().map(|report| report.from).min().unwrap_or(0);
     let to = team.iter().flatten().map(|report| report.to).min().unwrap_or(0);
     to.saturating_sub(from).max(1)
 }
 
-/// What threads did in a measurement of `test` under `workload`.
+/// The result of a measurement of `test` under `workload`.
 fn sample(test: Test, workload: Workload, team: &TeamReport) -> Sample {
     let [producers, consumers] = team;
     let sum =
@@ -94,7 +92,7 @@ fn sample(test: Test, workload: Workload, team: &TeamReport) -> Sample {
             let lost = (popped > 0).then(|| 1.0 - share.min(1.0));
             Sample { fairness, lost, ..Sample::of(ns / pushed.max(1) as f64) }
         }
-        // If no item was popped, one takes at least as long.
+        // If no item was popped, an item takes at least this time.
         _ => Sample { fairness, ..Sample::of(ns / popped.max(1) as f64) },
     }
 }
@@ -117,7 +115,8 @@ fn run<T: Payload, Q: Queue<T>, E: Effort, P: Probe>(
     run_with::<T, Q>(trial, team, send, thread::run::<Receiver<Q::Consumer>, E, P>)
 }
 
-/// The same, with what a thread of either side does: compiled once for a queue, and not for each measurement.
+/// The same, with the work of a thread of either side as functions: compiled once for a queue, and not for each
+/// measurement.
 fn run_with<T: Payload, Q: Queue<T>>(
     trial: &Trial<'_>,
     team: &TeamSetting,
@@ -145,7 +144,7 @@ fn run_with<T: Payload, Q: Queue<T>>(
     let consumers = reports.split_off(producers);
     let counts = |side: &[ThreadReport]| side.iter().map(|thread| thread.counts).collect();
     let (pushed, mut popped): (Vec<_>, Vec<_>) = (counts(&reports), counts(&consumers));
-    // Without consumers all that was not overwritten is left.
+    // Without consumers all items that were not overwritten are left.
     popped.extend(idle.map(|rx| Receiver::of(rx).settle(common).counts()));
     check(&pushed, &popped)?;
     Ok([reports, consumers])
@@ -168,7 +167,7 @@ pub fn seats(producers: usize, consumers: usize) -> [Vec<usize>; 2] {
 /// The handles of both sides.
 type Handles<T, Q> = (Vec<<Q as Queue<T>>::Producer>, Vec<<Q as Queue<T>>::Consumer>);
 
-/// Handles for all threads; one of a side that has none.
+/// Handles for all threads; one handle for a side without threads.
 pub(crate) fn handles<T, Q: Queue<T>>(
     config: Config,
     size: TeamSize,

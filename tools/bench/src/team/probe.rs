@@ -1,4 +1,4 @@
-//! What is measured beside the number of items: nothing, how long items stay, or how long calls take.
+//! Measurements beside the number of items: none, the time that items stay, or the time of calls.
 
 use std::sync::LazyLock;
 
@@ -7,11 +7,11 @@ use hdrhistogram::Histogram;
 use crate::clock::Clock;
 use crate::sample::histogram;
 
-/// Reads of the clock that its cost is taken from.
+/// Reads of the clock for measuring its cost.
 const READS: usize = 10_000;
 
-/// Nanoseconds that two reads of the clock in a row are apart: what a timed call that does nothing seems
-/// to take. On a virtual machine that is as long as some calls.
+/// Nanoseconds between two successive reads of the clock: the measured time of an empty call. On a virtual machine it
+/// is as long as some calls.
 static CLOCK_COST_NS: LazyLock<f64> = LazyLock::new(|| {
     let clock = Clock::get();
     let mut costs = histogram();
@@ -22,10 +22,10 @@ static CLOCK_COST_NS: LazyLock<f64> = LazyLock::new(|| {
     typical(&costs) / clock.ticks_per_ns
 });
 
-/// The mean of all times but the slowest hundredth, which were interrupted.
+/// The mean of all times except the slowest hundredth, which were interrupted.
 ///
-/// Some processors' clocks move in steps of 10 ns, as long as a call. A median can only be such a step; a
-/// mean of many times that begin at any moment of a step can be between.
+/// Some processors' clocks advance in steps of 10 ns, as long as a call. A median can only be a whole step. A mean of
+/// many times that begin anywhere in a step can be between.
 pub(super) fn typical(times: &Histogram<u64>) -> f64 {
     let most = times.value_at_quantile(0.99);
     let (mut sum, mut count) = (0.0, 0.0);
@@ -36,13 +36,13 @@ pub(super) fn typical(times: &Histogram<u64>) -> f64 {
     sum / count
 }
 
-/// What a thread notes.
+/// The notes of a thread.
 pub(super) trait Probe: Sized {
-    /// Whether items may go in batches. Notes on single calls or items need no batches, whose loops then needn't be
+    /// Whether items may be moved in batches. Notes on single calls or items need no batches, so their loops needn't be
     /// compiled.
     const BATCHES: bool = false;
 
-    /// One without notes, which takes no notice of what happened before.
+    /// A new probe, which ignores all earlier events.
     fn new() -> Self;
 
     #[inline(always)]
@@ -77,7 +77,7 @@ impl Probe for Silent {
 /// Notes how long items stay in the queue: an item's count is the time at which it was made.
 pub(super) struct Stays {
     clock: Clock,
-    /// Items from before have stayed over the pause after the warm-up.
+    /// Items from before this time are ignored: they have stayed over the pause after the warm-up.
     since: u64,
     stays: Histogram<u64>,
 }
@@ -106,14 +106,14 @@ impl Probe for Stays {
     }
 }
 
-/// Notes how long each call takes that succeeds, less what it takes to look at the clock.
+/// Notes the time of each successful call, minus the cost of reading the clock.
 ///
-/// Calls are timed one by one, because a percentile of batches would say nothing of a call. The clock is
-/// read when all that was before has been done, so that a call counts as long as it takes when nothing
-/// else can be done meanwhile. Its last stores don't count: no later instruction waits for them.
+/// Calls are timed one by one, because a percentile of batches would say nothing about a call. The clock is read after
+/// all earlier instructions, so that a call counts with its full time. Its last stores don't count: no later
+/// instruction waits for them.
 pub(super) struct Calls {
     clock: Clock,
-    /// In ticks, what it takes to look at the clock included.
+    /// In ticks, including the cost of reading the clock.
     times: Histogram<u64>,
 }
 

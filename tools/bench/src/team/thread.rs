@@ -1,4 +1,4 @@
-//! What a producer and a consumer do. The loops are compiled for each queue and workload, and are the same for all.
+//! The loops of producers and consumers. They are compiled for each queue and workload.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -14,35 +14,35 @@ use crate::clock::Clock;
 use crate::pair::Wait;
 use crate::payload::{NO_POOL, Payload};
 
-/// How long no consumer finds an item until those that are missing count as lost.
+/// If no consumer finds an item for this time, the missing items count as lost.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A handle, and what its thread has counted.
+/// A handle, and the counts of its thread.
 pub(super) trait Worker: Sized {
     /// Pushes or pops single items until the part is over.
     ///
-    /// Loops take the worker apart, so that the handle can be kept in registers.
+    /// Loops destructure the worker, so that the handle can be kept in registers.
     fn single<E: Effort, P: Probe>(self, who: Who, probe: P, part: &Part) -> (Self, P);
 
     /// The same with up to `batch` items a call.
     fn batches<E: Effort>(self, who: Who, part: &Part, batch: usize) -> Self;
 
-    /// Does what remains to be done when the time is over.
+    /// Called when the time is over.
     fn settle(self, common: &Common) -> Self;
 
     fn counts(&self) -> Counts;
 }
 
-/// What a thread did.
+/// The results of a thread.
 pub(super) struct ThreadReport {
     /// Items of the measured part.
     pub(super) items: u64,
-    /// Items of the measured part that found no room and were not tried again.
+    /// Items of the measured part that found no room and were not retried.
     pub(super) refused: u64,
     /// When the measured part began and ended for this thread, in ticks.
     pub(super) from: u64,
     pub(super) to: u64,
-    /// All that it counted, warm-up included.
+    /// All counts of the thread, including the warm-up.
     pub(super) counts: Counts,
     pub(super) notes: Option<Histogram<u64>>,
 }
@@ -64,14 +64,14 @@ pub(super) fn run<W: Worker, E: Effort, P: Probe>(
         };
         (worker, probe, from, clock.now())
     };
-    // It came in a box that may share lines with those of others. Now it is on this thread's stack.
+    // The worker came in a box that may share lines with other boxes. Now it is on this thread's stack.
     let worker = black_box(worker);
     let (worker, ..) = work(worker, &common.warm_up);
     let before = worker.counts();
     let (worker, probe, from, to) = work(worker, &common.measured);
     let after = worker.counts();
     let worker = worker.settle(common);
-    // No handle is dropped before all threads have the items they are to get.
+    // No handle is dropped before all threads have got their items.
     common.gate.meet(Wait::Yield);
     ThreadReport {
         items: after.tally.items - before.tally.items,
@@ -193,7 +193,7 @@ impl<R: Consumer<Item: Payload>> Worker for Receiver<R> {
                     }
                     wait.pause();
                 };
-                // SAFETY: a queue gives each item once. One that doesn't is found with items that own nothing.
+                // SAFETY: a queue returns each item once. A broken queue is found with items that own no memory.
                 let count = checks.see(unsafe { item.take() });
                 probe.popped(count);
             }

@@ -1,4 +1,4 @@
-//! Writes captures by the formats' descriptions, and says what must be read from them.
+//! Writes captures by the formats' descriptions, and returns the packets that must be read from them.
 
 use corelane_capture::Packet;
 use proptest::sample::Index;
@@ -132,7 +132,7 @@ impl Interface {
         });
     }
 
-    /// The time after so many ticks.
+    /// The time after `ticks` ticks.
     fn at_ns(&self, ticks: u64) -> u64 {
         let resolution = self.resolution.unwrap_or(6);
         let (ticks, exponent) = (u128::from(ticks), u32::from(resolution & 0x7f));
@@ -210,7 +210,7 @@ impl Section {
             to.u32(0x1a2b_3c4d);
             to.u16(1);
             to.u16(0);
-            // Of unknown length.
+            // Unknown length.
             to.u64(u64::MAX);
         });
         self.interfaces.iter().for_each(|interface| interface.write(&mut to));

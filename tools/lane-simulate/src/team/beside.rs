@@ -1,4 +1,4 @@
-//! What `lane bench mpmc` has measured, to stand beside what is simulated.
+//! Measurements of `lane bench mpmc`, to be shown beside simulations.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use corelane_report::Failure;
 use serde::Serialize;
 use serde_json::Value;
 
-/// What was measured, and where.
+/// Measurements, and their machine.
 #[derive(Debug, Serialize)]
 pub(super) struct Beside {
     pub(super) command: String,
@@ -15,7 +15,7 @@ pub(super) struct Beside {
     pub(super) points: Vec<MeasuredPoint>,
 }
 
-/// The throughput of a queue between so many threads.
+/// The throughput of a queue with some numbers of threads.
 #[derive(Debug, Serialize)]
 pub(super) struct MeasuredPoint {
     pub(super) queue: String,

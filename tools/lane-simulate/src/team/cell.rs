@@ -1,4 +1,4 @@
-//! What a queue did between so many threads, in the shape of the JSON file.
+//! The results of a queue with some numbers of threads, in the shape of the JSON file.
 
 use corelane_bench::{TeamSize, Workload};
 use corelane_simulate::{Member, Queue, TeamRun};
@@ -6,30 +6,30 @@ use serde::Serialize;
 
 use crate::outcome::{LineCosts, PerItem, by_line};
 
-/// One queue with so many threads.
+/// One queue with one number of producers and consumers.
 #[derive(Debug, Serialize)]
 pub(super) struct TeamCell {
     pub(super) queue: String,
     pub(super) producers: usize,
     pub(super) consumers: usize,
     pub(super) workload: Workload,
-    /// Whether items are counted when they are pushed, since some are overwritten, not when they are popped.
+    /// Whether items are counted when they are pushed and not when they are popped, because some are overwritten.
     pub(super) overwrites: bool,
     pub(super) bounded: bool,
     /// Items that were popped, or pushed, per second of simulated time.
     pub(super) items_per_s: f64,
     pub(super) misses_per_item: f64,
-    /// Number of these items while everything was counted.
+    /// Number of counted items.
     items: u64,
     pub(super) sides: [TeamSide; 2],
 }
 
-/// What the threads of a side did.
+/// The results of the threads of a side.
 #[derive(Debug, Serialize)]
 pub(super) struct TeamSide {
-    /// Items of the slowest thread for each of the fastest.
+    /// Items of the slowest thread per item of the fastest.
     pub(super) fairness: f64,
-    /// How often the queue was found full or empty, for each item.
+    /// How often the queue was found full or empty, per item.
     pub(super) failed_per_item: f64,
     items: Vec<u64>,
     #[serde(flatten)]
@@ -38,7 +38,7 @@ pub(super) struct TeamSide {
 }
 
 impl TeamSide {
-    /// Costs are those of all threads, for each of so many items.
+    /// The costs of all threads, per counted item.
     fn new(members: &[Member], counted: u64) -> Self {
         let items: Vec<u64> = members.iter().map(|member| member.items).collect();
         let most = items.iter().max().copied().unwrap_or_default().max(1);

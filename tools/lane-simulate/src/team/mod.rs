@@ -1,4 +1,4 @@
-//! `lane simulate mpmc`: throughput and misses between several threads, on machines that aren't here.
+//! `lane simulate mpmc`: throughput and misses between several threads, on other machines.
 
 mod beside;
 mod cell;
@@ -30,8 +30,8 @@ use outcome::{Missing, TeamOutcome};
 /// How long it takes to simulate an item, roughly.
 const ITEM: Duration = Duration::from_micros(5);
 
-/// Queues between one producer and one consumer that are simulated without being named: the one whose
-/// relatives are simulated, and the plainest.
+/// Queues between one producer and one consumer that are simulated without being named: the block-based queue of this
+/// kind, and the simplest queue.
 const ALSO: [&str; 2] = ["bbq-spsc", "lq"];
 
 pub(crate) fn carry_out(args: &TeamArgs) -> Result<ExitCode, Failure> {
@@ -46,7 +46,7 @@ pub(crate) fn carry_out(args: &TeamArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-/// A queue with so many threads.
+/// A queue with some numbers of threads.
 struct TeamJob<'a> {
     queue: &'a Queue,
     size: TeamSize,
@@ -107,7 +107,7 @@ fn team(args: &TeamArgs, target: &Target) -> Team {
 fn queues(args: &TeamArgs) -> Vec<Queue> {
     let is_usual = |queue: &Queue| {
         let sides = queue.info.sides;
-        // What is pushed and what is popped don't compare.
+        // Pushed items and popped items can't be compared.
         !queue.info.overwrites
             && (sides.allow(2, 1) || sides.allow(1, 2) || ALSO.contains(&queue.id))
     };
@@ -118,7 +118,7 @@ fn queues(args: &TeamArgs) -> Vec<Queue> {
     team_queues().into_iter().filter(is_wanted).collect()
 }
 
-/// The sides of a queue. The simulated queues have a type of their own for that.
+/// The sides of a queue. The simulated library has its own type for them.
 fn sides(queue: &Queue) -> Sides {
     let sides = queue.info.sides;
     match (sides.allow(2, 1), sides.allow(1, 2)) {
@@ -185,7 +185,7 @@ impl TeamJob<'_> {
             ..team.clone()
         };
         let missing = |error| Missing {
-            // A lock that never comes to a thread is slow, but not wrong.
+            // A thread that never gets a lock is slow, but not wrong.
             is_fault: !matches!(error, Error::Starved { .. }),
             why: format!("{}, {size} threads, {}: {error}", queue.id, name(&workload)),
         };

@@ -1,4 +1,4 @@
-//! What came out, in the shape of the JSON file.
+//! The results, in the shape of the JSON file.
 
 use corelane_report::Origin;
 use corelane_simulate::Team;
@@ -12,7 +12,7 @@ use crate::options::{Model, TeamArgs};
 /// Version of the JSON file's shape.
 const SCHEMA: u32 = 1;
 
-/// Everything that was simulated.
+/// All results.
 #[derive(Debug, Serialize)]
 pub(super) struct TeamOutcome {
     #[serde(flatten)]
@@ -29,11 +29,11 @@ pub(super) struct TeamOutcome {
     pub(super) missing: Vec<Missing>,
     pub(super) beside: Option<Beside>,
     pub(super) comparisons: Vec<Comparison>,
-    /// Which queues it says are ahead, if there was a sweep.
+    /// The paper's rankings of queues, if there was a sweep.
     pub(super) rankings: Vec<Ranking>,
 }
 
-/// A result that there isn't.
+/// A missing result.
 #[derive(Debug, Serialize)]
 pub(super) struct Missing {
     pub(super) why: String,
@@ -69,7 +69,7 @@ impl TeamOutcome {
         self.cells.chunk_by(|a, b| a.workload == b.workload)
     }
 
-    /// What is to be known of queues that overwrite, if there are some.
+    /// A note on queues that overwrite, if there are some.
     pub(super) fn of_overwriting(&self) -> Option<String> {
         let mut names: Vec<_> =
             self.cells.iter().filter(|cell| cell.overwrites).map(|cell| &*cell.queue).collect();
@@ -82,7 +82,7 @@ impl TeamOutcome {
         })
     }
 
-    /// Where what stands beside it was measured, for people.
+    /// Where the measurements beside the simulation were made, for people.
     pub(super) fn measured(&self) -> Option<String> {
         let Beside { command, machine, .. } = self.beside.as_ref()?;
         Some(format!(

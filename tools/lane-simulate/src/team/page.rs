@@ -1,4 +1,4 @@
-//! What came out, as a document.
+//! The results as a document.
 
 use corelane_report::{Block, Document, Media, Table, name, short};
 
@@ -59,7 +59,7 @@ fn workload(outcome: &TeamOutcome, cells: &[TeamCell]) -> Vec<Block> {
     let charts = series::blocks(cells, outcome.beside.as_ref());
     let media = if outcome.sweep { Media::SCREENS } else { Media::PAGE };
     let all = Block::On(Media::PAGE, vec![Block::heading(3, "All figures"), figures(cells.iter())]);
-    // A terminal shows numbers that grow once.
+    // A terminal shows only the sweep of both sides.
     let is_shown = |cell: &&TeamCell| !outcome.sweep || cell.producers == cell.consumers;
     if cells.iter().any(|cell| is_shown(&cell)) {
         let shown = figures(cells.iter().filter(is_shown));

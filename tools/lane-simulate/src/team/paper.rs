@@ -1,4 +1,4 @@
-//! What the paper found (paper 3, Figs 2.8, 2.9 and 3.7), and what the simulation says.
+//! The paper's results (paper 3, Figs 2.8, 2.9 and 3.7), and the simulation's.
 
 use corelane_bench::Workload;
 use corelane_report::{Block, Table, name, times};
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::cell::TeamCell;
 use crate::options::WORKLOADS;
 
-/// How the ids of all forms of the block-based queue begin.
+/// The beginning of the ids of all forms of the block-based queue.
 const OURS: &str = "bbq";
 
 /// The block-based queue, the scalable circular queue, and DPDK's ring.
@@ -21,26 +21,26 @@ const OF_COMPARISONS: &str = "Throughput of the fastest form of bbq for that of 
 const OF_RANKINGS: &str = "From the fastest to the slowest: in J. Wang (2024), Fig. 3.7, measured on 88 \
     hyperthreads; and simulated here, workload simple, with the number of threads of the larger side.";
 
-/// The block-based queue beside the best of all other bounded ones, with one kind of threads.
+/// The block-based queue beside the best other bounded queue, with one kind of threads.
 #[derive(Debug, Serialize)]
 pub(super) struct Comparison {
     threads: &'static str,
     workload: Workload,
-    /// Its throughput for that of the next best, as the paper has it: at most, or at all.
+    /// The ratio of its throughput to the next best queue's in the paper, or the largest ratio.
     paper: f64,
-    /// The same here. Empty if there is no other queue.
+    /// The simulated ratios. Empty if there is no other queue.
     points: Vec<ComparedPoint>,
 }
 
-/// The best of each with so many threads on the larger side.
+/// The best queue of each kind, with one number of threads on the larger side.
 #[derive(Debug, Serialize)]
 struct ComparedPoint {
     threads: usize,
-    /// The fastest of the others.
+    /// The fastest other queue.
     other: String,
-    /// Throughput of the fastest block-based queue for that of the other.
+    /// Ratio of the throughputs: the fastest block-based queue's to the other's.
     throughput: f64,
-    /// Misses of the other for those of the block-based queue.
+    /// Ratio of the misses: the other queue's to the block-based queue's.
     misses: f64,
 }
 
@@ -52,14 +52,14 @@ pub(super) struct Ranking {
     points: Vec<Ranks>,
 }
 
-/// The order here with so many threads on the larger side.
+/// The simulated order, with one number of threads on the larger side.
 #[derive(Debug, Serialize)]
 struct Ranks {
     threads: usize,
     queues: Vec<String>,
 }
 
-/// Which cells have one kind of threads.
+/// Whether a cell has one kind of threads.
 type Includes = fn(&TeamCell) -> bool;
 
 const ONE_EACH: Includes = |cell| cell.producers == 1 && cell.consumers == 1;
@@ -80,7 +80,7 @@ const ORDERS: [(&str, Includes, [&str; 3]); 3] = [
     ("PxP", AS_MANY, ["scq", "bbq", "ring"]),
 ];
 
-/// All comparisons of which there are cells.
+/// All comparisons that have cells.
 pub(super) fn compare(cells: &[TeamCell]) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
     for (threads, includes, papers) in THROUGHPUT {
@@ -98,7 +98,7 @@ pub(super) fn compare(cells: &[TeamCell]) -> Vec<Comparison> {
     comparisons
 }
 
-/// All rankings of which there are cells of the three queues.
+/// All rankings that have cells of the three queues.
 pub(super) fn rank(cells: &[TeamCell]) -> Vec<Ranking> {
     let ranking = |(threads, includes, paper): (_, Includes, _)| {
         let is_one = |cell: &TeamCell| {
@@ -111,7 +111,7 @@ pub(super) fn rank(cells: &[TeamCell]) -> Vec<Ranking> {
     ORDERS.into_iter().filter_map(ranking).collect()
 }
 
-/// What is said of each number of threads of which there are cells; nothing if there are none at all.
+/// A point for each number of threads that has cells. `None` if there are no cells.
 fn points<P>(
     cells: &[TeamCell],
     is_one: impl Fn(&TeamCell) -> bool,
@@ -162,7 +162,7 @@ impl Comparison {
         ]
     }
 
-    /// The least and the most of something, with the numbers of threads.
+    /// The least and the largest value of `of`, with the numbers of threads.
     fn range(&self, of: fn(&ComparedPoint) -> f64) -> String {
         let points = || self.points.iter().map(|point| (of(point), point.threads));
         let by = |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0);
@@ -178,7 +178,7 @@ impl Comparison {
 
 impl Ranking {
     fn row(&self) -> [String; 3] {
-        // Numbers of threads in a row with one order stand together.
+        // Successive numbers of threads with the same order form one run.
         let runs = self.points.chunk_by(|a, b| a.queues == b.queues).map(|run| {
             let threads = match (run[0].threads, run[run.len() - 1].threads) {
                 (first, last) if first == last => first.to_string(),
@@ -191,7 +191,7 @@ impl Ranking {
     }
 }
 
-/// What the paper says, and what came out here.
+/// The paper's results, and the simulation's.
 pub(super) fn blocks(comparisons: &[Comparison], rankings: &[Ranking]) -> Vec<Block> {
     let mut blocks = Vec::new();
     if !comparisons.is_empty() {

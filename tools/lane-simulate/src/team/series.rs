@@ -10,7 +10,7 @@ use super::beside::{Beside, MeasuredPoint};
 use super::cell::TeamCell;
 use crate::growth::{self, Measure};
 
-/// What grows.
+/// The number that grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Growing {
     Producers,
@@ -37,7 +37,7 @@ impl Growing {
         }
     }
 
-    /// How far so many threads have grown, if they are some of these.
+    /// The position of these numbers of threads in the series, if they are in it.
     fn number_of(self, producers: usize, consumers: usize) -> Option<usize> {
         match self {
             Self::Producers => (consumers == 1).then_some(producers),
@@ -46,21 +46,21 @@ impl Growing {
         }
     }
 
-    /// How far the threads of a measured point have grown, and its throughput in millions per second, if it is one of
-    /// these and of this workload.
+    /// The position of a measured point in the series, and its throughput in millions per second, if it is in the
+    /// series and of this workload.
     fn place_of(self, point: &MeasuredPoint, workload: &str) -> Option<(usize, f64)> {
         let number = self.number_of(point.producers, point.consumers)?;
         (point.workload == workload).then_some((number, point.items_per_s / 1e6))
     }
 }
 
-/// What is told in each series: throughput, which may have been measured, too, and misses.
+/// The measures of each series: throughput, which may also have been measured, and misses.
 const MEASURES: [Measure<TeamCell>; 2] = [
     ("million items per second", TeamCell::millions_per_s),
     ("misses per item, of all threads", |cell| cell.misses_per_item),
 ];
 
-/// The charts of the cells of a workload, for all that grows there, and what was measured of it.
+/// The charts of the cells of a workload, for each series, with its measurements.
 pub(super) fn blocks(cells: &[TeamCell], beside: Option<&Beside>) -> Vec<Block> {
     Growing::ALL.into_iter().flat_map(|growing| growing.blocks(cells, beside)).collect()
 }
@@ -69,7 +69,7 @@ impl Growing {
     fn blocks(self, cells: &[TeamCell], beside: Option<&Beside>) -> Vec<Block> {
         let number = |cell: &TeamCell| self.number_of(cell.producers, cell.consumers);
         let mut rows = growth::rows(cells, |cell| &cell.queue, number);
-        // Queues that can have one thread a side only are in the table of that.
+        // A queue that can have only one thread a side has no curve.
         rows.retain(|row| row.1.len() > 1);
         let Some((_, cell)) = rows.first().map(|row| row.1[0]) else { return Vec::new() };
         let workload = name(&cell.workload);

@@ -1,4 +1,4 @@
-//! Runs the program and looks at what it says. Arguments are a text, with spaces between them. The tests of `lane-verify`
+//! Runs the program and checks its output. Arguments are a text, with spaces between them. The tests of `lane-verify`
 //! and `lane-simulate` share this file.
 
 use std::path::Path;
@@ -13,22 +13,22 @@ pub fn command(args: &str) -> Command {
     program
 }
 
-/// What the program with `args` ends with.
+/// The output of the program with `args`.
 pub fn output(args: &str) -> Output {
     command(args).output().expect("it can be started")
 }
 
-/// What was printed.
+/// The text on stdout.
 pub fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("text")
 }
 
-/// What was complained about.
+/// The text on stderr.
 pub fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("text")
 }
 
-/// What a successful run with `args` prints.
+/// The text that a successful run with `args` prints.
 #[track_caller]
 pub fn printed(args: &str) -> String {
     let output = output(args);
@@ -102,7 +102,7 @@ pub fn number(value: &Value) -> f64 {
     value.as_f64().expect("a number")
 }
 
-/// Checks what `value` has under some keys.
+/// Checks `value`'s entries under some keys.
 #[track_caller]
 pub fn assert_has(value: &Value, expected: Value) {
     for (key, expected) in expected.as_object().expect("keys and values") {

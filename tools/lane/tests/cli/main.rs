@@ -1,4 +1,4 @@
-//! The program as its users meet it.
+//! Tests of the program as users run it.
 
 mod common;
 mod mpmc;

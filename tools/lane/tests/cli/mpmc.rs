@@ -83,7 +83,7 @@ fn queues_between_one_and_one_can_be_named_for_that() {
 
 #[test]
 fn latencies_have_percentiles() {
-    // Long enough for items that were not in the queue when the measurement began.
+    // Long enough for items that were pushed after the measurement began.
     let tests = "bbq --test data-latency,op-latency --threads 1x2 --duration 100ms";
     let json = json_of(&mpmc(tests));
     assert_eq!(results(&json)[0]["params"]["capacity"], 128);

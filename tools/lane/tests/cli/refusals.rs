@@ -1,4 +1,4 @@
-//! Bad input gets one clear line that names the mend, and exit code 2.
+//! Bad input gets one clear line that says what to change, and exit code 2.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `lane report`: kept results as tables and as a picture.
+//! `lane report`: saved results as tables and as a picture.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::common::{assert_refused, json_of, list, printed, text};
 
-/// A file of results in which all that was near is also far.
+/// A file of results whose near group is also the far group.
 fn kept(at: &Path, args: &str) -> PathBuf {
     let mut json = json_of(&format!("bench {args} --rounds 1 --far-above 1e12"));
     let mut far = json["rounds"][0].take();

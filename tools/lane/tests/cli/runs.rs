@@ -1,4 +1,4 @@
-//! What `lane list` and `lane bench spsc` give: shapes, never times.
+//! The output of `lane list` and `lane bench spsc`: shapes, never times.
 
 use std::fs;
 use std::process::{Command, Output, Stdio};
@@ -178,7 +178,7 @@ fn ctrl_c_keeps_what_was_measured() {
     interrupted("bench spsc lq --test stream");
 }
 
-/// Checks that Ctrl-C ends a long run with `args`, and that what was measured is kept.
+/// Checks that Ctrl-C ends a long run with `args`, and that the measured results are kept.
 #[cfg(unix)]
 pub fn interrupted(args: &str) {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -206,13 +206,13 @@ fn a_measurement_is_not_waited_for() {
     let output = signalled(&format!("bench mpmc bbq {run} --duration 1h"), "-TERM");
     assert!(stderr(&output).contains("nothing was measured"), "{}", stderr(&output));
     assert!(!path.exists(), "there was nothing to write");
-    // What was measured before is kept, although its round never ended.
+    // The results that were measured before are kept, although their round never ended.
     let queues = "bbq bbq-mpsc bbq-spmc bbq-bytes scq ring locked";
     let output = signalled(&format!("bench mpmc {queues} {run} --duration 300ms"), "-TERM");
     assert!(stdout(&output).contains("bbq") && path.exists(), "{}", stderr(&output));
 }
 
-/// What the program with `args` ends with after 1.7 seconds and a signal. It must not take a second more.
+/// The output of the program with `args` after 1.7 seconds and a signal. It must end within a second.
 #[cfg(unix)]
 #[track_caller]
 fn signalled(args: &str, signal: &str) -> Output {
@@ -246,7 +246,7 @@ fn captures_are_replayed() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("three.pcap");
     let mut capture: Vec<u8> = Vec::new();
-    // The header of the file: magic number, version, nothing twice, most bytes of a packet, Ethernet.
+    // The header of the file: magic number, version, two zeros, most bytes of a packet, Ethernet.
     for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1] {
         capture.extend(word.to_le_bytes());
     }

@@ -17,9 +17,9 @@ const LOGARITHMIC_FROM: f64 = 20.0;
 /// A median with its quartiles.
 #[derive(Debug, Clone)]
 pub struct Bar {
-    /// Whose it is.
+    /// The queue's name.
     pub label: String,
-    /// Whether that isn't ours.
+    /// Whether the queue is a peer's.
     pub is_peer: bool,
     /// The lower quartile, the median and the upper quartile.
     pub values: [f64; 3],
@@ -28,13 +28,13 @@ pub struct Bar {
 /// One line of a chart.
 #[derive(Debug, Clone)]
 pub enum BarRow {
-    /// What the next bars are about.
+    /// A heading for the next bars.
     Heading(String),
     /// A queue.
     Bar(Bar),
 }
 
-/// A chart of `rows` as they come, with the floor, which has a name, as a dashed line.
+/// A chart of `rows` in this order, with the floor and its name as a dashed line.
 pub fn bars(rows: &[BarRow], unit: &str, floor: Option<(&str, f64)>) -> String {
     let values: Vec<_> = rows.iter().filter_map(values).collect();
     let axis = Axis::of(&values, floor.map(|(_, floor)| floor));

@@ -1,12 +1,12 @@
-//! A drawing in pixels, as SVG whose paints are classes of the page's style sheet: so it follows the reader's choice of
-//! light or dark, which a plotting crate's fixed colours would not.
+//! A drawing in pixels, as SVG. Its paints are classes of the page's style sheet, so that it follows the reader's light
+//! or dark theme. A plotting crate's fixed colours would not.
 
 use crate::html::escaped;
 
 /// A point, from the top left corner.
 pub(super) type Point = (i32, i32);
 
-/// Where text lies relative to its point. Vertically it is centred.
+/// The horizontal alignment of text at its point. Vertically it is centred.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Align {
     Left,
@@ -29,7 +29,7 @@ impl Canvas {
         self.with("", "")
     }
 
-    /// A file of its own, with the paints of `style`.
+    /// A separate file, with the paints of `style`.
     pub(super) fn file(self, style: &str) -> String {
         self.with(" xmlns=\"http://www.w3.org/2000/svg\"", &format!("<style>{style}</style>\n"))
             + "\n"

@@ -1,11 +1,11 @@
-//! Line charts: how something grows with the number of cores.
+//! Line charts over the number of cores.
 
 use super::canvas::{Align, Canvas, Point};
 use super::{round_label, round_numbers};
 use crate::{Block, short};
 
 const SIZE: Point = (960, 420);
-/// The edges of the chart itself; names stand right of it.
+/// The edges of the chart; names are to its right.
 const LEFT: i32 = 74;
 const RIGHT: i32 = 820;
 const TOP: i32 = 10;
@@ -20,11 +20,11 @@ pub struct Curve {
     pub name: String,
     /// Number of cores, and the value there.
     pub points: Vec<(usize, f64)>,
-    /// Values from elsewhere, which are shown as crosses.
+    /// Other values, which are shown as crosses.
     pub beside: Vec<(usize, f64)>,
 }
 
-/// The scale upwards.
+/// The vertical scale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// From 0 on.
@@ -33,7 +33,7 @@ pub enum Scale {
     Logarithmic,
 }
 
-/// Where points are.
+/// The axes: the places of points.
 struct Axes {
     /// Binary logarithms of the fewest and the most cores.
     cores: [f64; 2],
@@ -41,7 +41,7 @@ struct Axes {
     scale: Scale,
 }
 
-/// A chart with a logarithmic scale to the right, and names where lines end.
+/// A chart with a logarithmic horizontal scale, and names at the ends of lines.
 pub fn curves([x, y]: [&str; 2], scale: Scale, curves: &[Curve]) -> Block {
     let mut canvas = Canvas::new(SIZE);
     if let Some(axes) = Axes::of(scale, curves) {
@@ -119,13 +119,13 @@ impl Axes {
     }
 }
 
-/// Names beside the ends of their lines, from the top down, none over another.
+/// Names beside the ends of their lines, from the top down, without overlaps.
 fn draw_names(canvas: &mut Canvas, mut names: Vec<(Point, &str, String)>) {
     names.sort_by_key(|(at, ..)| at.1);
     let room = STEP * names.len() as i32;
     let mut next = 0;
     for (left, ((x, y), name, colour)) in (0..).zip(names) {
-        // What is still to come needs room below.
+        // The remaining names need room below.
         let lowest = BOTTOM - room + STEP * left;
         next = y.min(lowest).max(next);
         canvas.line(&[(x + 6, y), (x + 14, next)], &colour, 1);

@@ -27,7 +27,7 @@ const COLOURS: [[f64; 3]; 10] = [
 /// One map.
 #[derive(Debug, Clone)]
 pub struct HeatMap {
-    /// What it shows.
+    /// The map's title.
     pub title: String,
     /// A value for each pair of loads.
     pub squares: Vec<Square>,
@@ -38,18 +38,18 @@ pub struct HeatMap {
 pub struct Square {
     /// The producer's load and the consumer's, in nanoseconds.
     pub loads: [u64; 2],
-    /// What there is to be shown.
+    /// The value.
     pub value: f64,
 }
 
-/// Which values have which colours.
+/// The colours of values.
 #[derive(Debug, Clone, Copy)]
 pub struct HeatRange {
     /// The worst value.
     pub dark: f64,
     /// The best.
     pub bright: f64,
-    /// Whether equal ratios have equal steps between the colours; else equal differences have.
+    /// Whether equal ratios have equal colour steps; otherwise equal differences have.
     pub logarithmic: bool,
 }
 

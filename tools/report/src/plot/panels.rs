@@ -1,4 +1,4 @@
-//! A picture for pages that bring no style sheet, such as a README: bars of the same names side by side.
+//! A picture for pages without a style sheet, such as a README: panels with the same bars side by side.
 
 use super::Bar;
 use super::canvas::{Align, Canvas, Point};
@@ -11,7 +11,7 @@ const ROW: i32 = 26;
 /// Room for the value behind the longest bar.
 const VALUE: i32 = 56;
 
-/// Colours that can be read on white and on black, as an image doesn't know where it is shown.
+/// Colours that can be read on white and on black, because the page's background is unknown.
 const STYLE: &str = "text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}\
     .ink,.soft{fill:#808892}.ink{font-weight:600}.ours{fill:#2f81f7}.peer{fill:#9aa4b0}";
 

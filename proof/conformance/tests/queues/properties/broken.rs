@@ -1,4 +1,4 @@
-//! Queues with a bug each, which must be found.
+//! Queues with one bug each, which must be found.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ pub enum Bug {
     SecondLapLosesAnItem,
     /// `len` is one short when the queue is full.
     FullIsCountedShort,
-    /// Empty and closed are told apart before the last items are looked for.
+    /// A pop decides between empty and closed before it looks for the last items.
     ClosedBeforeTheLastItem,
     /// An item of a chunk that was dropped comes twice.
     DroppedChunkComesTwice,
@@ -99,7 +99,7 @@ impl LendSlots for Tx {
 
     unsafe fn publish(&mut self, n: usize) {
         for slot in &self.buffer[..n] {
-            // SAFETY: by the caller's word, the first `n` slots hold items.
+            // SAFETY: by the caller's contract, the first `n` slots hold items.
             self.ring.borrow_mut().push(unsafe { slot.assume_init() });
         }
     }
@@ -156,7 +156,7 @@ unsafe impl LendItems for Rx {
 
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, u64> {
         let ring = self.ring.borrow();
-        // What an earlier chunk has copied is taken for the newest items.
+        // The copies of an earlier chunk are taken for the newest items.
         let stale = if ring.bug == Bug::DroppedChunkComesTwice { self.buffer.len() } else { 0 };
         self.buffer.truncate(stale);
         self.buffer.extend(ring.items.iter().take(n));

@@ -1,15 +1,15 @@
-//! Checks that fail: each is run on a queue with a bug that it must find.
+//! Checks that must fail: each is run on a queue with a bug that the check must find.
 //!
-//! A broken queue has a process to itself, a copy of the test that runs it. So it may overflow its stack,
-//! and what its panics print is shown only if it is not found.
+//! A broken queue runs in a process of its own, a copy of the test. So it may overflow its stack, and its panics are
+//! shown only if the bug is not found.
 
 use std::env;
 use std::process::{Child, Command, Output, Stdio};
 
-/// Names the bug that a copy of the test is to run.
+/// The environment variable that names the bug for a copy of the test.
 const BUG: &str = "CORELANE_BUG";
 
-/// The name of a bug, and a check on a queue that has it.
+/// The name of a bug, and a check on a queue with this bug.
 type Broken = (&'static str, fn());
 
 /// The sources of broken queues.
@@ -51,7 +51,7 @@ fn copy(test: &str, bug: &str) -> Child {
         .unwrap()
 }
 
-/// It is the check that must have failed, and not the queue.
+/// Checks that the check has failed, and not the queue.
 fn must_fail(bug: &str, output: &Output) {
     let words = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success(), "{bug} was not found");

@@ -8,16 +8,16 @@ use corelane::{CapacityError, Config, Consumer, Producer, Queue, TryPushError};
 use corelane_conformance::{Any, Checked, Item, Single};
 
 thread_local! {
-    /// Bytes that this thread has taken and not given back.
+    /// Bytes that this thread has allocated and not freed.
     static TAKEN: Cell<isize> = const { Cell::new(0) };
-    /// How often this thread can take memory before there is none left.
+    /// How many allocations of this thread succeed from now on.
     static LEFT: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// The system's allocator. It counts, and is out of memory when a test asks for that.
+/// The system's allocator. It counts bytes, and fails when a test asks for that.
 struct Counting;
 
-// SAFETY: every call goes to the system's allocator as it is, or gets nothing.
+// SAFETY: every call goes to the system's allocator unchanged, or fails.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let left = LEFT.get();
@@ -25,7 +25,7 @@ unsafe impl GlobalAlloc for Counting {
             return ptr::null_mut();
         }
         LEFT.set(left - 1);
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         let base = unsafe { System.alloc(layout) };
         if !base.is_null() {
             TAKEN.set(TAKEN.get() + layout.size() as isize);
@@ -35,7 +35,7 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn dealloc(&self, base: *mut u8, layout: Layout) {
         TAKEN.set(TAKEN.get() - layout.size() as isize);
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { System.dealloc(base, layout) }
     }
 }
@@ -43,7 +43,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Makes a queue, uses all of its batch calls and drops it, one side first or the other.
+/// Makes a queue, uses all of its batch calls and drops it, either side first.
 pub fn memory_never_returned<T: Item>(subject: &Single<T>) {
     let before = TAKEN.get();
     for producer_first in [true, false] {
@@ -61,8 +61,8 @@ pub fn memory_never_returned<T: Item>(subject: &Single<T>) {
     assert_eq!(TAKEN.get(), before, "bytes are taken and not given back");
 }
 
-/// Pushes a million items into an unbounded queue and pops them: what it has taken for them and not given back is at
-/// most `kept` bytes, and nothing when the queue is dropped (row `memory_never_returned`).
+/// Pushes a million items into an unbounded queue and pops them. The queue then keeps at most `kept` bytes, and none
+/// when it is dropped (row `memory_never_returned`).
 pub fn burst<Q: Queue<u64>>(kept: impl Fn(Config) -> isize) {
     let config = Config::new(1000);
     let without = TAKEN.get();
@@ -81,7 +81,7 @@ pub fn burst<Q: Queue<u64>>(kept: impl Fn(Config) -> isize) {
     assert_eq!(TAKEN.get(), without, "bytes are taken and not given back");
 }
 
-/// As [`burst`], while a producer and a consumer that have been used, in other places of the list, are not used any more.
+/// As [`burst`], beside an idle producer and an idle consumer, which were used at other places of the list.
 pub fn burst_beside_idle_handles<Q: Queue<u64>>(kept: isize) {
     let without = TAKEN.get();
     let (mut tx, mut rx) = Q::with(Config::new(1000)).expect("this capacity is possible");
@@ -102,11 +102,11 @@ pub fn burst_beside_idle_handles<Q: Queue<u64>>(kept: isize) {
     assert_eq!(TAKEN.get(), without, "bytes are taken and not given back");
 }
 
-/// Handles of a side that [`handles_come_and_go`] has at once.
+/// Handles of a side that exist at the same time in [`handles_come_and_go`].
 pub const AT_ONCE: isize = 100;
 
-/// Clones and drops handles of each side tens of thousands of times, one by one and sometimes [`AT_ONCE`] together. At most `kept`
-/// bytes are not given back before the queue is dropped (row `memory_never_returned`).
+/// Clones and drops handles of each side tens of thousands of times, one by one and sometimes [`AT_ONCE`] together. The
+/// queue keeps at most `kept` bytes until it is dropped (row `memory_never_returned`).
 pub fn handles_come_and_go<Q: Queue<u64>>(kept: isize) {
     let (mut tx, mut rx) = Q::with(Config::new(8)).expect("this capacity is possible");
     let before = TAKEN.get();
@@ -120,7 +120,7 @@ pub fn handles_come_and_go<Q: Queue<u64>>(kept: isize) {
     assert!(left <= kept, "{left} bytes are left of handles, {kept} at most");
 }
 
-/// As [`memory_never_returned`], with several handles a side, which go in another order each time.
+/// As [`memory_never_returned`], with several handles a side, dropped in another order each time.
 pub fn memory_never_returned_of_several(subject: &Any<u64>) {
     let before = TAKEN.get();
     for producers_first in [true, false] {
@@ -140,7 +140,7 @@ pub fn memory_never_returned_of_several(subject: &Any<u64>) {
     assert_eq!(TAKEN.get(), before, "bytes are taken and not given back");
 }
 
-/// What `work` answers if this thread can take memory `left` times and then no more.
+/// Calls `work`, in which `left` allocations of this thread succeed, and later ones fail.
 fn with_memory<R>(left: usize, work: impl FnOnce() -> R) -> R {
     LEFT.set(left);
     let answer = work();
@@ -148,9 +148,9 @@ fn with_memory<R>(left: usize, work: impl FnOnce() -> R) -> R {
     answer
 }
 
-/// An unbounded queue for which there is no more memory is full, whichever of the allocations of a push it is that fails,
-/// and gives the item back. What is in it can be popped without memory, and when there is some again it goes on. Handles that are
-/// not used, if there may be several, protect what could be freed otherwise. All is given back in the end.
+/// A push into an unbounded queue says full and returns the item, whichever of its allocations fails. Items can be
+/// popped without memory. When there is memory again, pushes succeed. Idle handles, if the queue may have several,
+/// protect nodes that could be freed otherwise. All memory is freed in the end.
 pub fn out_of_memory<Q: Queue<u64>>() {
     let before = TAKEN.get();
     for left in 0..5 {
@@ -158,7 +158,7 @@ pub fn out_of_memory<Q: Queue<u64>>() {
         let _idle = (tx.try_clone(), rx.try_clone());
         let (mut pushed, mut popped) = (0, 0);
         for round in 0..3 {
-            // With none, or nearly enough for a push that needs some.
+            // With no memory, or nearly enough for a push that allocates.
             for left in [0, left] {
                 for _ in 0..100 {
                     match with_memory(left, || tx.try_push(pushed)) {
@@ -167,7 +167,7 @@ pub fn out_of_memory<Q: Queue<u64>>() {
                     }
                 }
             }
-            // The first time there is something to come back to, then it is empty.
+            // The first time some items are left in the queue, then none.
             let there = pushed - popped;
             for _ in 0..if round == 0 { there.min(1) } else { there } {
                 assert_eq!(with_memory(0, || rx.try_pop()), Ok(popped), "{left} are left");
@@ -182,7 +182,7 @@ pub fn out_of_memory<Q: Queue<u64>>() {
     assert_eq!(TAKEN.get(), before, "bytes are taken and not given back");
 }
 
-/// There is no queue without memory, whichever of the allocations it is that fails.
+/// No queue is made if an allocation fails, whichever it is.
 pub fn no_memory_for_a_queue<T, Q: Queue<T>>() {
     let make = |left| with_memory(left, || Q::with(Config::new(8)));
     let before = TAKEN.get();
@@ -197,7 +197,7 @@ pub fn no_memory_for_a_queue<T, Q: Queue<T>>() {
     assert!(first > Some(0), "a queue takes some memory");
 }
 
-/// Bytes that `make` takes for what it makes.
+/// Bytes that `make` allocates for its result.
 pub fn bytes_of<T>(make: impl FnOnce() -> T) -> isize {
     let before = TAKEN.get();
     let _made = make();

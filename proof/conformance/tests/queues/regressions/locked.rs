@@ -1,7 +1,7 @@
-//! A queue behind a lock, for any number of handles, and the ways in which it can be broken.
+//! A queue behind a lock, for any number of handles, with bugs that can be switched on.
 //!
-//! Items that come twice are copied bit by bit, which is no harm to numbers, nor to items of a ledger: they
-//! can be dropped twice.
+//! An item that comes twice is copied bit by bit. This is harmless for numbers, and for items of a ledger, which can be
+//! dropped twice.
 
 use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
@@ -16,12 +16,12 @@ use corelane_conformance::Any;
 
 use super::ring::{pause, use_stack};
 
-/// What is wrong with a queue.
+/// The bug of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
-    /// Nothing is.
+    /// None.
     Nothing,
-    /// A handle's view taken earlier passes for fresh if 8 bits of the counter are the same again.
+    /// A handle takes an old view for a new one if 8 bits of the counter are the same again.
     ViewOf8Bits,
     /// The same with 16 bits.
     ViewOf16Bits,
@@ -29,43 +29,43 @@ pub enum Bug {
     CountersOf8Bits,
     /// Counters of 16 bits, also in a queue of 65536 items.
     CountersOf16Bits,
-    /// A handle refreshes its copy of the counter, but answers from the old one.
+    /// A handle refreshes its copy of the counter, but answers from the old copy.
     EmptyByOldCopy,
-    /// A completed push is seen by other threads with the next one only.
+    /// Other threads see a completed push only together with the next push.
     StaysInStoreBuffer,
-    /// A slice of no items is one of one.
+    /// An empty slice counts as a slice of one item.
     ZeroIsOne,
-    /// What comes between the look for an item and the look for the producers is not looked for.
+    /// Items that are pushed between the look for an item and the look for the producers are not looked for.
     ClosedAfterOneLook,
-    /// A side is gone as soon as one of its handles is.
+    /// A side counts as gone as soon as one of its handles is gone.
     ClosedByAnyHandle,
-    /// Handles are counted in two steps, between which others may count.
+    /// The count of handles is updated in two steps, between which other handles may update it.
     CountsHandlesInSteps,
-    /// Each handle looks whether others are left before it says that it goes itself.
+    /// A handle that is dropped looks whether others are left before it says that it is gone.
     LooksBeforeItGoes,
-    /// The newest item is not dropped with the queue.
+    /// The newest item is leaked when the queue is dropped.
     NewestIsLeaked,
-    /// An item whose destructor panics while the queue is dropped leaves the others undropped.
+    /// If an item's destructor panics while the queue is dropped, the other items are not dropped.
     NoTeardownOnUnwind,
-    /// Slices that come too late add to a counter until they change the lap.
+    /// Late slices add to a counter until it changes the lap.
     LateSlicesSpill,
-    /// Consumers look at the oldest item before they lay claim to it.
+    /// Consumers read the oldest item before they claim it.
     LooksBeforeItTakes,
-    /// A slot whose producer is not done is passed over, and what is written there later is lost.
+    /// A consumer skips a slot whose producer has not finished. An item that is written into the slot later is lost.
     SkipsHole,
-    /// A consumer that has met such a slot waits for ever.
+    /// A consumer that finds a slot whose producer has not finished waits for ever.
     WaitsAtHole,
-    /// Such a slot is taken for the end of the queue.
+    /// A slot whose producer has not finished is taken for the end of the queue.
     EmptyAtHole,
-    /// A slot counts as full until its consumer is done.
+    /// A slot counts as full until its consumer has finished.
     FreesLate,
-    /// Producers take turns, also those that don't come.
+    /// Producers must push in turn, so an idle producer blocks all others.
     TakesTurns,
-    /// Now and then an item overtakes another.
+    /// Now and then an item overtakes another item.
     SwapsNeighbours,
     /// The first item of the second lap is lost.
     SecondLapLosesAnItem,
-    /// The size of all slots is computed without a look at its overflow.
+    /// The size of all slots is computed without a check for overflow.
     BytesWrap,
     /// Items are counted by dividing a distance in bytes.
     CountsBytes,
@@ -73,38 +73,38 @@ pub enum Bug {
     BuildsOnStack,
 }
 
-/// What is said of either side.
+/// The handles of a side.
 #[derive(Debug, Default)]
 struct Handles {
     present: usize,
-    /// Whether one has gone.
+    /// Whether a handle is gone.
     missed: bool,
 }
 
-/// Gives another thread the time for a race, at some positions.
+/// Gives another thread time for a race, at some positions.
 fn pause_rarely(position: u64) {
     if position.is_multiple_of(64) {
         pause();
     }
 }
 
-/// What is behind the lock.
+/// The state behind the lock.
 struct State<T> {
-    /// A slot that its producer has not written yet is empty.
+    /// A slot that its producer has not written yet is `None`.
     items: VecDeque<Option<ManuallyDrop<T>>>,
     pushed: u64,
     popped: u64,
-    /// Items that consumers have not quite taken, for [`Bug::FreesLate`].
+    /// Items that consumers are taking, for [`Bug::FreesLate`].
     in_hand: u64,
     handles: [Handles; 2],
-    /// What slices that came too late have added.
+    /// The sum that late slices have added.
     late: usize,
-    /// Producers made so far, and whose turn it is.
+    /// Producers made so far, and the producer whose turn it is.
     producers: usize,
     turn: usize,
     /// The thread of the last push.
     pusher: Option<ThreadId>,
-    /// Whether a consumer has met a slot that is not written yet.
+    /// Whether a consumer has found a slot that is not written yet.
     met_hole: bool,
 }
 
@@ -123,7 +123,7 @@ impl<T> Shared<T> {
         self.bug == bug
     }
 
-    /// Whether a push gives the lock away before it is done.
+    /// Whether a push gives the lock back before it has finished.
     fn leaves_holes(&self) -> bool {
         self.has(Bug::SkipsHole) || self.has(Bug::WaitsAtHole) || self.has(Bug::EmptyAtHole)
     }
@@ -158,7 +158,7 @@ impl<T> Shared<T> {
         Ok(Self { bug, capacity, state: Mutex::new(state) })
     }
 
-    /// Behind the lock. A thread that waits for the lock goes on trying: a sleeping thread would make others wait.
+    /// Takes the lock. A waiting thread retries and doesn't sleep: a sleeping thread would delay others.
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         loop {
             match self.state.try_lock() {
@@ -188,7 +188,7 @@ impl<T> Shared<T> {
         self.count(state.pushed, state.popped.wrapping_sub(state.in_hand)) < self.capacity
     }
 
-    /// One handle more of this side.
+    /// Counts a new handle of this side.
     fn enter(&self, side: usize) {
         if self.has(Bug::CountsHandlesInSteps) {
             let (present, pushed) = {
@@ -202,7 +202,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// One handle less of this side. The last of all drops what is left.
+    /// Counts a dropped handle of this side. The last handle of both sides drops the items that are left.
     fn leave(&self, side: usize) {
         let others =
             |state: &State<T>| state.handles.iter().map(|side| side.present).sum::<usize>();
@@ -270,13 +270,13 @@ impl<T> Shared<T> {
         Ok(())
     }
 
-    /// Notes a slice that has found no room.
+    /// Notes a slice that has found no room: a late slice.
     fn come_too_late(&self, len: usize) {
         let mut state = self.lock();
         state.late += len;
         if self.has(Bug::LateSlicesSpill) && state.late >= 16 * self.capacity {
             state.late = 0;
-            // The lap is another one, so its oldest item seems to be gone.
+            // The lap has changed, so its oldest item seems to be gone.
             let _ = state.take();
         }
     }
@@ -361,7 +361,7 @@ pub struct Tx<T> {
 #[derive(Debug)]
 pub struct Rx<T> {
     shared: Arc<Shared<T>>,
-    /// Items that were pushed when it last looked.
+    /// The number of pushed items when this consumer last looked.
     view: u64,
 }
 

@@ -1,9 +1,8 @@
-//! Bugs that queues in the wild really had: for each row of the project's list that can apply to a
-//! queue here, a test on every queue, named after the row, and one on queues that have the bug, which must
-//! fail. Queues with several handles a side have checks of their own, in `several.rs`; byte records have some
-//! more, in `bytes.rs`.
+//! Bugs that real queues had. For each row of the project's list that can apply to a queue of the library there is a
+//! test on every queue, named after the row. The same check runs on queues that have the bug, and must fail. Queues
+//! with several handles a side have checks of their own, in `several.rs`; byte records have more, in `bytes.rs`.
 //!
-//! | row | where it is tested, or for which queues it will be |
+//! | row | where it is tested, or queues for which it is to be tested |
 //! |---|---|
 //! | `drop_panics_mid_batch` | here |
 //! | `aba_on_narrow_index` | here: no index is narrow, so laps of 2^8 and 2^16 must change nothing |
@@ -18,11 +17,11 @@
 //! | `zero_length_batch` | here |
 //! | `batch_larger_than_buffer` | here |
 //! | `first_wrap_uninitialised` | here |
-//! | `oversubscription_collapse` | here: what a preempted thread holds up, as throughput would be a clock's word |
-//! | `memory_never_returned` | here for all that a queue takes; the memory of a burst with `dspsc`, `uspsc`, `msq`, `lcrq`, `lprq`, `faaq` |
+//! | `oversubscription_collapse` | here: whether a preempted thread delays others; throughput would depend on the clock |
+//! | `memory_never_returned` | here for all memory of a queue; the memory of a burst with `dspsc`, `uspsc`, `msq`, `lcrq`, `lprq`, `faaq` |
 //! | `zero_sized_items` | here; tokens have a size |
 //! | `large_item_on_stack` | here; tokens are one word |
-//! | `non_send_item_crosses` | `handles.rs` for every queue and for a broken handle, `compile_fail.rs` with the compiler's words |
+//! | `non_send_item_crosses` | `handles.rs` for every queue and for a broken handle, `compile_fail.rs` with the compiler's messages |
 //! | `vacuous_model` | the models crate, which runs a model on the machine's atomics as well |
 //! | `double_pop` | here for several consumers; an owner and its thieves to come with `bwos-lifo`, `bwos-fifo`, `abp` |
 //! | `steal_from_self`, `takeover_during_steal` | to come with `bwos-lifo`, `bwos-fifo`, `abp` |
@@ -32,7 +31,7 @@
 //! | `read_behind_stalled_writer` | here, with several producers |
 //! | `killed_peer` | to come with shared memory between processes |
 
-/// The rows that apply to every queue: row, check, and the bugs that the check must find.
+/// The rows that apply to every queue: the row, its check, and the bugs that the check must find.
 macro_rules! rows {
     ($with:ident! $($args:tt)*) => {
         $with! { $($args)*
@@ -53,7 +52,7 @@ macro_rules! rows {
     };
 }
 
-/// Those whose items own something.
+/// The rows whose items own memory.
 macro_rules! rows_of_owned {
     ($with:ident! $($args:tt)*) => {
         $with! { $($args)*
@@ -63,7 +62,7 @@ macro_rules! rows_of_owned {
     };
 }
 
-/// The rows whose checks see one thread only: not for `mcring-sane`, which has another for its timer.
+/// The rows whose checks observe only one thread: not for `mcring-sane`, which has another thread for its timer.
 macro_rules! rows_of_one_thread {
     ($with:ident! $($args:tt)*) => {
         $with! { $($args)*
@@ -72,7 +71,7 @@ macro_rules! rows_of_one_thread {
     };
 }
 
-/// A test for each of those.
+/// A test for each row of one thread.
 macro_rules! in_one_thread {
     ($number:ty, $queue:ty) => {
         mod in_one_thread {
@@ -105,7 +104,7 @@ macro_rules! huge {
     };
 }
 
-/// A test for each row on a queue of ours.
+/// A test for each row on a queue of the library.
 macro_rules! on_ours {
     ($subject:ty, $queue:ty, $($row:ident: $module:ident::$check:ident finds $($bug:ident)+;)*) => {
         checks! { $subject, $queue: $($module::$check,)* }
@@ -147,8 +146,8 @@ use corelane_conformance::{
     Item, capacity, chunks, closing, drops, items, observers, order, stress, wrap,
 };
 
-/// Impossible items are refused by queues between one and one, and by all that are bounded. An unbounded queue between
-/// more takes memory for an item when it comes.
+/// Queues between one producer and one consumer, and all bounded queues, refuse impossible items. An unbounded queue
+/// between several threads allocates memory for an item only when it is pushed.
 pub(crate) fn huge<Q: Queue<items::Huge>>() {
     if Q::INFO.bounded || Q::INFO.sides == Sides::OneToOne {
         items::huge(Q::with);
@@ -176,7 +175,7 @@ mod on_broken {
     }
 }
 
-/// The rows that the table at the top calls tested here are those that are.
+/// The table at the top calls exactly the rows tested here that have tests.
 #[test]
 fn the_table_is_right() {
     let mut tested = BTreeSet::from(rows!(names!));
@@ -190,7 +189,7 @@ fn the_table_is_right() {
     assert_eq!(tested, told);
 }
 
-/// An unbounded queue gives the memory of a burst back, but for what its page says.
+/// An unbounded queue frees the memory of a burst, except for the memory that its page says it keeps.
 #[test]
 fn memory_never_returned_after_a_burst() {
     use corelane::line_ring::LineRing;
@@ -198,31 +197,32 @@ fn memory_never_returned_after_a_burst() {
     use corelane::rings::{lcrq::LcrqAny, lprq::Lprq};
     use corelane::segmented::Uspsc;
 
-    // A node is an item and a pointer; up to 1024 are kept.
+    // A node is an item and a pointer; up to 1024 nodes are kept.
     leaks::burst::<Dspsc>(|_| 1024 * 16);
     // Up to 32 rings, and a few words for each.
     leaks::burst::<Uspsc>(|config| {
         32 * leaks::bytes_of(|| <LineRing as Queue<u64>>::with(config)) + 4096
     });
     leaks::burst::<Msq>(|_| retired_nodes(3));
-    // Both handles are in the last ring, and no other is kept.
+    // Both handles are in the last ring, and no other ring is kept.
     leaks::burst::<Lprq>(|_| 0);
     leaks::burst::<LcrqAny>(|_| 0);
-    // The ring of each handle that isn't used, 1024 slots of two words, and a few words more.
+    // The ring of each idle handle: 1024 slots of two words, and a few words more.
     let rings = |n: isize| n * (1024 * 16 + 1024);
     leaks::burst_beside_idle_handles::<Lprq>(rings(2));
     leaks::burst_beside_idle_handles::<LcrqAny>(rings(2));
     leaks::burst_beside_idle_handles::<Msq>(retired_nodes(6) + 3 * 128);
 }
 
-/// Most bytes of retired nodes of `msq` with so many hazards. Nodes are handed over by 64. A scan comes when there are 256, one more for
-/// each hazard, and one more for each node that the last scan has kept: at most a node for each hazard. A consumer, which has two
-/// hazards, keeps up to 63 more. A node has three words.
+/// Most bytes of retired nodes of `msq` with so many hazards. Nodes are handed over in batches of 64. A scan comes when
+/// there are 256, one more for each hazard, and one more for each node that the last scan could not free: at most a
+/// node for each hazard. A consumer, which has two hazards, keeps up to 63 more. A node has three words.
 fn retired_nodes(hazards: isize) -> isize {
     (256 + 63 + 3 * hazards + 63 * hazards / 2) * 24
 }
 
-/// An unbounded queue without memory for a node, a ring, or the box of an item says so, and goes on when there is some.
+/// A push into an unbounded queue says full if there is no memory for a node, a ring, or an item's box, and succeeds
+/// when there is memory again.
 #[test]
 fn out_of_memory() {
     use corelane::list::{linked::Dspsc, michael_scott::Msq};
@@ -236,20 +236,20 @@ fn out_of_memory() {
     leaks::out_of_memory::<LcrqAny>();
 }
 
-/// Handles that have been dropped leave nothing that grows with their number.
+/// Dropped handles leave no memory that grows with their number.
 #[test]
 fn memory_never_returned_of_handles() {
     use corelane::list::michael_scott::Msq;
     use corelane::rings::{lcrq::LcrqAny, lprq::Lprq};
 
-    // A record for each hazard that there was at once.
+    // A record for each hazard that existed at the same time.
     let records = |hazards: isize| leaks::AT_ONCE * hazards * 128;
     leaks::handles_come_and_go::<Msq>(records(3) + retired_nodes(3 + 3 * leaks::AT_ONCE));
     leaks::handles_come_and_go::<Lprq>(records(2));
     leaks::handles_come_and_go::<LcrqAny>(records(2));
 }
 
-/// No queue is made without memory: those between one and one, and those that are bounded, say so.
+/// No queue is made without memory: queues between one producer and one consumer, and bounded queues, return an error.
 #[test]
 fn no_memory_for_a_queue() {
     macro_rules! without_memory {
@@ -273,8 +273,8 @@ fn no_memory_for_a_queue() {
 /// Ids of the queues that can say full at exactly the number of items asked for.
 const EXACT: [&str; 7] = ["lq", "llq", "blq", "ring", "ring-rts", "ring-hts", "locked"];
 
-/// Checks that the queue is full at exactly the number of items asked for, at every offset, if it is to be; and that it refuses
-/// to be exact otherwise.
+/// If the queue can be exact: checks that it is full at exactly the number of items asked for, at every offset.
+/// Otherwise: checks that it refuses to be exact.
 fn is_exact_or_refuses<T: Item, Q: Queue<T>>(is_exact: bool) {
     for asked in [1, 2, 3, 5, 64, 100, 1000] {
         let queue = Q::with(Config::new(asked).exact());
@@ -294,7 +294,7 @@ fn is_exact_or_refuses<T: Item, Q: Queue<T>>(is_exact: bool) {
     }
 }
 
-/// The queues in the list can be exact, and no others.
+/// Exactly the queues in the list can be exact.
 #[test]
 fn false_full_of_exact_queues() {
     let mut found = BTreeSet::new();
@@ -313,6 +313,6 @@ fn false_full_of_exact_queues() {
     }
     corelane::for_each_queue!(exact);
     assert!(EXACT.iter().all(|id| found.contains(id)), "{EXACT:?} of {found:?}");
-    // Never full, whatever its rings can.
+    // Never full, even if its rings can be exact.
     is_exact_or_refuses::<u64, corelane::segmented::Uspsc<lamport::Lq>>(false);
 }

@@ -1,9 +1,9 @@
 // Above 500 lines: one test for each known bug that a ring can have.
 
-//! A plain ring, and the ways in which it can be broken. All bugs are in one file because they share one ring.
+//! A plain ring with bugs that can be switched on. All bugs are in one file because they share one ring.
 //!
-//! Slots are locked and handles lend private buffers, so that no bug is undefined behaviour: what would
-//! be a corrupt item elsewhere is an item lost, doubled or out of order here.
+//! Slots are locked and handles lend private buffers, so that no bug is undefined behaviour: an item that would be
+//! corrupt in a real ring is lost, doubled or out of order here.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -20,50 +20,50 @@ use corelane::{
 };
 use corelane_conformance::Single;
 
-/// What is wrong with a ring.
+/// The bug of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
-    /// Nothing is.
+    /// None.
     Nothing,
-    /// A destructor's panic goes past the call that would give the chunk's slots back.
+    /// A destructor's panic skips the call that would free the chunk's slots.
     NoReleaseOnUnwind,
-    /// A destructor's panic ends the loop that drops what is left in the queue.
+    /// A destructor's panic ends the loop that drops the items left in the queue.
     NoTeardownOnUnwind,
-    /// A view taken earlier passes for fresh if 8 bits of the counter are the same again.
+    /// A handle takes an old view for a new one if 8 bits of the counter are the same again.
     ViewOf8Bits,
     /// The same with 16 bits.
     ViewOf16Bits,
-    /// The number of slots is rounded up before it is compared, past the largest number there is.
+    /// The number of slots is rounded up, and may overflow, before it is compared.
     RoundingWraps,
-    /// The size of all slots is computed without a look at its overflow.
+    /// The size of all slots is computed without a check for overflow.
     BytesWrap,
     /// Counters of 8 bits, also in a ring of 256 slots.
     CountersOf8Bits,
     /// Counters of 16 bits, also in a ring of 65536 slots.
     CountersOf16Bits,
-    /// Each side looks for the other before it says that it goes itself.
+    /// A side that is dropped looks for the other side before it says that it is gone.
     LooksBeforeItGoes,
     /// Observers subtract indices instead of counters.
     SubtractsIndices,
     /// Observers subtract as if counters never wrapped.
     SubtractsSaturating,
-    /// What comes between the look for an item and the look for the producer is not looked for.
+    /// Items that are pushed between the look for an item and the look for the producer are not looked for.
     ClosedAfterOneLook,
-    /// The producer refreshes its copy of the consumer's counter, but answers from the old one.
+    /// The producer refreshes its copy of the consumer's counter, but answers from the old copy.
     FullByOldCopy,
-    /// The consumer refreshes its copy of the producer's counter, but answers from the old one.
+    /// The consumer refreshes its copy of the producer's counter, but answers from the old copy.
     EmptyByOldCopy,
-    /// A completed push is seen by other threads with the next one only.
+    /// Other threads see a completed push only together with the next push.
     StaysInStoreBuffer,
-    /// The producer's observer loads the consumer's counter before the operation ahead of it.
+    /// The producer's observer loads the consumer's counter before the previous operation.
     LoadsReadEarly,
-    /// The consumer's observer loads the producer's counter before the operation ahead of it.
+    /// The consumer's observer loads the producer's counter before the previous operation.
     LoadsWriteEarly,
-    /// A batch is a loop that ends after its first item at the earliest.
+    /// A batch moves at least one item, even if it is empty.
     ZeroIsOne,
     /// A batch is not cut to the size of the private buffer.
     OverrunsBuffer,
-    /// The producer takes the slots ahead for free until something has been written there.
+    /// The producer takes slots for free until an item has been written into them.
     FirstLapUnguarded,
     /// Items are counted by dividing a distance in bytes.
     CountsBytes,
@@ -77,10 +77,10 @@ pub enum Bug {
     WaitsForConsumer,
 }
 
-/// Items that a handle lends at once.
+/// Most items that a handle lends.
 const BUFFER: usize = 64;
 
-/// Which of the two handles.
+/// One of the two sides.
 #[derive(Clone, Copy)]
 enum Side {
     Producer,
@@ -93,7 +93,7 @@ impl Side {
     }
 }
 
-/// Gives another thread the time for a race.
+/// Gives another thread time for a race.
 pub fn pause() {
     thread::sleep(Duration::from_micros(300));
 }
@@ -107,10 +107,10 @@ pub fn use_stack(bytes: usize) {
     black_box(frame);
 }
 
-/// The call that takes an item drops it; the slot never does.
+/// A slot never drops its item; the call that takes the item does.
 type Slot<T> = Mutex<ManuallyDrop<Option<T>>>;
 
-/// What both handles share. Positions from `read` to `write` hold items.
+/// The shared state of both handles. Positions from `read` to `write` hold items.
 struct Shared<T> {
     bug: Bug,
     slots: Vec<Slot<T>>,
@@ -151,7 +151,7 @@ impl<T> Shared<T> {
         self.slots[index].lock().expect("nothing panics with a slot in its hands")
     }
 
-    /// What the slot held is overwritten, not dropped.
+    /// The slot's old item is overwritten, not dropped.
     fn put(&self, position: u64, item: T) {
         *self.slot(position) = ManuallyDrop::new(Some(item));
     }
@@ -222,7 +222,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Takes leave of `side`. The last to go drops what is left.
+    /// Marks `side` as gone. The last side drops the items that are left.
     fn leave(&self, side: Side) {
         let mut before = self.gone.load(Ordering::Acquire);
         if self.has(Bug::LooksBeforeItGoes) {
@@ -286,9 +286,9 @@ fn fill<T>(slots: &mut Vec<Slot<T>>, len: usize) {
 pub struct Tx<T> {
     shared: Arc<Shared<T>>,
     write: u64,
-    /// What `read` was when last looked at.
+    /// The last value of `read` that the producer loaded.
     read_shadow: u64,
-    /// What `read` was before the last operation, for [`Bug::LoadsReadEarly`].
+    /// The value of `read` before the last operation, for [`Bug::LoadsReadEarly`].
     read_early: u64,
     buffer: Vec<MaybeUninit<T>>,
 }
@@ -312,7 +312,7 @@ impl<T> Tx<T> {
         self.shared.count(self.write, self.read_shadow) != self.shared.capacity()
     }
 
-    /// Whether the next slot is free, if need be after a look at the consumer's counter.
+    /// Whether the next slot is free. Loads the consumer's counter if need be.
     fn find_room(&mut self) -> bool {
         if self.has_room() {
             return true;
@@ -321,7 +321,7 @@ impl<T> Tx<T> {
         !self.has(Bug::FullByOldCopy) && self.has_room()
     }
 
-    /// Moves on past `n` positions.
+    /// Advances by `n` positions.
     fn advance(&mut self, n: usize) {
         self.write = self.write.wrapping_add(n as u64);
         self.shared.store_write(self.write);
@@ -383,9 +383,9 @@ impl<T> LendSlots for Tx<T> {
     }
 
     unsafe fn publish(&mut self, n: usize) {
-        // What lies behind the buffer's end is somebody else's.
+        // The memory behind the buffer's end has other owners.
         for (item, ahead) in self.buffer.drain(..n).zip(0..).take(BUFFER) {
-            // SAFETY: by the caller's word the first `n` slots hold items.
+            // SAFETY: by the caller's contract the first `n` slots hold items.
             self.shared.put(self.write.wrapping_add(ahead), unsafe { item.assume_init() });
         }
         self.advance(if self.has(Bug::ZeroIsOne) { n.max(1) } else { n });
@@ -406,11 +406,11 @@ impl<T> Drop for Tx<T> {
 pub struct Rx<T> {
     shared: Arc<Shared<T>>,
     read: u64,
-    /// What `write` was when last looked at.
+    /// The last value of `write` that the consumer loaded.
     write_shadow: u64,
-    /// What `write` was before the last operation, for [`Bug::LoadsWriteEarly`].
+    /// The value of `write` before the last operation, for [`Bug::LoadsWriteEarly`].
     write_early: u64,
-    /// What `write` was when an observer looked last, for [`Bug::ViewOf8Bits`] and its like.
+    /// The value of `write` that an observer last loaded, for [`Bug::ViewOf8Bits`] and [`Bug::ViewOf16Bits`].
     view: u64,
     /// The oldest items of the queue, to be lent.
     buffer: VecDeque<MaybeUninit<T>>,
@@ -430,7 +430,7 @@ impl<T> Rx<T> {
         self.shared.count(self.write_shadow, self.read) != 0
     }
 
-    /// Whether there is an item, if need be after a look at the producer's counter.
+    /// Whether there is an item. Loads the producer's counter if need be.
     fn find_item(&mut self) -> bool {
         if self.has_item() {
             return true;
@@ -452,7 +452,7 @@ impl<T> Rx<T> {
         Some(item)
     }
 
-    /// Moves on past `n` positions.
+    /// Advances by `n` positions.
     fn advance(&mut self, n: usize) {
         self.read = self.read.wrapping_add(n as u64);
         self.shared.read.store(self.read, Ordering::Release);
@@ -518,8 +518,8 @@ impl<T> Consumer for Rx<T> {
     }
 }
 
-// SAFETY: what is lent are the items of a private buffer. Some copies lend one twice, which is a bug to
-// be found with items that can be dropped twice.
+// SAFETY: the lent items are in a private buffer. Some bugs lend an item twice, and are found with items that can be
+// dropped twice.
 unsafe impl<T> LendItems for Rx<T> {
     fn filled_up_to(&mut self, wanted: usize) -> usize {
         let write = self.observed_write();
@@ -556,7 +556,7 @@ unsafe impl<T> LendItems for Rx<T> {
 
 impl<T> Drop for Rx<T> {
     fn drop(&mut self) {
-        // What was lent and not released goes back to its slots.
+        // Items that were lent and not released go back to their slots.
         for (item, ahead) in self.buffer.drain(..).zip(0..) {
             // SAFETY: the buffer holds items.
             self.shared.put(self.read.wrapping_add(ahead), unsafe { item.assume_init() });
@@ -571,7 +571,7 @@ impl<T> Drop for Rx<T> {
 ///
 /// All slots hold items.
 unsafe fn items<T>(slots: &mut [MaybeUninit<T>]) -> &mut [T] {
-    // SAFETY: the same memory, and all of it initialised by the caller's word.
+    // SAFETY: the same memory, all of it initialised by the caller's contract.
     unsafe { &mut *(ptr::from_mut(slots) as *mut [T]) }
 }
 

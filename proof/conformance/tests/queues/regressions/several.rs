@@ -1,6 +1,6 @@
 //! The rows on queues with several handles a side, and on locked queues that have the bug.
 
-/// The rows that apply to queues with several handles a side: row, check, and the bugs that the check must
+/// The rows that apply to queues with several handles a side: the row, its check, and the bugs that the check must
 /// find.
 macro_rules! rows_of_several {
     ($with:ident! $($args:tt)*) => {
@@ -24,7 +24,7 @@ macro_rules! rows_of_several {
     };
 }
 
-/// Those that apply only to queues that may be full.
+/// The rows that apply only to queues that may be full.
 macro_rules! rows_of_bounded {
     ($with:ident! $($args:tt)*) => {
         $with! { $($args)*
@@ -57,7 +57,7 @@ mod on_broken {
         );
     }
 
-    /// Checks that are no row's.
+    /// Checks that belong to no row.
     mod others {
         use super::*;
 
