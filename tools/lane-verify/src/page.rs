@@ -19,10 +19,10 @@ slots of FastForward's family and B-Queue.",
 ];
 
 const READING: &str = "A model is a small program with two threads that loom runs in every execution that the \
-    C11 memory model allows or, where these are too many, in every one in which threads are interrupted two or \
-    three times at most. Each ordering was made weaker alone and the models of the queues that have the line \
-    were run again, or, with a table from before, those that failed. **Needed**: with any weaker ordering the \
-    model named fails. **Survives**: no model fails, so the ordering is too strong or a model is missing. \
+    C11 memory model allows or, if these are too many, in every execution in which threads are interrupted two or \
+    three times at most. Each ordering was made weaker alone, and the models of the queues that have the line \
+    were run again, or, with an earlier table, the models that failed. **Needed**: with each weaker ordering the \
+    named model fails. **Survives**: no model fails, so the ordering is too strong or a model is missing. \
     **Relaxed**: there is no weaker one.";
 
 /// The whole document; on a terminal each site of each queue only `with_sites`.
