@@ -24,7 +24,7 @@
 //! # What loom does not see, and what is done about it
 //!
 //! - *It hides executions* if a thread loads a variable before it stores to it (tokio-rs/loom#166,
-//! #392). The facade's loads take turns, so these executions are run; see `memory/loom.rs`.
+//!   #392). The facade's loads take turns, so these executions are run; see `memory/loom.rs`.
 //! - *It never fails a weak compare-and-swap spuriously.* The facade does: a model is run once more for each weak
 //!   compare-and-swap of each thread. In that run the compare-and-swap fails when the thread first executes it, and
 //!   returns a value that a load could read. (A strong compare-and-swap that fails always reads the newest value.)
