@@ -201,8 +201,8 @@ pub(crate) fn legend(test: Test) -> &'static str {
              peer, of block_handoff. fair P, fair C: items of the slowest producer, consumer per item of the fastest."
         }
         Test::DataLatency => {
-            "Time that items stay in the queue. × peer, × floor: of the best bounded peer, of half a line_rtt. lost: found \
-             no room."
+            "Time that items stay in the queue. × peer, × floor: of the best bounded peer, of half a line_rtt. lost: \
+             found no room."
         }
         Test::OpLatency => {
             "A push and a pop together, without the slowest hundredth. × peer: of the best bounded peer. lost: found no room."
