@@ -1,4 +1,4 @@
-//! Whatever is done with a queue of byte records, every answer is what a model says.
+//! Random calls on a queue of byte records: every answer is compared with a model.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Whatever a capture contains, reading it ends, without a panic, in one line or with packets.
+//! Random captures: reading ends without a panic, and returns packets or an error of one line.
 
 #![no_main]
 

@@ -1,7 +1,7 @@
 //! An audio callback takes a block of samples every 2.7 ms, and never waits for the decoder that writes them.
 //!
-//! The callback takes no lock and allocates nothing. Where samples are missing, it plays silence and counts an underrun.
-//! A second queue brings the volume from the user interface.
+//! The callback takes no lock and allocates nothing. If samples are missing, the callback plays silence and counts an
+//! underrun. A second queue brings the volume from the user interface.
 
 use std::hint::black_box;
 use std::thread;

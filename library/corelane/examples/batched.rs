@@ -16,7 +16,7 @@ const PACKETS: u32 = 1_000_000;
 const BATCH: usize = 32;
 
 fn main() -> Result<(), corelane::CapacityError> {
-    // In mirrored memory a batch is always one slice, also where it goes over the end of the ring.
+    // In mirrored memory a batch is always one slice, even across the end of the ring.
     let config = Config::new(4000).memory(Memory::Mirrored);
     let (mut tx, mut rx) = batched::queue_with::<Packet>(config)?;
 

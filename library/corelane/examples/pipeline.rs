@@ -1,7 +1,7 @@
 //! Three stages, each on a thread of its own: make numbers, square them, add them up.
 //!
-//! Closing runs through the pipeline: when a stage is done it drops its producer, and the next one
-//! sees `Closed` after the last item. A stage that waits yields its core: there may be more stages than cores.
+//! Closing runs through the pipeline: a stage that has finished drops its producer, and the next stage sees `Closed`
+//! after the last item. A stage that waits yields its core: there may be more stages than cores.
 
 use std::thread;
 

@@ -1,4 +1,4 @@
-//! A pool of workers: jobs go out by one queue, results come back by another one.
+//! A pool of workers: one queue carries jobs to the workers, another queue carries results back.
 //!
 //! Closing ends the pool. When the last job has been pushed, the jobs' producer is dropped. A worker that finds no job then
 //! sees `Closed` and ends, and the last worker to end closes the results.

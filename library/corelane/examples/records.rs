@@ -1,8 +1,8 @@
 //! Log lines of several lengths, from several threads into one file, without an allocation for each.
 //!
-//! A line is formatted where it lies in the queue, and goes from there to the file.
+//! A line is formatted in the queue's memory, and written to the file from there.
 //!
-//! `cargo run --example records -- /tmp/log.txt`; without a path the lines are thrown away.
+//! `cargo run --example records -- /tmp/log.txt`; without a path the lines are discarded.
 
 use std::error::Error;
 use std::fs::File;
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                         Err(_) => thread::yield_now(),
                     }
                 };
-                // What is behind the longest length is cut off.
+                // Longer lines are cut off.
                 let _ = writeln!(claim, "thread {thread}: request {n} took {:?} µs", n % 7 * 100);
                 claim.commit_written();
             }

@@ -203,14 +203,14 @@ pub unsafe trait Token: Send + Sized {
     ///
     /// # Safety
     ///
-    /// `word` came from [`into_word`](Self::into_word), and is turned back only once.
+    /// `word` came from [`into_word`](Self::into_word), and is converted back only once.
     unsafe fn from_word(word: NonNull<()>) -> Self;
 }
 
 /// Tokens that are owning pointers.
 macro_rules! pointer_token {
     ($($(#[$attr:meta])* [$($bounds:tt)*] $type:ty, $into:expr, $from:expr;)*) => {$(
-        // SAFETY: the pointer is never null, has the ownership, and is turned back once.
+        // SAFETY: the pointer is never null, has the ownership, and is converted back once.
         $(#[$attr])* unsafe impl<$($bounds)*> Token for $type {
             #[inline]
             fn into_word(self) -> NonNull<()> {
@@ -220,7 +220,7 @@ macro_rules! pointer_token {
 
             #[inline]
             unsafe fn from_word(word: NonNull<()>) -> Self {
-                // SAFETY: by the caller's contract the pointer came from `into_word`, and is turned back once.
+                // SAFETY: by the caller's contract the pointer came from `into_word`, and is converted back once.
                 unsafe { $from(word.as_ptr().cast()) }
             }
         }

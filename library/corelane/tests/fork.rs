@@ -1,12 +1,12 @@
-//! A queue survives that its process forks, whatever memory it lives in.
+//! A queue survives a fork of its process, in every kind of memory.
 
 #![cfg(target_os = "linux")]
 
 use corelane::{Config, Memory, lamport};
 
-/// Runs `child` in a child process, and returns how that ended.
+/// Runs `child` in a child process, and returns the process's status.
 fn in_a_child(child: impl FnOnce()) -> i32 {
-    // SAFETY: the child only runs what it was given and ends; it waits for no thread.
+    // SAFETY: the child only runs `child` and ends; it waits for no thread.
     match unsafe { libc::fork() } {
         0 => {
             child();
@@ -23,14 +23,14 @@ fn in_a_child(child: impl FnOnce()) -> i32 {
 }
 
 #[test]
-fn what_a_child_does_is_not_seen_by_its_parent() {
+fn a_child_neither_closes_nor_frees_its_parents_queue() {
     for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
         let config = Config::new(512).memory(memory);
         let (mut tx, mut rx) = lamport::queue_with::<u64>(config).unwrap();
         assert_eq!(tx.push_slice(&[1, 2, 3]), 3);
-        // In the child both handles go: by that the parent's queue is neither closed nor freed.
+        // The child drops both handles. This neither closes nor frees the parent's queue.
         let handles = std::mem::ManuallyDrop::new((tx, rx));
-        // SAFETY: the child drops its copies, and the parent its own.
+        // SAFETY: the child drops only its own copies, and the parent its own.
         let status = in_a_child(|| drop(unsafe { std::ptr::read(&*handles) }));
         assert_eq!(status, 0, "{memory:?}");
         (tx, rx) = std::mem::ManuallyDrop::into_inner(handles);

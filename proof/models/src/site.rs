@@ -1,4 +1,4 @@
-//! Where the atomic accesses are, and how strong.
+//! The places and orderings of atomic accesses.
 
 use std::fmt;
 use std::panic::Location;
@@ -7,16 +7,16 @@ use corelane_loom::memory::{Access, Op as FacadeOp, Ordering};
 use include_dir::{Dir, include_dir};
 use serde::{Deserialize, Serialize};
 
-/// The library's sources, of which the models are compiled.
+/// The library's sources, from which the models are compiled.
 static SOURCES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../library/corelane/src");
-/// How the compiler's names of these files go before the part that is the same everywhere.
+/// The end of the prefix of the compiler's names of these files. The rest is the same on all machines.
 const SOURCES_AT: &str = "corelane/src/";
 
 /// What an access does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Op {
-    /// Reads; also the part of a compare-and-swap that failed.
+    /// Reads; also a failed compare-and-swap.
     Load,
     /// Writes.
     Store,
@@ -55,15 +55,15 @@ impl fmt::Display for Op {
 /// An ordering, from weak to strong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Strength {
-    /// Atomic and no more. In place of a fence: no fence.
+    /// Orders no other access. In place of a fence: no fence.
     Relaxed,
-    /// Sees what was released.
+    /// Observes released accesses.
     Acquire,
-    /// Shows all that was done before.
+    /// Releases all earlier accesses.
     Release,
-    /// Both.
+    /// Acquires and releases.
     AcqRel,
-    /// Both, and in one order for all.
+    /// Acquires and releases, in a single order for all threads.
     SeqCst,
 }
 
@@ -92,7 +92,7 @@ impl From<Ordering> for Strength {
             Ordering::Acquire => Self::Acquire,
             Ordering::Release => Self::Release,
             Ordering::AcqRel => Self::AcqRel,
-            // There is none beyond it.
+            // No ordering is stronger.
             _ => Self::SeqCst,
         }
     }
@@ -112,14 +112,14 @@ impl From<Strength> for Ordering {
 
 impl fmt::Display for Strength {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // As the source has it.
+        // As in the source.
         f.pad(&format!("{self:?}"))
     }
 }
 
-/// An atomic access in the source, with the ordering it asks for there.
+/// An atomic access in the source, and its ordering.
 ///
-/// A compare-and-swap is two: a `cas`, and a `load` for when it fails.
+/// A compare-and-swap is two accesses: a `cas`, and a `load` for its failure.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Site {
     /// File, from the library's `src` on; the compiler's name for files elsewhere.
@@ -130,7 +130,7 @@ pub struct Site {
     pub column: u32,
     /// What the access does.
     pub op: Op,
-    /// With which ordering.
+    /// The ordering.
     pub ordering: Strength,
 }
 
@@ -160,7 +160,8 @@ fn file<'a>(at: &Location<'a>) -> &'a str {
     source_name(at.file())
 }
 
-/// What [`source`] calls the file that the compiler calls `path`; `path` itself for files elsewhere.
+/// The name that [`source`] has for the file that the compiler calls `path`; `path` itself for files outside of the
+/// library.
 pub fn source_name(path: &str) -> &str {
     path.rsplit_once(SOURCES_AT).map_or(path, |(_, file)| file)
 }
@@ -170,7 +171,7 @@ pub fn source(file: &str) -> Option<&'static str> {
     SOURCES.get_file(file)?.contents_utf8()
 }
 
-/// Names of the source files of all algorithms: those that use the facade, which is not among them.
+/// Names of the source files of all algorithms: all files that use the facade, without the facade itself.
 pub fn sources() -> Vec<&'static str> {
     fn collect(dir: &'static Dir<'_>, into: &mut Vec<&'static str>) {
         into.extend(dir.files().filter_map(|file| file.path().to_str()));

@@ -26,7 +26,7 @@ pub struct Measured {
 
 /// Cores of a fitted machine.
 const CORES: [usize; 2] = [0, 1];
-/// An access that hits takes a share of a cycle if others go on beside it. In picoseconds.
+/// Picoseconds of an access that hits: a fraction of a cycle, because other accesses overlap with it.
 const HIT_PS: u64 = 80;
 /// Accesses that a core runs ahead: a third of the 450 instructions that today's cores have in flight.
 const LOOKAHEAD: usize = 150;

@@ -194,15 +194,15 @@ pub(crate) fn legend(test: Test) -> &'static str {
         }
         Test::Rtt => "Medians with quartiles; less is better. × floor: of line_rtt.",
         Test::OpenLoop => {
-            "Time from when an item was due to when it was popped. p99: one of a hundred takes longer."
+            "Time from an item's intended send time to its pop. p99: one of a hundred items takes longer."
         }
         Test::Throughput => {
             "Medians with quartiles; less is better. M/s: million items a second. × peer, × floor: of the best bounded \
              peer, of block_handoff. fair P, fair C: items of the slowest producer, consumer per item of the fastest."
         }
         Test::DataLatency => {
-            "How long items are in the queue. × peer, × floor: of the best bounded peer, of half a line_rtt. lost: found \
-             no room."
+            "Time that items stay in the queue. × peer, × floor: of the best bounded peer, of half a line_rtt. lost: \
+             found no room."
         }
         Test::OpLatency => {
             "A push and a pop together, without the slowest hundredth. × peer: of the best bounded peer. lost: found no room."
@@ -227,16 +227,17 @@ pub(crate) fn reading(test: Test) -> &'static str {
              is small is the faster one, waiting for the other."
         }
         Test::Round => {
-            "A message has gone round when it was copied, freed and passed on by all threads but the first, \
-             which sent it and takes it back. With more threads than cores they yield while they wait. × \
-             peer is a multiple of the best bounded peer, or unbounded if all of ours are: less is better."
+            "A message has gone round when all threads but the first have copied, freed and passed it on, and \
+             the first thread, which sent it, has taken it back. With more threads than cores they yield while \
+             they wait. × peer is a multiple of the best bounded peer, or of the best unbounded peer if all \
+             queues of corelane are unbounded: less is better."
         }
         _ => {
             "2x4 is two producers and four consumers; with more threads than cores they yield while they \
-             wait. Fairness (fair P, fair C) is what the slowest producer or consumer moved per item of the \
-             fastest. × peer and × floor are multiples of the best bounded peer and of the floor: less is \
-             better. Lost are items that nobody popped: pushes that found no room and were not tried again, \
-             or what was overwritten. Overwrite: 2x0 is without a consumer; there bbq is the queue whose \
+             wait. Fairness (fair P, fair C) is the number of items of the slowest producer or consumer per \
+             item of the fastest. × peer and × floor are multiples of the best bounded peer and of the floor: \
+             less is better. Lost are items that no consumer popped: pushes that found no room and were not \
+             retried, or overwritten items. Overwrite: 2x0 is without a consumer; there bbq is the queue whose \
              producers wait."
         }
     }

@@ -10,18 +10,18 @@ use crate::outcome::{SideCosts, Simulation, StreamCell};
 
 const READING: &str = "Nothing here was measured. The queues' own sources ran on simulated cores, and every \
     access to shared memory was charged to a model of the caches and to its line of the source. **Read**: a \
-    load whose line was not there. **Write**: a store whose line was not there. **Upgrade**: a store to a \
-    line that others had too. **Stall**: the time that the core waited for lines. **Batch**: items from one \
-    time that the queue was full (P) or empty (C) to the next; a side whose batch is small is the faster one. \
-    What a side keeps to itself costs nothing. In a pipeline, the threads between P and C (**F**, on average) \
-    pay for a pop and a push.";
+    load whose line was not in the cache. **Write**: a store whose line was not in the cache. **Upgrade**: a \
+    store to a line that other caches had too. **Stall**: the time that the core waited for lines. **Batch**: \
+    items between two times that the queue was full (P) or empty (C); a side whose batch is small is the faster \
+    one. Private memory costs nothing. In a pipeline, the threads between P and C (**F**, on average) pay for a \
+    pop and a push.";
 
-const OF_STREAMS: &str = "Misses per item: reads of a line that isn't there + writes to one + writes to a line \
-    that others share; P is the producer, C the consumer. All of it is simulated.";
+const OF_STREAMS: &str = "Misses per item: reads of a line that isn't in the cache + writes to such a line + writes \
+    to a line that others share; P is the producer, C the consumer. Everything is simulated.";
 
-const OF_SWEEPS: &str = "Pipelines: items go through a queue between each core and the next; a core alone pushes \
-    and pops. A row of queues settles into one of several rhythms, and another --seed may show another. All of \
-    it is simulated.";
+const OF_SWEEPS: &str = "Pipelines: items go through a queue between each core and the next; a single core \
+    pushes and pops. A row of queues settles into one of several rhythms, and another --seed may show another. \
+    Everything is simulated.";
 
 /// The measures of a pipeline.
 const MEASURES: [Measure<StreamCell>; 2] = [

@@ -42,7 +42,7 @@ fn sides_and_lines_add_up() {
 }
 
 #[test]
-fn one_producer_and_one_consumer_is_what_is_simulated_unless_told_otherwise() {
+fn one_producer_and_one_consumer_are_the_default() {
     let cells = |args: &str| json_of(&format!("{args} --items 500"))["cells"].take();
     assert_eq!(cells("line_ring --regime fp"), cells("spsc linering --regime fp"));
 }
@@ -109,7 +109,7 @@ fn predictions_stand_beside_measurements() {
 }
 
 #[test]
-fn what_cannot_be_simulated_is_refused() {
+fn impossible_simulations_are_refused() {
     let cases: [(&str, &[&str]); 27] = [
         ("spsc lqq", &["nearest are lq,"]),
         ("spsc --pair 0,9", &["cores 0 to 7", "--pair"]),
@@ -220,7 +220,7 @@ struct Bench {
 }
 
 #[test]
-fn what_was_measured_stands_beside_a_sweep() {
+fn measurements_are_shown_beside_a_sweep() {
     let bench =
         "bench bbq --no-peers --test throughput --threads 1x1,2x2 --rounds 1 --duration 1ms";
     let plan = Plan::mpmc(&Bench::parse_from(bench.split(' ')).args).expect("it can be measured");

@@ -108,9 +108,9 @@ impl Histories {
         let least = self.queues.iter().map(|queue| queue.operations).min();
         if let Some(least) = least.filter(|_| self.are_sound()) {
             document.add(Block::Paragraph(format!(
-                "No queue lost, doubled or reordered an item or was full or empty where that can't be, in \
+                "No queue lost, doubled or reordered an item, or said full or empty although it wasn't, in \
                  {least} operations or more of each. In the histories counted as both, one side found a \
-                 queue full while the other found it empty: each answer was right for itself, and outdated."
+                 queue full while the other found it empty: each answer alone was right, and out of date."
             )));
         }
         if self.origin.is_interrupted() {

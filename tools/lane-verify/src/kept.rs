@@ -118,7 +118,7 @@ mod tests {
 ";
 
     #[test]
-    fn a_table_says_what_was_found() {
+    fn a_table_has_the_results() {
         use Strength::{Acquire, Relaxed, Release};
         let kept = Kept::parse(TABLE);
         let known = |source: &str, access: &str, ordering: &str, to| {

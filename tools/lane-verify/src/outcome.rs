@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_that_share_a_line_share_what_was_found() {
+    fn queues_that_share_a_line_share_its_results() {
         use Strength::{Acquire, Relaxed, Release};
         let mut verification = Verification::new(Vec::new());
         verification.queues = vec![
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_queue_shows_survives() {
+    fn an_ordering_without_evidence_survives() {
         let tried =
             [(Strength::Acquire, false), (Strength::Release, true), (Strength::Relaxed, true)];
         let mut verification = Verification::new(Vec::new());

@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_there_stays_until_there_is_something_new() {
+    fn a_file_keeps_its_contents_until_they_are_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("results");
         std::fs::write(&path, "something long from before").unwrap();

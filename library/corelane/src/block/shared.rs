@@ -621,7 +621,7 @@ mod tests {
     /// A consumer reads a position, and sleeps for a lap of the ring. Then it finds slots filled. They say nothing of
     /// the block between, where a push is unfinished.
     #[test]
-    fn what_is_filled_a_lap_later_says_nothing_of_blocks_between() {
+    fn slots_filled_a_lap_later_say_nothing_about_blocks_between() {
         let (mut tx, mut rx) = queue_with(Config::new(4).block(2)).unwrap();
         let (mut other, _another) = (tx.clone(), rx.clone());
         assert_eq!(tx.push_slice(&[0, 1]), 2);

@@ -533,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_for_always_fits() {
+    fn the_capacity_asked_for_always_fits() {
         for asked in [1, 6, 7, 8, 100, 1000] {
             let (mut tx, mut rx) = queue::<u64>(asked).unwrap();
             // For any place of the consumer in its line, and any number of lines not given back.

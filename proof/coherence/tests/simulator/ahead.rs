@@ -37,7 +37,7 @@ fn misses_overlap() {
 }
 
 #[test]
-fn without_lookahead_they_do_not() {
+fn misses_do_not_overlap_without_lookahead() {
     alone(ahead(0, 8), |memory| assert_eq!(took(|| load_lines(memory, 4)), 4 * 200));
 }
 
@@ -58,7 +58,7 @@ fn lines_on_their_way_are_limited() {
 }
 
 #[test]
-fn what_is_waited_for_is_not_guessed() {
+fn a_core_does_not_run_ahead_past_a_pause() {
     alone(ahead(8, 8), |memory| {
         pause(1);
         assert_eq!(took(|| load_lines(memory, 1)), 200);

@@ -53,7 +53,7 @@ fn store_buffering_lets_both_miss_the_others_store() {
 }
 
 #[test]
-fn store_buffering_with_fences_does_not() {
+fn store_buffering_with_fences_lets_no_store_be_missed() {
     for machine in machines() {
         let seen = store_buffering(&machine, true);
         assert!(!seen.contains(&(0, 0)), "{seen:?}");

@@ -210,7 +210,7 @@ fn prefetcher_takes_nothing_dirty() {
 
 /// Four lines in two sets: a line without room goes to the L3, dirty or not, and comes from there.
 #[test]
-fn what_a_cache_has_no_room_for_is_in_the_l3() {
+fn a_line_without_room_in_a_cache_is_in_the_l3() {
     let small = Some(PrivateCache { bytes: 4 * 64, ways: 2 });
     let memory = Memory::new();
     let report = run_on(Machine { private_cache: small, ..machine() }, 1, 3, move |core| {
@@ -240,7 +240,7 @@ fn what_a_cache_has_no_room_for_is_in_the_l3() {
 }
 
 #[test]
-fn what_is_prefetched_is_on_its_way() {
+fn a_prefetched_line_is_on_its_way() {
     let memory = Memory::new();
     let mut simulation = Simulation::new(Machine { pair_prefetcher: true, ..machine() }, 1);
     let loads = memory.clone();

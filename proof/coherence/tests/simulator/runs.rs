@@ -183,7 +183,7 @@ fn time_passes_as_told() {
 }
 
 #[test]
-fn only_what_is_to_be_counted_is() {
+fn only_accesses_to_be_counted_are_counted() {
     let memory = Memory::new();
     let report = run_on(machine(), 1, 1, move |_| {
         count(false);

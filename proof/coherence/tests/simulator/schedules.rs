@@ -297,7 +297,7 @@ fn a_load_that_sees_a_store_is_later() {
 
 /// A panic empties all store buffers, and nothing wakes the threads that wait for an empty buffer.
 #[test]
-fn a_panic_that_is_caught_holds_up_nobody() {
+fn a_caught_panic_blocks_no_thread() {
     struct Looks(Rc<Memory>);
     impl Drop for Looks {
         fn drop(&mut self) {

@@ -96,7 +96,7 @@ fn plain_read_finds_atomic_stores() {
 }
 
 #[test]
-fn store_is_seen_when_it_is_in() {
+fn store_is_visible_when_it_enters_the_cache() {
     let seen: Shared<Vec<u64>> = Rc::new(Cell::new(Vec::new()));
     let memory = Memory::new();
     let mut simulation = Simulation::new(buffered(8), 1);
@@ -292,7 +292,7 @@ fn requests_are_served_in_the_order_in_which_they_are_made() {
 }
 
 #[test]
-fn what_is_forgotten_is_not_written() {
+fn a_forgotten_store_is_not_written() {
     let memory = Memory::new();
     let mut simulation = Simulation::new(buffered(4), 1);
     let stores = memory.clone();

@@ -247,19 +247,19 @@ fn assert_allowed(seeds: std::ops::Range<u64>, schedules: &[Schedule]) {
 }
 
 #[test]
-fn by_time_nothing_is_seen_that_must_not() {
+fn by_time_all_outcomes_are_allowed() {
     assert_allowed(0..60, &[Schedule::Time]);
 }
 
 #[test]
-fn by_other_schedules_nothing_is_seen_that_must_not() {
+fn by_other_schedules_all_outcomes_are_allowed() {
     let priorities = |depth| Schedule::Priorities { depth, steps: 20 };
     assert_allowed(60..90, &[Schedule::Random, priorities(1), priorities(3)]);
 }
 
 /// A load of a part of a buffered store waits for the store, and so has fewer outcomes than allowed.
 #[test]
-fn by_chance_everything_is_seen_in_the_end() {
+fn by_chance_all_allowed_outcomes_occur() {
     for seed in 100..140 {
         let program = program(seed, false);
         if program.len() > 3 {

@@ -95,7 +95,7 @@ fn a_full_batch_needs_no_flush() {
 
 /// A producer that is told full can wait, however small the ring and large the batch: the consumer sees an item.
 #[test]
-fn a_full_ring_shows_something() {
+fn a_full_ring_has_a_visible_item() {
     for capacity in 1..70 {
         for batch in [1, 2, 7, 64, 1000] {
             let (mut tx, mut rx) = McRing::with(Config::new(capacity).batch(batch)).unwrap();

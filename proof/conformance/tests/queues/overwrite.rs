@@ -88,7 +88,7 @@ macro_rules! tests {
             fn capacity_overflow() {
                 for capacity in [0, usize::MAX, usize::MAX / 2 + 2, 1 << 62] {
                     let queue = <$queue as Queue<u64>>::with(Config::new(capacity));
-                    let error = queue.err().expect("it can't be so many");
+                    let error = queue.err().expect("so large a capacity is refused");
                     assert!(matches!(error, CapacityError::OutOfRange { .. }), "{error}");
                 }
             }

@@ -95,7 +95,7 @@ fn a_snapshot_has_the_newest() {
             let mut items = Vec::new();
             rx.snapshot(&mut items);
             // The producers may not have begun.
-            assert!(!items.is_empty() || largest == 0, "a snapshot found nothing");
+            assert!(!items.is_empty() || largest == 0, "a snapshot found no item");
             assert!(items.len() <= CAPACITY);
             check(&items);
             largest = largest.max(items.len());

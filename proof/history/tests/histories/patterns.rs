@@ -213,7 +213,7 @@ fn overfull_is_told_in_one_sentence() {
 }
 
 #[test]
-fn what_is_lost_is_shown_between_its_neighbours() {
+fn a_lost_item_is_shown_between_its_neighbours() {
     let pushes = [push(0, 0, 1), push(0, 2, 3), push(0, 4, 5), push(0, 6, 7)];
     let pops = [pop(0, 0, 8, 9), pop(0, 3, 10, 11)];
     let witness = check(&history(&[&pushes[..], &pops].concat(), true), &FIFO).unwrap_err();

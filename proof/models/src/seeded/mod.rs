@@ -118,7 +118,7 @@ fn shared() -> Vec<Seeded> {
         "lcrq", "gives one position to two threads": two_consumers_and_one_item, Meetings<rings::Bug::TwoSteps>;
         "lprq", "publishes an item in a slot that has been given up": two_producers, Meetings<rings::Bug::ShownTooLate>;
         "bbq-bytes", "doesn't count what it skips": two_producers, Records<bytes::Bug::Uncounted>;
-        "bbq-bytes", "takes an item that another consumer has taken": two_consumers_and_one_item, Records<bytes::Bug::TakenTwice>;
+        "bbq-bytes", "takes another consumer's item": two_consumers_and_one_item, Records<bytes::Bug::TakenTwice>;
     }
 }
 

@@ -29,7 +29,7 @@ fn time_runs_from_the_last_item_of_the_warm_up_to_the_last_that_counts() {
 }
 
 #[test]
-fn what_goes_astray_is_noticed() {
+fn lost_and_doubled_items_are_noticed() {
     let times = |producer, item, times| Err(Failure::Times { producer, item, times });
     assert_eq!(settle(&[(0, 0), (1, 0), (1, 1)]), times(0, 1, 0));
     assert_eq!(settle(&[(0, 0), (0, 1), (1, 1)]), times(1, 0, 0));
@@ -50,7 +50,7 @@ fn an_item_that_two_consumers_get_is_noticed() {
 }
 
 #[test]
-fn what_is_overwritten_must_be_counted() {
+fn overwritten_items_must_be_counted() {
     let account = |lost| {
         let account =
             TeamAccount::new(&Team { items: 2, warm_up: 1, ..Team::new(Machine::i7()) }, true);
@@ -79,7 +79,7 @@ fn a_slow_run_ends_in_time() {
 }
 
 #[test]
-fn a_run_in_which_nobody_gets_an_item_has_no_result() {
+fn a_run_without_popped_items_has_no_result() {
     let account = account(1, 1, 1);
     for ns in [600, 1001] {
         account.phase(Time::ns(ns));

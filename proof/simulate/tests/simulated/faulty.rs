@@ -240,7 +240,7 @@ fn false_promises_are_noticed() {
 }
 
 #[test]
-fn what_is_left_of_chunks_is_noticed() {
+fn dropped_rests_of_chunks_are_noticed() {
     assert_noticed::<{ ReleasesAll as u8 }>(", expected ");
 }
 

@@ -161,7 +161,7 @@ fn ratio(one: &str, other: &str, (producers, consumers): (usize, usize)) -> f64 
 }
 
 #[test]
-fn a_capacity_that_cannot_be_is_told() {
+fn an_impossible_capacity_is_reported() {
     let team = Team { capacity: 0, ..team(2, 2) };
     assert!(matches!(queue("bbq").team(&team), Err(Failure::Capacity(_))));
 }

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_queue_is_found_out() {
+    fn a_wrong_queue_is_detected() {
         let fault = |report: Result<TeamReport, String>| report.err().expect("it is wrong");
         let late = fault(run_on::<Reverses, NoEffort, Silent>(1));
         assert!(late.ends_with("later ones of the same producer"), "{late}");

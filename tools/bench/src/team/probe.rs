@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_typical_lies_between_steps_and_leaves_interruptions_out() {
+    fn the_typical_time_can_lie_between_clock_steps_and_ignores_interruptions() {
         let mut times = histogram();
         times.record_n(10, 600).expect("in bounds");
         times.record_n(20, 395).expect("in bounds");

@@ -13,7 +13,7 @@ const ON_TERMINAL: &str = "Misses are those of private caches, of all threads, p
 const READING: &str = "queues' own sources ran on simulated cores, a thread to each, and every access to shared \
     memory was charged to a model of the caches. **Misses** are those of private caches, per item that was \
     popped, of all threads, of producers (**P**) and of consumers (**C**); caches of the first level that \
-    overflow into the second are not told apart. **Fair**: items of the slowest thread of a side for each of \
+    overflow into the second are not distinguished. **Fair**: items of the slowest thread of a side per item of \
     its fastest. **Failed**: calls that found the queue full or empty, per item. The workload **complex** works \
     for up to 30 ns before each call; allocating is not simulated. Hyperthreads share caches but do not slow \
     each other down, and waiters for a line are served strictly in turn.";

@@ -155,6 +155,6 @@ fn ring_is_left_out_where_threads_share_a_core_unless_named() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_keeps_what_was_measured() {
+fn ctrl_c_keeps_the_measured_results() {
     interrupted("bench mpmc bbq --test throughput");
 }

@@ -63,7 +63,7 @@ fn numbers_of_threads_are_columns() {
 }
 
 #[test]
-fn what_is_no_result_is_refused() {
+fn files_without_results_are_refused() {
     assert_refused("report /no/such/file", &["/no/such/file", "lane bench --json"]);
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("other.json");

@@ -47,6 +47,6 @@ fn the_report_has_a_chart_with_all_numbers_of_threads() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_keeps_what_was_measured() {
+fn ctrl_c_keeps_the_measured_results() {
     interrupted("bench ring linering --threads 2");
 }

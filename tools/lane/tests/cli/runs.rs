@@ -174,7 +174,7 @@ fn peers_can_be_added_and_left_out() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_keeps_what_was_measured() {
+fn ctrl_c_keeps_the_measured_results() {
     interrupted("bench spsc lq --test stream");
 }
 

@@ -59,5 +59,5 @@ fn must_fail(bug: &str, output: &Output) {
         "BuildsOnStack" => words.contains("has overflowed its stack"),
         _ => words.contains("panicked at") && !SOURCES.iter().any(|file| words.contains(file)),
     };
-    assert!(found, "{bug} was found by something else: {words}");
+    assert!(found, "{bug} was found by another check: {words}");
 }

@@ -231,7 +231,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Whether a side has gone.
+    /// Whether a side is gone.
     fn is_gone(&self, side: usize) -> bool {
         let handles = &self.lock().handles[side];
         handles.present == 0 || (self.has(Bug::ClosedByAnyHandle) && handles.missed)
