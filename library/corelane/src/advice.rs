@@ -50,6 +50,9 @@ macro_rules! advice {
     (choose bbq_spsc) => { "when many items wait most of the time, for large queues, or to fill slots in place" };
     (avoid bbq_spsc) => { "when memory is short: slots come back a block at a time, so the ring has a block more than its capacity" };
 
+    (choose leased) => { "between several threads that push or pop in runs, also more threads than cores" };
+    (avoid leased) => { "when threads of a side take turns item by item, or a thread stopped in a call must not delay others" };
+
     (choose bbq) => { "by default between several threads, on one side or on both" };
     (avoid bbq) => { "when a thread stopped in a call must not delay others: a pop is busy while a push into the same block is unfinished" };
 

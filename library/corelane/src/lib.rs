@@ -84,6 +84,8 @@ pub mod fast_forward;
 #[doc(hidden)]
 pub mod hazard;
 pub mod lamport;
+mod lease;
+pub mod leased;
 pub mod line_ring;
 pub mod list;
 #[cfg(feature = "std")]

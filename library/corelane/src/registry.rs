@@ -33,6 +33,7 @@ macro_rules! for_each_queue {
         $with!(shared any ring: $crate::ring::Ring<$crate::ring::InOrder>);
         $with!(shared any ring_rts: $crate::ring::Ring<$crate::ring::RelaxedTail>);
         $with!(shared any ring_hts: $crate::ring::Ring<$crate::ring::HeadTail>);
+        $with!(shared any leased: $crate::leased::Leased);
         $with!(shared any scq: $crate::scq::Scq);
         $with!(shared any locked: $crate::locked::Locked);
         $with!(shared plain bbq_drop_old: $crate::block::overwriting::BbqDropOld);

@@ -159,6 +159,30 @@ pub fn fence(order: Ordering) {
     }
 }
 
+/// Two fences that order each other as two `SeqCst` fences do: see `real.rs`.
+#[derive(Debug, Clone, Copy)]
+pub struct Barrier;
+
+impl Barrier {
+    /// A pair.
+    #[expect(clippy::new_without_default, reason = "the facade has no defaults")]
+    pub fn new() -> Self {
+        Self
+    }
+
+    /// The fence of the thread that must not be slow.
+    #[track_caller]
+    pub fn light(self) {
+        fence(Ordering::SeqCst);
+    }
+
+    /// The fence of the other thread.
+    #[track_caller]
+    pub fn heavy(self) {
+        fence(Ordering::SeqCst);
+    }
+}
+
 /// Lets other threads run: one step, for a wait of any length.
 pub fn pause(spins: u32) {
     if spins > 0 {

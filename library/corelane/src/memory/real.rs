@@ -5,7 +5,71 @@ use core::ptr::NonNull;
 
 pub use portable_atomic::AtomicU128;
 
+use core::sync::atomic::compiler_fence;
 pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, fence};
+
+use super::Ordering;
+
+/// Two fences that order each other as two `SeqCst` fences do. Where the system can, one costs its thread nothing.
+///
+/// The light fence is then only one for the compiler, and the heavy fence asks the system to run a fence on each core
+/// that runs a thread of this process, which takes microseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Barrier {
+    is_light: bool,
+}
+
+impl Barrier {
+    /// The cheapest pair that the system has.
+    #[expect(clippy::new_without_default, reason = "the facade has no defaults")]
+    pub fn new() -> Self {
+        Self { is_light: system::can_fence() }
+    }
+
+    /// The fence of the thread that must not be slow.
+    #[inline(always)]
+    pub fn light(self) {
+        match self.is_light {
+            true => compiler_fence(Ordering::SeqCst),
+            false => fence(Ordering::SeqCst),
+        }
+    }
+
+    /// The fence of the other thread.
+    #[cold]
+    pub fn heavy(self) {
+        match self.is_light {
+            true => system::fence(),
+            false => fence(Ordering::SeqCst),
+        }
+    }
+}
+
+/// Fences on all cores by the operating system.
+#[cfg(all(feature = "std", target_os = "linux"))]
+mod system {
+    use rustix::thread::{MembarrierCommand, membarrier};
+
+    /// Announces the process. Whether the system can fence its threads.
+    pub(super) fn can_fence() -> bool {
+        membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
+    }
+
+    pub(super) fn fence() {
+        membarrier(MembarrierCommand::PrivateExpedited).expect("the process is announced");
+    }
+}
+
+#[cfg(not(all(feature = "std", target_os = "linux")))]
+mod system {
+    pub(super) fn can_fence() -> bool {
+        false
+    }
+
+    pub(super) fn fence() {
+        unreachable!("the system can't")
+    }
+}
 
 /// Waits for about `spins` turns of a spin loop.
 #[inline]

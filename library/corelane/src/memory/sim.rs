@@ -160,6 +160,37 @@ pub fn fence(order: Ordering) {
     }
 }
 
+/// Two fences that order each other as two `SeqCst` fences do: see `real.rs`.
+#[derive(Debug, Clone, Copy)]
+pub struct Barrier;
+
+/// Turns of a spin loop that a heavy fence takes, some microseconds.
+const HEAVY: u32 = 100;
+
+impl Barrier {
+    /// A pair.
+    #[expect(clippy::new_without_default, reason = "the facade has no defaults")]
+    pub fn new() -> Self {
+        Self
+    }
+
+    /// The fence of the thread that must not be slow.
+    #[track_caller]
+    pub fn light(self) {
+        if !is_simulated() {
+            atomic::fence(Ordering::SeqCst);
+        }
+    }
+
+    /// The fence of the other thread.
+    #[track_caller]
+    pub fn heavy(self) {
+        fence(Ordering::SeqCst);
+        // What the system takes for it, with all cores busy.
+        pause(HEAVY);
+    }
+}
+
 /// Waits for about `spins` turns of a spin loop.
 pub fn pause(spins: u32) {
     coherence::pause(spins);

@@ -1,0 +1,302 @@
+//! `leased`: a line ring for several producers and several consumers, of which one on each side has it on lease.
+//!
+//! Each side of the ring is a handle of the [line ring](crate::line_ring) in shared memory. One producer at a time has the
+//! sending handle on lease, and one consumer the receiving handle. While a thread has the lease, a push or pop needs no locked
+//! instruction and no fence. Others wait until the thread gives the lease up, or doesn't come, and then take the lease over.
+//!
+#![doc = advice!(leased)]
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | deadlock-free, first in first out (linearizable) |
+//! | capacity | as the [line ring](crate::line_ring) |
+//! | handles | at most 65,536 a side; cloning one more panics. Cloning and dropping a handle takes a lock for a moment |
+//! | a stopped thread | outside a call it costs the next thread of its side some microseconds, once. In a call it has the lease: its side says [`Busy`](TryPushError::Busy) until it goes on, as behind a lock |
+//! | operations | with the lease two stores, two loads and the operation of the line ring. To take over a lease that was given up: one compare-and-swap; one that was not: two, and a fence on all cores, [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), which takes 2 to 10 microseconds. Without that system call each operation has a fence |
+//! | paper | none; the technique: D. Dice, H. Huang, M. Yang: *Asymmetric Dekker Synchronization* (2001), as in locks that can be reacquired quickly |
+//!
+//! ```
+//! use corelane::leased;
+//!
+//! let (mut tx, mut rx) = leased::queue(100)?;
+//! let mut other = tx.clone();
+//! tx.try_push('a')?;
+//! other.try_push('b')?;
+//! assert_eq!(rx.clone().try_pop(), Ok('a'));
+//! assert_eq!(rx.try_pop(), Ok('b'));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use core::marker::PhantomData;
+
+use crate::lease::{Lease, Tenant};
+use crate::line_ring;
+use crate::queue::Memory;
+use crate::queue::{
+    self, CapacityError, Config, Info, Looks, Sides, TryPopError, TryPushError, answered_by, full,
+    handles, queue_type,
+};
+use crate::region::{End, NoSlots, State, ends};
+
+/// The handles of the ring, which are dropped with their items.
+struct Header<T> {
+    senders: Lease<line_ring::Producer<T>>,
+    receivers: Lease<line_ring::Consumer<T>>,
+    items: PhantomData<T>,
+}
+
+impl<T> State for Header<T> {
+    type Item = T;
+    type Slots = NoSlots;
+
+    fn drop_items(&self, _: &NoSlots) {
+        // The ring drops its items.
+    }
+}
+
+/// A queue for at least `capacity` items, between any number of threads on either side.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_with(Config::new(capacity))
+}
+
+/// As [`queue`], with all options.
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    let (tx, rx) = line_ring::queue_with(config)?;
+    let (capacity, slots) = (tx.capacity(), tx.slots());
+    let header = Header { senders: Lease::new(tx), receivers: Lease::new(rx), items: PhantomData };
+    let (tx, rx) = ends(Memory::Heap, (), header)?;
+    let tenants = (Tenant::new(&tx.header().senders), Tenant::new(&rx.header().receivers));
+    Ok((
+        Producer { tenant: tenants.0, capacity, slots, end: tx },
+        Consumer { tenant: tenants.1, capacity, slots, end: rx },
+    ))
+}
+
+/// A sending side.
+#[repr(align(128))]
+pub struct Producer<T> {
+    tenant: Tenant,
+    capacity: usize,
+    slots: usize,
+    end: End<Header<T>>,
+}
+
+/// A receiving side.
+#[repr(align(128))]
+pub struct Consumer<T> {
+    tenant: Tenant,
+    capacity: usize,
+    slots: usize,
+    end: End<Header<T>>,
+}
+
+impl<T> Producer<T> {
+    /// Uses the ring's producer, if this handle has it on lease or gets it. `work` also says whether it may go on soon.
+    #[inline(always)]
+    fn with<R>(
+        &mut self,
+        work: impl FnOnce(&mut line_ring::Producer<T>) -> (R, bool),
+    ) -> Option<R> {
+        let lease = &self.end.header().senders;
+        if !self.tenant.enter(lease) {
+            return None;
+        }
+        // SAFETY: between `enter` and `exit`.
+        let (result, has_more) = unsafe { self.tenant.with(lease, work) };
+        self.tenant.exit(lease, has_more);
+        Some(result)
+    }
+}
+
+impl<T> queue::Producer for Producer<T> {
+    type Item = T;
+
+    #[inline(always)] // a call would cost more than the push itself
+    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        let lease = &self.end.header().senders;
+        if !self.tenant.enter(lease) {
+            return Err(TryPushError::Busy(item));
+        }
+        // SAFETY: between `enter` and `exit`.
+        let pushed = unsafe { self.tenant.with(lease, |tx| tx.try_push(item)) };
+        self.tenant.exit(lease, pushed.is_ok());
+        pushed.map_err(|error| full(self.is_closed(), error.into_inner()))
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    fn slots(&self) -> usize {
+        self.slots
+    }
+
+    answered_by!(closed: end);
+
+    /// [`usize::MAX`] while another thread is in the middle of a call.
+    fn len(&mut self) -> usize {
+        self.with(|tx| (tx.len(), true)).unwrap_or(usize::MAX)
+    }
+
+    fn is_full(&mut self) -> bool {
+        self.with(|tx| (tx.is_full(), true)).unwrap_or(true)
+    }
+
+    fn push_slice(&mut self, items: &[T]) -> usize
+    where
+        T: Copy,
+    {
+        let mut looks = Looks::default();
+        loop {
+            let pushed = self.with(|tx| {
+                let n = tx.push_slice(items);
+                (n, n == items.len())
+            });
+            match pushed {
+                Some(n) => return n,
+                None if looks.again(true) => {}
+                None => return 0,
+            }
+        }
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+impl<T> Consumer<T> {
+    /// Uses the ring's consumer, if this handle has it on lease or gets it. `work` also says whether it may go on soon.
+    #[inline(always)]
+    fn with<R>(
+        &mut self,
+        work: impl FnOnce(&mut line_ring::Consumer<T>) -> (R, bool),
+    ) -> Option<R> {
+        let lease = &self.end.header().receivers;
+        if !self.tenant.enter(lease) {
+            return None;
+        }
+        // SAFETY: between `enter` and `exit`.
+        let (result, has_more) = unsafe { self.tenant.with(lease, work) };
+        self.tenant.exit(lease, has_more);
+        Some(result)
+    }
+}
+
+impl<T> queue::Consumer for Consumer<T> {
+    type Item = T;
+
+    #[inline(always)] // a call would cost more than the pop itself
+    fn try_pop(&mut self) -> Result<T, TryPopError> {
+        let mut closed = false;
+        loop {
+            let popped = self.with(|rx| {
+                let popped = rx.try_pop();
+                let has_more = popped.is_ok();
+                (popped, has_more)
+            });
+            match popped {
+                None => return Err(TryPopError::Busy),
+                Some(Ok(item)) => return Ok(item),
+                Some(Err(_)) if closed => return Err(TryPopError::Closed),
+                // Looks once more, for items that producers pushed before they were dropped.
+                Some(Err(_)) if self.end.peer_is_gone() => closed = true,
+                Some(Err(_)) => return Err(TryPopError::Empty),
+            }
+        }
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    fn slots(&self) -> usize {
+        self.slots
+    }
+
+    answered_by!(closed: end);
+
+    /// [`usize::MAX`] while another thread is in the middle of a call.
+    fn len(&mut self) -> usize {
+        self.with(|rx| (rx.len(), true)).unwrap_or(usize::MAX)
+    }
+
+    fn is_empty(&mut self) -> bool {
+        self.with(|rx| (rx.is_empty(), true)).unwrap_or(false)
+    }
+
+    fn pop_slice(&mut self, into: &mut [T]) -> usize
+    where
+        T: Copy,
+    {
+        let mut looks = Looks::default();
+        loop {
+            let popped = self.with(|rx| {
+                let n = rx.pop_slice(into);
+                (n, n == into.len())
+            });
+            match popped {
+                Some(n) => return n,
+                None if looks.again(true) => {}
+                None => return 0,
+            }
+        }
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+impl<T> Clone for Producer<T> {
+    fn clone(&self) -> Self {
+        let end = self.end.duplicate();
+        Self { tenant: Tenant::new(&end.header().senders), end, ..*self }
+    }
+}
+
+impl<T> Clone for Consumer<T> {
+    fn clone(&self) -> Self {
+        let end = self.end.duplicate();
+        Self { tenant: Tenant::new(&end.header().receivers), end, ..*self }
+    }
+}
+
+impl<T> Drop for Producer<T> {
+    fn drop(&mut self) {
+        self.tenant.leave(&self.end.header().senders);
+    }
+}
+
+impl<T> Drop for Consumer<T> {
+    fn drop(&mut self) {
+        self.tenant.leave(&self.end.header().receivers);
+    }
+}
+
+handles! {
+    [T] Producer<T>: producer of T;
+    [T] Consumer<T>: consumer of T;
+}
+
+queue_type!(Leased of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
+    id: "leased",
+    name: "line ring on lease",
+    paper: "none; see its page",
+    sides: Sides::ManyToMany,
+    guarantee: "deadlock-free FIFO",
+    capacity: "n, rounded up to lines, and up to G lines more",
+    choose: advice!(choose leased),
+    avoid: advice!(avoid leased),
+    ..Info::RING
+});
