@@ -65,7 +65,7 @@ macro_rules! advice {
     (choose ring) => { "to compare: the paper's baseline, which many systems have, with every slot usable" };
     (avoid ring) => { "with many threads, more threads than cores, or threads of different priority: a thread stopped in a call stops its side" };
 
-    (choose ring_rts) => { "to compare: a ring whose other threads continue while a thread is stopped in a call" };
+    (choose ring_rts) => { "to compare: a ring in which other threads continue while one is stopped in a call" };
     (avoid ring_rts) => { "when a pushed item must be visible at once: the item stays invisible while another push, begun before or meanwhile, is unfinished" };
 
     (choose ring_hts) => { "when one of several consumers looks at items before a pop, or to compare" };
