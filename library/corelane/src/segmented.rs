@@ -129,7 +129,7 @@ pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>),
 /// # Panics
 ///
 /// If making a ring or dropping an empty ring panics, the process is aborted. The library's own rings don't panic,
-/// except [`mc_ring_sane`](crate::mc_ring_sane) if no thread can be started.
+/// except `mc_ring_sane` if no thread can be started.
 pub fn queue_of<T: Send, Q: SingleQueue<T>>(
     config: Config,
 ) -> Built<Producer<T, Q>, Consumer<T, Q>> {
