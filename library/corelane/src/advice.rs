@@ -17,11 +17,11 @@ macro_rules! advice {
     (choose lq) => { "to learn, or as the baseline that all others here improve" };
     (avoid lq) => { "for speed: with both sides busy an item costs each side three cache misses" };
 
-    (choose llq) => { "as a plain ring, best when the producer is the faster side: it publishes each item at once" };
+    (choose llq) => { "as a plain ring that publishes each item at once, best when the producer is the faster side" };
     (avoid llq) => { "when the consumer waits for items that are pushed one by one, and throughput counts: an item costs two cache misses" };
 
     (choose blq) => { "when items come in groups, or slots are filled or read in place" };
-    (avoid blq) => { "to push items one by one: then it is llq" };
+    (avoid blq) => { "to push items one by one: then blq works as llq" };
 
     (choose ffq) => { "when single items must arrive soon and few are in flight: request and reply, signals" };
     (avoid ffq) => { "for throughput: with both sides in the same cache line an item costs each side two misses" };
@@ -30,25 +30,25 @@ macro_rules! advice {
     (avoid ffq_slip) => { "otherwise: its thresholds fit one machine and one load" };
 
     (choose iffq) => { "when the producer is often faster, and single items must still arrive soon" };
-    (avoid iffq) => { "when memory is short: the ring has up to 3·H slots more than its capacity" };
+    (avoid iffq) => { "when memory is short: the ring has 3·H − 1 slots more than its capacity, with H slots in a partition" };
 
     (choose biffq) => { "when the producer has batches, the consumer waits for items, and single items must arrive as soon as with iffq" };
-    (avoid biffq) => { "without batches (then it is iffq) or when memory is short" };
+    (avoid biffq) => { "without batches (then biffq works as iffq), or when memory is short" };
 
-    (choose mcring) => { "for a stream that never pauses, if the queue must batch it" };
+    (choose mcring) => { "for a stream that never pauses, if the queue and not the caller must form batches" };
     (avoid mcring) => { "when a thread waits for an answer: an item is invisible until its batch is full or flushed" };
 
     (choose mcring_sane) => { "to measure what the timer costs" };
-    (avoid mcring_sane) => { "otherwise: items of a producer that stops pushing still stay invisible" };
+    (avoid mcring_sane) => { "otherwise: the last items of a producer that stops pushing stay invisible, as with mcring" };
 
     (choose bqueue) => { "when items are pushed one by one and throughput counts, or for short round trips between far cores" };
-    (avoid bqueue) => { "when memory is short: the producer needs a batch of free slots to go on, so the ring has a batch more than its capacity" };
+    (avoid bqueue) => { "when memory is short: the producer needs a batch of free slots to continue, so the ring has almost a batch more than its capacity" };
 
     (choose linering) => { "by default: for items one by one, dialogues and slices, between near or far cores" };
-    (avoid linering) => { "when memory must be exact (it takes a seventh more, and some lines), or to fill slots in place: it copies chunks" };
+    (avoid linering) => { "when memory is short (the ring takes a seventh more for u64 items, and some lines), or to fill slots in place: chunks are copied" };
 
     (choose bbq_spsc) => { "when many items wait most of the time, for large queues, or to fill slots in place" };
-    (avoid bbq_spsc) => { "when memory is short: slots come back a block at a time, so the ring has a block more than its capacity" };
+    (avoid bbq_spsc) => { "when memory is short: slots come back a block at a time, so the ring has almost a block more than its capacity" };
 
     (choose leased) => { "between several threads that push or pop in runs, also more threads than cores" };
     (avoid leased) => { "when threads of a side take turns item by item, or a thread stopped in a call must not delay others" };
@@ -62,14 +62,14 @@ macro_rules! advice {
     (choose bbq_spmc) => { "when one thread hands work to many" };
     (avoid bbq_spmc) => { "when each consumer must see every item: each item is popped by one consumer" };
 
-    (choose bbq_bytes) => { "for records of any length, written and read in place: packets, log lines and frames, without an allocation each" };
-    (avoid bbq_bytes) => { "for items of one type, which bbq carries without lengths, or when a thread stopped in a call must not delay others" };
+    (choose bbq_bytes) => { "for records of any length, written and read in place: packets, log lines and frames, without an allocation for each" };
+    (avoid bbq_bytes) => { "for items of one type (bbq stores no lengths), or when a thread stopped in a call must not delay others" };
 
     (choose ring) => { "to compare: the paper's baseline, which many systems have, with every slot usable" };
     (avoid ring) => { "with many threads, more threads than cores, or threads of different priority: a thread stopped in a call stops its side" };
 
-    (choose ring_rts) => { "to compare: a ring that goes on while a thread is stopped" };
-    (avoid ring_rts) => { "when a pushed item must be there at once: it is hidden while an earlier push is unfinished" };
+    (choose ring_rts) => { "to compare: a ring in which other threads continue while one is stopped in a call" };
+    (avoid ring_rts) => { "when a pushed item must be visible at once: the item stays invisible while another push, begun before or meanwhile, is unfinished" };
 
     (choose ring_hts) => { "when one of several consumers looks at items before a pop, or to compare" };
     (avoid ring_hts) => { "when many threads push or pop at once: all but one of a side fail as busy" };
@@ -78,9 +78,9 @@ macro_rules! advice {
     (avoid scq) => { "for speed while there is a core for each thread: an item needs eight locked instructions, and with bbq only four" };
 
     (choose scq_delayed) => { "to compare: a call looks 10,000 times before it gives up, as in the paper's program" };
-    (avoid scq_delayed) => { "when calls fail: each takes 10,000 looks" };
+    (avoid scq_delayed) => { "when calls fail: each failed call takes 10,000 looks" };
 
-    (choose locked) => { "to compare, or when threads would rather sleep than spin" };
+    (choose locked) => { "to compare, or when waiting threads should sleep" };
     (avoid locked) => { "without the standard library, or for throughput: all threads of both sides wait for one lock" };
 
     (choose bbq_drop_old) => { "to compare: the paper's queue for logs, traces and samples, whose producers don't wait for consumers" };
@@ -95,12 +95,12 @@ macro_rules! advice {
     (choose uspsc) => { "when the number of waiting items is unknown: it is as fast as its rings while the items fit, and never full" };
     (avoid uspsc) => { "when memory must be bounded, or a slow consumer must stop the producer" };
 
-    (choose lcrq) => { "for tokens, when their number is unknown, or a thread stopped in a call must not delay others" };
-    (avoid lcrq) => { "for other items, which lprq carries without a box each and on any machine, or when memory must be bounded" };
+    (choose lcrq) => { "for tokens, if the number of waiting tokens is unknown or a thread stopped in a call must not delay others" };
+    (avoid lcrq) => { "for other items (lprq needs no box for each, and runs on any machine), or when memory must be bounded" };
 
     (choose lprq) => { "when the number of waiting items is unknown, or a thread stopped in a call must not delay others" };
     (avoid lprq) => { "when memory must be bounded, or between two threads, where uspsc takes a fraction of the time" };
 
-    (choose msq) => { "to compare: the textbook's list, with an allocation an item, and one pointer for all threads of a side" };
+    (choose msq) => { "to compare: the textbook's list, with an allocation for each item, and one pointer for all threads of a side" };
     (avoid msq) => { "for throughput: lprq does the same faster" };
 }

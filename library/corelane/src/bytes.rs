@@ -1,11 +1,14 @@
-//! Queues of byte records of any length, written and read in place.
+//! The queue of byte records of different lengths, written and read in place.
+//!
+#![doc = advice!(bbq_bytes)]
 
 pub use crate::block::bytes::{Claim, ClaimError, Consumer, Producer, Record, queue_with};
 use crate::queue::CapacityError;
 
 /// A queue for byte records between any number of threads on either side: the [block-based queue](crate::block::bytes).
 ///
-/// It has room for at least `capacity` bytes. [`Producer::max_len`] is the length of the longest record.
+/// The queue has room for at least `capacity` bytes. [`Producer::max_len`] is the length of the longest record. For longer
+/// records, give [`queue_with`] a larger [`Config::block`](crate::Config::block).
 ///
 /// ```
 /// use corelane::bytes;

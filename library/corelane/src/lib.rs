@@ -1,7 +1,8 @@
 //! Queues that move data between cores.
 //!
-//! A queue has two kinds of handles, producers and consumers. If a side may have several handles, a handle can be
-//! cloned. The only handle of a side also lends slots, to be filled or read in place.
+//! A queue has two sides. The handles of one side are its producers, the handles of the other side its consumers. If a
+//! side may have several handles, a handle can be cloned. Otherwise the only handle of the side also lends slots, to be
+//! filled or read in place. No call waits for room or for an item, except `push` and `pop` of `locked`.
 //!
 //! ```
 //! use corelane::{TryPopError, spsc};
@@ -27,7 +28,7 @@
 //! | you have | take |
 //! |---|---|
 //! | one producer, one consumer | [`spsc::queue`] |
-//! | several on one side or on both | [`mpmc::queue`], [`mpsc::queue`], [`spmc::queue`] |
+//! | several producers or several consumers, or both | [`mpmc::queue`], [`mpsc::queue`], [`spmc::queue`] |
 //! | an unknown number of waiting items | [`spsc::unbounded_queue`], [`mpmc::unbounded_queue`] |
 //! | byte records of different lengths | [`bytes::queue`] |
 //! | producers that must never wait | [`overwrite::queue`] |
@@ -42,25 +43,25 @@
 //! | [`Closed`](TryPopError::Closed) | all handles of the other side are gone; a pop says so only after the last item | stop |
 //! | [`Busy`](TryPopError::Busy) | an unfinished call of another thread is in the way | try again soon: yield, because that thread may need the core |
 //!
-//! Queues between several threads say busy:
+//! Only these queues say busy:
 //!
 //! | queue | a push says busy | a pop says busy |
 //! |---|---|---|
 //! | [`block::shared`], [`block::one_consumer`], [`block::one_producer`], [`block::bytes`] | while a pop from the next block is unfinished | while a push into the same block is unfinished |
-//! | [`ring`], in order | while a push or pop is unfinished and no slot is free | never, unless its producers have relaxed tails |
+//! | [`ring`], in order | while a push or pop is unfinished and no slot is free | never, unless the queue's producers have relaxed tails |
 //! | [`ring`], relaxed tails or one at a time | as in order, and while another push is in the way | while another pop is in the way |
 //! | [`scq`] | while other threads hold all free slots, in unfinished calls | never |
 //! | [`block::overwriting`] | while a push of an earlier lap into the next block is unfinished | while a push is unfinished |
 //! | [`seq_ring`] | never | while the push of the oldest item is unfinished |
 //!
-//! A queue is busy while the other call runs: some nanoseconds, or longer if its thread loses its core. Slices and iterators
-//! look again for about a microsecond. Then they end as at a full or empty queue.
+//! A queue is busy while the other call runs: some nanoseconds, or longer if the thread of that call loses its core. Calls
+//! for slices, and iterators, retry for about a microsecond. Then they end as at a full or empty queue.
 //!
 //! # Errors
 //!
-//! [`TryPushError`], [`TryPopError`] and [`bytes::ClaimError`] stay as they are, so that a `match` can name every answer.
-//! [`CapacityError`], [`TooFew`], [`Config`], [`Memory`] and [`Backing`] are `#[non_exhaustive]`, because they will grow.
-//! [`Sides`] is complete. [`Info`] may gain fields: write `..Info::RING` for those that a queue does not set.
+//! [`TryPushError`], [`TryPopError`], [`bytes::ClaimError`] and [`Sides`] will not grow, so that a `match` can name every
+//! case. [`CapacityError`], [`TooFew`], [`Config`], [`Memory`] and [`Backing`] are `#[non_exhaustive]`, because they will
+//! grow. [`Info`] may gain fields: write `..Info::RING` for those that a queue does not set.
 //!
 //! With `std`, the errors of pushes, pops, claims and capacities convert into `std::io::Error`. Full, empty and busy are
 //! `WouldBlock`. Closed is `BrokenPipe` for a push and `UnexpectedEof` for a pop.

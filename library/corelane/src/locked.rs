@@ -6,8 +6,8 @@
 //!
 #![doc = advice!(locked)]
 //!
-//! A thread that waits for an item or for room sleeps, and a thread that waits for the lock soon sleeps too. Calls that find
-//! the lock taken may sleep in the operating system, even the `try_` calls.
+//! A thread that waits for an item or for room sleeps. A call that finds the lock taken waits for it, and may sleep in the
+//! operating system: even the `try_` calls.
 //!
 //! | | |
 //! |---|---|
@@ -130,9 +130,9 @@ fn wake(condvar: &Condvar, waiting: u64, n: usize) {
     }
 }
 
-/// A waiting call has failed: all handles of the other side are gone.
+/// The error of a waiting call: all handles of the other side are gone.
 ///
-/// After a push it holds the item that was not pushed.
+/// The error of a push holds the item that was not pushed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Closed<T = ()>(T);
 

@@ -5,8 +5,9 @@
 //!
 #![doc = advice!(mcring)]
 //!
-//! [`flush`](queue::Producer::flush) publishes what there is of a batch. Two rings in a cycle, each side waiting for the other,
-//! deadlock (§2.5). [`bqueue`](crate::b_queue) is as fast, without deadlock.
+//! [`flush`](queue::Producer::flush) publishes an incomplete batch. Two threads that send to each other through two such
+//! rings deadlock if each waits for an item that the other thread has pushed but not published (§2.5).
+//! [`bqueue`](crate::b_queue) is about as fast, and cannot deadlock so.
 //!
 //! | | |
 //! |---|---|
@@ -16,7 +17,7 @@
 //! | misses per item and side | 1/K + 2/B, for batches of B |
 //! | paper | Lee, Bu, Chandranmenon 2010 after Wang, Zhang, Tang, Hua: *B-Queue*, §2.5, Fig. 4 |
 //!
-//! Items that have not been flushed are published when the producer is dropped.
+//! The drop of the producer publishes all items.
 //!
 //! ```
 //! use corelane::{TryPopError, mc_ring};

@@ -16,8 +16,8 @@
 //! in the middle of a call, or never runs again, is stopped for ever. The handle of this thread is never dropped. So
 //! its side of the queue is never closed, and the queue's memory is never freed.
 //!
-//! A thread that ends by itself or panics does so between calls: no call panics in the middle. Destructors of items run
-//! when handles are dropped, and outside of calls.
+//! A thread that ends by itself is never in the middle of a call. No call panics in the middle, except in the code of an
+//! item or an iterator: then the queue stays intact.
 
 pub use crate::block::shared::{Consumer, Producer, queue_with};
 
@@ -65,7 +65,7 @@ pub fn unbounded_queue<T: Send>() -> Result<(lprq::Producer<T>, lprq::Consumer<T
     lprq::queue(1024)
 }
 
-/// As [`unbounded_queue`], with all options. [`Config::capacity`] is that of a ring.
+/// As [`unbounded_queue`], with all options. [`Config::capacity`] is the capacity of each ring.
 ///
 /// ```
 /// use corelane::{Config, mpmc};
@@ -78,7 +78,7 @@ pub fn unbounded_queue<T: Send>() -> Result<(lprq::Producer<T>, lprq::Consumer<T
 ///
 /// # Errors
 ///
-/// If the capacity is 0 or too large for memory; or if it is to be [exact](Config::exact), as the queue is never full.
+/// If the capacity is 0 or too large for memory, or if it is to be [exact](Config::exact): the queue is never full.
 pub fn unbounded_queue_with<T: Send>(
     config: Config,
 ) -> Result<(lprq::Producer<T>, lprq::Consumer<T>), CapacityError> {

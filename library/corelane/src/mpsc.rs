@@ -1,4 +1,8 @@
-//! Queues between several producers and one consumer.
+//! The queue between several producers and one consumer.
+//!
+#![doc = advice!(bbq_mpsc)]
+//!
+//! [`mpmc`](crate::mpmc) has the queues between several threads on both sides. They work with one consumer too.
 
 pub use crate::block::one_consumer::{Consumer, Producer, queue_with};
 

@@ -5,13 +5,13 @@
 #![doc = advice!(row seqring "seq_ring")]
 #![doc = advice!(row bbq_drop_old "block::overwriting")]
 //!
-//! A [`snapshot`](Consumer::snapshot) of a `seq_ring` copies all items of the queue.
+//! [`Consumer::snapshot`] of a `seq_ring` copies all items of the queue, and leaves them there.
 
 pub use crate::plain::Plain;
 use crate::queue::CapacityError;
 pub use crate::seq_ring::{Consumer, Producer, queue_with};
 
-/// A queue that keeps the `capacity` newest items, between any number of threads on either side: the
+/// A queue that keeps at least the `capacity` newest items, between any number of threads on either side: the
 /// [ring of sequence locks](crate::seq_ring).
 ///
 /// ```

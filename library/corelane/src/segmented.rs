@@ -8,7 +8,7 @@
 //!
 #![doc = advice!(uspsc)]
 //!
-//! A [ring](crate::line_ring) says when it is full.
+//! If memory must be bounded, take one [ring](crate::line_ring): it says when it is full.
 //!
 //! | | |
 //! |---|---|
@@ -18,20 +18,20 @@
 //! | ring | any [`SingleQueue`] that says empty only if it is, once it has been flushed; by default the [line ring](crate::line_ring) |
 //! | a stopped thread | keeps what it was about to push or pop; the other side goes on |
 //! | operations | those of the ring; for every N items one note, which costs about four misses |
-//! | closing | a push says closed when the consumer is gone and the ring is full |
+//! | closing | a push says closed when the consumer is gone and the producer's ring is full |
 //! | paper | M. Aldinucci et al.: *An Efficient Synchronisation Mechanism for Multi-Core Systems* (Euro-Par 2012), §4, Fig. 3 |
 //!
 //! # Chunks
 //!
 //! A chunk lies in one ring.
 //!
-//! - `write_chunk_exact(n)` succeeds for each n up to the [`Config::capacity`], or up to what such a ring lends at once: line rings
-//!   lend 64 slots. If the producer's ring has fewer free slots, the producer goes on to another ring, and leaves those slots
-//!   unused. So do the other calls that ask for at most a ring's slots: `write_chunk(n)`, `push_iter` of an iterator that says its
-//!   length, `free_slots(n)`.
+//! - `write_chunk_exact(n)` succeeds for each n up to the [`Config::capacity`], but at most for what a ring lends at once:
+//!   64 slots with line rings. If the producer's ring has fewer free slots, the producer goes on to another ring, and
+//!   leaves those slots unused. Other calls that ask for at most a ring's slots do the same: `write_chunk(n)`,
+//!   `free_slots(n)`, and `push_iter` of an iterator that knows its length.
 //! - `read_chunk_exact(n)` fails while fewer than n items are left in the consumer's ring, also if more items are in the next
-//!   ring. It fails again until those are taken. [`TooFew::len`](crate::TooFew::len) is the number of items in this ring, and
-//!   not in the queue: take so many by `read_chunk(n)`, which ends at the ring's end.
+//!   ring. The call fails again until the items left in this ring are taken. [`TooFew::len`](crate::TooFew::len) is the
+//!   number of these items, and not of all items in the queue. Take them by `read_chunk(n)`, which ends at the ring's end.
 //! - `available`, `len`, `pop_slice` and `pop_iter` go on from ring to ring.
 //!
 //! ```
@@ -129,7 +129,7 @@ pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>),
 /// # Panics
 ///
 /// If making a ring or dropping an empty ring panics, the process is aborted. The library's own rings don't panic,
-/// except [`mc_ring_sane`](crate::mc_ring_sane) if no thread can be started.
+/// except `mc_ring_sane` if no thread can be started.
 pub fn queue_of<T: Send, Q: SingleQueue<T>>(
     config: Config,
 ) -> Built<Producer<T, Q>, Consumer<T, Q>> {

@@ -5,18 +5,18 @@
 //! Each slot has a stamp: the lap of its item, and whether its producer has finished. A producer gets the next position
 //! by fetch-and-add, claims the slot by writing the new lap into the stamp, copies its item into the slot, and marks
 //! the slot done. A consumer reads the stamp, copies the item, and reads the stamp again. The copy is valid only if the
-//! stamp is marked done and has not changed. Consumers write nothing that producers read.
+//! stamp is marked done and has not changed. Consumers write nothing that pushes read.
 //!
 //! A handle that is the only one of its side works with plain stores and loads, until it is cloned, and again soon after all
 //! its clones are gone.
 //!
 #![doc = advice!(seqring)]
 //!
-//! [Plain data](crate::overwrite::Plain) may be copied byte by byte.
+//! Items must be [plain data](crate::overwrite::Plain): a consumer may copy an item while a producer overwrites it.
 //!
 //! | | |
 //! |---|---|
-//! | guarantee | a push never fails, and never waits for another thread. First in first out, with gaps that are counted: [`Consumer::lost`]. Lock-free, but a pop may be busy, and retries as long as producers overtake it |
+//! | guarantee | a push never fails, and never waits for another thread. First in first out, with gaps that are counted: [`Consumer::lost`]. Lock-free, but a pop may say busy, and a pop retries as long as producers overtake it |
 //! | capacity | N, the number of slots: as asked, rounded up to a power of two, at least 2. The newest N items are kept, one fewer for each item of an unfinished push |
 //! | handles | at most 65,536 a side; cloning one more panics |
 //! | errors | a push has none: it succeeds also without consumers. A pop says busy if the oldest item is still being written. Then the items behind this item wait until its producer finishes or the ring is overwritten; a [`snapshot`](Consumer::snapshot) copies them at once |
@@ -66,7 +66,7 @@ const SNAPSHOT_TRIES: u64 = limit(16, 1);
 /// How many pushes the only producer makes between two stores of its position.
 const NOTED: u64 = limit(64, 2);
 
-/// A queue that keeps the `capacity` newest items.
+/// A queue that keeps at least the `capacity` newest items.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Slots with their own state, full or empty, for the FastForward family.
+//! Slots with their own state, full or empty, for the FastForward family and B-Queue, and [`Token`]: items of one word.
 
 use alloc::alloc::Layout;
 use alloc::boxed::Box;

@@ -1,4 +1,8 @@
-//! Queues between one producer and several consumers.
+//! The queue between one producer and several consumers.
+//!
+#![doc = advice!(bbq_spmc)]
+//!
+//! [`mpmc`](crate::mpmc) has the queues between several threads on both sides. They work with one producer too.
 
 pub use crate::block::one_producer::{Consumer, Producer, queue_with};
 

@@ -16,10 +16,10 @@
 #![doc = advice!(row lq "lamport")]
 #![cfg_attr(feature = "std", doc = advice!(row mcring_sane "mc_ring_sane"))]
 //!
-//! Chunks are slots in place, and as long as the ring, in `lamport` and its kin, [`mc_ring`](crate::mc_ring) and
-//! [`block::single`](crate::block::single). The other rings lend a buffer of 64 items, which are copied: a chunk of
-//! [`line_ring`](crate::line_ring), the default, has 64 slots at most. [`segmented`] lends what its rings do. To fill long
-//! runs of slots in place, take [`lamport::batched`](crate::lamport::batched).
+//! The queues of [`lamport`](crate::lamport), [`mc_ring`](crate::mc_ring) and [`block::single`](crate::block::single) lend
+//! their slots in place, and a chunk may be as long as the ring. The other queues copy the items of a chunk through a
+//! buffer, so a chunk has at most 64 slots. This includes [`line_ring`](crate::line_ring), the default. [`segmented`] lends
+//! as its rings do. To fill long runs of slots in place, take [`lamport::batched`](crate::lamport::batched).
 //!
 //! A handle is fastest as a local variable of the loop that uses it: the compiler keeps its fields in registers.
 //! Through a reference each push or pop also stores a field.
@@ -31,8 +31,9 @@ use crate::segmented;
 
 /// A queue for at least `capacity` items: the best all-round choice.
 ///
-/// It is the [line ring](crate::line_ring). It is among the fastest measured here for items one by one, for slices and for
-/// round trips, near and far, and each item is visible when its push returns.
+/// The queue is the [line ring](crate::line_ring). It is fast for single items, slices and round trips, between near and
+/// far cores, and an item is visible when its push returns. [`b_queue`](crate::b_queue) is faster for slices between far
+/// cores, and for round trips.
 ///
 /// ```
 /// use corelane::spsc;
@@ -71,7 +72,7 @@ pub fn unbounded_queue<T: Send>()
     segmented::queue(1024)
 }
 
-/// As [`unbounded_queue`], with all options. [`Config::capacity`] is that of a ring.
+/// As [`unbounded_queue`], with all options. [`Config::capacity`] is the capacity of each ring.
 ///
 /// ```
 /// use corelane::{Config, Memory, spsc};
@@ -85,7 +86,7 @@ pub fn unbounded_queue<T: Send>()
 ///
 /// # Errors
 ///
-/// If the capacity is 0 or too large for memory; or if it is to be [exact](Config::exact), as the queue is never full.
+/// If the capacity is 0 or too large for memory, or if it is to be [exact](Config::exact): the queue is never full.
 pub fn unbounded_queue_with<T: Send>(
     config: Config,
 ) -> Result<(segmented::Producer<T>, segmented::Consumer<T>), CapacityError> {

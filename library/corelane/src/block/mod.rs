@@ -1,16 +1,14 @@
 //! The block-based bounded queues (J. Wang 2024, ch. 2): a ring of slots, divided into blocks that have counters of
 //! their own.
 //!
-//! | queue | producers, consumers | use it when |
+//! | queue | producers, consumers | use it |
 //! |---|---|---|
-//! | [`single`] | 1, 1 | many items wait in the queue, or they come in batches |
-//! | [`one_consumer`] | many, 1 | many threads send to one |
-//! | [`one_producer`] | 1, many | one thread sends work to many |
-//! | [`shared`] | many, many | several threads on either side |
-//! | [`overwriting`] | many, many | producers must never wait for consumers |
-//! | [`mod@bytes`] | many, many | records of different lengths, written and read in place |
-//!
-//! All of them share `layout.rs`: where blocks lie in memory, and which position belongs to which count.
+//! | [`single`] | 1, 1 | when many items wait most of the time, for large queues, or to fill slots in place |
+//! | [`one_consumer`] | many, 1 | when many threads send to one |
+//! | [`one_producer`] | 1, many | when one thread hands work to many |
+//! | [`shared`] | many, many | by default between several threads |
+//! | [`overwriting`] | many, many | to compare: [`seq_ring`](crate::seq_ring) is the default if producers must never wait |
+//! | [`mod@bytes`] | many, many | for records of different lengths, written and read in place |
 
 pub mod bytes;
 mod layout;

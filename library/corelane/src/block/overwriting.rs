@@ -3,23 +3,23 @@
 //! `bbq-drop-old`: the block-based bounded queue that overwrites.
 //!
 //! The ring is divided into blocks, as in [`block::shared`](crate::block::shared). A producer enters the next block
-//! whether or not its items have been popped: producers never read what consumers write. A consumer reads
+//! whether or not its items have been popped: pushes never read what consumers write. A consumer reads
 //! speculatively: it copies an item, and uses the copy only if no producer has entered the block again meanwhile.
 //!
 //! The only handle of a side works with plain stores and loads until it is cloned, and again soon after all its clones
-//! are gone. An only consumer writes nothing.
+//! are gone. An only consumer writes nothing but its position, once for each block.
 //!
 #![doc = advice!(bbq_drop_old)]
 //!
-//! Items are [plain data](crate::overwrite::Plain). [`seq_ring`](crate::seq_ring) never refuses a push.
+//! Items must be [plain data](crate::overwrite::Plain). If no push may be refused, take [`seq_ring`](crate::seq_ring).
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | producers never wait for consumers; first in first out, with gaps that are counted: [`Consumer::lost`]. A pop retries as long as producers overtake it during its copy |
-//! | capacity | N, the number of slots: as asked, rounded up to a power of two, at least 2. At least the newest N − S items are [kept](Producer::kept), with S slots in a block, besides those of the block that is being filled |
+//! | capacity | N − S, with N slots, and S slots in a block: as asked, or up to S − 1 more. The newest N − S items are always [kept](Producer::kept), and never more than N |
 //! | blocks | as [`block::shared`](crate::block::shared) |
 //! | handles | at most 65,536 a side; cloning one more panics |
-//! | errors | a push never says full. It says busy if it needs the next block, and a push of an earlier lap into that block is unfinished: the thread of the earlier push was stopped for N − S pushes or more. Until this thread goes on all pushes say busy, and the queue keeps its old items. With more producers than cores that is most of the time, and [`seq_ring`](crate::seq_ring) is the better queue. A refused item is given back, and not counted as lost. If all consumers are gone, a push says closed where it would say busy; otherwise it succeeds |
+//! | errors | a push never says full. It says busy if it needs the next block, and a push of an earlier lap into that block is unfinished: the thread of the earlier push was stopped for N − S pushes or more. Until this thread continues, all pushes say busy, and the queue keeps its old items. With more producers than cores pushes are busy most of the time, and [`seq_ring`](crate::seq_ring) is the better queue. A refused item is given back, and not counted as lost. If all consumers are gone, a push says closed where it would say busy; otherwise it succeeds |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.4.3, drop-old |
 //!
 //! # Departures from the paper
@@ -45,7 +45,7 @@
 //! for time in [10, 20, 30, 40] {
 //!     tx.try_push(time)?;
 //! }
-//! // Three slots, one to a block: 10 had to make room for 40.
+//! // Three slots, one to a block: 40 overwrote 10.
 //! assert_eq!(rx.pop_iter().collect::<Vec<_>>(), [20, 30, 40]);
 //! assert_eq!(rx.lost(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -64,7 +64,7 @@ use crate::queue::{
 };
 use crate::region::{End, Run, State, ends};
 
-/// A queue that keeps about the `capacity` newest items.
+/// A queue that keeps at least the `capacity` newest items.
 ///
 /// # Errors
 ///

@@ -20,7 +20,7 @@
 //! |---|---|
 //! | guarantee | deadlock-free, first in first out (linearizable but for [answers out of date](crate::TryPushError::Full)) |
 //! | capacity | as asked, or up to S − 1 more, with S slots in a block. The ring has up to S − 1 slots more than its capacity: all slots of a block but one may be empty, and not given back yet |
-//! | blocks | 2^max(1, ⌊log₂ N / 4⌋), which the paper found best, and one more; N is the capacity rounded up to a power of two. [`Config::block`] sets S instead, rounded down to a power of two, from 1 (or N/65536) to N. 384 bytes for each block besides its slots |
+//! | blocks | of S = N / 2^max(1, ⌊log₂ N / 4⌋) slots, which the paper found best; N is the capacity rounded up to a power of two. [`Config::block`] sets S instead, rounded down to a power of two, from 1 (or N/65536) to N. 384 bytes for each block besides its slots |
 //! | handles | at most 65,536 a side; cloning one more panics |
 //! | operations | among several handles a push needs two fetch-and-adds, and a pop one compare-and-swap and one fetch-and-add; [`push_slice`](crate::Producer::push_slice) and [`pop_slice`](crate::Consumer::pop_slice) need as many for all slots that they take of a block |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.3, §2.4, retry-new |

@@ -13,15 +13,15 @@
 //! |---|---|
 //! | guarantee | wait-free, first in first out |
 //! | capacity | as asked, or up to S − 1 more, with S slots in a block. The ring has up to S − 1 slots more than its capacity: all slots of a block but one may be empty, and not given back yet |
-//! | blocks | 2^max(1, ⌊log₂ N / 4⌋), which the paper found best, and one more; N is the capacity rounded up to a power of two. [`Config::block`] sets S instead, rounded down to a power of two, from 1 (or N/65536) to N. 256 bytes for each block besides its slots |
+//! | blocks | of S = N / 2^max(1, ⌊log₂ N / 4⌋) slots, which the paper found best; N is the capacity rounded up to a power of two. [`Config::block`] sets S instead, rounded down to a power of two, from 1 (or N/65536) to N. 256 bytes for each block besides its slots |
 //! | misses per item and side | 1/K for the slot, 2/S for the block while the sides are in different blocks; 2 while the consumer keeps up |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.3, and the form for one producer and one consumer of §2.4.5 |
 //!
-//! A consumer that repeatedly catches up with a stream waits before it looks again: up to 16 pauses, half a microsecond
-//! or one, even if items are there. `try_pop` and `read_chunk` may wait twice. In a stream the consumer makes at least
-//! three calls, or pops at least three slices' worth of items, from one catch-up to the next. In a dialogue items
-//! arrive one by one, or at most as many at a time as a call asks for. There the consumer soon stops waiting.
-//! [`available`](crate::SingleConsumer::available) never waits. The paper's consumer never waits.
+//! A consumer that repeatedly catches up with a stream waits before it looks again: up to 16 pauses, which take half a
+//! microsecond or one, even if items are there. `try_pop` and `read_chunk` may wait twice. A stream means that the
+//! consumer makes at least three calls, or pops at least three slices of items, from one catch-up to the next. In a
+//! dialogue items arrive one by one, or at most as many at a time as a call asks for. There the consumer soon stops
+//! waiting. [`available`](crate::SingleConsumer::available) never waits. The paper's consumer never waits.
 //!
 //! ```
 //! use corelane::{Config, block::single};

@@ -7,13 +7,13 @@
 //!
 #![doc = advice!(biffq)]
 //!
-//! Where slots can be filled in place, [`blq`](crate::lamport::batched) saves the copy.
+//! `biffq` copies each batch. [`blq`](crate::lamport::batched) lends its slots instead, and needs no copy.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out |
 //! | capacity | N − 3·H + 1, as `iffq` |
-//! | misses per item | (2 + ⌈(B−1)/K⌉)/B + 1/H for the producer, + 1/K for the consumer (fast consumer, batches of B, if the race is won) |
+//! | misses per item | producer (2 + ⌈(B−1)/K⌉)/B + 1/H, consumer (2 + ⌈(B−1)/K⌉)/B + 1/K (fast consumer, batches of B, if the consumer takes no line before the batch is written) |
 //! | paper | Maffione, Lettieri, Rizzo: *Cache-aware design of general-purpose SPSC queues*, §4.3 |
 //!
 //! ```

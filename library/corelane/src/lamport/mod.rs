@@ -5,7 +5,7 @@
 //!
 #![doc = advice!(lq)]
 //!
-//! It never says full or empty because of an outdated copy of a counter.
+//! `lq` keeps no copy of the other side's counter, so an outdated copy never makes it say full or empty.
 //!
 //! | | |
 //! |---|---|

@@ -5,7 +5,7 @@
 //!
 #![doc = advice!(dspsc)]
 //!
-//! [`uspsc`](crate::segmented) is a list of rings.
+//! [`uspsc`](crate::segmented), a list of rings, is never full either, and faster.
 //!
 //! | | |
 //! |---|---|

@@ -1,6 +1,6 @@
 //! `msq`: an unbounded queue between several producers and several consumers, a list of nodes.
 //!
-//! The textbook queue. A push appends a node to the last node. A pop moves `head` to the next node. Each retries if
+//! The textbook queue. A push appends a node to the last node. A pop moves `head` to the next node. A call retries if
 //! another thread was faster. The node at `head` holds no item: its item was popped last.
 //!
 #![doc = advice!(msq)]

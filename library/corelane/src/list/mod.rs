@@ -1,7 +1,7 @@
 //! Unbounded queues that are lists of nodes, one for each item.
 //!
-//! Both are here for comparison with the lists of rings, which are faster: [`linked`] with
-//! [`segmented`](crate::segmented), [`michael_scott`] with [`rings::lprq`](crate::rings::lprq).
+//! Both are here for comparison with lists of rings, which are faster. Compare [`linked`] with
+//! [`segmented`](crate::segmented), and [`michael_scott`] with [`rings::lprq`](crate::rings::lprq).
 
 pub mod linked;
 pub mod michael_scott;

@@ -21,8 +21,8 @@ macro_rules! handles {
         ///
         /// # Errors
         ///
-        /// [`Full`](crate::TryPushError::Full) if there is no room, [`Busy`](crate::TryPushError::Busy) if another
-        /// thread is in the middle of a call, [`Closed`](crate::TryPushError::Closed) if there is no room and all
+        /// [`Full`](crate::TryPushError::Full) if there is no room, [`Busy`](crate::TryPushError::Busy) if an unfinished
+        /// call of another thread is in the way, [`Closed`](crate::TryPushError::Closed) if there is no room and all
         /// consumers are gone. All errors give the item back. More in
         /// [`Producer::try_push`](crate::Producer::try_push).
         #[inline(always)] // a call would cost more than the push itself
@@ -44,7 +44,7 @@ macro_rules! handles {
             $crate::Producer::push_slice(self, items)
         }
 
-        /// Makes every pushed item visible to consumers: for queues whose page says that publication is delayed.
+        /// Makes every pushed item visible to consumers. Only queues whose page says that publication is delayed need it.
         #[inline]
         pub fn flush(&mut self) {
             $crate::Producer::flush(self);
@@ -60,8 +60,8 @@ macro_rules! handles {
 
         /// Number of items inside: a snapshot, which other handles may make outdated at once.
         ///
-        /// Popped items count until their slots have come back: [`Producer::len`](crate::Producer::len) says how exact
-        /// that is.
+        /// Popped items count until their slots have come back: [`Producer::len`](crate::Producer::len) says how exact the
+        /// number is.
         #[inline]
         pub fn len(&mut self) -> usize {
             $crate::Producer::len(self)
@@ -88,9 +88,9 @@ macro_rules! handles {
         ///
         /// # Errors
         ///
-        /// [`Empty`](crate::TryPopError::Empty) if there is none, [`Busy`](crate::TryPopError::Busy) if another thread
-        /// is in the middle of a call, [`Closed`](crate::TryPopError::Closed) if there is none and all producers are
-        /// gone. More in [`Consumer::try_pop`](crate::Consumer::try_pop).
+        /// [`Empty`](crate::TryPopError::Empty) if there is no item, [`Busy`](crate::TryPopError::Busy) if an unfinished
+        /// call of another thread is in the way, [`Closed`](crate::TryPopError::Closed) if there is no item and all
+        /// producers are gone. More in [`Consumer::try_pop`](crate::Consumer::try_pop).
         #[inline(always)] // a call would cost more than the pop itself
         pub fn try_pop(&mut self) -> Result<$item, $crate::TryPopError> {
             $crate::Consumer::try_pop(self)
@@ -128,7 +128,7 @@ macro_rules! handles {
 
         /// Number of items that are visible: a snapshot, which other handles may make outdated at once.
         ///
-        /// [`Consumer::len`](crate::Consumer::len) says how exact that is.
+        /// [`Consumer::len`](crate::Consumer::len) says how exact the number is.
         #[inline]
         pub fn len(&mut self) -> usize {
             $crate::Consumer::len(self)

@@ -14,15 +14,16 @@ use super::error::CapacityError;
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Config {
-    /// Items that must fit; for byte records, bytes.
+    /// Items that must fit. For byte records: bytes. For queues that are never full: items of each ring. For queues that
+    /// overwrite: newest items that are kept.
     pub capacity: usize,
     /// Where the shared part lives.
     pub memory: Memory,
-    /// Items that are moved together, if it is not the algorithm's default.
+    /// Items that are published, or given back, together, if not the algorithm's default.
     pub batch: Option<usize>,
-    /// Slots, or bytes, of a block, if it is not the algorithm's default.
+    /// Slots, or bytes, of a block, if not the algorithm's default.
     pub block: Option<usize>,
-    /// Slots between the producer and the consumer, if it is not the algorithm's default.
+    /// Slots of a partition between the producer and the consumer, if not the algorithm's default.
     pub distance: Option<usize>,
     /// Whether a push must fail as soon as `capacity` items are inside.
     pub exact: bool,
@@ -32,7 +33,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// A queue on the heap for at least `capacity` items.
+    /// The options of a queue on the heap for at least `capacity` items, with the algorithm's defaults.
     pub const fn new(capacity: usize) -> Self {
         Self {
             capacity,
@@ -47,8 +48,8 @@ impl Config {
 
     /// Makes a push fail as soon as `capacity` items are inside. Otherwise a queue may take more.
     ///
-    /// For exact back-pressure. Queues whose algorithm can't count exactly fail with
-    /// [`CapacityError::Inexact`](crate::CapacityError::Inexact).
+    /// For exact back-pressure. [`lamport`](crate::lamport)'s queues, [`ring`](crate::ring) and `locked` can be exact. The
+    /// constructors of all other queues fail with [`CapacityError::Inexact`](crate::CapacityError::Inexact).
     pub const fn exact(mut self) -> Self {
         self.exact = true;
         self
@@ -84,8 +85,8 @@ impl Config {
         self
     }
 
-    /// Slots between the producer and the consumer of an [improved FastForward queue](crate::fast_forward::improved),
-    /// the paper's `H`. Other queues ignore it.
+    /// Slots of a partition, the paper's `H`: of the [improved FastForward queue](crate::fast_forward::improved), with
+    /// or without [batches](crate::fast_forward::batched). Other queues ignore it.
     ///
     /// The queue's page has the default and the bounds of a value.
     pub const fn distance(mut self, slots: usize) -> Self {
@@ -120,13 +121,13 @@ pub enum Memory {
     Heap,
     /// Pages of 2 MiB, so that a large ring takes few entries of the TLB.
     ///
-    /// Falls back to transparent huge pages, and where there is no mapping at all to the heap. The [`Backing`] of the
-    /// finished queue says which memory it has.
+    /// Falls back to transparent huge pages, and to the heap if the machine maps no memory. The [`Backing`] of the finished
+    /// queue says which memory the queue has.
     HugePages,
     /// Slots mapped twice, one behind the other, so that any run of slots is one slice.
     ///
     /// Only queues that lend their slots benefit. The size of all slots together must be a multiple of the page size.
-    /// Otherwise, or where there is no mapping, falls back to the heap.
+    /// Otherwise, or if the machine maps no memory, falls back to the heap.
     ///
     /// After a fork the child process doesn't have these slots. The child may drop a handle of items without
     /// destructors. Any other use of the queue ends the child.

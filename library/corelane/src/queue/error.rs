@@ -10,11 +10,11 @@ pub enum TryPushError<T> {
     /// No slot is free, as far as this side can see.
     ///
     /// A pop on another core becomes visible a moment after it has returned. So a push may say *full* while a pop says
-    /// *empty*: each call by what its side has seen of the other side.
+    /// *empty*: each call answers by what its side has seen of the other side.
     Full(T),
-    /// Another thread is in the middle of a call: the queue is neither full nor empty.
+    /// An unfinished call of another thread is in the way. The queue need not be full: try again soon.
     Busy(T),
-    /// All consumers are gone: the item would never be popped.
+    /// No slot is free, and all consumers are gone.
     Closed(T),
 }
 
@@ -60,7 +60,7 @@ impl<T> core::error::Error for TryPushError<T> {}
 pub enum TryPopError {
     /// No item is there, as far as this side can see: see [`TryPushError::Full`].
     Empty,
-    /// Another thread is in the middle of a call: the queue is neither full nor empty.
+    /// An unfinished call of another thread is in the way. The queue need not be empty: try again soon.
     Busy,
     /// No item is there and all producers are gone.
     Closed,
@@ -84,7 +84,8 @@ impl core::error::Error for TryPopError {}
 pub struct TooFew {
     /// How many there are.
     pub len: usize,
-    /// Whether the other side is gone. Of items: whether it was gone before they were counted, so that no more will come.
+    /// Whether the other side is gone. For a read chunk: whether all producers were gone before the items were counted, so
+    /// that no more items will come.
     pub closed: bool,
 }
 

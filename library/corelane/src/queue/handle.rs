@@ -10,12 +10,12 @@ use super::looks::Looks;
 /// A sending side of a queue.
 ///
 /// A handle is the private half of the algorithm: it has the cached indices and batch positions, which are never in
-/// shared memory. It can be sent to another thread. A handle can be cloned if the queue may have several producers. An
+/// shared memory. A handle can be sent to another thread. It can be cloned if the queue may have several producers. An
 /// only producer can't be cloned, and is a [`SingleProducer`].
 ///
-/// A call doesn't panic in the middle, except by the code of an item or an iterator: then the queue stays intact. A
-/// handle that is forgotten, or whose thread never runs again, still counts: the queue isn't closed. The queue's page
-/// says what else that means.
+/// No call panics in the middle, except in the code of an item or an iterator: then the queue stays intact. A handle that
+/// is forgotten, or whose thread never runs again, is never dropped, so its side is never closed. The queue's page says
+/// what else a stopped thread means.
 ///
 /// The trait can be a trait object, and `&mut P` and `Box<P>` implement it:
 ///
@@ -38,13 +38,14 @@ pub trait Producer {
     ///
     /// # Errors
     ///
-    /// [`Full`](TryPushError::Full) if the push found no free slot. [`Busy`](TryPushError::Busy) if another thread is
-    /// about to free a slot, or is in the way, as its queue's page says. [`Closed`](TryPushError::Closed) if the push
-    /// found no free slot and all consumers are gone. A later push may still succeed, in slots that consumers freed
-    /// last. All errors give the item back.
+    /// [`Full`](TryPushError::Full) if the push found no free slot. [`Busy`](TryPushError::Busy) if an unfinished call of
+    /// another thread is in the way: the [table](crate#three-answers-besides-success) says when. All errors give the item
+    /// back.
     ///
-    /// A push with room succeeds even if all consumers are gone. A check for consumers in every push would cost a load
-    /// each time, and a cache miss when they leave.
+    /// [`Closed`](TryPushError::Closed) if the push found no free slot and all consumers are gone. A push that finds a free
+    /// slot succeeds even then, also after a push that said `Closed`: the consumers may have freed slots just before they
+    /// were dropped. A check for consumers in every push would cost a load each time, and a cache miss when the last
+    /// consumer is dropped.
     fn try_push(&mut self, item: Self::Item) -> Result<(), TryPushError<Self::Item>>;
 
     /// Items that the queue always has room for: while fewer are inside, a push doesn't say full. `usize::MAX` if the
@@ -56,7 +57,7 @@ pub trait Producer {
     /// Most items that can be inside: [`capacity`](Self::capacity), and the slots that the algorithm needs besides.
     ///
     /// A queue that gives slots back in groups, to access shared memory less often, has up to a group more than its
-    /// capacity. For pools: so many objects of the pool can be in the queue.
+    /// capacity. A pool needs this number: so many of its objects can be in the queue at once.
     fn slots(&self) -> usize {
         self.capacity()
     }
@@ -65,10 +66,11 @@ pub trait Producer {
     ///
     /// An item counts until its slot has come back to producers. So the number is exact while no other handle is in a
     /// call, except in queues that give slots back in groups: there up to [`slots`](Self::slots) −
-    /// [`capacity`](Self::capacity) popped items count too. Queues that are never full, and queues that overwrite,
-    /// count less exactly: [table](crate::Consumer#counting).
+    /// [`capacity`](Self::capacity) popped items count too. The [table](crate::Consumer#counting) has these and other
+    /// exceptions.
     ///
-    /// [`usize::MAX`] if the handle can't count, as one of another library. A decorator passes the call on.
+    /// The default, for handles that can't count, is [`usize::MAX`]. All queues of this crate count. An implementation
+    /// that wraps a handle should forward the call to that handle.
     fn len(&mut self) -> usize {
         usize::MAX
     }
@@ -107,10 +109,11 @@ pub trait Producer {
         None
     }
 
-    /// Makes every pushed item visible to the consumer.
+    /// Makes every pushed item visible to consumers.
     ///
-    /// Only queues with delayed publication ([`mcring`](crate::mc_ring)) have an effect here. In all others an item is
-    /// visible when `try_push` returns, or when other threads have finished pushes that they began earlier.
+    /// This has an effect only in queues with delayed publication: [`mcring`](crate::mc_ring), with or without a timer, and
+    /// [`blq`](crate::lamport::batched) after `push_local`. In all other queues an item is visible when `try_push` returns,
+    /// or when earlier and concurrent pushes of other threads have finished.
     fn flush(&mut self) {}
 
     /// Appends copies of as many leading `items` as fit, and returns their number.
@@ -278,17 +281,18 @@ impl<P: LendSlots + ?Sized> SingleProducer for P {}
 ///
 /// # Counting
 ///
-/// `len` of a handle is exact while no other handle is in a call, but for:
+/// `len` of a handle is exact while no other handle is in a call, except in these queues:
 ///
-/// | queues | a consumer's `len` | a producer's `len` |
+/// | queue | `len` of a consumer | `len` of a producer |
 /// |---|---|---|
-/// | give slots back in groups | exact | up to `slots()` − `capacity()` too many |
-/// | `mcring` | published items | up to `slots()` − `capacity()` too many |
-/// | `uspsc` | counts up to 65,536 | counts each ring between the two sides as full, and up to a ring too many |
-/// | `dspsc` | visits each item, up to 65,536 | exact |
-/// | `lprq`, `lcrq` | counts rings between the two ends as full, and positions at which no item was put after contention: up to 10 for each thread that found a ring full | as a consumer's |
-/// | `scq` | counts positions at which no item was put after contention | as a consumer's |
-/// | `seqring`, `bbq-drop-old` | exact, up to the capacity | up to 64 or a block too many |
+/// | `iffq`, `biffq`, `bqueue`, `linering`, `bbq` and its relatives: slots come back in groups | exact | up to `slots()` − `capacity()` too many |
+/// | `mcring`, `mcring-sane` | published items only | up to `slots()` − `capacity()` too many |
+/// | `uspsc` | exact up to 65,536 | each ring before the producer's ring counts as full, so up to a ring too many, and slots that were left unused |
+/// | `dspsc` | exact up to 65,536; visits each item | exact |
+/// | `lprq`, `lcrq` | each ring between the rings of the two sides counts as full. After contention, positions without an item count too: up to 10 for each thread that found a ring full | as for a consumer |
+/// | `scq` | after contention, positions without an item count too | as for a consumer |
+/// | `seqring` | exact up to the capacity | up to 64 too many |
+/// | `bbq-drop-old` | exact up to the capacity | up to a block too many |
 pub trait Consumer {
     /// The type of the items.
     type Item;
@@ -321,8 +325,8 @@ pub trait Consumer {
     /// Whether a pop may find no item.
     ///
     /// `true`: at a moment of the call no item could be popped. `false`: an item was there when the call looked, and
-    /// still is if this is the only consumer; in `lprq`, `lcrq` and `scq` it may also be a position at which no item was
-    /// put after contention.
+    /// still is if this is the only consumer. In `lprq`, `lcrq` and `scq` a position without an item may also lead to
+    /// `false`, after contention.
     fn is_empty(&mut self) -> bool {
         self.len() == 0
     }
@@ -342,8 +346,8 @@ pub trait Consumer {
         Backing::Heap
     }
 
-    /// Items that were overwritten before this handle could pop them: only queues that
-    /// [overwrite](crate::overwrite) have any.
+    /// Number of overwritten items that this handle has counted: each lost item is counted by one consumer. 0 for queues
+    /// that don't [overwrite](crate::overwrite).
     fn lost(&self) -> u64 {
         0
     }

@@ -137,7 +137,7 @@ pub struct Info {
     /// Whether a push overwrites items that were not popped in time.
     pub overwrites: bool,
     /// Whether a call spins until earlier calls of its side are finished. Then a thread that loses its core in the
-    /// middle of a call makes the others spin.
+    /// middle of a call makes the other threads of its side spin.
     pub takes_turns: bool,
     /// How many items fit when n are asked for.
     pub capacity: &'static str,

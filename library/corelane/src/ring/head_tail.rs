@@ -6,10 +6,10 @@ use crate::memory::{AtomicU64, Ordering};
 use crate::queue::{Info, Sides, TryPopError, TryPushError};
 use crate::region::Run;
 
-/// One thread of a side at a time; the others fail with busy: DPDK's *head/tail sync*.
+/// One thread of a side at a time. The calls of other threads say busy. DPDK calls this *head/tail sync*.
 ///
-/// A call never waits. A consumer can look at items before it pops any, because no other consumer can take them:
-/// [`Consumer::peek`]. A producer can take slots before its items exist, and fill only some of them:
+/// A call never waits. A consumer can look at items before it pops any, because no other consumer can take these items:
+/// [`Consumer::peek`]. A producer can take slots before its items exist, and fill only some of these slots:
 /// [`Producer::claim`].
 ///
 /// Where a call here says busy, DPDK's thread waits. DPDK's word has both positions. The word here has one position,
@@ -131,7 +131,7 @@ impl<T, C: Mode> Producer<T, HeadTail, C> {
 /// Free slots of a queue that no other producer can take: see [`Producer::claim`].
 ///
 /// The drop of a claim publishes all its items at once, and makes the other slots free again. If a claim is forgotten,
-/// all producers say busy for ever. The items that are in the queue when its handles are gone are then never dropped.
+/// all pushes say busy for ever. The items that are in the queue when its handles are gone are then never dropped.
 #[must_use = "dropped at once it has kept others away for nothing"]
 pub struct Claimed<'a, T, C: Mode> {
     producer: &'a mut Producer<T, HeadTail, C>,
@@ -216,8 +216,8 @@ impl<T, P: Mode> Consumer<T, P, HeadTail> {
 
 /// The oldest items of a queue, which no other consumer can take: see [`Consumer::peek`].
 ///
-/// Its iterator pops them. When it is dropped, the items that were not popped stay in the queue. If it is forgotten,
-/// all consumers say busy for ever, and the items left in the queue are never dropped.
+/// This is an iterator that pops the items. When it is dropped, the items that were not popped stay in the queue. If it
+/// is forgotten, all pops say busy for ever, and the items left in the queue are never dropped.
 #[must_use = "dropped at once it has kept others away for nothing"]
 pub struct Peeked<'a, T, P: Mode> {
     consumer: &'a mut Consumer<T, P, HeadTail>,

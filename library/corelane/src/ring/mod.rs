@@ -9,18 +9,21 @@
 //!
 #![doc = advice!(ring)]
 //!
-//! Calls are short: without contention, one compare-and-swap and one store for a slice of any length. A thread that is
-//! stopped in the middle of a push or pop stops all later threads of its side: these spin until the stopped thread goes on.
-//! In the end the other side stops too, for want of slots. With many threads all threads of a side wait for one cache line.
-//! With [relaxed tails](RelaxedTail) the side of the stopped thread goes on, but its slots stay invisible until the stopped
-//! thread goes on. [One at a time](HeadTail), all calls of that side say busy, and no thread spins.
+//! Calls are short: without contention, one compare-and-swap and one store for a slice of any length. With many threads
+//! all threads of a side wait for one cache line.
+//!
+//! A thread that is stopped in the middle of a push or pop stops all later threads of its side: they spin until the
+//! stopped thread continues. In the end the other side finds no free slot, or no item. With
+//! [relaxed tails](RelaxedTail) the other threads of the side continue, but the slots that they fill or empty stay
+//! invisible until the stopped thread continues. With [one at a time](HeadTail) all other calls of the side say busy, and
+//! no thread spins.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | deadlock-free, first in first out (linearizable but for [answers out of date](TryPushError::Full)) |
 //! | capacity | N, the number of slots: as asked, rounded up to a power of two; or [exactly](Config::exact) as asked |
-//! | memory | besides the slots: two words for a side in order, three with relaxed tails, one for one at a time; each side in cache lines of its own |
-//! | a stopped thread | in the middle of a call blocks its side, as above; if it never goes on, for ever |
+//! | memory | besides the slots: two words for a side in order, three for a side with relaxed tails, one for a side with one thread at a time; each side in cache lines of its own |
+//! | a stopped thread | in the middle of a call blocks its side, as above; for ever, if the thread never continues |
 //! | handles | at most 65,536 a side; cloning one more panics |
 //! | operations | one compare-and-swap and one store (with relaxed tails two compare-and-swaps); no more for a whole [`push_slice`](crate::Producer::push_slice) or [`pop_slice`](crate::Consumer::pop_slice) |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.2, Fig. 2.1; DPDK's `rte_ring`, in its default mode |
@@ -30,9 +33,9 @@
 //! - Orderings are acquire and release where the paper has sequentially consistent ones.
 //! - A push says [`Full`](TryPushError::Full) only if, as far as it can see, all slots hold items and no pop is
 //!   unfinished. If no slot is free, but another thread is in the middle of a push or pop, the push says
-//!   [`Busy`](TryPushError::Busy). The paper's push says full then too: a thread may see the queue full after another
-//!   thread has told it that the queue is empty. A pop says busy only if its side is not in order, or if producers have
-//!   relaxed tails. Otherwise no push behind an unfinished push has returned.
+//!   [`Busy`](TryPushError::Busy). The paper's push says full then too: a thread may find the queue full after another
+//!   thread has found it empty and told the first thread so. A pop says busy only if its side is not in order, or if
+//!   producers have relaxed tails. In the other cases no push behind an unfinished push has returned, so *empty* is right.
 //! - Positions are compared by 47 bits; DPDK's have 32. A thread must not be stopped in the middle of a call while 2⁴⁷
 //!   slots are used.
 //!

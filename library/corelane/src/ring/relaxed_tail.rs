@@ -6,9 +6,9 @@ use crate::region::Run;
 /// Threads of a side finish in any order. Of the threads that are in a call at the same time, the last to finish
 /// publishes the slots of all of them: DPDK's *relaxed tail sync*.
 ///
-/// A call never waits. While a call is unfinished, others take slots until an eighth of the ring, or 2¹⁷ slots, lies
-/// behind the start of the unfinished call. Then they say busy. So in a ring of fewer than eight slots all others say
-/// busy.
+/// A call never waits. While a call is unfinished, other calls take slots until an eighth of the ring, or 2¹⁷ slots, lies
+/// behind the start of the unfinished call. Then the other calls say busy. In a ring of fewer than eight slots they do so
+/// at once.
 ///
 /// - The slots of a finished call are invisible to the other side while a call that began earlier or at the same time
 ///   is unfinished. A pop then says busy. DPDK's pop says empty, which is not linearizable (§2.2): the push of an

@@ -8,7 +8,8 @@
 //!
 #![doc = advice!(lcrq)]
 //!
-//! [Tokens](crate::slot::Token) are boxes, references, numbers that aren't zero.
+//! [Tokens](crate::slot::Token) are items of one word that is never zero: boxes, references, non-zero numbers.
+//! [`boxed_queue_with`] takes items of any type, and puts each into a box.
 //!
 //! | | |
 //! |---|---|
@@ -20,7 +21,7 @@
 //! | operations | a push needs a fetch-and-add and an exchange of the slot, and so does a pop. A pop of an empty slot costs a push another try. Each thread that wants to append a ring makes two allocations. A consumer that leaves a ring has a fence and pays for its part of a [scan](super#memory) |
 //! | limit | no thread must be stopped in the middle of a call while 2^62 positions of one ring are used |
 //! | machine | must exchange 128 bits at once: AArch64, and x86-64 but for its very first processors. On other machines there is no such queue ([`CapacityError::Unsupported`]) |
-//! | closing | when all consumers are gone a push says so as soon as the ring is full |
+//! | closing | when all consumers are gone, a push says closed as soon as the ring is full |
 //! | paper | A. Morrison, Y. Afek: *Fast Concurrent Queues for x86 Processors* (PPoPP 2013), §4; paper 5, §IV.B and §V.A–B |
 //!
 //! # Departures from the paper

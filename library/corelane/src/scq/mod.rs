@@ -6,7 +6,7 @@
 //!
 #![doc = advice!(scq)]
 //!
-//! Each stopped thread keeps one slot, so have more slots than threads.
+//! Each thread that is stopped in the middle of a call keeps one slot, so have more slots than threads.
 //!
 //! | | |
 //! |---|---|

@@ -6,12 +6,13 @@
 //!
 #![doc = advice!(bbq_bytes)]
 //!
-//! Between claim and commit no record behind the claim is popped, and while a record is held its block is not reused.
+//! Between claim and commit no record behind the claim is popped. While a consumer holds a record, the record's block is
+//! not reused.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | deadlock-free, first in first out by the order of claims (linearizable but for [answers out of date](crate::TryPushError::Full)) |
-//! | capacity | N bytes: as asked, rounded up to whole blocks. A claim finds room whenever no record is held and, with this claim, at most N bytes are inside. Each record counts as its length rounded up to 16 bytes, and as 16 if it is empty. An aborted claim, and room lost to others (below), count until the records before them are popped. The ring has 2·N: a record that doesn't fit into the rest of a block leaves this rest unused, and room comes back a block at a time |
+//! | capacity | N bytes: as asked, rounded up to whole blocks. A claim finds room whenever no record is held and, with this claim, at most N bytes are inside. Each record counts as its length rounded up to 16 bytes, and as 16 if it is empty. An aborted claim, and room lost to others (below), count until the records before them are popped. The ring has 2·N bytes: a record that doesn't fit into the rest of a block leaves this rest unused, and room comes back a block at a time |
 //! | blocks | of S bytes, with as many granules as [`block::shared`](crate::block::shared) has slots in a block. [`Config::block`] sets S instead, rounded up to a power of two, from 16 (or N/65536) on |
 //! | longest record | the smaller of S bytes and 2 GiB − 1: [`Producer::max_len`] |
 //! | room lost to others | if other claims overtake a claim that would have fitted into a block, it leaves the rest of the block unused: less than its own length, at most once a block. Short claims may overtake a long claim again and again: give long records a queue of their own |
@@ -114,7 +115,7 @@ impl Producer {
         self.sender.end().backing()
     }
 
-    /// Takes room for a record of `len` bytes. The caller writes the record in place, and then commits it.
+    /// Claims room for a record of `len` bytes. The caller writes the record in place, and then commits the claim.
     ///
     /// The claim has a place in the queue: no record behind it is popped before the claim is committed or dropped.
     ///
@@ -384,7 +385,7 @@ impl Deref for Record<'_> {
 pub enum ClaimError {
     /// There is no room, as far as this side can see.
     Full,
-    /// There is no room before popped records are dropped.
+    /// There is no room until popped records are dropped.
     Busy,
     /// There is no room, and all consumers are gone.
     Closed,
