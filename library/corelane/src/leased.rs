@@ -33,7 +33,7 @@ use crate::lease::{Lease, Tenant};
 use crate::line_ring;
 use crate::queue::Memory;
 use crate::queue::{
-    self, CapacityError, Config, Info, Looks, Sides, TryPopError, TryPushError, answered_by, full,
+    self, Backing, CapacityError, Config, Info, Looks, Sides, TryPopError, TryPushError, full,
     handles, queue_type,
 };
 use crate::region::{End, NoSlots, State, ends};
@@ -42,6 +42,7 @@ use crate::region::{End, NoSlots, State, ends};
 struct Header<T> {
     senders: Lease<line_ring::Producer<T>>,
     receivers: Lease<line_ring::Consumer<T>>,
+    backing: Backing,
     items: PhantomData<T>,
 }
 
@@ -70,8 +71,9 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 /// As [`queue`].
 pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let (tx, rx) = line_ring::queue_with(config)?;
-    let (capacity, slots) = (tx.capacity(), tx.slots());
-    let header = Header { senders: Lease::new(tx), receivers: Lease::new(rx), items: PhantomData };
+    let (capacity, slots, backing) = (tx.capacity(), tx.slots(), tx.backing());
+    let (senders, receivers) = (Lease::new(tx), Lease::new(rx));
+    let header = Header { senders, receivers, backing, items: PhantomData };
     let (tx, rx) = ends(Memory::Heap, (), header)?;
     let tenants = (Tenant::new(&tx.header().senders), Tenant::new(&rx.header().receivers));
     Ok((
@@ -140,7 +142,14 @@ impl<T> queue::Producer for Producer<T> {
         self.slots
     }
 
-    answered_by!(closed: end);
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.end.peer_is_gone()
+    }
+
+    fn backing(&self) -> Backing {
+        self.end.header().backing
+    }
 
     /// [`usize::MAX`] while another thread is in the middle of a call.
     fn len(&mut self) -> usize {
@@ -224,7 +233,14 @@ impl<T> queue::Consumer for Consumer<T> {
         self.slots
     }
 
-    answered_by!(closed: end);
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.end.peer_is_gone()
+    }
+
+    fn backing(&self) -> Backing {
+        self.end.header().backing
+    }
 
     /// [`usize::MAX`] while another thread is in the middle of a call.
     fn len(&mut self) -> usize {

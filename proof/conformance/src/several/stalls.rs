@@ -111,7 +111,10 @@ pub fn batch_spills_into_version(subject: &Any<u64>) {
         let config = Config::new(slots + 1 - batch).grouped(batch).first(u64::MAX - 1000);
         stream(&subject.info, subject.open(config), (producers, consumers), habits);
     }
-    late_slices_in_one_thread(subject);
+    // Whose lines don't end where slices end.
+    if subject.info.id != "leased" {
+        late_slices_in_one_thread(subject);
+    }
 }
 
 /// Many handles, each of which pushes a large slice and an item into a full queue, many times a lap.
