@@ -20,6 +20,8 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::cell::Cell;
+use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 
 use crate::memory::{AtomicPtr, AtomicU64, Barrier, Mutex, Ordering, UnsafeCell, limit, pause};
@@ -58,6 +60,10 @@ const LEASE: u64 = 4 * MOST_ENDS;
 
 /// `waiting` while leases are short, besides the number of tenants that wait.
 const SHORT: u64 = 1 << 32;
+/// `waiting` when a single tenant is left.
+const LEFT: u64 = 1 << 33;
+/// The number of tenants that wait.
+const NUMBER: u64 = SHORT - 1;
 
 /// The index of the seat in a word.
 #[inline]
@@ -104,8 +110,8 @@ impl Seats {
     #[inline]
     fn get(&self, index: usize) -> NonNull<Seat> {
         let (segment, place) = Self::place(index);
-        // Acquire ↔ Release in `take`: the segment's seats.
-        let first = self.segments[segment].load(Ordering::Acquire);
+        // Relaxed: the tenant whose seat it is made the segment before, or saw it, and that is known with the index.
+        let first = self.segments[segment].load(Ordering::Relaxed);
         // SAFETY: `take` has made the segment, which has this place, and only `drop` frees it.
         unsafe { NonNull::new_unchecked(first.add(place)) }
     }
@@ -124,8 +130,8 @@ impl Seats {
             let zero = || AtomicU64::new(0);
             seats.extend((0..n).map(|_| Seat { steps: zero(), gained: zero() }));
             let seats = Box::into_raw(seats.into_boxed_slice()).cast();
-            // Release ↔ Acquire in `get`: the seats.
-            self.segments[segment].store(seats, Ordering::Release);
+            // Relaxed: see `get`.
+            self.segments[segment].store(seats, Ordering::Relaxed);
         }
         // Each seat can be left without memory.
         let left = spare.0.len();
@@ -159,24 +165,27 @@ pub(crate) struct Lease<H> {
     waiting: Padded<AtomicU64>,
     /// Leases in a row that were revoked after few uses.
     turns: AtomicU64,
+    tenants: AtomicU64,
     seats: Seats,
     barrier: Barrier,
-    value: UnsafeCell<H>,
+    /// Empty while the only user has the value itself.
+    value: UnsafeCell<Option<H>>,
 }
 
 // SAFETY: one tenant at a time uses the value, and may be on any thread.
 unsafe impl<H: Send> Sync for Lease<H> {}
 
 impl<H> Lease<H> {
-    /// A lease that no tenant has.
-    pub(crate) fn new(value: H) -> Self {
+    /// The lease of a value that its only user has itself.
+    pub(crate) fn new() -> Self {
         Self {
             word: Padded(AtomicU64::new(FREE)),
             waiting: Padded(AtomicU64::new(0)),
             turns: AtomicU64::new(0),
+            tenants: AtomicU64::new(0),
             seats: Seats::new(),
             barrier: Barrier::new(),
-            value: UnsafeCell::new(value),
+            value: UnsafeCell::new(None),
         }
     }
 
@@ -210,17 +219,23 @@ impl<H> Lease<H> {
 
     /// Makes leases short, or long.
     fn set_short(&self, is_short: bool) {
+        self.mark(SHORT, is_short);
+        // Relaxed: a hint.
+        self.turns.store(0, Ordering::Relaxed);
+    }
+
+    /// Sets or clears a mark of `waiting`.
+    fn mark(&self, mark: u64, is_set: bool) {
         // Relaxed, all of it: a hint.
         let mut waiting = self.waiting.load(Ordering::Relaxed);
-        while (waiting & SHORT != 0) != is_short {
-            let new = waiting ^ SHORT;
+        while (waiting & mark != 0) != is_set {
+            let new = waiting ^ mark;
             match self.waiting.compare_exchange(waiting, new, Ordering::Relaxed, Ordering::Relaxed)
             {
                 Ok(_) => break,
                 Err(found) => waiting = found,
             }
         }
-        self.turns.store(0, Ordering::Relaxed);
     }
 
     /// Whether the tenant in a seat is using the value.
@@ -234,8 +249,96 @@ impl<H> Lease<H> {
 /// The word of a tenant without a lease: no lease has it.
 const NO_LEASE: u64 = u64::MAX;
 
-/// One that uses the value of a [`Lease`], always the same lease.
-pub(crate) struct Tenant {
+/// A user of the value of a [`Lease`], always of the same lease.
+///
+/// The only user has the value itself, and needs no lease, until it is duplicated.
+pub(crate) struct User<H> {
+    /// The value, while this is the only user.
+    own: MaybeUninit<H>,
+    /// `None` while this is the only user. In a box, so that a loop that owns the user keeps the user in registers.
+    tenant: Cell<Option<NonNull<Tenant>>>,
+}
+
+// SAFETY: a user has the value or shares it by the lease, and its tenant alone.
+unsafe impl<H: Send> Send for User<H> {}
+
+impl<H> User<H> {
+    /// The only user of `value`.
+    pub(crate) fn new(value: H) -> Self {
+        Self { own: MaybeUninit::new(value), tenant: Cell::new(None) }
+    }
+
+    /// Uses the value. `None` if another user is using it, or has just got it. `work` also says whether this user may want
+    /// to use the value again soon.
+    #[inline(always)]
+    pub(crate) fn with<R>(
+        &mut self,
+        lease: &Lease<H>,
+        work: impl FnOnce(&mut H) -> (R, bool),
+    ) -> Option<R> {
+        let Some(mut tenant) = self.tenant.get() else {
+            // SAFETY: the only user has the value.
+            return Some(work(unsafe { self.own.assume_init_mut() }).0);
+        };
+        // SAFETY: the tenant is this user's.
+        let tenant = unsafe { tenant.as_mut() };
+        if !tenant.enter(lease) {
+            return None;
+        }
+        // SAFETY: between `enter` and `exit`. The value is there as long as there are tenants.
+        let (result, has_more) =
+            lease.value.with_mut(|value| unsafe { work((*value).as_mut().unwrap_unchecked()) });
+        if tenant.exit(lease, has_more) {
+            self.take_back(lease);
+        }
+        Some(result)
+    }
+
+    /// Takes the value back, as the only user, if its tenant has the lease.
+    #[cold]
+    fn take_back(&mut self, lease: &Lease<H>) {
+        let Some(tenant) = self.tenant.get() else { return };
+        // SAFETY: as in `with`.
+        if unsafe { tenant.as_ref() }.word == NO_LEASE {
+            return;
+        }
+        // SAFETY: there is no other tenant, and this one has the lease. The value is there.
+        let value = lease.value.with_mut(|value| unsafe { (*value).take().unwrap_unchecked() });
+        self.own = MaybeUninit::new(value);
+        lease.mark(LEFT, false);
+        self.leave(lease);
+    }
+
+    /// One more user.
+    pub(crate) fn duplicate(&self, lease: &Lease<H>) -> Self {
+        if self.tenant.get().is_none() {
+            // SAFETY: this is the only user, and has the value. From now on it uses the value by the lease.
+            lease.value.with_mut(|value| unsafe { *value = Some(self.own.assume_init_read()) });
+            self.tenant.set(Some(Tenant::boxed(lease)));
+        }
+        Self { own: MaybeUninit::uninit(), tenant: Cell::new(Some(Tenant::boxed(lease))) }
+    }
+
+    /// Drops the tenant.
+    fn leave(&mut self, lease: &Lease<H>) {
+        if let Some(tenant) = self.tenant.take() {
+            // SAFETY: it came from a box, and this user alone had it.
+            unsafe { Box::from_raw(tenant.as_ptr()) }.leave(lease);
+        }
+    }
+
+    /// Ends the use. The user is not used any more.
+    pub(crate) fn end(&mut self, lease: &Lease<H>) {
+        match self.tenant.get() {
+            // SAFETY: the only user has the value.
+            None => unsafe { self.own.assume_init_drop() },
+            Some(_) => self.leave(lease),
+        }
+    }
+}
+
+/// What a user that is not the only one has.
+struct Tenant {
     seat: NonNull<Seat>,
     index: usize,
     /// `word` while this tenant has the lease.
@@ -251,18 +354,18 @@ pub(crate) struct Tenant {
     waits: bool,
 }
 
-// SAFETY: the seat lives in the lease, and is made of atomics.
-unsafe impl Send for Tenant {}
-
 impl Tenant {
-    /// One more tenant.
-    pub(crate) fn new<H>(lease: &Lease<H>) -> Self {
+    /// One more tenant, in a box.
+    fn boxed<H>(lease: &Lease<H>) -> NonNull<Self> {
         let index = lease.seats.take().unwrap_or_else(no_memory);
+        // Relaxed: the user of the new tenant comes from another one.
+        lease.tenants.fetch_add(1, Ordering::Relaxed);
         let seat = lease.seats.get(index);
         // Relaxed: the lock of `take` and `leave` orders it. SAFETY: the seat lives as long as the lease.
         let steps = unsafe { seat.as_ref() }.steps.load(Ordering::Relaxed);
         let word = NO_LEASE;
-        Self { seat, index, word, steps, gained: 0, run: RUN, alone: 0, waits: false }
+        let this = Self { seat, index, word, steps, gained: 0, run: RUN, alone: 0, waits: false };
+        NonNull::from(Box::leak(Box::new(this)))
     }
 
     #[inline(always)]
@@ -274,48 +377,40 @@ impl Tenant {
     /// Begins a use of the value. `false` if another tenant is using it, or has just got it. After `true`, [`exit`](Self::exit)
     /// must follow.
     #[inline(always)]
-    pub(crate) fn enter<H>(&mut self, lease: &Lease<H>) -> bool {
+    fn enter<H>(&mut self, lease: &Lease<H>) -> bool {
         // Relaxed, both: the fence orders them.
         self.seat().steps.store(self.steps.wrapping_add(1), Ordering::Relaxed);
         lease.barrier.light();
         lease.word.load(Ordering::Relaxed) == self.word || self.gain(lease)
     }
 
-    /// Uses the value.
-    ///
-    /// # Safety
-    ///
-    /// The last call of [`enter`](Self::enter) was `true`, and [`exit`](Self::exit) has not been called since.
+    /// Ends a use of the value; `has_more` if the tenant may want to use it again soon. Returns whether this is the last tenant.
     #[inline(always)]
-    pub(crate) unsafe fn with<H, R>(
-        &mut self,
-        lease: &Lease<H>,
-        work: impl FnOnce(&mut H) -> R,
-    ) -> R {
-        // SAFETY: this tenant has the lease, and its seat says that it is at work.
-        lease.value.with_mut(|value| work(unsafe { &mut *value }))
-    }
-
-    /// Ends a use of the value; `has_more` if the tenant may want to use it again soon.
-    #[inline(always)]
-    pub(crate) fn exit<H>(&mut self, lease: &Lease<H>, has_more: bool) {
+    fn exit<H>(&mut self, lease: &Lease<H>, has_more: bool) -> bool {
         self.steps = self.steps.wrapping_add(2);
         // Release ↔ Acquire in `is_at_work`: the value.
         self.seat().steps.store(self.steps, Ordering::Release);
         // Relaxed: a hint.
         let waiting = lease.waiting.load(Ordering::Relaxed);
-        if waiting != 0 {
-            self.consider(lease, waiting, has_more);
-        }
+        waiting != 0 && self.consider(lease, waiting, has_more)
     }
 
     /// Gives the value up, if it is time.
     #[cold]
-    fn consider<H>(&mut self, lease: &Lease<H>, waiting: u64, has_more: bool) {
+    fn consider<H>(&mut self, lease: &Lease<H>, waiting: u64, has_more: bool) -> bool {
         let is_over = self.steps.wrapping_sub(self.gained) >= 2 * self.run;
-        if waiting & SHORT != 0 || is_over || !has_more {
+        if waiting & SHORT != 0 || waiting & NUMBER > 0 && (is_over || !has_more) {
             self.give_up(lease);
         }
+        if waiting & LEFT == 0 {
+            return false;
+        }
+        // Acquire ↔ Release in `leave`: all that the other tenants did with the value.
+        let is_last = lease.tenants.load(Ordering::Acquire) == 1;
+        if !is_last {
+            lease.mark(LEFT, false);
+        }
+        is_last
     }
 
     /// Gives the value up, if this tenant has it.
@@ -372,7 +467,7 @@ impl Tenant {
     /// Whether this tenant leaves the free value to others, since it was the last to have it.
     fn leaves_it<H>(&mut self, lease: &Lease<H>, word: u64, look: u64) -> bool {
         if seat_of(word) != self.index
-            || lease.waiting.load(Ordering::Relaxed) & !SHORT <= u64::from(self.waits)
+            || lease.waiting.load(Ordering::Relaxed) & NUMBER <= u64::from(self.waits)
         {
             self.run = RUN;
             return false;
@@ -413,9 +508,13 @@ impl Tenant {
     }
 
     /// Leaves the lease. The tenant is not used any more.
-    pub(crate) fn leave<H>(&mut self, lease: &Lease<H>) {
+    fn leave<H>(mut self, lease: &Lease<H>) {
         self.give_up(lease);
         self.stop_waiting(lease);
         lease.seats.leave(self.index);
+        // Release ↔ Acquire in `consider`: all that this tenant did with the value.
+        if lease.tenants.fetch_add(1_u64.wrapping_neg(), Ordering::Release) == 2 {
+            lease.mark(LEFT, true);
+        }
     }
 }

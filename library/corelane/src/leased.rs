@@ -27,9 +27,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use core::marker::PhantomData;
-
-use crate::lease::{Lease, Tenant};
+use crate::lease::{Lease, User};
 use crate::line_ring;
 use crate::queue::Memory;
 use crate::queue::{
@@ -38,12 +36,13 @@ use crate::queue::{
 };
 use crate::region::{End, NoSlots, State, ends};
 
-/// The handles of the ring, which are dropped with their items.
+/// The ring's handles of a side with several handles, and what doesn't change.
 struct Header<T> {
     senders: Lease<line_ring::Producer<T>>,
     receivers: Lease<line_ring::Consumer<T>>,
+    capacity: usize,
+    slots: usize,
     backing: Backing,
-    items: PhantomData<T>,
 }
 
 impl<T> State for Header<T> {
@@ -72,31 +71,26 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let (tx, rx) = line_ring::queue_with(config)?;
     let (capacity, slots, backing) = (tx.capacity(), tx.slots(), tx.backing());
-    let (senders, receivers) = (Lease::new(tx), Lease::new(rx));
-    let header = Header { senders, receivers, backing, items: PhantomData };
-    let (tx, rx) = ends(Memory::Heap, (), header)?;
-    let tenants = (Tenant::new(&tx.header().senders), Tenant::new(&rx.header().receivers));
+    let (senders, receivers) = (Lease::new(), Lease::new());
+    let header = Header { senders, receivers, capacity, slots, backing };
+    let (sender, receiver) = ends(Memory::Heap, (), header)?;
     Ok((
-        Producer { tenant: tenants.0, capacity, slots, end: tx },
-        Consumer { tenant: tenants.1, capacity, slots, end: rx },
+        Producer { ring: User::new(tx), end: sender },
+        Consumer { ring: User::new(rx), end: receiver },
     ))
 }
 
 /// A sending side.
 #[repr(align(128))]
 pub struct Producer<T> {
-    tenant: Tenant,
-    capacity: usize,
-    slots: usize,
+    ring: User<line_ring::Producer<T>>,
     end: End<Header<T>>,
 }
 
 /// A receiving side.
 #[repr(align(128))]
 pub struct Consumer<T> {
-    tenant: Tenant,
-    capacity: usize,
-    slots: usize,
+    ring: User<line_ring::Consumer<T>>,
     end: End<Header<T>>,
 }
 
@@ -108,13 +102,7 @@ impl<T> Producer<T> {
         work: impl FnOnce(&mut line_ring::Producer<T>) -> (R, bool),
     ) -> Option<R> {
         let lease = &self.end.header().senders;
-        if !self.tenant.enter(lease) {
-            return None;
-        }
-        // SAFETY: between `enter` and `exit`.
-        let (result, has_more) = unsafe { self.tenant.with(lease, work) };
-        self.tenant.exit(lease, has_more);
-        Some(result)
+        self.ring.with(lease, work)
     }
 }
 
@@ -123,23 +111,29 @@ impl<T> queue::Producer for Producer<T> {
 
     #[inline(always)] // a call would cost more than the push itself
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        let lease = &self.end.header().senders;
-        if !self.tenant.enter(lease) {
-            return Err(TryPushError::Busy(item));
+        // Taken by the work, if that is done.
+        let mut item = Some(item);
+        let refused = self.with(|tx| {
+            // SAFETY: the work is done once.
+            let refused = tx.try_push(unsafe { item.take().unwrap_unchecked() }).err();
+            let has_more = refused.is_none();
+            (refused, has_more)
+        });
+        match (refused, item) {
+            (Some(None), _) => Ok(()),
+            (Some(Some(error)), _) => Err(full(self.is_closed(), error.into_inner())),
+            // SAFETY: the work was not done.
+            (None, item) => Err(TryPushError::Busy(unsafe { item.unwrap_unchecked() })),
         }
-        // SAFETY: between `enter` and `exit`.
-        let pushed = unsafe { self.tenant.with(lease, |tx| tx.try_push(item)) };
-        self.tenant.exit(lease, pushed.is_ok());
-        pushed.map_err(|error| full(self.is_closed(), error.into_inner()))
     }
 
     #[inline]
     fn capacity(&self) -> usize {
-        self.capacity
+        self.end.header().capacity
     }
 
     fn slots(&self) -> usize {
-        self.slots
+        self.end.header().slots
     }
 
     #[inline]
@@ -191,13 +185,7 @@ impl<T> Consumer<T> {
         work: impl FnOnce(&mut line_ring::Consumer<T>) -> (R, bool),
     ) -> Option<R> {
         let lease = &self.end.header().receivers;
-        if !self.tenant.enter(lease) {
-            return None;
-        }
-        // SAFETY: between `enter` and `exit`.
-        let (result, has_more) = unsafe { self.tenant.with(lease, work) };
-        self.tenant.exit(lease, has_more);
-        Some(result)
+        self.ring.with(lease, work)
     }
 }
 
@@ -226,11 +214,11 @@ impl<T> queue::Consumer for Consumer<T> {
 
     #[inline]
     fn capacity(&self) -> usize {
-        self.capacity
+        self.end.header().capacity
     }
 
     fn slots(&self) -> usize {
-        self.slots
+        self.end.header().slots
     }
 
     #[inline]
@@ -277,26 +265,26 @@ impl<T> queue::Consumer for Consumer<T> {
 impl<T> Clone for Producer<T> {
     fn clone(&self) -> Self {
         let end = self.end.duplicate();
-        Self { tenant: Tenant::new(&end.header().senders), end, ..*self }
+        Self { ring: self.ring.duplicate(&end.header().senders), end }
     }
 }
 
 impl<T> Clone for Consumer<T> {
     fn clone(&self) -> Self {
         let end = self.end.duplicate();
-        Self { tenant: Tenant::new(&end.header().receivers), end, ..*self }
+        Self { ring: self.ring.duplicate(&end.header().receivers), end }
     }
 }
 
 impl<T> Drop for Producer<T> {
     fn drop(&mut self) {
-        self.tenant.leave(&self.end.header().senders);
+        self.ring.end(&self.end.header().senders);
     }
 }
 
 impl<T> Drop for Consumer<T> {
     fn drop(&mut self) {
-        self.tenant.leave(&self.end.header().receivers);
+        self.ring.end(&self.end.header().receivers);
     }
 }
 
