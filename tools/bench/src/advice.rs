@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use corelane_report::{Block, short, times};
+use corelane_report::{Block, name, short, times};
 
 use crate::catalogue;
 use crate::kinds::Test;
@@ -15,13 +15,13 @@ use crate::words;
 pub(crate) fn blocks(results: &Results) -> Vec<Block> {
     let (mut blocks, mut picked) = (Vec::new(), BTreeSet::new());
     for group in results.groups() {
-        let tables = results.tables(group);
-        let picks = tables.iter().filter_map(|table| pick(results, table, group));
+        let picks = placements(results.tables(group));
+        let picks = picks.iter().filter_map(|tables| pick(results, tables, group));
         let (queues, points): (Vec<_>, Vec<_>) = picks.unzip();
         if let Some(when) = when(results, group).filter(|_| !points.is_empty()) {
             blocks.extend([Block::heading(3, when), Block::List(points)]);
         }
-        picked.extend(queues);
+        picked.extend(queues.into_iter().flatten());
     }
     if !blocks.is_empty() {
         let caveat = |id| Some(format!("{id} {}", catalogue::find(id)?.info.avoid));
@@ -29,6 +29,22 @@ pub(crate) fn blocks(results: &Results) -> Vec<Block> {
         blocks.extend([Block::heading(3, "But don't take:"), Block::List(caveats)]);
     }
     blocks
+}
+
+/// The tables of each measurement: one for each placement.
+fn placements(tables: Vec<Vec<&CellResult>>) -> Vec<Vec<Vec<&CellResult>>> {
+    let mut all: Vec<Vec<Vec<&CellResult>>> = Vec::new();
+    for table in tables {
+        let is_other = |other: &&mut Vec<Vec<&CellResult>>| {
+            let other = other[0][0];
+            other.test == table[0].test && other.params.anywhere() == table[0].params.anywhere()
+        };
+        match all.iter_mut().find(is_other) {
+            Some(tables) => tables.push(table),
+            None => all.push(vec![table]),
+        }
+    }
+    all
 }
 
 fn when(results: &Results, group: Group) -> Option<String> {
@@ -52,31 +68,40 @@ pub(crate) const LEAST_ROUNDS: usize = 3;
 /// Queues for comparison or study say so. Queues that publish later are faster, but can't be compared.
 pub(crate) fn is_choice(result: &CellResult) -> bool {
     let info = catalogue::find(&result.queue).map(|entry| entry.info);
-    !result.peer && info.is_none_or(|info| !info.delayed && !info.choose.starts_with("to "))
+    !result.peer
+        && !result.floor
+        && info.is_none_or(|info| !info.delayed && !info.choose.starts_with("to "))
 }
 
 /// Relative difference that is not mentioned.
 const LEVEL: f64 = 0.02;
 
-/// The best queue of a table that has the fastest first, and a line about it. Only for tables whose purpose needs no
-/// explanation.
+/// The best queues of the tables of a measurement's placements, and a line about them. Tables have the fastest first.
+/// Only for tables whose purpose needs no explanation.
 fn pick<'a>(
     results: &Results,
-    table: &[&'a CellResult],
+    tables: &[Vec<&'a CellResult>],
     group: Group,
-) -> Option<(&'a str, String)> {
-    let mut ours = comparable(table);
-    ours.retain(|result| is_choice(result));
-    let spread = |result: &CellResult| result.groups.get(&group).map(|s| s.value);
-    let first = spread(ours.first()?)?;
-    // A queue whose quartiles overlap with those of the fastest may be as fast.
-    ours.retain(|result| spread(result).is_some_and(|q| q.p25 <= first.p75));
-    let usual = ours.iter().find(|result| USUAL.contains(&result.queue.as_str()));
-    let best = *usual.or(ours.first())?;
-    if spread(best)?.n < LEAST_ROUNDS {
-        return None;
-    }
-    let (purpose, value) = (words::purpose(best)?, best.median(group));
+) -> Option<(Vec<&'a str>, String)> {
+    let good: Option<Vec<_>> = tables.iter().map(|table| good(table, group)).collect();
+    let good = good?;
+    let purpose = words::purpose(good[0][0])?;
+    let of = |queue: &str, all: &[&'a CellResult]| all.iter().copied().find(|r| r.queue == queue);
+    let mut steady = good[0].iter().filter(|r| good.iter().all(|g| of(&r.queue, g).is_some()));
+    let Some(best) = steady.clone().find(|result| is_usual(result)).or(steady.next()) else {
+        let each = |good: &Vec<&CellResult>| {
+            let value = short(good[0].median(group));
+            format!("{}{} ({value})", good[0].queue, placed(good[0]))
+        };
+        let each = good.iter().map(each).collect::<Vec<_>>().join(", ");
+        let queues = good.iter().map(|good| good[0].queue.as_str()).collect();
+        return Some((queues, format!("{purpose} none is best everywhere: {each}")));
+    };
+    // What is claimed is the result of the worst placement.
+    let values = tables.iter().filter_map(|table| Some((of(&best.queue, table)?, table)));
+    let (worst, table) =
+        values.max_by(|a, b| f64::total_cmp(&a.0.median(group), &b.0.median(group)))?;
+    let value = worst.median(group);
     let peer = best_peer(table).map(|peer| against(value, &peer.queue, peer.median(group)));
     // For several threads the line would be repeated many times.
     let floor =
@@ -85,14 +110,35 @@ fn pick<'a>(
         format!(", {} the {name} floor of {}", times(value / floor), short(floor))
     });
     let line = format!(
-        "{purpose} take {} ({} {}{}{})",
+        "{purpose} take {} ({} {}{}{}{})",
         best.queue,
         short(value),
         best.test.unit(),
+        placed(worst),
         peer.unwrap_or_default(),
         floor.unwrap_or_default()
     );
-    Some((&best.queue, line))
+    Some((vec![&best.queue], line))
+}
+
+/// The queues of a table that may be its best: their quartiles overlap with those of the fastest. `None` if there are
+/// too few rounds.
+fn good<'a>(table: &[&'a CellResult], group: Group) -> Option<Vec<&'a CellResult>> {
+    let mut ours = comparable(table);
+    ours.retain(|result| is_choice(result));
+    let spread = |result: &CellResult| result.groups.get(&group).map(|s| s.value);
+    let first = spread(ours.first()?).filter(|first| first.n >= LEAST_ROUNDS)?;
+    ours.retain(|result| spread(result).is_some_and(|q| q.p25 <= first.p75 && q.n >= LEAST_ROUNDS));
+    Some(ours)
+}
+
+fn is_usual(result: &CellResult) -> bool {
+    USUAL.contains(&result.queue.as_str())
+}
+
+/// The placement of a result in words, if it has one.
+fn placed(result: &CellResult) -> String {
+    result.params.placement().map_or(String::new(), |placement| format!(" {}", name(&placement)))
 }
 
 /// How `value` compares with the value of the best peer.
