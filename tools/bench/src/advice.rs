@@ -154,3 +154,53 @@ fn against(value: f64, name: &str, peer: f64) -> String {
         format!(", though the best peer, {name} at {peer_value}, is {slower} as fast")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The recommendation for medians of queues in placements, with quartiles 1 below and 1 above.
+    fn advice(medians: &[(&str, &str, f64)]) -> Vec<String> {
+        let result = |&(queue, placement, median): &(&str, &str, f64)| {
+            json!({
+                "suite": "mpmc", "test": "throughput", "queue": queue, "unit": "ns/item",
+                "peer": queue == "kanal", "floor": queue == "counter",
+                "params": { "producers": 2, "consumers": 2, "placement": placement, "capacity": 8, "batch": 1,
+                            "workload": "simple", "wait": "pause-yield" },
+                "groups": { "near": { "n": 3, "p25": median - 1.0, "median": median, "p75": median + 1.0 } },
+            })
+        };
+        let results = json!({
+            "schema": 1, "command": "", "unix_time": 0, "interrupted": false, "mixed_rounds": 0,
+            "machine": { "cpu": "", "cpus": 2, "virtual_machine": false, "arch": "", "os": "", "cores": [0, 1],
+                         "same_core": false, "optimised": true },
+            "rounds": [{ "line_rtt_ns": 100.0, "block_handoff_ns_per_u64": 1.0, "group": "near" }],
+            "results": medians.iter().map(result).collect::<Vec<_>>(),
+        });
+        match &blocks(&serde_json::from_value(results).expect("they have the shape of a file"))[1] {
+            Block::List(points) => points.clone(),
+            _ => panic!("no list"),
+        }
+    }
+
+    #[test]
+    fn a_queue_must_be_among_the_best_in_all_placements() {
+        let mut medians = vec![
+            ("counter", "apart", 1.0),
+            ("scq", "apart", 10.0),
+            ("bbq", "apart", 11.0),
+            ("kanal", "apart", 12.0),
+            ("bbq", "mixed", 20.0),
+            ("scq", "mixed", 30.0),
+            ("kanal", "mixed", 40.0),
+        ];
+        let line = "for 2x2 threads take bbq (20.0 ns/item mixed, 2.0× as fast as the best peer, kanal at 40.0)";
+        assert_eq!(advice(&medians), [line]);
+        medians.push(("scq", "free", 10.0));
+        medians.push(("bbq", "free", 13.0));
+        let line = "for 2x2 threads none is best everywhere: scq apart (10.0), bbq mixed (20.0), scq free (10.0)";
+        assert_eq!(advice(&medians), [line]);
+    }
+}
