@@ -89,7 +89,8 @@ pub struct Entry {
     /// The measurement between one producer and one consumer, if the queue is meant for that.
     pair: Option<PairKernel>,
     team: TeamKernel,
-    circle: CircleKernel,
+    /// The measurement between threads in a ring; floors have none.
+    circle: Option<CircleKernel>,
     probe: fn(Config, TeamSize) -> Result<(), String>,
 }
 
@@ -130,6 +131,11 @@ impl Entry {
         is_usual && (bounded || !self.is_peer())
     }
 
+    /// Whether it is no queue, but what threads cost without one.
+    pub(crate) fn is_floor(&self) -> bool {
+        self.circle.is_none()
+    }
+
     /// Whether it is measured between one producer and one consumer.
     pub(crate) fn is_spsc(&self) -> bool {
         self.pair.is_some()
@@ -147,9 +153,15 @@ impl Entry {
             kind,
             pair: None,
             team: team::measure::<N, B, Q>,
-            circle: circle::measure::<B, Q>,
+            circle: Some(circle::measure::<B, Q>),
             probe: |config, size| team::handles::<N, Q>(config, size).map(drop),
         }
+    }
+
+    /// An entry for a floor.
+    pub(crate) fn floor(info: Info, team: TeamKernel) -> Self {
+        let kind = EntryKind::Ours { items: "" };
+        Self { info, module: "", kind, pair: None, team, circle: None, probe: |_, _| Ok(()) }
     }
 
     /// The same entry, also measured between one producer and one consumer.
@@ -179,7 +191,8 @@ impl Entry {
                 let threads = setting.threads;
                 let fault =
                     format!("messages came out of order or changed in a ring of {threads} threads");
-                ((self.circle)(trial, setting), fault)
+                let kernel = self.circle.expect("only those with a kernel are chosen");
+                (kernel(trial, setting), fault)
             }
         };
         match sample.wrong {

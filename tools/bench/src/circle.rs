@@ -32,11 +32,11 @@ pub(crate) fn measure<T: Payload, Q: Queue<T>>(
             // Boxes of tasks may share lines. So each handle moves to the stack of its thread.
             true => {
                 let in_flight = circle.in_flight;
-                (core, Box::new(move || lead(black_box(tx), black_box(rx), trial, in_flight)))
+                (Some(core), Box::new(move || lead(black_box(tx), black_box(rx), trial, in_flight)))
             }
             false => {
                 let wait = trial.params.wait;
-                (core, Box::new(move || (0.0, pass_on(black_box(tx), black_box(rx), wait))))
+                (Some(core), Box::new(move || (0.0, pass_on(black_box(tx), black_box(rx), wait))))
             }
         });
     }
@@ -90,7 +90,7 @@ where
     R: Consumer<Item = T::Item>,
 {
     let (mut sent, mut back, mut wrong) = (0, 0, 0);
-    let (mut next, mut is_flushed) = (None, true);
+    let (mut next, mut is_flushed, mut failed) = (None, true, 0);
     while back < items {
         let is_time = sent < items && sent - back < in_flight;
         if is_time {
@@ -103,7 +103,7 @@ where
             }
         }
         if let Ok(message) = rx.try_pop() {
-            back += 1;
+            (back, failed) = (back + 1, 0);
             // SAFETY: as in `lead`.
             wrong += u64::from(unsafe { message.take() } != done + back);
         } else if !is_time || next.is_some() {
@@ -112,7 +112,7 @@ where
                 tx.flush();
                 is_flushed = true;
             }
-            wait.pause();
+            wait.pause(&mut failed);
         }
     }
     (tx, rx, wrong)

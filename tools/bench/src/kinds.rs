@@ -192,6 +192,18 @@ impl FromStr for TeamSize {
     }
 }
 
+/// Which threads share a core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Placement {
+    /// No core has both sides.
+    Apart,
+    /// Each core has both sides, if there are enough threads.
+    Mixed,
+    /// Threads are not pinned.
+    Free,
+}
+
 /// A queue's id, and its sides.
 pub type Between<'a> = (&'a str, Sides);
 

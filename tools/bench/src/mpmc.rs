@@ -7,11 +7,13 @@ use corelane_report::{Failure, Positive};
 
 use crate::catalogue::{Entry, any_ids};
 use crate::cores;
-use crate::kinds::{Operation, TeamSize, Test, Workload, check_sizes, possible_sizes, usual_sizes};
+use crate::kinds::{
+    Operation, Placement, TeamSize, Test, Workload, check_sizes, possible_sizes, usual_sizes,
+};
 use crate::options::MpmcArgs;
-use crate::pair::Wait;
 use crate::params::{Length, Params, Setting, TeamSetting};
-use crate::plan::{Cell, Plan, check_batches, row, wait};
+use crate::plan::{Cell, Plan, check_batches, row};
+use crate::team::FLOORS;
 
 /// Items a queue must hold, as in the paper: 32 KiB of 8 bytes each.
 const CAPACITY: usize = 4096;
@@ -32,10 +34,14 @@ impl Plan {
     ///
     /// If the options can't be carried out.
     pub fn mpmc(args: &MpmcArgs) -> Result<Self, Failure> {
-        let args = &MpmcArgs { queues: any_ids(&args.queues)?, ..args.clone() };
+        let mut args = MpmcArgs { queues: any_ids(&args.queues)?, ..args.clone() };
         check_batches(&args.batch, args.capacity.map_or(CAPACITY, |Positive(items)| items))?;
-        check_workloads(args)?;
-        let cores = cores::several(&args.cores)?;
+        check_workloads(&args)?;
+        let (cores, placements) = (cores::several(&args.cores)?, args.placement.len());
+        // Threads that aren't pinned run on all cores.
+        let are_all = cores::several(&[])?.iter().all(|core| cores.contains(core));
+        args.placement.retain(|placement| are_all || *placement != Placement::Free);
+        let args = &args;
         // Queues that are never full take more and more memory, and most of the time of a run.
         let is_asked = |entry: &Entry| entry.is_bounded() || !args.queues.is_empty();
         let entries = args.run.choose(&args.queues, |entry| is_usual(entry) && is_asked(entry));
@@ -47,6 +53,9 @@ impl Plan {
         };
         let mut notes = check_sizes(&sizes, &args.queues, &queues)?;
         let cells = cells(args, &entries, &sizes, &cores);
+        if args.placement.len() < placements {
+            notes.push("placement free left out: its threads would run on other cores, too".into());
+        }
         if args.queues.is_empty() {
             notes.push(
                 "queues that are never full are left out: name those that you want to see".into(),
@@ -146,20 +155,25 @@ fn cells(
     for &test in &args.test {
         let usual = if test == Test::DataLatency { SHORT } else { CAPACITY };
         let capacity = args.capacity.map_or(usual, |Positive(items)| items);
-        for team in settings(args, test, sizes) {
+        for team in settings(args, test, sizes, cores) {
             let threads = team.size.threads();
             let shared = cores::are_shared(threads, cores);
             let can =
                 |entry: &&Entry| can(entry, test, &team) && !(shared && is_held_up(entry, args));
-            let mut waits: Vec<_> = match test {
-                // A single thread never waits.
-                Test::FullEmpty => vec![args.wait[0]],
-                _ => args.wait.iter().map(|wanted| wait(*wanted, threads, cores)).collect(),
-            };
-            waits.dedup();
-            for wait in waits {
-                let chosen = entries.iter().copied().filter(can);
-                let length = length(args, test, team.workload, wait);
+            // A single thread never waits.
+            let wanted = if test == Test::FullEmpty { &args.wait[..1] } else { &args.wait };
+            let waits: Vec<_> = wanted.iter().map(|wait| wait.on(shared)).collect();
+            for (number, &wait) in waits.iter().enumerate() {
+                if waits[..number].contains(&wait) {
+                    continue;
+                }
+                let mut chosen: Vec<_> = entries.iter().copied().filter(can).collect();
+                // Only queues are faster in batches, or slower with other work.
+                let is_plain = team.batch == 1 && team.workload == Workload::Simple;
+                if test == Test::Throughput && is_plain && !chosen.is_empty() {
+                    chosen.extend(FLOORS.iter());
+                }
+                let length = length(args, test, team.workload, threads.div_ceil(cores.len()));
                 let params = Params { capacity, wait, setting: Setting::Team(team.clone()) };
                 cells.extend(row(chosen, test, params, length));
             }
@@ -180,10 +194,11 @@ fn can(entry: &Entry, test: Test, team: &TeamSetting) -> bool {
         && (entry.info.bounded || team.operation != Some(Operation::Push))
 }
 
-fn settings(args: &MpmcArgs, test: Test, sizes: &[TeamSize]) -> Vec<TeamSetting> {
+fn settings(args: &MpmcArgs, test: Test, sizes: &[TeamSize], cores: &[CoreId]) -> Vec<TeamSetting> {
     if test == Test::FullEmpty {
         let fails = |operation| TeamSetting {
             size: TeamSize { producers: 1, consumers: 1 },
+            placement: None,
             batch: 1,
             workload: Workload::Simple,
             operation: Some(operation),
@@ -196,8 +211,15 @@ fn settings(args: &MpmcArgs, test: Test, sizes: &[TeamSize]) -> Vec<TeamSetting>
     let mut all = Vec::new();
     for &workload in args.workload.iter().filter(|workload| is_sensible(test, **workload)) {
         for &Positive(batch) in batches {
-            let setting = |&size| TeamSetting { size, batch, workload, operation: None };
-            all.extend(sizes.iter().map(setting));
+            for &placement in &args.placement {
+                for &size in &sizes {
+                    let placement = Some(cores::simplest(size, placement, cores));
+                    let team = TeamSetting { size, placement, batch, workload, operation: None };
+                    if !all.contains(&team) {
+                        all.push(team);
+                    }
+                }
+            }
         }
     }
     all
@@ -213,13 +235,12 @@ fn sizes_of(test: Test, sizes: &[TeamSize]) -> Vec<TeamSize> {
     producers.into_iter().flat_map(both).collect()
 }
 
-fn length(args: &MpmcArgs, test: Test, workload: Workload, wait: Wait) -> Length {
-    let usual_ms = match (test, workload, wait) {
-        (Test::FullEmpty, ..) => 5,
-        (_, Workload::Profiling, _) => 200,
-        // Long enough for all threads of a core to run.
-        (_, _, Wait::Yield) => 100,
-        _ => 30,
+fn length(args: &MpmcArgs, test: Test, workload: Workload, threads_per_core: usize) -> Length {
+    let usual_ms = match (test, workload) {
+        (Test::FullEmpty, _) => 5,
+        (_, Workload::Profiling) => 200,
+        // Some three time slices of 3 ms for each thread of a core.
+        _ => (10 * threads_per_core as u64).max(40),
     };
     // Without a consumer there are no items to be popped.
     let items = args.items.filter(|_| test != Test::Overwrite);

@@ -50,11 +50,12 @@ fn send<T: Producer<Item: Payload>>(mut tx: T, trial: &Trial<'_>, pool: Pool, be
     let (clock, schedule, wait) = (Clock::get(), trial.schedule, trial.params.wait);
     for (sequence, arrival) in schedule.iter().enumerate() {
         let due = begin + clock.ticks(arrival.at_ns);
+        let mut failed = 0;
         while clock.now() < due {
             if interrupt::requested() {
                 return sequence as u64;
             }
-            wait.pause();
+            wait.pause(&mut failed);
         }
         let item = T::Item::make(pool, sequence as u64);
         item.fill(arrival.bytes);

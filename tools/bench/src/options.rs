@@ -8,7 +8,9 @@ use clap::{Args, Parser};
 use corelane_report::{FileArgs, Positive, PositiveReal, duration, one_of};
 
 use crate::catalogue::{self, Entry};
-use crate::kinds::{CorePair, MemoryKind, PayloadKind, Regime, TeamSize, Test, Workload};
+use crate::kinds::{
+    CorePair, MemoryKind, PayloadKind, Placement, Regime, TeamSize, Test, Workload,
+};
 use crate::pair::Wait;
 use crate::stats::Group;
 
@@ -171,8 +173,8 @@ pub struct MpmcArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1")]
     pub batch: Vec<Positive>,
 
-    /// Length of one measurement, such as 30ms or 2s [default: 30ms; with more threads than cores:
-    /// 100ms; profiling: 200ms; full-empty: 5ms].
+    /// Length of one measurement, such as 30ms or 2s [default: 40ms; with more than four threads a core: 10ms for each;
+    /// profiling: 200ms; full-empty: 5ms].
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "items")]
     pub duration: Option<Duration>,
 
@@ -184,8 +186,13 @@ pub struct MpmcArgs {
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     pub cores: Vec<usize>,
 
-    /// What a thread does before it retries at a full or empty queue. With more threads than cores it yields.
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "pause")]
+    /// Which threads share a core, unless each has its own. Free threads need all cores.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "apart,mixed,free")]
+    pub placement: Vec<Placement>,
+
+    /// What a thread does before it retries at a full or empty queue. With more threads than cores, those that would
+    /// never yield yield.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "pause-yield")]
     pub wait: Vec<Wait>,
 
     /// Rounds and results.

@@ -160,5 +160,5 @@ impl Results {
 fn bar(result: &CellResult, group: Group) -> Option<BarRow> {
     let value = result.groups.get(&group)?.value;
     let values = [value.p25, value.median, value.p75];
-    Some(BarRow::Bar(Bar { label: result.label(), is_peer: result.peer, values }))
+    Some(BarRow::Bar(Bar { label: result.label(), is_peer: result.peer || result.floor, values }))
 }

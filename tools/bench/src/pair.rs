@@ -35,13 +35,13 @@ impl Cores {
 
     /// How a side waits here: as `wanted`, unless both share a core.
     pub(crate) fn wait(self, wanted: Wait) -> Wait {
-        if self.same() { Wait::Yield } else { wanted }
+        wanted.on(self.same())
     }
 }
 
 /// What a side does before it retries at a full or empty queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Wait {
     /// Retries at once, as in the first paper.
     Greedy,
@@ -50,9 +50,14 @@ pub enum Wait {
     /// Without a pause the processor has loads of the awaited line in flight when the line is taken away, and discards
     /// them all: on an EPYC a flag's round trip takes 125 ns without a pause and 105 ns with a pause.
     Pause,
-    /// Lets the other thread run; always used when both share a core.
+    /// Lets another thread run.
     Yield,
+    /// Pauses after each of 16 failed tries in a row, and yields after each further one.
+    PauseYield,
 }
+
+/// Failed tries in a row after which [`Wait::PauseYield`] yields.
+const PAUSES: u32 = 16;
 
 impl Wait {
     pub(crate) fn words(self) -> &'static str {
@@ -60,25 +65,40 @@ impl Wait {
             Self::Greedy => "waiting greedily",
             Self::Pause => "waiting with pauses",
             Self::Yield => "waiting by yielding",
+            Self::PauseYield => "waiting with pauses, then by yielding",
         }
     }
 
+    /// How a thread waits. If threads share a core, a thread that never yields would wait for threads that don't run.
+    pub(crate) fn on(self, is_shared: bool) -> Self {
+        match self {
+            Self::Greedy | Self::Pause if is_shared => Self::Yield,
+            _ => self,
+        }
+    }
+
+    /// Called after each failed try. `failed` is how many tries in a row failed before.
     #[inline(always)]
-    pub(crate) fn pause(self) {
+    pub(crate) fn pause(self, failed: &mut u32) {
         match self {
             Self::Greedy => {}
             Self::Pause => spin_loop(),
-            Self::Yield => thread::yield_now(),
+            Self::PauseYield if *failed < PAUSES => {
+                *failed += 1;
+                spin_loop();
+            }
+            Self::PauseYield | Self::Yield => thread::yield_now(),
         }
     }
 
     #[inline(always)]
     pub(crate) fn until<T>(self, mut attempt: impl FnMut() -> Option<T>) -> T {
+        let mut failed = 0;
         loop {
             if let Some(result) = attempt() {
                 return result;
             }
-            self.pause();
+            self.pause(&mut failed);
         }
     }
 
@@ -179,16 +199,16 @@ pub(crate) fn run<A: Send, B: Send>(
     let (mut produced, mut consumed) = (None, None);
     // Boxes of tasks may share lines. So each handle moves to the stack of its thread.
     let tasks: Vec<Task<'_, ()>> = vec![
-        (cores.consumer, Box::new(|| consumed = Some(black_box(consumer)()))),
-        (cores.producer, Box::new(|| produced = Some(black_box(producer)()))),
+        (Some(cores.consumer), Box::new(|| consumed = Some(black_box(consumer)()))),
+        (Some(cores.producer), Box::new(|| produced = Some(black_box(producer)()))),
     ];
     all(tasks, || ());
     (produced.expect("its thread is done"), consumed.expect("its thread is done"))
 }
 
-/// A thread's core and work. In a box, so that starting threads is compiled once and not for each measurement of each
+/// A thread's core, unless it isn't pinned, and its work. In a box, so that starting threads is compiled once and not for each measurement of each
 /// queue.
-pub(crate) type Task<'a, R> = (CoreId, Box<dyn FnOnce() -> R + Send + 'a>);
+pub(crate) type Task<'a, R> = (Option<CoreId>, Box<dyn FnOnce() -> R + Send + 'a>);
 
 /// Runs all tasks at the same time, each in a thread of its own, and returns their results. This thread runs
 /// `meanwhile`.
@@ -199,7 +219,7 @@ pub(crate) fn all<R: Send>(tasks: Vec<Task<'_, R>>, meanwhile: impl FnOnce()) ->
             threads.push(scope.spawn(move || {
                 // The core was checked when the command line was read. If it goes away later, the thread isn't pinned,
                 // which the spread shows.
-                core_affinity::set_for_current(core);
+                core.map(core_affinity::set_for_current);
                 task()
             }));
         }
@@ -207,4 +227,32 @@ pub(crate) fn all<R: Send>(tasks: Vec<Task<'_, R>>, meanwhile: impl FnOnce()) ->
         let results = threads.into_iter().map(|thread| thread.join());
         results.map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_end_in_yields_and_begin_again_after_a_success() {
+        let (mut failed, mut tries) = (0, 0);
+        let wait = Wait::PauseYield;
+        (0..PAUSES + 5).for_each(|_| wait.pause(&mut failed));
+        assert_eq!(failed, PAUSES, "the rest were yields, which are not counted");
+        assert_eq!(
+            wait.until(|| {
+                tries += 1;
+                (tries > 40).then_some(tries)
+            }),
+            41
+        );
+        for (wanted, shared) in [
+            (Wait::Greedy, Wait::Yield),
+            (Wait::Pause, Wait::Yield),
+            (Wait::Yield, Wait::Yield),
+            (Wait::PauseYield, Wait::PauseYield),
+        ] {
+            assert_eq!([wanted.on(false), wanted.on(true)], [wanted, shared]);
+        }
+    }
 }

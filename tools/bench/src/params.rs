@@ -7,7 +7,7 @@ use core_affinity::CoreId;
 use corelane::{Config, Memory, Queue};
 use serde::{Deserialize, Serialize};
 
-use crate::kinds::{MemoryKind, Operation, PayloadKind, Regime, TeamSize, Workload};
+use crate::kinds::{MemoryKind, Operation, PayloadKind, Placement, Regime, TeamSize, Workload};
 use crate::pair::Wait;
 use crate::schedule::Arrival;
 
@@ -54,6 +54,9 @@ pub struct PairSetting {
 pub(crate) struct TeamSetting {
     #[serde(flatten)]
     pub(crate) size: TeamSize,
+    /// `None` with a single thread, and in results of programs that had only one placement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) placement: Option<Placement>,
     pub(crate) batch: usize,
     pub(crate) workload: Workload,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,6 +80,19 @@ impl Params {
     /// The parameters of a measurement between one producer and one consumer.
     pub fn pair(&self) -> Option<&PairSetting> {
         if let Setting::Pair(pair) = &self.setting { Some(pair) } else { None }
+    }
+
+    pub(crate) fn placement(&self) -> Option<Placement> {
+        if let Setting::Team(team) = &self.setting { team.placement } else { None }
+    }
+
+    /// The same parameters without the placement.
+    pub(crate) fn anywhere(&self) -> Self {
+        let mut params = self.clone();
+        if let Setting::Team(team) = &mut params.setting {
+            team.placement = None;
+        }
+        params
     }
 
     pub(crate) fn size(&self) -> TeamSize {

@@ -7,10 +7,9 @@ use core_affinity::CoreId;
 use corelane_report::{Failure, Files, Positive, interrupt};
 
 use crate::catalogue::Entry;
-use crate::cores;
 use crate::kinds::Test;
 use crate::options::RunArgs;
-use crate::pair::{Cores, Wait};
+use crate::pair::Cores;
 use crate::params::{Length, Params};
 use crate::schedule::Arrival;
 
@@ -82,7 +81,7 @@ impl Plan {
                 }
             }
         }
-        if possible.is_empty() {
+        if possible.iter().all(|cell| cell.entry.is_floor()) {
             let reason = match notes.is_empty() {
                 true => "choose other queues, or another --test".into(),
                 false => notes.join("; "),
@@ -113,7 +112,8 @@ impl Plan {
 
     /// The numbers of queues and tests.
     pub fn summary(&self) -> String {
-        let queues: BTreeSet<_> = self.cells.iter().map(|cell| cell.entry.info.id).collect();
+        let entries = self.cells.iter().map(|cell| cell.entry).filter(|entry| !entry.is_floor());
+        let queues: BTreeSet<_> = entries.map(|entry| entry.info.id).collect();
         let tests = self.cells.chunk_by(Cell::is_alike).count();
         let ending = |count| if count == 1 { "" } else { "s" };
         format!("{} queue{}, {tests} test{}", queues.len(), ending(queues.len()), ending(tests))
@@ -152,16 +152,12 @@ pub(crate) fn row(
     entries.into_iter().map(cell)
 }
 
-/// How `threads` threads wait. Threads that share a core must yield.
-pub(crate) fn wait(wanted: Wait, threads: usize, cores: &[CoreId]) -> Wait {
-    if cores::are_shared(threads, cores) { Wait::Yield } else { wanted }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::{Args, Parser};
 
     use super::*;
+    use crate::cores;
     use crate::options::{MpmcArgs, RingArgs, SpscArgs};
 
     /// A command line with the options of one suite.
@@ -176,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn default_plans_end_within_three_minutes() {
+    fn default_plans_end_within_three_minutes_and_have_five_rounds() {
         let mut on_one_core = defaults::<MpmcArgs>();
         on_one_core.cores = vec![cores::several(&[]).unwrap()[0].id];
         let plans = [
@@ -190,6 +186,8 @@ mod tests {
             let limit = plan.limit.expect("the number of rounds is not given");
             let longest = limit.mul_f64(GRACE);
             assert!(longest < Duration::from_secs(180), "{}: {longest:?}", plan.summary());
+            let round: Duration = plan.cells.iter().map(|cell| cell.length.time()).sum();
+            assert!(limit >= 5 * round, "{}: a round takes {round:?}", plan.summary());
         }
     }
 }

@@ -59,6 +59,9 @@ pub struct CellResult {
     /// The queue's id.
     pub queue: String,
     pub(crate) peer: bool,
+    /// Whether it is no queue, but what threads cost without one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) floor: bool,
     /// The version of the peer's crate.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
@@ -122,6 +125,7 @@ impl CellResult {
             test,
             queue: entry.info.id.to_owned(),
             peer: entry.is_peer(),
+            floor: entry.is_floor(),
             version: entry.version().map(str::to_owned),
             params: params.clone(),
             unit: test.unit().into(),
@@ -129,9 +133,10 @@ impl CellResult {
         }
     }
 
-    /// The queue, with a mark if it is unbounded and its name doesn't say so.
+    /// The queue, with a mark if it is unbounded and its name doesn't say so, or if it is a floor.
     pub(crate) fn label(&self) -> String {
         match self.is_bounded() || self.queue.ends_with("-unbounded") {
+            true if self.floor => format!("{} (floor)", self.queue),
             true => self.queue.clone(),
             false => format!("{} (unbounded)", self.queue),
         }
@@ -162,11 +167,12 @@ impl CellResult {
     }
 }
 
-/// The comparable results of a table: bounded queues; or unbounded queues if none of corelane's is bounded.
+/// The comparable results of a table, without floors: bounded queues; or unbounded queues if none of corelane's is bounded.
 pub(crate) fn comparable<'a>(table: &[&'a CellResult]) -> Vec<&'a CellResult> {
-    let ours = || table.iter().filter(|result| !result.peer);
+    let table = || table.iter().copied().filter(|result| !result.floor);
+    let ours = || table().filter(|result| !result.peer);
     let are_bounded = ours().next().is_none() || ours().any(|result| result.is_bounded());
-    table.iter().copied().filter(|result| result.is_bounded() == are_bounded).collect()
+    table().filter(|result| result.is_bounded() == are_bounded).collect()
 }
 
 /// The fastest comparable peer of a sorted table.

@@ -8,7 +8,7 @@ use crate::kinds::Test;
 use crate::options::RingArgs;
 use crate::pair::Wait;
 use crate::params::{CircleSetting, Length, Params, Setting};
-use crate::plan::{Plan, row, wait};
+use crate::plan::{Plan, row};
 
 impl Plan {
     /// `lane bench ring`.
@@ -30,9 +30,9 @@ impl Plan {
         let mut cells = Vec::new();
         // In the order of a round: for each number of threads, all queues.
         for threads in args.threads.iter().map(|threads| usize::from(*threads)) {
-            let wait = wait(args.wait, threads, &cores);
+            let wait = args.wait.on(cores::are_shared(threads, &cores));
             // Long enough for all threads of a core to run.
-            let usual_ms = if wait == Wait::Yield { 100 } else { 30 };
+            let usual_ms = if matches!(wait, Wait::Yield | Wait::PauseYield) { 100 } else { 30 };
             let length = Length::of(args.items, args.duration, usual_ms);
             let setting = Setting::Circle(CircleSetting { threads, in_flight });
             let params = Params { capacity, wait, setting };

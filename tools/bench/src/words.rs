@@ -46,7 +46,10 @@ pub(crate) fn chart_titles(result: &CellResult) -> (String, Option<String>) {
             (test, _) => {
                 let (what, workload) = (team_title(test, team), name(&team.workload));
                 let size = format!("{} threads, {wait}", team.size);
-                (format!("{what}, {workload} workload, {capacity}"), Some(size))
+                let placed =
+                    team.placement.map(|placement| format!(", placed {}", name(&placement)));
+                let placed = placed.unwrap_or_default();
+                (format!("{what}, {workload} workload, {capacity}{placed}"), Some(size))
             }
         },
         Setting::Circle(CircleSetting { threads, in_flight }) => {
@@ -97,7 +100,12 @@ pub(crate) fn size(result: &CellResult) -> Option<String> {
         Setting::Circle(circle) => format!("{} threads", circle.threads),
         _ => return None,
     };
-    Some(if result.params.wait == Wait::Greedy { format!("{size} greedy") } else { size })
+    // Programs that had one placement had one way of waiting beside `greedy`.
+    let is_usual = match (result.params.wait, &result.params.setting) {
+        (Wait::Pause | Wait::Yield, Setting::Team(team)) => team.placement.is_none(),
+        (wait, _) => wait != Wait::Greedy,
+    };
+    Some(if is_usual { size } else { format!("{size} {}", name(&result.params.wait)) })
 }
 
 pub(crate) fn title(result: &CellResult) -> String {
@@ -152,7 +160,7 @@ pub(crate) fn table(results: &[&CellResult], group: Group, beside: Yardsticks) -
         let Some(summary) = result.groups.get(&group) else { continue };
         let mut cells = vec![result.label(), short(summary.value.median), summary.value.spread()];
         cells.extend(columns.iter().map(|(_, cell)| cell(summary, beside).unwrap_or_default()));
-        table.rows.push(Row { cells, is_quiet: result.peer });
+        table.rows.push(Row { cells, is_quiet: result.peer || result.floor });
     }
     table
 }
@@ -178,10 +186,14 @@ pub(crate) fn purpose(result: &CellResult) -> Option<String> {
             _ => return None,
         },
     };
-    Some(match result.params.wait {
-        Wait::Greedy if purpose.ends_with(',') => format!("{purpose} waiting greedily,"),
-        Wait::Greedy => format!("{purpose}, waiting greedily,"),
-        Wait::Pause | Wait::Yield => purpose,
+    let wait = result.params.wait;
+    let is_usual = match result.params.setting {
+        Setting::Team(_) => wait == Wait::PauseYield,
+        _ => wait != Wait::Greedy,
+    };
+    Some(match is_usual {
+        true => purpose,
+        false => format!("{}, {},", purpose.trim_end_matches(','), wait.words()),
     })
 }
 
@@ -198,7 +210,8 @@ pub(crate) fn legend(test: Test) -> &'static str {
         }
         Test::Throughput => {
             "Medians with quartiles; less is better. M/s: million items a second. × peer, × floor: of the best bounded \
-             peer, of block_handoff. fair P, fair C: items of the slowest producer, consumer per item of the fastest."
+             peer, of block_handoff. fair P, fair C: items of the slowest producer, consumer per item of the fastest. \
+             counter, lock: what an item costs if its producer and its consumer add to one counter, take one lock."
         }
         Test::DataLatency => {
             "Time that items stay in the queue. × peer, × floor: of the best bounded peer, of half a line_rtt. lost: \
@@ -233,8 +246,9 @@ pub(crate) fn reading(test: Test) -> &'static str {
              queues of corelane are unbounded: less is better."
         }
         _ => {
-            "2x4 is two producers and four consumers; with more threads than cores they yield while they \
-             wait. Fairness (fair P, fair C) is the number of items of the slowest producer or consumer per \
+            "2x4 is two producers and four consumers. Placed apart: no core has both sides; mixed: each core has both; \
+             free: threads aren't pinned. Counter and lock are floors: what an item costs if its producer and its \
+             consumer do nothing but add to one counter, or take one lock. Fairness (fair P, fair C) is the number of items of the slowest producer or consumer per \
              item of the fastest. × peer and × floor are multiples of the best bounded peer and of the floor: \
              less is better. Lost are items that no consumer popped: pushes that found no room and were not \
              retried, or overwritten items. Overwrite: 2x0 is without a consumer; there bbq is the queue whose \

@@ -98,8 +98,9 @@ impl Effort for Timetable {
     }
 
     fn before(&mut self) {
+        let mut failed = 0;
         while self.clock.now() < self.due {
-            self.wait.pause();
+            self.wait.pause(&mut failed);
         }
         self.due += self.interval;
     }

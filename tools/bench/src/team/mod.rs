@@ -7,20 +7,24 @@
 mod account;
 mod common;
 mod effort;
+mod floors;
 mod full_empty;
 mod probe;
 mod thread;
 
+use core_affinity::CoreId;
 use corelane::{Config, Consumer, Producer, Queue};
 use hdrhistogram::Histogram;
 
 use self::account::check;
 use self::common::Common;
 use self::effort::{Effort, NoEffort, Spins, Timetable, Who};
+pub(crate) use self::floors::FLOORS;
 use self::probe::{Calls, Probe, Silent, Stays, typical};
 use self::thread::{Receiver, Sender, ThreadReport, Worker};
 use crate::clock::Clock;
-use crate::kinds::{TeamSize, Test, Workload};
+use crate::cores;
+use crate::kinds::{Placement, TeamSize, Test, Workload};
 use crate::pair::{self, Task};
 use crate::params::{TeamSetting, Trial};
 use crate::payload::Payload;
@@ -57,7 +61,11 @@ pub(crate) fn measure<N: Payload, B: Payload, Q: Queue<N> + Queue<B>>(
 type TeamReport = [Vec<ThreadReport>; 2];
 
 /// Ticks of the measured part, from the first thread that passed the gate to the first thread that saw that the time
-/// was over. The other running threads saw it a moment later, and threads that weren't running did nothing more.
+/// was over.
+///
+/// The other running threads see it within [`Effort::CHUNK`] items. A thread without a core sees it when it runs again,
+/// some time slices later, and does at most as many items more. Until the last thread's end there would be time in which
+/// nobody counts items. The last end is right for a fixed number of items, which are all counted.
 fn ticks(team: &TeamReport) -> u64 {
     let from = team.iter().flatten().map(|report| report.from).min().unwrap_or(0);
     let to = team.iter().flatten().map(|report| report.to).min().unwrap_or(0);
@@ -123,45 +131,45 @@ fn run_with<T: Payload, Q: Queue<T>>(
     send: fn(Sender<Q::Producer>, Who, &Common) -> ThreadReport,
     receive: fn(Receiver<Q::Consumer>, Who, &Common) -> ThreadReport,
 ) -> Result<TeamReport, String> {
-    let TeamSize { producers, consumers } = team.size;
     let common = &Common::of(team, trial.length);
-    let core = |seat: usize| trial.cores[seat % trial.cores.len()];
-    let [producer_seats, consumer_seats] = seats(producers, consumers);
     let (senders, mut receivers) =
         handles::<T, Q>(trial.params.config(), team.size).expect("tried before the first round");
-    let idle = if consumers == 0 { receivers.pop() } else { None };
-    let who = |produces, number| Who { produces, number, wait: trial.params.wait };
-    let mut tasks: Vec<Task<'_, ThreadReport>> = Vec::new();
-    for ((number, tx), seat) in (0..).zip(senders).zip(producer_seats) {
-        let who = who(true, number);
-        tasks.push((core(seat), Box::new(move || send(Sender::of(tx, number), who, common))));
+    let idle = if team.size.consumers == 0 { receivers.pop() } else { None };
+    let (mut crew, mut tasks) = (crew(trial, team), Vec::<Task<'_, ThreadReport>>::new());
+    for (tx, (core, who)) in senders.into_iter().zip(&mut crew) {
+        tasks.push((core, Box::new(move || send(Sender::of(tx, who.number), who, common))));
     }
-    for ((number, rx), seat) in (0..).zip(receivers).zip(consumer_seats) {
-        let who = who(false, number);
-        tasks.push((core(seat), Box::new(move || receive(Receiver::of(rx), who, common))));
+    for (rx, (core, who)) in receivers.into_iter().zip(&mut crew) {
+        tasks.push((core, Box::new(move || receive(Receiver::of(rx), who, common))));
     }
-    let mut reports = pair::all(tasks, || common.keep_time());
-    let consumers = reports.split_off(producers);
-    let counts = |side: &[ThreadReport]| side.iter().map(|thread| thread.counts).collect();
-    let (pushed, mut popped): (Vec<_>, Vec<_>) = (counts(&reports), counts(&consumers));
+    let sides = start(tasks, team, common);
+    let counts = |side: &Vec<ThreadReport>| side.iter().map(|thread| thread.counts).collect();
+    let [pushed, mut popped]: [Vec<_>; 2] = sides.each_ref().map(counts);
     // Without consumers all items that were not overwritten are left.
     popped.extend(idle.map(|rx| Receiver::of(rx).settle(common).counts()));
     check(&pushed, &popped)?;
-    Ok([reports, consumers])
+    Ok(sides)
 }
 
-/// The cores of the producers and of the consumers, by number in the order in which cores are used (paper 3 §2.6.2).
-///
-/// A side of one thread has the first core. Otherwise producers and consumers take turns. The surplus of one side comes
-/// at the end. Numbers beyond the last core begin again with the first.
-pub fn seats(producers: usize, consumers: usize) -> [Vec<usize>; 2] {
-    let pairs = producers.min(consumers);
-    let first = usize::from(consumers == 1 && producers > 1);
-    let seat = |side: usize, number: usize| {
-        if number < pairs { 2 * number + (side ^ first) } else { pairs + number }
-    };
-    [(0, producers), (1, consumers)]
-        .map(|(side, threads)| (0..threads).map(|number| seat(side, number)).collect())
+/// The threads of both sides with their cores, producers first.
+fn crew(
+    trial: &Trial<'_>,
+    team: &TeamSetting,
+) -> impl Iterator<Item = (Option<CoreId>, Who)> + use<> {
+    let (producers, wait) = (team.size.producers, trial.params.wait);
+    let placement = team.placement.unwrap_or(Placement::Apart);
+    let seats = cores::seats(team.size, placement, trial.cores).into_iter().enumerate();
+    seats.map(move |(seat, core)| {
+        let produces = seat < producers;
+        let number = if produces { seat } else { seat - producers } as u8;
+        (core, Who { produces, number, wait })
+    })
+}
+
+fn start(tasks: Vec<Task<'_, ThreadReport>>, team: &TeamSetting, common: &Common) -> TeamReport {
+    let mut reports = pair::all(tasks, || common.keep_time());
+    let consumers = reports.split_off(team.size.producers);
+    [reports, consumers]
 }
 
 /// The handles of both sides.
@@ -185,8 +193,6 @@ pub(crate) fn handles<T, Q: Queue<T>>(
 mod tests {
     use std::collections::VecDeque;
     use std::sync::{Arc, Mutex};
-
-    use core_affinity::CoreId;
 
     use super::*;
     use crate::pair::Wait;
@@ -231,16 +237,10 @@ mod tests {
         _ => items.push_back(item),
     }); id: "reverses");
 
-    #[test]
-    fn threads_take_cores_in_the_order_of_seats() {
-        assert_eq!(seats(3, 1), [vec![1, 2, 3], vec![0]]);
-        assert_eq!(seats(4, 2), [vec![0, 2, 4, 5], vec![1, 3]]);
-        assert_eq!(seats(1, 4), [vec![0], vec![1, 2, 3, 4]]);
-    }
-
     fn run_on<Q: Queue<u64>, E: Effort, P: Probe>(batch: usize) -> Result<TeamReport, String> {
         let size = TeamSize { producers: 2, consumers: 2 };
-        let team = TeamSetting { size, batch, workload: Workload::Simple, operation: None };
+        let (placement, workload) = (Some(Placement::Mixed), Workload::Simple);
+        let team = TeamSetting { size, placement, batch, workload, operation: None };
         let setting = Setting::Team(team.clone());
         let params = Params { capacity: 16, wait: Wait::Yield, setting };
         let (length, cores) = (Length::Items(500), &[CoreId { id: 0 }]);

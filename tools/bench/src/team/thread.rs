@@ -109,6 +109,7 @@ impl<T: Producer<Item: Payload>> Worker for Sender<T> {
                 let count = probe.count(last);
                 let number = number(producer, count);
                 let item = T::Item::make(NO_POOL, number);
+                let mut failed = 0;
                 while probe.call(|| tx.try_push(item).ok()).is_none() {
                     if !E::RETRIES || part.is_over() {
                         // SAFETY: the queue didn't take the item.
@@ -116,7 +117,7 @@ impl<T: Producer<Item: Payload>> Worker for Sender<T> {
                         refused += u64::from(!E::RETRIES);
                         continue 'part;
                     }
-                    wait.pause();
+                    wait.pause(&mut failed);
                 }
                 last = count;
                 tally.add(number);
@@ -135,9 +136,9 @@ impl<T: Producer<Item: Payload>> Worker for Sender<T> {
             for (count, item) in (last + 1..).zip(&mut items) {
                 *item = T::Item::make(NO_POOL, number(producer, count));
             }
-            let mut pushed = tx.push_slice(&items);
+            let (mut pushed, mut failed) = (tx.push_slice(&items), 0);
             while pushed < batch && !part.is_over() {
-                wait.pause();
+                wait.pause(&mut failed);
                 pushed += tx.push_slice(&items[pushed..]);
             }
             for _ in 0..pushed {
@@ -184,6 +185,7 @@ impl<R: Consumer<Item: Payload>> Worker for Receiver<R> {
             let end = checks.tally.items + E::CHUNK;
             while checks.tally.items < end {
                 effort.before();
+                let mut failed = 0;
                 let item = loop {
                     if let Some(item) = probe.call(|| rx.try_pop().ok()) {
                         break item;
@@ -191,7 +193,7 @@ impl<R: Consumer<Item: Payload>> Worker for Receiver<R> {
                     if !E::RETRIES || part.is_over() {
                         continue 'part;
                     }
-                    wait.pause();
+                    wait.pause(&mut failed);
                 };
                 // SAFETY: a queue returns each item once. A broken queue is found with items that own no memory.
                 let count = checks.see(unsafe { item.take() });
@@ -210,6 +212,7 @@ impl<R: Consumer<Item: Payload>> Worker for Receiver<R> {
         let mut buffer = vec![R::Item::blank(NO_POOL); batch];
         'part: while !part.is_over() {
             effort.before();
+            let mut failed = 0;
             let popped = loop {
                 let popped = rx.pop_slice(&mut buffer);
                 if popped > 0 {
@@ -218,7 +221,7 @@ impl<R: Consumer<Item: Payload>> Worker for Receiver<R> {
                 if part.is_over() {
                     continue 'part;
                 }
-                wait.pause();
+                wait.pause(&mut failed);
             };
             for item in &buffer[..popped] {
                 // SAFETY: as in `single`.

@@ -27,7 +27,7 @@ pub(super) struct MeasuredPoint {
 }
 
 impl Beside {
-    /// The throughput of single calls in a file of results.
+    /// The throughput of single calls in a file of results, with the sides on different cores as in simulations.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let name = path.display();
         let refused = |why: String| Failure::Usage(format!("{name}: {why}"));
@@ -46,7 +46,7 @@ impl Beside {
         };
         let points: Vec<_> = results.iter().flat_map(points).collect();
         if points.is_empty() {
-            return Err(refused(format!("{is_not} with --test throughput")));
+            return Err(refused(format!("{is_not} with --test throughput --placement apart")));
         }
         Ok(Self { command: command.into(), machine: format!("{cpu}, {cpus} CPUs"), points })
     }
@@ -56,7 +56,8 @@ fn points(result: &Value) -> Vec<MeasuredPoint> {
     let params = &result["params"];
     let is_single =
         result["suite"] == "mpmc" && result["test"] == "throughput" && params["batch"] == 1;
-    let groups = result["groups"].as_object().filter(|_| is_single);
+    let is_apart = params["placement"].as_str().is_none_or(|placement| placement == "apart");
+    let groups = result["groups"].as_object().filter(|_| is_single && is_apart);
     let point = |(distance, group): (&String, &Value)| {
         Some(MeasuredPoint {
             queue: result["queue"].as_str()?.to_owned(),

@@ -193,14 +193,3 @@ impl TeamJob<'_> {
         Ok(TeamCell::new(queue, size, workload, &run))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn threads_sit_where_measured_ones_do() {
-        for (producers, consumers) in [(1, 1), (1, 4), (3, 1), (4, 2), (2, 4), (5, 5)] {
-            let measured = corelane_bench::seats(producers, consumers);
-            assert_eq!(corelane_simulate::seats(producers, consumers), measured);
-        }
-    }
-}

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{assert_has, assert_report, json_of, number, output, printed, results, stderr};
+use crate::common::{
+    assert_has, assert_report, json_of, number, output, printed, results, stderr, text,
+};
 use crate::runs::interrupted;
 
 /// `lane bench mpmc` with `args`, with no round that is mixed.
@@ -15,30 +17,35 @@ fn few(args: &str) -> String {
     mpmc(&format!("--items 200 {args}"))
 }
 
+/// The results of queues.
+fn queues(json: &Value) -> impl Iterator<Item = &Value> {
+    results(json).iter().filter(|result| result["floor"] != true)
+}
+
 fn cells(json: &Value) -> Vec<(String, u64, u64)> {
     let side = |result: &Value, side| result["params"][side].as_u64().expect("a number");
     let cell = |result: &Value| {
         let queue = result["queue"].as_str().expect("an id").to_owned();
         (queue, side(result, "producers"), side(result, "consumers"))
     };
-    results(json).iter().map(cell).collect()
+    queues(json).map(cell).collect()
 }
 
 #[test]
 fn throughput_has_the_documented_shape() {
-    let json = json_of(&few("bbq --test throughput --threads 2x3 --batch 1,32"));
+    let json = json_of(&few("bbq --test throughput --threads 2x3 --batch 1,32 --placement apart"));
     assert_eq!(json["schema"], 1);
     assert!(json["command"].as_str().expect("a command").contains("bench mpmc"));
     assert!(json["machine"]["cores"].as_array().is_some_and(|cores| !cores.is_empty()));
     assert!(number(&json["rounds"][0]["line_rtt_ns"]) > 0.0);
-    assert_eq!(results(&json).len(), 2);
-    for (result, batch) in results(&json).iter().zip([1, 32]) {
+    assert_eq!(queues(&json).count(), 2);
+    for (result, batch) in queues(&json).zip([1, 32]) {
         let what = json!({ "suite": "mpmc", "test": "throughput", "queue": "bbq" });
         assert_has(result, what);
         assert_eq!(result["unit"], "ns/item");
         let size = json!({ "producers": 2, "consumers": 3, "capacity": 4096, "batch": batch });
         assert_has(&result["params"], size);
-        assert_eq!(result["params"]["workload"], "simple");
+        assert_has(&result["params"], json!({ "workload": "simple", "placement": "apart" }));
         let near = &result["groups"]["near"];
         assert_eq!(near["n"], 1);
         for key in ["p25", "median", "p75", "items_per_s"] {
@@ -57,7 +64,9 @@ fn every_queue_and_peer_passes_every_test_with_every_workload() {
     let never_full =
         if cfg!(feature = "peers") { never_full } else { "lprq lcrq lcrq-any msq std-unbounded" };
     let run = |queues| {
-        cells(&json_of(&few(&format!("{queues} {tests} --threads 1x1,2x2,2x1,1x2 --batch 1,8"))))
+        cells(&json_of(&few(&format!(
+            "{queues} {tests} --threads 1x1,2x2,2x1,1x2 --batch 1,8 --placement mixed"
+        ))))
     };
     let cells = run("");
     assert!(cells.iter().all(|(queue, ..)| queue != "msq") && !run(never_full).is_empty());
@@ -84,7 +93,8 @@ fn queues_between_one_and_one_can_be_named_for_that() {
 #[test]
 fn latencies_have_percentiles() {
     // Long enough for items that were pushed after the measurement began.
-    let tests = "bbq --test data-latency,op-latency --threads 1x2 --duration 100ms";
+    let tests =
+        "bbq --test data-latency,op-latency --threads 1x2 --placement apart --duration 100ms";
     let json = json_of(&mpmc(tests));
     assert_eq!(results(&json)[0]["params"]["capacity"], 128);
     for (times, at) in [("latency_ns", 0), ("push_ns", 1), ("pop_ns", 1)] {
@@ -104,7 +114,7 @@ fn profiling_counts_losses() {
 
 #[test]
 fn producers_overwrite_with_a_consumer_and_without() {
-    let test = "bbq bbq-drop-old --test overwrite --threads 2x2 --duration 5ms";
+    let test = "bbq bbq-drop-old --test overwrite --threads 2x2 --placement apart --duration 5ms";
     let cell = |queue: &str, consumers| (queue.to_owned(), 2, consumers);
     let expected = [cell("bbq-drop-old", 0), cell("bbq", 1), cell("bbq-drop-old", 1)];
     assert_eq!(cells(&json_of(&mpmc(test))), expected);
@@ -122,10 +132,42 @@ fn a_queue_without_bounds_is_never_full_and_labelled() {
 }
 
 #[test]
-fn more_threads_than_cores_yield() {
-    let json = json_of(&few("bbq --test throughput --threads 8x8 --cores 0"));
-    assert_eq!(results(&json)[0]["params"]["wait"], "yield");
+fn threads_that_share_a_core_yield() {
+    let threads = "bbq --test throughput --threads 8x8 --cores 0 --wait pause,pause-yield,yield";
+    let json = json_of(&few(threads));
+    let waits: Vec<_> = queues(&json).map(|result| &result["params"]["wait"]).collect();
+    assert_eq!(waits, ["yield", "pause-yield"]);
     assert_eq!(json["machine"]["same_core"], true);
+}
+
+#[test]
+fn each_placement_has_a_table_with_floors() {
+    let threads = "bbq --test throughput --threads 1x1,2x2";
+    let (args, directory) = (few(threads), tempfile::tempdir().expect("a temporary directory"));
+    let path = directory.path().join("results.json");
+    let shown = printed(&format!("{args} --json {}", text(&path)));
+    let kept = std::fs::read_to_string(&path).expect("the file was written");
+    let json: Value = serde_json::from_str(&kept).expect("it is JSON");
+    let count = |placement: &str, producers: u64| {
+        let is_here = |result: &&Value| {
+            let params = &result["params"];
+            params["placement"] == placement && params["producers"] == producers
+        };
+        results(&json).iter().filter(is_here).count()
+    };
+    // On a single core mixed threads are as those apart.
+    let mixed = if json["machine"]["same_core"] == true { 0 } else { 3 };
+    assert_eq!(["apart", "mixed", "free"].map(|placement| count(placement, 1)), [3, 0, 3]);
+    assert_eq!(["apart", "free"].map(|placement| count(placement, 2)), [3, 3]);
+    assert!([0, mixed].contains(&count("mixed", 2)), "enough cores for all, or mixed");
+    let floors = results(&json).iter().filter(|result| result["floor"] == true);
+    assert!(floors.clone().all(|floor| number(&floor["groups"]["near"]["median"]) > 0.0));
+    let ids: Vec<_> = floors.map(|floor| &floor["queue"]).take(2).collect();
+    assert_eq!(ids, ["counter", "lock"]);
+    let again = printed(&format!("report {}", text(&path)));
+    for words in ["placed apart", "placed free", "counter (floor)", "lock (floor)"] {
+        assert!(shown.contains(words) && again.contains(words), "no {words}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::common::{assert_refused, check_refusal, command, text};
 fn bad_words_and_numbers_are_refused() {
     let most = format!("spsc lq --capacity {}", usize::MAX);
     let most_mpmc = format!("mpmc bbq --capacity {}", usize::MAX);
-    let cases: [(&str, &[&str]); 41] = [
+    let cases: [(&str, &[&str]); 43] = [
         ("spsc bqueu", &["called bqueu", "bqueue, bqueue-any", "lane list"]),
         ("spsc lq bbq", &["bbq is between several", "use `lane bench mpmc bbq`"]),
         ("spsc --test sream", &["stream", "rtt", "open-loop"]),
@@ -33,6 +33,8 @@ fn bad_words_and_numbers_are_refused() {
         ("spsc --grid --load-p 5", &["cannot be used with"]),
         ("mpmc bbqq", &["bbqq", "nearest are bbq,"]),
         ("mpmc --test stream", &["throughput", "full-empty"]),
+        ("mpmc --placement apart,beside", &["beside", "apart, mixed, free"]),
+        ("mpmc --wait sleep", &["sleep", "pause-yield"]),
         ("mpmc --cores 0,9999", &["no core 9999", "choose from 0"]),
         ("mpmc --batch 65 --capacity 64", &["65", "choose 1 to 64"]),
         ("mpmc --workload profiling", &["--test data-latency or op-latency"]),

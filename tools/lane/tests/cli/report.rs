@@ -52,7 +52,10 @@ fn kept_results_become_tables_and_a_picture() {
 #[test]
 fn numbers_of_threads_are_columns() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let kept = kept(directory.path(), "mpmc bbq --test throughput --threads 1x1,2x1 --items 200");
+    let kept = kept(
+        directory.path(),
+        "mpmc bbq --test throughput --threads 1x1,2x1 --placement apart --items 200",
+    );
     let said = printed(&format!("report {}", text(&kept)));
     let head: Vec<_> = said.lines().filter(|line| line.contains("1x1")).skip(1).collect();
     assert_eq!(head.len(), 2, "near and far: {said}");
