@@ -21,6 +21,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::cell::Cell;
+use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 
@@ -37,7 +38,7 @@ const LOOKS: u64 = limit(200, 3);
 /// Looks from which on a holder that hasn't moved is taken to be elsewhere.
 const IDLE: u64 = limit(40, 1);
 /// Looks for which a tenant that has given the value up leaves it to others.
-const STAND_BACK: u64 = limit(20, 0);
+const STAND_BACK: u64 = limit(20, 1);
 /// A lease of fewer uses is one of a turn.
 const TURN: u64 = limit(16, 2);
 /// Revoked leases of turns in a row from which on leases are short.
@@ -159,7 +160,7 @@ impl Drop for Seats {
 }
 
 /// A value, and which tenant may use it.
-pub(crate) struct Lease<H> {
+pub struct Lease<H> {
     word: Padded<AtomicU64>,
     /// Tenants that wait for the value, and [`SHORT`].
     waiting: Padded<AtomicU64>,
@@ -175,9 +176,9 @@ pub(crate) struct Lease<H> {
 // SAFETY: one tenant at a time uses the value, and may be on any thread.
 unsafe impl<H: Send> Sync for Lease<H> {}
 
-impl<H> Lease<H> {
+impl<H> Default for Lease<H> {
     /// The lease of a value that its only user has itself.
-    pub(crate) fn new() -> Self {
+    fn default() -> Self {
         Self {
             word: Padded(AtomicU64::new(FREE)),
             waiting: Padded(AtomicU64::new(0)),
@@ -188,7 +189,15 @@ impl<H> Lease<H> {
             value: UnsafeCell::new(None),
         }
     }
+}
 
+impl<H> fmt::Debug for Lease<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lease").finish_non_exhaustive()
+    }
+}
+
+impl<H> Lease<H> {
     /// Revokes the lease `word`, whose holder had `steps`.
     fn revoke(&self, word: u64, steps: u64) {
         // Relaxed, all of it: the fence in `confirm` orders it.
@@ -252,7 +261,7 @@ const NO_LEASE: u64 = u64::MAX;
 /// A user of the value of a [`Lease`], always of the same lease.
 ///
 /// The only user has the value itself, and needs no lease, until it is duplicated.
-pub(crate) struct User<H> {
+pub struct User<H> {
     /// The value, while this is the only user.
     own: MaybeUninit<H>,
     /// `None` while this is the only user. In a box, so that a loop that owns the user keeps the user in registers.
@@ -262,16 +271,22 @@ pub(crate) struct User<H> {
 // SAFETY: a user has the value or shares it by the lease, and its tenant alone.
 unsafe impl<H: Send> Send for User<H> {}
 
+impl<H> fmt::Debug for User<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("User").finish_non_exhaustive()
+    }
+}
+
 impl<H> User<H> {
     /// The only user of `value`.
-    pub(crate) fn new(value: H) -> Self {
+    pub fn new(value: H) -> Self {
         Self { own: MaybeUninit::new(value), tenant: Cell::new(None) }
     }
 
     /// Uses the value. `None` if another user is using it, or has just got it. `work` also says whether this user may want
     /// to use the value again soon.
     #[inline(always)]
-    pub(crate) fn with<R>(
+    pub fn with<R>(
         &mut self,
         lease: &Lease<H>,
         work: impl FnOnce(&mut H) -> (R, bool),
@@ -310,7 +325,7 @@ impl<H> User<H> {
     }
 
     /// One more user.
-    pub(crate) fn duplicate(&self, lease: &Lease<H>) -> Self {
+    pub fn duplicate(&self, lease: &Lease<H>) -> Self {
         if self.tenant.get().is_none() {
             // SAFETY: this is the only user, and has the value. From now on it uses the value by the lease.
             lease.value.with_mut(|value| unsafe { *value = Some(self.own.assume_init_read()) });
@@ -328,7 +343,7 @@ impl<H> User<H> {
     }
 
     /// Ends the use. The user is not used any more.
-    pub(crate) fn end(&mut self, lease: &Lease<H>) {
+    pub fn end(&mut self, lease: &Lease<H>) {
         match self.tenant.get() {
             // SAFETY: the only user has the value.
             None => unsafe { self.own.assume_init_drop() },

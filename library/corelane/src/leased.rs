@@ -71,7 +71,7 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let (tx, rx) = line_ring::queue_with(config)?;
     let (capacity, slots, backing) = (tx.capacity(), tx.slots(), tx.backing());
-    let (senders, receivers) = (Lease::new(), Lease::new());
+    let (senders, receivers) = (Lease::default(), Lease::default());
     let header = Header { senders, receivers, capacity, slots, backing };
     let (sender, receiver) = ends(Memory::Heap, (), header)?;
     Ok((

@@ -85,7 +85,9 @@ pub mod fast_forward;
 #[doc(hidden)]
 pub mod hazard;
 pub mod lamport;
-mod lease;
+/// Public for the models, which use it without a queue; not for use, and not stable.
+#[doc(hidden)]
+pub mod lease;
 pub mod leased;
 pub mod line_ring;
 pub mod list;

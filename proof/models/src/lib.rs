@@ -54,6 +54,7 @@ mod hazard;
 mod improved_fast_forward;
 mod item;
 mod lazy_lamport;
+mod lease;
 mod line_ring;
 mod locked;
 mod mc_ring;
@@ -228,6 +229,7 @@ pub fn all() -> Vec<Model> {
     models.extend(seq_ring::models());
     models.extend(bytes::models());
     models.extend(ring::models());
+    models.extend(lease::models());
     models.extend(scq::models());
     models.extend(locked::models());
     models.extend(unbounded::models());

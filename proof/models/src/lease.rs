@@ -1,0 +1,126 @@
+//! Leases without a queue: with fewer steps, so that more executions are tried than in the models of queues.
+
+use std::sync::Arc;
+
+use corelane_loom::lease::{Lease, User};
+use corelane_loom::leased::Leased;
+
+use crate::explore::{both, explore, explore_shared};
+use crate::item::{Number, Ticket};
+use crate::queue::SharedSubject;
+use crate::shared::{join, start};
+use crate::{Exploration, Model};
+
+pub(crate) fn models() -> Vec<Model> {
+    let SharedSubject::<Ticket, Number> { of, .. } = SharedSubject::new::<Leased>();
+    vec![
+        of.model("lease_taken_by_two", taken_by_two),
+        of.model("lease_revoked_in_use", revoked_in_use),
+        of.model("lease_revoked_and_taken_by_another", revoked_and_taken_by_another),
+        of.model("lease_taken_back", taken_back),
+    ]
+}
+
+/// A lease of a number, and its first two users. loom checks that no two threads use the number at the same time.
+fn two_users() -> (Arc<Lease<u64>>, User<u64>, User<u64>) {
+    let lease = Arc::new(Lease::default());
+    let user = User::new(0);
+    let other = user.duplicate(&lease);
+    (lease, user, other)
+}
+
+/// Adds one, unless another thread is at work. Returns what was added.
+fn add(user: &mut User<u64>, lease: &Lease<u64>) -> u64 {
+    let added = user.with(lease, |number| {
+        *number += 1;
+        ((), true)
+    });
+    u64::from(added.is_some())
+}
+
+/// What all have added, when no thread is at work.
+fn total(user: &mut User<u64>, lease: &Lease<u64>) -> u64 {
+    user.with(lease, |number| (*number, true)).expect("no thread is at work")
+}
+
+/// Two users want the lease at the same time, and no user has had it.
+fn taken_by_two() -> Exploration {
+    explore(|| {
+        let (lease, mut user, mut other) = two_users();
+        let shared = lease.clone();
+        let ((mut user, mut added), more) = both(
+            move || {
+                let added = add(&mut user, &shared);
+                (user, added)
+            },
+            || add(&mut other, &lease),
+        );
+        added += more;
+        assert!(added > 0 && total(&mut user, &lease) == added);
+        user.end(&lease);
+        other.end(&lease);
+    })
+}
+
+/// The lease is revoked while its holder uses the value.
+fn revoked_in_use() -> Exploration {
+    explore(|| {
+        let (lease, mut user, mut other) = two_users();
+        let mut added = add(&mut user, &lease);
+        let shared = lease.clone();
+        let ((mut user, one), more) = both(
+            move || {
+                let added = add(&mut user, &shared);
+                (user, added)
+            },
+            || add(&mut other, &lease),
+        );
+        added += one + more;
+        assert_eq!(total(&mut user, &lease), added);
+        user.end(&lease);
+        other.end(&lease);
+    })
+}
+
+/// One user revokes the lease, and another one may take it, while its holder uses the value.
+fn revoked_and_taken_by_another() -> Exploration {
+    explore_shared(|| {
+        let (lease, mut user, other) = two_users();
+        let third = other.duplicate(&lease);
+        let mut added = add(&mut user, &lease);
+        let threads = [other, third].map(|mut user| {
+            let lease = lease.clone();
+            start(move || {
+                let added = add(&mut user, &lease);
+                (user, added)
+            })
+        });
+        added += add(&mut user, &lease);
+        for (mut other, more) in join(threads) {
+            added += more;
+            other.end(&lease);
+        }
+        assert_eq!(total(&mut user, &lease), added);
+        user.end(&lease);
+    })
+}
+
+/// The last user that is left takes the value back, and lends it again.
+fn taken_back() -> Exploration {
+    explore(|| {
+        let (lease, mut user, mut other) = two_users();
+        let shared = lease.clone();
+        let ((mut user, added), ()) = both(
+            move || {
+                let added = add(&mut user, &shared);
+                (user, added)
+            },
+            || other.end(&lease),
+        );
+        assert_eq!(total(&mut user, &lease), added);
+        let mut next = user.duplicate(&lease);
+        user.end(&lease);
+        assert_eq!(total(&mut next, &lease), added);
+        next.end(&lease);
+    })
+}
