@@ -345,8 +345,10 @@ impl<H> User<H> {
     /// Ends the use. The user is not used any more.
     pub fn end(&mut self, lease: &Lease<H>) {
         match self.tenant.get() {
-            // SAFETY: the only user has the value.
-            None => unsafe { self.own.assume_init_drop() },
+            // The lease drops the value. SAFETY: the only user has the value, and does not use it any more.
+            None => {
+                lease.value.with_mut(|value| unsafe { *value = Some(self.own.assume_init_read()) })
+            }
             Some(_) => self.leave(lease),
         }
     }
