@@ -11,7 +11,7 @@
 //! |---|---|
 //! | guarantee | wait-free, first in first out |
 //! | capacity | N − B + 1, at least as asked, with N slots, a power of two: all slots of a batch of B but one may be empty, and not seen by the producer yet. So a queue for 4,096 items has 8,192 slots: a stream between far cores takes 1.15 times as long as with 4,096 slots, and a stream between near cores takes as long. A queue for 3,841 items has 4,096 slots |
-//! | batch | 256, at most a quarter of the capacity asked for; [`Config::batch`] sets another size, which is rounded down to a power of two and is at most half of that capacity |
+//! | batch | 256, at most a quarter of the capacity asked for; [`Config::batch`] sets another size, rounded down to a power of two, at most half the capacity asked for |
 //! | misses per item and side | 2/K when both keep their distance, 2 in the same line |
 //! | paper | Wang, Zhang, Tang, Hua: *B-Queue: Efficient and Practical Queuing*, §3, Figs 7 and 10 |
 //!

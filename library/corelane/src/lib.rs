@@ -54,7 +54,7 @@
 //! | [`block::overwriting`] | while a push of an earlier lap into the next block is unfinished | while a push is unfinished |
 //! | [`seq_ring`] | never | while the push of the oldest item is unfinished |
 //!
-//! A queue is busy while the other call runs: some nanoseconds, or longer if the thread of that call loses its core. Calls
+//! A queue is busy while the other call runs: some nanoseconds, or longer if the calling thread loses its core. Calls
 //! for slices, and iterators, retry for about a microsecond. Then they end as at a full or empty queue.
 //!
 //! # Errors

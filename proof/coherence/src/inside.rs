@@ -241,8 +241,8 @@ pub(crate) fn end_thread() {
 
 /// The simulation that the caller is part of.
 fn inside<'a>() -> Option<&'a Inside> {
-    // SAFETY: the simulation exists as long as `Inside::enter` runs. Callers run inside of that, and keep the reference
-    // no longer than their own call.
+    // SAFETY: the simulation exists as long as `Inside::enter` runs. Callers run inside `enter`, and keep the
+    // reference no longer than their own call.
     let inside = CURRENT.get().map(|inside| unsafe { inside.as_ref() })?;
     if panicking() {
         inside.give_up();

@@ -14,7 +14,7 @@
 //!   run depends only on the program, the [`Machine`] and the seed, as long as the program's data lie at the same
 //!   places within pages.
 //! - **Cores** execute in order. A load keeps its core until the line arrives. With [lookahead](Machine::lookahead) the
-//!   core continues, up to so many accesses, so that misses overlap. It does not continue past a [`pause`], which says
+//!   core continues for as many accesses, so that misses overlap. It does not continue past a [`pause`], which says
 //!   that the thread waits for the value that it loads: later loads keep the core, until the thread reads plain data or
 //!   stores. A load of a busy line keeps its core until it is served. Stores become visible when all loads before them
 //!   are done, and [`work`] begins then. Instructions other than accesses take no time, except by [`work`], [`compute`]

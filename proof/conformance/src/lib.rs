@@ -5,9 +5,9 @@
 //! boxes, as users do. The tests of this crate make all checks on all queues of `corelane`'s registry, so a new queue
 //! is checked as soon as it is registered.
 //!
-//! No check knows a particular queue. Each queue states its properties: how many items fit
-//! ([`capacity`](corelane::Producer::capacity)), how much of that may be hidden once the queue is in use
-//! ([`capacity`](corelane::Producer::capacity)), and what makes items visible ([`flush`](corelane::Producer::flush)).
+//! Each queue states its properties: how many items fit ([`capacity`](corelane::Producer::capacity)), how many can be
+//! inside ([`slots`](corelane::Producer::slots)), and what makes items visible
+//! ([`flush`](corelane::Producer::flush)). Only the checks of counts know queues by name, whose counts are less exact.
 //!
 //! Most checks drive a [`Checked`] queue, which knows its expected contents and checks every answer. Random calls, with
 //! either handle gone and without flushes, are compared with a [`model`].

@@ -13,7 +13,7 @@ const KEPT: [&str; 2] = [
     "\
 *Needed*: with each weaker ordering at this place alone, the named model fails, with this message. If queues share the line,
 it may be another queue's model. *Survives*: with the named weaker ordering no model fails. *Relaxed*: there is no weaker
-ordering. A model is *bounded* if it has so many executions that only those with at most three preemptions, or two, are run.
+ordering. A model is *bounded* if it has too many executions: then only those with few preemptions are run.
 `region/end.rs`, which all queues share, tells when both handles are gone. `slot.rs` has the slots of FastForward's family
 and B-Queue.",
 ];

@@ -57,7 +57,7 @@ pub trait Producer {
     /// Most items that can be inside: [`capacity`](Self::capacity), and the slots that the algorithm needs besides.
     ///
     /// A queue that gives slots back in groups, to access shared memory less often, has up to a group more than its
-    /// capacity. A pool needs this number: so many of its objects can be in the queue at once.
+    /// capacity. A pool needs this number: up to `slots` of its objects can be in the queue at once.
     fn slots(&self) -> usize {
         self.capacity()
     }

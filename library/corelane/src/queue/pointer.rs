@@ -10,12 +10,7 @@ use super::handle::{Consumer, LendItems, LendSlots, Producer};
 
 /// The calls of a trait, forwarded to the handle `$inner` of `$self`.
 macro_rules! pass_on {
-    (producer: $self:ident => $inner:expr) => {
-        #[inline]
-        fn try_push(&mut $self, item: Self::Item) -> Result<(), TryPushError<Self::Item>> {
-            $inner.try_push(item)
-        }
-
+    (both: $self:ident => $inner:expr) => {
         fn capacity(&$self) -> usize {
             $inner.capacity()
         }
@@ -43,6 +38,14 @@ macro_rules! pass_on {
         fn backing(&$self) -> Backing {
             $inner.backing()
         }
+    };
+    (producer: $self:ident => $inner:expr) => {
+        #[inline]
+        fn try_push(&mut $self, item: Self::Item) -> Result<(), TryPushError<Self::Item>> {
+            $inner.try_push(item)
+        }
+
+        pass_on!(both: $self => $inner);
 
         fn flush(&mut $self) {
             $inner.flush();
@@ -84,33 +87,7 @@ macro_rules! pass_on {
             $inner.try_pop()
         }
 
-        fn capacity(&$self) -> usize {
-            $inner.capacity()
-        }
-
-        fn slots(&$self) -> usize {
-            $inner.slots()
-        }
-
-        fn len(&mut $self) -> usize {
-            $inner.len()
-        }
-
-        fn is_empty(&mut $self) -> bool {
-            $inner.is_empty()
-        }
-
-        fn is_full(&mut $self) -> bool {
-            $inner.is_full()
-        }
-
-        fn is_closed(&$self) -> bool {
-            $inner.is_closed()
-        }
-
-        fn backing(&$self) -> Backing {
-            $inner.backing()
-        }
+        pass_on!(both: $self => $inner);
 
         fn lost(&$self) -> u64 {
             $inner.lost()

@@ -166,8 +166,7 @@ impl<T, P: Mode, C: Mode> Header<T, P, C> {
     fn len(&self) -> usize {
         // Consumers first: if both are at the same position, then there was no item.
         let read = self.consumers.tail();
-        let filled = distance(read, self.producers.tail());
-        filled as usize
+        distance(read, self.producers.tail()) as usize
     }
 }
 

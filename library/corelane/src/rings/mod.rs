@@ -1,3 +1,5 @@
+// Above 500 lines: what both lists of rings share, with its own tests.
+
 //! Lists of rings that can be closed: what [`lprq`] and [`lcrq`] have in common.
 //!
 //! All threads work in one ring. A push that finds the ring full, or fails too often in it, closes the ring and appends

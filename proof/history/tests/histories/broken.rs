@@ -90,18 +90,17 @@ impl<M: Mechanism> Producer for Sender<M> {
     }
 }
 
+/// Lends no slots.
 impl<M: Mechanism> LendSlots for Sender<M> {
     fn free_up_to(&mut self, _: usize) -> usize {
-        unimplemented!("nobody asks")
+        0
     }
 
     unsafe fn lend(&mut self, _: usize) -> LentSlots<'_, u64> {
-        unimplemented!("there are no batches")
+        (&mut [], &mut [])
     }
 
-    unsafe fn publish(&mut self, _: usize) {
-        unimplemented!("there are no batches")
-    }
+    unsafe fn publish(&mut self, _: usize) {}
 }
 
 impl<M: Mechanism> Consumer for Receiver<M> {
@@ -127,16 +126,14 @@ impl<M: Mechanism> Consumer for Receiver<M> {
 // SAFETY: no items are lent.
 unsafe impl<M: Mechanism> LendItems for Receiver<M> {
     fn filled_up_to(&mut self, _: usize) -> usize {
-        unimplemented!("nobody asks")
+        0
     }
 
     unsafe fn lend(&mut self, _: usize) -> LentItems<'_, u64> {
-        unimplemented!("there are no batches")
+        (&mut [], &mut [])
     }
 
-    unsafe fn release(&mut self, _: usize) {
-        unimplemented!("there are no batches")
-    }
+    unsafe fn release(&mut self, _: usize) {}
 }
 
 impl<M: Mechanism> Drop for Sender<M> {

@@ -120,13 +120,15 @@ unsafe impl<H: SingleConsumer> LendItems for Faulty<H> {
         self.inner.available(wanted)
     }
 
-    unsafe fn lend(&mut self, _: usize) -> LentItems<'_, H::Item> {
-        unimplemented!("there are no batches")
+    fn lendable(&mut self, _: usize) -> usize {
+        0
     }
 
-    unsafe fn release(&mut self, _: usize) {
-        unimplemented!("there are no batches")
+    unsafe fn lend(&mut self, _: usize) -> LentItems<'_, H::Item> {
+        (&mut [], &mut [])
     }
+
+    unsafe fn release(&mut self, _: usize) {}
 }
 
 fn recorded(plan: &Plan, [producer, consumer]: [Fault; 2]) -> (Recording, Rules) {
