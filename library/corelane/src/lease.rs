@@ -1,13 +1,13 @@
 //! A value that one thread at a time uses: a lock whose holder pays no locked instruction for as long as it stays the holder.
 //!
-//! A [`Tenant`] leases the value, and keeps the lease when it is done with a use. A tenant that waits for the value is counted
-//! in `waiting`. The holder reads that count after each use, and gives the value up when it has used the value often enough. If
-//! the holder doesn't come, the waiting tenant revokes the lease.
+//! A [`Tenant`] leases the value, and keeps the lease when it is done with a use. A tenant that waits says so in `word`. The
+//! holder reads `word` at each use, and gives the value up when it has used the value often enough. If the holder doesn't come,
+//! the waiting tenant revokes the lease.
 //!
 //! # Why two tenants never use the value at the same time
 //!
 //! A tenant makes `steps` of its seat odd, and then reads `word`: it uses the value only if `word` still says that it holds the
-//! lease. A tenant that revokes the lease changes `word`, and then reads the holder's `steps`: it takes the lease only if they are
+//! lease. A tenant that finds a revoked lease in `word` reads the former holder's `steps`: it takes the lease only if they are
 //! even. Between its two accesses the holder has the light fence of a [`Barrier`], and the other tenant has the heavy fence. So
 //! the holder sees that the lease is revoked, or the other tenant sees that the holder is at work. No value of `word` occurs
 //! twice, since each lease has a number.
@@ -33,10 +33,10 @@ use crate::region::{MOST_ENDS, no_memory};
 const RUN: u64 = limit(64, 1);
 /// The same for a holder that nevertheless always gets the value back: the others don't run.
 const LONGEST_RUN: u64 = limit(1 << 14, 1);
-/// Looks at the value's state in a call that finds it leased to another tenant.
-const LOOKS: u64 = limit(200, 3);
-/// Looks from which on a holder that hasn't moved is taken to be elsewhere.
-const IDLE: u64 = limit(40, 1);
+/// Looks at `word` in a call that finds the value leased to another tenant.
+const LOOKS: u64 = limit(200, 2);
+/// Looks at a holder that hasn't moved, after which it is taken to be elsewhere.
+const IDLE: u64 = limit(40, 0);
 /// Looks for which a tenant that has given the value up leaves it to others.
 const STAND_BACK: u64 = limit(20, 1);
 /// A lease of fewer uses is one of a turn.
@@ -46,30 +46,29 @@ const TURNS: u64 = limit(4, 1);
 /// Short leases of one tenant in a row from which on leases are long.
 const ALONE: u64 = limit(64, 2);
 
-/// The states of a lease, in the lowest bits of a word.
+/// The states of a lease.
+const STATE: u64 = 3;
+/// No tenant has the value. The seat is that of the last one.
 const FREE: u64 = 0;
 const LEASED: u64 = 1;
-/// The lease is revoked, but the holder may not know it yet.
-const REVOKING: u64 = 2;
-/// The lease is revoked; the holder is at work if its seat says so.
-const REVOKED: u64 = 3;
+/// The holder is to use the value no more, but may be at work.
+const REVOKED: u64 = 2;
+/// Others wait for the value.
+const WANTED: u64 = 4;
+/// The seat of the holder.
+const SEAT: u64 = (MOST_ENDS - 1) << 3;
+/// One lease more: the number of the lease is above all else.
+const LEASE: u64 = MOST_ENDS << 3;
 
-/// The state, the holder's seat, and the number of the lease.
-const STATE: u64 = 3;
-const SEAT: u64 = (MOST_ENDS - 1) << 2;
-const LEASE: u64 = 4 * MOST_ENDS;
-
-/// `waiting` while leases are short, besides the number of tenants that wait.
-const SHORT: u64 = 1 << 32;
-/// `waiting` when a single tenant is left.
-const LEFT: u64 = 1 << 33;
-/// The number of tenants that wait.
-const NUMBER: u64 = SHORT - 1;
+/// The `word` of a tenant without a lease: no lease has it.
+const NO_LEASE: u64 = u64::MAX;
+/// The end of a lease that nobody else wants.
+const NEVER: u64 = u64::MAX;
 
 /// The index of the seat in a word.
 #[inline]
 fn seat_of(word: u64) -> usize {
-    ((word & SEAT) >> 2) as usize
+    ((word & SEAT) >> 3) as usize
 }
 
 /// `word` in another state.
@@ -84,8 +83,6 @@ fn in_state(word: u64, state: u64) -> u64 {
 struct Seat {
     /// Twice the number of uses, and one more during a use.
     steps: AtomicU64,
-    /// `steps` when the tenant got its last lease.
-    gained: AtomicU64,
 }
 
 /// Seats by index. Segment k has 2^k seats.
@@ -128,8 +125,7 @@ impl Seats {
         if place == 0 {
             let (mut seats, n) = (Vec::new(), 1 << segment);
             seats.try_reserve_exact(n).ok()?;
-            let zero = || AtomicU64::new(0);
-            seats.extend((0..n).map(|_| Seat { steps: zero(), gained: zero() }));
+            seats.extend((0..n).map(|_| Seat { steps: AtomicU64::new(0) }));
             let seats = Box::into_raw(seats.into_boxed_slice()).cast();
             // Relaxed: see `get`.
             self.segments[segment].store(seats, Ordering::Relaxed);
@@ -161,16 +157,47 @@ impl Drop for Seats {
 
 /// A value, and which tenant may use it.
 pub struct Lease<H> {
+    /// The state of the lease, its holder's seat, and its number.
     word: Padded<AtomicU64>,
-    /// Tenants that wait for the value, and [`SHORT`].
-    waiting: Padded<AtomicU64>,
-    /// Leases in a row that were revoked after few uses.
-    turns: AtomicU64,
     tenants: AtomicU64,
     seats: Seats,
     barrier: Barrier,
     /// Empty while the only user has the value itself.
-    value: UnsafeCell<Option<H>>,
+    value: UnsafeCell<Option<Held<H>>>,
+}
+
+/// What the holder of a lease may use.
+#[repr(C)]
+struct Held<H> {
+    value: H,
+    /// The holder's `steps` when it got the lease.
+    gained: u64,
+    /// Leases in a row that were revoked after few uses.
+    turns: u64,
+    /// Short leases of one tenant in a row.
+    alone: u64,
+    is_short: bool,
+}
+
+impl<H> Held<H> {
+    fn new(value: H) -> Self {
+        Self { value, gained: 0, turns: 0, alone: 0, is_short: false }
+    }
+
+    /// Decides whether leases are short, when a tenant that has made `steps` gets the lease after `before`, whose holder made
+    /// `used` steps.
+    fn is_gained(&mut self, by: usize, steps: u64, before: u64, used: u64) {
+        if before & STATE == REVOKED {
+            let was_turn = used.saturating_sub(self.gained) < 2 * TURN;
+            self.turns = if was_turn { self.turns + 1 } else { 0 };
+            self.is_short |= self.turns >= TURNS;
+        }
+        self.alone = if seat_of(before) == by { self.alone + 1 } else { 0 };
+        if self.is_short && self.alone >= ALONE {
+            (self.is_short, self.turns) = (false, 0);
+        }
+        self.gained = steps;
+    }
 }
 
 // SAFETY: one tenant at a time uses the value, and may be on any thread.
@@ -181,8 +208,6 @@ impl<H> Default for Lease<H> {
     fn default() -> Self {
         Self {
             word: Padded(AtomicU64::new(FREE)),
-            waiting: Padded(AtomicU64::new(0)),
-            turns: AtomicU64::new(0),
             tenants: AtomicU64::new(0),
             seats: Seats::new(),
             barrier: Barrier::new(),
@@ -198,65 +223,24 @@ impl<H> fmt::Debug for Lease<H> {
 }
 
 impl<H> Lease<H> {
-    /// Revokes the lease `word`, whose holder had `steps`.
-    fn revoke(&self, word: u64, steps: u64) {
-        // Relaxed, all of it: the fence in `confirm` orders it.
-        let revoking = in_state(word, REVOKING);
-        if self.word.compare_exchange(word, revoking, Ordering::Relaxed, Ordering::Relaxed).is_err()
-        {
-            return;
-        }
-        // SAFETY: the holder has this seat.
-        let gained =
-            unsafe { self.seats.get(seat_of(word)).as_ref() }.gained.load(Ordering::Relaxed);
-        if steps.wrapping_sub(gained) >= 2 * TURN {
-            self.turns.store(0, Ordering::Relaxed);
-        } else if self.turns.fetch_add(1, Ordering::Relaxed) + 1 == TURNS {
-            self.set_short(true);
-        }
-        self.confirm(revoking);
-    }
-
-    /// Makes sure that the holder knows of a revocation, or is seen at work.
-    #[cold]
-    fn confirm(&self, word: u64) {
-        self.barrier.heavy();
-        // Release ↔ Acquire in `gain`: the fence. Fails if another tenant has confirmed it.
-        let revoked = in_state(word, REVOKED);
-        let _ = self.word.compare_exchange(word, revoked, Ordering::Release, Ordering::Relaxed);
-    }
-
-    /// Makes leases short, or long.
-    fn set_short(&self, is_short: bool) {
-        self.mark(SHORT, is_short);
-        // Relaxed: a hint.
-        self.turns.store(0, Ordering::Relaxed);
-    }
-
-    /// Sets or clears a mark of `waiting`.
-    fn mark(&self, mark: u64, is_set: bool) {
-        // Relaxed, all of it: a hint.
-        let mut waiting = self.waiting.load(Ordering::Relaxed);
-        while (waiting & mark != 0) != is_set {
-            let new = waiting ^ mark;
-            match self.waiting.compare_exchange(waiting, new, Ordering::Relaxed, Ordering::Relaxed)
-            {
-                Ok(_) => break,
-                Err(found) => waiting = found,
-            }
-        }
-    }
-
-    /// Whether the tenant in a seat is using the value.
+    /// The steps of the tenant in a seat.
     #[inline]
-    fn is_at_work(&self, index: usize) -> bool {
+    fn steps(&self, index: usize) -> u64 {
         // Acquire ↔ Release in `exit`: the value. SAFETY: a tenant has had the seat.
-        unsafe { self.seats.get(index).as_ref() }.steps.load(Ordering::Acquire) & 1 != 0
+        unsafe { self.seats.get(index).as_ref() }.steps.load(Ordering::Acquire)
+    }
+
+    fn has_one_tenant(&self) -> bool {
+        // Acquire ↔ Release in `leave`: all that the other tenants did with the value.
+        self.tenants.load(Ordering::Acquire) == 1
+    }
+
+    /// Lends the value of the only user.
+    fn put(&self, value: H) {
+        // SAFETY: there is no tenant.
+        self.value.with_mut(|held| unsafe { *held = Some(Held::new(value)) });
     }
 }
-
-/// The word of a tenant without a lease: no lease has it.
-const NO_LEASE: u64 = u64::MAX;
 
 /// A user of the value of a [`Lease`], always of the same lease.
 ///
@@ -301,26 +285,21 @@ impl<H> User<H> {
             return None;
         }
         // SAFETY: between `enter` and `exit`. The value is there as long as there are tenants.
-        let (result, has_more) =
-            lease.value.with_mut(|value| unsafe { work((*value).as_mut().unwrap_unchecked()) });
+        let (result, has_more) = lease
+            .value
+            .with_mut(|held| unsafe { work(&mut (*held).as_mut().unwrap_unchecked().value) });
         if tenant.exit(lease, has_more) {
             self.take_back(lease);
         }
         Some(result)
     }
 
-    /// Takes the value back, as the only user, if its tenant has the lease.
+    /// Takes the value back, as the only user.
     #[cold]
     fn take_back(&mut self, lease: &Lease<H>) {
-        let Some(tenant) = self.tenant.get() else { return };
-        // SAFETY: as in `with`.
-        if unsafe { tenant.as_ref() }.word == NO_LEASE {
-            return;
-        }
-        // SAFETY: there is no other tenant, and this one has the lease. The value is there.
-        let value = lease.value.with_mut(|value| unsafe { (*value).take().unwrap_unchecked() });
-        self.own = MaybeUninit::new(value);
-        lease.mark(LEFT, false);
+        // SAFETY: there is no other tenant. The value is there.
+        let held = lease.value.with_mut(|held| unsafe { (*held).take().unwrap_unchecked() });
+        self.own = MaybeUninit::new(held.value);
         self.leave(lease);
     }
 
@@ -328,7 +307,8 @@ impl<H> User<H> {
     pub fn duplicate(&self, lease: &Lease<H>) -> Self {
         if self.tenant.get().is_none() {
             // SAFETY: this is the only user, and has the value. From now on it uses the value by the lease.
-            lease.value.with_mut(|value| unsafe { *value = Some(self.own.assume_init_read()) });
+            let value = unsafe { self.own.assume_init_read() };
+            lease.put(value);
             self.tenant.set(Some(Tenant::boxed(lease)));
         }
         Self { own: MaybeUninit::uninit(), tenant: Cell::new(Some(Tenant::boxed(lease))) }
@@ -346,9 +326,7 @@ impl<H> User<H> {
     pub fn end(&mut self, lease: &Lease<H>) {
         match self.tenant.get() {
             // The lease drops the value. SAFETY: the only user has the value, and does not use it any more.
-            None => {
-                lease.value.with_mut(|value| unsafe { *value = Some(self.own.assume_init_read()) })
-            }
+            None => lease.put(unsafe { self.own.assume_init_read() }),
             Some(_) => self.leave(lease),
         }
     }
@@ -362,13 +340,12 @@ struct Tenant {
     word: u64,
     /// As in its seat, without the mark of a use.
     steps: u64,
-    gained: u64,
+    /// The value of `steps` at which to give the value up.
+    end: u64,
     /// See [`RUN`].
     run: u64,
-    /// Short leases in a row.
-    alone: u64,
-    /// Whether the tenant is counted in `waiting`.
-    waits: bool,
+    /// The revoked lease after which this tenant has had the heavy fence.
+    fenced: u64,
 }
 
 impl Tenant {
@@ -380,15 +357,15 @@ impl Tenant {
         let seat = lease.seats.get(index);
         // Relaxed: the lock of `take` and `leave` orders it. SAFETY: the seat lives as long as the lease.
         let steps = unsafe { seat.as_ref() }.steps.load(Ordering::Relaxed);
-        let word = NO_LEASE;
-        let this = Self { seat, index, word, steps, gained: 0, run: RUN, alone: 0, waits: false };
+        let this =
+            Self { seat, index, word: NO_LEASE, steps, end: NEVER, run: RUN, fenced: NO_LEASE };
         NonNull::from(Box::leak(Box::new(this)))
     }
 
     #[inline(always)]
-    fn seat(&self) -> &Seat {
+    fn tell(&self, steps: u64, order: Ordering) {
         // SAFETY: the seat lives as long as the lease, and the lease as long as the tenant.
-        unsafe { self.seat.as_ref() }
+        unsafe { self.seat.as_ref() }.steps.store(steps, order);
     }
 
     /// Begins a use of the value. `false` if another tenant is using it, or has just got it. After `true`, [`exit`](Self::exit)
@@ -396,7 +373,7 @@ impl Tenant {
     #[inline(always)]
     fn enter<H>(&mut self, lease: &Lease<H>) -> bool {
         // Relaxed, both: the fence orders them.
-        self.seat().steps.store(self.steps.wrapping_add(1), Ordering::Relaxed);
+        self.tell(self.steps + 1, Ordering::Relaxed);
         lease.barrier.light();
         lease.word.load(Ordering::Relaxed) == self.word || self.gain(lease)
     }
@@ -404,134 +381,159 @@ impl Tenant {
     /// Ends a use of the value; `has_more` if the tenant may want to use it again soon. Returns whether this is the last tenant.
     #[inline(always)]
     fn exit<H>(&mut self, lease: &Lease<H>, has_more: bool) -> bool {
-        self.steps = self.steps.wrapping_add(2);
-        // Release ↔ Acquire in `is_at_work`: the value.
-        self.seat().steps.store(self.steps, Ordering::Release);
-        // Relaxed: a hint.
-        let waiting = lease.waiting.load(Ordering::Relaxed);
-        waiting != 0 && self.consider(lease, waiting, has_more)
+        self.steps += 2;
+        // Release ↔ Acquire in `Lease::steps`: the value.
+        self.tell(self.steps, Ordering::Release);
+        let is_over = self.steps >= self.end || !has_more && self.end != NEVER;
+        is_over && self.end_lease(lease)
     }
 
-    /// Gives the value up, if it is time.
+    /// Gives the value up, unless this is the last tenant.
     #[cold]
-    fn consider<H>(&mut self, lease: &Lease<H>, waiting: u64, has_more: bool) -> bool {
-        let is_over = self.steps.wrapping_sub(self.gained) >= 2 * self.run;
-        if waiting & SHORT != 0 || waiting & NUMBER > 0 && (is_over || !has_more) {
-            self.give_up(lease);
-        }
-        if waiting & LEFT == 0 {
-            return false;
-        }
-        // Acquire ↔ Release in `leave`: all that the other tenants did with the value.
-        let is_last = lease.tenants.load(Ordering::Acquire) == 1;
+    fn end_lease<H>(&mut self, lease: &Lease<H>) -> bool {
+        let is_last = lease.has_one_tenant();
         if !is_last {
-            lease.mark(LEFT, false);
+            self.give_up(lease);
         }
         is_last
     }
 
     /// Gives the value up, if this tenant has it.
     fn give_up<H>(&mut self, lease: &Lease<H>) {
-        if self.word != NO_LEASE {
-            let free = in_state(self.word, FREE);
-            // Release ↔ Acquire in `gain`: the value. Fails if the lease was revoked.
-            let _ =
-                lease.word.compare_exchange(self.word, free, Ordering::Release, Ordering::Relaxed);
-            self.word = NO_LEASE;
+        let mut word = self.word;
+        while self.has(word) {
+            let free = in_state(word, FREE);
+            // Release ↔ Acquire in `gain`: the value.
+            match lease.word.compare_exchange(word, free, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(found) => word = found,
+            }
         }
+        self.word = NO_LEASE;
+    }
+
+    /// Whether `word` says that this tenant has the lease that it was last known to have.
+    fn has(&self, word: u64) -> bool {
+        self.word != NO_LEASE && (word | WANTED) == (self.word | WANTED)
     }
 
     /// Gets the lease, and begins a use. Looks for a bounded time.
     #[cold]
     #[inline(never)]
     fn gain<H>(&mut self, lease: &Lease<H>) -> bool {
+        // Acquire ↔ Release in `give_up` and `take`: the value, and the holder's steps.
+        let mut word = lease.word.load(Ordering::Acquire);
+        if self.has(word) {
+            self.word = word;
+            self.end = if lease.has_one_tenant() { 0 } else { self.steps + 2 * self.run };
+            return true;
+        }
         self.word = NO_LEASE;
+        if self.may_take(lease, word, 0) && self.take(lease, word) {
+            return true;
+        }
         // Relaxed: the value was not used.
-        self.seat().steps.store(self.steps, Ordering::Relaxed);
-        let (mut seen, mut idle) = (None, 0);
-        for look in 0..LOOKS {
-            // Acquire ↔ Release in `give_up`, `confirm` and `take`: the value, and the holder's seat.
-            let word = lease.word.load(Ordering::Acquire);
-            match word & STATE {
-                FREE if self.leaves_it(lease, word, look) => {}
-                FREE if self.take(lease, word) => return true,
-                REVOKED if !lease.is_at_work(seat_of(word)) && self.take(lease, word) => {
+        self.tell(self.steps, Ordering::Relaxed);
+        let mut idle = Idle::default();
+        for look in 1..LOOKS {
+            pause(1);
+            // Acquire: as above.
+            word = lease.word.load(Ordering::Acquire);
+            if word & STATE == LEASED {
+                word = idle.look(lease, word);
+            }
+            if self.may_take(lease, word, look) {
+                // Relaxed: the exchange in `take` releases it, or the value is not used.
+                self.tell(self.steps + 1, Ordering::Relaxed);
+                if self.take(lease, word) {
                     return true;
                 }
-                REVOKING => lease.confirm(word),
-                LEASED => {
-                    // Relaxed: a guess. SAFETY: the holder has this seat.
-                    let holder = unsafe { lease.seats.get(seat_of(word)).as_ref() };
-                    let now = (word, holder.steps.load(Ordering::Relaxed));
-                    idle = if seen == Some(now) { idle + 1 } else { 0 };
-                    seen = Some(now);
-                    if idle >= IDLE && now.1 & 1 == 0 {
-                        lease.revoke(word, now.1);
-                    }
-                }
-                _ => {}
+                self.tell(self.steps, Ordering::Relaxed);
             }
-            if !self.waits {
-                // Relaxed: a hint.
-                lease.waiting.fetch_add(1, Ordering::Relaxed);
-                self.waits = true;
-            }
-            pause(1);
         }
         false
     }
 
-    /// Whether this tenant leaves the free value to others, since it was the last to have it.
-    fn leaves_it<H>(&mut self, lease: &Lease<H>, word: u64, look: u64) -> bool {
-        if seat_of(word) != self.index
-            || lease.waiting.load(Ordering::Relaxed) & NUMBER <= u64::from(self.waits)
-        {
-            self.run = RUN;
+    /// Whether no tenant has the value, and this one doesn't leave it to others.
+    fn may_take<H>(&mut self, lease: &Lease<H>, word: u64, look: u64) -> bool {
+        if word & STATE == LEASED {
             return false;
         }
-        if look >= STAND_BACK {
+        if seat_of(word) != self.index {
+            self.run = RUN;
+            return word & STATE == FREE || self.is_let_go(lease, word);
+        }
+        if word & WANTED != 0 && look >= STAND_BACK {
             self.run = (2 * self.run).min(LONGEST_RUN);
         }
-        look < STAND_BACK
+        word & WANTED == 0 || look >= STAND_BACK
     }
 
-    /// Takes a lease that no tenant has, and begins a use.
+    /// Whether the holder of a revoked lease is not at work.
+    fn is_let_go<H>(&mut self, lease: &Lease<H>, word: u64) -> bool {
+        if self.fenced != word {
+            lease.barrier.heavy();
+            self.fenced = word;
+        }
+        lease.steps(seat_of(word)) & 1 == 0
+    }
+
+    /// Takes a lease that no tenant has.
     fn take<H>(&mut self, lease: &Lease<H>, word: u64) -> bool {
-        // Relaxed: the exchange releases it.
-        self.seat().gained.store(self.steps, Ordering::Relaxed);
-        self.seat().steps.store(self.steps.wrapping_add(1), Ordering::Relaxed);
-        let mine = (word & !(SEAT | STATE)).wrapping_add(LEASE) | (self.index as u64) << 2 | LEASED;
-        // Release ↔ Acquire in `gain`: this tenant's seat.
+        let mine = (word & !(SEAT | WANTED | STATE)).wrapping_add(LEASE)
+            | (self.index as u64) << 3
+            | LEASED;
+        // Release ↔ Acquire in `gain`: this tenant's steps.
         if lease.word.compare_exchange(word, mine, Ordering::Release, Ordering::Relaxed).is_err() {
-            self.seat().steps.store(self.steps, Ordering::Relaxed);
             return false;
         }
-        (self.word, self.gained) = (mine, self.steps);
-        self.stop_waiting(lease);
-        self.alone = if seat_of(word) == self.index { self.alone + 1 } else { 0 };
-        // Relaxed: a hint.
-        if self.alone >= ALONE && lease.waiting.load(Ordering::Relaxed) & SHORT != 0 {
-            lease.set_short(false);
-        }
+        self.word = mine;
+        let used = lease.steps(seat_of(word));
+        let is_short = lease.value.with_mut(|held| {
+            // SAFETY: this tenant has the value.
+            let held = unsafe { (*held).as_mut().unwrap_unchecked() };
+            held.is_gained(self.index, self.steps, word, used);
+            held.is_short
+        });
+        self.end = if is_short || lease.has_one_tenant() { 0 } else { NEVER };
         true
-    }
-
-    fn stop_waiting<H>(&mut self, lease: &Lease<H>) {
-        if self.waits {
-            // Relaxed: a hint.
-            lease.waiting.fetch_add(1_u64.wrapping_neg(), Ordering::Relaxed);
-            self.waits = false;
-        }
     }
 
     /// Leaves the lease. The tenant is not used any more.
     fn leave<H>(mut self, lease: &Lease<H>) {
         self.give_up(lease);
-        self.stop_waiting(lease);
         lease.seats.leave(self.index);
-        // Release ↔ Acquire in `consider`: all that this tenant did with the value.
+        // Release ↔ Acquire in `end_lease`: all that this tenant did with the value.
         if lease.tenants.fetch_add(1_u64.wrapping_neg(), Ordering::Release) == 2 {
-            lease.mark(LEFT, true);
+            // Relaxed: a hint for the tenant that is left, which looks at `tenants` then.
+            lease.word.fetch_or(WANTED, Ordering::Relaxed);
+        }
+    }
+}
+
+/// How long the holder of a lease hasn't moved.
+#[derive(Default)]
+struct Idle {
+    /// The lease, and its holder's steps.
+    seen: (u64, u64),
+    looks: u64,
+}
+
+impl Idle {
+    /// Says that the value is wanted, or revokes a lease whose holder is elsewhere. Returns the word as far as it is known.
+    fn look<H>(&mut self, lease: &Lease<H>, word: u64) -> u64 {
+        let now = (word | WANTED, lease.steps(seat_of(word)));
+        self.looks = if self.seen == now { self.looks + 1 } else { 1 };
+        self.seen = now;
+        let by = match word | WANTED {
+            _ if self.looks > IDLE && now.1 & 1 == 0 => in_state(word, REVOKED),
+            wanted if wanted != word => wanted,
+            _ => return word,
+        };
+        // Relaxed, both: a tenant that takes a revoked lease has a fence before.
+        match lease.word.compare_exchange(word, by, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => by,
+            Err(_) => word,
         }
     }
 }

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use corelane_loom::lease::{Lease, User};
 use corelane_loom::leased::Leased;
 
-use crate::explore::{both, explore, explore_shared};
+use crate::explore::{both, explore};
 use crate::item::{Number, Ticket};
 use crate::queue::SharedSubject;
-use crate::shared::{join, start};
 use crate::{Exploration, Model};
 
 pub(crate) fn models() -> Vec<Model> {
@@ -18,6 +17,7 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("lease_revoked_in_use", revoked_in_use),
         of.model("lease_revoked_and_taken_by_another", revoked_and_taken_by_another),
         of.model("lease_taken_back", taken_back),
+        of.model("lease_taken_back_after_another_use", taken_back_after_another_use),
     ]
 }
 
@@ -82,26 +82,28 @@ fn revoked_in_use() -> Exploration {
     })
 }
 
-/// One user revokes the lease, and another one may take it, while its holder uses the value.
+/// A user that revokes the lease is refused, since its holder is at work. Another user finds the lease revoked.
 fn revoked_and_taken_by_another() -> Exploration {
-    explore_shared(|| {
-        let (lease, mut user, other) = two_users();
-        let third = other.duplicate(&lease);
+    explore(|| {
+        let (lease, mut user, mut other) = two_users();
+        let mut third = other.duplicate(&lease);
         let mut added = add(&mut user, &lease);
-        let threads = [other, third].map(|mut user| {
-            let lease = lease.clone();
-            start(move || {
-                let added = add(&mut user, &lease);
+        let shared = lease.clone();
+        let ((mut user, one), more) = both(
+            move || {
+                let added = add(&mut user, &shared);
                 (user, added)
-            })
-        });
-        added += add(&mut user, &lease);
-        for (mut other, more) in join(threads) {
-            added += more;
-            other.end(&lease);
-        }
+            },
+            || match add(&mut other, &lease) {
+                0 => add(&mut third, &lease),
+                n => n,
+            },
+        );
+        added += one + more;
         assert_eq!(total(&mut user, &lease), added);
-        user.end(&lease);
+        for mut user in [user, other, third] {
+            user.end(&lease);
+        }
     })
 }
 
@@ -122,5 +124,31 @@ fn taken_back() -> Exploration {
         user.end(&lease);
         assert_eq!(total(&mut next, &lease), added);
         next.end(&lease);
+    })
+}
+
+/// The last user that is left takes the value back at the end of its use, after another one has used it.
+fn taken_back_after_another_use() -> Exploration {
+    explore(|| {
+        let (lease, mut user, mut other) = two_users();
+        let mut added = add(&mut user, &lease);
+        let shared = lease.clone();
+        let ((mut user, one), more) = both(
+            move || {
+                let added = add(&mut user, &shared);
+                (user, added)
+            },
+            || {
+                let added = match add(&mut other, &lease) {
+                    0 => add(&mut other, &lease),
+                    n => n,
+                };
+                other.end(&lease);
+                added
+            },
+        );
+        added += one + more;
+        assert_eq!(total(&mut user, &lease), added);
+        user.end(&lease);
     })
 }

@@ -86,7 +86,7 @@ use corelane_loom::ring::{HeadTail, Ring};
 use corelane_loom::scq::Scq;
 use serde::{Deserialize, Serialize};
 
-use item::{Cargo, Number, Ticket};
+use item::{Cargo, Number, Ticket, Wide};
 use overwrite::Pair;
 use queue::{SharedSubject, SingleSubject};
 
@@ -251,6 +251,9 @@ fn by_registry() -> Vec<Model> {
         (single token $id:ident: $queue:ty) => {
             models.extend(of_single(SingleSubject::tokens::<$queue>()));
         };
+        (shared any leased: $queue:ty) => {
+            models.extend(of_bounded(SharedSubject::<Wide<Ticket>, Wide<Number>>::new::<$queue>()));
+        };
         (shared any $id:ident: $queue:ty) => {
             models.extend(of_shared(SharedSubject::new::<$queue>()));
         };
@@ -275,10 +278,11 @@ fn of_single<T: Cargo, N: Cargo + Copy>(subject: SingleSubject<T, N>) -> Vec<Mod
 }
 
 fn of_shared(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
+    if subject.of.info.bounded { of_bounded(subject) } else { rings::of_queue(subject) }
+}
+
+fn of_bounded<T: Cargo, N: Cargo + Copy>(subject: SharedSubject<T, N>) -> Vec<Model> {
     let SharedSubject { of, tickets, .. } = subject;
-    if !of.info.bounded {
-        return rings::of_queue(subject);
-    }
     let mut models = common::models(of, tickets);
     models.extend(shared::models(subject));
     models
@@ -322,6 +326,8 @@ fn is_left_out(model: &Model) -> bool {
             "another_producer_goes",
             "another_consumer_goes",
         ],
+        // A call changes the only word of its side up to three times.
+        "leased" => &["full_of_two_producers", "producer_a_lap_behind"],
         // A call that finds no index to take advances both sides by a position, each time the sides meet.
         id if id == <Scq as Queue<Ticket>>::INFO.id => &[
             "transfer",
