@@ -33,11 +33,18 @@ use crate::region::{MOST_ENDS, no_memory};
 const RUN: u64 = limit(64, 1);
 /// The same for a holder that nevertheless always gets the value back: the others don't run.
 const LONGEST_RUN: u64 = limit(1 << 14, 1);
-/// Looks at `word` in a call that finds the value leased to another tenant.
-const LOOKS: u64 = limit(200, 2);
-/// Looks at a holder that hasn't moved, after which it is taken to be elsewhere.
-const IDLE: u64 = limit(40, 0);
-/// Looks for which a tenant that has given the value up leaves it to others.
+/// Pauses in a call that finds the value leased to another tenant.
+const LONGEST_WAIT: u64 = limit(500, 2);
+/// Pauses after which a wanted lease is overdue.
+const OVERDUE: u64 = limit(60, 0);
+/// Pauses in which the holder of an overdue lease is to move. Otherwise it is taken to be elsewhere.
+const IDLE: u64 = limit(20, 0);
+/// Pauses between looks at `word`, for each tenant. The tenant that was the first to say that it wants the value looks after
+/// each pause.
+const SELDOM: u64 = limit(8, 1);
+/// The most of these.
+const MOST_SELDOM: u64 = limit(200, 1);
+/// Pauses for which a tenant that has given the value up leaves it to others.
 const STAND_BACK: u64 = limit(20, 1);
 /// A lease of fewer uses is one of a turn.
 const TURN: u64 = limit(16, 2);
@@ -434,15 +441,17 @@ impl Tenant {
         }
         // Relaxed: the value was not used.
         self.tell(self.steps, Ordering::Relaxed);
-        let mut idle = Idle::default();
-        for look in 1..LOOKS {
-            pause(1);
+        let tenants = lease.tenants.load(Ordering::Relaxed);
+        let interval = (SELDOM * tenants).min(MOST_SELDOM);
+        let mut wait = Wait { interval, ..Wait::default() };
+        while wait.waited < LONGEST_WAIT {
+            wait.pause();
             // Acquire: as above.
             word = lease.word.load(Ordering::Acquire);
             if word & STATE == LEASED {
-                word = idle.look(lease, word);
+                word = wait.look(lease, word);
             }
-            if self.may_take(lease, word, look) {
+            if self.may_take(lease, word, wait.waited) {
                 // Relaxed: the exchange in `take` releases it, or the value is not used.
                 self.tell(self.steps + 1, Ordering::Relaxed);
                 if self.take(lease, word) {
@@ -455,7 +464,7 @@ impl Tenant {
     }
 
     /// Whether no tenant has the value, and this one doesn't leave it to others.
-    fn may_take<H>(&mut self, lease: &Lease<H>, word: u64, look: u64) -> bool {
+    fn may_take<H>(&mut self, lease: &Lease<H>, word: u64, waited: u64) -> bool {
         if word & STATE == LEASED {
             return false;
         }
@@ -463,10 +472,10 @@ impl Tenant {
             self.run = RUN;
             return word & STATE == FREE || self.is_let_go(lease, word);
         }
-        if word & WANTED != 0 && look >= STAND_BACK {
+        if word & WANTED != 0 && waited >= STAND_BACK {
             self.run = (2 * self.run).min(LONGEST_RUN);
         }
-        word & WANTED == 0 || look >= STAND_BACK
+        word & WANTED == 0 || waited >= STAND_BACK
     }
 
     /// Whether the holder of a revoked lease is not at work.
@@ -511,29 +520,48 @@ impl Tenant {
     }
 }
 
-/// How long the holder of a lease hasn't moved.
+/// A wait for a lease that another tenant has.
 #[derive(Default)]
-struct Idle {
-    /// The lease, and its holder's steps.
-    seen: (u64, u64),
-    looks: u64,
+struct Wait {
+    /// Pauses so far.
+    waited: u64,
+    /// Pauses between two looks at `word`.
+    interval: u64,
+    /// The lease, at the last look.
+    word: u64,
+    /// When to look at the holder's steps.
+    next: u64,
+    /// These steps.
+    steps: Option<u64>,
 }
 
-impl Idle {
+impl Wait {
+    fn pause(&mut self) {
+        pause(self.interval as u32);
+        self.waited += self.interval;
+    }
+
     /// Says that the value is wanted, or revokes a lease whose holder is elsewhere. Returns the word as far as it is known.
     fn look<H>(&mut self, lease: &Lease<H>, word: u64) -> u64 {
-        let now = (word | WANTED, lease.steps(seat_of(word)));
-        self.looks = if self.seen == now { self.looks + 1 } else { 1 };
-        self.seen = now;
-        let by = match word | WANTED {
-            _ if self.looks > IDLE && now.1 & 1 == 0 => in_state(word, REVOKED),
-            wanted if wanted != word => wanted,
-            _ => return word,
-        };
         // Relaxed, both: a tenant that takes a revoked lease has a fence before.
-        match lease.word.compare_exchange(word, by, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => by,
-            Err(_) => word,
+        let replace = |by| {
+            lease.word.compare_exchange(word, by, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        };
+        if word != self.word {
+            (self.word, self.next, self.steps) = (word, self.waited + OVERDUE, None);
         }
+        if word & WANTED == 0 {
+            self.interval = if replace(word | WANTED) { 1 } else { self.interval };
+        } else if self.waited >= self.next {
+            let steps = lease.steps(seat_of(word));
+            let is_idle = steps & 1 == 0 && self.steps.is_none_or(|before| before == steps);
+            self.next = self.waited + IDLE;
+            let revoked = in_state(word, REVOKED);
+            if is_idle && (self.steps.is_some() || IDLE == 0) && replace(revoked) {
+                return revoked;
+            }
+            self.steps = Some(steps);
+        }
+        word
     }
 }

@@ -8,6 +8,7 @@ mod bytes;
 mod fast_forward;
 mod handles;
 mod lamport;
+mod lease;
 mod locked;
 mod overwritten;
 mod ring;
@@ -93,6 +94,12 @@ pub fn seeded() -> Vec<Seeded> {
         bug: "wakes one of two waiting threads",
         sound: locked::two_wait::<false>,
         broken: locked::two_wait::<true>,
+    });
+    bugs.push(Seeded {
+        queue: "leased",
+        bug: "looks whether the holder is at work before it revokes the lease",
+        sound: lease::revoked_in_use::<false>,
+        broken: lease::revoked_in_use::<true>,
     });
     bugs
 }
