@@ -2,7 +2,7 @@
 
 use corelane_report::{Row, Table, name, ratio, short, times};
 
-use crate::kinds::{Operation, PayloadKind, Regime, Test, Workload};
+use crate::kinds::{Handles, Operation, PayloadKind, Regime, Test, Workload};
 use crate::pair::Wait;
 use crate::params::{CircleSetting, PairSetting, Setting, TeamSetting};
 use crate::results::{CellResult, Results};
@@ -71,7 +71,28 @@ fn pair_title(result: &CellResult, pair: &PairSetting) -> String {
         (_, batch) => format!("stream, up to {batch} items per call"),
     };
     let PairSetting { load_p_ns, load_c_ns, .. } = pair;
-    format!("{what}, {} ({load_p_ns}/{load_c_ns} ns load), {payload}", name(&pair.regime))
+    let items = match (pair.payload, pair.item_bytes) {
+        (PayloadKind::U64, Some(bytes)) => format!("items of {bytes} bytes"),
+        _ => payload,
+    };
+    let handles = match pair.handles {
+        Some(Handles::Loop) => ", handles in the loop",
+        Some(Handles::Field) => ", handles in a field",
+        None => "",
+    };
+    let regime = name(&pair.regime);
+    format!("{what}, {regime} ({load_p_ns}/{load_c_ns} ns load), {items}{handles}")
+}
+
+/// The condition of a result, if its measurement has several: the placement, or the items and the handles.
+pub(crate) fn condition(result: &CellResult) -> Option<String> {
+    match &result.params.setting {
+        Setting::Team(team) => team.placement.map(|placement| name(&placement)),
+        Setting::Pair(pair) => {
+            Some(format!("{} bytes, {}", pair.item_bytes?, name(&pair.handles?)))
+        }
+        Setting::Circle(_) => None,
+    }
 }
 
 fn team_title(test: Test, team: &TeamSetting) -> String {
