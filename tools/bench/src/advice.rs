@@ -157,8 +157,7 @@ fn take_worst(
     let value = worst.median(group);
     let peer = best_peer(table).and_then(|peer| against(worst, peer, group)).unwrap_or_default();
     // For several threads the line would be repeated many times.
-    let floor =
-        words::floor(results, worst.test, group).filter(|_| !Test::MPMC.contains(&worst.test));
+    let floor = words::floor(results, worst, group).filter(|_| !Test::MPMC.contains(&worst.test));
     let floor = floor.map(|(name, floor)| {
         format!(", {} the {name} floor of {}", times(value / floor), short(floor))
     });

@@ -13,6 +13,16 @@ use crate::work::{Busy, Free, Work};
 
 /// Items that warm caches, branch predictors and adaptive queues up: a dozen laps of a usual ring.
 const WARM_UP: u64 = 50_000;
+/// Size of the largest items of which there are so many. Larger items take longer.
+const USUAL_BYTES: u64 = 64;
+/// Fewest laps of the warm-up, so that all pages of the ring are there.
+const LAPS: u64 = 4;
+
+/// Items of the warm-up.
+fn warm_up<T>(capacity: usize) -> u64 {
+    let of_size = WARM_UP * USUAL_BYTES / (size_of::<T>() as u64).max(USUAL_BYTES);
+    of_size.max(LAPS * capacity as u64).min(WARM_UP)
+}
 
 /// Nanoseconds per item from the first push to the last pop.
 pub(crate) fn measure<T: Payload, Q: Queue<T>>(trial: &Trial<'_>, pair: &PairSetting) -> Sample {
@@ -51,15 +61,15 @@ where
     P: Producer<Item: Payload> + Send,
     C: Consumer<Item = P::Item> + Send,
 {
-    let meeting = &Meeting::default();
+    let (meeting, warm_up) = (&Meeting::default(), warm_up::<P::Item>(trial.params.capacity));
     let (pool, wait) = (P::Item::pool(trial.params.capacity), trial.params.wait);
     let pace = |load_ns| Pace { load_ns, batch: pair.batch, wait, pool };
     let (p, c) = (pace(pair.load_p_ns), pace(pair.load_c_ns));
     // Each handle moves into its thread: side by side here, their private halves would share lines.
     let (sent, received) = pair::run(
         Cores::of(trial.cores),
-        move || meeting.side(trial, WARM_UP, false, tx, |tx, range| send(tx, range, p)),
-        move || meeting.side(trial, WARM_UP, true, rx, |rx, range| receive(rx, range, c)),
+        move || meeting.side(trial, warm_up, false, tx, |tx, range| send(tx, range, p)),
+        move || meeting.side(trial, warm_up, true, rx, |rx, range| receive(rx, range, c)),
     );
     let items = received.items as f64;
     let batch = |side: &Side| items / side.counts.stalls.max(1) as f64;

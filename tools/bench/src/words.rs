@@ -2,7 +2,7 @@
 
 use corelane_report::{Row, Table, name, ratio, short, times};
 
-use crate::kinds::{Handles, Operation, PayloadKind, Regime, Test, Workload};
+use crate::kinds::{Handles, Operation, PayloadKind, Regime, Test, WORD, Workload};
 use crate::pair::Wait;
 use crate::params::{CircleSetting, PairSetting, Setting, TeamSetting};
 use crate::results::{CellResult, Results};
@@ -16,12 +16,17 @@ pub(crate) struct Yardsticks {
     pub(crate) best_peer: Option<f64>,
 }
 
-/// The floor with which values of `test` are compared, if there is one: the machine's own limit.
-pub(crate) fn floor(results: &Results, test: Test, group: Group) -> Option<(&'static str, f64)> {
+/// The floor with which a result is compared, if there is one: the machine's own limit.
+pub(crate) fn floor(
+    results: &Results,
+    result: &CellResult,
+    group: Group,
+) -> Option<(&'static str, f64)> {
     let line_rtt = || results.line_rtt(group).map(|q| q.median);
-    match test {
+    match result.test {
         Test::Stream | Test::Throughput => {
-            results.block_handoff(group).map(|q| ("block_handoff", q.median))
+            let words = result.params.pair().map_or(1, |pair| pair.bytes() / WORD);
+            results.block_handoff(group).map(|q| ("block_handoff", q.median * words as f64))
         }
         Test::Rtt => line_rtt().map(|ns| ("line_rtt", ns)),
         // No item arrives faster than a flag.
@@ -222,7 +227,7 @@ pub(crate) fn purpose(result: &CellResult) -> Option<String> {
 pub(crate) fn legend(test: Test) -> &'static str {
     match test {
         Test::Stream => {
-            "Medians with quartiles; less is better. × floor: of block_handoff. P batch, C batch: items that the \
+            "Medians with quartiles; less is better. × floor: of a block_handoff of as many bytes. P batch, C batch: items that the \
              producer, the consumer moves before it waits; the smaller one is of the faster side."
         }
         Test::Rtt => "Medians with quartiles; less is better. × floor: of line_rtt.",
