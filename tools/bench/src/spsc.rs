@@ -228,8 +228,8 @@ fn without_condition(args: &SpscArgs, bases: &[Measurement]) -> Option<String> {
     let is_left_out = bases.iter().any(|base| conditions(args, base).is_empty());
     is_left_out.then(|| {
         format!(
-            "only streams with --batch 1, --payload u64 and no load have other items than --item {WORD} and other \
-             handles than --handles loop: the rest is left out"
+            "only streams with --batch 1, --payload u64 and no load have larger items and handles in fields; other \
+             measurements are left out without --item {WORD} and --handles loop"
         )
     })
 }

@@ -263,7 +263,8 @@ pub(crate) fn reading(test: Test) -> &'static str {
     match test {
         Test::Stream | Test::Rtt | Test::OpenLoop => {
             "The batch columns are items moved per run of failed pushes (P) or pops (C): a side whose batch \
-             is small is the faster one, waiting for the other."
+             is small is the faster one, waiting for the other. Handles in the loop are local variables, which the \
+             compiler keeps in registers; handles in a field are behind a call that isn't inlined, as in most programs."
         }
         Test::Round => {
             "A message has gone round when all threads but the first have copied, freed and passed it on, and \
