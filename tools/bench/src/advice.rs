@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use corelane_report::{Block, name, short, times};
+use corelane_report::{Block, short, times};
 
 use crate::catalogue;
 use crate::kinds::Test;
+use crate::params::PairSetting;
 use crate::results::{CellResult, Results, best_peer, comparable};
 use crate::stats::Group;
 use crate::words;
@@ -15,9 +16,10 @@ use crate::words;
 pub(crate) fn blocks(results: &Results) -> Vec<Block> {
     let (mut blocks, mut picked) = (Vec::new(), BTreeSet::new());
     for group in results.groups() {
-        let picks = placements(results.tables(group));
+        let picks = measurements(results.tables(group));
         let picks = picks.iter().filter_map(|tables| pick(results, tables, group));
         let (queues, points): (Vec<_>, Vec<_>) = picks.unzip();
+        let points: Vec<_> = points.into_iter().flatten().collect();
         if let Some(when) = when(results, group).filter(|_| !points.is_empty()) {
             blocks.extend([Block::heading(3, when), Block::List(points)]);
         }
@@ -31,13 +33,14 @@ pub(crate) fn blocks(results: &Results) -> Vec<Block> {
     blocks
 }
 
-/// The tables of each measurement: one for each placement.
-fn placements(tables: Vec<Vec<&CellResult>>) -> Vec<Vec<Vec<&CellResult>>> {
+/// The tables of each measurement: one for each condition.
+fn measurements(tables: Vec<Vec<&CellResult>>) -> Vec<Vec<Vec<&CellResult>>> {
     let mut all: Vec<Vec<Vec<&CellResult>>> = Vec::new();
     for table in tables {
         let is_other = |other: &&mut Vec<Vec<&CellResult>>| {
             let other = other[0][0];
-            other.test == table[0].test && other.params.anywhere() == table[0].params.anywhere()
+            let params = |result: &CellResult| result.params.in_any_condition();
+            other.test == table[0].test && params(other) == params(table[0])
         };
         match all.iter_mut().find(is_other) {
             Some(tables) => tables.push(table),
@@ -76,49 +79,114 @@ pub(crate) fn is_choice(result: &CellResult) -> bool {
 /// Relative difference that is not mentioned.
 const LEVEL: f64 = 0.02;
 
-/// The best queues of the tables of a measurement's placements, and a line about them. Tables have the fastest first.
-/// Only for tables whose purpose needs no explanation.
+/// The best queues of the tables of a measurement, one for each condition, and lines about them. Tables have the fastest
+/// first. Only for tables whose purpose needs no explanation.
 fn pick<'a>(
     results: &Results,
     tables: &[Vec<&'a CellResult>],
     group: Group,
-) -> Option<(Vec<&'a str>, String)> {
+) -> Option<(Vec<&'a str>, Vec<String>)> {
+    // Some queues can't have all items.
+    let has_ours = |table: &&Vec<&CellResult>| table.iter().any(|result| is_choice(result));
+    let tables: &[_] = &tables.iter().filter(has_ours).cloned().collect::<Vec<_>>();
     let good: Option<Vec<_>> = tables.iter().map(|table| good(table, group)).collect();
     let good = good?;
-    let purpose = words::purpose(good[0][0])?;
-    let of = |queue: &str, all: &[&'a CellResult]| all.iter().copied().find(|r| r.queue == queue);
-    let mut steady = good[0].iter().filter(|r| good.iter().all(|g| of(&r.queue, g).is_some()));
-    let Some(best) = steady.clone().find(|result| is_usual(result)).or(steady.next()) else {
-        let each = |good: &Vec<&CellResult>| {
-            let value = short(good[0].median(group));
-            format!("{}{} ({value})", good[0].queue, placed(good[0]))
-        };
-        let each = good.iter().map(each).collect::<Vec<_>>().join(", ");
-        let queues = good.iter().map(|good| good[0].queue.as_str()).collect();
-        return Some((queues, format!("{purpose} none is best everywhere: {each}")));
+    let purpose = purpose(results, good.first()?[0])?;
+    let mut steady = good[0].iter().filter(|r| good.iter().all(|g| find(&r.queue, g).is_some()));
+    let best = steady.clone().find(|result| is_usual(result)).or(steady.next());
+    let chosen: Vec<_> = match best {
+        // It is in all tables.
+        Some(best) => tables.iter().filter_map(|table| find(&best.queue, table)).collect(),
+        None => good.iter().map(|good| good[0]).collect(),
     };
-    // What is claimed is the result of the worst placement.
-    let values = tables.iter().filter_map(|table| Some((of(&best.queue, table)?, table)));
+    let line = match best {
+        None => format!("{purpose} none is best everywhere: {}", each(&chosen, tables, group)),
+        Some(best) if tables.len() > 1 && best.params.pair().is_some() => {
+            let (queue, unit) = (&best.queue, best.test.unit());
+            let each = each(&chosen, tables, group);
+            format!("{purpose} take {queue} ({unit}, the best peer in brackets): {each}")
+        }
+        Some(_) => format!("{purpose} {}", take_worst(results, &chosen, tables, group)?),
+    };
+    let queues = chosen.iter().map(|result| result.queue.as_str()).collect();
+    let faster = faster_peers(&chosen, tables, group);
+    Some((queues, std::iter::once(line).chain(faster).collect()))
+}
+
+fn find<'a>(queue: &str, table: &[&'a CellResult]) -> Option<&'a CellResult> {
+    table.iter().copied().find(|result| result.queue == queue)
+}
+
+/// The purpose of a table, with the capacity if there are several.
+fn purpose(results: &Results, first: &CellResult) -> Option<String> {
+    let capacity = first.params.capacity;
+    let is_other = |r: &CellResult| r.test == first.test && r.params.capacity != capacity;
+    let purpose = words::purpose(first)?;
+    Some(match results.results.iter().any(is_other) {
+        true => format!("{}, capacity {capacity},", purpose.trim_end_matches(',')),
+        false => purpose,
+    })
+}
+
+/// The queues chosen from each of the tables with their values.
+fn each(chosen: &[&CellResult], tables: &[Vec<&CellResult>], group: Group) -> String {
+    let is_one = chosen.iter().all(|result| result.queue == chosen[0].queue);
+    let each = |(result, table): (&&CellResult, &Vec<&CellResult>)| {
+        let value = short(result.median(group));
+        let condition = words::condition(result).unwrap_or_default();
+        if !is_one {
+            return format!("{} {condition} ({value})", result.queue);
+        }
+        let peer = best_peer(table);
+        let peer = peer.map(|peer| format!(" ({} {})", peer.queue, short(peer.median(group))));
+        format!("{condition}: {value}{}", peer.unwrap_or_default())
+    };
+    chosen.iter().zip(tables).map(each).collect::<Vec<_>>().join("; ")
+}
+
+/// What is claimed of a queue: the result in the worst condition.
+fn take_worst(
+    results: &Results,
+    chosen: &[&CellResult],
+    tables: &[Vec<&CellResult>],
+    group: Group,
+) -> Option<String> {
+    let worst = chosen.iter().zip(tables);
     let (worst, table) =
-        values.max_by(|a, b| f64::total_cmp(&a.0.median(group), &b.0.median(group)))?;
+        worst.max_by(|a, b| f64::total_cmp(&a.0.median(group), &b.0.median(group)))?;
     let value = worst.median(group);
-    let peer = best_peer(table).map(|peer| against(value, &peer.queue, peer.median(group)));
+    let peer = best_peer(table).and_then(|peer| against(worst, peer, group)).unwrap_or_default();
     // For several threads the line would be repeated many times.
-    let floor =
-        words::floor(results, best.test, group).filter(|_| !Test::MPMC.contains(&best.test));
+    let floor = words::floor(results, worst, group).filter(|_| !Test::MPMC.contains(&worst.test));
     let floor = floor.map(|(name, floor)| {
         format!(", {} the {name} floor of {}", times(value / floor), short(floor))
     });
-    let line = format!(
-        "{purpose} take {} ({} {}{}{}{})",
-        best.queue,
-        short(value),
-        best.test.unit(),
-        placed(worst),
-        peer.unwrap_or_default(),
-        floor.unwrap_or_default()
-    );
-    Some((vec![&best.queue], line))
+    let (unit, condition) = (worst.test.unit(), condition(worst, tables));
+    let floor = floor.unwrap_or_default();
+    Some(format!("take {} ({} {unit}{condition}{peer}{floor})", worst.queue, short(value)))
+}
+
+/// A line about peers that are faster than the queues chosen from each of the tables.
+fn faster_peers(
+    chosen: &[&CellResult],
+    tables: &[Vec<&CellResult>],
+    group: Group,
+) -> Option<String> {
+    let faster = |(result, table): (&&CellResult, &Vec<&CellResult>)| {
+        let peer = best_peer(table).filter(|peer| is_ahead(peer, result, group))?;
+        let (value, peer_value) = (result.median(group), peer.median(group));
+        let (ratio, condition) = (times(value / peer_value), condition(result, tables));
+        let values = format!("{} against {}", short(peer_value), short(value));
+        Some(format!("{} is {ratio} as fast as {}{condition} ({values})", peer.queue, result.queue))
+    };
+    let faster: Vec<_> = chosen.iter().zip(tables).filter_map(faster).collect();
+    (!faster.is_empty()).then(|| format!("but a peer is faster: {}", faster.join("; ")))
+}
+
+/// Whether `result` is faster than `other` by more than the spread.
+fn is_ahead(result: &CellResult, other: &CellResult, group: Group) -> bool {
+    let spread = |result: &CellResult| result.groups.get(&group).map(|summary| summary.value);
+    spread(result).zip(spread(other)).is_some_and(|(a, b)| a.n >= LEAST_ROUNDS && a.p75 < b.p25)
 }
 
 /// The queues of a table that may be its best: their quartiles overlap with those of the fastest. `None` if there are
@@ -136,39 +204,59 @@ fn is_usual(result: &CellResult) -> bool {
     USUAL.contains(&result.queue.as_str())
 }
 
-/// The placement of a result in words, if it has one.
-fn placed(result: &CellResult) -> String {
-    result.params.placement().map_or(String::new(), |placement| format!(" {}", name(&placement)))
+/// The condition of a result in words, unless it is the usual one and no table has another.
+fn condition(result: &CellResult, tables: &[Vec<&CellResult>]) -> String {
+    let is_usual = result.params.pair().is_some_and(PairSetting::is_usual);
+    match words::condition(result) {
+        Some(_) if is_usual && tables.len() == 1 => String::new(),
+        Some(condition) if result.params.pair().is_some() => format!(" with {condition}"),
+        Some(condition) => format!(" {condition}"),
+        None => String::new(),
+    }
 }
 
-/// How `value` compares with the value of the best peer.
-fn against(value: f64, name: &str, peer: f64) -> String {
-    let peer_value = short(peer);
-    if (peer / value - 1.0).abs() < LEVEL {
-        format!(", level with the best peer, {name} at {peer_value}")
-    } else if peer > value {
-        let faster = times(peer / value);
-        format!(", {faster} as fast as the best peer, {name} at {peer_value}")
+/// How a result compares with the best peer. `None` if the peer is ahead, which has a line of its own.
+fn against(result: &CellResult, peer: &CellResult, group: Group) -> Option<String> {
+    let (value, peer_value) = (result.median(group), peer.median(group));
+    let (name, shown) = (&peer.queue, short(peer_value));
+    if is_ahead(peer, result, group) {
+        None
+    } else if peer_value / value - 1.0 < LEVEL {
+        Some(format!(", level with the best peer, {name} at {shown}"))
     } else {
-        let slower = times(value / peer);
-        format!(", though the best peer, {name} at {peer_value}, is {slower} as fast")
+        let faster = times(peer_value / value);
+        Some(format!(", {faster} as fast as the best peer, {name} at {shown}"))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
-    /// The recommendation for medians of queues in placements, with quartiles 1 below and 1 above.
+    fn params(condition: &str) -> Value {
+        match condition.split_once(' ') {
+            Some((bytes, handles)) => json!({
+                "item_bytes": bytes.parse::<usize>().expect("a number"), "handles": handles, "capacity": 8, "batch": 1,
+                "payload": "u64", "regime": "free", "load_p_ns": 0, "load_c_ns": 0, "memory": "heap", "wait": "pause",
+            }),
+            None => json!({
+                "producers": 2, "consumers": 2, "placement": condition, "capacity": 8, "batch": 1, "workload": "simple",
+                "wait": "pause-yield",
+            }),
+        }
+    }
+
+    /// The recommendation for medians of queues in conditions, with quartiles 1 below and 1 above.
     fn advice(medians: &[(&str, &str, f64)]) -> Vec<String> {
-        let result = |&(queue, placement, median): &(&str, &str, f64)| {
+        let result = |&(queue, condition, median): &(&str, &str, f64)| {
+            let is_pair = condition.contains(' ');
+            let test = if is_pair { "stream" } else { "throughput" };
+            let is_peer = ["kanal", "rtrb"].contains(&queue);
             json!({
-                "suite": "mpmc", "test": "throughput", "queue": queue, "unit": "ns/item",
-                "peer": queue == "kanal", "floor": queue == "counter",
-                "params": { "producers": 2, "consumers": 2, "placement": placement, "capacity": 8, "batch": 1,
-                            "workload": "simple", "wait": "pause-yield" },
+                "suite": "", "test": test, "queue": queue, "unit": "ns/item",
+                "peer": is_peer, "floor": queue == "counter", "params": params(condition),
                 "groups": { "near": { "n": 3, "p25": median - 1.0, "median": median, "p75": median + 1.0 } },
             })
         };
@@ -200,7 +288,28 @@ mod tests {
         assert_eq!(advice(&medians), [line]);
         medians.push(("scq", "free", 10.0));
         medians.push(("bbq", "free", 13.0));
-        let line = "for 2x2 threads none is best everywhere: scq apart (10.0), bbq mixed (20.0), scq free (10.0)";
-        assert_eq!(advice(&medians), [line]);
+        medians.push(("kanal", "free", 5.0));
+        let line = "for 2x2 threads none is best everywhere: scq apart (10.0); bbq mixed (20.0); scq free (10.0)";
+        let faster = "but a peer is faster: kanal is 2.0× as fast as scq free (5.00 against 10.0)";
+        assert_eq!(advice(&medians), [line, faster]);
+    }
+
+    #[test]
+    fn a_queue_must_be_among_the_best_with_all_items_and_handles() {
+        let medians = [
+            ("bbq-spsc", "8 loop", 10.0),
+            ("linering", "8 loop", 11.0),
+            ("rtrb", "8 loop", 9.5),
+            ("linering", "64 field", 20.0),
+            ("bbq-spsc", "64 field", 30.0),
+            ("rtrb", "64 field", 15.0),
+        ];
+        let line = "to stream items one by one take linering (ns/item, the best peer in brackets): \
+                    8 bytes, loop: 11.0 (rtrb 9.50); 64 bytes, field: 20.0 (rtrb 15.0)";
+        let faster = "but a peer is faster: rtrb is 1.3× as fast as linering with 64 bytes, field (15.0 against 20.0)";
+        assert_eq!(advice(&medians), [line, faster]);
+        let line = "to stream items one by one take bbq-spsc (10.0 ns/item, level with the best peer, rtrb at 9.50, 10× the block_handoff floor of 1.00)";
+        let only = |queue: &str| medians.into_iter().find(|row| row.0 == queue);
+        assert_eq!(advice(&[only("bbq-spsc"), only("rtrb")].map(Option::unwrap)), [line]);
     }
 }

@@ -11,7 +11,8 @@ use corelane::segmented::Uspsc;
 use corelane::{Config, Info, Queue, for_each_queue};
 use corelane_report::{Failure, name, unknown};
 
-use crate::kinds::{PayloadKind, TeamSize, Test};
+use crate::kinds::{PayloadKind, TeamSize, Test, WORD};
+use crate::larger::{self, Roomy};
 use crate::params::{CircleSetting, PairSetting, Params, Setting, Trial};
 use crate::payload::{Indirect, Parcel, Payload};
 use crate::sample::Sample;
@@ -88,6 +89,8 @@ pub struct Entry {
     pub module: &'static str,
     /// The measurement between one producer and one consumer, if the queue is meant for that.
     pair: Option<PairKernel>,
+    /// The measurement of a stream of items of more than a word, if the queue carries items of this size.
+    larger: fn(usize) -> Option<larger::Kernel>,
     team: TeamKernel,
     /// The measurement between threads in a ring; floors have none.
     circle: Option<CircleKernel>,
@@ -141,6 +144,11 @@ impl Entry {
         self.pair.is_some()
     }
 
+    /// Whether it is measured with items of this size.
+    pub(crate) fn carries(&self, bytes: usize) -> bool {
+        bytes == WORD || (self.larger)(bytes).is_some()
+    }
+
     pub(crate) fn is_bounded(&self) -> bool {
         self.info.bounded || self.info.overwrites
     }
@@ -152,6 +160,7 @@ impl Entry {
             module: module(std::any::type_name::<Q>()),
             kind,
             pair: None,
+            larger: |_| None,
             team: team::measure::<N, B, Q>,
             circle: Some(circle::measure::<B, Q>),
             probe: |config, size| team::handles::<N, Q>(config, size).map(drop),
@@ -161,7 +170,8 @@ impl Entry {
     /// An entry for a floor.
     pub(crate) fn floor(info: Info, team: TeamKernel) -> Self {
         let kind = EntryKind::Ours { items: "" };
-        Self { info, module: "", kind, pair: None, team, circle: None, probe: |_, _| Ok(()) }
+        let probe = |_: Config, _: TeamSize| Ok(());
+        Self { info, module: "", kind, pair: None, larger: |_| None, team, circle: None, probe }
     }
 
     /// The same entry, also measured between one producer and one consumer.
@@ -169,18 +179,32 @@ impl Entry {
         Self { pair: Some(measure_pair::<N, Q>), ..self }
     }
 
+    /// The same entry, also measured with larger items.
+    pub(crate) fn with_larger<Q: Roomy>(self) -> Self {
+        Self { larger: larger::Kernel::for_bytes::<Q>, ..self }
+    }
+
     /// Makes the queue and drops it. The error says what is wrong with the parameters.
     pub(crate) fn probe(&self, params: &Params) -> Result<(), String> {
-        (self.probe)(params.config(), params.size())
+        match params.pair().and_then(|pair| (self.larger)(pair.bytes())) {
+            Some(larger) => (larger.probe)(params.config()),
+            None => (self.probe)(params.config(), params.size()),
+        }
     }
 
     /// Runs `test` once. The error says what the queue did wrong.
     pub(crate) fn measure(&self, test: Test, trial: &Trial<'_>) -> Result<Sample, String> {
         let (sample, fault) = match &trial.params.setting {
             Setting::Pair(setting) => {
-                let kernel = self.pair.expect("only those with a kernel are chosen");
                 let fault = format!("items of {} came out of order or lost", name(&test));
-                (kernel(test, trial, setting), fault)
+                let sample = match (self.larger)(setting.bytes()) {
+                    Some(larger) => (larger.measure)(trial, setting),
+                    None => {
+                        let kernel = self.pair.expect("only those with a kernel are chosen");
+                        kernel(test, trial, setting)
+                    }
+                };
+                (sample, fault)
             }
             Setting::Team(setting) => {
                 return (self.team)(test, trial, setting).map_err(|fault| {
@@ -221,6 +245,9 @@ fn measure_pair<N: Payload, Q: Queue<N> + Queue<Indirect>>(
     pair: &PairSetting,
 ) -> Sample {
     match (test, pair.payload) {
+        (Test::Stream, PayloadKind::U64) if pair.is_field() => {
+            stream::measure_fields::<N, Q>(trial, pair)
+        }
         (Test::Stream, PayloadKind::U64) => stream::measure::<N, Q>(trial, pair),
         (Test::Stream, PayloadKind::Indirect) => stream::measure::<Indirect, Q>(trial, pair),
         (Test::Rtt, PayloadKind::U64) => rtt::measure::<N, Q>(trial),
@@ -234,7 +261,7 @@ fn ours() -> Vec<Entry> {
     let mut entries = Vec::new();
     macro_rules! add {
         (single any $id:ident: $queue:ty) => {
-            entries.push(single::<u64, $queue>("items of any type"))
+            entries.push(any::<$queue>())
         };
         (single token $id:ident: $queue:ty) => {
             entries.push(single::<NonZeroU64, $queue>("tokens in packed slots"))
@@ -266,6 +293,14 @@ where
     Q: Queue<N> + Queue<Indirect> + Queue<Parcel>,
 {
     shared::<N, Parcel, Q>(items).with_pair::<N, Q>()
+}
+
+/// A queue between one producer and one consumer that carries items of any type.
+fn any<Q>() -> Entry
+where
+    Q: Queue<u64> + Queue<Indirect> + Queue<Parcel> + Roomy,
+{
+    single::<u64, Q>("items of any type").with_larger::<Q>()
 }
 
 fn shared<N: Payload, B: Payload, Q: Queue<N> + Queue<B>>(items: &'static str) -> Entry {

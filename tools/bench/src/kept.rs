@@ -10,6 +10,7 @@ use corelane_report::{Block, Document, Failure, Table, short};
 
 use crate::advice::is_choice;
 use crate::kinds::{Regime, Test};
+use crate::params::PairSetting;
 use crate::results::{CellResult, Results, comparable};
 use crate::stats::{Group, Quartiles};
 use crate::words;
@@ -114,7 +115,9 @@ pub fn picture(kept: &[Results]) -> Result<String, Failure> {
 
 fn is_plain_stream(result: &CellResult) -> bool {
     let pair = result.params.pair();
-    result.test == Test::Stream && pair.is_some_and(|p| p.batch == 1 && p.regime == Regime::Free)
+    let is_plain =
+        |pair: &PairSetting| pair.is_usual() && pair.batch == 1 && pair.regime == Regime::Free;
+    result.test == Test::Stream && pair.is_some_and(is_plain)
 }
 
 fn bars(results: &[&CellResult], group: Group) -> Vec<Bar> {

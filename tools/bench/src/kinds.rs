@@ -126,6 +126,29 @@ pub enum PayloadKind {
     Indirect,
 }
 
+/// Sizes of items, in bytes.
+pub(crate) const ITEM_BYTES: [usize; 6] = [WORD, 16, 24, 64, 256, 1024];
+/// The size of an item of one word.
+pub const WORD: usize = 8;
+
+/// Parses a size of items.
+pub(crate) fn item_bytes(text: &str) -> Result<usize, String> {
+    let bytes = text.parse().ok().filter(|bytes| ITEM_BYTES.contains(bytes));
+    bytes.ok_or_else(|| {
+        format!("choose from {}", ITEM_BYTES.map(|bytes| bytes.to_string()).join(", "))
+    })
+}
+
+/// Where both sides keep their handles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Handles {
+    /// In a local variable of the loop, which the compiler can keep in registers.
+    Loop,
+    /// In a field of a struct, behind a method that isn't inlined.
+    Field,
+}
+
 /// Memory of corelane's queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]

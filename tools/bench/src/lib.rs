@@ -10,11 +10,13 @@ mod catalogue;
 mod circle;
 mod clock;
 mod cores;
+mod field;
 mod floor;
 mod grid;
 mod host;
 mod kept;
 mod kinds;
+mod larger;
 mod mpmc;
 mod open_loop;
 mod options;
@@ -43,7 +45,9 @@ pub use corelane::Sides;
 pub use cores::pair as cores;
 pub use kept::{numbers, picture};
 pub use kinds::{Between, allows, between, check_sizes, possible_sizes, usual_sizes};
-pub use kinds::{CorePair, MemoryKind, PayloadKind, Placement, Regime, TeamSize, Test, Workload};
+pub use kinds::{
+    CorePair, Handles, MemoryKind, PayloadKind, Placement, Regime, TeamSize, Test, WORD, Workload,
+};
 pub use options::{MpmcArgs, RingArgs, RunArgs, SpscArgs};
 pub use pair::{Cores, Wait};
 pub use params::{PairSetting, Params};

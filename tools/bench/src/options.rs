@@ -9,7 +9,8 @@ use corelane_report::{FileArgs, Positive, PositiveReal, duration, one_of};
 
 use crate::catalogue::{self, Entry};
 use crate::kinds::{
-    CorePair, MemoryKind, PayloadKind, Placement, Regime, TeamSize, Test, Workload,
+    CorePair, Handles, MemoryKind, PayloadKind, Placement, Regime, TeamSize, Test, Workload,
+    item_bytes,
 };
 use crate::pair::Wait;
 use crate::stats::Group;
@@ -89,15 +90,25 @@ pub struct SpscArgs {
     #[arg(long, value_enum, value_delimiter = ',', default_value = "u64")]
     pub payload: Vec<PayloadKind>,
 
+    /// Bytes of an item: 8, 16, 24, 64, 256, 1024. Other sizes than 8 only for `stream`, with one item per call,
+    /// without load and with `--payload u64`; all words are written and read.
+    #[arg(long, value_name = "LIST", value_parser = item_bytes, value_delimiter = ',', default_values = ["8", "64"])]
+    pub item: Vec<usize>,
+
+    /// Where both sides keep their handles: in a local variable of their loop, or in a field of a struct, behind a method
+    /// that isn't inlined. Fields only where there are other sizes of items.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "loop,field")]
+    pub handles: Vec<Handles>,
+
     /// Items a queue must hold.
-    #[arg(long, value_name = "N", default_value = "4096")]
-    pub capacity: Positive,
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "4096")]
+    pub capacity: Vec<Positive>,
 
     /// Most items per call, for `stream`; 1 uses the calls for single items.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1")]
     pub batch: Vec<Positive>,
 
-    /// Length of one measurement, such as 30ms or 2s [default: 30ms; open-loop: 200ms, with a
+    /// Length of one measurement, such as 30ms or 2s [default: 30ms, with several items or handles 10ms; open-loop: 200ms, with a
     /// capture 1s; grid: 5ms].
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "items")]
     pub duration: Option<Duration>,

@@ -119,7 +119,7 @@ impl Results {
 
     fn comparison(&self, tables: &[Vec<&CellResult>], group: Group) -> Vec<Block> {
         let first = tables[0][0];
-        let floor = words::floor(self, first.test, group);
+        let floor = words::floor(self, first, group);
         let mut rows = Vec::new();
         let mut numbers = Vec::new();
         for table in tables {

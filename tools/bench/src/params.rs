@@ -7,7 +7,9 @@ use core_affinity::CoreId;
 use corelane::{Config, Memory, Queue};
 use serde::{Deserialize, Serialize};
 
-use crate::kinds::{MemoryKind, Operation, PayloadKind, Placement, Regime, TeamSize, Workload};
+use crate::kinds::{
+    Handles, MemoryKind, Operation, PayloadKind, Placement, Regime, TeamSize, WORD, Workload,
+};
 use crate::pair::Wait;
 use crate::schedule::Arrival;
 
@@ -37,6 +39,12 @@ pub struct PairSetting {
     /// Most items per push or pop call.
     pub batch: usize,
     pub(crate) payload: PayloadKind,
+    /// Size of an item; `None` in results of programs that had only items of one word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) item_bytes: Option<usize>,
+    /// `None` in results of programs that had only handles in the loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) handles: Option<Handles>,
     /// Name of the pair of loads.
     pub regime: Regime,
     /// Emulated load of the producer.
@@ -47,6 +55,28 @@ pub struct PairSetting {
     /// The source of the send times, in an open-loop test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) schedule: Option<String>,
+}
+
+impl PairSetting {
+    pub(crate) fn bytes(&self) -> usize {
+        self.item_bytes.unwrap_or(WORD)
+    }
+
+    pub(crate) fn is_field(&self) -> bool {
+        self.handles == Some(Handles::Field)
+    }
+
+    /// Whether its items are words, and its handles are in the loop.
+    pub(crate) fn is_usual(&self) -> bool {
+        self.bytes() == WORD && !self.is_field()
+    }
+
+    /// Whether it streams numbers one by one without load. Only then there are other items than words, and other
+    /// handles than those in the loop.
+    pub(crate) fn is_plain(&self) -> bool {
+        let is_idle = self.load_p_ns == 0 && self.load_c_ns == 0 && self.regime != Regime::Grid;
+        is_idle && self.batch == 1 && self.payload == PayloadKind::U64
+    }
 }
 
 /// Several producers and several consumers.
@@ -82,15 +112,13 @@ impl Params {
         if let Setting::Pair(pair) = &self.setting { Some(pair) } else { None }
     }
 
-    pub(crate) fn placement(&self) -> Option<Placement> {
-        if let Setting::Team(team) = &self.setting { team.placement } else { None }
-    }
-
-    /// The same parameters without the placement.
-    pub(crate) fn anywhere(&self) -> Self {
+    /// The same parameters without the conditions in which a queue must be good: placement, items and handles.
+    pub(crate) fn in_any_condition(&self) -> Self {
         let mut params = self.clone();
-        if let Setting::Team(team) = &mut params.setting {
-            team.placement = None;
+        match &mut params.setting {
+            Setting::Team(team) => team.placement = None,
+            Setting::Pair(pair) => (pair.item_bytes, pair.handles) = (None, None),
+            Setting::Circle(_) => {}
         }
         params
     }

@@ -1,9 +1,10 @@
 //! The items: a number in the slot, a number in a box, or a pointer to a buffer (paper 1 §5.1).
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::ptr::NonNull;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use corelane::slot::Token;
 
@@ -167,16 +168,15 @@ impl Buffer {
 // The queue orders these accesses. They are relaxed atomics, so that a broken queue is reported as wrong and is not
 // undefined behaviour.
 impl Payload for Indirect {
-    /// The pool of this process. A run has one capacity, so there is one pool. It is kept, because mapping 32 MiB for
-    /// every cell would cause page faults in the measurement.
+    /// The pool of this process for this capacity. It is kept, because mapping 32 MiB for every cell would cause page
+    /// faults in the measurement.
     fn pool(capacity: usize) -> Pool {
-        static BUFFERS: OnceLock<Vec<Buffer>> = OnceLock::new();
+        static POOLS: Mutex<BTreeMap<usize, Pool>> = Mutex::new(BTreeMap::new());
         let wanted = 4 * capacity.next_power_of_two();
         let buffer =
             |_| Buffer { number: AtomicU32::new(0), contents: [const { AtomicU64::new(0) }; 511] };
-        let buffers = BUFFERS.get_or_init(|| (0..wanted).map(buffer).collect());
-        assert!(buffers.len() >= wanted, "one capacity per run");
-        buffers
+        let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+        pools.entry(wanted).or_insert_with(|| Vec::leak((0..wanted).map(buffer).collect()))
     }
 
     #[inline(always)]

@@ -9,7 +9,7 @@ use corelane_report::{Failure, Positive, PositiveReal};
 
 use crate::catalogue::{Entry, ids};
 use crate::cores;
-use crate::kinds::{Regime, Test, between};
+use crate::kinds::{Handles, PayloadKind, Regime, Test, WORD, between};
 use crate::options::SpscArgs;
 use crate::params::{Length, PairSetting, Params, Setting};
 use crate::plan::{Plan, check_batches, row};
@@ -19,7 +19,7 @@ use crate::schedule::{self, Arrival};
 const RATE: f64 = 1e6;
 
 /// Length of one measurement of the quick run.
-const QUICK_CELL: Duration = Duration::from_millis(20);
+const QUICK_CELL: Duration = Duration::from_millis(10);
 /// Limit of the quick run, so that it ends within a minute.
 const QUICK_RUN: Duration = Duration::from_secs(40);
 
@@ -57,25 +57,30 @@ impl Plan {
 }
 
 fn of(args: &SpscArgs, entries: &[&'static Entry]) -> Result<Plan, Failure> {
-    check_batches(&args.batch, args.capacity.0)?;
+    let least = args.capacity.iter().map(|capacity| capacity.0).min();
+    check_batches(&args.batch, least.unwrap_or_default())?;
     let cores = cores::pair(args.cores)?;
-    let Timetable { arrivals, name, notes } = Timetable::of(args)?;
+    let Timetable { arrivals, name, mut notes } = Timetable::of(args)?;
     // On one core there is only one way to wait.
     let mut waits: Vec<_> = args.wait.iter().map(|wait| cores.wait(*wait)).collect();
     waits.dedup();
-    let settings = settings(args, name);
-    let length = Length::of(args.items, args.duration, if args.grid { 5 } else { 30 });
+    let bases = args.payload.iter().flat_map(|payload| bases(args, *payload, name.as_deref()));
+    let bases: Vec<_> = bases.collect();
+    let settings: Vec<_> = bases.iter().flat_map(|base| conditions(args, base)).collect();
     let mut cells = Vec::new();
     // In the order of a round: for each set of parameters, all queues.
-    for &payload in &args.payload {
+    for &Positive(capacity) in &args.capacity {
         for &wait in &waits {
             for (test, setting) in &settings {
-                let setting = Setting::Pair(PairSetting { payload, ..setting.clone() });
-                let params = Params { capacity: args.capacity.0, wait, setting };
-                cells.extend(row(entries.iter().copied(), *test, params, length));
+                let fitting = entries.iter().copied().filter(|e| e.carries(setting.bytes()));
+                let length = length(args, *test, setting);
+                let params = Params { capacity, wait, setting: Setting::Pair(setting.clone()) };
+                cells.extend(row(fitting, *test, params, length));
             }
         }
     }
+    notes.extend(too_small(args, entries, &settings));
+    notes.extend(without_condition(args, &bases));
     let cores = vec![cores.producer, cores.consumer];
     let plan = Plan::new(cells, cores, &args.run, &args.queues, notes)?;
     Ok(Plan { schedule: arrivals, ..plan })
@@ -136,11 +141,16 @@ impl Timetable {
     }
 }
 
-/// The tests of each queue and their parameters, for one payload and one way to wait.
-fn settings(args: &SpscArgs, schedule: Option<String>) -> Vec<(Test, PairSetting)> {
+/// A test and its parameters.
+type Measurement = (Test, PairSetting);
+
+/// The tests of each queue with one payload, with items of a word and handles in the loop.
+fn bases(args: &SpscArgs, payload: PayloadKind, schedule: Option<&str>) -> Vec<Measurement> {
     let idle = PairSetting {
         batch: 1,
-        payload: args.payload[0],
+        payload,
+        item_bytes: Some(WORD),
+        handles: Some(Handles::Loop),
         regime: Regime::Free,
         load_p_ns: 0,
         load_c_ns: 0,
@@ -158,12 +168,70 @@ fn settings(args: &SpscArgs, schedule: Option<String>) -> Vec<(Test, PairSetting
     if args.grid {
         return streams;
     }
+    let schedule = schedule.map(str::to_owned);
     let of_test = |&test: &Test| match test {
         Test::Stream => streams.clone(),
         Test::OpenLoop => vec![(test, PairSetting { schedule: schedule.clone(), ..idle.clone() })],
         _ => vec![(test, idle.clone())],
     };
     args.test.iter().flat_map(of_test).collect()
+}
+
+/// A measurement with each size of items and each place of the handles that it can have.
+fn conditions(args: &SpscArgs, (test, base): &Measurement) -> Vec<Measurement> {
+    let has_all = *test == Test::Stream && base.is_plain();
+    let mut all = Vec::new();
+    for &bytes in &args.item {
+        for &handles in &args.handles {
+            let is_base = bytes == WORD && handles == Handles::Loop;
+            let (item_bytes, handles) = (Some(bytes), Some(handles));
+            let measurement = (*test, PairSetting { item_bytes, handles, ..base.clone() });
+            if (has_all || is_base) && !all.contains(&measurement) {
+                all.push(measurement);
+            }
+        }
+    }
+    all
+}
+
+/// Streams with several items or handles are short, so that a run takes about as long as with one.
+fn length(args: &SpscArgs, test: Test, setting: &PairSetting) -> Length {
+    let is_one_of_many =
+        test == Test::Stream && setting.is_plain() && args.item.len() * args.handles.len() > 1;
+    let usual_ms = match args.grid {
+        true => 5,
+        false if is_one_of_many => 10,
+        false => 30,
+    };
+    Length::of(args.items, args.duration, usual_ms)
+}
+
+/// A note on queues that can't have items of all sizes.
+fn too_small(args: &SpscArgs, entries: &[&'static Entry], all: &[Measurement]) -> Option<String> {
+    let is_left_out = |entry: &&&Entry| !all.iter().all(|(_, s)| entry.carries(s.bytes()));
+    let ids: Vec<_> = entries.iter().filter(is_left_out).map(|entry| entry.info.id).collect();
+    let is_named = |id: &&&str| args.queues.iter().any(|name| name == **id);
+    let named: Vec<_> = ids.iter().filter(is_named).copied().collect();
+    let which = match named.is_empty() {
+        _ if ids.is_empty() => return None,
+        true => {
+            "queues of tokens, queues that are only for comparison, and peers that are no rings"
+                .into()
+        }
+        false => named.join(", "),
+    };
+    Some(format!("left out with items of more than {WORD} bytes: {which}"))
+}
+
+/// A note if one of the measurements has none of the items and handles.
+fn without_condition(args: &SpscArgs, bases: &[Measurement]) -> Option<String> {
+    let is_left_out = bases.iter().any(|base| conditions(args, base).is_empty());
+    is_left_out.then(|| {
+        format!(
+            "only streams with --batch 1, --payload u64 and no load have larger items and handles in fields; other \
+             measurements are left out without --item {WORD} and --handles loop"
+        )
+    })
 }
 
 fn loads(args: &SpscArgs) -> Vec<(Regime, [u64; 2])> {

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use corelane::{Consumer, Producer, Queue};
 
+use crate::field::Field;
 use crate::pair::{self, Cores, Counts, Meeting, Side, Wait};
 use crate::params::{PairSetting, Trial};
 use crate::payload::{Payload, Pool};
@@ -12,19 +13,63 @@ use crate::work::{Busy, Free, Work};
 
 /// Items that warm caches, branch predictors and adaptive queues up: a dozen laps of a usual ring.
 const WARM_UP: u64 = 50_000;
+/// Size of the largest items of which there are so many. Larger items take longer.
+const USUAL_BYTES: u64 = 64;
+/// Fewest laps of the warm-up, so that all pages of the ring are there.
+const LAPS: u64 = 4;
+
+/// Items of the warm-up.
+fn warm_up<T>(capacity: usize) -> u64 {
+    let of_size = WARM_UP * USUAL_BYTES / (size_of::<T>() as u64).max(USUAL_BYTES);
+    of_size.max(LAPS * capacity as u64).min(WARM_UP)
+}
 
 /// Nanoseconds per item from the first push to the last pop.
 pub(crate) fn measure<T: Payload, Q: Queue<T>>(trial: &Trial<'_>, pair: &PairSetting) -> Sample {
+    stream(trial, pair, trial.open::<T, Q>(), send, receive)
+}
+
+/// The same for single items without load only: less code for each type of items.
+pub(crate) fn measure_plain<T: Payload, Q: Queue<T>>(
+    trial: &Trial<'_>,
+    pair: &PairSetting,
+) -> Sample {
+    match pair.is_field() {
+        true => measure_fields::<T, Q>(trial, pair),
+        false => stream(trial, pair, trial.open::<T, Q>(), send_plain, receive_plain),
+    }
+}
+
+/// The same with the handles in fields.
+pub(crate) fn measure_fields<T: Payload, Q: Queue<T>>(
+    trial: &Trial<'_>,
+    pair: &PairSetting,
+) -> Sample {
     let (tx, rx) = trial.open::<T, Q>();
-    let meeting = &Meeting::default();
-    let (pool, wait) = (T::pool(trial.params.capacity), trial.params.wait);
+    stream(trial, pair, (Field::of(tx), Field::of(rx)), send_plain, receive_plain)
+}
+
+/// Moves items between the handles. `send` pushes a range of items and gives the handle back, `receive` pops it.
+fn stream<P, C>(
+    trial: &Trial<'_>,
+    pair: &PairSetting,
+    (tx, rx): (P, C),
+    send: impl Fn(P, Range<u64>, Pace) -> (P, Counts) + Send,
+    receive: impl Fn(C, Range<u64>, Pace) -> (C, Counts) + Send,
+) -> Sample
+where
+    P: Producer<Item: Payload> + Send,
+    C: Consumer<Item = P::Item> + Send,
+{
+    let (meeting, warm_up) = (&Meeting::default(), warm_up::<P::Item>(trial.params.capacity));
+    let (pool, wait) = (P::Item::pool(trial.params.capacity), trial.params.wait);
     let pace = |load_ns| Pace { load_ns, batch: pair.batch, wait, pool };
     let (p, c) = (pace(pair.load_p_ns), pace(pair.load_c_ns));
     // Each handle moves into its thread: side by side here, their private halves would share lines.
     let (sent, received) = pair::run(
         Cores::of(trial.cores),
-        move || meeting.side(trial, WARM_UP, false, tx, |tx, range| send(tx, range, p)),
-        move || meeting.side(trial, WARM_UP, true, rx, |rx, range| receive(rx, range, c)),
+        move || meeting.side(trial, warm_up, false, tx, |tx, range| send(tx, range, p)),
+        move || meeting.side(trial, warm_up, true, rx, |rx, range| receive(rx, range, c)),
     );
     let items = received.items as f64;
     let batch = |side: &Side| items / side.counts.stalls.max(1) as f64;
@@ -50,6 +95,13 @@ fn send<T: Producer<Item: Payload>>(tx: T, range: Range<u64>, pace: Pace) -> (T,
         (ns, 1) => send_single(tx, range, Busy::new(ns), pace),
         (ns, _) => send_batches(tx, range, Busy::new(ns), pace),
     };
+    tx.flush();
+    (tx, Counts { stalls, wrong: 0 })
+}
+
+/// The same one by one without load.
+fn send_plain<T: Producer<Item: Payload>>(tx: T, range: Range<u64>, pace: Pace) -> (T, Counts) {
+    let (mut tx, stalls) = send_single(tx, range, Free, pace);
     tx.flush();
     (tx, Counts { stalls, wrong: 0 })
 }
@@ -103,6 +155,11 @@ fn receive<R: Consumer<Item: Payload>>(rx: R, range: Range<u64>, pace: Pace) -> 
         (ns, 1) => receive_single(rx, range, Busy::new(ns), pace),
         (ns, _) => receive_batches(rx, range, Busy::new(ns), pace),
     }
+}
+
+/// The same one by one without load.
+fn receive_plain<R: Consumer<Item: Payload>>(rx: R, range: Range<u64>, pace: Pace) -> (R, Counts) {
+    receive_single(rx, range, Free, pace)
 }
 
 #[inline(never)]

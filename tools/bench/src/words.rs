@@ -2,7 +2,7 @@
 
 use corelane_report::{Row, Table, name, ratio, short, times};
 
-use crate::kinds::{Operation, PayloadKind, Regime, Test, Workload};
+use crate::kinds::{Handles, Operation, PayloadKind, Regime, Test, WORD, Workload};
 use crate::pair::Wait;
 use crate::params::{CircleSetting, PairSetting, Setting, TeamSetting};
 use crate::results::{CellResult, Results};
@@ -16,12 +16,17 @@ pub(crate) struct Yardsticks {
     pub(crate) best_peer: Option<f64>,
 }
 
-/// The floor with which values of `test` are compared, if there is one: the machine's own limit.
-pub(crate) fn floor(results: &Results, test: Test, group: Group) -> Option<(&'static str, f64)> {
+/// The floor with which a result is compared, if there is one: the machine's own limit.
+pub(crate) fn floor(
+    results: &Results,
+    result: &CellResult,
+    group: Group,
+) -> Option<(&'static str, f64)> {
     let line_rtt = || results.line_rtt(group).map(|q| q.median);
-    match test {
+    match result.test {
         Test::Stream | Test::Throughput => {
-            results.block_handoff(group).map(|q| ("block_handoff", q.median))
+            let words = result.params.pair().map_or(1, |pair| pair.bytes() / WORD);
+            results.block_handoff(group).map(|q| ("block_handoff", q.median * words as f64))
         }
         Test::Rtt => line_rtt().map(|ns| ("line_rtt", ns)),
         // No item arrives faster than a flag.
@@ -71,7 +76,28 @@ fn pair_title(result: &CellResult, pair: &PairSetting) -> String {
         (_, batch) => format!("stream, up to {batch} items per call"),
     };
     let PairSetting { load_p_ns, load_c_ns, .. } = pair;
-    format!("{what}, {} ({load_p_ns}/{load_c_ns} ns load), {payload}", name(&pair.regime))
+    let items = match (pair.payload, pair.item_bytes) {
+        (PayloadKind::U64, Some(bytes)) => format!("items of {bytes} bytes"),
+        _ => payload,
+    };
+    let handles = match pair.handles {
+        Some(Handles::Loop) => ", handles in the loop",
+        Some(Handles::Field) => ", handles in a field",
+        None => "",
+    };
+    let regime = name(&pair.regime);
+    format!("{what}, {regime} ({load_p_ns}/{load_c_ns} ns load), {items}{handles}")
+}
+
+/// The condition of a result, if its measurement has several: the placement, or the items and the handles.
+pub(crate) fn condition(result: &CellResult) -> Option<String> {
+    match &result.params.setting {
+        Setting::Team(team) => team.placement.map(|placement| name(&placement)),
+        Setting::Pair(pair) => {
+            Some(format!("{} bytes, {}", pair.item_bytes?, name(&pair.handles?)))
+        }
+        Setting::Circle(_) => None,
+    }
 }
 
 fn team_title(test: Test, team: &TeamSetting) -> String {
@@ -201,7 +227,7 @@ pub(crate) fn purpose(result: &CellResult) -> Option<String> {
 pub(crate) fn legend(test: Test) -> &'static str {
     match test {
         Test::Stream => {
-            "Medians with quartiles; less is better. × floor: of block_handoff. P batch, C batch: items that the \
+            "Medians with quartiles; less is better. × floor: of a block_handoff of as many bytes. P batch, C batch: items that the \
              producer, the consumer moves before it waits; the smaller one is of the faster side."
         }
         Test::Rtt => "Medians with quartiles; less is better. × floor: of line_rtt.",
@@ -237,7 +263,8 @@ pub(crate) fn reading(test: Test) -> &'static str {
     match test {
         Test::Stream | Test::Rtt | Test::OpenLoop => {
             "The batch columns are items moved per run of failed pushes (P) or pops (C): a side whose batch \
-             is small is the faster one, waiting for the other."
+             is small is the faster one, waiting for the other. Handles in the loop are local variables, which the \
+             compiler keeps in registers; handles in a field are behind a call that isn't inlined, as in most programs."
         }
         Test::Round => {
             "A message has gone round when all threads but the first have copied, freed and passed it on, and \

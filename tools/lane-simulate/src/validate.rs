@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use coherence::Time;
 use corelane_bench::{
-    Calibration, CellResult, Cores, Group, Plan, Quartiles, Regime, Results, RunArgs, SpscArgs,
-    Test, actual_load_ns, run,
+    Calibration, CellResult, Cores, Group, Handles, Plan, Quartiles, Regime, Results, RunArgs,
+    SpscArgs, Test, WORD, actual_load_ns, run,
 };
 use corelane_report::{
     Block, Document, Failure, Files, Origin, Positive, Progress, Table, interrupt, name, short,
@@ -71,7 +71,10 @@ fn validate(args: &StreamArgs) -> Result<(Validation, Vec<Target>), Failure> {
         regime: Regime::MEASURED.into(),
         run: RunArgs { rounds: Some(args.rounds), ..usual.run },
         // The usual capacity: the ring doesn't fill at each short interruption.
-        capacity: Positive(4096),
+        capacity: vec![Positive(4096)],
+        // What is simulated.
+        item: vec![WORD],
+        handles: vec![Handles::Loop],
         ..usual
     };
     let plan = Arc::new(Plan::spsc(&bench)?);

@@ -4,9 +4,10 @@ use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use std::sync::Arc;
+use std::thread;
 
 use concurrent_queue::ConcurrentQueue;
-use corelane::{Built, CapacityError, Queue, Sides};
+use corelane::{CapacityError, Queue, Sides};
 use crossbeam::channel;
 use crossbeam::queue::{ArrayQueue, SegQueue};
 use ringbuf::traits::{Consumer as _, Producer as _, Split as _};
@@ -14,6 +15,7 @@ use thingbuf::{Recycle, ThingBuf};
 
 use super::{consumer, producer, queue};
 use crate::catalogue::{Entry, EntryKind};
+use crate::larger::Roomy;
 use crate::payload::{Indirect, Parcel, Payload};
 
 /// The workspace's lock file, which has the versions of the measured crates.
@@ -21,10 +23,10 @@ const LOCK_FILE: &str = include_str!("../../../../Cargo.lock");
 
 pub(super) fn entries() -> Vec<Entry> {
     vec![
-        peer::<u64, Rtrb>("rtrb"),
-        peer::<u64, Ringbuf>("ringbuf"),
-        peer::<u64, Heapless>("heapless"),
-        peer::<u64, CrossbeamArray>("crossbeam-queue"),
+        ring::<Rtrb>("rtrb"),
+        ring::<Ringbuf>("ringbuf"),
+        ring::<Heapless>("heapless"),
+        ring::<CrossbeamArray>("crossbeam-queue"),
         peer::<u64, CrossbeamSeg>("crossbeam-queue"),
         peer::<u64, CrossbeamChannel>("crossbeam-channel"),
         peer::<u64, Concurrent>("concurrent-queue"),
@@ -45,6 +47,14 @@ where
     let version = locked_version(LOCK_FILE, package).unwrap_or("unknown").to_owned();
     let kind = EntryKind::Peer { package, version };
     Entry::new::<N, Parcel, Q>(kind).with_pair::<N, Q>()
+}
+
+/// A ring, also measured with larger items: those of other peers would only make the build longer.
+fn ring<Q>(package: &'static str) -> Entry
+where
+    Q: Queue<u64> + Queue<Indirect> + Queue<Parcel> + Roomy,
+{
+    peer::<u64, Q>(package).with_larger::<Q>()
 }
 
 fn locked_version<'a>(lock_file: &'a str, package: &str) -> Option<&'a str> {
@@ -173,37 +183,47 @@ fn draining<S, R, D: Default>((sender, receiver): (S, R)) -> (S, Draining<R, D>)
 }
 
 // heapless: a ring whose size is part of its type.
-producer!(HeaplessTx(HeaplessEnd<Tx<T>, T>):
-          |tx, item| tx.0.enqueue(item).is_ok());
-consumer!(HeaplessRx(HeaplessEnd<Rx<T>, T>): |rx| rx.0.dequeue());
+producer!(HeaplessTx(HeaplessEnd<Tx<T>>): |tx, item| tx.0.enqueue(item).is_ok());
+consumer!(HeaplessRx(HeaplessEnd<Rx<T>>): |rx| rx.0.dequeue());
 
-/// Slots, of which one stays empty. The documentation asks for a power of two.
-const SLOTS: usize = 4096;
-
-type HeaplessRing<T> = heapless::spsc::Queue<T, SLOTS>;
 type Tx<T> = heapless::spsc::Producer<'static, T>;
 type Rx<T> = heapless::spsc::Consumer<'static, T>;
-type HeaplessEnd<H, T> = (H, Arc<Owner<T>>);
+/// A handle, and what frees the queue when both handles are gone.
+type HeaplessEnd<H> = (H, Arc<dyn Send + Sync>);
 
-/// The memory of a queue, freed when both handles are gone.
-struct Owner<T>(UnsafeCell<HeaplessRing<T>>);
+/// The memory of a queue with this many slots, of which one stays empty.
+struct Owner<T, const SLOTS: usize>(UnsafeCell<heapless::spsc::Queue<T, SLOTS>>);
 
 // SAFETY: after the split the owner only frees the queue; the handles are `Send`.
-unsafe impl<T: Send> Send for Owner<T> {}
+unsafe impl<T: Send, const SLOTS: usize> Send for Owner<T, SLOTS> {}
 // SAFETY: as above; a shared reference gives no access.
-unsafe impl<T: Send> Sync for Owner<T> {}
+unsafe impl<T: Send, const SLOTS: usize> Sync for Owner<T, SLOTS> {}
 
-queue!(Heapless: HeaplessTx, HeaplessRx, |capacity| heapless_ring(capacity)?;
-       id: "heapless", name: "ring, spsc::Queue<T, 4096>");
+queue!(Heapless: HeaplessTx, HeaplessRx, |capacity| match capacity {
+           16 => heapless_ring::<T, 16>(),
+           64 => heapless_ring::<T, 64>(),
+           256 => heapless_ring::<T, 256>(),
+           1024 => heapless_ring::<T, 1024>(),
+           // The documentation asks for a power of two.
+           4095 | 4096 => heapless_ring::<T, 4096>(),
+           _ => {
+               let needs = "heapless rings of other sizes than 16, 64, 256, 1024 and 4096";
+               return Err(CapacityError::Unsupported { needs });
+           }
+       };
+       id: "heapless", name: "ring, spsc::Queue<T, N>");
 
-fn heapless_ring<T>(capacity: usize) -> Built<HeaplessEnd<Tx<T>, T>, HeaplessEnd<Rx<T>, T>> {
-    if capacity != SLOTS && capacity != SLOTS - 1 {
-        return Err(CapacityError::Unsupported {
-            needs: "heapless rings of other sizes than 4096",
-        });
-    }
-    let owner = Arc::new(Owner(UnsafeCell::new(HeaplessRing::new())));
+/// Stack of a thread that makes a queue, which is on the stack before it is in its box.
+const STACK: usize = 64 << 20;
+
+fn heapless_ring<T, const SLOTS: usize>() -> (HeaplessEnd<Tx<T>>, HeaplessEnd<Rx<T>>)
+where
+    T: Send + 'static,
+{
+    let make = || Arc::new(Owner(UnsafeCell::new(heapless::spsc::Queue::<T, SLOTS>::new())));
+    let thread = thread::Builder::new().stack_size(STACK).spawn(make).expect("a thread");
+    let owner = thread.join().expect("it doesn't panic");
     // SAFETY: no other reference to the queue exists, and the owner keeps the queue while a handle lives.
     let (tx, rx) = unsafe { &mut *owner.0.get() }.split();
-    Ok(((tx, owner.clone()), (rx, owner)))
+    ((tx, owner.clone()), (rx, owner))
 }

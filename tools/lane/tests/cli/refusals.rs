@@ -8,7 +8,7 @@ use crate::common::{assert_refused, check_refusal, command, text};
 fn bad_words_and_numbers_are_refused() {
     let most = format!("spsc lq --capacity {}", usize::MAX);
     let most_mpmc = format!("mpmc bbq --capacity {}", usize::MAX);
-    let cases: [(&str, &[&str]); 43] = [
+    let cases: [(&str, &[&str]); 48] = [
         ("spsc bqueu", &["called bqueu", "bqueue, bqueue-any", "lane list"]),
         ("spsc lq bbq", &["bbq is between several", "use `lane bench mpmc bbq`"]),
         ("spsc --test sream", &["stream", "rtt", "open-loop"]),
@@ -22,6 +22,11 @@ fn bad_words_and_numbers_are_refused() {
         ("spsc --duration 0s", &["--duration", "30ms"]),
         ("spsc --duration 30", &["--duration", "unit"]),
         ("spsc --capacity 64 --batch 1,65", &["65", "--capacity 64", "choose 1 to 64"]),
+        ("spsc --capacity 64,16 --batch 32", &["--capacity 16", "choose 1 to 16"]),
+        ("spsc --item 8,7", &["--item", "7", "8, 16, 24, 64, 256, 1024"]),
+        ("spsc --handles foo", &["--handles", "foo", "loop, field"]),
+        ("spsc --test rtt --item 64", &["nothing to measure", "only streams"]),
+        ("spsc bqueue --item 64", &["nothing to measure", "more than 8 bytes: bqueue"]),
         (&most, &["lq", "choose a smaller capacity"]),
         ("spsc --cores 0,9999", &["no core 9999", "choose from 0"]),
         ("spsc --cores 0", &["--cores", "0,1"]),

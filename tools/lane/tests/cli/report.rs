@@ -35,7 +35,11 @@ fn kept_results_become_tables_and_a_picture() {
     let tables = fs::read_to_string(&markdown).expect("the tables were written");
     let of_each =
         ["| queue | near | far |", "## Between one producer and one consumer", "- near: 1 round;"];
-    for words in of_each.iter().chain(&["| linering | ", "### stream, up to 32 items per call"]) {
+    for words in of_each.iter().chain(&[
+        "| linering | ",
+        "### stream, up to 32 items per call",
+        "items of 64 bytes, handles in a field",
+    ]) {
         assert!(tables.contains(words), "no {words} in:\n{tables}");
     }
     let picture = fs::read_to_string(&svg).expect("the picture was written");

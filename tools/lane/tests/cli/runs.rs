@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::common::{
     assert_has, assert_report, command, json_of, number, output, printed, results, stderr, stdout,
@@ -77,6 +77,7 @@ fn json_has_the_documented_shape() {
     assert_has(result, what);
     assert_eq!(result["unit"], "ns/item");
     assert_has(&result["params"], json!({ "capacity": 4096, "batch": 1, "payload": "u64" }));
+    assert_has(&result["params"], json!({ "item_bytes": 8, "handles": "loop" }));
     assert_has(&result["params"], json!({ "regime": "free", "load_p_ns": 0, "load_c_ns": 0 }));
     let near = &result["groups"]["near"];
     assert_eq!(near["n"], 1);
@@ -89,11 +90,35 @@ fn json_has_the_documented_shape() {
 
 #[test]
 fn every_queue_and_peer_passes_every_test_with_every_payload() {
-    let json = json_of(&few("--test stream,rtt --batch 1,32 --payload u64,indirect"));
+    let tests = "--test stream,rtt --batch 1,32 --payload u64,indirect --item 8 --handles loop";
+    let json = json_of(&few(tests));
     let per_queue = 2 * 3;
     assert!(results(&json).len() >= 9 * per_queue);
     assert_eq!(results(&json).len() % per_queue, 0, "every queue has every cell");
     assert_eq!(results(&json).iter().any(|r| r["peer"] == true), cfg!(feature = "peers"));
+}
+
+#[test]
+fn items_and_handles_have_tables_of_their_own() {
+    let conditions = "--item 8,16,24,64,256,1024 --handles loop,field --capacity 16,64";
+    let json = json_of(&few(&format!("--test stream {conditions}")));
+    let count = |queue: &str| {
+        let of_queue = results(&json).iter().filter(|result| result["queue"] == queue);
+        let is_word = |result: &&Value| result["params"]["item_bytes"] == 8;
+        (of_queue.clone().filter(is_word).count(), of_queue.count())
+    };
+    assert_eq!(
+        [count("linering"), count("bqueue"), count("bqueue-any")],
+        [(4, 24), (4, 4), (4, 24)]
+    );
+    if cfg!(feature = "peers") {
+        assert_eq!([count("rtrb"), count("heapless"), count("kanal")], [(4, 24), (4, 24), (4, 4)]);
+    }
+    let run = output(&few("linering bqueue --batch 1,32"));
+    assert!(stderr(&run).contains("left out with items of more than 8 bytes: bqueue\n"));
+    let tables = ["8 bytes, handles in the loop", "64 bytes, handles in a field"];
+    assert!(tables.iter().all(|words| stdout(&run).contains(&format!("items of {words}"))));
+    assert_eq!(stdout(&run).matches("handles in the loop").count(), 3, "batches of words only");
 }
 
 #[test]
@@ -126,7 +151,8 @@ fn open_loop_gives_percentiles() {
 
 #[test]
 fn regimes_and_loads_become_parameters() {
-    let json = json_of(&few("lq --test stream --regime free,fp,fc,balanced"));
+    let regimes = "--regime free,fp,fc,balanced --item 8 --handles loop";
+    let json = json_of(&few(&format!("lq --test stream {regimes}")));
     for (result, [p, c]) in results(&json).iter().zip([[0, 0], [0, 10], [20, 10], [50, 50]]) {
         assert_has(&result["params"], json!({ "load_p_ns": p, "load_c_ns": c }));
     }
