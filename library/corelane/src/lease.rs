@@ -34,7 +34,7 @@ const RUN: u64 = limit(64, 1);
 /// The same for a holder that nevertheless always gets the value back: the others don't run.
 const LONGEST_RUN: u64 = limit(1 << 14, 1);
 /// Pauses in a call that finds the value leased to another tenant.
-const LONGEST_WAIT: u64 = limit(500, 2);
+const LONGEST_WAIT: u64 = limit(120, 2);
 /// Pauses after which a wanted lease is overdue.
 const OVERDUE: u64 = limit(60, 0);
 /// Pauses in which the holder of an overdue lease is to move. Otherwise it is taken to be elsewhere.
@@ -274,17 +274,12 @@ impl<H> User<H> {
         Self { own: MaybeUninit::new(value), tenant: Cell::new(None) }
     }
 
-    /// Uses the value. `None` if another user is using it, or has just got it. `work` also says whether this user may want
-    /// to use the value again soon.
+    /// Uses the value. `None` if another user is using it, or has just got it.
     #[inline(always)]
-    pub fn with<R>(
-        &mut self,
-        lease: &Lease<H>,
-        work: impl FnOnce(&mut H) -> (R, bool),
-    ) -> Option<R> {
+    pub fn with<R>(&mut self, lease: &Lease<H>, work: impl FnOnce(&mut H) -> R) -> Option<R> {
         let Some(mut tenant) = self.tenant.get() else {
             // SAFETY: the only user has the value.
-            return Some(work(unsafe { self.own.assume_init_mut() }).0);
+            return Some(work(unsafe { self.own.assume_init_mut() }));
         };
         // SAFETY: the tenant is this user's.
         let tenant = unsafe { tenant.as_mut() };
@@ -292,10 +287,10 @@ impl<H> User<H> {
             return None;
         }
         // SAFETY: between `enter` and `exit`. The value is there as long as there are tenants.
-        let (result, has_more) = lease
+        let result = lease
             .value
             .with_mut(|held| unsafe { work(&mut (*held).as_mut().unwrap_unchecked().value) });
-        if tenant.exit(lease, has_more) {
+        if tenant.exit(lease) {
             self.take_back(lease);
         }
         Some(result)
@@ -385,14 +380,13 @@ impl Tenant {
         lease.word.load(Ordering::Relaxed) == self.word || self.gain(lease)
     }
 
-    /// Ends a use of the value; `has_more` if the tenant may want to use it again soon. Returns whether this is the last tenant.
+    /// Ends a use of the value. Returns whether this is the last tenant.
     #[inline(always)]
-    fn exit<H>(&mut self, lease: &Lease<H>, has_more: bool) -> bool {
+    fn exit<H>(&mut self, lease: &Lease<H>) -> bool {
         self.steps += 2;
         // Release ↔ Acquire in `Lease::steps`: the value.
         self.tell(self.steps, Ordering::Release);
-        let is_over = self.steps >= self.end || !has_more && self.end != NEVER;
-        is_over && self.end_lease(lease)
+        self.steps >= self.end && self.end_lease(lease)
     }
 
     /// Gives the value up, unless this is the last tenant.
@@ -444,7 +438,7 @@ impl Tenant {
         let tenants = lease.tenants.load(Ordering::Relaxed);
         let interval = (SELDOM * tenants).min(MOST_SELDOM);
         let mut wait = Wait { interval, ..Wait::default() };
-        while wait.waited < LONGEST_WAIT {
+        while wait.waited < LONGEST_WAIT.max(3 * interval) {
             wait.pause();
             // Acquire: as above.
             word = lease.word.load(Ordering::Acquire);

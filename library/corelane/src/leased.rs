@@ -95,12 +95,9 @@ pub struct Consumer<T> {
 }
 
 impl<T> Producer<T> {
-    /// Uses the ring's producer, if this handle has it on lease or gets it. `work` also says whether it may go on soon.
+    /// Uses the ring's producer, if this handle has it on lease or gets it.
     #[inline(always)]
-    fn with<R>(
-        &mut self,
-        work: impl FnOnce(&mut line_ring::Producer<T>) -> (R, bool),
-    ) -> Option<R> {
+    fn with<R>(&mut self, work: impl FnOnce(&mut line_ring::Producer<T>) -> R) -> Option<R> {
         let lease = &self.end.header().senders;
         self.ring.with(lease, work)
     }
@@ -115,9 +112,7 @@ impl<T> queue::Producer for Producer<T> {
         let mut item = Some(item);
         let refused = self.with(|tx| {
             // SAFETY: the work is done once.
-            let refused = tx.try_push(unsafe { item.take().unwrap_unchecked() }).err();
-            let has_more = refused.is_none();
-            (refused, has_more)
+            tx.try_push(unsafe { item.take().unwrap_unchecked() }).err()
         });
         match (refused, item) {
             (Some(None), _) => Ok(()),
@@ -147,11 +142,11 @@ impl<T> queue::Producer for Producer<T> {
 
     /// [`usize::MAX`] while another thread is in the middle of a call.
     fn len(&mut self) -> usize {
-        self.with(|tx| (tx.len(), true)).unwrap_or(usize::MAX)
+        self.with(queue::Producer::len).unwrap_or(usize::MAX)
     }
 
     fn is_full(&mut self) -> bool {
-        self.with(|tx| (tx.is_full(), true)).unwrap_or(true)
+        self.with(queue::Producer::is_full).unwrap_or(true)
     }
 
     fn push_slice(&mut self, items: &[T]) -> usize
@@ -160,11 +155,7 @@ impl<T> queue::Producer for Producer<T> {
     {
         let mut looks = Looks::default();
         loop {
-            let pushed = self.with(|tx| {
-                let n = tx.push_slice(items);
-                (n, n == items.len())
-            });
-            match pushed {
+            match self.with(|tx| tx.push_slice(items)) {
                 Some(n) => return n,
                 None if looks.again(true) => {}
                 None => return 0,
@@ -178,12 +169,9 @@ impl<T> queue::Producer for Producer<T> {
 }
 
 impl<T> Consumer<T> {
-    /// Uses the ring's consumer, if this handle has it on lease or gets it. `work` also says whether it may go on soon.
+    /// Uses the ring's consumer, if this handle has it on lease or gets it.
     #[inline(always)]
-    fn with<R>(
-        &mut self,
-        work: impl FnOnce(&mut line_ring::Consumer<T>) -> (R, bool),
-    ) -> Option<R> {
+    fn with<R>(&mut self, work: impl FnOnce(&mut line_ring::Consumer<T>) -> R) -> Option<R> {
         let lease = &self.end.header().receivers;
         self.ring.with(lease, work)
     }
@@ -196,12 +184,7 @@ impl<T> queue::Consumer for Consumer<T> {
     fn try_pop(&mut self) -> Result<T, TryPopError> {
         let mut closed = false;
         loop {
-            let popped = self.with(|rx| {
-                let popped = rx.try_pop();
-                let has_more = popped.is_ok();
-                (popped, has_more)
-            });
-            match popped {
+            match self.with(queue::Consumer::try_pop) {
                 None => return Err(TryPopError::Busy),
                 Some(Ok(item)) => return Ok(item),
                 Some(Err(_)) if closed => return Err(TryPopError::Closed),
@@ -232,11 +215,11 @@ impl<T> queue::Consumer for Consumer<T> {
 
     /// [`usize::MAX`] while another thread is in the middle of a call.
     fn len(&mut self) -> usize {
-        self.with(|rx| (rx.len(), true)).unwrap_or(usize::MAX)
+        self.with(queue::Consumer::len).unwrap_or(usize::MAX)
     }
 
     fn is_empty(&mut self) -> bool {
-        self.with(|rx| (rx.is_empty(), true)).unwrap_or(false)
+        self.with(queue::Consumer::is_empty).unwrap_or(false)
     }
 
     fn pop_slice(&mut self, into: &mut [T]) -> usize
@@ -245,11 +228,7 @@ impl<T> queue::Consumer for Consumer<T> {
     {
         let mut looks = Looks::default();
         loop {
-            let popped = self.with(|rx| {
-                let n = rx.pop_slice(into);
-                (n, n == into.len())
-            });
-            match popped {
+            match self.with(|rx| rx.pop_slice(into)) {
                 Some(n) => return n,
                 None if looks.again(true) => {}
                 None => return 0,
