@@ -80,7 +80,7 @@ impl BlockShape {
 
 /// Why there is no slot to fill, or to empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Nothing {
+pub enum Nothing {
     /// There is none for any thread.
     AtAll,
     /// There will be one when the unfinished call of another thread is finished.
@@ -285,6 +285,14 @@ impl Arrangement {
     #[inline]
     pub(crate) fn all_allocated(self, start: u64) -> u64 {
         self.allocated(start) | self.size()
+    }
+
+    /// The position behind the slots that `allocated` counts, for the block that starts here. `allocated` may be of a
+    /// later lap.
+    #[inline]
+    pub(crate) fn position(self, start: u64, allocated: u64) -> u64 {
+        let laps = self.lap << self.late_shift() & allocated.wrapping_sub(self.allocated(start));
+        start.wrapping_add(laps >> self.late_shift()).wrapping_add(self.offset(allocated))
     }
 
     /// How many slots `allocated` counts; more than a block has after late additions.

@@ -11,10 +11,12 @@
 //! | [`mod@bytes`] | many, many | for records of different lengths, written and read in place |
 
 pub mod bytes;
+pub mod fetch_add;
 mod layout;
 pub mod one_consumer;
 pub mod one_producer;
 pub mod overwriting;
+mod reserve;
 pub mod shared;
 pub mod single;
 mod variables;

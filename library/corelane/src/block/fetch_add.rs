@@ -1,0 +1,273 @@
+//! `faaq`: the block-based bounded queue whose consumers take items by fetch-and-add, too.
+//!
+//! Producers are those of [`block::shared`](crate::block::shared). A consumer that finds its block full hands the items
+//! that are left over to fetch-and-add: from then on all consumers of the block add to `claimed`, which always gains a
+//! position. An addition behind the end of the block takes nothing. While producers are still filling the block, consumers
+//! take items by compare-and-swap, as those of `block::shared` do.
+//!
+#![doc = advice!(faaq)]
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | deadlock-free, first in first out (linearizable but for [answers out of date](crate::TryPushError::Full)) |
+//! | capacity, blocks | as [`block::shared`](crate::block::shared) |
+//! | a stopped thread | as in [`block::shared`](crate::block::shared): a stopped push makes pops from its block say busy, a stopped pop makes pushes say busy when they need its block |
+//! | handles | at most 65,536 a side; cloning one more panics |
+//! | operations | among several handles a push needs two fetch-and-adds. A pop from a full block needs two, any other pop one compare-and-swap and one fetch-and-add; [`push_slice`](crate::Producer::push_slice) and [`pop_slice`](crate::Consumer::pop_slice) need as many for all slots that they take of a block. Each lap of a block needs two compare-and-swaps more. The only handle of a side needs none of this |
+//! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §3.7.4 |
+//!
+//! # What the paper leaves open
+//!
+//! The paper describes this queue in two paragraphs, without code. A consumer finds that its block is full, and adds to
+//! `reserved`. It may have been stopped in between, until consumers have emptied the block and producers have begun to
+//! fill it again. Then the addition takes a slot that may still be empty, and must be rolled back, says the paper. It
+//! doesn't say how. Another consumer may have added meanwhile, or may be stopped before it rolls its own addition back:
+//! then no call that returns at once could end.
+//!
+//! Here nothing is rolled back, because compare-and-swap and fetch-and-add change different variables:
+//!
+//! - `reserved` is changed by compare-and-swap only. A mark in it says that the items from there on are handed over.
+//! - `claimed` has a version and an offset. A version begins with the hand-over, at the offset where `reserved` ended, so
+//!   when all slots of the block are filled. Any consumer that reads the mark can begin the version: no consumer waits
+//!   for another one. Consumers leave the block when the offset is behind its last slot.
+//!
+//! So a late addition finds the block handed over in a later lap, and takes an item that is there; or the offset is
+//! behind the last slot, and the addition takes nothing. Only a later hand-over resets the offset, as producers reset
+//! `allocated`.
+//!
+//! Besides, a pop reads `committed` once a block, and not each time.
+//!
+//! ```
+//! use corelane::block::fetch_add;
+//!
+//! let (mut tx, mut rx) = fetch_add::queue(100)?;
+//! let mut other_rx = rx.clone();
+//! tx.try_push("a")?;
+//! tx.try_push("b")?;
+//! assert_eq!((rx.try_pop(), other_rx.try_pop()), (Ok("a"), Ok("b")));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::layout::{Arrangement, Nothing, StandBack};
+use super::reserve::{Reserve, Ring, filled_from};
+use super::shared::{self, both_ends};
+use super::variables::ConsumerCursors;
+use crate::memory::{Ordering, advance, is_before};
+use crate::queue::{CapacityError, Config, Info, Sides, queue_type};
+use crate::region::Run;
+
+/// A sending side.
+pub type Producer<T> = shared::Producer<T>;
+
+/// A receiving side.
+pub type Consumer<T> = shared::Consumer<T, ByAddition>;
+
+/// A queue for at least `capacity` items, between any number of threads on either side.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_with(Config::new(capacity))
+}
+
+/// As [`queue`], with all options.
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    let (tx, rx, first) = both_ends(config)?;
+    Ok((Producer::new(tx, first), Consumer::new(rx, first)))
+}
+
+/// The mark in `reserved`: the rest of the block is handed over to fetch-and-add. Counts have this bit free, because a
+/// ring has two blocks or more, and each [step](Arrangement::step) counts as much as there are blocks.
+const HANDED_OVER: u64 = 1;
+
+/// By fetch-and-add, in full blocks; by compare-and-swap in others.
+#[derive(Debug, Clone, Copy)]
+pub struct ByAddition {
+    /// Where the block starts, in its lap, from which it took its last item by fetch-and-add. So its next addition
+    /// needs no look.
+    current: Option<u64>,
+    /// The position up to which there were items in a block that was not full.
+    known: u64,
+}
+
+/// What a consumer finds in a block that was not handed over.
+enum Found {
+    /// It has taken these items.
+    Taken(Run),
+    /// The rest is handed over now.
+    HandedOver,
+    /// All items have been taken.
+    Nothing,
+}
+
+impl Reserve for ByAddition {
+    fn at(position: u64) -> Self {
+        Self { current: None, known: position }
+    }
+
+    #[inline]
+    fn reserve_in<T>(
+        &mut self,
+        head: u64,
+        blocks: &Ring<T>,
+        mut wanted: u64,
+    ) -> Result<Option<(Run, bool)>, Nothing> {
+        let (cursors, arrangement) = (&blocks.at(head).consumers, blocks.arrangement());
+        // Late consumers must not add again and again: each adds late at most once after each item that it got.
+        if wanted != 1 || self.current != Some(head) {
+            // Acquire ↔ Release of the addition below and in `exchange`: observing the block empty makes visible all
+            // items behind it that its last consumer had observed.
+            let mut claimed = cursors.claimed.load(Ordering::Acquire);
+            if is_before(claimed, arrangement.allocated(head)) {
+                match self.exchange(head, blocks, wanted)? {
+                    Found::Taken(run) => {
+                        let is_last = run.n > 0 && arrangement.is_start(run.end());
+                        return Ok(Some((run, is_last)));
+                    }
+                    Found::HandedOver => claimed = cursors.claimed.load(Ordering::Acquire),
+                    Found::Nothing => return Ok(None),
+                }
+            }
+            let left = arrangement.size().saturating_sub(arrangement.offset(claimed));
+            if left == 0 {
+                return Ok(None);
+            }
+            wanted = wanted.min(left);
+            if wanted == 0 {
+                let position = arrangement.position(head, claimed);
+                return Ok(Some((Run { position, n: 0 }, false)));
+            }
+        }
+        // Acquire ↔ Release in `hand_over`: the items of the block. Both: see above.
+        let claimed = cursors.claimed.fetch_add(wanted, Ordering::AcqRel);
+        let left = arrangement.size().saturating_sub(arrangement.offset(claimed));
+        // The block may have been handed over again in a later lap since `head` was read.
+        let position = arrangement.position(head, claimed);
+        self.current = (left > 0).then(|| arrangement.start(position));
+        let run = Run { position, n: wanted.min(left) };
+        Ok((left > 0).then_some((run, wanted >= left)))
+    }
+
+    #[inline]
+    fn taken<T>(head: u64, blocks: &Ring<T>) -> u64 {
+        let (cursors, arrangement) = (&blocks.at(head).consumers, blocks.arrangement());
+        // Relaxed: all writes of other handles are visible, and no other handle writes any more.
+        let claimed = cursors.claimed.load(Ordering::Relaxed);
+        if is_before(claimed, arrangement.allocated(head)) {
+            return next_of(cursors.reserved.load(Ordering::Relaxed), head, arrangement);
+        }
+        head.wrapping_add(arrangement.offset(claimed).min(arrangement.size()))
+    }
+
+    fn share<T>(position: u64, blocks: &Ring<T>) {
+        let arrangement = blocks.arrangement();
+        let count = arrangement.count(position);
+        // Relaxed, all of it: there is no other consumer yet.
+        blocks.at(position).consumers.reserved.store(count, Ordering::Relaxed);
+        // An only consumer doesn't use `claimed`. The values must not become so old that they look new.
+        let lap_before = arrangement.lap(position).wrapping_sub(arrangement.positions());
+        let nothing_left = arrangement.all_allocated(lap_before);
+        for start in blocks.starts() {
+            blocks.at(start).consumers.claimed.store(nothing_left, Ordering::Relaxed);
+        }
+    }
+}
+
+impl ByAddition {
+    /// Takes up to `wanted` items of a block that producers may still be filling, or hands over all that are left of a full
+    /// block.
+    #[inline]
+    fn exchange<T>(&mut self, head: u64, blocks: &Ring<T>, wanted: u64) -> Result<Found, Nothing> {
+        let (cursors, arrangement) = (&blocks.at(head).consumers, blocks.arrangement());
+        let (full, end) = (arrangement.full_count(head), arrangement.end(head));
+        let mut stand_back = StandBack::new();
+        loop {
+            // Acquire ↔ Release of the exchange below: observing an item taken makes visible the items behind it that
+            // its consumer had observed. The mark makes visible all items of the block.
+            let reserved = cursors.reserved.load(Ordering::Acquire);
+            if !is_before(reserved, full) {
+                return Ok(Found::Nothing);
+            }
+            let position = next_of(reserved, head, arrangement);
+            if is_handed_over(reserved, head, arrangement) {
+                hand_over(cursors, position, arrangement);
+                return Ok(Found::HandedOver);
+            }
+            if !is_before(position, self.known) {
+                self.known = filled_from(position, blocks)?;
+            }
+            let n = wanted.min(self.known.wrapping_sub(position));
+            let run = Run { position, n };
+            if n == 0 {
+                return Ok(Found::Taken(run));
+            }
+            let is_full = self.known == end && run.end() != end;
+            let next = match is_full {
+                true => arrangement.count(position) | HANDED_OVER,
+                false => arrangement.count(position).wrapping_add(n * arrangement.step()),
+            };
+            match cursors.reserved.compare_exchange(
+                reserved,
+                next,
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) if is_full => {
+                    hand_over(cursors, position, arrangement);
+                    return Ok(Found::HandedOver);
+                }
+                Ok(_) => {
+                    if next == full {
+                        // As if the block had been handed over. The value must not become so old that it looks new.
+                        // Release: see `reserve_in`.
+                        let all = arrangement.all_allocated(head);
+                        advance(&cursors.claimed, all, Ordering::Release);
+                    }
+                    return Ok(Found::Taken(run));
+                }
+                Err(found) if is_handed_over(found, head, arrangement) => {}
+                Err(_) => stand_back.wait(),
+            }
+        }
+    }
+}
+
+/// Begins the version of `claimed` for the slots of the block from `position` on.
+#[inline]
+fn hand_over(cursors: &ConsumerCursors, position: u64, arrangement: Arrangement) {
+    // Release ↔ Acquire of the addition in `reserve_in`: the items.
+    advance(&cursors.claimed, arrangement.allocated(position), Ordering::Release);
+}
+
+/// The first position, of the block that starts at `head`, that is not taken by compare-and-swap. `reserved` is of this
+/// lap, or still of the last lap.
+#[inline]
+fn next_of(reserved: u64, head: u64, arrangement: Arrangement) -> u64 {
+    match is_before(reserved, arrangement.count(head)) {
+        true => head,
+        false => arrangement.go_on(head, reserved),
+    }
+}
+
+/// Whether the rest of the block that starts at `head` is handed over, in this lap or a later one.
+#[inline]
+fn is_handed_over(reserved: u64, head: u64, arrangement: Arrangement) -> bool {
+    reserved & HANDED_OVER != 0 && !is_before(reserved, arrangement.count(head))
+}
+
+queue_type!(Faaq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
+    id: "faaq",
+    name: "block-based bounded queue, all by fetch-and-add",
+    paper: "Wang 2024, §3.7.4",
+    sides: Sides::ManyToMany,
+    guarantee: "deadlock-free FIFO",
+    capacity: "n, and up to a block more",
+    choose: advice!(choose faaq),
+    avoid: advice!(avoid faaq),
+    ..Info::RING
+});
