@@ -115,42 +115,31 @@ impl Reserve for ByAddition {
         &mut self,
         head: u64,
         blocks: &Ring<T>,
-        mut wanted: u64,
+        wanted: u64,
     ) -> Result<Option<(Run, bool)>, Nothing> {
         let (cursors, arrangement) = (&blocks.at(head).consumers, blocks.arrangement());
         // Late consumers must not add again and again: each adds late at most once after each item that it got.
-        if wanted != 1 || self.current != Some(head) {
-            // Acquire ↔ Release of the addition below and in `exchange`: observing the block empty makes visible all
-            // items behind it that its last consumer had observed.
-            let mut claimed = cursors.claimed.load(Ordering::Acquire);
-            if is_before(claimed, arrangement.allocated(head)) {
-                match self.exchange(head, blocks, wanted)? {
-                    Found::Taken(run) => {
-                        let is_last = run.n > 0 && arrangement.is_start(run.end());
-                        return Ok(Some((run, is_last)));
-                    }
-                    Found::HandedOver => claimed = cursors.claimed.load(Ordering::Acquire),
-                    Found::Nothing => return Ok(None),
+        if wanted == 1 && self.current == Some(head) {
+            return Ok(self.add(head, blocks, 1));
+        }
+        loop {
+            // Acquire ↔ Release in `hand_over`: the items of the block. Acquire ↔ Release in `add` and `exchange`:
+            // observing that no item is left makes visible the items behind the block that the consumer of the last
+            // one had observed. Otherwise the queue would seem empty.
+            let claimed = cursors.claimed.load(Ordering::Acquire);
+            if !is_before(claimed, arrangement.allocated(head)) {
+                let left = arrangement.size().saturating_sub(arrangement.offset(claimed));
+                return Ok((left > 0).then(|| self.add(head, blocks, wanted.min(left))).flatten());
+            }
+            match self.exchange(head, blocks, wanted)? {
+                Found::Taken(run) => {
+                    let is_last = run.n > 0 && arrangement.is_start(run.end());
+                    return Ok(Some((run, is_last)));
                 }
-            }
-            let left = arrangement.size().saturating_sub(arrangement.offset(claimed));
-            if left == 0 {
-                return Ok(None);
-            }
-            wanted = wanted.min(left);
-            if wanted == 0 {
-                let position = arrangement.position(head, claimed);
-                return Ok(Some((Run { position, n: 0 }, false)));
+                Found::HandedOver => {}
+                Found::Nothing => return Ok(None),
             }
         }
-        // Acquire ↔ Release in `hand_over`: the items of the block. Both: see above.
-        let claimed = cursors.claimed.fetch_add(wanted, Ordering::AcqRel);
-        let left = arrangement.size().saturating_sub(arrangement.offset(claimed));
-        // The block may have been handed over again in a later lap since `head` was read.
-        let position = arrangement.position(head, claimed);
-        self.current = (left > 0).then(|| arrangement.start(position));
-        let run = Run { position, n: wanted.min(left) };
-        Ok((left > 0).then_some((run, wanted >= left)))
     }
 
     #[inline]
@@ -179,6 +168,20 @@ impl Reserve for ByAddition {
 }
 
 impl ByAddition {
+    /// Takes up to `n` items of the block that starts at `head`, by fetch-and-add. `None` if none is left.
+    #[inline]
+    fn add<T>(&mut self, head: u64, blocks: &Ring<T>, n: u64) -> Option<(Run, bool)> {
+        let arrangement = blocks.arrangement();
+        // Acquire and Release as in `reserve_in`.
+        let claimed = blocks.at(head).consumers.claimed.fetch_add(n, Ordering::AcqRel);
+        let left =
+            arrangement.size().checked_sub(arrangement.offset(claimed)).filter(|left| *left > 0);
+        // The block may have been handed over again, in a later lap, since the caller found `head`.
+        let position = arrangement.position(head, claimed);
+        self.current = left.map(|_| arrangement.start(position));
+        left.map(|left| (Run { position, n: n.min(left) }, n >= left))
+    }
+
     /// Takes up to `wanted` items of a block that producers may still be filling, or hands over all that are left of a full
     /// block.
     #[inline]
