@@ -1,9 +1,9 @@
 //! `faaq`: the block-based bounded queue whose consumers take items by fetch-and-add, too.
 //!
-//! Producers are those of [`block::shared`](crate::block::shared). A consumer that finds its block full hands the items
-//! that are left over to fetch-and-add: from then on all consumers of the block add to `claimed`, which always gains a
-//! position. An addition behind the end of the block takes nothing. While producers are still filling the block, consumers
-//! take items by compare-and-swap, as those of `block::shared` do.
+//! Producers are those of [`block::shared`](crate::block::shared). A consumer that finds its block full hands over what is
+//! left of it to fetch-and-add. From then on each consumer of the block adds to `claimed`. An addition always gains a
+//! position, and a position behind the end of the block takes nothing. While producers are still filling the block,
+//! consumers take items by compare-and-swap, as those of `block::shared` do.
 //!
 #![doc = advice!(faaq)]
 //!
@@ -11,31 +11,34 @@
 //! |---|---|
 //! | guarantee | deadlock-free, first in first out (linearizable but for [answers out of date](crate::TryPushError::Full)) |
 //! | capacity, blocks | as [`block::shared`](crate::block::shared) |
-//! | a stopped thread | as in [`block::shared`](crate::block::shared): a stopped push makes pops from its block say busy, a stopped pop makes pushes say busy when they need its block |
+//! | a stopped thread | if stopped in a push, pops from its block say busy, when the items before it are taken or may have a gap. If stopped in a pop, pushes that need its block say busy |
 //! | handles | at most 65,536 a side; cloning one more panics |
-//! | operations | among several handles a push needs two fetch-and-adds. A pop from a full block needs two, any other pop one compare-and-swap and one fetch-and-add; [`push_slice`](crate::Producer::push_slice) and [`pop_slice`](crate::Consumer::pop_slice) need as many for all slots that they take of a block. Each lap of a block needs two compare-and-swaps more. The only handle of a side needs none of this |
+//! | operations | among several handles a push needs two fetch-and-adds. A pop from a full block needs two fetch-and-adds, any other pop one compare-and-swap and one fetch-and-add. [`push_slice`](crate::Producer::push_slice) and [`pop_slice`](crate::Consumer::pop_slice) need as many for all slots that they take of a block. Each hand-over needs two compare-and-swaps. The only handle of a side needs none of this |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §3.7.4 |
 //!
 //! # What the paper leaves open
 //!
-//! The paper describes this queue in two paragraphs, without code. A consumer finds that its block is full, and adds to
-//! `reserved`. It may have been stopped in between, until consumers have emptied the block and producers have begun to
-//! fill it again. Then the addition takes a slot that may still be empty, and must be rolled back, says the paper. It
-//! doesn't say how. Another consumer may have added meanwhile, or may be stopped before it rolls its own addition back:
-//! then no call that returns at once could end.
+//! The paper describes this queue in words only. A consumer checks that its block is full, and adds to `reserved`. Between
+//! the check and the addition other consumers may empty the block, and producers may begin to fill it again. Then the
+//! addition takes a slot that may be empty. The paper says that this needs a rollback, and doesn't say how. A rollback by
+//! compare-and-swap fails if another consumer has added meanwhile. If that consumer is stopped, it fails for ever. So a pop
+//! could neither take an item nor give its slot back.
 //!
-//! Here nothing is rolled back, because compare-and-swap and fetch-and-add change different variables:
+//! Here no addition needs a rollback, because compare-and-swap and fetch-and-add change different variables:
 //!
-//! - `reserved` is changed by compare-and-swap only. A mark in it says that the items from there on are handed over.
-//! - `claimed` has a version and an offset. A version begins with the hand-over, at the offset where `reserved` ended, so
-//!   when all slots of the block are filled. Any consumer that reads the mark can begin the version: no consumer waits
-//!   for another one. Consumers leave the block when the offset is behind its last slot.
+//! - `reserved` is changed by compare-and-swap only. A mark in `reserved` says that the items from there on are handed over.
+//! - `claimed` has a version and an offset. A hand-over begins a version, at the offset at which `reserved` was marked, when
+//!   all slots of the block are filled. Any consumer that reads the mark begins the version, if it has not begun. So no
+//!   consumer waits for the consumer that has set the mark.
+//! - Consumers leave the block when the offset is behind its last slot. Only the hand-over of a later lap resets the
+//!   offset, as a producer that enters a block resets `allocated`.
 //!
-//! So a late addition finds the block handed over in a later lap, and takes an item that is there; or the offset is
-//! behind the last slot, and the addition takes nothing. Only a later hand-over resets the offset, as producers reset
-//! `allocated`.
+//! So a late addition either finds an offset behind the last slot, and takes nothing, or the block is handed over again, in
+//! a later lap. Then the slot is filled, and the late consumer takes its item, as any other consumer could.
 //!
-//! Besides, a pop reads `committed` once a block, and not each time.
+//! There are two more differences. A consumer reads `committed` until the block is handed over, and not in each pop. The
+//! [departures](crate::block::shared#departures-from-the-paper) of `block::shared` apply, too. A thread must not be stopped in
+//! the middle of a call while `claimed` advances by half its range, which is that of `allocated`.
 //!
 //! ```
 //! use corelane::block::fetch_add;
@@ -118,7 +121,7 @@ impl Reserve for ByAddition {
         wanted: u64,
     ) -> Result<Option<(Run, bool)>, Nothing> {
         let (cursors, arrangement) = (&blocks.at(head).consumers, blocks.arrangement());
-        // Late consumers must not add again and again: each adds late at most once after each item that it got.
+        // Late consumers must not add again and again: each adds late at most once after each look or item.
         if wanted == 1 && self.current == Some(head) {
             return Ok(self.add(head, blocks, 1));
         }
@@ -274,3 +277,65 @@ queue_type!(Faaq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     avoid: advice!(avoid faaq),
     ..Info::RING
 });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::region::LendableSlots;
+
+    /// Fills and empties a block of two slots.
+    fn turn(tx: &mut Producer<u64>, rx: &mut Consumer<u64>) {
+        assert_eq!(tx.push_slice(&[0, 1]), 2);
+        assert_eq!([(); 2].map(|()| rx.try_pop()), [Ok(0), Ok(1)]);
+    }
+
+    /// A consumer has seen a full block, and is stopped before its addition. Meanwhile the block is emptied, and others
+    /// use it lap after lap.
+    #[test]
+    fn a_late_addition_takes_an_item_or_nothing() {
+        for first in [0, u64::MAX] {
+            let config = Config::new(5).block(2).first(first);
+            let (tx, rx, first) = both_ends(config).unwrap();
+            let (end, mut tx) = (rx.duplicate(), Producer::new(tx, first));
+            let (blocks, arrangement) = (end.slots(), end.slots().arrangement());
+            let mut rx = Consumer::new(rx, first);
+            let _other = rx.clone();
+            let add_late = || ByAddition::at(first).add(first, blocks, 1);
+
+            assert_eq!(arrangement.slots(), 6);
+            (0..3).for_each(|_| turn(&mut tx, &mut rx));
+            assert!(add_late().is_none(), "the block is empty");
+            tx.try_push(5).unwrap();
+            assert!(add_late().is_none(), "the block is not full");
+            assert_eq!(rx.try_pop(), Ok(5));
+            tx.try_push(6).unwrap();
+            assert!(add_late().is_none(), "the block is not handed over");
+            assert_eq!(rx.try_pop(), Ok(6));
+            (0..2).for_each(|_| turn(&mut tx, &mut rx));
+            assert_eq!(tx.push_slice(&[7, 8]), 2);
+            assert!(add_late().is_none(), "the block is not handed over");
+            assert_eq!(rx.try_pop(), Ok(7));
+            let (run, is_last) = add_late().expect("the block is handed over");
+            assert!(run.n == 1 && is_last, "{run:?}");
+            assert_eq!(run.end(), arrangement.end(first).wrapping_add(2 * arrangement.positions()));
+            // SAFETY: the item was just reserved. It is plain data, and may be dropped again.
+            assert_eq!(unsafe { blocks.cells().read(run.position) }, 8);
+            assert!(add_late().is_none(), "no item is left");
+        }
+    }
+
+    /// A consumer has marked a full block, and is stopped before it begins the version.
+    #[test]
+    fn a_consumer_stopped_in_a_hand_over_blocks_no_other() {
+        let (tx, rx, first) = both_ends(Config::new(8).block(4)).unwrap();
+        let (end, mut tx) = (rx.duplicate(), Producer::new(tx, first));
+        let mut rx = Consumer::new(rx, first);
+        let mut other = rx.clone();
+        assert_eq!(tx.push_slice(&[0, 1, 2, 3, 4]), 5);
+        let marked = end.slots().arrangement().count(first) | HANDED_OVER;
+        end.slots().at(first).consumers.reserved.store(marked, Ordering::Relaxed);
+        assert_eq!([rx.try_pop(), other.try_pop(), rx.try_pop()], [0, 1, 2].map(Ok));
+        assert_eq!([other.try_pop(), other.try_pop()], [3, 4].map(Ok));
+        assert!(rx.is_empty());
+    }
+}

@@ -584,6 +584,29 @@ mod tests {
         }
     }
 
+    /// `allocated` has fewer bits for the lap than a position. It suffices to find the position from a block that is a few
+    /// laps older.
+    #[test]
+    fn positions_are_found_from_earlier_laps() {
+        for (size, blocks) in [(1, 2), (2, 3), (4, 8), (512, 9), (1, MOST_BLOCKS + 1)] {
+            let arrangement = Arrangement::new(size, blocks);
+            let lap = |n: u64| arrangement.lap(n.wrapping_mul(arrangement.positions()));
+            let last_block = (blocks as u64 - 1) * size as u64;
+            for (from, laps) in [(0, 0), (3, 1), (u64::MAX, 1), (u64::MAX - 1, 3), (1 << 47, 2)] {
+                for block in [0, last_block] {
+                    let start = lap(from) + block;
+                    let again = lap(from.wrapping_add(laps)) + block;
+                    for offset in 0..size as u64 {
+                        let allocated = arrangement.allocated(again + offset);
+                        assert_eq!(arrangement.position(start, allocated), again + offset);
+                    }
+                    let late = arrangement.all_allocated(again) + 3;
+                    assert_eq!(arrangement.position(start, late), again + size as u64 + 3);
+                }
+            }
+        }
+    }
+
     #[test]
     fn blocks_start_apart() {
         for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
