@@ -131,8 +131,10 @@ impl Reserve for ByAddition {
             // one had observed. Otherwise the queue would seem empty.
             let claimed = cursors.claimed.load(Ordering::Acquire);
             if !is_before(claimed, arrangement.allocated(head)) {
-                let left = arrangement.size().saturating_sub(arrangement.offset(claimed));
-                return Ok((left > 0).then(|| self.add(head, blocks, wanted.min(left))).flatten());
+                return match arrangement.size().saturating_sub(arrangement.offset(claimed)) {
+                    0 => Ok(None),
+                    left => Ok(self.add(head, blocks, wanted.min(left))),
+                };
             }
             match self.exchange(head, blocks, wanted)? {
                 Found::Taken(run) => {
@@ -185,7 +187,7 @@ impl ByAddition {
         left.map(|left| (Run { position, n: n.min(left) }, n >= left))
     }
 
-    /// Takes up to `wanted` items of a block that producers may still be filling, or hands over all that are left of a full
+    /// Takes up to `wanted` items of a block that producers may still be filling, or hands over what is left of a full
     /// block.
     #[inline]
     fn exchange<T>(&mut self, head: u64, blocks: &Ring<T>, wanted: u64) -> Result<Found, Nothing> {
