@@ -92,8 +92,8 @@ pub fn seeded() -> Vec<Seeded> {
     bugs.push(Seeded {
         queue: "faaq",
         bug: "takes a slot of the next lap by a late addition",
-        sound: || added_in_the_next_lap(handles::of::<Laps<false>>, 1),
-        broken: || added_in_the_next_lap(handles::of::<Laps<true>>, 1),
+        sound: || added_in_the_next_lap(handles::of::<Laps<false>>, 1, 1),
+        broken: || added_in_the_next_lap(handles::of::<Laps<true>>, 1, 1),
     });
     bugs.push(Seeded {
         queue: "locked",
