@@ -1,7 +1,7 @@
 //! `faaq`: blocks that are handed over to fetch-and-add, and late additions (paper 3 §3.7.4).
 
+use corelane_loom::TryPushError;
 use corelane_loom::block::fetch_add::Faaq;
-use corelane_loom::{Consumer, Producer, TryPushError};
 
 use crate::explore::{explore_shared, grouped};
 use crate::item::{Number, Ticket};
