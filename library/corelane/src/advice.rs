@@ -62,6 +62,9 @@ macro_rules! advice {
     (choose bbq_spmc) => { "when one thread hands work to many" };
     (avoid bbq_spmc) => { "when each consumer must see every item: each item is popped by one consumer" };
 
+    (choose faaq) => { "when many threads pop at once, each on a core of its own: bbq with pops by fetch-and-add" };
+    (avoid faaq) => { "when consumers mostly wait for items (then it works as bbq), or a thread stopped in a call must not delay others" };
+
     (choose bbq_bytes) => { "for records of any length, written and read in place: packets, log lines and frames, without an allocation for each" };
     (avoid bbq_bytes) => { "for items of one type (bbq stores no lengths), or when a thread stopped in a call must not delay others" };
 

@@ -47,7 +47,7 @@
 //!
 //! | queue | a push says busy | a pop says busy |
 //! |---|---|---|
-//! | [`block::shared`], [`block::one_consumer`], [`block::one_producer`], [`block::bytes`] | while a pop from the next block is unfinished | while a push into the same block is unfinished |
+//! | [`block::shared`], [`block::fetch_add`], [`block::one_consumer`], [`block::one_producer`], [`block::bytes`] | while a pop from the next block is unfinished | while a push into the same block is unfinished |
 //! | [`ring`], in order | while a push or pop is unfinished and no slot is free | never, unless the queue's producers have relaxed tails |
 //! | [`ring`], relaxed tails or one at a time | as in order, and while another push is in the way | while another pop is in the way |
 //! | [`scq`] | while other threads hold all free slots, in unfinished calls | never |

@@ -3,6 +3,7 @@
 //! | queue | use it | don't use it |
 //! |---|---|---|
 #![doc = advice!(row bbq "block::shared")]
+#![doc = advice!(row faaq "block::fetch_add")]
 #![doc = advice!(row ring "ring")]
 #![doc = advice!(row ring_rts "ring::RelaxedTail")]
 #![doc = advice!(row ring_hts "ring::HeadTail")]

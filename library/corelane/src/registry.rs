@@ -29,6 +29,7 @@ macro_rules! for_each_queue {
         $with!(shared any bbq: $crate::block::shared::Bbq);
         $with!(shared any bbq_mpsc: $crate::block::one_consumer::BbqMpsc);
         $with!(shared any bbq_spmc: $crate::block::one_producer::BbqSpmc);
+        $with!(shared any faaq: $crate::block::fetch_add::Faaq);
         $with!(shared any bbq_bytes: $crate::block::bytes::BbqBytes);
         $with!(shared any ring: $crate::ring::Ring<$crate::ring::InOrder>);
         $with!(shared any ring_rts: $crate::ring::Ring<$crate::ring::RelaxedTail>);

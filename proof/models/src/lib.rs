@@ -49,6 +49,7 @@ mod bytes;
 mod chunks;
 mod common;
 mod explore;
+mod faaq;
 mod fast_forward;
 mod hazard;
 mod improved_fast_forward;
@@ -230,6 +231,7 @@ pub fn all() -> Vec<Model> {
     models.extend(bytes::models());
     models.extend(ring::models());
     models.extend(lease::models());
+    models.extend(faaq::models());
     models.extend(scq::models());
     models.extend(locked::models());
     models.extend(unbounded::models());

@@ -48,12 +48,13 @@ pub(crate) fn models<T: Cargo, N: Cargo + Copy>(subject: SharedSubject<T, N>) ->
         ]);
     }
     // With three blocks, positions leave out a fourth block in each lap.
-    if of.info.id.starts_with("bbq") && of.info.sides.allow(2, 1) {
+    let has_blocks = of.info.id.starts_with("bbq") || of.info.id == "faaq";
+    if has_blocks && of.info.sides.allow(2, 1) {
         models.push(of.model("two_producers_enter_a_lap", move || {
             two_producers_and_one_slot(tickets, tiny(3))
         }));
     }
-    if of.info.id.starts_with("bbq") && of.info.sides.allow(1, 2) {
+    if has_blocks && of.info.sides.allow(1, 2) {
         models.push(of.model("two_consumers_enter_a_lap", move || {
             two_consumers_behind_a_producer(tickets, tiny(3))
         }));
@@ -686,7 +687,7 @@ fn another_consumer_goes<T: Cargo>(new: Shared<T>) -> Exploration {
 
 /// There is always an item: one consumer pops all but one of `n` items, after the last one was pushed. The other
 /// consumer has observed the first item, and is not told that the queue is empty.
-fn false_empty_of_two_consumers<T: Cargo>(
+pub(crate) fn false_empty_of_two_consumers<T: Cargo>(
     new: Shared<T>,
     config: Config,
     n: u64,
@@ -721,6 +722,6 @@ fn false_empty_of_two_consumers<T: Cargo>(
 }
 
 /// Whether a pop says that there is no item.
-fn pop_finds_none<T: Cargo>(rx: &mut BoxedConsumer<T>) -> bool {
+pub(crate) fn pop_finds_none<T: Cargo>(rx: &mut BoxedConsumer<T>) -> bool {
     !matches!(rx.try_pop().map(drop), Ok(()) | Err(TryPopError::Busy))
 }

@@ -168,7 +168,7 @@ fn teams_have_a_row_for_each_queue_that_allows_them() {
 
 #[test]
 fn a_sweep_of_teams_ranks_the_queues_that_the_paper_ranks() {
-    let args = "mpmc bbq scq ring --sweep --machine i7 --capacity 64 --items 300";
+    let args = "mpmc faaq bbq scq ring --sweep --machine i7 --capacity 64 --items 300";
     let json = json_of(args);
     let rankings = list(&json, "rankings");
     assert_eq!(rankings.len(), 3, "three kinds of threads");
@@ -188,12 +188,12 @@ fn a_sweep_of_teams_ranks_the_queues_that_the_paper_ranks() {
                 number(&cell.expect("a cell")["items_per_s"])
             };
             let queues = list(point, "queues");
-            assert_eq!(queues.len(), 3);
+            assert_eq!(queues.len(), 4);
             assert!(queues.is_sorted_by(|a, b| speed(a) >= speed(b)), "{ranking}");
         }
     }
     assert!(written(args, "--html").contains("Fig. 3.7"));
-    assert!(printed(args).contains("scq > bbq > ring"));
+    assert!(printed(args).contains("faaq > scq > bbq > ring"));
 }
 
 #[test]

@@ -80,7 +80,7 @@ impl BlockShape {
 
 /// Why there is no slot to fill, or to empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Nothing {
+pub enum Nothing {
     /// There is none for any thread.
     AtAll,
     /// There will be one when the unfinished call of another thread is finished.
@@ -285,6 +285,14 @@ impl Arrangement {
     #[inline]
     pub(crate) fn all_allocated(self, start: u64) -> u64 {
         self.allocated(start) | self.size()
+    }
+
+    /// The position behind the slots that `allocated` counts, for the block that starts here. `allocated` may be of a
+    /// later lap.
+    #[inline]
+    pub(crate) fn position(self, start: u64, allocated: u64) -> u64 {
+        let laps = self.lap << self.late_shift() & allocated.wrapping_sub(self.allocated(start));
+        start.wrapping_add(laps >> self.late_shift()).wrapping_add(self.offset(allocated))
     }
 
     /// How many slots `allocated` counts; more than a block has after late additions.
@@ -571,6 +579,29 @@ mod tests {
                     let next = arrangement.next_block(*position);
                     assert_eq!(next, steps.get(n + size).copied().unwrap_or(next));
                     assert_eq!(arrangement.block_before(next), *position);
+                }
+            }
+        }
+    }
+
+    /// `allocated` has fewer bits for the lap than a position. It suffices to find the position from a block that is a few
+    /// laps older.
+    #[test]
+    fn positions_are_found_from_earlier_laps() {
+        for (size, blocks) in [(1, 2), (2, 3), (4, 8), (512, 9), (1, MOST_BLOCKS + 1)] {
+            let arrangement = Arrangement::new(size, blocks);
+            let lap = |n: u64| arrangement.lap(n.wrapping_mul(arrangement.positions()));
+            let last_block = (blocks as u64 - 1) * size as u64;
+            for (from, laps) in [(0, 0), (3, 1), (u64::MAX, 1), (u64::MAX - 1, 3), (1 << 47, 2)] {
+                for block in [0, last_block] {
+                    let start = lap(from) + block;
+                    let again = lap(from.wrapping_add(laps)) + block;
+                    for offset in 0..size as u64 {
+                        let allocated = arrangement.allocated(again + offset);
+                        assert_eq!(arrangement.position(start, allocated), again + offset);
+                    }
+                    let late = arrangement.all_allocated(again) + 3;
+                    assert_eq!(arrangement.position(start, late), again + size as u64 + 3);
                 }
             }
         }

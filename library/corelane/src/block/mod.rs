@@ -7,14 +7,17 @@
 //! | [`one_consumer`] | many, 1 | when many threads send to one |
 //! | [`one_producer`] | 1, many | when one thread hands work to many |
 //! | [`shared`] | many, many | by default between several threads |
+//! | [`fetch_add`] | many, many | when many threads pop at once |
 //! | [`overwriting`] | many, many | to compare: [`seq_ring`](crate::seq_ring) is the default if producers must never wait |
 //! | [`mod@bytes`] | many, many | for records of different lengths, written and read in place |
 
 pub mod bytes;
+pub mod fetch_add;
 mod layout;
 pub mod one_consumer;
 pub mod one_producer;
 pub mod overwriting;
+mod reserve;
 pub mod shared;
 pub mod single;
 mod variables;

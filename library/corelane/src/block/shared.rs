@@ -63,9 +63,10 @@
 use core::cell::Cell;
 
 use super::single;
-use crate::block::layout::{BlockShape, Blocks, Header, Nothing, StandBack};
+use crate::block::layout::{BlockShape, Header, Nothing};
+use crate::block::reserve::{ByExchange, Reserve};
 use crate::block::variables::{Heads, Separate};
-use crate::memory::{Cells, Ordering, advance, is_before};
+use crate::memory::{Ordering, advance, is_before};
 use crate::queue::{
     self, CapacityError, Config, Info, Looks, Sides, TryPopError, TryPushError, answered_by, full,
     handles, queue_type,
@@ -110,20 +111,11 @@ pub struct Producer<T> {
     current: Option<u64>,
 }
 
-/// A receiving side.
-pub struct Consumer<T> {
+/// A receiving side. `R` is how it takes items as one of several.
+pub struct Consumer<T, R: Reserve = ByExchange> {
     /// The handle's state while it is the only consumer. It also says whether the handle is.
     single: single::Consumer<T, Separate>,
-    seen: Seen,
-}
-
-/// What one of several consumers knows from its last pop.
-#[derive(Clone, Copy)]
-struct Seen {
-    /// Position behind the items that it took.
-    next: u64,
-    /// The position up to which there were items.
-    known: u64,
+    seen: R,
 }
 
 impl<T> Producer<T> {
@@ -316,10 +308,9 @@ impl<T> queue::Producer for Producer<T> {
     }
 }
 
-impl<T> Consumer<T> {
+impl<T, R: Reserve> Consumer<T, R> {
     pub(crate) fn new(end: Side<T>, first: u64) -> Self {
-        let seen = Seen { next: first, known: first };
-        Self { single: single::Consumer::new(end, first), seen }
+        Self { single: single::Consumer::new(end, first), seen: R::at(first) }
     }
 
     #[inline]
@@ -338,11 +329,11 @@ impl<T> Consumer<T> {
                 (&self.single.end().header().heads.chead, self.single.end().slots());
             // Acquire ↔ Release in `leave`: the items because of which another consumer left the block.
             let head = chead.load(Ordering::Acquire);
-            match reserve_in(head, blocks, &mut self.seen, wanted)? {
+            match self.seen.reserve_in(head, blocks, wanted)? {
                 Some((run, is_last)) => {
                     // An only consumer leaves the block in `take_over`.
                     if is_last && !self.end().is_only() {
-                        self.leave(head);
+                        self.leave(run.position);
                     }
                     return Ok(Some(run));
                 }
@@ -355,13 +346,14 @@ impl<T> Consumer<T> {
         }
     }
 
-    /// Leaves the block that starts at `head`, after all its items have been taken.
+    /// Leaves the block of `position`, after all its items have been taken.
     ///
     /// The pop that takes the last item leaves the block before it returns. Then a push that needs the block says busy,
     /// and not that the queue is full.
     #[inline]
-    fn leave(&self, head: u64) {
-        let (chead, next) = (&self.end().header().heads.chead, self.end().slots().next_block(head));
+    fn leave(&self, position: u64) {
+        let next = self.end().slots().next_block(position);
+        let chead = &self.end().header().heads.chead;
         // Release ↔ Acquire in `reserve`: the items of the block that is left.
         advance(chead, next, Ordering::Release);
     }
@@ -372,9 +364,7 @@ impl<T> Consumer<T> {
         let (header, blocks) = (self.end().header(), self.end().slots());
         // Relaxed: all writes of other handles are visible, and no other handle writes any more.
         let head = header.heads.chead.load(Ordering::Relaxed);
-        let reserved = blocks.at(head).consumers.reserved.load(Ordering::Relaxed);
-        let arrangement = blocks.arrangement();
-        self.single.go_on_from(arrangement.next(arrangement.go_on(head, reserved)));
+        self.single.go_on_from(blocks.arrangement().next(R::taken(head, blocks)));
         self.single.is_alone().set(true);
     }
 
@@ -382,10 +372,9 @@ impl<T> Consumer<T> {
     fn share(&self) {
         let (header, blocks) = (self.end().header(), self.end().slots());
         let (read, arrangement) = (self.single.position(), blocks.arrangement());
-        let (block, count) = (blocks.at(read), arrangement.count(read));
+        R::share(read, blocks);
         // Relaxed, all of it: there is no other consumer yet.
-        block.consumers.consumed.store(count, Ordering::Relaxed);
-        block.consumers.reserved.store(count, Ordering::Relaxed);
+        blocks.at(read).consumers.consumed.store(arrangement.count(read), Ordering::Relaxed);
         header.heads.chead.store(arrangement.start(read), Ordering::Relaxed);
     }
 
@@ -404,69 +393,7 @@ impl<T> Consumer<T> {
     }
 }
 
-/// The paper's `reserve_entry`: items of the block that starts at `head`, and whether they are its last. `None` if all
-/// its items have been taken.
-#[inline]
-fn reserve_in<T>(
-    head: u64,
-    blocks: &Blocks<Separate, Cells<T>>,
-    seen: &mut Seen,
-    wanted: u64,
-) -> Result<Option<(Run, bool)>, Nothing> {
-    let (cursor, arrangement) = (&blocks.at(head).consumers.reserved, blocks.arrangement());
-    let full = arrangement.full_count(head);
-    let is_here = seen.next.wrapping_sub(head) < arrangement.size();
-    let mut reserved = match is_here && is_before(seen.next, seen.known) {
-        // At the last pop there were untaken items. Often they are still there.
-        true => arrangement.count(seen.next),
-        // Acquire ↔ Release of the exchange below: observing an item taken makes visible the items behind it that its
-        // consumer had observed. Otherwise the queue would seem empty.
-        false => cursor.load(Ordering::Acquire),
-    };
-    let mut stand_back = StandBack::new();
-    while is_before(reserved, full) {
-        let position = arrangement.go_on(head, reserved);
-        if !is_before(position, seen.known) {
-            seen.known = filled_from(position, blocks)?;
-        }
-        let n = wanted.min(seen.known.wrapping_sub(position));
-        let next = reserved.wrapping_add(n * arrangement.step());
-        match cursor.compare_exchange(reserved, next, Ordering::Release, Ordering::Relaxed) {
-            Ok(_) => {
-                seen.next = position.wrapping_add(n);
-                return Ok(Some((Run { position, n }, next == full)));
-            }
-            Err(_) => {
-                stand_back.wait();
-                // Acquire: as above.
-                reserved = cursor.load(Ordering::Acquire);
-            }
-        }
-    }
-    Ok(None)
-}
-
-/// The position up to which items are there from `position` on, in its block.
-#[inline]
-fn filled_from<T>(position: u64, blocks: &Blocks<Separate, Cells<T>>) -> Result<u64, Nothing> {
-    let arrangement = blocks.arrangement();
-    // Acquire ↔ Release in `Producer::commit`: the items.
-    let committed = blocks.at(position).producers.committed.load(Ordering::Acquire);
-    // `committed` may be older than what another consumer has seen and reserved.
-    if !is_before(arrangement.count(position), committed) {
-        return Err(blocks.nothing_at(position));
-    }
-    let filled = arrangement.go_on(position, committed);
-    let end = blocks.end(position);
-    if is_before(end, filled) {
-        // Producers have filled the block again in a later lap since the caller found `position`. This says nothing of
-        // the blocks between: a push there may be unfinished.
-        return Ok(end);
-    }
-    if blocks.is_gapless(filled) { Ok(filled) } else { Err(Nothing::Yet) }
-}
-
-impl<T> queue::Consumer for Consumer<T> {
+impl<T, R: Reserve> queue::Consumer for Consumer<T, R> {
     type Item = T;
 
     #[inline(always)] // a call would cost more than a pop of the only consumer
@@ -548,7 +475,7 @@ impl<T> Clone for Producer<T> {
     }
 }
 
-impl<T> Clone for Consumer<T> {
+impl<T, R: Reserve> Clone for Consumer<T, R> {
     fn clone(&self) -> Self {
         if self.single.is_alone().replace(false) {
             self.share();
@@ -562,7 +489,7 @@ impl<T> Clone for Consumer<T> {
 
 handles! {
     [T] Producer<T>: producer of T;
-    [T] Consumer<T>: consumer of T;
+    [T, R: Reserve] Consumer<T, R>: consumer of T;
 }
 
 queue_type!(Bbq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
@@ -580,7 +507,7 @@ queue_type!(Bbq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::{one_consumer, one_producer};
+    use crate::block::{one_consumer, one_producer, reserve::filled_from};
 
     /// A push has returned, behind an unfinished push: no call finds the queue empty.
     #[test]

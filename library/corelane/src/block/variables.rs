@@ -116,6 +116,9 @@ pub struct ConsumerCursors {
     pub(crate) reserved: AtomicU64,
     /// How many of these slots are empty. An only consumer needs no other counter.
     pub(crate) consumed: AtomicU64,
+    /// How many slots consumers have taken by fetch-and-add, and late additions, as `allocated` counts: only in
+    /// [`block::fetch_add`](crate::block::fetch_add).
+    pub(crate) claimed: AtomicU64,
 }
 
 /// Where the current blocks of several producers and several consumers start, or earlier blocks.
@@ -151,7 +154,11 @@ impl BlockVariables for Separate {
                 allocated: AtomicU64::new(allocated),
                 committed: count(),
             }),
-            consumers: Padded(ConsumerCursors { reserved: count(), consumed: count() }),
+            consumers: Padded(ConsumerCursors {
+                reserved: count(),
+                consumed: count(),
+                claimed: AtomicU64::new(allocated),
+            }),
             emptied: Padded(count()),
         }
     }

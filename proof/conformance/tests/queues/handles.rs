@@ -140,7 +140,7 @@ fn non_send_item_crosses() {
         })*};
     }
     stays! { batched; lamport; lazy; line_ring; mc_ring; mc_ring_sane; }
-    stays! { block::single; block::one_consumer; block::one_producer; block::shared; ring; scq; locked; }
+    stays! { block::single; block::one_consumer; block::one_producer; block::shared; block::fetch_add; ring; scq; locked; }
     use corelane::block::bytes::{ItemConsumer, ItemProducer};
     assert!(crosses_with_its_item!(ItemProducer) && crosses_with_its_item!(ItemConsumer));
 }

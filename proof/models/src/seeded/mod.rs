@@ -20,11 +20,12 @@ mod unbounded;
 use std::fmt;
 
 use crate::common::{attempts, producer_closes, transfer};
+use crate::faaq::added_in_the_next_lap;
 use crate::shared::{two_consumers_and_one_item, two_producers};
 use crate::{Exploration, Items, Model};
 use bytes::Records;
 use rings::Meetings;
-use shared_block::{Block, Bug};
+use shared_block::{Block, Bug, Laps};
 
 /// A mechanism with a bug that can be switched off, and a model of it.
 #[derive(Debug, Clone, Copy)]
@@ -88,6 +89,12 @@ pub fn seeded() -> Vec<Seeded> {
         "ring-hts", "takes a slot that another thread is using": two_producers, ring::OneAtATime;
         "scq", "finds no item and leaves the entry to be filled": two_producers, scq::Positions;
         "msq", "takes an item that is not its own yet": two_consumers_and_one_item, rings::List;
+    });
+    bugs.push(Seeded {
+        queue: "faaq",
+        bug: "takes a slot of the next lap by a late addition",
+        sound: || added_in_the_next_lap(handles::of::<Laps<false>>, 1, 1),
+        broken: || added_in_the_next_lap(handles::of::<Laps<true>>, 1, 1),
     });
     bugs.push(Seeded {
         queue: "locked",

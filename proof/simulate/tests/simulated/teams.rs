@@ -134,7 +134,7 @@ fn the_form_for_one_consumer_is_as_good_as_the_general_one() {
 #[test]
 fn blocks_are_ahead_with_many_producers_and_level_with_many_consumers() {
     let others = team_queues();
-    let others = others.iter().filter(|queue| !queue.id.starts_with("bbq"));
+    let others = others.iter().filter(|queue| !queue.id.starts_with("bbq") && queue.id != "faaq");
     let is_like = |queue: &&Queue| {
         queue.info.bounded && !queue.info.overwrites && queue.info.sides.allow(16, 16)
     };
@@ -151,6 +151,17 @@ fn scq_is_ahead_of_the_ring_with_many_threads() {
     for team in [(16, 1), (1, 16), (16, 16)] {
         let ratio = ratio("scq", "ring", team);
         assert!(ratio > 1.2, "{team:?}: {ratio}");
+    }
+}
+
+/// Fig. 3.7: consumers that add scale as producers do. With one consumer `faaq` is `bbq`.
+#[test]
+fn consumers_that_add_are_ahead_with_many_consumers() {
+    for other in ["bbq", "scq", "ring"] {
+        let [producers, consumers, both] =
+            [(16, 1), (1, 16), (16, 16)].map(|team| ratio("faaq", other, team));
+        assert!(producers > 0.95, "{other}: {producers}");
+        assert!(consumers > 1.1 && both > 1.6, "{other}: {consumers} {both}");
     }
 }
 

@@ -18,7 +18,7 @@
 //! | `batch_larger_than_buffer` | here |
 //! | `first_wrap_uninitialised` | here |
 //! | `oversubscription_collapse` | here: whether a preempted thread delays others; throughput would depend on the clock |
-//! | `memory_never_returned` | here for all memory of a queue; the memory of a burst with `dspsc`, `uspsc`, `msq`, `lcrq`, `lprq`, `faaq` |
+//! | `memory_never_returned` | here for all memory of a queue; the memory of a burst with `dspsc`, `uspsc`, `msq`, `lcrq`, `lprq` |
 //! | `zero_sized_items` | here; tokens have a size |
 //! | `large_item_on_stack` | here; tokens are one word |
 //! | `non_send_item_crosses` | `handles.rs` for every queue and for a broken handle, `compile_fail.rs` with the compiler's messages |
