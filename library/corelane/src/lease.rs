@@ -30,7 +30,7 @@ use crate::pad::Padded;
 use crate::region::{MOST_ENDS, no_memory};
 
 /// Uses after which a holder gives the value up, if others wait.
-const RUN: u64 = limit(64, 1);
+const RUN: u64 = limit(256, 1);
 /// The same for a holder that nevertheless always gets the value back: the others don't run.
 const LONGEST_RUN: u64 = limit(1 << 14, 1);
 /// Pauses in a call that finds the value leased to another tenant.
