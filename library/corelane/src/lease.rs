@@ -33,17 +33,15 @@ use crate::region::{MOST_ENDS, no_memory};
 const RUN: u64 = limit(256, 1);
 /// The same for a holder that nevertheless always gets the value back: the others don't run.
 const LONGEST_RUN: u64 = limit(1 << 14, 1);
-/// Pauses in a call that finds the value leased to another tenant.
-const LONGEST_WAIT: u64 = limit(120, 2);
-/// Pauses after which a wanted lease is overdue.
-const OVERDUE: u64 = limit(60, 0);
-/// Pauses in which the holder of an overdue lease is to move. Otherwise it is taken to be elsewhere.
-const IDLE: u64 = limit(20, 0);
-/// Pauses between looks at `word`, for each tenant. The tenant that was the first to say that it wants the value looks after
-/// each pause.
-const SELDOM: u64 = limit(8, 1);
+/// Pauses between looks at `word` in a call that finds the value leased to another tenant, for each tenant. The tenant that was
+/// the first to say that it wants the value looks after each pause. So the holder is seldom disturbed.
+const SELDOM: u64 = limit(4, 1);
 /// The most of these.
 const MOST_SELDOM: u64 = limit(200, 1);
+/// Pauses in which the holder of a lease that has not changed for such a time is to move. Otherwise it is taken to be elsewhere.
+const IDLE: u64 = limit(8, 0);
+/// Uses that count for one in which there was nothing to be done.
+const VAIN: u64 = limit(16, 1);
 /// Pauses for which a tenant that has given the value up leaves it to others.
 const STAND_BACK: u64 = limit(20, 1);
 /// A lease of fewer uses is one of a turn.
@@ -274,12 +272,16 @@ impl<H> User<H> {
         Self { own: MaybeUninit::new(value), tenant: Cell::new(None) }
     }
 
-    /// Uses the value. `None` if another user is using it, or has just got it.
+    /// Uses the value. `None` if another user is using it, or has just got it. `work` also says whether it has done anything.
     #[inline(always)]
-    pub fn with<R>(&mut self, lease: &Lease<H>, work: impl FnOnce(&mut H) -> R) -> Option<R> {
+    pub fn with<R>(
+        &mut self,
+        lease: &Lease<H>,
+        work: impl FnOnce(&mut H) -> (R, bool),
+    ) -> Option<R> {
         let Some(mut tenant) = self.tenant.get() else {
             // SAFETY: the only user has the value.
-            return Some(work(unsafe { self.own.assume_init_mut() }));
+            return Some(work(unsafe { self.own.assume_init_mut() }).0);
         };
         // SAFETY: the tenant is this user's.
         let tenant = unsafe { tenant.as_mut() };
@@ -287,10 +289,10 @@ impl<H> User<H> {
             return None;
         }
         // SAFETY: between `enter` and `exit`. The value is there as long as there are tenants.
-        let result = lease
+        let (result, is_done) = lease
             .value
             .with_mut(|held| unsafe { work(&mut (*held).as_mut().unwrap_unchecked().value) });
-        if tenant.exit(lease) {
+        if tenant.exit(lease, is_done) {
             self.take_back(lease);
         }
         Some(result)
@@ -380,12 +382,15 @@ impl Tenant {
         lease.word.load(Ordering::Relaxed) == self.word || self.gain(lease)
     }
 
-    /// Ends a use of the value. Returns whether this is the last tenant.
+    /// Ends a use of the value; `is_done` if the use was not in vain. Returns whether this is the last tenant.
     #[inline(always)]
-    fn exit<H>(&mut self, lease: &Lease<H>) -> bool {
+    fn exit<H>(&mut self, lease: &Lease<H>, is_done: bool) -> bool {
         self.steps += 2;
         // Release ↔ Acquire in `Lease::steps`: the value.
         self.tell(self.steps, Ordering::Release);
+        if !is_done && self.end != NEVER {
+            self.end = self.end.saturating_sub(2 * (VAIN - 1));
+        }
         self.steps >= self.end && self.end_lease(lease)
     }
 
@@ -437,8 +442,9 @@ impl Tenant {
         self.tell(self.steps, Ordering::Relaxed);
         let tenants = lease.tenants.load(Ordering::Relaxed);
         let interval = (SELDOM * tenants).min(MOST_SELDOM);
-        let mut wait = Wait { interval, ..Wait::default() };
-        while wait.waited < LONGEST_WAIT.max(3 * interval) {
+        let mut wait = Wait { interval, overdue: interval, ..Wait::default() };
+        let longest = 2 * interval + IDLE + 4;
+        while wait.waited < longest {
             wait.pause();
             // Acquire: as above.
             word = lease.word.load(Ordering::Acquire);
@@ -521,6 +527,8 @@ struct Wait {
     waited: u64,
     /// Pauses between two looks at `word`.
     interval: u64,
+    /// Pauses after which a wanted lease is overdue.
+    overdue: u64,
     /// The lease, at the last look.
     word: u64,
     /// When to look at the holder's steps.
@@ -542,7 +550,7 @@ impl Wait {
             lease.word.compare_exchange(word, by, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         };
         if word != self.word {
-            (self.word, self.next, self.steps) = (word, self.waited + OVERDUE, None);
+            (self.word, self.next, self.steps) = (word, self.waited + self.overdue, None);
         }
         if word & WANTED == 0 {
             self.interval = if replace(word | WANTED) { 1 } else { self.interval };

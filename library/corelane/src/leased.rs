@@ -97,7 +97,10 @@ pub struct Consumer<T> {
 impl<T> Producer<T> {
     /// Uses the ring's producer, if this handle has it on lease or gets it.
     #[inline(always)]
-    fn with<R>(&mut self, work: impl FnOnce(&mut line_ring::Producer<T>) -> R) -> Option<R> {
+    fn with<R>(
+        &mut self,
+        work: impl FnOnce(&mut line_ring::Producer<T>) -> (R, bool),
+    ) -> Option<R> {
         let lease = &self.end.header().senders;
         self.ring.with(lease, work)
     }
@@ -112,7 +115,9 @@ impl<T> queue::Producer for Producer<T> {
         let mut item = Some(item);
         let refused = self.with(|tx| {
             // SAFETY: the work is done once.
-            tx.try_push(unsafe { item.take().unwrap_unchecked() }).err()
+            let refused = tx.try_push(unsafe { item.take().unwrap_unchecked() }).err();
+            let is_done = refused.is_none();
+            (refused, is_done)
         });
         match (refused, item) {
             (Some(None), _) => Ok(()),
@@ -142,11 +147,11 @@ impl<T> queue::Producer for Producer<T> {
 
     /// [`usize::MAX`] while another thread is in the middle of a call.
     fn len(&mut self) -> usize {
-        self.with(queue::Producer::len).unwrap_or(usize::MAX)
+        self.with(|tx| (tx.len(), true)).unwrap_or(usize::MAX)
     }
 
     fn is_full(&mut self) -> bool {
-        self.with(queue::Producer::is_full).unwrap_or(true)
+        self.with(|tx| (tx.is_full(), true)).unwrap_or(true)
     }
 
     fn push_slice(&mut self, items: &[T]) -> usize
@@ -155,7 +160,11 @@ impl<T> queue::Producer for Producer<T> {
     {
         let mut looks = Looks::default();
         loop {
-            match self.with(|tx| tx.push_slice(items)) {
+            let pushed = self.with(|tx| {
+                let n = tx.push_slice(items);
+                (n, n > 0)
+            });
+            match pushed {
                 Some(n) => return n,
                 None if looks.again(true) => {}
                 None => return 0,
@@ -171,7 +180,10 @@ impl<T> queue::Producer for Producer<T> {
 impl<T> Consumer<T> {
     /// Uses the ring's consumer, if this handle has it on lease or gets it.
     #[inline(always)]
-    fn with<R>(&mut self, work: impl FnOnce(&mut line_ring::Consumer<T>) -> R) -> Option<R> {
+    fn with<R>(
+        &mut self,
+        work: impl FnOnce(&mut line_ring::Consumer<T>) -> (R, bool),
+    ) -> Option<R> {
         let lease = &self.end.header().receivers;
         self.ring.with(lease, work)
     }
@@ -184,7 +196,12 @@ impl<T> queue::Consumer for Consumer<T> {
     fn try_pop(&mut self) -> Result<T, TryPopError> {
         let mut closed = false;
         loop {
-            match self.with(queue::Consumer::try_pop) {
+            let popped = self.with(|rx| {
+                let popped = rx.try_pop();
+                let is_done = popped.is_ok();
+                (popped, is_done)
+            });
+            match popped {
                 None => return Err(TryPopError::Busy),
                 Some(Ok(item)) => return Ok(item),
                 Some(Err(_)) if closed => return Err(TryPopError::Closed),
@@ -215,11 +232,11 @@ impl<T> queue::Consumer for Consumer<T> {
 
     /// [`usize::MAX`] while another thread is in the middle of a call.
     fn len(&mut self) -> usize {
-        self.with(queue::Consumer::len).unwrap_or(usize::MAX)
+        self.with(|rx| (rx.len(), true)).unwrap_or(usize::MAX)
     }
 
     fn is_empty(&mut self) -> bool {
-        self.with(queue::Consumer::is_empty).unwrap_or(false)
+        self.with(|rx| (rx.is_empty(), true)).unwrap_or(false)
     }
 
     fn pop_slice(&mut self, into: &mut [T]) -> usize
@@ -228,7 +245,11 @@ impl<T> queue::Consumer for Consumer<T> {
     {
         let mut looks = Looks::default();
         loop {
-            match self.with(|rx| rx.pop_slice(into)) {
+            let popped = self.with(|rx| {
+                let n = rx.pop_slice(into);
+                (n, n > 0)
+            });
+            match popped {
                 Some(n) => return n,
                 None if looks.again(true) => {}
                 None => return 0,
