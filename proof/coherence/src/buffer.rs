@@ -85,6 +85,8 @@ pub(crate) struct Buffer {
     entries: VecDeque<Entry>,
     /// Whether the oldest store is on its way.
     sent: bool,
+    /// Stores that are visible.
+    done: u64,
 }
 
 impl Buffer {
@@ -94,6 +96,11 @@ impl Buffer {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// Stores that are visible, and all stores.
+    pub(crate) fn progress(&self) -> (u64, u64) {
+        (self.done, self.done + self.len() as u64)
     }
 
     /// Adds a store. Returns true if it is the only one: then it must be sent.
@@ -115,6 +122,7 @@ impl Buffer {
 
     /// Removes the oldest store.
     pub(crate) fn pop(&mut self) -> Option<Entry> {
+        self.done += u64::from(!self.is_empty());
         self.entries.pop_front()
     }
 
@@ -128,6 +136,7 @@ impl Buffer {
         first.write();
         let joins = |entry: &Entry| entry.line == first.line && entry.after <= at;
         let joining = self.entries.iter().take_while(|entry| joins(entry)).count();
+        self.done += 1 + joining as u64;
         for entry in self.entries.drain(..joining) {
             entry.write();
             of_same_line(&entry);
@@ -163,6 +172,7 @@ impl Buffer {
     /// Makes all stores visible, in order.
     pub(crate) fn write_all(&mut self) {
         self.sent = false;
+        self.done += self.len() as u64;
         self.entries.drain(..).for_each(|entry| entry.write());
     }
 }

@@ -759,6 +759,16 @@ impl Engine {
         self.cores.iter_mut().for_each(|core| core.buffer.forget(span));
     }
 
+    /// How many stores each core has made.
+    pub(crate) fn stores(&self) -> Vec<u64> {
+        self.cores.iter().map(|core| core.buffer.progress().1).collect()
+    }
+
+    /// Whether so many stores of each core are visible.
+    pub(crate) fn are_visible(&self, stores: &[u64]) -> bool {
+        self.cores.iter().zip(stores).all(|(core, &stores)| core.buffer.progress().0 >= stores)
+    }
+
     /// Makes all stores visible, whatever their time.
     pub(crate) fn write_all(&mut self) {
         self.cores.iter_mut().for_each(|core| core.buffer.write_all());

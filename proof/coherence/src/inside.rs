@@ -302,6 +302,17 @@ pub fn fence() {
     }
 }
 
+/// Waits until all stores that any thread has made are visible: a fence on all cores.
+#[track_caller]
+pub fn fence_all() {
+    fence();
+    let Some(inside) = inside() else { return };
+    let stores = inside.engine.borrow().stores();
+    while !inside.engine.borrow().are_visible(&stores) {
+        pause(1);
+    }
+}
+
 /// Reads an atomic value. If it lies in two lines, only the first is charged, here and for [`store`] and
 /// [`rmw`].
 ///

@@ -52,7 +52,8 @@ mod time;
 
 pub use chance::Chance;
 pub use inside::{
-    compute, count, fence, forget, is_simulated, load, now, pause, read, rmw, store, work, write,
+    compute, count, fence, fence_all, forget, is_simulated, load, now, pause, read, rmw, store,
+    work, write,
 };
 pub use machine::{
     Costs, Distance, MAX_CORES, Machine, PrivateCache, Protocol, StoreBuffer, Topology,

@@ -31,12 +31,12 @@ fn two_users() -> (Arc<Lease<u64>>, User<u64>, User<u64>) {
 
 /// Adds one, unless another thread is at work. Returns what was added.
 fn add(user: &mut User<u64>, lease: &Lease<u64>) -> u64 {
-    u64::from(user.with(lease, |number| *number += 1).is_some())
+    u64::from(user.with(lease, |number| (*number += 1, true)).is_some())
 }
 
 /// What all have added, when no thread is at work.
 fn total(user: &mut User<u64>, lease: &Lease<u64>) -> u64 {
-    user.with(lease, |number| *number).expect("no thread is at work")
+    user.with(lease, |number| (*number, true)).expect("no thread is at work")
 }
 
 /// Two users want the lease at the same time, and no user has had it.

@@ -185,8 +185,11 @@ impl Barrier {
     /// The fence of the other thread.
     #[track_caller]
     pub fn heavy(self) {
-        fence(Ordering::SeqCst);
-        // What the system takes for it, with all cores busy.
+        if !is_simulated() {
+            return atomic::fence(Ordering::SeqCst);
+        }
+        coherence::fence_all();
+        // What the system takes for it.
         pause(HEAVY);
     }
 }
