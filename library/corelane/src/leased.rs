@@ -145,9 +145,9 @@ impl<T> queue::Producer for Producer<T> {
         self.end.header().backing
     }
 
-    /// [`usize::MAX`] while another thread is in the middle of a call.
+    /// [`slots`](Self::slots) while another thread is in the middle of a call.
     fn len(&mut self) -> usize {
-        self.with(|tx| (tx.len(), true)).unwrap_or(usize::MAX)
+        self.with(|tx| (tx.len(), true)).unwrap_or_else(|| self.slots())
     }
 
     fn is_full(&mut self) -> bool {
@@ -230,9 +230,9 @@ impl<T> queue::Consumer for Consumer<T> {
         self.end.header().backing
     }
 
-    /// [`usize::MAX`] while another thread is in the middle of a call.
+    /// [`slots`](Self::slots) while another thread is in the middle of a call.
     fn len(&mut self) -> usize {
-        self.with(|rx| (rx.len(), true)).unwrap_or(usize::MAX)
+        self.with(|rx| (rx.len(), true)).unwrap_or_else(|| self.slots())
     }
 
     fn is_empty(&mut self) -> bool {
