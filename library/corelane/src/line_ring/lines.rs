@@ -6,10 +6,11 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use crate::memory::{AtomicU64, Ordering, UnsafeCell};
+use crate::memory::{AtomicU64, Ordering, UnsafeCell, limit};
 use crate::region::{Slots, array};
 
-/// One line: `tail`, the position after the last item in it, and room for N items.
+/// One line: `tail`, the position after the last item in it, and room for N items. If fewer than two items fit into a line of
+/// the machine, it is several of these.
 pub(super) struct Line<T> {
     pub(super) base: NonNull<u8>,
     pub(super) items: PhantomData<T>,
@@ -27,14 +28,22 @@ impl<T> Line<T> {
     /// Bytes that a line should have.
     pub(super) const BYTES: usize = 64;
     pub(super) const ALIGN: usize = larger(Self::BYTES, align_of::<T>());
-    /// Where the items begin: behind `tail`.
-    pub(super) const ITEMS_AT: usize =
-        size_of::<AtomicU64>().next_multiple_of(align_of::<UnsafeCell<T>>());
-    /// Items in a line: as many as fit beside 8 bytes, whatever the size of atomics and cells.
-    pub(super) const N: usize = match size_of::<T>() {
+    /// Items that fit beside 8 bytes, whatever the size of atomics and cells.
+    const FIT: usize = match size_of::<T>() {
         0 => Self::BYTES,
-        size => larger(1, Self::BYTES.saturating_sub(larger(8, align_of::<T>())) / size),
+        size => Self::BYTES.saturating_sub(larger(8, align_of::<T>())) / size,
     };
+    /// Whether `tail` has a line of its own, and several lines of items follow. Still larger items have a `tail` each, which
+    /// costs less than a line more.
+    const IS_GROUP: bool = Self::FIT < 2 && size_of::<T>() <= 128;
+    /// Where the items begin: behind `tail`.
+    pub(super) const ITEMS_AT: usize = {
+        let at = size_of::<AtomicU64>().next_multiple_of(align_of::<UnsafeCell<T>>());
+        if Self::IS_GROUP { larger(Self::BYTES, at) } else { at }
+    };
+    /// Items in a line.
+    pub(super) const N: usize =
+        if Self::IS_GROUP { limit(8, 1) as usize } else { larger(1, Self::FIT) };
     /// Bytes from one line to the next.
     pub(super) const STRIDE: usize =
         (Self::ITEMS_AT + Self::N * size_of::<UnsafeCell<T>>()).next_multiple_of(Self::ALIGN);
@@ -72,6 +81,26 @@ impl<T> Line<T> {
     pub(super) unsafe fn read(&self, i: usize) -> T {
         // SAFETY: the caller's contract.
         self.item(i).with(|slot| unsafe { (*slot).assume_init_read() })
+    }
+
+    /// Reads an item, and hands the lines of its slot back: see [`Consumer::leave`](super::Consumer::leave).
+    ///
+    /// # Safety
+    ///
+    /// As for [`read`](Self::read).
+    #[inline]
+    pub(super) unsafe fn take(&self, i: usize) -> T {
+        // SAFETY: the caller's contract.
+        let item = unsafe { self.read(i) };
+        if Self::IS_GROUP {
+            self.item(i).with_mut(|slot| {
+                for at in (0..size_of::<T>()).step_by(Self::BYTES) {
+                    // SAFETY: the consumer accesses the slot alone, which has so many bytes, and no item any more.
+                    unsafe { slot.cast::<u8>().add(at).write(0) };
+                }
+            });
+        }
+        item
     }
 
     /// Items in the line, which starts at position `start` in this lap.
