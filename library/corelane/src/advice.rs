@@ -50,10 +50,10 @@ macro_rules! advice {
     (choose bbq_spsc) => { "when many items wait most of the time, for large queues, or to fill slots in place" };
     (avoid bbq_spsc) => { "when memory is short: slots come back a block at a time, so the ring has almost a block more than its capacity" };
 
-    (choose leased) => { "between several threads that push or pop in runs, also more threads than cores" };
-    (avoid leased) => { "when threads of a side take turns item by item, or a thread stopped in a call must not delay others" };
+    (choose leased) => { "by default between several threads, on one side or on both, also with more threads than cores" };
+    (avoid leased) => { "when each single push must be fast although the threads of its side seldom push (a change of threads takes a microsecond), or a thread stopped in a call must not delay others" };
 
-    (choose bbq) => { "by default between several threads, on one side or on both" };
+    (choose bbq) => { "between several threads that seldom push or pop, and then must be done in a tenth of a microsecond" };
     (avoid bbq) => { "when a thread stopped in a call must not delay others: a pop is busy while a push into the same block is unfinished" };
 
     (choose bbq_mpsc) => { "when many threads send to one: logs, events, results" };

@@ -10,9 +10,11 @@
 //! |---|---|
 //! | guarantee | deadlock-free, first in first out (linearizable) |
 //! | capacity | as the [line ring](crate::line_ring) |
-//! | handles | at most 65,536 a side; cloning one more panics. Cloning and dropping a handle takes a lock for a moment |
-//! | a stopped thread | outside a call it costs the next thread of its side some microseconds, once. In a call it has the lease: its side says [`Busy`](TryPushError::Busy) until it goes on, as behind a lock |
-//! | operations | with the lease two stores, two loads and the operation of the line ring. To take over a lease that was given up: one compare-and-swap; one that was not: two, and a fence on all cores, [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), which takes 2 to 10 microseconds. Without that system call each operation has a fence |
+//! | handles | at most 65,536 a side; cloning one more panics. Cloning and dropping a handle takes a lock for a moment. The only handle of a side needs no lease |
+//! | fairness | a thread gives the lease up after 256 calls if another one waits; a call that finds the queue full or empty counts as 16. Which of several waiting threads is next is left to chance |
+//! | a stopped thread | outside a call it costs the next thread of its side about a microsecond, once. In a call it has the lease: its side says [`Busy`](TryPushError::Busy) until it goes on, as behind a lock |
+//! | operations | with the lease two stores, two loads and the operation of the line ring. To take over a lease that was given up: one compare-and-swap, after another one with which it was given up. To take over one that was not: two, and a fence on all cores that run the process, [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), which takes 1 to 10 microseconds. Where threads take turns call by call, each call has two compare-and-swaps and no such fence |
+//! | without `membarrier` (other systems, old kernels, without `std`) | each call has a fence; found out when the queue is made |
 //! | paper | none; the technique: D. Dice, H. Huang, M. Yang: *Asymmetric Dekker Synchronization* (2001), as in locks that can be reacquired quickly |
 //!
 //! ```

@@ -48,6 +48,7 @@
 //! | queue | a push says busy | a pop says busy |
 //! |---|---|---|
 //! | [`block::shared`], [`block::fetch_add`], [`block::one_consumer`], [`block::one_producer`], [`block::bytes`] | while a pop from the next block is unfinished | while a push into the same block is unfinished |
+//! | [`leased`] | while another push is unfinished, or another thread is about to push | the same of pops |
 //! | [`ring`], in order | while a push or pop is unfinished and no slot is free | never, unless the queue's producers have relaxed tails |
 //! | [`ring`], relaxed tails or one at a time | as in order, and while another push is in the way | while another pop is in the way |
 //! | [`scq`] | while other threads hold all free slots, in unfinished calls | never |
@@ -68,8 +69,8 @@
 //!
 //! # Features
 //!
-//! `std` (default) adds memory mappings ([`Memory::HugePages`], [`Memory::Mirrored`]) and the queues that need a timer
-//! or locks. Without it the crate is `no_std` and needs `alloc`.
+//! `std` (default) adds memory mappings ([`Memory::HugePages`], [`Memory::Mirrored`]), the queues that need a timer
+//! or locks, and the system call with which [`leased`] needs no fences. Without it the crate is `no_std` and needs `alloc`.
 
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 

@@ -2,6 +2,7 @@
 //!
 //! | queue | use it | don't use it |
 //! |---|---|---|
+#![doc = advice!(row leased "leased")]
 #![doc = advice!(row bbq "block::shared")]
 #![doc = advice!(row faaq "block::fetch_add")]
 #![doc = advice!(row ring "ring")]
@@ -20,13 +21,13 @@
 //! A thread that ends by itself is never in the middle of a call. No call panics in the middle, except in the code of an
 //! item or an iterator: then the queue stays intact.
 
-pub use crate::block::shared::{Consumer, Producer, queue_with};
+pub use crate::leased::{Consumer, Producer, queue_with};
 
 use crate::queue::{CapacityError, Config};
 use crate::rings::lprq;
 
-/// A queue for at least `capacity` items, between any number of threads on either side: the [block-based
-/// queue](crate::block::shared).
+/// A queue for at least `capacity` items, between any number of threads on either side: the [line ring on
+/// lease](crate::leased).
 ///
 /// ```
 /// use corelane::mpmc;
@@ -42,7 +43,7 @@ use crate::rings::lprq;
 ///
 /// If `capacity` is 0 or too large for memory.
 pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    crate::block::shared::queue(capacity)
+    crate::leased::queue(capacity)
 }
 
 /// A queue that is never full, between any number of threads on either side: the

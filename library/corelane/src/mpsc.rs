@@ -2,7 +2,8 @@
 //!
 #![doc = advice!(bbq_mpsc)]
 //!
-//! [`mpmc`](crate::mpmc) has the queues between several threads on both sides. They work with one consumer too.
+//! [`mpmc`](crate::mpmc) has the queues between several threads on both sides. They work with one consumer too, and
+//! [`mpmc::queue`](crate::mpmc::queue) moves items that are pushed one by one faster. Here the consumer reads items in place.
 
 pub use crate::block::one_consumer::{Consumer, Producer, queue_with};
 

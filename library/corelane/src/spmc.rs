@@ -2,7 +2,8 @@
 //!
 #![doc = advice!(bbq_spmc)]
 //!
-//! [`mpmc`](crate::mpmc) has the queues between several threads on both sides. They work with one producer too.
+//! [`mpmc`](crate::mpmc) has the queues between several threads on both sides. They work with one producer too, and
+//! [`mpmc::queue`](crate::mpmc::queue) moves items that are popped one by one faster. Here the producer fills slots in place.
 
 pub use crate::block::one_producer::{Consumer, Producer, queue_with};
 

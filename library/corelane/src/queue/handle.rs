@@ -286,6 +286,7 @@ impl<P: LendSlots + ?Sized> SingleProducer for P {}
 /// | queue | `len` of a consumer | `len` of a producer |
 /// |---|---|---|
 /// | `iffq`, `biffq`, `bqueue`, `linering`, `bbq` and its relatives, `faaq`: slots come back in groups | exact | up to `slots()` − `capacity()` too many |
+/// | `leased` | exact, or `slots()` while another call is in the way | up to `slots()` − `capacity()` too many |
 /// | `mcring`, `mcring-sane` | published items only | up to `slots()` − `capacity()` too many |
 /// | `uspsc` | exact up to 65,536 | each ring before the producer's ring counts as full, so up to a ring too many, and slots that were left unused |
 /// | `dspsc` | exact up to 65,536; visits each item | exact |
