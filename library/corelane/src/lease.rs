@@ -1,6 +1,6 @@
 //! A value that one thread at a time uses: a lock whose holder pays no locked instruction for as long as it stays the holder.
 //!
-//! A [`Tenant`] leases the value, and keeps the lease when it is done with a use. A tenant that waits says so in `word`. The
+//! A tenant leases the value, and keeps the lease when it is done with a use. A tenant that waits says so in `word`. The
 //! holder reads `word` at each use, and gives the value up when it has used the value often enough. If the holder doesn't come,
 //! the waiting tenant revokes the lease.
 //!
@@ -8,7 +8,7 @@
 //!
 //! A tenant makes `steps` of its seat odd, and then reads `word`: it uses the value only if `word` still says that it holds the
 //! lease. A tenant that finds a revoked lease in `word` reads the former holder's `steps`: it takes the lease only if they are
-//! even. Between its two accesses the holder has the light fence of a [`Barrier`], and the other tenant has the heavy fence. So
+//! even. Between its two accesses the holder has the light fence of a `Barrier`, and the other tenant has the heavy fence. So
 //! the holder sees that the lease is revoked, or the other tenant sees that the holder is at work. No value of `word` occurs
 //! twice, since each lease has a number.
 //!
