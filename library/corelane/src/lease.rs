@@ -8,14 +8,14 @@
 //!
 //! A tenant makes `steps` of its seat odd, and then reads `word`: it uses the value only if `word` still says that it holds the
 //! lease. A tenant that finds a revoked lease in `word` reads the former holder's `steps`: it takes the lease only if they are
-//! even. Between its two accesses the holder has the light fence of a `Barrier`, and the other tenant has the heavy fence. So
-//! the holder sees that the lease is revoked, or the other tenant sees that the holder is at work. No value of `word` occurs
-//! twice, since each lease has a number.
+//! even, or if it was the holder itself. Between its two accesses the holder has the light fence of a `Barrier`, and the other
+//! tenant has the heavy fence. So the holder sees that the lease is revoked, or the other tenant sees that the holder is at
+//! work. No value of `word` occurs twice: each lease has a number, of 45 bits.
 //!
 //! # Short leases
 //!
-//! A heavy fence takes microseconds. If tenants take turns after a few uses, revoking is too slow. So when several leases in a
-//! row were revoked after few uses, leases become short: a tenant gives the value up after each use, as it would a lock. When
+//! A heavy fence takes microseconds. If tenants take turns after a few uses, revoking is too slow. So when several leases were
+//! revoked after few uses, and none after many, leases become short: a tenant gives the value up after each use, as it would a lock. When
 //! one tenant gets the value many times in a row, leases become long again.
 
 use alloc::boxed::Box;
@@ -38,6 +38,9 @@ const LONGEST_RUN: u64 = limit(1 << 14, 1);
 const SELDOM: u64 = limit(4, 1);
 /// The most of these.
 const MOST_SELDOM: u64 = limit(200, 1);
+/// Such times in a call: enough to revoke the lease of a holder that is elsewhere, also if another tenant changes `word`
+/// meanwhile.
+const INTERVALS: u64 = 3;
 /// Pauses in which the holder of a lease that has not changed for such a time is to move. Otherwise it is taken to be elsewhere.
 const IDLE: u64 = limit(8, 0);
 /// Uses that count for one in which there was nothing to be done.
@@ -46,7 +49,7 @@ const VAIN: u64 = limit(16, 1);
 const STAND_BACK: u64 = limit(20, 1);
 /// A lease of fewer uses is one of a turn.
 const TURN: u64 = limit(16, 2);
-/// Revoked leases of turns in a row from which on leases are short.
+/// Revoked leases of turns, without another revoked one between them, from which on leases are short.
 const TURNS: u64 = limit(4, 1);
 /// Short leases of one tenant in a row from which on leases are long.
 const ALONE: u64 = limit(64, 2);
@@ -177,7 +180,7 @@ struct Held<H> {
     value: H,
     /// The holder's `steps` when it got the lease.
     gained: u64,
-    /// Leases in a row that were revoked after few uses.
+    /// Leases that were revoked after few uses, since one was revoked after many.
     turns: u64,
     /// Short leases of one tenant in a row.
     alone: u64,
@@ -242,7 +245,7 @@ impl<H> Lease<H> {
 
     /// Lends the value of the only user.
     fn put(&self, value: H) {
-        // SAFETY: there is no tenant.
+        // SAFETY: no tenant uses it yet.
         self.value.with_mut(|held| unsafe { *held = Some(Held::new(value)) });
     }
 }
@@ -273,8 +276,12 @@ impl<H> User<H> {
     }
 
     /// Uses the value. `None` if another user is using it, or has just got it. `work` also says whether it has done anything.
+    ///
+    /// # Safety
+    ///
+    /// It is always the same lease, and `end` was not called.
     #[inline(always)]
-    pub fn with<R>(
+    pub unsafe fn with<R>(
         &mut self,
         lease: &Lease<H>,
         work: impl FnOnce(&mut H) -> (R, bool),
@@ -308,14 +315,25 @@ impl<H> User<H> {
     }
 
     /// One more user.
-    pub fn duplicate(&self, lease: &Lease<H>) -> Self {
+    ///
+    /// # Safety
+    ///
+    /// As for [`with`](Self::with). There are at most 65,536 users.
+    pub unsafe fn duplicate(&self, lease: &Lease<H>) -> Self {
+        let new = Tenant::boxed(lease);
         if self.tenant.get().is_none() {
+            let own = Tenant::boxed(lease);
             // SAFETY: this is the only user, and has the value. From now on it uses the value by the lease.
             let value = unsafe { self.own.assume_init_read() };
             lease.put(value);
-            self.tenant.set(Some(Tenant::boxed(lease)));
+            self.tenant.set(Some(own));
         }
-        Self { own: MaybeUninit::uninit(), tenant: Cell::new(Some(Tenant::boxed(lease))) }
+        Self { own: MaybeUninit::uninit(), tenant: Cell::new(Some(new)) }
+    }
+
+    /// Whether this is the only user, and has the value.
+    pub fn is_only(&self) -> bool {
+        self.tenant.get().is_none()
     }
 
     /// Drops the tenant.
@@ -326,8 +344,12 @@ impl<H> User<H> {
         }
     }
 
-    /// Ends the use. The user is not used any more.
-    pub fn end(&mut self, lease: &Lease<H>) {
+    /// Ends the use.
+    ///
+    /// # Safety
+    ///
+    /// As for [`with`](Self::with).
+    pub unsafe fn end(&mut self, lease: &Lease<H>) {
         match self.tenant.get() {
             // The lease drops the value. SAFETY: the only user has the value, and does not use it any more.
             None => lease.put(unsafe { self.own.assume_init_read() }),
@@ -438,12 +460,12 @@ impl Tenant {
         if self.may_take(lease, word, 0) && self.take(lease, word) {
             return true;
         }
-        // Relaxed: the value was not used.
-        self.tell(self.steps, Ordering::Relaxed);
+        // Release ↔ Acquire in `Lease::steps`: this store overwrites that of the last `exit`.
+        self.tell(self.steps, Ordering::Release);
         let tenants = lease.tenants.load(Ordering::Relaxed);
         let interval = (SELDOM * tenants).min(MOST_SELDOM);
         let mut wait = Wait { interval, overdue: interval, ..Wait::default() };
-        let longest = 2 * interval + IDLE + 4;
+        let longest = INTERVALS * interval + IDLE;
         while wait.waited < longest {
             wait.pause();
             // Acquire: as above.
@@ -452,12 +474,13 @@ impl Tenant {
                 word = wait.look(lease, word);
             }
             if self.may_take(lease, word, wait.waited) {
-                // Relaxed: the exchange in `take` releases it, or the value is not used.
+                // Relaxed: the exchange in `take` releases it.
                 self.tell(self.steps + 1, Ordering::Relaxed);
                 if self.take(lease, word) {
                     return true;
                 }
-                self.tell(self.steps, Ordering::Relaxed);
+                // Release: as above.
+                self.tell(self.steps, Ordering::Release);
             }
         }
         false
@@ -480,8 +503,12 @@ impl Tenant {
 
     /// Whether the holder of a revoked lease is not at work.
     fn is_let_go<H>(&mut self, lease: &Lease<H>, word: u64) -> bool {
+        // One fence is enough for a revoked lease: no later use of its holder begins, and the use that has begun keeps `steps`
+        // odd until it ends.
         if self.fenced != word {
-            lease.barrier.heavy();
+            if !lease.barrier.heavy() {
+                return false;
+            }
             self.fenced = word;
         }
         lease.steps(seat_of(word)) & 1 == 0
@@ -511,11 +538,13 @@ impl Tenant {
     /// Leaves the lease. The tenant is not used any more.
     fn leave<H>(mut self, lease: &Lease<H>) {
         self.give_up(lease);
+        // Even, also after a panic. Release: as in `gain`.
+        self.tell(self.steps, Ordering::Release);
         lease.seats.leave(self.index);
         // Release ↔ Acquire in `end_lease`: all that this tenant did with the value.
         if lease.tenants.fetch_add(1_u64.wrapping_neg(), Ordering::Release) == 2 {
-            // Relaxed: a hint for the tenant that is left, which looks at `tenants` then.
-            lease.word.fetch_or(WANTED, Ordering::Relaxed);
+            // Release ↔ Acquire in `gain`: the number of tenants, at which the tenant that is left looks then.
+            lease.word.fetch_or(WANTED, Ordering::Release);
         }
     }
 }

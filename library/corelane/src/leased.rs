@@ -11,10 +11,10 @@
 //! | guarantee | deadlock-free, first in first out (linearizable) |
 //! | capacity | as the [line ring](crate::line_ring) |
 //! | handles | at most 65,536 a side; cloning one more panics. Cloning and dropping a handle takes a lock for a moment. The only handle of a side needs no lease |
-//! | fairness | a thread gives the lease up after 256 calls if another one waits; a call that finds the queue full or empty counts as 16. Which of several waiting threads is next is left to chance |
-//! | a stopped thread | outside a call it costs the next thread of its side about a microsecond, once. In a call it has the lease: its side says [`Busy`](TryPushError::Busy) until it goes on, as behind a lock |
-//! | operations | with the lease two stores, two loads and the operation of the line ring. To take over a lease that was given up: one compare-and-swap, after another one with which it was given up. To take over one that was not: two, and a fence on all cores that run the process, [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), which takes 1 to 10 microseconds. Where threads take turns call by call, each call has two compare-and-swaps and no such fence |
-//! | without `membarrier` (other systems, old kernels, without `std`) | each call has a fence; found out when the queue is made |
+//! | fairness | a thread gives the lease up after 256 calls if another one waits, after more, up to 16,384, if the others did not take it then. A call that finds the queue full or empty counts as 16. Which of several waiting threads is next is left to chance |
+//! | a stopped thread | outside a call it costs the next thread of its side about a microsecond, once, and up to ten if there are fifty handles. In a call it has the lease: its side says [`Busy`](TryPushError::Busy) until it goes on, as behind a lock. A slice or an iterator ends then |
+//! | operations | with the lease two stores, two loads and the operation of the line ring. To take over a lease that was given up: one compare-and-swap, after another one with which it was given up. To take over one that was not: three, and a fence on all cores that run the process, [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), which takes 1 to 10 microseconds. Where threads take turns call by call, each call has two compare-and-swaps and no such fence |
+//! | without `membarrier` (other systems, old kernels, without `std`) | each call has a fence; found out when the queue is made. A process that forbids itself this system call later finds its queues busy where a lease must be revoked |
 //! | paper | none; the technique: D. Dice, H. Huang, M. Yang: *Asymmetric Dekker Synchronization* (2001), as in locks that can be reacquired quickly |
 //!
 //! ```
@@ -33,8 +33,8 @@ use crate::lease::{Lease, User};
 use crate::line_ring;
 use crate::queue::Memory;
 use crate::queue::{
-    self, Backing, CapacityError, Config, Info, Looks, Sides, TryPopError, TryPushError, full,
-    handles, queue_type,
+    self, Backing, CapacityError, Config, Info, Sides, TryPopError, TryPushError, full, handles,
+    queue_type,
 };
 use crate::region::{End, NoSlots, State, ends};
 
@@ -104,7 +104,8 @@ impl<T> Producer<T> {
         work: impl FnOnce(&mut line_ring::Producer<T>) -> (R, bool),
     ) -> Option<R> {
         let lease = &self.end.header().senders;
-        self.ring.with(lease, work)
+        // SAFETY: it is always this lease, until `drop`.
+        unsafe { self.ring.with(lease, work) }
     }
 }
 
@@ -160,18 +161,11 @@ impl<T> queue::Producer for Producer<T> {
     where
         T: Copy,
     {
-        let mut looks = Looks::default();
-        loop {
-            let pushed = self.with(|tx| {
-                let n = tx.push_slice(items);
-                (n, n > 0)
-            });
-            match pushed {
-                Some(n) => return n,
-                None if looks.again(true) => {}
-                None => return 0,
-            }
-        }
+        let pushed = self.with(|tx| {
+            let n = tx.push_slice(items);
+            (n, n > 0)
+        });
+        pushed.unwrap_or(0)
     }
 
     fn try_clone(&self) -> Option<Self> {
@@ -187,7 +181,8 @@ impl<T> Consumer<T> {
         work: impl FnOnce(&mut line_ring::Consumer<T>) -> (R, bool),
     ) -> Option<R> {
         let lease = &self.end.header().receivers;
-        self.ring.with(lease, work)
+        // SAFETY: it is always this lease, until `drop`.
+        unsafe { self.ring.with(lease, work) }
     }
 }
 
@@ -245,18 +240,11 @@ impl<T> queue::Consumer for Consumer<T> {
     where
         T: Copy,
     {
-        let mut looks = Looks::default();
-        loop {
-            let popped = self.with(|rx| {
-                let n = rx.pop_slice(into);
-                (n, n > 0)
-            });
-            match popped {
-                Some(n) => return n,
-                None if looks.again(true) => {}
-                None => return 0,
-            }
-        }
+        let popped = self.with(|rx| {
+            let n = rx.pop_slice(into);
+            (n, n > 0)
+        });
+        popped.unwrap_or(0)
     }
 
     fn try_clone(&self) -> Option<Self> {
@@ -267,26 +255,30 @@ impl<T> queue::Consumer for Consumer<T> {
 impl<T> Clone for Producer<T> {
     fn clone(&self) -> Self {
         let end = self.end.duplicate();
-        Self { ring: self.ring.duplicate(&end.header().senders), end }
+        // SAFETY: as in `with`; there are no more ends than users may be.
+        Self { ring: unsafe { self.ring.duplicate(&end.header().senders) }, end }
     }
 }
 
 impl<T> Clone for Consumer<T> {
     fn clone(&self) -> Self {
         let end = self.end.duplicate();
-        Self { ring: self.ring.duplicate(&end.header().receivers), end }
+        // SAFETY: as in `with`; there are no more ends than users may be.
+        Self { ring: unsafe { self.ring.duplicate(&end.header().receivers) }, end }
     }
 }
 
 impl<T> Drop for Producer<T> {
     fn drop(&mut self) {
-        self.ring.end(&self.end.header().senders);
+        // SAFETY: as in `with`; this is the last use.
+        unsafe { self.ring.end(&self.end.header().senders) };
     }
 }
 
 impl<T> Drop for Consumer<T> {
     fn drop(&mut self) {
-        self.ring.end(&self.end.header().receivers);
+        // SAFETY: as in `with`; this is the last use.
+        unsafe { self.ring.end(&self.end.header().receivers) };
     }
 }
 

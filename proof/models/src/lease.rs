@@ -16,6 +16,7 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("lease_taken_by_two", taken_by_two),
         of.model("lease_revoked_in_use", revoked_in_use),
         of.model("lease_revoked_and_taken_by_another", revoked_and_taken_by_another),
+        of.model("lease_given_up_and_revoked", given_up_and_revoked),
         of.model("lease_taken_back", taken_back),
         of.model("lease_taken_back_after_another_use", taken_back_after_another_use),
     ]
@@ -25,18 +26,30 @@ pub(crate) fn models() -> Vec<Model> {
 fn two_users() -> (Arc<Lease<u64>>, User<u64>, User<u64>) {
     let lease = Arc::new(Lease::default());
     let user = User::new(0);
-    let other = user.duplicate(&lease);
+    let other = another(&user, &lease);
     (lease, user, other)
 }
 
 /// Adds one, unless another thread is at work. Returns what was added.
 fn add(user: &mut User<u64>, lease: &Lease<u64>) -> u64 {
-    u64::from(user.with(lease, |number| (*number += 1, true)).is_some())
+    // SAFETY: models use one lease, and no user after its end.
+    u64::from(unsafe { user.with(lease, |number| (*number += 1, true)) }.is_some())
+}
+
+fn another(user: &User<u64>, lease: &Lease<u64>) -> User<u64> {
+    // SAFETY: as in `add`.
+    unsafe { user.duplicate(lease) }
+}
+
+fn end(mut user: User<u64>, lease: &Lease<u64>) {
+    // SAFETY: as in `add`.
+    unsafe { user.end(lease) };
 }
 
 /// What all have added, when no thread is at work.
 fn total(user: &mut User<u64>, lease: &Lease<u64>) -> u64 {
-    user.with(lease, |number| (*number, true)).expect("no thread is at work")
+    // SAFETY: as in `add`.
+    unsafe { user.with(lease, |number| (*number, true)) }.expect("no thread is at work")
 }
 
 /// Two users want the lease at the same time, and no user has had it.
@@ -53,8 +66,8 @@ fn taken_by_two() -> Exploration {
         );
         added += more;
         assert!(added > 0 && total(&mut user, &lease) == added);
-        user.end(&lease);
-        other.end(&lease);
+        end(user, &lease);
+        end(other, &lease);
     })
 }
 
@@ -73,8 +86,8 @@ fn revoked_in_use() -> Exploration {
         );
         added += one + more;
         assert_eq!(total(&mut user, &lease), added);
-        user.end(&lease);
-        other.end(&lease);
+        end(user, &lease);
+        end(other, &lease);
     })
 }
 
@@ -82,7 +95,7 @@ fn revoked_in_use() -> Exploration {
 fn revoked_and_taken_by_another() -> Exploration {
     explore(|| {
         let (lease, mut user, mut other) = two_users();
-        let mut third = other.duplicate(&lease);
+        let mut third = another(&other, &lease);
         let mut added = add(&mut user, &lease);
         let shared = lease.clone();
         let ((mut user, one), more) = both(
@@ -97,29 +110,56 @@ fn revoked_and_taken_by_another() -> Exploration {
         );
         added += one + more;
         assert_eq!(total(&mut user, &lease), added);
-        for mut user in [user, other, third] {
-            user.end(&lease);
+        for user in [user, other, third] {
+            end(user, &lease);
         }
+    })
+}
+
+/// A user takes the lease that the holder gives up meanwhile. Another one revokes it in this use.
+fn given_up_and_revoked() -> Exploration {
+    explore(|| {
+        let (lease, mut user, mut other) = two_users();
+        let mut third = another(&other, &lease);
+        let mut added = add(&mut user, &lease);
+        let shared = lease.clone();
+        let ((mut other, one), (mut third, more)) = both(
+            move || {
+                let added = add(&mut other, &shared);
+                (other, added)
+            },
+            || {
+                end(user, &lease);
+                let added = add(&mut third, &lease);
+                (third, added)
+            },
+        );
+        added += one + more;
+        assert_eq!(total(&mut third, &lease), added);
+        assert_eq!(total(&mut other, &lease), added);
+        end(other, &lease);
+        end(third, &lease);
     })
 }
 
 /// The last user that is left takes the value back, and lends it again.
 fn taken_back() -> Exploration {
     explore(|| {
-        let (lease, mut user, mut other) = two_users();
+        let (lease, mut user, other) = two_users();
         let shared = lease.clone();
         let ((mut user, added), ()) = both(
             move || {
                 let added = add(&mut user, &shared);
                 (user, added)
             },
-            || other.end(&lease),
+            || end(other, &lease),
         );
         assert_eq!(total(&mut user, &lease), added);
-        let mut next = user.duplicate(&lease);
-        user.end(&lease);
+        assert!(user.is_only(), "the last user has the value itself");
+        let mut next = another(&user, &lease);
+        end(user, &lease);
         assert_eq!(total(&mut next, &lease), added);
-        next.end(&lease);
+        end(next, &lease);
     })
 }
 
@@ -139,12 +179,12 @@ fn taken_back_after_another_use() -> Exploration {
                     0 => add(&mut other, &lease),
                     n => n,
                 };
-                other.end(&lease);
+                end(other, &lease);
                 added
             },
         );
         added += one + more;
         assert_eq!(total(&mut user, &lease), added);
-        user.end(&lease);
+        end(user, &lease);
     })
 }

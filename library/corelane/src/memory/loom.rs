@@ -176,10 +176,11 @@ impl Barrier {
         fence(Ordering::SeqCst);
     }
 
-    /// The fence of the other thread.
+    /// The fence of the other thread. It is never refused.
     #[track_caller]
-    pub fn heavy(self) {
+    pub fn heavy(self) -> bool {
         fence(Ordering::SeqCst);
+        true
     }
 }
 

@@ -35,13 +35,15 @@ impl Barrier {
         }
     }
 
-    /// The fence of the other thread.
+    /// The fence of the other thread. `false` if the system has refused it: then nothing is ordered.
     #[cold]
-    pub fn heavy(self) {
-        match self.is_light {
-            true => system::fence(),
-            false => fence(Ordering::SeqCst),
+    #[must_use]
+    pub fn heavy(self) -> bool {
+        if self.is_light {
+            return system::fence();
         }
+        fence(Ordering::SeqCst);
+        true
     }
 }
 
@@ -55,8 +57,10 @@ mod system {
         membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
     }
 
-    pub(super) fn fence() {
-        membarrier(MembarrierCommand::PrivateExpedited).expect("the process is announced");
+    pub(super) fn fence() -> bool {
+        let fence = || membarrier(MembarrierCommand::PrivateExpedited).is_ok();
+        // A process that was forked must be announced anew.
+        fence() || can_fence() && fence()
     }
 }
 
@@ -66,7 +70,7 @@ mod system {
         false
     }
 
-    pub(super) fn fence() {
+    pub(super) fn fence() -> bool {
         unreachable!("the system can't")
     }
 }

@@ -182,15 +182,17 @@ impl Barrier {
         }
     }
 
-    /// The fence of the other thread.
+    /// The fence of the other thread. It is never refused.
     #[track_caller]
-    pub fn heavy(self) {
-        if !is_simulated() {
-            return atomic::fence(Ordering::SeqCst);
+    pub fn heavy(self) -> bool {
+        if is_simulated() {
+            coherence::fence_all();
+            // What the system takes for it.
+            pause(HEAVY);
+        } else {
+            atomic::fence(Ordering::SeqCst);
         }
-        coherence::fence_all();
-        // What the system takes for it.
-        pause(HEAVY);
+        true
     }
 }
 

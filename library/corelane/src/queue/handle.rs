@@ -327,7 +327,7 @@ pub trait Consumer {
     ///
     /// `true`: at a moment of the call no item could be popped. `false`: an item was there when the call looked, and
     /// still is if this is the only consumer. In `lprq`, `lcrq` and `scq` a position without an item may also lead to
-    /// `false`, after contention.
+    /// `false`, after contention, and in `leased` another call that is in the way.
     fn is_empty(&mut self) -> bool {
         self.len() == 0
     }

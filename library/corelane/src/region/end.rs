@@ -105,7 +105,7 @@ pub(crate) struct End<H: State> {
     shared: *mut Shared<H>,
 }
 
-// SAFETY: an end gives access to the header, made of atomics, and to items, which it may move to another thread only if
+// SAFETY: an end gives access to the header, which threads may share, and to items, which it may move to another thread only if
 // they are `Send`. An end isn't `Sync`. Algorithms with one thread on a side don't duplicate it.
 unsafe impl<H: State> Send for End<H> where H::Item: Send {}
 
