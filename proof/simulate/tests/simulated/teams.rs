@@ -130,11 +130,12 @@ fn the_form_for_one_consumer_is_as_good_as_the_general_one() {
 
 /// Fig. 2.9a, h: among bounded queues that several threads may share, the block-based queue is the fastest, or as fast
 /// as others. With many consumers `scq` is faster, which is slower in the paper (Fig. 3.7). Queues that overwrite are
-/// left out: their producers never wait.
+/// left out: their producers never wait. So is `leased`, which no paper has.
 #[test]
 fn blocks_are_ahead_with_many_producers_and_level_with_many_consumers() {
     let others = team_queues();
-    let others = others.iter().filter(|queue| !queue.id.starts_with("bbq") && queue.id != "faaq");
+    let is_ours = |id: &str| id.starts_with("bbq") || ["faaq", "leased"].contains(&id);
+    let others = others.iter().filter(|queue| !is_ours(queue.id));
     let is_like = |queue: &&Queue| {
         queue.info.bounded && !queue.info.overwrites && queue.info.sides.allow(16, 16)
     };
@@ -142,6 +143,15 @@ fn blocks_are_ahead_with_many_producers_and_level_with_many_consumers() {
         let [producers, consumers] = [(16, 1), (1, 16)].map(|team| ratio("bbq", other.id, team));
         assert!(producers > 2.0, "{}: {producers}", other.id);
         assert!(consumers > 0.9 || other.id == "scq", "{}: {consumers}", other.id);
+    }
+}
+
+/// Threads that have the ring on lease don't meet.
+#[test]
+fn leases_are_ahead_of_blocks() {
+    for team in [(16, 1), (1, 16), (16, 16)] {
+        let ratio = ratio("leased", "bbq", team);
+        assert!(ratio > 1.3, "{team:?}: {ratio}");
     }
 }
 
