@@ -182,7 +182,8 @@ pub struct Consumer<T> {
     staged: Box<Staged<T>>,
 }
 
-/// A consumer with so many lines from one catch-up to the next is far enough behind.
+/// A consumer with so many lines from one catch-up to the next is far enough behind. In a small ring it is with half of the
+/// lines: more, and the producer would wait for it.
 const FAR_BEHIND: u64 = 32;
 
 // SAFETY: places point into the region that `end` keeps alive, and `End<Header<T>>` is `Send` if the items are.
@@ -343,9 +344,10 @@ impl<T> Consumer<T> {
         let mut filled = self.place.line.filled(self.place.start);
         if filled != Line::<T>::N {
             let position = self.place.start.wrapping_add(self.place.i as u64);
+            let far_behind = FAR_BEHIND.min(self.end.slots().len() as u64 / 2);
             let waited;
             (self.patience, waited) =
-                self.patience.caught_up(position, 1, FAR_BEHIND * Line::<T>::N as u64);
+                self.patience.caught_up(position, 1, far_behind * Line::<T>::N as u64);
             if waited {
                 filled = self.place.line.filled(self.place.start);
             }
