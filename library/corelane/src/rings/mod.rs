@@ -35,6 +35,7 @@ use core::ptr;
 use crate::hazard::{Costs, Domain, Guarded, Hazard};
 use crate::memory::{AtomicPtr, Ordering};
 use crate::pad::Padded;
+use crate::patience::Patience;
 use crate::queue::Memory;
 use crate::queue::chunk::drop_each;
 use crate::queue::{
@@ -285,7 +286,13 @@ pub struct Consumer<S: RingSlot> {
     /// Whether the handle is new, or its last pop found no item. Then a pop takes no position until the ring has an
     /// item: a pop that finds no item costs a push its position.
     looks_first: bool,
+    patience: Patience,
+    /// Items popped so far, by which patience knows a stream.
+    popped: u64,
 }
+
+/// A consumer that pops so many items from one catch-up to the next is far enough behind.
+const FAR_BEHIND: u64 = 256;
 
 impl<S: RingSlot> Producer<S> {
     fn new(end: End<Header<S>>) -> Option<Self> {
@@ -385,7 +392,7 @@ impl<S: RingSlot> Consumer<S> {
         let header = end.header();
         // SAFETY: `end` keeps the domain. `head` points to a ring of the list, and moves on before its ring is retired.
         let node = unsafe { Hazard::new(&header.domain, &header.head) }?;
-        Some(Self { node, end, looks_first: true })
+        Some(Self { node, end, looks_first: true, patience: Patience::new(0), popped: 0 })
     }
 
     /// Takes the oldest item of the consumer's ring.
@@ -397,13 +404,18 @@ impl<S: RingSlot> Consumer<S> {
         }
         let item = ring.pop();
         self.looks_first = item.is_none();
+        self.popped = self.popped.wrapping_add(u64::from(item.is_some()));
         item
     }
 
     #[inline]
     fn pop(&mut self) -> Option<S::Item> {
         match self.take() {
-            None => self.pop_behind(),
+            None => {
+                // So that the producer gets ahead, and the two don't meet at each slot.
+                self.patience = self.patience.caught_up(self.popped, 1, FAR_BEHIND).0;
+                self.pop_behind()
+            }
             item => item,
         }
     }
