@@ -56,6 +56,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use crate::memory::{AtomicU64, Cells, limit};
+use crate::patience::Patience;
 use crate::queue::chunk::drop_each;
 use crate::queue::{
     self, Built, CapacityError, Config, Info, Producer as _, Queue, Sides, TryPopError,
@@ -217,7 +218,11 @@ pub fn delayed_queue_with<T>(
     let (tx, rx) = ends(config.memory, shape, header)?;
     let seen = Seen::nothing(first);
     let looks_first = looks == 0;
-    Ok((Producer { end: tx, looks_first, seen }, Consumer { end: rx, looks_first }))
+    let patience = Patience::new(0);
+    Ok((
+        Producer { end: tx, looks_first, patience, pushed: 0, seen },
+        Consumer { end: rx, looks_first, patience, popped: 0 },
+    ))
 }
 
 /// A hold on the queue.
@@ -242,6 +247,9 @@ pub struct Producer<T> {
     end: Side<T>,
     /// Whether the handle is new, or its last push found no slot.
     looks_first: bool,
+    patience: Patience,
+    /// Items pushed so far, by which patience knows a stream.
+    pushed: u64,
     /// What the handle has seen of filled slots.
     seen: Seen,
 }
@@ -251,7 +259,13 @@ pub struct Consumer<T> {
     end: Side<T>,
     /// Whether the handle is new, or its last pop found no item.
     looks_first: bool,
+    patience: Patience,
+    /// Items popped so far.
+    popped: u64,
 }
+
+/// A thread that moves so many items from one catch-up with the other side to the next is far enough behind.
+const FAR_BEHIND: u64 = 256;
 
 impl<T> Producer<T> {
     /// Takes a free slot.
@@ -286,7 +300,11 @@ impl<T> queue::Producer for Producer<T> {
 
     #[inline]
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        let Some(index) = self.allocate() else { return Err(self.refusal(item)) };
+        let Some(index) = self.allocate() else {
+            self.patience = self.patience.caught_up(self.pushed, 1, FAR_BEHIND).0;
+            return Err(self.refusal(item));
+        };
+        self.pushed = self.pushed.wrapping_add(1);
         // SAFETY: only this thread has the index, since it took the index out of a ring. The slot is empty.
         unsafe { self.end.slots().cells.write(index, item) };
         self.end.filled().put(index);
@@ -325,7 +343,11 @@ impl<T> Consumer<T> {
 
     #[inline]
     fn pop(&mut self) -> Option<T> {
-        let index = self.reserve()?;
+        let Some(index) = self.reserve() else {
+            self.patience = self.patience.caught_up(self.popped, 1, FAR_BEHIND).0;
+            return None;
+        };
+        self.popped = self.popped.wrapping_add(1);
         // SAFETY: only this thread has the index, since it took the index out of a ring. The slot holds an item.
         let item = unsafe { self.end.slots().cells.read(index) };
         self.end.free().put(index);
@@ -369,7 +391,12 @@ impl<T> Clone for Producer<T> {
 
 impl<T> Clone for Consumer<T> {
     fn clone(&self) -> Self {
-        Self { end: self.end.duplicate(), looks_first: !self.end.free().lingers() }
+        Self {
+            end: self.end.duplicate(),
+            looks_first: !self.end.free().lingers(),
+            patience: Patience::new(0),
+            popped: 0,
+        }
     }
 }
 
