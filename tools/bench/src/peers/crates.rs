@@ -32,6 +32,7 @@ pub(super) fn entries() -> Vec<Entry> {
         peer::<u64, Concurrent>("concurrent-queue"),
         peer::<NonZeroU64, Thing>("thingbuf"),
         peer::<u64, Kanal>("kanal"),
+        peer::<u64, Crossfire>("crossfire"),
         peer::<u64, Flume>("flume"),
         peer::<u64, CrossbeamUnbounded>("crossbeam-channel"),
         peer::<u64, KanalUnbounded>("kanal"),
@@ -164,6 +165,11 @@ queue!(Kanal: KanalTx, KanalRx, |capacity| draining(kanal::bounded(capacity));
        id: "kanal", name: "channel, bounded", sides: Sides::ManyToMany);
 queue!(KanalUnbounded: KanalTx, KanalRx, |_capacity| draining(kanal::unbounded());
        id: "kanal-unbounded", name: "channel, unbounded", sides: Sides::ManyToMany, bounded: false);
+
+producer!(CrossfireTx(crossfire::MTx<crossfire::mpmc::Array<T>>) with clone: |tx, item| tx.try_send(item).is_ok());
+consumer!(CrossfireRx(crossfire::MRx<crossfire::mpmc::Array<T>>) with clone: |rx| rx.try_recv().ok());
+queue!(Crossfire: CrossfireTx, CrossfireRx, |capacity| crossfire::mpmc::bounded_blocking(capacity);
+       id: "crossfire", name: "channel, bounded", sides: Sides::ManyToMany);
 
 /// A receiver, and its drained items that haven't been returned yet.
 struct Draining<R, D> {
