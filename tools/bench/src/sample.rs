@@ -16,6 +16,10 @@ pub(crate) struct Sample {
     pub(crate) perceived_batch: Option<[f64; 2]>,
     /// Items of the slowest producer per item of the fastest, and the same of consumers.
     pub(crate) fairness: Option<[f64; 2]>,
+    /// Failed calls per popped item.
+    pub(crate) failed: Option<f64>,
+    /// Items from one producer that a consumer gets in a row.
+    pub(crate) run: Option<f64>,
     /// Share of the items that were not popped: there was no room for them, or they were overwritten.
     pub(crate) lost: Option<f64>,
     pub(crate) latency: Option<Histogram<u64>>,
@@ -58,6 +62,12 @@ pub struct Summary {
     pub(crate) messages_per_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fairness: Option<Fairness>,
+    /// Failed calls per popped item; the median over rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) failed: Option<f64>,
+    /// Items from one producer that a consumer gets in a row; the median over rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) run: Option<f64>,
     /// Share of the items that were not popped; the median over rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) lost: Option<f64>,
@@ -92,6 +102,8 @@ impl Summary {
             items_per_s: fairness.and(per_s),
             messages_per_s: per_s.filter(|_| is_ring),
             fairness: fairness.map(|[producers, consumers]| Fairness { producers, consumers }),
+            failed: median(&|sample| sample.failed),
+            run: median(&|sample| sample.run),
             lost: median(&|sample| sample.lost),
             latency_ns: times(|sample| sample.latency.as_ref()),
             push_ns: times(|sample| sample.pushes.as_ref()),

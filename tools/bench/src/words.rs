@@ -149,6 +149,8 @@ const PER_S: Column = ("M/s", |s, _| Some(short(s.items_per_s.or(s.messages_per_
 const LOST: Column = ("lost", |s, _| Some(format!("{:.0} %", 100.0 * s.lost?)));
 const FAIR_P: Column = ("fair P", |s, _| Some(format!("{:.2}", s.fairness?.producers)));
 const FAIR_C: Column = ("fair C", |s, _| Some(format!("{:.2}", s.fairness?.consumers)));
+const FAILED: Column = ("failed", |s, _| Some(short(s.failed?)));
+const RUN: Column = ("run", |s, _| Some(short(s.run?)));
 const BATCH_P: Column = ("P batch", |s, _| Some(short(s.perceived_batch?.producer)));
 const BATCH_C: Column = ("C batch", |s, _| Some(short(s.perceived_batch?.consumer)));
 const P50: Column = ("p50 ns", |s, _| Some(short(s.latency_ns?.p50 as f64)));
@@ -166,7 +168,9 @@ fn columns(test: Test) -> (&'static str, &'static [Column]) {
         Test::Stream => (test.unit(), &[TIMES_FLOOR, BATCH_P, BATCH_C]),
         Test::Rtt => (test.unit(), &[TIMES_FLOOR]),
         Test::OpenLoop => ("p50 ns", &[P99, P999, MAX]),
-        Test::Throughput => (test.unit(), &[PER_S, RATIO_PEER, RATIO_FLOOR, FAIR_P, FAIR_C]),
+        Test::Throughput => {
+            (test.unit(), &[PER_S, RATIO_PEER, RATIO_FLOOR, FAIR_P, FAIR_C, FAILED, RUN])
+        }
         Test::DataLatency => ("mean ns", &[P50, P99, RATIO_PEER, RATIO_FLOOR, LOST]),
         Test::OpLatency => {
             ("push + pop ns", &[PUSH_P50, PUSH_P99, POP_P50, POP_P99, RATIO_PEER, LOST])
@@ -237,7 +241,8 @@ pub(crate) fn legend(test: Test) -> &'static str {
         Test::Throughput => {
             "Medians with quartiles; less is better. M/s: million items a second. × peer, × floor: of the best bounded \
              peer, of block_handoff. fair P, fair C: items of the slowest producer, consumer per item of the fastest. \
-             counter, lock: what an item costs if its producer and its consumer add to one counter, take one lock."
+             failed: calls in vain per item. run: items of one producer that a consumer gets in a row. counter, lock: what \
+             an item costs if its producer and its consumer add to one counter, take one lock."
         }
         Test::DataLatency => {
             "Time that items stay in the queue. × peer, × floor: of the best bounded peer, of half a line_rtt. lost: \

@@ -22,7 +22,7 @@
 //! |---|---|
 //! | guarantee | wait-free, first in first out; an item is visible when its push returns |
 //! | capacity | as asked, rounded up to whole lines. The ring has L·n slots, in L lines of n items: the consumer may not have given emptied lines back yet |
-//! | lines | n is as many as fit beside 8 bytes in 64. For items of 29 to 128 bytes n is 8, and a line is several lines of the machine, the first with the counter; for larger items n is 1. L = ⌈capacity/n⌉ + G + 1 |
+//! | lines | n is as many as fit beside 8 bytes in 64. For items of 29 to 1024 bytes n is 8, and a line is several lines of the machine, the first with the counter; for larger items n is 1. L = ⌈capacity/n⌉ + G + 1 |
 //! | G, lines given back together | 64, at most ⌈¼·capacity/n⌉; set by [`Config::batch`] in items, rounded down to a power of two of lines |
 //! | a chunk | at most 64 items, copied through a buffer: `write_chunk(n)` and `read_chunk(n)` give 64 where more are asked for, and the exact calls fail. [`blq`](crate::lamport::batched) lends all of its slots at once |
 //! | misses per item | while the consumer is behind: producer 1/n, consumer 2/n (a read and the hand-back), and 1/(G·n) each for `read`. While the consumer waits for each item: 1 each, for the line |

@@ -33,6 +33,10 @@ pub(super) struct Counts {
     pub(super) tally: Tally,
     /// Items that found no room and were not retried.
     pub(super) refused: u64,
+    /// Calls that failed and were retried.
+    pub(super) failed: u64,
+    /// How often a consumer got an item of another producer than before.
+    pub(super) runs: u64,
     /// Items that a consumer found overwritten.
     pub(super) overwritten: u64,
     /// Items that came after a later item of the same producer.
@@ -44,6 +48,9 @@ pub(super) struct Checks {
     pub(super) tally: Tally,
     /// Items that came after a later item of the same producer.
     pub(super) unordered: u64,
+    /// How often an item came from another producer than the one before.
+    pub(super) runs: u64,
+    producer: u8,
     last: Box<Last>,
 }
 
@@ -53,13 +60,17 @@ struct Last([u64; 256]);
 
 impl Checks {
     pub(super) fn new() -> Self {
-        Self { tally: Tally::default(), unordered: 0, last: Box::new(Last([0; 256])) }
+        let last = Box::new(Last([0; 256]));
+        Self { tally: Tally::default(), unordered: 0, runs: 0, producer: 0, last }
     }
 
     #[inline(always)]
     pub(super) fn see(&mut self, number: u64) -> u64 {
         let count = number & ((1 << COUNT_BITS) - 1);
-        let last = &mut self.last.0[usize::from((number >> COUNT_BITS) as u8)];
+        let producer = (number >> COUNT_BITS) as u8;
+        self.runs += u64::from(producer != self.producer);
+        self.producer = producer;
+        let last = &mut self.last.0[usize::from(producer)];
         if count <= *last {
             self.unordered = one_more(self.unordered);
         }
@@ -151,6 +162,15 @@ mod tests {
         let mut tally = Tally::default();
         numbers.iter().for_each(|number| tally.add(*number));
         Counts { tally, ..Counts::default() }
+    }
+
+    #[test]
+    fn a_run_ends_where_another_producer_comes() {
+        let mut checks = Checks::new();
+        for (producer, count) in [(0, 1), (0, 2), (1, 1), (0, 3), (2, 1), (2, 2)] {
+            checks.see(number(producer, count));
+        }
+        assert_eq!((checks.runs, checks.unordered, checks.tally.items), (3, 0, 6));
     }
 
     #[test]

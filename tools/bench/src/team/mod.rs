@@ -101,7 +101,14 @@ fn sample(test: Test, workload: Workload, team: &TeamReport) -> Sample {
             Sample { fairness, lost, ..Sample::of(ns / pushed.max(1) as f64) }
         }
         // If no item was popped, an item takes at least this time.
-        _ => Sample { fairness, ..Sample::of(ns / popped.max(1) as f64) },
+        _ => {
+            let items = popped.max(1) as f64;
+            let failed =
+                sum(producers, |thread| thread.failed) + sum(consumers, |thread| thread.failed);
+            let run = items / sum(consumers, |thread| thread.runs).max(1) as f64;
+            let run = (producers.len() > 1).then_some(run);
+            Sample { fairness, failed: Some(failed as f64 / items), run, ..Sample::of(ns / items) }
+        }
     }
 }
 

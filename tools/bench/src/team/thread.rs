@@ -39,6 +39,9 @@ pub(super) struct ThreadReport {
     pub(super) items: u64,
     /// Items of the measured part that found no room and were not retried.
     pub(super) refused: u64,
+    /// Calls of the measured part that failed and were retried, and runs of items from one producer.
+    pub(super) failed: u64,
+    pub(super) runs: u64,
     /// When the measured part began and ended for this thread, in ticks.
     pub(super) from: u64,
     pub(super) to: u64,
@@ -76,6 +79,8 @@ pub(super) fn run<W: Worker, E: Effort, P: Probe>(
     ThreadReport {
         items: after.tally.items - before.tally.items,
         refused: after.refused - before.refused,
+        failed: after.failed - before.failed,
+        runs: after.runs - before.runs,
         from,
         to,
         counts: worker.counts(),
@@ -88,12 +93,13 @@ pub(super) struct Sender<T> {
     producer: u8,
     last: u64,
     refused: u64,
+    failed: u64,
     tally: Tally,
 }
 
 impl<T: Producer<Item: Payload>> Sender<T> {
     pub(super) fn of(tx: T, producer: u8) -> Self {
-        Self { tx, producer, last: 0, refused: 0, tally: Tally::default() }
+        Self { tx, producer, last: 0, refused: 0, failed: 0, tally: Tally::default() }
     }
 }
 
@@ -101,7 +107,7 @@ impl<T: Producer<Item: Payload>> Worker for Sender<T> {
     #[inline(never)]
     fn single<E: Effort, P: Probe>(self, who: Who, mut probe: P, part: &Part) -> (Self, P) {
         let (mut effort, wait) = (E::of(who), who.wait);
-        let Self { mut tx, producer, mut last, mut refused, mut tally } = self;
+        let Self { mut tx, producer, mut last, mut refused, failed: mut vain, mut tally } = self;
         'part: while !part.is_over() {
             let end = tally.items + E::CHUNK;
             while tally.items < end {
@@ -117,19 +123,20 @@ impl<T: Producer<Item: Payload>> Worker for Sender<T> {
                         refused += u64::from(!E::RETRIES);
                         continue 'part;
                     }
+                    vain += 1;
                     wait.pause(&mut failed);
                 }
                 last = count;
                 tally.add(number);
             }
         }
-        (Self { tx, producer, last, refused, tally }, probe)
+        (Self { tx, producer, last, refused, failed: vain, tally }, probe)
     }
 
     #[inline(never)]
     fn batches<E: Effort>(self, who: Who, part: &Part, batch: usize) -> Self {
         let (mut effort, wait) = (E::of(who), who.wait);
-        let Self { mut tx, producer, mut last, refused, mut tally } = self;
+        let Self { mut tx, producer, mut last, refused, failed: mut vain, mut tally } = self;
         let mut items = vec![T::Item::blank(NO_POOL); batch];
         while !part.is_over() {
             effort.before();
@@ -138,6 +145,7 @@ impl<T: Producer<Item: Payload>> Worker for Sender<T> {
             }
             let (mut pushed, mut failed) = (tx.push_slice(&items), 0);
             while pushed < batch && !part.is_over() {
+                vain += 1;
                 wait.pause(&mut failed);
                 pushed += tx.push_slice(&items[pushed..]);
             }
@@ -150,7 +158,7 @@ impl<T: Producer<Item: Payload>> Worker for Sender<T> {
                 unsafe { item.free() };
             }
         }
-        Self { tx, producer, last, refused, tally }
+        Self { tx, producer, last, refused, failed: vain, tally }
     }
 
     fn settle(mut self, common: &Common) -> Self {
@@ -160,18 +168,24 @@ impl<T: Producer<Item: Payload>> Worker for Sender<T> {
     }
 
     fn counts(&self) -> Counts {
-        Counts { tally: self.tally, refused: self.refused, ..Counts::default() }
+        Counts {
+            tally: self.tally,
+            refused: self.refused,
+            failed: self.failed,
+            ..Counts::default()
+        }
     }
 }
 
 pub(super) struct Receiver<R> {
     rx: R,
+    failed: u64,
     checks: Checks,
 }
 
 impl<R: Consumer<Item: Payload>> Receiver<R> {
     pub(super) fn of(rx: R) -> Self {
-        Self { rx, checks: Checks::new() }
+        Self { rx, failed: 0, checks: Checks::new() }
     }
 }
 
@@ -179,7 +193,7 @@ impl<R: Consumer<Item: Payload>> Worker for Receiver<R> {
     #[inline(never)]
     fn single<E: Effort, P: Probe>(self, who: Who, mut probe: P, part: &Part) -> (Self, P) {
         let (mut effort, wait) = (E::of(who), who.wait);
-        let Self { mut rx, mut checks } = self;
+        let Self { mut rx, failed: mut vain, mut checks } = self;
         let before = checks.tally.items;
         'part: while !part.is_over() {
             let end = checks.tally.items + E::CHUNK;
@@ -193,6 +207,7 @@ impl<R: Consumer<Item: Payload>> Worker for Receiver<R> {
                     if !E::RETRIES || part.is_over() {
                         continue 'part;
                     }
+                    vain += 1;
                     wait.pause(&mut failed);
                 };
                 // SAFETY: a queue returns each item once. A broken queue is found with items that own no memory.
@@ -201,13 +216,13 @@ impl<R: Consumer<Item: Payload>> Worker for Receiver<R> {
             }
             part.popped(checks.tally.items - before);
         }
-        (Self { rx, checks }, probe)
+        (Self { rx, failed: vain, checks }, probe)
     }
 
     #[inline(never)]
     fn batches<E: Effort>(self, who: Who, part: &Part, batch: usize) -> Self {
         let (mut effort, wait) = (E::of(who), who.wait);
-        let Self { mut rx, mut checks } = self;
+        let Self { mut rx, failed: mut vain, mut checks } = self;
         let before = checks.tally.items;
         let mut buffer = vec![R::Item::blank(NO_POOL); batch];
         'part: while !part.is_over() {
@@ -221,6 +236,7 @@ impl<R: Consumer<Item: Payload>> Worker for Receiver<R> {
                 if part.is_over() {
                     continue 'part;
                 }
+                vain += 1;
                 wait.pause(&mut failed);
             };
             for item in &buffer[..popped] {
@@ -229,11 +245,11 @@ impl<R: Consumer<Item: Payload>> Worker for Receiver<R> {
             }
             part.popped(checks.tally.items - before);
         }
-        Self { rx, checks }
+        Self { rx, failed: vain, checks }
     }
 
     fn settle(self, common: &Common) -> Self {
-        let Self { mut rx, mut checks } = self;
+        let Self { mut rx, failed, mut checks } = self;
         let mut items = vec![R::Item::blank(NO_POOL); common.batch];
         common.account.popped(checks.tally.items + rx.lost());
         common.account.settle(PATIENCE, || {
@@ -245,11 +261,12 @@ impl<R: Consumer<Item: Payload>> Worker for Receiver<R> {
             }
             popped as u64 + rx.lost() - lost
         });
-        Self { rx, checks }
+        Self { rx, failed, checks }
     }
 
     fn counts(&self) -> Counts {
-        let Checks { tally, unordered, .. } = self.checks;
-        Counts { tally, unordered, overwritten: self.rx.lost(), refused: 0 }
+        let Checks { tally, unordered, runs, .. } = self.checks;
+        let (failed, overwritten) = (self.failed, self.rx.lost());
+        Counts { tally, unordered, runs, failed, overwritten, refused: 0 }
     }
 }

@@ -51,6 +51,7 @@ fn throughput_has_the_documented_shape() {
         for key in ["p25", "median", "p75", "items_per_s"] {
             assert!(number(&near[key]) > 0.0, "{key}");
         }
+        assert!(number(&near["failed"]) >= 0.0 && number(&near["run"]) > 0.0);
         for side in ["producers", "consumers"] {
             assert!((0.0..=1.0).contains(&number(&near["fairness"][side])), "{side}");
         }
