@@ -186,6 +186,14 @@ impl<T> Consumer<T> {
     }
 }
 
+/// The work of a pop. A function, since a closure can't be made to be inlined.
+#[inline(always)]
+fn pop<T>(rx: &mut line_ring::Consumer<T>) -> (Result<T, TryPopError>, bool) {
+    let popped = rx.try_pop();
+    let is_done = popped.is_ok();
+    (popped, is_done)
+}
+
 impl<T> queue::Consumer for Consumer<T> {
     type Item = T;
 
@@ -193,12 +201,7 @@ impl<T> queue::Consumer for Consumer<T> {
     fn try_pop(&mut self) -> Result<T, TryPopError> {
         let mut closed = false;
         loop {
-            let popped = self.with(|rx| {
-                let popped = rx.try_pop();
-                let is_done = popped.is_ok();
-                (popped, is_done)
-            });
-            match popped {
+            match self.with(pop) {
                 None => return Err(TryPopError::Busy),
                 Some(Ok(item)) => return Ok(item),
                 Some(Err(_)) if closed => return Err(TryPopError::Closed),

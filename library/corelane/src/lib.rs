@@ -2,24 +2,19 @@
 //!
 //! A queue has two sides. The handles of one side are its producers, the handles of the other side its consumers. If a
 //! side may have several handles, a handle can be cloned. Otherwise the only handle of the side also lends slots, to be
-//! filled or read in place. No call waits for room or for an item, except `push` and `pop` of `locked`.
+//! filled or read in place. The calls of a queue never wait for room or for an item (except `push` and `pop` of `locked`).
+//! [`wait::pair`] makes the handles of any queue wait, and then threads and tasks sleep.
 //!
 //! ```
-//! use corelane::{TryPopError, spsc};
+//! # #[cfg(feature = "std")] {
+//! use corelane::{spsc, wait};
 //!
-//! let (mut tx, mut rx) = spsc::queue::<String>(1024)?;
+//! let (mut tx, rx) = wait::pair(spsc::queue::<String>(1024)?);
 //! std::thread::scope(|s| {
-//!     s.spawn(move || tx.try_push("hello".to_string()).unwrap()); // then `tx` is dropped, which closes the queue
-//!     s.spawn(move || {
-//!         loop {
-//!             match rx.try_pop() {
-//!                 Ok(text) => assert_eq!(text, "hello"),
-//!                 Err(TryPopError::Closed) => break,
-//!                 Err(_) => std::thread::yield_now(),
-//!             }
-//!         }
-//!     });
+//!     s.spawn(move || tx.push("hello".to_string())); // then `tx` is dropped, which closes the queue
+//!     s.spawn(move || rx.into_iter().for_each(|text| assert_eq!(text, "hello")));
 //! });
+//! # }
 //! # Ok::<(), corelane::CapacityError>(())
 //! ```
 //!
@@ -69,8 +64,8 @@
 //!
 //! # Features
 //!
-//! `std` (default) adds memory mappings ([`Memory::HugePages`], [`Memory::Mirrored`]), the queues that need a timer
-//! or locks, and the system call with which [`leased`] needs no fences. Without it the crate is `no_std` and needs `alloc`.
+//! `std` (default) adds handles that [wait], memory mappings ([`Memory::HugePages`], [`Memory::Mirrored`]), the queues that need
+//! a timer or locks, and the system call with which [`leased`] needs no fences. Without it the crate is `no_std` and needs `alloc`.
 
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 
@@ -116,6 +111,8 @@ pub mod seq_ring;
 pub mod slot;
 pub mod spmc;
 pub mod spsc;
+#[cfg(feature = "std")]
+pub mod wait;
 
 pub use queue::{
     Backing, BoxedConsumer, BoxedProducer, BoxedSingleConsumer, BoxedSingleProducer, Built,

@@ -73,6 +73,7 @@ mod site;
 mod stacks;
 mod thread;
 mod unbounded;
+mod wait;
 mod watcher;
 
 use std::collections::BTreeSet;
@@ -236,6 +237,7 @@ pub fn all() -> Vec<Model> {
     models.extend(locked::models());
     models.extend(unbounded::models());
     models.extend(rings::models());
+    models.extend(wait::models());
     models.retain(|model| !is_left_out(model));
     models
 }

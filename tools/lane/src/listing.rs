@@ -16,11 +16,13 @@ pub(crate) fn table() -> String {
     let several = "P:C: one (1) or several (n) producers and consumers. -any: for items of any type, where the plain queue \
                    has packed slots for tokens. `lane list --long` says when not to use a queue.";
     document.add(Block::Note(several.into()));
-    let peers = peers().map(|(entry, version)| match entry.info.bounded {
-        true => format!("{} {version}", entry.info.id),
-        false => format!("{} {version} (never full)", entry.info.id),
-    });
-    document.add(Block::Paragraph(format!("Peers: {}", peers.collect::<Vec<_>>().join(", "))));
+    let of = |is_bounded| {
+        let peers = peers().filter(|(entry, _)| entry.info.bounded == is_bounded);
+        let names = peers.map(|(entry, version)| format!("{} {version}", entry.info.id));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let peers = format!("Peers: {}; never full: {}", of(true), of(false));
+    document.add(Block::Paragraph(peers));
     document.to_text()
 }
 

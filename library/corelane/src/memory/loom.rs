@@ -260,6 +260,32 @@ impl Drop for Condvar {
     }
 }
 
+/// A thread that can be woken.
+struct Sleeper(loom::thread::Thread);
+
+impl std::task::Wake for Sleeper {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Wakes this thread from [`park`].
+pub(crate) fn this_thread() -> std::task::Waker {
+    std::task::Waker::from(std::sync::Arc::new(Sleeper(loom::thread::current())))
+}
+
+/// Sleeps until this thread is woken. With a deadline it doesn't sleep.
+pub(crate) fn park(until: Option<std::time::Instant>) {
+    if until.is_none() {
+        loom::thread::park();
+    }
+}
+
+/// Lets other threads run.
+pub(crate) fn yield_now() {
+    loom::thread::yield_now();
+}
+
 /// The slots of a ring, as in the real world.
 ///
 /// Items are contiguous in plain memory, so that runs of items can be lent as slices. Each slot has a tracker, by which

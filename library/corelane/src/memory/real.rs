@@ -207,6 +207,47 @@ mod locks {
     }
 }
 
+#[cfg(feature = "std")]
+pub(crate) use threads::{park, this_thread, yield_now};
+
+/// Threads that sleep.
+#[cfg(feature = "std")]
+mod threads {
+    use alloc::sync::Arc;
+    use alloc::task::Wake;
+    use core::task::Waker;
+    use std::thread::{self, Thread};
+    use std::time::Instant;
+
+    pub(crate) use std::thread::yield_now;
+
+    /// A thread that can be woken.
+    struct Sleeper(Thread);
+
+    impl Wake for Sleeper {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+
+        fn wake_by_ref(self: &Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    /// Wakes this thread from [`park`].
+    pub(crate) fn this_thread() -> Waker {
+        Waker::from(Arc::new(Sleeper(thread::current())))
+    }
+
+    /// Sleeps until this thread is woken, a spurious wake-up, or `until`. If it was woken since the last sleep, it returns at once.
+    pub(crate) fn park(until: Option<Instant>) {
+        match until {
+            None => thread::park(),
+            Some(until) => thread::park_timeout(until.saturating_duration_since(Instant::now())),
+        }
+    }
+}
+
 /// A value whose accesses the algorithm orders.
 #[derive(Debug)]
 #[repr(transparent)]

@@ -295,6 +295,21 @@ impl<T> Drop for MutexGuard<'_, T> {
     }
 }
 
+/// Wakes nobody: a thread that sleeps looks again by itself.
+pub(crate) fn this_thread() -> core::task::Waker {
+    core::task::Waker::noop().clone()
+}
+
+/// Sleeps for a while.
+pub(crate) fn park(_until: Option<std::time::Instant>) {
+    pause(64);
+}
+
+/// Lets other threads run.
+pub(crate) fn yield_now() {
+    pause(1);
+}
+
 /// A condition variable: a thread waits for it, and gives its lock to others meanwhile.
 ///
 /// Each notification increments a count, as in the operating system's condition variable. A waiting thread reads the

@@ -22,6 +22,7 @@ use std::fmt;
 use crate::common::{attempts, producer_closes, transfer};
 use crate::faaq::added_in_the_next_lap;
 use crate::shared::{two_consumers_and_one_item, two_producers};
+use crate::wait::announced_while_rung;
 use crate::{Exploration, Items, Model};
 use bytes::Records;
 use rings::Meetings;
@@ -101,6 +102,12 @@ pub fn seeded() -> Vec<Seeded> {
         bug: "wakes one of two waiting threads",
         sound: locked::two_wait::<false>,
         broken: locked::two_wait::<true>,
+    });
+    bugs.push(Seeded {
+        queue: "lq",
+        bug: "sleeps without a look after it has announced itself to the bell",
+        sound: announced_while_rung::<false>,
+        broken: announced_while_rung::<true>,
     });
     bugs.push(Seeded {
         queue: "leased",

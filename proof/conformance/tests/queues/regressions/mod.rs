@@ -25,8 +25,8 @@
 //! | `vacuous_model` | the models crate, which runs a model on the machine's atomics as well |
 //! | `double_pop` | here for several consumers; an owner and its thieves to come with `bwos-lifo`, `bwos-fifo`, `abp` |
 //! | `steal_from_self`, `takeover_during_steal` | to come with `bwos-lifo`, `bwos-fifo`, `abp` |
-//! | `lost_wakeup_on_notify` | `waiting.rs` for `locked`, and models; to come with blocking and async, and with `elcrq` |
-//! | `cancelled_receive_loses_item` | to come with blocking and async, and with `elcrq` |
+//! | `lost_wakeup_on_notify` | `waiting.rs` for `locked`; the library's `tests/wait.rs` and models of bells |
+//! | `cancelled_receive_loses_item` | the library's `tests/wait.rs`, and models of bells |
 //! | `batch_spills_into_version` | here, with several producers |
 //! | `read_behind_stalled_writer` | here, with several producers |
 //! | `killed_peer` | to come with shared memory between processes |

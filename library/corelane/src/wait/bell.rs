@@ -1,0 +1,214 @@
+//! A bell: threads and tasks sleep until it rings. It is an eventcount.
+//!
+//! A thread that waits for a change *announces* itself as a sleeper, *looks* once more whether the change has come, and then
+//! sleeps. The thread that makes the change *publishes* it, and then rings the bell. Between the announcement and the look the
+//! sleeper has the heavy fence of a `Barrier`, and the other thread has the light fence between publishing and its look for
+//! sleepers. So the sleeper sees the change, or the other thread sees the sleeper. While nobody sleeps, to ring costs a load of
+//! a line that nobody writes.
+//!
+//! Each ring wakes one sleeper, in the order in which they came. A sleeper that is woken and has no use for it, because it has
+//! found the change already or gives up, wakes the next one: no ring is lost.
+
+use alloc::collections::VecDeque;
+use core::task::Waker;
+use core::{fmt, mem};
+
+use crate::memory::{AtomicU64, Barrier, Mutex, Ordering};
+use crate::pad::Padded;
+
+/// Where threads and tasks sleep until a thread rings.
+pub struct Bell {
+    /// Number of sleepers. Nobody writes it while nobody sleeps.
+    sleeping: Padded<AtomicU64>,
+    barrier: Barrier,
+    sleepers: Mutex<Sleepers>,
+}
+
+#[derive(Default)]
+struct Sleepers {
+    /// The sleepers, by their numbers, which grow.
+    waiting: VecDeque<(u64, Waker)>,
+    /// Number of the next sleeper.
+    next: u64,
+}
+
+impl Sleepers {
+    fn place(&self, number: u64) -> Option<usize> {
+        self.waiting.binary_search_by_key(&number, |(number, _)| *number).ok()
+    }
+}
+
+impl fmt::Debug for Bell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bell").finish_non_exhaustive()
+    }
+}
+
+impl Default for Bell {
+    /// A bell at which nobody sleeps.
+    fn default() -> Self {
+        Self {
+            sleeping: Padded(AtomicU64::new(0)),
+            barrier: Barrier::new(),
+            sleepers: Mutex::new(Sleepers::default()),
+        }
+    }
+}
+
+impl Bell {
+    /// Wakes the first sleeper, if there is one. All that the caller has published before is there for a sleeper that is about
+    /// to sleep.
+    #[inline(always)] // the price of each push and pop
+    pub fn ring(&self) {
+        if self.has_sleepers() {
+            self.wake();
+        }
+    }
+
+    /// As `n` rings.
+    #[inline]
+    pub fn ring_for(&self, n: usize) {
+        if n > 0 && self.has_sleepers() {
+            (0..n).all(|_| self.wake_one_before(u64::MAX));
+        }
+    }
+
+    /// Wakes all that sleep.
+    pub fn ring_for_all(&self) {
+        if self.has_sleepers() {
+            // Not those that announce themselves from now on.
+            let end = self.sleepers.lock().next;
+            while self.wake_one_before(end) {}
+        }
+    }
+
+    #[inline(always)]
+    fn has_sleepers(&self) -> bool {
+        self.barrier.light();
+        // Relaxed: the fence orders it.
+        self.sleeping.load(Ordering::Relaxed) != 0
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake(&self) {
+        self.wake_one_before(u64::MAX);
+    }
+
+    /// Wakes the first sleeper, if its number is below `end`.
+    fn wake_one_before(&self, end: u64) -> bool {
+        let mut sleepers = self.sleepers.lock();
+        if sleepers.waiting.front().is_none_or(|(number, _)| *number >= end) {
+            return false;
+        }
+        let first = sleepers.waiting.pop_front();
+        self.count(&sleepers);
+        drop(sleepers);
+        // Without the lock: the waker's code may ring, too.
+        first.is_some_and(|(_, waker)| {
+            waker.wake();
+            true
+        })
+    }
+
+    /// Tells threads that ring how many sleep.
+    fn count(&self, sleepers: &Sleepers) {
+        // Relaxed: a thread that sees a sleeper takes the lock.
+        self.sleeping.store(sleepers.waiting.len() as u64, Ordering::Relaxed);
+    }
+
+    /// One more sleeper, and its number. Then the caller must look before it sleeps. `None` if the system refused the fence: then
+    /// the caller must not sleep.
+    fn announce(&self, waker: &Waker) -> Option<u64> {
+        let mut sleepers = self.sleepers.lock();
+        let number = sleepers.next;
+        sleepers.next += 1;
+        sleepers.waiting.push_back((number, waker.clone()));
+        self.count(&sleepers);
+        drop(sleepers);
+        if self.barrier.heavy() {
+            return Some(number);
+        }
+        self.leave(number);
+        None
+    }
+
+    /// Whether the sleeper hasn't been woken. From now on `waker` wakes it.
+    fn still_sleeps(&self, number: u64, waker: &Waker) -> bool {
+        let mut sleepers = self.sleepers.lock();
+        let Some(place) = sleepers.place(number) else { return false };
+        let known = &mut sleepers.waiting[place].1;
+        let old = (!known.will_wake(waker)).then(|| mem::replace(known, waker.clone()));
+        // Dropped without the lock: a waker may own a task, and this a sleeper.
+        drop(sleepers);
+        drop(old);
+        true
+    }
+
+    /// The sleeper sleeps no more. If it was woken, it wakes the next one.
+    fn leave(&self, number: u64) {
+        let mut sleepers = self.sleepers.lock();
+        let left = sleepers.place(number).and_then(|place| sleepers.waiting.remove(place));
+        self.count(&sleepers);
+        drop(sleepers);
+        if left.is_none() {
+            self.wake();
+        }
+    }
+}
+
+/// What a look has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look<R> {
+    /// The wait is over.
+    Done(R),
+    /// Sleep until the bell rings.
+    NotYet,
+    /// Look again soon: no ring is promised.
+    Busy,
+}
+
+/// One wait at a bell. Dropped, it is given up.
+#[derive(Debug)]
+pub struct Wait<'a> {
+    bell: &'a Bell,
+    /// The number of the sleeper, if it has announced itself and is not known to be woken.
+    sleeper: Option<u64>,
+}
+
+impl<'a> Wait<'a> {
+    /// A wait that begins.
+    pub fn at(bell: &'a Bell) -> Self {
+        Self { bell, sleeper: None }
+    }
+
+    /// Looks, and if it is not over yet, sees to it that `waker` is woken by a ring from then on.
+    pub fn poll<R>(&mut self, waker: &Waker, mut look: impl FnMut() -> Look<R>) -> Look<R> {
+        // A sleeper that was woken has nobody to tell.
+        self.sleeper = self.sleeper.take().filter(|number| self.bell.still_sleeps(*number, waker));
+        let mut found = look();
+        if matches!(found, Look::NotYet) && self.sleeper.is_none() {
+            self.sleeper = self.bell.announce(waker);
+            found = match self.sleeper {
+                Some(_) => look(),
+                None => Look::Busy,
+            };
+        }
+        if !matches!(found, Look::NotYet) {
+            self.end();
+        }
+        found
+    }
+
+    fn end(&mut self) {
+        if let Some(number) = self.sleeper.take() {
+            self.bell.leave(number);
+        }
+    }
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,222 @@
+//! The receiving side of a pair that waits.
+
+use alloc::vec::Vec;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use super::Ringer;
+use super::bell::{Bell, Look, Wait};
+use super::thread::Looks;
+use crate::queue::{self, Backing, TryPopError};
+
+/// A receiving side, whose calls can wait for an item.
+#[derive(Debug)]
+pub struct Consumer<C> {
+    queue: C,
+    looks: Looks,
+    bells: Ringer,
+}
+
+impl<C: queue::Consumer> Consumer<C> {
+    pub(super) fn new(queue: C, bells: Ringer) -> Self {
+        Self { queue, looks: Looks::new(), bells }
+    }
+
+    /// Removes the oldest item. Waits while the queue is empty. `None` if it is empty and all producers are gone.
+    #[inline]
+    pub fn pop(&mut self) -> Option<C::Item> {
+        self.pop_by(None).ok()
+    }
+
+    /// As [`pop`](Self::pop), for at most so long.
+    ///
+    /// # Errors
+    ///
+    /// [`Empty`](TryPopError::Empty) when the time is over, [`Closed`](TryPopError::Closed) if all producers are gone. Never
+    /// [`Busy`](TryPopError::Busy).
+    pub fn pop_timeout(&mut self, timeout: Duration) -> Result<C::Item, TryPopError> {
+        // A time beyond what the clock can tell never comes.
+        self.pop_by(Instant::now().checked_add(timeout))
+    }
+
+    /// As [`pop`](Self::pop), until `deadline`.
+    ///
+    /// # Errors
+    ///
+    /// As [`pop_timeout`](Self::pop_timeout).
+    pub fn pop_deadline(&mut self, deadline: Instant) -> Result<C::Item, TryPopError> {
+        self.pop_by(Some(deadline))
+    }
+
+    #[inline]
+    fn pop_by(&mut self, until: Option<Instant>) -> Result<C::Item, TryPopError> {
+        match queue::Consumer::try_pop(self) {
+            Err(TryPopError::Empty | TryPopError::Busy) => self.wait_to_pop(until),
+            done => done,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_to_pop(&mut self, until: Option<Instant>) -> Result<C::Item, TryPopError> {
+        let queue = &mut self.queue;
+        match self.looks.wait(&self.bells.0.items, until, || try_pop(queue)) {
+            Some(Some(item)) => {
+                self.ring();
+                Ok(item)
+            }
+            Some(None) => Err(TryPopError::Closed),
+            None => Err(TryPopError::Empty),
+        }
+    }
+
+    /// Moves up to `most` items to the end of `into`, and returns their number. Waits for the first one, and then takes what is
+    /// there. 0 if the queue is empty and all producers are gone, or if `most` is 0.
+    pub fn pop_many(&mut self, into: &mut Vec<C::Item>, most: usize) -> usize {
+        let Some(first) = (most > 0).then(|| self.pop()).flatten() else { return 0 };
+        into.push(first);
+        let mut taken = 1;
+        while taken < most {
+            let Ok(item) = queue::Consumer::try_pop(self) else { break };
+            into.push(item);
+            taken += 1;
+        }
+        taken
+    }
+
+    /// Removes the oldest item, in a task. Waits while the queue is empty. `None` as [`pop`](Self::pop).
+    ///
+    /// The future takes an item only when it is ready: if it is dropped before, all items are in the queue.
+    pub fn pop_async(&mut self) -> PopFuture<'_, C> {
+        let wait = Wait::at(&self.bells.0.items);
+        PopFuture { queue: &mut self.queue, room: &self.bells.0.room, wait }
+    }
+
+    /// The items, until all producers are gone. `next` waits as [`pop`](Self::pop).
+    pub fn iter(&mut self) -> impl Iterator<Item = C::Item> {
+        core::iter::from_fn(|| self.pop())
+    }
+
+    /// After a pop.
+    #[inline(always)]
+    fn ring(&self) {
+        self.bells.0.room.ring();
+    }
+}
+
+/// One look for an item. `None` if no item will come.
+fn try_pop<C: queue::Consumer + ?Sized>(queue: &mut C) -> Look<Option<C::Item>> {
+    match queue.try_pop() {
+        Ok(item) => Look::Done(Some(item)),
+        Err(TryPopError::Closed) => Look::Done(None),
+        Err(TryPopError::Empty) => Look::NotYet,
+        Err(TryPopError::Busy) => Look::Busy,
+    }
+}
+
+/// Waits for an item in a task: see [`Consumer::pop_async`].
+#[derive(Debug)]
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct PopFuture<'a, C> {
+    queue: &'a mut C,
+    room: &'a Bell,
+    wait: Wait<'a>,
+}
+
+impl<C: queue::Consumer> Future for PopFuture<'_, C> {
+    type Output = Option<C::Item>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { queue, room, wait } = self.get_mut();
+        match wait.poll(context.waker(), || try_pop(*queue)) {
+            Look::Done(item) => {
+                room.ring();
+                Poll::Ready(item)
+            }
+            Look::NotYet => Poll::Pending,
+            Look::Busy => {
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// The items of a queue, until all producers are gone. `next` waits.
+#[derive(Debug)]
+pub struct Items<C>(Consumer<C>);
+
+impl<C: queue::Consumer> Iterator for Items<C> {
+    type Item = C::Item;
+
+    #[inline]
+    fn next(&mut self) -> Option<C::Item> {
+        self.0.pop()
+    }
+}
+
+impl<C: queue::Consumer> IntoIterator for Consumer<C> {
+    type Item = C::Item;
+    type IntoIter = Items<C>;
+
+    fn into_iter(self) -> Items<C> {
+        Items(self)
+    }
+}
+
+impl<C: queue::Consumer> queue::Consumer for Consumer<C> {
+    type Item = C::Item;
+
+    #[inline(always)] // as the queue's own
+    fn try_pop(&mut self) -> Result<C::Item, TryPopError> {
+        let item = self.queue.try_pop()?;
+        self.ring();
+        Ok(item)
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.queue.capacity()
+    }
+
+    fn slots(&self) -> usize {
+        self.queue.slots()
+    }
+
+    fn len(&mut self) -> usize {
+        self.queue.len()
+    }
+
+    fn is_empty(&mut self) -> bool {
+        self.queue.is_empty()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.queue.is_closed()
+    }
+
+    fn backing(&self) -> Backing {
+        self.queue.backing()
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        Some(Self::new(self.queue.try_clone()?, self.bells.clone()))
+    }
+
+    fn pop_slice(&mut self, into: &mut [C::Item]) -> usize
+    where
+        C::Item: Copy,
+    {
+        let popped = self.queue.pop_slice(into);
+        self.bells.0.room.ring_for(popped);
+        popped
+    }
+}
+
+impl<C: queue::Consumer + Clone> Clone for Consumer<C> {
+    fn clone(&self) -> Self {
+        Self::new(self.queue.clone(), self.bells.clone())
+    }
+}

@@ -1,0 +1,102 @@
+//! Handles that wait: for items, or for room. For any queue.
+//!
+//! [`pair`] takes the two handles of a queue, and gives handles with the same calls and these:
+//!
+//! | | blocks the thread | gives up at a time | a future |
+//! |---|---|---|---|
+//! | for room | [`push`](Producer::push), [`push_all`](Producer::push_all) | [`push_timeout`](Producer::push_timeout), [`push_deadline`](Producer::push_deadline) | [`push_async`](Producer::push_async) |
+//! | for an item | [`pop`](Consumer::pop), [`pop_many`](Consumer::pop_many), `for item in rx` | [`pop_timeout`](Consumer::pop_timeout), [`pop_deadline`](Consumer::pop_deadline) | [`pop_async`](Consumer::pop_async) |
+//!
+//! A call first looks again for some microseconds, if its last waits were that short. Then it sleeps, and takes no processor
+//! time. When all handles of the other side are dropped, all that sleep wake up. A future needs no runtime of its own; one side
+//! may be a task and the other one a thread.
+//!
+//! While nobody sleeps, a push or pop costs a load more than that of the plain handle. To sleep takes a
+//! [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html) of 1 to 10 microseconds; on other systems, each
+//! push and pop has a fence instead. The handles of a queue are either all in a pair or none: an item that a plain handle pushes
+//! wakes nobody.
+//!
+//! ```
+//! use corelane::{spsc, wait};
+//!
+//! let (mut tx, rx) = wait::pair(spsc::queue(100)?);
+//! std::thread::spawn(move || {
+//!     for n in 1..=1000 {
+//!         tx.push(n).expect("the consumer is there");
+//!     }
+//! });
+//! assert_eq!(rx.into_iter().sum::<u32>(), 500_500);
+//! # Ok::<(), corelane::CapacityError>(())
+//! ```
+//!
+//! Threads that wait for each other in a circle wait for ever, and so does a thread that waits for an item when it has the only
+//! producer itself.
+
+/// Public for the models, which use it without a queue; not for use, and not stable.
+#[doc(hidden)]
+pub mod bell;
+mod consumer;
+mod producer;
+mod thread;
+
+use alloc::sync::Arc;
+use core::fmt;
+
+pub use consumer::{Consumer, Items, PopFuture};
+pub use producer::{Producer, PushFuture};
+
+use bell::Bell;
+
+/// Makes the handles of a queue wait.
+pub fn pair<P, C>((tx, rx): (P, C)) -> (Producer<P>, Consumer<C>)
+where
+    P: crate::Producer,
+    C: crate::Consumer<Item = P::Item>,
+{
+    let bells = Arc::new(Bells { items: Bell::default(), room: Bell::default() });
+    (Producer::new(tx, Ringer(bells.clone())), Consumer::new(rx, Ringer(bells)))
+}
+
+/// All consumers are gone. Holds the item that was not pushed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Closed<T>(pub T);
+
+impl<T> fmt::Debug for Closed<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Closed(..)")
+    }
+}
+
+impl<T> fmt::Display for Closed<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the consumer is gone")
+    }
+}
+
+impl<T> core::error::Error for Closed<T> {}
+
+/// The bells of a queue.
+#[derive(Debug)]
+struct Bells {
+    /// Consumers sleep here.
+    items: Bell,
+    /// Producers sleep here.
+    room: Bell,
+}
+
+/// The bells, as a handle has them. Dropped after the handle of the queue, it wakes all: the queue may be closed.
+#[derive(Debug, Clone)]
+struct Ringer(Arc<Bells>);
+
+impl Drop for Ringer {
+    fn drop(&mut self) {
+        self.0.items.ring_for_all();
+        self.0.room.ring_for_all();
+    }
+}
+
+/// Blocks the thread at a bell until a look finds something. For the models, which use bells without a queue.
+#[doc(hidden)]
+pub fn block<R>(bell: &Bell, look: impl FnMut() -> bell::Look<R>) -> R {
+    thread::Looks::new().wait(bell, None, look).expect("it waits for ever")
+}

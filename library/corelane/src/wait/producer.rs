@@ -1,0 +1,244 @@
+//! The sending side of a pair that waits.
+
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use super::bell::{Bell, Look, Wait};
+use super::thread::Looks;
+use super::{Closed, Ringer};
+use crate::queue::{self, Backing, TryPushError};
+
+/// A sending side, whose calls can wait for room.
+#[derive(Debug)]
+pub struct Producer<P> {
+    queue: P,
+    looks: Looks,
+    bells: Ringer,
+}
+
+impl<P: queue::Producer> Producer<P> {
+    pub(super) fn new(queue: P, bells: Ringer) -> Self {
+        Self { queue, looks: Looks::new(), bells }
+    }
+
+    /// Appends `item`. Waits while the queue is full.
+    ///
+    /// # Errors
+    ///
+    /// If the queue is full and all consumers are gone.
+    #[inline]
+    pub fn push(&mut self, item: P::Item) -> Result<(), Closed<P::Item>> {
+        self.push_by(item, None).map_err(|error| Closed(error.into_inner()))
+    }
+
+    /// As [`push`](Self::push), for at most so long.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`](TryPushError::Full) when the time is over, [`Closed`](TryPushError::Closed) as [`push`](Self::push). Never
+    /// [`Busy`](TryPushError::Busy).
+    pub fn push_timeout(
+        &mut self,
+        item: P::Item,
+        timeout: Duration,
+    ) -> Result<(), TryPushError<P::Item>> {
+        // A time beyond what the clock can tell never comes.
+        self.push_by(item, Instant::now().checked_add(timeout))
+    }
+
+    /// As [`push`](Self::push), until `deadline`.
+    ///
+    /// # Errors
+    ///
+    /// As [`push_timeout`](Self::push_timeout).
+    pub fn push_deadline(
+        &mut self,
+        item: P::Item,
+        deadline: Instant,
+    ) -> Result<(), TryPushError<P::Item>> {
+        self.push_by(item, Some(deadline))
+    }
+
+    #[inline]
+    fn push_by(
+        &mut self,
+        item: P::Item,
+        until: Option<Instant>,
+    ) -> Result<(), TryPushError<P::Item>> {
+        let item = match queue::Producer::try_push(self, item) {
+            Err(TryPushError::Full(item) | TryPushError::Busy(item)) => item,
+            done => return done,
+        };
+        self.wait_to_push(item, until)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_to_push(
+        &mut self,
+        item: P::Item,
+        until: Option<Instant>,
+    ) -> Result<(), TryPushError<P::Item>> {
+        let (queue, mut item) = (&mut self.queue, Some(item));
+        let look = || try_push(queue, &mut item);
+        match self.looks.wait(&self.bells.0.room, until, look) {
+            Some(Ok(())) => {
+                self.ring();
+                Ok(())
+            }
+            Some(Err(Closed(item))) => Err(TryPushError::Closed(item)),
+            None => Err(TryPushError::Full(item.take().expect("it was not pushed"))),
+        }
+    }
+
+    /// Appends all items of `items`. Waits while the queue is full.
+    ///
+    /// # Errors
+    ///
+    /// If the queue is full and all consumers are gone. The items before the one that is given back are in the queue, and those
+    /// behind it in the iterator: pass `iter.by_ref()` to keep them.
+    pub fn push_all(
+        &mut self,
+        items: impl IntoIterator<Item = P::Item>,
+    ) -> Result<(), Closed<P::Item>> {
+        items.into_iter().try_for_each(|item| self.push(item))
+    }
+
+    /// Appends `item`, in a task. Waits while the queue is full.
+    ///
+    /// The future has the item until it is ready. If it is dropped before, the item is dropped with it, and is not in the queue.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    pub fn push_async(&mut self, item: P::Item) -> PushFuture<'_, P> {
+        let wait = Wait::at(&self.bells.0.room);
+        PushFuture { queue: &mut self.queue, items: &self.bells.0.items, wait, item: Some(item) }
+    }
+
+    /// After a push.
+    #[inline(always)]
+    fn ring(&self) {
+        self.bells.0.items.ring();
+    }
+}
+
+/// One look for room. Takes the item if there is some.
+fn try_push<P: queue::Producer + ?Sized>(
+    queue: &mut P,
+    item: &mut Option<P::Item>,
+) -> Look<Result<(), Closed<P::Item>>> {
+    let Some(waiting) = item.take() else { unreachable!("the item is there until it is pushed") };
+    match queue.try_push(waiting) {
+        Ok(()) => Look::Done(Ok(())),
+        Err(TryPushError::Closed(back)) => Look::Done(Err(Closed(back))),
+        Err(TryPushError::Full(back)) => {
+            *item = Some(back);
+            // A consumer that sleeps must see what this side has pushed.
+            queue.flush();
+            Look::NotYet
+        }
+        Err(TryPushError::Busy(back)) => {
+            *item = Some(back);
+            Look::Busy
+        }
+    }
+}
+
+/// Waits for room in a task: see [`Producer::push_async`].
+#[derive(Debug)]
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct PushFuture<'a, P: queue::Producer> {
+    queue: &'a mut P,
+    items: &'a Bell,
+    wait: Wait<'a>,
+    /// `None` when it is ready.
+    item: Option<P::Item>,
+}
+
+impl<P: queue::Producer> Unpin for PushFuture<'_, P> {}
+
+impl<P: queue::Producer> Future for PushFuture<'_, P> {
+    type Output = Result<(), Closed<P::Item>>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { queue, items, wait, item } = self.get_mut();
+        match wait.poll(context.waker(), || try_push(*queue, item)) {
+            Look::Done(result) => {
+                items.ring();
+                Poll::Ready(result)
+            }
+            Look::NotYet => Poll::Pending,
+            Look::Busy => {
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl<P: queue::Producer> queue::Producer for Producer<P> {
+    type Item = P::Item;
+
+    #[inline(always)] // as the queue's own
+    fn try_push(&mut self, item: P::Item) -> Result<(), TryPushError<P::Item>> {
+        self.queue.try_push(item)?;
+        self.ring();
+        Ok(())
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.queue.capacity()
+    }
+
+    fn slots(&self) -> usize {
+        self.queue.slots()
+    }
+
+    fn len(&mut self) -> usize {
+        self.queue.len()
+    }
+
+    fn is_empty(&mut self) -> bool {
+        self.queue.is_empty()
+    }
+
+    fn is_full(&mut self) -> bool {
+        self.queue.is_full()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.queue.is_closed()
+    }
+
+    fn backing(&self) -> Backing {
+        self.queue.backing()
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        Some(Self::new(self.queue.try_clone()?, self.bells.clone()))
+    }
+
+    fn flush(&mut self) {
+        self.queue.flush();
+        self.ring();
+    }
+
+    fn push_slice(&mut self, items: &[P::Item]) -> usize
+    where
+        P::Item: Copy,
+    {
+        let pushed = self.queue.push_slice(items);
+        self.bells.0.items.ring_for(pushed);
+        pushed
+    }
+}
+
+impl<P: queue::Producer + Clone> Clone for Producer<P> {
+    fn clone(&self) -> Self {
+        Self::new(self.queue.clone(), self.bells.clone())
+    }
+}

@@ -1,0 +1,53 @@
+//! How a thread waits.
+
+use std::time::Instant;
+
+use super::bell::{Bell, Look, Wait};
+use crate::memory::{limit, park, pause, this_thread, yield_now};
+
+/// How often a thread looks before it sleeps: it adapts to the waits so far.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Looks(u32);
+
+/// Most looks: some five microseconds, as long as a sleep takes at least.
+const MOST: u32 = limit(200, 0) as u32;
+/// Fewest looks.
+const FEWEST: u32 = limit(4, 0) as u32;
+
+impl Looks {
+    pub(super) fn new() -> Self {
+        Self(MOST)
+    }
+
+    /// Blocks the thread until a look finds something. `None` if that was not before `until`.
+    ///
+    /// The first look has been made, in vain.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn wait<R>(
+        &mut self,
+        bell: &Bell,
+        until: Option<Instant>,
+        mut look: impl FnMut() -> Look<R>,
+    ) -> Option<R> {
+        let is_over = || until.is_some_and(|until| Instant::now() >= until);
+        for _ in 0..self.0 {
+            pause(1);
+            if let Look::Done(found) = look() {
+                self.0 = (2 * self.0).clamp(FEWEST, MOST);
+                return Some(found);
+            }
+        }
+        self.0 = (self.0 / 2).clamp(FEWEST, MOST);
+        let waker = this_thread();
+        let mut wait = Wait::at(bell);
+        while !is_over() {
+            match wait.poll(&waker, &mut look) {
+                Look::Done(found) => return Some(found),
+                Look::NotYet => park(until),
+                Look::Busy => yield_now(),
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,240 @@
+//! Waiting handles of all queues, with more threads than cores.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use corelane::wait::{self, Closed};
+use corelane::{
+    Config, Consumer as _, Producer as _, Queue, SingleQueue, TryPopError, TryPushError, mpmc, spsc,
+};
+
+const ITEMS: u64 = 3000;
+
+/// Producers push numbers with pauses, so that consumers sleep; consumers make pauses, too, so that producers sleep. Each number
+/// comes once, and those of a producer come in order to each consumer.
+fn stream<P, C>(txs: Vec<wait::Producer<P>>, rxs: Vec<wait::Consumer<C>>)
+where
+    P: corelane::Producer<Item = u64> + Send + 'static,
+    C: corelane::Consumer<Item = u64> + Send + 'static,
+{
+    let producers = txs.len() as u64;
+    let mut threads = Vec::new();
+    for (producer, mut tx) in (0..).zip(txs) {
+        thread::spawn(move || {
+            for n in 0..ITEMS {
+                if n % 997 == 0 {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                tx.push(producer * ITEMS + n + 1).unwrap();
+            }
+        });
+    }
+    for mut rx in rxs {
+        threads.push(thread::spawn(move || {
+            let mut last = vec![0; producers as usize];
+            let mut sum = 0;
+            for (i, number) in rx.iter().enumerate() {
+                let producer = ((number - 1) / ITEMS) as usize;
+                assert!(last[producer] < number, "{number} after {}", last[producer]);
+                last[producer] = number;
+                sum += number;
+                if i % 1009 == 1008 {
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
+            sum
+        }));
+    }
+    let sum: u64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+    let most = producers * ITEMS;
+    assert_eq!(sum, most * (most + 1) / 2);
+}
+
+fn config(capacity: usize) -> Config {
+    Config::new(capacity)
+}
+
+fn single<Q: SingleQueue<u64>>()
+where
+    Q::Producer: Send + 'static,
+    Q::Consumer: Send + 'static,
+{
+    for capacity in [2, 100] {
+        let (tx, rx) = wait::pair(Q::with(config(capacity)).unwrap());
+        stream(vec![tx], vec![rx]);
+    }
+}
+
+fn shared<Q: Queue<u64>>()
+where
+    Q::Producer: Send + 'static,
+    Q::Consumer: Send + 'static,
+{
+    for (capacity, producers, consumers) in [(2, 1, 1), (2, 3, 3), (100, 2, 1), (100, 1, 2)] {
+        if !Q::INFO.sides.allow(producers, consumers) {
+            continue;
+        }
+        let (tx, rx) = wait::pair(Q::with(config(capacity)).unwrap());
+        let mut txs: Vec<_> = (1..producers).map(|_| tx.try_clone().unwrap()).collect();
+        let mut rxs: Vec<_> = (1..consumers).map(|_| rx.try_clone().unwrap()).collect();
+        txs.push(tx);
+        rxs.push(rx);
+        stream(txs, rxs);
+    }
+}
+
+macro_rules! test {
+    (single any $id:ident: $queue:ty) => {
+        #[test]
+        fn $id() {
+            single::<$queue>();
+        }
+    };
+    (shared any $id:ident: $queue:ty) => {
+        #[test]
+        fn $id() {
+            shared::<$queue>();
+        }
+    };
+    ($($other:tt)*) => {};
+}
+
+mod streams {
+    use super::*;
+
+    corelane::for_each_queue!(test);
+}
+
+#[test]
+fn the_last_handle_of_the_other_side_wakes_all() {
+    let (tx, rx) = wait::pair(mpmc::queue::<u64>(1).unwrap());
+    let poppers: Vec<_> = (0..3)
+        .map(|_| {
+            let mut rx = rx.clone();
+            thread::spawn(move || rx.pop())
+        })
+        .collect();
+    thread::sleep(Duration::from_millis(20));
+    drop(tx);
+    poppers.into_iter().for_each(|popper| assert_eq!(popper.join().unwrap(), None));
+
+    let (mut tx, rx) = wait::pair(spsc::queue::<u64>(1).unwrap());
+    let pusher = thread::spawn(move || {
+        let mut n = 0;
+        loop {
+            match tx.push(n) {
+                Ok(()) => n += 1,
+                Err(Closed(item)) => return (n, item),
+            }
+        }
+    });
+    thread::sleep(Duration::from_millis(20));
+    drop(rx);
+    let (n, item) = pusher.join().unwrap();
+    assert_eq!(n, item, "the item that waited comes back");
+}
+
+#[test]
+fn a_wait_ends_in_time() {
+    let (mut tx, mut rx) = wait::pair(mpmc::queue::<u64>(1).unwrap());
+    let time = Duration::from_millis(15);
+    let begin = Instant::now();
+    assert_eq!(rx.pop_timeout(time), Err(TryPopError::Empty));
+    while tx.try_push(1).is_ok() {}
+    assert_eq!(tx.push_timeout(7, time), Err(TryPushError::Full(7)));
+    assert!(begin.elapsed() >= 2 * time);
+    assert_eq!(rx.pop_timeout(Duration::ZERO), Ok(1));
+    assert_eq!(rx.pop_timeout(Duration::MAX), Ok(1), "a time that never comes");
+    let begin = Instant::now();
+    assert_eq!(rx.iter().take(1).count(), 1);
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    drop(tx);
+    assert!(rx.pop_deadline(begin).is_ok(), "what is there comes also after the time");
+    while rx.pop_timeout(time) == Ok(1) {}
+    assert_eq!(rx.pop_timeout(time), Err(TryPopError::Closed));
+}
+
+#[test]
+fn many_items_at_once() {
+    let (mut tx, mut rx) = wait::pair(spsc::queue::<u64>(10).unwrap());
+    let producer = thread::spawn(move || tx.push_all(0..1000));
+    let mut items = Vec::new();
+    while rx.pop_many(&mut items, 64) > 0 {}
+    assert_eq!(items, (0..1000).collect::<Vec<_>>());
+    producer.join().unwrap().unwrap();
+}
+
+/// Runs a future on this thread.
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+#[test]
+fn one_side_may_be_a_task_and_the_other_a_thread() {
+    let (mut tx, mut rx) = wait::pair(mpmc::queue::<u64>(4).unwrap());
+    let task = thread::spawn(move || {
+        block_on(async {
+            for n in 0..ITEMS {
+                tx.push_async(n).await.unwrap();
+            }
+        });
+    });
+    assert_eq!(rx.iter().sum::<u64>(), ITEMS * (ITEMS - 1) / 2);
+    task.join().unwrap();
+
+    let (mut tx, mut rx) = wait::pair(mpmc::queue::<u64>(4).unwrap());
+    let task = thread::spawn(move || {
+        block_on(async {
+            let mut sum = 0;
+            while let Some(n) = rx.pop_async().await {
+                sum += n;
+            }
+            sum
+        })
+    });
+    tx.push_all(0..ITEMS).unwrap();
+    drop(tx);
+    assert_eq!(task.join().unwrap(), ITEMS * (ITEMS - 1) / 2);
+}
+
+/// A future that was woken and is dropped passes its ring on, and takes no item along.
+#[test]
+fn a_dropped_future_loses_nothing() {
+    let (mut tx, mut rx) = wait::pair(mpmc::queue::<u64>(4).unwrap());
+    let mut other = rx.clone();
+    let mut first = Box::pin(rx.pop_async());
+    assert!(first.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let popper = thread::spawn(move || other.pop());
+    thread::sleep(Duration::from_millis(20));
+    tx.push(1).unwrap(); // wakes `first`
+    thread::sleep(Duration::from_millis(5));
+    drop(first);
+    assert_eq!(popper.join().unwrap(), Some(1));
+
+    let mut full = 0;
+    while tx.try_push(full).is_ok() {
+        full += 1;
+    }
+    let mut push = Box::pin(tx.push_async(99));
+    assert!(push.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    drop(push);
+    drop(tx);
+    assert_eq!(rx.into_iter().count() as u64, full, "the item was dropped with its future");
+}

@@ -1,0 +1,247 @@
+//! Handles that wait, and bells without a queue.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Wake, Waker};
+
+use corelane_loom::lamport::Lq;
+use corelane_loom::memory::{AtomicBool, AtomicU64, Ordering};
+use corelane_loom::wait::bell::{Bell, Look, Wait};
+use corelane_loom::wait::{self, Closed};
+use corelane_loom::{Config, Queue};
+
+use crate::explore::{both, explore};
+use crate::queue::Of;
+use crate::{Exploration, Model};
+
+pub(crate) fn models() -> Vec<Model> {
+    let of = Of::any::<Lq, u64>();
+    vec![
+        of.model("wait_for_an_item", for_an_item),
+        of.model("wait_for_room", for_room),
+        of.model("wait_for_an_item_that_never_comes", for_an_item_that_never_comes),
+        of.model("wait_for_room_that_never_comes", for_room_that_never_comes),
+        of.model("wait_in_a_task", in_a_task),
+        of.model("bell_rung_for_two", rung_for_two),
+        of.model("bell_rung_for_one_that_leaves", rung_for_one_that_leaves),
+        of.model("bell_rung_while_one_leaves", rung_while_one_leaves),
+        of.model("bell_rung_while_a_task_moves", rung_while_a_task_moves),
+    ]
+}
+
+type Pair =
+    (wait::Producer<<Lq as Queue<u64>>::Producer>, wait::Consumer<<Lq as Queue<u64>>::Consumer>);
+
+fn pair() -> Pair {
+    wait::pair(<Lq as Queue<u64>>::with(Config::new(1)).expect("small"))
+}
+
+/// The consumer announces itself while the producer pushes.
+fn for_an_item() -> Exploration {
+    explore(|| {
+        let (mut tx, mut rx) = pair();
+        let (tx, item) = both(
+            move || {
+                tx.push(1).expect("the consumer is there");
+                tx
+            },
+            || rx.pop(),
+        );
+        assert_eq!(item, Some(1));
+        drop(tx);
+    })
+}
+
+/// The producer of a full queue announces itself while the consumer pops.
+fn for_room() -> Exploration {
+    explore(|| {
+        let (mut tx, mut rx) = pair();
+        tx.push(1).expect("there is room");
+        let (tx, item) = both(
+            move || {
+                tx.push(2).expect("the consumer is there");
+                tx
+            },
+            || rx.pop(),
+        );
+        assert_eq!((item, rx.pop()), (Some(1), Some(2)));
+        drop(tx);
+    })
+}
+
+/// The only producer is dropped while the consumer waits.
+fn for_an_item_that_never_comes() -> Exploration {
+    explore(|| {
+        let (tx, mut rx) = pair();
+        let ((), item) = both(move || drop(tx), || rx.pop());
+        assert_eq!(item, None);
+    })
+}
+
+/// The only consumer is dropped while the producer waits.
+fn for_room_that_never_comes() -> Exploration {
+    explore(|| {
+        let (mut tx, rx) = pair();
+        tx.push(1).expect("there is room");
+        let ((), refused) = both(move || drop(rx), || tx.push(2));
+        assert_eq!(refused, Err(Closed(2)));
+    })
+}
+
+/// Notes that it was woken.
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        // Release ↔ Acquire in `is_set`: what was published before the ring.
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+impl Flag {
+    fn new() -> (Arc<Self>, Waker) {
+        let flag = Arc::new(Self(AtomicBool::new(false)));
+        (flag.clone(), flag.into())
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// A future that was polled in vain is woken.
+fn in_a_task() -> Exploration {
+    explore(|| {
+        let (mut tx, mut rx) = pair();
+        let (flag, waker) = Flag::new();
+        let mut pop = rx.pop_async();
+        let mut poll = || Pin::new(&mut pop).poll(&mut Context::from_waker(&waker));
+        let (tx, first) = both(
+            move || {
+                tx.push(1).expect("the consumer is there");
+                tx
+            },
+            &mut poll,
+        );
+        assert!(first.is_ready() || flag.is_set() && poll().is_ready());
+        drop(tx);
+    })
+}
+
+/// Permits, and the bell at which threads wait for one.
+struct Permits {
+    number: AtomicU64,
+    bell: Bell,
+}
+
+impl Permits {
+    fn none() -> Arc<Self> {
+        Arc::new(Self { number: AtomicU64::new(0), bell: Bell::default() })
+    }
+
+    fn give(&self) {
+        self.number.fetch_add(1, Ordering::Relaxed);
+        self.bell.ring();
+    }
+
+    fn look(&self) -> Look<()> {
+        let number = self.number.load(Ordering::Relaxed);
+        if number == 0 {
+            return Look::NotYet;
+        }
+        let taken =
+            self.number.compare_exchange(number, number - 1, Ordering::Relaxed, Ordering::Relaxed);
+        if taken.is_ok() { Look::Done(()) } else { Look::Busy }
+    }
+
+    /// Blocks the thread until it has a permit.
+    fn take(&self) {
+        wait::block(&self.bell, || self.look());
+    }
+}
+
+/// Two threads sleep, and two permits come.
+fn rung_for_two() -> Exploration {
+    explore(|| {
+        let permits = Permits::none();
+        let (flag, waker) = Flag::new();
+        let mut first = Wait::at(&permits.bell);
+        assert_eq!(first.poll(&waker, || permits.look()), Look::NotYet);
+        let other = permits.clone();
+        let ((), ()) = both(
+            move || other.take(),
+            || {
+                permits.give();
+                permits.give();
+            },
+        );
+        assert!(flag.is_set(), "it was the first");
+        assert_eq!(first.poll(&waker, || permits.look()), Look::Done(()));
+    })
+}
+
+/// The first sleeper is woken and then gives up. The other one must get the permit.
+fn rung_for_one_that_leaves() -> Exploration {
+    explore(|| {
+        let permits = Permits::none();
+        let mut first = Wait::at(&permits.bell);
+        assert_eq!(first.poll(Waker::noop(), || permits.look()), Look::NotYet);
+        let other = permits.clone();
+        let ((), ()) = both(
+            move || other.take(),
+            || {
+                permits.give();
+                drop(first);
+            },
+        );
+    })
+}
+
+/// The first sleeper gives up while a permit comes. The other one must be woken.
+fn rung_while_one_leaves() -> Exploration {
+    explore(|| {
+        let permits = Permits::none();
+        let (flag, waker) = Flag::new();
+        let [mut first, mut second] = [(); 2].map(|()| Wait::at(&permits.bell));
+        assert_eq!(first.poll(Waker::noop(), || permits.look()), Look::NotYet);
+        assert_eq!(second.poll(&waker, || permits.look()), Look::NotYet);
+        let other = permits.clone();
+        let ((), ()) = both(move || other.give(), || drop(first));
+        assert!(flag.is_set());
+        assert_eq!(second.poll(&waker, || permits.look()), Look::Done(()));
+    })
+}
+
+/// A task is polled with another waker while a permit comes.
+fn rung_while_a_task_moves() -> Exploration {
+    explore(|| {
+        let permits = Permits::none();
+        let (flag, waker) = Flag::new();
+        let mut wait = Wait::at(&permits.bell);
+        assert_eq!(wait.poll(Waker::noop(), || permits.look()), Look::NotYet);
+        let other = permits.clone();
+        let ((), found) = both(move || other.give(), || wait.poll(&waker, || permits.look()));
+        assert!(found == Look::Done(()) || flag.is_set());
+        drop(wait);
+    })
+}
+
+/// A task announces itself while a permit comes. Broken: it doesn't look again then.
+pub(crate) fn announced_while_rung<const BROKEN: bool>() -> Exploration {
+    explore(|| {
+        let permits = Permits::none();
+        let (flag, waker) = Flag::new();
+        let mut wait = Wait::at(&permits.bell);
+        let other = permits.clone();
+        let mut is_announced = false;
+        let look = || {
+            let found = if BROKEN && is_announced { Look::NotYet } else { permits.look() };
+            is_announced = true;
+            found
+        };
+        let ((), found) = both(move || other.give(), || wait.poll(&waker, look));
+        assert!(found == Look::Done(()) || flag.is_set(), "it sleeps, and there is a permit");
+        drop(wait);
+    })
+}
