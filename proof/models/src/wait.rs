@@ -25,6 +25,7 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("wait_in_a_task", in_a_task),
         of.model("bell_rung_for_two", rung_for_two),
         of.model("bell_rung_for_one_that_leaves", rung_for_one_that_leaves),
+        of.model("bell_rung_for_one_that_finds_it_busy", rung_for_one_that_finds_it_busy),
         of.model("bell_rung_while_one_leaves", rung_while_one_leaves),
         of.model("bell_rung_while_a_task_moves", rung_while_a_task_moves),
     ]
@@ -208,6 +209,27 @@ fn rung_while_one_leaves() -> Exploration {
         assert_eq!(second.poll(&waker, || permits.look()), Look::NotYet);
         let other = permits.clone();
         let ((), ()) = both(move || other.give(), || drop(first));
+        assert!(flag.is_set());
+        assert_eq!(second.poll(&waker, || permits.look()), Look::Done(()));
+    })
+}
+
+/// The first sleeper is woken, finds the permit busy, and gives up. The other one must be woken.
+fn rung_for_one_that_finds_it_busy() -> Exploration {
+    explore(|| {
+        let permits = Permits::none();
+        let (flag, waker) = Flag::new();
+        let [mut first, mut second] = [(); 2].map(|()| Wait::at(&permits.bell));
+        assert_eq!(first.poll(Waker::noop(), || permits.look()), Look::NotYet);
+        assert_eq!(second.poll(&waker, || permits.look()), Look::NotYet);
+        let other = permits.clone();
+        let ((), ()) = both(
+            move || other.give(),
+            || {
+                first.poll(Waker::noop(), || Look::<()>::Busy);
+                drop(first);
+            },
+        );
         assert!(flag.is_set());
         assert_eq!(second.poll(&waker, || permits.look()), Look::Done(()));
     })

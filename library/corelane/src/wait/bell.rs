@@ -174,18 +174,21 @@ pub struct Wait<'a> {
     bell: &'a Bell,
     /// The number of the sleeper, if it has announced itself and is not known to be woken.
     sleeper: Option<u64>,
+    /// Whether it was woken, and has neither found anything nor announced itself anew. Then the ring is not used yet.
+    is_woken: bool,
 }
 
 impl<'a> Wait<'a> {
     /// A wait that begins.
     pub fn at(bell: &'a Bell) -> Self {
-        Self { bell, sleeper: None }
+        Self { bell, sleeper: None, is_woken: false }
     }
 
     /// Looks, and if it is not over yet, sees to it that `waker` is woken by a ring from then on.
     pub fn poll<R>(&mut self, waker: &Waker, mut look: impl FnMut() -> Look<R>) -> Look<R> {
-        // A sleeper that was woken has nobody to tell.
-        self.sleeper = self.sleeper.take().filter(|number| self.bell.still_sleeps(*number, waker));
+        if self.sleeper.is_some_and(|number| !self.bell.still_sleeps(number, waker)) {
+            (self.sleeper, self.is_woken) = (None, true);
+        }
         let mut found = look();
         if matches!(found, Look::NotYet) && self.sleeper.is_none() {
             self.sleeper = self.bell.announce(waker);
@@ -194,13 +197,19 @@ impl<'a> Wait<'a> {
                 None => Look::Busy,
             };
         }
-        if !matches!(found, Look::NotYet) {
-            self.end();
+        match found {
+            // The ring was for nothing: from now on there will be another.
+            Look::NotYet => self.is_woken = false,
+            Look::Done(_) => {
+                self.is_woken = false;
+                self.leave();
+            }
+            Look::Busy => self.leave(),
         }
         found
     }
 
-    fn end(&mut self) {
+    fn leave(&mut self) {
         if let Some(number) = self.sleeper.take() {
             self.bell.leave(number);
         }
@@ -209,6 +218,9 @@ impl<'a> Wait<'a> {
 
 impl Drop for Wait<'_> {
     fn drop(&mut self) {
-        self.end();
+        self.leave();
+        if self.is_woken {
+            self.bell.wake();
+        }
     }
 }
