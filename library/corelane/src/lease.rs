@@ -35,12 +35,12 @@ const RUN: u64 = limit(256, 1);
 const LONGEST_RUN: u64 = limit(1 << 14, 1);
 /// Pauses between looks at `word` in a call that finds the value leased to another tenant, for each tenant. The tenant that was
 /// the first to say that it wants the value looks after each pause. So the holder is seldom disturbed.
-const SELDOM: u64 = limit(2, 1);
+const SELDOM: u64 = limit(4, 1);
 /// The most of these.
 const MOST_SELDOM: u64 = limit(200, 1);
-/// Such times in a call: enough to revoke the lease of a holder that is elsewhere. If another tenant changes `word` meanwhile, the
-/// next call does. Longer waits keep threads of the other side from running, where threads share cores.
-const INTERVALS: u64 = limit(2, 3);
+/// Such times in a call: enough to revoke the lease of a holder that is elsewhere, also if another tenant changes `word`
+/// meanwhile.
+const INTERVALS: u64 = 3;
 /// Pauses in which the holder of a lease that has not changed for such a time is to move. Otherwise it is taken to be elsewhere.
 const IDLE: u64 = limit(8, 0);
 /// Uses that count for one in which there was nothing to be done.
@@ -466,7 +466,7 @@ impl Tenant {
         let tenants = lease.tenants.load(Ordering::Relaxed);
         let interval = (SELDOM * tenants).min(MOST_SELDOM);
         let mut wait = Wait { interval, overdue: interval, ..Wait::default() };
-        let longest = INTERVALS * interval + 2 * IDLE;
+        let longest = INTERVALS * interval + IDLE;
         while wait.waited < longest {
             wait.pause();
             // Acquire: as above.
