@@ -30,29 +30,28 @@
 //! ```
 
 use crate::lease::{Lease, User};
-use crate::line_ring;
-use crate::queue::Memory;
+use crate::line_ring::LineRing;
 use crate::queue::{
-    self, Backing, CapacityError, Config, Info, Sides, TryPopError, TryPushError, full, handles,
-    queue_type,
+    self, Backing, Built, CapacityError, Config, Consumer as _, Info, Memory, Producer as _, Queue,
+    Sides, TryPopError, TryPushError, full, handles, queue_type,
 };
 use crate::region::{End, NoSlots, State, ends};
 
-/// The ring's handles of a side with several handles, and what doesn't change.
-struct Header<T> {
-    senders: Lease<line_ring::Producer<T>>,
-    receivers: Lease<line_ring::Consumer<T>>,
+/// The inner queue's handles of a side with several handles, and what doesn't change.
+struct Header<T, Q: Queue<T>> {
+    senders: Lease<Q::Producer>,
+    receivers: Lease<Q::Consumer>,
     capacity: usize,
     slots: usize,
     backing: Backing,
 }
 
-impl<T> State for Header<T> {
+impl<T, Q: Queue<T>> State for Header<T, Q> {
     type Item = T;
     type Slots = NoSlots;
 
     fn drop_items(&self, _: &NoSlots) {
-        // The ring drops its items.
+        // The inner queue drops its items.
     }
 }
 
@@ -61,7 +60,7 @@ impl<T> State for Header<T> {
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     queue_with(Config::new(capacity))
 }
 
@@ -70,46 +69,66 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    let (tx, rx) = line_ring::queue_with(config)?;
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    queue_of(config)
+}
+
+/// As [`queue_with`], of any kind of one-to-one queue.
+///
+/// ```
+/// use corelane::{Config, leased, segmented::Uspsc};
+///
+/// let (mut tx, mut rx) = leased::queue_of::<_, Uspsc>(Config::new(1024))?;
+/// for n in 0..10_000 {
+///     tx.try_push(n)?; // never full
+/// }
+/// assert_eq!(rx.clone().try_pop(), Ok(0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As the inner queue's.
+pub fn queue_of<T, Q: Queue<T>>(config: Config) -> Built<Producer<T, Q>, Consumer<T, Q>> {
+    let (tx, rx) = Q::with(config)?;
     let (capacity, slots, backing) = (tx.capacity(), tx.slots(), tx.backing());
     let (senders, receivers) = (Lease::default(), Lease::default());
     let header = Header { senders, receivers, capacity, slots, backing };
     let (sender, receiver) = ends(Memory::Heap, (), header)?;
     Ok((
-        Producer { ring: User::new(tx), end: sender },
-        Consumer { ring: User::new(rx), end: receiver },
+        Producer { queue: User::new(tx), end: sender },
+        Consumer { queue: User::new(rx), end: receiver },
     ))
 }
 
 /// A sending side.
 #[repr(align(128))]
-pub struct Producer<T> {
-    ring: User<line_ring::Producer<T>>,
-    end: End<Header<T>>,
+pub struct Producer<T, Q: Queue<T> = LineRing> {
+    queue: User<Q::Producer>,
+    end: End<Header<T, Q>>,
 }
 
 /// A receiving side.
 #[repr(align(128))]
-pub struct Consumer<T> {
-    ring: User<line_ring::Consumer<T>>,
-    end: End<Header<T>>,
+pub struct Consumer<T, Q: Queue<T> = LineRing> {
+    queue: User<Q::Consumer>,
+    end: End<Header<T, Q>>,
 }
 
-impl<T> Producer<T> {
-    /// Uses the ring's producer, if this handle has it on lease or gets it.
+impl<T, Q: Queue<T>> Producer<T, Q> {
+    /// Uses the inner queue's producer, if this handle has it on lease or gets it.
     #[inline(always)]
     fn with<R>(
         &mut self,
-        work: impl FnOnce(&mut line_ring::Producer<T>) -> (R, bool),
+        work: impl FnOnce(&mut Q::Producer) -> (R, bool),
     ) -> Option<R> {
         let lease = &self.end.header().senders;
         // SAFETY: it is always this lease, until `drop`.
-        unsafe { self.ring.with(lease, work) }
+        unsafe { self.queue.with(lease, work) }
     }
 }
 
-impl<T> queue::Producer for Producer<T> {
+impl<T, Q: Queue<T>> queue::Producer for Producer<T, Q> {
     type Item = T;
 
     #[inline(always)] // a call would cost more than the push itself
@@ -173,28 +192,28 @@ impl<T> queue::Producer for Producer<T> {
     }
 }
 
-impl<T> Consumer<T> {
-    /// Uses the ring's consumer, if this handle has it on lease or gets it.
+impl<T, Q: Queue<T>> Consumer<T, Q> {
+    /// Uses the inner queue's consumer, if this handle has it on lease or gets it.
     #[inline(always)]
     fn with<R>(
         &mut self,
-        work: impl FnOnce(&mut line_ring::Consumer<T>) -> (R, bool),
+        work: impl FnOnce(&mut Q::Consumer) -> (R, bool),
     ) -> Option<R> {
         let lease = &self.end.header().receivers;
         // SAFETY: it is always this lease, until `drop`.
-        unsafe { self.ring.with(lease, work) }
+        unsafe { self.queue.with(lease, work) }
     }
 }
 
 /// The work of a pop. A function, since a closure can't be made to be inlined.
 #[inline(always)]
-fn pop<T>(rx: &mut line_ring::Consumer<T>) -> (Result<T, TryPopError>, bool) {
+fn pop<C: queue::Consumer>(rx: &mut C) -> (Result<C::Item, TryPopError>, bool) {
     let popped = rx.try_pop();
     let is_done = popped.is_ok();
     (popped, is_done)
 }
 
-impl<T> queue::Consumer for Consumer<T> {
+impl<T, Q: Queue<T>> queue::Consumer for Consumer<T, Q> {
     type Item = T;
 
     #[inline(always)] // a call would cost more than the pop itself
@@ -255,39 +274,39 @@ impl<T> queue::Consumer for Consumer<T> {
     }
 }
 
-impl<T> Clone for Producer<T> {
+impl<T, Q: Queue<T>> Clone for Producer<T, Q> {
     fn clone(&self) -> Self {
         let end = self.end.duplicate();
         // SAFETY: as in `with`; there are no more ends than users may be.
-        Self { ring: unsafe { self.ring.duplicate(&end.header().senders) }, end }
+        Self { queue: unsafe { self.queue.duplicate(&end.header().senders) }, end }
     }
 }
 
-impl<T> Clone for Consumer<T> {
+impl<T, Q: Queue<T>> Clone for Consumer<T, Q> {
     fn clone(&self) -> Self {
         let end = self.end.duplicate();
         // SAFETY: as in `with`; there are no more ends than users may be.
-        Self { ring: unsafe { self.ring.duplicate(&end.header().receivers) }, end }
+        Self { queue: unsafe { self.queue.duplicate(&end.header().receivers) }, end }
     }
 }
 
-impl<T> Drop for Producer<T> {
+impl<T, Q: Queue<T>> Drop for Producer<T, Q> {
     fn drop(&mut self) {
         // SAFETY: as in `with`; this is the last use.
-        unsafe { self.ring.end(&self.end.header().senders) };
+        unsafe { self.queue.end(&self.end.header().senders) };
     }
 }
 
-impl<T> Drop for Consumer<T> {
+impl<T, Q: Queue<T>> Drop for Consumer<T, Q> {
     fn drop(&mut self) {
         // SAFETY: as in `with`; this is the last use.
-        unsafe { self.ring.end(&self.end.header().receivers) };
+        unsafe { self.queue.end(&self.end.header().receivers) };
     }
 }
 
 handles! {
-    [T] Producer<T>: producer of T;
-    [T] Consumer<T>: consumer of T;
+    [T, Q: Queue<T>] Producer<T, Q>: producer of T;
+    [T, Q: Queue<T>] Consumer<T, Q>: consumer of T;
 }
 
 queue_type!(Leased of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
