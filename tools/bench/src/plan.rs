@@ -51,7 +51,7 @@ pub(crate) struct Cell {
 impl Cell {
     /// Whether both cells are the same measurement of different queues.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
-        self.test == other.test && self.params == other.params
+        self.test == other.test && self.params.is_alike(&other.params)
     }
 }
 

@@ -116,7 +116,7 @@ fn measure(plan: &Plan, tally: &Mutex<Tally>) -> Result<(), Failure> {
     let template = "{bar:30} {percent:>3}% {msg:<28} {eta} left";
     let progress = Progress::new(plan.rounds * plan.cells.len(), template);
     let begin = Instant::now();
-    let mut before = Floors::measure(plan.pair());
+    let mut before = floors(plan);
     for round in 1..=plan.rounds {
         let mut first = 0;
         for cells in plan.cells.chunk_by(Cell::is_alike) {
@@ -133,7 +133,7 @@ fn measure(plan: &Plan, tally: &Mutex<Tally>) -> Result<(), Failure> {
                     return Ok(());
                 }
             }
-            before = Floors::measure(plan.pair());
+            before = floors(plan);
             lock(tally).end(Some(before));
             first += cells.len();
         }
@@ -147,6 +147,10 @@ fn measure(plan: &Plan, tally: &Mutex<Tally>) -> Result<(), Failure> {
     }
     progress.finish();
     Ok(())
+}
+
+fn floors(plan: &Plan) -> Floors {
+    Floors::measure(plan.pair(), plan.cells.iter().any(|cell| !cell.entry.channels.is_empty()))
 }
 
 fn sample(plan: &Plan, cell: &Cell) -> Result<Sample, Failure> {

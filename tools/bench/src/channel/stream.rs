@@ -1,0 +1,160 @@
+//! As many items as both sides can move in a fixed time.
+
+use std::hint::black_box;
+
+use super::handles::{Channel, Receiver, Sender};
+use super::usage::{Usage, between};
+use crate::clock::Clock;
+use crate::cores;
+use crate::kinds::TeamSize;
+use crate::pair::{self, Gate, Task, Wait};
+use crate::params::{Trial, WaitSetting};
+use crate::sample::Sample;
+use crate::team::account::{Checks, Counts, Tally, check, number};
+use crate::team::common::Part;
+use crate::team::evenness;
+
+/// Items between two checks whether the time is over. A thread may sleep before each of them.
+const CHUNK: u64 = 16;
+
+/// The shared state of the threads of a measurement.
+struct Common {
+    gate: Gate,
+    /// The warm-up, and the measured part. Threads go from one to the other without meeting: some may be asleep.
+    parts: [Part; 2],
+}
+
+impl Common {
+    /// Ends both parts in time. Called by the thread that started the others.
+    fn keep_time(&self) {
+        self.gate.meet(Wait::Yield);
+        self.parts.iter().for_each(Part::keep_time);
+    }
+}
+
+/// The counts of a thread at one time.
+#[derive(Clone, Copy)]
+struct Mark {
+    ticks: u64,
+    items: u64,
+    runs: u64,
+    usage: Option<Usage>,
+}
+
+impl Mark {
+    fn now(items: u64, runs: u64) -> Self {
+        Self { ticks: Clock::get().now(), items, runs, usage: Usage::of_this_thread() }
+    }
+}
+
+/// The results of a thread.
+struct Report {
+    /// Begin and end of the measured part.
+    from: Mark,
+    to: Mark,
+    /// All counts, also of the time before and after.
+    counts: Counts,
+}
+
+impl Report {
+    fn items(&self) -> u64 {
+        self.to.items - self.from.items
+    }
+
+    fn runs(&self) -> u64 {
+        self.to.runs - self.from.runs
+    }
+}
+
+pub(super) fn measure<C: Channel>(
+    trial: &Trial<'_>,
+    setting: &WaitSetting,
+) -> Result<Sample, String> {
+    let TeamSize { producers, consumers } = setting.size;
+    let parts = Part::both(trial.length, consumers);
+    let common = &Common { gate: Gate::of(producers + consumers + 1), parts };
+    let (txs, rxs) = C::open(trial.params.capacity, setting.size)?;
+    let mut seats = cores::seats(setting.size, setting.placement, trial.cores).into_iter();
+    let mut tasks = Vec::<Task<'_, Report>>::new();
+    for ((producer, tx), core) in (0..).zip(txs).zip(&mut seats) {
+        tasks.push((core, Box::new(move || produce(black_box(tx), producer, common))));
+    }
+    for (rx, core) in rxs.into_iter().zip(&mut seats) {
+        tasks.push((core, Box::new(move || consume(black_box(rx), common))));
+    }
+    let mut reports = pair::all(tasks, || common.keep_time());
+    let consumers = reports.split_off(producers);
+    let sides = [reports, consumers];
+    let counts = |side: &Vec<Report>| side.iter().map(|report| report.counts).collect();
+    let [pushed, popped]: [Vec<_>; 2] = sides.each_ref().map(counts);
+    check(&pushed, &popped)?;
+    Ok(sample(&sides))
+}
+
+/// The result. Time runs from the first thread's begin to the first thread's end, as in `lane bench mpmc`.
+fn sample(sides: &[Vec<Report>; 2]) -> Sample {
+    let all = || sides.iter().flatten();
+    let from = all().map(|report| report.from.ticks).min().unwrap_or(0);
+    let to = all().map(|report| report.to.ticks).min().unwrap_or(0);
+    let ns = Clock::get().ns(to.saturating_sub(from).max(1));
+    let [producers, consumers] = sides;
+    // If no item was received, an item takes at least this time.
+    let items = consumers.iter().map(Report::items).sum::<u64>().max(1) as f64;
+    let used = |side: &[Report]| -> Option<Usage> {
+        side.iter().map(|report| between(report.from.usage, report.to.usage)).sum()
+    };
+    let used = sides.each_ref().map(|side| used(side));
+    let run = items / consumers.iter().map(Report::runs).sum::<u64>().max(1) as f64;
+    Sample {
+        fairness: Some(sides.each_ref().map(|side| evenness(side.iter().map(Report::items)))),
+        run: (producers.len() > 1).then_some(run),
+        ..Sample::of(ns / items).with_usage(used, items)
+    }
+}
+
+#[inline(never)]
+fn produce<S: Sender>(mut tx: S, producer: u8, common: &Common) -> Report {
+    let mut tally = Tally::default();
+    common.gate.meet(Wait::Yield);
+    let mut marks = [Mark::now(0, 0); 2];
+    for part in &common.parts {
+        let from = Mark::now(tally.items, 0);
+        while !part.is_over() {
+            for _ in 0..CHUNK {
+                let number = number(producer, tally.items + 1);
+                assert!(tx.put(number), "the channel is closed, and all receivers are there");
+                tally.add(number);
+            }
+        }
+        marks = [from, Mark::now(tally.items, 0)];
+    }
+    let [from, to] = marks;
+    Report { from, to, counts: Counts { tally, ..Counts::default() } }
+}
+
+#[inline(never)]
+fn consume<R: Receiver>(mut rx: R, common: &Common) -> Report {
+    let mut checks = Checks::new();
+    common.gate.meet(Wait::Yield);
+    let mut marks = [Mark::now(0, 0); 2];
+    for part in &common.parts {
+        let from = Mark::now(checks.tally.items, checks.runs);
+        let mut is_open = true;
+        while is_open && !part.is_over() {
+            for _ in 0..CHUNK {
+                let Some(item) = rx.get() else {
+                    is_open = false;
+                    break;
+                };
+                checks.see(item);
+            }
+            part.popped(checks.tally.items - from.items);
+        }
+        marks = [from, Mark::now(checks.tally.items, checks.runs)];
+    }
+    while let Some(item) = rx.get() {
+        checks.see(item);
+    }
+    let ([from, to], Checks { tally, unordered, runs, .. }) = (marks, checks);
+    Report { from, to, counts: Counts { tally, unordered, runs, ..Counts::default() } }
+}
