@@ -77,7 +77,7 @@ pub(crate) fn any_ids(names: &[String]) -> Result<Vec<String>, Failure> {
     ids(names, |_| true, |_| String::new())
 }
 
-fn called<'a>(name: &str, among: &'a [Entry]) -> Vec<&'a Entry> {
+pub(crate) fn called<'a>(name: &str, among: &'a [Entry]) -> Vec<&'a Entry> {
     let wanted = name.replace('-', "_");
     let ways: [&dyn Fn(&Entry) -> bool; 3] = [
         &|entry| entry.info.id.replace('-', "_") == wanted,

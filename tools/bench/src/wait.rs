@@ -3,7 +3,7 @@
 use core_affinity::CoreId;
 use corelane_report::Failure;
 
-use crate::catalogue::{Entry, ids_among};
+use crate::catalogue::{Entry, called, ids_among};
 use crate::channel::{self, ChannelKernel};
 use crate::cores;
 use crate::kinds::{Placement, Strategy, TeamSize, Test, check_sizes, possible_sizes, usual_sizes};
@@ -28,6 +28,13 @@ impl Plan {
     /// If the options can't be carried out.
     pub fn wait(args: &WaitArgs) -> Result<Self, Failure> {
         let (all, cores) = (channel::entries(), cores::several(&args.cores)?);
+        if let Some(name) = args.queues.iter().find(|name| called(name, all).is_empty()) {
+            let ids: Vec<_> = all.iter().map(|entry| entry.info.id).collect();
+            return Err(Failure::Usage(format!(
+                "{name} has no calls that wait, or isn't measured with them; choose from {}",
+                ids.join(", ")
+            )));
+        }
         let misfit = |_: &Entry| String::new();
         let mut args =
             WaitArgs { queues: ids_among(all, &args.queues, |_| true, misfit)?, ..args.clone() };
