@@ -102,6 +102,11 @@ pub enum Runtime {
     TokioCurrent,
 }
 
+impl Runtime {
+    /// The runtimes that run tasks.
+    pub const OF_TASKS: [Self; 2] = [Self::Tokio, Self::TokioCurrent];
+}
+
 /// Whether several threads may use a handle at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -9,8 +9,8 @@ use corelane_report::{FileArgs, Positive, PositiveReal, duration, one_of};
 
 use crate::catalogue::{self, Entry};
 use crate::kinds::{
-    CorePair, Handles, MemoryKind, PayloadKind, Placement, Regime, Strategy, TeamSize, Test,
-    Workload, item_bytes,
+    CorePair, Handles, MemoryKind, Mode, PayloadKind, Placement, Regime, Runtime, Strategy,
+    TeamSize, Test, Workload, item_bytes,
 };
 use crate::pair::Wait;
 use crate::stats::Group;
@@ -283,6 +283,15 @@ pub struct WaitArgs {
     /// How corelane's queues wait; peers have only `adaptive`. Threads that share cores never spin.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "adaptive,spin,yield")]
     pub strategy: Vec<Strategy>,
+
+    /// Whether calls block threads, or return futures, for `stream` and `ping-pong` in tasks.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "blocking")]
+    pub mode: Vec<Mode>,
+
+    /// What runs the tasks: two threads, or one.
+    #[arg(long, value_parser = one_of(&Runtime::OF_TASKS), value_delimiter = ',',
+          default_value = "tokio,tokio-current")]
+    pub runtime: Vec<Runtime>,
 
     /// Items per second, at random times (Poisson) [default: open-loop 1000,10000,100000,1000000; cpu without the last;
     /// fan-in 10000].

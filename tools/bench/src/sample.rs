@@ -22,8 +22,10 @@ pub(crate) struct Sample {
     pub(crate) run: Option<f64>,
     /// Share of the items that were not popped: there was no room for them, or they were overwritten.
     pub(crate) lost: Option<f64>,
-    /// Processor time of the sending and of the receiving side, per item.
-    pub(crate) cpu_ns: Option<[f64; 2]>,
+    /// Processor time of all threads, per item.
+    pub(crate) cpu_ns: Option<f64>,
+    /// The same of the sending and of the receiving side, if each has threads of its own.
+    pub(crate) cpu_sides: Option<[f64; 2]>,
     /// How often a thread slept, per item.
     pub(crate) sleeps: Option<f64>,
     pub(crate) latency: Option<Histogram<u64>>,
@@ -75,7 +77,7 @@ pub struct Summary {
     /// Share of the items that were not popped; the median over rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) lost: Option<f64>,
-    /// Processor time of both sides; the median over rounds.
+    /// Processor time of all threads; the median over rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cpu_ns_per_item: Option<f64>,
     /// The same of each side.
@@ -121,8 +123,8 @@ impl Summary {
             failed: median(&|sample| sample.failed),
             run: median(&|sample| sample.run),
             lost: median(&|sample| sample.lost),
-            cpu_ns_per_item: median(&|sample| Some(sample.cpu_ns?.iter().sum())),
-            cpu_ns: sides(both(|sample| sample.cpu_ns)),
+            cpu_ns_per_item: median(&|sample| sample.cpu_ns),
+            cpu_ns: sides(both(|sample| sample.cpu_sides)),
             sleeps_per_item: median(&|sample| sample.sleeps),
             latency_ns: times(|sample| sample.latency.as_ref()),
             push_ns: times(|sample| sample.pushes.as_ref()),

@@ -6,7 +6,9 @@ use corelane_report::Failure;
 use crate::catalogue::{Entry, called, ids_among};
 use crate::channel::{self, ChannelKernel};
 use crate::cores;
-use crate::kinds::{Placement, Strategy, TeamSize, Test, check_sizes, possible_sizes, usual_sizes};
+use crate::kinds::{
+    Mode, Placement, Runtime, Strategy, TeamSize, Test, check_sizes, possible_sizes, usual_sizes,
+};
 use crate::options::WaitArgs;
 use crate::pair::Wait;
 use crate::params::{Length, Params, Setting, WaitSetting, Way};
@@ -38,7 +40,7 @@ impl Plan {
         let misfit = |_: &Entry| String::new();
         let mut args =
             WaitArgs { queues: ids_among(all, &args.queues, |_| true, misfit)?, ..args.clone() };
-        let mut notes = args.leave_out();
+        let mut notes = args.leave_out(&cores);
         let args = &args;
         let is_asked = |entry: &Entry| entry.is_bounded() || !args.queues.is_empty();
         let entries = args.run.choose_among(all, &args.queues, is_asked);
@@ -67,18 +69,25 @@ impl Plan {
 struct Condition {
     size: TeamSize,
     placement: Placement,
+    runtime: Runtime,
     sleeps: Option<bool>,
     rate: Option<u64>,
 }
 
 impl WaitArgs {
     /// Removes what can't be measured here. Returns notes on it.
-    fn leave_out(&mut self) -> Vec<String> {
+    fn leave_out(&mut self, cores: &[CoreId]) -> Vec<String> {
         let mut notes = Vec::new();
         // Threads that aren't pinned run on all cores.
-        if !self.cores.is_empty() && self.placement.contains(&Placement::Free) {
+        if !cores::are_all(cores) {
+            if self.placement.contains(&Placement::Free) {
+                notes.push(cores::NOT_FREE.into());
+            }
+            if self.mode.contains(&Mode::Async) {
+                notes.push("tasks left out: they would run on other cores, too".into());
+            }
             self.placement.retain(|placement| *placement != Placement::Free);
-            notes.push("placement free left out: its threads would run on other cores, too".into());
+            self.mode.retain(|mode| *mode != Mode::Async);
         }
         let is_of_usage = |test: &Test| matches!(test, Test::Cpu | Test::Idle);
         if !channel::has_usage() && self.test.iter().any(is_of_usage) {
@@ -101,16 +110,15 @@ impl WaitArgs {
             Test::FanIn => &[TeamSize { producers: LANES, consumers: 1 }],
             _ => &[one],
         };
-        let sleeps = if test == Test::PingPong { &[Some(false), Some(true)][..] } else { &[None] };
         let mut all = Vec::new();
-        for &placement in self.placements(test) {
+        for (runtime, placement) in self.places(test) {
             for &size in sizes {
                 // The sender of all lanes is one thread.
                 let threads = if test == Test::FanIn { one } else { size };
                 let placement = cores::simplest(threads, placement, cores);
-                for &sleeps in sleeps {
+                for &sleeps in sleeps(test, runtime) {
                     for rate in self.rates(test) {
-                        let condition = Condition { size, placement, sleeps, rate };
+                        let condition = Condition { size, placement, runtime, sleeps, rate };
                         if !all.contains(&condition) {
                             all.push(condition);
                         }
@@ -121,11 +129,26 @@ impl WaitArgs {
         all
     }
 
+    /// Where a test runs: on threads in each placement, and in tasks.
+    fn places(&self, test: Test) -> Vec<(Runtime, Placement)> {
+        let (mut places, mut tasks) = (Vec::new(), &self.runtime[..]);
+        if self.mode.contains(&Mode::Blocking) {
+            places
+                .extend(self.placements(test).iter().map(|placement| (Runtime::None, *placement)));
+        }
+        let is_possible = matches!(test, Test::Stream | Test::PingPong);
+        if !self.mode.contains(&Mode::Async) || !is_possible {
+            tasks = &[];
+        }
+        places.extend(tasks.iter().map(|runtime| (*runtime, Placement::Free)));
+        places
+    }
+
     /// Only calls of threads that share cores with others depend on the placement.
     fn placements(&self, test: Test) -> &[Placement] {
         match test {
             Test::Stream | Test::PingPong => &self.placement,
-            _ => &self.placement[..1],
+            _ => self.placement.get(..1).unwrap_or_default(),
         }
     }
 
@@ -168,6 +191,15 @@ impl WaitArgs {
     }
 }
 
+/// Whether both sides of a ping-pong sleep. The tasks of a single thread never do.
+fn sleeps(test: Test, runtime: Runtime) -> &'static [Option<bool>] {
+    match (test, runtime) {
+        (Test::PingPong, Runtime::TokioCurrent) => &[Some(false)],
+        (Test::PingPong, _) => &[Some(false), Some(true)],
+        _ => &[None],
+    }
+}
+
 /// The cells of one condition: one for each way of each queue.
 fn row(
     args: &WaitArgs,
@@ -176,14 +208,16 @@ fn row(
     condition: &Condition,
     cores: &[CoreId],
 ) -> Vec<Cell> {
-    let &Condition { size, placement, sleeps, rate } = condition;
+    let &Condition { size, placement, runtime, sleeps, rate } = condition;
     let threads = if test == Test::FanIn { 2 } else { size.threads() };
     let is_shared = cores::are_shared(threads, cores);
     let can = |entry: &&&'static Entry| entry.info.sides.allow(size.producers, size.consumers);
     // A thread that never yields would wait for threads that don't run.
     let is_wanted = |channel: &&ChannelKernel| {
         let strategy = channel.way.strategy;
-        args.strategy.contains(&strategy) && !(is_shared && strategy == Strategy::Spin)
+        channel.way.runtime == runtime
+            && args.strategy.contains(&strategy)
+            && !(is_shared && strategy == Strategy::Spin)
     };
     let cell = |entry: &'static Entry, way: Way| {
         let setting = Setting::Wait(WaitSetting { size, placement, way, sleeps, rate });

@@ -22,12 +22,18 @@ pub(crate) fn entries() -> &'static [Entry] {
 }
 
 /// A queue with handles that wait, and with plain handles that try again.
-fn queue<Q: Queue<u64> + 'static>() -> Entry {
+fn queue<Q: Queue<u64> + 'static>() -> Entry
+where
+    Q::Producer: 'static,
+    Q::Consumer: 'static,
+{
     let channels = vec![
         ChannelKernel::blocking::<Waiting<Q>>(),
         ChannelKernel::blocking::<Retrying<Q, Spins>>(),
         ChannelKernel::blocking::<Retrying<Q, Yields>>(),
     ];
+    #[cfg(feature = "peers")]
+    let channels = channels.into_iter().chain(ChannelKernel::tasks::<Waiting<Q>>()).collect();
     let kind = EntryKind::Ours { items: "items of any type" };
     let mut entry = Entry::channel(Q::INFO, kind, channels);
     entry.module = module(std::any::type_name::<Q>());

@@ -10,6 +10,8 @@ mod peers;
 mod ping_pong;
 mod scheduled;
 mod stream;
+#[cfg(feature = "peers")]
+mod tasks;
 mod usage;
 
 use std::fmt;
@@ -17,6 +19,8 @@ use std::fmt;
 pub(crate) use self::catalogue::entries;
 use self::handles::Channel;
 use self::usage::Usage;
+#[cfg(feature = "peers")]
+use crate::kinds::Strategy;
 use crate::kinds::{Mode, Runtime, TeamSize, Test};
 use crate::params::{Trial, WaitSetting, Way};
 use crate::sample::Sample;
@@ -40,6 +44,17 @@ impl ChannelKernel {
         let (mode, runtime) = (Mode::Blocking, Runtime::None);
         let way = Way { mode, runtime, strategy: C::STRATEGY, handles: C::HANDLES };
         Self { way, measure: measure::<C>, probe: |items, size| C::open(items, size).map(drop) }
+    }
+
+    /// The measurements of a channel whose calls return futures, on each runtime.
+    #[cfg(feature = "peers")]
+    fn tasks<C: tasks::Channel>() -> impl Iterator<Item = Self> {
+        let (mode, strategy) = (Mode::Async, Strategy::Adaptive);
+        Runtime::OF_TASKS.into_iter().map(move |runtime| Self {
+            way: Way { mode, runtime, strategy, handles: C::HANDLES },
+            measure: tasks::measure::<C>,
+            probe: |items, size| C::open(items, size).map(drop),
+        })
     }
 
     /// Runs `test` once. The error says what the channel did wrong.

@@ -1,4 +1,4 @@
-//! Channels of other crates, with their blocking calls.
+//! Channels of other crates.
 
 use std::sync::mpsc;
 
@@ -50,34 +50,7 @@ channel!(Std: mpsc::SyncSender<u64>, clone; mpsc::Receiver<u64>;
          |capacity| mpsc::sync_channel(capacity));
 
 #[cfg(feature = "peers")]
-mod crates {
-    use super::*;
-
-    channel!(Crossbeam: crossbeam::channel::Sender<u64>, clone; crossbeam::channel::Receiver<u64>, clone;
-             |capacity| crossbeam::channel::bounded(capacity));
-    channel!(Kanal: kanal::Sender<u64>, clone; kanal::Receiver<u64>, clone;
-             |capacity| kanal::bounded(capacity));
-    channel!(Flume: flume::Sender<u64>, clone; flume::Receiver<u64>, clone;
-             |capacity| flume::bounded(capacity));
-    channel!(Crossfire: crossfire::MTx<crossfire::mpmc::Array<u64>>, clone;
-             crossfire::MRx<crossfire::mpmc::Array<u64>>, clone;
-             |capacity| crossfire::mpmc::bounded_blocking(capacity));
-
-    pub(super) fn entries() -> Vec<Entry> {
-        vec![
-            entry::<Crossbeam>("crossbeam-channel"),
-            entry::<Kanal>("kanal"),
-            entry::<Flume>("flume"),
-            entry::<Crossfire>("crossfire"),
-        ]
-    }
-
-    /// The channel of a crate that has the same name.
-    fn entry<C: Channel>(package: &'static str) -> Entry {
-        let kind = crate::peers::crates::kind(package);
-        Entry::channel(info(package, Sides::ManyToMany), kind, vec![ChannelKernel::blocking::<C>()])
-    }
-}
+mod crates;
 
 fn info(id: &'static str, sides: Sides) -> Info {
     Info { id, name: "channel, bounded", sides, ..Info::RING }

@@ -15,21 +15,22 @@ use crate::params::{Length, Trial, WaitSetting};
 use crate::sample::{Sample, histogram};
 
 /// Pause before each question of threads that sleep: far longer than a thread looks for an item before it sleeps.
-const PAUSE: Duration = Duration::from_micros(200);
+pub(super) const PAUSE: Duration = Duration::from_micros(200);
 /// Round trips between two looks at the clock, unless each of them is timed.
-const CHUNK: u64 = 16;
+pub(super) const CHUNK: u64 = 16;
 
 /// The questions and their times.
-struct Asked {
-    trips: u64,
-    ns: f64,
-    /// The time of each trip, if threads sleep before it.
-    times: Option<Histogram<u64>>,
-    usage: Option<Usage>,
-    wrong: u64,
+#[derive(Default)]
+pub(super) struct Asked {
+    pub(super) trips: u64,
+    pub(super) ns: f64,
+    /// The time of each trip, if both sides sleep before it.
+    pub(super) times: Option<Histogram<u64>>,
+    pub(super) usage: Option<Usage>,
+    pub(super) wrong: u64,
 }
 
-/// Nanoseconds of a round trip: the mean if both threads are busy, the median if they sleep before each question.
+/// Nanoseconds of a round trip.
 pub(super) fn measure<C: Channel>(
     trial: &Trial<'_>,
     setting: &WaitSetting,
@@ -54,23 +55,29 @@ pub(super) fn measure<C: Channel>(
             answer(rx, tx)
         },
     );
-    if asked.wrong > 0 {
-        return Err(format!("{} answers were of other questions", asked.wrong));
-    }
-    let value = asked
-        .times
-        .as_ref()
-        .map_or(asked.ns / asked.trips.max(1) as f64, |times| times.value_at_quantile(0.5) as f64);
+    let asking = asked.usage;
+    let trips = asked.trips as f64;
     // The thread that answers counts the warm-up, too.
-    let share = asked.trips as f64 / answered.max(1) as f64;
-    let used = used
+    let share = trips / answered.max(1) as f64;
+    let answering = used
         .map(|Usage { cpu_ns, sleeps }| Usage { cpu_ns: share * cpu_ns, sleeps: share * sleeps });
-    let sample = Sample { latency: asked.times, ..Sample::of(value) };
-    Ok(sample.with_usage([asked.usage, used], asked.trips as f64))
+    Ok(asked.sample()?.with_sides([asking, answering], trips))
+}
+
+impl Asked {
+    /// The mean if both sides are busy, the median if they sleep before each question.
+    pub(super) fn sample(self) -> Result<Sample, String> {
+        if self.wrong > 0 {
+            return Err(format!("{} answers were of other questions", self.wrong));
+        }
+        let median = self.times.as_ref().map(|times| times.value_at_quantile(0.5) as f64);
+        let value = median.unwrap_or(self.ns / self.trips.max(1) as f64);
+        Ok(Sample { latency: self.times, ..Sample::of(value) })
+    }
 }
 
 /// The only handle, on the stack of its thread.
-fn only<H>(handles: Vec<H>) -> H {
+pub(super) fn only<H>(handles: Vec<H>) -> H {
     black_box(handles.into_iter().next().expect("there is one thread on each side"))
 }
 

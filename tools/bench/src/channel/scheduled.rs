@@ -66,9 +66,9 @@ pub(super) fn measure<C: Channel>(
     check(&[Counts { tally: sent, ..Counts::default() }], &[popped])?;
     let sending = usage.map(|_| Usage { cpu_ns: calls_ns, sleeps: 0.0 });
     let p50 = latency.value_at_quantile(0.5) as f64;
-    let mut sample = Sample::of(p50).with_usage([sending, usage], items);
+    let mut sample = Sample::of(p50).with_sides([sending, usage], items);
     if test == Test::Cpu {
-        sample.value = sample.cpu_ns.map_or(f64::NAN, |[sender, receiver]| sender + receiver);
+        sample.value = sample.cpu_ns.unwrap_or(f64::NAN);
     }
     Ok(Sample { latency: Some(latency), ..sample })
 }

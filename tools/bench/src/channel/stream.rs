@@ -15,7 +15,7 @@ use crate::team::common::Part;
 use crate::team::evenness;
 
 /// Items between two checks whether the time is over. A thread may sleep before each of them.
-const CHUNK: u64 = 16;
+pub(super) const CHUNK: u64 = 16;
 
 /// The shared state of the threads of a measurement.
 struct Common {
@@ -32,28 +32,33 @@ impl Common {
     }
 }
 
-/// The counts of a thread at one time.
+/// The counts of a thread or a task at one time.
 #[derive(Clone, Copy)]
-struct Mark {
+pub(super) struct Mark {
     ticks: u64,
     items: u64,
     runs: u64,
+    /// Of a thread.
     usage: Option<Usage>,
 }
 
 impl Mark {
     fn now(items: u64, runs: u64) -> Self {
-        Self { ticks: Clock::get().now(), items, runs, usage: Usage::of_this_thread() }
+        Self { usage: Usage::of_this_thread(), ..Self::of_task(items, runs) }
+    }
+
+    pub(super) fn of_task(items: u64, runs: u64) -> Self {
+        Self { ticks: Clock::get().now(), items, runs, usage: None }
     }
 }
 
-/// The results of a thread.
-struct Report {
+/// The results of a thread or a task.
+pub(super) struct Report {
     /// Begin and end of the measured part.
-    from: Mark,
-    to: Mark,
+    pub(super) from: Mark,
+    pub(super) to: Mark,
     /// All counts, also of the time before and after.
-    counts: Counts,
+    pub(super) counts: Counts,
 }
 
 impl Report {
@@ -85,14 +90,20 @@ pub(super) fn measure<C: Channel>(
     let mut reports = pair::all(tasks, || common.keep_time());
     let consumers = reports.split_off(producers);
     let sides = [reports, consumers];
+    let used = sides
+        .each_ref()
+        .map(|side| side.iter().map(|report| between(report.from.usage, report.to.usage)).sum());
+    let (sample, items) = sample(&sides)?;
+    Ok(sample.with_sides(used, items))
+}
+
+/// Checks the reports of the producers and of the consumers. Returns the result and the number of items.
+///
+/// Time runs from the first thread's begin to the first thread's end, as in `lane bench mpmc`.
+pub(super) fn sample(sides: &[Vec<Report>; 2]) -> Result<(Sample, f64), String> {
     let counts = |side: &Vec<Report>| side.iter().map(|report| report.counts).collect();
     let [pushed, popped]: [Vec<_>; 2] = sides.each_ref().map(counts);
     check(&pushed, &popped)?;
-    Ok(sample(&sides))
-}
-
-/// The result. Time runs from the first thread's begin to the first thread's end, as in `lane bench mpmc`.
-fn sample(sides: &[Vec<Report>; 2]) -> Sample {
     let all = || sides.iter().flatten();
     let from = all().map(|report| report.from.ticks).min().unwrap_or(0);
     let to = all().map(|report| report.to.ticks).min().unwrap_or(0);
@@ -100,16 +111,13 @@ fn sample(sides: &[Vec<Report>; 2]) -> Sample {
     let [producers, consumers] = sides;
     // If no item was received, an item takes at least this time.
     let items = consumers.iter().map(Report::items).sum::<u64>().max(1) as f64;
-    let used = |side: &[Report]| -> Option<Usage> {
-        side.iter().map(|report| between(report.from.usage, report.to.usage)).sum()
-    };
-    let used = sides.each_ref().map(|side| used(side));
     let run = items / consumers.iter().map(Report::runs).sum::<u64>().max(1) as f64;
-    Sample {
+    let sample = Sample {
         fairness: Some(sides.each_ref().map(|side| evenness(side.iter().map(Report::items)))),
         run: (producers.len() > 1).then_some(run),
-        ..Sample::of(ns / items).with_usage(used, items)
-    }
+        ..Sample::of(ns / items)
+    };
+    Ok((sample, items))
 }
 
 #[inline(never)]

@@ -17,17 +17,26 @@ impl Usage {
     /// What this thread has taken so far. Only on Linux.
     pub(super) fn of_this_thread() -> Option<Self> {
         #[cfg(target_os = "linux")]
-        return linux();
+        return of(libc::RUSAGE_THREAD);
+        #[cfg(not(target_os = "linux"))]
+        None
+    }
+
+    /// What all threads of the program have taken so far. Only on Linux.
+    #[cfg(feature = "peers")]
+    pub(super) fn of_all_threads() -> Option<Self> {
+        #[cfg(target_os = "linux")]
+        return of(libc::RUSAGE_SELF);
         #[cfg(not(target_os = "linux"))]
         None
     }
 }
 
 #[cfg(target_os = "linux")]
-fn linux() -> Option<Usage> {
+fn of(threads: libc::c_int) -> Option<Usage> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the call writes no more than a `rusage`.
-    let failed = unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
+    let failed = unsafe { libc::getrusage(threads, usage.as_mut_ptr()) };
     // SAFETY: all zeros are a `rusage`, too.
     let usage = unsafe { usage.assume_init() };
     let ns = |time: libc::timeval| time.tv_sec as f64 * 1e9 + time.tv_usec as f64 * 1e3;
@@ -63,14 +72,21 @@ pub(super) fn between(before: Option<Usage>, after: Option<Usage>) -> Option<Usa
 }
 
 impl Sample {
-    /// The same sample, with what both sides took for `items` items.
-    pub(super) fn with_usage(mut self, [sender, receiver]: [Option<Usage>; 2], items: f64) -> Self {
-        if let Some((sender, receiver)) = sender.zip(receiver) {
-            let items = items.max(1.0);
-            self.cpu_ns = Some([sender.cpu_ns / items, receiver.cpu_ns / items]);
-            self.sleeps = Some((sender.sleeps + receiver.sleeps) / items);
-        }
+    /// The same sample, with what all threads took for `items` items.
+    pub(super) fn with_usage(mut self, used: Option<Usage>, items: f64) -> Self {
+        let items = items.max(1.0);
+        self.cpu_ns = used.map(|used| used.cpu_ns / items);
+        self.sleeps = used.map(|used| used.sleeps / items);
         self
+    }
+
+    /// The same sample, with what the threads of each side took for `items` items.
+    pub(super) fn with_sides(self, sides: [Option<Usage>; 2], items: f64) -> Self {
+        let [sender, receiver] = sides;
+        let cpu_sides = sender
+            .zip(receiver)
+            .map(|(sender, receiver)| [sender, receiver].map(|side| side.cpu_ns / items.max(1.0)));
+        Self { cpu_sides, ..self.with_usage(sides.into_iter().sum(), items) }
     }
 }
 
