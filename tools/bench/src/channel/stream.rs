@@ -166,3 +166,105 @@ fn consume<R: Receiver>(mut rx: R, common: &Common) -> Report {
     let ([from, to], Checks { tally, unordered, runs, .. }) = (marks, checks);
     Report { from, to, counts: Counts { tally, unordered, runs, ..Counts::default() } }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use core_affinity::CoreId;
+
+    use super::super::handles::Ends;
+    use super::super::{ChannelKernel, Test};
+    use super::*;
+    use crate::kinds::{Placement, Sharing, Strategy};
+    use crate::params::{Length, Params, Setting};
+
+    /// What a sender does instead of sending its tenth item.
+    type Fault = fn(&Broken, u64);
+
+    /// A channel of the standard library.
+    struct Broken {
+        tx: mpsc::SyncSender<u64>,
+        sent: u64,
+        fault: Fault,
+    }
+
+    impl Sender for Broken {
+        fn put(&mut self, item: u64) -> bool {
+            self.sent += 1;
+            if self.sent == 10 {
+                (self.fault)(self, item)
+            } else {
+                self.next(item)
+            }
+            true
+        }
+    }
+
+    impl Broken {
+        fn next(&self, item: u64) {
+            self.tx.send(item).expect("the receiver is there");
+        }
+    }
+
+    const FAULTS: [Fault; 4] = [
+        |tx, item| tx.next(item),
+        |_, _| {},
+        |tx, item| [item, item].into_iter().for_each(|item| tx.next(item)),
+        |tx, item| tx.next(item + 1),
+    ];
+
+    struct Channels<const FAULT: usize>;
+
+    impl<const FAULT: usize> Channel for Channels<FAULT> {
+        const STRATEGY: Strategy = Strategy::Adaptive;
+        const HANDLES: Sharing = Sharing::Shared;
+
+        type Tx = Broken;
+        type Rx = mpsc::Receiver<u64>;
+
+        fn open(capacity: usize, size: TeamSize) -> Result<Ends<Broken, Self::Rx>, String> {
+            let (tx, rx) = mpsc::sync_channel(capacity);
+            let fault = FAULTS[FAULT];
+            let tx = |_| Broken { tx: tx.clone(), sent: 0, fault };
+            Ok(((0..size.producers).map(tx).collect(), vec![rx]))
+        }
+    }
+
+    fn run<const FAULT: usize>(test: Test, producers: usize) -> Result<Sample, String> {
+        let kernel = ChannelKernel::blocking::<Channels<FAULT>>();
+        let sleeps = (test == Test::PingPong).then_some(false);
+        let size = TeamSize { producers, consumers: 1 };
+        let (placement, way) = (Placement::Mixed, kernel.way);
+        let setting = WaitSetting { size, placement, way, sleeps, rate: Some(100_000) };
+        let params =
+            Params { capacity: 16, wait: Wait::Within, setting: Setting::Wait(setting.clone()) };
+        let length = match test {
+            Test::OpenLoop => Length::Time(std::time::Duration::from_millis(5)),
+            _ => Length::Items(500),
+        };
+        let cores = &[CoreId { id: 0 }];
+        kernel.measure(test, &Trial { params: &params, length, cores, schedule: &[] }, &setting)
+    }
+
+    #[test]
+    fn a_right_channel_passes() {
+        for sample in [run::<0>(Test::Stream, 3), run::<0>(Test::PingPong, 1)] {
+            assert!(sample.expect("it is right").value > 0.0);
+        }
+        let latency = run::<0>(Test::OpenLoop, 64).expect("it is right").latency;
+        assert!(latency.is_some_and(|latency| latency.len() > 100));
+    }
+
+    #[test]
+    fn lost_doubled_and_changed_items_are_found() {
+        for test in [Test::Stream, Test::OpenLoop] {
+            let faults = [run::<1>(test, 2), run::<2>(test, 2), run::<3>(test, 2)];
+            let faults = faults.map(|result| result.expect_err("it is wrong"));
+            assert!(faults[..2].iter().all(|fault| fault.contains("items were pushed and")));
+            assert!(faults[2].contains("ones of the same producer"), "{faults:?}");
+        }
+        let wrong = run::<3>(Test::PingPong, 1).expect_err("it is wrong");
+        assert!(wrong.contains("answers were of other questions"), "{wrong}");
+    }
+}

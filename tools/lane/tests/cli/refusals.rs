@@ -8,7 +8,7 @@ use crate::common::{assert_refused, check_refusal, command, text};
 fn bad_words_and_numbers_are_refused() {
     let most = format!("spsc lq --capacity {}", usize::MAX);
     let most_mpmc = format!("mpmc bbq --capacity {}", usize::MAX);
-    let cases: [(&str, &[&str]); 58] = [
+    let cases: [(&str, &[&str]); 61] = [
         ("spsc bqueu", &["called bqueu", "bqueue, bqueue-any", "lane list"]),
         ("spsc lq bbq", &["bbq is between several", "use `lane bench mpmc bbq`"]),
         ("spsc --test sream", &["stream", "rtt", "open-loop"]),
@@ -64,6 +64,9 @@ fn bad_words_and_numbers_are_refused() {
         ("wait linering --test stream --threads 2x2", &["2x2", "one producer, one consumer"]),
         ("wait linering --test fan-in", &["nothing to measure"]),
         ("wait std-channel --strategy yield", &["nothing to measure"]),
+        ("wait --runtime none", &["none", "tokio, tokio-current"]),
+        ("wait --mode async --test idle", &["nothing to measure"]),
+        ("wait --placement free --cores 0,0", &["nothing to measure", "placement free left out"]),
         ("wait --cores 9999", &["no core 9999"]),
         ("wait --json /no/such/directory/file", &["choose another path"]),
         ("ring bbq-drop-old", &["bbq-drop-old loses messages", "choose other"]),

@@ -108,6 +108,32 @@ fn schedules_have_rates_and_percentiles() {
     assert!(rates.chunks(2).all(|pair| pair == [3000, 9000]) && rates.len() >= 4, "{rates:?}");
 }
 
+#[cfg(feature = "peers")]
+#[test]
+fn tasks_have_runtimes_and_peers_of_their_own() {
+    let json = json_of(&few("--mode async --threads 1x1,2x1 --test stream,ping-pong,cpu"));
+    assert!(params(&json, "mode").iter().all(|mode| *mode == "async"));
+    let of = |queue: &str, test: &str, runtime: &str| {
+        let is_here = |result: &&Value| {
+            result["queue"] == queue
+                && result["test"] == test
+                && result["params"]["runtime"] == runtime
+        };
+        results(&json).iter().filter(is_here).count()
+    };
+    let peers = ["kanal", "flume", "crossfire", "async-channel", "tokio-mpsc", "thingbuf-mpsc"];
+    for queue in peers.into_iter().chain(["bbq", "leased"]) {
+        let counts = ["stream", "ping-pong"]
+            .map(|test| ["tokio", "tokio-current"].map(|runtime| of(queue, test, runtime)));
+        assert_eq!(counts, [[2, 2], [2, 1]], "{queue}");
+    }
+    assert_eq!((of("linering", "stream", "tokio"), of("std-channel", "stream", "tokio")), (1, 0));
+    let one =
+        json_of(&few("bbq --mode blocking,async --runtime tokio --test stream --threads 1x1"));
+    assert_eq!(params(&one, "runtime").last().expect("results"), &"tokio");
+    assert!(results(&one).len() > 2);
+}
+
 #[test]
 fn queues_that_are_never_full_must_be_named() {
     let json = json_of(&few("lprq --test stream --threads 1x1 --strategy adaptive"));
