@@ -107,13 +107,13 @@ impl Runtime {
     pub const OF_TASKS: [Self; 2] = [Self::Tokio, Self::TokioCurrent];
 }
 
-/// Whether several threads may use a handle at the same time.
+/// How a call takes its handle. Handles of both sides may differ; then it is the sender's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Sharing {
-    /// Calls take the handle exclusively (`&mut self`).
+    /// Exclusively (`&mut self`).
     Exclusive,
-    /// Calls take a shared reference.
+    /// By a shared reference.
     Shared,
 }
 

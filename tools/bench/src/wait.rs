@@ -182,7 +182,7 @@ impl WaitArgs {
         let (Some(rate), Length::Time(time)) = (condition.rate, self.length(test, 1)) else {
             return Ok(());
         };
-        match schedule::poisson(rate as f64, time).is_empty() {
+        match schedule::is_empty(rate as f64, time) {
             true => Err(Failure::Usage(format!(
                 "no item is due in this time at {rate} a second; raise --rate or --duration"
             ))),

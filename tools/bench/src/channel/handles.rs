@@ -12,7 +12,7 @@ use crate::team;
 pub(super) trait Channel {
     /// How its calls wait.
     const STRATEGY: Strategy;
-    /// Whether several threads may use a handle at the same time. Here each thread has a handle of its own.
+    /// How its calls take handles. Each thread has handles of its own here.
     const HANDLES: Sharing;
 
     type Tx: Sender;
