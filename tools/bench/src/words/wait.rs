@@ -74,8 +74,8 @@ pub(super) fn legend(test: Test) -> &'static str {
         }
         Test::PingPong => {
             "Busy: the mean of a round trip; otherwise the median, from the send. × floor: of line_rtt, or of futex_rtt if \
-             threads sleep before. cpu ns: processor time of both threads for a round trip, without pauses. sleeps: how often a \
-             thread slept, pauses included."
+             threads sleep before. cpu ns: processor time of both threads for a round trip, without pauses; of tasks with pauses. \
+             sleeps: how often a thread slept, pauses included."
         }
         Test::Cpu => {
             "Processor time of an item. send: time of the sender's call. receive: processor time of the receiver. sleeps: of \
