@@ -12,7 +12,8 @@ use super::handles::{Retrying, Spins, Waiting, Yields};
 use super::{ChannelKernel, peers};
 use crate::catalogue::{Entry, EntryKind, module};
 
-/// All entries, corelane's first. To add a channel: implement `Channel` and add a line.
+/// All entries, corelane's first. To add a channel: implement [`Channel`](super::handles::Channel), by `channel!` if it has
+/// `send` and `recv`, and add a line.
 pub(crate) fn entries() -> &'static [Entry] {
     static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         let ours = [queue::<LineRing>(), queue::<Bbq>(), queue::<Leased>(), queue::<Lprq>()];

@@ -49,6 +49,45 @@ pub(super) fn copies<H>(
     Ok(all)
 }
 
+/// A channel with the calls `send` and `recv`, made for `$capacity` items. Handles of a side are cloned if it says so.
+macro_rules! channel {
+    ($channel:ident, $sharing:ident: $tx:ty $(, $clone_tx:ident)?; $rx:ty $(, $clone_rx:ident)?; |$capacity:ident| $open:expr) => {
+        struct $channel;
+
+        impl Channel for $channel {
+            const STRATEGY: Strategy = Strategy::Adaptive;
+            const HANDLES: Sharing = Sharing::$sharing;
+
+            type Tx = $tx;
+            type Rx = $rx;
+
+            fn open($capacity: usize, size: TeamSize) -> Result<Ends<$tx, $rx>, String> {
+                let (tx, rx) = $open;
+                let txs = copies(tx, size.producers, |_tx| channel!(copy _tx $($clone_tx)?))?;
+                Ok((txs, copies(rx, size.consumers, |_rx| channel!(copy _rx $($clone_rx)?))?))
+            }
+        }
+
+        impl Sender for $tx {
+            #[inline(always)]
+            fn put(&mut self, item: u64) -> bool {
+                self.send(item).is_ok()
+            }
+        }
+
+        impl Receiver for $rx {
+            #[inline(always)]
+            fn get(&mut self) -> Option<u64> {
+                self.recv().ok()
+            }
+        }
+    };
+    (copy $handle:ident clone) => { Some($handle.clone()) };
+    (copy $handle:ident) => { None };
+}
+
+pub(super) use channel;
+
 /// A queue with the handles of `wait::pair`.
 pub(super) struct Waiting<Q>(PhantomData<Q>);
 

@@ -38,13 +38,13 @@ macro_rules! tasks {
     };
 }
 
-channel!(Crossbeam: crossbeam::channel::Sender<u64>, clone; crossbeam::channel::Receiver<u64>, clone;
+channel!(Crossbeam, Shared: crossbeam::channel::Sender<u64>, clone; crossbeam::channel::Receiver<u64>, clone;
          |capacity| crossbeam::channel::bounded(capacity));
-channel!(Kanal: kanal::Sender<u64>, clone; kanal::Receiver<u64>, clone;
+channel!(Kanal, Shared: kanal::Sender<u64>, clone; kanal::Receiver<u64>, clone;
          |capacity| kanal::bounded(capacity));
-channel!(Flume: flume::Sender<u64>, clone; flume::Receiver<u64>, clone;
+channel!(Flume, Shared: flume::Sender<u64>, clone; flume::Receiver<u64>, clone;
          |capacity| flume::bounded(capacity));
-channel!(Crossfire: crossfire::MTx<crossfire::mpmc::Array<u64>>, clone;
+channel!(Crossfire, Shared: crossfire::MTx<crossfire::mpmc::Array<u64>>, clone;
          crossfire::MRx<crossfire::mpmc::Array<u64>>, clone;
          |capacity| crossfire::mpmc::bounded_blocking(capacity));
 
