@@ -48,7 +48,7 @@ pub struct Calibration {
 impl Calibration {
     /// Measures all costs between these cores.
     pub fn measure(cores: Cores) -> Self {
-        let floors: Vec<_> = (0..5).map(|_| Floors::measure(cores)).collect();
+        let floors: Vec<_> = (0..5).map(|_| Floors::measure(cores, false)).collect();
         let median = |value: fn(&Floors) -> f64| median(floors.iter().map(value));
         Self::with(
             cores,

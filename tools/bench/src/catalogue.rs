@@ -13,11 +13,11 @@ use corelane_report::{Failure, name, unknown};
 
 use crate::kinds::{PayloadKind, TeamSize, Test, WORD};
 use crate::larger::{self, Roomy};
-use crate::params::{CircleSetting, PairSetting, Params, Setting, Trial};
+use crate::params::{CircleSetting, PairSetting, Params, Setting, Trial, WaitSetting};
 use crate::payload::{Indirect, Parcel, Payload};
 use crate::sample::Sample;
 use crate::team::{self, TeamKernel};
-use crate::{circle, open_loop, peers, rtt, stream};
+use crate::{channel::ChannelKernel, circle, open_loop, peers, rtt, stream};
 
 /// Beginning of the ids of lists of other rings than the default.
 const LIST_OF: &str = "uspsc-";
@@ -47,11 +47,21 @@ pub fn ids(
     fits: impl Fn(&Entry) -> bool,
     misfit: impl Fn(&Entry) -> String,
 ) -> Result<Vec<String>, Failure> {
+    ids_among(entries(), names, fits, misfit)
+}
+
+/// The same with other entries.
+pub(crate) fn ids_among(
+    among: &[Entry],
+    names: &[String],
+    fits: impl Fn(&Entry) -> bool,
+    misfit: impl Fn(&Entry) -> String,
+) -> Result<Vec<String>, Failure> {
     let mut ids = Vec::new();
     for name in names {
-        let all = called(name);
+        let all = called(name, among);
         let Some(first) = all.first() else {
-            return Err(unknown(name, entries().iter().map(|entry| entry.info.id)));
+            return Err(unknown(name, among.iter().map(|entry| entry.info.id)));
         };
         let fitting: Vec<_> = all.iter().filter(|entry| fits(entry)).collect();
         if fitting.is_empty() {
@@ -67,14 +77,14 @@ pub(crate) fn any_ids(names: &[String]) -> Result<Vec<String>, Failure> {
     ids(names, |_| true, |_| String::new())
 }
 
-fn called(name: &str) -> Vec<&'static Entry> {
+pub(crate) fn called<'a>(name: &str, among: &'a [Entry]) -> Vec<&'a Entry> {
     let wanted = name.replace('-', "_");
     let ways: [&dyn Fn(&Entry) -> bool; 3] = [
         &|entry| entry.info.id.replace('-', "_") == wanted,
         &|entry| entry.module == wanted || entry.module.split("::").any(|part| part == wanted),
         &|entry| matches!(entry.kind, EntryKind::Peer { package, .. } if package == name),
     ];
-    let all = ways.map(|is_it| entries().iter().filter(|entry| is_it(entry)).collect::<Vec<_>>());
+    let all = ways.map(|is_it| among.iter().filter(|entry| is_it(entry)).collect::<Vec<&Entry>>());
     all.into_iter().find(|entries| !entries.is_empty()).unwrap_or_default()
 }
 
@@ -91,9 +101,12 @@ pub struct Entry {
     pair: Option<PairKernel>,
     /// The measurement of a stream of items of more than a word, if the queue carries items of this size.
     larger: fn(usize) -> Option<larger::Kernel>,
-    team: TeamKernel,
-    /// The measurement between threads in a ring; floors have none.
+    /// The measurement between several threads; channels have none.
+    team: Option<TeamKernel>,
+    /// The measurement between threads in a ring; floors and channels have none.
     circle: Option<CircleKernel>,
+    /// The measurements of calls that wait, one for each way; only channels have some.
+    pub(crate) channels: Vec<ChannelKernel>,
     probe: fn(Config, TeamSize) -> Result<(), String>,
 }
 
@@ -136,7 +149,7 @@ impl Entry {
 
     /// Whether it is no queue, but what threads cost without one.
     pub(crate) fn is_floor(&self) -> bool {
-        self.circle.is_none()
+        self.team.is_some() && self.circle.is_none()
     }
 
     /// Whether it is measured between one producer and one consumer.
@@ -161,17 +174,31 @@ impl Entry {
             kind,
             pair: None,
             larger: |_| None,
-            team: team::measure::<N, B, Q>,
+            team: Some(team::measure::<N, B, Q>),
             circle: Some(circle::measure::<B, Q>),
+            channels: Vec::new(),
             probe: |config, size| team::handles::<N, Q>(config, size).map(drop),
         }
     }
 
     /// An entry for a floor.
     pub(crate) fn floor(info: Info, team: TeamKernel) -> Self {
-        let kind = EntryKind::Ours { items: "" };
-        let probe = |_: Config, _: TeamSize| Ok(());
-        Self { info, module: "", kind, pair: None, larger: |_| None, team, circle: None, probe }
+        Self { team: Some(team), ..Self::channel(info, EntryKind::Ours { items: "" }, Vec::new()) }
+    }
+
+    /// An entry for a queue whose calls wait.
+    pub(crate) fn channel(info: Info, kind: EntryKind, channels: Vec<ChannelKernel>) -> Self {
+        Self {
+            info,
+            kind,
+            module: "",
+            pair: None,
+            larger: |_| None,
+            team: None,
+            circle: None,
+            channels,
+            probe: |_, _| Ok(()),
+        }
     }
 
     /// The same entry, also measured between one producer and one consumer.
@@ -186,6 +213,9 @@ impl Entry {
 
     /// Makes the queue and drops it. The error says what is wrong with the parameters.
     pub(crate) fn probe(&self, params: &Params) -> Result<(), String> {
+        if let Setting::Wait(setting) = &params.setting {
+            return self.channel_kernel(setting).probe(params.capacity, setting.size);
+        }
         match params.pair().and_then(|pair| (self.larger)(pair.bytes())) {
             Some(larger) => (larger.probe)(params.config()),
             None => (self.probe)(params.config(), params.size()),
@@ -207,7 +237,14 @@ impl Entry {
                 (sample, fault)
             }
             Setting::Team(setting) => {
-                return (self.team)(test, trial, setting).map_err(|fault| {
+                let kernel = self.team.expect("only those with a kernel are chosen");
+                return kernel(test, trial, setting).map_err(|fault| {
+                    format!("{fault}, in {} with {} threads", name(&test), setting.size)
+                });
+            }
+            Setting::Wait(setting) => {
+                let kernel = self.channel_kernel(setting);
+                return kernel.measure(test, trial, setting).map_err(|fault| {
                     format!("{fault}, in {} with {} threads", name(&test), setting.size)
                 });
             }
@@ -226,8 +263,15 @@ impl Entry {
     }
 }
 
+impl Entry {
+    fn channel_kernel(&self, setting: &WaitSetting) -> &ChannelKernel {
+        let kernel = self.channels.iter().find(|kernel| kernel.way == setting.way);
+        kernel.expect("only ways that it has are chosen")
+    }
+}
+
 /// The module of a queue's type in the library, such as `lamport::lazy`.
-fn module(queue: &str) -> &str {
+pub(crate) fn module(queue: &str) -> &str {
     let path = queue.split('<').next().and_then(|path| path.strip_prefix("corelane::"));
     path.and_then(|path| path.rsplit_once("::")).map_or("", |(module, _)| module)
 }

@@ -34,6 +34,15 @@ pub(crate) fn several(wanted: &[usize]) -> Result<Vec<CoreId>, Failure> {
     }
 }
 
+/// Why threads that aren't pinned are left out.
+pub(crate) const NOT_FREE: &str =
+    "placement free left out: its threads would run on other cores, too";
+
+/// Whether these are all cores.
+pub(crate) fn are_all(cores: &[CoreId]) -> bool {
+    several(&[]).is_ok_and(|all| all.iter().all(|core| cores.contains(core)))
+}
+
 /// Whether `threads` threads share cores: also if a core is given twice, although another core is free.
 pub(crate) fn are_shared(threads: usize, cores: &[CoreId]) -> bool {
     let ids: BTreeSet<_> = cores.iter().map(|core| core.id).collect();

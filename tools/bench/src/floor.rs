@@ -24,18 +24,30 @@ const HANDOFFS: usize = 100;
 #[repr(align(128))]
 pub(crate) struct PaddedWord(pub(crate) AtomicU64);
 
-/// A measured pair of floors.
+/// Measured floors.
 #[derive(Clone, Copy)]
 pub(crate) struct Floors {
     /// Two threads bounce one flag each way: ns per round trip.
     pub(crate) line_rtt_ns: f64,
     /// One thread writes blocks of 4 KiB, the other sums them: ns per u64.
     pub(crate) block_handoff_ns: f64,
+    /// Two threads wake each other: ns per round trip between the cores, and on one core. Only for calls that wait.
+    pub(crate) futex_rtt_ns: Option<[f64; 2]>,
 }
 
 impl Floors {
-    pub(crate) fn measure(cores: Cores) -> Self {
-        Self { line_rtt_ns: line_rtt(cores), block_handoff_ns: block_handoff(cores) }
+    /// The floors between two cores; with `sleep`, also those of threads that sleep.
+    pub(crate) fn measure(cores: Cores, sleep: bool) -> Self {
+        let one = Cores { consumer: cores.producer, ..cores };
+        Self {
+            line_rtt_ns: line_rtt(cores),
+            block_handoff_ns: block_handoff(cores),
+            futex_rtt_ns: if sleep {
+                futex_rtt(cores).zip(futex_rtt(one)).map(Into::into)
+            } else {
+                None
+            },
+        }
     }
 }
 
@@ -73,6 +85,54 @@ pub(crate) fn line_rtt(cores: Cores) -> f64 {
 
 pub(crate) fn await_count(counter: &PaddedWord, value: u64, wait: Wait) {
     wait.until(|| (counter.0.load(Ordering::Acquire) >= value).then_some(()));
+}
+
+/// Round trips per sample of threads that sleep.
+#[cfg(target_os = "linux")]
+const SLEEPS: usize = 10;
+
+/// Nanoseconds in which two threads wake each other in turn.
+#[cfg(target_os = "linux")]
+fn futex_rtt(cores: Cores) -> Option<f64> {
+    use rustix::thread::futex;
+    use std::sync::atomic::AtomicU32;
+
+    let (ping, pong) = (&AtomicU32::new(0), &AtomicU32::new(0));
+    let ring = |word: &AtomicU32| {
+        // Release ↔ Acquire below, as a queue needs them.
+        word.fetch_add(1, Ordering::Release);
+        futex::wake(word, futex::Flags::PRIVATE, 1).expect("the word is there");
+    };
+    let sleep = |word: &AtomicU32, old: u32| {
+        while word.load(Ordering::Acquire) == old {
+            // Also ends without a ring: then the word is read again.
+            _ = futex::wait(word, futex::Flags::PRIVATE, old, None);
+        }
+    };
+    let (ns, ()) = pair::run(
+        cores,
+        move || {
+            let mut trips = 0..;
+            median_ns(SAMPLES, || {
+                for trip in trips.by_ref().take(SLEEPS) {
+                    ring(ping);
+                    sleep(pong, trip);
+                }
+            })
+        },
+        move || {
+            for trip in (0..).take(SAMPLES * SLEEPS) {
+                sleep(ping, trip);
+                ring(pong);
+            }
+        },
+    );
+    Some(ns / SLEEPS as f64)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn futex_rtt(_: Cores) -> Option<f64> {
+    None
 }
 
 /// Plain words and not atomics, so that both sides may use vector instructions.

@@ -45,7 +45,7 @@ impl Results {
         let mut blocks = {
             let is_full = self.results.iter().any(CellResult::is_bounded);
             let never = if is_full { "" } else { ": queues that are never full" };
-            vec![Block::heading(2, words::suite(first.test).to_owned() + never)]
+            vec![Block::heading(2, words::suite(first).to_owned() + never)]
         };
         let command = self.origin.command().replacen("lane ", "cargo run --release -- ", 1);
         let machine = format!("`{command}`, {}. {}.", self.origin.date(), self.machine.summary());

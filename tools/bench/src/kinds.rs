@@ -30,6 +30,14 @@ pub enum Test {
     Overwrite,
     /// Messages that go round a ring of threads.
     Round,
+    /// Nanoseconds for one item to the other thread and back, with calls that wait.
+    PingPong,
+    /// Processor time of an item that is sent on a schedule.
+    Cpu,
+    /// Processor time of a thread that waits for an item.
+    Idle,
+    /// Latency of items from many senders that are mostly idle.
+    FanIn,
 }
 
 impl Test {
@@ -38,29 +46,75 @@ impl Test {
     /// The tests between several producers and several consumers.
     pub const MPMC: [Self; 5] =
         [Self::Throughput, Self::DataLatency, Self::OpLatency, Self::FullEmpty, Self::Overwrite];
+    /// The tests of calls that wait.
+    pub const WAIT: [Self; 6] =
+        [Self::Stream, Self::PingPong, Self::OpenLoop, Self::Cpu, Self::Idle, Self::FanIn];
 
     /// The unit of its values.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Stream | Self::Throughput => "ns/item",
             Self::Rtt => "ns/transaction",
-            Self::OpenLoop => "ns",
+            Self::OpenLoop | Self::FanIn => "ns",
             Self::DataLatency => "ns in the queue",
             Self::OpLatency => "ns for a push and a pop",
             Self::FullEmpty => "ns/call",
             Self::Overwrite => "ns/push",
             Self::Round => "ns/message",
+            Self::PingPong => "ns/round trip",
+            Self::Cpu => "cpu ns/item",
+            Self::Idle => "cpu ns/s",
         }
     }
+}
 
-    /// The name of its suite on command lines and in results.
-    pub(crate) fn suite(self) -> &'static str {
-        match self {
-            _ if Self::SPSC.contains(&self) => "spsc",
-            _ if Self::MPMC.contains(&self) => "mpmc",
-            _ => "ring",
-        }
-    }
+/// Whether a call that waits blocks its thread or its task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Blocks the thread.
+    Blocking,
+    /// Returns a future.
+    Async,
+}
+
+/// How a call waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strategy {
+    /// As the handles themselves do: they look again for a while, and then sleep.
+    Adaptive,
+    /// The plain handles of the queue, and a pause after each failed try.
+    Spin,
+    /// The plain handles of the queue, and a yield after each failed try.
+    Yield,
+}
+
+/// What runs tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Runtime {
+    /// Nothing: calls block threads.
+    None,
+    /// Tokio, with two threads.
+    Tokio,
+    /// Tokio, with one thread.
+    TokioCurrent,
+}
+
+impl Runtime {
+    /// The runtimes that run tasks.
+    pub const OF_TASKS: [Self; 2] = [Self::Tokio, Self::TokioCurrent];
+}
+
+/// How a call takes its handle. Handles of both sides may differ; then it is the sender's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Sharing {
+    /// Exclusively (`&mut self`).
+    Exclusive,
+    /// By a shared reference.
+    Shared,
 }
 
 /// Work of the threads besides their calls.

@@ -7,6 +7,7 @@
 mod advice;
 mod calibration;
 mod catalogue;
+mod channel;
 mod circle;
 mod clock;
 mod cores;
@@ -36,6 +37,7 @@ mod spsc;
 mod stats;
 mod stream;
 mod team;
+mod wait;
 mod words;
 mod work;
 
@@ -46,9 +48,10 @@ pub use cores::pair as cores;
 pub use kept::{numbers, picture};
 pub use kinds::{Between, allows, between, check_sizes, possible_sizes, usual_sizes};
 pub use kinds::{
-    CorePair, Handles, MemoryKind, PayloadKind, Placement, Regime, TeamSize, Test, WORD, Workload,
+    CorePair, Handles, MemoryKind, Mode, PayloadKind, Placement, Regime, Runtime, Strategy,
+    TeamSize, Test, WORD, Workload,
 };
-pub use options::{MpmcArgs, RingArgs, RunArgs, SpscArgs};
+pub use options::{MpmcArgs, RingArgs, RunArgs, SpscArgs, WaitArgs};
 pub use pair::{Cores, Wait};
 pub use params::{PairSetting, Params};
 pub use plan::Plan;

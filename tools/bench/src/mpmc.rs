@@ -39,7 +39,7 @@ impl Plan {
         check_workloads(&args)?;
         let (cores, placements) = (cores::several(&args.cores)?, args.placement.len());
         // Threads that aren't pinned run on all cores.
-        let are_all = cores::several(&[])?.iter().all(|core| cores.contains(core));
+        let are_all = cores::are_all(&cores);
         args.placement.retain(|placement| are_all || *placement != Placement::Free);
         let args = &args;
         // Queues that are never full take more and more memory, and most of the time of a run.
@@ -54,7 +54,7 @@ impl Plan {
         let mut notes = check_sizes(&sizes, &args.queues, &queues)?;
         let cells = cells(args, &entries, &sizes, &cores);
         if args.placement.len() < placements {
-            notes.push("placement free left out: its threads would run on other cores, too".into());
+            notes.push(cores::NOT_FREE.into());
         }
         if args.queues.is_empty() {
             notes.push(

@@ -9,8 +9,8 @@ use corelane_report::{FileArgs, Positive, PositiveReal, duration, one_of};
 
 use crate::catalogue::{self, Entry};
 use crate::kinds::{
-    CorePair, Handles, MemoryKind, PayloadKind, Placement, Regime, TeamSize, Test, Workload,
-    item_bytes,
+    CorePair, Handles, MemoryKind, Mode, PayloadKind, Placement, Regime, Runtime, Strategy,
+    TeamSize, Test, Workload, item_bytes,
 };
 use crate::pair::Wait;
 use crate::stats::Group;
@@ -46,6 +46,16 @@ impl RunArgs {
         named: &[String],
         by_default: impl Fn(&Entry) -> bool,
     ) -> Vec<&'static Entry> {
+        self.choose_among(catalogue::entries(), named, by_default)
+    }
+
+    /// The same with other entries.
+    pub(crate) fn choose_among(
+        &self,
+        entries: &'static [Entry],
+        named: &[String],
+        by_default: impl Fn(&Entry) -> bool,
+    ) -> Vec<&'static Entry> {
         let is_wanted = |entry: &Entry| match entry.is_peer() {
             true => !self.no_peers && (named.is_empty() || self.peers),
             false => named.is_empty(),
@@ -54,7 +64,7 @@ impl RunArgs {
             let is_named = named.iter().any(|id| id == entry.info.id);
             is_named || (is_wanted(entry) && by_default(entry))
         };
-        catalogue::entries().iter().filter(is_chosen).collect()
+        entries.iter().filter(is_chosen).collect()
     }
 }
 
@@ -247,6 +257,68 @@ pub struct RingArgs {
     /// What a thread does before it retries at a full or empty queue. With more threads than cores it yields.
     #[arg(long, value_enum, default_value = "pause")]
     pub wait: Wait,
+
+    /// Rounds and results.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// The options of measurements of calls that wait.
+#[derive(Debug, Clone, Args)]
+pub struct WaitArgs {
+    /// Queues and peers to measure, by id, module or crate; if none is named, all bounded ones whose calls wait.
+    #[arg(value_name = "QUEUE")]
+    pub queues: Vec<String>,
+
+    /// What to measure.
+    #[arg(long, value_parser = one_of(&Test::WAIT), value_delimiter = ',',
+          default_value = "stream,ping-pong,open-loop,cpu,idle,fan-in")]
+    pub test: Vec<Test>,
+
+    /// Producers and consumers of `stream`, up to 64 of each; may be more than there are cores [default:
+    /// 1x1,2x2,4x4,4x1,1x4].
+    #[arg(long, value_name = "PxC", value_delimiter = ',', value_parser = measurable)]
+    pub threads: Vec<TeamSize>,
+
+    /// How corelane's queues wait; peers have only `adaptive`. Threads that share cores never spin.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "adaptive,spin,yield")]
+    pub strategy: Vec<Strategy>,
+
+    /// Whether calls block threads, or return futures, for `stream` and `ping-pong` in tasks.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "blocking")]
+    pub mode: Vec<Mode>,
+
+    /// What runs the tasks: two threads, or one.
+    #[arg(long, value_parser = one_of(&Runtime::OF_TASKS), value_delimiter = ',',
+          default_value = "tokio,tokio-current")]
+    pub runtime: Vec<Runtime>,
+
+    /// Items per second, at random times (Poisson) [default: open-loop 1000,10000,100000,1000000; cpu without the last;
+    /// fan-in 10000].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub rate: Vec<Positive>,
+
+    /// Items a queue must hold.
+    #[arg(long, value_name = "N", default_value = "4096")]
+    pub capacity: Positive,
+
+    /// Length of one measurement, such as 30ms or 2s [default: stream 40ms, with more than four threads a core 10ms for
+    /// each; ping-pong 40ms; others 100ms].
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "items")]
+    pub duration: Option<Duration>,
+
+    /// Items of one `stream` or `ping-pong` measurement, instead of a duration.
+    #[arg(long, value_name = "N")]
+    pub items: Option<NonZeroU64>,
+
+    /// Cores for the threads, in the order in which they are used; all if none is given.
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
+    pub cores: Vec<usize>,
+
+    /// Which threads share a core, unless each has its own. Free threads need all cores. Tests with a schedule take the
+    /// first.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "apart,mixed,free")]
+    pub placement: Vec<Placement>,
 
     /// Rounds and results.
     #[command(flatten)]

@@ -5,7 +5,7 @@ use corelane_report::{Block, Document, Media, Table, short};
 
 use crate::advice;
 use crate::grid;
-use crate::results::{CellResult, Results, best_peer};
+use crate::results::{CellResult, Results, Round, best_peer};
 use crate::stats::{Group, Quartiles};
 use crate::words::{self, Yardsticks};
 
@@ -45,15 +45,16 @@ impl Results {
         }
         document.add(Block::On(Media::PAGE, self.floors_of_rounds()));
         document.summary = self.summary();
-        let test = self.results.first().map(|result| result.test);
-        document.reading = format!("{READING} {}", test.map_or("", words::reading));
+        let first = self.results.first();
+        document.reading = format!("{READING} {}", first.map_or("", words::reading));
         document
     }
 
     /// The recommended queues, and circumstances that the numbers don't show.
     fn summary(&self) -> Vec<Block> {
         let mut blocks = advice::blocks(self);
-        if blocks.is_empty() && self.rounds.len() < advice::LEAST_ROUNDS {
+        let recommends = !self.results.iter().any(CellResult::is_of_wait);
+        if recommends && blocks.is_empty() && self.rounds.len() < advice::LEAST_ROUNDS {
             blocks.push(Block::Paragraph("Too few rounds to recommend a queue.".into()));
         }
         let left_out = self.left_out();
@@ -80,10 +81,13 @@ impl Results {
         };
         let rounds = self.rounds_of(group).count();
         let rounds = format!("{rounds} round{}", if rounds == 1 { "" } else { "s" });
+        let [futex, one_core] = self.futex_rtt(group);
         format!(
-            "{rounds}{}{}",
+            "{rounds}{}{}{}{}",
             floor("line_rtt", "ns", self.line_rtt(group)),
             floor("block_handoff", "ns/u64", self.block_handoff(group)),
+            floor("futex_rtt", "ns", futex),
+            floor("futex_rtt on one core", "ns", one_core),
         )
     }
 
@@ -135,7 +139,7 @@ impl Results {
                 best_peer: best_peer(table).map(|peer| peer.median(group)),
             };
             numbers.push(Block::Table(words::table(table, group, beside)));
-            let legend = Block::Note(words::legend(table[0].test).into());
+            let legend = Block::Note(words::legend(table[0]).into());
             numbers.push(Block::On(Media::TERMINAL, vec![legend]));
         }
         let (title, _) = words::chart_titles(first);
@@ -145,12 +149,17 @@ impl Results {
     }
 
     fn floors_of_rounds(&self) -> Vec<Block> {
-        let rows = self.rounds.iter().enumerate().map(|(number, round)| {
-            let ns = [round.line_rtt_ns, round.block_handoff_ns_per_u64].map(short);
-            [vec![(number + 1).to_string(), round.group.name().into()], ns.into()].concat()
-        });
-        let table =
-            Table::new(["round", "group", "line_rtt ns", "block_handoff ns/u64"]).with(rows);
+        let sleeps = self.rounds.iter().any(|round| round.futex_rtt_ns.is_some());
+        let row = |(number, round): (usize, &Round)| {
+            let mut ns = vec![round.line_rtt_ns, round.block_handoff_ns_per_u64];
+            ns.extend(round.futex_rtt_ns.into_iter().chain(round.futex_rtt_one_core_ns));
+            let first = [(number + 1).to_string(), round.group.name().into()];
+            first.into_iter().chain(ns.into_iter().map(short)).collect::<Vec<_>>()
+        };
+        let futex = ["futex_rtt ns", "futex_rtt on one core ns"];
+        let names = ["round", "group", "line_rtt ns", "block_handoff ns/u64"];
+        let names = names.into_iter().chain(futex.into_iter().filter(|_| sleeps));
+        let table = Table::new(names).with(self.rounds.iter().enumerate().map(row));
         let table = vec![Block::Table(table)];
         let folded = Block::Folded("Floors of each round".into(), false, table);
         vec![Block::heading(2, "Rounds"), folded]

@@ -40,7 +40,7 @@ impl Cores {
 }
 
 /// What a side does before it retries at a full or empty queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wait {
     /// Retries at once, as in the first paper.
@@ -54,6 +54,10 @@ pub enum Wait {
     Yield,
     /// Pauses after each of 16 failed tries in a row, and yields after each further one.
     PauseYield,
+    /// The calls wait themselves.
+    #[default]
+    #[value(skip)]
+    Within,
 }
 
 /// Failed tries in a row after which [`Wait::PauseYield`] yields.
@@ -66,7 +70,12 @@ impl Wait {
             Self::Pause => "waiting with pauses",
             Self::Yield => "waiting by yielding",
             Self::PauseYield => "waiting with pauses, then by yielding",
+            Self::Within => "waiting calls",
         }
+    }
+
+    pub(crate) fn is_within(&self) -> bool {
+        *self == Self::Within
     }
 
     /// How a thread waits. If threads share a core, a thread that never yields would wait for threads that don't run.
@@ -87,7 +96,7 @@ impl Wait {
                 *failed += 1;
                 spin_loop();
             }
-            Self::PauseYield | Self::Yield => thread::yield_now(),
+            Self::PauseYield | Self::Yield | Self::Within => thread::yield_now(),
         }
     }
 
@@ -196,11 +205,20 @@ pub(crate) fn run<A: Send, B: Send>(
     producer: impl FnOnce() -> A + Send,
     consumer: impl FnOnce() -> B + Send,
 ) -> (A, B) {
+    run_on([Some(cores.producer), Some(cores.consumer)], producer, consumer)
+}
+
+/// The same; a side without a core isn't pinned.
+pub(crate) fn run_on<A: Send, B: Send>(
+    [produces, consumes]: [Option<CoreId>; 2],
+    producer: impl FnOnce() -> A + Send,
+    consumer: impl FnOnce() -> B + Send,
+) -> (A, B) {
     let (mut produced, mut consumed) = (None, None);
     // Boxes of tasks may share lines. So each handle moves to the stack of its thread.
     let tasks: Vec<Task<'_, ()>> = vec![
-        (Some(cores.consumer), Box::new(|| consumed = Some(black_box(consumer)()))),
-        (Some(cores.producer), Box::new(|| produced = Some(black_box(producer)()))),
+        (consumes, Box::new(|| consumed = Some(black_box(consumer)()))),
+        (produces, Box::new(|| produced = Some(black_box(producer)()))),
     ];
     all(tasks, || ());
     (produced.expect("its thread is done"), consumed.expect("its thread is done"))

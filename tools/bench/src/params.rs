@@ -1,14 +1,15 @@
 //! The parameters of a measurement.
 
 use std::num::NonZeroU64;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use core_affinity::CoreId;
 use corelane::{Config, Memory, Queue};
 use serde::{Deserialize, Serialize};
 
 use crate::kinds::{
-    Handles, MemoryKind, Operation, PayloadKind, Placement, Regime, TeamSize, WORD, Workload,
+    Handles, MemoryKind, Mode, Operation, PayloadKind, Placement, Regime, Runtime, Sharing,
+    Strategy, TeamSize, WORD, Workload,
 };
 use crate::pair::Wait;
 use crate::schedule::Arrival;
@@ -19,6 +20,7 @@ pub struct Params {
     /// Capacity asked for.
     pub capacity: usize,
     /// How a thread waits while the queue is full or empty.
+    #[serde(default, skip_serializing_if = "Wait::is_within")]
     pub(crate) wait: Wait,
     #[serde(flatten)]
     pub(crate) setting: Setting,
@@ -31,6 +33,7 @@ pub(crate) enum Setting {
     Pair(PairSetting),
     Team(TeamSetting),
     Circle(CircleSetting),
+    Wait(WaitSetting),
 }
 
 /// One producer, one consumer.
@@ -100,6 +103,31 @@ pub(crate) struct CircleSetting {
     pub(crate) in_flight: u64,
 }
 
+/// Threads or tasks whose calls wait.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct WaitSetting {
+    #[serde(flatten)]
+    pub(crate) size: TeamSize,
+    pub(crate) placement: Placement,
+    #[serde(flatten)]
+    pub(crate) way: Way,
+    /// Of `ping-pong`: whether both sides sleep before each item.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sleeps: Option<bool>,
+    /// Items per second, if they are sent on a schedule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rate: Option<u64>,
+}
+
+/// How the calls of a queue wait. A queue may have several ways.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Way {
+    pub(crate) mode: Mode,
+    pub(crate) runtime: Runtime,
+    pub(crate) strategy: Strategy,
+    pub(crate) handles: Sharing,
+}
+
 impl Params {
     /// The queue's options. Peers choose their memory themselves.
     pub(crate) fn config(&self) -> Config {
@@ -118,18 +146,44 @@ impl Params {
         match &mut params.setting {
             Setting::Team(team) => team.placement = None,
             Setting::Pair(pair) => (pair.item_bytes, pair.handles) = (None, None),
-            Setting::Circle(_) => {}
+            Setting::Circle(_) | Setting::Wait(_) => {}
         }
         params
+    }
+
+    /// Whether results with these parameters are compared with each other. Strategies are.
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        let (Setting::Wait(a), Setting::Wait(b)) = (&self.setting, &other.setting) else {
+            return self == other;
+        };
+        let way = |a: &WaitSetting| (a.way.mode, a.way.runtime);
+        let is_same = WaitSetting { way: a.way, ..b.clone() } == *a;
+        self.capacity == other.capacity && is_same && way(a) == way(b)
+    }
+
+    /// The name of the suite on command lines and in results.
+    pub(crate) fn suite(&self) -> &'static str {
+        match self.setting {
+            Setting::Pair(_) => "spsc",
+            Setting::Team(_) => "mpmc",
+            Setting::Circle(_) => "ring",
+            Setting::Wait(_) => "wait",
+        }
     }
 
     pub(crate) fn size(&self) -> TeamSize {
         match &self.setting {
             Setting::Team(team) => team.size,
+            Setting::Wait(wait) => wait.size,
             Setting::Pair(_) | Setting::Circle(_) => TeamSize { producers: 1, consumers: 1 },
         }
     }
 }
+
+/// Longest warm-up.
+const WARM_UP: Duration = Duration::from_millis(5);
+/// Most items of a warm-up, when items are counted.
+const WARM_UP_ITEMS: u64 = 1000;
 
 /// The length of a cell's measurement.
 #[derive(Debug, Clone, Copy)]
@@ -152,6 +206,23 @@ impl Length {
         match self {
             Self::Time(length) => length.mul_f64(1.2) + Duration::from_millis(3),
             Self::Items(items) => Duration::from_nanos(50 * items),
+        }
+    }
+
+    /// The lengths of the warm-up and of the measured part, where neither is estimated.
+    pub(crate) fn parts(self) -> [Self; 2] {
+        let warm_up = match self {
+            Self::Time(time) => Self::Time((time / 4).min(WARM_UP)),
+            Self::Items(items) => Self::Items(items.min(WARM_UP_ITEMS)),
+        };
+        [warm_up, self]
+    }
+
+    /// Whether it is over after `items`, of which the first began at `begin`.
+    pub(crate) fn is_over(self, items: u64, begin: Instant) -> bool {
+        match self {
+            Self::Time(length) => begin.elapsed() >= length,
+            Self::Items(all) => items >= all,
         }
     }
 

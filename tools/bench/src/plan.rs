@@ -51,7 +51,7 @@ pub(crate) struct Cell {
 impl Cell {
     /// Whether both cells are the same measurement of different queues.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
-        self.test == other.test && self.params == other.params
+        self.test == other.test && self.params.is_alike(&other.params)
     }
 }
 
@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
     use crate::cores;
-    use crate::options::{MpmcArgs, RingArgs, SpscArgs};
+    use crate::options::{MpmcArgs, RingArgs, SpscArgs, WaitArgs};
 
     /// A command line with the options of one suite.
     #[derive(Parser)]
@@ -181,6 +181,7 @@ mod tests {
             // If all threads share a core, measurements are longest.
             Plan::mpmc(&on_one_core),
             Plan::ring(&defaults::<RingArgs>()),
+            Plan::wait(&defaults::<WaitArgs>()),
         ];
         for plan in plans.map(Result::unwrap) {
             let limit = plan.limit.expect("the number of rounds is not given");

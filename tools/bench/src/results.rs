@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use corelane_report::Origin;
+use corelane_report::{Origin, name};
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{self, Entry};
 use crate::floor::Floors;
 use crate::host::Host;
-use crate::kinds::{Regime, Test};
-use crate::params::Params;
+use crate::kinds::{Regime, Strategy, Test};
+use crate::params::{Params, Setting};
 use crate::plan::Cell;
 use crate::sample::{Sample, Summary};
 use crate::stats::{Group, Quartiles};
@@ -35,6 +35,12 @@ pub struct Results {
 pub(crate) struct Round {
     pub(crate) line_rtt_ns: f64,
     pub(crate) block_handoff_ns_per_u64: f64,
+    /// Two threads on two cores wake each other in turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) futex_rtt_ns: Option<f64>,
+    /// The same on one core.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) futex_rtt_one_core_ns: Option<f64>,
     pub(crate) group: Group,
 }
 
@@ -42,9 +48,15 @@ impl Round {
     /// The round between two measurements of the floors; `None` if the cores moved in between.
     pub(crate) fn between(begin: Floors, end: Floors, far_above_ns: f64) -> Option<Self> {
         let group = Group::of(begin.line_rtt_ns, far_above_ns);
+        let futex = |at: usize| {
+            let both = begin.futex_rtt_ns.zip(end.futex_rtt_ns);
+            both.map(|(begin, end)| (begin[at] + end[at]) / 2.0)
+        };
         (Group::of(end.line_rtt_ns, far_above_ns) == group).then_some(Self {
             line_rtt_ns: (begin.line_rtt_ns + end.line_rtt_ns) / 2.0,
             block_handoff_ns_per_u64: (begin.block_handoff_ns + end.block_handoff_ns) / 2.0,
+            futex_rtt_ns: futex(0),
+            futex_rtt_one_core_ns: futex(1),
             group,
         })
     }
@@ -97,6 +109,14 @@ impl Results {
         Quartiles::of(self.rounds_of(group).map(|round| round.block_handoff_ns_per_u64))
     }
 
+    /// Nanoseconds in which two threads wake each other in the rounds of `group`: on two cores, and on one.
+    pub(crate) fn futex_rtt(&self, group: Group) -> [Option<Quartiles>; 2] {
+        let of = |value: fn(&Round) -> Option<f64>| {
+            Quartiles::of(self.rounds_of(group).filter_map(value))
+        };
+        [of(|round| round.futex_rtt_ns), of(|round| round.futex_rtt_one_core_ns)]
+    }
+
     /// The results by test and parameters, without the matrices. Each list has the fastest queue of `group` first.
     pub(crate) fn tables(&self, group: Group) -> Vec<Vec<&CellResult>> {
         let mut tables: Vec<Vec<&CellResult>> = Vec::new();
@@ -121,7 +141,7 @@ impl CellResult {
             Some((*group, Summary::of(samples, test == Test::Round)?))
         };
         Self {
-            suite: test.suite().into(),
+            suite: params.suite().into(),
             test,
             queue: entry.info.id.to_owned(),
             peer: entry.is_peer(),
@@ -135,11 +155,22 @@ impl CellResult {
 
     /// The queue, with a mark if it is unbounded and its name doesn't say so, or if it is a floor.
     pub(crate) fn label(&self) -> String {
+        let queue = match &self.params.setting {
+            Setting::Wait(wait) if wait.way.strategy != Strategy::Adaptive => {
+                format!("{} {}", self.queue, name(&wait.way.strategy))
+            }
+            _ => self.queue.clone(),
+        };
         match self.is_bounded() || self.queue.ends_with("-unbounded") {
-            true if self.floor => format!("{} (floor)", self.queue),
-            true => self.queue.clone(),
-            false => format!("{} (unbounded)", self.queue),
+            true if self.floor => format!("{queue} (floor)"),
+            true => queue,
+            false => format!("{queue} (unbounded)"),
         }
+    }
+
+    /// Whether its calls wait.
+    pub(crate) fn is_of_wait(&self) -> bool {
+        matches!(self.params.setting, Setting::Wait(_))
     }
 
     /// The same with the version of a crate.
@@ -158,7 +189,7 @@ impl CellResult {
     }
 
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
-        self.test == other.test && self.params == other.params
+        self.test == other.test && self.params.is_alike(&other.params)
     }
 
     /// The median of the rounds of `group`; infinite if there are none.

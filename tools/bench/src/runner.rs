@@ -18,6 +18,8 @@ use crate::stats::Group;
 
 /// How long the current measurement may still take when the run is to end.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// A measurement that takes so much longer than it should never ends: a wake-up was lost.
+const STUCK: Duration = Duration::from_secs(30);
 /// How often the runner checks whether the run is to end.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -41,6 +43,7 @@ pub fn run(plan: &Arc<Plan>) -> Result<Results, Failure> {
     let mut patience = PATIENCE;
     while !worker.is_finished() && !patience.is_zero() {
         thread::sleep(TICK);
+        lock(&tally).check(plan)?;
         if plan.is_over() {
             patience = patience.saturating_sub(TICK);
         }
@@ -72,6 +75,8 @@ struct Tally {
     mixed_rounds: usize,
     /// Cells that were measured at least once, in their order.
     reached: usize,
+    /// The current cell, and when its measurement began.
+    current: Option<(usize, Instant)>,
     /// The floors before the current round, and the samples of its cells.
     open: Option<(Floors, Vec<(usize, Sample)>)>,
 }
@@ -84,8 +89,22 @@ impl Tally {
             rounds: Vec::new(),
             mixed_rounds: 0,
             reached: 0,
+            current: None,
             open: None,
         }
+    }
+
+    /// Refuses a measurement that never ends.
+    fn check(&self, plan: &Plan) -> Result<(), Failure> {
+        let Some((cell, begin)) = self.current else { return Ok(()) };
+        let (passed, cell) = (begin.elapsed(), &plan.cells[cell]);
+        if passed < STUCK.saturating_add(cell.length.time().saturating_mul(100)) {
+            return Ok(());
+        }
+        let (id, test, seconds) = (cell.entry.info.id, name(&cell.test), passed.as_secs());
+        Err(Failure::Run(format!(
+            "{id} is broken: its threads still wait in {test} after {seconds} seconds"
+        )))
     }
 
     fn note(&mut self, before: Floors, cell: usize, sample: Sample) {
@@ -116,13 +135,15 @@ fn measure(plan: &Plan, tally: &Mutex<Tally>) -> Result<(), Failure> {
     let template = "{bar:30} {percent:>3}% {msg:<28} {eta} left";
     let progress = Progress::new(plan.rounds * plan.cells.len(), template);
     let begin = Instant::now();
-    let mut before = Floors::measure(plan.pair());
+    let mut before = floors(plan);
     for round in 1..=plan.rounds {
         let mut first = 0;
         for cells in plan.cells.chunk_by(Cell::is_alike) {
             for (number, cell) in (first..).zip(cells) {
                 progress.set_message(format!("{} {}", name(&cell.test), cell.entry.info.id));
+                lock(tally).current = Some((number, Instant::now()));
                 let sample = sample(plan, cell)?;
+                lock(tally).current = None;
                 // After an interrupt, a producer with a schedule stops in the middle.
                 if interrupt::requested() {
                     return Ok(());
@@ -133,7 +154,7 @@ fn measure(plan: &Plan, tally: &Mutex<Tally>) -> Result<(), Failure> {
                     return Ok(());
                 }
             }
-            before = Floors::measure(plan.pair());
+            before = floors(plan);
             lock(tally).end(Some(before));
             first += cells.len();
         }
@@ -149,9 +170,33 @@ fn measure(plan: &Plan, tally: &Mutex<Tally>) -> Result<(), Failure> {
     Ok(())
 }
 
+fn floors(plan: &Plan) -> Floors {
+    Floors::measure(plan.pair(), plan.cells.iter().any(|cell| !cell.entry.channels.is_empty()))
+}
+
 fn sample(plan: &Plan, cell: &Cell) -> Result<Sample, Failure> {
     let (params, length) = (&cell.params, cell.length);
     let trial = Trial { params, length, cores: &plan.cores, schedule: &plan.schedule };
     let broken = |what| Failure::Run(format!("{} is broken: {what}", cell.entry.info.id));
     cell.entry.measure(cell.test, &trial).map_err(broken)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::options::SpscArgs;
+
+    #[test]
+    fn a_measurement_that_never_ends_is_refused() {
+        let plan = Plan::spsc(&SpscArgs::parse_from(["lane", "lq"])).expect("it can be measured");
+        let since = |seconds| {
+            let begin = Instant::now().checked_sub(Duration::from_secs(seconds));
+            let current = begin.map(|begin| (0, begin));
+            Tally { current, ..Tally::of(&plan) }.check(&plan).is_ok()
+        };
+        assert_eq!([since(0), since(30), since(40)], [true, true, false]);
+        assert!(Tally::of(&plan).check(&plan).is_ok());
+    }
 }

@@ -22,6 +22,12 @@ pub(crate) struct Sample {
     pub(crate) run: Option<f64>,
     /// Share of the items that were not popped: there was no room for them, or they were overwritten.
     pub(crate) lost: Option<f64>,
+    /// Processor time of all threads, per item.
+    pub(crate) cpu_ns: Option<f64>,
+    /// The same of the sending and of the receiving side, if each has threads of its own.
+    pub(crate) cpu_sides: Option<[f64; 2]>,
+    /// How often a thread slept, per item.
+    pub(crate) sleeps: Option<f64>,
     pub(crate) latency: Option<Histogram<u64>>,
     pub(crate) pushes: Option<Histogram<u64>>,
     pub(crate) pops: Option<Histogram<u64>>,
@@ -40,9 +46,9 @@ pub(crate) struct PerceivedBatch {
     pub(crate) consumer: f64,
 }
 
-/// Items of the slowest thread of a side per item of the fastest.
+/// A value of each side.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Fairness {
+pub(crate) struct Sides {
     pub(crate) producers: f64,
     pub(crate) consumers: f64,
 }
@@ -61,7 +67,7 @@ pub struct Summary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) messages_per_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) fairness: Option<Fairness>,
+    pub(crate) fairness: Option<Sides>,
     /// Failed calls per popped item; the median over rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failed: Option<f64>,
@@ -71,6 +77,15 @@ pub struct Summary {
     /// Share of the items that were not popped; the median over rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) lost: Option<f64>,
+    /// Processor time of all threads; the median over rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cpu_ns_per_item: Option<f64>,
+    /// The same of each side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cpu_ns: Option<Sides>,
+    /// How often a thread slept; the median over rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sleeps_per_item: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) latency_ns: Option<Latency>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,6 +107,9 @@ impl Summary {
         let both = |of: fn(&Sample) -> Option<[f64; 2]>| {
             Some([median(&|sample| Some(of(sample)?[0]))?, median(&|sample| Some(of(sample)?[1]))?])
         };
+        let sides = |both: Option<[f64; 2]>| {
+            both.map(|[producers, consumers]| Sides { producers, consumers })
+        };
         let [batch, fairness] =
             [both(|sample| sample.perceived_batch), both(|sample| sample.fairness)];
         let per_s = Some(1e9 / value.median);
@@ -101,10 +119,13 @@ impl Summary {
                 .map(|[producer, consumer]| PerceivedBatch { producer, consumer }),
             items_per_s: fairness.and(per_s),
             messages_per_s: per_s.filter(|_| is_ring),
-            fairness: fairness.map(|[producers, consumers]| Fairness { producers, consumers }),
+            fairness: sides(fairness),
             failed: median(&|sample| sample.failed),
             run: median(&|sample| sample.run),
             lost: median(&|sample| sample.lost),
+            cpu_ns_per_item: median(&|sample| sample.cpu_ns),
+            cpu_ns: sides(both(|sample| sample.cpu_sides)),
+            sleeps_per_item: median(&|sample| sample.sleeps),
             latency_ns: times(|sample| sample.latency.as_ref()),
             push_ns: times(|sample| sample.pushes.as_ref()),
             pop_ns: times(|sample| sample.pops.as_ref()),

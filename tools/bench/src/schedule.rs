@@ -21,13 +21,22 @@ pub struct Arrival {
 
 /// Items at random, independent times, `rate` per second on average, for `length`.
 pub(crate) fn poisson(rate: f64, length: Duration) -> Vec<Arrival> {
+    arrivals(rate, length).collect()
+}
+
+/// Whether [`poisson`] has no items.
+pub(crate) fn is_empty(rate: f64, length: Duration) -> bool {
+    arrivals(rate, length).next().is_none()
+}
+
+fn arrivals(rate: f64, length: Duration) -> impl Iterator<Item = Arrival> {
     let (mut state, mut at) = (SEED, 0.0);
-    let times = std::iter::repeat_with(|| {
+    let times = std::iter::repeat_with(move || {
         // Exponentially distributed gaps.
         at -= uniform(&mut state).ln() * 1e9 / rate;
         Arrival { at_ns: at as u64, bytes: 0 }
     });
-    times.take_while(|arrival| arrival.at_ns < length.as_nanos() as u64).collect()
+    times.take_while(move |arrival| arrival.at_ns < length.as_nanos() as u64)
 }
 
 fn uniform(state: &mut u64) -> f64 {

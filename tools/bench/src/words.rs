@@ -1,5 +1,7 @@
 //! The texts of each test in tables and reports: titles, columns, and floors.
 
+mod wait;
+
 use corelane_report::{Row, Table, name, ratio, short, times};
 
 use crate::kinds::{Handles, Operation, PayloadKind, Regime, Test, WORD, Workload};
@@ -22,6 +24,9 @@ pub(crate) fn floor(
     result: &CellResult,
     group: Group,
 ) -> Option<(&'static str, f64)> {
+    if let Setting::Wait(setting) = &result.params.setting {
+        return wait::floor(results, result.test, setting, group);
+    }
     let line_rtt = || results.line_rtt(group).map(|q| q.median);
     match result.test {
         Test::Stream | Test::Throughput => {
@@ -61,6 +66,7 @@ pub(crate) fn chart_titles(result: &CellResult) -> (String, Option<String>) {
             let title = format!("threads in a ring, {in_flight} messages under way, {capacity}");
             (title, Some(format!("{threads} threads, {wait}")))
         }
+        Setting::Wait(setting) => wait::titles(result, setting),
     }
 }
 
@@ -96,6 +102,7 @@ pub(crate) fn condition(result: &CellResult) -> Option<String> {
         Setting::Pair(pair) => {
             Some(format!("{} bytes, {}", pair.item_bytes?, name(&pair.handles?)))
         }
+        Setting::Wait(wait) => Some(name(&wait.placement)),
         Setting::Circle(_) => None,
     }
 }
@@ -111,11 +118,12 @@ fn team_title(test: Test, team: &TeamSetting) -> String {
 }
 
 /// The measurements of a suite.
-pub(crate) fn suite(test: Test) -> &'static str {
-    match test {
-        _ if Test::SPSC.contains(&test) => "Between one producer and one consumer",
-        Test::Round => "Threads in a ring",
-        _ => "Between several threads",
+pub(crate) fn suite(result: &CellResult) -> &'static str {
+    match result.params.setting {
+        Setting::Pair(_) => "Between one producer and one consumer",
+        Setting::Circle(_) => "Threads in a ring",
+        Setting::Team(_) => "Between several threads",
+        Setting::Wait(_) => "Calls that wait",
     }
 }
 
@@ -124,6 +132,7 @@ pub(crate) fn size(result: &CellResult) -> Option<String> {
     let size = match &result.params.setting {
         Setting::Team(team) if team.operation.is_none() => team.size.to_string(),
         Setting::Circle(circle) => format!("{} threads", circle.threads),
+        Setting::Wait(setting) => return wait::titles(result, setting).1,
         _ => return None,
     };
     // Programs that had one placement had one way of waiting beside `greedy`.
@@ -163,8 +172,10 @@ const POP_P50: Column = ("pop p50", |s, _| Some(short(s.pop_ns?.p50 as f64)));
 const POP_P99: Column = ("pop p99", |s, _| Some(short(s.pop_ns?.p99 as f64)));
 
 /// The heading of the value of `test`, and the columns behind its quartiles.
-fn columns(test: Test) -> (&'static str, &'static [Column]) {
+fn columns(result: &CellResult) -> (&'static str, &'static [Column]) {
+    let test = result.test;
     match test {
+        _ if result.is_of_wait() => wait::columns(test),
         Test::Stream => (test.unit(), &[TIMES_FLOOR, BATCH_P, BATCH_C]),
         Test::Rtt => (test.unit(), &[TIMES_FLOOR]),
         Test::OpenLoop => ("p50 ns", &[P99, P999, MAX]),
@@ -178,12 +189,14 @@ fn columns(test: Test) -> (&'static str, &'static [Column]) {
         Test::FullEmpty => (test.unit(), &[RATIO_PEER]),
         Test::Overwrite => (test.unit(), &[PER_S, LOST, FAIR_P]),
         Test::Round => (test.unit(), &[PER_S, RATIO_PEER]),
+        // Only of calls that wait.
+        Test::PingPong | Test::Cpu | Test::Idle | Test::FanIn => (test.unit(), &[]),
     }
 }
 
 /// The results of one test and one set of parameters in the rounds of `group`.
 pub(crate) fn table(results: &[&CellResult], group: Group, beside: Yardsticks) -> Table {
-    let (value, columns) = columns(results[0].test);
+    let (value, columns) = columns(results[0]);
     let headings = columns.iter().map(|(heading, _)| *heading);
     let mut table = Table::new(["queue", value, "p25–p75"].into_iter().chain(headings));
     for result in results {
@@ -201,6 +214,7 @@ pub(crate) fn purpose(result: &CellResult) -> Option<String> {
         Setting::Circle(circle) => {
             return Some(format!("for a ring of {} threads", circle.threads));
         }
+        Setting::Wait(_) => return None,
         Setting::Pair(pair) => match (result.test, pair.batch) {
             _ if pair.payload != PayloadKind::U64 || pair.regime != Regime::Free => return None,
             (Test::Stream, 1) => "to stream items one by one".to_owned(),
@@ -228,8 +242,9 @@ pub(crate) fn purpose(result: &CellResult) -> Option<String> {
 }
 
 /// The meaning of the columns of a table of `test`, in a line or two.
-pub(crate) fn legend(test: Test) -> &'static str {
-    match test {
+pub(crate) fn legend(result: &CellResult) -> &'static str {
+    match result.test {
+        test if result.is_of_wait() => wait::legend(test),
         Test::Stream => {
             "Medians with quartiles; less is better. × floor: of a block_handoff of as many bytes. P batch, C batch: items that the \
              producer, the consumer moves before it waits; the smaller one is of the faster side."
@@ -261,11 +276,13 @@ pub(crate) fn legend(test: Test) -> &'static str {
         Test::Round => {
             "Medians with quartiles; less is better. M/s: million messages a second. × peer: of the best bounded peer."
         }
+        Test::PingPong | Test::Cpu | Test::Idle | Test::FanIn => "",
     }
 }
 
-pub(crate) fn reading(test: Test) -> &'static str {
-    match test {
+pub(crate) fn reading(result: &CellResult) -> &'static str {
+    match result.test {
+        _ if result.is_of_wait() => wait::READING,
         Test::Stream | Test::Rtt | Test::OpenLoop => {
             "The batch columns are items moved per run of failed pushes (P) or pops (C): a side whose batch \
              is small is the faster one, waiting for the other. Handles in the loop are local variables, which the \

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use corelane_bench::{CorePair, MpmcArgs, RingArgs, SpscArgs};
+use corelane_bench::{CorePair, MpmcArgs, RingArgs, SpscArgs, WaitArgs};
 use corelane_report::FileArgs;
 
 /// Measures the queues of corelane on this machine, beside the physical floor and beside other crates, verifies their
@@ -77,6 +77,8 @@ pub(crate) enum BenchSuite {
     Mpmc(Box<MpmcArgs>),
     /// Threads in a ring, each of which copies a message, frees the original and passes the copy on.
     Ring(Box<RingArgs>),
+    /// Calls that wait for room and for items: threads that may sleep.
+    Wait(Box<WaitArgs>),
 }
 
 /// What to show.

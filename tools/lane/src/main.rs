@@ -43,6 +43,9 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
         Some(Command::Bench { suite: BenchSuite::Ring(args) }) => {
             measure(Plan::ring(&args)?, BENCH)
         }
+        Some(Command::Bench { suite: BenchSuite::Wait(args) }) => {
+            measure(Plan::wait(&args)?, BENCH)
+        }
         Some(Command::Report(args)) => report(&args),
         Some(Command::Calibrate(args)) => calibrate(&args),
         Some(Command::Verify { args }) => subprogram::start("lane-verify", &args),

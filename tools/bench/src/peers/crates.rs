@@ -45,9 +45,13 @@ where
     N: Payload,
     Q: Queue<N> + Queue<Indirect> + Queue<Parcel>,
 {
+    Entry::new::<N, Parcel, Q>(kind(package)).with_pair::<N, Q>()
+}
+
+/// A peer of this package, with its version.
+pub(crate) fn kind(package: &'static str) -> EntryKind {
     let version = locked_version(LOCK_FILE, package).unwrap_or("unknown").to_owned();
-    let kind = EntryKind::Peer { package, version };
-    Entry::new::<N, Parcel, Q>(kind).with_pair::<N, Q>()
+    EntryKind::Peer { package, version }
 }
 
 /// A ring, also measured with larger items: those of other peers would only make the build longer.

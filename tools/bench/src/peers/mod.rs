@@ -4,7 +4,7 @@
 //! core of their own. Peers don't say whether the other side is gone: the answer is always no.
 
 #[cfg(feature = "peers")]
-mod crates;
+pub(crate) mod crates;
 
 use std::sync::mpsc;
 
@@ -113,9 +113,13 @@ queue!(StdChannel: StdSyncSender, StdReceiver, |capacity| mpsc::sync_channel(cap
 queue!(StdUnbounded: StdSender, StdReceiver, |_capacity| mpsc::channel();
        id: "std-unbounded", name: "channel, unbounded", sides: Sides::ManyToOne, bounded: false);
 
+/// A peer of the standard library.
+pub(crate) fn of_std() -> EntryKind {
+    EntryKind::Peer { package: "std", version: "of the compiler".into() }
+}
+
 /// All peers. Without the feature `peers`, only the standard library's channels.
 pub(crate) fn entries() -> Vec<Entry> {
-    let of_std = || EntryKind::Peer { package: "std", version: "of the compiler".into() };
     let std = [
         Entry::new::<u64, Parcel, StdChannel>(of_std()).with_pair::<u64, StdChannel>(),
         Entry::new::<u64, Parcel, StdUnbounded>(of_std()).with_pair::<u64, StdUnbounded>(),

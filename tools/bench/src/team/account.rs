@@ -8,20 +8,20 @@ const COUNT_BITS: u32 = 56;
 
 /// The number of a producer's item. Its `count` grows from item to item, and is not 0.
 #[inline(always)]
-pub(super) fn number(producer: u8, count: u64) -> u64 {
+pub(crate) fn number(producer: u8, count: u64) -> u64 {
     (u64::from(producer) << COUNT_BITS) | count
 }
 
 /// Items that were pushed or popped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Tally {
-    pub(super) items: u64,
+pub(crate) struct Tally {
+    pub(crate) items: u64,
     sum: u64,
 }
 
 impl Tally {
     #[inline(always)]
-    pub(super) fn add(&mut self, number: u64) {
+    pub(crate) fn add(&mut self, number: u64) {
         self.items += 1;
         self.sum = self.sum.wrapping_add(number);
     }
@@ -29,27 +29,27 @@ impl Tally {
 
 /// The counts of threads, including the warm-up.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counts {
-    pub(super) tally: Tally,
+pub(crate) struct Counts {
+    pub(crate) tally: Tally,
     /// Items that found no room and were not retried.
-    pub(super) refused: u64,
+    pub(crate) refused: u64,
     /// Calls that failed and were retried.
-    pub(super) failed: u64,
+    pub(crate) failed: u64,
     /// How often a consumer got an item of another producer than before.
-    pub(super) runs: u64,
+    pub(crate) runs: u64,
     /// Items that a consumer found overwritten.
-    pub(super) overwritten: u64,
+    pub(crate) overwritten: u64,
     /// Items that came after a later item of the same producer.
-    pub(super) unordered: u64,
+    pub(crate) unordered: u64,
 }
 
 /// The checks of a consumer.
-pub(super) struct Checks {
-    pub(super) tally: Tally,
+pub(crate) struct Checks {
+    pub(crate) tally: Tally,
     /// Items that came after a later item of the same producer.
-    pub(super) unordered: u64,
+    pub(crate) unordered: u64,
     /// How often an item came from another producer than the one before.
-    pub(super) runs: u64,
+    pub(crate) runs: u64,
     producer: u8,
     last: Box<Last>,
 }
@@ -59,13 +59,13 @@ pub(super) struct Checks {
 struct Last([u64; 256]);
 
 impl Checks {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let last = Box::new(Last([0; 256]));
         Self { tally: Tally::default(), unordered: 0, runs: 0, producer: 0, last }
     }
 
     #[inline(always)]
-    pub(super) fn see(&mut self, number: u64) -> u64 {
+    pub(crate) fn see(&mut self, number: u64) -> u64 {
         let count = number & ((1 << COUNT_BITS) - 1);
         let producer = (number >> COUNT_BITS) as u8;
         self.runs += u64::from(producer != self.producer);
@@ -88,25 +88,25 @@ fn one_more(count: u64) -> u64 {
 }
 
 /// The items that are still to be popped when the time is over.
-pub(super) struct Account {
+pub(crate) struct Account {
     producers: AtomicUsize,
     /// Items that were pushed and not popped, by the threads that have reported.
     missing: AtomicI64,
 }
 
 impl Account {
-    pub(super) fn of(producers: usize) -> Self {
+    pub(crate) fn of(producers: usize) -> Self {
         Self { producers: AtomicUsize::new(producers), missing: AtomicI64::new(0) }
     }
 
     /// A producer has ended, after it has pushed `items` items.
-    pub(super) fn pushed(&self, items: u64) {
+    pub(crate) fn pushed(&self, items: u64) {
         self.missing.fetch_add(items as i64, Ordering::Relaxed);
         // Release ↔ Acquire in `is_settled`: the producer's items in `missing`.
         self.producers.fetch_sub(1, Ordering::Release);
     }
 
-    pub(super) fn popped(&self, items: u64) {
+    pub(crate) fn popped(&self, items: u64) {
         self.missing.fetch_sub(items as i64, Ordering::Relaxed);
     }
 
@@ -117,7 +117,7 @@ impl Account {
 
     /// Lets a consumer pop until no items are left, or until no consumer has found an item for `patience`: then the
     /// rest counts as lost. `pop` returns how many items it popped.
-    pub(super) fn settle(&self, patience: Duration, mut pop: impl FnMut() -> u64) {
+    pub(crate) fn settle(&self, patience: Duration, mut pop: impl FnMut() -> u64) {
         let (mut seen, mut since) = (0, Instant::now());
         while !self.is_settled() {
             self.popped(pop());
@@ -133,7 +133,7 @@ impl Account {
 }
 
 /// Checks the counts. The error says what the queue did wrong.
-pub(super) fn check(producers: &[Counts], consumers: &[Counts]) -> Result<(), String> {
+pub(crate) fn check(producers: &[Counts], consumers: &[Counts]) -> Result<(), String> {
     let total =
         |side: &[Counts], of: fn(&Counts) -> u64| side.iter().map(of).fold(0, u64::wrapping_add);
     let overwritten = total(consumers, |counts| counts.overwritten);

@@ -9,16 +9,12 @@ use crate::kinds::TeamSize;
 use crate::pair::{Gate, Wait};
 use crate::params::{Length, TeamSetting};
 
-/// Longest warm-up.
-const WARM_UP: Duration = Duration::from_millis(5);
-/// Most items of a warm-up, when items are counted.
-const WARM_UP_ITEMS: u64 = 1000;
 /// How long the time-keeper waits at most for the first popped item, when the time is over.
 const FIRST_ITEM: Duration = Duration::from_secs(10);
 
 /// The warm-up, or the measured part. On a cache line of its own, because all threads read it again and again.
 #[repr(align(128))]
-pub(super) struct Part {
+pub(crate) struct Part {
     over: AtomicBool,
     begun: AtomicBool,
     length: Length,
@@ -27,6 +23,11 @@ pub(super) struct Part {
 }
 
 impl Part {
+    /// The warm-up and the measured part of a measurement of this length.
+    pub(crate) fn both(length: Length, consumers: usize) -> [Self; 2] {
+        length.parts().map(|length| Self::of(length, consumers))
+    }
+
     fn of(length: Length, consumers: usize) -> Self {
         let share = match length {
             Length::Time(_) => u64::MAX,
@@ -37,12 +38,12 @@ impl Part {
     }
 
     #[inline(always)]
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
 
     #[inline(always)]
-    pub(super) fn popped(&self, items: u64) {
+    pub(crate) fn popped(&self, items: u64) {
         if !self.begun.load(Ordering::Relaxed) {
             self.begun.store(true, Ordering::Relaxed);
         }
@@ -52,7 +53,7 @@ impl Part {
     }
 
     /// Ends the part when its time is over and an item was popped: a time per item needs one.
-    fn keep_time(&self) {
+    pub(crate) fn keep_time(&self) {
         let Length::Time(length) = self.length else { return };
         thread::sleep(length);
         let since = Instant::now();
@@ -75,14 +76,11 @@ pub(super) struct Common {
 impl Common {
     pub(super) fn of(team: &TeamSetting, length: Length) -> Self {
         let TeamSize { producers, consumers } = team.size;
-        let warm_up = match length {
-            Length::Time(time) => Length::Time((time / 4).min(WARM_UP)),
-            Length::Items(items) => Length::Items(items.min(WARM_UP_ITEMS)),
-        };
+        let [warm_up, measured] = Part::both(length, consumers);
         Self {
             gate: Gate::of(producers + consumers + 1),
-            warm_up: Part::of(warm_up, consumers),
-            measured: Part::of(length, consumers),
+            warm_up,
+            measured,
             account: Account::of(producers),
             batch: team.batch,
         }

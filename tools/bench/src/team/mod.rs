@@ -4,12 +4,12 @@
 //! threads would be at work at the end, and fairness could not be measured, because all producers would push the same
 //! number. The items that are in the queue when the time is over are popped and checked, but not counted.
 
-mod account;
-mod common;
+pub(crate) mod account;
+pub(crate) mod common;
 mod effort;
 mod floors;
 mod full_empty;
-mod probe;
+pub(crate) mod probe;
 mod thread;
 
 use core_affinity::CoreId;
@@ -113,8 +113,12 @@ fn sample(test: Test, workload: Workload, team: &TeamReport) -> Sample {
 }
 
 fn fairness(side: &[ThreadReport]) -> f64 {
-    let items = || side.iter().map(|thread| thread.items);
-    let (slowest, fastest) = (items().min().unwrap_or(0), items().max().unwrap_or(0));
+    evenness(side.iter().map(|thread| thread.items))
+}
+
+/// The smallest number divided by the largest.
+pub(crate) fn evenness(items: impl Iterator<Item = u64> + Clone) -> f64 {
+    let (slowest, fastest) = (items.clone().min().unwrap_or(0), items.max().unwrap_or(0));
     if fastest == 0 { 1.0 } else { slowest as f64 / fastest as f64 }
 }
 

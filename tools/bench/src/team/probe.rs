@@ -12,7 +12,7 @@ const READS: usize = 10_000;
 
 /// Nanoseconds between two successive reads of the clock: the measured time of an empty call. On a virtual machine it
 /// is as long as some calls.
-static CLOCK_COST_NS: LazyLock<f64> = LazyLock::new(|| {
+pub(crate) static CLOCK_COST_NS: LazyLock<f64> = LazyLock::new(|| {
     let clock = Clock::get();
     let mut costs = histogram();
     for _ in 0..READS {

@@ -7,6 +7,7 @@ mod report;
 mod ring;
 mod runs;
 mod subprograms;
+mod wait;
 
 /// The program that is tested.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_lane");

@@ -8,7 +8,7 @@ use crate::common::{assert_refused, check_refusal, command, text};
 fn bad_words_and_numbers_are_refused() {
     let most = format!("spsc lq --capacity {}", usize::MAX);
     let most_mpmc = format!("mpmc bbq --capacity {}", usize::MAX);
-    let cases: [(&str, &[&str]); 48] = [
+    let cases: [(&str, &[&str]); 61] = [
         ("spsc bqueu", &["called bqueu", "bqueue, bqueue-any", "lane list"]),
         ("spsc lq bbq", &["bbq is between several", "use `lane bench mpmc bbq`"]),
         ("spsc --test sream", &["stream", "rtt", "open-loop"]),
@@ -56,6 +56,19 @@ fn bad_words_and_numbers_are_refused() {
         ("ring --threads x", &["--threads", "x"]),
         ("ring --in-flight 0", &["--in-flight", "choose 1 or more"]),
         ("ring --cores 9999", &["no core 9999"]),
+        ("wait lq", &["lq", "no calls that wait", "linering, bbq"]),
+        ("wait --test rtt", &["rtt", "stream, ping-pong, open-loop"]),
+        ("wait --strategy sleep", &["sleep", "adaptive, spin, yield"]),
+        ("wait --rate 0", &["--rate", "choose 1 or more"]),
+        ("wait --test cpu --rate 1 --duration 1ms", &["at 1 a second", "--rate or --duration"]),
+        ("wait linering --test stream --threads 2x2", &["2x2", "one producer, one consumer"]),
+        ("wait linering --test fan-in", &["nothing to measure"]),
+        ("wait std-channel --strategy yield", &["nothing to measure"]),
+        ("wait --runtime none", &["none", "tokio, tokio-current"]),
+        ("wait --mode async --test idle", &["nothing to measure"]),
+        ("wait --placement free --cores 0,0", &["nothing to measure", "placement free left out"]),
+        ("wait --cores 9999", &["no core 9999"]),
+        ("wait --json /no/such/directory/file", &["choose another path"]),
         ("ring bbq-drop-old", &["bbq-drop-old loses messages", "choose other"]),
     ];
     for (args, words) in cases {
@@ -63,7 +76,7 @@ fn bad_words_and_numbers_are_refused() {
     }
     assert_refused("lisst", &["`lane` takes one of list, bench"]);
     for args in ["bench lq", "bench --test stream"] {
-        assert_refused(args, &["`lane bench` takes one of spsc, mpmc, ring first"]);
+        assert_refused(args, &["`lane bench` takes one of spsc, mpmc, ring, wait first"]);
     }
     assert_refused("bench spsc --tests rtt", &["nearest is --test"]);
     assert_refused("bench ring --burst 3", &["`lane bench ring --help` has all"]);

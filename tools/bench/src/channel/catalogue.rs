@@ -1,0 +1,42 @@
+//! The queues whose calls wait, by id.
+
+use std::sync::LazyLock;
+
+use corelane::Queue;
+use corelane::block::shared::Bbq;
+use corelane::leased::Leased;
+use corelane::line_ring::LineRing;
+use corelane::rings::lprq::Lprq;
+
+use super::handles::{Retrying, Spins, Waiting, Yields};
+use super::{ChannelKernel, peers};
+use crate::catalogue::{Entry, EntryKind, module};
+
+/// All entries, corelane's first. To add a channel: implement [`Channel`](super::handles::Channel), by `channel!` if it has
+/// `send` and `recv`, and add a line.
+pub(crate) fn entries() -> &'static [Entry] {
+    static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+        let ours = [queue::<LineRing>(), queue::<Bbq>(), queue::<Leased>(), queue::<Lprq>()];
+        ours.into_iter().chain(peers::entries()).collect()
+    });
+    &ENTRIES
+}
+
+/// A queue with handles that wait, and with plain handles that try again.
+fn queue<Q: Queue<u64> + 'static>() -> Entry
+where
+    Q::Producer: 'static,
+    Q::Consumer: 'static,
+{
+    let channels = vec![
+        ChannelKernel::blocking::<Waiting<Q>>(),
+        ChannelKernel::blocking::<Retrying<Q, Spins>>(),
+        ChannelKernel::blocking::<Retrying<Q, Yields>>(),
+    ];
+    #[cfg(feature = "peers")]
+    let channels = channels.into_iter().chain(ChannelKernel::tasks::<Waiting<Q>>()).collect();
+    let kind = EntryKind::Ours { items: "items of any type" };
+    let mut entry = Entry::channel(Q::INFO, kind, channels);
+    entry.module = module(std::any::type_name::<Q>());
+    entry
+}

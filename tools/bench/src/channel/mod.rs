@@ -1,0 +1,92 @@
+//! Channels: queues whose calls wait for room and for items.
+//!
+//! A thread of such a call may sleep, so a measurement can't tell it that the time is over. It ends as programs do: the
+//! producers stop and drop their handles, and the consumers take what is left until the channel is closed.
+
+mod catalogue;
+mod handles;
+mod idle;
+mod peers;
+mod ping_pong;
+mod scheduled;
+mod stream;
+#[cfg(feature = "peers")]
+mod tasks;
+mod usage;
+
+use std::fmt;
+
+pub(crate) use self::catalogue::entries;
+use self::handles::Channel;
+use self::usage::Usage;
+#[cfg(feature = "peers")]
+use crate::kinds::Strategy;
+use crate::kinds::{Mode, Runtime, TeamSize, Test};
+use crate::params::{Trial, WaitSetting, Way};
+use crate::sample::Sample;
+
+/// The measurements of a queue that waits in one way.
+pub(crate) struct ChannelKernel {
+    pub(crate) way: Way,
+    measure: fn(Test, &Trial<'_>, &WaitSetting) -> Result<Sample, String>,
+    probe: fn(usize, TeamSize) -> Result<(), String>,
+}
+
+impl fmt::Debug for ChannelKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.way.fmt(f)
+    }
+}
+
+impl ChannelKernel {
+    /// The measurements of a channel whose calls block threads.
+    fn blocking<C: Channel>() -> Self {
+        let (mode, runtime) = (Mode::Blocking, Runtime::None);
+        let way = Way { mode, runtime, strategy: C::STRATEGY, handles: C::HANDLES };
+        Self { way, measure: measure::<C>, probe: |items, size| C::open(items, size).map(drop) }
+    }
+
+    /// The measurements of a channel whose calls return futures, on each runtime.
+    #[cfg(feature = "peers")]
+    fn tasks<C: tasks::Channel>() -> impl Iterator<Item = Self> {
+        let (mode, strategy) = (Mode::Async, Strategy::Adaptive);
+        Runtime::OF_TASKS.into_iter().map(move |runtime| Self {
+            way: Way { mode, runtime, strategy, handles: C::HANDLES },
+            measure: tasks::measure::<C>,
+            probe: |items, size| C::open(items, size).map(drop),
+        })
+    }
+
+    /// Runs `test` once. The error says what the channel did wrong.
+    pub(crate) fn measure(
+        &self,
+        test: Test,
+        trial: &Trial<'_>,
+        setting: &WaitSetting,
+    ) -> Result<Sample, String> {
+        (self.measure)(test, trial, setting)
+    }
+
+    /// Makes the channel and drops it. The error says what is wrong with the parameters.
+    pub(crate) fn probe(&self, capacity: usize, size: TeamSize) -> Result<(), String> {
+        (self.probe)(capacity, size)
+    }
+}
+
+fn measure<C: Channel>(
+    test: Test,
+    trial: &Trial<'_>,
+    setting: &WaitSetting,
+) -> Result<Sample, String> {
+    match test {
+        Test::Stream => stream::measure::<C>(trial, setting),
+        Test::PingPong => ping_pong::measure::<C>(trial, setting),
+        Test::Idle => idle::measure::<C>(trial, setting),
+        _ => scheduled::measure::<C>(test, trial, setting),
+    }
+}
+
+/// Whether the system tells the processor time of a thread.
+pub(crate) fn has_usage() -> bool {
+    Usage::of_this_thread().is_some()
+}

@@ -1,0 +1,232 @@
+//! `lane bench wait`: the options, checked and expanded into single cells.
+
+use core_affinity::CoreId;
+use corelane_report::Failure;
+
+use crate::catalogue::{Entry, called, ids_among};
+use crate::channel::{self, ChannelKernel};
+use crate::cores;
+use crate::kinds::{
+    Mode, Placement, Runtime, Strategy, TeamSize, Test, check_sizes, possible_sizes, usual_sizes,
+};
+use crate::options::WaitArgs;
+use crate::pair::Wait;
+use crate::params::{Length, Params, Setting, WaitSetting, Way};
+use crate::plan::{Cell, Plan};
+use crate::schedule;
+
+/// Items per second of `open-loop`, and of `cpu`, unless given.
+const RATES: [u64; 4] = [1_000, 10_000, 100_000, 1_000_000];
+/// Items per second of all lanes of `fan-in`, unless given.
+const LANES_RATE: u64 = 10_000;
+/// The lanes of `fan-in`.
+const LANES: usize = 64;
+
+impl Plan {
+    /// `lane bench wait`.
+    ///
+    /// # Errors
+    ///
+    /// If the options can't be carried out.
+    pub fn wait(args: &WaitArgs) -> Result<Self, Failure> {
+        let (all, cores) = (channel::entries(), cores::several(&args.cores)?);
+        if let Some(name) = args.queues.iter().find(|name| called(name, all).is_empty()) {
+            let ids: Vec<_> = all.iter().map(|entry| entry.info.id).collect();
+            return Err(Failure::Usage(format!(
+                "{name} has no calls that wait, or isn't measured with them; choose from {}",
+                ids.join(", ")
+            )));
+        }
+        let misfit = |_: &Entry| String::new();
+        let mut args =
+            WaitArgs { queues: ids_among(all, &args.queues, |_| true, misfit)?, ..args.clone() };
+        let mut notes = args.leave_out(&cores);
+        let args = &args;
+        let is_asked = |entry: &Entry| entry.is_bounded() || !args.queues.is_empty();
+        let entries = args.run.choose_among(all, &args.queues, is_asked);
+        let queues: Vec<_> =
+            entries.iter().map(|entry| (entry.info.id, entry.info.sides)).collect();
+        let sizes = match args.threads.is_empty() {
+            true => possible_sizes(usual_sizes(), &queues),
+            false => args.threads.clone(),
+        };
+        if args.test.contains(&Test::Stream) {
+            notes.extend(check_sizes(&sizes, &args.queues, &queues)?);
+        }
+        let mut cells = Vec::new();
+        for &test in &args.test {
+            for setting in args.settings(test, &sizes, &cores) {
+                args.check_rate(test, &setting)?;
+                cells.extend(row(args, &entries, test, &setting, &cores));
+            }
+        }
+        Self::new(cells, cores, &args.run, &args.queues, notes)
+    }
+}
+
+/// The conditions of a measurement: all parameters but how calls wait.
+#[derive(Clone, PartialEq)]
+struct Condition {
+    size: TeamSize,
+    placement: Placement,
+    runtime: Runtime,
+    sleeps: Option<bool>,
+    rate: Option<u64>,
+}
+
+impl WaitArgs {
+    /// Removes what can't be measured here. Returns notes on it.
+    fn leave_out(&mut self, cores: &[CoreId]) -> Vec<String> {
+        let mut notes = Vec::new();
+        // Threads that aren't pinned run on all cores.
+        if !cores::are_all(cores) {
+            if self.placement.contains(&Placement::Free) {
+                notes.push(cores::NOT_FREE.into());
+            }
+            if self.mode.contains(&Mode::Async) {
+                notes.push("tasks left out: they would run on other cores, too".into());
+            }
+            self.placement.retain(|placement| *placement != Placement::Free);
+            self.mode.retain(|mode| *mode != Mode::Async);
+        }
+        let is_of_usage = |test: &Test| matches!(test, Test::Cpu | Test::Idle);
+        if !channel::has_usage() && self.test.iter().any(is_of_usage) {
+            self.test.retain(|test| !is_of_usage(test));
+            notes.push("cpu and idle left out: the system doesn't tell a thread's time".into());
+        }
+        if self.queues.is_empty() {
+            notes.push(
+                "queues that are never full are left out: name those that you want to see".into(),
+            );
+        }
+        notes
+    }
+
+    /// The conditions of a test, in the order of a round.
+    fn settings(&self, test: Test, sizes: &[TeamSize], cores: &[CoreId]) -> Vec<Condition> {
+        let one = TeamSize { producers: 1, consumers: 1 };
+        let sizes = match test {
+            Test::Stream => sizes,
+            Test::FanIn => &[TeamSize { producers: LANES, consumers: 1 }],
+            _ => &[one],
+        };
+        let mut all = Vec::new();
+        for (runtime, placement) in self.places(test) {
+            for &size in sizes {
+                // The sender of all lanes is one thread.
+                let threads = if test == Test::FanIn { one } else { size };
+                let placement = cores::simplest(threads, placement, cores);
+                for &sleeps in sleeps(test, runtime) {
+                    for rate in self.rates(test) {
+                        let condition = Condition { size, placement, runtime, sleeps, rate };
+                        if !all.contains(&condition) {
+                            all.push(condition);
+                        }
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// Where a test runs: on threads in each placement, and in tasks.
+    fn places(&self, test: Test) -> Vec<(Runtime, Placement)> {
+        let (mut places, mut tasks) = (Vec::new(), &self.runtime[..]);
+        if self.mode.contains(&Mode::Blocking) {
+            places
+                .extend(self.placements(test).iter().map(|placement| (Runtime::None, *placement)));
+        }
+        let is_possible = matches!(test, Test::Stream | Test::PingPong);
+        if !self.mode.contains(&Mode::Async) || !is_possible {
+            tasks = &[];
+        }
+        places.extend(tasks.iter().map(|runtime| (*runtime, Placement::Free)));
+        places
+    }
+
+    /// Only calls of threads that share cores with others depend on the placement.
+    fn placements(&self, test: Test) -> &[Placement] {
+        match test {
+            Test::Stream | Test::PingPong => &self.placement,
+            _ => self.placement.get(..1).unwrap_or_default(),
+        }
+    }
+
+    fn rates(&self, test: Test) -> Vec<Option<u64>> {
+        let given = |usual: &[u64]| -> Vec<Option<u64>> {
+            let given: Vec<_> = self.rate.iter().map(|rate| rate.0 as u64).collect();
+            let rates = if given.is_empty() { usual } else { &given[..] };
+            rates.iter().copied().map(Some).collect()
+        };
+        match test {
+            Test::OpenLoop => given(&RATES),
+            Test::Cpu => given(&RATES[..3]),
+            Test::FanIn => given(&[LANES_RATE]),
+            _ => vec![None],
+        }
+    }
+
+    fn length(&self, test: Test, threads_per_core: usize) -> Length {
+        let items = self.items.filter(|_| matches!(test, Test::Stream | Test::PingPong));
+        let usual_ms = match test {
+            // Some three time slices of 3 ms for each thread of a core.
+            Test::Stream => (10 * threads_per_core as u64).max(40),
+            Test::PingPong => 40,
+            _ => 100,
+        };
+        Length::of(items, self.duration, usual_ms)
+    }
+
+    /// Refuses a schedule without items.
+    fn check_rate(&self, test: Test, condition: &Condition) -> Result<(), Failure> {
+        let (Some(rate), Length::Time(time)) = (condition.rate, self.length(test, 1)) else {
+            return Ok(());
+        };
+        match schedule::is_empty(rate as f64, time) {
+            true => Err(Failure::Usage(format!(
+                "no item is due in this time at {rate} a second; raise --rate or --duration"
+            ))),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Whether both sides of a ping-pong sleep. The tasks of a single thread never do.
+fn sleeps(test: Test, runtime: Runtime) -> &'static [Option<bool>] {
+    match (test, runtime) {
+        (Test::PingPong, Runtime::TokioCurrent) => &[Some(false)],
+        (Test::PingPong, _) => &[Some(false), Some(true)],
+        _ => &[None],
+    }
+}
+
+/// The cells of one condition: one for each way of each queue.
+fn row(
+    args: &WaitArgs,
+    entries: &[&'static Entry],
+    test: Test,
+    condition: &Condition,
+    cores: &[CoreId],
+) -> Vec<Cell> {
+    let &Condition { size, placement, runtime, sleeps, rate } = condition;
+    let threads = if test == Test::FanIn { 2 } else { size.threads() };
+    let is_shared = cores::are_shared(threads, cores);
+    let can = |entry: &&&'static Entry| entry.info.sides.allow(size.producers, size.consumers);
+    // A thread that never yields would wait for threads that don't run.
+    let is_wanted = |channel: &&ChannelKernel| {
+        let strategy = channel.way.strategy;
+        channel.way.runtime == runtime
+            && args.strategy.contains(&strategy)
+            && !(is_shared && strategy == Strategy::Spin)
+    };
+    let cell = |entry: &'static Entry, way: Way| {
+        let setting = Setting::Wait(WaitSetting { size, placement, way, sleeps, rate });
+        let params = Params { capacity: args.capacity.0, wait: Wait::Within, setting };
+        Cell { entry, test, params, length: args.length(test, threads.div_ceil(cores.len())) }
+    };
+    let ways = |entry: &'static Entry| {
+        let ways = entry.channels.iter().filter(is_wanted).map(|channel| channel.way);
+        ways.map(|way| cell(entry, way)).collect::<Vec<_>>()
+    };
+    entries.iter().filter(can).flat_map(|entry| ways(entry)).collect()
+}
