@@ -77,6 +77,11 @@ mod advice;
 pub mod b_queue;
 pub mod block;
 pub mod bytes;
+#[cfg(feature = "std")]
+pub mod channel;
+/// Public for the models; not for use, and not stable.
+#[doc(hidden)]
+pub mod exact;
 pub mod fast_forward;
 #[doc(hidden)]
 pub mod hazard;

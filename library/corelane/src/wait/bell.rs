@@ -69,16 +69,18 @@ impl Bell {
     #[inline]
     pub fn ring_for(&self, n: usize) {
         if n > 0 && self.has_sleepers() {
-            (0..n).all(|_| self.wake_one_before(u64::MAX));
+            (0..n).all(|_| self.wake_one());
         }
     }
 
     /// Wakes all that sleep.
     pub fn ring_for_all(&self) {
         if self.has_sleepers() {
-            // Not those that announce themselves from now on.
-            let end = self.sleepers.lock().next;
-            while self.wake_one_before(end) {}
+            let mut sleepers = self.sleepers.lock();
+            let all = mem::take(&mut sleepers.waiting);
+            self.count(&sleepers);
+            drop(sleepers);
+            all.into_iter().for_each(|(_, waker)| waker.wake());
         }
     }
 
@@ -92,15 +94,12 @@ impl Bell {
     #[cold]
     #[inline(never)]
     fn wake(&self) {
-        self.wake_one_before(u64::MAX);
+        self.wake_one();
     }
 
-    /// Wakes the first sleeper, if its number is below `end`.
-    fn wake_one_before(&self, end: u64) -> bool {
+    /// Wakes the first sleeper, if there is one.
+    fn wake_one(&self) -> bool {
         let mut sleepers = self.sleepers.lock();
-        if sleepers.waiting.front().is_none_or(|(number, _)| *number >= end) {
-            return false;
-        }
         let first = sleepers.waiting.pop_front();
         self.count(&sleepers);
         drop(sleepers);
@@ -120,17 +119,28 @@ impl Bell {
     /// One more sleeper, and its number. Then the caller must look before it sleeps. `None` if the system refused the fence: then
     /// the caller must not sleep.
     fn announce(&self, waker: &Waker) -> Option<u64> {
+        let number = self.enter(waker);
+        if self.fence() {
+            return Some(number);
+        }
+        self.leave(number);
+        None
+    }
+
+    /// One more sleeper, and its number. Then the caller must have a [fence](Self::fence) and look before it sleeps.
+    pub(crate) fn enter(&self, waker: &Waker) -> u64 {
         let mut sleepers = self.sleepers.lock();
         let number = sleepers.next;
         sleepers.next += 1;
         sleepers.waiting.push_back((number, waker.clone()));
         self.count(&sleepers);
-        drop(sleepers);
-        if self.barrier.heavy() {
-            return Some(number);
-        }
-        self.leave(number);
-        None
+        number
+    }
+
+    /// The heavy fence, for all bells at once. `false` if the system refused it.
+    #[must_use]
+    pub(crate) fn fence(&self) -> bool {
+        self.barrier.heavy()
     }
 
     /// Whether the sleeper hasn't been woken. From now on `waker` wakes it.
@@ -146,7 +156,7 @@ impl Bell {
     }
 
     /// The sleeper sleeps no more. If it was woken, it wakes the next one.
-    fn leave(&self, number: u64) {
+    pub(crate) fn leave(&self, number: u64) {
         let mut sleepers = self.sleepers.lock();
         let left = sleepers.place(number).and_then(|place| sleepers.waiting.remove(place));
         self.count(&sleepers);
@@ -172,26 +182,50 @@ pub enum Look<R> {
 #[derive(Debug)]
 pub struct Wait<'a> {
     bell: &'a Bell,
+    sleep: Sleep,
+}
+
+impl<'a> Wait<'a> {
+    /// A wait that begins.
+    pub fn at(bell: &'a Bell) -> Self {
+        Self { bell, sleep: Sleep::default() }
+    }
+
+    /// Looks, and if it is not over yet, sees to it that `waker` is woken by a ring from then on.
+    pub fn poll<R>(&mut self, waker: &Waker, look: impl FnMut() -> Look<R>) -> Look<R> {
+        self.sleep.poll(self.bell, waker, look)
+    }
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        self.sleep.end(self.bell);
+    }
+}
+
+/// As [`Wait`], for those that keep the bell alive themselves: always the same bell. It must be [ended](Self::end).
+#[derive(Debug, Default)]
+pub(crate) struct Sleep {
     /// The number of the sleeper, if it has announced itself and is not known to be woken.
     sleeper: Option<u64>,
     /// Whether it was woken, and has neither found anything nor announced itself anew. Then the ring is not used yet.
     is_woken: bool,
 }
 
-impl<'a> Wait<'a> {
-    /// A wait that begins.
-    pub fn at(bell: &'a Bell) -> Self {
-        Self { bell, sleeper: None, is_woken: false }
-    }
-
-    /// Looks, and if it is not over yet, sees to it that `waker` is woken by a ring from then on.
-    pub fn poll<R>(&mut self, waker: &Waker, mut look: impl FnMut() -> Look<R>) -> Look<R> {
-        if self.sleeper.is_some_and(|number| !self.bell.still_sleeps(number, waker)) {
+impl Sleep {
+    /// As [`Wait::poll`].
+    pub(crate) fn poll<R>(
+        &mut self,
+        bell: &Bell,
+        waker: &Waker,
+        mut look: impl FnMut() -> Look<R>,
+    ) -> Look<R> {
+        if self.sleeper.is_some_and(|number| !bell.still_sleeps(number, waker)) {
             (self.sleeper, self.is_woken) = (None, true);
         }
         let mut found = look();
         if matches!(found, Look::NotYet) && self.sleeper.is_none() {
-            self.sleeper = self.bell.announce(waker);
+            self.sleeper = bell.announce(waker);
             found = match self.sleeper {
                 Some(_) => look(),
                 None => Look::Busy,
@@ -202,25 +236,24 @@ impl<'a> Wait<'a> {
             Look::NotYet => self.is_woken = false,
             Look::Done(_) => {
                 self.is_woken = false;
-                self.leave();
+                self.leave(bell);
             }
-            Look::Busy => self.leave(),
+            Look::Busy => self.leave(bell),
         }
         found
     }
 
-    fn leave(&mut self) {
+    fn leave(&mut self, bell: &Bell) {
         if let Some(number) = self.sleeper.take() {
-            self.bell.leave(number);
+            bell.leave(number);
         }
     }
-}
 
-impl Drop for Wait<'_> {
-    fn drop(&mut self) {
-        self.leave();
-        if self.is_woken {
-            self.bell.wake();
+    /// Gives the wait up. An unused ring wakes the next sleeper.
+    pub(crate) fn end(&mut self, bell: &Bell) {
+        self.leave(bell);
+        if mem::take(&mut self.is_woken) {
+            bell.wake();
         }
     }
 }

@@ -62,7 +62,7 @@ impl<C: queue::Consumer> Consumer<C> {
     #[inline(never)]
     fn wait_to_pop(&mut self, until: Option<Instant>) -> Result<C::Item, TryPopError> {
         let queue = &mut self.queue;
-        match self.looks.wait(&self.bells.0.items, until, || try_pop(queue)) {
+        match self.looks.wait(&self.bells.bells.items, until, || try_pop(queue)) {
             Some(Some(item)) => {
                 self.ring();
                 Ok(item)
@@ -88,10 +88,11 @@ impl<C: queue::Consumer> Consumer<C> {
 
     /// Removes the oldest item, in a task. Waits while the queue is empty. `None` as [`pop`](Self::pop).
     ///
-    /// The future takes an item only when it is ready: if it is dropped before, all items are in the queue.
+    /// The future takes an item only when it is ready: if it is dropped before, all items are in the queue. A future that is
+    /// neither polled nor dropped when an item comes keeps other consumers of the queue waiting.
     pub fn pop_async(&mut self) -> PopFuture<'_, C> {
-        let wait = Wait::at(&self.bells.0.items);
-        PopFuture { queue: &mut self.queue, room: &self.bells.0.room, wait }
+        let wait = Wait::at(&self.bells.bells.items);
+        PopFuture { queue: &mut self.queue, room: &self.bells.bells.room, wait }
     }
 
     /// The items, until all producers are gone. `next` waits as [`pop`](Self::pop).
@@ -102,7 +103,7 @@ impl<C: queue::Consumer> Consumer<C> {
     /// After a pop.
     #[inline(always)]
     fn ring(&self) {
-        self.bells.0.room.ring();
+        self.bells.bells.room.ring();
     }
 }
 
@@ -201,6 +202,10 @@ impl<C: queue::Consumer> queue::Consumer for Consumer<C> {
         self.queue.backing()
     }
 
+    fn lost(&self) -> u64 {
+        self.queue.lost()
+    }
+
     fn try_clone(&self) -> Option<Self> {
         Some(Self::new(self.queue.try_clone()?, self.bells.clone()))
     }
@@ -210,7 +215,7 @@ impl<C: queue::Consumer> queue::Consumer for Consumer<C> {
         C::Item: Copy,
     {
         let popped = self.queue.pop_slice(into);
-        self.bells.0.room.ring_for(popped);
+        self.bells.bells.room.ring_for(popped);
         popped
     }
 }

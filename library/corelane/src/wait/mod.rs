@@ -1,6 +1,7 @@
 //! Handles that wait: for items, or for room. For any queue.
 //!
-//! [`pair`] takes the two handles of a queue, and gives handles with the same calls and these:
+//! [`pair`] takes the two handles of a queue, and gives handles that are [`crate::Producer`] and [`crate::Consumer`] too, with
+//! these calls:
 //!
 //! | | blocks the thread | gives up at a time | a future |
 //! |---|---|---|---|
@@ -37,7 +38,7 @@
 pub mod bell;
 mod consumer;
 mod producer;
-mod thread;
+pub(crate) mod thread;
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -45,6 +46,7 @@ use core::fmt;
 pub use consumer::{Consumer, Items, PopFuture};
 pub use producer::{Producer, PushFuture};
 
+use crate::memory::{AtomicU64, Ordering};
 use bell::Bell;
 
 /// Makes the handles of a queue wait.
@@ -53,8 +55,9 @@ where
     P: crate::Producer,
     C: crate::Consumer<Item = P::Item>,
 {
-    let bells = Arc::new(Bells { items: Bell::default(), room: Bell::default() });
-    (Producer::new(tx, Ringer(bells.clone())), Consumer::new(rx, Ringer(bells)))
+    let bells = Arc::new(Bells::default());
+    let sender = Ringer { bells: bells.clone(), is_producer: true };
+    (Producer::new(tx, sender), Consumer::new(rx, Ringer { bells, is_producer: false }))
 }
 
 /// All consumers are gone. Holds the item that was not pushed.
@@ -82,16 +85,51 @@ struct Bells {
     items: Bell,
     /// Producers sleep here.
     room: Bell,
+    producers: AtomicU64,
+    consumers: AtomicU64,
 }
 
-/// The bells, as a handle has them. Dropped after the handle of the queue, it wakes all: the queue may be closed.
-#[derive(Debug, Clone)]
-struct Ringer(Arc<Bells>);
+impl Default for Bells {
+    /// The bells of two handles.
+    fn default() -> Self {
+        let one = || AtomicU64::new(1);
+        Self { items: Bell::default(), room: Bell::default(), producers: one(), consumers: one() }
+    }
+}
+
+/// The bells, as a handle has them. Dropped after the handle of the queue.
+#[derive(Debug)]
+struct Ringer {
+    bells: Arc<Bells>,
+    is_producer: bool,
+}
+
+impl Ringer {
+    /// The handles of this side, and where those of the other side sleep.
+    fn side(&self) -> (&AtomicU64, &Bell) {
+        match self.is_producer {
+            true => (&self.bells.producers, &self.bells.items),
+            false => (&self.bells.consumers, &self.bells.room),
+        }
+    }
+}
+
+impl Clone for Ringer {
+    fn clone(&self) -> Self {
+        // Relaxed: the thread that uses the new handle got it from this thread.
+        self.side().0.fetch_add(1, Ordering::Relaxed);
+        Self { bells: self.bells.clone(), is_producer: self.is_producer }
+    }
+}
 
 impl Drop for Ringer {
+    /// The last handle of a side wakes the other side: the queue is closed.
     fn drop(&mut self) {
-        self.0.items.ring_for_all();
-        self.0.room.ring_for_all();
+        let (handles, others) = self.side();
+        // Release ↔ Acquire of the last one: the queue's handles are dropped.
+        if handles.fetch_add(1_u64.wrapping_neg(), Ordering::AcqRel) == 1 {
+            others.ring_for_all();
+        }
     }
 }
 

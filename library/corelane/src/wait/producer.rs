@@ -5,9 +5,9 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use super::bell::{Bell, Look, Wait};
+use super::bell::{Look, Wait};
 use super::thread::Looks;
-use super::{Closed, Ringer};
+use super::{Bells, Closed, Ringer};
 use crate::queue::{self, Backing, TryPushError};
 
 /// A sending side, whose calls can wait for room.
@@ -83,9 +83,11 @@ impl<P: queue::Producer> Producer<P> {
     ) -> Result<(), TryPushError<P::Item>> {
         let (queue, mut item) = (&mut self.queue, Some(item));
         let look = || try_push(queue, &mut item);
-        match self.looks.wait(&self.bells.0.room, until, look) {
+        match self.looks.wait(&self.bells.bells.room, until, look) {
             Some(Ok(())) => {
                 self.ring();
+                // Room may have come for several at once, with one ring.
+                self.bells.bells.room.ring();
                 Ok(())
             }
             Some(Err(Closed(item))) => Err(TryPushError::Closed(item)),
@@ -109,19 +111,20 @@ impl<P: queue::Producer> Producer<P> {
     /// Appends `item`, in a task. Waits while the queue is full.
     ///
     /// The future has the item until it is ready. If it is dropped before, the item is dropped with it, and is not in the queue.
+    /// A future that is neither polled nor dropped when there is room keeps other producers of the queue waiting.
     ///
     /// # Errors
     ///
     /// As [`push`](Self::push).
     pub fn push_async(&mut self, item: P::Item) -> PushFuture<'_, P> {
-        let wait = Wait::at(&self.bells.0.room);
-        PushFuture { queue: &mut self.queue, items: &self.bells.0.items, wait, item: Some(item) }
+        let wait = Wait::at(&self.bells.bells.room);
+        PushFuture { queue: &mut self.queue, bells: &self.bells.bells, wait, item: Some(item) }
     }
 
     /// After a push.
     #[inline(always)]
     fn ring(&self) {
-        self.bells.0.items.ring();
+        self.bells.bells.items.ring();
     }
 }
 
@@ -152,7 +155,7 @@ fn try_push<P: queue::Producer + ?Sized>(
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct PushFuture<'a, P: queue::Producer> {
     queue: &'a mut P,
-    items: &'a Bell,
+    bells: &'a Bells,
     wait: Wait<'a>,
     /// `None` when it is ready.
     item: Option<P::Item>,
@@ -164,10 +167,12 @@ impl<P: queue::Producer> Future for PushFuture<'_, P> {
     type Output = Result<(), Closed<P::Item>>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { queue, items, wait, item } = self.get_mut();
+        let Self { queue, bells, wait, item } = self.get_mut();
         match wait.poll(context.waker(), || try_push(*queue, item)) {
             Look::Done(result) => {
-                items.ring();
+                bells.items.ring();
+                // Room may have come for several at once, with one ring.
+                bells.room.ring();
                 Poll::Ready(result)
             }
             Look::NotYet => Poll::Pending,
@@ -232,7 +237,7 @@ impl<P: queue::Producer> queue::Producer for Producer<P> {
         P::Item: Copy,
     {
         let pushed = self.queue.push_slice(items);
-        self.bells.0.items.ring_for(pushed);
+        self.bells.bells.items.ring_for(pushed);
         pushed
     }
 }

@@ -7,7 +7,7 @@ use crate::memory::{limit, park, pause, this_thread, yield_now};
 
 /// How often a thread looks before it sleeps: it adapts to the waits so far.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Looks(u32);
+pub(crate) struct Looks(u32);
 
 /// Most looks: some five microseconds, as long as a sleep takes at least.
 const MOST: u32 = limit(200, 0) as u32;
@@ -15,7 +15,7 @@ const MOST: u32 = limit(200, 0) as u32;
 const FEWEST: u32 = limit(4, 0) as u32;
 
 impl Looks {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(MOST)
     }
 
@@ -24,7 +24,7 @@ impl Looks {
     /// The first look has been made, in vain.
     #[cold]
     #[inline(never)]
-    pub(super) fn wait<R>(
+    pub(crate) fn wait<R>(
         &mut self,
         bell: &Bell,
         until: Option<Instant>,
@@ -32,6 +32,9 @@ impl Looks {
     ) -> Option<R> {
         let is_over = || until.is_some_and(|until| Instant::now() >= until);
         for _ in 0..self.0 {
+            if is_over() {
+                return None;
+            }
             pause(1);
             if let Look::Done(found) = look() {
                 self.0 = (2 * self.0).clamp(FEWEST, MOST);
@@ -48,6 +51,10 @@ impl Looks {
                 Look::Busy => yield_now(),
             }
         }
-        None
+        // The ring may have come in time, and the thread got a core only now.
+        match look() {
+            Look::Done(found) => Some(found),
+            Look::NotYet | Look::Busy => None,
+        }
     }
 }

@@ -1,0 +1,182 @@
+//! What all handles of a channel share besides the queue.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::lane::{Rx, Tx};
+use super::rendezvous::{Promise, Rendezvous, Waiting};
+use crate::memory::{AtomicU64, Mutex, Ordering};
+use crate::pad::Padded;
+use crate::wait::bell::Bell;
+use crate::wait::thread::Looks;
+
+/// A handle's end of the queue, and what it remembers.
+pub(super) struct End<Q> {
+    pub(super) queue: Q,
+    pub(super) looks: Looks,
+    /// Whether a select has reserved room: see [`Tx::reserve`].
+    pub(super) is_reserved: bool,
+}
+
+impl<Q> End<Q> {
+    pub(super) fn new(queue: Q) -> Self {
+        Self { queue, looks: Looks::new(), is_reserved: false }
+    }
+}
+
+impl<Q: Clone> Clone for End<Q> {
+    fn clone(&self) -> Self {
+        Self::new(self.queue.clone())
+    }
+}
+
+impl<T: Send> End<Tx<T>> {
+    /// The queue, for any call but the one that uses the reservation.
+    #[inline(always)]
+    pub(super) fn tx(&mut self) -> &mut Tx<T> {
+        if self.is_reserved {
+            self.release();
+        }
+        &mut self.queue
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn release(&mut self) {
+        self.is_reserved = false;
+        self.queue.release();
+    }
+}
+
+/// What all handles of a channel share.
+pub(super) struct Common<T: Send> {
+    /// Receivers sleep here.
+    pub(super) items: Bell,
+    /// Senders sleep here.
+    pub(super) room: Bell,
+    /// 1 when nothing may be sent any more.
+    closed: Padded<AtomicU64>,
+    senders: AtomicU64,
+    receivers: AtomicU64,
+    /// The queue's receiving end, when all receivers are gone.
+    rest: Mutex<Option<Rx<T>>>,
+    pub(super) meeting: Option<Arc<Rendezvous<T>>>,
+    /// What selects have taken, by their numbers.
+    pub(super) selected: Mutex<Vec<(u64, Selected<T>)>>,
+}
+
+/// What a select has taken.
+pub(super) enum Selected<T> {
+    Message(T),
+    Promise(Promise<T>),
+    Waiting(Waiting<T>),
+}
+
+impl<T: Send> Common<T> {
+    /// Of one sender and one receiver.
+    pub(super) fn new(meeting: Option<Arc<Rendezvous<T>>>) -> Self {
+        Self {
+            items: Bell::default(),
+            room: Bell::default(),
+            closed: Padded(AtomicU64::new(0)),
+            senders: AtomicU64::new(1),
+            receivers: AtomicU64::new(1),
+            rest: Mutex::new(None),
+            meeting,
+            selected: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Whether nothing may be sent any more.
+    #[inline(always)]
+    pub(super) fn is_closed(&self) -> bool {
+        // Acquire ↔ Release in `close`: whatever the closing thread did before.
+        self.closed.load(Ordering::Acquire) != 0
+    }
+
+    /// Whether nothing is sent any more.
+    pub(super) fn has_ended(&self) -> bool {
+        // Acquire ↔ Release in `leave_sender`: the last messages.
+        self.is_closed() || self.senders.load(Ordering::Acquire) == 0
+    }
+
+    /// After a message was sent.
+    #[inline(always)]
+    pub(super) fn sent(&self) {
+        // Has a fence between the push and its look for sleepers, which is also that between the push and the look here.
+        self.items.ring();
+        if self.is_closed() {
+            self.clear();
+        }
+    }
+
+    /// Drops all messages if all receivers are gone.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn clear(&self) {
+        if let Some(rest) = &mut *self.rest.lock() {
+            rest.clear();
+        }
+    }
+
+    /// Lets nothing be sent any more.
+    pub(super) fn close(&self) {
+        self.closed.store(1, Ordering::Release);
+        // A sender that has not seen it has pushed its message already, or sees it after its push.
+        // Without the fence, such a message stays until the channel is dropped.
+        let _ = self.items.fence();
+        if let Some(meeting) = &self.meeting {
+            meeting.close();
+        }
+        self.items.ring_for_all();
+        self.room.ring_for_all();
+    }
+
+    pub(super) fn enter_sender(&self) {
+        // Relaxed: the thread that uses the new handle got it from this thread.
+        self.senders.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn enter_receiver(&self) {
+        self.receivers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A sender is gone, and its end of the queue.
+    pub(super) fn leave_sender(&self) {
+        // Release ↔ Acquire in `has_ended`: the messages.
+        if self.senders.fetch_add(1_u64.wrapping_neg(), Ordering::AcqRel) == 1 {
+            if let Some(meeting) = &self.meeting {
+                meeting.close();
+            }
+            self.items.ring_for_all();
+        }
+    }
+
+    /// A receiver goes. If it is the last one and there are senders, all messages are dropped: a message may own what
+    /// others wait for. `end` gives an end of the queue.
+    pub(super) fn leave_receiver(&self, end: impl FnOnce() -> Rx<T>) {
+        let is_last = self.receivers.fetch_add(1_u64.wrapping_neg(), Ordering::AcqRel) == 1;
+        if !is_last || self.senders.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        // Before it is closed: a sender that sees that clears the queue.
+        *self.rest.lock() = Some(end());
+        self.close();
+        self.clear();
+    }
+
+    /// Keeps what a select has taken, under a number.
+    pub(super) fn keep_selected(&self, selected: Selected<T>) -> u64 {
+        let mut all = self.selected.lock();
+        let number = all.last().map_or(0, |(last, _)| last + 1);
+        all.push((number, selected));
+        number
+    }
+
+    /// What a select has taken.
+    pub(super) fn take_selected(&self, number: u64) -> Option<Selected<T>> {
+        let mut selected = self.selected.lock();
+        let place = selected.iter().position(|(known, _)| *known == number)?;
+        Some(selected.remove(place).1)
+    }
+}

@@ -1,0 +1,319 @@
+//! The receiving side.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+use std::time::{Duration, Instant};
+
+use super::access::sealed::Access as _;
+use super::access::{Access, Exclusive, Shared};
+use super::common::{Common, End};
+use super::error::{RecvError, RecvTimeoutError, TryRecvError};
+use super::lane::Rx;
+use super::rendezvous::Rendezvous;
+use super::{is_over, unlimited};
+use crate::memory::{park, this_thread};
+use crate::queue::{Looks, TryPopError};
+use crate::wait::bell::Look;
+
+/// The receiving side of a channel.
+///
+/// `Receiver<T>` can be cloned and shared; each message goes to one receiver. With [`Exclusive`], one thread at a time uses
+/// it.
+pub struct Receiver<T: Send, A: Access = Shared> {
+    end: A::Of<End<Rx<T>>>,
+    common: Arc<Common<T>>,
+}
+
+impl<T: Send, A: Access> Receiver<T, A> {
+    pub(super) fn new(rx: Rx<T>, common: Arc<Common<T>>) -> Self {
+        Self { end: A::new(End::new(rx)), common }
+    }
+
+    #[inline(always)]
+    pub(super) fn common(&self) -> &Common<T> {
+        &self.common
+    }
+
+    #[inline(always)]
+    pub(super) fn with<R>(&self, work: impl FnOnce(&mut Rx<T>) -> R) -> R {
+        A::with(&self.end, |end| work(&mut end.queue))
+    }
+
+    /// Receives the oldest message. Waits while the channel is empty.
+    ///
+    /// # Errors
+    ///
+    /// If the channel is empty, and all senders are gone or the channel was closed.
+    #[inline]
+    pub fn recv(&self) -> Result<T, RecvError> {
+        match self.take() {
+            Ok(message) => Ok(message),
+            Err(TryPopError::Closed) => Err(RecvError),
+            Err(TryPopError::Empty | TryPopError::Busy) => {
+                self.wait_to_recv(None).map_err(|_| RecvError)
+            }
+        }
+    }
+
+    /// Receives the oldest message if there is one now.
+    ///
+    /// If a call of another thread is in the way, looks again for about a microsecond, and then says that the channel is
+    /// empty.
+    ///
+    /// # Errors
+    ///
+    /// If the channel is empty, or as [`recv`](Self::recv).
+    #[inline]
+    pub fn try_recv(&self) -> Result<T, TryRecvError> {
+        let mut looks = Looks::default();
+        loop {
+            match self.take() {
+                Ok(message) => return Ok(message),
+                Err(TryPopError::Closed) => return Err(TryRecvError::Disconnected),
+                Err(error) if looks.again(error == TryPopError::Busy) => {}
+                Err(_) => return Err(TryRecvError::Empty),
+            }
+        }
+    }
+
+    /// As [`recv`](Self::recv), for at most so long.
+    ///
+    /// # Errors
+    ///
+    /// When the time is over, or as [`recv`](Self::recv).
+    pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
+        self.recv_by(unlimited(timeout))
+    }
+
+    /// As [`recv`](Self::recv), until `deadline`.
+    ///
+    /// # Errors
+    ///
+    /// As [`recv_timeout`](Self::recv_timeout).
+    pub fn recv_deadline(&self, deadline: Instant) -> Result<T, RecvTimeoutError> {
+        self.recv_by(Some(deadline))
+    }
+
+    fn recv_by(&self, until: Option<Instant>) -> Result<T, RecvTimeoutError> {
+        match self.take() {
+            Ok(message) => Ok(message),
+            Err(TryPopError::Closed) => Err(RecvTimeoutError::Disconnected),
+            Err(_) => self.wait_to_recv(until),
+        }
+    }
+
+    /// Moves up to `most` messages to the end of `into`, and returns their number. Waits for the first one, and then takes
+    /// what is there. 0 if the channel is empty and disconnected, or if `most` is 0.
+    pub fn recv_many(&self, into: &mut Vec<T>, most: usize) -> usize {
+        let Some(first) = (most > 0).then(|| self.recv().ok()).flatten() else { return 0 };
+        into.push(first);
+        let before = into.len();
+        into.extend(self.try_iter().take(most - 1));
+        into.len() - before + 1
+    }
+
+    #[inline(always)] // a call would cost more than the pop itself
+    pub(super) fn take(&self) -> Result<T, TryPopError> {
+        match self.with(|rx| rx.pop()) {
+            Ok(message) => {
+                self.common.room.ring();
+                Ok(message)
+            }
+            Err(TryPopError::Empty) if self.common.has_ended() => self.take_last(),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Looks once more, for messages that were sent just before the end.
+    #[cold]
+    fn take_last(&self) -> Result<T, TryPopError> {
+        match self.with(|rx| rx.pop()) {
+            Err(TryPopError::Empty) => Err(TryPopError::Closed),
+            other => other,
+        }
+    }
+
+    /// One look for a message, by a caller that waits.
+    pub(super) fn look(&self) -> Look<Result<T, RecvError>> {
+        match self.take() {
+            Ok(message) => Look::Done(Ok(message)),
+            Err(TryPopError::Closed) => Look::Done(Err(RecvError)),
+            Err(TryPopError::Empty) => Look::NotYet,
+            Err(TryPopError::Busy) => Look::Busy,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_to_recv(&self, until: Option<Instant>) -> Result<T, RecvTimeoutError> {
+        if let Some(meeting) = &self.common.meeting {
+            return meet(meeting, until);
+        }
+        if let Some(timer) = self.with(|rx| rx.timer().cloned()) {
+            return timer.wait(until).ok_or(RecvTimeoutError::Timeout);
+        }
+        let mut looks = A::with(&self.end, |end| end.looks);
+        let received = looks.wait(&self.common.items, until, || self.look());
+        A::with(&self.end, |end| end.looks = looks);
+        Ok(received.ok_or(RecvTimeoutError::Timeout)??)
+    }
+
+    /// Lets nothing be sent any more. Receivers get what was sent.
+    ///
+    /// A message that another thread sends at the same time may be received, or be dropped with the channel.
+    pub fn close(&self) {
+        self.common.close();
+    }
+
+    /// Whether all senders are gone, or the channel was closed. Messages may still be there.
+    pub fn is_disconnected(&self) -> bool {
+        self.common.has_ended()
+    }
+
+    /// The number of messages in the channel.
+    pub fn len(&self) -> usize {
+        self.with(|rx| rx.len())
+    }
+
+    /// Whether no message is in the channel.
+    pub fn is_empty(&self) -> bool {
+        self.with(|rx| rx.is_empty())
+    }
+
+    /// Whether there is no room. A channel of capacity 0 is always full.
+    pub fn is_full(&self) -> bool {
+        self.capacity().is_some_and(|capacity| self.len() >= capacity)
+    }
+
+    /// The number of messages for which there is room. `None` if the channel is never full.
+    pub fn capacity(&self) -> Option<usize> {
+        let capacity = self.with(|rx| rx.capacity());
+        (capacity != usize::MAX).then_some(capacity)
+    }
+
+    /// Whether both receive from the same channel.
+    pub fn same_channel<B: Access>(&self, other: &Receiver<T, B>) -> bool {
+        Arc::ptr_eq(&self.common, &other.common)
+    }
+
+    /// The messages, until the channel is empty and disconnected. `next` waits.
+    pub fn iter(&self) -> Iter<'_, T, A> {
+        Iter(self)
+    }
+
+    /// The messages that are there. `next` doesn't wait.
+    pub fn try_iter(&self) -> TryIter<'_, T, A> {
+        TryIter(self)
+    }
+
+    /// As many messages as are there at the call.
+    pub fn drain(&self) -> impl Iterator<Item = T> {
+        self.try_iter().take(self.len())
+    }
+}
+
+impl<T: Send> Receiver<T> {
+    /// A handle for one thread at a time, which takes a little less time for each call.
+    pub fn local(&self) -> Receiver<T, Exclusive> {
+        self.common.enter_receiver();
+        let common = self.common.clone();
+        Receiver { end: Exclusive::new(Shared::another(&self.end)), common }
+    }
+}
+
+/// Waits until a sender gives a message.
+fn meet<T>(meeting: &Rendezvous<T>, until: Option<Instant>) -> Result<T, RecvTimeoutError> {
+    let waker = this_thread();
+    let mut waiting = None;
+    loop {
+        match meeting.poll_recv(&mut waiting, &waker) {
+            Look::Done(message) => return message.ok_or(RecvTimeoutError::Disconnected),
+            Look::NotYet | Look::Busy => {}
+        }
+        if is_over(until) {
+            let last = waiting.and_then(|waiting| meeting.cancel_recv(waiting));
+            return last.ok_or(RecvTimeoutError::Timeout);
+        }
+        park(until);
+    }
+}
+
+impl<T: Send> Clone for Receiver<T> {
+    fn clone(&self) -> Self {
+        self.common.enter_receiver();
+        Self { end: self.end.clone(), common: self.common.clone() }
+    }
+}
+
+impl<T: Send, A: Access> Drop for Receiver<T, A> {
+    fn drop(&mut self) {
+        self.common.leave_receiver(|| A::another(&self.end).queue);
+    }
+}
+
+impl<T: Send, A: Access> fmt::Debug for Receiver<T, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("Receiver { .. }")
+    }
+}
+
+/// The messages of a [`Receiver`]: see [`Receiver::iter`].
+#[derive(Debug)]
+pub struct Iter<'a, T: Send, A: Access = Shared>(&'a Receiver<T, A>);
+
+/// The messages that are there: see [`Receiver::try_iter`].
+#[derive(Debug)]
+pub struct TryIter<'a, T: Send, A: Access = Shared>(&'a Receiver<T, A>);
+
+/// The messages of a [`Receiver`] that the iterator owns.
+#[derive(Debug)]
+pub struct IntoIter<T: Send, A: Access = Shared>(Receiver<T, A>);
+
+impl<T: Send, A: Access> Iterator for Iter<'_, T, A> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        self.0.recv().ok()
+    }
+}
+
+impl<T: Send, A: Access> Iterator for TryIter<'_, T, A> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        self.0.try_recv().ok()
+    }
+}
+
+impl<T: Send, A: Access> Iterator for IntoIter<T, A> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        self.0.recv().ok()
+    }
+}
+
+impl<T: Send, A: Access> core::iter::FusedIterator for Iter<'_, T, A> {}
+impl<T: Send, A: Access> core::iter::FusedIterator for IntoIter<T, A> {}
+
+impl<'a, T: Send, A: Access> IntoIterator for &'a Receiver<T, A> {
+    type Item = T;
+    type IntoIter = Iter<'a, T, A>;
+
+    fn into_iter(self) -> Iter<'a, T, A> {
+        self.iter()
+    }
+}
+
+impl<T: Send, A: Access> IntoIterator for Receiver<T, A> {
+    type Item = T;
+    type IntoIter = IntoIter<T, A>;
+
+    fn into_iter(self) -> IntoIter<T, A> {
+        IntoIter(self)
+    }
+}

@@ -1,0 +1,395 @@
+//! The channel of capacity 0: a sender and a receiver meet, and the message goes from one to the other.
+//!
+//! Those that wait are listed under a lock. A partner *claims* the first one that it can: each waiting thread or task is claimed
+//! once, although a [`Select`](super::Select) may wait in several lists.
+
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use core::mem;
+use core::task::Waker;
+
+use crate::memory::{AtomicU64, Mutex, Ordering};
+use crate::queue::{TryPopError, TryPushError};
+use crate::wait::bell::{Bell, Look};
+
+/// One that waits, perhaps for several things.
+pub(super) struct Party {
+    /// What has been chosen for it: an index, plus 1. 0 while it waits.
+    chosen: AtomicU64,
+    waker: Mutex<Waker>,
+}
+
+/// Chosen by those that wait no more.
+const GIVEN_UP: u64 = u64::MAX;
+
+impl Party {
+    pub(super) fn new(waker: &Waker) -> Arc<Self> {
+        Arc::new(Self { chosen: AtomicU64::new(0), waker: Mutex::new(waker.clone()) })
+    }
+
+    fn claim(&self, choice: u64) -> bool {
+        // AcqRel: the lists are locked, but a party may be in several.
+        self.chosen.compare_exchange(0, choice, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// The index of what was chosen.
+    pub(super) fn chosen(&self) -> Option<usize> {
+        match self.chosen.load(Ordering::Acquire) {
+            0 | GIVEN_UP => None,
+            choice => Some(choice as usize - 1),
+        }
+    }
+
+    /// Waits no more. The index of what was chosen before.
+    pub(super) fn give_up(&self) -> Option<usize> {
+        self.claim(GIVEN_UP);
+        self.chosen()
+    }
+
+    pub(super) fn wake(&self) {
+        let waker = self.waker.lock().clone();
+        waker.wake();
+    }
+
+    fn set_waker(&self, waker: &Waker) {
+        let mut known = self.waker.lock();
+        if !known.will_wake(waker) {
+            let old = mem::replace(&mut *known, waker.clone());
+            drop(known);
+            drop(old);
+        }
+    }
+}
+
+/// What is handed over.
+enum Hand<T> {
+    /// The message comes as soon as the sender's thread runs.
+    Empty,
+    Message(T),
+    /// The sender has no message after all.
+    Withdrawn,
+}
+
+type Packet<T> = Arc<Mutex<Hand<T>>>;
+
+struct Entry<T> {
+    party: Arc<Party>,
+    choice: u64,
+    packet: Packet<T>,
+}
+
+/// A wait for a partner.
+pub(super) struct Waiting<T> {
+    party: Arc<Party>,
+    packet: Packet<T>,
+}
+
+/// Who waits.
+pub(super) struct Rendezvous<T> {
+    lists: Mutex<Lists<T>>,
+    /// Rings when one more waits.
+    pub(super) arrivals: Bell,
+}
+
+struct Lists<T> {
+    senders: VecDeque<Entry<T>>,
+    receivers: VecDeque<Entry<T>>,
+    /// Messages whose receivers gave up at the same time.
+    left: VecDeque<T>,
+    /// The senders or the receivers are gone.
+    is_closed: bool,
+}
+
+impl<T> Default for Rendezvous<T> {
+    fn default() -> Self {
+        let lists = Lists {
+            senders: VecDeque::new(),
+            receivers: VecDeque::new(),
+            left: VecDeque::new(),
+            is_closed: false,
+        };
+        Self { lists: Mutex::new(lists), arrivals: Bell::default() }
+    }
+}
+
+/// Claims the first entry that can be claimed, and removes all before it. Not one of `own`, which can't meet itself.
+fn claim<T>(entries: &mut VecDeque<Entry<T>>, own: Option<&Arc<Party>>) -> Option<Entry<T>> {
+    let is_own = |entry: &Entry<T>| own.is_some_and(|own| Arc::ptr_eq(own, &entry.party));
+    let place = entries.iter().position(|e| !is_own(e) && e.party.claim(e.choice))?;
+    entries.remove(place)
+}
+
+impl<T> Lists<T> {
+    fn remove(&mut self, waiting: &Waiting<T>) {
+        let is_other = |entry: &Entry<T>| !Arc::ptr_eq(&entry.packet, &waiting.packet);
+        self.senders.retain(is_other);
+        self.receivers.retain(is_other);
+    }
+
+    fn try_recv(&mut self) -> Result<Got<T>, TryPopError> {
+        if let Some(message) = self.left.pop_front() {
+            return Ok(Got::Message(message));
+        }
+        match claim(&mut self.senders, None) {
+            Some(entry) => Ok(Got::From(entry)),
+            None if self.is_closed => Err(TryPopError::Closed),
+            None => Err(TryPopError::Empty),
+        }
+    }
+}
+
+/// What a receiver has found.
+enum Got<T> {
+    Message(T),
+    /// A sender, claimed.
+    From(Entry<T>),
+}
+
+impl<T> Got<T> {
+    /// The message, without the lock.
+    fn take(self) -> Option<T> {
+        match self {
+            Self::Message(message) => Some(message),
+            Self::From(entry) => {
+                entry.party.wake();
+                take(&entry.packet)
+            }
+        }
+    }
+}
+
+/// The message of a claimed sender, which is there or comes soon. `None` if it was withdrawn.
+fn take<T>(packet: &Packet<T>) -> Option<T> {
+    loop {
+        match mem::replace(&mut *packet.lock(), Hand::Empty) {
+            Hand::Message(message) => return Some(message),
+            Hand::Withdrawn => return None,
+            Hand::Empty => std::thread::yield_now(),
+        }
+    }
+}
+
+/// The place for the message of a sender that has a receiver.
+pub(super) struct Promise<T>(Entry<T>);
+
+impl<T> Promise<T> {
+    pub(super) fn keep(self, message: T) {
+        *self.0.packet.lock() = Hand::Message(message);
+        self.0.party.wake();
+    }
+
+    pub(super) fn withdraw(self) {
+        *self.0.packet.lock() = Hand::Withdrawn;
+        self.0.party.wake();
+    }
+}
+
+impl<T> Rendezvous<T> {
+    pub(super) fn try_send(&self, message: T) -> Result<(), TryPushError<T>> {
+        let mut lists = self.lists.lock();
+        match claim(&mut lists.receivers, None) {
+            Some(entry) => {
+                drop(lists);
+                Promise(entry).keep(message);
+                Ok(())
+            }
+            None if lists.is_closed => Err(TryPushError::Closed(message)),
+            None => Err(TryPushError::Full(message)),
+        }
+    }
+
+    pub(super) fn try_recv(&self) -> Result<T, TryPopError> {
+        loop {
+            let got = self.lists.lock().try_recv()?;
+            if let Some(message) = got.take() {
+                return Ok(message);
+            }
+        }
+    }
+
+    /// Gives the message to a receiver, or waits for one. `Done(Err(..))` if there will be none.
+    pub(super) fn poll_send(
+        &self,
+        message: &mut Option<T>,
+        waiting: &mut Option<Waiting<T>>,
+        waker: &Waker,
+    ) -> Look<Result<(), T>> {
+        let mut lists = self.lists.lock();
+        if let Some(known) = waiting {
+            known.party.set_waker(waker);
+            if known.party.chosen().is_some() {
+                *waiting = None;
+                return Look::Done(Ok(()));
+            }
+            if !lists.is_closed {
+                return Look::NotYet;
+            }
+            drop(lists);
+            let back = waiting.take().map(|waiting| self.cancel_send(waiting));
+            return Look::Done(back.unwrap_or(Ok(())));
+        }
+        let Some(message) = message.take() else { return Look::Done(Ok(())) };
+        if let Some(entry) = claim(&mut lists.receivers, None) {
+            drop(lists);
+            Promise(entry).keep(message);
+            return Look::Done(Ok(()));
+        }
+        if lists.is_closed {
+            return Look::Done(Err(message));
+        }
+        let new = enter(&mut lists.senders, &Party::new(waker), 0, Hand::Message(message));
+        *waiting = Some(new);
+        drop(lists);
+        self.arrivals.ring_for_all();
+        Look::NotYet
+    }
+
+    /// Ends the wait. The message, if it was not sent.
+    pub(super) fn cancel_send(&self, waiting: Waiting<T>) -> Result<(), T> {
+        if waiting.party.give_up().is_some() {
+            return Ok(());
+        }
+        self.lists.lock().remove(&waiting);
+        match take(&waiting.packet) {
+            Some(message) => Err(message),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes the message of a sender, or waits for one. `Done(None)` if there will be none.
+    pub(super) fn poll_recv(
+        &self,
+        waiting: &mut Option<Waiting<T>>,
+        waker: &Waker,
+    ) -> Look<Option<T>> {
+        loop {
+            if let Some(known) = waiting {
+                known.party.set_waker(waker);
+                if known.party.chosen().is_none() {
+                    if !self.lists.lock().is_closed {
+                        return Look::NotYet;
+                    }
+                    let last = waiting.take().and_then(|waiting| self.cancel_recv(waiting));
+                    return Look::Done(last);
+                }
+                if let Some(message) = waiting.take().and_then(|known| take(&known.packet)) {
+                    return Look::Done(Some(message));
+                }
+                // Withdrawn: waits anew.
+            }
+            let mut lists = self.lists.lock();
+            match lists.try_recv() {
+                Ok(got) => {
+                    drop(lists);
+                    if let Some(message) = got.take() {
+                        return Look::Done(Some(message));
+                    }
+                }
+                Err(TryPopError::Closed) => return Look::Done(None),
+                Err(_) => {
+                    let new = enter(&mut lists.receivers, &Party::new(waker), 0, Hand::Empty);
+                    *waiting = Some(new);
+                    drop(lists);
+                    self.arrivals.ring_for_all();
+                    return Look::NotYet;
+                }
+            }
+        }
+    }
+
+    /// Ends the wait. The message that came at the same time.
+    pub(super) fn cancel_recv(&self, waiting: Waiting<T>) -> Option<T> {
+        if waiting.party.give_up().is_some() {
+            return take(&waiting.packet);
+        }
+        self.lists.lock().remove(&waiting);
+        None
+    }
+
+    /// Gives a message back that no receiver wants: the next one gets it.
+    pub(super) fn leave(&self, message: T) {
+        if let Err(error) = self.try_send(message) {
+            self.lists.lock().left.push_back(error.into_inner());
+        }
+    }
+
+    /// Whether a sender waits, other than `own`.
+    pub(super) fn has_sender(&self, own: Option<&Arc<Party>>) -> bool {
+        let lists = self.lists.lock();
+        !lists.left.is_empty() || has_other(&lists.senders, own)
+    }
+
+    /// Whether a receiver waits, other than `own`.
+    pub(super) fn has_receiver(&self, own: Option<&Arc<Party>>) -> bool {
+        has_other(&self.lists.lock().receivers, own)
+    }
+
+    /// The next receiver that waits: it gets the message that follows.
+    pub(super) fn promise(&self) -> Option<Promise<T>> {
+        claim(&mut self.lists.lock().receivers, None).map(Promise)
+    }
+
+    /// Waits for a receiver, as choice `index` of `party`.
+    pub(super) fn enter_sender(&self, party: &Arc<Party>, index: usize) -> Waiting<T> {
+        let waiting = enter(&mut self.lists.lock().senders, party, index, Hand::Empty);
+        self.arrivals.ring_for_all();
+        waiting
+    }
+
+    /// Waits for a sender, as choice `index` of `party`.
+    pub(super) fn enter_receiver(&self, party: &Arc<Party>, index: usize) -> Waiting<T> {
+        let waiting = enter(&mut self.lists.lock().receivers, party, index, Hand::Empty);
+        self.arrivals.ring_for_all();
+        waiting
+    }
+
+    /// Takes a choice out of the lists again.
+    pub(super) fn remove(&self, waiting: &Waiting<T>) {
+        self.lists.lock().remove(waiting);
+    }
+
+    /// No more messages. Wakes all.
+    pub(super) fn close(&self) {
+        let mut lists = self.lists.lock();
+        lists.is_closed = true;
+        let all: Vec<_> =
+            lists.senders.iter().chain(&lists.receivers).map(|entry| entry.party.clone()).collect();
+        drop(lists);
+        all.iter().for_each(|party| party.wake());
+        self.arrivals.ring_for_all();
+    }
+}
+
+impl<T> Waiting<T> {
+    /// The message of the sender that has chosen this wait. `None` if it was withdrawn.
+    pub(super) fn take(&self) -> Option<T> {
+        take(&self.packet)
+    }
+
+    /// Hands the message to the receiver that has chosen this wait.
+    pub(super) fn give(&self, message: T) {
+        *self.packet.lock() = Hand::Message(message);
+    }
+
+    /// Tells the receiver that has chosen this wait that there is no message.
+    pub(super) fn withdraw(&self) {
+        *self.packet.lock() = Hand::Withdrawn;
+    }
+}
+
+fn enter<T>(
+    entries: &mut VecDeque<Entry<T>>,
+    party: &Arc<Party>,
+    index: usize,
+    hand: Hand<T>,
+) -> Waiting<T> {
+    let packet = Arc::new(Mutex::new(hand));
+    let choice = index as u64 + 1;
+    entries.push_back(Entry { party: party.clone(), choice, packet: packet.clone() });
+    Waiting { party: party.clone(), packet }
+}
+
+fn has_other<T>(entries: &VecDeque<Entry<T>>, own: Option<&Arc<Party>>) -> bool {
+    let is_own = |entry: &Entry<T>| own.is_some_and(|own| Arc::ptr_eq(own, &entry.party));
+    entries.iter().any(|entry| !is_own(entry) && entry.party.chosen().is_none())
+}

@@ -1,0 +1,584 @@
+//! Waiting for one of several channels.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+use core::task::Waker;
+use std::time::{Duration, Instant};
+
+use super::access::Access;
+use super::common::Selected;
+use super::error::{
+    ReadyTimeoutError, RecvError, SelectTimeoutError, SendError, TryReadyError, TrySelectError,
+};
+use super::rendezvous::Party;
+use super::{Receiver, Sender, is_over, unlimited};
+use crate::leased::Reserved;
+use crate::memory::{park, pause, this_thread};
+use crate::queue::TryPopError;
+use crate::wait::bell::Bell;
+
+/// What has been selected.
+#[derive(Clone, Copy)]
+enum Found {
+    /// The other side is gone.
+    Disconnected,
+    /// Room is reserved in the queue.
+    Room,
+    /// The channel has kept it under this number: a message, or a partner.
+    Kept(u64),
+}
+
+/// A send or receive operation, of any type.
+trait Operation {
+    /// Whether the operation would not wait now. A select that waits itself does not count.
+    fn is_ready(&self, own: Option<&Arc<Party>>) -> bool;
+    /// Begins the operation, if it would not wait.
+    fn begin(&self) -> Option<Found>;
+    /// Takes back what was begun.
+    fn abandon(&self, found: Found);
+    /// Where to wait.
+    fn bell(&self) -> &Bell;
+    /// Waits for a partner too, if the channel has capacity 0: a number.
+    fn enter(&self, party: &Arc<Party>, index: usize) -> Option<u64>;
+    /// Ends that wait.
+    fn leave(&self, number: u64);
+    /// A partner has chosen that wait. `None` if there is nothing to be had after all.
+    fn chosen(&self, number: u64) -> Option<Found>;
+    /// When it becomes ready without a ring.
+    fn due(&self) -> Option<Instant>;
+    fn address(&self) -> *const ();
+}
+
+impl<T: Send, A: Access> Operation for Receiver<T, A> {
+    fn is_ready(&self, own: Option<&Arc<Party>>) -> bool {
+        match &self.common().meeting {
+            Some(meeting) => meeting.has_sender(own) || self.is_disconnected(),
+            None => !self.is_empty() || self.is_disconnected(),
+        }
+    }
+
+    fn begin(&self) -> Option<Found> {
+        match self.take() {
+            Ok(message) => {
+                Some(Found::Kept(self.common().keep_selected(Selected::Message(message))))
+            }
+            Err(TryPopError::Closed) => Some(Found::Disconnected),
+            Err(TryPopError::Empty | TryPopError::Busy) => None,
+        }
+    }
+
+    fn abandon(&self, found: Found) {
+        if let Found::Kept(number) = found {
+            drop(self.common().take_selected(number));
+        }
+    }
+
+    fn bell(&self) -> &Bell {
+        match &self.common().meeting {
+            Some(meeting) => &meeting.arrivals,
+            None => &self.common().items,
+        }
+    }
+
+    fn enter(&self, party: &Arc<Party>, index: usize) -> Option<u64> {
+        let meeting = self.common().meeting.as_ref()?;
+        let waiting = meeting.enter_receiver(party, index);
+        Some(self.common().keep_selected(Selected::Waiting(waiting)))
+    }
+
+    fn leave(&self, number: u64) {
+        leave(self.common(), number);
+    }
+
+    fn chosen(&self, number: u64) -> Option<Found> {
+        let Some(Selected::Waiting(waiting)) = self.common().take_selected(number) else {
+            return None;
+        };
+        let message = Selected::Message(waiting.take()?);
+        Some(Found::Kept(self.common().keep_selected(message)))
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.with(|rx| rx.timer().and_then(|timer| timer.next()))
+    }
+
+    fn address(&self) -> *const () {
+        core::ptr::from_ref(self).cast()
+    }
+}
+
+fn leave<T: Send>(common: &super::common::Common<T>, number: u64) {
+    if let (Some(meeting), Some(Selected::Waiting(waiting))) =
+        (&common.meeting, common.take_selected(number))
+    {
+        meeting.remove(&waiting);
+    }
+}
+
+impl<T: Send, A: Access> Operation for Sender<T, A> {
+    fn is_ready(&self, own: Option<&Arc<Party>>) -> bool {
+        match &self.common().meeting {
+            Some(meeting) => meeting.has_receiver(own) || self.is_disconnected(),
+            None => !self.is_full() || self.is_disconnected(),
+        }
+    }
+
+    fn begin(&self) -> Option<Found> {
+        if self.is_disconnected() {
+            return Some(Found::Disconnected);
+        }
+        if let Some(meeting) = &self.common().meeting {
+            let promise = Selected::Promise(meeting.promise()?);
+            return Some(Found::Kept(self.common().keep_selected(promise)));
+        }
+        let is_reserved = self.with(|end| {
+            end.is_reserved = end.tx().reserve() == Reserved::Room;
+            end.is_reserved
+        });
+        is_reserved.then_some(Found::Room)
+    }
+
+    fn abandon(&self, found: Found) {
+        match found {
+            Found::Disconnected => {}
+            Found::Room => self.with(|end| {
+                end.tx();
+            }),
+            Found::Kept(number) => match self.common().take_selected(number) {
+                Some(Selected::Promise(promise)) => promise.withdraw(),
+                Some(Selected::Waiting(waiting)) => waiting.withdraw(),
+                Some(Selected::Message(_)) | None => {}
+            },
+        }
+    }
+
+    fn bell(&self) -> &Bell {
+        match &self.common().meeting {
+            Some(meeting) => &meeting.arrivals,
+            None => &self.common().room,
+        }
+    }
+
+    fn enter(&self, party: &Arc<Party>, index: usize) -> Option<u64> {
+        let meeting = self.common().meeting.as_ref()?;
+        let waiting = meeting.enter_sender(party, index);
+        Some(self.common().keep_selected(Selected::Waiting(waiting)))
+    }
+
+    fn leave(&self, number: u64) {
+        leave(self.common(), number);
+    }
+
+    fn chosen(&self, number: u64) -> Option<Found> {
+        Some(Found::Kept(number))
+    }
+
+    fn due(&self) -> Option<Instant> {
+        None
+    }
+
+    fn address(&self) -> *const () {
+        core::ptr::from_ref(self).cast()
+    }
+}
+
+/// Looks before a thread sleeps: some microseconds.
+const LOOKS: usize = 50;
+
+/// A list of send and receive operations, of which one is done: the first one that would not wait.
+///
+/// If several would not wait, chance decides. The [`select!`](crate::select) macro is easier where the operations are known
+/// when the program is written.
+///
+/// ```
+/// use corelane::channel::{Select, bounded};
+///
+/// let (tx, rx) = bounded(1);
+/// let (_other_tx, other_rx) = bounded::<u8>(1);
+/// tx.send("hello").unwrap();
+///
+/// let mut select = Select::new();
+/// let first = select.recv(&rx);
+/// let _second = select.recv(&other_rx);
+/// let selected = select.select();
+/// assert_eq!(selected.index(), first);
+/// assert_eq!(selected.recv(&rx), Ok("hello"));
+/// ```
+#[derive(Clone)]
+pub struct Select<'a> {
+    /// The operations that were not removed, and their indices.
+    cases: Vec<(usize, &'a dyn Operation)>,
+    next: usize,
+    is_biased: bool,
+}
+
+impl Default for Select<'_> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Select<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("Select { .. }")
+    }
+}
+
+impl<'a> Select<'a> {
+    /// An empty list.
+    pub fn new() -> Self {
+        Self { cases: Vec::new(), next: 0, is_biased: false }
+    }
+
+    /// An empty list. If several operations would not wait, the one that was added first is done.
+    pub fn new_biased() -> Self {
+        Self { is_biased: true, ..Self::new() }
+    }
+
+    /// Adds a send operation, and returns its index.
+    pub fn send<T: Send, A: Access>(&mut self, sender: &'a Sender<T, A>) -> usize {
+        self.add(sender)
+    }
+
+    /// Adds a receive operation, and returns its index.
+    pub fn recv<T: Send, A: Access>(&mut self, receiver: &'a Receiver<T, A>) -> usize {
+        self.add(receiver)
+    }
+
+    fn add(&mut self, operation: &'a dyn Operation) -> usize {
+        let index = self.next;
+        self.cases.push((index, operation));
+        self.next += 1;
+        index
+    }
+
+    /// Removes an operation, for instance because its channel is disconnected. The others keep their indices.
+    ///
+    /// # Panics
+    ///
+    /// If no operation has this index.
+    pub fn remove(&mut self, index: usize) {
+        let place = self.cases.iter().position(|(known, _)| *known == index);
+        self.cases.remove(place.expect("no operation with this index"));
+    }
+
+    /// Begins one of the operations if one would not wait. It must be [completed](SelectedOperation).
+    ///
+    /// # Errors
+    ///
+    /// If all would wait.
+    pub fn try_select(&mut self) -> Result<SelectedOperation<'a>, TrySelectError> {
+        self.look(|operation| operation.begin()).map(SelectedOperation::new).ok_or(TrySelectError)
+    }
+
+    /// Begins one of the operations, and waits while all would wait. It must be [completed](SelectedOperation).
+    ///
+    /// # Panics
+    ///
+    /// If no operation was added.
+    pub fn select(&mut self) -> SelectedOperation<'a> {
+        self.select_by(None).expect("it waits for ever")
+    }
+
+    /// As [`select`](Self::select), for at most so long.
+    ///
+    /// # Errors
+    ///
+    /// When the time is over.
+    pub fn select_timeout(
+        &mut self,
+        timeout: Duration,
+    ) -> Result<SelectedOperation<'a>, SelectTimeoutError> {
+        self.select_by(unlimited(timeout)).ok_or(SelectTimeoutError)
+    }
+
+    /// As [`select`](Self::select), until `deadline`.
+    ///
+    /// # Errors
+    ///
+    /// When the time is over.
+    pub fn select_deadline(
+        &mut self,
+        deadline: Instant,
+    ) -> Result<SelectedOperation<'a>, SelectTimeoutError> {
+        self.select_by(Some(deadline)).ok_or(SelectTimeoutError)
+    }
+
+    fn select_by(&self, until: Option<Instant>) -> Option<SelectedOperation<'a>> {
+        let begin = |operation: &dyn Operation| operation.begin();
+        let chosen = |operation: &dyn Operation, number| operation.chosen(number);
+        self.wait(until, begin, Some(&chosen)).map(SelectedOperation::new)
+    }
+
+    /// The index of an operation that would not wait now. By the time it is done, it may wait again.
+    ///
+    /// # Errors
+    ///
+    /// If all would wait.
+    pub fn try_ready(&mut self) -> Result<usize, TryReadyError> {
+        self.look(is_ready).map(|(index, ..)| index).ok_or(TryReadyError)
+    }
+
+    /// As [`try_ready`](Self::try_ready), and waits while all would wait.
+    ///
+    /// # Panics
+    ///
+    /// If no operation was added.
+    pub fn ready(&mut self) -> usize {
+        self.ready_by(None).expect("it waits for ever")
+    }
+
+    /// As [`ready`](Self::ready), for at most so long.
+    ///
+    /// # Errors
+    ///
+    /// When the time is over.
+    pub fn ready_timeout(&mut self, timeout: Duration) -> Result<usize, ReadyTimeoutError> {
+        self.ready_by(unlimited(timeout)).ok_or(ReadyTimeoutError)
+    }
+
+    /// As [`ready`](Self::ready), until `deadline`.
+    ///
+    /// # Errors
+    ///
+    /// When the time is over.
+    pub fn ready_deadline(&mut self, deadline: Instant) -> Result<usize, ReadyTimeoutError> {
+        self.ready_by(Some(deadline)).ok_or(ReadyTimeoutError)
+    }
+
+    fn ready_by(&self, until: Option<Instant>) -> Option<usize> {
+        self.wait(until, is_ready, None).map(|(index, ..)| index)
+    }
+
+    /// Looks at all operations once.
+    fn look<R>(&self, look: impl Fn(&dyn Operation) -> Option<R>) -> Option<Case<'a, R>> {
+        let look = |&(index, operation): &(usize, &'a dyn Operation)| {
+            look(operation).map(|found| (index, operation, found))
+        };
+        if self.is_biased || self.cases.len() < 2 {
+            return self.cases.iter().find_map(look);
+        }
+        let mut order: Vec<_> = self.cases.iter().collect();
+        for last in (1..order.len()).rev() {
+            order.swap(last, random(last + 1));
+        }
+        order.into_iter().find_map(look)
+    }
+
+    /// Looks, and waits while nothing is found. `chosen` has what is found where a partner was faster; without it no partner is
+    /// waited for.
+    fn wait<R>(
+        &self,
+        until: Option<Instant>,
+        look: impl Fn(&dyn Operation) -> Option<R>,
+        chosen: Option<&dyn Fn(&dyn Operation, u64) -> Option<R>>,
+    ) -> Option<Case<'a, R>> {
+        assert!(
+            until.is_some() || !self.cases.is_empty(),
+            "no operations have been added to `Select`"
+        );
+        for looks in 0.. {
+            if let Some(found) = self.look(&look) {
+                return Some(found);
+            }
+            if is_over(until) {
+                return None;
+            }
+            match (looks < LOOKS, chosen) {
+                (true, _) => pause(1),
+                (false, None) => self.sleep(until, None),
+                (false, Some(chosen)) => {
+                    if let Some((index, number)) = self.sleep_for_partners(until)
+                        && let Some(&(_, operation)) =
+                            self.cases.iter().find(|(known, _)| *known == index)
+                        && let Some(found) = chosen(operation, number)
+                    {
+                        return Some((index, operation, found));
+                    }
+                }
+            }
+        }
+        unreachable!("it counts for ever")
+    }
+
+    /// Sleeps until a ring, or until a partner has chosen an operation: the index, and the number of the wait.
+    fn sleep_for_partners(&self, until: Option<Instant>) -> Option<(usize, u64)> {
+        let party = Party::new(&this_thread());
+        let enter = |(index, operation): &(usize, &dyn Operation)| operation.enter(&party, *index);
+        let numbers: Vec<_> = self.cases.iter().map(enter).collect();
+        if party.chosen().is_none() {
+            self.sleep(until, Some(&party));
+        }
+        let chosen = party.give_up();
+        let mut result = None;
+        for ((index, operation), number) in self.cases.iter().zip(numbers) {
+            match number {
+                Some(number) if chosen == Some(*index) => result = Some((*index, number)),
+                Some(number) => operation.leave(number),
+                None => {}
+            }
+        }
+        result
+    }
+
+    /// Sleeps until a ring.
+    fn sleep(&self, until: Option<Instant>, own: Option<&Arc<Party>>) {
+        let sleepers = Sleepers::new(&self.cases, &this_thread());
+        let is_ready = self.cases.iter().any(|(_, operation)| operation.is_ready(own));
+        if sleepers.may_sleep && !is_ready {
+            park(self.cases.iter().filter_map(|(_, operation)| operation.due()).chain(until).min());
+        }
+    }
+}
+
+/// Index, operation, and what was found.
+type Case<'a, R> = (usize, &'a dyn Operation, R);
+
+fn is_ready(operation: &dyn Operation) -> Option<()> {
+    operation.is_ready(None).then_some(())
+}
+
+/// One sleeper at the bells of several channels.
+struct Sleepers<'a> {
+    places: Vec<(&'a Bell, u64)>,
+    may_sleep: bool,
+}
+
+impl<'a> Sleepers<'a> {
+    fn new(cases: &[(usize, &'a dyn Operation)], waker: &Waker) -> Self {
+        let enter = |(_, operation): &(usize, &'a dyn Operation)| {
+            let bell = operation.bell();
+            (bell, bell.enter(waker))
+        };
+        let places: Vec<_> = cases.iter().map(enter).collect();
+        // One fence for all.
+        let may_sleep = places.first().is_none_or(|(bell, _)| bell.fence());
+        Self { places, may_sleep }
+    }
+}
+
+impl Drop for Sleepers<'_> {
+    /// A bell that has rung wakes another sleeper: this one may take from another channel.
+    fn drop(&mut self) {
+        self.places.iter().for_each(|(bell, number)| bell.leave(*number));
+    }
+}
+
+/// A number below `end`.
+fn random(end: usize) -> usize {
+    std::thread_local! {
+        static STATE: Cell<u64> = const { Cell::new(0x9E37_79B9_7F4A_7C15) };
+    }
+    STATE.with(|state| {
+        let mut x = state.get();
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        state.set(x);
+        ((x >> 32) as usize) % end
+    })
+}
+
+/// An operation that has begun, and must be completed: a send by [`send`](Self::send), a receive by [`recv`](Self::recv).
+///
+/// Neither of them waits. A send keeps other senders of the channel waiting until it is completed.
+///
+/// # Panics
+///
+/// If it is dropped.
+#[must_use]
+pub struct SelectedOperation<'a> {
+    index: usize,
+    operation: &'a dyn Operation,
+    /// `None` when it is completed.
+    found: Option<Found>,
+    /// What is reserved belongs to the thread.
+    of_thread: PhantomData<*const ()>,
+}
+
+impl<'a> SelectedOperation<'a> {
+    fn new((index, operation, found): Case<'a, Found>) -> Self {
+        Self { index, operation, found: Some(found), of_thread: PhantomData }
+    }
+
+    /// The index of the operation.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    fn complete(mut self, address: *const (), what: &str) -> Found {
+        assert!(
+            core::ptr::addr_eq(self.operation.address(), address),
+            "passed a {what} that wasn't selected"
+        );
+        self.found.take().expect("it is completed once")
+    }
+
+    /// Sends the message.
+    ///
+    /// # Errors
+    ///
+    /// If all receivers are gone, or the channel was closed. The error has the message.
+    ///
+    /// # Panics
+    ///
+    /// If the operation is not one of this sender.
+    pub fn send<T: Send, A: Access>(
+        self,
+        sender: &Sender<T, A>,
+        message: T,
+    ) -> Result<(), SendError<T>> {
+        match self.complete(sender.address(), "sender") {
+            Found::Disconnected => Err(SendError(message)),
+            Found::Room => sender.send_reserved(message),
+            Found::Kept(number) => {
+                match sender.common().take_selected(number) {
+                    Some(Selected::Promise(promise)) => promise.keep(message),
+                    Some(Selected::Waiting(waiting)) => waiting.give(message),
+                    Some(Selected::Message(_)) | None => unreachable!("a send finds a partner"),
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Receives the message.
+    ///
+    /// # Errors
+    ///
+    /// If the channel is empty and disconnected.
+    ///
+    /// # Panics
+    ///
+    /// If the operation is not one of this receiver.
+    pub fn recv<T: Send, A: Access>(self, receiver: &Receiver<T, A>) -> Result<T, RecvError> {
+        match self.complete(receiver.address(), "receiver") {
+            Found::Disconnected | Found::Room => Err(RecvError),
+            Found::Kept(number) => match receiver.common().take_selected(number) {
+                Some(Selected::Message(message)) => Ok(message),
+                Some(_) | None => unreachable!("a receive finds a message"),
+            },
+        }
+    }
+}
+
+impl Drop for SelectedOperation<'_> {
+    fn drop(&mut self) {
+        if let Some(found) = self.found.take() {
+            self.operation.abandon(found);
+            assert!(
+                std::thread::panicking(),
+                "dropped `SelectedOperation` without completing the operation"
+            );
+        }
+    }
+}
+
+impl fmt::Debug for SelectedOperation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("SelectedOperation { .. }")
+    }
+}

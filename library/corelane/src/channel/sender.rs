@@ -1,0 +1,267 @@
+//! The sending side.
+
+use alloc::sync::Arc;
+use core::fmt;
+use std::time::{Duration, Instant};
+
+use super::access::{Access, Exclusive, Shared};
+use super::common::{Common, End};
+use super::error::{SendError, SendTimeoutError, TrySendError};
+use super::lane::Tx;
+use super::rendezvous::Rendezvous;
+use super::{is_over, unlimited};
+use crate::memory::{park, this_thread};
+use crate::queue::{Looks, TryPushError};
+use crate::wait::bell::Look;
+
+/// The sending side of a channel.
+///
+/// `Sender<T>` can be cloned and shared. With [`Exclusive`], one thread at a time uses it.
+pub struct Sender<T: Send, A: Access = Shared> {
+    /// Dropped before `common` tells receivers.
+    end: A::Of<End<Tx<T>>>,
+    pub(super) common: Presence<T>,
+}
+
+/// A sender's part in what all share.
+pub(super) struct Presence<T: Send>(pub(super) Arc<Common<T>>);
+
+impl<T: Send> Drop for Presence<T> {
+    fn drop(&mut self) {
+        self.0.leave_sender();
+    }
+}
+
+impl<T: Send, A: Access> Sender<T, A> {
+    pub(super) fn new(tx: Tx<T>, common: Arc<Common<T>>) -> Self {
+        Self { end: A::new(End::new(tx)), common: Presence(common) }
+    }
+
+    #[inline(always)]
+    pub(super) fn common(&self) -> &Common<T> {
+        &self.common.0
+    }
+
+    #[inline(always)]
+    pub(super) fn with<R>(&self, work: impl FnOnce(&mut End<Tx<T>>) -> R) -> R {
+        A::with(&self.end, work)
+    }
+
+    /// Sends a message. Waits while the channel is full.
+    ///
+    /// A channel of capacity 0 waits for a receiver to take the message.
+    ///
+    /// # Errors
+    ///
+    /// If all receivers are gone, or the channel was closed. The error has the message.
+    #[inline]
+    pub fn send(&self, message: T) -> Result<(), SendError<T>> {
+        match self.offer(message) {
+            Ok(()) => Ok(()),
+            Err(TryPushError::Closed(message)) => Err(SendError(message)),
+            Err(TryPushError::Full(message) | TryPushError::Busy(message)) => {
+                self.wait_to_send(message, None).map_err(|error| SendError(error.into_inner()))
+            }
+        }
+    }
+
+    /// Sends a message if there is room now.
+    ///
+    /// If a call of another thread is in the way, looks again for about a microsecond.
+    ///
+    /// # Errors
+    ///
+    /// If the channel is full, or as [`send`](Self::send). The error has the message.
+    #[inline]
+    pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
+        let (mut message, mut looks) = (message, Looks::default());
+        loop {
+            match self.offer(message) {
+                Ok(()) => return Ok(()),
+                Err(TryPushError::Closed(back)) => return Err(TrySendError::Disconnected(back)),
+                Err(error) if looks.again(error.is_busy()) => message = error.into_inner(),
+                Err(error) => return Err(TrySendError::Full(error.into_inner())),
+            }
+        }
+    }
+
+    /// As [`send`](Self::send), for at most so long.
+    ///
+    /// # Errors
+    ///
+    /// When the time is over, or as [`send`](Self::send). The error has the message.
+    pub fn send_timeout(&self, message: T, timeout: Duration) -> Result<(), SendTimeoutError<T>> {
+        self.send_by(message, unlimited(timeout))
+    }
+
+    /// As [`send`](Self::send), until `deadline`.
+    ///
+    /// # Errors
+    ///
+    /// As [`send_timeout`](Self::send_timeout).
+    pub fn send_deadline(&self, message: T, deadline: Instant) -> Result<(), SendTimeoutError<T>> {
+        self.send_by(message, Some(deadline))
+    }
+
+    fn send_by(&self, message: T, until: Option<Instant>) -> Result<(), SendTimeoutError<T>> {
+        match self.offer(message) {
+            Ok(()) => Ok(()),
+            Err(TryPushError::Closed(message)) => Err(SendTimeoutError::Disconnected(message)),
+            Err(error) => self.wait_to_send(error.into_inner(), until),
+        }
+    }
+
+    /// Sends all messages. Waits while the channel is full.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send). The messages behind the one that is given back are still in the iterator: pass
+    /// `iter.by_ref()` to keep them.
+    pub fn send_all(&self, messages: impl IntoIterator<Item = T>) -> Result<(), SendError<T>> {
+        messages.into_iter().try_for_each(|message| self.send(message))
+    }
+
+    #[inline(always)] // a call would cost more than the push itself
+    fn offer(&self, message: T) -> Result<(), TryPushError<T>> {
+        if self.common().is_closed() {
+            return Err(TryPushError::Closed(message));
+        }
+        self.with(|end| end.tx().push(message))?;
+        self.common().sent();
+        Ok(())
+    }
+
+    /// Sends where a select has reserved room.
+    pub(super) fn send_reserved(&self, message: T) -> Result<(), SendError<T>> {
+        let pushed = self.with(|end| match core::mem::take(&mut end.is_reserved) {
+            true => end.queue.push_reserved(message),
+            // The message's expression used the channel.
+            false => Err(TryPushError::Full(message)),
+        });
+        match pushed {
+            Ok(()) => {
+                self.common().sent();
+                Ok(())
+            }
+            Err(error) => self.send(error.into_inner()),
+        }
+    }
+
+    /// One look for room, by a caller that waits. Takes the message if there is some.
+    pub(super) fn look(&self, message: &mut Option<T>) -> Look<Result<(), SendError<T>>> {
+        let Some(waiting) = message.take() else { unreachable!("it is there until it is sent") };
+        match self.offer(waiting) {
+            Ok(()) => Look::Done(Ok(())),
+            Err(TryPushError::Closed(back)) => Look::Done(Err(SendError(back))),
+            Err(TryPushError::Full(back)) => {
+                *message = Some(back);
+                Look::NotYet
+            }
+            Err(TryPushError::Busy(back)) => {
+                *message = Some(back);
+                Look::Busy
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_to_send(&self, message: T, until: Option<Instant>) -> Result<(), SendTimeoutError<T>> {
+        if let Some(meeting) = &self.common().meeting {
+            return meet(meeting, message, until);
+        }
+        let mut message = Some(message);
+        let mut looks = self.with(|end| end.looks);
+        let sent = looks.wait(&self.common().room, until, || self.look(&mut message));
+        self.with(|end| end.looks = looks);
+        match (sent, message) {
+            (Some(result), _) => Ok(result?),
+            (None, Some(message)) => Err(SendTimeoutError::Timeout(message)),
+            (None, None) => unreachable!("it was not sent"),
+        }
+    }
+
+    /// Lets nothing be sent any more. Receivers get what was sent.
+    ///
+    /// A message that another thread sends at the same time may be received, or be dropped with the channel.
+    pub fn close(&self) {
+        self.common().close();
+    }
+
+    /// Whether all receivers are gone, or the channel was closed.
+    pub fn is_disconnected(&self) -> bool {
+        self.common().is_closed()
+    }
+
+    /// The number of messages in the channel.
+    pub fn len(&self) -> usize {
+        self.with(|end| end.tx().len())
+    }
+
+    /// Whether no message is in the channel.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether there is no room. A channel of capacity 0 is always full.
+    pub fn is_full(&self) -> bool {
+        self.with(|end| end.tx().is_full())
+    }
+
+    /// The number of messages for which there is room. `None` if the channel is never full.
+    pub fn capacity(&self) -> Option<usize> {
+        let capacity = self.with(|end| end.queue.capacity());
+        (capacity != usize::MAX).then_some(capacity)
+    }
+
+    /// Whether both send into the same channel.
+    pub fn same_channel<B: Access>(&self, other: &Sender<T, B>) -> bool {
+        Arc::ptr_eq(&self.common.0, &other.common.0)
+    }
+}
+
+impl<T: Send> Sender<T> {
+    /// A handle for one thread at a time, which takes a little less time for each call.
+    pub fn local(&self) -> Sender<T, Exclusive> {
+        self.common().enter_sender();
+        let common = Presence(self.common.0.clone());
+        Sender { end: Exclusive::new(Shared::another(&self.end)), common }
+    }
+}
+
+use super::access::sealed::Access as _;
+
+/// Waits until a receiver takes the message.
+fn meet<T>(
+    meeting: &Rendezvous<T>,
+    message: T,
+    until: Option<Instant>,
+) -> Result<(), SendTimeoutError<T>> {
+    let waker = this_thread();
+    let (mut message, mut waiting) = (Some(message), None);
+    loop {
+        match meeting.poll_send(&mut message, &mut waiting, &waker) {
+            Look::Done(Ok(())) => return Ok(()),
+            Look::Done(Err(message)) => return Err(SendTimeoutError::Disconnected(message)),
+            Look::NotYet | Look::Busy => {}
+        }
+        if is_over(until) {
+            let sent = waiting.map_or(Ok(()), |waiting| meeting.cancel_send(waiting));
+            return sent.map_err(SendTimeoutError::Timeout);
+        }
+        park(until);
+    }
+}
+
+impl<T: Send> Clone for Sender<T> {
+    fn clone(&self) -> Self {
+        self.common().enter_sender();
+        Self { end: self.end.clone(), common: Presence(self.common.0.clone()) }
+    }
+}
+
+impl<T: Send, A: Access> fmt::Debug for Sender<T, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("Sender { .. }")
+    }
+}

@@ -1,0 +1,157 @@
+//! A one-to-one queue that says full at exactly n items, made of one that gives slots back in groups.
+//!
+//! The consumer publishes its position after each pop, in a line of its own. The producer reads this position only when the
+//! items that it knows of fill the queue. The inner queue has room then, since it keeps its promise of n items.
+
+use alloc::sync::Arc;
+use core::fmt;
+use core::marker::PhantomData;
+
+use crate::line_ring::LineRing;
+use crate::memory::{AtomicU64, Ordering};
+use crate::pad::Padded;
+use crate::queue::{
+    self, Backing, Built, Config, Info, Queue, SingleQueue, TryPopError, TryPushError, full,
+};
+
+/// An exact queue made of `Q`. A [`Queue`], for code that is generic over queues.
+#[derive(Debug)]
+pub struct Exact<Q = LineRing>(PhantomData<Q>);
+
+impl<T, Q: SingleQueue<T>> Queue<T> for Exact<Q> {
+    const INFO: Info = Q::INFO;
+    type Producer = Producer<Q::Producer>;
+    type Consumer = Consumer<Q::Consumer>;
+
+    fn with(config: Config) -> Built<Self::Producer, Self::Consumer> {
+        let (tx, rx) = Q::with(Config { exact: false, ..config })?;
+        let shared = Arc::new(Padded(AtomicU64::new(0)));
+        let capacity = config.capacity as u64;
+        Ok((
+            Producer { queue: tx, pushed: 0, limit: capacity, capacity, shared: shared.clone() },
+            Consumer { queue: rx, popped: 0, shared, capacity },
+        ))
+    }
+}
+
+/// The sending side.
+pub struct Producer<P> {
+    queue: P,
+    pushed: u64,
+    /// Where the queue is full, by the last read of the consumer's position.
+    limit: u64,
+    capacity: u64,
+    /// The consumer's position.
+    shared: Arc<Padded<AtomicU64>>,
+}
+
+/// The receiving side.
+pub struct Consumer<C> {
+    queue: C,
+    popped: u64,
+    capacity: u64,
+    shared: Arc<Padded<AtomicU64>>,
+}
+
+impl<P> Producer<P> {
+    #[cold]
+    #[inline(never)]
+    fn look(popped: &AtomicU64, capacity: u64) -> u64 {
+        // Acquire ↔ Release in `Consumer::try_pop`: the inner queue's slots have come back.
+        popped.load(Ordering::Acquire).wrapping_add(capacity)
+    }
+
+    fn has_room(&mut self) -> bool {
+        if self.pushed == self.limit {
+            self.limit = Self::look(&self.shared, self.capacity);
+        }
+        self.pushed != self.limit
+    }
+}
+
+impl<P: queue::Producer> queue::Producer for Producer<P> {
+    type Item = P::Item;
+
+    #[inline(always)] // as the inner queue's
+    fn try_push(&mut self, item: P::Item) -> Result<(), TryPushError<P::Item>> {
+        if self.pushed == self.limit {
+            self.limit = Self::look(&self.shared, self.capacity);
+            if self.pushed == self.limit {
+                return Err(full(self.is_closed(), item));
+            }
+        }
+        self.queue.try_push(item)?;
+        self.pushed = self.pushed.wrapping_add(1);
+        Ok(())
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity as usize
+    }
+
+    fn len(&mut self) -> usize {
+        self.limit = Self::look(&self.shared, self.capacity);
+        (self.capacity - self.limit.wrapping_sub(self.pushed)) as usize
+    }
+
+    fn is_full(&mut self) -> bool {
+        !self.has_room()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.queue.is_closed()
+    }
+
+    fn backing(&self) -> Backing {
+        self.queue.backing()
+    }
+
+    fn flush(&mut self) {
+        self.queue.flush();
+    }
+}
+
+impl<C: queue::Consumer> queue::Consumer for Consumer<C> {
+    type Item = C::Item;
+
+    #[inline(always)] // as the inner queue's
+    fn try_pop(&mut self) -> Result<C::Item, TryPopError> {
+        let item = self.queue.try_pop()?;
+        self.popped = self.popped.wrapping_add(1);
+        // Release ↔ Acquire in `Producer::look`: the inner queue's slots have come back.
+        self.shared.store(self.popped, Ordering::Release);
+        Ok(item)
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity as usize
+    }
+
+    fn len(&mut self) -> usize {
+        self.queue.len()
+    }
+
+    fn is_empty(&mut self) -> bool {
+        self.queue.is_empty()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.queue.is_closed()
+    }
+
+    fn backing(&self) -> Backing {
+        self.queue.backing()
+    }
+}
+
+impl<P> fmt::Debug for Producer<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Producer").field("capacity", &self.capacity).finish_non_exhaustive()
+    }
+}
+
+impl<C> fmt::Debug for Consumer<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Consumer").field("capacity", &self.capacity).finish_non_exhaustive()
+    }
+}
