@@ -25,12 +25,53 @@ impl<T, Q: SingleQueue<T>> Queue<T> for Exact<Q> {
 
     fn with(config: Config) -> Built<Self::Producer, Self::Consumer> {
         let (tx, rx) = Q::with(Config { exact: false, ..config })?;
-        let shared = Arc::new(Padded(AtomicU64::new(0)));
-        let capacity = config.capacity as u64;
+        let shared = Arc::new(Positions::default());
+        // What is never full stays so.
+        let capacity = match queue::Producer::capacity(&tx) {
+            usize::MAX => u64::MAX,
+            _ => config.capacity as u64,
+        };
         Ok((
             Producer { queue: tx, pushed: 0, limit: capacity, capacity, shared: shared.clone() },
             Consumer { queue: rx, popped: 0, shared, capacity },
         ))
+    }
+}
+
+/// How much was pushed and popped.
+pub(crate) struct Positions {
+    pushed: Padded<AtomicU64>,
+    popped: Padded<AtomicU64>,
+}
+
+impl Positions {
+    /// Items that were pushed, by calls that have returned.
+    pub(crate) fn pushed(&self) -> u64 {
+        // Acquire ↔ Release in `Producer::try_push`: so that positions are read one after the other.
+        self.pushed.load(Ordering::Acquire)
+    }
+
+    /// Items that were popped, by calls that have returned.
+    pub(crate) fn popped(&self) -> u64 {
+        // Acquire ↔ Release in `Consumer::try_pop`: the inner queue's slots have come back.
+        self.popped.load(Ordering::Acquire)
+    }
+
+    /// Items inside, at a moment of the call.
+    pub(crate) fn len(&self) -> usize {
+        loop {
+            let (pushed, popped) = (self.pushed(), self.popped());
+            if self.pushed() == pushed {
+                // An item may be popped before its push has returned.
+                return pushed.saturating_sub(popped) as usize;
+            }
+        }
+    }
+}
+
+impl Default for Positions {
+    fn default() -> Self {
+        Self { pushed: Padded(AtomicU64::new(0)), popped: Padded(AtomicU64::new(0)) }
     }
 }
 
@@ -41,8 +82,7 @@ pub struct Producer<P> {
     /// Where the queue is full, by the last read of the consumer's position.
     limit: u64,
     capacity: u64,
-    /// The consumer's position.
-    shared: Arc<Padded<AtomicU64>>,
+    shared: Arc<Positions>,
 }
 
 /// The receiving side.
@@ -50,22 +90,27 @@ pub struct Consumer<C> {
     queue: C,
     popped: u64,
     capacity: u64,
-    shared: Arc<Padded<AtomicU64>>,
+    shared: Arc<Positions>,
+}
+
+/// Where the queue is full. Out of line, but by value: see `queue::try_pop_by`.
+#[cold]
+#[inline(never)]
+fn limit(shared: &Positions, capacity: u64) -> u64 {
+    shared.popped().wrapping_add(capacity)
 }
 
 impl<P> Producer<P> {
-    #[cold]
-    #[inline(never)]
-    fn look(popped: &AtomicU64, capacity: u64) -> u64 {
-        // Acquire ↔ Release in `Consumer::try_pop`: the inner queue's slots have come back.
-        popped.load(Ordering::Acquire).wrapping_add(capacity)
-    }
-
+    #[inline]
     fn has_room(&mut self) -> bool {
         if self.pushed == self.limit {
-            self.limit = Self::look(&self.shared, self.capacity);
+            self.limit = limit(&self.shared, self.capacity);
         }
         self.pushed != self.limit
+    }
+
+    pub(crate) fn positions(&self) -> Arc<Positions> {
+        self.shared.clone()
     }
 }
 
@@ -74,14 +119,13 @@ impl<P: queue::Producer> queue::Producer for Producer<P> {
 
     #[inline(always)] // as the inner queue's
     fn try_push(&mut self, item: P::Item) -> Result<(), TryPushError<P::Item>> {
-        if self.pushed == self.limit {
-            self.limit = Self::look(&self.shared, self.capacity);
-            if self.pushed == self.limit {
-                return Err(full(self.is_closed(), item));
-            }
+        if !self.has_room() {
+            return Err(full(self.is_closed(), item));
         }
         self.queue.try_push(item)?;
         self.pushed = self.pushed.wrapping_add(1);
+        // Release ↔ Acquire in `Positions::pushed`.
+        self.shared.pushed.store(self.pushed, Ordering::Release);
         Ok(())
     }
 
@@ -90,8 +134,7 @@ impl<P: queue::Producer> queue::Producer for Producer<P> {
     }
 
     fn len(&mut self) -> usize {
-        self.limit = Self::look(&self.shared, self.capacity);
-        (self.capacity - self.limit.wrapping_sub(self.pushed)) as usize
+        self.shared.len()
     }
 
     fn is_full(&mut self) -> bool {
@@ -118,8 +161,8 @@ impl<C: queue::Consumer> queue::Consumer for Consumer<C> {
     fn try_pop(&mut self) -> Result<C::Item, TryPopError> {
         let item = self.queue.try_pop()?;
         self.popped = self.popped.wrapping_add(1);
-        // Release ↔ Acquire in `Producer::look`: the inner queue's slots have come back.
-        self.shared.store(self.popped, Ordering::Release);
+        // Release ↔ Acquire in `Positions::popped`: the inner queue's slots have come back.
+        self.shared.popped.store(self.popped, Ordering::Release);
         Ok(item)
     }
 
@@ -128,7 +171,7 @@ impl<C: queue::Consumer> queue::Consumer for Consumer<C> {
     }
 
     fn len(&mut self) -> usize {
-        self.queue.len()
+        self.shared.len()
     }
 
     fn is_empty(&mut self) -> bool {

@@ -32,8 +32,8 @@
 use crate::lease::{Lease, User};
 use crate::line_ring::LineRing;
 use crate::queue::{
-    self, Backing, Built, CapacityError, Config, Info, Memory, Producer as _, Queue,
-    Sides, TryPopError, TryPushError, full, handles, queue_type,
+    self, Backing, Built, CapacityError, Config, Info, Memory, Producer as _, Queue, Sides,
+    TryPopError, TryPushError, full, handles, queue_type,
 };
 use crate::region::{End, NoSlots, State, ends};
 
@@ -91,6 +91,14 @@ pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>),
 /// As the inner queue's.
 pub fn queue_of<T, Q: Queue<T>>(config: Config) -> Built<Producer<T, Q>, Consumer<T, Q>> {
     let (tx, rx) = Q::with(config)?;
+    lease(tx, rx)
+}
+
+/// A queue made of the two handles of another one.
+pub(crate) fn lease<T, Q: Queue<T>>(
+    tx: Q::Producer,
+    rx: Q::Consumer,
+) -> Built<Producer<T, Q>, Consumer<T, Q>> {
     let (capacity, slots, backing) = (tx.capacity(), tx.slots(), tx.backing());
     let (senders, receivers) = (Lease::default(), Lease::default());
     let header = Header { senders, receivers, capacity, slots, backing };
@@ -118,10 +126,7 @@ pub struct Consumer<T, Q: Queue<T> = LineRing> {
 impl<T, Q: Queue<T>> Producer<T, Q> {
     /// Uses the inner queue's producer, if this handle has it on lease or gets it.
     #[inline(always)]
-    fn with<R>(
-        &mut self,
-        work: impl FnOnce(&mut Q::Producer) -> (R, bool),
-    ) -> Option<R> {
+    fn with<R>(&mut self, work: impl FnOnce(&mut Q::Producer) -> (R, bool)) -> Option<R> {
         let lease = &self.end.header().senders;
         // SAFETY: it is always this lease, until `drop`.
         unsafe { self.queue.with(lease, work) }
@@ -165,19 +170,6 @@ impl<T, Q: Queue<T>> Producer<T, Q> {
     pub(crate) fn release(&mut self) {
         // SAFETY: as in `with`; the value is held.
         unsafe { self.queue.let_go(&self.end.header().senders) };
-    }
-
-    /// As `len`. `None` while another thread is in the middle of a call.
-    pub(crate) fn counted(&mut self) -> Option<usize> {
-        self.with(|tx| (tx.len(), true))
-    }
-}
-
-#[cfg(feature = "std")]
-impl<T, Q: Queue<T>> Consumer<T, Q> {
-    /// As `len`. `None` while another thread is in the middle of a call.
-    pub(crate) fn counted(&mut self) -> Option<usize> {
-        self.with(|rx| (queue::Consumer::len(rx), true))
     }
 }
 
@@ -248,10 +240,7 @@ impl<T, Q: Queue<T>> queue::Producer for Producer<T, Q> {
 impl<T, Q: Queue<T>> Consumer<T, Q> {
     /// Uses the inner queue's consumer, if this handle has it on lease or gets it.
     #[inline(always)]
-    fn with<R>(
-        &mut self,
-        work: impl FnOnce(&mut Q::Consumer) -> (R, bool),
-    ) -> Option<R> {
+    fn with<R>(&mut self, work: impl FnOnce(&mut Q::Consumer) -> (R, bool)) -> Option<R> {
         let lease = &self.end.header().receivers;
         // SAFETY: it is always this lease, until `drop`.
         unsafe { self.queue.with(lease, work) }

@@ -1,7 +1,7 @@
 //! How the handles of a channel reach the queue.
 
 use alloc::sync::Arc;
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use core::fmt;
 
 use thread_local::ThreadLocal;
@@ -65,11 +65,29 @@ impl sealed::Access for Shared {
 
     #[inline(always)] // a call would cost more than the work
     fn with<H: Clone + Send, R>(of: &Arc<PerThread<H>>, work: impl FnOnce(&mut H) -> R) -> R {
+        if !HAS_ENDS.get() && !of.begin() {
+            return work(&mut of.first.lock());
+        }
         work(&mut of.ends.get_or(|| of.duplicate()).borrow_mut())
     }
 
     fn another<H: Clone + Send>(of: &Arc<PerThread<H>>) -> H {
         of.first.lock().clone()
+    }
+}
+
+std::thread_local! {
+    /// Whether this thread may have ends of its own: not yet, or until its local variables are destroyed.
+    static HAS_ENDS: Cell<bool> = const { Cell::new(false) };
+    static ENDING: Ending = const { Ending };
+}
+
+/// Dropped when the thread ends, and before what `ThreadLocal` knows of it.
+struct Ending;
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        HAS_ENDS.set(false);
     }
 }
 
@@ -81,6 +99,16 @@ pub struct PerThread<H: Send> {
 }
 
 impl<H: Clone + Send> PerThread<H> {
+    /// Whether this thread may have an end of its own. Otherwise it is ending.
+    #[cold]
+    #[inline(never)]
+    fn begin(&self) -> bool {
+        // `ENDING` is destroyed, or it is used for the first time now, after `ends`: then it is destroyed before it.
+        let is_ending = ENDING.try_with(|_| self.ends.get_or(|| self.duplicate())).is_err();
+        HAS_ENDS.set(!is_ending);
+        !is_ending
+    }
+
     #[cold]
     #[inline(never)]
     fn duplicate(&self) -> RefCell<H> {

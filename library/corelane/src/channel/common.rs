@@ -1,10 +1,9 @@
 //! What all handles of a channel share besides the queue.
 
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::lane::{Rx, Tx};
-use super::rendezvous::{Promise, Rendezvous, Waiting};
+use super::lane::{Item, Kind, Rx, Tx};
+use super::rendezvous::{Promise, Waiting};
 use crate::memory::{AtomicU64, Mutex, Ordering};
 use crate::pad::Padded;
 use crate::wait::bell::Bell;
@@ -30,7 +29,7 @@ impl<Q: Clone> Clone for End<Q> {
     }
 }
 
-impl<T: Send> End<Tx<T>> {
+impl<T> End<Tx<T>> {
     /// The queue, for any call but the one that uses the reservation.
     #[inline(always)]
     pub(super) fn tx(&mut self) -> &mut Tx<T> {
@@ -49,7 +48,7 @@ impl<T: Send> End<Tx<T>> {
 }
 
 /// What all handles of a channel share.
-pub(super) struct Common<T: Send> {
+pub(super) struct Common<T> {
     /// Receivers sleep here.
     pub(super) items: Bell,
     /// Senders sleep here.
@@ -60,7 +59,7 @@ pub(super) struct Common<T: Send> {
     receivers: AtomicU64,
     /// The queue's receiving end, when all receivers are gone.
     rest: Mutex<Option<Rx<T>>>,
-    pub(super) meeting: Option<Arc<Rendezvous<T>>>,
+    pub(super) kind: Kind<T>,
     /// What selects have taken, by their numbers.
     pub(super) selected: Mutex<Vec<(u64, Selected<T>)>>,
 }
@@ -68,13 +67,13 @@ pub(super) struct Common<T: Send> {
 /// What a select has taken.
 pub(super) enum Selected<T> {
     Message(T),
-    Promise(Promise<T>),
-    Waiting(Waiting<T>),
+    Promise(Promise<Item<T>>),
+    Waiting(Waiting<Item<T>>),
 }
 
-impl<T: Send> Common<T> {
+impl<T> Common<T> {
     /// Of one sender and one receiver.
-    pub(super) fn new(meeting: Option<Arc<Rendezvous<T>>>) -> Self {
+    pub(super) fn new(kind: Kind<T>) -> Self {
         Self {
             items: Bell::default(),
             room: Bell::default(),
@@ -82,7 +81,7 @@ impl<T: Send> Common<T> {
             senders: AtomicU64::new(1),
             receivers: AtomicU64::new(1),
             rest: Mutex::new(None),
-            meeting,
+            kind,
             selected: Mutex::new(Vec::new()),
         }
     }
@@ -125,7 +124,7 @@ impl<T: Send> Common<T> {
         // A sender that has not seen it has pushed its message already, or sees it after its push.
         // Without the fence, such a message stays until the channel is dropped.
         let _ = self.items.fence();
-        if let Some(meeting) = &self.meeting {
+        if let Some(meeting) = self.kind.meeting() {
             meeting.close();
         }
         self.items.ring_for_all();
@@ -145,7 +144,7 @@ impl<T: Send> Common<T> {
     pub(super) fn leave_sender(&self) {
         // Release ↔ Acquire in `has_ended`: the messages.
         if self.senders.fetch_add(1_u64.wrapping_neg(), Ordering::AcqRel) == 1 {
-            if let Some(meeting) = &self.meeting {
+            if let Some(meeting) = self.kind.meeting() {
                 meeting.close();
             }
             self.items.ring_for_all();
@@ -157,6 +156,9 @@ impl<T: Send> Common<T> {
     pub(super) fn leave_receiver(&self, end: impl FnOnce() -> Rx<T>) {
         let is_last = self.receivers.fetch_add(1_u64.wrapping_neg(), Ordering::AcqRel) == 1;
         if !is_last || self.senders.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        if self.kind.timer().is_some() {
             return;
         }
         // Before it is closed: a sender that sees that clears the queue.

@@ -4,23 +4,32 @@ use alloc::sync::Arc;
 
 use super::rendezvous::Rendezvous;
 use super::timer::Timer;
-use crate::exact::Exact;
+use crate::exact::{Exact, Positions};
 use crate::leased::{self, Reserved};
-use crate::queue::{CapacityError, Config, TryPopError, TryPushError};
+use crate::queue::{CapacityError, Config, Queue, TryPopError, TryPushError};
 use crate::segmented::Uspsc;
 
+/// A message in a queue.
+pub(super) struct Item<T>(pub(super) T);
+
+// SAFETY: a handle of a channel goes to another thread only if `T` is `Send`: see `Sender` and `Receiver`.
+unsafe impl<T> Send for Item<T> {}
+
+/// Where the sides of a channel of capacity 0 meet.
+pub(super) type Meeting<T> = Rendezvous<Item<T>>;
+
 /// The sending end of a queue.
-pub(super) enum Tx<T: Send> {
-    Bounded(leased::Producer<T, Exact>),
-    Unbounded(leased::Producer<T, Uspsc>),
-    Rendezvous(Arc<Rendezvous<T>>),
+pub(super) enum Tx<T> {
+    Bounded(leased::Producer<Item<T>, Exact>),
+    Unbounded(leased::Producer<Item<T>, Exact<Uspsc>>),
+    Rendezvous(Arc<Meeting<T>>),
 }
 
 /// The receiving end of a queue.
-pub(super) enum Rx<T: Send> {
-    Bounded(leased::Consumer<T, Exact>),
-    Unbounded(leased::Consumer<T, Uspsc>),
-    Rendezvous(Arc<Rendezvous<T>>),
+pub(super) enum Rx<T> {
+    Bounded(leased::Consumer<Item<T>, Exact>),
+    Unbounded(leased::Consumer<Item<T>, Exact<Uspsc>>),
+    Rendezvous(Arc<Meeting<T>>),
     Timer(Arc<Timer<T>>),
 }
 
@@ -39,27 +48,78 @@ macro_rules! of {
 /// Bytes that the items of one ring of an unbounded channel take, about.
 const RING_BYTES: usize = 4096;
 
-impl<T: Send> Tx<T> {
-    /// Both ends of a queue for exactly `capacity` items.
-    pub(super) fn bounded(capacity: usize) -> Result<(Self, Rx<T>), CapacityError> {
-        if capacity == 0 {
-            let meeting = Arc::new(Rendezvous::default());
-            return Ok((Self::Rendezvous(meeting.clone()), Rx::Rendezvous(meeting)));
+/// Both ends of a queue, and what is known of it without an end.
+pub(super) type Ends<T> = Result<(Tx<T>, Rx<T>, Kind<T>), CapacityError>;
+
+/// What a channel is.
+pub(super) enum Kind<T> {
+    Queue {
+        positions: Arc<Positions>,
+        /// `usize::MAX` if it is never full.
+        capacity: usize,
+    },
+    Rendezvous(Arc<Meeting<T>>),
+    Timer(Arc<Timer<T>>),
+}
+
+/// Both ends of a queue for exactly `capacity` items.
+pub(super) fn bounded<T>(capacity: usize) -> Ends<T> {
+    if capacity == 0 {
+        let meeting = Arc::new(Meeting::default());
+        let (tx, rx) = (Tx::Rendezvous(meeting.clone()), Rx::Rendezvous(meeting.clone()));
+        return Ok((tx, rx, Kind::Rendezvous(meeting)));
+    }
+    let (tx, rx) = <Exact as Queue<Item<T>>>::with(Config::new(capacity))?;
+    let positions = tx.positions();
+    let (tx, rx) = leased::lease(tx, rx)?;
+    Ok((Tx::Bounded(tx), Rx::Bounded(rx), Kind::Queue { positions, capacity }))
+}
+
+/// Both ends of a queue that is never full.
+pub(super) fn unbounded<T>() -> Ends<T> {
+    let ring = (RING_BYTES / size_of::<T>().max(1)).clamp(32, 512);
+    let (tx, rx) = <Exact<Uspsc> as Queue<Item<T>>>::with(Config::new(ring))?;
+    let positions = tx.positions();
+    let (tx, rx) = leased::lease(tx, rx)?;
+    Ok((Tx::Unbounded(tx), Rx::Unbounded(rx), Kind::Queue { positions, capacity: usize::MAX }))
+}
+
+impl<T> Kind<T> {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Queue { positions, .. } => positions.len(),
+            Self::Rendezvous(_) => 0,
+            Self::Timer(timer) => usize::from(timer.is_due()),
         }
-        let (tx, rx) = leased::queue_of(Config::new(capacity))?;
-        Ok((Self::Bounded(tx), Rx::Bounded(rx)))
     }
 
-    /// Both ends of a queue that is never full.
-    pub(super) fn unbounded() -> Result<(Self, Rx<T>), CapacityError> {
-        let ring = (RING_BYTES / size_of::<T>().max(1)).clamp(32, 512);
-        let (tx, rx) = leased::queue_of(Config::new(ring))?;
-        Ok((Self::Unbounded(tx), Rx::Unbounded(rx)))
+    pub(super) fn is_full(&self) -> bool {
+        self.len() >= self.capacity()
     }
 
+    /// Messages for which there is room. `usize::MAX` if there always is.
+    pub(super) fn capacity(&self) -> usize {
+        match self {
+            Self::Queue { capacity, .. } => *capacity,
+            Self::Rendezvous(_) => 0,
+            Self::Timer(timer) => timer.capacity(),
+        }
+    }
+
+    pub(super) fn meeting(&self) -> Option<&Arc<Meeting<T>>> {
+        if let Self::Rendezvous(meeting) = self { Some(meeting) } else { None }
+    }
+
+    pub(super) fn timer(&self) -> Option<&Arc<Timer<T>>> {
+        if let Self::Timer(timer) = self { Some(timer) } else { None }
+    }
+}
+
+impl<T> Tx<T> {
     #[inline(always)] // as the queue's own
     pub(super) fn push(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        of!(Tx::(self): tx => tx.try_push(item); meeting => meeting.try_send(item))
+        of!(Tx::(self): tx => tx.try_push(Item(item)); meeting => meeting.try_send(Item(item)))
+            .map_err(unpacked)
     }
 
     /// Whether a push would find room, which stays free until the next call of this handle.
@@ -69,35 +129,17 @@ impl<T: Send> Tx<T> {
 
     /// As [`push`](Self::push), after [`reserve`](Self::reserve) and no other call.
     pub(super) fn push_reserved(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        of!(Tx::(self): tx => tx.push_reserved(item); meeting => meeting.try_send(item))
+        of!(Tx::(self): tx => tx.push_reserved(Item(item)); meeting => meeting.try_send(Item(item)))
+            .map_err(unpacked)
     }
 
     /// Takes a reservation back.
     pub(super) fn release(&mut self) {
         of!(Tx::(self): tx => tx.release(); _meeting => ());
     }
-
-    pub(super) fn len(&mut self) -> usize {
-        of!(Tx::(self): tx => settled(|| tx.counted()); _meeting => 0)
-    }
-
-    pub(super) fn is_full(&mut self) -> bool {
-        of!(Tx::(self): tx => tx.is_full(); _meeting => true)
-    }
-
-    pub(super) fn capacity(&self) -> usize {
-        of!(Tx::(self): tx => tx.capacity(); _meeting => 0)
-    }
-
-    pub(super) fn meeting(&self) -> Option<&Arc<Rendezvous<T>>> {
-        match self {
-            Self::Rendezvous(meeting) => Some(meeting),
-            _ => None,
-        }
-    }
 }
 
-impl<T: Send> Clone for Tx<T> {
+impl<T> Clone for Tx<T> {
     fn clone(&self) -> Self {
         match self {
             Self::Bounded(tx) => Self::Bounded(tx.clone()),
@@ -107,24 +149,27 @@ impl<T: Send> Clone for Tx<T> {
     }
 }
 
-/// Looks until no other call is in the way.
-fn settled(mut look: impl FnMut() -> Option<usize>) -> usize {
-    loop {
-        if let Some(n) = look() {
-            return n;
-        }
-        std::thread::yield_now();
+#[inline(always)]
+fn unpacked<T>(error: TryPushError<Item<T>>) -> TryPushError<T> {
+    match error {
+        TryPushError::Full(Item(item)) => TryPushError::Full(item),
+        TryPushError::Busy(Item(item)) => TryPushError::Busy(item),
+        TryPushError::Closed(Item(item)) => TryPushError::Closed(item),
     }
 }
 
-impl<T: Send> Rx<T> {
+impl<T> Rx<T> {
     #[inline(always)] // as the queue's own
     pub(super) fn pop(&mut self) -> Result<T, TryPopError> {
-        of!(Rx::(self): rx => rx.try_pop(); meeting => meeting.try_recv(); timer => timer.try_recv())
+        of!(Rx::(self): rx => rx.try_pop(); meeting => meeting.try_recv(); timer => timer.try_recv().map(Item))
+            .map(|Item(item)| item)
     }
 
     /// Drops all items.
     pub(super) fn clear(&mut self) {
+        if let Self::Rendezvous(meeting) = self {
+            return meeting.clear();
+        }
         loop {
             match self.pop() {
                 Ok(item) => drop(item),
@@ -133,35 +178,9 @@ impl<T: Send> Rx<T> {
             }
         }
     }
-
-    pub(super) fn len(&mut self) -> usize {
-        of!(Rx::(self): rx => settled(|| rx.counted()); _meeting => 0; timer => usize::from(timer.is_due()))
-    }
-
-    pub(super) fn is_empty(&mut self) -> bool {
-        of!(Rx::(self): rx => rx.is_empty(); _meeting => true; timer => !timer.is_due())
-    }
-
-    pub(super) fn capacity(&self) -> usize {
-        of!(Rx::(self): rx => rx.capacity(); _meeting => 0; timer => timer.capacity())
-    }
-
-    pub(super) fn meeting(&self) -> Option<&Arc<Rendezvous<T>>> {
-        match self {
-            Self::Rendezvous(meeting) => Some(meeting),
-            _ => None,
-        }
-    }
-
-    pub(super) fn timer(&self) -> Option<&Arc<Timer<T>>> {
-        match self {
-            Self::Timer(timer) => Some(timer),
-            _ => None,
-        }
-    }
 }
 
-impl<T: Send> Clone for Rx<T> {
+impl<T> Clone for Rx<T> {
     fn clone(&self) -> Self {
         match self {
             Self::Bounded(rx) => Self::Bounded(rx.clone()),

@@ -14,19 +14,19 @@ mod timer;
 use alloc::sync::Arc;
 use std::time::{Duration, Instant};
 
+pub use crate::{select, select_biased};
 pub use access::{Access, Exclusive, Shared};
 pub use error::{
     ReadyTimeoutError, RecvError, RecvTimeoutError, SelectTimeoutError, SendError,
     SendTimeoutError, TryReadyError, TryRecvError, TrySelectError, TrySendError,
 };
-pub use crate::{select, select_biased};
 pub use receiver::{IntoIter, Iter, Receiver, TryIter};
 pub use select::{Select, SelectedOperation};
 pub use sender::Sender;
 
-use crate::queue::CapacityError;
+use crate::queue::Looks;
 use common::Common;
-use lane::{Rx, Tx};
+use lane::{Kind, Rx};
 use timer::Timer;
 
 /// A channel for exactly `capacity` messages, between any number of threads on either side.
@@ -36,8 +36,8 @@ use timer::Timer;
 /// # Panics
 ///
 /// If there is no memory for so many messages.
-pub fn bounded<T: Send>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-    channel(Tx::bounded(capacity))
+pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    channel(lane::bounded(capacity))
 }
 
 /// A channel that is never full, between any number of threads on either side.
@@ -45,16 +45,14 @@ pub fn bounded<T: Send>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 /// # Panics
 ///
 /// If there is no memory.
-pub fn unbounded<T: Send>() -> (Sender<T>, Receiver<T>) {
-    channel(Tx::unbounded())
+pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
+    channel(lane::unbounded())
 }
 
 /// A channel with such handles.
-fn channel<T: Send, S: Access, R: Access>(
-    ends: Result<(Tx<T>, Rx<T>), CapacityError>,
-) -> (Sender<T, S>, Receiver<T, R>) {
-    let (tx, rx) = ends.unwrap_or_else(|error| panic!("{error}"));
-    let common = Arc::new(Common::new(tx.meeting().cloned()));
+fn channel<T, S: Access, R: Access>(ends: lane::Ends<T>) -> (Sender<T, S>, Receiver<T, R>) {
+    let (tx, rx, kind) = ends.unwrap_or_else(|error| panic!("{error}"));
+    let common = Arc::new(Common::new(kind));
     (Sender::new(tx, common.clone()), Receiver::new(rx, common))
 }
 
@@ -74,12 +72,13 @@ pub fn tick(period: Duration) -> Receiver<Instant> {
 }
 
 /// A channel that never has a message.
-pub fn never<T: Send>() -> Receiver<T> {
+pub fn never<T>() -> Receiver<T> {
     timed(Timer::new(None, None, |_| unreachable!("it is never due")))
 }
 
-fn timed<T: Send>(timer: Timer<T>) -> Receiver<T> {
-    Receiver::new(Rx::Timer(Arc::new(timer)), Arc::new(Common::new(None)))
+fn timed<T>(timer: Timer<T>) -> Receiver<T> {
+    let timer = Arc::new(timer);
+    Receiver::new(Rx::Timer(timer.clone()), Arc::new(Common::new(Kind::Timer(timer))))
 }
 
 /// The end of a time that begins now. `None` if the clock can't tell it: it never comes.
@@ -87,13 +86,40 @@ fn unlimited(duration: Duration) -> Option<Instant> {
     Instant::now().checked_add(duration)
 }
 
+/// Looks of a thread that waits for a partner, before it sleeps: some microseconds.
+const MEETING_LOOKS: u32 = 100;
+
 fn is_over(until: Option<Instant>) -> bool {
     until.is_some_and(|until| Instant::now() >= until)
 }
 
+/// How often a call that must not wait looks again while another thread's call is in the way.
+#[derive(Default)]
+struct Tries {
+    looks: Looks,
+    yields: u32,
+}
+
+impl Tries {
+    /// Some milliseconds.
+    const MOST: u32 = 2000;
+
+    #[inline]
+    fn again(&mut self, is_busy: bool) -> bool {
+        is_busy && (self.looks.again(true) || self.after_yield())
+    }
+
+    #[cold]
+    fn after_yield(&mut self) -> bool {
+        std::thread::yield_now();
+        self.yields += 1;
+        self.yields < Self::MOST
+    }
+}
+
 /// Channels between one sender and one receiver, each used by one thread at a time.
 pub mod spsc {
-    use super::{Exclusive, Tx, channel};
+    use super::{Exclusive, channel, lane};
 
     /// The sending side.
     pub type Sender<T> = super::Sender<T, Exclusive>;
@@ -105,8 +131,8 @@ pub mod spsc {
     /// # Panics
     ///
     /// If there is no memory for so many messages.
-    pub fn bounded<T: Send>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-        channel(Tx::bounded(capacity))
+    pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+        channel(lane::bounded(capacity))
     }
 
     /// As [`super::unbounded`].
@@ -114,14 +140,14 @@ pub mod spsc {
     /// # Panics
     ///
     /// If there is no memory.
-    pub fn unbounded<T: Send>() -> (Sender<T>, Receiver<T>) {
-        channel(Tx::unbounded())
+    pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
+        channel(lane::unbounded())
     }
 }
 
 /// Channels between any number of senders and one receiver, which one thread at a time uses.
 pub mod mpsc {
-    use super::{Exclusive, Tx, channel};
+    use super::{Exclusive, channel, lane};
 
     pub use super::Sender;
     /// The receiving side.
@@ -132,8 +158,8 @@ pub mod mpsc {
     /// # Panics
     ///
     /// If there is no memory for so many messages.
-    pub fn bounded<T: Send>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-        channel(Tx::bounded(capacity))
+    pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+        channel(lane::bounded(capacity))
     }
 
     /// As [`super::unbounded`].
@@ -141,14 +167,14 @@ pub mod mpsc {
     /// # Panics
     ///
     /// If there is no memory.
-    pub fn unbounded<T: Send>() -> (Sender<T>, Receiver<T>) {
-        channel(Tx::unbounded())
+    pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
+        channel(lane::unbounded())
     }
 }
 
 /// Channels between one sender, which one thread at a time uses, and any number of receivers.
 pub mod spmc {
-    use super::{Exclusive, Tx, channel};
+    use super::{Exclusive, channel, lane};
 
     pub use super::Receiver;
     /// The sending side.
@@ -159,8 +185,8 @@ pub mod spmc {
     /// # Panics
     ///
     /// If there is no memory for so many messages.
-    pub fn bounded<T: Send>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-        channel(Tx::bounded(capacity))
+    pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+        channel(lane::bounded(capacity))
     }
 
     /// As [`super::unbounded`].
@@ -168,7 +194,7 @@ pub mod spmc {
     /// # Panics
     ///
     /// If there is no memory.
-    pub fn unbounded<T: Send>() -> (Sender<T>, Receiver<T>) {
-        channel(Tx::unbounded())
+    pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
+        channel(lane::unbounded())
     }
 }

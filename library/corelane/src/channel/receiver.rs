@@ -3,31 +3,38 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
+use core::marker::PhantomData;
 use std::time::{Duration, Instant};
 
 use super::access::sealed::Access as _;
 use super::access::{Access, Exclusive, Shared};
 use super::common::{Common, End};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
-use super::lane::Rx;
-use super::rendezvous::Rendezvous;
-use super::{is_over, unlimited};
-use crate::memory::{park, this_thread};
-use crate::queue::{Looks, TryPopError};
+use super::lane::{Item, Meeting, Rx};
+use super::{MEETING_LOOKS, Tries, is_over, unlimited};
+use crate::memory::{park, pause, this_thread};
+use crate::queue::TryPopError;
 use crate::wait::bell::Look;
 
 /// The receiving side of a channel.
 ///
 /// `Receiver<T>` can be cloned and shared; each message goes to one receiver. With [`Exclusive`], one thread at a time uses
 /// it.
-pub struct Receiver<T: Send, A: Access = Shared> {
+pub struct Receiver<T, A: Access = Shared> {
     end: A::Of<End<Rx<T>>>,
     common: Arc<Common<T>>,
+    /// Neither `Send` nor `Sync`, but for what follows.
+    bound: PhantomData<*const T>,
 }
 
-impl<T: Send, A: Access> Receiver<T, A> {
+// SAFETY: as for `Sender`.
+unsafe impl<T: Send, A: Access> Send for Receiver<T, A> {}
+// SAFETY: as for `Sender`.
+unsafe impl<T: Send> Sync for Receiver<T> {}
+
+impl<T, A: Access> Receiver<T, A> {
     pub(super) fn new(rx: Rx<T>, common: Arc<Common<T>>) -> Self {
-        Self { end: A::new(End::new(rx)), common }
+        Self { end: A::new(End::new(rx)), common, bound: PhantomData }
     }
 
     #[inline(always)]
@@ -58,15 +65,15 @@ impl<T: Send, A: Access> Receiver<T, A> {
 
     /// Receives the oldest message if there is one now.
     ///
-    /// If a call of another thread is in the way, looks again for about a microsecond, and then says that the channel is
-    /// empty.
+    /// While a call of another thread is in the way, looks again, as it would wait for a lock. If that thread doesn't go on within
+    /// about a millisecond, the channel counts as empty.
     ///
     /// # Errors
     ///
     /// If the channel is empty, or as [`recv`](Self::recv).
     #[inline]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
-        let mut looks = Looks::default();
+        let mut looks = Tries::default();
         loop {
             match self.take() {
                 Ok(message) => return Ok(message),
@@ -147,10 +154,10 @@ impl<T: Send, A: Access> Receiver<T, A> {
     #[cold]
     #[inline(never)]
     fn wait_to_recv(&self, until: Option<Instant>) -> Result<T, RecvTimeoutError> {
-        if let Some(meeting) = &self.common.meeting {
+        if let Some(meeting) = self.common.kind.meeting() {
             return meet(meeting, until);
         }
-        if let Some(timer) = self.with(|rx| rx.timer().cloned()) {
+        if let Some(timer) = self.common.kind.timer() {
             return timer.wait(until).ok_or(RecvTimeoutError::Timeout);
         }
         let mut looks = A::with(&self.end, |end| end.looks);
@@ -173,22 +180,22 @@ impl<T: Send, A: Access> Receiver<T, A> {
 
     /// The number of messages in the channel.
     pub fn len(&self) -> usize {
-        self.with(|rx| rx.len())
+        self.common.kind.len()
     }
 
     /// Whether no message is in the channel.
     pub fn is_empty(&self) -> bool {
-        self.with(|rx| rx.is_empty())
+        self.len() == 0
     }
 
     /// Whether there is no room. A channel of capacity 0 is always full.
     pub fn is_full(&self) -> bool {
-        self.capacity().is_some_and(|capacity| self.len() >= capacity)
+        self.common.kind.is_full()
     }
 
     /// The number of messages for which there is room. `None` if the channel is never full.
     pub fn capacity(&self) -> Option<usize> {
-        let capacity = self.with(|rx| rx.capacity());
+        let capacity = self.common.kind.capacity();
         (capacity != usize::MAX).then_some(capacity)
     }
 
@@ -213,46 +220,52 @@ impl<T: Send, A: Access> Receiver<T, A> {
     }
 }
 
-impl<T: Send> Receiver<T> {
+impl<T> Receiver<T> {
     /// A handle for one thread at a time, which takes a little less time for each call.
     pub fn local(&self) -> Receiver<T, Exclusive> {
         self.common.enter_receiver();
         let common = self.common.clone();
-        Receiver { end: Exclusive::new(Shared::another(&self.end)), common }
+        Receiver { end: Exclusive::new(Shared::another(&self.end)), common, bound: PhantomData }
     }
 }
 
 /// Waits until a sender gives a message.
-fn meet<T>(meeting: &Rendezvous<T>, until: Option<Instant>) -> Result<T, RecvTimeoutError> {
-    let waker = this_thread();
+fn meet<T>(meeting: &Meeting<T>, until: Option<Instant>) -> Result<T, RecvTimeoutError> {
+    let (waker, mut looks) = (this_thread(), 0);
     let mut waiting = None;
     loop {
         match meeting.poll_recv(&mut waiting, &waker) {
-            Look::Done(message) => return message.ok_or(RecvTimeoutError::Disconnected),
+            Look::Done(Some(Item(message))) => return Ok(message),
+            Look::Done(None) => return Err(RecvTimeoutError::Disconnected),
             Look::NotYet | Look::Busy => {}
+        }
+        if looks < MEETING_LOOKS && !is_over(until) {
+            looks += 1;
+            pause(1);
+            continue;
         }
         if is_over(until) {
             let last = waiting.and_then(|waiting| meeting.cancel_recv(waiting));
-            return last.ok_or(RecvTimeoutError::Timeout);
+            return last.map(|Item(message)| message).ok_or(RecvTimeoutError::Timeout);
         }
         park(until);
     }
 }
 
-impl<T: Send> Clone for Receiver<T> {
+impl<T> Clone for Receiver<T> {
     fn clone(&self) -> Self {
         self.common.enter_receiver();
-        Self { end: self.end.clone(), common: self.common.clone() }
+        Self { end: self.end.clone(), common: self.common.clone(), bound: PhantomData }
     }
 }
 
-impl<T: Send, A: Access> Drop for Receiver<T, A> {
+impl<T, A: Access> Drop for Receiver<T, A> {
     fn drop(&mut self) {
         self.common.leave_receiver(|| A::another(&self.end).queue);
     }
 }
 
-impl<T: Send, A: Access> fmt::Debug for Receiver<T, A> {
+impl<T, A: Access> fmt::Debug for Receiver<T, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad("Receiver { .. }")
     }
@@ -260,17 +273,17 @@ impl<T: Send, A: Access> fmt::Debug for Receiver<T, A> {
 
 /// The messages of a [`Receiver`]: see [`Receiver::iter`].
 #[derive(Debug)]
-pub struct Iter<'a, T: Send, A: Access = Shared>(&'a Receiver<T, A>);
+pub struct Iter<'a, T, A: Access = Shared>(&'a Receiver<T, A>);
 
 /// The messages that are there: see [`Receiver::try_iter`].
 #[derive(Debug)]
-pub struct TryIter<'a, T: Send, A: Access = Shared>(&'a Receiver<T, A>);
+pub struct TryIter<'a, T, A: Access = Shared>(&'a Receiver<T, A>);
 
 /// The messages of a [`Receiver`] that the iterator owns.
 #[derive(Debug)]
-pub struct IntoIter<T: Send, A: Access = Shared>(Receiver<T, A>);
+pub struct IntoIter<T, A: Access = Shared>(Receiver<T, A>);
 
-impl<T: Send, A: Access> Iterator for Iter<'_, T, A> {
+impl<T, A: Access> Iterator for Iter<'_, T, A> {
     type Item = T;
 
     #[inline]
@@ -279,7 +292,7 @@ impl<T: Send, A: Access> Iterator for Iter<'_, T, A> {
     }
 }
 
-impl<T: Send, A: Access> Iterator for TryIter<'_, T, A> {
+impl<T, A: Access> Iterator for TryIter<'_, T, A> {
     type Item = T;
 
     #[inline]
@@ -288,7 +301,7 @@ impl<T: Send, A: Access> Iterator for TryIter<'_, T, A> {
     }
 }
 
-impl<T: Send, A: Access> Iterator for IntoIter<T, A> {
+impl<T, A: Access> Iterator for IntoIter<T, A> {
     type Item = T;
 
     #[inline]
@@ -297,10 +310,10 @@ impl<T: Send, A: Access> Iterator for IntoIter<T, A> {
     }
 }
 
-impl<T: Send, A: Access> core::iter::FusedIterator for Iter<'_, T, A> {}
-impl<T: Send, A: Access> core::iter::FusedIterator for IntoIter<T, A> {}
+impl<T, A: Access> core::iter::FusedIterator for Iter<'_, T, A> {}
+impl<T, A: Access> core::iter::FusedIterator for IntoIter<T, A> {}
 
-impl<'a, T: Send, A: Access> IntoIterator for &'a Receiver<T, A> {
+impl<'a, T, A: Access> IntoIterator for &'a Receiver<T, A> {
     type Item = T;
     type IntoIter = Iter<'a, T, A>;
 
@@ -309,7 +322,7 @@ impl<'a, T: Send, A: Access> IntoIterator for &'a Receiver<T, A> {
     }
 }
 
-impl<T: Send, A: Access> IntoIterator for Receiver<T, A> {
+impl<T, A: Access> IntoIterator for Receiver<T, A> {
     type Item = T;
     type IntoIter = IntoIter<T, A>;
 

@@ -96,6 +96,8 @@ struct Lists<T> {
     receivers: VecDeque<Entry<T>>,
     /// Messages whose receivers gave up at the same time.
     left: VecDeque<T>,
+    /// Number of those that have waited.
+    entered: u64,
     /// The senders or the receivers are gone.
     is_closed: bool,
 }
@@ -106,6 +108,7 @@ impl<T> Default for Rendezvous<T> {
             senders: VecDeque::new(),
             receivers: VecDeque::new(),
             left: VecDeque::new(),
+            entered: 0,
             is_closed: false,
         };
         Self { lists: Mutex::new(lists), arrivals: Bell::default() }
@@ -119,7 +122,26 @@ fn claim<T>(entries: &mut VecDeque<Entry<T>>, own: Option<&Arc<Party>>) -> Optio
     entries.remove(place)
 }
 
+/// What is waited for.
+#[derive(Clone, Copy)]
+enum Side {
+    Send,
+    Receive,
+}
+
 impl<T> Lists<T> {
+    fn enter(&mut self, side: Side, party: &Arc<Party>, index: usize, hand: Hand<T>) -> Waiting<T> {
+        let packet = Arc::new(Mutex::new(hand));
+        let (party, choice) = (party.clone(), index as u64 + 1);
+        let entry = Entry { party: party.clone(), choice, packet: packet.clone() };
+        match side {
+            Side::Send => self.senders.push_back(entry),
+            Side::Receive => self.receivers.push_back(entry),
+        }
+        self.entered += 1;
+        Waiting { party, packet }
+    }
+
     fn remove(&mut self, waiting: &Waiting<T>) {
         let is_other = |entry: &Entry<T>| !Arc::ptr_eq(&entry.packet, &waiting.packet);
         self.senders.retain(is_other);
@@ -237,7 +259,7 @@ impl<T> Rendezvous<T> {
         if lists.is_closed {
             return Look::Done(Err(message));
         }
-        let new = enter(&mut lists.senders, &Party::new(waker), 0, Hand::Message(message));
+        let new = lists.enter(Side::Send, &Party::new(waker), 0, Hand::Message(message));
         *waiting = Some(new);
         drop(lists);
         self.arrivals.ring_for_all();
@@ -287,7 +309,7 @@ impl<T> Rendezvous<T> {
                 }
                 Err(TryPopError::Closed) => return Look::Done(None),
                 Err(_) => {
-                    let new = enter(&mut lists.receivers, &Party::new(waker), 0, Hand::Empty);
+                    let new = lists.enter(Side::Receive, &Party::new(waker), 0, Hand::Empty);
                     *waiting = Some(new);
                     drop(lists);
                     self.arrivals.ring_for_all();
@@ -313,6 +335,17 @@ impl<T> Rendezvous<T> {
         }
     }
 
+    /// Grows when one more waits.
+    pub(super) fn version(&self) -> u64 {
+        self.lists.lock().entered
+    }
+
+    /// Drops the messages that were given back.
+    pub(super) fn clear(&self) {
+        let left = mem::take(&mut self.lists.lock().left);
+        drop(left);
+    }
+
     /// Whether a sender waits, other than `own`.
     pub(super) fn has_sender(&self, own: Option<&Arc<Party>>) -> bool {
         let lists = self.lists.lock();
@@ -331,14 +364,14 @@ impl<T> Rendezvous<T> {
 
     /// Waits for a receiver, as choice `index` of `party`.
     pub(super) fn enter_sender(&self, party: &Arc<Party>, index: usize) -> Waiting<T> {
-        let waiting = enter(&mut self.lists.lock().senders, party, index, Hand::Empty);
+        let waiting = self.lists.lock().enter(Side::Send, party, index, Hand::Empty);
         self.arrivals.ring_for_all();
         waiting
     }
 
     /// Waits for a sender, as choice `index` of `party`.
     pub(super) fn enter_receiver(&self, party: &Arc<Party>, index: usize) -> Waiting<T> {
-        let waiting = enter(&mut self.lists.lock().receivers, party, index, Hand::Empty);
+        let waiting = self.lists.lock().enter(Side::Receive, party, index, Hand::Empty);
         self.arrivals.ring_for_all();
         waiting
     }
@@ -375,18 +408,6 @@ impl<T> Waiting<T> {
     pub(super) fn withdraw(&self) {
         *self.packet.lock() = Hand::Withdrawn;
     }
-}
-
-fn enter<T>(
-    entries: &mut VecDeque<Entry<T>>,
-    party: &Arc<Party>,
-    index: usize,
-    hand: Hand<T>,
-) -> Waiting<T> {
-    let packet = Arc::new(Mutex::new(hand));
-    let choice = index as u64 + 1;
-    entries.push_back(Entry { party: party.clone(), choice, packet: packet.clone() });
-    Waiting { party: party.clone(), packet }
 }
 
 fn has_other<T>(entries: &VecDeque<Entry<T>>, own: Option<&Arc<Party>>) -> bool {

@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 use super::access::Access;
 use super::common::Selected;
 use super::error::{
-    ReadyTimeoutError, RecvError, SelectTimeoutError, SendError, TryReadyError, TrySelectError,
+    ReadyTimeoutError, RecvError, SelectTimeoutError, SendError, TryReadyError, TryRecvError,
+    TrySelectError,
 };
+use super::lane::{Item, Kind};
 use super::rendezvous::Party;
-use super::{Receiver, Sender, is_over, unlimited};
+use super::{Receiver, Sender, Tries, is_over, unlimited};
 use crate::leased::Reserved;
 use crate::memory::{park, pause, this_thread};
-use crate::queue::TryPopError;
 use crate::wait::bell::Bell;
 
 /// What has been selected.
@@ -47,26 +48,28 @@ trait Operation {
     fn leave(&self, number: u64);
     /// A partner has chosen that wait. `None` if there is nothing to be had after all.
     fn chosen(&self, number: u64) -> Option<Found>;
+    /// Changes when it becomes ready.
+    fn version(&self) -> u64;
     /// When it becomes ready without a ring.
     fn due(&self) -> Option<Instant>;
     fn address(&self) -> *const ();
 }
 
-impl<T: Send, A: Access> Operation for Receiver<T, A> {
+impl<T, A: Access> Operation for Receiver<T, A> {
     fn is_ready(&self, own: Option<&Arc<Party>>) -> bool {
-        match &self.common().meeting {
+        match self.common().kind.meeting() {
             Some(meeting) => meeting.has_sender(own) || self.is_disconnected(),
             None => !self.is_empty() || self.is_disconnected(),
         }
     }
 
     fn begin(&self) -> Option<Found> {
-        match self.take() {
+        match self.try_recv() {
             Ok(message) => {
                 Some(Found::Kept(self.common().keep_selected(Selected::Message(message))))
             }
-            Err(TryPopError::Closed) => Some(Found::Disconnected),
-            Err(TryPopError::Empty | TryPopError::Busy) => None,
+            Err(TryRecvError::Disconnected) => Some(Found::Disconnected),
+            Err(TryRecvError::Empty) => None,
         }
     }
 
@@ -77,14 +80,14 @@ impl<T: Send, A: Access> Operation for Receiver<T, A> {
     }
 
     fn bell(&self) -> &Bell {
-        match &self.common().meeting {
+        match self.common().kind.meeting() {
             Some(meeting) => &meeting.arrivals,
             None => &self.common().items,
         }
     }
 
     fn enter(&self, party: &Arc<Party>, index: usize) -> Option<u64> {
-        let meeting = self.common().meeting.as_ref()?;
+        let meeting = self.common().kind.meeting()?;
         let waiting = meeting.enter_receiver(party, index);
         Some(self.common().keep_selected(Selected::Waiting(waiting)))
     }
@@ -97,12 +100,20 @@ impl<T: Send, A: Access> Operation for Receiver<T, A> {
         let Some(Selected::Waiting(waiting)) = self.common().take_selected(number) else {
             return None;
         };
-        let message = Selected::Message(waiting.take()?);
+        let message = Selected::Message(waiting.take()?.0);
         Some(Found::Kept(self.common().keep_selected(message)))
     }
 
+    fn version(&self) -> u64 {
+        match &self.common().kind {
+            Kind::Queue { positions, .. } => positions.pushed(),
+            Kind::Rendezvous(meeting) => meeting.version(),
+            Kind::Timer(_) => 0,
+        }
+    }
+
     fn due(&self) -> Option<Instant> {
-        self.with(|rx| rx.timer().and_then(|timer| timer.next()))
+        self.common().kind.timer().and_then(|timer| timer.next())
     }
 
     fn address(&self) -> *const () {
@@ -110,17 +121,17 @@ impl<T: Send, A: Access> Operation for Receiver<T, A> {
     }
 }
 
-fn leave<T: Send>(common: &super::common::Common<T>, number: u64) {
+fn leave<T>(common: &super::common::Common<T>, number: u64) {
     if let (Some(meeting), Some(Selected::Waiting(waiting))) =
-        (&common.meeting, common.take_selected(number))
+        (common.kind.meeting(), common.take_selected(number))
     {
         meeting.remove(&waiting);
     }
 }
 
-impl<T: Send, A: Access> Operation for Sender<T, A> {
+impl<T, A: Access> Operation for Sender<T, A> {
     fn is_ready(&self, own: Option<&Arc<Party>>) -> bool {
-        match &self.common().meeting {
+        match self.common().kind.meeting() {
             Some(meeting) => meeting.has_receiver(own) || self.is_disconnected(),
             None => !self.is_full() || self.is_disconnected(),
         }
@@ -130,15 +141,21 @@ impl<T: Send, A: Access> Operation for Sender<T, A> {
         if self.is_disconnected() {
             return Some(Found::Disconnected);
         }
-        if let Some(meeting) = &self.common().meeting {
+        if let Some(meeting) = self.common().kind.meeting() {
             let promise = Selected::Promise(meeting.promise()?);
             return Some(Found::Kept(self.common().keep_selected(promise)));
         }
-        let is_reserved = self.with(|end| {
-            end.is_reserved = end.tx().reserve() == Reserved::Room;
-            end.is_reserved
-        });
-        is_reserved.then_some(Found::Room)
+        let mut tries = Tries::default();
+        loop {
+            let reserved = self.with(|end| {
+                let reserved = end.tx().reserve();
+                end.is_reserved = reserved == Reserved::Room;
+                reserved
+            });
+            if !tries.again(reserved == Reserved::Busy) {
+                return (reserved == Reserved::Room).then_some(Found::Room);
+            }
+        }
     }
 
     fn abandon(&self, found: Found) {
@@ -156,14 +173,14 @@ impl<T: Send, A: Access> Operation for Sender<T, A> {
     }
 
     fn bell(&self) -> &Bell {
-        match &self.common().meeting {
+        match self.common().kind.meeting() {
             Some(meeting) => &meeting.arrivals,
             None => &self.common().room,
         }
     }
 
     fn enter(&self, party: &Arc<Party>, index: usize) -> Option<u64> {
-        let meeting = self.common().meeting.as_ref()?;
+        let meeting = self.common().kind.meeting()?;
         let waiting = meeting.enter_sender(party, index);
         Some(self.common().keep_selected(Selected::Waiting(waiting)))
     }
@@ -174,6 +191,14 @@ impl<T: Send, A: Access> Operation for Sender<T, A> {
 
     fn chosen(&self, number: u64) -> Option<Found> {
         Some(Found::Kept(number))
+    }
+
+    fn version(&self) -> u64 {
+        match &self.common().kind {
+            Kind::Queue { positions, .. } => positions.popped(),
+            Kind::Rendezvous(meeting) => meeting.version(),
+            Kind::Timer(_) => 0,
+        }
     }
 
     fn due(&self) -> Option<Instant> {
@@ -239,12 +264,12 @@ impl<'a> Select<'a> {
     }
 
     /// Adds a send operation, and returns its index.
-    pub fn send<T: Send, A: Access>(&mut self, sender: &'a Sender<T, A>) -> usize {
+    pub fn send<T, A: Access>(&mut self, sender: &'a Sender<T, A>) -> usize {
         self.add(sender)
     }
 
     /// Adds a receive operation, and returns its index.
-    pub fn recv<T: Send, A: Access>(&mut self, receiver: &'a Receiver<T, A>) -> usize {
+    pub fn recv<T, A: Access>(&mut self, receiver: &'a Receiver<T, A>) -> usize {
         self.add(receiver)
     }
 
@@ -353,19 +378,36 @@ impl<'a> Select<'a> {
         self.wait(until, is_ready, None).map(|(index, ..)| index)
     }
 
-    /// Looks at all operations once.
+    /// Looks at all operations. If nothing is found, there was a moment at which none was ready.
     fn look<R>(&self, look: impl Fn(&dyn Operation) -> Option<R>) -> Option<Case<'a, R>> {
+        loop {
+            let versions = || self.cases.iter().map(|(_, operation)| operation.version());
+            let before = versions().fold(0, u64::wrapping_add);
+            let found = self.look_once(&look);
+            // Versions grow: if their sum is the same, none has changed.
+            if found.is_some() || before == versions().fold(0, u64::wrapping_add) {
+                return found;
+            }
+        }
+    }
+
+    /// Looks at each operation once.
+    fn look_once<R>(&self, look: impl Fn(&dyn Operation) -> Option<R>) -> Option<Case<'a, R>> {
         let look = |&(index, operation): &(usize, &'a dyn Operation)| {
             look(operation).map(|found| (index, operation, found))
         };
         if self.is_biased || self.cases.len() < 2 {
             return self.cases.iter().find_map(look);
         }
+        self.shuffled().into_iter().find_map(look)
+    }
+
+    fn shuffled(&self) -> Vec<&(usize, &'a dyn Operation)> {
         let mut order: Vec<_> = self.cases.iter().collect();
         for last in (1..order.len()).rev() {
             order.swap(last, random(last + 1));
         }
-        order.into_iter().find_map(look)
+        order
     }
 
     /// Looks, and waits while nothing is found. `chosen` has what is found where a partner was faster; without it no partner is
@@ -407,18 +449,21 @@ impl<'a> Select<'a> {
     /// Sleeps until a ring, or until a partner has chosen an operation: the index, and the number of the wait.
     fn sleep_for_partners(&self, until: Option<Instant>) -> Option<(usize, u64)> {
         let party = Party::new(&this_thread());
-        let enter = |(index, operation): &(usize, &dyn Operation)| operation.enter(&party, *index);
-        let numbers: Vec<_> = self.cases.iter().map(enter).collect();
+        let mut numbers = Vec::new();
+        for (index, operation) in self.shuffled() {
+            if let Some(number) = operation.enter(&party, *index) {
+                numbers.push((*index, operation, number));
+            }
+        }
         if party.chosen().is_none() {
             self.sleep(until, Some(&party));
         }
         let chosen = party.give_up();
         let mut result = None;
-        for ((index, operation), number) in self.cases.iter().zip(numbers) {
-            match number {
-                Some(number) if chosen == Some(*index) => result = Some((*index, number)),
-                Some(number) => operation.leave(number),
-                None => {}
+        for (index, operation, number) in numbers {
+            match chosen == Some(index) {
+                true => result = Some((index, number)),
+                false => operation.leave(number),
             }
         }
         result
@@ -526,18 +571,14 @@ impl<'a> SelectedOperation<'a> {
     /// # Panics
     ///
     /// If the operation is not one of this sender.
-    pub fn send<T: Send, A: Access>(
-        self,
-        sender: &Sender<T, A>,
-        message: T,
-    ) -> Result<(), SendError<T>> {
+    pub fn send<T, A: Access>(self, sender: &Sender<T, A>, message: T) -> Result<(), SendError<T>> {
         match self.complete(sender.address(), "sender") {
             Found::Disconnected => Err(SendError(message)),
             Found::Room => sender.send_reserved(message),
             Found::Kept(number) => {
                 match sender.common().take_selected(number) {
-                    Some(Selected::Promise(promise)) => promise.keep(message),
-                    Some(Selected::Waiting(waiting)) => waiting.give(message),
+                    Some(Selected::Promise(promise)) => promise.keep(Item(message)),
+                    Some(Selected::Waiting(waiting)) => waiting.give(Item(message)),
                     Some(Selected::Message(_)) | None => unreachable!("a send finds a partner"),
                 }
                 Ok(())
@@ -554,7 +595,7 @@ impl<'a> SelectedOperation<'a> {
     /// # Panics
     ///
     /// If the operation is not one of this receiver.
-    pub fn recv<T: Send, A: Access>(self, receiver: &Receiver<T, A>) -> Result<T, RecvError> {
+    pub fn recv<T, A: Access>(self, receiver: &Receiver<T, A>) -> Result<T, RecvError> {
         match self.complete(receiver.address(), "receiver") {
             Found::Disconnected | Found::Room => Err(RecvError),
             Found::Kept(number) => match receiver.common().take_selected(number) {

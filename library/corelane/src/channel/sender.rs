@@ -2,39 +2,47 @@
 
 use alloc::sync::Arc;
 use core::fmt;
+use core::marker::PhantomData;
 use std::time::{Duration, Instant};
 
 use super::access::{Access, Exclusive, Shared};
 use super::common::{Common, End};
 use super::error::{SendError, SendTimeoutError, TrySendError};
-use super::lane::Tx;
-use super::rendezvous::Rendezvous;
-use super::{is_over, unlimited};
-use crate::memory::{park, this_thread};
-use crate::queue::{Looks, TryPushError};
+use super::lane::{Item, Meeting, Tx};
+use super::{MEETING_LOOKS, Tries, is_over, unlimited};
+use crate::memory::{park, pause, this_thread};
+use crate::queue::TryPushError;
 use crate::wait::bell::Look;
 
 /// The sending side of a channel.
 ///
 /// `Sender<T>` can be cloned and shared. With [`Exclusive`], one thread at a time uses it.
-pub struct Sender<T: Send, A: Access = Shared> {
+pub struct Sender<T, A: Access = Shared> {
     /// Dropped before `common` tells receivers.
     end: A::Of<End<Tx<T>>>,
-    pub(super) common: Presence<T>,
+    common: Presence<T>,
+    /// Neither `Send` nor `Sync`, but for what follows.
+    bound: PhantomData<*const T>,
 }
 
-/// A sender's part in what all share.
-pub(super) struct Presence<T: Send>(pub(super) Arc<Common<T>>);
+// SAFETY: the sender brings messages to the threads that receive or drop them, and nothing else of `T`. All else it has is
+// `Send`, whether threads share it or not.
+unsafe impl<T: Send, A: Access> Send for Sender<T, A> {}
+// SAFETY: as above. What isn't `Sync` is in a part for each thread, or under a lock.
+unsafe impl<T: Send> Sync for Sender<T> {}
 
-impl<T: Send> Drop for Presence<T> {
+/// A sender's part in what all share.
+pub(super) struct Presence<T>(pub(super) Arc<Common<T>>);
+
+impl<T> Drop for Presence<T> {
     fn drop(&mut self) {
         self.0.leave_sender();
     }
 }
 
-impl<T: Send, A: Access> Sender<T, A> {
+impl<T, A: Access> Sender<T, A> {
     pub(super) fn new(tx: Tx<T>, common: Arc<Common<T>>) -> Self {
-        Self { end: A::new(End::new(tx)), common: Presence(common) }
+        Self { end: A::new(End::new(tx)), common: Presence(common), bound: PhantomData }
     }
 
     #[inline(always)]
@@ -67,14 +75,15 @@ impl<T: Send, A: Access> Sender<T, A> {
 
     /// Sends a message if there is room now.
     ///
-    /// If a call of another thread is in the way, looks again for about a microsecond.
+    /// While a call of another thread is in the way, looks again, as it would wait for a lock. If that thread doesn't go on within
+    /// about a millisecond, the channel counts as full.
     ///
     /// # Errors
     ///
     /// If the channel is full, or as [`send`](Self::send). The error has the message.
     #[inline]
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
-        let (mut message, mut looks) = (message, Looks::default());
+        let (mut message, mut looks) = (message, Tries::default());
         loop {
             match self.offer(message) {
                 Ok(()) => return Ok(()),
@@ -167,7 +176,7 @@ impl<T: Send, A: Access> Sender<T, A> {
     #[cold]
     #[inline(never)]
     fn wait_to_send(&self, message: T, until: Option<Instant>) -> Result<(), SendTimeoutError<T>> {
-        if let Some(meeting) = &self.common().meeting {
+        if let Some(meeting) = self.common().kind.meeting() {
             return meet(meeting, message, until);
         }
         let mut message = Some(message);
@@ -195,7 +204,7 @@ impl<T: Send, A: Access> Sender<T, A> {
 
     /// The number of messages in the channel.
     pub fn len(&self) -> usize {
-        self.with(|end| end.tx().len())
+        self.common().kind.len()
     }
 
     /// Whether no message is in the channel.
@@ -205,12 +214,12 @@ impl<T: Send, A: Access> Sender<T, A> {
 
     /// Whether there is no room. A channel of capacity 0 is always full.
     pub fn is_full(&self) -> bool {
-        self.with(|end| end.tx().is_full())
+        self.common().kind.is_full()
     }
 
     /// The number of messages for which there is room. `None` if the channel is never full.
     pub fn capacity(&self) -> Option<usize> {
-        let capacity = self.with(|end| end.queue.capacity());
+        let capacity = self.common().kind.capacity();
         (capacity != usize::MAX).then_some(capacity)
     }
 
@@ -220,12 +229,12 @@ impl<T: Send, A: Access> Sender<T, A> {
     }
 }
 
-impl<T: Send> Sender<T> {
+impl<T> Sender<T> {
     /// A handle for one thread at a time, which takes a little less time for each call.
     pub fn local(&self) -> Sender<T, Exclusive> {
         self.common().enter_sender();
         let common = Presence(self.common.0.clone());
-        Sender { end: Exclusive::new(Shared::another(&self.end)), common }
+        Sender { end: Exclusive::new(Shared::another(&self.end)), common, bound: PhantomData }
     }
 }
 
@@ -233,34 +242,39 @@ use super::access::sealed::Access as _;
 
 /// Waits until a receiver takes the message.
 fn meet<T>(
-    meeting: &Rendezvous<T>,
+    meeting: &Meeting<T>,
     message: T,
     until: Option<Instant>,
 ) -> Result<(), SendTimeoutError<T>> {
-    let waker = this_thread();
-    let (mut message, mut waiting) = (Some(message), None);
+    let (waker, mut looks) = (this_thread(), 0);
+    let (mut message, mut waiting) = (Some(Item(message)), None);
     loop {
         match meeting.poll_send(&mut message, &mut waiting, &waker) {
             Look::Done(Ok(())) => return Ok(()),
-            Look::Done(Err(message)) => return Err(SendTimeoutError::Disconnected(message)),
+            Look::Done(Err(Item(message))) => return Err(SendTimeoutError::Disconnected(message)),
             Look::NotYet | Look::Busy => {}
+        }
+        if looks < MEETING_LOOKS && !is_over(until) {
+            looks += 1;
+            pause(1);
+            continue;
         }
         if is_over(until) {
             let sent = waiting.map_or(Ok(()), |waiting| meeting.cancel_send(waiting));
-            return sent.map_err(SendTimeoutError::Timeout);
+            return sent.map_err(|Item(message)| SendTimeoutError::Timeout(message));
         }
         park(until);
     }
 }
 
-impl<T: Send> Clone for Sender<T> {
+impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
         self.common().enter_sender();
-        Self { end: self.end.clone(), common: Presence(self.common.0.clone()) }
+        Self { end: self.end.clone(), common: Presence(self.common.0.clone()), bound: PhantomData }
     }
 }
 
-impl<T: Send, A: Access> fmt::Debug for Sender<T, A> {
+impl<T, A: Access> fmt::Debug for Sender<T, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad("Sender { .. }")
     }
