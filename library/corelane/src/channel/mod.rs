@@ -3,6 +3,7 @@
 mod access;
 mod common;
 mod error;
+mod future;
 mod lane;
 mod receiver;
 mod rendezvous;
@@ -20,6 +21,9 @@ pub use error::{
     ReadyTimeoutError, RecvError, RecvTimeoutError, SelectTimeoutError, SendError,
     SendTimeoutError, TryReadyError, TryRecvError, TrySelectError, TrySendError,
 };
+pub use future::{RecvFuture, SendFuture};
+#[cfg(feature = "futures")]
+pub use future::{RecvStream, SendSink};
 pub use receiver::{IntoIter, Iter, Receiver, TryIter};
 pub use select::{Select, SelectedOperation};
 pub use sender::Sender;

@@ -51,7 +51,7 @@ impl Party {
         waker.wake();
     }
 
-    fn set_waker(&self, waker: &Waker) {
+    pub(super) fn set_waker(&self, waker: &Waker) {
         let mut known = self.waker.lock();
         if !known.will_wake(waker) {
             let old = mem::replace(&mut *known, waker.clone());

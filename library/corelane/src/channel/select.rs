@@ -4,8 +4,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::Cell;
 use core::fmt;
+use core::future::{Future, poll_fn};
 use core::marker::PhantomData;
-use core::task::Waker;
+use core::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::access::Access;
@@ -372,6 +373,27 @@ impl<'a> Select<'a> {
     /// When the time is over.
     pub fn ready_deadline(&mut self, deadline: Instant) -> Result<usize, ReadyTimeoutError> {
         self.ready_by(Some(deadline)).ok_or(ReadyTimeoutError)
+    }
+
+    /// As [`ready`](Self::ready), in a task. To be polled again after each wake-up.
+    pub fn ready_async(&mut self) -> impl Future<Output = usize> + use<'_, 'a> {
+        let mut sleepers = None;
+        poll_fn(move |context| {
+            drop(sleepers.take());
+            let mut found = self.look(is_ready);
+            if found.is_none() {
+                let new = Sleepers::new(&self.cases, context.waker());
+                if !new.may_sleep {
+                    context.waker().wake_by_ref();
+                }
+                found = self.look(is_ready);
+                sleepers = Some(new);
+            }
+            match found {
+                Some((index, ..)) => Poll::Ready(index),
+                None => Poll::Pending,
+            }
+        })
     }
 
     fn ready_by(&self, until: Option<Instant>) -> Option<usize> {

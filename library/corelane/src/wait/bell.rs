@@ -10,10 +10,10 @@
 //! found the change already or gives up, wakes the next one: no ring is lost.
 
 use alloc::collections::VecDeque;
-use core::task::Waker;
+use core::task::{Poll, Waker};
 use core::{fmt, mem};
 
-use crate::memory::{AtomicU64, Barrier, Mutex, Ordering};
+use crate::memory::{AtomicU64, Barrier, Mutex, Ordering, limit};
 use crate::pad::Padded;
 
 /// Where threads and tasks sleep until a thread rings.
@@ -195,6 +195,11 @@ impl<'a> Wait<'a> {
     pub fn poll<R>(&mut self, waker: &Waker, look: impl FnMut() -> Look<R>) -> Look<R> {
         self.sleep.poll(self.bell, waker, look)
     }
+
+    /// As [`poll`](Self::poll), for the future of a task.
+    pub(super) fn poll_task<R>(&mut self, waker: &Waker, look: impl FnMut() -> Look<R>) -> Poll<R> {
+        self.sleep.poll_task(self.bell, waker, look)
+    }
 }
 
 impl Drop for Wait<'_> {
@@ -210,9 +215,38 @@ pub(crate) struct Sleep {
     sleeper: Option<u64>,
     /// Whether it was woken, and has neither found anything nor announced itself anew. Then the ring is not used yet.
     is_woken: bool,
+    /// How often a task has let others run.
+    yields: u32,
 }
 
+/// How often a task lets others run before it sleeps.
+const YIELDS: u32 = limit(4, 0) as u32;
+
 impl Sleep {
+    /// As [`poll`](Self::poll), for the future of a task. It first lets other tasks run some times: to announce itself costs
+    /// more.
+    pub(crate) fn poll_task<R>(
+        &mut self,
+        bell: &Bell,
+        waker: &Waker,
+        mut look: impl FnMut() -> Look<R>,
+    ) -> Poll<R> {
+        if self.sleeper.is_none() && !self.is_woken && self.yields < YIELDS {
+            if let Look::Done(found) = look() {
+                return Poll::Ready(found);
+            }
+            self.yields += 1;
+            waker.wake_by_ref();
+            return Poll::Pending;
+        }
+        match self.poll(bell, waker, look) {
+            Look::Done(found) => return Poll::Ready(found),
+            Look::NotYet => {}
+            Look::Busy => waker.wake_by_ref(),
+        }
+        Poll::Pending
+    }
+
     /// As [`Wait::poll`].
     pub(crate) fn poll<R>(
         &mut self,

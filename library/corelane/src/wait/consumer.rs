@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::future::Future;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use super::Ringer;
@@ -131,17 +131,9 @@ impl<C: queue::Consumer> Future for PopFuture<'_, C> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { queue, room, wait } = self.get_mut();
-        match wait.poll(context.waker(), || try_pop(*queue)) {
-            Look::Done(item) => {
-                room.ring();
-                Poll::Ready(item)
-            }
-            Look::NotYet => Poll::Pending,
-            Look::Busy => {
-                context.waker().wake_by_ref();
-                Poll::Pending
-            }
-        }
+        let item = ready!(wait.poll_task(context.waker(), || try_pop(*queue)));
+        room.ring();
+        Poll::Ready(item)
     }
 }
 

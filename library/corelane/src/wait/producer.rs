@@ -2,7 +2,7 @@
 
 use core::future::Future;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use super::bell::{Look, Wait};
@@ -168,19 +168,11 @@ impl<P: queue::Producer> Future for PushFuture<'_, P> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { queue, bells, wait, item } = self.get_mut();
-        match wait.poll(context.waker(), || try_push(*queue, item)) {
-            Look::Done(result) => {
-                bells.items.ring();
-                // Room may have come for several at once, with one ring.
-                bells.room.ring();
-                Poll::Ready(result)
-            }
-            Look::NotYet => Poll::Pending,
-            Look::Busy => {
-                context.waker().wake_by_ref();
-                Poll::Pending
-            }
-        }
+        let result = ready!(wait.poll_task(context.waker(), || try_push(*queue, item)));
+        bells.items.ring();
+        // Room may have come for several at once, with one ring.
+        bells.room.ring();
+        Poll::Ready(result)
     }
 }
 

@@ -1,0 +1,391 @@
+//! Sending and receiving in tasks.
+
+use alloc::sync::Arc;
+use core::future::Future;
+use core::ops::Deref;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use std::time::Instant;
+
+use super::access::{Access, Shared};
+use super::error::{RecvError, SendError};
+use super::lane::{Item, Kind, Meeting};
+use super::rendezvous::{Party, Waiting};
+use super::timer::Timer;
+use super::{Receiver, Sender};
+use crate::wait::bell::{Look, Sleep};
+
+/// A handle that a future borrows or owns.
+#[derive(Debug)]
+enum Handle<'a, H> {
+    Borrowed(&'a H),
+    Owned(H),
+}
+
+impl<H> Deref for Handle<'_, H> {
+    type Target = H;
+
+    fn deref(&self) -> &H {
+        match self {
+            Self::Borrowed(handle) => handle,
+            Self::Owned(handle) => handle,
+        }
+    }
+}
+
+/// One wait for room, or for a partner.
+struct SendWait<T> {
+    message: Option<Item<T>>,
+    sleep: Sleep,
+    waiting: Option<Waiting<Item<T>>>,
+}
+
+impl<T> SendWait<T> {
+    fn new(message: Option<T>) -> Self {
+        Self { message: message.map(Item), sleep: Sleep::default(), waiting: None }
+    }
+
+    /// There is a message.
+    fn poll<A: Access>(
+        &mut self,
+        sender: &Sender<T, A>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), SendError<T>>> {
+        let common = sender.common();
+        let Some(meeting) = common.kind.meeting() else {
+            let mut message = self.message.take().map(|Item(message)| message);
+            let sent =
+                self.sleep.poll_task(&common.room, context.waker(), || sender.look(&mut message));
+            self.message = message.map(Item);
+            return sent;
+        };
+        match meeting.poll_send(&mut self.message, &mut self.waiting, context.waker()) {
+            Look::Done(sent) => Poll::Ready(sent.map_err(|Item(message)| SendError(message))),
+            Look::NotYet | Look::Busy => Poll::Pending,
+        }
+    }
+
+    /// Gives the wait up. The message is dropped if it was not sent.
+    fn end<A: Access>(&mut self, sender: &Sender<T, A>) {
+        let common = sender.common();
+        self.sleep.end(&common.room);
+        if let (Some(meeting), Some(waiting)) = (common.kind.meeting(), self.waiting.take()) {
+            drop(meeting.cancel_send(waiting));
+        }
+    }
+}
+
+/// Sends a message in a task: see [`Sender::send_async`].
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct SendFuture<'a, T, A: Access = Shared> {
+    sender: Handle<'a, Sender<T, A>>,
+    wait: SendWait<T>,
+}
+
+impl<T, A: Access> Unpin for SendFuture<'_, T, A> {}
+
+impl<T, A: Access> Future for SendFuture<'_, T, A> {
+    type Output = Result<(), SendError<T>>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { sender, wait } = self.get_mut();
+        wait.poll(sender, context)
+    }
+}
+
+impl<T, A: Access> Drop for SendFuture<'_, T, A> {
+    fn drop(&mut self) {
+        self.wait.end(&self.sender);
+    }
+}
+
+impl<T, A: Access> Sender<T, A> {
+    /// Sends a message, in a task. Waits while the channel is full.
+    ///
+    /// The future has the message until it is ready. If it is dropped before, the message is dropped with it, and is not sent.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send).
+    pub fn send_async(&self, message: T) -> SendFuture<'_, T, A> {
+        SendFuture { sender: Handle::Borrowed(self), wait: SendWait::new(Some(message)) }
+    }
+
+    /// As [`send_async`](Self::send_async), with the sender in the future.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send).
+    pub fn into_send_async(self, message: T) -> SendFuture<'static, T, A> {
+        SendFuture { sender: Handle::Owned(self), wait: SendWait::new(Some(message)) }
+    }
+}
+
+/// One wait for a message, from a sender or from the clock.
+struct RecvWait<T> {
+    sleep: Sleep,
+    waiting: Option<Waiting<Item<T>>>,
+    /// A thread that sleeps until then, and whom it wakes.
+    alarm: Option<(Instant, Arc<Party>)>,
+}
+
+impl<T> RecvWait<T> {
+    fn new() -> Self {
+        Self { sleep: Sleep::default(), waiting: None, alarm: None }
+    }
+
+    fn poll<A: Access>(
+        &mut self,
+        receiver: &Receiver<T, A>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<T, RecvError>> {
+        let common = receiver.common();
+        match &common.kind {
+            Kind::Queue { .. } => {
+                self.sleep.poll_task(&common.items, context.waker(), || receiver.look())
+            }
+            Kind::Rendezvous(meeting) => self.meet(meeting, context),
+            Kind::Timer(timer) => self.wait_until_due(timer, context),
+        }
+    }
+
+    fn meet(
+        &mut self,
+        meeting: &Meeting<T>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<T, RecvError>> {
+        match meeting.poll_recv(&mut self.waiting, context.waker()) {
+            Look::Done(message) => {
+                Poll::Ready(message.map(|Item(message)| message).ok_or(RecvError))
+            }
+            Look::NotYet | Look::Busy => Poll::Pending,
+        }
+    }
+
+    fn wait_until_due(
+        &mut self,
+        timer: &Timer<T>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<T, RecvError>> {
+        if let Ok(message) = timer.try_recv() {
+            return Poll::Ready(Ok(message));
+        }
+        let Some(due) = timer.next() else { return Poll::Pending };
+        match &self.alarm {
+            Some((at, party)) if *at == due => party.set_waker(context.waker()),
+            _ => {
+                let party = Party::new(context.waker());
+                self.alarm = Some((due, party.clone()));
+                std::thread::spawn(move || {
+                    std::thread::sleep(due.saturating_duration_since(Instant::now()));
+                    party.wake();
+                });
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Gives the wait up. No message is lost.
+    fn end<A: Access>(&mut self, receiver: &Receiver<T, A>) {
+        let common = receiver.common();
+        self.sleep.end(&common.items);
+        if let (Some(meeting), Some(waiting)) = (common.kind.meeting(), self.waiting.take()) {
+            if let Some(message) = meeting.cancel_recv(waiting) {
+                meeting.leave(message);
+            }
+        }
+    }
+}
+
+/// Receives a message in a task: see [`Receiver::recv_async`].
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct RecvFuture<'a, T, A: Access = Shared> {
+    receiver: Handle<'a, Receiver<T, A>>,
+    wait: RecvWait<T>,
+}
+
+impl<T, A: Access> Unpin for RecvFuture<'_, T, A> {}
+
+impl<T, A: Access> Future for RecvFuture<'_, T, A> {
+    type Output = Result<T, RecvError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { receiver, wait } = self.get_mut();
+        wait.poll(receiver, context)
+    }
+}
+
+impl<T, A: Access> Drop for RecvFuture<'_, T, A> {
+    fn drop(&mut self) {
+        self.wait.end(&self.receiver);
+    }
+}
+
+impl<T, A: Access> Receiver<T, A> {
+    /// Receives the oldest message, in a task. Waits while the channel is empty.
+    ///
+    /// The future takes a message only when it is ready: if it is dropped before, the message is still in the channel. A future
+    /// that is neither polled nor dropped when a message comes keeps other receivers waiting.
+    ///
+    /// # Errors
+    ///
+    /// As [`recv`](Self::recv).
+    pub fn recv_async(&self) -> RecvFuture<'_, T, A> {
+        RecvFuture { receiver: Handle::Borrowed(self), wait: RecvWait::new() }
+    }
+
+    /// As [`recv_async`](Self::recv_async), with the receiver in the future.
+    ///
+    /// # Errors
+    ///
+    /// As [`recv`](Self::recv).
+    pub fn into_recv_async(self) -> RecvFuture<'static, T, A> {
+        RecvFuture { receiver: Handle::Owned(self), wait: RecvWait::new() }
+    }
+}
+
+macro_rules! debug {
+    ($($name:ident)*) => {$(
+        impl<T, A: Access> core::fmt::Debug for $name<'_, T, A> {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.pad(concat!(stringify!($name), " { .. }"))
+            }
+        }
+    )*};
+}
+
+debug! { SendFuture RecvFuture }
+
+/// `Stream` and `Sink`.
+#[cfg(feature = "futures")]
+mod of_futures {
+    use core::mem;
+    use core::task::ready;
+
+    use futures_core::{FusedStream, Stream};
+    use futures_sink::Sink;
+
+    use super::*;
+
+    /// The messages of a channel: see [`Receiver::stream`].
+    #[must_use = "a stream does nothing unless it is polled"]
+    pub struct RecvStream<'a, T, A: Access = Shared> {
+        receiver: Handle<'a, Receiver<T, A>>,
+        wait: RecvWait<T>,
+    }
+
+    impl<T, A: Access> Unpin for RecvStream<'_, T, A> {}
+
+    impl<T, A: Access> Stream for RecvStream<'_, T, A> {
+        type Item = T;
+
+        fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
+            let Self { receiver, wait } = self.get_mut();
+            let received = ready!(wait.poll(receiver, context));
+            wait.end(receiver);
+            *wait = RecvWait::new();
+            Poll::Ready(received.ok())
+        }
+    }
+
+    impl<T, A: Access> FusedStream for RecvStream<'_, T, A> {
+        fn is_terminated(&self) -> bool {
+            self.receiver.is_disconnected() && self.receiver.is_empty()
+        }
+    }
+
+    impl<T, A: Access> Drop for RecvStream<'_, T, A> {
+        fn drop(&mut self) {
+            self.wait.end(&self.receiver);
+        }
+    }
+
+    impl<T, A: Access> Receiver<T, A> {
+        /// The messages, until the channel is empty and disconnected, as a `Stream`.
+        pub fn stream(&self) -> RecvStream<'_, T, A> {
+            RecvStream { receiver: Handle::Borrowed(self), wait: RecvWait::new() }
+        }
+
+        /// As [`stream`](Self::stream), with the receiver in the stream.
+        pub fn into_stream(self) -> RecvStream<'static, T, A> {
+            RecvStream { receiver: Handle::Owned(self), wait: RecvWait::new() }
+        }
+    }
+
+    /// A `Sink` of messages: see [`Sender::sink`].
+    ///
+    /// It has one message at most that is not in the channel yet: `flush` and `close` wait until it is.
+    #[must_use = "a sink does nothing unless it is used"]
+    pub struct SendSink<'a, T, A: Access = Shared> {
+        sender: Handle<'a, Sender<T, A>>,
+        wait: SendWait<T>,
+        /// Whether `wait` has a message.
+        is_sending: bool,
+    }
+
+    impl<T, A: Access> Unpin for SendSink<'_, T, A> {}
+
+    impl<T, A: Access> Sink<T> for SendSink<'_, T, A> {
+        type Error = SendError<T>;
+
+        fn poll_ready(
+            self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+        ) -> Poll<Result<(), SendError<T>>> {
+            self.poll_flush(context)
+        }
+
+        fn start_send(self: Pin<&mut Self>, message: T) -> Result<(), SendError<T>> {
+            let this = self.get_mut();
+            assert!(!this.is_sending, "`start_send` without `poll_ready`");
+            (this.wait, this.is_sending) = (SendWait::new(Some(message)), true);
+            Ok(())
+        }
+
+        fn poll_flush(
+            self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+        ) -> Poll<Result<(), SendError<T>>> {
+            let Self { sender, wait, is_sending } = self.get_mut();
+            if !*is_sending {
+                return Poll::Ready(Ok(()));
+            }
+            let sent = ready!(wait.poll(sender, context));
+            *is_sending = false;
+            mem::replace(wait, SendWait::new(None)).end(sender);
+            Poll::Ready(sent)
+        }
+
+        fn poll_close(
+            self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+        ) -> Poll<Result<(), SendError<T>>> {
+            self.poll_flush(context)
+        }
+    }
+
+    impl<T, A: Access> Drop for SendSink<'_, T, A> {
+        fn drop(&mut self) {
+            self.wait.end(&self.sender);
+        }
+    }
+
+    impl<T, A: Access> Sender<T, A> {
+        /// A `Sink` into the channel.
+        pub fn sink(&self) -> SendSink<'_, T, A> {
+            let wait = SendWait::new(None);
+            SendSink { sender: Handle::Borrowed(self), wait, is_sending: false }
+        }
+
+        /// As [`sink`](Self::sink), with the sender in the sink.
+        pub fn into_sink(self) -> SendSink<'static, T, A> {
+            let wait = SendWait::new(None);
+            SendSink { sender: Handle::Owned(self), wait, is_sending: false }
+        }
+    }
+
+    debug! { RecvStream SendSink }
+}
+
+#[cfg(feature = "futures")]
+pub use of_futures::{RecvStream, SendSink};
