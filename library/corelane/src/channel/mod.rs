@@ -1,4 +1,48 @@
 //! Channels: messages between threads and tasks, with calls that wait.
+//!
+//! ```
+//! use corelane::channel;
+//!
+//! let (tx, rx) = channel::bounded(100);
+//! let other = tx.clone();
+//! std::thread::spawn(move || tx.send("hello").unwrap());
+//! std::thread::spawn(move || other.send("world").unwrap());
+//! assert_eq!(rx.iter().count(), 2); // until all senders are dropped
+//! ```
+//!
+//! Names, errors and their texts are those of `std::sync::mpsc` and `crossbeam-channel`. So a program moves to these channels
+//! with its `use` lines. What goes beyond: tasks send and receive too.
+//!
+//! | | one thread or task waits | at most so long | doesn't wait | a task waits |
+//! |---|---|---|---|---|
+//! | a message | [`send`](Sender::send), [`recv`](Receiver::recv) | [`send_timeout`](Sender::send_timeout), [`recv_timeout`](Receiver::recv_timeout), or with a deadline | [`try_send`](Sender::try_send), [`try_recv`](Receiver::try_recv) | [`send_async`](Sender::send_async), [`recv_async`](Receiver::recv_async) |
+//! | several | [`send_all`](Sender::send_all), [`recv_many`](Receiver::recv_many), [`iter`](Receiver::iter) | | [`try_iter`](Receiver::try_iter), [`drain`](Receiver::drain) | with feature `futures`: `sink`, `stream` |
+//! | from several channels | [`select!`](crate::select), [`Select`] | `default(timeout)`, [`select_timeout`](Select::select_timeout) | `default`, [`try_select`](Select::try_select) | [`ready_async`](Select::ready_async) |
+//!
+//! # Which one?
+//!
+//! | you have | take |
+//! |---|---|
+//! | any number of senders and receivers, a bound for the messages | [`bounded`] |
+//! | no bound | [`unbounded`] |
+//! | one sender or one receiver, which has one thread | the same in [`spsc`], [`mpsc`], [`spmc`]: their only handle has no part for each thread, and can't be shared by mistake |
+//! | a sender and a receiver that meet | [`bounded`] with capacity 0 |
+//! | messages of the clock | [`after`], [`at`], [`tick`], [`never`] |
+//!
+//! A shared handle has an end of the queue for each thread that uses it. A hot loop takes one for itself: [`Sender::local`],
+//! [`Receiver::local`].
+//!
+//! # What a channel promises
+//!
+//! | | |
+//! |---|---|
+//! | order | first in first out (linearizable), among all senders and receivers |
+//! | capacity | exactly as asked. [`len`](Receiver::len) counts all messages whose send has returned |
+//! | the other side is gone | a send says so at once, and gives the message back. A receiver first gets what is there. When the last receiver is dropped, all messages are dropped |
+//! | waiting | as [`wait`](crate::wait): some microseconds of looking, if that has been worth it lately, then sleep. No processor time while it sleeps |
+//! | a stopped thread | a thread that loses its core in the middle of a call keeps the other threads of its side waiting, as one that has a lock |
+//! | queue | [`leased`](crate::leased) over a [line ring](crate::line_ring) with a counter of popped messages, or over a [list of rings](crate::segmented) |
+//! | memory | about 3 KiB, and 1 KiB for each thread that uses a shared handle, besides the messages |
 
 mod access;
 mod common;

@@ -9,15 +9,15 @@ use corelane::line_ring::LineRing;
 use corelane::rings::lprq::Lprq;
 
 use super::handles::{Retrying, Spins, Waiting, Yields};
-use super::{ChannelKernel, peers};
+use super::{ChannelKernel, ours, peers};
 use crate::catalogue::{Entry, EntryKind, module};
 
 /// All entries, corelane's first. To add a channel: implement [`Channel`](super::handles::Channel), by `channel!` if it has
 /// `send` and `recv`, and add a line.
 pub(crate) fn entries() -> &'static [Entry] {
     static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
-        let ours = [queue::<LineRing>(), queue::<Bbq>(), queue::<Leased>(), queue::<Lprq>()];
-        ours.into_iter().chain(peers::entries()).collect()
+        let queues = [queue::<LineRing>(), queue::<Bbq>(), queue::<Leased>(), queue::<Lprq>()];
+        ours::entries().into_iter().chain(queues).chain(peers::entries()).collect()
     });
     &ENTRIES
 }

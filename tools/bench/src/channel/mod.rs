@@ -6,6 +6,7 @@
 mod catalogue;
 mod handles;
 mod idle;
+mod ours;
 mod peers;
 mod ping_pong;
 mod scheduled;

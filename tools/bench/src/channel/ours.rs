@@ -1,0 +1,84 @@
+//! The channels of corelane.
+
+use corelane::channel::{self, Exclusive, Shared, bounded};
+use corelane::{Info, Sides};
+
+use super::ChannelKernel;
+use super::handles::{Channel, Ends, Receiver, Sender, channel, copies};
+#[cfg(feature = "peers")]
+use super::tasks;
+use crate::catalogue::{Entry, EntryKind};
+use crate::kinds::{Sharing, Strategy, TeamSize};
+
+channel!(Channels, Shared: channel::Sender<u64>, clone; channel::Receiver<u64>, clone;
+         |capacity| bounded(capacity));
+
+/// With exclusive handles.
+struct Local;
+
+impl Channel for Local {
+    const STRATEGY: Strategy = Strategy::Adaptive;
+    const HANDLES: Sharing = Sharing::Exclusive;
+
+    type Tx = channel::Sender<u64, Exclusive>;
+    type Rx = channel::Receiver<u64, Exclusive>;
+
+    fn open(capacity: usize, size: TeamSize) -> Result<Ends<Self::Tx, Self::Rx>, String> {
+        let (tx, rx) = bounded(capacity);
+        let txs = (0..size.producers).map(|_| tx.local()).collect();
+        Ok((txs, (0..size.consumers).map(|_| rx.local()).collect()))
+    }
+}
+
+impl Sender for channel::Sender<u64, Exclusive> {
+    #[inline(always)]
+    fn put(&mut self, item: u64) -> bool {
+        self.send(item).is_ok()
+    }
+}
+
+impl Receiver for channel::Receiver<u64, Exclusive> {
+    #[inline(always)]
+    fn get(&mut self) -> Option<u64> {
+        self.recv().ok()
+    }
+}
+
+#[cfg(feature = "peers")]
+impl tasks::Channel for Channels {
+    const HANDLES: Sharing = Sharing::Shared;
+
+    type Tx = channel::Sender<u64, Shared>;
+    type Rx = channel::Receiver<u64, Shared>;
+
+    fn open(capacity: usize, size: TeamSize) -> Result<Ends<Self::Tx, Self::Rx>, String> {
+        <Self as Channel>::open(capacity, size)
+    }
+}
+
+#[cfg(feature = "peers")]
+impl tasks::Sender for channel::Sender<u64> {
+    async fn put(&mut self, item: u64) -> bool {
+        self.send_async(item).await.is_ok()
+    }
+}
+
+#[cfg(feature = "peers")]
+impl tasks::Receiver for channel::Receiver<u64> {
+    async fn get(&mut self) -> Option<u64> {
+        self.recv_async().await.ok()
+    }
+}
+
+pub(super) fn entries() -> [Entry; 2] {
+    let info = |id| Info { id, name: "channel, bounded", sides: Sides::ManyToMany, ..Info::RING };
+    let kind = || EntryKind::Ours { items: "items of any type" };
+    let shared = vec![ChannelKernel::blocking::<Channels>()];
+    #[cfg(feature = "peers")]
+    let shared = shared.into_iter().chain(ChannelKernel::tasks::<Channels>()).collect();
+    let local = vec![ChannelKernel::blocking::<Local>()];
+    [
+        Entry::channel(info("channel"), kind(), shared),
+        Entry::channel(info("channel-local"), kind(), local),
+    ]
+}
