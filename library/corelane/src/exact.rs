@@ -8,7 +8,7 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use crate::line_ring::LineRing;
-use crate::memory::{AtomicU64, Ordering};
+use crate::memory::{AtomicU64, Ordering, limit, pause};
 use crate::pad::Padded;
 use crate::queue::{
     self, Backing, Built, Config, Info, Queue, SingleQueue, TryPopError, TryPushError, full,
@@ -93,18 +93,32 @@ pub struct Consumer<C> {
     shared: Arc<Positions>,
 }
 
+/// A producer with less room, and less than a quarter of the capacity, leaves the consumer alone for a moment.
+const LITTLE: u64 = 64;
+/// Pauses of that moment: about as long as a far line needs for a round trip.
+const MOMENT: u32 = limit(16, 0) as u32;
+
 /// Where the queue is full. Out of line, but by value: see `queue::try_pop_by`.
+///
+/// Each look takes the line of the consumer's position away from the consumer. A producer that looked again for each item
+/// would make both sides wait for this line.
 #[cold]
 #[inline(never)]
-fn limit(shared: &Positions, capacity: u64) -> u64 {
-    shared.popped().wrapping_add(capacity)
+fn look(shared: &Positions, capacity: u64, pushed: u64) -> u64 {
+    let end = || shared.popped().wrapping_add(capacity);
+    let first = end();
+    if (1..LITTLE.min(capacity / 4)).contains(&first.wrapping_sub(pushed)) {
+        pause(MOMENT);
+        return end();
+    }
+    first
 }
 
 impl<P> Producer<P> {
     #[inline]
     fn has_room(&mut self) -> bool {
         if self.pushed == self.limit {
-            self.limit = limit(&self.shared, self.capacity);
+            self.limit = look(&self.shared, self.capacity, self.pushed);
         }
         self.pushed != self.limit
     }

@@ -15,6 +15,13 @@ pub(super) struct Item<T>(pub(super) T);
 // SAFETY: a handle of a channel goes to another thread only if `T` is `Send`: see `Sender` and `Receiver`.
 unsafe impl<T> Send for Item<T> {}
 
+impl<T> Item<T> {
+    #[inline(always)]
+    fn into_inner(self) -> T {
+        self.0
+    }
+}
+
 /// Where the sides of a channel of capacity 0 meet.
 pub(super) type Meeting<T> = Rendezvous<Item<T>>;
 
@@ -159,10 +166,15 @@ fn unpacked<T>(error: TryPushError<Item<T>>) -> TryPushError<T> {
 }
 
 impl<T> Rx<T> {
+    /// The oldest item, or why there is none.
+    ///
+    /// Not as a `Result`: the compiler would move it through memory, in parts that the processor can't forward.
     #[inline(always)] // as the queue's own
-    pub(super) fn pop(&mut self) -> Result<T, TryPopError> {
-        of!(Rx::(self): rx => rx.try_pop(); meeting => meeting.try_recv(); timer => timer.try_recv().map(Item))
-            .map(|Item(item)| item)
+    pub(super) fn pop(&mut self, why: &mut TryPopError) -> Option<T> {
+        let mut known = |error| *why = error;
+        of!(Rx::(self): rx => rx.try_pop().map_err(&mut known).ok().map(Item::into_inner);
+            meeting => meeting.try_recv().map_err(&mut known).ok().map(Item::into_inner);
+            timer => timer.try_recv().map_err(&mut known).ok())
     }
 
     /// Drops all items.
@@ -171,10 +183,11 @@ impl<T> Rx<T> {
             return meeting.clear();
         }
         loop {
-            match self.pop() {
-                Ok(item) => drop(item),
-                Err(TryPopError::Busy) => std::thread::yield_now(),
-                Err(TryPopError::Empty | TryPopError::Closed) => return,
+            let mut why = TryPopError::Empty;
+            match self.pop(&mut why) {
+                Some(item) => drop(item),
+                None if why == TryPopError::Busy => std::thread::yield_now(),
+                None => return,
             }
         }
     }

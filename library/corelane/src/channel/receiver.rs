@@ -54,12 +54,11 @@ impl<T, A: Access> Receiver<T, A> {
     /// If the channel is empty, and all senders are gone or the channel was closed.
     #[inline]
     pub fn recv(&self) -> Result<T, RecvError> {
-        match self.take() {
-            Ok(message) => Ok(message),
-            Err(TryPopError::Closed) => Err(RecvError),
-            Err(TryPopError::Empty | TryPopError::Busy) => {
-                self.wait_to_recv(None).map_err(|_| RecvError)
-            }
+        let mut why = TryPopError::Empty;
+        match self.take(&mut why) {
+            Some(message) => Ok(message),
+            None if why == TryPopError::Closed => Err(RecvError),
+            None => self.wait_to_recv(None).map_err(|_| RecvError),
         }
     }
 
@@ -75,11 +74,12 @@ impl<T, A: Access> Receiver<T, A> {
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         let mut looks = Tries::default();
         loop {
-            match self.take() {
-                Ok(message) => return Ok(message),
-                Err(TryPopError::Closed) => return Err(TryRecvError::Disconnected),
-                Err(error) if looks.again(error == TryPopError::Busy) => {}
-                Err(_) => return Err(TryRecvError::Empty),
+            let mut why = TryPopError::Empty;
+            match self.take(&mut why) {
+                Some(message) => return Ok(message),
+                None if why == TryPopError::Closed => return Err(TryRecvError::Disconnected),
+                None if looks.again(why == TryPopError::Busy) => {}
+                None => return Err(TryRecvError::Empty),
             }
         }
     }
@@ -103,10 +103,11 @@ impl<T, A: Access> Receiver<T, A> {
     }
 
     fn recv_by(&self, until: Option<Instant>) -> Result<T, RecvTimeoutError> {
-        match self.take() {
-            Ok(message) => Ok(message),
-            Err(TryPopError::Closed) => Err(RecvTimeoutError::Disconnected),
-            Err(_) => self.wait_to_recv(until),
+        let mut why = TryPopError::Empty;
+        match self.take(&mut why) {
+            Some(message) => Ok(message),
+            None if why == TryPopError::Closed => Err(RecvTimeoutError::Disconnected),
+            None => self.wait_to_recv(until),
         }
     }
 
@@ -120,34 +121,37 @@ impl<T, A: Access> Receiver<T, A> {
         into.len() - before + 1
     }
 
+    /// The oldest message, or why there is none: see [`Rx::pop`].
     #[inline(always)] // a call would cost more than the pop itself
-    pub(super) fn take(&self) -> Result<T, TryPopError> {
-        match self.with(|rx| rx.pop()) {
-            Ok(message) => {
-                self.common.room.ring();
-                Ok(message)
-            }
-            Err(TryPopError::Empty) if self.common.has_ended() => self.take_last(),
-            Err(error) => Err(error),
+    fn take(&self, why: &mut TryPopError) -> Option<T> {
+        let message = self.with(|rx| rx.pop(why));
+        match message {
+            Some(_) => self.common.room.ring(),
+            None if self.common.has_ended() => return self.take_last(why),
+            None => {}
         }
+        message
     }
 
     /// Looks once more, for messages that were sent just before the end.
     #[cold]
-    fn take_last(&self) -> Result<T, TryPopError> {
-        match self.with(|rx| rx.pop()) {
-            Err(TryPopError::Empty) => Err(TryPopError::Closed),
-            other => other,
+    #[inline(never)]
+    fn take_last(&self, why: &mut TryPopError) -> Option<T> {
+        let message = self.with(|rx| rx.pop(why));
+        if *why == TryPopError::Empty {
+            *why = TryPopError::Closed;
         }
+        message
     }
 
     /// One look for a message, by a caller that waits.
     pub(super) fn look(&self) -> Look<Result<T, RecvError>> {
-        match self.take() {
-            Ok(message) => Look::Done(Ok(message)),
-            Err(TryPopError::Closed) => Look::Done(Err(RecvError)),
-            Err(TryPopError::Empty) => Look::NotYet,
-            Err(TryPopError::Busy) => Look::Busy,
+        let mut why = TryPopError::Empty;
+        match (self.take(&mut why), why) {
+            (Some(message), _) => Look::Done(Ok(message)),
+            (None, TryPopError::Closed) => Look::Done(Err(RecvError)),
+            (None, TryPopError::Empty) => Look::NotYet,
+            (None, TryPopError::Busy) => Look::Busy,
         }
     }
 

@@ -5,14 +5,16 @@ use std::time::Instant;
 use super::bell::{Bell, Look, Wait};
 use crate::memory::{limit, park, pause, this_thread, yield_now};
 
-/// How often a thread looks before it sleeps: it adapts to the waits so far.
+/// For how long a thread looks before it sleeps, in pauses: it adapts to the waits so far.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Looks(u32);
 
-/// Most looks: some five microseconds, as long as a sleep takes at least.
+/// The longest: some five microseconds, as long as a sleep takes at least.
 const MOST: u32 = limit(200, 0) as u32;
-/// Fewest looks.
+/// The shortest.
 const FEWEST: u32 = limit(4, 0) as u32;
+/// Most pauses between two looks. Each look may take a line from the other side.
+const INTERVAL: u32 = 16;
 
 impl Looks {
     pub(crate) fn new() -> Self {
@@ -31,11 +33,14 @@ impl Looks {
         mut look: impl FnMut() -> Look<R>,
     ) -> Option<R> {
         let is_over = || until.is_some_and(|until| Instant::now() >= until);
-        for _ in 0..self.0 {
+        let (mut waited, mut interval) = (0, 1);
+        while waited < self.0 {
             if is_over() {
                 return None;
             }
-            pause(1);
+            pause(interval);
+            waited += interval;
+            interval = (2 * interval).clamp(1, INTERVAL);
             if let Look::Done(found) = look() {
                 self.0 = (2 * self.0).clamp(FEWEST, MOST);
                 return Some(found);
