@@ -1,10 +1,12 @@
 //! How the handles of a channel reach the queue.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use core::fmt;
 
-use thread_local::ThreadLocal;
+use std::sync::{self, OnceLock, PoisonError};
 
 use crate::memory::Mutex;
 
@@ -60,15 +62,17 @@ impl sealed::Access for Shared {
     type Of<H: Send> = Arc<PerThread<H>>;
 
     fn new<H: Send>(end: H) -> Arc<PerThread<H>> {
-        Arc::new(PerThread { first: Mutex::new(end), ends: ThreadLocal::new() })
+        Arc::new(PerThread::new(end))
     }
 
     #[inline(always)] // a call would cost more than the work
     fn with<H: Clone + Send, R>(of: &Arc<PerThread<H>>, work: impl FnOnce(&mut H) -> R) -> R {
-        if !HAS_ENDS.get() && !of.begin() {
-            return work(&mut of.first.lock());
-        }
-        work(&mut of.ends.get_or(|| of.duplicate()).borrow_mut())
+        let mut borrowed = None;
+        let end = match of.get(Index::of_this_thread()) {
+            Some(end) => end,
+            None => of.make(&mut borrowed),
+        };
+        work(&mut end.borrow_mut())
     }
 
     fn another<H: Clone + Send>(of: &Arc<PerThread<H>>) -> H {
@@ -76,48 +80,105 @@ impl sealed::Access for Shared {
     }
 }
 
-std::thread_local! {
-    /// Whether this thread may have ends of its own: not yet, or until its local variables are destroyed.
-    static HAS_ENDS: Cell<bool> = const { Cell::new(false) };
-    static ENDING: Ending = const { Ending };
-}
-
-/// Dropped when the thread ends, and before what `ThreadLocal` knows of it.
-struct Ending;
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        HAS_ENDS.set(false);
-    }
-}
-
-/// An end for each thread.
+/// An end for each thread, by the thread's index.
 pub struct PerThread<H: Send> {
     /// The one that is cloned.
     first: Mutex<H>,
-    ends: ThreadLocal<RefCell<H>>,
+    /// Segment k has the ends of the threads 2^k to 2^(k+1) - 1.
+    segments: [OnceLock<Box<[Place<H>]>>; usize::BITS as usize],
+}
+
+type Place<H> = OnceLock<OfThread<RefCell<H>>>;
+
+/// What one thread at a time uses.
+struct OfThread<E>(E);
+
+// SAFETY: a reference comes from `PerThread::get` with the index of the calling thread. An index belongs to one thread at a time, and
+// goes from one to another under a lock.
+unsafe impl<E: Send> Sync for OfThread<E> {}
+
+impl<H: Send> PerThread<H> {
+    fn new(first: H) -> Self {
+        Self {
+            first: Mutex::new(first),
+            segments: [const { OnceLock::new() }; usize::BITS as usize],
+        }
+    }
+
+    /// The end of the thread with this index, if it has used one. Never that of another thread.
+    #[inline(always)]
+    fn get(&self, index: usize) -> Option<&RefCell<H>> {
+        let segment = index.checked_ilog2()?;
+        let place = self.segments[segment as usize].get()?.get(index - (1 << segment))?;
+        place.get().map(|end| &end.0)
+    }
 }
 
 impl<H: Clone + Send> PerThread<H> {
-    /// Whether this thread may have an end of its own. Otherwise it is ending.
+    /// An end for the calling thread. A thread that is ending borrows an index.
     #[cold]
     #[inline(never)]
-    fn begin(&self) -> bool {
-        // `ENDING` is destroyed, or it is used for the first time now, after `ends`: then it is destroyed before it.
-        let is_ending = ENDING.try_with(|_| self.ends.get_or(|| self.duplicate())).is_err();
-        HAS_ENDS.set(!is_ending);
-        !is_ending
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn duplicate(&self) -> RefCell<H> {
-        RefCell::new(self.first.lock().clone())
+    fn make(&self, borrowed: &mut Option<Index>) -> &RefCell<H> {
+        let index = Index::begin().unwrap_or_else(|| borrowed.insert(Index::new()).0);
+        let segment = index.ilog2();
+        let places = self.segments[segment as usize]
+            .get_or_init(|| (0..1 << segment).map(|_| Place::new()).collect());
+        let end = || OfThread(RefCell::new(self.first.lock().clone()));
+        &places[index - (1 << segment)].get_or_init(end).0
     }
 }
 
 impl<H: Send> fmt::Debug for PerThread<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PerThread").finish_non_exhaustive()
+    }
+}
+
+/// The index of a thread: from 1 on, and small.
+struct Index(usize);
+
+std::thread_local! {
+    /// The thread's index. 0 before it has one, and while its local variables are destroyed.
+    static INDEX: Cell<usize> = const { Cell::new(0) };
+    static OWNED: Index = {
+        let index = Index::new();
+        INDEX.set(index.0);
+        index
+    };
+}
+
+/// Indices that were given back, and the number of all.
+static INDICES: sync::Mutex<(Vec<usize>, usize)> = sync::Mutex::new((Vec::new(), 0));
+
+fn indices() -> sync::MutexGuard<'static, (Vec<usize>, usize)> {
+    INDICES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Index {
+    fn new() -> Self {
+        let (free, count) = &mut *indices();
+        Self(free.pop().unwrap_or_else(|| {
+            *count += 1;
+            *count
+        }))
+    }
+
+    #[inline(always)]
+    fn of_this_thread() -> usize {
+        // `try_with` is inlined, `get` is not.
+        INDEX.try_with(Cell::get).unwrap_or(0)
+    }
+
+    /// The index of this thread, from now on until it ends. `None` if it is ending.
+    fn begin() -> Option<usize> {
+        OWNED.try_with(|index| index.0).ok()
+    }
+}
+
+impl Drop for Index {
+    fn drop(&mut self) {
+        // Of the thread that ends, unless it is borrowed: then it is 0 already.
+        INDEX.set(0);
+        indices().0.push(self.0);
     }
 }
