@@ -5,16 +5,16 @@ use std::time::Instant;
 use super::bell::{Bell, Look, Wait};
 use crate::memory::{limit, park, pause, this_thread, yield_now};
 
-/// For how long a thread looks before it sleeps, in pauses: it adapts to the waits so far.
+/// How often a thread looks and yields before it sleeps: it adapts to the waits so far.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Looks(u32);
 
-/// The longest: some five microseconds, as long as a sleep takes at least.
-const MOST: u32 = limit(200, 0) as u32;
-/// The shortest.
-const FEWEST: u32 = limit(4, 0) as u32;
-/// Most pauses between two looks. Each look may take a line from the other side.
-const INTERVAL: u32 = 16;
+/// Looks with a pause before each: about as long as two far lines need for a round trip.
+const PAUSES: u32 = limit(20, 0) as u32;
+/// Most yields: some five microseconds if no other thread wants the core, as long as a sleep takes at least.
+const MOST: u32 = limit(10, 0) as u32;
+/// Fewest yields.
+const FEWEST: u32 = limit(1, 0) as u32;
 
 impl Looks {
     pub(crate) fn new() -> Self {
@@ -33,14 +33,15 @@ impl Looks {
         mut look: impl FnMut() -> Look<R>,
     ) -> Option<R> {
         let is_over = || until.is_some_and(|until| Instant::now() >= until);
-        let (mut waited, mut interval) = (0, 1);
-        while waited < self.0 {
+        for n in 0..PAUSES + self.0 {
             if is_over() {
                 return None;
             }
-            pause(interval);
-            waited += interval;
-            interval = (2 * interval).clamp(1, INTERVAL);
+            match n < PAUSES {
+                true => pause(1),
+                // Another thread may need this core to make what is waited for.
+                false => yield_now(),
+            }
             if let Look::Done(found) = look() {
                 self.0 = (2 * self.0).clamp(FEWEST, MOST);
                 return Some(found);
