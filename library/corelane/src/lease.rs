@@ -280,29 +280,45 @@ impl<H> User<H> {
     /// # Safety
     ///
     /// It is always the same lease, and `end` was not called.
-    #[inline(always)]
+    #[inline]
     pub unsafe fn with<R>(
         &mut self,
         lease: &Lease<H>,
         work: impl FnOnce(&mut H) -> (R, bool),
     ) -> Option<R> {
+        // SAFETY: the caller's contract.
+        unsafe { self.give(lease, (), |value, ()| work(value)) }.ok()
+    }
+
+    /// As [`with`](Self::with), for work with an argument. The error is the argument, if the value was not used.
+    ///
+    /// # Safety
+    ///
+    /// As for [`with`](Self::with).
+    #[inline(always)]
+    pub unsafe fn give<A, R>(
+        &mut self,
+        lease: &Lease<H>,
+        argument: A,
+        work: impl FnOnce(&mut H, A) -> (R, bool),
+    ) -> Result<R, A> {
         let Some(mut tenant) = self.tenant.get() else {
             // SAFETY: the only user has the value.
-            return Some(work(unsafe { self.own.assume_init_mut() }).0);
+            return Ok(work(unsafe { self.own.assume_init_mut() }, argument).0);
         };
         // SAFETY: the tenant is this user's.
         let tenant = unsafe { tenant.as_mut() };
         if !tenant.enter(lease) {
-            return None;
+            return Err(argument);
         }
         // SAFETY: between `enter` and `exit`. The value is there as long as there are tenants.
-        let (result, is_done) = lease
-            .value
-            .with_mut(|held| unsafe { work(&mut (*held).as_mut().unwrap_unchecked().value) });
+        let (result, is_done) = lease.value.with_mut(|held| unsafe {
+            work(&mut (*held).as_mut().unwrap_unchecked().value, argument)
+        });
         if tenant.exit(lease, is_done) {
             self.take_back(lease);
         }
-        Some(result)
+        Ok(result)
     }
 
     /// Begins a use that [`let_go`](Self::let_go) ends. `None` as for [`with`](Self::with).

@@ -125,7 +125,6 @@ pub struct Consumer<T, Q: Queue<T> = LineRing> {
 
 impl<T, Q: Queue<T>> Producer<T, Q> {
     /// Uses the inner queue's producer, if this handle has it on lease or gets it.
-    #[inline(always)]
     fn with<R>(&mut self, work: impl FnOnce(&mut Q::Producer) -> (R, bool)) -> Option<R> {
         let lease = &self.end.header().senders;
         // SAFETY: it is always this lease, until `drop`.
@@ -178,19 +177,12 @@ impl<T, Q: Queue<T>> queue::Producer for Producer<T, Q> {
 
     #[inline(always)] // a call would cost more than the push itself
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        // Taken by the work, if that is done.
-        let mut item = Some(item);
-        let refused = self.with(|tx| {
-            // SAFETY: the work is done once.
-            let refused = tx.try_push(unsafe { item.take().unwrap_unchecked() }).err();
-            let is_done = refused.is_none();
-            (refused, is_done)
-        });
-        match (refused, item) {
-            (Some(None), _) => Ok(()),
-            (Some(Some(error)), _) => Err(full(self.is_closed(), error.into_inner())),
-            // SAFETY: the work was not done.
-            (None, item) => Err(TryPushError::Busy(unsafe { item.unwrap_unchecked() })),
+        let lease = &self.end.header().senders;
+        // SAFETY: as in `with`.
+        match unsafe { self.queue.give(lease, item, push::<Q::Producer>) } {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(item)) => Err(full(self.is_closed(), item)),
+            Err(item) => Err(TryPushError::Busy(item)),
         }
     }
 
@@ -239,7 +231,6 @@ impl<T, Q: Queue<T>> queue::Producer for Producer<T, Q> {
 
 impl<T, Q: Queue<T>> Consumer<T, Q> {
     /// Uses the inner queue's consumer, if this handle has it on lease or gets it.
-    #[inline(always)]
     fn with<R>(&mut self, work: impl FnOnce(&mut Q::Consumer) -> (R, bool)) -> Option<R> {
         let lease = &self.end.header().receivers;
         // SAFETY: it is always this lease, until `drop`.
@@ -247,9 +238,18 @@ impl<T, Q: Queue<T>> Consumer<T, Q> {
     }
 }
 
-/// The work of a pop. A function, since a closure can't be made to be inlined.
+/// The work of a push. A function, since a closure can't be made to be inlined.
 #[inline(always)]
-fn pop<C: queue::Consumer>(rx: &mut C) -> (Result<C::Item, TryPopError>, bool) {
+fn push<P: queue::Producer>(tx: &mut P, item: P::Item) -> (Result<(), P::Item>, bool) {
+    match tx.try_push(item) {
+        Ok(()) => (Ok(()), true),
+        Err(error) => (Err(error.into_inner()), false),
+    }
+}
+
+/// The work of a pop.
+#[inline(always)]
+fn pop<C: queue::Consumer>(rx: &mut C, (): ()) -> (Result<C::Item, TryPopError>, bool) {
     let popped = rx.try_pop();
     let is_done = popped.is_ok();
     (popped, is_done)
@@ -262,13 +262,14 @@ impl<T, Q: Queue<T>> queue::Consumer for Consumer<T, Q> {
     fn try_pop(&mut self) -> Result<T, TryPopError> {
         let mut closed = false;
         loop {
-            match self.with(pop) {
-                None => return Err(TryPopError::Busy),
-                Some(Ok(item)) => return Ok(item),
-                Some(Err(_)) if closed => return Err(TryPopError::Closed),
+            // SAFETY: as in `with`.
+            match unsafe { self.queue.give(&self.end.header().receivers, (), pop::<Q::Consumer>) } {
+                Err(()) => return Err(TryPopError::Busy),
+                Ok(Ok(item)) => return Ok(item),
+                Ok(Err(_)) if closed => return Err(TryPopError::Closed),
                 // Looks once more, for items that producers pushed before they were dropped.
-                Some(Err(_)) if self.end.peer_is_gone() => closed = true,
-                Some(Err(_)) => return Err(TryPopError::Empty),
+                Ok(Err(_)) if self.end.peer_is_gone() => closed = true,
+                Ok(Err(_)) => return Err(TryPopError::Empty),
             }
         }
     }

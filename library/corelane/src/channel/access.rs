@@ -3,8 +3,9 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::cell::{Cell, RefCell};
+use core::cell::{Cell, RefCell, RefMut};
 use core::fmt;
+use core::ops::{Deref, DerefMut};
 
 use std::sync::{self, OnceLock, PoisonError};
 
@@ -27,17 +28,49 @@ impl Access for Shared {}
 impl Access for Exclusive {}
 
 pub(super) mod sealed {
+    use super::Borrowed;
+
     /// Where a handle has its end of the queue.
     pub trait Access {
         type Of<H: Send>;
 
         fn new<H: Send>(end: H) -> Self::Of<H>;
 
-        /// `work` must not use the same handle, or run code that does.
-        fn with<H: Clone + Send, R>(of: &Self::Of<H>, work: impl FnOnce(&mut H) -> R) -> R;
+        /// The end for the calling thread. Until it is given back, the thread must not use the same handle, or run code that
+        /// does.
+        fn end<H: Clone + Send>(of: &Self::Of<H>) -> Borrowed<'_, H>;
 
         /// One more end.
         fn another<H: Clone + Send>(of: &Self::Of<H>) -> H;
+    }
+}
+
+/// A handle's end, in use.
+pub struct Borrowed<'a, H> {
+    end: RefMut<'a, H>,
+    /// That of a thread that is ending. Given back after the end.
+    _index: Option<Index>,
+}
+
+impl<H> fmt::Debug for Borrowed<'_, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Borrowed").finish_non_exhaustive()
+    }
+}
+
+impl<H> Deref for Borrowed<'_, H> {
+    type Target = H;
+
+    #[inline(always)]
+    fn deref(&self) -> &H {
+        &self.end
+    }
+}
+
+impl<H> DerefMut for Borrowed<'_, H> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut H {
+        &mut self.end
     }
 }
 
@@ -49,8 +82,8 @@ impl sealed::Access for Exclusive {
     }
 
     #[inline(always)] // a call would cost more than the work
-    fn with<H: Clone + Send, R>(of: &RefCell<H>, work: impl FnOnce(&mut H) -> R) -> R {
-        work(&mut of.borrow_mut())
+    fn end<H: Clone + Send>(of: &RefCell<H>) -> Borrowed<'_, H> {
+        Borrowed { end: of.borrow_mut(), _index: None }
     }
 
     fn another<H: Clone + Send>(of: &RefCell<H>) -> H {
@@ -66,13 +99,13 @@ impl sealed::Access for Shared {
     }
 
     #[inline(always)] // a call would cost more than the work
-    fn with<H: Clone + Send, R>(of: &Arc<PerThread<H>>, work: impl FnOnce(&mut H) -> R) -> R {
-        let mut borrowed = None;
+    fn end<H: Clone + Send>(of: &Arc<PerThread<H>>) -> Borrowed<'_, H> {
+        let mut index = None;
         let end = match of.get(Index::of_this_thread()) {
             Some(end) => end,
-            None => of.make(&mut borrowed),
+            None => of.make(&mut index),
         };
-        work(&mut end.borrow_mut())
+        Borrowed { end: end.borrow_mut(), _index: index }
     }
 
     fn another<H: Clone + Send>(of: &Arc<PerThread<H>>) -> H {
@@ -135,7 +168,8 @@ impl<H: Send> fmt::Debug for PerThread<H> {
 }
 
 /// The index of a thread: from 1 on, and small.
-struct Index(usize);
+#[derive(Debug)]
+pub struct Index(usize);
 
 std::thread_local! {
     /// The thread's index. 0 before it has one, and while its local variables are destroyed.

@@ -15,10 +15,14 @@ pub(super) struct Item<T>(pub(super) T);
 // SAFETY: a handle of a channel goes to another thread only if `T` is `Send`: see `Sender` and `Receiver`.
 unsafe impl<T> Send for Item<T> {}
 
-impl<T> Item<T> {
-    #[inline(always)]
-    fn into_inner(self) -> T {
-        self.0
+#[inline(always)]
+fn unpack<T>(popped: Result<Item<T>, TryPopError>, why: &mut TryPopError) -> Option<T> {
+    match popped {
+        Ok(Item(item)) => Some(item),
+        Err(error) => {
+            *why = error;
+            None
+        }
     }
 }
 
@@ -171,10 +175,8 @@ impl<T> Rx<T> {
     /// Not as a `Result`: the compiler would move it through memory, in parts that the processor can't forward.
     #[inline(always)] // as the queue's own
     pub(super) fn pop(&mut self, why: &mut TryPopError) -> Option<T> {
-        let mut known = |error| *why = error;
-        of!(Rx::(self): rx => rx.try_pop().map_err(&mut known).ok().map(Item::into_inner);
-            meeting => meeting.try_recv().map_err(&mut known).ok().map(Item::into_inner);
-            timer => timer.try_recv().map_err(&mut known).ok())
+        of!(Rx::(self): rx => unpack(rx.try_pop(), why); meeting => unpack(meeting.try_recv(), why);
+            timer => unpack(timer.try_recv().map(Item), why))
     }
 
     /// Drops all items.

@@ -42,11 +42,6 @@ impl<T, A: Access> Receiver<T, A> {
         &self.common
     }
 
-    #[inline(always)]
-    pub(super) fn with<R>(&self, work: impl FnOnce(&mut Rx<T>) -> R) -> R {
-        A::with(&self.end, |end| work(&mut end.queue))
-    }
-
     /// Receives the oldest message. Waits while the channel is empty.
     ///
     /// # Errors
@@ -124,7 +119,7 @@ impl<T, A: Access> Receiver<T, A> {
     /// The oldest message, or why there is none: see [`Rx::pop`].
     #[inline(always)] // a call would cost more than the pop itself
     fn take(&self, why: &mut TryPopError) -> Option<T> {
-        let message = self.with(|rx| rx.pop(why));
+        let message = A::end(&self.end).queue.pop(why);
         match message {
             Some(_) => self.common.room.ring(),
             None if self.common.has_ended() => return self.take_last(why),
@@ -137,7 +132,7 @@ impl<T, A: Access> Receiver<T, A> {
     #[cold]
     #[inline(never)]
     fn take_last(&self, why: &mut TryPopError) -> Option<T> {
-        let message = self.with(|rx| rx.pop(why));
+        let message = A::end(&self.end).queue.pop(why);
         if *why == TryPopError::Empty {
             *why = TryPopError::Closed;
         }
@@ -164,9 +159,9 @@ impl<T, A: Access> Receiver<T, A> {
         if let Some(timer) = self.common.kind.timer() {
             return timer.wait(until).ok_or(RecvTimeoutError::Timeout);
         }
-        let mut looks = A::with(&self.end, |end| end.looks);
+        let mut looks = A::end(&self.end).looks;
         let received = looks.wait(&self.common.items, until, || self.look());
-        A::with(&self.end, |end| end.looks = looks);
+        A::end(&self.end).looks = looks;
         Ok(received.ok_or(RecvTimeoutError::Timeout)??)
     }
 

@@ -148,11 +148,10 @@ impl<T, A: Access> Operation for Sender<T, A> {
         }
         let mut tries = Tries::default();
         loop {
-            let reserved = self.with(|end| {
-                let reserved = end.tx().reserve();
-                end.is_reserved = reserved == Reserved::Room;
-                reserved
-            });
+            let mut end = self.end();
+            let reserved = end.tx().reserve();
+            end.is_reserved = reserved == Reserved::Room;
+            drop(end);
             if !tries.again(reserved == Reserved::Busy) {
                 return (reserved == Reserved::Room).then_some(Found::Room);
             }
@@ -162,9 +161,9 @@ impl<T, A: Access> Operation for Sender<T, A> {
     fn abandon(&self, found: Found) {
         match found {
             Found::Disconnected => {}
-            Found::Room => self.with(|end| {
-                end.tx();
-            }),
+            Found::Room => {
+                self.end().tx();
+            }
             Found::Kept(number) => match self.common().take_selected(number) {
                 Some(Selected::Promise(promise)) => promise.withdraw(),
                 Some(Selected::Waiting(waiting)) => waiting.withdraw(),

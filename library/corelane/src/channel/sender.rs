@@ -5,7 +5,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use std::time::{Duration, Instant};
 
-use super::access::{Access, Exclusive, Shared};
+use super::access::{Access, Borrowed, Exclusive, Shared};
 use super::common::{Common, End};
 use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::lane::{Item, Meeting, Tx};
@@ -50,9 +50,10 @@ impl<T, A: Access> Sender<T, A> {
         &self.common.0
     }
 
+    /// For a moment: see [`Access`].
     #[inline(always)]
-    pub(super) fn with<R>(&self, work: impl FnOnce(&mut End<Tx<T>>) -> R) -> R {
-        A::with(&self.end, work)
+    pub(super) fn end(&self) -> Borrowed<'_, End<Tx<T>>> {
+        A::end(&self.end)
     }
 
     /// Sends a message. Waits while the channel is full.
@@ -135,18 +136,20 @@ impl<T, A: Access> Sender<T, A> {
         if self.common().is_closed() {
             return Err(TryPushError::Closed(message));
         }
-        self.with(|end| end.tx().push(message))?;
+        self.end().tx().push(message)?;
         self.common().sent();
         Ok(())
     }
 
     /// Sends where a select has reserved room.
     pub(super) fn send_reserved(&self, message: T) -> Result<(), SendError<T>> {
-        let pushed = self.with(|end| match core::mem::take(&mut end.is_reserved) {
+        let mut end = self.end();
+        let pushed = match core::mem::take(&mut end.is_reserved) {
             true => end.queue.push_reserved(message),
             // The message's expression used the channel.
             false => Err(TryPushError::Full(message)),
-        });
+        };
+        drop(end);
         match pushed {
             Ok(()) => {
                 self.common().sent();
@@ -180,9 +183,9 @@ impl<T, A: Access> Sender<T, A> {
             return meet(meeting, message, until);
         }
         let mut message = Some(message);
-        let mut looks = self.with(|end| end.looks);
+        let mut looks = self.end().looks;
         let sent = looks.wait(&self.common().room, until, || self.look(&mut message));
-        self.with(|end| end.looks = looks);
+        self.end().looks = looks;
         match (sent, message) {
             (Some(result), _) => Ok(result?),
             (None, Some(message)) => Err(SendTimeoutError::Timeout(message)),
