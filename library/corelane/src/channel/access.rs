@@ -49,7 +49,7 @@ pub(super) mod sealed {
 pub struct Borrowed<'a, H> {
     end: RefMut<'a, H>,
     /// That of a thread that is ending. Given back after the end.
-    _index: Option<Index>,
+    _index: Index,
 }
 
 impl<H> fmt::Debug for Borrowed<'_, H> {
@@ -83,7 +83,7 @@ impl sealed::Access for Exclusive {
 
     #[inline(always)] // a call would cost more than the work
     fn end<H: Clone + Send>(of: &RefCell<H>) -> Borrowed<'_, H> {
-        Borrowed { end: of.borrow_mut(), _index: None }
+        Borrowed { end: of.borrow_mut(), _index: Index(0) }
     }
 
     fn another<H: Clone + Send>(of: &RefCell<H>) -> H {
@@ -100,7 +100,7 @@ impl sealed::Access for Shared {
 
     #[inline(always)] // a call would cost more than the work
     fn end<H: Clone + Send>(of: &Arc<PerThread<H>>) -> Borrowed<'_, H> {
-        let mut index = None;
+        let mut index = Index(0);
         let end = match of.get(Index::of_this_thread()) {
             Some(end) => end,
             None => of.make(&mut index),
@@ -151,8 +151,11 @@ impl<H: Clone + Send> PerThread<H> {
     /// An end for the calling thread. A thread that is ending borrows an index.
     #[cold]
     #[inline(never)]
-    fn make(&self, borrowed: &mut Option<Index>) -> &RefCell<H> {
-        let index = Index::begin().unwrap_or_else(|| borrowed.insert(Index::new()).0);
+    fn make(&self, borrowed: &mut Index) -> &RefCell<H> {
+        let index = Index::begin().unwrap_or_else(|| {
+            *borrowed = Index::new();
+            borrowed.0
+        });
         let segment = index.ilog2();
         let places = self.segments[segment as usize]
             .get_or_init(|| (0..1 << segment).map(|_| Place::new()).collect());
@@ -167,7 +170,7 @@ impl<H: Send> fmt::Debug for PerThread<H> {
     }
 }
 
-/// The index of a thread: from 1 on, and small.
+/// The index of a thread: from 1 on, and small. 0: none. One word, so that it stays in a register.
 #[derive(Debug)]
 pub struct Index(usize);
 
@@ -207,12 +210,21 @@ impl Index {
     fn begin() -> Option<usize> {
         OWNED.try_with(|index| index.0).ok()
     }
-}
 
-impl Drop for Index {
-    fn drop(&mut self) {
+    #[cold]
+    #[inline(never)]
+    fn give_back(&self) {
         // Of the thread that ends, unless it is borrowed: then it is 0 already.
         INDEX.set(0);
         indices().0.push(self.0);
+    }
+}
+
+impl Drop for Index {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.0 != 0 {
+            self.give_back();
+        }
     }
 }
