@@ -46,6 +46,7 @@ mod batched_lamport;
 mod big;
 mod block;
 mod bytes;
+mod channel;
 mod chunks;
 mod common;
 mod explore;
@@ -238,6 +239,7 @@ pub fn all() -> Vec<Model> {
     models.extend(unbounded::models());
     models.extend(rings::models());
     models.extend(wait::models());
+    models.extend(channel::models());
     models.retain(|model| !is_left_out(model));
     models
 }

@@ -6,6 +6,7 @@ use super::rendezvous::Rendezvous;
 use super::timer::Timer;
 use crate::exact::{Exact, Positions};
 use crate::leased::{self, Reserved};
+use crate::memory::yield_now;
 use crate::queue::{CapacityError, Config, Queue, TryPopError, TryPushError};
 use crate::segmented::Uspsc;
 
@@ -188,7 +189,7 @@ impl<T> Rx<T> {
             let mut why = TryPopError::Empty;
             match self.pop(&mut why) {
                 Some(item) => drop(item),
-                None if why == TryPopError::Busy => std::thread::yield_now(),
+                None if why == TryPopError::Busy => yield_now(),
                 None => return,
             }
         }

@@ -72,6 +72,7 @@ pub use receiver::{IntoIter, Iter, Receiver, TryIter};
 pub use select::{Select, SelectedOperation};
 pub use sender::Sender;
 
+use crate::memory::{limit, yield_now};
 use crate::queue::Looks;
 use common::Common;
 use lane::{Kind, Rx};
@@ -135,7 +136,7 @@ fn unlimited(duration: Duration) -> Option<Instant> {
 }
 
 /// Looks of a thread that waits for a partner, before it sleeps: some microseconds.
-const MEETING_LOOKS: u32 = 100;
+const MEETING_LOOKS: u32 = limit(100, 0) as u32;
 
 fn is_over(until: Option<Instant>) -> bool {
     until.is_some_and(|until| Instant::now() >= until)
@@ -150,7 +151,7 @@ struct Tries {
 
 impl Tries {
     /// Some milliseconds.
-    const MOST: u32 = 2000;
+    const MOST: u32 = limit(2000, 1) as u32;
 
     #[inline]
     fn again(&mut self, is_busy: bool) -> bool {
@@ -159,7 +160,7 @@ impl Tries {
 
     #[cold]
     fn after_yield(&mut self) -> bool {
-        std::thread::yield_now();
+        yield_now();
         self.yields += 1;
         self.yields < Self::MOST
     }

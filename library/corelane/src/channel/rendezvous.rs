@@ -8,7 +8,7 @@ use alloc::sync::Arc;
 use core::mem;
 use core::task::Waker;
 
-use crate::memory::{AtomicU64, Mutex, Ordering};
+use crate::memory::{AtomicU64, Mutex, Ordering, yield_now};
 use crate::queue::{TryPopError, TryPushError};
 use crate::wait::bell::{Bell, Look};
 
@@ -84,7 +84,7 @@ pub(super) struct Waiting<T> {
     packet: Packet<T>,
 }
 
-/// Who waits.
+/// The threads and tasks that wait.
 pub(super) struct Rendezvous<T> {
     lists: Mutex<Lists<T>>,
     /// Rings when one more waits.
@@ -186,7 +186,7 @@ fn take<T>(packet: &Packet<T>) -> Option<T> {
         match mem::replace(&mut *packet.lock(), Hand::Empty) {
             Hand::Message(message) => return Some(message),
             Hand::Withdrawn => return None,
-            Hand::Empty => std::thread::yield_now(),
+            Hand::Empty => yield_now(),
         }
     }
 }

@@ -19,7 +19,7 @@ use super::lane::{Item, Kind};
 use super::rendezvous::Party;
 use super::{Receiver, Sender, Tries, is_over, unlimited};
 use crate::leased::Reserved;
-use crate::memory::{park, pause, this_thread};
+use crate::memory::{limit, park, pause, this_thread};
 use crate::wait::bell::Bell;
 
 /// What has been selected.
@@ -211,7 +211,7 @@ impl<T, A: Access> Operation for Sender<T, A> {
 }
 
 /// Looks before a thread sleeps: some microseconds.
-const LOOKS: usize = 50;
+const LOOKS: u64 = limit(50, 0);
 
 /// A list of send and receive operations, of which one is done: the first one that would not wait.
 ///

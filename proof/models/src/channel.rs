@@ -1,0 +1,205 @@
+//! Channels: their ends, a channel of capacity 0, a select, and exact queues.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use corelane_loom::channel::{Select, mpsc, spsc};
+use corelane_loom::exact::Exact;
+use corelane_loom::leased::Leased;
+use corelane_loom::memory::{AtomicU64, Ordering};
+use corelane_loom::{Config, Consumer, Producer, Queue, TryPushError};
+
+use crate::explore::{both, explore};
+use crate::item::{Number, Ticket};
+use crate::queue::SharedSubject;
+use crate::{Exploration, Model};
+
+pub(crate) fn models() -> Vec<Model> {
+    let SharedSubject::<Ticket, Number> { of, .. } = SharedSubject::new::<Leased>();
+    vec![
+        of.model("channel_wait_for_a_message", for_a_message),
+        of.model("channel_wait_for_room", for_room),
+        of.model("channel_last_sender_goes", last_sender_goes),
+        of.model("channel_last_receiver_goes", last_receiver_goes),
+        of.model("channel_closed", closed),
+        of.model("channel_handed_over", handed_over),
+        of.model("channel_handed_over_in_time", handed_over_in_time),
+        of.model("channel_select", select),
+        of.model("channel_select_to_send", select_to_send),
+        of.model("exact", exact),
+    ]
+}
+
+/// The receiver announces itself while the sender sends.
+fn for_a_message() -> Exploration {
+    explore(|| {
+        let (tx, rx) = spsc::bounded(1);
+        let (tx, message) = both(
+            move || {
+                tx.send(1_u64).expect("the receiver is there");
+                tx
+            },
+            || rx.recv(),
+        );
+        assert_eq!(message, Ok(1));
+        drop(tx);
+    })
+}
+
+/// The sender of a full channel announces itself while the receiver receives.
+fn for_room() -> Exploration {
+    explore(|| {
+        let (tx, rx) = spsc::bounded(1);
+        tx.send(1_u64).expect("there is room");
+        let (tx, message) = both(
+            move || {
+                tx.send(2).expect("the receiver is there");
+                tx
+            },
+            || rx.recv(),
+        );
+        assert_eq!((message, rx.recv()), (Ok(1), Ok(2)));
+        drop(tx);
+    })
+}
+
+/// The receiver gets the last message, and then learns that there will be no more.
+fn last_sender_goes() -> Exploration {
+    explore(|| {
+        let (tx, rx) = spsc::bounded(1);
+        let ((), messages) = both(
+            move || tx.send(1_u64).expect("the receiver is there"),
+            || (rx.recv().ok(), rx.recv().ok()),
+        );
+        assert_eq!(messages, (Some(1), None));
+    })
+}
+
+/// Counts messages that were dropped.
+struct Counted(Arc<AtomicU64>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        // Release ↔ Acquire in `last_receiver_goes`.
+        self.0.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// A message is dropped, sent or not, although the sender is still there.
+fn last_receiver_goes() -> Exploration {
+    explore(|| {
+        let (tx, rx) = spsc::bounded(2);
+        let dropped = Arc::new(AtomicU64::new(0));
+        let message = Counted(dropped.clone());
+        let (tx, ()) = both(
+            move || {
+                drop(tx.send(message));
+                tx
+            },
+            || drop(rx),
+        );
+        assert_eq!(dropped.load(Ordering::Acquire), 1);
+        assert!(tx.send(Counted(dropped)).is_err());
+    })
+}
+
+/// The receiver is woken when the sender closes the channel.
+fn closed() -> Exploration {
+    explore(|| {
+        let (tx, rx) = spsc::bounded::<u64>(1);
+        let (tx, received) = both(
+            move || {
+                tx.close();
+                tx
+            },
+            || rx.recv(),
+        );
+        assert!(received.is_err() && tx.send(1).is_err());
+    })
+}
+
+/// A sender and a receiver meet.
+fn handed_over() -> Exploration {
+    explore(|| {
+        let (tx, rx) = spsc::bounded(0);
+        let (sent, received) = both(move || tx.send(1_u64).is_ok(), || rx.recv());
+        assert_eq!((sent, received), (true, Ok(1)));
+    })
+}
+
+/// A receiver gives up while a sender comes: both know whether they have met.
+fn handed_over_in_time() -> Exploration {
+    explore(|| {
+        let (tx, rx) = spsc::bounded(0);
+        let (sent, received) =
+            both(move || tx.try_send(1_u64).is_ok(), || rx.recv_timeout(Duration::ZERO));
+        assert_eq!(sent, received.is_ok());
+    })
+}
+
+/// A select waits for two channels while a message comes into one.
+fn select() -> Exploration {
+    explore(|| {
+        let (tx, rx) = spsc::bounded(1);
+        let (other_tx, other_rx) = spsc::bounded::<u64>(1);
+        let (tx, received) = both(
+            move || {
+                tx.send(1_u64).expect("the receiver is there");
+                tx
+            },
+            || {
+                let mut select = Select::new_biased();
+                select.recv(&other_rx);
+                select.recv(&rx);
+                let selected = select.select();
+                assert_eq!(selected.index(), 1);
+                selected.recv(&rx)
+            },
+        );
+        assert_eq!(received, Ok(1));
+        drop((tx, other_tx));
+    })
+}
+
+/// A select reserves room that another sender wants.
+fn select_to_send() -> Exploration {
+    explore(|| {
+        let (tx, rx) = mpsc::bounded(1);
+        let (local, other) = (tx.local(), tx.local());
+        drop(tx);
+        let (other, sent) = both(
+            move || {
+                let sent = other.try_send(1_u64).is_ok();
+                (other, sent)
+            },
+            || {
+                let mut select = Select::new_biased();
+                select.send(&local);
+                select.try_select().map(|selected| selected.send(&local, 2).expect("there is room"))
+            },
+        );
+        assert!(other.1 != sent.is_ok(), "there is room for one");
+        assert_eq!(rx.try_recv(), Ok(if other.1 { 1 } else { 2 }));
+    })
+}
+
+/// The producer of an exact queue finds room for exactly as many items as were popped.
+fn exact() -> Exploration {
+    explore(|| {
+        let (mut tx, mut rx) = <Exact as Queue<u64>>::with(Config::new(2)).expect("small");
+        tx.try_push(1).expect("there is room");
+        tx.try_push(2).expect("there is room");
+        assert_eq!(tx.try_push(3), Err(TryPushError::Full(3)));
+        let ((mut tx, pushed), items) = both(
+            move || {
+                let pushed = (3..5).take_while(|item| tx.try_push(*item).is_ok()).count();
+                (tx, pushed)
+            },
+            || [rx.try_pop(), rx.try_pop()],
+        );
+        assert_eq!(items, [Ok(1), Ok(2)]);
+        assert_eq!((tx.len(), rx.len()), (pushed, pushed));
+        while tx.try_push(9).is_ok() {}
+        assert_eq!(rx.len(), 2);
+    })
+}
