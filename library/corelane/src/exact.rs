@@ -47,8 +47,8 @@ pub(crate) struct Positions {
 impl Positions {
     /// Items that were pushed, by calls that have returned.
     pub(crate) fn pushed(&self) -> u64 {
-        // Acquire ↔ Release in `Producer::try_push`: so that positions are read one after the other.
-        self.pushed.load(Ordering::Acquire)
+        // Relaxed: what was pushed is known from the inner queue.
+        self.pushed.load(Ordering::Relaxed)
     }
 
     /// Items that were popped, by calls that have returned.
@@ -136,10 +136,12 @@ impl<P: queue::Producer> queue::Producer for Producer<P> {
         if !self.has_room() {
             return Err(full(self.is_closed(), item));
         }
-        self.queue.try_push(item)?;
+        let pushed = self.queue.try_push(item);
+        debug_assert!(pushed.is_ok(), "the inner queue has room for `capacity` items");
+        pushed?;
         self.pushed = self.pushed.wrapping_add(1);
-        // Release ↔ Acquire in `Positions::pushed`.
-        self.shared.pushed.store(self.pushed, Ordering::Release);
+        // Relaxed: only counted.
+        self.shared.pushed.store(self.pushed, Ordering::Relaxed);
         Ok(())
     }
 

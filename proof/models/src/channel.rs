@@ -3,15 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use corelane_loom::channel::{Select, mpsc, spsc};
+use corelane_loom::channel::{Select, mpsc, spmc, spsc};
 use corelane_loom::exact::Exact;
 use corelane_loom::leased::Leased;
 use corelane_loom::memory::{AtomicU64, Ordering};
 use corelane_loom::{Config, Consumer, Producer, Queue, TryPushError};
 
-use crate::explore::{both, explore};
+use loom::hint::spin_loop;
+
+use crate::explore::{both, explore, explore_shared};
 use crate::item::{Number, Ticket};
 use crate::queue::SharedSubject;
+use crate::thread::spawn;
 use crate::{Exploration, Model};
 
 pub(crate) fn models() -> Vec<Model> {
@@ -26,7 +29,10 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("channel_handed_over_in_time", handed_over_in_time),
         of.model("channel_select", select),
         of.model("channel_select_to_send", select_to_send),
+        of.model("channel_select_while_a_message_moves", select_while_a_message_moves),
+        of.model("channel_last_senders_go", last_senders_go),
         of.model("exact", exact),
+        of.model("exact_transfer", exact_transfer),
     ]
 }
 
@@ -69,9 +75,30 @@ fn last_sender_goes() -> Exploration {
         let (tx, rx) = spsc::bounded(1);
         let ((), messages) = both(
             move || tx.send(1_u64).expect("the receiver is there"),
-            || (rx.recv().ok(), rx.recv().ok()),
+            || {
+                assert!(!rx.is_disconnected() || rx.len() == 1);
+                (rx.recv().ok(), rx.recv().ok())
+            },
         );
         assert_eq!(messages, (Some(1), None));
+    })
+}
+
+/// The receiver is woken when both senders have gone, whichever is the last.
+fn last_senders_go() -> Exploration {
+    explore_shared(|| {
+        let (tx, rx) = mpsc::bounded::<u64>(1);
+        let (one, other) = (tx.local(), tx.local());
+        drop(tx);
+        let waits = spawn(move || {
+            let received = rx.recv();
+            (rx, received)
+        });
+        both(move || drop(one), || drop(other));
+        let (rx, received) = waits.join();
+        assert!(received.is_err());
+        // The last, since loom doesn't see what `Arc` orders.
+        drop(rx);
     })
 }
 
@@ -103,18 +130,23 @@ fn last_receiver_goes() -> Exploration {
     })
 }
 
-/// The receiver is woken when the sender closes the channel.
+/// The receiver gets the last message, and is woken when the sender closes the channel.
 fn closed() -> Exploration {
     explore(|| {
         let (tx, rx) = spsc::bounded::<u64>(1);
+        let noted = Arc::new(AtomicU64::new(0));
+        let note = noted.clone();
         let (tx, received) = both(
             move || {
+                tx.send(1).expect("the receiver is there");
+                note.store(1, Ordering::Relaxed);
                 tx.close();
                 tx
             },
-            || rx.recv(),
+            || (rx.recv().ok(), rx.recv().ok(), noted.load(Ordering::Relaxed)),
         );
-        assert!(received.is_err() && tx.send(1).is_err());
+        assert_eq!(received, (Some(1), None, 1));
+        assert!(tx.send(2).is_err());
     })
 }
 
@@ -161,6 +193,32 @@ fn select() -> Exploration {
     })
 }
 
+/// A message leaves one channel when there is one in the other: a select never finds both empty.
+fn select_while_a_message_moves() -> Exploration {
+    explore(|| {
+        let (tx, rx) = spmc::bounded(1);
+        let (other_tx, other_rx) = spsc::bounded(1);
+        let (local, mine) = (rx.local(), rx.local());
+        drop(rx);
+        tx.send(1_u64).expect("there is room");
+        let (ends, found) = both(
+            move || {
+                other_tx.send(2_u64).expect("there is room");
+                drop(local.try_recv());
+                (tx, other_tx)
+            },
+            || {
+                let mut select = Select::new_biased();
+                select.recv(&other_rx);
+                select.recv(&mine);
+                select.try_ready()
+            },
+        );
+        assert!(found.is_ok());
+        drop(ends);
+    })
+}
+
 /// A select reserves room that another sender wants.
 fn select_to_send() -> Exploration {
     explore(|| {
@@ -201,5 +259,30 @@ fn exact() -> Exploration {
         assert_eq!((tx.len(), rx.len()), (pushed, pushed));
         while tx.try_push(9).is_ok() {}
         assert_eq!(rx.len(), 2);
+    })
+}
+
+/// The inner queue has room whenever the exact one has: it takes its slots back in time.
+fn exact_transfer() -> Exploration {
+    explore(|| {
+        // One in a line.
+        type Item = [u64; 9];
+        let (mut tx, mut rx) = <Exact as Queue<Item>>::with(Config::new(1)).expect("small");
+        both(
+            move || {
+                for n in 0..4 {
+                    while tx.try_push([n; 9]).is_err() {
+                        spin_loop();
+                    }
+                }
+            },
+            || {
+                for n in 0..4 {
+                    while rx.try_pop() != Ok([n; 9]) {
+                        spin_loop();
+                    }
+                }
+            },
+        );
     })
 }

@@ -7,12 +7,14 @@ use std::task::{Context, Wake, Waker};
 
 use corelane_loom::lamport::Lq;
 use corelane_loom::memory::{AtomicBool, AtomicU64, Ordering};
+use corelane_loom::ring::{InOrder, Ring};
 use corelane_loom::wait::bell::{Bell, Look, Wait};
 use corelane_loom::wait::{self, Closed};
 use corelane_loom::{Config, Queue};
 
-use crate::explore::{both, explore};
+use crate::explore::{both, explore, explore_shared};
 use crate::queue::Of;
+use crate::thread::spawn;
 use crate::{Exploration, Model};
 
 pub(crate) fn models() -> Vec<Model> {
@@ -22,6 +24,7 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("wait_for_room", for_room),
         of.model("wait_for_an_item_that_never_comes", for_an_item_that_never_comes),
         of.model("wait_for_room_that_never_comes", for_room_that_never_comes),
+        of.model("wait_for_producers_that_go", for_producers_that_go),
         of.model("wait_in_a_task", in_a_task),
         of.model("bell_rung_for_two", rung_for_two),
         of.model("bell_rung_for_one_that_leaves", rung_for_one_that_leaves),
@@ -87,6 +90,18 @@ fn for_room_that_never_comes() -> Exploration {
         tx.push(1).expect("there is room");
         let ((), refused) = both(move || drop(rx), || tx.push(2));
         assert_eq!(refused, Err(Closed(2)));
+    })
+}
+
+/// Both producers are dropped while the consumer waits, whichever is the last.
+fn for_producers_that_go() -> Exploration {
+    explore_shared(|| {
+        let queue = <Ring<InOrder> as Queue<u64>>::with(Config::new(1)).expect("small");
+        let (tx, mut rx) = wait::pair(queue);
+        let other = tx.clone();
+        let waits = spawn(move || rx.pop());
+        both(move || drop(tx), || drop(other));
+        assert_eq!(waits.join(), None);
     })
 }
 

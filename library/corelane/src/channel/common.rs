@@ -95,7 +95,7 @@ impl<T> Common<T> {
 
     /// Whether nothing is sent any more.
     pub(super) fn has_ended(&self) -> bool {
-        // Acquire ↔ Release in `leave_sender`: the last messages.
+        // Acquire ↔ Release in `leave_sender`: the count of the last messages.
         self.is_closed() || self.senders.load(Ordering::Acquire) == 0
     }
 
@@ -142,8 +142,8 @@ impl<T> Common<T> {
 
     /// A sender is gone, and its end of the queue.
     pub(super) fn leave_sender(&self) {
-        // Release ↔ Acquire in `has_ended`: the messages.
-        if self.senders.fetch_add(1_u64.wrapping_neg(), Ordering::AcqRel) == 1 {
+        // Release ↔ the fence of the last one's ring, and Acquire in `has_ended`: the messages.
+        if self.senders.fetch_add(1_u64.wrapping_neg(), Ordering::Release) == 1 {
             if let Some(meeting) = self.kind.meeting() {
                 meeting.close();
             }
@@ -154,8 +154,9 @@ impl<T> Common<T> {
     /// A receiver goes. If it is the last one and there are senders, all messages are dropped: a message may own what
     /// others wait for. `end` gives an end of the queue.
     pub(super) fn leave_receiver(&self, end: impl FnOnce() -> Rx<T>) {
-        let is_last = self.receivers.fetch_add(1_u64.wrapping_neg(), Ordering::AcqRel) == 1;
-        if !is_last || self.senders.load(Ordering::Acquire) == 0 {
+        // Relaxed, both: the queue's ends order what they do with it.
+        let is_last = self.receivers.fetch_add(1_u64.wrapping_neg(), Ordering::Relaxed) == 1;
+        if !is_last || self.senders.load(Ordering::Relaxed) == 0 {
             return;
         }
         if self.kind.timer().is_some() {

@@ -99,7 +99,7 @@ pub(super) fn unbounded<T>() -> Ends<T> {
 impl<T> Kind<T> {
     pub(super) fn len(&self) -> usize {
         match self {
-            Self::Queue { positions, .. } => positions.len(),
+            Self::Queue { positions, capacity } => positions.len().min(*capacity),
             Self::Rendezvous(_) => 0,
             Self::Timer(timer) => usize::from(timer.is_due()),
         }

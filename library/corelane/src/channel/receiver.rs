@@ -122,13 +122,13 @@ impl<T, A: Access> Receiver<T, A> {
         let message = A::end(&self.end).queue.pop(why);
         match message {
             Some(_) => self.common.room.ring(),
-            None if self.common.has_ended() => return self.take_last(why),
+            None if self.common.is_closed() => return self.take_last(why),
             None => {}
         }
         message
     }
 
-    /// Looks once more, for messages that were sent just before the end.
+    /// Looks once more, for messages that were sent just before the channel was closed.
     #[cold]
     #[inline(never)]
     fn take_last(&self, why: &mut TryPopError) -> Option<T> {

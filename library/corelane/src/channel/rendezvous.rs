@@ -28,13 +28,13 @@ impl Party {
     }
 
     fn claim(&self, choice: u64) -> bool {
-        // AcqRel: the lists are locked, but a party may be in several.
-        self.chosen.compare_exchange(0, choice, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        // Relaxed: packets have locks.
+        self.chosen.compare_exchange(0, choice, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// The index of what was chosen.
     pub(super) fn chosen(&self) -> Option<usize> {
-        match self.chosen.load(Ordering::Acquire) {
+        match self.chosen.load(Ordering::Relaxed) {
             0 | GIVEN_UP => None,
             choice => Some(choice as usize - 1),
         }

@@ -13,7 +13,7 @@ use alloc::collections::VecDeque;
 use core::task::{Poll, Waker};
 use core::{fmt, mem};
 
-use crate::memory::{AtomicU64, Barrier, Mutex, Ordering, limit};
+use crate::memory::{AtomicU64, Barrier, Mutex, Ordering, fence, limit};
 use crate::pad::Padded;
 
 /// Where threads and tasks sleep until a thread rings.
@@ -75,7 +75,10 @@ impl Bell {
 
     /// Wakes all that sleep.
     pub fn ring_for_all(&self) {
-        if self.has_sleepers() {
+        // Not the light fence: also what other threads did before, if this thread knows of it, is there for sleepers.
+        fence(Ordering::SeqCst);
+        // Relaxed: the fence orders it.
+        if self.sleeping.load(Ordering::Relaxed) != 0 {
             let mut sleepers = self.sleepers.lock();
             let all = mem::take(&mut sleepers.waiting);
             self.count(&sleepers);

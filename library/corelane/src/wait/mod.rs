@@ -126,8 +126,8 @@ impl Drop for Ringer {
     /// The last handle of a side wakes the other side: the queue is closed.
     fn drop(&mut self) {
         let (handles, others) = self.side();
-        // Release ↔ Acquire of the last one: the queue's handles are dropped.
-        if handles.fetch_add(1_u64.wrapping_neg(), Ordering::AcqRel) == 1 {
+        // Release ↔ the fence of the last one: the queue's handles are dropped.
+        if handles.fetch_add(1_u64.wrapping_neg(), Ordering::Release) == 1 {
             others.ring_for_all();
         }
     }
