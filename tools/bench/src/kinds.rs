@@ -84,6 +84,10 @@ pub enum Mode {
 pub enum Strategy {
     /// As the handles themselves do: they look again for a while, and then sleep.
     Adaptive,
+    /// They sleep at once.
+    Sleep,
+    /// They look 1000 times with a pause before each, and then sleep.
+    SpinThenSleep,
     /// The plain handles of the queue, and a pause after each failed try.
     Spin,
     /// The plain handles of the queue, and a yield after each failed try.

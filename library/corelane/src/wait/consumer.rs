@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::Ringer;
 use super::bell::{Bell, Look, Wait};
-use super::thread::Looks;
+use super::thread::{Looks, Strategy, Waits};
 use crate::queue::{self, Backing, TryPopError};
 
 /// A receiving side, whose calls can wait for an item.
@@ -48,6 +48,26 @@ impl<C: queue::Consumer> Consumer<C> {
     /// As [`pop_timeout`](Self::pop_timeout).
     pub fn pop_deadline(&mut self, deadline: Instant) -> Result<C::Item, TryPopError> {
         self.pop_by(Some(deadline))
+    }
+
+    /// Chooses how this handle's blocking calls wait. Clones wait the same way.
+    ///
+    /// ```
+    /// use corelane::{spsc, wait};
+    ///
+    /// let (tx, rx) = wait::pair(spsc::queue::<u8>(100)?);
+    /// let (tx, rx) = (tx.strategy(wait::Strategy::Sleep), rx.strategy(wait::Strategy::SpinThenSleep(1000)));
+    /// # drop((tx, rx));
+    /// # Ok::<(), corelane::CapacityError>(())
+    /// ```
+    #[must_use]
+    pub fn strategy(self, strategy: Strategy) -> Self {
+        Self { looks: Looks::by(strategy), ..self }
+    }
+
+    /// What the waits of this handle's blocking calls have cost so far.
+    pub fn waits(&self) -> Waits {
+        self.looks.waits
     }
 
     #[inline]
@@ -199,7 +219,7 @@ impl<C: queue::Consumer> queue::Consumer for Consumer<C> {
     }
 
     fn try_clone(&self) -> Option<Self> {
-        Some(Self::new(self.queue.try_clone()?, self.bells.clone()))
+        Some(Self::new(self.queue.try_clone()?, self.bells.clone()).strategy(self.looks.strategy))
     }
 
     fn pop_slice(&mut self, into: &mut [C::Item]) -> usize
@@ -214,6 +234,6 @@ impl<C: queue::Consumer> queue::Consumer for Consumer<C> {
 
 impl<C: queue::Consumer + Clone> Clone for Consumer<C> {
     fn clone(&self) -> Self {
-        Self::new(self.queue.clone(), self.bells.clone())
+        Self::new(self.queue.clone(), self.bells.clone()).strategy(self.looks.strategy)
     }
 }

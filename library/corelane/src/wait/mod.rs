@@ -9,7 +9,7 @@
 //! | for an item | [`pop`](Consumer::pop), [`pop_many`](Consumer::pop_many), `for item in rx` | [`pop_timeout`](Consumer::pop_timeout), [`pop_deadline`](Consumer::pop_deadline) | [`pop_async`](Consumer::pop_async) |
 //!
 //! A call first looks again for some microseconds, if its last waits were that short. Then it sleeps, and takes no processor
-//! time. When all handles of the other side are dropped, all that sleep wake up. A future needs no runtime of its own; one side
+//! time. A handle can be told to wait in another way: [`Strategy`]. When all handles of the other side are dropped, all that sleep wake up. A future needs no runtime of its own; one side
 //! may be a task and the other one a thread.
 //!
 //! While nobody sleeps, a push or pop costs a load more than that of the plain handle. To sleep takes a
@@ -45,6 +45,7 @@ use core::fmt;
 
 pub use consumer::{Consumer, Items, PopFuture};
 pub use producer::{Producer, PushFuture};
+pub use thread::{Strategy, Waits};
 
 use crate::memory::{AtomicU64, Ordering};
 use bell::Bell;

@@ -6,7 +6,7 @@ use core::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use super::bell::{Look, Wait};
-use super::thread::Looks;
+use super::thread::{Looks, Strategy, Waits};
 use super::{Bells, Closed, Ringer};
 use crate::queue::{self, Backing, TryPushError};
 
@@ -59,6 +59,26 @@ impl<P: queue::Producer> Producer<P> {
         deadline: Instant,
     ) -> Result<(), TryPushError<P::Item>> {
         self.push_by(item, Some(deadline))
+    }
+
+    /// Chooses how this handle's blocking calls wait. Clones wait the same way.
+    ///
+    /// ```
+    /// use corelane::{spsc, wait};
+    ///
+    /// let (tx, rx) = wait::pair(spsc::queue::<u8>(100)?);
+    /// let (tx, rx) = (tx.strategy(wait::Strategy::Sleep), rx.strategy(wait::Strategy::SpinThenSleep(1000)));
+    /// # drop((tx, rx));
+    /// # Ok::<(), corelane::CapacityError>(())
+    /// ```
+    #[must_use]
+    pub fn strategy(self, strategy: Strategy) -> Self {
+        Self { looks: Looks::by(strategy), ..self }
+    }
+
+    /// What the waits of this handle's blocking calls have cost so far.
+    pub fn waits(&self) -> Waits {
+        self.looks.waits
     }
 
     #[inline]
@@ -216,7 +236,7 @@ impl<P: queue::Producer> queue::Producer for Producer<P> {
     }
 
     fn try_clone(&self) -> Option<Self> {
-        Some(Self::new(self.queue.try_clone()?, self.bells.clone()))
+        Some(Self::new(self.queue.try_clone()?, self.bells.clone()).strategy(self.looks.strategy))
     }
 
     fn flush(&mut self) {
@@ -236,6 +256,6 @@ impl<P: queue::Producer> queue::Producer for Producer<P> {
 
 impl<P: queue::Producer + Clone> Clone for Producer<P> {
     fn clone(&self) -> Self {
-        Self::new(self.queue.clone(), self.bells.clone())
+        Self::new(self.queue.clone(), self.bells.clone()).strategy(self.looks.strategy)
     }
 }

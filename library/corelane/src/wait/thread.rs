@@ -1,24 +1,77 @@
 //! How a thread waits.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Look, Wait};
 use crate::memory::{limit, park, pause, this_thread, yield_now};
 
-/// How often a thread looks and yields before it sleeps: it adapts to the waits so far.
+/// How a thread of a handle waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Strategy {
+    /// Looks and yields for some microseconds, less if that was in vain lately, and then sleeps.
+    #[default]
+    Adaptive,
+    /// Looks all the time. It takes a whole core.
+    Spin,
+    /// Looks for a while, and then yields before each look. It takes a core that no other thread wants.
+    Yield,
+    /// Looks so many times, with a pause of the processor before each, and then sleeps.
+    SpinThenSleep(u32),
+    /// Sleeps at once.
+    Sleep,
+}
+
+/// What a handle's waits have cost so far: see [`Producer::waits`](super::Producer::waits).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Waits {
+    /// Calls that had to wait.
+    pub waits: u64,
+    /// Looks that found no room, or no item.
+    pub looks: u64,
+    /// Looks that found a call of another thread in the way.
+    pub busy: u64,
+    /// How often the thread slept.
+    pub sleeps: u64,
+    /// For how long it slept.
+    pub asleep: Duration,
+}
+
+/// How the threads of a handle wait, and what it has cost.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Looks(u32);
+pub(crate) struct Looks {
+    pub(super) strategy: Strategy,
+    /// Yields before a sleep. It adapts to the waits so far.
+    yields: u64,
+    pub(super) waits: Waits,
+}
 
 /// Looks with a pause before each: about as long as two far lines need for a round trip.
-const PAUSES: u32 = limit(20, 0) as u32;
+const PAUSES: u64 = limit(20, 0);
 /// Most yields: some five microseconds if no other thread wants the core, as long as a sleep takes at least.
-const MOST: u32 = limit(10, 0) as u32;
+const MOST: u64 = limit(10, 0);
 /// Fewest yields.
-const FEWEST: u32 = limit(1, 0) as u32;
+const FEWEST: u64 = limit(1, 0);
 
 impl Looks {
     pub(crate) fn new() -> Self {
-        Self(MOST)
+        Self::by(Strategy::Adaptive)
+    }
+
+    pub(super) fn by(strategy: Strategy) -> Self {
+        Self { strategy, yields: MOST, waits: Waits::default() }
+    }
+
+    /// Looks with a pause before each, and then with a yield before each, before a sleep.
+    fn looks_before_sleep(&self) -> (u64, u64) {
+        match self.strategy {
+            Strategy::Adaptive => (PAUSES, self.yields),
+            Strategy::Spin => (u64::MAX, 0),
+            Strategy::Yield => (PAUSES, u64::MAX),
+            Strategy::SpinThenSleep(looks) => (looks.into(), 0),
+            Strategy::Sleep => (0, 0),
+        }
     }
 
     /// Blocks the thread until a look finds something. `None` if that was not before `until`.
@@ -32,28 +85,43 @@ impl Looks {
         until: Option<Instant>,
         mut look: impl FnMut() -> Look<R>,
     ) -> Option<R> {
-        let is_over = || until.is_some_and(|until| Instant::now() >= until);
-        for n in 0..PAUSES + self.0 {
-            if is_over() {
+        self.waits.waits += 1;
+        let (pauses, yields) = self.looks_before_sleep();
+        for n in 0..pauses.saturating_add(yields) {
+            if is_over(until) {
                 return None;
             }
-            match n < PAUSES {
+            match n < pauses {
                 true => pause(1),
                 // Another thread may need this core to make what is waited for.
                 false => yield_now(),
             }
-            if let Look::Done(found) = look() {
-                self.0 = (2 * self.0).clamp(FEWEST, MOST);
+            if let Look::Done(found) = self.waits.count(look()) {
+                self.yields = (2 * self.yields).clamp(FEWEST, MOST);
                 return Some(found);
             }
         }
-        self.0 = (self.0 / 2).clamp(FEWEST, MOST);
+        self.yields = (self.yields / 2).clamp(FEWEST, MOST);
+        self.sleep(bell, until, look)
+    }
+
+    fn sleep<R>(
+        &mut self,
+        bell: &Bell,
+        until: Option<Instant>,
+        mut look: impl FnMut() -> Look<R>,
+    ) -> Option<R> {
         let waker = this_thread();
         let mut wait = Wait::at(bell);
-        while !is_over() {
-            match wait.poll(&waker, &mut look) {
+        while !is_over(until) {
+            match self.waits.count(wait.poll(&waker, &mut look)) {
                 Look::Done(found) => return Some(found),
-                Look::NotYet => park(until),
+                Look::NotYet => {
+                    let begin = Instant::now();
+                    park(until);
+                    self.waits.sleeps += 1;
+                    self.waits.asleep += begin.elapsed();
+                }
                 Look::Busy => yield_now(),
             }
         }
@@ -63,4 +131,19 @@ impl Looks {
             Look::NotYet | Look::Busy => None,
         }
     }
+}
+
+impl Waits {
+    fn count<R>(&mut self, found: Look<R>) -> Look<R> {
+        match found {
+            Look::Done(_) => {}
+            Look::NotYet => self.looks += 1,
+            Look::Busy => self.busy += 1,
+        }
+        found
+    }
+}
+
+fn is_over(until: Option<Instant>) -> bool {
+    until.is_some_and(|until| Instant::now() >= until)
 }

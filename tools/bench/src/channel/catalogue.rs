@@ -8,7 +8,7 @@ use corelane::leased::Leased;
 use corelane::line_ring::LineRing;
 use corelane::rings::lprq::Lprq;
 
-use super::handles::{Retrying, Spins, Waiting, Yields};
+use super::handles::{Retrying, Sleeps, Spins, SpinsThenSleeps, Waiting, Yields};
 use super::{ChannelKernel, ours, peers};
 use crate::catalogue::{Entry, EntryKind, module};
 
@@ -30,6 +30,8 @@ where
 {
     let channels = vec![
         ChannelKernel::blocking::<Waiting<Q>>(),
+        ChannelKernel::blocking::<Waiting<Q, Sleeps>>(),
+        ChannelKernel::blocking::<Waiting<Q, SpinsThenSleeps>>(),
         ChannelKernel::blocking::<Retrying<Q, Spins>>(),
         ChannelKernel::blocking::<Retrying<Q, Yields>>(),
     ];

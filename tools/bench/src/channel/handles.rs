@@ -88,11 +88,35 @@ macro_rules! channel {
 
 pub(super) use channel;
 
-/// A queue with the handles of `wait::pair`.
-pub(super) struct Waiting<Q>(PhantomData<Q>);
+/// How handles of `wait::pair` wait.
+pub(super) trait Sleep {
+    const STRATEGY: Strategy;
+    const HOW: wait::Strategy;
+}
 
-impl<Q: Queue<u64>> Channel for Waiting<Q> {
-    const STRATEGY: Strategy = Strategy::Adaptive;
+/// Ways to wait before a sleep.
+macro_rules! sleep {
+    ($($name:ident: $strategy:ident, $how:expr;)*) => {$(
+        pub(super) struct $name;
+
+        impl Sleep for $name {
+            const STRATEGY: Strategy = Strategy::$strategy;
+            const HOW: wait::Strategy = $how;
+        }
+    )*};
+}
+
+sleep! {
+    Adapts: Adaptive, wait::Strategy::Adaptive;
+    Sleeps: Sleep, wait::Strategy::Sleep;
+    SpinsThenSleeps: SpinThenSleep, wait::Strategy::SpinThenSleep(1000);
+}
+
+/// A queue with the handles of `wait::pair`.
+pub(super) struct Waiting<Q, S = Adapts>(PhantomData<(Q, S)>);
+
+impl<Q: Queue<u64>, S: Sleep> Channel for Waiting<Q, S> {
+    const STRATEGY: Strategy = S::STRATEGY;
     const HANDLES: Sharing = Sharing::Exclusive;
 
     type Tx = wait::Producer<Q::Producer>;
@@ -101,6 +125,7 @@ impl<Q: Queue<u64>> Channel for Waiting<Q> {
     fn open(capacity: usize, size: TeamSize) -> Result<Ends<Self::Tx, Self::Rx>, String> {
         let queue = Q::with(Config::new(capacity)).map_err(|error| error.to_string())?;
         let (tx, rx) = wait::pair(queue);
+        let (tx, rx) = (tx.strategy(S::HOW), rx.strategy(S::HOW));
         let txs = copies(tx, size.producers, Producer::try_clone)?;
         Ok((txs, copies(rx, size.consumers, Consumer::try_clone)?))
     }
