@@ -7,6 +7,7 @@ use core::cell::{Cell, RefCell, RefMut};
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{self, OnceLock, PoisonError};
 
 use crate::memory::Mutex;
@@ -28,11 +29,15 @@ impl Access for Shared {}
 impl Access for Exclusive {}
 
 pub(super) mod sealed {
+    use core::ops::Deref;
+
     use super::Borrowed;
 
     /// Where a handle has its end of the queue.
     pub trait Access {
         type Of<H: Send>;
+        /// How a future borrows a handle.
+        type Ref<'a, H: 'a>: Deref<Target = H>;
 
         fn new<H: Send>(end: H) -> Self::Of<H>;
 
@@ -76,6 +81,7 @@ impl<H> DerefMut for Borrowed<'_, H> {
 
 impl sealed::Access for Exclusive {
     type Of<H: Send> = RefCell<H>;
+    type Ref<'a, H: 'a> = &'a mut H;
 
     fn new<H: Send>(end: H) -> RefCell<H> {
         RefCell::new(end)
@@ -93,6 +99,7 @@ impl sealed::Access for Exclusive {
 
 impl sealed::Access for Shared {
     type Of<H: Send> = Arc<PerThread<H>>;
+    type Ref<'a, H: 'a> = &'a H;
 
     fn new<H: Send>(end: H) -> Arc<PerThread<H>> {
         Arc::new(PerThread::new(end))
@@ -117,11 +124,13 @@ impl sealed::Access for Shared {
 pub struct PerThread<H: Send> {
     /// The one that is cloned.
     first: Mutex<H>,
-    /// Segment k has the ends of the threads 2^k to 2^(k+1) - 1.
+    /// Those of the first threads: most channels have no others.
+    few: [(AtomicUsize, Place<H>); 4],
+    /// Those of others. Segment k has the places of the threads 2^k to 2^(k+1) - 1.
     segments: [OnceLock<Box<[Place<H>]>>; usize::BITS as usize],
 }
 
-type Place<H> = OnceLock<OfThread<RefCell<H>>>;
+type Place<H> = OnceLock<Box<OfThread<RefCell<H>>>>;
 
 /// What one thread at a time uses.
 struct OfThread<E>(E);
@@ -134,6 +143,7 @@ impl<H: Send> PerThread<H> {
     fn new(first: H) -> Self {
         Self {
             first: Mutex::new(first),
+            few: [const { (AtomicUsize::new(0), OnceLock::new()) }; 4],
             segments: [const { OnceLock::new() }; usize::BITS as usize],
         }
     }
@@ -141,9 +151,34 @@ impl<H: Send> PerThread<H> {
     /// The end of the thread with this index, if it has used one. Never that of another thread.
     #[inline(always)]
     fn get(&self, index: usize) -> Option<&RefCell<H>> {
-        let segment = index.checked_ilog2()?;
-        let place = self.segments[segment as usize].get()?.get(index - (1 << segment))?;
+        // Relaxed: a thread finds its own index, or 0 for none.
+        let place = match self.few.iter().find(|(owner, _)| owner.load(Ordering::Relaxed) == index)
+        {
+            Some((_, place)) => place,
+            None => self.of_many(index)?,
+        };
         place.get().map(|end| &end.0)
+    }
+
+    fn of_many(&self, index: usize) -> Option<&Place<H>> {
+        let segment = index.checked_ilog2()?;
+        self.segments[segment as usize].get()?.get(index - (1 << segment))
+    }
+
+    /// A place for the thread with this index.
+    fn place(&self, index: usize) -> &Place<H> {
+        // Relaxed, both: as in `get`. A place stays its owner's.
+        let mine = |(owner, _): &&(AtomicUsize, Place<H>)| {
+            owner.load(Ordering::Relaxed) == index
+                || owner.compare_exchange(0, index, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        };
+        if let Some((_, place)) = self.few.iter().find(mine) {
+            return place;
+        }
+        let segment = index.ilog2();
+        let places = self.segments[segment as usize]
+            .get_or_init(|| (0..1 << segment).map(|_| Place::new()).collect());
+        &places[index - (1 << segment)]
     }
 }
 
@@ -156,11 +191,8 @@ impl<H: Clone + Send> PerThread<H> {
             *borrowed = Index::new();
             borrowed.0
         });
-        let segment = index.ilog2();
-        let places = self.segments[segment as usize]
-            .get_or_init(|| (0..1 << segment).map(|_| Place::new()).collect());
-        let end = || OfThread(RefCell::new(self.first.lock().clone()));
-        &places[index - (1 << segment)].get_or_init(end).0
+        let end = || Box::new(OfThread(RefCell::new(self.first.lock().clone())));
+        &self.place(index).get_or_init(end).0
     }
 }
 

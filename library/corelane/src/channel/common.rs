@@ -4,8 +4,9 @@ use alloc::vec::Vec;
 
 use super::lane::{Item, Kind, Rx, Tx};
 use super::rendezvous::{Promise, Waiting};
-use crate::memory::{AtomicU64, Mutex, Ordering};
+use crate::memory::{AtomicU64, Mutex, Ordering, yield_now};
 use crate::pad::Padded;
+use crate::queue::TryPopError;
 use crate::wait::bell::Bell;
 use crate::wait::thread::Looks;
 
@@ -113,8 +114,18 @@ impl<T> Common<T> {
     #[cold]
     #[inline(never)]
     pub(super) fn clear(&self) {
-        if let Some(rest) = &mut *self.rest.lock() {
-            rest.clear();
+        if let Some(meeting) = self.kind.meeting() {
+            meeting.clear();
+        }
+        loop {
+            let mut why = TryPopError::Empty;
+            let popped = self.rest.lock().as_mut().and_then(|rest| rest.pop(&mut why));
+            match popped {
+                // Without the lock: a message may own anything.
+                Some(message) => drop(message),
+                None if why == TryPopError::Busy => yield_now(),
+                None => return,
+            }
         }
     }
 

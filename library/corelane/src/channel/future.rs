@@ -1,28 +1,26 @@
 //! Sending and receiving in tasks.
 
-use alloc::sync::Arc;
 use core::future::Future;
 use core::ops::Deref;
 use core::pin::Pin;
 use core::task::{Context, Poll};
-use std::time::Instant;
 
-use super::access::{Access, Shared};
+use super::access::{Access, Exclusive, Shared};
+use super::alarm::Alarm;
 use super::error::{RecvError, SendError};
 use super::lane::{Item, Kind, Meeting};
-use super::rendezvous::{Party, Waiting};
+use super::rendezvous::Waiting;
 use super::timer::Timer;
 use super::{Receiver, Sender};
 use crate::wait::bell::{Look, Sleep};
 
-/// A handle that a future borrows or owns.
-#[derive(Debug)]
-enum Handle<'a, H> {
-    Borrowed(&'a H),
+/// A handle that a future borrows or owns. An exclusive one is borrowed exclusively, so that the future can go to another thread.
+enum Handle<'a, H: 'a, A: Access> {
+    Borrowed(A::Ref<'a, H>),
     Owned(H),
 }
 
-impl<H> Deref for Handle<'_, H> {
+impl<H, A: Access> Deref for Handle<'_, H, A> {
     type Target = H;
 
     fn deref(&self) -> &H {
@@ -78,7 +76,7 @@ impl<T> SendWait<T> {
 /// Sends a message in a task: see [`Sender::send_async`].
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct SendFuture<'a, T, A: Access = Shared> {
-    sender: Handle<'a, Sender<T, A>>,
+    sender: Handle<'a, Sender<T, A>, A>,
     wait: SendWait<T>,
 }
 
@@ -99,18 +97,43 @@ impl<T, A: Access> Drop for SendFuture<'_, T, A> {
     }
 }
 
-impl<T, A: Access> Sender<T, A> {
-    /// Sends a message, in a task. Waits while the channel is full.
-    ///
-    /// The future has the message until it is ready. If it is dropped before, the message is dropped with it, and is not sent.
-    ///
-    /// # Errors
-    ///
-    /// As [`send`](Self::send).
-    pub fn send_async(&self, message: T) -> SendFuture<'_, T, A> {
-        SendFuture { sender: Handle::Borrowed(self), wait: SendWait::new(Some(message)) }
-    }
+/// The calls of tasks that borrow a handle: shared ones by `&self`, and exclusive ones by `&mut self`.
+macro_rules! borrowing {
+    ($access:ty, $($reference:tt)+) => {
+        impl<T> Sender<T, $access> {
+            /// Sends a message, in a task. Waits while the channel is full.
+            ///
+            /// The future has the message until it is ready. If it is dropped before, the message is dropped with it, and is not
+            /// sent. But a channel of capacity 0 hands the message over before the future is polled again.
+            ///
+            /// # Errors
+            ///
+            /// As [`send`](Self::send).
+            pub fn send_async($($reference)+ self, message: T) -> SendFuture<'_, T, $access> {
+                SendFuture { sender: Handle::Borrowed(self), wait: SendWait::new(Some(message)) }
+            }
+        }
 
+        impl<T> Receiver<T, $access> {
+            /// Receives the oldest message, in a task. Waits while the channel is empty.
+            ///
+            /// If the future is dropped before it is ready, no message is lost. A future that is neither polled nor dropped when
+            /// a message comes keeps other receivers waiting.
+            ///
+            /// # Errors
+            ///
+            /// As [`recv`](Self::recv).
+            pub fn recv_async($($reference)+ self) -> RecvFuture<'_, T, $access> {
+                RecvFuture { receiver: Handle::Borrowed(self), wait: RecvWait::new() }
+            }
+        }
+    };
+}
+
+borrowing!(Shared, &);
+borrowing!(Exclusive, &mut);
+
+impl<T, A: Access> Sender<T, A> {
     /// As [`send_async`](Self::send_async), with the sender in the future.
     ///
     /// # Errors
@@ -125,8 +148,7 @@ impl<T, A: Access> Sender<T, A> {
 struct RecvWait<T> {
     sleep: Sleep,
     waiting: Option<Waiting<Item<T>>>,
-    /// A thread that sleeps until then, and whom it wakes.
-    alarm: Option<(Instant, Arc<Party>)>,
+    alarm: Option<Alarm>,
 }
 
 impl<T> RecvWait<T> {
@@ -171,17 +193,9 @@ impl<T> RecvWait<T> {
             return Poll::Ready(Ok(message));
         }
         let Some(due) = timer.next() else { return Poll::Pending };
-        match &self.alarm {
-            Some((at, party)) if *at == due => party.set_waker(context.waker()),
-            _ => {
-                let party = Party::new(context.waker());
-                self.alarm = Some((due, party.clone()));
-                std::thread::spawn(move || {
-                    std::thread::sleep(due.saturating_duration_since(Instant::now()));
-                    party.wake();
-                });
-            }
-        }
+        // With the waker of this poll.
+        self.alarm = None;
+        self.alarm = Some(Alarm::new(due, context.waker()));
         Poll::Pending
     }
 
@@ -200,7 +214,7 @@ impl<T> RecvWait<T> {
 /// Receives a message in a task: see [`Receiver::recv_async`].
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct RecvFuture<'a, T, A: Access = Shared> {
-    receiver: Handle<'a, Receiver<T, A>>,
+    receiver: Handle<'a, Receiver<T, A>, A>,
     wait: RecvWait<T>,
 }
 
@@ -222,18 +236,6 @@ impl<T, A: Access> Drop for RecvFuture<'_, T, A> {
 }
 
 impl<T, A: Access> Receiver<T, A> {
-    /// Receives the oldest message, in a task. Waits while the channel is empty.
-    ///
-    /// The future takes a message only when it is ready: if it is dropped before, the message is still in the channel. A future
-    /// that is neither polled nor dropped when a message comes keeps other receivers waiting.
-    ///
-    /// # Errors
-    ///
-    /// As [`recv`](Self::recv).
-    pub fn recv_async(&self) -> RecvFuture<'_, T, A> {
-        RecvFuture { receiver: Handle::Borrowed(self), wait: RecvWait::new() }
-    }
-
     /// As [`recv_async`](Self::recv_async), with the receiver in the future.
     ///
     /// # Errors
@@ -270,7 +272,7 @@ mod of_futures {
     /// The messages of a channel: see [`Receiver::stream`].
     #[must_use = "a stream does nothing unless it is polled"]
     pub struct RecvStream<'a, T, A: Access = Shared> {
-        receiver: Handle<'a, Receiver<T, A>>,
+        receiver: Handle<'a, Receiver<T, A>, A>,
         wait: RecvWait<T>,
     }
 
@@ -300,12 +302,29 @@ mod of_futures {
         }
     }
 
-    impl<T, A: Access> Receiver<T, A> {
-        /// The messages, until the channel is empty and disconnected, as a `Stream`.
-        pub fn stream(&self) -> RecvStream<'_, T, A> {
-            RecvStream { receiver: Handle::Borrowed(self), wait: RecvWait::new() }
-        }
+    macro_rules! borrowing {
+        ($access:ty, $($reference:tt)+) => {
+            impl<T> Receiver<T, $access> {
+                /// The messages, until the channel is empty and disconnected, as a `Stream`.
+                pub fn stream($($reference)+ self) -> RecvStream<'_, T, $access> {
+                    RecvStream { receiver: Handle::Borrowed(self), wait: RecvWait::new() }
+                }
+            }
 
+            impl<T> Sender<T, $access> {
+                /// A `Sink` into the channel.
+                pub fn sink($($reference)+ self) -> SendSink<'_, T, $access> {
+                    let wait = SendWait::new(None);
+                    SendSink { sender: Handle::Borrowed(self), wait, is_sending: false }
+                }
+            }
+        };
+    }
+
+    borrowing!(Shared, &);
+    borrowing!(Exclusive, &mut);
+
+    impl<T, A: Access> Receiver<T, A> {
         /// As [`stream`](Self::stream), with the receiver in the stream.
         pub fn into_stream(self) -> RecvStream<'static, T, A> {
             RecvStream { receiver: Handle::Owned(self), wait: RecvWait::new() }
@@ -317,7 +336,7 @@ mod of_futures {
     /// It has one message at most that is not in the channel yet: `flush` and `close` wait until it is.
     #[must_use = "a sink does nothing unless it is used"]
     pub struct SendSink<'a, T, A: Access = Shared> {
-        sender: Handle<'a, Sender<T, A>>,
+        sender: Handle<'a, Sender<T, A>, A>,
         wait: SendWait<T>,
         /// Whether `wait` has a message.
         is_sending: bool,
@@ -371,12 +390,6 @@ mod of_futures {
     }
 
     impl<T, A: Access> Sender<T, A> {
-        /// A `Sink` into the channel.
-        pub fn sink(&self) -> SendSink<'_, T, A> {
-            let wait = SendWait::new(None);
-            SendSink { sender: Handle::Borrowed(self), wait, is_sending: false }
-        }
-
         /// As [`sink`](Self::sink), with the sender in the sink.
         pub fn into_sink(self) -> SendSink<'static, T, A> {
             let wait = SendWait::new(None);

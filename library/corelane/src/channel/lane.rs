@@ -1,12 +1,12 @@
 //! The two ends of a channel's queue, whatever the queue is.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 
 use super::rendezvous::Rendezvous;
 use super::timer::Timer;
 use crate::exact::{Exact, Positions};
 use crate::leased::{self, Reserved};
-use crate::memory::yield_now;
 use crate::queue::{CapacityError, Config, Queue, TryPopError, TryPushError};
 use crate::segmented::Uspsc;
 
@@ -34,24 +34,26 @@ pub(super) type Meeting<T> = Rendezvous<Item<T>>;
 pub(super) enum Tx<T> {
     Bounded(leased::Producer<Item<T>, Exact>),
     Unbounded(leased::Producer<Item<T>, Exact<Uspsc>>),
-    Rendezvous(Arc<Meeting<T>>),
+    /// The sides meet elsewhere: always full.
+    Rendezvous,
 }
 
 /// The receiving end of a queue.
 pub(super) enum Rx<T> {
     Bounded(leased::Consumer<Item<T>, Exact>),
     Unbounded(leased::Consumer<Item<T>, Exact<Uspsc>>),
-    Rendezvous(Arc<Meeting<T>>),
+    /// The sides meet elsewhere: always empty.
+    Rendezvous,
     Timer(Arc<Timer<T>>),
 }
 
 /// Does `$body` with the queue's handle, or `$meeting` where there is none.
 macro_rules! of {
-    ($end:ident::($this:expr): $queue:ident => $body:expr; $meeting:ident => $other:expr $(; $timer:ident => $timed:expr)?) => {
+    ($end:ident::($this:expr): $queue:ident => $body:expr; $other:expr $(; $timer:ident => $timed:expr)?) => {
         match $this {
             $end::Bounded($queue) => $body,
             $end::Unbounded($queue) => $body,
-            $end::Rendezvous($meeting) => $other,
+            $end::Rendezvous => $other,
             $($end::Timer($timer) => $timed,)?
         }
     };
@@ -70,16 +72,14 @@ pub(super) enum Kind<T> {
         /// `usize::MAX` if it is never full.
         capacity: usize,
     },
-    Rendezvous(Arc<Meeting<T>>),
+    Rendezvous(Box<Meeting<T>>),
     Timer(Arc<Timer<T>>),
 }
 
 /// Both ends of a queue for exactly `capacity` items.
 pub(super) fn bounded<T>(capacity: usize) -> Ends<T> {
     if capacity == 0 {
-        let meeting = Arc::new(Meeting::default());
-        let (tx, rx) = (Tx::Rendezvous(meeting.clone()), Rx::Rendezvous(meeting.clone()));
-        return Ok((tx, rx, Kind::Rendezvous(meeting)));
+        return Ok((Tx::Rendezvous, Rx::Rendezvous, Kind::Rendezvous(Box::default())));
     }
     let (tx, rx) = <Exact as Queue<Item<T>>>::with(Config::new(capacity))?;
     let positions = tx.positions();
@@ -118,7 +118,7 @@ impl<T> Kind<T> {
         }
     }
 
-    pub(super) fn meeting(&self) -> Option<&Arc<Meeting<T>>> {
+    pub(super) fn meeting(&self) -> Option<&Meeting<T>> {
         if let Self::Rendezvous(meeting) = self { Some(meeting) } else { None }
     }
 
@@ -130,24 +130,24 @@ impl<T> Kind<T> {
 impl<T> Tx<T> {
     #[inline(always)] // as the queue's own
     pub(super) fn push(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        of!(Tx::(self): tx => tx.try_push(Item(item)); meeting => meeting.try_send(Item(item)))
+        of!(Tx::(self): tx => tx.try_push(Item(item)); Err(TryPushError::Full(Item(item))))
             .map_err(unpacked)
     }
 
     /// Whether a push would find room, which stays free until the next call of this handle.
     pub(super) fn reserve(&mut self) -> Reserved {
-        of!(Tx::(self): tx => tx.reserve(); _meeting => Reserved::Full)
+        of!(Tx::(self): tx => tx.reserve(); Reserved::Full)
     }
 
     /// As [`push`](Self::push), after [`reserve`](Self::reserve) and no other call.
     pub(super) fn push_reserved(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        of!(Tx::(self): tx => tx.push_reserved(Item(item)); meeting => meeting.try_send(Item(item)))
+        of!(Tx::(self): tx => tx.push_reserved(Item(item)); Err(TryPushError::Full(Item(item))))
             .map_err(unpacked)
     }
 
     /// Takes a reservation back.
     pub(super) fn release(&mut self) {
-        of!(Tx::(self): tx => tx.release(); _meeting => ());
+        of!(Tx::(self): tx => tx.release(); ());
     }
 }
 
@@ -156,7 +156,7 @@ impl<T> Clone for Tx<T> {
         match self {
             Self::Bounded(tx) => Self::Bounded(tx.clone()),
             Self::Unbounded(tx) => Self::Unbounded(tx.clone()),
-            Self::Rendezvous(meeting) => Self::Rendezvous(meeting.clone()),
+            Self::Rendezvous => Self::Rendezvous,
         }
     }
 }
@@ -176,23 +176,8 @@ impl<T> Rx<T> {
     /// Not as a `Result`: the compiler would move it through memory, in parts that the processor can't forward.
     #[inline(always)] // as the queue's own
     pub(super) fn pop(&mut self, why: &mut TryPopError) -> Option<T> {
-        of!(Rx::(self): rx => unpack(rx.try_pop(), why); meeting => unpack(meeting.try_recv(), why);
+        of!(Rx::(self): rx => unpack(rx.try_pop(), why); unpack(Err(TryPopError::Empty), why);
             timer => unpack(timer.try_recv().map(Item), why))
-    }
-
-    /// Drops all items.
-    pub(super) fn clear(&mut self) {
-        if let Self::Rendezvous(meeting) = self {
-            return meeting.clear();
-        }
-        loop {
-            let mut why = TryPopError::Empty;
-            match self.pop(&mut why) {
-                Some(item) => drop(item),
-                None if why == TryPopError::Busy => yield_now(),
-                None => return,
-            }
-        }
     }
 }
 
@@ -201,7 +186,7 @@ impl<T> Clone for Rx<T> {
         match self {
             Self::Bounded(rx) => Self::Bounded(rx.clone()),
             Self::Unbounded(rx) => Self::Unbounded(rx.clone()),
-            Self::Rendezvous(meeting) => Self::Rendezvous(meeting.clone()),
+            Self::Rendezvous => Self::Rendezvous,
             Self::Timer(timer) => Self::Timer(timer.clone()),
         }
     }

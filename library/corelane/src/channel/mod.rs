@@ -42,9 +42,11 @@
 //! | waiting | as [`wait`](crate::wait): some microseconds of looking, if that has been worth it lately, then sleep. No processor time while it sleeps |
 //! | a stopped thread | a thread that loses its core in the middle of a call keeps the other threads of its side waiting, as one that has a lock |
 //! | queue | [`leased`](crate::leased) over a [line ring](crate::line_ring) with a counter of popped messages, or over a [list of rings](crate::segmented) |
-//! | memory | about 3 KiB, and 1 KiB for each thread that uses a shared handle, besides the messages |
+//! | memory | about 10 KiB, and 1 KiB for each thread that uses a shared handle, besides the messages |
+//! | handles | at most 65,536 threads and local handles a side |
 
 mod access;
+mod alarm;
 mod common;
 mod error;
 mod future;
@@ -86,7 +88,7 @@ use timer::Timer;
 ///
 /// If there is no memory for so many messages.
 pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-    channel(lane::bounded(capacity))
+    open(lane::bounded(capacity))
 }
 
 /// A channel that is never full, between any number of threads on either side.
@@ -95,11 +97,11 @@ pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 ///
 /// If there is no memory.
 pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
-    channel(lane::unbounded())
+    open(lane::unbounded())
 }
 
 /// A channel with such handles.
-fn channel<T, S: Access, R: Access>(ends: lane::Ends<T>) -> (Sender<T, S>, Receiver<T, R>) {
+fn open<T, S: Access, R: Access>(ends: lane::Ends<T>) -> (Sender<T, S>, Receiver<T, R>) {
     let (tx, rx, kind) = ends.unwrap_or_else(|error| panic!("{error}"));
     let common = Arc::new(Common::new(kind));
     (Sender::new(tx, common.clone()), Receiver::new(rx, common))
@@ -168,7 +170,7 @@ impl Tries {
 
 /// Channels between one sender and one receiver, each used by one thread at a time.
 pub mod spsc {
-    use super::{Exclusive, channel, lane};
+    use super::{Exclusive, lane, open};
 
     /// The sending side.
     pub type Sender<T> = super::Sender<T, Exclusive>;
@@ -181,7 +183,7 @@ pub mod spsc {
     ///
     /// If there is no memory for so many messages.
     pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-        channel(lane::bounded(capacity))
+        open(lane::bounded(capacity))
     }
 
     /// As [`super::unbounded`].
@@ -190,13 +192,14 @@ pub mod spsc {
     ///
     /// If there is no memory.
     pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
-        channel(lane::unbounded())
+        open(lane::unbounded())
     }
 }
 
-/// Channels between any number of senders and one receiver, which one thread at a time uses.
+/// Channels between any number of senders and one receiver, which one thread at a time uses. With the names of `std::sync::mpsc`
+/// too.
 pub mod mpsc {
-    use super::{Exclusive, channel, lane};
+    use super::{Exclusive, lane, open};
 
     pub use super::Sender;
     /// The receiving side.
@@ -208,7 +211,7 @@ pub mod mpsc {
     ///
     /// If there is no memory for so many messages.
     pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-        channel(lane::bounded(capacity))
+        open(lane::bounded(capacity))
     }
 
     /// As [`super::unbounded`].
@@ -217,13 +220,35 @@ pub mod mpsc {
     ///
     /// If there is no memory.
     pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
-        channel(lane::unbounded())
+        open(lane::unbounded())
+    }
+
+    pub use super::{
+        RecvError, RecvTimeoutError, SendError, Sender as SyncSender, TryRecvError, TrySendError,
+    };
+
+    /// As [`unbounded`].
+    ///
+    /// # Panics
+    ///
+    /// If there is no memory.
+    pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
+        unbounded()
+    }
+
+    /// As [`bounded`].
+    ///
+    /// # Panics
+    ///
+    /// If there is no memory for so many messages.
+    pub fn sync_channel<T>(bound: usize) -> (SyncSender<T>, Receiver<T>) {
+        bounded(bound)
     }
 }
 
 /// Channels between one sender, which one thread at a time uses, and any number of receivers.
 pub mod spmc {
-    use super::{Exclusive, channel, lane};
+    use super::{Exclusive, lane, open};
 
     pub use super::Receiver;
     /// The sending side.
@@ -235,7 +260,7 @@ pub mod spmc {
     ///
     /// If there is no memory for so many messages.
     pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-        channel(lane::bounded(capacity))
+        open(lane::bounded(capacity))
     }
 
     /// As [`super::unbounded`].
@@ -244,6 +269,6 @@ pub mod spmc {
     ///
     /// If there is no memory.
     pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
-        channel(lane::unbounded())
+        open(lane::unbounded())
     }
 }

@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
 use super::access::sealed::Access as _;
@@ -31,6 +32,10 @@ pub struct Receiver<T, A: Access = Shared> {
 unsafe impl<T: Send, A: Access> Send for Receiver<T, A> {}
 // SAFETY: as for `Sender`.
 unsafe impl<T: Send> Sync for Receiver<T> {}
+
+// No call panics in the middle, but in a message's destructor.
+impl<T, A: Access> UnwindSafe for Receiver<T, A> {}
+impl<T, A: Access> RefUnwindSafe for Receiver<T, A> {}
 
 impl<T, A: Access> Receiver<T, A> {
     pub(super) fn new(rx: Rx<T>, common: Arc<Common<T>>) -> Self {
@@ -67,6 +72,9 @@ impl<T, A: Access> Receiver<T, A> {
     /// If the channel is empty, or as [`recv`](Self::recv).
     #[inline]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
+        if let Some(meeting) = self.common.kind.meeting() {
+            return take_from(meeting);
+        }
         let mut looks = Tries::default();
         loop {
             let mut why = TryPopError::Empty;
@@ -168,8 +176,12 @@ impl<T, A: Access> Receiver<T, A> {
     /// Lets nothing be sent any more. Receivers get what was sent.
     ///
     /// A message that another thread sends at the same time may be received, or be dropped with the channel.
+    ///
+    /// The channels of the clock can't be closed.
     pub fn close(&self) {
-        self.common.close();
+        if self.common.kind.timer().is_none() {
+            self.common.close();
+        }
     }
 
     /// Whether all senders are gone, or the channel was closed. Messages may still be there.
@@ -221,10 +233,23 @@ impl<T, A: Access> Receiver<T, A> {
 
 impl<T> Receiver<T> {
     /// A handle for one thread at a time, which takes a little less time for each call.
+    ///
+    /// # Panics
+    ///
+    /// If the channel has 65,536 local receivers, and threads that receive, already.
     pub fn local(&self) -> Receiver<T, Exclusive> {
+        let end = Exclusive::new(Shared::another(&self.end));
         self.common.enter_receiver();
-        let common = self.common.clone();
-        Receiver { end: Exclusive::new(Shared::another(&self.end)), common, bound: PhantomData }
+        Receiver { end, common: self.common.clone(), bound: PhantomData }
+    }
+}
+
+/// Takes the message of a sender that waits.
+fn take_from<T>(meeting: &Meeting<T>) -> Result<T, TryRecvError> {
+    match meeting.try_recv() {
+        Ok(Item(message)) => Ok(message),
+        Err(TryPopError::Closed) => Err(TryRecvError::Disconnected),
+        Err(_) => Err(TryRecvError::Empty),
     }
 }
 

@@ -115,10 +115,9 @@ impl<T> Default for Rendezvous<T> {
     }
 }
 
-/// Claims the first entry that can be claimed, and removes all before it. Not one of `own`, which can't meet itself.
-fn claim<T>(entries: &mut VecDeque<Entry<T>>, own: Option<&Arc<Party>>) -> Option<Entry<T>> {
-    let is_own = |entry: &Entry<T>| own.is_some_and(|own| Arc::ptr_eq(own, &entry.party));
-    let place = entries.iter().position(|e| !is_own(e) && e.party.claim(e.choice))?;
+/// Claims the first entry that can be claimed, and removes it.
+fn claim<T>(entries: &mut VecDeque<Entry<T>>) -> Option<Entry<T>> {
+    let place = entries.iter().position(|entry| entry.party.claim(entry.choice))?;
     entries.remove(place)
 }
 
@@ -152,7 +151,7 @@ impl<T> Lists<T> {
         if let Some(message) = self.left.pop_front() {
             return Ok(Got::Message(message));
         }
-        match claim(&mut self.senders, None) {
+        match claim(&mut self.senders) {
             Some(entry) => Ok(Got::From(entry)),
             None if self.is_closed => Err(TryPopError::Closed),
             None => Err(TryPopError::Empty),
@@ -209,7 +208,7 @@ impl<T> Promise<T> {
 impl<T> Rendezvous<T> {
     pub(super) fn try_send(&self, message: T) -> Result<(), TryPushError<T>> {
         let mut lists = self.lists.lock();
-        match claim(&mut lists.receivers, None) {
+        match claim(&mut lists.receivers) {
             Some(entry) => {
                 drop(lists);
                 Promise(entry).keep(message);
@@ -236,9 +235,11 @@ impl<T> Rendezvous<T> {
         waiting: &mut Option<Waiting<T>>,
         waker: &Waker,
     ) -> Look<Result<(), T>> {
-        let mut lists = self.lists.lock();
         if let Some(known) = waiting {
             known.party.set_waker(waker);
+        }
+        let mut lists = self.lists.lock();
+        if let Some(known) = waiting {
             if known.party.chosen().is_some() {
                 *waiting = None;
                 return Look::Done(Ok(()));
@@ -251,7 +252,7 @@ impl<T> Rendezvous<T> {
             return Look::Done(back.unwrap_or(Ok(())));
         }
         let Some(message) = message.take() else { return Look::Done(Ok(())) };
-        if let Some(entry) = claim(&mut lists.receivers, None) {
+        if let Some(entry) = claim(&mut lists.receivers) {
             drop(lists);
             Promise(entry).keep(message);
             return Look::Done(Ok(()));
@@ -330,9 +331,14 @@ impl<T> Rendezvous<T> {
 
     /// Gives a message back that no receiver wants: the next one gets it.
     pub(super) fn leave(&self, message: T) {
-        if let Err(error) = self.try_send(message) {
-            self.lists.lock().left.push_back(error.into_inner());
+        let mut lists = self.lists.lock();
+        if let Some(entry) = claim(&mut lists.receivers) {
+            drop(lists);
+            return Promise(entry).keep(message);
         }
+        lists.left.push_back(message);
+        drop(lists);
+        self.arrivals.ring_for_all();
     }
 
     /// Grows when one more waits.
@@ -359,7 +365,7 @@ impl<T> Rendezvous<T> {
 
     /// The next receiver that waits: it gets the message that follows.
     pub(super) fn promise(&self) -> Option<Promise<T>> {
-        claim(&mut self.lists.lock().receivers, None).map(Promise)
+        claim(&mut self.lists.lock().receivers).map(Promise)
     }
 
     /// Waits for a receiver, as choice `index` of `party`.

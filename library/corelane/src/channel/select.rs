@@ -10,6 +10,7 @@ use core::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::access::Access;
+use super::alarm::Alarm;
 use super::common::Selected;
 use super::error::{
     ReadyTimeoutError, RecvError, SelectTimeoutError, SendError, TryReadyError, TryRecvError,
@@ -43,6 +44,8 @@ trait Operation {
     fn abandon(&self, found: Found);
     /// Where to wait.
     fn bell(&self) -> &Bell;
+    /// Whether it waits for a partner, who claims it.
+    fn has_partners(&self) -> bool;
     /// Waits for a partner too, if the channel has capacity 0: a number.
     fn enter(&self, party: &Arc<Party>, index: usize) -> Option<u64>;
     /// Ends that wait.
@@ -78,6 +81,10 @@ impl<T, A: Access> Operation for Receiver<T, A> {
         if let Found::Kept(number) = found {
             drop(self.common().take_selected(number));
         }
+    }
+
+    fn has_partners(&self) -> bool {
+        self.common().kind.meeting().is_some()
     }
 
     fn bell(&self) -> &Bell {
@@ -170,6 +177,10 @@ impl<T, A: Access> Operation for Sender<T, A> {
                 Some(Selected::Message(_)) | None => {}
             },
         }
+    }
+
+    fn has_partners(&self) -> bool {
+        self.common().kind.meeting().is_some()
     }
 
     fn bell(&self) -> &Bell {
@@ -374,25 +385,34 @@ impl<'a> Select<'a> {
         self.ready_by(Some(deadline)).ok_or(ReadyTimeoutError)
     }
 
-    /// As [`ready`](Self::ready), in a task. To be polled again after each wake-up.
+    /// As [`ready`](Self::ready), in a task.
+    ///
+    /// The future stays on its thread, as the select does. A task that moves takes `recv_async` of each channel instead, and the
+    /// `select!` of its runtime.
     pub fn ready_async(&mut self) -> impl Future<Output = usize> + use<'_, 'a> {
-        let mut sleepers = None;
+        let (mut sleepers, mut alarm) = (None, None);
         poll_fn(move |context| {
-            drop(sleepers.take());
+            drop((sleepers.take(), alarm.take()));
             let mut found = self.look(is_ready);
             if found.is_none() {
-                let new = Sleepers::new(&self.cases, context.waker());
+                let new = Sleepers::new(&self.cases, context.waker(), false);
                 if !new.may_sleep {
                     context.waker().wake_by_ref();
                 }
                 found = self.look(is_ready);
-                sleepers = Some(new);
+                (sleepers, alarm) =
+                    (Some(new), self.due().map(|due| Alarm::new(due, context.waker())));
             }
             match found {
                 Some((index, ..)) => Poll::Ready(index),
                 None => Poll::Pending,
             }
         })
+    }
+
+    /// When the first operation becomes ready without a ring.
+    fn due(&self) -> Option<Instant> {
+        self.cases.iter().filter_map(|(_, operation)| operation.due()).min()
     }
 
     fn ready_by(&self, until: Option<Instant>) -> Option<usize> {
@@ -437,7 +457,7 @@ impl<'a> Select<'a> {
         &self,
         until: Option<Instant>,
         look: impl Fn(&dyn Operation) -> Option<R>,
-        chosen: Option<&dyn Fn(&dyn Operation, u64) -> Option<R>>,
+        chosen: Option<&Chosen<'_, R>>,
     ) -> Option<Case<'a, R>> {
         assert!(
             until.is_some() || !self.cases.is_empty(),
@@ -492,13 +512,16 @@ impl<'a> Select<'a> {
 
     /// Sleeps until a ring.
     fn sleep(&self, until: Option<Instant>, own: Option<&Arc<Party>>) {
-        let sleepers = Sleepers::new(&self.cases, &this_thread());
+        let sleepers = Sleepers::new(&self.cases, &this_thread(), own.is_some());
         let is_ready = self.cases.iter().any(|(_, operation)| operation.is_ready(own));
         if sleepers.may_sleep && !is_ready {
-            park(self.cases.iter().filter_map(|(_, operation)| operation.due()).chain(until).min());
+            park(self.due().into_iter().chain(until).min());
         }
     }
 }
+
+/// What is found where a partner has chosen the wait with this number.
+type Chosen<'a, R> = dyn Fn(&dyn Operation, u64) -> Option<R> + 'a;
 
 /// Index, operation, and what was found.
 type Case<'a, R> = (usize, &'a dyn Operation, R);
@@ -509,27 +532,32 @@ fn is_ready(operation: &dyn Operation) -> Option<()> {
 
 /// One sleeper at the bells of several channels.
 struct Sleepers<'a> {
-    places: Vec<(&'a Bell, u64)>,
+    places: Vec<(&'a dyn Operation, u64)>,
     may_sleep: bool,
 }
 
 impl<'a> Sleepers<'a> {
-    fn new(cases: &[(usize, &'a dyn Operation)], waker: &Waker) -> Self {
-        let enter = |(_, operation): &(usize, &'a dyn Operation)| {
-            let bell = operation.bell();
-            (bell, bell.enter(waker))
-        };
-        let places: Vec<_> = cases.iter().map(enter).collect();
+    /// At the bells of all operations but those that partners can claim.
+    fn new(cases: &[(usize, &'a dyn Operation)], waker: &Waker, has_party: bool) -> Self {
+        let operations = cases.iter().map(|(_, operation)| *operation);
+        let waits = operations.filter(|operation| !(has_party && operation.has_partners()));
+        let places: Vec<_> =
+            waits.map(|operation| (operation, operation.bell().enter(waker))).collect();
         // One fence for all.
-        let may_sleep = places.first().is_none_or(|(bell, _)| bell.fence());
+        let may_sleep = places.first().is_none_or(|(operation, _)| operation.bell().fence());
         Self { places, may_sleep }
     }
 }
 
 impl Drop for Sleepers<'_> {
-    /// A bell that has rung wakes another sleeper: this one may take from another channel.
+    /// A bell that has rung wakes another sleeper, because this one may take from another channel: if there is still something
+    /// to take. Otherwise selects would wake each other for ever.
     fn drop(&mut self) {
-        self.places.iter().for_each(|(bell, number)| bell.leave(*number));
+        for (operation, number) in &self.places {
+            if operation.bell().withdraw(*number) && operation.is_ready(None) {
+                operation.bell().ring();
+            }
+        }
     }
 }
 
@@ -550,7 +578,8 @@ fn random(end: usize) -> usize {
 
 /// An operation that has begun, and must be completed: a send by [`send`](Self::send), a receive by [`recv`](Self::recv).
 ///
-/// Neither of them waits. A send keeps other senders of the channel waiting until it is completed.
+/// Neither of them waits. A send has reserved its room, which keeps other senders of the channel waiting until it is completed. If
+/// the thread sends into the same channel before, by any handle, the reservation is lost, or the thread waits for itself.
 ///
 /// # Panics
 ///

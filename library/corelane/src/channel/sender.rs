@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 use core::fmt;
 use core::marker::PhantomData;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
 use super::access::{Access, Borrowed, Exclusive, Shared};
@@ -30,6 +31,10 @@ pub struct Sender<T, A: Access = Shared> {
 unsafe impl<T: Send, A: Access> Send for Sender<T, A> {}
 // SAFETY: as above. What isn't `Sync` is in a part for each thread, or under a lock.
 unsafe impl<T: Send> Sync for Sender<T> {}
+
+// No call panics in the middle, but in a message's destructor.
+impl<T, A: Access> UnwindSafe for Sender<T, A> {}
+impl<T, A: Access> RefUnwindSafe for Sender<T, A> {}
 
 /// A sender's part in what all share.
 pub(super) struct Presence<T>(pub(super) Arc<Common<T>>);
@@ -84,6 +89,9 @@ impl<T, A: Access> Sender<T, A> {
     /// If the channel is full, or as [`send`](Self::send). The error has the message.
     #[inline]
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
+        if let Some(meeting) = self.common().kind.meeting() {
+            return give(meeting, message);
+        }
         let (mut message, mut looks) = (message, Tries::default());
         loop {
             match self.offer(message) {
@@ -143,6 +151,9 @@ impl<T, A: Access> Sender<T, A> {
 
     /// Sends where a select has reserved room.
     pub(super) fn send_reserved(&self, message: T) -> Result<(), SendError<T>> {
+        if self.common().is_closed() {
+            return Err(SendError(message));
+        }
         let mut end = self.end();
         let pushed = match core::mem::take(&mut end.is_reserved) {
             true => end.queue.push_reserved(message),
@@ -234,14 +245,27 @@ impl<T, A: Access> Sender<T, A> {
 
 impl<T> Sender<T> {
     /// A handle for one thread at a time, which takes a little less time for each call.
+    ///
+    /// # Panics
+    ///
+    /// If the channel has 65,536 local senders, and threads that send, already.
     pub fn local(&self) -> Sender<T, Exclusive> {
+        let end = Exclusive::new(Shared::another(&self.end));
         self.common().enter_sender();
-        let common = Presence(self.common.0.clone());
-        Sender { end: Exclusive::new(Shared::another(&self.end)), common, bound: PhantomData }
+        Sender { end, common: Presence(self.common.0.clone()), bound: PhantomData }
     }
 }
 
 use super::access::sealed::Access as _;
+
+/// Gives the message to a receiver that waits.
+fn give<T>(meeting: &Meeting<T>, message: T) -> Result<(), TrySendError<T>> {
+    match meeting.try_send(Item(message)) {
+        Ok(()) => Ok(()),
+        Err(TryPushError::Closed(Item(message))) => Err(TrySendError::Disconnected(message)),
+        Err(error) => Err(TrySendError::Full(error.into_inner().0)),
+    }
+}
 
 /// Waits until a receiver takes the message.
 fn meet<T>(

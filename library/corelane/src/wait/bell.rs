@@ -159,14 +159,18 @@ impl Bell {
     }
 
     /// The sleeper sleeps no more. If it was woken, it wakes the next one.
-    pub(crate) fn leave(&self, number: u64) {
+    fn leave(&self, number: u64) {
+        if self.withdraw(number) {
+            self.wake();
+        }
+    }
+
+    /// The sleeper sleeps no more. Whether it was woken: then the caller must see to it that the ring is used.
+    pub(crate) fn withdraw(&self, number: u64) -> bool {
         let mut sleepers = self.sleepers.lock();
         let left = sleepers.place(number).and_then(|place| sleepers.waiting.remove(place));
         self.count(&sleepers);
-        drop(sleepers);
-        if left.is_none() {
-            self.wake();
-        }
+        left.is_none()
     }
 }
 

@@ -1,0 +1,74 @@
+//! Wakes tasks at a time: one thread for all, which starts when it is needed.
+
+use alloc::collections::BTreeMap;
+use core::mem;
+use core::task::Waker;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// A waker that is woken at a time, unless the alarm is dropped before.
+pub(super) struct Alarm {
+    key: Key,
+}
+
+/// The time, and a number.
+type Key = (Instant, u64);
+
+struct Alarms {
+    /// By time.
+    set: BTreeMap<Key, Waker>,
+    next: u64,
+    has_thread: bool,
+}
+
+static ALARMS: Mutex<Alarms> =
+    Mutex::new(Alarms { set: BTreeMap::new(), next: 0, has_thread: false });
+static CHANGED: Condvar = Condvar::new();
+
+fn alarms() -> MutexGuard<'static, Alarms> {
+    ALARMS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Alarm {
+    pub(super) fn new(due: Instant, waker: &Waker) -> Self {
+        let mut alarms = alarms();
+        let key = (due, alarms.next);
+        alarms.next += 1;
+        alarms.set.insert(key, waker.clone());
+        if !mem::replace(&mut alarms.has_thread, true) {
+            std::thread::spawn(run);
+        }
+        CHANGED.notify_one();
+        Self { key }
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        // Dropped without the lock: a waker may own a task, and this an alarm.
+        let waker = alarms().set.remove(&self.key);
+        drop(waker);
+    }
+}
+
+fn run() {
+    let mut alarms = alarms();
+    loop {
+        let now = Instant::now();
+        let later = alarms.set.split_off(&(now, u64::MAX));
+        let due = mem::replace(&mut alarms.set, later);
+        if !due.is_empty() {
+            drop(alarms);
+            due.into_values().for_each(Waker::wake);
+            alarms = self::alarms();
+            continue;
+        }
+        alarms = match alarms.set.keys().next() {
+            Some((next, _)) => {
+                let time = next.saturating_duration_since(now);
+                CHANGED.wait_timeout(alarms, time).unwrap_or_else(PoisonError::into_inner).0
+            }
+            None => CHANGED.wait(alarms).unwrap_or_else(PoisonError::into_inner),
+        };
+    }
+}
