@@ -84,7 +84,7 @@ pub(super) struct Waiting<T> {
     packet: Packet<T>,
 }
 
-/// Who waits.
+/// The parties that wait.
 pub(super) struct Rendezvous<T> {
     lists: Mutex<Lists<T>>,
     /// Rings when one more waits.
