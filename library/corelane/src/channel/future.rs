@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::future::Future;
 use core::ops::Deref;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use super::access::{Access, Shared};
@@ -125,13 +125,33 @@ impl<T, A: Access> Sender<T, A> {
 struct RecvWait<T> {
     sleep: Sleep,
     waiting: Option<Waiting<Item<T>>>,
-    /// A thread that sleeps until then, and whom it wakes.
-    alarm: Option<(Instant, Arc<Party>)>,
+    alarm: Alarm,
+}
+
+/// A helper thread that wakes a task at a time.
+#[derive(Default)]
+pub(super) struct Alarm(Option<(Instant, Arc<Party>)>);
+
+impl Alarm {
+    /// Wakes the task at `due`. From now on `waker` wakes it.
+    pub(super) fn set(&mut self, due: Instant, waker: &Waker) {
+        match &self.0 {
+            Some((at, party)) if *at == due => party.set_waker(waker),
+            _ => {
+                let party = Party::new(waker);
+                self.0 = Some((due, party.clone()));
+                std::thread::spawn(move || {
+                    std::thread::sleep(due.saturating_duration_since(Instant::now()));
+                    party.wake();
+                });
+            }
+        }
+    }
 }
 
 impl<T> RecvWait<T> {
     fn new() -> Self {
-        Self { sleep: Sleep::default(), waiting: None, alarm: None }
+        Self { sleep: Sleep::default(), waiting: None, alarm: Alarm::default() }
     }
 
     fn poll<A: Access>(
@@ -170,17 +190,8 @@ impl<T> RecvWait<T> {
         if let Ok(message) = timer.try_recv() {
             return Poll::Ready(Ok(message));
         }
-        let Some(due) = timer.next() else { return Poll::Pending };
-        match &self.alarm {
-            Some((at, party)) if *at == due => party.set_waker(context.waker()),
-            _ => {
-                let party = Party::new(context.waker());
-                self.alarm = Some((due, party.clone()));
-                std::thread::spawn(move || {
-                    std::thread::sleep(due.saturating_duration_since(Instant::now()));
-                    party.wake();
-                });
-            }
+        if let Some(due) = timer.next() {
+            self.alarm.set(due, context.waker());
         }
         Poll::Pending
     }

@@ -96,7 +96,7 @@ struct Lists<T> {
     receivers: VecDeque<Entry<T>>,
     /// Messages whose receivers gave up at the same time.
     left: VecDeque<T>,
-    /// Number of those that have waited.
+    /// Number of those that have waited, and of messages in `left` so far.
     entered: u64,
     /// The senders or the receivers are gone.
     is_closed: bool,
@@ -330,12 +330,19 @@ impl<T> Rendezvous<T> {
 
     /// Gives a message back that no receiver wants: the next one gets it.
     pub(super) fn leave(&self, message: T) {
-        if let Err(error) = self.try_send(message) {
-            self.lists.lock().left.push_back(error.into_inner());
+        let mut lists = self.lists.lock();
+        if let Some(entry) = claim(&mut lists.receivers, None) {
+            drop(lists);
+            return Promise(entry).keep(message);
         }
+        // Under the same lock: a receiver that begins to wait finds it.
+        lists.left.push_back(message);
+        lists.entered += 1;
+        drop(lists);
+        self.arrivals.ring_for_all();
     }
 
-    /// Grows when one more waits.
+    /// Grows when one more waits, or leaves a message.
     pub(super) fn version(&self) -> u64 {
         self.lists.lock().entered
     }

@@ -15,6 +15,7 @@ use super::error::{
     ReadyTimeoutError, RecvError, SelectTimeoutError, SendError, TryReadyError, TryRecvError,
     TrySelectError,
 };
+use super::future::Alarm;
 use super::lane::{Item, Kind};
 use super::rendezvous::Party;
 use super::{Receiver, Sender, Tries, is_over, unlimited};
@@ -376,7 +377,7 @@ impl<'a> Select<'a> {
 
     /// As [`ready`](Self::ready), in a task. To be polled again after each wake-up.
     pub fn ready_async(&mut self) -> impl Future<Output = usize> + use<'_, 'a> {
-        let mut sleepers = None;
+        let (mut sleepers, mut alarm) = (None, Alarm::default());
         poll_fn(move |context| {
             drop(sleepers.take());
             let mut found = self.look(is_ready);
@@ -384,6 +385,9 @@ impl<'a> Select<'a> {
                 let new = Sleepers::new(&self.cases, context.waker());
                 if !new.may_sleep {
                     context.waker().wake_by_ref();
+                }
+                if let Some(due) = self.due() {
+                    alarm.set(due, context.waker());
                 }
                 found = self.look(is_ready);
                 sleepers = Some(new);
@@ -495,8 +499,13 @@ impl<'a> Select<'a> {
         let sleepers = Sleepers::new(&self.cases, &this_thread());
         let is_ready = self.cases.iter().any(|(_, operation)| operation.is_ready(own));
         if sleepers.may_sleep && !is_ready {
-            park(self.cases.iter().filter_map(|(_, operation)| operation.due()).chain(until).min());
+            park(self.due().into_iter().chain(until).min());
         }
+    }
+
+    /// When the clock makes an operation ready.
+    fn due(&self) -> Option<Instant> {
+        self.cases.iter().filter_map(|(_, operation)| operation.due()).min()
     }
 }
 
