@@ -60,10 +60,10 @@ fn handles_are_expressions() {
     select! { recv(ends.rx) -> n => assert_eq!(n, Ok(1)), recv(&rxs[1]) -> _ => unreachable!() }
     select! { recv(first(&rxs)) -> n => assert_eq!(n, Ok(2)), recv(&&never::<()>()) -> _ => unreachable!() }
     // A channel that may be there.
-    let perhaps: Option<Receiver<Instant>> = None;
+    let perhaps = |wanted: bool| if wanted { after(MOMENT) } else { never() };
     select! {
-        recv(perhaps.unwrap_or_else(never)) -> _ => unreachable!(),
-        recv(after(MOMENT)) -> due => assert!(due.unwrap() <= Instant::now()),
+        recv(perhaps(false)) -> _ => unreachable!(),
+        recv(perhaps(true)) -> due => assert!(due.unwrap() <= Instant::now()),
     }
     select! { send(&txs[1], 3) -> r => r.unwrap(), recv(rxs[0]) -> _ => unreachable!() }
     assert_eq!(rxs[1].recv(), Ok(3));
@@ -130,7 +130,8 @@ fn chance_decides_and_biased_takes_the_first() {
     (0..50)
         .for_each(|_| select_biased! { recv(other_rx) -> _ => {} recv(rx) -> _ => unreachable!() });
     let mut select = Select::new_biased();
-    (select.recv(&rx), select.recv(&other_rx));
+    select.recv(&rx);
+    select.recv(&other_rx);
     for _ in 0..20 {
         let selected = select.select();
         assert_eq!((selected.index(), selected.recv(&rx)), (0, Ok(())));

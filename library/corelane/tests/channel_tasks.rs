@@ -395,7 +395,8 @@ fn a_select_waits_in_a_task() {
     let (sent, begin) = (bounded::<()>(1), Instant::now());
     let clock = after(MOMENT);
     let mut select = Select::new();
-    (select.recv(&sent.1), select.recv(&clock));
+    select.recv(&sent.1);
+    select.recv(&clock);
     let woken = thread::spawn({
         let tx = sent.0.clone();
         move || {

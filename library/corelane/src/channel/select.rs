@@ -441,7 +441,7 @@ impl<'a> Select<'a> {
         &self,
         until: Option<Instant>,
         look: impl Fn(&dyn Operation) -> Option<R>,
-        chosen: Option<&dyn Fn(&dyn Operation, u64) -> Option<R>>,
+        chosen: Option<&Chosen<'_, R>>,
     ) -> Option<Case<'a, R>> {
         assert!(
             until.is_some() || !self.cases.is_empty(),
@@ -508,6 +508,9 @@ impl<'a> Select<'a> {
         self.cases.iter().filter_map(|(_, operation)| operation.due()).min()
     }
 }
+
+/// What is found where a partner has chosen the wait with this number.
+type Chosen<'f, R> = dyn Fn(&dyn Operation, u64) -> Option<R> + 'f;
 
 /// Index, operation, and what was found.
 type Case<'a, R> = (usize, &'a dyn Operation, R);
