@@ -458,12 +458,13 @@ impl<'a> Select<'a> {
                 (true, _) => pause(1),
                 (false, None) => self.sleep(until, None),
                 (false, Some(chosen)) => {
-                    if let Some((index, number)) = self.sleep_for_partners(until)
-                        && let Some(&(_, operation)) =
-                            self.cases.iter().find(|(known, _)| *known == index)
-                        && let Some(found) = chosen(operation, number)
-                    {
-                        return Some((index, operation, found));
+                    let found = self.sleep_for_partners(until).and_then(|(index, number)| {
+                        let (_, operation) =
+                            self.cases.iter().find(|(known, _)| *known == index)?;
+                        chosen(*operation, number).map(|found| (index, *operation, found))
+                    });
+                    if found.is_some() {
+                        return found;
                     }
                 }
             }
