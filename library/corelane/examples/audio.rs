@@ -1,20 +1,21 @@
 //! An audio callback takes a block of samples every 2.7 ms, and never waits for the decoder that writes them.
 //!
-//! The callback takes no lock and allocates nothing. If samples are missing, the callback plays silence and counts an
-//! underrun. A second queue brings the volume from the user interface.
+//! The callback takes no lock, allocates nothing and wakes nobody: it has plain queues, and the decoder looks for room once in
+//! a period. If samples are missing, the callback plays silence and counts an underrun. A second queue brings the volume from
+//! the user interface.
 
 use std::hint::black_box;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corelane::{CapacityError, TryPushError, lamport::batched, spsc};
+use corelane::{CapacityError, spsc};
 
 const BLOCK: usize = 128;
 const BLOCKS: u32 = 150;
 const PERIOD: Duration = Duration::from_nanos(BLOCK as u64 * 1_000_000_000 / 48_000);
 
 fn main() -> Result<(), CapacityError> {
-    let (mut decoded, mut samples) = batched::queue::<f32>(8 * BLOCK)?;
+    let (mut decoded, mut samples) = spsc::queue::<f32>(8 * BLOCK)?;
     let (mut interface, mut volumes) = spsc::queue::<f32>(16)?;
 
     let callback = thread::spawn(move || {
@@ -33,16 +34,9 @@ fn main() -> Result<(), CapacityError> {
 
     let decoder = thread::spawn(move || {
         let mut tone = (0..).map(|n| (n as f32 * 0.0576).sin());
-        loop {
-            match decoded.write_chunk(BLOCK) {
-                Ok(mut chunk) => {
-                    let (first, second) = chunk.as_mut_slices();
-                    first.iter_mut().chain(second).for_each(|slot| *slot = tone.next().unwrap());
-                    chunk.commit_all();
-                }
-                Err(TryPushError::Closed(())) => break,
-                Err(_) => thread::yield_now(),
-            }
+        while !decoded.is_closed() {
+            let _ = decoded.push_iter(tone.by_ref()); // Fills the queue.
+            thread::sleep(PERIOD);
         }
     });
 

@@ -1,4 +1,4 @@
-//! Why a call of a channel failed. Names and texts are those of `std::sync::mpsc` and `crossbeam-channel`.
+//! Why a call of a channel failed. Names are those of `std::sync::mpsc` and `crossbeam-channel`, texts those of the latter.
 
 use core::error::Error;
 use core::fmt;

@@ -10,8 +10,8 @@
 //! assert_eq!(rx.iter().count(), 2); // until all senders are dropped
 //! ```
 //!
-//! Names, errors and their texts are those of `std::sync::mpsc` and `crossbeam-channel`. So a program moves to these channels
-//! with its `use` lines. What goes beyond: tasks send and receive too.
+//! Names and errors are those of `std::sync::mpsc` and `crossbeam-channel`, the errors' texts those of the latter. So a program
+//! moves to these channels with its `use` lines. What goes beyond: tasks send and receive too.
 //!
 //! | | one thread or task waits | at most so long | doesn't wait | a task waits |
 //! |---|---|---|---|---|
@@ -27,7 +27,7 @@
 //! | no bound | [`unbounded`] |
 //! | one sender or one receiver, which has one thread | the same in [`spsc`], [`mpsc`], [`spmc`]: their only handle has no part for each thread, and can't be shared by mistake |
 //! | a sender and a receiver that meet | [`bounded`] with capacity 0 |
-//! | messages of the clock | [`after`], [`at`], [`tick`], [`never`] |
+//! | messages of the clock | [`after`], [`at`], [`tick`], [`never`](never()) |
 //!
 //! A shared handle has an end of the queue for each thread that uses it. A hot loop takes one for itself: [`Sender::local`],
 //! [`Receiver::local`].
@@ -169,6 +169,31 @@ impl Tries {
 }
 
 /// Channels between one sender and one receiver, each used by one thread at a time.
+///
+/// A handle may move to another thread:
+///
+/// ```
+/// let (tx, rx) = corelane::channel::spsc::bounded(1);
+/// std::thread::spawn(move || tx.send("hello"));
+/// assert_eq!(rx.recv(), Ok("hello"));
+/// ```
+///
+/// Two threads can't share it:
+///
+/// ```compile_fail,E0277
+/// let (tx, rx) = corelane::channel::spsc::bounded(1);
+/// std::thread::scope(|s| {
+///     s.spawn(|| tx.send("hello"));
+///     assert_eq!(rx.recv(), Ok("hello"));
+/// });
+/// ```
+///
+/// Nor can it be cloned:
+///
+/// ```compile_fail,E0599
+/// let (tx, rx) = corelane::channel::spsc::bounded::<u8>(1);
+/// let other = tx.clone();
+/// ```
 pub mod spsc {
     use super::{Exclusive, lane, open};
 

@@ -130,7 +130,9 @@ impl<T, A: Access> Receiver<T, A> {
         let message = A::end(&self.end).queue.pop(why);
         match message {
             Some(_) => self.common.room.ring(),
-            None if self.common.is_closed() => return self.take_last(why),
+            None if self.common.has_ended() => return self.take_last(why),
+            // The last sender has left the queue, and is about to leave the channel: then it rings.
+            None if *why == TryPopError::Closed => *why = TryPopError::Empty,
             None => {}
         }
         message

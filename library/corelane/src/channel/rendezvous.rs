@@ -96,7 +96,7 @@ struct Lists<T> {
     receivers: VecDeque<Entry<T>>,
     /// Messages whose receivers gave up at the same time.
     left: VecDeque<T>,
-    /// Number of those that have waited.
+    /// Number of those that have waited, and of messages in `left` so far.
     entered: u64,
     /// The senders or the receivers are gone.
     is_closed: bool,
@@ -336,12 +336,14 @@ impl<T> Rendezvous<T> {
             drop(lists);
             return Promise(entry).keep(message);
         }
+        // Under the same lock: a receiver that begins to wait finds it.
         lists.left.push_back(message);
+        lists.entered += 1;
         drop(lists);
         self.arrivals.ring_for_all();
     }
 
-    /// Grows when one more waits.
+    /// Grows when one more waits, or leaves a message.
     pub(super) fn version(&self) -> u64 {
         self.lists.lock().entered
     }

@@ -410,11 +410,6 @@ impl<'a> Select<'a> {
         })
     }
 
-    /// When the first operation becomes ready without a ring.
-    fn due(&self) -> Option<Instant> {
-        self.cases.iter().filter_map(|(_, operation)| operation.due()).min()
-    }
-
     fn ready_by(&self, until: Option<Instant>) -> Option<usize> {
         self.wait(until, is_ready, None).map(|(index, ..)| index)
     }
@@ -474,12 +469,13 @@ impl<'a> Select<'a> {
                 (true, _) => pause(1),
                 (false, None) => self.sleep(until, None),
                 (false, Some(chosen)) => {
-                    if let Some((index, number)) = self.sleep_for_partners(until)
-                        && let Some(&(_, operation)) =
-                            self.cases.iter().find(|(known, _)| *known == index)
-                        && let Some(found) = chosen(operation, number)
-                    {
-                        return Some((index, operation, found));
+                    let found = self.sleep_for_partners(until).and_then(|(index, number)| {
+                        let (_, operation) =
+                            self.cases.iter().find(|(known, _)| *known == index)?;
+                        chosen(*operation, number).map(|found| (index, *operation, found))
+                    });
+                    if found.is_some() {
+                        return found;
                     }
                 }
             }
@@ -517,6 +513,11 @@ impl<'a> Select<'a> {
         if sleepers.may_sleep && !is_ready {
             park(self.due().into_iter().chain(until).min());
         }
+    }
+
+    /// When the clock makes an operation ready.
+    fn due(&self) -> Option<Instant> {
+        self.cases.iter().filter_map(|(_, operation)| operation.due()).min()
     }
 }
 
