@@ -204,7 +204,7 @@ fn select_while_a_message_moves() -> Exploration {
         let (ends, found) = both(
             move || {
                 other_tx.send(2_u64).expect("there is room");
-                drop(local.try_recv());
+                let _ = local.try_recv();
                 (tx, other_tx)
             },
             || {

@@ -265,7 +265,7 @@ fn meet<T>(meeting: &Meeting<T>, until: Option<Instant>) -> Result<T, RecvTimeou
             Look::Done(None) => return Err(RecvTimeoutError::Disconnected),
             Look::NotYet | Look::Busy => {}
         }
-        if looks < MEETING_LOOKS && !is_over(until) {
+        if looks != MEETING_LOOKS && !is_over(until) {
             looks += 1;
             pause(1);
             continue;

@@ -44,7 +44,7 @@ trait Operation {
     fn abandon(&self, found: Found);
     /// Where to wait.
     fn bell(&self) -> &Bell;
-    /// Whether it waits for a partner, who claims it.
+    /// Whether it waits for a partner that claims it.
     fn has_partners(&self) -> bool;
     /// Waits for a partner too, if the channel has capacity 0: a number.
     fn enter(&self, party: &Arc<Party>, index: usize) -> Option<u64>;
@@ -465,7 +465,7 @@ impl<'a> Select<'a> {
             if is_over(until) {
                 return None;
             }
-            match (looks < LOOKS, chosen) {
+            match ((0..LOOKS).contains(&looks), chosen) {
                 (true, _) => pause(1),
                 (false, None) => self.sleep(until, None),
                 (false, Some(chosen)) => {

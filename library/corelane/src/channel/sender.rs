@@ -281,7 +281,7 @@ fn meet<T>(
             Look::Done(Err(Item(message))) => return Err(SendTimeoutError::Disconnected(message)),
             Look::NotYet | Look::Busy => {}
         }
-        if looks < MEETING_LOOKS && !is_over(until) {
+        if looks != MEETING_LOOKS && !is_over(until) {
             looks += 1;
             pause(1);
             continue;

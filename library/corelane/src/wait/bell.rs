@@ -238,7 +238,7 @@ impl Sleep {
         waker: &Waker,
         mut look: impl FnMut() -> Look<R>,
     ) -> Poll<R> {
-        if self.sleeper.is_none() && !self.is_woken && self.yields < YIELDS {
+        if self.sleeper.is_none() && !self.is_woken && self.yields != YIELDS {
             if let Look::Done(found) = look() {
                 return Poll::Ready(found);
             }
