@@ -3,25 +3,34 @@
 //! A queue has two sides. The handles of one side are its producers, the handles of the other side its consumers. If a
 //! side may have several handles, a handle can be cloned. Otherwise the only handle of the side also lends slots, to be
 //! filled or read in place. The calls of a queue never wait for room or for an item (except `push` and `pop` of `locked`).
-//! [`wait::pair`] makes the handles of any queue wait, and then threads and tasks sleep.
+//! A [`channel`] waits: threads and tasks sleep until there is a message, or room. [`wait::pair`] makes the handles of any queue wait.
 //!
 //! ```
 //! # #[cfg(feature = "std")] {
-//! use corelane::{spsc, wait};
+//! use corelane::channel;
 //!
-//! let (mut tx, rx) = wait::pair(spsc::queue::<String>(1024)?);
+//! let (tx, rx) = channel::bounded(1024);
 //! std::thread::scope(|s| {
-//!     s.spawn(move || tx.push("hello".to_string())); // then `tx` is dropped, which closes the queue
-//!     s.spawn(move || rx.into_iter().for_each(|text| assert_eq!(text, "hello")));
+//!     s.spawn(move || tx.send("hello")); // then `tx` is dropped, and the loop ends
+//!     s.spawn(move || rx.iter().for_each(|text| assert_eq!(text, "hello")));
 //! });
 //! # }
-//! # Ok::<(), corelane::CapacityError>(())
+//! ```
+//!
+//! ```
+//! use corelane::spsc;
+//!
+//! let (mut tx, mut rx) = spsc::queue(1024)?;
+//! tx.try_push("hello")?;
+//! assert_eq!(rx.try_pop(), Ok("hello"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Which one?
 //!
 //! | you have | take |
 //! |---|---|
+//! | threads or tasks that wait | [`channel::bounded`], [`channel::unbounded`] |
 //! | one producer, one consumer | [`spsc::queue`] |
 //! | several producers or several consumers, or both | [`mpmc::queue`], [`mpsc::queue`], [`spmc::queue`] |
 //! | an unknown number of waiting items | [`spsc::unbounded_queue`], [`mpmc::unbounded_queue`] |
@@ -64,8 +73,9 @@
 //!
 //! # Features
 //!
-//! `std` (default) adds handles that [wait], memory mappings ([`Memory::HugePages`], [`Memory::Mirrored`]), the queues that need
+//! `std` (default) adds [channels](channel) and handles that [wait], memory mappings ([`Memory::HugePages`], [`Memory::Mirrored`]), the queues that need
 //! a timer or locks, and the system call with which [`leased`] needs no fences. Without it the crate is `no_std` and needs `alloc`.
+//! `futures` adds `Stream` and `Sink` for channels.
 
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 

@@ -73,10 +73,16 @@ fn for_room() -> Exploration {
 fn last_sender_goes() -> Exploration {
     explore(|| {
         let (tx, rx) = spsc::bounded(1);
+        let noted = Arc::new(AtomicU64::new(0));
+        let note = noted.clone();
         let ((), messages) = both(
-            move || tx.send(1_u64).expect("the receiver is there"),
+            move || {
+                tx.send(1_u64).expect("the receiver is there");
+                note.store(1, Ordering::Relaxed);
+            },
             || {
-                assert!(!rx.is_disconnected() || rx.len() == 1);
+                let has_ended = rx.is_disconnected();
+                assert!(!has_ended || (rx.len(), noted.load(Ordering::Relaxed)) == (1, 1));
                 (rx.recv().ok(), rx.recv().ok())
             },
         );

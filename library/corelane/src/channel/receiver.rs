@@ -187,6 +187,8 @@ impl<T, A: Access> Receiver<T, A> {
     }
 
     /// Whether all senders are gone, or the channel was closed. Messages may still be there.
+    ///
+    /// `true` also means that all that the dropped senders did happens before this call returns.
     pub fn is_disconnected(&self) -> bool {
         self.common.has_ended()
     }
