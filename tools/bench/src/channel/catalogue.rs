@@ -9,7 +9,7 @@ use corelane::line_ring::LineRing;
 use corelane::rings::lprq::Lprq;
 
 use super::handles::{Retrying, Sleeps, Spins, SpinsThenSleeps, Waiting, Yields};
-use super::{ChannelKernel, ours, peers};
+use super::{ChannelKernel, elcrq, ours, peers, system};
 use crate::catalogue::{Entry, EntryKind, module};
 
 /// All entries, corelane's first. To add a channel: implement [`Channel`](super::handles::Channel), by `channel!` if it has
@@ -17,7 +17,8 @@ use crate::catalogue::{Entry, EntryKind, module};
 pub(crate) fn entries() -> &'static [Entry] {
     static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         let queues = [queue::<LineRing>(), queue::<Bbq>(), queue::<Leased>(), queue::<Lprq>()];
-        ours::entries().into_iter().chain(queues).chain(peers::entries()).collect()
+        let more = [elcrq::entry()].into_iter().chain(system::entries());
+        ours::entries().into_iter().chain(queues).chain(peers::entries()).chain(more).collect()
     });
     &ENTRIES
 }

@@ -4,6 +4,7 @@
 //! producers stop and drop their handles, and the consumers take what is left until the channel is closed.
 
 mod catalogue;
+mod elcrq;
 mod handles;
 mod idle;
 mod ours;
@@ -11,6 +12,7 @@ mod peers;
 mod ping_pong;
 mod scheduled;
 mod stream;
+mod system;
 #[cfg(feature = "peers")]
 mod tasks;
 mod usage;
