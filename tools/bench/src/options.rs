@@ -281,7 +281,7 @@ pub struct WaitArgs {
     pub threads: Vec<TeamSize>,
 
     /// How corelane's queues wait; peers have only `adaptive`. Threads that share cores never spin.
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "adaptive,spin,yield")]
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "adaptive")]
     pub strategy: Vec<Strategy>,
 
     /// Whether calls block threads, or return futures, for `stream` and `ping-pong` in tasks.
