@@ -130,6 +130,9 @@ pub struct PerThread<H: Send> {
     segments: [OnceLock<Box<[Place<H>]>>; usize::BITS as usize],
 }
 
+/// The owner of a place that no thread has. No index: also a thread without an index, which looks for 0, never finds it.
+const FREE: usize = usize::MAX;
+
 type Place<H> = OnceLock<Box<OfThread<RefCell<H>>>>;
 
 /// What one thread at a time uses.
@@ -143,7 +146,7 @@ impl<H: Send> PerThread<H> {
     fn new(first: H) -> Self {
         Self {
             first: Mutex::new(first),
-            few: [const { (AtomicUsize::new(0), OnceLock::new()) }; 4],
+            few: [const { (AtomicUsize::new(FREE), OnceLock::new()) }; 4],
             segments: [const { OnceLock::new() }; usize::BITS as usize],
         }
     }
@@ -151,7 +154,7 @@ impl<H: Send> PerThread<H> {
     /// The end of the thread with this index, if it has used one. Never that of another thread.
     #[inline(always)]
     fn get(&self, index: usize) -> Option<&RefCell<H>> {
-        // Relaxed: a thread finds its own index, or 0 for none.
+        // Relaxed: a thread that has an index has written it, and no thread has the index `FREE`.
         let place = match self.few.iter().find(|(owner, _)| owner.load(Ordering::Relaxed) == index)
         {
             Some((_, place)) => place,
@@ -170,7 +173,7 @@ impl<H: Send> PerThread<H> {
         // Relaxed, both: as in `get`. A place stays its owner's.
         let mine = |(owner, _): &&(AtomicUsize, Place<H>)| {
             owner.load(Ordering::Relaxed) == index
-                || owner.compare_exchange(0, index, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+                || owner.compare_exchange(FREE, index, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         };
         if let Some((_, place)) = self.few.iter().find(mine) {
             return place;

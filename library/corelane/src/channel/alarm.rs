@@ -2,7 +2,9 @@
 
 use alloc::collections::BTreeMap;
 use core::mem;
+use core::panic::AssertUnwindSafe;
 use core::task::Waker;
+use std::panic::catch_unwind;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -18,11 +20,11 @@ struct Alarms {
     /// By time.
     set: BTreeMap<Key, Waker>,
     next: u64,
-    has_thread: bool,
+    /// The process whose thread wakes them. A forked one has none yet.
+    process: u32,
 }
 
-static ALARMS: Mutex<Alarms> =
-    Mutex::new(Alarms { set: BTreeMap::new(), next: 0, has_thread: false });
+static ALARMS: Mutex<Alarms> = Mutex::new(Alarms { set: BTreeMap::new(), next: 0, process: 0 });
 static CHANGED: Condvar = Condvar::new();
 
 fn alarms() -> MutexGuard<'static, Alarms> {
@@ -35,8 +37,9 @@ impl Alarm {
         let key = (due, alarms.next);
         alarms.next += 1;
         alarms.set.insert(key, waker.clone());
-        if !mem::replace(&mut alarms.has_thread, true) {
+        if alarms.process != std::process::id() {
             std::thread::spawn(run);
+            alarms.process = std::process::id();
         }
         CHANGED.notify_one();
         Self { key }
@@ -59,7 +62,10 @@ fn run() {
         let due = mem::replace(&mut alarms.set, later);
         if !due.is_empty() {
             drop(alarms);
-            due.into_values().for_each(Waker::wake);
+            for waker in due.into_values() {
+                // What a waker does wrong must not stop the others.
+                drop(catch_unwind(AssertUnwindSafe(|| waker.wake())));
+            }
             alarms = self::alarms();
             continue;
         }

@@ -97,7 +97,7 @@ impl<T> Common<T> {
     /// Whether nothing is sent any more.
     pub(super) fn has_ended(&self) -> bool {
         // Acquire ↔ Release in `leave_sender`: the count of the last messages.
-        self.is_closed() || self.senders.load(Ordering::Acquire) == 0
+        self.senders.load(Ordering::Acquire) == 0 || self.is_closed()
     }
 
     /// After a message was sent.

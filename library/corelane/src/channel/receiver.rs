@@ -143,7 +143,8 @@ impl<T, A: Access> Receiver<T, A> {
     #[inline(never)]
     fn take_last(&self, why: &mut TryPopError) -> Option<T> {
         let message = A::end(&self.end).queue.pop(why);
-        if *why == TryPopError::Empty {
+        // Where the sides meet, messages may be left: the caller looks there.
+        if *why == TryPopError::Empty && self.common.kind.meeting().is_none() {
             *why = TryPopError::Closed;
         }
         message
@@ -188,7 +189,7 @@ impl<T, A: Access> Receiver<T, A> {
 
     /// Whether all senders are gone, or the channel was closed. Messages may still be there.
     ///
-    /// `true` also means that all that the dropped senders did happens before this call returns.
+    /// If all senders are gone, all that they did happens before this call returns.
     pub fn is_disconnected(&self) -> bool {
         self.common.has_ended()
     }

@@ -404,7 +404,10 @@ impl<'a> Select<'a> {
                     (Some(new), self.due().map(|due| Alarm::new(due, context.waker())));
             }
             match found {
-                Some((index, ..)) => Poll::Ready(index),
+                Some((index, ..)) => {
+                    drop((sleepers.take(), alarm.take()));
+                    Poll::Ready(index)
+                }
                 None => Poll::Pending,
             }
         })

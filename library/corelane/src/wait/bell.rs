@@ -170,6 +170,8 @@ impl Bell {
         let mut sleepers = self.sleepers.lock();
         let left = sleepers.place(number).and_then(|place| sleepers.waiting.remove(place));
         self.count(&sleepers);
+        // Before `left` is dropped: a waker may own a task, and this a sleeper.
+        drop(sleepers);
         left.is_none()
     }
 }
