@@ -58,7 +58,7 @@ fn bad_words_and_numbers_are_refused() {
         ("ring --cores 9999", &["no core 9999"]),
         ("wait lq", &["lq", "no calls that wait", "linering, bbq"]),
         ("wait --test rtt", &["rtt", "stream, ping-pong, open-loop"]),
-        ("wait --strategy sleep", &["sleep", "adaptive, spin, yield"]),
+        ("wait --strategy doze", &["doze", "adaptive, sleep, spin-then-sleep, spin, yield"]),
         ("wait --rate 0", &["--rate", "choose 1 or more"]),
         ("wait --test cpu --rate 1 --duration 1ms", &["at 1 a second", "--rate or --duration"]),
         ("wait linering --test stream --threads 2x2", &["2x2", "one producer, one consumer"]),

@@ -62,7 +62,8 @@ fn streams_have_the_documented_shape() {
 
 #[test]
 fn every_queue_and_peer_passes_every_test() {
-    let moved = json_of(&few("--test stream,ping-pong --threads 1x1,2x2,4x1 --placement mixed"));
+    let moved = "--test stream,ping-pong --threads 1x1,2x2,4x1 --placement mixed";
+    let moved = json_of(&few(&format!("{moved} --strategy adaptive,spin,yield")));
     let scheduled = json_of(&short("--test open-loop,cpu,idle,fan-in --strategy adaptive"));
     let of = |queue: &str, test: &str| {
         let all = results(&moved).iter().chain(results(&scheduled));
@@ -142,7 +143,8 @@ fn queues_that_are_never_full_must_be_named() {
 
 #[test]
 fn threads_that_share_a_core_never_spin() {
-    let args = few("linering --test stream,ping-pong --threads 1x1 --cores 0");
+    let args = "linering --test stream,ping-pong --threads 1x1 --cores 0";
+    let args = few(&format!("{args} --strategy adaptive,spin,yield"));
     let json = json_of(&args);
     assert_eq!(json["machine"]["same_core"], true);
     assert_eq!(params(&json, "strategy"), ["adaptive", "yield"].repeat(3));
