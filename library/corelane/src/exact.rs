@@ -95,7 +95,7 @@ pub struct Consumer<C> {
 
 /// A producer with less room, and less than a quarter of the capacity, leaves the consumer alone for a moment.
 const LITTLE: u64 = 64;
-/// Pauses of that moment: about as long as a far line needs for a round trip.
+/// Pauses of this moment: about the time in which a cache line goes to a far core and comes back.
 const MOMENT: u32 = limit(16, 0) as u32;
 
 /// Where the queue is full. Out of line, but by value: see `queue::try_pop_by`.

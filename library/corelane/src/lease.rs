@@ -1,3 +1,5 @@
+// Above 500 lines: one protocol, with the argument why it is right.
+
 //! A value that one thread at a time uses: a lock whose holder pays no locked instruction for as long as it stays the holder.
 //!
 //! A tenant leases the value, and keeps the lease when it is done with a use. A tenant that waits says so in `word`. The

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::cell::{Cell, RefCell, RefMut};
 use core::fmt;
 use core::ops::{Deref, DerefMut};
-
+// Of the real world: loom's threads, and simulated ones, share one thread of the system and so its index.
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{self, OnceLock, PoisonError};
 
@@ -138,7 +138,7 @@ type Place<H> = OnceLock<Box<OfThread<RefCell<H>>>>;
 /// What one thread at a time uses.
 struct OfThread<E>(E);
 
-// SAFETY: a reference comes from `PerThread::get` with the index of the calling thread. An index belongs to one thread at a time, and
+// SAFETY: a reference comes from `PerThread::get` or `make` with the index of the calling thread. An index belongs to one thread at a time, and
 // goes from one to another under a lock.
 unsafe impl<E: Send> Sync for OfThread<E> {}
 

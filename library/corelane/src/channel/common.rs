@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::lane::{Item, Kind, Rx, Tx};
-use super::rendezvous::{Promise, Waiting};
+use super::rendezvous::Waiting;
 use crate::memory::{AtomicU64, Mutex, Ordering, yield_now};
 use crate::pad::Padded;
 use crate::queue::TryPopError;
@@ -62,13 +62,12 @@ pub(super) struct Common<T> {
     rest: Mutex<Option<Rx<T>>>,
     pub(super) kind: Kind<T>,
     /// What selects have taken, by their numbers.
-    pub(super) selected: Mutex<Vec<(u64, Selected<T>)>>,
+    selected: Mutex<Vec<(u64, Selected<T>)>>,
 }
 
 /// What a select has taken.
 pub(super) enum Selected<T> {
     Message(T),
-    Promise(Promise<Item<T>>),
     Waiting(Waiting<Item<T>>),
 }
 
@@ -167,10 +166,8 @@ impl<T> Common<T> {
     pub(super) fn leave_receiver(&self, end: impl FnOnce() -> Rx<T>) {
         // Relaxed, both: the queue's ends order what they do with it.
         let is_last = self.receivers.fetch_add(1_u64.wrapping_neg(), Ordering::Relaxed) == 1;
-        if !is_last || self.senders.load(Ordering::Relaxed) == 0 {
-            return;
-        }
-        if self.kind.timer().is_some() {
+        let has_senders = self.senders.load(Ordering::Relaxed) != 0 && self.kind.timer().is_none();
+        if !is_last || !has_senders {
             return;
         }
         // Before it is closed: a sender that sees that clears the queue.

@@ -17,7 +17,7 @@ pub(super) struct Item<T>(pub(super) T);
 unsafe impl<T> Send for Item<T> {}
 
 #[inline(always)]
-fn unpack<T>(popped: Result<Item<T>, TryPopError>, why: &mut TryPopError) -> Option<T> {
+pub(super) fn unpack<T>(popped: Result<Item<T>, TryPopError>, why: &mut TryPopError) -> Option<T> {
     match popped {
         Ok(Item(item)) => Some(item),
         Err(error) => {
@@ -35,26 +35,24 @@ pub(super) enum Tx<T> {
     Bounded(leased::Producer<Item<T>, Exact>),
     Unbounded(leased::Producer<Item<T>, Exact<Uspsc>>),
     /// The sides meet elsewhere: always full.
-    Rendezvous,
+    NoQueue,
 }
 
 /// The receiving end of a queue.
 pub(super) enum Rx<T> {
     Bounded(leased::Consumer<Item<T>, Exact>),
     Unbounded(leased::Consumer<Item<T>, Exact<Uspsc>>),
-    /// The sides meet elsewhere: always empty.
-    Rendezvous,
-    Timer(Arc<Timer<T>>),
+    /// The messages come from elsewhere: always empty.
+    NoQueue,
 }
 
-/// Does `$body` with the queue's handle, or `$meeting` where there is none.
+/// Does `$body` with the queue's handle, or `$other` where there is none.
 macro_rules! of {
-    ($end:ident::($this:expr): $queue:ident => $body:expr; $other:expr $(; $timer:ident => $timed:expr)?) => {
+    ($end:ident::($this:expr): $queue:ident => $body:expr; $other:expr) => {
         match $this {
             $end::Bounded($queue) => $body,
             $end::Unbounded($queue) => $body,
-            $end::Rendezvous => $other,
-            $($end::Timer($timer) => $timed,)?
+            $end::NoQueue => $other,
         }
     };
 }
@@ -73,13 +71,13 @@ pub(super) enum Kind<T> {
         capacity: usize,
     },
     Rendezvous(Box<Meeting<T>>),
-    Timer(Arc<Timer<T>>),
+    Timer(Timer<T>),
 }
 
 /// Both ends of a queue for exactly `capacity` items.
 pub(super) fn bounded<T>(capacity: usize) -> Ends<T> {
     if capacity == 0 {
-        return Ok((Tx::Rendezvous, Rx::Rendezvous, Kind::Rendezvous(Box::default())));
+        return Ok((Tx::NoQueue, Rx::NoQueue, Kind::Rendezvous(Box::default())));
     }
     let (tx, rx) = <Exact as Queue<Item<T>>>::with(Config::new(capacity))?;
     let positions = tx.positions();
@@ -122,7 +120,7 @@ impl<T> Kind<T> {
         if let Self::Rendezvous(meeting) = self { Some(meeting) } else { None }
     }
 
-    pub(super) fn timer(&self) -> Option<&Arc<Timer<T>>> {
+    pub(super) fn timer(&self) -> Option<&Timer<T>> {
         if let Self::Timer(timer) = self { Some(timer) } else { None }
     }
 }
@@ -156,7 +154,7 @@ impl<T> Clone for Tx<T> {
         match self {
             Self::Bounded(tx) => Self::Bounded(tx.clone()),
             Self::Unbounded(tx) => Self::Unbounded(tx.clone()),
-            Self::Rendezvous => Self::Rendezvous,
+            Self::NoQueue => Self::NoQueue,
         }
     }
 }
@@ -176,8 +174,7 @@ impl<T> Rx<T> {
     /// Not as a `Result`: the compiler would move it through memory, in parts that the processor can't forward.
     #[inline(always)] // as the queue's own
     pub(super) fn pop(&mut self, why: &mut TryPopError) -> Option<T> {
-        of!(Rx::(self): rx => unpack(rx.try_pop(), why); unpack(Err(TryPopError::Empty), why);
-            timer => unpack(timer.try_recv().map(Item), why))
+        of!(Rx::(self): rx => unpack(rx.try_pop(), why); unpack(Err(TryPopError::Empty), why))
     }
 }
 
@@ -186,8 +183,7 @@ impl<T> Clone for Rx<T> {
         match self {
             Self::Bounded(rx) => Self::Bounded(rx.clone()),
             Self::Unbounded(rx) => Self::Unbounded(rx.clone()),
-            Self::Rendezvous => Self::Rendezvous,
-            Self::Timer(timer) => Self::Timer(timer.clone()),
+            Self::NoQueue => Self::NoQueue,
         }
     }
 }

@@ -13,7 +13,7 @@
 //! Names and errors are those of `std::sync::mpsc` and `crossbeam-channel`, the errors' texts those of the latter. So a program
 //! moves to these channels with its `use` lines. What goes beyond: tasks send and receive too.
 //!
-//! | | one thread or task waits | at most so long | doesn't wait | a task waits |
+//! | | a thread waits | a thread waits until a time | doesn't wait | a task waits |
 //! |---|---|---|---|---|
 //! | a message | [`send`](Sender::send), [`recv`](Receiver::recv) | [`send_timeout`](Sender::send_timeout), [`recv_timeout`](Receiver::recv_timeout), or with a deadline | [`try_send`](Sender::try_send), [`try_recv`](Receiver::try_recv) | [`send_async`](Sender::send_async), [`recv_async`](Receiver::recv_async) |
 //! | several | [`send_all`](Sender::send_all), [`recv_many`](Receiver::recv_many), [`iter`](Receiver::iter) | | [`try_iter`](Receiver::try_iter), [`drain`](Receiver::drain) | with feature `futures`: `sink`, `stream` |
@@ -51,6 +51,7 @@ mod common;
 mod error;
 mod future;
 mod lane;
+mod operation;
 mod receiver;
 mod rendezvous;
 mod select;
@@ -76,6 +77,7 @@ pub use sender::Sender;
 
 use crate::memory::{limit, yield_now};
 use crate::queue::Looks;
+use crate::wait::thread::is_over;
 use common::Common;
 use lane::{Kind, Rx};
 use timer::Timer;
@@ -86,7 +88,7 @@ use timer::Timer;
 ///
 /// # Panics
 ///
-/// If there is no memory for so many messages.
+/// If there is not enough memory for the messages.
 pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     open(lane::bounded(capacity))
 }
@@ -100,48 +102,41 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
     open(lane::unbounded())
 }
 
-/// A channel with such handles.
+/// A channel with handles of these kinds.
 fn open<T, S: Access, R: Access>(ends: lane::Ends<T>) -> (Sender<T, S>, Receiver<T, R>) {
     let (tx, rx, kind) = ends.unwrap_or_else(|error| panic!("{error}"));
     let common = Arc::new(Common::new(kind));
     (Sender::new(tx, common.clone()), Receiver::new(rx, common))
 }
 
-/// A channel that has one message, when so much time has passed: the moment.
+/// A channel that gets one message, after `duration`: the time at which it was due.
 pub fn after(duration: Duration) -> Receiver<Instant> {
     timed(Timer::new(unlimited(duration), None, |due| due))
 }
 
-/// A channel that has the message `due` at that time.
+/// A channel that gets the message `due` at this time.
 pub fn at(due: Instant) -> Receiver<Instant> {
     timed(Timer::new(Some(due), None, |due| due))
 }
 
-/// A channel that has a message each time so much time has passed. It is dropped if it was not received before the next one.
+/// A channel that gets a message after each `period`: the time at which it was due. A message that is not received before the next
+/// one is dropped.
 pub fn tick(period: Duration) -> Receiver<Instant> {
     timed(Timer::new(unlimited(period), Some(period), |due| due))
 }
 
-/// A channel that never has a message.
+/// A channel that never gets a message.
 pub fn never<T>() -> Receiver<T> {
     timed(Timer::new(None, None, |_| unreachable!("it is never due")))
 }
 
 fn timed<T>(timer: Timer<T>) -> Receiver<T> {
-    let timer = Arc::new(timer);
-    Receiver::new(Rx::Timer(timer.clone()), Arc::new(Common::new(Kind::Timer(timer))))
+    Receiver::new(Rx::NoQueue, Arc::new(Common::new(Kind::Timer(timer))))
 }
 
 /// The end of a time that begins now. `None` if the clock can't tell it: it never comes.
 fn unlimited(duration: Duration) -> Option<Instant> {
     Instant::now().checked_add(duration)
-}
-
-/// Looks of a thread that waits for a partner, before it sleeps: some microseconds.
-const MEETING_LOOKS: u32 = limit(100, 0) as u32;
-
-fn is_over(until: Option<Instant>) -> bool {
-    until.is_some_and(|until| Instant::now() >= until)
 }
 
 /// How often a call that must not wait looks again while another thread's call is in the way.
@@ -152,7 +147,7 @@ struct Tries {
 }
 
 impl Tries {
-    /// Some milliseconds.
+    /// About a millisecond, if no other thread wants the core.
     const MOST: u32 = limit(2000, 1) as u32;
 
     #[inline]
@@ -206,7 +201,7 @@ pub mod spsc {
     ///
     /// # Panics
     ///
-    /// If there is no memory for so many messages.
+    /// If there is not enough memory for the messages.
     pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
         open(lane::bounded(capacity))
     }
@@ -226,7 +221,10 @@ pub mod spsc {
 pub mod mpsc {
     use super::{Exclusive, lane, open};
 
-    pub use super::Sender;
+    pub use super::{
+        RecvError, RecvTimeoutError, SendError, Sender, Sender as SyncSender, TryRecvError,
+        TrySendError,
+    };
     /// The receiving side.
     pub type Receiver<T> = super::Receiver<T, Exclusive>;
 
@@ -234,7 +232,7 @@ pub mod mpsc {
     ///
     /// # Panics
     ///
-    /// If there is no memory for so many messages.
+    /// If there is not enough memory for the messages.
     pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
         open(lane::bounded(capacity))
     }
@@ -247,10 +245,6 @@ pub mod mpsc {
     pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
         open(lane::unbounded())
     }
-
-    pub use super::{
-        RecvError, RecvTimeoutError, SendError, Sender as SyncSender, TryRecvError, TrySendError,
-    };
 
     /// As [`unbounded`].
     ///
@@ -265,7 +259,7 @@ pub mod mpsc {
     ///
     /// # Panics
     ///
-    /// If there is no memory for so many messages.
+    /// If there is not enough memory for the messages.
     pub fn sync_channel<T>(bound: usize) -> (SyncSender<T>, Receiver<T>) {
         bounded(bound)
     }
@@ -283,7 +277,7 @@ pub mod spmc {
     ///
     /// # Panics
     ///
-    /// If there is no memory for so many messages.
+    /// If there is not enough memory for the messages.
     pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
         open(lane::bounded(capacity))
     }

@@ -11,9 +11,9 @@ use super::access::sealed::Access as _;
 use super::access::{Access, Exclusive, Shared};
 use super::common::{Common, End};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
-use super::lane::{Item, Meeting, Rx};
-use super::{MEETING_LOOKS, Tries, is_over, unlimited};
-use crate::memory::{park, pause, this_thread};
+use super::lane::{Item, Kind, Meeting, Rx, unpack};
+use super::rendezvous::meet;
+use super::{Tries, unlimited};
 use crate::queue::TryPopError;
 use crate::wait::bell::Look;
 
@@ -72,22 +72,19 @@ impl<T, A: Access> Receiver<T, A> {
     /// If the channel is empty, or as [`recv`](Self::recv).
     #[inline]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
-        if let Some(meeting) = self.common.kind.meeting() {
-            return take_from(meeting);
-        }
-        let mut looks = Tries::default();
+        let mut tries = Tries::default();
         loop {
             let mut why = TryPopError::Empty;
-            match self.take(&mut why) {
+            match self.take_now(&mut why) {
                 Some(message) => return Ok(message),
                 None if why == TryPopError::Closed => return Err(TryRecvError::Disconnected),
-                None if looks.again(why == TryPopError::Busy) => {}
+                None if tries.again(why == TryPopError::Busy) => {}
                 None => return Err(TryRecvError::Empty),
             }
         }
     }
 
-    /// As [`recv`](Self::recv), for at most so long.
+    /// As [`recv`](Self::recv), for at most `timeout`.
     ///
     /// # Errors
     ///
@@ -124,7 +121,17 @@ impl<T, A: Access> Receiver<T, A> {
         into.len() - before + 1
     }
 
-    /// The oldest message, or why there is none: see [`Rx::pop`].
+    /// The oldest message of any kind of channel.
+    #[inline(always)]
+    fn take_now(&self, why: &mut TryPopError) -> Option<T> {
+        match &self.common.kind {
+            Kind::Queue { .. } => self.take(why),
+            Kind::Rendezvous(meeting) => unpack(meeting.try_recv(), why),
+            Kind::Timer(timer) => unpack(timer.try_recv().map(Item), why),
+        }
+    }
+
+    /// The oldest message of a queue, or why there is none: see [`Rx::pop`]. Of other channels it says that they are empty.
     #[inline(always)] // a call would cost more than the pop itself
     fn take(&self, why: &mut TryPopError) -> Option<T> {
         let message = A::end(&self.end).queue.pop(why);
@@ -165,7 +172,7 @@ impl<T, A: Access> Receiver<T, A> {
     #[inline(never)]
     fn wait_to_recv(&self, until: Option<Instant>) -> Result<T, RecvTimeoutError> {
         if let Some(meeting) = self.common.kind.meeting() {
-            return meet(meeting, until);
+            return wait_for_sender(meeting, until);
         }
         if let Some(timer) = self.common.kind.timer() {
             return timer.wait(until).ok_or(RecvTimeoutError::Timeout);
@@ -249,36 +256,17 @@ impl<T> Receiver<T> {
     }
 }
 
-/// Takes the message of a sender that waits.
-fn take_from<T>(meeting: &Meeting<T>) -> Result<T, TryRecvError> {
-    match meeting.try_recv() {
-        Ok(Item(message)) => Ok(message),
-        Err(TryPopError::Closed) => Err(TryRecvError::Disconnected),
-        Err(_) => Err(TryRecvError::Empty),
-    }
-}
-
 /// Waits until a sender gives a message.
-fn meet<T>(meeting: &Meeting<T>, until: Option<Instant>) -> Result<T, RecvTimeoutError> {
-    let (waker, mut looks) = (this_thread(), 0);
+fn wait_for_sender<T>(meeting: &Meeting<T>, until: Option<Instant>) -> Result<T, RecvTimeoutError> {
     let mut waiting = None;
-    loop {
-        match meeting.poll_recv(&mut waiting, &waker) {
-            Look::Done(Some(Item(message))) => return Ok(message),
-            Look::Done(None) => return Err(RecvTimeoutError::Disconnected),
-            Look::NotYet | Look::Busy => {}
-        }
-        if looks != MEETING_LOOKS && !is_over(until) {
-            looks += 1;
-            pause(1);
-            continue;
-        }
-        if is_over(until) {
+    let (received, error) = match meet(until, |waker| meeting.poll_recv(&mut waiting, waker)) {
+        Some(received) => (received, RecvTimeoutError::Disconnected),
+        None => {
             let last = waiting.and_then(|waiting| meeting.cancel_recv(waiting));
-            return last.map(|Item(message)| message).ok_or(RecvTimeoutError::Timeout);
+            (last, RecvTimeoutError::Timeout)
         }
-        park(until);
-    }
+    };
+    received.map(|Item(message)| message).ok_or(error)
 }
 
 impl<T> Clone for Receiver<T> {

@@ -7,10 +7,12 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::mem;
 use core::task::Waker;
+use std::time::Instant;
 
-use crate::memory::{AtomicU64, Mutex, Ordering, yield_now};
+use crate::memory::{AtomicU64, Mutex, Ordering, limit, park, pause, this_thread, yield_now};
 use crate::queue::{TryPopError, TryPushError};
 use crate::wait::bell::{Bell, Look};
+use crate::wait::thread::is_over;
 
 /// One that waits, perhaps for several things.
 pub(super) struct Party {
@@ -61,6 +63,30 @@ impl Party {
     }
 }
 
+/// Looks of a thread that waits for a partner, before it sleeps: some microseconds.
+const LOOKS: u64 = limit(100, 0);
+
+/// Blocks the thread until `poll` is done. `None` if that was not before `until`.
+pub(super) fn meet<R>(
+    until: Option<Instant>,
+    mut poll: impl FnMut(&Waker) -> Look<R>,
+) -> Option<R> {
+    let waker = this_thread();
+    for looks in 0.. {
+        if let Look::Done(found) = poll(&waker) {
+            return Some(found);
+        }
+        if is_over(until) {
+            return None;
+        }
+        match (0..LOOKS).contains(&looks) {
+            true => pause(1),
+            false => park(until),
+        }
+    }
+    unreachable!("it counts for ever")
+}
+
 /// What is handed over.
 enum Hand<T> {
     /// The message comes as soon as the sender's thread runs.
@@ -72,16 +98,21 @@ enum Hand<T> {
 
 type Packet<T> = Arc<Mutex<Hand<T>>>;
 
-struct Entry<T> {
-    party: Arc<Party>,
-    choice: u64,
-    packet: Packet<T>,
-}
-
 /// A wait for a partner.
 pub(super) struct Waiting<T> {
     party: Arc<Party>,
     packet: Packet<T>,
+}
+
+impl<T> Clone for Waiting<T> {
+    fn clone(&self) -> Self {
+        Self { party: self.party.clone(), packet: self.packet.clone() }
+    }
+}
+
+struct Entry<T> {
+    waiting: Waiting<T>,
+    choice: u64,
 }
 
 /// The threads and tasks that wait.
@@ -117,7 +148,7 @@ impl<T> Default for Rendezvous<T> {
 
 /// Claims the first entry that can be claimed, and removes it.
 fn claim<T>(entries: &mut VecDeque<Entry<T>>) -> Option<Entry<T>> {
-    let place = entries.iter().position(|entry| entry.party.claim(entry.choice))?;
+    let place = entries.iter().position(|entry| entry.waiting.party.claim(entry.choice))?;
     entries.remove(place)
 }
 
@@ -130,19 +161,18 @@ enum Side {
 
 impl<T> Lists<T> {
     fn enter(&mut self, side: Side, party: &Arc<Party>, index: usize, hand: Hand<T>) -> Waiting<T> {
-        let packet = Arc::new(Mutex::new(hand));
-        let (party, choice) = (party.clone(), index as u64 + 1);
-        let entry = Entry { party: party.clone(), choice, packet: packet.clone() };
+        let waiting = Waiting { party: party.clone(), packet: Arc::new(Mutex::new(hand)) };
+        let entry = Entry { waiting: waiting.clone(), choice: index as u64 + 1 };
         match side {
             Side::Send => self.senders.push_back(entry),
             Side::Receive => self.receivers.push_back(entry),
         }
         self.entered += 1;
-        Waiting { party, packet }
+        waiting
     }
 
     fn remove(&mut self, waiting: &Waiting<T>) {
-        let is_other = |entry: &Entry<T>| !Arc::ptr_eq(&entry.packet, &waiting.packet);
+        let is_other = |entry: &Entry<T>| !Arc::ptr_eq(&entry.waiting.packet, &waiting.packet);
         self.senders.retain(is_other);
         self.receivers.retain(is_other);
     }
@@ -172,8 +202,8 @@ impl<T> Got<T> {
         match self {
             Self::Message(message) => Some(message),
             Self::From(entry) => {
-                entry.party.wake();
-                take(&entry.packet)
+                entry.waiting.party.wake();
+                take(&entry.waiting.packet)
             }
         }
     }
@@ -190,28 +220,13 @@ fn take<T>(packet: &Packet<T>) -> Option<T> {
     }
 }
 
-/// The place for the message of a sender that has a receiver.
-pub(super) struct Promise<T>(Entry<T>);
-
-impl<T> Promise<T> {
-    pub(super) fn keep(self, message: T) {
-        *self.0.packet.lock() = Hand::Message(message);
-        self.0.party.wake();
-    }
-
-    pub(super) fn withdraw(self) {
-        *self.0.packet.lock() = Hand::Withdrawn;
-        self.0.party.wake();
-    }
-}
-
 impl<T> Rendezvous<T> {
     pub(super) fn try_send(&self, message: T) -> Result<(), TryPushError<T>> {
         let mut lists = self.lists.lock();
         match claim(&mut lists.receivers) {
             Some(entry) => {
                 drop(lists);
-                Promise(entry).keep(message);
+                entry.waiting.give(message);
                 Ok(())
             }
             None if lists.is_closed => Err(TryPushError::Closed(message)),
@@ -254,7 +269,7 @@ impl<T> Rendezvous<T> {
         let Some(message) = message.take() else { return Look::Done(Ok(())) };
         if let Some(entry) = claim(&mut lists.receivers) {
             drop(lists);
-            Promise(entry).keep(message);
+            entry.waiting.give(message);
             return Look::Done(Ok(()));
         }
         if lists.is_closed {
@@ -334,7 +349,7 @@ impl<T> Rendezvous<T> {
         let mut lists = self.lists.lock();
         if let Some(entry) = claim(&mut lists.receivers) {
             drop(lists);
-            return Promise(entry).keep(message);
+            return entry.waiting.give(message);
         }
         // Under the same lock: a receiver that begins to wait finds it.
         lists.left.push_back(message);
@@ -365,9 +380,9 @@ impl<T> Rendezvous<T> {
         has_other(&self.lists.lock().receivers, own)
     }
 
-    /// The next receiver that waits: it gets the message that follows.
-    pub(super) fn promise(&self) -> Option<Promise<T>> {
-        claim(&mut self.lists.lock().receivers).map(Promise)
+    /// The wait of the next receiver, which gets the message that follows.
+    pub(super) fn claim_receiver(&self) -> Option<Waiting<T>> {
+        claim(&mut self.lists.lock().receivers).map(|entry| entry.waiting)
     }
 
     /// Waits for a receiver, as choice `index` of `party`.
@@ -393,8 +408,12 @@ impl<T> Rendezvous<T> {
     pub(super) fn close(&self) {
         let mut lists = self.lists.lock();
         lists.is_closed = true;
-        let all: Vec<_> =
-            lists.senders.iter().chain(&lists.receivers).map(|entry| entry.party.clone()).collect();
+        let all: Vec<_> = lists
+            .senders
+            .iter()
+            .chain(&lists.receivers)
+            .map(|entry| entry.waiting.party.clone())
+            .collect();
         drop(lists);
         all.iter().for_each(|party| party.wake());
         self.arrivals.ring_for_all();
@@ -407,18 +426,23 @@ impl<T> Waiting<T> {
         take(&self.packet)
     }
 
-    /// Hands the message to the receiver that has chosen this wait.
+    /// Hands the message to the receiver: the one that waits, or the one that has chosen this wait.
     pub(super) fn give(&self, message: T) {
-        *self.packet.lock() = Hand::Message(message);
+        self.hand(Hand::Message(message));
     }
 
-    /// Tells the receiver that has chosen this wait that there is no message.
+    /// Tells the receiver that there is no message.
     pub(super) fn withdraw(&self) {
-        *self.packet.lock() = Hand::Withdrawn;
+        self.hand(Hand::Withdrawn);
+    }
+
+    fn hand(&self, hand: Hand<T>) {
+        *self.packet.lock() = hand;
+        self.party.wake();
     }
 }
 
 fn has_other<T>(entries: &VecDeque<Entry<T>>, own: Option<&Arc<Party>>) -> bool {
-    let is_own = |entry: &Entry<T>| own.is_some_and(|own| Arc::ptr_eq(own, &entry.party));
-    entries.iter().any(|entry| !is_own(entry) && entry.party.chosen().is_none())
+    let is_own = |entry: &Entry<T>| own.is_some_and(|own| Arc::ptr_eq(own, &entry.waiting.party));
+    entries.iter().any(|entry| !is_own(entry) && entry.waiting.party.chosen().is_none())
 }

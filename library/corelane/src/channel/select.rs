@@ -13,213 +13,13 @@ use super::access::Access;
 use super::alarm::Alarm;
 use super::common::Selected;
 use super::error::{
-    ReadyTimeoutError, RecvError, SelectTimeoutError, SendError, TryReadyError, TryRecvError,
-    TrySelectError,
+    ReadyTimeoutError, RecvError, SelectTimeoutError, SendError, TryReadyError, TrySelectError,
 };
-use super::lane::{Item, Kind};
+use super::lane::Item;
+use super::operation::{Found, Operation};
 use super::rendezvous::Party;
-use super::{Receiver, Sender, Tries, is_over, unlimited};
-use crate::leased::Reserved;
+use super::{Receiver, Sender, is_over, unlimited};
 use crate::memory::{limit, park, pause, this_thread};
-use crate::wait::bell::Bell;
-
-/// What has been selected.
-#[derive(Clone, Copy)]
-enum Found {
-    /// The other side is gone.
-    Disconnected,
-    /// Room is reserved in the queue.
-    Room,
-    /// The channel has kept it under this number: a message, or a partner.
-    Kept(u64),
-}
-
-/// A send or receive operation, of any type.
-trait Operation {
-    /// Whether the operation would not wait now. A select that waits itself does not count.
-    fn is_ready(&self, own: Option<&Arc<Party>>) -> bool;
-    /// Begins the operation, if it would not wait.
-    fn begin(&self) -> Option<Found>;
-    /// Takes back what was begun.
-    fn abandon(&self, found: Found);
-    /// Where to wait.
-    fn bell(&self) -> &Bell;
-    /// Whether it waits for a partner that claims it.
-    fn has_partners(&self) -> bool;
-    /// Waits for a partner too, if the channel has capacity 0: a number.
-    fn enter(&self, party: &Arc<Party>, index: usize) -> Option<u64>;
-    /// Ends that wait.
-    fn leave(&self, number: u64);
-    /// A partner has chosen that wait. `None` if there is nothing to be had after all.
-    fn chosen(&self, number: u64) -> Option<Found>;
-    /// Changes when it becomes ready.
-    fn version(&self) -> u64;
-    /// When it becomes ready without a ring.
-    fn due(&self) -> Option<Instant>;
-    fn address(&self) -> *const ();
-}
-
-impl<T, A: Access> Operation for Receiver<T, A> {
-    fn is_ready(&self, own: Option<&Arc<Party>>) -> bool {
-        match self.common().kind.meeting() {
-            Some(meeting) => meeting.has_sender(own) || self.is_disconnected(),
-            None => !self.is_empty() || self.is_disconnected(),
-        }
-    }
-
-    fn begin(&self) -> Option<Found> {
-        match self.try_recv() {
-            Ok(message) => {
-                Some(Found::Kept(self.common().keep_selected(Selected::Message(message))))
-            }
-            Err(TryRecvError::Disconnected) => Some(Found::Disconnected),
-            Err(TryRecvError::Empty) => None,
-        }
-    }
-
-    fn abandon(&self, found: Found) {
-        if let Found::Kept(number) = found {
-            drop(self.common().take_selected(number));
-        }
-    }
-
-    fn has_partners(&self) -> bool {
-        self.common().kind.meeting().is_some()
-    }
-
-    fn bell(&self) -> &Bell {
-        match self.common().kind.meeting() {
-            Some(meeting) => &meeting.arrivals,
-            None => &self.common().items,
-        }
-    }
-
-    fn enter(&self, party: &Arc<Party>, index: usize) -> Option<u64> {
-        let meeting = self.common().kind.meeting()?;
-        let waiting = meeting.enter_receiver(party, index);
-        Some(self.common().keep_selected(Selected::Waiting(waiting)))
-    }
-
-    fn leave(&self, number: u64) {
-        leave(self.common(), number);
-    }
-
-    fn chosen(&self, number: u64) -> Option<Found> {
-        let Some(Selected::Waiting(waiting)) = self.common().take_selected(number) else {
-            return None;
-        };
-        let message = Selected::Message(waiting.take()?.0);
-        Some(Found::Kept(self.common().keep_selected(message)))
-    }
-
-    fn version(&self) -> u64 {
-        match &self.common().kind {
-            Kind::Queue { positions, .. } => positions.pushed(),
-            Kind::Rendezvous(meeting) => meeting.version(),
-            Kind::Timer(_) => 0,
-        }
-    }
-
-    fn due(&self) -> Option<Instant> {
-        self.common().kind.timer().and_then(|timer| timer.next())
-    }
-
-    fn address(&self) -> *const () {
-        core::ptr::from_ref(self).cast()
-    }
-}
-
-fn leave<T>(common: &super::common::Common<T>, number: u64) {
-    if let (Some(meeting), Some(Selected::Waiting(waiting))) =
-        (common.kind.meeting(), common.take_selected(number))
-    {
-        meeting.remove(&waiting);
-    }
-}
-
-impl<T, A: Access> Operation for Sender<T, A> {
-    fn is_ready(&self, own: Option<&Arc<Party>>) -> bool {
-        match self.common().kind.meeting() {
-            Some(meeting) => meeting.has_receiver(own) || self.is_disconnected(),
-            None => !self.is_full() || self.is_disconnected(),
-        }
-    }
-
-    fn begin(&self) -> Option<Found> {
-        if self.is_disconnected() {
-            return Some(Found::Disconnected);
-        }
-        if let Some(meeting) = self.common().kind.meeting() {
-            let promise = Selected::Promise(meeting.promise()?);
-            return Some(Found::Kept(self.common().keep_selected(promise)));
-        }
-        let mut tries = Tries::default();
-        loop {
-            let mut end = self.end();
-            let reserved = end.tx().reserve();
-            end.is_reserved = reserved == Reserved::Room;
-            drop(end);
-            if !tries.again(reserved == Reserved::Busy) {
-                return (reserved == Reserved::Room).then_some(Found::Room);
-            }
-        }
-    }
-
-    fn abandon(&self, found: Found) {
-        match found {
-            Found::Disconnected => {}
-            Found::Room => {
-                self.end().tx();
-            }
-            Found::Kept(number) => match self.common().take_selected(number) {
-                Some(Selected::Promise(promise)) => promise.withdraw(),
-                Some(Selected::Waiting(waiting)) => waiting.withdraw(),
-                Some(Selected::Message(_)) | None => {}
-            },
-        }
-    }
-
-    fn has_partners(&self) -> bool {
-        self.common().kind.meeting().is_some()
-    }
-
-    fn bell(&self) -> &Bell {
-        match self.common().kind.meeting() {
-            Some(meeting) => &meeting.arrivals,
-            None => &self.common().room,
-        }
-    }
-
-    fn enter(&self, party: &Arc<Party>, index: usize) -> Option<u64> {
-        let meeting = self.common().kind.meeting()?;
-        let waiting = meeting.enter_sender(party, index);
-        Some(self.common().keep_selected(Selected::Waiting(waiting)))
-    }
-
-    fn leave(&self, number: u64) {
-        leave(self.common(), number);
-    }
-
-    fn chosen(&self, number: u64) -> Option<Found> {
-        Some(Found::Kept(number))
-    }
-
-    fn version(&self) -> u64 {
-        match &self.common().kind {
-            Kind::Queue { positions, .. } => positions.popped(),
-            Kind::Rendezvous(meeting) => meeting.version(),
-            Kind::Timer(_) => 0,
-        }
-    }
-
-    fn due(&self) -> Option<Instant> {
-        None
-    }
-
-    fn address(&self) -> *const () {
-        core::ptr::from_ref(self).cast()
-    }
-}
 
 /// Looks before a thread sleeps: some microseconds.
 const LOOKS: u64 = limit(50, 0);
@@ -319,7 +119,7 @@ impl<'a> Select<'a> {
         self.select_by(None).expect("it waits for ever")
     }
 
-    /// As [`select`](Self::select), for at most so long.
+    /// As [`select`](Self::select), for at most `timeout`.
     ///
     /// # Errors
     ///
@@ -367,7 +167,7 @@ impl<'a> Select<'a> {
         self.ready_by(None).expect("it waits for ever")
     }
 
-    /// As [`ready`](Self::ready), for at most so long.
+    /// As [`ready`](Self::ready), for at most `timeout`.
     ///
     /// # Errors
     ///
@@ -631,7 +431,6 @@ impl<'a> SelectedOperation<'a> {
             Found::Room => sender.send_reserved(message),
             Found::Kept(number) => {
                 match sender.common().take_selected(number) {
-                    Some(Selected::Promise(promise)) => promise.keep(Item(message)),
                     Some(Selected::Waiting(waiting)) => waiting.give(Item(message)),
                     Some(Selected::Message(_)) | None => unreachable!("a send finds a partner"),
                 }

@@ -5,7 +5,7 @@
 /// The arms are `recv(receiver) -> result => body` and `send(sender, message) -> result => body`. If several would not wait,
 /// chance decides. The message of a send is evaluated only when that arm is chosen. Until then its room is reserved, and other
 /// senders of the channel wait: keep the expression short, and let it not wait for them or use the channel. With an arm `default => body` it doesn't
-/// wait, and with `default(timeout) => body` it waits for at most so long. For more, or a changing number of channels, there is
+/// wait, and with `default(timeout) => body` it waits for at most `timeout`. For more, or a changing number of channels, there is
 /// [`Select`](crate::channel::Select).
 ///
 /// ```

@@ -6,12 +6,13 @@ use core::marker::PhantomData;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
+use super::access::sealed::Access as _;
 use super::access::{Access, Borrowed, Exclusive, Shared};
 use super::common::{Common, End};
 use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::lane::{Item, Meeting, Tx};
-use super::{MEETING_LOOKS, Tries, is_over, unlimited};
-use crate::memory::{park, pause, this_thread};
+use super::rendezvous::meet;
+use super::{Tries, unlimited};
 use crate::queue::TryPushError;
 use crate::wait::bell::Look;
 
@@ -92,18 +93,18 @@ impl<T, A: Access> Sender<T, A> {
         if let Some(meeting) = self.common().kind.meeting() {
             return give(meeting, message);
         }
-        let (mut message, mut looks) = (message, Tries::default());
+        let (mut message, mut tries) = (message, Tries::default());
         loop {
             match self.offer(message) {
                 Ok(()) => return Ok(()),
                 Err(TryPushError::Closed(back)) => return Err(TrySendError::Disconnected(back)),
-                Err(error) if looks.again(error.is_busy()) => message = error.into_inner(),
+                Err(error) if tries.again(error.is_busy()) => message = error.into_inner(),
                 Err(error) => return Err(TrySendError::Full(error.into_inner())),
             }
         }
     }
 
-    /// As [`send`](Self::send), for at most so long.
+    /// As [`send`](Self::send), for at most `timeout`.
     ///
     /// # Errors
     ///
@@ -191,7 +192,7 @@ impl<T, A: Access> Sender<T, A> {
     #[inline(never)]
     fn wait_to_send(&self, message: T, until: Option<Instant>) -> Result<(), SendTimeoutError<T>> {
         if let Some(meeting) = self.common().kind.meeting() {
-            return meet(meeting, message, until);
+            return wait_for_receiver(meeting, message, until);
         }
         let mut message = Some(message);
         let mut looks = self.end().looks;
@@ -256,8 +257,6 @@ impl<T> Sender<T> {
     }
 }
 
-use super::access::sealed::Access as _;
-
 /// Gives the message to a receiver that waits.
 fn give<T>(meeting: &Meeting<T>, message: T) -> Result<(), TrySendError<T>> {
     match meeting.try_send(Item(message)) {
@@ -268,29 +267,18 @@ fn give<T>(meeting: &Meeting<T>, message: T) -> Result<(), TrySendError<T>> {
 }
 
 /// Waits until a receiver takes the message.
-fn meet<T>(
+fn wait_for_receiver<T>(
     meeting: &Meeting<T>,
     message: T,
     until: Option<Instant>,
 ) -> Result<(), SendTimeoutError<T>> {
-    let (waker, mut looks) = (this_thread(), 0);
     let (mut message, mut waiting) = (Some(Item(message)), None);
-    loop {
-        match meeting.poll_send(&mut message, &mut waiting, &waker) {
-            Look::Done(Ok(())) => return Ok(()),
-            Look::Done(Err(Item(message))) => return Err(SendTimeoutError::Disconnected(message)),
-            Look::NotYet | Look::Busy => {}
-        }
-        if looks != MEETING_LOOKS && !is_over(until) {
-            looks += 1;
-            pause(1);
-            continue;
-        }
-        if is_over(until) {
+    match meet(until, |waker| meeting.poll_send(&mut message, &mut waiting, waker)) {
+        Some(sent) => sent.map_err(|Item(message)| SendTimeoutError::Disconnected(message)),
+        None => {
             let sent = waiting.map_or(Ok(()), |waiting| meeting.cancel_send(waiting));
-            return sent.map_err(|Item(message)| SendTimeoutError::Timeout(message));
+            sent.map_err(|Item(message)| SendTimeoutError::Timeout(message))
         }
-        park(until);
     }
 }
 

@@ -9,8 +9,8 @@
 //! | for an item | [`pop`](Consumer::pop), [`pop_many`](Consumer::pop_many), `for item in rx` | [`pop_timeout`](Consumer::pop_timeout), [`pop_deadline`](Consumer::pop_deadline) | [`pop_async`](Consumer::pop_async) |
 //!
 //! A call first looks again for some microseconds, if its last waits were that short. Then it sleeps, and takes no processor
-//! time. A handle can be told to wait in another way: [`Strategy`]. When all handles of the other side are dropped, all that sleep wake up. A future needs no runtime of its own; one side
-//! may be a task and the other one a thread.
+//! time. A handle can be told to wait in another way: [`Strategy`]. When all handles of the other side are dropped, all that sleep
+//! wake up. A future needs no runtime of its own; one side may be a task and the other one a thread.
 //!
 //! While nobody sleeps, a push or pop costs a load more than that of the plain handle. To sleep takes a
 //! [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html) of 1 to 10 microseconds; on other systems, each

@@ -16,7 +16,7 @@ pub enum Strategy {
     Spin,
     /// Looks for a while, and then yields before each look. It takes a core that no other thread wants.
     Yield,
-    /// Looks so many times, with a pause of the processor before each, and then sleeps.
+    /// Looks this number of times, pauses before each look, and then sleeps.
     SpinThenSleep(u32),
     /// Sleeps at once.
     Sleep,
@@ -144,6 +144,7 @@ impl Waits {
     }
 }
 
-fn is_over(until: Option<Instant>) -> bool {
+/// Whether it is that late.
+pub(crate) fn is_over(until: Option<Instant>) -> bool {
     until.is_some_and(|until| Instant::now() >= until)
 }

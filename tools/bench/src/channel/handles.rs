@@ -37,14 +37,14 @@ pub(super) trait Receiver: Send {
     fn get(&mut self) -> Option<u64>;
 }
 
-/// `first`, and as many more as `count` needs, if there may be so many.
+/// `first` and clones of it, `count` handles in all. The error says that the handle can't be cloned.
 pub(super) fn copies<H>(
     first: H,
     count: usize,
     more: impl Fn(&H) -> Option<H>,
 ) -> Result<Vec<H>, String> {
     let others: Option<Vec<H>> = (1..count).map(|_| more(&first)).collect();
-    let mut all = others.ok_or("not for so many threads")?;
+    let mut all = others.ok_or("one side has only one handle")?;
     all.push(first);
     Ok(all)
 }
