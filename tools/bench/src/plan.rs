@@ -83,7 +83,7 @@ impl Plan {
         }
         if possible.iter().all(|cell| cell.entry.is_floor()) {
             let reason = match notes.is_empty() {
-                true => "choose other queues, or another --test".into(),
+                true => "choose other queues, another --test, or with calls that wait another --strategy or --mode".into(),
                 false => notes.join("; "),
             };
             return Err(Failure::Usage(format!("nothing to measure: {reason}")));

@@ -15,7 +15,7 @@ macro_rules! bytes {
         struct $channel;
 
         impl Channel for $channel {
-            const STRATEGY: Strategy = Strategy::Sleep;
+            const STRATEGY: Strategy = Strategy::Adaptive;
             const HANDLES: Sharing = Sharing::Exclusive;
 
             type Tx = $tx;
