@@ -199,13 +199,27 @@ fn select() -> Exploration {
     })
 }
 
+/// A channel with two receivers, and another one.
+type TwoChannels = (
+    Box<spmc::Sender<u64>>,
+    [Box<spsc::Receiver<u64>>; 2],
+    Box<spsc::Sender<u64>>,
+    Box<spsc::Receiver<u64>>,
+);
+
+/// In boxes, and made by a call of its own: loom's threads have small stacks.
+#[inline(never)]
+fn two_channels() -> TwoChannels {
+    let (tx, rx) = spmc::bounded(1);
+    let (other_tx, other_rx) = spsc::bounded(1);
+    let locals = [Box::new(rx.local()), Box::new(rx.local())];
+    (Box::new(tx), locals, Box::new(other_tx), Box::new(other_rx))
+}
+
 /// A message leaves one channel when there is one in the other: a select never finds both empty.
 fn select_while_a_message_moves() -> Exploration {
     explore(|| {
-        let (tx, rx) = spmc::bounded(1);
-        let (other_tx, other_rx) = spsc::bounded(1);
-        let (local, mine) = (rx.local(), rx.local());
-        drop(rx);
+        let (tx, [local, mine], other_tx, other_rx) = two_channels();
         tx.send(1_u64).expect("there is room");
         let (ends, found) = both(
             move || {
