@@ -45,7 +45,10 @@ fn bad_words_and_numbers_are_refused() {
         ("mpmc --workload profiling", &["--test data-latency or op-latency"]),
         (&most_mpmc, &["bbq", "choose a smaller capacity"]),
         ("mpmc --json /no/such/directory/file", &["choose another path"]),
-        ("mpmc lprq --test overwrite", &["nothing to measure", "choose other queues, another --test"]),
+        (
+            "mpmc lprq --test overwrite",
+            &["nothing to measure", "choose other queues, another --test"],
+        ),
         ("mpmc bbq-drop-old --test throughput", &["bbq-drop-old", "--test overwrite"]),
         ("mpmc bbq-mpsc --threads 2x1,2x2", &["2x2", "bbq-mpsc is between several producers, one"]),
         ("mpmc lq --threads 2x1", &["2x1", "lq"]),
