@@ -133,7 +133,7 @@ impl<T> Common<T> {
         self.closed.store(1, Ordering::Release);
         // A sender that has not seen it has pushed its message already, or sees it after its push.
         // Without the fence, such a message stays until the channel is dropped.
-        let _ = self.items.fence();
+        let _ = self.items.heavy_fence();
         if let Some(meeting) = self.kind.meeting() {
             meeting.close();
         }

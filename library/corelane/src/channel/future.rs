@@ -12,6 +12,7 @@ use super::lane::{Item, Kind, Meeting};
 use super::rendezvous::Waiting;
 use super::timer::Timer;
 use super::{Receiver, Sender};
+use crate::queue::TryPopError;
 use crate::wait::bell::{Look, Sleep};
 
 /// A handle that a future borrows or owns. An exclusive one is borrowed exclusively, so that the future can go to another thread.
@@ -44,7 +45,33 @@ impl<T> SendWait<T> {
     }
 
     /// There is a message.
+    #[inline]
     fn poll<A: Access>(
+        &mut self,
+        sender: &Sender<T, A>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), SendError<T>>> {
+        if self.is_awake() {
+            let Some(Item(message)) = self.message.take() else {
+                unreachable!("it is there until it is sent")
+            };
+            match sender.offer(message) {
+                Ok(()) => return Poll::Ready(Ok(())),
+                Err(error) => self.message = Some(Item(error.into_inner())),
+            }
+        }
+        self.poll_waiting(sender, context)
+    }
+
+    #[inline(always)]
+    fn is_awake(&self) -> bool {
+        self.sleep.is_awake() && self.waiting.is_none()
+    }
+
+    /// The first look was in vain.
+    #[cold]
+    #[inline(never)]
+    fn poll_waiting<A: Access>(
         &mut self,
         sender: &Sender<T, A>,
         context: &mut Context<'_>,
@@ -64,7 +91,16 @@ impl<T> SendWait<T> {
     }
 
     /// Gives the wait up. The message is dropped if it was not sent.
+    #[inline(always)] // most waits are over at their first look
     fn end<A: Access>(&mut self, sender: &Sender<T, A>) {
+        if !self.is_awake() {
+            self.give_up(sender);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn give_up<A: Access>(&mut self, sender: &Sender<T, A>) {
         let common = sender.common();
         self.sleep.end(&common.room);
         if let (Some(meeting), Some(waiting)) = (common.kind.meeting(), self.waiting.take()) {
@@ -85,6 +121,7 @@ impl<T, A: Access> Unpin for SendFuture<'_, T, A> {}
 impl<T, A: Access> Future for SendFuture<'_, T, A> {
     type Output = Result<(), SendError<T>>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { sender, wait } = self.get_mut();
         wait.poll(sender, context)
@@ -92,6 +129,7 @@ impl<T, A: Access> Future for SendFuture<'_, T, A> {
 }
 
 impl<T, A: Access> Drop for SendFuture<'_, T, A> {
+    #[inline]
     fn drop(&mut self) {
         self.wait.end(&self.sender);
     }
@@ -156,7 +194,29 @@ impl<T> RecvWait<T> {
         Self { sleep: Sleep::default(), waiting: None, alarm: None }
     }
 
+    #[inline]
     fn poll<A: Access>(
+        &mut self,
+        receiver: &Receiver<T, A>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<T, RecvError>> {
+        if self.is_awake() {
+            if let Some(message) = receiver.take(&mut TryPopError::Empty) {
+                return Poll::Ready(Ok(message));
+            }
+        }
+        self.poll_waiting(receiver, context)
+    }
+
+    #[inline(always)]
+    fn is_awake(&self) -> bool {
+        self.sleep.is_awake() && self.waiting.is_none() && self.alarm.is_none()
+    }
+
+    /// The first look was in vain.
+    #[cold]
+    #[inline(never)]
+    fn poll_waiting<A: Access>(
         &mut self,
         receiver: &Receiver<T, A>,
         context: &mut Context<'_>,
@@ -200,7 +260,16 @@ impl<T> RecvWait<T> {
     }
 
     /// Gives the wait up. No message is lost.
+    #[inline(always)] // most waits are over at their first look
     fn end<A: Access>(&mut self, receiver: &Receiver<T, A>) {
+        if !self.is_awake() {
+            self.give_up(receiver);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn give_up<A: Access>(&mut self, receiver: &Receiver<T, A>) {
         let common = receiver.common();
         self.sleep.end(&common.items);
         if let (Some(meeting), Some(waiting)) = (common.kind.meeting(), self.waiting.take()) {
@@ -223,6 +292,7 @@ impl<T, A: Access> Unpin for RecvFuture<'_, T, A> {}
 impl<T, A: Access> Future for RecvFuture<'_, T, A> {
     type Output = Result<T, RecvError>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { receiver, wait } = self.get_mut();
         wait.poll(receiver, context)
@@ -230,6 +300,7 @@ impl<T, A: Access> Future for RecvFuture<'_, T, A> {
 }
 
 impl<T, A: Access> Drop for RecvFuture<'_, T, A> {
+    #[inline]
     fn drop(&mut self) {
         self.wait.end(&self.receiver);
     }

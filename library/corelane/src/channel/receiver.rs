@@ -133,7 +133,7 @@ impl<T, A: Access> Receiver<T, A> {
 
     /// The oldest message of a queue, or why there is none: see [`Rx::pop`]. Of other channels it says that they are empty.
     #[inline(always)] // a call would cost more than the pop itself
-    fn take(&self, why: &mut TryPopError) -> Option<T> {
+    pub(super) fn take(&self, why: &mut TryPopError) -> Option<T> {
         let message = A::end(&self.end).queue.pop(why);
         match message {
             Some(_) => self.common.room.ring(),

@@ -20,6 +20,7 @@ use super::operation::{Found, Operation};
 use super::rendezvous::Party;
 use super::{Receiver, Sender, is_over, unlimited};
 use crate::memory::{limit, park, pause, this_thread};
+use crate::wait::bell::{Bell, Entry};
 
 /// Looks before a thread sleeps: some microseconds.
 const LOOKS: u64 = limit(50, 0);
@@ -336,7 +337,7 @@ fn is_ready(operation: &dyn Operation) -> Option<()> {
 
 /// One sleeper at the bells of several channels.
 struct Sleepers<'a> {
-    places: Vec<(&'a dyn Operation, u64)>,
+    places: Vec<(&'a dyn Operation, Entry)>,
     may_sleep: bool,
 }
 
@@ -348,7 +349,8 @@ impl<'a> Sleepers<'a> {
         let places: Vec<_> =
             waits.map(|operation| (operation, operation.bell().enter(waker))).collect();
         // One fence for all.
-        let may_sleep = places.first().is_none_or(|(operation, _)| operation.bell().fence());
+        let may_sleep =
+            Bell::fence(places.iter().map(|(operation, entry)| (operation.bell(), *entry)));
         Self { places, may_sleep }
     }
 }
@@ -357,8 +359,8 @@ impl Drop for Sleepers<'_> {
     /// A bell that has rung wakes another sleeper, because this one may take from another channel: if there is still something
     /// to take. Otherwise selects would wake each other for ever.
     fn drop(&mut self) {
-        for (operation, number) in &self.places {
-            if operation.bell().withdraw(*number) && operation.is_ready(None) {
+        for (operation, entry) in &self.places {
+            if operation.bell().withdraw(entry.number) && operation.is_ready(None) {
                 operation.bell().ring();
             }
         }

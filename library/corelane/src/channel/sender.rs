@@ -141,7 +141,7 @@ impl<T, A: Access> Sender<T, A> {
     }
 
     #[inline(always)] // a call would cost more than the push itself
-    fn offer(&self, message: T) -> Result<(), TryPushError<T>> {
+    pub(super) fn offer(&self, message: T) -> Result<(), TryPushError<T>> {
         if self.common().is_closed() {
             return Err(TryPushError::Closed(message));
         }

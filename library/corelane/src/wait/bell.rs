@@ -1,10 +1,13 @@
 //! A bell: threads and tasks sleep until it rings. It is an eventcount.
 //!
 //! A thread that waits for a change *announces* itself as a sleeper, *looks* once more whether the change has come, and then
-//! sleeps. The thread that makes the change *publishes* it, and then rings the bell. Between the announcement and the look the
-//! sleeper has the heavy fence of a `Barrier`, and the other thread has the light fence between publishing and its look for
-//! sleepers. So the sleeper sees the change, or the other thread sees the sleeper. While nobody sleeps, to ring costs a load of
-//! a line that nobody writes.
+//! sleeps. The thread that makes the change *publishes* it, and then rings the bell. Both have a fence between: so the sleeper
+//! sees the change, or the other thread sees the sleeper.
+//!
+//! While nobody sleeps, to ring costs a load of a line that nobody writes: the fence is the light one of a `Barrier`, and a sleeper
+//! pays the heavy one. The first sleeper also tells the ringers to have `SeqCst` fences from now on. Further sleepers then need
+//! no heavy fence, until the bell has been rung [`IN_VAIN`] times with nobody asleep. So ringers pay for fences about as much as
+//! the heavy fence costs, and sleeps that come often have none.
 //!
 //! Each ring wakes one sleeper, in the order in which they came. A sleeper that is woken and has no use for it, because it has
 //! found the change already or gives up, wakes the next one: no ring is lost.
@@ -18,11 +21,19 @@ use crate::pad::Padded;
 
 /// Where threads and tasks sleep until a thread rings.
 pub struct Bell {
-    /// Number of sleepers. Nobody writes it while nobody sleeps.
+    /// Number of sleepers, and [`FENCED`]. Nobody writes it while nobody sleeps.
     sleeping: Padded<AtomicU64>,
     barrier: Barrier,
+    /// How often a fence of a ringer was for nothing, about: threads may count at once.
+    in_vain: AtomicU64,
     sleepers: Mutex<Sleepers>,
 }
+
+/// Ringers must have a `SeqCst` fence.
+const FENCED: u64 = 1 << 63;
+
+/// Rings in vain until ringers need no fence any more. As many fences take about as long as a heavy one.
+const IN_VAIN: u64 = limit(32, 1);
 
 #[derive(Default)]
 struct Sleepers {
@@ -30,12 +41,31 @@ struct Sleepers {
     waiting: VecDeque<(u64, Waker)>,
     /// Number of the next sleeper.
     next: u64,
+    ringers: Ringers,
+}
+
+/// Which fences the ringers have.
+#[derive(Default, Clone, Copy)]
+enum Ringers {
+    #[default]
+    Light,
+    /// They are told to have `SeqCst` fences, by the sleeper of this number. A heavy fence must follow: a ringer that has published
+    /// and looked before it was told may still hold back what it has published.
+    Told(u64),
+    Fenced,
 }
 
 impl Sleepers {
     fn place(&self, number: u64) -> Option<usize> {
         self.waiting.binary_search_by_key(&number, |(number, _)| *number).ok()
     }
+}
+
+/// A sleeper's number, and whether a heavy fence must follow its announcement.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry {
+    pub(crate) number: u64,
+    pub(crate) needs_heavy: bool,
 }
 
 impl fmt::Debug for Bell {
@@ -50,6 +80,7 @@ impl Default for Bell {
         Self {
             sleeping: Padded(AtomicU64::new(0)),
             barrier: Barrier::new(),
+            in_vain: AtomicU64::new(0),
             sleepers: Mutex::new(Sleepers::default()),
         }
     }
@@ -60,51 +91,79 @@ impl Bell {
     /// to sleep.
     #[inline(always)] // the price of each push and pop
     pub fn ring(&self) {
-        if self.has_sleepers() {
-            self.wake();
+        if !self.is_quiet() {
+            self.wake(1);
         }
     }
 
     /// As `n` rings.
     #[inline]
     pub fn ring_for(&self, n: usize) {
-        if n > 0 && self.has_sleepers() {
-            (0..n).all(|_| self.wake_one());
+        if n > 0 && !self.is_quiet() {
+            self.wake(n);
         }
     }
 
     /// Wakes all that sleep.
     pub fn ring_for_all(&self) {
-        // Not the light fence: also what other threads did before, if this thread knows of it, is there for sleepers.
-        fence(Ordering::SeqCst);
-        // Relaxed: the fence orders it.
-        if self.sleeping.load(Ordering::Relaxed) != 0 {
+        if self.has_sleepers() {
             let mut sleepers = self.sleepers.lock();
             let all = mem::take(&mut sleepers.waiting);
-            self.count(&sleepers);
+            self.tell(&sleepers);
             drop(sleepers);
             all.into_iter().for_each(|(_, waker)| waker.wake());
         }
     }
 
+    /// Whether nobody sleeps, and ringers need no `SeqCst` fence.
     #[inline(always)]
-    fn has_sleepers(&self) -> bool {
+    fn is_quiet(&self) -> bool {
+        // Relaxed: what it says may be old. Then the second load finds it out.
+        if self.sleeping.load(Ordering::Relaxed) != 0 {
+            return false;
+        }
         self.barrier.light();
         // Relaxed: the fence orders it.
-        self.sleeping.load(Ordering::Relaxed) != 0
+        self.sleeping.load(Ordering::Relaxed) == 0
+    }
+
+    #[inline]
+    fn has_sleepers(&self) -> bool {
+        // Not the light fence: sleepers may rely on it. Also what other threads did before, if this thread knows of it, is there
+        // for sleepers.
+        fence(Ordering::SeqCst);
+        // Relaxed: the fence orders it.
+        self.sleeping.load(Ordering::Relaxed) & !FENCED != 0
     }
 
     #[cold]
     #[inline(never)]
-    fn wake(&self) {
-        self.wake_one();
+    fn wake(&self, n: usize) {
+        match self.has_sleepers() {
+            true => _ = (0..n).all(|_| self.wake_one()),
+            false => self.ring_in_vain(),
+        }
+    }
+
+    /// The fence was for nothing: after some of these, ringers have no fences any more.
+    fn ring_in_vain(&self) {
+        // Relaxed: only a count.
+        let in_vain = self.in_vain.load(Ordering::Relaxed) + 1;
+        self.in_vain.store(in_vain, Ordering::Relaxed);
+        if in_vain >= IN_VAIN {
+            let mut sleepers = self.sleepers.lock();
+            if sleepers.waiting.is_empty() {
+                sleepers.ringers = Ringers::Light;
+                self.tell(&sleepers);
+            }
+        }
     }
 
     /// Wakes the first sleeper, if there is one.
     fn wake_one(&self) -> bool {
         let mut sleepers = self.sleepers.lock();
         let first = sleepers.waiting.pop_front();
-        self.count(&sleepers);
+        self.tell(&sleepers);
         drop(sleepers);
         // Without the lock: the waker's code may ring, too.
         first.is_some_and(|(_, waker)| {
@@ -113,37 +172,65 @@ impl Bell {
         })
     }
 
-    /// Tells threads that ring how many sleep.
-    fn count(&self, sleepers: &Sleepers) {
+    /// Tells threads that ring how many sleep, and which fences they must have.
+    fn tell(&self, sleepers: &Sleepers) {
+        let fenced = if matches!(sleepers.ringers, Ringers::Light) { 0 } else { FENCED };
         // Relaxed: a thread that sees a sleeper takes the lock.
-        self.sleeping.store(sleepers.waiting.len() as u64, Ordering::Relaxed);
+        self.sleeping.store(sleepers.waiting.len() as u64 | fenced, Ordering::Relaxed);
     }
 
     /// One more sleeper, and its number. Then the caller must look before it sleeps. `None` if the system refused the fence: then
     /// the caller must not sleep.
     fn announce(&self, waker: &Waker) -> Option<u64> {
-        let number = self.enter(waker);
-        if self.fence() {
-            return Some(number);
+        let entry = self.enter(waker);
+        if Self::fence([(self, entry)].into_iter()) {
+            return Some(entry.number);
         }
-        self.leave(number);
+        self.leave(entry.number);
         None
     }
 
-    /// One more sleeper, and its number. Then the caller must have a [fence](Self::fence) and look before it sleeps.
-    pub(crate) fn enter(&self, waker: &Waker) -> u64 {
+    /// One more sleeper. Then the caller must have a [fence](Self::fence) and look before it sleeps.
+    pub(crate) fn enter(&self, waker: &Waker) -> Entry {
         let mut sleepers = self.sleepers.lock();
         let number = sleepers.next;
         sleepers.next += 1;
         sleepers.waiting.push_back((number, waker.clone()));
-        self.count(&sleepers);
-        number
+        if matches!(sleepers.ringers, Ringers::Light) {
+            sleepers.ringers = Ringers::Told(number);
+        }
+        self.tell(&sleepers);
+        // Relaxed: only a count.
+        self.in_vain.store(0, Ordering::Relaxed);
+        Entry { number, needs_heavy: !matches!(sleepers.ringers, Ringers::Fenced) }
     }
 
-    /// The heavy fence, for all bells at once. `false` if the system refused it.
+    /// The fence of a sleeper, one for all bells at which it is announced. `false` if the system refused it.
     #[must_use]
-    pub(crate) fn fence(&self) -> bool {
+    pub(crate) fn fence<'a>(entries: impl Iterator<Item = (&'a Self, Entry)> + Clone) -> bool {
+        let needs_heavy = |(_, entry): &(&Self, Entry)| entry.needs_heavy;
+        let Some((bell, _)) = entries.clone().find(needs_heavy) else {
+            fence(Ordering::SeqCst);
+            return true;
+        };
+        if !bell.barrier.heavy() {
+            return false;
+        }
+        entries.filter(needs_heavy).for_each(|(bell, entry)| bell.confirm(entry.number));
+        true
+    }
+
+    /// The heavy fence, for what is ordered by the fences of ringers. `false` if the system refused it.
+    pub(crate) fn heavy_fence(&self) -> bool {
         self.barrier.heavy()
+    }
+
+    /// A heavy fence has followed the announcement of this sleeper: all ringers that were told before have `SeqCst` fences.
+    fn confirm(&self, number: u64) {
+        let mut sleepers = self.sleepers.lock();
+        if matches!(sleepers.ringers, Ringers::Told(by) if by <= number) {
+            sleepers.ringers = Ringers::Fenced;
+        }
     }
 
     /// Whether the sleeper hasn't been woken. From now on `waker` wakes it.
@@ -161,7 +248,7 @@ impl Bell {
     /// The sleeper sleeps no more. If it was woken, it wakes the next one.
     fn leave(&self, number: u64) {
         if self.withdraw(number) {
-            self.wake();
+            self.wake_one();
         }
     }
 
@@ -169,7 +256,7 @@ impl Bell {
     pub(crate) fn withdraw(&self, number: u64) -> bool {
         let mut sleepers = self.sleepers.lock();
         let left = sleepers.place(number).and_then(|place| sleepers.waiting.remove(place));
-        self.count(&sleepers);
+        self.tell(&sleepers);
         // Before `left` is dropped: a waker may own a task, and this a sleeper.
         drop(sleepers);
         left.is_none()
@@ -205,6 +292,12 @@ impl<'a> Wait<'a> {
         self.sleep.poll(self.bell, waker, look)
     }
 
+    /// Whether it has not slept yet, or has used what it was woken for.
+    #[inline(always)]
+    pub(super) fn is_awake(&self) -> bool {
+        self.sleep.is_awake()
+    }
+
     /// As [`poll`](Self::poll), for the future of a task.
     pub(super) fn poll_task<R>(&mut self, waker: &Waker, look: impl FnMut() -> Look<R>) -> Poll<R> {
         self.sleep.poll_task(self.bell, waker, look)
@@ -212,6 +305,7 @@ impl<'a> Wait<'a> {
 }
 
 impl Drop for Wait<'_> {
+    #[inline(always)]
     fn drop(&mut self) {
         self.sleep.end(self.bell);
     }
@@ -224,30 +318,22 @@ pub(crate) struct Sleep {
     sleeper: Option<u64>,
     /// Whether it was woken, and has neither found anything nor announced itself anew. Then the ring is not used yet.
     is_woken: bool,
-    /// How often a task has let others run.
-    yields: u32,
 }
 
-/// How often a task lets others run before it sleeps.
-const YIELDS: u32 = limit(4, 0) as u32;
-
 impl Sleep {
-    /// As [`poll`](Self::poll), for the future of a task. It first lets other tasks run some times: to announce itself costs
-    /// more.
+    /// Whether it has not announced itself, and has no ring to use.
+    #[inline(always)]
+    pub(crate) fn is_awake(&self) -> bool {
+        self.sleeper.is_none() && !self.is_woken
+    }
+
+    /// As [`poll`](Self::poll), for the future of a task.
     pub(crate) fn poll_task<R>(
         &mut self,
         bell: &Bell,
         waker: &Waker,
-        mut look: impl FnMut() -> Look<R>,
+        look: impl FnMut() -> Look<R>,
     ) -> Poll<R> {
-        if self.sleeper.is_none() && !self.is_woken && self.yields != YIELDS {
-            if let Look::Done(found) = look() {
-                return Poll::Ready(found);
-            }
-            self.yields += 1;
-            waker.wake_by_ref();
-            return Poll::Pending;
-        }
         match self.poll(bell, waker, look) {
             Look::Done(found) => return Poll::Ready(found),
             Look::NotYet => {}
@@ -293,10 +379,19 @@ impl Sleep {
     }
 
     /// Gives the wait up. An unused ring wakes the next sleeper.
+    #[inline(always)] // most waits are over at their first look
     pub(crate) fn end(&mut self, bell: &Bell) {
+        if !self.is_awake() {
+            self.give_up(bell);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn give_up(&mut self, bell: &Bell) {
         self.leave(bell);
         if mem::take(&mut self.is_woken) {
-            bell.wake();
+            bell.wake_one();
         }
     }
 }

@@ -149,12 +149,31 @@ pub struct PopFuture<'a, C> {
 impl<C: queue::Consumer> Future for PopFuture<'_, C> {
     type Output = Option<C::Item>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { queue, room, wait } = self.get_mut();
-        let item = ready!(wait.poll_task(context.waker(), || try_pop(*queue)));
-        room.ring();
-        Poll::Ready(item)
+        if wait.is_awake() {
+            if let Ok(item) = queue.try_pop() {
+                room.ring();
+                return Poll::Ready(Some(item));
+            }
+        }
+        poll_waiting(*queue, room, wait, context)
     }
+}
+
+/// The first look was in vain.
+#[cold]
+#[inline(never)]
+fn poll_waiting<C: queue::Consumer>(
+    queue: &mut C,
+    room: &Bell,
+    wait: &mut Wait<'_>,
+    context: &mut Context<'_>,
+) -> Poll<Option<C::Item>> {
+    let item = ready!(wait.poll_task(context.waker(), || try_pop(queue)));
+    room.ring();
+    Poll::Ready(item)
 }
 
 /// The items of a queue, until all producers are gone. `next` waits.

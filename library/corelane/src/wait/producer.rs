@@ -186,8 +186,29 @@ impl<P: queue::Producer> Unpin for PushFuture<'_, P> {}
 impl<P: queue::Producer> Future for PushFuture<'_, P> {
     type Output = Result<(), Closed<P::Item>>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { queue, bells, wait, item } = self.get_mut();
+        let this = self.get_mut();
+        if this.wait.is_awake() {
+            let Some(item) = this.item.take() else { unreachable!("it is not ready yet") };
+            match this.queue.try_push(item) {
+                Ok(()) => {
+                    this.bells.items.ring();
+                    return Poll::Ready(Ok(()));
+                }
+                Err(error) => this.item = Some(error.into_inner()),
+            }
+        }
+        this.poll_waiting(context)
+    }
+}
+
+impl<P: queue::Producer> PushFuture<'_, P> {
+    /// The first look was in vain.
+    #[cold]
+    #[inline(never)]
+    fn poll_waiting(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Closed<P::Item>>> {
+        let Self { queue, bells, wait, item } = self;
         let result = ready!(wait.poll_task(context.waker(), || try_push(*queue, item)));
         bells.items.ring();
         // Room may have come for several at once, with one ring.
