@@ -78,6 +78,14 @@ impl Queue {
         Self { id: Q::INFO.algorithm(), info: Q::INFO, packed: false, made }
     }
 
+    /// What makes the queue, if it takes numbers.
+    pub(crate) fn of_numbers(&self) -> Option<New<u64>> {
+        match self.made {
+            Made::Single { numbers, .. } | Made::Shared { numbers, .. } => Some(numbers),
+            Made::Packed { .. } => None,
+        }
+    }
+
     fn is_shared(&self) -> bool {
         matches!(self.made, Made::Shared { .. })
     }

@@ -4,6 +4,7 @@
 //! and the batches. The same seed determines the choices of the schedule.
 
 mod stopped;
+mod waiting;
 
 pub use stopped::Room;
 

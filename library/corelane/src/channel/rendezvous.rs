@@ -9,7 +9,7 @@ use core::mem;
 use core::task::Waker;
 use std::time::Instant;
 
-use crate::memory::{AtomicU64, Mutex, Ordering, limit, park, pause, this_thread, yield_now};
+use crate::memory::{AtomicU64, Mutex, Ordering, Parker, limit, pause, yield_now};
 use crate::queue::{TryPopError, TryPushError};
 use crate::wait::bell::{Bell, Look};
 use crate::wait::thread::is_over;
@@ -71,9 +71,9 @@ pub(super) fn meet<R>(
     until: Option<Instant>,
     mut poll: impl FnMut(&Waker) -> Look<R>,
 ) -> Option<R> {
-    let waker = this_thread();
+    let parker = Parker::new();
     for looks in 0.. {
-        if let Look::Done(found) = poll(&waker) {
+        if let Look::Done(found) = poll(parker.waker()) {
             return Some(found);
         }
         if is_over(until) {
@@ -81,7 +81,7 @@ pub(super) fn meet<R>(
         }
         match (0..LOOKS).contains(&looks) {
             true => pause(1),
-            false => park(until),
+            false => parker.park(until),
         }
     }
     unreachable!("it counts for ever")

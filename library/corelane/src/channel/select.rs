@@ -19,7 +19,7 @@ use super::lane::Item;
 use super::operation::{Found, Operation};
 use super::rendezvous::Party;
 use super::{Receiver, Sender, is_over, unlimited};
-use crate::memory::{limit, park, pause, this_thread};
+use crate::memory::{Parker, limit, pause};
 use crate::wait::bell::{Bell, Entry};
 
 /// Looks before a thread sleeps: some microseconds.
@@ -271,7 +271,7 @@ impl<'a> Select<'a> {
             }
             match ((0..LOOKS).contains(&looks), chosen) {
                 (true, _) => pause(1),
-                (false, None) => self.sleep(until, None),
+                (false, None) => self.sleep(&Parker::new(), until, None),
                 (false, Some(chosen)) => {
                     let found = self.sleep_for_partners(until).and_then(|(index, number)| {
                         let (_, operation) =
@@ -289,7 +289,8 @@ impl<'a> Select<'a> {
 
     /// Sleeps until a ring, or until a partner has chosen an operation: the index, and the number of the wait.
     fn sleep_for_partners(&self, until: Option<Instant>) -> Option<(usize, u64)> {
-        let party = Party::new(&this_thread());
+        let parker = Parker::new();
+        let party = Party::new(parker.waker());
         let mut numbers = Vec::new();
         for (index, operation) in self.shuffled() {
             if let Some(number) = operation.enter(&party, *index) {
@@ -297,7 +298,7 @@ impl<'a> Select<'a> {
             }
         }
         if party.chosen().is_none() {
-            self.sleep(until, Some(&party));
+            self.sleep(&parker, until, Some(&party));
         }
         let chosen = party.give_up();
         let mut result = None;
@@ -311,11 +312,11 @@ impl<'a> Select<'a> {
     }
 
     /// Sleeps until a ring.
-    fn sleep(&self, until: Option<Instant>, own: Option<&Arc<Party>>) {
-        let sleepers = Sleepers::new(&self.cases, &this_thread(), own.is_some());
+    fn sleep(&self, parker: &Parker, until: Option<Instant>, own: Option<&Arc<Party>>) {
+        let sleepers = Sleepers::new(&self.cases, parker.waker(), own.is_some());
         let is_ready = self.cases.iter().any(|(_, operation)| operation.is_ready(own));
         if sleepers.may_sleep && !is_ready {
-            park(self.due().into_iter().chain(until).min());
+            parker.park(self.due().into_iter().chain(until).min());
         }
     }
 

@@ -176,6 +176,19 @@ impl Barrier {
         fence(Ordering::SeqCst);
     }
 
+    /// The light fence, and then a relaxed load. If the value is not 0, there may have been no fence.
+    #[track_caller]
+    pub fn light_load(self, value: &AtomicU64) -> u64 {
+        // loom's light fence orders more than the real one: here it is left out where the real one need not order anything.
+        match value.load(Ordering::Relaxed) {
+            0 => {
+                self.light();
+                value.load(Ordering::Relaxed)
+            }
+            other => other,
+        }
+    }
+
     /// The fence of the other thread. It is never refused.
     #[track_caller]
     pub fn heavy(self) -> bool {
@@ -269,15 +282,25 @@ impl std::task::Wake for Sleeper {
     }
 }
 
-/// Wakes this thread from [`park`].
-pub(crate) fn this_thread() -> std::task::Waker {
-    std::task::Waker::from(std::sync::Arc::new(Sleeper(loom::thread::current())))
-}
+/// Where one thread sleeps.
+pub(crate) struct Parker(std::task::Waker);
 
-/// Sleeps until this thread is woken. With a deadline it doesn't sleep.
-pub(crate) fn park(until: Option<std::time::Instant>) {
-    if until.is_none() {
-        loom::thread::park();
+impl Parker {
+    /// Of the calling thread.
+    pub(crate) fn new() -> Self {
+        Self(std::sync::Arc::new(Sleeper(loom::thread::current())).into())
+    }
+
+    /// Wakes the thread.
+    pub(crate) fn waker(&self) -> &std::task::Waker {
+        &self.0
+    }
+
+    /// Sleeps until this thread is woken. With a deadline it doesn't sleep.
+    pub(crate) fn park(&self, until: Option<std::time::Instant>) {
+        if until.is_none() {
+            loom::thread::park();
+        }
     }
 }
 

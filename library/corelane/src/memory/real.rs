@@ -35,6 +35,13 @@ impl Barrier {
         }
     }
 
+    /// The light fence, and then a relaxed load. If the value is not 0, there may have been no fence.
+    #[inline(always)]
+    pub fn light_load(self, value: &AtomicU64) -> u64 {
+        self.light();
+        value.load(Ordering::Relaxed)
+    }
+
     /// The fence of the other thread. `false` if the system has refused it: then nothing is ordered.
     #[cold]
     #[must_use]
@@ -208,7 +215,7 @@ mod locks {
 }
 
 #[cfg(feature = "std")]
-pub(crate) use threads::{park, this_thread, yield_now};
+pub(crate) use threads::{Parker, yield_now};
 
 /// Threads that sleep.
 #[cfg(feature = "std")]
@@ -234,16 +241,28 @@ mod threads {
         }
     }
 
-    /// Wakes this thread from [`park`].
-    pub(crate) fn this_thread() -> Waker {
-        Waker::from(Arc::new(Sleeper(thread::current())))
-    }
+    /// Where one thread sleeps.
+    pub(crate) struct Parker(Waker);
 
-    /// Sleeps until this thread is woken, a spurious wake-up, or `until`. If it was woken since the last sleep, it returns at once.
-    pub(crate) fn park(until: Option<Instant>) {
-        match until {
-            None => thread::park(),
-            Some(until) => thread::park_timeout(until.saturating_duration_since(Instant::now())),
+    impl Parker {
+        /// Of the calling thread.
+        pub(crate) fn new() -> Self {
+            Self(Waker::from(Arc::new(Sleeper(thread::current()))))
+        }
+
+        /// Wakes the thread.
+        pub(crate) fn waker(&self) -> &Waker {
+            &self.0
+        }
+
+        /// Sleeps until this thread is woken, a spurious wake-up, or `until`. If it was woken since the last sleep, it returns at once.
+        pub(crate) fn park(&self, until: Option<Instant>) {
+            match until {
+                None => thread::park(),
+                Some(until) => {
+                    thread::park_timeout(until.saturating_duration_since(Instant::now()));
+                }
+            }
         }
     }
 }

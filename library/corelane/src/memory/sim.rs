@@ -182,6 +182,13 @@ impl Barrier {
         }
     }
 
+    /// The light fence, and then a relaxed load. If the value is not 0, there may have been no fence.
+    #[track_caller]
+    pub fn light_load(self, value: &AtomicU64) -> u64 {
+        self.light();
+        value.load(Ordering::Relaxed)
+    }
+
     /// The fence of the other thread. It is never refused.
     #[track_caller]
     pub fn heavy(self) -> bool {
@@ -295,14 +302,44 @@ impl<T> Drop for MutexGuard<'_, T> {
     }
 }
 
-/// Wakes nobody: a thread that sleeps looks again by itself.
-pub(crate) fn this_thread() -> core::task::Waker {
-    core::task::Waker::noop().clone()
+/// Whether a thread was woken since it slept the last time.
+#[derive(Debug)]
+struct Token(AtomicBool);
+
+impl std::task::Wake for Token {
+    fn wake(self: std::sync::Arc<Self>) {
+        // Read-modify-writes in both places: to wake a thread also orders what was done before.
+        let _ = self.0.compare_exchange(false, true, Ordering::Release, Ordering::Relaxed);
+    }
 }
 
-/// Sleeps for a while.
-pub(crate) fn park(_until: Option<std::time::Instant>) {
-    pause(64);
+/// Where one thread sleeps. A thread that nobody wakes sleeps for ever.
+pub(crate) struct Parker(std::sync::Arc<Token>, std::task::Waker);
+
+impl Parker {
+    /// Of the calling thread.
+    pub(crate) fn new() -> Self {
+        let token = std::sync::Arc::new(Token(AtomicBool::new(false)));
+        Self(token.clone(), token.into())
+    }
+
+    /// Wakes the thread.
+    pub(crate) fn waker(&self) -> &std::task::Waker {
+        &self.1
+    }
+
+    /// Sleeps until this thread is woken. With a deadline, for a while.
+    pub(crate) fn park(&self, until: Option<std::time::Instant>) {
+        let take = || {
+            let token = &self.0.0;
+            token.compare_exchange(true, false, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        };
+        while !take() && until.is_none() {
+            while !self.0.0.load(Ordering::Relaxed) {
+                pause(1);
+            }
+        }
+    }
 }
 
 /// Lets other threads run.

@@ -118,13 +118,7 @@ impl Bell {
     /// Whether nobody sleeps, and ringers need no `SeqCst` fence.
     #[inline(always)]
     fn is_quiet(&self) -> bool {
-        // Relaxed: what it says may be old. Then the second load finds it out.
-        if self.sleeping.load(Ordering::Relaxed) != 0 {
-            return false;
-        }
-        self.barrier.light();
-        // Relaxed: the fence orders it.
-        self.sleeping.load(Ordering::Relaxed) == 0
+        self.barrier.light_load(&self.sleeping) == 0
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Look, Wait};
-use crate::memory::{limit, park, pause, this_thread, yield_now};
+use crate::memory::{Parker, limit, pause, yield_now};
 
 /// How a thread of a handle waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,15 +44,22 @@ pub(crate) struct Looks {
     pub(super) strategy: Strategy,
     /// Yields before a sleep. It adapts to the waits so far.
     yields: u64,
+    /// Waits that were not over before a sleep.
+    in_vain: u64,
     pub(super) waits: Waits,
 }
 
 /// Looks with a pause before each: about as long as two far lines need for a round trip.
 const PAUSES: u64 = limit(20, 0);
-/// Most yields: some five microseconds if no other thread wants the core, as long as a sleep takes at least.
-const MOST: u64 = limit(10, 0);
+/// Most yields: some ten microseconds if no other thread wants the core.
+const MOST: u64 = limit(20, 0);
 /// Fewest yields.
 const FEWEST: u64 = limit(1, 0);
+/// Yields of a trial: longer than it takes to wake another thread. Two threads that wait for each other, and both sleep, have long
+/// waits only because they sleep. If one of them stays awake for once, both find out.
+const TRIAL: u64 = limit(100, 0);
+/// Sleeps for each trial.
+const SLEEPS: u64 = 32;
 
 impl Looks {
     pub(crate) fn new() -> Self {
@@ -60,12 +67,13 @@ impl Looks {
     }
 
     pub(super) fn by(strategy: Strategy) -> Self {
-        Self { strategy, yields: MOST, waits: Waits::default() }
+        Self { strategy, yields: MOST, in_vain: 0, waits: Waits::default() }
     }
 
     /// Looks with a pause before each, and then with a yield before each, before a sleep.
     fn looks_before_sleep(&self) -> (u64, u64) {
         match self.strategy {
+            Strategy::Adaptive if self.in_vain % SLEEPS == SLEEPS - 1 => (PAUSES, TRIAL),
             Strategy::Adaptive => (PAUSES, self.yields),
             Strategy::Spin => (u64::MAX, 0),
             Strategy::Yield => (PAUSES, u64::MAX),
@@ -102,6 +110,7 @@ impl Looks {
             }
         }
         self.yields = (self.yields / 2).clamp(FEWEST, MOST);
+        self.in_vain += 1;
         self.sleep(bell, until, look)
     }
 
@@ -111,14 +120,14 @@ impl Looks {
         until: Option<Instant>,
         mut look: impl FnMut() -> Look<R>,
     ) -> Option<R> {
-        let waker = this_thread();
+        let parker = Parker::new();
         let mut wait = Wait::at(bell);
         while !is_over(until) {
-            match self.waits.count(wait.poll(&waker, &mut look)) {
+            match self.waits.count(wait.poll(parker.waker(), &mut look)) {
                 Look::Done(found) => return Some(found),
                 Look::NotYet => {
                     let begin = Instant::now();
-                    park(until);
+                    parker.park(until);
                     self.waits.sleeps += 1;
                     self.waits.asleep += begin.elapsed();
                 }

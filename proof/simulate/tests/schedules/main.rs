@@ -22,6 +22,7 @@ fn seeds(usual: f64) -> Range<u64> {
 const CHAINS: f64 = 300.0;
 const SEVERAL: f64 = 4000.0;
 const STOPPED: f64 = 2000.0;
+const WAITING: f64 = 1000.0;
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
@@ -41,7 +42,14 @@ fn main() -> ExitCode {
     let stopped = stopped.map(|queue| {
         Trial::test(name(queue, "schedules_with_one_stopped"), move || check_stopped(queue))
     });
-    let trials = queues.chain(shared).chain(stopped).chain(seeded::trials()).collect();
+    let waiting = corelane_simulate::team_queues().into_iter().filter(|queue| !queue.packed);
+    let waiting = waiting.map(|queue| {
+        Trial::test(name(&queue, "schedules_of_threads_that_sleep"), move || {
+            queue.test_waiting(seeds(WAITING)).map(|_| ()).map_err(Failed::from)
+        })
+    });
+    let trials =
+        queues.chain(shared).chain(stopped).chain(waiting).chain(seeded::trials()).collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 

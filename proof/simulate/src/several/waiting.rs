@@ -1,0 +1,142 @@
+//! Threads that wait for room and for items, and sleep: none may sleep beside an item or beside room for ever.
+
+use std::rc::Rc;
+
+use coherence::{Chance, Schedule, Simulation};
+use corelane_sim::wait::{self, Strategy};
+use corelane_sim::{Config, Info, Producer, Sides};
+
+use super::{BATCH, CAPACITIES, Freight, MOST, Receipts, Taken, handles, number};
+use crate::handles::New;
+use crate::queue::Queue;
+use crate::trial::{Failed, Tested, Wrong, by_priorities, caught, machine, named, test_each};
+
+type Tx = wait::Producer<corelane_sim::BoxedProducer<u64>>;
+type Rx = wait::Consumer<corelane_sim::BoxedConsumer<u64>>;
+
+/// The case of a seed.
+#[derive(Debug)]
+struct WaitingCase {
+    seed: u64,
+    chance: Chance,
+    producers: u64,
+    consumers: u64,
+    /// Items of each producer.
+    items: u64,
+}
+
+impl Queue {
+    /// Runs the case of each seed twice: at random, and by priorities with the same number of steps.
+    ///
+    /// Producers and consumers of one queue of a small capacity wait by calls that block, and some of them sleep at once.
+    /// Each must be woken in time, also from its store buffer's view of memory, until all items are popped in order.
+    ///
+    /// # Errors
+    ///
+    /// The first failure. Its seed alone repeats it.
+    pub fn test_waiting(&self, seeds: impl IntoIterator<Item = u64>) -> Result<Tested, Failed> {
+        test_each(seeds, by_priorities, |seed, schedule| {
+            let case = || match self.of_numbers() {
+                Some(new) => WaitingCase::new(seed, &self.info).run(schedule, new),
+                None => panic!("{} is for tokens", self.id),
+            };
+            named(self.id, seed, schedule, case)
+        })
+    }
+}
+
+impl WaitingCase {
+    fn new(seed: u64, info: &Info) -> Self {
+        // Other random numbers than the schedule's.
+        let mut chance = Chance::new(!seed);
+        let mut threads = |may_be_many: bool| if may_be_many { 1 + chance.below(MOST) } else { 1 };
+        let allow = |producers, consumers| {
+            info.sides != Sides::OneToOne && info.sides.allow(producers, consumers)
+        };
+        let (producers, consumers) = (threads(allow(2, 1)), threads(allow(1, 2)));
+        let items = 2 + chance.below(20);
+        Self { seed, producers, consumers, items, chance }
+    }
+
+    fn run(self, schedule: Schedule, new: New<u64>) -> Result<u64, Wrong> {
+        caught(|| self.run_to_the_end(schedule, new))
+    }
+
+    /// As [`run`](Self::run), but panics if a thread does.
+    fn run_to_the_end(mut self, schedule: Schedule, new: New<u64>) -> Result<u64, Wrong> {
+        let capacity = CAPACITIES[self.chance.below(4) as usize];
+        let grouped = 1 + self.chance.below(4) as usize;
+        let (tx, rx) = wait::pair(new(Config::new(capacity as usize).grouped(grouped))?);
+        let account = Rc::new(Receipts::default());
+        let txs = handles(tx, self.producers, Producer::try_clone);
+        let rxs = handles(rx, self.consumers, corelane_sim::Consumer::try_clone);
+        let mut simulation = Simulation::new(machine(), self.seed).schedule(schedule);
+        for (producer, tx) in (0..).zip(txs) {
+            let (tx, items, chance) = (tx.strategy(self.strategy()), self.items, self.chance());
+            let account = account.clone();
+            simulation.spawn(producer as usize, move || {
+                send(tx, (0..items).map(|item| number(producer, item)), chance);
+                account.finished.set(account.finished.get() + 1);
+            });
+        }
+        for (thread, rx) in (self.producers..).zip(rxs) {
+            let (rx, chance) = (rx.strategy(self.strategy()), self.chance());
+            let taken = Taken::from(self.producers, &account);
+            simulation.spawn(thread as usize, move || receive(rx, taken, chance));
+        }
+        let report = simulation.run()?;
+        account.settle(self.producers, self.items);
+        Ok(report.steps)
+    }
+
+    fn strategy(&mut self) -> Strategy {
+        match self.chance.below(3) {
+            0 => Strategy::Adaptive,
+            looks => Strategy::SpinThenSleep(looks as u32 - 1),
+        }
+    }
+
+    fn chance(&mut self) -> Chance {
+        Chance::new(u64::from(self.chance.any()) << 32)
+    }
+}
+
+/// Sends all items, singly, in slices, or by a push that doesn't wait.
+fn send(mut tx: Tx, mut numbers: impl Iterator<Item = u64>, mut chance: Chance) {
+    while let Some(number) = numbers.next() {
+        let there = "a consumer is there";
+        match chance.below(4) {
+            0 => tx.push_all([number]).expect(there),
+            1 => {
+                let more = numbers.by_ref().take(chance.below(BATCH) as usize);
+                let batch: Vec<_> = [number].into_iter().chain(more).collect();
+                let pushed = u64::push(&mut tx, &batch);
+                tx.push_all(batch[pushed..].iter().copied()).expect(there);
+            }
+            2 => {
+                if let Err(error) = tx.try_push(number) {
+                    tx.push(error.into_inner()).expect(there);
+                }
+            }
+            _ => tx.push(number).expect(there),
+        }
+    }
+}
+
+/// Takes items until all producers are gone.
+fn receive(mut rx: Rx, mut taken: Taken, mut chance: Chance) {
+    let mut some = Vec::new();
+    loop {
+        match chance.below(3) {
+            0 => _ = rx.pop_many(&mut some, 1 + chance.below(BATCH) as usize),
+            1 => some.extend(u64::pop(&mut rx, 1 + chance.below(BATCH) as usize)),
+            _ => {}
+        }
+        some.drain(..).for_each(|item| taken.add(item));
+        match rx.pop() {
+            Some(item) => taken.add(item),
+            None => break,
+        }
+    }
+    taken.account.lost(corelane_sim::Consumer::lost(&rx));
+}
