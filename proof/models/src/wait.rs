@@ -30,6 +30,7 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("bell_rung_for_one_that_leaves", rung_for_one_that_leaves),
         of.model("bell_rung_for_one_that_finds_it_busy", rung_for_one_that_finds_it_busy),
         of.model("bell_rung_while_one_leaves", rung_while_one_leaves),
+        of.model("bell_rung_soon_after_a_sleep", rung_soon_after_a_sleep),
         of.model("bell_rung_while_a_task_moves", rung_while_a_task_moves),
     ]
 }
@@ -247,6 +248,22 @@ fn rung_for_one_that_finds_it_busy() -> Exploration {
         );
         assert!(flag.is_set());
         assert_eq!(second.poll(&waker, || permits.look()), Look::Done(()));
+    })
+}
+
+/// A task announces itself soon after another one has slept: both it and the thread that rings have `SeqCst` fences.
+fn rung_soon_after_a_sleep() -> Exploration {
+    explore(|| {
+        let permits = Permits::none();
+        let mut before = Wait::at(&permits.bell);
+        assert_eq!(before.poll(Waker::noop(), || permits.look()), Look::NotYet);
+        drop(before);
+        let (flag, waker) = Flag::new();
+        let mut wait = Wait::at(&permits.bell);
+        let other = permits.clone();
+        let ((), found) = both(move || other.give(), || wait.poll(&waker, || permits.look()));
+        assert!(found == Look::Done(()) || flag.is_set(), "it sleeps, and there is a permit");
+        drop(wait);
     })
 }
 

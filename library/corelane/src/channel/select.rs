@@ -315,8 +315,10 @@ impl<'a> Select<'a> {
     fn sleep(&self, parker: &Parker, until: Option<Instant>, own: Option<&Arc<Party>>) {
         let sleepers = Sleepers::new(&self.cases, parker.waker(), own.is_some());
         let is_ready = self.cases.iter().any(|(_, operation)| operation.is_ready(own));
-        if sleepers.may_sleep && !is_ready {
-            parker.park(self.due().into_iter().chain(until).min());
+        match sleepers.may_sleep && !is_ready {
+            true => parker.park(self.due().into_iter().chain(until).min()),
+            // Another thread may be in the middle of its call.
+            false => pause(1),
         }
     }
 

@@ -146,10 +146,8 @@ impl Bell {
         self.in_vain.store(in_vain, Ordering::Relaxed);
         if in_vain >= IN_VAIN {
             let mut sleepers = self.sleepers.lock();
-            if sleepers.waiting.is_empty() {
-                sleepers.ringers = Ringers::Light;
-                self.tell(&sleepers);
-            }
+            sleepers.ringers = Ringers::Light;
+            self.tell(&sleepers);
         }
     }
 

@@ -1,10 +1,11 @@
 //! Threads that wait for room and for items, and sleep: none may sleep beside an item or beside room for ever.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use coherence::{Chance, Schedule, Simulation};
 use corelane_sim::wait::{self, Strategy};
-use corelane_sim::{Config, Info, Producer, Sides};
+use corelane_sim::{Config, Consumer, Info, Producer, Sides};
 
 use super::{BATCH, CAPACITIES, Freight, MOST, Receipts, Taken, handles, number};
 use crate::handles::New;
@@ -23,6 +24,9 @@ struct WaitingCase {
     consumers: u64,
     /// Items of each producer.
     items: u64,
+    /// Whether each consumer takes a number of items and then ends, so that no other one can do its work. Otherwise all take items
+    /// until the producers are gone.
+    has_quotas: bool,
 }
 
 impl Queue {
@@ -54,8 +58,10 @@ impl WaitingCase {
             info.sides != Sides::OneToOne && info.sides.allow(producers, consumers)
         };
         let (producers, consumers) = (threads(allow(2, 1)), threads(allow(1, 2)));
-        let items = 2 + chance.below(20);
-        Self { seed, producers, consumers, items, chance }
+        // At the end of a run no further ring mends what went wrong: many runs are short.
+        let items = 1 + if chance.below(2) == 0 { chance.below(2) } else { chance.below(20) };
+        let has_quotas = !info.overwrites && chance.below(2) == 0;
+        Self { seed, producers, consumers, items, has_quotas, chance }
     }
 
     fn run(self, schedule: Schedule, new: New<u64>) -> Result<u64, Wrong> {
@@ -68,25 +74,45 @@ impl WaitingCase {
         let grouped = 1 + self.chance.below(4) as usize;
         let (tx, rx) = wait::pair(new(Config::new(capacity as usize).grouped(grouped))?);
         let account = Rc::new(Receipts::default());
+        let mut quotas = self.quotas();
+        // With them, the queue isn't closed before all consumers have ended: that would wake them.
+        let kept = Rc::new(RefCell::new(Vec::new()));
         let txs = handles(tx, self.producers, Producer::try_clone);
-        let rxs = handles(rx, self.consumers, corelane_sim::Consumer::try_clone);
+        let rxs = handles(rx, self.consumers, Consumer::try_clone);
         let mut simulation = Simulation::new(machine(), self.seed).schedule(schedule);
         for (producer, tx) in (0..).zip(txs) {
             let (tx, items, chance) = (tx.strategy(self.strategy()), self.items, self.chance());
-            let account = account.clone();
+            let (account, kept) = (account.clone(), self.has_quotas.then(|| kept.clone()));
             simulation.spawn(producer as usize, move || {
-                send(tx, (0..items).map(|item| number(producer, item)), chance);
+                let tx = send(tx, (0..items).map(|item| number(producer, item)), chance);
                 account.finished.set(account.finished.get() + 1);
+                if let Some(kept) = kept {
+                    kept.borrow_mut().push(tx);
+                }
             });
         }
         for (thread, rx) in (self.producers..).zip(rxs) {
             let (rx, chance) = (rx.strategy(self.strategy()), self.chance());
-            let taken = Taken::from(self.producers, &account);
-            simulation.spawn(thread as usize, move || receive(rx, taken, chance));
+            let (taken, quota) = (Taken::from(self.producers, &account), quotas.pop());
+            let quota = quota.unwrap_or(u64::MAX);
+            simulation.spawn(thread as usize, move || receive(rx, taken, quota, chance));
         }
         let report = simulation.run()?;
+        kept.take();
         account.settle(self.producers, self.items);
         Ok(report.steps)
+    }
+
+    /// All items, divided among the consumers at random.
+    fn quotas(&mut self) -> Vec<u64> {
+        if !self.has_quotas {
+            return Vec::new();
+        }
+        let mut quotas = vec![0; self.consumers as usize];
+        for _ in 0..self.producers * self.items {
+            quotas[self.chance.below(self.consumers) as usize] += 1;
+        }
+        quotas
     }
 
     fn strategy(&mut self) -> Strategy {
@@ -102,7 +128,7 @@ impl WaitingCase {
 }
 
 /// Sends all items, singly, in slices, or by a push that doesn't wait.
-fn send(mut tx: Tx, mut numbers: impl Iterator<Item = u64>, mut chance: Chance) {
+fn send(mut tx: Tx, mut numbers: impl Iterator<Item = u64>, mut chance: Chance) -> Tx {
     while let Some(number) = numbers.next() {
         let there = "a consumer is there";
         match chance.below(4) {
@@ -121,22 +147,26 @@ fn send(mut tx: Tx, mut numbers: impl Iterator<Item = u64>, mut chance: Chance) 
             _ => tx.push(number).expect(there),
         }
     }
+    // What it has delayed.
+    tx.flush();
+    tx
 }
 
-/// Takes items until all producers are gone.
-fn receive(mut rx: Rx, mut taken: Taken, mut chance: Chance) {
+/// Takes `quota` items, or all until the producers are gone.
+fn receive(mut rx: Rx, mut taken: Taken, mut quota: u64, mut chance: Chance) {
     let mut some = Vec::new();
-    loop {
+    while quota > 0 {
+        let most = quota.min(1 + chance.below(BATCH));
         match chance.below(3) {
-            0 => _ = rx.pop_many(&mut some, 1 + chance.below(BATCH) as usize),
-            1 => some.extend(u64::pop(&mut rx, 1 + chance.below(BATCH) as usize)),
-            _ => {}
+            0 => _ = rx.pop_many(&mut some, most as usize),
+            1 => some.extend(u64::pop(&mut rx, most as usize)),
+            _ => match rx.pop() {
+                Some(item) => some.push(item),
+                None => break,
+            },
         }
+        quota -= some.len() as u64;
         some.drain(..).for_each(|item| taken.add(item));
-        match rx.pop() {
-            Some(item) => taken.add(item),
-            None => break,
-        }
     }
-    taken.account.lost(corelane_sim::Consumer::lost(&rx));
+    taken.account.lost(rx.lost());
 }

@@ -22,7 +22,7 @@ fn seeds(usual: f64) -> Range<u64> {
 const CHAINS: f64 = 300.0;
 const SEVERAL: f64 = 4000.0;
 const STOPPED: f64 = 2000.0;
-const WAITING: f64 = 1000.0;
+const WAITING: f64 = 2000.0;
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
