@@ -13,9 +13,9 @@
 //! wake up. A future needs no runtime of its own; one side may be a task and the other one a thread.
 //!
 //! While nobody sleeps, a push or pop costs a load more than that of the plain handle. To sleep takes a
-//! [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html) of 1 to 10 microseconds; on other systems, each
-//! push and pop has a fence instead. The handles of a queue are either all in a pair or none: an item that a plain handle pushes
-//! wakes nobody.
+//! [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html) of 1 to 10 microseconds, unless sleeps come often:
+//! then pushes and pops have a fence. On other systems they always have one. The handles of a queue are either all in a pair or
+//! none: an item that a plain handle pushes wakes nobody.
 //!
 //! ```
 //! use corelane::{spsc, wait};
