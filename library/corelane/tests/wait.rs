@@ -238,3 +238,79 @@ fn a_dropped_future_loses_nothing() {
     drop(tx);
     assert_eq!(rx.into_iter().count() as u64, full, "the item was dropped with its future");
 }
+
+/// An inbox of five queues, whose producers sleep now and then and end at different times.
+#[test]
+fn an_inbox_gets_all_items_of_all_queues() {
+    let mut inbox = wait::Inbox::new();
+    let mut threads = Vec::new();
+    for producer in 0..5 {
+        let mut tx = inbox.add(spsc::queue::<u64>(10).unwrap());
+        threads.push(thread::spawn(move || {
+            for n in 0..ITEMS * (producer + 1) / 5 {
+                if n % 197 == 0 {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                tx.push(producer << 32 | n).unwrap();
+            }
+        }));
+    }
+    let mut next = [0; 5];
+    for item in inbox.iter() {
+        let producer = (item >> 32) as usize;
+        assert_eq!(item & u64::from(u32::MAX), next[producer]);
+        next[producer] += 1;
+    }
+    assert_eq!(next.map(|n| n * 5 / ITEMS), [1, 2, 3, 4, 5]);
+    assert_eq!(inbox.queues(), 0);
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+#[test]
+fn an_inbox_takes_turns() {
+    let mut inbox = wait::Inbox::new();
+    let mut txs = [(); 2].map(|()| inbox.add(spsc::queue::<u64>(1000).unwrap()));
+    for (n, tx) in (0..).zip(&mut txs) {
+        (0..500).for_each(|_| tx.try_push(n).unwrap());
+    }
+    let first: Vec<_> = inbox.iter().take(100).collect();
+    assert!(first.contains(&0) && first.contains(&1), "{first:?}");
+}
+
+/// A queue that ends takes the place of another one, which has an item.
+#[test]
+fn an_inbox_finds_items_while_queues_end() {
+    for ended in 0..4 {
+        let mut inbox = wait::Inbox::new();
+        let mut txs: Vec<_> = (0..4).map(|_| inbox.add(spsc::queue::<u64>(10).unwrap())).collect();
+        // The next look begins in the middle.
+        txs[1].push(0).unwrap();
+        assert_eq!(inbox.pop(), Some(0));
+        drop(txs.remove(ended));
+        for tx in &mut txs {
+            tx.push(1).unwrap();
+            assert_eq!(inbox.try_pop(), Ok(1));
+        }
+        assert_eq!(inbox.try_pop(), Err(TryPopError::Empty));
+        assert_eq!(inbox.pop_timeout(Duration::from_millis(1)), Err(TryPopError::Empty));
+        drop(txs);
+        assert_eq!(inbox.pop(), None);
+    }
+}
+
+#[test]
+fn an_inbox_can_be_awaited() {
+    let mut inbox = wait::Inbox::new();
+    let mut tx = inbox.add(spsc::queue::<u64>(10).unwrap());
+    let sends = thread::spawn(move || {
+        for n in 0..10 {
+            thread::sleep(Duration::from_millis(1));
+            tx.push(n).unwrap();
+        }
+    });
+    for n in 0..10 {
+        assert_eq!(block_on(inbox.pop_async()), Some(n));
+    }
+    assert_eq!(block_on(inbox.pop_async()), None);
+    sends.join().unwrap();
+}

@@ -6,7 +6,7 @@
 //!
 //! While nobody sleeps, to ring costs a load of a line that nobody writes: the fence is the light one of a `Barrier`, and a sleeper
 //! pays the heavy one. The first sleeper also tells the ringers to have `SeqCst` fences from now on. Further sleepers then need
-//! no heavy fence, until the bell has been rung [`IN_VAIN`] times with nobody asleep. So ringers pay for fences about as much as
+//! no heavy fence, until the bell has been rung `IN_VAIN` times with nobody asleep. So ringers pay for fences about as much as
 //! the heavy fence costs, and sleeps that come often have none.
 //!
 //! Each ring wakes one sleeper, in the order in which they came. A sleeper that is woken and has no use for it, because it has

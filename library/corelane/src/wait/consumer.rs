@@ -82,7 +82,7 @@ impl<C: queue::Consumer> Consumer<C> {
     #[inline(never)]
     fn wait_to_pop(&mut self, until: Option<Instant>) -> Result<C::Item, TryPopError> {
         let queue = &mut self.queue;
-        match self.looks.wait(&self.bells.bells.items, until, || try_pop(queue)) {
+        match self.looks.wait(self.bells.items(), until, || try_pop(queue)) {
             Some(Some(item)) => {
                 self.ring();
                 Ok(item)
@@ -111,8 +111,8 @@ impl<C: queue::Consumer> Consumer<C> {
     /// The future takes an item only when it is ready: if it is dropped before, all items are in the queue. A future that is
     /// neither polled nor dropped when an item comes keeps other consumers of the queue waiting.
     pub fn pop_async(&mut self) -> PopFuture<'_, C> {
-        let wait = Wait::at(&self.bells.bells.items);
-        PopFuture { queue: &mut self.queue, room: &self.bells.bells.room, wait }
+        let wait = Wait::at(self.bells.items());
+        PopFuture { queue: &mut self.queue, room: self.bells.room(), wait }
     }
 
     /// The items, until all producers are gone. `next` waits as [`pop`](Self::pop).
@@ -123,7 +123,7 @@ impl<C: queue::Consumer> Consumer<C> {
     /// After a pop.
     #[inline(always)]
     fn ring(&self) {
-        self.bells.bells.room.ring();
+        self.bells.room().ring();
     }
 }
 
@@ -246,7 +246,7 @@ impl<C: queue::Consumer> queue::Consumer for Consumer<C> {
         C::Item: Copy,
     {
         let popped = self.queue.pop_slice(into);
-        self.bells.bells.room.ring_for(popped);
+        self.bells.room().ring_for(popped);
         popped
     }
 }

@@ -8,6 +8,8 @@
 //! | for room | [`push`](Producer::push), [`push_all`](Producer::push_all) | [`push_timeout`](Producer::push_timeout), [`push_deadline`](Producer::push_deadline) | [`push_async`](Producer::push_async) |
 //! | for an item | [`pop`](Consumer::pop), [`pop_many`](Consumer::pop_many), `for item in rx` | [`pop_timeout`](Consumer::pop_timeout), [`pop_deadline`](Consumer::pop_deadline) | [`pop_async`](Consumer::pop_async) |
 //!
+//! [`Inbox`] is the receiving side of many queues at once.
+//!
 //! A call first looks again for some microseconds, if its last waits were that short. Then it sleeps, and takes no processor
 //! time. A handle can be told to wait in another way: [`Strategy`]. When all handles of the other side are dropped, all that sleep
 //! wake up. A future needs no runtime of its own; one side may be a task and the other one a thread.
@@ -37,6 +39,7 @@
 #[doc(hidden)]
 pub mod bell;
 mod consumer;
+mod inbox;
 mod producer;
 pub(crate) mod thread;
 
@@ -44,6 +47,7 @@ use alloc::sync::Arc;
 use core::fmt;
 
 pub use consumer::{Consumer, Items, PopFuture};
+pub use inbox::{Inbox, InboxFuture, InboxItems};
 pub use producer::{Producer, PushFuture};
 pub use thread::{Strategy, Waits};
 
@@ -56,9 +60,8 @@ where
     P: crate::Producer,
     C: crate::Consumer<Item = P::Item>,
 {
-    let bells = Arc::new(Bells::default());
-    let sender = Ringer { bells: bells.clone(), is_producer: true };
-    (Producer::new(tx, sender), Consumer::new(rx, Ringer { bells, is_producer: false }))
+    let (sender, receiver) = Ringer::pair(Arc::default());
+    (Producer::new(tx, sender), Consumer::new(rx, receiver))
 }
 
 /// All consumers are gone. Holds the item that was not pushed.
@@ -79,37 +82,51 @@ impl<T> fmt::Display for Closed<T> {
 
 impl<T> core::error::Error for Closed<T> {}
 
-/// The bells of a queue.
+/// What the handles of a queue share besides the queue.
 #[derive(Debug)]
 struct Bells {
-    /// Consumers sleep here.
-    items: Bell,
     /// Producers sleep here.
     room: Bell,
     producers: AtomicU64,
     consumers: AtomicU64,
 }
 
-impl Default for Bells {
-    /// The bells of two handles.
-    fn default() -> Self {
-        let one = || AtomicU64::new(1);
-        Self { items: Bell::default(), room: Bell::default(), producers: one(), consumers: one() }
-    }
-}
-
 /// The bells, as a handle has them. Dropped after the handle of the queue.
 #[derive(Debug)]
 struct Ringer {
+    /// The consumer sleeps here. It may be that of several queues.
+    items: Arc<Bell>,
     bells: Arc<Bells>,
     is_producer: bool,
 }
 
 impl Ringer {
+    /// Of a producer and of a consumer that sleeps at `items`.
+    fn pair(items: Arc<Bell>) -> (Self, Self) {
+        let one = || AtomicU64::new(1);
+        let bells = Bells { room: Bell::default(), producers: one(), consumers: one() };
+        let sender = Self { items, bells: Arc::new(bells), is_producer: true };
+        let receiver =
+            Self { items: sender.items.clone(), bells: sender.bells.clone(), is_producer: false };
+        (sender, receiver)
+    }
+
+    /// Consumers sleep here.
+    #[inline(always)]
+    fn items(&self) -> &Bell {
+        &self.items
+    }
+
+    /// Producers sleep here.
+    #[inline(always)]
+    fn room(&self) -> &Bell {
+        &self.bells.room
+    }
+
     /// The handles of this side, and where those of the other side sleep.
     fn side(&self) -> (&AtomicU64, &Bell) {
         match self.is_producer {
-            true => (&self.bells.producers, &self.bells.items),
+            true => (&self.bells.producers, &self.items),
             false => (&self.bells.consumers, &self.bells.room),
         }
     }
@@ -119,7 +136,8 @@ impl Clone for Ringer {
     fn clone(&self) -> Self {
         // Relaxed: the thread that uses the new handle got it from this thread.
         self.side().0.fetch_add(1, Ordering::Relaxed);
-        Self { bells: self.bells.clone(), is_producer: self.is_producer }
+        let Self { items, bells, is_producer } = self;
+        Self { items: items.clone(), bells: bells.clone(), is_producer: *is_producer }
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::bell::{Look, Wait};
 use super::thread::{Looks, Strategy, Waits};
-use super::{Bells, Closed, Ringer};
+use super::{Closed, Ringer};
 use crate::queue::{self, Backing, TryPushError};
 
 /// A sending side, whose calls can wait for room.
@@ -103,11 +103,11 @@ impl<P: queue::Producer> Producer<P> {
     ) -> Result<(), TryPushError<P::Item>> {
         let (queue, mut item) = (&mut self.queue, Some(item));
         let look = || try_push(queue, &mut item);
-        match self.looks.wait(&self.bells.bells.room, until, look) {
+        match self.looks.wait(self.bells.room(), until, look) {
             Some(Ok(())) => {
                 self.ring();
                 // Room may have come for several at once, with one ring.
-                self.bells.bells.room.ring();
+                self.bells.room().ring();
                 Ok(())
             }
             Some(Err(Closed(item))) => Err(TryPushError::Closed(item)),
@@ -137,14 +137,14 @@ impl<P: queue::Producer> Producer<P> {
     ///
     /// As [`push`](Self::push).
     pub fn push_async(&mut self, item: P::Item) -> PushFuture<'_, P> {
-        let wait = Wait::at(&self.bells.bells.room);
-        PushFuture { queue: &mut self.queue, bells: &self.bells.bells, wait, item: Some(item) }
+        let wait = Wait::at(self.bells.room());
+        PushFuture { queue: &mut self.queue, bells: &self.bells, wait, item: Some(item) }
     }
 
     /// After a push.
     #[inline(always)]
     fn ring(&self) {
-        self.bells.bells.items.ring();
+        self.bells.items().ring();
     }
 }
 
@@ -175,7 +175,7 @@ fn try_push<P: queue::Producer + ?Sized>(
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct PushFuture<'a, P: queue::Producer> {
     queue: &'a mut P,
-    bells: &'a Bells,
+    bells: &'a Ringer,
     wait: Wait<'a>,
     /// `None` when it is ready.
     item: Option<P::Item>,
@@ -193,7 +193,7 @@ impl<P: queue::Producer> Future for PushFuture<'_, P> {
             let Some(item) = this.item.take() else { unreachable!("it is not ready yet") };
             match this.queue.try_push(item) {
                 Ok(()) => {
-                    this.bells.items.ring();
+                    this.bells.items().ring();
                     return Poll::Ready(Ok(()));
                 }
                 Err(error) => this.item = Some(error.into_inner()),
@@ -210,9 +210,9 @@ impl<P: queue::Producer> PushFuture<'_, P> {
     fn poll_waiting(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Closed<P::Item>>> {
         let Self { queue, bells, wait, item } = self;
         let result = ready!(wait.poll_task(context.waker(), || try_push(*queue, item)));
-        bells.items.ring();
+        bells.items().ring();
         // Room may have come for several at once, with one ring.
-        bells.room.ring();
+        bells.room().ring();
         Poll::Ready(result)
     }
 }
@@ -270,7 +270,7 @@ impl<P: queue::Producer> queue::Producer for Producer<P> {
         P::Item: Copy,
     {
         let pushed = self.queue.push_slice(items);
-        self.bells.bells.items.ring_for(pushed);
+        self.bells.items().ring_for(pushed);
         pushed
     }
 }

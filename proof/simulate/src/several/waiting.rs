@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use coherence::{Chance, Schedule, Simulation};
-use corelane_sim::wait::{self, Strategy};
+use corelane_sim::wait::{self, Inbox, Strategy};
 use corelane_sim::{Config, Consumer, Info, Producer, Sides};
 
 use super::{BATCH, CAPACITIES, Freight, MOST, Receipts, Taken, handles, number};
@@ -27,6 +27,8 @@ struct WaitingCase {
     /// Whether each consumer takes a number of items and then ends, so that no other one can do its work. Otherwise all take items
     /// until the producers are gone.
     has_quotas: bool,
+    /// Whether one thread serves several queues.
+    has_inbox: bool,
 }
 
 impl Queue {
@@ -61,11 +63,37 @@ impl WaitingCase {
         // At the end of a run no further ring mends what went wrong: many runs are short.
         let items = 1 + if chance.below(2) == 0 { chance.below(2) } else { chance.below(20) };
         let has_quotas = !info.overwrites && chance.below(2) == 0;
-        Self { seed, producers, consumers, items, has_quotas, chance }
+        let has_inbox = info.sides == Sides::OneToOne && chance.below(3) == 0;
+        Self { seed, producers, consumers, items, has_quotas, has_inbox, chance }
     }
 
     fn run(self, schedule: Schedule, new: New<u64>) -> Result<u64, Wrong> {
-        caught(|| self.run_to_the_end(schedule, new))
+        caught(|| match self.has_inbox {
+            true => self.run_inbox(schedule, new),
+            false => self.run_to_the_end(schedule, new),
+        })
+    }
+
+    /// One thread takes the items of up to four queues, each of which has a producer.
+    fn run_inbox(mut self, schedule: Schedule, new: New<u64>) -> Result<u64, Wrong> {
+        let account = Rc::new(Receipts::default());
+        let producers = 1 + self.chance.below(MOST);
+        let mut inbox = Inbox::new().strategy(self.strategy());
+        let mut simulation = Simulation::new(machine(), self.seed).schedule(schedule);
+        for producer in 0..producers {
+            let capacity = CAPACITIES[self.chance.below(4) as usize];
+            let tx = inbox.add(new(Config::new(capacity as usize))?).strategy(self.strategy());
+            let (account, items, chance) = (account.clone(), self.items, self.chance());
+            simulation.spawn(producer as usize, move || {
+                drop(send(tx, (0..items).map(|item| number(producer, item)), chance));
+                account.finished.set(account.finished.get() + 1);
+            });
+        }
+        let mut taken = Taken::from(producers, &account);
+        simulation.spawn(producers as usize, move || inbox.iter().for_each(|item| taken.add(item)));
+        let report = simulation.run()?;
+        account.settle(producers, self.items);
+        Ok(report.steps)
     }
 
     /// As [`run`](Self::run), but panics if a thread does.

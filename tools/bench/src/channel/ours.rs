@@ -1,7 +1,8 @@
 //! The channels of corelane.
 
 use corelane::channel::{self, Exclusive, Shared, bounded};
-use corelane::{Info, Sides};
+use corelane::wait::{self, Inbox};
+use corelane::{CapacityError, Info, Sides, line_ring};
 
 use super::ChannelKernel;
 use super::handles::{Channel, Ends, Receiver, Sender, channel, copies};
@@ -44,6 +45,32 @@ impl Receiver for channel::Receiver<u64, Exclusive> {
     }
 }
 
+/// A line ring for each producer, and one consumer of all of them.
+struct Inboxes;
+
+impl Channel for Inboxes {
+    const STRATEGY: Strategy = Strategy::Adaptive;
+    const HANDLES: Sharing = Sharing::Exclusive;
+
+    type Tx = wait::Producer<line_ring::Producer<u64>>;
+    type Rx = Inbox<line_ring::Consumer<u64>>;
+
+    fn open(capacity: usize, size: TeamSize) -> Result<Ends<Self::Tx, Self::Rx>, String> {
+        let mut inbox = Inbox::new();
+        let each = capacity.div_ceil(size.producers);
+        let txs = (0..size.producers).map(|_| Ok(inbox.add(line_ring::queue(each)?)));
+        let txs = txs.collect::<Result<_, CapacityError>>().map_err(|error| error.to_string())?;
+        Ok((txs, copies(inbox, size.consumers, |_| None)?))
+    }
+}
+
+impl Receiver for Inbox<line_ring::Consumer<u64>> {
+    #[inline(always)]
+    fn get(&mut self) -> Option<u64> {
+        self.pop()
+    }
+}
+
 #[cfg(feature = "peers")]
 impl tasks::Channel for Channels {
     const HANDLES: Sharing = Sharing::Shared;
@@ -70,15 +97,22 @@ impl tasks::Receiver for channel::Receiver<u64> {
     }
 }
 
-pub(super) fn entries() -> [Entry; 2] {
+pub(super) fn entries() -> [Entry; 3] {
     let info = |id| Info { id, name: "channel, bounded", sides: Sides::ManyToMany, ..Info::RING };
     let kind = || EntryKind::Ours { items: "items of any type" };
     let shared = vec![ChannelKernel::blocking::<Channels>()];
     #[cfg(feature = "peers")]
     let shared = shared.into_iter().chain(ChannelKernel::tasks::<Channels>()).collect();
+    let inbox = Info {
+        id: "inbox",
+        name: "a line ring for each producer",
+        sides: Sides::ManyToOne,
+        ..Info::RING
+    };
     let local = vec![ChannelKernel::blocking::<Local>()];
     [
         Entry::channel(info("channel"), kind(), shared),
         Entry::channel(info("channel-local"), kind(), local),
+        Entry::channel(inbox, kind(), vec![ChannelKernel::blocking::<Inboxes>()]),
     ]
 }

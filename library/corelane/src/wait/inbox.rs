@@ -1,0 +1,259 @@
+//! One thread or task that serves many queues.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use super::bell::{Bell, Look, Sleep};
+use super::thread::{Looks, Strategy, Waits};
+use super::{Producer, Ringer};
+use crate::queue::{self, TryPopError};
+
+/// The receiving side of many queues, whose calls wait for an item of any of them.
+///
+/// Each producer has a queue of its own, so producers never wait for each other, and a push costs what it costs one to one. The
+/// items of a producer come in order; between producers there is none. All queues ring one bell, so a wait costs the same
+/// for one queue and for a thousand, where a select announces itself at each. A call that finds nothing looks at each queue.
+///
+/// The queues have one type of consumer. For queues of different types take [`BoxedConsumer`](crate::BoxedConsumer).
+///
+/// ```
+/// use corelane::{spsc, wait::Inbox};
+///
+/// let mut inbox = Inbox::new();
+/// for thread in 0..3 {
+///     let mut tx = inbox.add(spsc::queue(100)?);
+///     std::thread::spawn(move || tx.push(format!("from thread {thread}")));
+/// }
+/// // Ends when all producers are dropped.
+/// assert_eq!(inbox.into_iter().count(), 3);
+/// # Ok::<(), corelane::CapacityError>(())
+/// ```
+pub struct Inbox<C> {
+    items: Arc<Bell>,
+    lanes: Vec<Lane<C>>,
+    /// The lane of the last item.
+    turn: usize,
+    /// Items that it may still give in a row.
+    run: usize,
+    looks: Looks,
+}
+
+/// Most items of one queue in a row, while others may have some.
+const RUN: usize = 32;
+
+/// A queue's receiving side.
+struct Lane<C> {
+    queue: C,
+    bells: Ringer,
+}
+
+impl<C> fmt::Debug for Inbox<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inbox").field("queues", &self.lanes.len()).finish_non_exhaustive()
+    }
+}
+
+impl<C: queue::Consumer> Default for Inbox<C> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<C: queue::Consumer> Inbox<C> {
+    /// Without queues.
+    pub fn new() -> Self {
+        let items = Arc::new(Bell::default());
+        Self { items, lanes: Vec::new(), turn: 0, run: RUN, looks: Looks::new() }
+    }
+
+    /// Adds a queue, and returns its producer, whose calls wait for room.
+    pub fn add<P>(&mut self, (tx, rx): (P, C)) -> Producer<P>
+    where
+        P: queue::Producer<Item = C::Item>,
+    {
+        let (sender, receiver) = Ringer::pair(self.items.clone());
+        self.lanes.push(Lane { queue: rx, bells: receiver });
+        Producer::new(tx, sender)
+    }
+
+    /// Number of queues whose producers are not all gone, or that have items.
+    pub fn queues(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// Removes an item, the oldest one of its queue.
+    ///
+    /// # Errors
+    ///
+    /// [`Empty`](TryPopError::Empty) if no queue has an item, [`Closed`](TryPopError::Closed) if there is no queue any more,
+    /// [`Busy`](TryPopError::Busy) if a queue says so and no other has an item.
+    #[inline]
+    pub fn try_pop(&mut self) -> Result<C::Item, TryPopError> {
+        match self.pop_again() {
+            Some(item) => Ok(item),
+            None => self.search(),
+        }
+    }
+
+    /// One more item of the same queue.
+    #[inline(always)] // as the queue's own
+    fn pop_again(&mut self) -> Option<C::Item> {
+        let lane = self.lanes.get_mut(self.turn).filter(|_| self.run > 0)?;
+        let item = lane.queue.try_pop().ok()?;
+        lane.bells.room().ring();
+        self.run -= 1;
+        Some(item)
+    }
+
+    /// Looks at all queues, the next one first.
+    #[cold]
+    #[inline(never)]
+    fn search(&mut self) -> Result<C::Item, TryPopError> {
+        let mut found = TryPopError::Empty;
+        let mut left = self.lanes.len();
+        while left > 0 {
+            self.run = RUN;
+            self.turn = if self.turn + 1 < self.lanes.len() { self.turn + 1 } else { 0 };
+            let lane = &mut self.lanes[self.turn];
+            match lane.queue.try_pop() {
+                Ok(item) => {
+                    lane.bells.room().ring();
+                    return Ok(item);
+                }
+                Err(TryPopError::Closed) => {
+                    drop(self.lanes.swap_remove(self.turn));
+                    // Another one has its place now: all are looked at once more.
+                    left = self.lanes.len();
+                }
+                Err(error) => {
+                    if error == TryPopError::Busy {
+                        found = error;
+                    }
+                    left -= 1;
+                }
+            }
+        }
+        if self.lanes.is_empty() { Err(TryPopError::Closed) } else { Err(found) }
+    }
+
+    /// Removes an item, the oldest one of its queue. Waits while there is none. `None` if all producers are gone, and all items are
+    /// taken.
+    #[inline]
+    pub fn pop(&mut self) -> Option<C::Item> {
+        self.pop_again().or_else(|| self.pop_by(None).ok())
+    }
+
+    /// As [`pop`](Self::pop), for at most so long.
+    ///
+    /// # Errors
+    ///
+    /// [`Empty`](TryPopError::Empty) when the time is over, [`Closed`](TryPopError::Closed) if all producers are gone.
+    pub fn pop_timeout(&mut self, timeout: Duration) -> Result<C::Item, TryPopError> {
+        // A time beyond what the clock can tell never comes.
+        self.pop_by(Instant::now().checked_add(timeout))
+    }
+
+    /// As [`pop`](Self::pop), until `deadline`.
+    ///
+    /// # Errors
+    ///
+    /// As [`pop_timeout`](Self::pop_timeout).
+    pub fn pop_deadline(&mut self, deadline: Instant) -> Result<C::Item, TryPopError> {
+        self.pop_by(Some(deadline))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pop_by(&mut self, until: Option<Instant>) -> Result<C::Item, TryPopError> {
+        match self.try_pop() {
+            Err(TryPopError::Empty | TryPopError::Busy) => {}
+            done => return done,
+        }
+        let (items, mut looks) = (self.items.clone(), self.looks);
+        let popped = looks.wait(&items, until, || self.look());
+        self.looks = looks;
+        popped.unwrap_or(Err(TryPopError::Empty))
+    }
+
+    fn look(&mut self) -> Look<Result<C::Item, TryPopError>> {
+        match self.try_pop() {
+            Err(TryPopError::Empty) => Look::NotYet,
+            Err(TryPopError::Busy) => Look::Busy,
+            done => Look::Done(done),
+        }
+    }
+
+    /// As [`pop`](Self::pop), in a task.
+    ///
+    /// If the future is dropped before it is ready, all items are in their queues.
+    pub fn pop_async(&mut self) -> InboxFuture<'_, C> {
+        InboxFuture { inbox: self, sleep: Sleep::default() }
+    }
+
+    /// Chooses how blocking calls wait.
+    #[must_use]
+    pub fn strategy(self, strategy: Strategy) -> Self {
+        Self { looks: Looks::by(strategy), ..self }
+    }
+
+    /// What the waits of blocking calls have cost so far.
+    pub fn waits(&self) -> Waits {
+        self.looks.waits
+    }
+
+    /// The items, until all producers are gone. `next` waits as [`pop`](Self::pop).
+    pub fn iter(&mut self) -> impl Iterator<Item = C::Item> {
+        core::iter::from_fn(|| self.pop())
+    }
+}
+
+impl<C: queue::Consumer> IntoIterator for Inbox<C> {
+    type Item = C::Item;
+    type IntoIter = InboxItems<C>;
+
+    fn into_iter(self) -> InboxItems<C> {
+        InboxItems(self)
+    }
+}
+
+/// The items of all queues of an inbox, until all producers are gone. `next` waits.
+#[derive(Debug)]
+pub struct InboxItems<C>(Inbox<C>);
+
+impl<C: queue::Consumer> Iterator for InboxItems<C> {
+    type Item = C::Item;
+
+    fn next(&mut self) -> Option<C::Item> {
+        self.0.pop()
+    }
+}
+
+/// Waits for an item in a task: see [`Inbox::pop_async`].
+#[derive(Debug)]
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct InboxFuture<'a, C: queue::Consumer> {
+    inbox: &'a mut Inbox<C>,
+    sleep: Sleep,
+}
+
+impl<C: queue::Consumer> Future for InboxFuture<'_, C> {
+    type Output = Option<C::Item>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { inbox, sleep } = self.get_mut();
+        let items = inbox.items.clone();
+        sleep.poll_task(&items, context.waker(), || inbox.look()).map(Result::ok)
+    }
+}
+
+impl<C: queue::Consumer> Drop for InboxFuture<'_, C> {
+    fn drop(&mut self) {
+        let items = &self.inbox.items;
+        self.sleep.end(items);
+    }
+}
