@@ -314,3 +314,52 @@ fn an_inbox_can_be_awaited() {
     assert_eq!(block_on(inbox.pop_async()), None);
     sends.join().unwrap();
 }
+
+/// Chunks ring: both sides sleep in turns, for the first item of a chunk and for all of them.
+#[test]
+fn chunks_wait() {
+    let (tx, rx) = wait::pair(spsc::queue::<u64>(64).unwrap());
+    let (mut tx, mut rx) = (tx.strategy(wait::Strategy::Sleep), rx.strategy(wait::Strategy::Sleep));
+    let sends = thread::spawn(move || {
+        let mut next = 0;
+        for n in (1..=32).cycle().take(500) {
+            tx.wait_for_room(n).unwrap();
+            let mut chunk = tx.write_chunk(n).unwrap();
+            assert_eq!(chunk.len(), n);
+            let slots = chunk.as_mut_slices();
+            for item in slots.0.iter_mut().chain(slots.1) {
+                (*item, next) = (next, next + 1);
+            }
+            chunk.commit_all();
+        }
+        next
+    });
+    let mut next = 0;
+    for n in (1..=32).rev().cycle() {
+        if rx.wait_for_items(n) == 0 {
+            break;
+        }
+        for item in rx.read_chunk(n).unwrap() {
+            assert_eq!(item, next);
+            next += 1;
+        }
+    }
+    assert_eq!(sends.join().unwrap(), next);
+}
+
+#[test]
+fn waits_for_chunks_end_with_the_other_side() {
+    let (mut tx, rx) = wait::pair(spsc::queue::<u64>(8).unwrap());
+    while tx.try_push(0).is_ok() {}
+    let waits = thread::spawn(move || tx.wait_for_room(8));
+    thread::sleep(Duration::from_millis(5));
+    drop(rx);
+    assert_eq!(waits.join().unwrap(), Err(Closed(())));
+
+    let (mut tx, mut rx) = wait::pair(spsc::queue::<u64>(8).unwrap());
+    tx.push_all([1, 2, 3]).unwrap();
+    let waits = thread::spawn(move || rx.wait_for_items(8));
+    thread::sleep(Duration::from_millis(5));
+    drop(tx);
+    assert_eq!(waits.join().unwrap(), 3);
+}

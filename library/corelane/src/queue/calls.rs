@@ -170,7 +170,9 @@ macro_rules! handles {
     };
     (@single_producer $item:ty) => {
         $crate::queue::handles!(@producer $item);
-
+        $crate::queue::handles!(@lend_slots $item);
+    };
+    (@lend_slots $item:ty) => {
         /// Number of items that can be pushed now without failing, counted up to `wanted`.
         ///
         /// The consumer may free more slots at any moment. A small `wanted` may save a read of shared memory.
@@ -235,7 +237,9 @@ macro_rules! handles {
     };
     (@single_consumer $item:ty) => {
         $crate::queue::handles!(@consumer $item);
-
+        $crate::queue::handles!(@lend_items $item);
+    };
+    (@lend_items $item:ty) => {
         /// Number of items that can be popped now without failing, counted up to `wanted`.
         ///
         /// The producer may push more items at any moment. A small `wanted` may save a read of shared memory.

@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 use super::Ringer;
 use super::bell::{Bell, Look, Wait};
 use super::thread::{Looks, Strategy, Waits};
-use crate::queue::{self, Backing, TryPopError};
+use crate::queue::{self, Backing, LendItems, LentItems, TryPopError, handles};
 
 /// A receiving side, whose calls can wait for an item.
-#[derive(Debug)]
 pub struct Consumer<C> {
     queue: C,
     looks: Looks,
@@ -178,7 +177,7 @@ fn poll_waiting<C: queue::Consumer>(
 
 /// The items of a queue, until all producers are gone. `next` waits.
 #[derive(Debug)]
-pub struct Items<C>(Consumer<C>);
+pub struct Items<C: queue::Consumer>(Consumer<C>);
 
 impl<C: queue::Consumer> Iterator for Items<C> {
     type Item = C::Item;
@@ -248,6 +247,83 @@ impl<C: queue::Consumer> queue::Consumer for Consumer<C> {
         let popped = self.queue.pop_slice(into);
         self.bells.room().ring_for(popped);
         popped
+    }
+}
+
+handles! {
+    [C: queue::Consumer] Consumer<C>: consumer of C::Item;
+}
+
+// SAFETY: all calls are those of the queue's handle.
+unsafe impl<C: LendItems> LendItems for Consumer<C> {
+    fn filled_up_to(&mut self, wanted: usize) -> usize {
+        self.queue.filled_up_to(wanted)
+    }
+
+    fn lendable(&mut self, wanted: usize) -> usize {
+        self.queue.lendable(wanted)
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentItems<'_, C::Item> {
+        // SAFETY: the caller's contract.
+        unsafe { self.queue.lend(n) }
+    }
+
+    unsafe fn release(&mut self, n: usize) {
+        // SAFETY: the caller's contract.
+        unsafe { self.queue.release(n) };
+        self.bells.room().ring_for(n);
+    }
+
+    fn look_again(&mut self, wanted: usize) -> Result<usize, TryPopError> {
+        self.queue.look_again(wanted)
+    }
+}
+
+/// Of an only consumer.
+impl<C: LendItems> Consumer<C> {
+    /// Waits until `n` items can be popped, for example as a chunk, and returns `n`. If all producers are gone and fewer items are
+    /// left, returns their number.
+    ///
+    /// If the producer waits for room for a number of items, and the consumer for another number, and both together are more than the
+    /// capacity, they may wait for each other for ever.
+    ///
+    /// ```
+    /// let (mut tx, mut rx) = corelane::wait::pair(corelane::spsc::queue::<u64>(1000)?);
+    /// std::thread::spawn(move || tx.push_all(0..100));
+    /// let mut left = 100;
+    /// while rx.wait_for_items(8) > 0 {
+    ///     let chunk = rx.read_chunk(8)?;
+    ///     left -= chunk.len();
+    ///     chunk.commit_all();
+    /// }
+    /// assert_eq!(left, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `n` is larger than the capacity: it would wait for ever.
+    pub fn wait_for_items(&mut self, n: usize) -> usize {
+        assert!(n <= self.capacity(), "{n} items, and the capacity is {}", self.capacity());
+        let Self { queue, looks, bells } = self;
+        let mut look = || has_items(queue, n);
+        match look() {
+            Look::Done(len) => len,
+            _ => looks.wait(bells.items(), None, look).expect("it waits for ever"),
+        }
+    }
+
+    handles!(@lend_items C::Item);
+}
+
+/// One look for `n` items, or for the last ones.
+fn has_items<C: LendItems>(queue: &mut C, n: usize) -> Look<usize> {
+    // Read before the look, so that the look finds all that was pushed before.
+    let is_closed = queue.is_closed();
+    match queue.filled_up_to(n) {
+        len if len >= n || is_closed => Look::Done(len),
+        _ => Look::NotYet,
     }
 }
 

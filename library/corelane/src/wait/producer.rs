@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 use super::bell::{Look, Wait};
 use super::thread::{Looks, Strategy, Waits};
 use super::{Closed, Ringer};
-use crate::queue::{self, Backing, TryPushError};
+use crate::queue::{self, Backing, LendSlots, LentSlots, TryPushError, handles};
 
 /// A sending side, whose calls can wait for room.
-#[derive(Debug)]
 pub struct Producer<P> {
     queue: P,
     looks: Looks,
@@ -273,6 +272,91 @@ impl<P: queue::Producer> queue::Producer for Producer<P> {
         self.bells.items().ring_for(pushed);
         pushed
     }
+}
+
+handles! {
+    [P: queue::Producer] Producer<P>: producer of P::Item;
+}
+
+impl<P: LendSlots> LendSlots for Producer<P> {
+    fn free_up_to(&mut self, wanted: usize) -> usize {
+        self.queue.free_up_to(wanted)
+    }
+
+    fn lendable(&mut self, wanted: usize) -> usize {
+        self.queue.lendable(wanted)
+    }
+
+    unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, P::Item> {
+        // SAFETY: the caller's contract.
+        unsafe { self.queue.lend(n) }
+    }
+
+    unsafe fn publish(&mut self, n: usize) {
+        // SAFETY: the caller's contract.
+        unsafe { self.queue.publish(n) };
+        self.bells.items().ring_for(n);
+    }
+
+    fn refusal(&self) -> TryPushError<()> {
+        self.queue.refusal()
+    }
+}
+
+/// Of an only producer.
+impl<P: LendSlots> Producer<P> {
+    /// Waits until `n` items can be pushed, for example as a chunk.
+    ///
+    /// If the producer waits for room for a number of items, and the consumer for another number, and both together are more than the
+    /// capacity, they may wait for each other for ever.
+    ///
+    /// ```
+    /// let (mut tx, rx) = corelane::wait::pair(corelane::spsc::queue::<u64>(1000)?);
+    /// let sums = std::thread::spawn(|| rx.into_iter().sum::<u64>());
+    /// for _ in 0..100 {
+    ///     tx.wait_for_room(64)?;
+    ///     tx.write_chunk_uninit(64)?.fill_from_iter([1; 64]);
+    /// }
+    /// drop(tx);
+    /// assert_eq!(sums.join().unwrap(), 6400);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If fewer can be pushed, and all consumers are gone.
+    ///
+    /// # Panics
+    ///
+    /// If `n` is larger than the capacity: it would wait for ever.
+    pub fn wait_for_room(&mut self, n: usize) -> Result<(), Closed<()>> {
+        assert!(
+            n <= self.capacity(),
+            "room for {n} items, and the capacity is {}",
+            self.capacity()
+        );
+        let Self { queue, looks, bells } = self;
+        let mut look = || has_room(queue, n);
+        match look() {
+            Look::Done(done) => done,
+            _ => looks.wait(bells.room(), None, look).expect("it waits for ever"),
+        }
+    }
+
+    handles!(@lend_slots P::Item);
+}
+
+/// One look for room for `n` items.
+fn has_room<P: LendSlots>(queue: &mut P, n: usize) -> Look<Result<(), Closed<()>>> {
+    if queue.free_up_to(n) >= n {
+        return Look::Done(Ok(()));
+    }
+    if queue.is_closed() {
+        return Look::Done(Err(Closed(())));
+    }
+    // A consumer that sleeps must see what this side has pushed.
+    queue.flush();
+    Look::NotYet
 }
 
 impl<P: queue::Producer + Clone> Clone for Producer<P> {
