@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::{env, thread};
 
-use corelane::{TryPopError, bytes};
+use corelane::{bytes, wait};
 
 const THREADS: usize = 3;
 const LINES: usize = 20_000;
@@ -20,19 +20,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(path) => Box::new(BufWriter::new(File::create(path)?)),
         None => Box::new(io::sink()),
     };
-    let (log, mut records) = bytes::queue(1 << 16)?;
+    let (log, mut records) = wait::bytes::pair(bytes::queue(1 << 16)?);
 
     for thread in 0..THREADS {
         let mut log = log.clone();
         thread::spawn(move || {
             for n in 0..LINES {
-                let mut claim = loop {
-                    match log.claim(LONGEST) {
-                        Ok(claim) => break claim,
-                        Err(bytes::ClaimError::Closed) => return,
-                        Err(_) => thread::yield_now(),
-                    }
-                };
+                let Ok(mut claim) = log.claim(LONGEST) else { return };
                 // Longer lines are cut off.
                 let _ = writeln!(claim, "thread {thread}: request {n} took {:?} µs", n % 7 * 100);
                 claim.commit_written();
@@ -42,15 +36,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     drop(log); // The queue is closed when the last thread has ended.
 
     let (mut lines, mut length) = (0, 0);
-    loop {
-        match records.try_pop() {
-            Ok(record) => {
-                file.write_all(&record)?;
-                (lines, length) = (lines + 1, length + record.len());
-            }
-            Err(TryPopError::Closed) => break,
-            Err(_) => thread::yield_now(),
-        }
+    while let Some(record) = records.pop() {
+        file.write_all(&record)?;
+        (lines, length) = (lines + 1, length + record.len());
     }
     file.flush()?;
     println!("{lines} lines, {length} bytes");

@@ -363,3 +363,67 @@ fn waits_for_chunks_end_with_the_other_side() {
     drop(tx);
     assert_eq!(waits.join().unwrap(), 3);
 }
+
+/// Threads sleep at records of all lengths; some claims are held for a while, and some are aborted.
+#[test]
+fn records_wait() {
+    let (tx, rx) = wait::bytes::pair(corelane::bytes::queue(512).unwrap());
+    let (tx, rx) = (tx.strategy(wait::Strategy::Sleep), rx.strategy(wait::Strategy::Sleep));
+    let sends: Vec<_> = (0..3)
+        .map(|producer: u8| {
+            let mut tx = tx.clone();
+            thread::spawn(move || {
+                for n in 0..2000_usize {
+                    let mut claim = tx.claim(n % 64 + 1).unwrap();
+                    if n % 100 == 99 {
+                        thread::yield_now();
+                        claim.abort();
+                        continue;
+                    }
+                    claim.fill(producer);
+                    if n % 300 == 0 {
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                    claim.commit();
+                }
+            })
+        })
+        .collect();
+    drop(tx);
+    let receives: Vec<_> = (0..2)
+        .map(|_| {
+            let mut rx = rx.clone();
+            thread::spawn(move || {
+                let mut records = [0; 3];
+                while let Some(record) = rx.pop() {
+                    assert!(record.iter().all(|byte| *byte == record[0]));
+                    records[usize::from(record[0])] += 1;
+                    if records[0] % 500 == 0 {
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                }
+                records
+            })
+        })
+        .collect();
+    drop(rx);
+    sends.into_iter().for_each(|thread| thread.join().unwrap());
+    let records = receives.into_iter().map(|thread| thread.join().unwrap());
+    assert_eq!(records.reduce(|a, b| [a[0] + b[0], a[1] + b[1], a[2] + b[2]]), Some([1980; 3]));
+}
+
+#[test]
+fn waits_for_records_end() {
+    let (mut tx, mut rx) = wait::bytes::pair(corelane::bytes::queue(64).unwrap());
+    let soon = Duration::from_millis(1);
+    assert_eq!(rx.pop_timeout(soon).unwrap_err(), TryPopError::Empty);
+    while tx.claim_timeout(16, soon).map(wait::bytes::Claim::commit).is_ok() {}
+    assert!(matches!(tx.claim(100_000), Err(corelane::bytes::ClaimError::TooLarge { .. })));
+    let waits = thread::spawn(move || tx.push(&[1; 16]));
+    thread::sleep(soon);
+    drop(rx.pop());
+    // A block comes back with its last record.
+    while !waits.is_finished() && rx.try_pop().is_ok() {}
+    assert_eq!(waits.join().unwrap(), Ok(()));
+    while rx.pop().is_some() {}
+}

@@ -8,7 +8,7 @@
 //! | for room | [`push`](Producer::push), [`push_all`](Producer::push_all) | [`push_timeout`](Producer::push_timeout), [`push_deadline`](Producer::push_deadline) | [`push_async`](Producer::push_async) |
 //! | for an item | [`pop`](Consumer::pop), [`pop_many`](Consumer::pop_many), `for item in rx` | [`pop_timeout`](Consumer::pop_timeout), [`pop_deadline`](Consumer::pop_deadline) | [`pop_async`](Consumer::pop_async) |
 //!
-//! [`Inbox`] is the receiving side of many queues at once.
+//! [`Inbox`] is the receiving side of many queues at once. [`bytes::pair`] is for byte records.
 //!
 //! A call first looks again for some microseconds, if its last waits were that short. Then it sleeps, and takes no processor
 //! time. A handle can be told to wait in another way: [`Strategy`]. When all handles of the other side are dropped, all that sleep
@@ -38,6 +38,7 @@
 /// Public for the models, which use it without a queue; not for use, and not stable.
 #[doc(hidden)]
 pub mod bell;
+pub mod bytes;
 mod consumer;
 mod inbox;
 mod producer;

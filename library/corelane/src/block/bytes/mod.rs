@@ -126,21 +126,33 @@ impl Producer {
     /// [`Closed`](ClaimError::Closed) if there is no room and all consumers are gone.
     #[inline]
     pub fn claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
+        let run = self.allocate(len)?;
+        Ok(self.claimed(run, len))
+    }
+
+    /// The first half of a claim.
+    #[inline]
+    pub(crate) fn allocate(&mut self, len: usize) -> Result<Run, ClaimError> {
         let most = self.max_len();
         if len > most {
             return Err(ClaimError::TooLarge { len, most });
         }
-        match self.sender.allocate(len) {
-            Ok(run) => Ok(Claim {
-                sender: &self.sender,
-                run,
-                len,
-                #[cfg(feature = "std")]
-                written: 0,
-            }),
-            Err(_) if self.is_closed() => Err(ClaimError::Closed),
-            Err(Nothing::AtAll) => Err(ClaimError::Full),
-            Err(Nothing::Yet) => Err(ClaimError::Busy),
+        self.sender.allocate(len).map_err(|nothing| match nothing {
+            _ if self.is_closed() => ClaimError::Closed,
+            Nothing::AtAll => ClaimError::Full,
+            Nothing::Yet => ClaimError::Busy,
+        })
+    }
+
+    /// The second half: what was allocated for `len` bytes.
+    #[inline]
+    pub(crate) fn claimed(&self, run: Run, len: usize) -> Claim<'_> {
+        Claim {
+            sender: &self.sender,
+            run,
+            len,
+            #[cfg(feature = "std")]
+            written: 0,
         }
     }
 
@@ -213,8 +225,20 @@ impl Consumer {
     /// producers are gone.
     #[inline]
     pub fn try_pop(&mut self) -> Result<Record<'_>, TryPopError> {
-        let (run, len) = self.receiver.reserve()?;
-        Ok(Record { receiver: &self.receiver, run, len })
+        let (run, len) = self.reserve()?;
+        Ok(self.record(run, len))
+    }
+
+    /// The first half of a pop.
+    #[inline]
+    pub(crate) fn reserve(&mut self) -> Result<(Run, usize), TryPopError> {
+        self.receiver.reserve()
+    }
+
+    /// The second half: what was reserved.
+    #[inline]
+    pub(crate) fn record(&self, run: Run, len: usize) -> Record<'_> {
+        Record { receiver: &self.receiver, run, len }
     }
 
     /// Bytes that the queue always has room for: see [`Producer::capacity`].
