@@ -5,17 +5,17 @@
 
 use std::thread;
 
-use corelane::channel::{Sender, bounded};
+use corelane::channel::{Sender, bounded, oneshot};
 
 struct Request {
     number: u64,
-    reply: Sender<u64>,
+    reply: oneshot::Sender<u64>,
 }
 
 async fn ask(requests: Sender<Request>, number: u64) -> Option<u64> {
-    let (reply, answer) = bounded(1);
+    let (reply, answer) = oneshot();
     requests.send_async(Request { number, reply }).await.ok()?;
-    answer.recv_async().await.ok()
+    answer.await.ok()
 }
 
 #[tokio::main]

@@ -1,9 +1,12 @@
 //! Channels: their ends, a channel of capacity 0, a select, and exact queues.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use corelane_loom::channel::{Select, mpsc, spmc, spsc};
+use corelane_loom::channel::{Select, mpsc, oneshot, spmc, spsc};
 use corelane_loom::exact::Exact;
 use corelane_loom::leased::Leased;
 use corelane_loom::memory::{AtomicU64, Ordering};
@@ -12,7 +15,7 @@ use corelane_loom::{Config, Consumer, Producer, Queue, TryPushError};
 use loom::hint::spin_loop;
 
 use crate::explore::{both, explore, explore_shared};
-use crate::item::{Number, Ticket};
+use crate::item::{Cargo, Number, Ticket};
 use crate::queue::SharedSubject;
 use crate::thread::spawn;
 use crate::{Exploration, Model};
@@ -31,6 +34,10 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("channel_select_to_send", select_to_send),
         of.model("channel_select_while_a_message_moves", select_while_a_message_moves),
         of.model("channel_last_senders_go", last_senders_go),
+        of.model("channel_one_message", one_message),
+        of.model("channel_one_message_never_comes", one_message_never_comes),
+        of.model("channel_one_message_for_nobody", one_message_for_nobody),
+        of.model("channel_one_message_in_a_task_that_moves", one_message_in_a_task_that_moves),
         of.model("exact", exact),
         of.model("exact_transfer", exact_transfer),
     ]
@@ -87,6 +94,69 @@ fn last_sender_goes() -> Exploration {
             },
         );
         assert_eq!(messages, (Some(1), None));
+    })
+}
+
+/// The receiver of an only message announces itself while it is sent.
+fn one_message() -> Exploration {
+    explore(|| {
+        let (tx, rx) = oneshot();
+        let (sent, received) = both(move || tx.send(Ticket::of(0)).is_ok(), || rx.recv());
+        assert!(sent);
+        assert_eq!(received.map(|message| message.number()), Ok(0));
+    })
+}
+
+/// The sender goes without a message while the receiver waits.
+fn one_message_never_comes() -> Exploration {
+    explore(|| {
+        let (tx, rx) = oneshot::<Ticket>();
+        let ((), received) = both(move || drop(tx), || rx.recv().is_ok());
+        assert!(!received);
+    })
+}
+
+/// The receiver goes, after a look in vain, while the message is sent: the sender gets it back, or it is dropped.
+fn one_message_for_nobody() -> Exploration {
+    explore(|| {
+        let (tx, mut rx) = oneshot();
+        let waker = Waker::from(Arc::new(Woken(AtomicU64::new(0))));
+        assert!(Pin::new(&mut rx).poll(&mut Context::from_waker(&waker)).is_pending());
+        both(move || drop(tx.send(Ticket::of(0))), || drop(rx));
+    })
+}
+
+/// Notes that it was woken.
+struct Woken(AtomicU64);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        // Release ↔ Acquire in the model.
+        self.0.store(1, Ordering::Release);
+    }
+}
+
+/// A task that waits for an only message is polled with another waker while it is sent.
+fn one_message_in_a_task_that_moves() -> Exploration {
+    explore(|| {
+        let (tx, mut rx) = oneshot();
+        assert!(Pin::new(&mut rx).poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        let woken = Arc::new(Woken(AtomicU64::new(0)));
+        let waker = Waker::from(woken.clone());
+        let mut poll = || Pin::new(&mut rx).poll(&mut Context::from_waker(&waker));
+        let (sent, first) = both(move || tx.send(Ticket::of(0)).is_ok(), &mut poll);
+        assert!(sent);
+        let received = match first {
+            Poll::Ready(received) => received,
+            Poll::Pending => {
+                assert_eq!(woken.0.load(Ordering::Acquire), 1, "it sleeps, and there is a message");
+                match poll() {
+                    Poll::Ready(received) => received,
+                    Poll::Pending => panic!("the message was sent"),
+                }
+            }
+        };
+        assert_eq!(received.map(|message| message.number()), Ok(0));
     })
 }
 

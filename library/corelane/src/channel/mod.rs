@@ -27,6 +27,7 @@
 //! | no bound | [`unbounded`] |
 //! | one sender or one receiver, which has one thread | the same in [`spsc`], [`mpsc`], [`spmc`]: their only handle has no part for each thread, and can't be shared by mistake |
 //! | a sender and a receiver that meet | [`bounded`] with capacity 0 |
+//! | one message, such as an answer | [`oneshot`](oneshot()) |
 //! | messages of the clock | [`after`], [`at`], [`tick`], [`never`](never()) |
 //!
 //! A shared handle has an end of the queue for each thread that uses it. A hot loop takes one for itself: [`Sender::local`],
@@ -51,6 +52,7 @@ mod common;
 mod error;
 mod future;
 mod lane;
+pub mod oneshot;
 mod operation;
 mod receiver;
 mod rendezvous;
@@ -71,6 +73,7 @@ pub use error::{
 pub use future::{RecvFuture, SendFuture};
 #[cfg(feature = "futures")]
 pub use future::{RecvStream, SendSink};
+pub use oneshot::oneshot;
 pub use receiver::{IntoIter, Iter, Receiver, TryIter};
 pub use select::{Select, SelectedOperation};
 pub use sender::Sender;

@@ -58,16 +58,23 @@ impl Barrier {
 #[cfg(all(feature = "std", target_os = "linux"))]
 mod system {
     use rustix::thread::{MembarrierCommand, membarrier};
+    use std::sync::OnceLock;
 
-    /// Announces the process. Whether the system can fence its threads.
+    /// Whether the system can fence the threads of this process.
     pub(super) fn can_fence() -> bool {
+        static CAN: OnceLock<bool> = OnceLock::new();
+        *CAN.get_or_init(announce)
+    }
+
+    /// Announces the process: only then the system fences its threads.
+    fn announce() -> bool {
         membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
     }
 
     pub(super) fn fence() -> bool {
         let fence = || membarrier(MembarrierCommand::PrivateExpedited).is_ok();
         // A process that was forked must be announced anew.
-        fence() || can_fence() && fence()
+        fence() || announce() && fence()
     }
 }
 
