@@ -1,10 +1,11 @@
 //! Results as a document.
 
-use corelane_report::plot::{Bar, BarRow, bars};
+use corelane_report::plot::{Bar, BarRow, Named, bars, named_points};
 use corelane_report::{Block, Document, Media, Table, short};
 
 use crate::advice;
 use crate::grid;
+use crate::kinds::Test;
 use crate::results::{CellResult, Results, Round, best_peer};
 use crate::stats::{Group, Quartiles};
 use crate::words::{self, Yardsticks};
@@ -144,7 +145,10 @@ impl Results {
         }
         let (title, _) = words::chart_titles(first);
         let chart = bars(&rows, first.test.unit(), floor);
-        let head = vec![Block::heading(3, title), Block::Figures(vec![chart])];
+        let mut head = vec![Block::heading(3, title), Block::Figures(vec![chart])];
+        if first.test == Test::Cpu {
+            head.extend(tables.iter().flat_map(|table| latency_and_cpu(table, group)));
+        }
         vec![Block::On(Media::PAGE, head), Block::Folded("Numbers".into(), false, numbers)]
     }
 
@@ -164,6 +168,20 @@ impl Results {
         let folded = Block::Folded("Floors of each round".into(), false, table);
         vec![Block::heading(2, "Rounds"), folded]
     }
+}
+
+/// What a way to wait costs, and what it gains: a point for each way of each queue.
+fn latency_and_cpu(table: &[&CellResult], group: Group) -> Vec<Block> {
+    let point = |result: &&CellResult| {
+        let summary = result.groups.get(&group)?;
+        let at = [summary.value.median, summary.latency_ns?.p50 as f64];
+        Some(Named { name: result.label(), is_peer: result.peer, at })
+    };
+    let points: Vec<_> = table.iter().filter_map(point).collect();
+    let axes = ["processor time of an item, ns", "latency, p50, ns"];
+    let (_, heading) = words::chart_titles(table[0]);
+    let heading = heading.map(|heading| Block::heading(4, heading));
+    heading.into_iter().chain([Block::Figures(vec![named_points(axes, &points)])]).collect()
 }
 
 fn bar(result: &CellResult, group: Group) -> Option<BarRow> {

@@ -97,6 +97,32 @@ impl tasks::Receiver for channel::Receiver<u64> {
     }
 }
 
+#[cfg(feature = "peers")]
+impl tasks::Channel for Local {
+    const HANDLES: Sharing = Sharing::Exclusive;
+
+    type Tx = channel::Sender<u64, Exclusive>;
+    type Rx = channel::Receiver<u64, Exclusive>;
+
+    fn open(capacity: usize, size: TeamSize) -> Result<Ends<Self::Tx, Self::Rx>, String> {
+        <Self as Channel>::open(capacity, size)
+    }
+}
+
+#[cfg(feature = "peers")]
+impl tasks::Sender for channel::Sender<u64, Exclusive> {
+    async fn put(&mut self, item: u64) -> bool {
+        self.send_async(item).await.is_ok()
+    }
+}
+
+#[cfg(feature = "peers")]
+impl tasks::Receiver for channel::Receiver<u64, Exclusive> {
+    async fn get(&mut self) -> Option<u64> {
+        self.recv_async().await.ok()
+    }
+}
+
 pub(super) fn entries() -> [Entry; 3] {
     let info = |id| Info { id, name: "channel, bounded", sides: Sides::ManyToMany, ..Info::RING };
     let kind = || EntryKind::Ours { items: "items of any type" };
@@ -110,6 +136,8 @@ pub(super) fn entries() -> [Entry; 3] {
         ..Info::RING
     };
     let local = vec![ChannelKernel::blocking::<Local>()];
+    #[cfg(feature = "peers")]
+    let local = local.into_iter().chain(ChannelKernel::tasks::<Local>()).collect();
     [
         Entry::channel(info("channel"), kind(), shared),
         Entry::channel(info("channel-local"), kind(), local),

@@ -6,11 +6,13 @@ mod canvas;
 mod curves;
 mod heat;
 mod panels;
+mod points;
 
 pub use bars::{Bar, BarRow, bars};
 pub use curves::{Curve, Scale, curves};
 pub use heat::{HeatMap, HeatRange, Square, heat_maps};
 pub use panels::panels;
+pub use points::{Named, named_points};
 
 fn round_numbers(most: f64) -> Vec<f64> {
     let rough = most / 6.0;
