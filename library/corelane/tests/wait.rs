@@ -427,3 +427,47 @@ fn waits_for_records_end() {
     assert_eq!(waits.join().unwrap(), Ok(()));
     while rx.pop().is_some() {}
 }
+
+/// A pop that finds no record ready gives back a block, for which a producer waits.
+#[test]
+fn a_pop_without_a_record_wakes_a_producer() {
+    let queue = corelane::bytes::queue_with(config(64).block(64)).unwrap();
+    let (mut tx, mut rx) = wait::bytes::pair(queue);
+    for _ in 0..3 {
+        tx.push(&[1; 16]).unwrap();
+        drop(rx.pop());
+    }
+    let mut other = tx.clone();
+    // Leaves the rest of the first block unused.
+    let held = tx.claim(32).unwrap();
+    let waits = thread::spawn(move || other.claim(64).map(wait::bytes::Claim::commit));
+    thread::sleep(Duration::from_millis(5));
+    assert_eq!(rx.try_pop().map(drop), Err(TryPopError::Busy));
+    assert_eq!(waits.join().unwrap(), Ok(()));
+    held.commit();
+}
+
+/// A producer that waits for room first shows its items to a consumer that sleeps.
+#[test]
+fn a_wait_for_room_publishes() {
+    let queue = corelane::mc_ring::queue_with::<u64>(config(8).batch(4)).unwrap();
+    let (mut tx, rx) = wait::pair(queue);
+    let sum = thread::spawn(move || rx.into_iter().sum::<u64>());
+    for _ in 0..2 {
+        tx.flush();
+        thread::sleep(Duration::from_millis(5));
+        tx.push_all([1, 2, 3]).unwrap();
+        thread::sleep(Duration::from_millis(5));
+    }
+    tx.wait_for_room(tx.capacity()).unwrap();
+    drop(tx);
+    assert_eq!(sum.join().unwrap(), 12);
+}
+
+#[test]
+fn queues_that_are_never_full_have_room() {
+    let (mut tx, mut rx) = wait::pair(spsc::unbounded_queue::<u64>().unwrap());
+    assert_eq!(tx.wait_for_room(1_000_000), Ok(()));
+    tx.push_all(0..70_000).unwrap();
+    assert_eq!(rx.wait_for_items(65_536), 65_536);
+}

@@ -53,7 +53,7 @@ pub use fit::Measured;
 pub use floor::{block_handoff, line_rtt};
 pub use ledger::Counted;
 pub use queue::{Queue, all, all_shared, find, team_queues};
-pub use several::Room;
+pub use several::{Room, test_waiting_for_records};
 pub use stream::{Payload, Side, Stream, StreamRun};
 pub use team::{Member, Team, TeamRun, Workload, seats};
 pub use trial::{Failed, THREADS, Tested, machine};

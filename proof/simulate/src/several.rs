@@ -7,6 +7,7 @@ mod stopped;
 mod waiting;
 
 pub use stopped::Room;
+pub use waiting::test_waiting_for_records;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

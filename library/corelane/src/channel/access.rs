@@ -3,9 +3,8 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::cell::{Cell, RefCell, RefMut};
+use core::cell::{Cell, UnsafeCell};
 use core::fmt;
-use core::ops::{Deref, DerefMut};
 // Of the real world: loom's threads, and simulated ones, share one thread of the system and so its index.
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{self, OnceLock, PoisonError};
@@ -31,8 +30,6 @@ impl Access for Exclusive {}
 pub(super) mod sealed {
     use core::ops::Deref;
 
-    use super::Borrowed;
-
     /// Where a handle has its end of the queue.
     pub trait Access {
         type Of<H: Send>;
@@ -41,59 +38,66 @@ pub(super) mod sealed {
 
         fn new<H: Send>(end: H) -> Self::Of<H>;
 
-        /// The end for the calling thread. Until it is given back, the thread must not use the same handle, or run code that
-        /// does.
-        fn end<H: Clone + Send>(of: &Self::Of<H>) -> Borrowed<'_, H>;
+        /// Uses the end for the calling thread. `work` must not use the same handle, or run code that does; it is inlined if it
+        /// is a function that says so, where a closure may not be.
+        fn with<H: Clone + Send, V, R>(
+            of: &Self::Of<H>,
+            argument: V,
+            work: impl FnOnce(&mut H, V) -> R,
+        ) -> R;
 
         /// One more end.
         fn another<H: Clone + Send>(of: &Self::Of<H>) -> H;
     }
 }
 
-/// A handle's end, in use.
-pub struct Borrowed<'a, H> {
-    end: RefMut<'a, H>,
-    /// That of a thread that is ending. Given back after the end.
-    _index: Index,
+/// What one call at a time uses. If a call panics, it can't be used any more. A `RefCell` would also keep what its destructor
+/// needs at hand, in each call.
+pub struct OneUse<H> {
+    is_used: Cell<bool>,
+    value: UnsafeCell<H>,
 }
 
-impl<H> fmt::Debug for Borrowed<'_, H> {
+impl<H> OneUse<H> {
+    fn new(value: H) -> Self {
+        Self { is_used: Cell::new(false), value: UnsafeCell::new(value) }
+    }
+
+    #[inline(always)]
+    fn with<V, R>(&self, argument: V, work: impl FnOnce(&mut H, V) -> R) -> R {
+        assert!(!self.is_used.replace(true), "the handle is in use");
+        // SAFETY: no other use has begun and not ended: threads don't share it, and a use in `work` panics.
+        let result = work(unsafe { &mut *self.value.get() }, argument);
+        self.is_used.set(false);
+        result
+    }
+}
+
+impl<H> fmt::Debug for OneUse<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Borrowed").finish_non_exhaustive()
-    }
-}
-
-impl<H> Deref for Borrowed<'_, H> {
-    type Target = H;
-
-    #[inline(always)]
-    fn deref(&self) -> &H {
-        &self.end
-    }
-}
-
-impl<H> DerefMut for Borrowed<'_, H> {
-    #[inline(always)]
-    fn deref_mut(&mut self) -> &mut H {
-        &mut self.end
+        f.debug_struct("OneUse").finish_non_exhaustive()
     }
 }
 
 impl sealed::Access for Exclusive {
-    type Of<H: Send> = RefCell<H>;
+    type Of<H: Send> = OneUse<H>;
     type Ref<'a, H: 'a> = &'a mut H;
 
-    fn new<H: Send>(end: H) -> RefCell<H> {
-        RefCell::new(end)
+    fn new<H: Send>(end: H) -> OneUse<H> {
+        OneUse::new(end)
     }
 
     #[inline(always)] // a call would cost more than the work
-    fn end<H: Clone + Send>(of: &RefCell<H>) -> Borrowed<'_, H> {
-        Borrowed { end: of.borrow_mut(), _index: Index(0) }
+    fn with<H: Clone + Send, V, R>(
+        of: &OneUse<H>,
+        argument: V,
+        work: impl FnOnce(&mut H, V) -> R,
+    ) -> R {
+        of.with(argument, work)
     }
 
-    fn another<H: Clone + Send>(of: &RefCell<H>) -> H {
-        of.borrow().clone()
+    fn another<H: Clone + Send>(of: &OneUse<H>) -> H {
+        of.with((), |end, ()| end.clone())
     }
 }
 
@@ -106,13 +110,15 @@ impl sealed::Access for Shared {
     }
 
     #[inline(always)] // a call would cost more than the work
-    fn end<H: Clone + Send>(of: &Arc<PerThread<H>>) -> Borrowed<'_, H> {
-        let mut index = Index(0);
-        let end = match of.get(Index::of_this_thread()) {
-            Some(end) => end,
-            None => of.make(&mut index),
-        };
-        Borrowed { end: end.borrow_mut(), _index: index }
+    fn with<H: Clone + Send, V, R>(
+        of: &Arc<PerThread<H>>,
+        argument: V,
+        work: impl FnOnce(&mut H, V) -> R,
+    ) -> R {
+        match of.get(Index::of_this_thread()) {
+            Some(end) => end.with(argument, work),
+            None => of.with_new(argument, work),
+        }
     }
 
     fn another<H: Clone + Send>(of: &Arc<PerThread<H>>) -> H {
@@ -133,12 +139,12 @@ pub struct PerThread<H: Send> {
 /// The owner of a place that no thread has. No index: also a thread without an index, which looks for 0, never finds it.
 const FREE: usize = usize::MAX;
 
-type Place<H> = OnceLock<Box<OfThread<RefCell<H>>>>;
+type Place<H> = OnceLock<Box<OfThread<OneUse<H>>>>;
 
 /// What one thread at a time uses.
 struct OfThread<E>(E);
 
-// SAFETY: a reference comes from `PerThread::get` or `make` with the index of the calling thread. An index belongs to one thread at a time, and
+// SAFETY: a reference comes from `PerThread::get` or `with_new` with the index of the calling thread. An index belongs to one thread at a time, and
 // goes from one to another under a lock.
 unsafe impl<E: Send> Sync for OfThread<E> {}
 
@@ -153,7 +159,7 @@ impl<H: Send> PerThread<H> {
 
     /// The end of the thread with this index, if it has used one. Never that of another thread.
     #[inline(always)]
-    fn get(&self, index: usize) -> Option<&RefCell<H>> {
+    fn get(&self, index: usize) -> Option<&OneUse<H>> {
         // Relaxed: a thread that has an index has written it, and no thread has the index `FREE`.
         let place = match self.few.iter().find(|(owner, _)| owner.load(Ordering::Relaxed) == index)
         {
@@ -186,16 +192,15 @@ impl<H: Send> PerThread<H> {
 }
 
 impl<H: Clone + Send> PerThread<H> {
-    /// An end for the calling thread. A thread that is ending borrows an index.
+    /// Makes an end for the calling thread, and uses it. A thread that is ending borrows an index.
     #[cold]
     #[inline(never)]
-    fn make(&self, borrowed: &mut Index) -> &RefCell<H> {
-        let index = Index::begin().unwrap_or_else(|| {
-            *borrowed = Index::new();
-            borrowed.0
-        });
-        let end = || Box::new(OfThread(RefCell::new(self.first.lock().clone())));
-        &self.place(index).get_or_init(end).0
+    fn with_new<V, R>(&self, argument: V, work: impl FnOnce(&mut H, V) -> R) -> R {
+        let own = Index::begin();
+        let borrowed = if own.is_some() { Index(0) } else { Index::new() };
+        let new = || Box::new(OfThread(OneUse::new(self.first.lock().clone())));
+        let place = self.place(own.unwrap_or(borrowed.0));
+        place.get_or_init(new).0.with(argument, work)
     }
 }
 

@@ -145,10 +145,11 @@ impl<T, A: Access> Operation for Sender<T, A> {
         }
         let mut tries = Tries::default();
         loop {
-            let mut end = self.end();
-            let reserved = end.tx().reserve();
-            end.is_reserved = reserved == Reserved::Room;
-            drop(end);
+            let reserved = self.with((), |end, ()| {
+                let reserved = end.tx().reserve();
+                end.is_reserved = reserved == Reserved::Room;
+                reserved
+            });
             if !tries.again(reserved == Reserved::Busy) {
                 return (reserved == Reserved::Room).then_some(Found::Room);
             }
@@ -158,9 +159,7 @@ impl<T, A: Access> Operation for Sender<T, A> {
     fn abandon(&self, found: Found) {
         match found {
             Found::Disconnected => {}
-            Found::Room => {
-                self.end().tx();
-            }
+            Found::Room => self.with((), |end, ()| _ = end.tx()),
             Found::Kept(number) => match self.common().take_selected(number) {
                 Some(Selected::Waiting(waiting)) => waiting.withdraw(),
                 Some(Selected::Message(_)) | None => {}

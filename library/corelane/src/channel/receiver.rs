@@ -134,7 +134,7 @@ impl<T, A: Access> Receiver<T, A> {
     /// The oldest message of a queue, or why there is none: see [`Rx::pop`]. Of other channels it says that they are empty.
     #[inline(always)] // a call would cost more than the pop itself
     pub(super) fn take(&self, why: &mut TryPopError) -> Option<T> {
-        let message = A::end(&self.end).queue.pop(why);
+        let message = A::with(&self.end, &mut *why, pop);
         match message {
             Some(_) => self.common.room.ring(),
             None if self.common.has_ended() => return self.take_last(why),
@@ -149,7 +149,7 @@ impl<T, A: Access> Receiver<T, A> {
     #[cold]
     #[inline(never)]
     fn take_last(&self, why: &mut TryPopError) -> Option<T> {
-        let message = A::end(&self.end).queue.pop(why);
+        let message = A::with(&self.end, &mut *why, pop);
         // Where the sides meet, messages may be left: the caller looks there.
         if *why == TryPopError::Empty && self.common.kind.meeting().is_none() {
             *why = TryPopError::Closed;
@@ -177,9 +177,9 @@ impl<T, A: Access> Receiver<T, A> {
         if let Some(timer) = self.common.kind.timer() {
             return timer.wait(until).ok_or(RecvTimeoutError::Timeout);
         }
-        let mut looks = A::end(&self.end).looks;
+        let mut looks = A::with(&self.end, (), |end, ()| end.looks);
         let received = looks.wait(&self.common.items, until, || self.look());
-        A::end(&self.end).looks = looks;
+        A::with(&self.end, looks, |end, looks| end.looks = looks);
         Ok(received.ok_or(RecvTimeoutError::Timeout)??)
     }
 
@@ -254,6 +254,12 @@ impl<T> Receiver<T> {
         self.common.enter_receiver();
         Receiver { end, common: self.common.clone(), bound: PhantomData }
     }
+}
+
+/// One pop.
+#[inline(always)]
+fn pop<T>(end: &mut End<Rx<T>>, why: &mut TryPopError) -> Option<T> {
+    end.queue.pop(why)
 }
 
 /// Waits until a sender gives a message.

@@ -3,11 +3,12 @@
 use alloc::sync::Arc;
 use core::fmt;
 use core::marker::PhantomData;
+use core::mem::take;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
 use super::access::sealed::Access as _;
-use super::access::{Access, Borrowed, Exclusive, Shared};
+use super::access::{Access, Exclusive, Shared};
 use super::common::{Common, End};
 use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::lane::{Item, Meeting, Tx};
@@ -56,10 +57,10 @@ impl<T, A: Access> Sender<T, A> {
         &self.common.0
     }
 
-    /// For a moment: see [`Access`].
+    /// Uses this thread's end of the queue: see [`Access`].
     #[inline(always)]
-    pub(super) fn end(&self) -> Borrowed<'_, End<Tx<T>>> {
-        A::end(&self.end)
+    pub(super) fn with<V, R>(&self, argument: V, work: impl FnOnce(&mut End<Tx<T>>, V) -> R) -> R {
+        A::with(&self.end, argument, work)
     }
 
     /// Sends a message. Waits while the channel is full.
@@ -145,7 +146,7 @@ impl<T, A: Access> Sender<T, A> {
         if self.common().is_closed() {
             return Err(TryPushError::Closed(message));
         }
-        self.end().tx().push(message)?;
+        self.with(message, push)?;
         self.common().sent();
         Ok(())
     }
@@ -155,13 +156,11 @@ impl<T, A: Access> Sender<T, A> {
         if self.common().is_closed() {
             return Err(SendError(message));
         }
-        let mut end = self.end();
-        let pushed = match core::mem::take(&mut end.is_reserved) {
+        let pushed = self.with(message, |end, message| match take(&mut end.is_reserved) {
             true => end.queue.push_reserved(message),
             // The message's expression used the channel.
             false => Err(TryPushError::Full(message)),
-        };
-        drop(end);
+        });
         match pushed {
             Ok(()) => {
                 self.common().sent();
@@ -195,9 +194,9 @@ impl<T, A: Access> Sender<T, A> {
             return wait_for_receiver(meeting, message, until);
         }
         let mut message = Some(message);
-        let mut looks = self.end().looks;
+        let mut looks = self.with((), |end, ()| end.looks);
         let sent = looks.wait(&self.common().room, until, || self.look(&mut message));
-        self.end().looks = looks;
+        self.with(looks, |end, looks| end.looks = looks);
         match (sent, message) {
             (Some(result), _) => Ok(result?),
             (None, Some(message)) => Err(SendTimeoutError::Timeout(message)),
@@ -255,6 +254,12 @@ impl<T> Sender<T> {
         self.common().enter_sender();
         Sender { end, common: Presence(self.common.0.clone()), bound: PhantomData }
     }
+}
+
+/// One push.
+#[inline(always)]
+fn push<T>(end: &mut End<Tx<T>>, message: T) -> Result<(), TryPushError<T>> {
+    end.tx().push(message)
 }
 
 /// Gives the message to a receiver that waits.

@@ -10,6 +10,7 @@ use super::bell::{Bell, Look};
 use super::thread::{Looks, Strategy, Waits};
 use crate::bytes::{self, ClaimError};
 use crate::queue::TryPopError;
+use crate::region::Run;
 
 /// Makes the handles of a queue of byte records wait.
 ///
@@ -37,7 +38,6 @@ pub fn pair((tx, rx): (bytes::Producer, bytes::Consumer)) -> (Producer, Consumer
 }
 
 /// A sending side of a queue of byte records, whose calls can wait for room. There may be several: clone it.
-#[derive(Clone)]
 pub struct Producer {
     queue: bytes::Producer,
     looks: Looks,
@@ -45,7 +45,6 @@ pub struct Producer {
 }
 
 /// A receiving side of a queue of byte records, whose calls can wait for a record. There may be several: clone it.
-#[derive(Clone)]
 pub struct Consumer {
     queue: bytes::Consumer,
     looks: Looks,
@@ -54,6 +53,9 @@ pub struct Consumer {
 
 impl Producer {
     /// Claims room for a record of `len` bytes: see [`bytes::Producer::claim`]. Waits while there is none.
+    ///
+    /// Consumers may wait for records until the claim ends, also for some in front of it: don't wait for anything meanwhile. Read
+    /// from a socket first, and then claim. While claims of many lengths wait for room, a short one may wait longer than it had to.
     ///
     /// # Errors
     ///
@@ -82,14 +84,14 @@ impl Producer {
     ///
     /// As [`bytes::Producer::claim`].
     pub fn try_claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
-        let run = self.queue.allocate(len)?;
+        let run = allocate(&mut self.queue, len, &self.bells)?;
         Ok(Claim::new(self.queue.claimed(run, len), &self.bells))
     }
 
     fn claim_by(&mut self, len: usize, until: Option<Instant>) -> Result<Claim<'_>, ClaimError> {
         let Self { queue, looks, bells } = self;
-        // Records that are held come back with a ring, so busy is no reason to look again soon.
-        let mut look = || match queue.allocate(len) {
+        // Whatever makes room rings, so busy is no reason to look again soon.
+        let mut look = || match allocate(queue, len, bells) {
             Err(ClaimError::Full | ClaimError::Busy) => Look::NotYet,
             done => Look::Done(done),
         };
@@ -146,14 +148,14 @@ impl Consumer {
     ///
     /// As [`bytes::Consumer::try_pop`].
     pub fn try_pop(&mut self) -> Result<Record<'_>, TryPopError> {
-        let (run, len) = self.queue.reserve()?;
+        let (run, len) = reserve(&mut self.queue, &self.bells)?;
         Ok(Record::new(self.queue.record(run, len), &self.bells))
     }
 
     fn pop_by(&mut self, until: Option<Instant>) -> Result<Record<'_>, TryPopError> {
         let Self { queue, looks, bells } = self;
-        // Claims end with a ring, so busy is no reason to look again soon.
-        let mut look = || match queue.reserve() {
+        // Whatever makes a record ready rings, so busy is no reason to look again soon.
+        let mut look = || match reserve(queue, bells) {
             Err(TryPopError::Empty | TryPopError::Busy) => Look::NotYet,
             done => Look::Done(done),
         };
@@ -168,6 +170,18 @@ impl Consumer {
         };
         Ok(Record::new(queue.record(run, len), bells))
     }
+}
+
+/// Allocates, and rings for records: where the rest of a block is left unused, those behind it may become ready.
+fn allocate(queue: &mut bytes::Producer, len: usize, bells: &Ringer) -> Result<Run, ClaimError> {
+    let allocated = queue.allocate(len);
+    bells.items().ring();
+    allocated
+}
+
+/// Takes a record, or rings for room: what is unused in front of a record that is not ready comes back.
+fn reserve(queue: &mut bytes::Consumer, bells: &Ringer) -> Result<(Run, usize), TryPopError> {
+    queue.reserve().inspect_err(|_| bells.room().ring())
 }
 
 /// The calls that both sides have.
@@ -193,6 +207,13 @@ macro_rules! both {
             /// What the waits of this handle have cost so far.
             pub fn waits(&self) -> Waits {
                 self.looks.waits
+            }
+        }
+
+        impl Clone for $side {
+            fn clone(&self) -> Self {
+                let looks = Looks::by(self.looks.strategy);
+                Self { queue: self.queue.clone(), looks, bells: self.bells.clone() }
             }
         }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::Ringer;
 use super::bell::{Bell, Look, Wait};
 use super::thread::{Looks, Strategy, Waits};
+use crate::list::linked::MOST_COUNTED;
 use crate::queue::{self, Backing, LendItems, LentItems, TryPopError, handles};
 
 /// A receiving side, whose calls can wait for an item.
@@ -282,8 +283,9 @@ unsafe impl<C: LendItems> LendItems for Consumer<C> {
 
 /// Of an only consumer.
 impl<C: LendItems> Consumer<C> {
-    /// Waits until `n` items can be popped, for example as a chunk, and returns `n`. If all producers are gone and fewer items are
-    /// left, returns their number.
+    /// Waits until `n` items can be popped, and returns `n`. If all producers are gone and fewer items are left, returns their number.
+    ///
+    /// A chunk may be shorter: some queues lend at most 64 items at a time.
     ///
     /// If the producer waits for room for a number of items, and the consumer for another number, and both together are more than the
     /// capacity, they may wait for each other for ever.
@@ -303,9 +305,10 @@ impl<C: LendItems> Consumer<C> {
     ///
     /// # Panics
     ///
-    /// If `n` is larger than the capacity: it would wait for ever.
+    /// If `n` is larger than the capacity, or than 65,536 if the queue is never full: it would wait for ever.
     pub fn wait_for_items(&mut self, n: usize) -> usize {
-        assert!(n <= self.capacity(), "{n} items, and the capacity is {}", self.capacity());
+        let most = if self.capacity() == usize::MAX { MOST_COUNTED } else { self.capacity() };
+        assert!(n <= most, "{n} items, and at most {most} can be waited for");
         let Self { queue, looks, bells } = self;
         let mut look = || has_items(queue, n);
         match look() {

@@ -81,7 +81,7 @@ impl<C: queue::Consumer> Inbox<C> {
         Producer::new(tx, sender)
     }
 
-    /// Number of queues whose producers are not all gone, or that have items.
+    /// Number of queues. Those that have ended are left out as soon as a pop finds them.
     pub fn queues(&self) -> usize {
         self.lanes.len()
     }
@@ -117,7 +117,8 @@ impl<C: queue::Consumer> Inbox<C> {
         let mut found = TryPopError::Empty;
         let mut left = self.lanes.len();
         while left > 0 {
-            self.run = RUN;
+            // Less the item that it gives here.
+            self.run = RUN - 1;
             self.turn = if self.turn + 1 < self.lanes.len() { self.turn + 1 } else { 0 };
             let lane = &mut self.lanes[self.turn];
             match lane.queue.try_pop() {
@@ -142,7 +143,7 @@ impl<C: queue::Consumer> Inbox<C> {
     }
 
     /// Removes an item, the oldest one of its queue. Waits while there is none. `None` if all producers are gone, and all items are
-    /// taken.
+    /// taken; also if no queue was added.
     #[inline]
     pub fn pop(&mut self) -> Option<C::Item> {
         self.pop_again().or_else(|| self.pop_by(None).ok())

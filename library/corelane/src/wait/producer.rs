@@ -101,7 +101,7 @@ impl<P: queue::Producer> Producer<P> {
         until: Option<Instant>,
     ) -> Result<(), TryPushError<P::Item>> {
         let (queue, mut item) = (&mut self.queue, Some(item));
-        let look = || try_push(queue, &mut item);
+        let look = || try_push(queue, &mut item, &self.bells);
         match self.looks.wait(self.bells.room(), until, look) {
             Some(Ok(())) => {
                 self.ring();
@@ -151,6 +151,7 @@ impl<P: queue::Producer> Producer<P> {
 fn try_push<P: queue::Producer + ?Sized>(
     queue: &mut P,
     item: &mut Option<P::Item>,
+    bells: &Ringer,
 ) -> Look<Result<(), Closed<P::Item>>> {
     let Some(waiting) = item.take() else { unreachable!("the item is there until it is pushed") };
     match queue.try_push(waiting) {
@@ -158,8 +159,7 @@ fn try_push<P: queue::Producer + ?Sized>(
         Err(TryPushError::Closed(back)) => Look::Done(Err(Closed(back))),
         Err(TryPushError::Full(back)) => {
             *item = Some(back);
-            // A consumer that sleeps must see what this side has pushed.
-            queue.flush();
+            flush(queue, bells);
             Look::NotYet
         }
         Err(TryPushError::Busy(back)) => {
@@ -208,7 +208,7 @@ impl<P: queue::Producer> PushFuture<'_, P> {
     #[inline(never)]
     fn poll_waiting(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Closed<P::Item>>> {
         let Self { queue, bells, wait, item } = self;
-        let result = ready!(wait.poll_task(context.waker(), || try_push(*queue, item)));
+        let result = ready!(wait.poll_task(context.waker(), || try_push(*queue, item, bells)));
         bells.items().ring();
         // Room may have come for several at once, with one ring.
         bells.room().ring();
@@ -305,7 +305,9 @@ impl<P: LendSlots> LendSlots for Producer<P> {
 
 /// Of an only producer.
 impl<P: LendSlots> Producer<P> {
-    /// Waits until `n` items can be pushed, for example as a chunk.
+    /// Waits until `n` items can be pushed. A queue that is never full has room at once.
+    ///
+    /// A chunk may be shorter: some queues lend at most 64 slots at a time.
     ///
     /// If the producer waits for room for a number of items, and the consumer for another number, and both together are more than the
     /// capacity, they may wait for each other for ever.
@@ -335,8 +337,11 @@ impl<P: LendSlots> Producer<P> {
             "room for {n} items, and the capacity is {}",
             self.capacity()
         );
+        if self.capacity() == usize::MAX {
+            return Ok(());
+        }
         let Self { queue, looks, bells } = self;
-        let mut look = || has_room(queue, n);
+        let mut look = || has_room(queue, n, bells);
         match look() {
             Look::Done(done) => done,
             _ => looks.wait(bells.room(), None, look).expect("it waits for ever"),
@@ -347,16 +352,21 @@ impl<P: LendSlots> Producer<P> {
 }
 
 /// One look for room for `n` items.
-fn has_room<P: LendSlots>(queue: &mut P, n: usize) -> Look<Result<(), Closed<()>>> {
+fn has_room<P: LendSlots>(queue: &mut P, n: usize, bells: &Ringer) -> Look<Result<(), Closed<()>>> {
     if queue.free_up_to(n) >= n {
         return Look::Done(Ok(()));
     }
     if queue.is_closed() {
         return Look::Done(Err(Closed(())));
     }
-    // A consumer that sleeps must see what this side has pushed.
-    queue.flush();
+    flush(queue, bells);
     Look::NotYet
+}
+
+/// A consumer that sleeps must see what this side has pushed.
+fn flush<P: queue::Producer + ?Sized>(queue: &mut P, bells: &Ringer) {
+    queue.flush();
+    bells.items().ring();
 }
 
 impl<P: queue::Producer + Clone> Clone for Producer<P> {

@@ -44,8 +44,8 @@ pub(crate) struct Looks {
     pub(super) strategy: Strategy,
     /// Yields before a sleep. It adapts to the waits so far.
     yields: u64,
-    /// Waits that were not over before a sleep.
-    in_vain: u64,
+    /// Sleeps until the next trial.
+    trial_in: u64,
     pub(super) waits: Waits,
 }
 
@@ -67,13 +67,16 @@ impl Looks {
     }
 
     pub(super) fn by(strategy: Strategy) -> Self {
-        Self { strategy, yields: MOST, in_vain: 0, waits: Waits::default() }
+        Self { strategy, yields: MOST, trial_in: SLEEPS, waits: Waits::default() }
     }
 
     /// Looks with a pause before each, and then with a yield before each, before a sleep.
-    fn looks_before_sleep(&self) -> (u64, u64) {
+    fn looks_before_sleep(&mut self) -> (u64, u64) {
         match self.strategy {
-            Strategy::Adaptive if self.in_vain % SLEEPS == SLEEPS - 1 => (PAUSES, TRIAL),
+            Strategy::Adaptive if self.trial_in == 0 => {
+                self.trial_in = SLEEPS;
+                (PAUSES, TRIAL)
+            }
             Strategy::Adaptive => (PAUSES, self.yields),
             Strategy::Spin => (u64::MAX, 0),
             Strategy::Yield => (PAUSES, u64::MAX),
@@ -110,7 +113,7 @@ impl Looks {
             }
         }
         self.yields = (self.yields / 2).clamp(FEWEST, MOST);
-        self.in_vain += 1;
+        self.trial_in = self.trial_in.saturating_sub(1);
         self.sleep(bell, until, look)
     }
 

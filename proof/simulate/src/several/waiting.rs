@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use coherence::{Chance, Schedule, Simulation};
+use coherence::{Chance, Schedule, Simulation, pause};
 use corelane_sim::wait::{self, Inbox, Strategy};
-use corelane_sim::{Config, Consumer, Info, Producer, Sides};
+use corelane_sim::{Config, Consumer, Info, Producer, Sides, bytes};
 
 use super::{BATCH, CAPACITIES, Freight, MOST, Receipts, Taken, handles, number};
 use crate::handles::New;
@@ -51,6 +51,20 @@ impl Queue {
     }
 }
 
+/// As [`Queue::test_waiting`], with byte records of different lengths. Some claims and records are held for a while, and some claims
+/// are aborted.
+///
+/// # Errors
+///
+/// The first failure. Its seed alone repeats it.
+pub fn test_waiting_for_records(seeds: impl IntoIterator<Item = u64>) -> Result<Tested, Failed> {
+    let info = Info { sides: Sides::ManyToMany, overwrites: false, ..Info::RING };
+    test_each(seeds, by_priorities, |seed, schedule| {
+        let case = || caught(|| WaitingCase::new(seed, &info).run_records(schedule));
+        named("records", seed, schedule, case)
+    })
+}
+
 impl WaitingCase {
     fn new(seed: u64, info: &Info) -> Self {
         // Other random numbers than the schedule's.
@@ -93,6 +107,45 @@ impl WaitingCase {
         simulation.spawn(producers as usize, move || inbox.iter().for_each(|item| taken.add(item)));
         let report = simulation.run()?;
         account.settle(producers, self.items);
+        Ok(report.steps)
+    }
+
+    fn run_records(mut self, schedule: Schedule) -> Result<u64, Wrong> {
+        let config = Config::new(64 << self.chance.below(2)).block(LONGEST);
+        let (tx, rx) = wait::bytes::pair(bytes::queue_with(config)?);
+        let account = Rc::new(Receipts::default());
+        let mut quotas = self.quotas();
+        let kept = Rc::new(RefCell::new(Vec::new()));
+        let mut simulation = Simulation::new(machine(), self.seed).schedule(schedule);
+        for producer in 0..self.producers {
+            let (tx, items, chance) =
+                (tx.clone().strategy(self.strategy()), self.items, self.chance());
+            let (account, kept) = (account.clone(), self.has_quotas.then(|| kept.clone()));
+            simulation.spawn(producer as usize, move || {
+                let tx = send_records(tx, (0..items).map(|item| number(producer, item)), chance);
+                account.finished.set(account.finished.get() + 1);
+                if let Some(kept) = kept {
+                    kept.borrow_mut().push(tx);
+                }
+            });
+        }
+        for consumer in 0..self.consumers {
+            let (mut rx, mut chance) = (rx.clone().strategy(self.strategy()), self.chance());
+            let mut taken = Taken::from(self.producers, &account);
+            let quota = quotas.pop().unwrap_or(u64::MAX);
+            simulation.spawn((self.producers + consumer) as usize, move || {
+                for _ in 0..quota {
+                    let Some(record) = rx.pop() else { break };
+                    hold(&mut chance);
+                    let number = record.first_chunk().expect("it has a number");
+                    taken.add(u64::from_le_bytes(*number));
+                }
+            });
+        }
+        drop((tx, rx));
+        let report = simulation.run()?;
+        kept.take();
+        account.settle(self.producers, self.items);
         Ok(report.steps)
     }
 
@@ -197,4 +250,36 @@ fn receive(mut rx: Rx, mut taken: Taken, mut quota: u64, mut chance: Chance) {
         some.drain(..).for_each(|item| taken.add(item));
     }
     taken.account.lost(rx.lost());
+}
+
+/// Bytes of the longest record.
+const LONGEST: usize = 64;
+
+/// Sends a record for each number.
+fn send_records(
+    mut tx: wait::bytes::Producer,
+    numbers: impl Iterator<Item = u64>,
+    mut chance: Chance,
+) -> wait::bytes::Producer {
+    for number in numbers {
+        loop {
+            let len = 8 + chance.below(LONGEST as u64 - 7) as usize;
+            let mut claim = tx.claim(len).expect("a consumer is there");
+            claim[..8].copy_from_slice(&number.to_le_bytes());
+            hold(&mut chance);
+            if chance.below(6) > 0 {
+                claim.commit();
+                break;
+            }
+            claim.abort();
+        }
+    }
+    tx
+}
+
+/// Lets others run, sometimes for long.
+fn hold(chance: &mut Chance) {
+    if chance.below(4) == 0 {
+        pause(chance.below(200) as u32);
+    }
 }

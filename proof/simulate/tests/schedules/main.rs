@@ -48,8 +48,17 @@ fn main() -> ExitCode {
             queue.test_waiting(seeds(WAITING)).map(|_| ()).map_err(Failed::from)
         })
     });
-    let trials =
-        queues.chain(shared).chain(stopped).chain(waiting).chain(seeded::trials()).collect();
+    let records = Trial::test("records::schedules_of_threads_that_sleep", || {
+        let tested = corelane_simulate::test_waiting_for_records(seeds(5.0 * WAITING));
+        tested.map(|_| ()).map_err(Failed::from)
+    });
+    let trials = queues
+        .chain(shared)
+        .chain(stopped)
+        .chain(waiting)
+        .chain([records])
+        .chain(seeded::trials())
+        .collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 

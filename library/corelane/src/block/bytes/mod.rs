@@ -6,7 +6,7 @@
 //!
 #![doc = advice!(bbq_bytes)]
 //!
-//! Between claim and commit no record behind the claim is popped. While a consumer holds a record, the record's block is
+//! Between claim and commit no record behind the claim is popped, nor one in front of it in the same block. While a consumer holds a record, the record's block is
 //! not reused.
 //!
 //! | | |
@@ -117,7 +117,8 @@ impl Producer {
 
     /// Claims room for a record of `len` bytes. The caller writes the record in place, and then commits the claim.
     ///
-    /// The claim has a place in the queue: no record behind it is popped before the claim is committed or dropped.
+    /// The claim has a place in the queue: no record behind it is popped before the claim is committed or dropped. The same
+    /// holds for records in front of it in the same block.
     ///
     /// # Errors
     ///
