@@ -32,8 +32,8 @@ pub struct Bell {
 /// Ringers must have a `SeqCst` fence.
 const FENCED: u64 = 1 << 63;
 
-/// Rings in vain until ringers need no fence any more. As many fences take about as long as a heavy one.
-const IN_VAIN: u64 = limit(32, 1);
+/// Rings in vain until ringers need no fence any more. Between far cores as many fences take about as long as a heavy one.
+const IN_VAIN: u64 = limit(8, 1);
 
 #[derive(Default)]
 struct Sleepers {
