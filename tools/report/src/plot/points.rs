@@ -4,7 +4,7 @@ use super::canvas::{Align, Canvas, Point};
 use crate::short;
 
 const SIZE: Point = (960, 440);
-const LEFT: i32 = 84;
+const LEFT: i32 = 104;
 const RIGHT: i32 = 800;
 const TOP: i32 = 14;
 const BOTTOM: i32 = 380;
@@ -53,7 +53,7 @@ pub fn named_points([x, y]: [&str; 2], points: &[Named]) -> String {
         let (paint, ink) = if point.is_peer { ("peer", "soft") } else { ("ours", "ink") };
         canvas.dot(at, paint);
         let name = free_place(&names, at, &point.name);
-        canvas.line(&[(at.0 + 4, at.1), (name[0] - 2, name[2])], paint, 1);
+        canvas.line(&[at, (name[0] - 2, name[2])], "ink", 1);
         canvas.text(&point.name, (name[0], name[2]), Align::Left, 14, ink);
         names.push(name);
     }
