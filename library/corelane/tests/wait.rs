@@ -1,8 +1,9 @@
-//! Waiting handles of all queues, with more threads than cores.
+//! Waiting handles of all queues, with more threads than cores. The environment variable `CORELANE_STRESS` scales the number of
+//! items.
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -12,7 +13,11 @@ use corelane::{
     Config, Consumer as _, Producer as _, Queue, SingleQueue, TryPopError, TryPushError, mpmc, spsc,
 };
 
-const ITEMS: u64 = 3000;
+/// Items of each producer.
+static ITEMS: LazyLock<u64> = LazyLock::new(|| {
+    let scale = std::env::var("CORELANE_STRESS").map_or(1.0, |scale| scale.parse().unwrap());
+    (3000.0 * scale) as u64
+});
 
 /// Producers push numbers with pauses, so that consumers sleep; consumers make pauses, too, so that producers sleep. Each number
 /// comes once, and those of a producer come in order to each consumer.
@@ -25,11 +30,11 @@ where
     let mut threads = Vec::new();
     for (producer, mut tx) in (0..).zip(txs) {
         thread::spawn(move || {
-            for n in 0..ITEMS {
+            for n in 0..*ITEMS {
                 if n % 997 == 0 {
                     thread::sleep(Duration::from_millis(1));
                 }
-                tx.push(producer * ITEMS + n + 1).unwrap();
+                tx.push(producer * *ITEMS + n + 1).unwrap();
             }
         });
     }
@@ -38,7 +43,7 @@ where
             let mut last = vec![0; producers as usize];
             let mut sum = 0;
             for (i, number) in rx.iter().enumerate() {
-                let producer = ((number - 1) / ITEMS) as usize;
+                let producer = ((number - 1) / *ITEMS) as usize;
                 assert!(last[producer] < number, "{number} after {}", last[producer]);
                 last[producer] = number;
                 sum += number;
@@ -50,7 +55,7 @@ where
         }));
     }
     let sum: u64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
-    let most = producers * ITEMS;
+    let most = producers * *ITEMS;
     assert_eq!(sum, most * (most + 1) / 2);
 }
 
@@ -191,12 +196,12 @@ fn one_side_may_be_a_task_and_the_other_a_thread() {
     let (mut tx, mut rx) = wait::pair(mpmc::queue::<u64>(4).unwrap());
     let task = thread::spawn(move || {
         block_on(async {
-            for n in 0..ITEMS {
+            for n in 0..*ITEMS {
                 tx.push_async(n).await.unwrap();
             }
         });
     });
-    assert_eq!(rx.iter().sum::<u64>(), ITEMS * (ITEMS - 1) / 2);
+    assert_eq!(rx.iter().sum::<u64>(), *ITEMS * (*ITEMS - 1) / 2);
     task.join().unwrap();
 
     let (mut tx, mut rx) = wait::pair(mpmc::queue::<u64>(4).unwrap());
@@ -209,9 +214,9 @@ fn one_side_may_be_a_task_and_the_other_a_thread() {
             sum
         })
     });
-    tx.push_all(0..ITEMS).unwrap();
+    tx.push_all(0..*ITEMS).unwrap();
     drop(tx);
-    assert_eq!(task.join().unwrap(), ITEMS * (ITEMS - 1) / 2);
+    assert_eq!(task.join().unwrap(), *ITEMS * (*ITEMS - 1) / 2);
 }
 
 /// A future that was woken and is dropped passes its ring on, and takes no item along.
@@ -247,7 +252,7 @@ fn an_inbox_gets_all_items_of_all_queues() {
     for producer in 0..5 {
         let mut tx = inbox.add(spsc::queue::<u64>(10).unwrap());
         threads.push(thread::spawn(move || {
-            for n in 0..ITEMS * (producer + 1) / 5 {
+            for n in 0..*ITEMS * (producer + 1) / 5 {
                 if n % 197 == 0 {
                     thread::sleep(Duration::from_millis(1));
                 }
@@ -261,7 +266,7 @@ fn an_inbox_gets_all_items_of_all_queues() {
         assert_eq!(item & u64::from(u32::MAX), next[producer]);
         next[producer] += 1;
     }
-    assert_eq!(next.map(|n| n * 5 / ITEMS), [1, 2, 3, 4, 5]);
+    assert_eq!(next.map(|n| n * 5 / *ITEMS), [1, 2, 3, 4, 5]);
     assert_eq!(inbox.queues(), 0);
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
