@@ -205,14 +205,15 @@ impl Bell {
             fence(Ordering::SeqCst);
             return true;
         };
-        if !bell.barrier.heavy() {
+        if !bell.heavy_fence() {
             return false;
         }
         entries.filter(needs_heavy).for_each(|(bell, entry)| bell.confirm(entry.number));
         true
     }
 
-    /// The heavy fence, for what is ordered by the fences of ringers. `false` if the system refused it.
+    /// The heavy fence, which orders what ringers do before and after their fences. `false` if the system refused it.
+    #[must_use]
     pub(crate) fn heavy_fence(&self) -> bool {
         self.barrier.heavy()
     }
