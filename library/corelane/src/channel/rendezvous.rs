@@ -9,10 +9,10 @@ use core::mem;
 use core::task::Waker;
 use std::time::Instant;
 
-use crate::memory::{AtomicU64, Mutex, Ordering, Parker, limit, pause, yield_now};
+use crate::memory::{AtomicU64, Mutex, Ordering, Parker, yield_now};
 use crate::queue::{TryPopError, TryPushError};
 use crate::wait::bell::{Bell, Look};
-use crate::wait::thread::is_over;
+use crate::wait::thread::{OwnLooks, is_over};
 
 /// One that waits, perhaps for several things.
 pub(super) struct Party {
@@ -63,28 +63,24 @@ impl Party {
     }
 }
 
-/// Looks of a thread that waits for a partner, before it sleeps: some microseconds.
-const LOOKS: u64 = limit(100, 0);
-
 /// Blocks the thread until `poll` is done. `None` if that was not before `until`.
 pub(super) fn meet<R>(
     until: Option<Instant>,
     mut poll: impl FnMut(&Waker) -> Look<R>,
 ) -> Option<R> {
-    let parker = Parker::new();
-    for looks in 0.. {
+    let (parker, mut looks) = (Parker::new(), OwnLooks::begin());
+    loop {
         if let Look::Done(found) = poll(parker.waker()) {
+            looks.found();
             return Some(found);
         }
         if is_over(until) {
             return None;
         }
-        match (0..LOOKS).contains(&looks) {
-            true => pause(1),
-            false => parker.park(until),
+        if !looks.again() {
+            parker.park(until);
         }
     }
-    unreachable!("it counts for ever")
 }
 
 /// What is handed over.

@@ -19,11 +19,9 @@ use super::lane::Item;
 use super::operation::{Found, Operation};
 use super::rendezvous::Party;
 use super::{Receiver, Sender, is_over, unlimited};
-use crate::memory::{Parker, limit, pause};
+use crate::memory::{Parker, pause};
 use crate::wait::bell::{Bell, Entry};
-
-/// Looks before a thread sleeps: some microseconds.
-const LOOKS: u64 = limit(50, 0);
+use crate::wait::thread::OwnLooks;
 
 /// A list of send and receive operations, of which one is done: the first one that would not wait.
 ///
@@ -262,15 +260,17 @@ impl<'a> Select<'a> {
             until.is_some() || !self.cases.is_empty(),
             "no operations have been added to `Select`"
         );
-        for looks in 0.. {
+        let mut looks = OwnLooks::begin();
+        loop {
             if let Some(found) = self.look(&look) {
+                looks.found();
                 return Some(found);
             }
             if is_over(until) {
                 return None;
             }
-            match ((0..LOOKS).contains(&looks), chosen) {
-                (true, _) => pause(1),
+            match (looks.again(), chosen) {
+                (true, _) => {}
                 (false, None) => self.sleep(&Parker::new(), until, None),
                 (false, Some(chosen)) => {
                     let found = self.sleep_for_partners(until).and_then(|(index, number)| {
@@ -284,7 +284,6 @@ impl<'a> Select<'a> {
                 }
             }
         }
-        unreachable!("it counts for ever")
     }
 
     /// Sleeps until a ring, or until a partner has chosen an operation: the index, and the number of the wait.

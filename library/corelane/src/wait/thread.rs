@@ -1,5 +1,6 @@
 //! How a thread waits.
 
+use core::cell::Cell;
 use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Look, Wait};
@@ -70,9 +71,9 @@ impl Looks {
         Self { strategy, yields: MOST, trial_in: SLEEPS, waits: Waits::default() }
     }
 
-    /// Looks with a pause before each, and then with a yield before each, before a sleep.
-    fn looks_before_sleep(&mut self) -> (u64, u64) {
-        match self.strategy {
+    /// The looks of a wait before it sleeps.
+    fn begin(&mut self) -> Awake {
+        let (pauses, yields) = match self.strategy {
             Strategy::Adaptive if self.trial_in == 0 => {
                 self.trial_in = SLEEPS;
                 (PAUSES, TRIAL)
@@ -82,7 +83,15 @@ impl Looks {
             Strategy::Yield => (PAUSES, u64::MAX),
             Strategy::SpinThenSleep(looks) => (looks.into(), 0),
             Strategy::Sleep => (0, 0),
-        }
+        };
+        Awake { pauses, yields }
+    }
+
+    /// Adapts to a wait that was over before a sleep, or was not.
+    fn end(&mut self, is_over: bool) {
+        let yields = if is_over { 2 * self.yields } else { self.yields / 2 };
+        self.yields = yields.clamp(FEWEST, MOST);
+        self.trial_in = self.trial_in.saturating_sub(u64::from(!is_over));
     }
 
     /// Blocks the thread until a look finds something. `None` if that was not before `until`.
@@ -97,24 +106,18 @@ impl Looks {
         mut look: impl FnMut() -> Look<R>,
     ) -> Option<R> {
         self.waits.waits += 1;
-        let (pauses, yields) = self.looks_before_sleep();
-        for n in 0..pauses.saturating_add(yields) {
-            if is_over(until) {
-                return None;
-            }
-            match n < pauses {
-                true => pause(1),
-                // Another thread may need this core to make what is waited for.
-                false => yield_now(),
+        let mut awake = self.begin();
+        while !is_over(until) {
+            if !awake.again() {
+                self.end(false);
+                return self.sleep(bell, until, look);
             }
             if let Look::Done(found) = self.waits.count(look()) {
-                self.yields = (2 * self.yields).clamp(FEWEST, MOST);
+                self.end(true);
                 return Some(found);
             }
         }
-        self.yields = (self.yields / 2).clamp(FEWEST, MOST);
-        self.trial_in = self.trial_in.saturating_sub(1);
-        self.sleep(bell, until, look)
+        None
     }
 
     fn sleep<R>(
@@ -141,6 +144,74 @@ impl Looks {
         match look() {
             Look::Done(found) => Some(found),
             Look::NotYet | Look::Busy => None,
+        }
+    }
+}
+
+/// The looks that a thread still makes before it sleeps: with a pause before each, and then with a yield.
+#[derive(Debug)]
+struct Awake {
+    pauses: u64,
+    yields: u64,
+}
+
+impl Awake {
+    /// Pauses or yields, unless it is time to sleep.
+    #[inline]
+    fn again(&mut self) -> bool {
+        if self.pauses > 0 {
+            self.pauses -= 1;
+            pause(1);
+            return true;
+        }
+        let is_awake = self.yields > 0;
+        if is_awake {
+            self.yields -= 1;
+            // Another thread may need this core to make what is waited for.
+            yield_now();
+        }
+        is_awake
+    }
+}
+
+std::thread_local! {
+    /// How a thread looks where no handle remembers it.
+    static OF_THREAD: Cell<Option<Looks>> = const { Cell::new(None) };
+}
+
+/// The looks of one wait of the calling thread, where no handle remembers how it looks.
+pub(crate) struct OwnLooks {
+    looks: Looks,
+    /// `None` when it was time to sleep.
+    awake: Option<Awake>,
+}
+
+impl OwnLooks {
+    pub(crate) fn begin() -> Self {
+        let mut looks = OF_THREAD.try_with(Cell::get).ok().flatten().unwrap_or_else(Looks::new);
+        let awake = Some(looks.begin());
+        Self { looks, awake }
+    }
+
+    /// Pauses or yields, unless it is time to sleep.
+    pub(crate) fn again(&mut self) -> bool {
+        let is_awake = self.awake.as_mut().is_some_and(Awake::again);
+        if !is_awake {
+            self.end(false);
+        }
+        is_awake
+    }
+
+    /// The wait is over.
+    pub(crate) fn found(mut self) {
+        self.end(true);
+    }
+
+    fn end(&mut self, is_over: bool) {
+        if self.awake.take().is_some() {
+            self.looks.end(is_over);
+            // A thread that ends has no next wait.
+            let _ = OF_THREAD.try_with(|kept| kept.set(Some(self.looks)));
         }
     }
 }
