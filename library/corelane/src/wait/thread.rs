@@ -57,7 +57,7 @@ const MOST: u64 = limit(20, 0);
 /// Fewest yields.
 const FEWEST: u64 = limit(1, 0);
 /// Yields of a trial: longer than it takes to wake another thread. Two threads that wait for each other, and both sleep, have long
-/// waits only because they sleep. If one of them stays awake for once, both find out.
+/// waits only because they sleep. If one of them stays awake for once, both find out. A trial that succeeds is followed by another.
 const TRIAL: u64 = limit(100, 0);
 /// Sleeps for each trial.
 const SLEEPS: u64 = 32;
@@ -72,12 +72,9 @@ impl Looks {
     }
 
     /// The looks of a wait before it sleeps.
-    fn begin(&mut self) -> Awake {
+    fn begin(&self) -> Awake {
         let (pauses, yields) = match self.strategy {
-            Strategy::Adaptive if self.trial_in == 0 => {
-                self.trial_in = SLEEPS;
-                (PAUSES, TRIAL)
-            }
+            Strategy::Adaptive if self.trial_in == 0 => (PAUSES, TRIAL),
             Strategy::Adaptive => (PAUSES, self.yields),
             Strategy::Spin => (u64::MAX, 0),
             Strategy::Yield => (PAUSES, u64::MAX),
@@ -91,7 +88,9 @@ impl Looks {
     fn end(&mut self, is_over: bool) {
         let yields = if is_over { 2 * self.yields } else { self.yields / 2 };
         self.yields = yields.clamp(FEWEST, MOST);
-        self.trial_in = self.trial_in.saturating_sub(u64::from(!is_over));
+        if !is_over {
+            self.trial_in = self.trial_in.checked_sub(1).unwrap_or(SLEEPS);
+        }
     }
 
     /// Blocks the thread until a look finds something. `None` if that was not before `until`.
@@ -188,7 +187,7 @@ pub(crate) struct OwnLooks {
 
 impl OwnLooks {
     pub(crate) fn begin() -> Self {
-        let mut looks = OF_THREAD.try_with(Cell::get).ok().flatten().unwrap_or_else(Looks::new);
+        let looks = OF_THREAD.try_with(Cell::get).ok().flatten().unwrap_or_else(Looks::new);
         let awake = Some(looks.begin());
         Self { looks, awake }
     }
