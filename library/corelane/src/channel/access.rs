@@ -132,9 +132,12 @@ pub struct PerThread<H: Send> {
     first: Mutex<H>,
     /// Those of the first threads: most channels have no others.
     few: [(AtomicUsize, Place<H>); 4],
-    /// Those of others. Segment k has the places of the threads 2^k to 2^(k+1) - 1.
-    segments: [OnceLock<Box<[Place<H>]>>; usize::BITS as usize],
+    /// Those of others, which most channels don't have.
+    many: OnceLock<Box<Segments<H>>>,
 }
+
+/// Segment k has the places of the threads 2^k to 2^(k+1) - 1.
+type Segments<H> = [OnceLock<Box<[Place<H>]>>; usize::BITS as usize];
 
 /// The owner of a place that no thread has. No index: also a thread without an index, which looks for 0, never finds it.
 const FREE: usize = usize::MAX;
@@ -153,7 +156,7 @@ impl<H: Send> PerThread<H> {
         Self {
             first: Mutex::new(first),
             few: [const { (AtomicUsize::new(FREE), OnceLock::new()) }; 4],
-            segments: [const { OnceLock::new() }; usize::BITS as usize],
+            many: OnceLock::new(),
         }
     }
 
@@ -171,7 +174,7 @@ impl<H: Send> PerThread<H> {
 
     fn of_many(&self, index: usize) -> Option<&Place<H>> {
         let segment = index.checked_ilog2()?;
-        self.segments[segment as usize].get()?.get(index - (1 << segment))
+        self.many.get()?[segment as usize].get()?.get(index - (1 << segment))
     }
 
     /// A place for the thread with this index.
@@ -185,7 +188,9 @@ impl<H: Send> PerThread<H> {
             return place;
         }
         let segment = index.ilog2();
-        let places = self.segments[segment as usize]
+        let many =
+            self.many.get_or_init(|| Box::new([const { OnceLock::new() }; usize::BITS as usize]));
+        let places = many[segment as usize]
             .get_or_init(|| (0..1 << segment).map(|_| Place::new()).collect());
         &places[index - (1 << segment)]
     }
