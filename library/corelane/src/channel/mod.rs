@@ -43,7 +43,7 @@
 //! | waiting | as [`wait`](crate::wait): some microseconds of looking, if that has been worth it lately, then sleep. No processor time while it sleeps |
 //! | a stopped thread | a thread that loses its core in the middle of a call keeps the other threads of its side waiting, as one that has a lock |
 //! | queue | [`leased`](crate::leased) over a [line ring](crate::line_ring) with a counter of popped messages, or over a [list of rings](crate::segmented) |
-//! | memory | about 10 KiB, and 1 KiB for each thread that uses a shared handle, besides the messages |
+//! | memory | about 7 KiB, and 2 KiB for each thread that uses a shared handle, besides the messages |
 //! | handles | at most 65,536 threads and local handles a side |
 
 mod access;
