@@ -7,11 +7,12 @@
 //! |---|---|---|---|
 //! | for room | [`push`](Producer::push), [`push_all`](Producer::push_all) | [`push_timeout`](Producer::push_timeout), [`push_deadline`](Producer::push_deadline) | [`push_async`](Producer::push_async) |
 //! | for an item | [`pop`](Consumer::pop), [`pop_many`](Consumer::pop_many), `for item in rx` | [`pop_timeout`](Consumer::pop_timeout), [`pop_deadline`](Consumer::pop_deadline) | [`pop_async`](Consumer::pop_async) |
+//! | for a chunk | [`wait_for_room`](Producer::wait_for_room), [`wait_for_items`](Consumer::wait_for_items) | | |
 //!
 //! [`Inbox`] is the receiving side of many queues at once. [`bytes::pair`] is for byte records.
 //!
-//! A call first looks again for some microseconds, if its last waits were that short. Then it sleeps, and takes no processor
-//! time. A handle can be told to wait in another way: [`Strategy`]. When all handles of the other side are dropped, all that sleep
+//! A call first looks again for some microseconds, and longer if that was worth it lately. Then it sleeps, and takes no
+//! processor time. A handle can be told to wait in another way: [`Strategy`]. When all handles of the other side are dropped, all that sleep
 //! wake up. A future needs no runtime of its own; one side may be a task and the other one a thread.
 //!
 //! While nobody sleeps, a push or pop costs a load more than that of the plain handle. To sleep takes a
