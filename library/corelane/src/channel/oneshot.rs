@@ -144,7 +144,7 @@ impl<T> Sender<T> {
         }
         // SAFETY: the receiver is gone, and has left the message to this side.
         let message = meeting.message.with_mut(|place| unsafe { (*place).take() });
-        message.map_or(Ok(()), |message| Err(SendError(message)))
+        Err(SendError(message.expect("this side has put it there")))
     }
 
     /// Whether the receiver is gone.

@@ -35,12 +35,17 @@ use crate::queue::{self, TryPopError};
 /// ```
 pub struct Inbox<C> {
     items: Arc<Bell>,
-    lanes: Vec<Lane<C>>,
+    lanes: Lanes<C>,
+    looks: Looks,
+}
+
+/// The receiving sides of all queues.
+struct Lanes<C> {
+    all: Vec<Lane<C>>,
     /// The lane of the last item.
     turn: usize,
     /// Items that it may still give in a row.
     run: usize,
-    looks: Looks,
 }
 
 /// Most items of one queue in a row, while others may have some.
@@ -54,7 +59,7 @@ struct Lane<C> {
 
 impl<C> fmt::Debug for Inbox<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inbox").field("queues", &self.lanes.len()).finish_non_exhaustive()
+        f.debug_struct("Inbox").field("queues", &self.lanes.all.len()).finish_non_exhaustive()
     }
 }
 
@@ -67,8 +72,8 @@ impl<C: queue::Consumer> Default for Inbox<C> {
 impl<C: queue::Consumer> Inbox<C> {
     /// Without queues.
     pub fn new() -> Self {
-        let items = Arc::new(Bell::default());
-        Self { items, lanes: Vec::new(), turn: 0, run: RUN, looks: Looks::new() }
+        let lanes = Lanes { all: Vec::new(), turn: 0, run: RUN };
+        Self { items: Arc::default(), lanes, looks: Looks::new() }
     }
 
     /// Adds a queue, and returns its producer, whose calls wait for room.
@@ -77,13 +82,13 @@ impl<C: queue::Consumer> Inbox<C> {
         P: queue::Producer<Item = C::Item>,
     {
         let (sender, receiver) = Ringer::pair(self.items.clone());
-        self.lanes.push(Lane { queue: rx, bells: receiver });
+        self.lanes.all.push(Lane { queue: rx, bells: receiver });
         Producer::new(tx, sender)
     }
 
     /// Number of queues. Those that have ended are left out as soon as a pop finds them.
     pub fn queues(&self) -> usize {
-        self.lanes.len()
+        self.lanes.all.len()
     }
 
     /// Removes an item, the oldest one of its queue.
@@ -94,59 +99,14 @@ impl<C: queue::Consumer> Inbox<C> {
     /// [`Busy`](TryPopError::Busy) if a queue says so and no other has an item.
     #[inline]
     pub fn try_pop(&mut self) -> Result<C::Item, TryPopError> {
-        match self.pop_again() {
-            Some(item) => Ok(item),
-            None => self.search(),
-        }
-    }
-
-    /// One more item of the same queue.
-    #[inline(always)] // as the queue's own
-    fn pop_again(&mut self) -> Option<C::Item> {
-        let lane = self.lanes.get_mut(self.turn).filter(|_| self.run > 0)?;
-        let item = lane.queue.try_pop().ok()?;
-        lane.bells.room().ring();
-        self.run -= 1;
-        Some(item)
-    }
-
-    /// Looks at all queues, the next one first.
-    #[cold]
-    #[inline(never)]
-    fn search(&mut self) -> Result<C::Item, TryPopError> {
-        let mut found = TryPopError::Empty;
-        let mut left = self.lanes.len();
-        while left > 0 {
-            // Less the item that it gives here.
-            self.run = RUN - 1;
-            self.turn = if self.turn + 1 < self.lanes.len() { self.turn + 1 } else { 0 };
-            let lane = &mut self.lanes[self.turn];
-            match lane.queue.try_pop() {
-                Ok(item) => {
-                    lane.bells.room().ring();
-                    return Ok(item);
-                }
-                Err(TryPopError::Closed) => {
-                    drop(self.lanes.swap_remove(self.turn));
-                    // Another one has its place now: all are looked at once more.
-                    left = self.lanes.len();
-                }
-                Err(error) => {
-                    if error == TryPopError::Busy {
-                        found = error;
-                    }
-                    left -= 1;
-                }
-            }
-        }
-        if self.lanes.is_empty() { Err(TryPopError::Closed) } else { Err(found) }
+        self.lanes.try_pop()
     }
 
     /// Removes an item, the oldest one of its queue. Waits while there is none. `None` if all producers are gone, and all items are
     /// taken; also if no queue was added.
     #[inline]
     pub fn pop(&mut self) -> Option<C::Item> {
-        self.pop_again().or_else(|| self.pop_by(None).ok())
+        self.lanes.pop_again().or_else(|| self.pop_by(None).ok())
     }
 
     /// As [`pop`](Self::pop), for at most so long.
@@ -171,21 +131,10 @@ impl<C: queue::Consumer> Inbox<C> {
     #[cold]
     #[inline(never)]
     fn pop_by(&mut self, until: Option<Instant>) -> Result<C::Item, TryPopError> {
-        match self.try_pop() {
-            Err(TryPopError::Empty | TryPopError::Busy) => {}
-            done => return done,
-        }
-        let (items, mut looks) = (self.items.clone(), self.looks);
-        let popped = looks.wait(&items, until, || self.look());
-        self.looks = looks;
-        popped.unwrap_or(Err(TryPopError::Empty))
-    }
-
-    fn look(&mut self) -> Look<Result<C::Item, TryPopError>> {
-        match self.try_pop() {
-            Err(TryPopError::Empty) => Look::NotYet,
-            Err(TryPopError::Busy) => Look::Busy,
-            done => Look::Done(done),
+        let Self { items, lanes, looks } = self;
+        match lanes.look() {
+            Look::Done(done) => done,
+            _ => looks.wait(items, until, || lanes.look()).unwrap_or(Err(TryPopError::Empty)),
         }
     }
 
@@ -210,6 +159,63 @@ impl<C: queue::Consumer> Inbox<C> {
     /// The items, until all producers are gone. `next` waits as [`pop`](Self::pop).
     pub fn iter(&mut self) -> impl Iterator<Item = C::Item> {
         core::iter::from_fn(|| self.pop())
+    }
+}
+
+impl<C: queue::Consumer> Lanes<C> {
+    #[inline]
+    fn try_pop(&mut self) -> Result<C::Item, TryPopError> {
+        self.pop_again().map_or_else(|| self.search(), Ok)
+    }
+
+    fn look(&mut self) -> Look<Result<C::Item, TryPopError>> {
+        match self.try_pop() {
+            Err(TryPopError::Empty) => Look::NotYet,
+            Err(TryPopError::Busy) => Look::Busy,
+            done => Look::Done(done),
+        }
+    }
+
+    /// One more item of the same queue.
+    #[inline(always)] // as the queue's own
+    fn pop_again(&mut self) -> Option<C::Item> {
+        let lane = self.all.get_mut(self.turn).filter(|_| self.run > 0)?;
+        let item = lane.queue.try_pop().ok()?;
+        lane.bells.room().ring();
+        self.run -= 1;
+        Some(item)
+    }
+
+    /// Looks at all queues, the next one first.
+    #[cold]
+    #[inline(never)]
+    fn search(&mut self) -> Result<C::Item, TryPopError> {
+        let mut found = TryPopError::Empty;
+        let mut left = self.all.len();
+        while left > 0 {
+            // Less the item that it gives here.
+            self.run = RUN - 1;
+            self.turn = if self.turn + 1 < self.all.len() { self.turn + 1 } else { 0 };
+            let lane = &mut self.all[self.turn];
+            match lane.queue.try_pop() {
+                Ok(item) => {
+                    lane.bells.room().ring();
+                    return Ok(item);
+                }
+                Err(TryPopError::Closed) => {
+                    drop(self.all.swap_remove(self.turn));
+                    // Another one has its place now: all are looked at once more.
+                    left = self.all.len();
+                }
+                Err(error) => {
+                    if error == TryPopError::Busy {
+                        found = error;
+                    }
+                    left -= 1;
+                }
+            }
+        }
+        if self.all.is_empty() { Err(TryPopError::Closed) } else { Err(found) }
     }
 }
 
@@ -246,15 +252,13 @@ impl<C: queue::Consumer> Future for InboxFuture<'_, C> {
     type Output = Option<C::Item>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { inbox, sleep } = self.get_mut();
-        let items = inbox.items.clone();
-        sleep.poll_task(&items, context.waker(), || inbox.look()).map(Result::ok)
+        let Self { inbox: Inbox { items, lanes, .. }, sleep } = self.get_mut();
+        sleep.poll_task(items, context.waker(), || lanes.look()).map(Result::ok)
     }
 }
 
 impl<C: queue::Consumer> Drop for InboxFuture<'_, C> {
     fn drop(&mut self) {
-        let items = &self.inbox.items;
-        self.sleep.end(items);
+        self.sleep.end(&self.inbox.items);
     }
 }

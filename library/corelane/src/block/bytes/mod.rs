@@ -6,8 +6,8 @@
 //!
 #![doc = advice!(bbq_bytes)]
 //!
-//! Between claim and commit no record behind the claim is popped, nor one in front of it in the same block. While a consumer holds a record, the record's block is
-//! not reused.
+//! Between claim and commit no record behind the claim is popped, nor one in front of it in the same block. While a
+//! consumer holds a record, the record's block is not reused.
 //!
 //! | | |
 //! |---|---|
