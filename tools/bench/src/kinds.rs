@@ -249,6 +249,9 @@ pub struct TeamSize {
 }
 
 impl TeamSize {
+    /// Threads of one side.
+    pub(crate) const MOST: usize = 64;
+
     /// All threads.
     pub fn threads(self) -> usize {
         self.producers.saturating_add(self.consumers)

@@ -275,8 +275,8 @@ pub struct WaitArgs {
           default_value = "stream,ping-pong,open-loop,cpu,idle,fan-in")]
     pub test: Vec<Test>,
 
-    /// Producers and consumers of `stream`, up to 64 of each; may be more than there are cores [default:
-    /// 1x1,2x2,4x4,4x1,1x4].
+    /// Producers and consumers, up to 64 of each; may be more than there are cores [default: stream
+    /// 1x1,2x2,4x4,4x1,1x4; ping-pong 1x1].
     #[arg(long, value_name = "PxC", value_delimiter = ',', value_parser = measurable)]
     pub threads: Vec<TeamSize>,
 
@@ -327,10 +327,9 @@ pub struct WaitArgs {
 
 /// Parses numbers of threads, within the limits.
 fn measurable(text: &str) -> Result<TeamSize, String> {
-    const MOST: usize = 64;
-    let size = text.parse::<TeamSize>().ok();
-    size.filter(|size| size.producers.max(size.consumers) <= MOST)
-        .ok_or_else(|| format!("give producers x consumers, such as 2x4, each from 1 to {MOST}"))
+    let (size, most) = (text.parse::<TeamSize>().ok(), TeamSize::MOST);
+    size.filter(|size| size.producers.max(size.consumers) <= most)
+        .ok_or_else(|| format!("give producers x consumers, such as 2x4, each from 1 to {most}"))
 }
 
 #[cfg(test)]

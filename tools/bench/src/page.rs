@@ -37,10 +37,16 @@ impl Results {
             document.add(Block::Note(self.floors(group)));
             document.blocks.extend(self.unsteady(group).map(Block::Paragraph));
             let tables = self.tables(group);
-            for tables in
-                tables.chunk_by(|a, b| words::chart_titles(a[0]).0 == words::chart_titles(b[0]).0)
-            {
-                document.blocks.extend(self.comparison(tables, group));
+            // One legend for the tables that it explains.
+            for tables in tables.chunk_by(|a, b| words::legend(a[0]) == words::legend(b[0])) {
+                let is_one_chart = |a: &Vec<&CellResult>, b: &Vec<&CellResult>| {
+                    words::chart_titles(a[0]).0 == words::chart_titles(b[0]).0
+                };
+                for tables in tables.chunk_by(is_one_chart) {
+                    document.blocks.extend(self.comparison(tables, group));
+                }
+                let legend = Block::Note(words::legend(tables[0][0]).into());
+                document.add(Block::On(Media::TERMINAL, vec![legend]));
             }
             document.blocks.extend(grid::blocks(self, group));
         }
@@ -140,8 +146,6 @@ impl Results {
                 best_peer: best_peer(table).map(|peer| peer.median(group)),
             };
             numbers.push(Block::Table(words::table(table, group, beside)));
-            let legend = Block::Note(words::legend(table[0]).into());
-            numbers.push(Block::On(Media::TERMINAL, vec![legend]));
         }
         let (title, _) = words::chart_titles(first);
         let chart = bars(&rows, first.test.unit(), floor);

@@ -21,6 +21,8 @@ const RATES: [u64; 4] = [1_000, 10_000, 100_000, 1_000_000];
 const LANES_RATE: u64 = 10_000;
 /// The lanes of `fan-in`.
 const LANES: usize = 64;
+/// Bounded queues that are measured if they are named.
+const ON_REQUEST: [&str; 2] = ["ring", "scq"];
 
 impl Plan {
     /// `lane bench wait`.
@@ -42,15 +44,23 @@ impl Plan {
             WaitArgs { queues: ids_among(all, &args.queues, |_| true, misfit)?, ..args.clone() };
         let mut notes = args.leave_out(&cores);
         let args = &args;
-        let is_asked = |entry: &Entry| entry.is_bounded() || !args.queues.is_empty();
+        let is_usual = |entry: &Entry| entry.is_bounded() && !ON_REQUEST.contains(&entry.info.id);
+        let is_asked = |entry: &Entry| is_usual(entry) || !args.queues.is_empty();
         let entries = args.run.choose_among(all, &args.queues, is_asked);
+        let held_up = entries.iter().filter(|entry| entry.info.takes_turns);
+        notes.extend(held_up.map(|entry| {
+            format!(
+                "{} left out with more threads than cores, where its threads hold each other up",
+                entry.info.id
+            )
+        }));
         let queues: Vec<_> =
             entries.iter().map(|entry| (entry.info.id, entry.info.sides)).collect();
         let sizes = match args.threads.is_empty() {
             true => possible_sizes(usual_sizes(), &queues),
             false => args.threads.clone(),
         };
-        if args.test.contains(&Test::Stream) {
+        if args.test.iter().any(|test| matches!(test, Test::Stream | Test::PingPong)) {
             notes.extend(check_sizes(&sizes, &args.queues, &queues)?);
         }
         let mut cells = Vec::new();
@@ -96,7 +106,8 @@ impl WaitArgs {
         }
         if self.queues.is_empty() {
             notes.push(
-                "queues that are never full are left out: name those that you want to see".into(),
+                "ring, scq and queues that are never full are left out: name those that you want to see"
+                    .into(),
             );
         }
         notes
@@ -105,14 +116,18 @@ impl WaitArgs {
     /// The conditions of a test, in the order of a round.
     fn settings(&self, test: Test, sizes: &[TeamSize], cores: &[CoreId]) -> Vec<Condition> {
         let one = TeamSize { producers: 1, consumers: 1 };
+        let alone = [one];
         let sizes = match test {
             Test::Stream => sizes,
+            Test::PingPong if !self.threads.is_empty() => sizes,
             Test::FanIn => &[TeamSize { producers: LANES, consumers: 1 }],
-            _ => &[one],
+            _ => &alone,
         };
         let mut all = Vec::new();
         for (runtime, placement) in self.places(test) {
-            for &size in sizes {
+            // In tasks, one asks and one answers.
+            let is_alone = test == Test::PingPong && runtime != Runtime::None;
+            for &size in if is_alone { &alone } else { sizes } {
                 // The sender of all lanes is one thread.
                 let threads = if test == Test::FanIn { one } else { size };
                 let placement = cores::simplest(threads, placement, cores);
@@ -211,7 +226,15 @@ fn row(
     let &Condition { size, placement, runtime, sleeps, rate } = condition;
     let threads = if test == Test::FanIn { 2 } else { size.threads() };
     let is_shared = cores::are_shared(threads, cores);
-    let can = |entry: &&&'static Entry| entry.info.sides.allow(size.producers, size.consumers);
+    let TeamSize { producers, consumers } = size;
+    // Answers go the other way.
+    let can = |entry: &&&'static Entry| {
+        let sides = entry.info.sides;
+        // Threads that hold each other up take seconds for what others do in milliseconds.
+        !(is_shared && entry.info.takes_turns)
+            && sides.allow(producers, consumers)
+            && (test != Test::PingPong || sides.allow(consumers, producers))
+    };
     // A thread that never yields would wait for threads that don't run.
     let is_wanted = |channel: &&ChannelKernel| {
         let strategy = channel.way.strategy;

@@ -63,6 +63,9 @@ pub(super) struct Common<T> {
     pub(super) kind: Kind<T>,
     /// What selects have taken, by their numbers.
     selected: Mutex<Vec<(u64, Selected<T>)>>,
+    /// The descriptor for pollers, if one was asked for.
+    #[cfg(target_os = "linux")]
+    pub(super) watch: std::sync::OnceLock<super::ready_fd::Watch>,
 }
 
 /// What a select has taken.
@@ -83,7 +86,14 @@ impl<T> Common<T> {
             rest: Mutex::new(None),
             kind,
             selected: Mutex::new(Vec::new()),
+            #[cfg(target_os = "linux")]
+            watch: std::sync::OnceLock::new(),
         }
+    }
+
+    /// Where those sleep that look for messages, and don't wait for a partner.
+    pub(super) fn arrivals(&self) -> &Bell {
+        self.kind.meeting().map_or(&self.items, |meeting| &meeting.arrivals)
     }
 
     /// Whether nothing may be sent any more.

@@ -19,6 +19,8 @@
 //! | several | [`send_all`](Sender::send_all), [`recv_many`](Receiver::recv_many), [`iter`](Receiver::iter) | | [`try_iter`](Receiver::try_iter), [`drain`](Receiver::drain) | with feature `futures`: `sink`, `stream` |
 //! | from several channels | [`select!`](crate::select), [`Select`] | `default(timeout)`, [`select_timeout`](Select::select_timeout) | `default`, [`try_select`](Select::try_select) | [`ready_async`](Select::ready_async) |
 //!
+//! On Linux, event loops take a descriptor: `Receiver::ready_fd`.
+//!
 //! # Which one?
 //!
 //! | you have | take |
@@ -54,6 +56,8 @@ mod future;
 mod lane;
 pub mod oneshot;
 mod operation;
+#[cfg(target_os = "linux")]
+mod ready_fd;
 mod receiver;
 mod rendezvous;
 mod select;
@@ -74,6 +78,8 @@ pub use future::{RecvFuture, SendFuture};
 #[cfg(feature = "futures")]
 pub use future::{RecvStream, SendSink};
 pub use oneshot::oneshot;
+#[cfg(target_os = "linux")]
+pub use ready_fd::ReadyFd;
 pub use receiver::{IntoIter, Iter, Receiver, TryIter};
 pub use select::{Select, SelectedOperation};
 pub use sender::Sender;

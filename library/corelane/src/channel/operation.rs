@@ -77,10 +77,7 @@ impl<T, A: Access> Operation for Receiver<T, A> {
     }
 
     fn bell(&self) -> &Bell {
-        match self.common().kind.meeting() {
-            Some(meeting) => &meeting.arrivals,
-            None => &self.common().items,
-        }
+        self.common().arrivals()
     }
 
     fn enter(&self, party: &Arc<Party>, index: usize) -> Option<u64> {

@@ -43,7 +43,7 @@ impl<T, A: Access> Receiver<T, A> {
     }
 
     #[inline(always)]
-    pub(super) fn common(&self) -> &Common<T> {
+    pub(super) fn common(&self) -> &Arc<Common<T>> {
         &self.common
     }
 
@@ -79,8 +79,20 @@ impl<T, A: Access> Receiver<T, A> {
                 Some(message) => return Ok(message),
                 None if why == TryPopError::Closed => return Err(TryRecvError::Disconnected),
                 None if tries.again(why == TryPopError::Busy) => {}
-                None => return Err(TryRecvError::Empty),
+                None => {
+                    self.found_empty();
+                    return Err(TryRecvError::Empty);
+                }
             }
+        }
+    }
+
+    /// After a call that doesn't wait any longer: a poller is told of the next message.
+    #[inline]
+    fn found_empty(&self) {
+        #[cfg(target_os = "linux")]
+        if let Some(watch) = self.common.watch.get() {
+            watch.arm(self);
         }
     }
 
@@ -171,6 +183,14 @@ impl<T, A: Access> Receiver<T, A> {
     #[cold]
     #[inline(never)]
     fn wait_to_recv(&self, until: Option<Instant>) -> Result<T, RecvTimeoutError> {
+        let received = self.recv_or_wait(until);
+        if matches!(received, Err(RecvTimeoutError::Timeout)) {
+            self.found_empty();
+        }
+        received
+    }
+
+    fn recv_or_wait(&self, until: Option<Instant>) -> Result<T, RecvTimeoutError> {
         if let Some(meeting) = self.common.kind.meeting() {
             return wait_for_sender(meeting, until);
         }

@@ -6,7 +6,10 @@ use corelane::Queue;
 use corelane::block::shared::Bbq;
 use corelane::leased::Leased;
 use corelane::line_ring::LineRing;
+use corelane::list::michael_scott::Msq;
+use corelane::ring::{InOrder, Ring};
 use corelane::rings::lprq::Lprq;
+use corelane::scq::Scq;
 
 use super::handles::{Retrying, Sleeps, Spins, SpinsThenSleeps, Waiting, Yields};
 use super::{ChannelKernel, elcrq, ours, peers, system};
@@ -17,7 +20,8 @@ use crate::catalogue::{Entry, EntryKind, module};
 pub(crate) fn entries() -> &'static [Entry] {
     static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         let queues = [queue::<LineRing>(), queue::<Bbq>(), queue::<Leased>(), queue::<Lprq>()];
-        let more = [elcrq::entry()].into_iter().chain(system::entries());
+        let on_request = [sleeping::<Msq>(), sleeping::<Ring<InOrder>>(), sleeping::<Scq>()];
+        let more = [elcrq::entry()].into_iter().chain(on_request).chain(system::entries());
         ours::entries().into_iter().chain(queues).chain(peers::entries()).chain(more).collect()
     });
     &ENTRIES
@@ -29,15 +33,21 @@ where
     Q::Producer: 'static,
     Q::Consumer: 'static,
 {
+    let mut entry = sleeping::<Q>();
+    entry.channels.push(ChannelKernel::blocking::<Retrying<Q, Spins>>());
+    entry.channels.push(ChannelKernel::blocking::<Retrying<Q, Yields>>());
+    #[cfg(feature = "peers")]
+    entry.channels.extend(ChannelKernel::tasks::<Waiting<Q>>());
+    entry
+}
+
+/// A queue with handles that wait.
+fn sleeping<Q: Queue<u64> + 'static>() -> Entry {
     let channels = vec![
         ChannelKernel::blocking::<Waiting<Q>>(),
         ChannelKernel::blocking::<Waiting<Q, Sleeps>>(),
         ChannelKernel::blocking::<Waiting<Q, SpinsThenSleeps>>(),
-        ChannelKernel::blocking::<Retrying<Q, Spins>>(),
-        ChannelKernel::blocking::<Retrying<Q, Yields>>(),
     ];
-    #[cfg(feature = "peers")]
-    let channels = channels.into_iter().chain(ChannelKernel::tasks::<Waiting<Q>>()).collect();
     let kind = EntryKind::Ours { items: "items of any type" };
     let mut entry = Entry::channel(Q::INFO, kind, channels);
     entry.module = module(std::any::type_name::<Q>());

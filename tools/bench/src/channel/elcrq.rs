@@ -1,4 +1,4 @@
-//! `elcrq` and `elcrq-spin`, as in paper 4: LCRQ under an eventcount. Here they are two strategies of one entry.
+//! `elcrq` and `elcrq-spin`, as in paper 5: LCRQ under an eventcount. Here they are two strategies of one entry.
 
 use std::marker::PhantomData;
 use std::num::NonZeroU64;
@@ -53,6 +53,7 @@ pub(super) fn entry() -> Entry {
         ChannelKernel::blocking::<Elcrq<SpinsThenSleeps>>(),
     ];
     let info = <lcrq::Lcrq as Queue<NonZeroU64>>::INFO;
-    let info = Info { id: "elcrq", name: "LCRQ with an eventcount", paper: "4, §V", ..info };
+    let info =
+        Info { id: "elcrq", name: "LCRQ with an eventcount", paper: "Mishra 2019, §V", ..info };
     Entry::channel(info, EntryKind::Ours { items: "tokens" }, channels)
 }

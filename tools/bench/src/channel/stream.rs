@@ -265,6 +265,6 @@ mod tests {
             assert!(faults[2].contains("ones of the same producer"), "{faults:?}");
         }
         let wrong = run::<3>(Test::PingPong, 1).expect_err("it is wrong");
-        assert!(wrong.contains("answers were of other questions"), "{wrong}");
+        assert!(wrong.contains("the answers were not those"), "{wrong}");
     }
 }

@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
 use super::handles::{Ends, Waiting, copies};
-use super::ping_pong::{self, Asked, PAUSE, only};
+use super::ping_pong::{self, Asked, PAUSE};
 use super::stream::{self, Mark, Report};
 use super::usage::{Usage, between};
 use crate::kinds::{self, Sharing, TeamSize, Test};
@@ -174,6 +174,11 @@ async fn consume<R: Receiver>(mut rx: R, parts: Arc<[Part; 2]>) -> Report {
     Report { from, to, counts: Counts { tally, unordered, runs, ..Counts::default() } }
 }
 
+/// The only handle.
+fn only<H>(handles: Vec<H>) -> H {
+    handles.into_iter().next().expect("there is one thread on each side")
+}
+
 fn ping_pong<C: Channel>(
     runtime: &Runtime,
     trial: &Trial<'_>,
@@ -197,21 +202,25 @@ fn ping_pong<C: Channel>(
 
 async fn ask<S: Sender, R: Receiver>(mut tx: S, mut rx: R, length: Length) -> Asked {
     let mut asked = Asked::default();
-    let mut last = 0;
     for length in length.parts() {
-        let (from, usage, begin) = (last, Usage::of_all_threads(), Instant::now());
-        while !length.is_over(last - from, begin) {
+        let (from, usage, begin) = (asked.questions.items, Usage::of_all_threads(), Instant::now());
+        while !length.is_over(asked.questions.items - from, begin) {
             for _ in 0..ping_pong::CHUNK {
-                last += 1;
-                tx.put(last).await;
-                asked.wrong += u64::from(rx.get().await != Some(last));
+                ask_once(&mut tx, &mut rx, &mut asked).await;
             }
         }
-        asked.trips = last - from;
+        asked.trips = asked.questions.items - from;
         asked.ns = begin.elapsed().as_nanos() as f64;
         asked.usage = between(usage, Usage::of_all_threads());
     }
     asked
+}
+
+async fn ask_once<S: Sender, R: Receiver>(tx: &mut S, rx: &mut R, asked: &mut Asked) {
+    let question = asked.questions.items + 1;
+    asked.questions.add(question);
+    tx.put(question).await;
+    asked.answers.add(rx.get().await.unwrap_or_default());
 }
 
 /// Blocks its thread before each question: the other one sleeps, unless there is only one.
@@ -222,8 +231,7 @@ async fn ask_rarely<S: Sender, R: Receiver>(mut tx: S, mut rx: R, length: Length
         asked.trips += 1;
         thread::sleep(PAUSE);
         let from = Instant::now();
-        tx.put(asked.trips).await;
-        asked.wrong += u64::from(rx.get().await != Some(asked.trips));
+        ask_once(&mut tx, &mut rx, &mut asked).await;
         times.saturating_record(from.elapsed().as_nanos() as u64);
     }
     let usage = between(usage, Usage::of_all_threads());

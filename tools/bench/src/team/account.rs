@@ -1,5 +1,6 @@
 //! Checks that all pushed items were popped, once and in order.
 
+use std::ops::AddAssign;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,13 @@ impl Tally {
     pub(crate) fn add(&mut self, number: u64) {
         self.items += 1;
         self.sum = self.sum.wrapping_add(number);
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.items += other.items;
+        self.sum = self.sum.wrapping_add(other.sum);
     }
 }
 

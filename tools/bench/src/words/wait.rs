@@ -29,8 +29,8 @@ pub(super) fn floor(
 pub(super) fn titles(result: &CellResult, wait: &WaitSetting) -> (String, Option<String>) {
     let what = match (result.test, wait.sleeps) {
         (Test::Stream, _) => "stream, one item per call",
-        (Test::PingPong, Some(true)) => "ping-pong, both threads sleep before",
-        (Test::PingPong, _) => "ping-pong, both threads busy",
+        (Test::PingPong, Some(true)) => "ping-pong, all threads sleep before",
+        (Test::PingPong, _) => "ping-pong, all threads busy",
         (Test::OpenLoop, _) => "open-loop, latency",
         (Test::Cpu, _) => "cpu, processor time of an item",
         (Test::Idle, _) => "idle, processor time of a receiver without items",
@@ -44,6 +44,9 @@ pub(super) fn titles(result: &CellResult, wait: &WaitSetting) -> (String, Option
     let title = format!("{what}, {mode}, capacity {capacity}, placed {placement}");
     let each = match (result.test, wait.rate) {
         (Test::Stream, _) => Some(wait.size.to_string()),
+        (Test::PingPong, _) if wait.size.threads() > 2 => {
+            Some(format!("{} ask, {} answer", wait.size.producers, wait.size.consumers))
+        }
         (Test::FanIn, Some(rate)) => Some(format!("{} lanes, {rate} items/s", wait.size.producers)),
         (_, rate) => rate.map(|rate| format!("{rate} items/s")),
     };
@@ -74,7 +77,7 @@ pub(super) fn legend(test: Test) -> &'static str {
         }
         Test::PingPong => {
             "Busy: the mean of a round trip; otherwise the median, from the send. × floor: of line_rtt, or of futex_rtt if \
-             threads sleep before. cpu ns: processor time of both threads for a round trip, without pauses; of tasks with pauses. \
+             threads sleep before. cpu ns: processor time of all threads for a round trip, without pauses; of tasks with pauses. \
              sleeps: how often a thread slept, pauses included."
         }
         Test::Cpu => {

@@ -162,7 +162,7 @@ fn strategies_share_a_table_which_can_be_shown_again() {
     let shown = printed(&few(&format!("{args} --json {}", text(&path))));
     assert_eq!(shown.matches("placed free, 1x1").count(), 1, "{shown}");
     let again = printed(&format!("report {}", text(&path)));
-    for words in ["bbq yield", "ping-pong, both threads sleep before", "threads that wait"] {
+    for words in ["bbq yield", "ping-pong, all threads sleep before", "threads that wait"] {
         assert!(shown.contains(words) && again.contains(words), "no {words} in {shown}\n{again}");
     }
 }
