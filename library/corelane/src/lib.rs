@@ -123,6 +123,13 @@ pub mod rings;
 pub mod scq;
 pub mod segmented;
 pub mod seq_ring;
+#[cfg(all(
+    feature = "std",
+    target_os = "linux",
+    target_has_atomic = "64",
+    not(any(feature = "no-mappings", feature = "loom", feature = "sim"))
+))]
+pub mod shm;
 pub mod slot;
 pub mod spmc;
 pub mod spsc;

@@ -7,7 +7,7 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 use crate::memory::{AtomicU64, Ordering, UnsafeCell, limit};
-use crate::region::{Slots, array};
+use crate::region::{Attach, Slots, array};
 
 /// One line: `tail`, the position after the last item in it, and room for N items. If fewer than two items fit into a line of
 /// the machine, it is several of these.
@@ -108,8 +108,9 @@ impl<T> Line<T> {
     pub(super) fn filled(&self, start: u64) -> usize {
         // Acquire ↔ Release in `Producer::show`: the items.
         let filled = self.tail().load(Ordering::Acquire).wrapping_sub(start);
-        // A `tail` from an earlier lap is before `start`.
-        if (filled as i64) < 0 { 0 } else { filled as usize }
+        // A `tail` from an earlier lap is before `start`. More than N only another process can have written, which is not to be
+        // trusted.
+        if (filled as i64) < 0 { 0 } else { (filled as usize).min(Self::N) }
     }
 }
 
@@ -118,7 +119,7 @@ const fn larger(a: usize, b: usize) -> usize {
 }
 
 /// The lines of a ring.
-pub(super) struct Lines<T> {
+pub(crate) struct Lines<T> {
     pub(super) first: Line<T>,
     pub(super) last: Line<T>,
 }
@@ -164,12 +165,9 @@ impl<T> Slots for Lines<T> {
         array(Self::SLOT, len)
     }
 
-    unsafe fn init(_: NonNull<u8>, base: NonNull<u8>, len: usize) -> Self {
-        // SAFETY: by the caller's contract there is room for `len` lines.
-        let lines = unsafe {
-            let last = base.add((len - 1) * Line::<T>::STRIDE);
-            Self { first: Line::at(base), last: Line::at(last) }
-        };
+    unsafe fn init(variables: NonNull<u8>, base: NonNull<u8>, len: usize) -> Self {
+        // SAFETY: the caller's contract.
+        let lines = unsafe { Self::attach(variables, base, len) };
         for index in 0..len as u64 {
             let line = lines.get(index).base;
             // SAFETY: `tail` and the cells are inside the line, and aligned.
@@ -196,6 +194,14 @@ impl<T> Slots for Lines<T> {
                 line.cast::<AtomicU64>().drop_in_place();
             }
         }
+    }
+}
+
+impl<T> Attach for Lines<T> {
+    unsafe fn attach(_: NonNull<u8>, base: NonNull<u8>, len: usize) -> Self {
+        // SAFETY: by the caller's contract there is room for `len` lines.
+        let last = unsafe { base.add((len - 1) * Line::<T>::STRIDE) };
+        Self { first: Line::at(base), last: Line::at(last) }
     }
 }
 

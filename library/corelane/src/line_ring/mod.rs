@@ -39,6 +39,10 @@
 //! ```
 
 mod lines;
+mod resume;
+
+#[doc(hidden)]
+pub use resume::{Corrupt, Heir};
 
 use alloc::boxed::Box;
 use core::marker::PhantomData;
@@ -57,12 +61,36 @@ use crate::region::{End, State, ends, most_slots, try_box};
 use lines::{Line, Lines, Place};
 
 /// What the two sides share besides the lines.
-struct Header<T> {
+#[repr(C)]
+pub(crate) struct Header<T> {
     /// Lines that the consumer has left, a multiple of G.
     read: Padded<AtomicU64>,
-    /// The consumer's place when it was dropped: index and first position of its line, and items taken from the line.
-    stopped_at: Padded<[AtomicU64; 3]>,
+    /// The consumer's position when it was dropped. A consumer that [records](Consumer) stores each of its positions.
+    popped: Padded<AtomicU64>,
+    /// Position of the first item. Never written.
+    first: AtomicU64,
     items: PhantomData<T>,
+}
+
+impl<T> Header<T> {
+    pub(crate) fn new(first: u64) -> Self {
+        let position = || Padded(AtomicU64::new(first));
+        let read = Padded(AtomicU64::new(0));
+        Self { read, popped: position(), first: AtomicU64::new(first), items: PhantomData }
+    }
+
+    fn first(&self) -> u64 {
+        // Relaxed: it was written before the queue was shared.
+        self.first.load(Ordering::Relaxed)
+    }
+
+    /// A position, as a place in front of an item. And the number of lines before its line.
+    fn place(&self, lines: &Lines<T>, position: u64) -> (Place<T>, u64) {
+        let before = position.wrapping_sub(self.first());
+        let (line, i) = (before / Line::<T>::N as u64, before % Line::<T>::N as u64);
+        let start = position.wrapping_sub(i);
+        (Place { line: lines.get(line % lines.len() as u64), start, i: i as usize }, line)
+    }
 }
 
 impl<T> State for Header<T> {
@@ -74,8 +102,7 @@ impl<T> State for Header<T> {
             return;
         }
         // Relaxed: the drop of both handles orders all their accesses before this.
-        let [index, start, taken] = self.stopped_at.each_ref().map(|x| x.load(Ordering::Relaxed));
-        let mut place = Place { line: lines.get(index), start, i: taken as usize };
+        let (mut place, _) = self.place(lines, self.popped.load(Ordering::Relaxed));
         drop_each(|| {
             place.enter_next_if_done(lines);
             (place.i < place.line.filled(place.start)).then(|| {
@@ -102,51 +129,47 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 ///
 /// As [`queue`].
 pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    let (len, together) = geometry::<T>(config)?;
-    let header = Header {
-        read: Padded(AtomicU64::new(0)),
-        stopped_at: Padded([0; 3].map(AtomicU64::new)),
-        items: PhantomData,
-    };
-    let (tx, rx) = ends(config.memory, len, header)?;
-    let mut place = Place { line: tx.slots().first, start: config.first, i: 0 };
-    for _ in 0..len {
-        // Relaxed: the queue isn't shared yet. With this `tail` the line has no items.
-        place.line.tail().store(place.start, Ordering::Relaxed);
-        place.enter_next(tx.slots());
-    }
-    let first = Place { line: tx.slots().first, start: config.first, i: 0 };
-    let patience = Patience::new(config.first);
-    let staged = try_box(Staged::new())
-        .map_err(|_| CapacityError::OutOfMemory { bytes: size_of::<Staged<T>>() })?;
-    Ok((
-        Producer {
-            place: first.clone(),
-            entered: 1,
-            limit: len as u64,
-            spare: together as usize + 1,
-            end: tx,
-            staging: Staging::new(),
-        },
-        Consumer { place: first, filled: 0, left: 0, together, patience, end: rx, staged },
-    ))
+    let geometry = Geometry::new::<T>(config)?;
+    let (tx, rx) = ends(config.memory, geometry.lines, Header::new(config.first))?;
+    empty(tx.slots(), config.first);
+    Ok((Producer::new(tx, geometry), Consumer::new(rx, geometry)?))
 }
 
-/// L, the number of lines, and G, the number of lines given back together (a power of two).
-fn geometry<T>(config: Config) -> Result<(usize, u64), CapacityError> {
-    config.inexact()?;
-    let n = Line::<T>::N;
-    // G more lines, which the consumer may have left and not given back. And one, so that the producer needn't wait for
-    // the line that the consumer is in.
-    let most_lines = (most_slots::<Header<T>>() / 2).saturating_sub(1);
-    if config.capacity == 0 || config.capacity > most_lines * n {
-        let most = most_lines.saturating_mul(n);
-        return Err(CapacityError::OutOfRange { asked: config.capacity, most });
+/// Makes all lines empty.
+pub(crate) fn empty<T>(lines: &Lines<T>, first: u64) {
+    let mut place = Place { line: lines.first, start: first, i: 0 };
+    for _ in 0..lines.len() {
+        // Relaxed: the queue isn't shared yet. With this `tail` the line has no items.
+        place.line.tail().store(place.start, Ordering::Relaxed);
+        place.enter_next(lines);
     }
-    let needed = config.capacity.div_ceil(n);
-    let wanted = config.batch.map_or(64, |items| items / n).clamp(1, needed.div_ceil(4));
-    let together = 1 << wanted.ilog2();
-    Ok((needed + together + 1, together as u64))
+}
+
+/// The sizes of a ring.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Geometry {
+    /// L, the number of lines.
+    pub(crate) lines: usize,
+    /// G, the number of lines given back together, a power of two.
+    together: u64,
+}
+
+impl Geometry {
+    pub(crate) fn new<T>(config: Config) -> Result<Self, CapacityError> {
+        config.inexact()?;
+        let n = Line::<T>::N;
+        // G more lines, which the consumer may have left and not given back. And one, so that the producer needn't wait for
+        // the line that the consumer is in.
+        let most_lines = (most_slots::<Header<T>>() / 2).saturating_sub(1);
+        if config.capacity == 0 || config.capacity > most_lines * n {
+            let most = most_lines.saturating_mul(n);
+            return Err(CapacityError::OutOfRange { asked: config.capacity, most });
+        }
+        let needed = config.capacity.div_ceil(n);
+        let wanted = config.batch.map_or(64, |items| items / n).clamp(1, needed.div_ceil(4));
+        let together = 1 << wanted.ilog2();
+        Ok(Self { lines: needed + together + 1, together: together as u64 })
+    }
 }
 
 /// The sending side.
@@ -165,8 +188,10 @@ pub struct Producer<T> {
 }
 
 /// The receiving side.
+///
+/// A consumer with `RECORDS` stores its position after each pop, so that another one can go on there.
 #[repr(align(128))]
-pub struct Consumer<T> {
+pub struct Consumer<T, const RECORDS: bool = false> {
     /// The place of the next item.
     place: Place<T>,
     /// Items of the line that have been seen. Equal to `place.i` while items are staged.
@@ -189,14 +214,33 @@ const FAR_BEHIND: u64 = 32;
 // SAFETY: places point into the region that `end` keeps alive, and `End<Header<T>>` is `Send` if the items are.
 unsafe impl<T: Send> Send for Producer<T> {}
 // SAFETY: as for the producer.
-unsafe impl<T: Send> Send for Consumer<T> {}
+unsafe impl<T: Send, const RECORDS: bool> Send for Consumer<T, RECORDS> {}
 
 impl<T> Producer<T> {
+    /// Of a ring without items.
+    fn new(end: End<Header<T>>, geometry: Geometry) -> Self {
+        let place = Place { line: end.slots().first, start: end.header().first(), i: 0 };
+        Self {
+            place,
+            entered: 1,
+            limit: geometry.lines as u64,
+            spare: geometry.together as usize + 1,
+            end,
+            staging: Staging::new(),
+        }
+    }
+
     #[inline]
     fn look(&mut self) {
         // Acquire ↔ Release in `Consumer::leave`: the items of the lines are taken.
         let read = self.end.header().read.load(Ordering::Acquire);
         self.limit = read.wrapping_add(self.end.slots().len() as u64);
+    }
+
+    /// Lines that may be entered, by the last look. Never more than there are, also if another process has written nonsense.
+    fn free_lines(&self) -> usize {
+        let lines = self.end.slots().len();
+        usize::try_from(self.limit.wrapping_sub(self.entered)).map_or(lines, |n| n.min(lines))
     }
 
     /// Enters the next line, if the consumer has left it.
@@ -277,8 +321,9 @@ impl<T> queue::Producer for Producer<T> {
 impl<T> queue::LendSlots for Producer<T> {
     fn free_up_to(&mut self, wanted: usize) -> usize {
         let here = Line::<T>::N - self.place.i;
-        let free =
-            |this: &Self| here + this.limit.wrapping_sub(this.entered) as usize * Line::<T>::N;
+        let free = |this: &Self| {
+            (here + this.free_lines() * Line::<T>::N).min(queue::Producer::slots(this))
+        };
         if free(self) < wanted {
             self.look();
         }
@@ -306,7 +351,38 @@ impl<T> queue::LendSlots for Producer<T> {
     }
 }
 
-impl<T> Consumer<T> {
+impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
+    /// Of a ring without items.
+    fn new(end: End<Header<T>>, geometry: Geometry) -> Result<Self, CapacityError> {
+        let first = end.header().first();
+        let staged = try_box(Staged::new())
+            .map_err(|_| CapacityError::OutOfMemory { bytes: size_of::<Staged<T>>() })?;
+        Ok(Self {
+            place: Place { line: end.slots().first, start: first, i: 0 },
+            filled: 0,
+            left: 0,
+            together: geometry.together,
+            patience: Patience::new(first),
+            end,
+            staged,
+        })
+    }
+
+    /// The place of the next item.
+    #[inline(always)]
+    fn position(&self) -> u64 {
+        self.place.start.wrapping_add(self.place.i as u64)
+    }
+
+    /// Stores that all items before the place are taken, for a consumer that goes on after this one.
+    #[inline(always)]
+    fn record(&self) {
+        if RECORDS {
+            // Release ↔ Acquire in `resume`: the items are taken.
+            self.end.header().popped.store(self.position(), Ordering::Release);
+        }
+    }
+
     /// Enters the next line. Gives G lines back together, after G lines have been left.
     #[inline(always)] // see `queue::try_pop_by`
     fn leave(&mut self) {
@@ -343,7 +419,7 @@ impl<T> Consumer<T> {
         }
         let mut filled = self.place.line.filled(self.place.start);
         if filled != Line::<T>::N {
-            let position = self.place.start.wrapping_add(self.place.i as u64);
+            let position = self.position();
             let far_behind = FAR_BEHIND.min(self.end.slots().len() as u64 / 2);
             let waited;
             (self.patience, waited) =
@@ -383,7 +459,7 @@ fn put_back<T>(
     }
 }
 
-impl<T> queue::Consumer for Consumer<T> {
+impl<T, const RECORDS: bool> queue::Consumer for Consumer<T, RECORDS> {
     type Item = T;
 
     #[inline(always)] // a call would cost more than the push or pop itself
@@ -394,7 +470,9 @@ impl<T> queue::Consumer for Consumer<T> {
         let i = self.place.i;
         self.place.i = i + 1;
         // SAFETY: all slots before `filled` hold items, by `tail`, and `place` has moved past this one.
-        Ok(unsafe { self.place.line.take(i) })
+        let item = unsafe { self.place.line.take(i) };
+        self.record();
+        Ok(item)
     }
 
     #[inline]
@@ -425,6 +503,7 @@ impl<T> queue::Consumer for Consumer<T> {
                 *slot = unsafe { self.place.line.take(self.place.i + i) };
             }
             self.place.i += n;
+            self.record();
             done += n;
         }
         done
@@ -432,20 +511,20 @@ impl<T> queue::Consumer for Consumer<T> {
 }
 
 // SAFETY: items are lent from `staged`, which forgets items when they are released, and `place` moves past them.
-unsafe impl<T> queue::LendItems for Consumer<T> {
+unsafe impl<T, const RECORDS: bool> queue::LendItems for Consumer<T, RECORDS> {
     fn filled_up_to(&mut self, wanted: usize) -> usize {
         let mut place = self.place.clone();
         let mut count = 0;
-        loop {
+        for _ in 0..self.end.slots().len() {
             place.enter_next_if_done(self.end.slots());
             let filled = place.line.filled(place.start);
             count += filled.saturating_sub(place.i);
-            // This ends within a lap: there `tail` is outdated.
             if filled < Line::<T>::N || count >= wanted {
-                return wanted.min(count);
+                break;
             }
             place.i = filled;
         }
+        wanted.min(count)
     }
 
     fn lendable(&mut self, wanted: usize) -> usize {
@@ -480,10 +559,11 @@ unsafe impl<T> queue::LendItems for Consumer<T> {
             self.place.i += 1;
         }
         self.filled = self.place.i;
+        self.record();
     }
 }
 
-impl<T> Drop for Consumer<T> {
+impl<T, const RECORDS: bool> Drop for Consumer<T, RECORDS> {
     #[inline]
     fn drop(&mut self) {
         if !needs_drop::<T>() {
@@ -491,23 +571,15 @@ impl<T> Drop for Consumer<T> {
             return;
         }
         // Staged items are dropped here; the items behind them, when both handles are gone.
-        for _ in 0..self.staged.len() {
-            self.place.enter_next_if_done(self.end.slots());
-            self.place.i += 1;
-        }
-        let Place { line, start, i } = self.place;
-        let stopped_at = &self.end.header().stopped_at;
-        let place = [self.end.slots().index(line), start, i as u64];
-        for (shared, value) in stopped_at.iter().zip(place) {
-            // Relaxed: it is read only after the drop of both handles, which orders it.
-            shared.store(value, Ordering::Relaxed);
-        }
+        let position = self.position().wrapping_add(self.staged.len() as u64);
+        // Relaxed: it is read only after the drop of both handles, which orders it.
+        self.end.header().popped.store(position, Ordering::Relaxed);
     }
 }
 
 handles! {
     [T] Producer<T>: single_producer of T;
-    [T] Consumer<T>: single_consumer of T;
+    [T, const RECORDS: bool] Consumer<T, RECORDS>: single_consumer of T;
 }
 
 queue_type!(LineRing of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {

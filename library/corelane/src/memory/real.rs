@@ -17,13 +17,20 @@ use super::Ordering;
 #[derive(Debug, Clone, Copy)]
 pub struct Barrier {
     is_light: bool,
+    /// Between threads of several processes.
+    is_wide: bool,
 }
 
 impl Barrier {
     /// The cheapest pair that the system has.
     #[expect(clippy::new_without_default, reason = "the facade has no defaults")]
     pub fn new() -> Self {
-        Self { is_light: system::can_fence() }
+        Self { is_light: system::can_fence(), is_wide: false }
+    }
+
+    /// A pair between threads of several processes, in which some threads may have other fences than this one.
+    pub fn between_processes() -> Self {
+        Self { is_light: system::can_fence_processes(), is_wide: true }
     }
 
     /// The fence of the thread that must not be slow.
@@ -46,6 +53,9 @@ impl Barrier {
     #[cold]
     #[must_use]
     pub fn heavy(self) -> bool {
+        if self.is_wide {
+            return system::fence_processes();
+        }
         if self.is_light {
             return system::fence();
         }
@@ -76,6 +86,16 @@ mod system {
         // A process that was forked must be announced anew.
         fence() || announce() && fence()
     }
+
+    /// Whether the system can fence the threads of this process at the request of others.
+    pub(super) fn can_fence_processes() -> bool {
+        membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
+    }
+
+    /// Fences the threads of all processes that were announced.
+    pub(super) fn fence_processes() -> bool {
+        membarrier(MembarrierCommand::GlobalExpedited).is_ok()
+    }
 }
 
 #[cfg(not(all(feature = "std", target_os = "linux")))]
@@ -86,6 +106,14 @@ mod system {
 
     pub(super) fn fence() -> bool {
         unreachable!("the system can't")
+    }
+
+    pub(super) fn can_fence_processes() -> bool {
+        false
+    }
+
+    pub(super) fn fence_processes() -> bool {
+        false
     }
 }
 

@@ -146,4 +146,6 @@ pub enum Backing {
     TransparentHugePages,
     /// Slots mapped twice.
     Mirrored,
+    /// Pages that several processes may map.
+    Shared,
 }

@@ -2,6 +2,8 @@
 
 use alloc::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::any::Any;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
@@ -13,10 +15,12 @@ use crate::queue::error::CapacityError;
 #[derive(Debug)]
 pub(super) struct Region {
     pub(super) base: NonNull<u8>,
-    layout: Layout,
+    pub(super) layout: Layout,
     pub(super) backing: Backing,
     /// Bytes mapped from `base` on; 0 on the heap.
-    mapped: usize,
+    pub(super) mapped: usize,
+    /// What keeps memory mapped that processes share.
+    pub(super) shared: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Region {
@@ -30,7 +34,9 @@ impl Region {
             Memory::Mirrored => map::mirrored(layout.size(), tail),
         };
         match mapping {
-            Some((base, mapped, backing)) => Ok(Self { base, layout, backing, mapped }),
+            Some((base, mapped, backing)) => {
+                Ok(Self { base, layout, backing, mapped, shared: None })
+            }
             None => Self::heap(layout),
         }
     }
@@ -39,7 +45,12 @@ impl Region {
         // SAFETY: the layout has a header in it, so its size is not zero.
         let base = NonNull::new(unsafe { alloc(layout) })
             .ok_or(CapacityError::OutOfMemory { bytes: layout.size() })?;
-        Ok(Self { base, layout, backing: Backing::Heap, mapped: 0 })
+        Ok(Self { base, layout, backing: Backing::Heap, mapped: 0, shared: None })
+    }
+
+    /// Whether other processes may use it, too.
+    pub(super) fn is_shared(&self) -> bool {
+        self.shared.is_some()
     }
 }
 
@@ -48,6 +59,8 @@ impl Drop for Region {
         match self.backing {
             // SAFETY: `base` came from `alloc` with this layout.
             Backing::Heap => unsafe { dealloc(self.base.as_ptr(), self.layout) },
+            // The mapping unmaps itself.
+            Backing::Shared => {}
             // SAFETY: `base` came from `map` with this length, and no handle is left.
             _ => unsafe { map::unmap(self.base, self.mapped) },
         }

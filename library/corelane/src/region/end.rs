@@ -9,24 +9,23 @@ use core::ptr::NonNull;
 
 use super::alloc::{Region, filled, try_box};
 use super::map;
+use super::presence::{MOST_ENDS, Presence};
 use super::slots::{Slots, State};
-use crate::memory::{AtomicU64, Ordering};
-use crate::pad::{APART, Padded};
+use crate::pad::APART;
 use crate::queue::config::{Backing, Memory};
 use crate::queue::error::CapacityError;
 
 /// What lies at the start of the region.
 #[repr(C)]
-struct Head<H> {
-    /// How many ends each [`Side`] has; read only where a call would fail.
-    present: Padded<AtomicU64>,
-    header: H,
+pub(super) struct Head<H> {
+    pub(super) present: Presence,
+    pub(super) header: H,
 }
 
 /// The region of one queue with its contents; freed when both ends are gone.
-struct Shared<H: State> {
-    region: Region,
-    slots: H::Slots,
+pub(super) struct Shared<H: State> {
+    pub(super) region: Region,
+    pub(super) slots: H::Slots,
 }
 
 impl<H: State> Shared<H> {
@@ -48,6 +47,10 @@ impl<H: State> Drop for Shared<H> {
                 }
             }
         }
+        if self.region.is_shared() {
+            // Other processes go on.
+            return;
+        }
         let this = Finish(self);
         // SAFETY: the header was written by `ends` and lives until `Finish` is dropped.
         unsafe { this.0.head().as_ref() }.header.drop_items(&this.0.slots);
@@ -62,27 +65,9 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    /// The addition to `present` for one end of this side.
-    #[inline]
-    fn one(self) -> u64 {
-        match self {
-            Self::Producer => 1,
-            Self::Consumer => 1 << 32,
-        }
-    }
-
-    /// The number of ends of this side.
-    #[inline]
-    fn ends(self, present: u64) -> u64 {
-        match self {
-            Self::Producer => present & u64::from(u32::MAX),
-            Self::Consumer => present >> 32,
-        }
-    }
-
     /// The other side.
     #[inline]
-    fn other(self) -> Self {
+    pub(super) fn other(self) -> Self {
         match self {
             Self::Producer => Self::Consumer,
             Self::Consumer => Self::Producer,
@@ -90,19 +75,16 @@ impl Side {
     }
 }
 
-/// Most ends that a side may have.
-pub(crate) const MOST_ENDS: u64 = 1 << 16;
-
 /// A handle's part in the shared region of a queue. The drop of a side's last end tells the other side.
 pub(crate) struct End<H: State> {
-    header: NonNull<Head<H>>,
-    slots: H::Slots,
-    side: Side,
-    /// A box that all ends share. The last end frees it.
+    pub(super) header: NonNull<Head<H>>,
+    pub(super) slots: H::Slots,
+    pub(super) side: Side,
+    /// A box that all ends share. The last end frees it. Each end in memory that processes share has a box of its own.
     ///
     /// A raw pointer, because the drop of an end must not take the handle's address. A handle whose address is never
     /// taken stays in registers, and a push needs a store less.
-    shared: *mut Shared<H>,
+    pub(super) shared: *mut Shared<H>,
 }
 
 // SAFETY: an end gives access to the header, which threads may share, and to items, which it may move to another thread only if
@@ -123,8 +105,7 @@ pub(crate) fn ends<H: State>(
     // SAFETY: the layout has room for `Head<H>` at its start, then for variables and slots, each aligned, and no other
     // thread knows the region yet.
     let slots = unsafe {
-        let present = Padded(AtomicU64::new(Side::Producer.one() + Side::Consumer.one()));
-        region.base.cast().write(Head { present, header });
+        region.base.cast().write(Head { present: Presence::new(), header });
         let (variables, slots) = (places.variables, places.slots);
         H::Slots::init(region.base.add(variables), region.base.add(slots), shape)
     };
@@ -169,17 +150,17 @@ pub(crate) fn most_slots<H: State>() -> usize {
 }
 
 /// Where in a region everything is.
-struct Places {
-    all: Layout,
+pub(super) struct Places {
+    pub(super) all: Layout,
     /// Offset of the variables that belong to the slots.
-    variables: usize,
+    pub(super) variables: usize,
     /// Offset of the slots, which come last.
-    slots: usize,
+    pub(super) slots: usize,
 }
 
 impl Places {
     /// The places of a queue with these parts, and the memory that can hold them. Not generic: it is compiled once.
-    fn new(
+    pub(super) fn new(
         memory: Memory,
         head: Layout,
         variables: Result<Layout, LayoutError>,
@@ -220,23 +201,22 @@ impl<H: State> End<H> {
         unsafe { &*self.shared }.region.backing
     }
 
+    fn present(&self) -> &Presence {
+        // SAFETY: as in `header`.
+        unsafe { &self.header.as_ref().present }
+    }
+
     /// Whether all ends of the other side have been dropped.
     #[inline]
     pub(crate) fn peer_is_gone(&self) -> bool {
-        // SAFETY: as in `header`.
-        let present = unsafe { &self.header.as_ref().present };
-        // Acquire ↔ Release in `leave`: all that the other side's ends did with the queue.
-        self.side.other().ends(present.load(Ordering::Acquire)) == 0
+        self.present().is_gone(self.side.other())
     }
 
     /// Whether this is the only end of its side.
     ///
     /// Then it stays the only end until it is duplicated, and all that other ends did happens before this call returns.
     pub(crate) fn is_only(&self) -> bool {
-        // SAFETY: as in `header`.
-        let present = unsafe { &self.header.as_ref().present };
-        // Acquire ↔ Release in `leave`: all that the side's other ends did with the queue.
-        self.side.ends(present.load(Ordering::Acquire)) == 1
+        self.present().is_only(self.side)
     }
 
     /// One more end of this side, for algorithms that allow several.
@@ -245,15 +225,9 @@ impl<H: State> End<H> {
     ///
     /// If there are 65,536 already.
     pub(crate) fn duplicate(&self) -> Self {
-        // SAFETY: as in `header`.
-        let present = unsafe { &self.header.as_ref().present };
-        // Relaxed: the thread that uses the new end got it from this thread.
-        let before = present.fetch_add(self.side.one(), Ordering::Relaxed);
+        let may_enter = self.present().enter(self.side);
         let end = Self { slots: self.slots.clone(), ..*self };
-        assert!(
-            self.side.ends(before) < MOST_ENDS,
-            "a side of a queue has at most {MOST_ENDS} handles"
-        );
+        assert!(may_enter, "a side of a queue has at most {MOST_ENDS} handles");
         end
     }
 }
@@ -276,12 +250,10 @@ impl<H: State> Drop for End<H> {
 #[inline(never)]
 unsafe fn leave<H: State>(shared: *mut Shared<H>, side: Side) {
     // SAFETY: this end is not gone yet, so no end has freed `shared` and its header.
-    let present = unsafe { &(*shared).head().as_ref().present };
-    // Release ↔ Acquire in `peer_is_gone` and `is_only`: all that this end did with the queue. Release also ↔ Acquire
-    // of the last end here: all that the other ends did with the queue.
-    let before = present.fetch_add(side.one().wrapping_neg(), Ordering::AcqRel);
-    if before == side.one() {
-        // SAFETY: all other ends are gone as well, and this was the last use here.
+    let (present, is_own) =
+        unsafe { (&(*shared).head().as_ref().present, (*shared).region.is_shared()) };
+    if present.leave(side) || is_own {
+        // SAFETY: all other ends are gone as well, or have a box of their own, and this was the last use here.
         drop(unsafe { Box::from_raw(shared) });
     }
 }

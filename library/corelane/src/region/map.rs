@@ -11,7 +11,7 @@ use crate::queue::Backing;
 /// Size of an ordinary page.
 pub(super) const PAGE: usize = 4096;
 const HUGE_PAGE: usize = 2 << 20;
-const READ_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
+pub(super) const READ_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 
 /// Where a mapping starts, how long it is, and what kind it turned out to be.
 type Mapping = (NonNull<u8>, usize, Backing);

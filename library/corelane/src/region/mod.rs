@@ -8,10 +8,30 @@ mod lend;
     path = "no_map.rs"
 )]
 mod map;
+mod presence;
+#[cfg(all(
+    feature = "std",
+    target_os = "linux",
+    target_has_atomic = "64",
+    not(any(feature = "no-mappings", feature = "loom", feature = "sim"))
+))]
+mod shared;
 mod slots;
 
 pub(crate) use alloc::{no_memory, try_box, try_empty_box};
-pub(crate) use end::{End, MOST_ENDS, ends, most_slots, slots_for, slots_up_to};
+pub(crate) use end::{End, ends, most_slots, slots_for, slots_up_to};
 pub(crate) use lend::LendableSlots;
+pub(crate) use presence::MOST_ENDS;
 pub(crate) use slots::array;
-pub use slots::{NoSlots, Run, Slots, State};
+pub use slots::{Attach, NoSlots, Run, Slots, State};
+#[cfg(all(
+    feature = "std",
+    target_os = "linux",
+    target_has_atomic = "64",
+    not(any(feature = "no-mappings", feature = "loom", feature = "sim"))
+))]
+pub(crate) use {
+    end::Side,
+    presence::Presence,
+    shared::{Mapping, found, join, presence, shared_layout},
+};

@@ -50,6 +50,16 @@ pub trait Slots: Clone {
     unsafe fn finish(&self);
 }
 
+/// Slots that processes can share.
+pub trait Attach: Slots {
+    /// The slots that [`init`](Slots::init) has made, as another process sees them.
+    ///
+    /// # Safety
+    ///
+    /// As for `init`, which has made such slots in this memory.
+    unsafe fn attach(variables: NonNull<u8>, slots: NonNull<u8>, shape: Self::Shape) -> Self;
+}
+
 /// Layout of `len` times `slot`, whose size is a multiple of its alignment.
 pub(crate) fn array(slot: Layout, len: usize) -> Result<Layout, LayoutError> {
     let bytes = slot.size().saturating_mul(len);

@@ -5,8 +5,9 @@ use core::ops::{Deref, DerefMut};
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::Ringer;
+use super::Local;
 use super::bell::{Bell, Look};
+use super::sealed::Bells as _;
 use super::thread::{Looks, Strategy, Waits};
 use crate::bytes::{self, ClaimError};
 use crate::queue::TryPopError;
@@ -32,7 +33,7 @@ use crate::region::Run;
 /// # Ok::<(), corelane::CapacityError>(())
 /// ```
 pub fn pair((tx, rx): (bytes::Producer, bytes::Consumer)) -> (Producer, Consumer) {
-    let (sender, receiver) = Ringer::pair(alloc::sync::Arc::default());
+    let (sender, receiver) = Local::pair(alloc::sync::Arc::default());
     let looks = Looks::new();
     (Producer { queue: tx, looks, bells: sender }, Consumer { queue: rx, looks, bells: receiver })
 }
@@ -41,14 +42,14 @@ pub fn pair((tx, rx): (bytes::Producer, bytes::Consumer)) -> (Producer, Consumer
 pub struct Producer {
     queue: bytes::Producer,
     looks: Looks,
-    bells: Ringer,
+    bells: Local,
 }
 
 /// A receiving side of a queue of byte records, whose calls can wait for a record. There may be several: clone it.
 pub struct Consumer {
     queue: bytes::Consumer,
     looks: Looks,
-    bells: Ringer,
+    bells: Local,
 }
 
 impl Producer {
@@ -173,14 +174,14 @@ impl Consumer {
 }
 
 /// Allocates, and rings for records: where the rest of a block is left unused, those behind it may become ready.
-fn allocate(queue: &mut bytes::Producer, len: usize, bells: &Ringer) -> Result<Run, ClaimError> {
+fn allocate(queue: &mut bytes::Producer, len: usize, bells: &Local) -> Result<Run, ClaimError> {
     let allocated = queue.allocate(len);
     bells.items().ring();
     allocated
 }
 
 /// Takes a record, or rings for room: what is unused in front of a record that is not ready comes back.
-fn reserve(queue: &mut bytes::Consumer, bells: &Ringer) -> Result<(Run, usize), TryPopError> {
+fn reserve(queue: &mut bytes::Consumer, bells: &Local) -> Result<(Run, usize), TryPopError> {
     queue.reserve().inspect_err(|_| bells.room().ring())
 }
 
@@ -247,7 +248,7 @@ pub struct Claim<'a> {
 }
 
 impl<'a> Claim<'a> {
-    fn new(claim: bytes::Claim<'a>, bells: &'a Ringer) -> Self {
+    fn new(claim: bytes::Claim<'a>, bells: &'a Local) -> Self {
         // An aborted claim may have been in front of committed records, and gives its room back.
         Self { claim, rings: Rings(bells.items(), Some(bells.room())) }
     }
@@ -309,7 +310,7 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    fn new(record: bytes::Record<'a>, bells: &'a Ringer) -> Self {
+    fn new(record: bytes::Record<'a>, bells: &'a Local) -> Self {
         Self { record, _rings: Rings(bells.room(), None) }
     }
 }

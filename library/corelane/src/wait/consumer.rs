@@ -6,21 +6,24 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use super::Ringer;
 use super::bell::{Bell, Look, Wait};
+use super::sealed::{Bells as _, Rings as _};
 use super::thread::{Looks, Strategy, Waits};
+use super::{Bells, Local};
 use crate::list::linked::MOST_COUNTED;
 use crate::queue::{self, Backing, LendItems, LentItems, TryPopError, handles};
 
 /// A receiving side, whose calls can wait for an item.
-pub struct Consumer<C> {
-    queue: C,
+///
+/// Its bells are [`Local`], unless processes share the queue.
+pub struct Consumer<C, B = Local> {
+    pub(crate) queue: C,
     looks: Looks,
-    bells: Ringer,
+    pub(crate) bells: B,
 }
 
-impl<C: queue::Consumer> Consumer<C> {
-    pub(super) fn new(queue: C, bells: Ringer) -> Self {
+impl<C: queue::Consumer, B: Bells> Consumer<C, B> {
+    pub(crate) fn new(queue: C, bells: B) -> Self {
         Self { queue, looks: Looks::new(), bells }
     }
 
@@ -106,15 +109,6 @@ impl<C: queue::Consumer> Consumer<C> {
         taken
     }
 
-    /// Removes the oldest item, in a task. Waits while the queue is empty. `None` as [`pop`](Self::pop).
-    ///
-    /// The future takes an item only when it is ready: if it is dropped before, all items are in the queue. A future that is
-    /// neither polled nor dropped when an item comes keeps other consumers of the queue waiting.
-    pub fn pop_async(&mut self) -> PopFuture<'_, C> {
-        let wait = Wait::at(self.bells.items());
-        PopFuture { queue: &mut self.queue, room: self.bells.room(), wait }
-    }
-
     /// The items, until all producers are gone. `next` waits as [`pop`](Self::pop).
     pub fn iter(&mut self) -> impl Iterator<Item = C::Item> {
         core::iter::from_fn(|| self.pop())
@@ -124,6 +118,17 @@ impl<C: queue::Consumer> Consumer<C> {
     #[inline(always)]
     fn ring(&self) {
         self.bells.room().ring();
+    }
+}
+
+impl<C: queue::Consumer> Consumer<C> {
+    /// Removes the oldest item, in a task. Waits while the queue is empty. `None` as [`pop`](Self::pop).
+    ///
+    /// The future takes an item only when it is ready: if it is dropped before, all items are in the queue. A future that is
+    /// neither polled nor dropped when an item comes keeps other consumers of the queue waiting.
+    pub fn pop_async(&mut self) -> PopFuture<'_, C> {
+        let wait = Wait::at(self.bells.items());
+        PopFuture { queue: &mut self.queue, room: self.bells.room(), wait }
     }
 }
 
@@ -178,9 +183,9 @@ fn poll_waiting<C: queue::Consumer>(
 
 /// The items of a queue, until all producers are gone. `next` waits.
 #[derive(Debug)]
-pub struct Items<C: queue::Consumer>(Consumer<C>);
+pub struct Items<C: queue::Consumer, B: Bells = Local>(Consumer<C, B>);
 
-impl<C: queue::Consumer> Iterator for Items<C> {
+impl<C: queue::Consumer, B: Bells> Iterator for Items<C, B> {
     type Item = C::Item;
 
     #[inline]
@@ -189,16 +194,16 @@ impl<C: queue::Consumer> Iterator for Items<C> {
     }
 }
 
-impl<C: queue::Consumer> IntoIterator for Consumer<C> {
+impl<C: queue::Consumer, B: Bells> IntoIterator for Consumer<C, B> {
     type Item = C::Item;
-    type IntoIter = Items<C>;
+    type IntoIter = Items<C, B>;
 
-    fn into_iter(self) -> Items<C> {
+    fn into_iter(self) -> Items<C, B> {
         Items(self)
     }
 }
 
-impl<C: queue::Consumer> queue::Consumer for Consumer<C> {
+impl<C: queue::Consumer, B: Bells> queue::Consumer for Consumer<C, B> {
     type Item = C::Item;
 
     #[inline(always)] // as the queue's own
@@ -238,7 +243,8 @@ impl<C: queue::Consumer> queue::Consumer for Consumer<C> {
     }
 
     fn try_clone(&self) -> Option<Self> {
-        Some(Self::new(self.queue.try_clone()?, self.bells.clone()).strategy(self.looks.strategy))
+        let (queue, bells) = (self.queue.try_clone()?, self.bells.try_clone()?);
+        Some(Self::new(queue, bells).strategy(self.looks.strategy))
     }
 
     fn pop_slice(&mut self, into: &mut [C::Item]) -> usize
@@ -252,11 +258,11 @@ impl<C: queue::Consumer> queue::Consumer for Consumer<C> {
 }
 
 handles! {
-    [C: queue::Consumer] Consumer<C>: consumer of C::Item;
+    [C: queue::Consumer, B: Bells] Consumer<C, B>: consumer of C::Item;
 }
 
 // SAFETY: all calls are those of the queue's handle.
-unsafe impl<C: LendItems> LendItems for Consumer<C> {
+unsafe impl<C: LendItems, B: Bells> LendItems for Consumer<C, B> {
     fn filled_up_to(&mut self, wanted: usize) -> usize {
         self.queue.filled_up_to(wanted)
     }
@@ -282,7 +288,7 @@ unsafe impl<C: LendItems> LendItems for Consumer<C> {
 }
 
 /// Of an only consumer.
-impl<C: LendItems> Consumer<C> {
+impl<C: LendItems, B: Bells> Consumer<C, B> {
     /// Waits until `n` items can be popped, and returns `n`. If all producers are gone and fewer items are left, returns their number.
     ///
     /// A chunk may be shorter: some queues lend at most 64 items at a time.
@@ -330,7 +336,7 @@ fn has_items<C: LendItems>(queue: &mut C, n: usize) -> Look<usize> {
     }
 }
 
-impl<C: queue::Consumer + Clone> Clone for Consumer<C> {
+impl<C: queue::Consumer + Clone, B: Bells + Clone> Clone for Consumer<C, B> {
     fn clone(&self) -> Self {
         Self::new(self.queue.clone(), self.bells.clone()).strategy(self.looks.strategy)
     }

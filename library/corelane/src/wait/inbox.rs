@@ -9,8 +9,9 @@ use core::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Look, Sleep};
+use super::sealed::Bells as _;
 use super::thread::{Looks, Strategy, Waits};
-use super::{Producer, Ringer};
+use super::{Local, Producer};
 use crate::queue::{self, TryPopError};
 
 /// The receiving side of many queues, whose calls wait for an item of any of them.
@@ -54,7 +55,7 @@ const RUN: usize = 32;
 /// A queue's receiving side.
 struct Lane<C> {
     queue: C,
-    bells: Ringer,
+    bells: Local,
 }
 
 impl<C> fmt::Debug for Inbox<C> {
@@ -81,7 +82,7 @@ impl<C: queue::Consumer> Inbox<C> {
     where
         P: queue::Producer<Item = C::Item>,
     {
-        let (sender, receiver) = Ringer::pair(self.items.clone());
+        let (sender, receiver) = Local::pair(self.items.clone());
         self.lanes.all.push(Lane { queue: rx, bells: receiver });
         Producer::new(tx, sender)
     }
@@ -134,7 +135,7 @@ impl<C: queue::Consumer> Inbox<C> {
         let Self { items, lanes, looks } = self;
         match lanes.look() {
             Look::Done(done) => done,
-            _ => looks.wait(items, until, || lanes.look()).unwrap_or(Err(TryPopError::Empty)),
+            _ => looks.wait(&**items, until, || lanes.look()).unwrap_or(Err(TryPopError::Empty)),
         }
     }
 

@@ -62,7 +62,7 @@ where
     P: crate::Producer,
     C: crate::Consumer<Item = P::Item>,
 {
-    let (sender, receiver) = Ringer::pair(Arc::default());
+    let (sender, receiver) = Local::pair(Arc::default());
     (Producer::new(tx, sender), Consumer::new(rx, receiver))
 }
 
@@ -86,43 +86,80 @@ impl<T> core::error::Error for Closed<T> {}
 
 /// What the handles of a queue share besides the queue.
 #[derive(Debug)]
-struct Bells {
+struct Common {
     /// Producers sleep here.
     room: Bell,
     producers: AtomicU64,
     consumers: AtomicU64,
 }
 
-/// The bells, as a handle has them. Dropped after the handle of the queue.
+/// Where the handles of a queue sleep, and what they ring: [`Local`], if all of them are in one process.
+pub trait Bells: sealed::Bells {}
+
+impl<B: sealed::Bells> Bells for B {}
+
+pub(crate) mod sealed {
+    use std::time::Instant;
+
+    use super::Waits;
+    use super::bell::Look;
+
+    /// The bells of a queue.
+    pub trait Bells {
+        type Bell: Rings;
+
+        /// Consumers sleep here.
+        fn items(&self) -> &Self::Bell;
+
+        /// Producers sleep here.
+        fn room(&self) -> &Self::Bell;
+
+        /// For one more handle of the same side, if there may be several.
+        fn try_clone(&self) -> Option<Self>
+        where
+            Self: Sized;
+    }
+
+    /// What threads sleep at until it rings.
+    pub trait Rings {
+        /// Wakes a sleeper, if there is one. All that the caller has published before is there for a sleeper that is about to sleep.
+        fn ring(&self);
+
+        /// As `n` rings.
+        fn ring_for(&self, n: usize);
+
+        /// Blocks the thread until a look finds something. `None` if that was not before `until`.
+        fn sleep<R>(
+            &self,
+            waits: &mut Waits,
+            until: Option<Instant>,
+            look: impl FnMut() -> Look<R>,
+        ) -> Option<R>;
+
+        /// Called now and then by a thread that looks again and again and doesn't sleep.
+        #[inline]
+        fn check(&self) {}
+    }
+}
+
+/// The bells of a queue whose handles are all in this process. Dropped after the handle of the queue.
 #[derive(Debug)]
-struct Ringer {
+pub struct Local {
     /// The consumer sleeps here. It may be that of several queues.
     items: Arc<Bell>,
-    bells: Arc<Bells>,
+    bells: Arc<Common>,
     is_producer: bool,
 }
 
-impl Ringer {
+impl Local {
     /// Of a producer and of a consumer that sleeps at `items`.
     fn pair(items: Arc<Bell>) -> (Self, Self) {
         let one = || AtomicU64::new(1);
-        let bells = Bells { room: Bell::default(), producers: one(), consumers: one() };
+        let bells = Common { room: Bell::default(), producers: one(), consumers: one() };
         let sender = Self { items, bells: Arc::new(bells), is_producer: true };
         let receiver =
             Self { items: sender.items.clone(), bells: sender.bells.clone(), is_producer: false };
         (sender, receiver)
-    }
-
-    /// Consumers sleep here.
-    #[inline(always)]
-    fn items(&self) -> &Bell {
-        &self.items
-    }
-
-    /// Producers sleep here.
-    #[inline(always)]
-    fn room(&self) -> &Bell {
-        &self.bells.room
     }
 
     /// The handles of this side, and where those of the other side sleep.
@@ -134,7 +171,25 @@ impl Ringer {
     }
 }
 
-impl Clone for Ringer {
+impl sealed::Bells for Local {
+    type Bell = Bell;
+
+    #[inline(always)]
+    fn items(&self) -> &Bell {
+        &self.items
+    }
+
+    #[inline(always)]
+    fn room(&self) -> &Bell {
+        &self.bells.room
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+impl Clone for Local {
     fn clone(&self) -> Self {
         // Relaxed: the thread that uses the new handle got it from this thread.
         self.side().0.fetch_add(1, Ordering::Relaxed);
@@ -143,7 +198,7 @@ impl Clone for Ringer {
     }
 }
 
-impl Drop for Ringer {
+impl Drop for Local {
     /// The last handle of a side wakes the other side: the queue is closed.
     fn drop(&mut self) {
         let (handles, others) = self.side();

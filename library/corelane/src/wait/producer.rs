@@ -6,19 +6,22 @@ use core::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use super::bell::{Look, Wait};
+use super::sealed::{self, Bells as _, Rings as _};
 use super::thread::{Looks, Strategy, Waits};
-use super::{Closed, Ringer};
+use super::{Bells, Closed, Local};
 use crate::queue::{self, Backing, LendSlots, LentSlots, TryPushError, handles};
 
 /// A sending side, whose calls can wait for room.
-pub struct Producer<P> {
-    queue: P,
+///
+/// Its bells are [`Local`], unless processes share the queue.
+pub struct Producer<P, B = Local> {
+    pub(crate) queue: P,
     looks: Looks,
-    bells: Ringer,
+    pub(crate) bells: B,
 }
 
-impl<P: queue::Producer> Producer<P> {
-    pub(super) fn new(queue: P, bells: Ringer) -> Self {
+impl<P: queue::Producer, B: Bells> Producer<P, B> {
+    pub(crate) fn new(queue: P, bells: B) -> Self {
         Self { queue, looks: Looks::new(), bells }
     }
 
@@ -127,6 +130,14 @@ impl<P: queue::Producer> Producer<P> {
         items.into_iter().try_for_each(|item| self.push(item))
     }
 
+    /// After a push.
+    #[inline(always)]
+    fn ring(&self) {
+        self.bells.items().ring();
+    }
+}
+
+impl<P: queue::Producer> Producer<P> {
     /// Appends `item`, in a task. Waits while the queue is full.
     ///
     /// The future has the item until it is ready. If it is dropped before, the item is dropped with it, and is not in the queue.
@@ -139,19 +150,13 @@ impl<P: queue::Producer> Producer<P> {
         let wait = Wait::at(self.bells.room());
         PushFuture { queue: &mut self.queue, bells: &self.bells, wait, item: Some(item) }
     }
-
-    /// After a push.
-    #[inline(always)]
-    fn ring(&self) {
-        self.bells.items().ring();
-    }
 }
 
 /// One look for room. Takes the item if there is some.
 fn try_push<P: queue::Producer + ?Sized>(
     queue: &mut P,
     item: &mut Option<P::Item>,
-    bells: &Ringer,
+    bells: &impl sealed::Bells,
 ) -> Look<Result<(), Closed<P::Item>>> {
     let Some(waiting) = item.take() else { unreachable!("the item is there until it is pushed") };
     match queue.try_push(waiting) {
@@ -174,7 +179,7 @@ fn try_push<P: queue::Producer + ?Sized>(
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct PushFuture<'a, P: queue::Producer> {
     queue: &'a mut P,
-    bells: &'a Ringer,
+    bells: &'a Local,
     wait: Wait<'a>,
     /// `None` when it is ready.
     item: Option<P::Item>,
@@ -208,7 +213,7 @@ impl<P: queue::Producer> PushFuture<'_, P> {
     #[inline(never)]
     fn poll_waiting(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Closed<P::Item>>> {
         let Self { queue, bells, wait, item } = self;
-        let result = ready!(wait.poll_task(context.waker(), || try_push(*queue, item, bells)));
+        let result = ready!(wait.poll_task(context.waker(), || try_push(*queue, item, *bells)));
         bells.items().ring();
         // Room may have come for several at once, with one ring.
         bells.room().ring();
@@ -216,7 +221,7 @@ impl<P: queue::Producer> PushFuture<'_, P> {
     }
 }
 
-impl<P: queue::Producer> queue::Producer for Producer<P> {
+impl<P: queue::Producer, B: Bells> queue::Producer for Producer<P, B> {
     type Item = P::Item;
 
     #[inline(always)] // as the queue's own
@@ -256,7 +261,8 @@ impl<P: queue::Producer> queue::Producer for Producer<P> {
     }
 
     fn try_clone(&self) -> Option<Self> {
-        Some(Self::new(self.queue.try_clone()?, self.bells.clone()).strategy(self.looks.strategy))
+        let (queue, bells) = (self.queue.try_clone()?, self.bells.try_clone()?);
+        Some(Self::new(queue, bells).strategy(self.looks.strategy))
     }
 
     fn flush(&mut self) {
@@ -275,10 +281,10 @@ impl<P: queue::Producer> queue::Producer for Producer<P> {
 }
 
 handles! {
-    [P: queue::Producer] Producer<P>: producer of P::Item;
+    [P: queue::Producer, B: Bells] Producer<P, B>: producer of P::Item;
 }
 
-impl<P: LendSlots> LendSlots for Producer<P> {
+impl<P: LendSlots, B: Bells> LendSlots for Producer<P, B> {
     fn free_up_to(&mut self, wanted: usize) -> usize {
         self.queue.free_up_to(wanted)
     }
@@ -304,7 +310,7 @@ impl<P: LendSlots> LendSlots for Producer<P> {
 }
 
 /// Of an only producer.
-impl<P: LendSlots> Producer<P> {
+impl<P: LendSlots, B: Bells> Producer<P, B> {
     /// Waits until `n` items can be pushed. A queue that is never full has room at once.
     ///
     /// A chunk may be shorter: some queues lend at most 64 slots at a time.
@@ -352,7 +358,11 @@ impl<P: LendSlots> Producer<P> {
 }
 
 /// One look for room for `n` items.
-fn has_room<P: LendSlots>(queue: &mut P, n: usize, bells: &Ringer) -> Look<Result<(), Closed<()>>> {
+fn has_room<P: LendSlots>(
+    queue: &mut P,
+    n: usize,
+    bells: &impl sealed::Bells,
+) -> Look<Result<(), Closed<()>>> {
     if queue.free_up_to(n) >= n {
         return Look::Done(Ok(()));
     }
@@ -364,12 +374,12 @@ fn has_room<P: LendSlots>(queue: &mut P, n: usize, bells: &Ringer) -> Look<Resul
 }
 
 /// A consumer that sleeps must see what this side has pushed.
-fn flush<P: queue::Producer + ?Sized>(queue: &mut P, bells: &Ringer) {
+fn flush<P: queue::Producer + ?Sized>(queue: &mut P, bells: &impl sealed::Bells) {
     queue.flush();
     bells.items().ring();
 }
 
-impl<P: queue::Producer + Clone> Clone for Producer<P> {
+impl<P: queue::Producer + Clone, B: Bells + Clone> Clone for Producer<P, B> {
     fn clone(&self) -> Self {
         Self::new(self.queue.clone(), self.bells.clone()).strategy(self.looks.strategy)
     }

@@ -4,6 +4,7 @@ use core::cell::Cell;
 use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Look, Wait};
+use super::sealed::Rings;
 use crate::memory::{Parker, limit, pause, yield_now};
 
 /// How a thread of a handle waits.
@@ -59,6 +60,8 @@ const FEWEST: u64 = limit(1, 0);
 /// Yields of a trial: longer than it takes to wake another thread. Two threads that wait for each other, and both sleep, have long
 /// waits only because they sleep. If one of them stays awake for once, both find out. A trial that succeeds is followed by another.
 const TRIAL: u64 = limit(100, 0);
+/// Looks from one check of the bell to the next: some milliseconds.
+const CHECK: u64 = 1 << 16;
 /// Sleeps for each trial.
 const SLEEPS: u64 = 32;
 
@@ -100,41 +103,57 @@ impl Looks {
     #[inline(never)]
     pub(crate) fn wait<R>(
         &mut self,
-        bell: &Bell,
+        bell: &impl Rings,
         until: Option<Instant>,
         mut look: impl FnMut() -> Look<R>,
     ) -> Option<R> {
         self.waits.waits += 1;
-        let mut awake = self.begin();
+        let (mut awake, mut looks) = (self.begin(), 0_u64);
         while !is_over(until) {
             if !awake.again() {
                 self.end(false);
-                return self.sleep(bell, until, look);
+                return bell.sleep(&mut self.waits, until, look);
             }
             if let Look::Done(found) = self.waits.count(look()) {
                 self.end(true);
                 return Some(found);
             }
+            looks += 1;
+            if looks % CHECK == 0 {
+                bell.check();
+            }
         }
         None
     }
+}
+
+impl Rings for Bell {
+    #[inline(always)] // the price of each push and pop
+    fn ring(&self) {
+        Self::ring(self);
+    }
+
+    #[inline]
+    fn ring_for(&self, n: usize) {
+        Self::ring_for(self, n);
+    }
 
     fn sleep<R>(
-        &mut self,
-        bell: &Bell,
+        &self,
+        waits: &mut Waits,
         until: Option<Instant>,
         mut look: impl FnMut() -> Look<R>,
     ) -> Option<R> {
         let parker = Parker::new();
-        let mut wait = Wait::at(bell);
+        let mut wait = Wait::at(self);
         while !is_over(until) {
-            match self.waits.count(wait.poll(parker.waker(), &mut look)) {
+            match waits.count(wait.poll(parker.waker(), &mut look)) {
                 Look::Done(found) => return Some(found),
                 Look::NotYet => {
                     let begin = Instant::now();
                     parker.park(until);
-                    self.waits.sleeps += 1;
-                    self.waits.asleep += begin.elapsed();
+                    waits.sleeps += 1;
+                    waits.asleep += begin.elapsed();
                 }
                 Look::Busy => yield_now(),
             }
@@ -216,7 +235,7 @@ impl OwnLooks {
 }
 
 impl Waits {
-    fn count<R>(&mut self, found: Look<R>) -> Look<R> {
+    pub(crate) fn count<R>(&mut self, found: Look<R>) -> Look<R> {
         match found {
             Look::Done(_) => {}
             Look::NotYet => self.looks += 1,

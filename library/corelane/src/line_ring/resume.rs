@@ -1,0 +1,135 @@
+//! Handles that go on where others stopped: for processes that share a ring, of which one has died.
+//!
+//! A producer finds its place in the lines: behind the item with the highest `tail`. An item that the dead producer had written
+//! and not published is not there. A consumer finds the position of the last one, which recorded it after each pop. An item that
+//! the dead consumer was reading is popped again: its pop had not returned.
+
+use super::lines::{Line, Place};
+use super::{Consumer, Geometry, Header, Producer, empty};
+use crate::memory::Ordering;
+use crate::queue::{CapacityError, Config};
+use crate::region::{End, ends};
+
+/// The ring holds what no producer can have written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Corrupt;
+
+impl<T> Producer<T> {
+    /// Goes on behind the last item that was published. No other thread may use this side of the ring any more.
+    ///
+    /// # Errors
+    ///
+    /// If no line has a possible `tail`.
+    pub(crate) fn resume(end: End<Header<T>>, geometry: Geometry) -> Result<Self, Corrupt> {
+        let (lines, first) = (end.slots().clone(), end.header().first());
+        let mut tx = Self::new(end, geometry);
+        let mut last = None;
+        for index in 0..geometry.lines as u64 {
+            // Acquire ↔ Release in `Producer::show`: the dead producer's accesses to slots, which are written anew.
+            let tail = lines.get(index).tail().load(Ordering::Acquire).wrapping_sub(first);
+            // A line that was never entered has the `tail` of its own start.
+            if tail != index * Line::<T>::N as u64 {
+                last = last.max(Some((tail, index)));
+            }
+        }
+        if let Some((tail, index)) = last {
+            let line = tail.checked_sub(1).ok_or(Corrupt)? / Line::<T>::N as u64;
+            if line % geometry.lines as u64 != index {
+                return Err(Corrupt);
+            }
+            let start = line * Line::<T>::N as u64;
+            tx.place = Place {
+                line: lines.get(index),
+                start: first.wrapping_add(start),
+                i: (tail - start) as usize,
+            };
+            tx.entered = line + 1;
+        }
+        tx.look();
+        // More than a lap ahead of the consumer a producer can't be.
+        if tx.limit.wrapping_sub(tx.entered) > geometry.lines as u64 {
+            return Err(Corrupt);
+        }
+        Ok(tx)
+    }
+}
+
+impl<T> Producer<T> {
+    /// Items pushed since the ring was made.
+    #[doc(hidden)]
+    pub fn count(&self) -> u64 {
+        let position = self.place.start.wrapping_add(self.place.i as u64);
+        position.wrapping_sub(self.end.header().first())
+    }
+}
+
+impl<T> Consumer<T, true> {
+    /// Items popped since the ring was made.
+    #[doc(hidden)]
+    pub fn count(&self) -> u64 {
+        self.position().wrapping_sub(self.end.header().first())
+    }
+
+    /// Goes on at the position that the last consumer recorded. No other thread may use this side of the ring any more.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory for items that are lent.
+    pub(crate) fn resume(end: End<Header<T>>, geometry: Geometry) -> Result<Self, CapacityError> {
+        let mut rx = Self::new(end, geometry)?;
+        let header = rx.end.header();
+        // Acquire ↔ Release in `record`: the items before are taken.
+        let popped = header.popped.load(Ordering::Acquire);
+        let (place, left) = header.place(rx.end.slots(), popped);
+        // The last consumer may have stopped just before it gave lines back.
+        let given_back = left & !(rx.together - 1);
+        // Release ↔ Acquire in `Producer::look`: the items are taken.
+        header.read.store(given_back, Ordering::Release);
+        (rx.place, rx.left) = (place, left);
+        rx.filled = rx.place.i;
+        Ok(rx)
+    }
+}
+
+/// A side of a ring, whose handle may stop for ever. For the models and simulated schedules, which have no processes; not stable.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Heir<T>(End<Header<T>>, Geometry);
+
+impl<T> Heir<T> {
+    /// Both sides of a new ring.
+    ///
+    /// # Errors
+    ///
+    /// As [`queue_with`](super::queue_with).
+    pub fn both(config: Config) -> Result<(Self, Self), CapacityError> {
+        let geometry = Geometry::new::<T>(config)?;
+        let (tx, rx) = ends(config.memory, geometry.lines, Header::new(config.first))?;
+        empty(tx.slots(), config.first);
+        Ok((Self(tx, geometry), Self(rx, geometry)))
+    }
+
+    /// Goes on as the producer.
+    ///
+    /// # Errors
+    ///
+    /// If no producer can have left the ring so.
+    pub fn producer(self) -> Result<Producer<T>, Corrupt> {
+        Producer::resume(self.0, self.1)
+    }
+
+    /// Goes on as the consumer.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory.
+    pub fn consumer(self) -> Result<Consumer<T, true>, CapacityError> {
+        Consumer::resume(self.0, self.1)
+    }
+}
+
+impl<T> Clone for Heir<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.duplicate(), self.1)
+    }
+}

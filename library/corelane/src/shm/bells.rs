@@ -1,0 +1,256 @@
+//! Where processes sleep: a word of the lane for each side, on which the kernel lets a thread sleep.
+//!
+//! A thread that finds nothing stores that it sleeps, has a fence, looks once more, and sleeps. The other side publishes, has a
+//! fence, and looks at the word. So the sleeper sees what was published, or the other side sees the sleeper. The fence of the sleeper
+//! is the heavy one of a [`Barrier`] between processes.
+//!
+//! A dead process leaves a word that says that it sleeps. The next ring resets it, for one call of the system.
+
+use alloc::sync::Arc;
+use core::fmt;
+use core::ptr::NonNull;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::thread::futex;
+use rustix::time::Timespec;
+
+use super::file::{Seat, is_taken};
+use super::header::{Header, QUEUE_AT};
+use super::{Peer, Side};
+use crate::memory::{AtomicU32, Barrier, Ordering, yield_now};
+use crate::region::{Mapping, Presence, presence};
+use crate::wait::Waits;
+use crate::wait::bell::Look;
+use crate::wait::sealed::{self, Rings};
+use crate::wait::thread::is_over;
+
+const AWAKE: u32 = 0;
+const ASLEEP: u32 = 1;
+
+/// First time after which a sleeper looks whether the other process lives. The next times double.
+const FIRST_LOOK: Duration = Duration::from_millis(1);
+/// The longest of these times.
+const LAST_LOOK: Duration = Duration::from_secs(1);
+
+/// A lane, as one process sees it.
+pub(super) struct Link {
+    pub(super) mapping: Arc<Mapping>,
+    /// For questions about locks: it has none itself.
+    pub(super) file: OwnedFd,
+}
+
+impl Link {
+    pub(super) fn header(&self) -> &Header {
+        // SAFETY: the lane was made with a header at its start, which consists of atomics.
+        unsafe { self.mapping.base().cast().as_ref() }
+    }
+
+    /// Where the queue is.
+    pub(super) fn queue(&self) -> NonNull<u8> {
+        // SAFETY: the mapping is longer than this.
+        unsafe { self.mapping.base().add(QUEUE_AT) }
+    }
+
+    pub(super) fn presence(&self) -> &Presence {
+        // SAFETY: a queue was made here, and the mapping lives as long as this.
+        unsafe { presence(self.queue()) }
+    }
+
+    /// Closes the side if its owner is dead.
+    fn bury(&self, side: Side) {
+        let presence = self.presence();
+        let seen = presence.seen();
+        let (region_side, epoch) = (side.of_region(), Presence::epoch(side.of_region(), seen));
+        // Nobody has taken it yet, or it is closed already.
+        if epoch == 0 || Presence::was_gone(region_side, seen) || is_taken(self.file.as_fd(), side)
+        {
+            return;
+        }
+        // Relaxed: it is only told to the user.
+        self.header().died[side as usize].store(epoch + 1, Ordering::Relaxed);
+        presence.bury(region_side, seen);
+    }
+
+    /// What is known of the owner of a side.
+    pub(super) fn peer(&self, side: Side) -> Peer {
+        self.bury(side);
+        let seen = self.presence().seen();
+        let epoch = Presence::epoch(side.of_region(), seen);
+        let died = self.header().died[side as usize].load(Ordering::Relaxed) == epoch + 1;
+        match Presence::was_gone(side.of_region(), seen) {
+            _ if epoch == 0 => Peer::Absent,
+            false => Peer::Alive,
+            true if died => Peer::Died,
+            true => Peer::Left,
+        }
+    }
+}
+
+/// The bells of a lane, as the owner of a side has them. Dropped after the handle of the queue.
+pub struct Bells {
+    items: Bell,
+    room: Bell,
+    side: Side,
+    pub(super) link: Arc<Link>,
+    /// Given back last.
+    _seat: Seat,
+}
+
+/// Where the threads of one side sleep.
+pub struct Bell {
+    barrier: Barrier,
+    /// The side that sleeps here.
+    sleeper: Side,
+    link: Arc<Link>,
+}
+
+impl Bells {
+    /// For the owner of a side.
+    pub(super) fn new(link: &Arc<Link>, side: Side, seat: Seat) -> Self {
+        let barrier = Barrier::between_processes();
+        let bell = |sleeper| Bell { barrier, sleeper, link: link.clone() };
+        let (items, room) = (bell(Side::Consumer), bell(Side::Producer));
+        Self { items, room, side, link: link.clone(), _seat: seat }
+    }
+
+    /// Wakes all that sleep, so that they see who has come or gone.
+    pub(super) fn ring(&self) {
+        self.items.ring();
+        self.room.ring();
+    }
+
+    /// The bell at which this side sleeps.
+    pub(super) fn own(&self) -> &Bell {
+        match self.side {
+            Side::Producer => &self.room,
+            Side::Consumer => &self.items,
+        }
+    }
+}
+
+impl sealed::Bells for Bells {
+    type Bell = Bell;
+
+    #[inline(always)]
+    fn items(&self) -> &Bell {
+        &self.items
+    }
+
+    #[inline(always)]
+    fn room(&self) -> &Bell {
+        &self.room
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        None
+    }
+}
+
+impl Drop for Bells {
+    fn drop(&mut self) {
+        self.ring();
+    }
+}
+
+impl Bell {
+    #[inline(always)]
+    fn word(&self) -> &AtomicU32 {
+        let header = self.link.header();
+        match self.sleeper {
+            Side::Consumer => &header.items,
+            Side::Producer => &header.room,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake(&self) {
+        // Relaxed: the kernel orders a sleep and a wake-up.
+        if self.word().swap(AWAKE, Ordering::Relaxed) != AWAKE {
+            // Fails only for addresses that are not mapped.
+            let _ = futex::wake(self.word(), futex::Flags::empty(), i32::MAX as u32);
+        }
+    }
+
+    /// Sleeps until a ring, for at most `time`. False if the time is over.
+    fn nap(&self, time: Duration) -> bool {
+        let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
+        let slept = futex::wait(self.word(), futex::Flags::empty(), ASLEEP, Some(&time));
+        slept != Err(Errno::TIMEDOUT)
+    }
+}
+
+impl Rings for Bell {
+    #[inline(always)] // the price of each push and pop
+    fn ring(&self) {
+        self.barrier.light();
+        // Relaxed: the fence orders it.
+        if self.word().load(Ordering::Relaxed) != AWAKE {
+            self.wake();
+        }
+    }
+
+    #[inline]
+    fn ring_for(&self, n: usize) {
+        if n > 0 {
+            self.ring();
+        }
+    }
+
+    fn sleep<R>(
+        &self,
+        waits: &mut Waits,
+        until: Option<Instant>,
+        mut look: impl FnMut() -> Look<R>,
+    ) -> Option<R> {
+        let mut interval = FIRST_LOOK;
+        while !is_over(until) {
+            // Relaxed: the fence orders it.
+            self.word().store(ASLEEP, Ordering::Relaxed);
+            let may_sleep = self.barrier.heavy();
+            match waits.count(look()) {
+                Look::Done(found) => {
+                    self.word().store(AWAKE, Ordering::Relaxed);
+                    return Some(found);
+                }
+                Look::Busy => yield_now(),
+                Look::NotYet => {
+                    let begin = Instant::now();
+                    let left = until.map(|until| until.saturating_duration_since(begin));
+                    // Without a fence a ring may be lost, so it looks again soon.
+                    let most = if may_sleep { interval } else { FIRST_LOOK };
+                    if !self.nap(left.map_or(most, |left| left.min(most))) {
+                        interval = (2 * interval).min(LAST_LOOK);
+                        self.check();
+                    }
+                    waits.sleeps += 1;
+                    waits.asleep += begin.elapsed();
+                }
+            }
+        }
+        self.word().store(AWAKE, Ordering::Relaxed);
+        // The ring may have come in time, and the thread got a core only now.
+        match look() {
+            Look::Done(found) => Some(found),
+            Look::NotYet | Look::Busy => None,
+        }
+    }
+
+    fn check(&self) {
+        self.link.bury(self.sleeper.other());
+    }
+}
+
+impl fmt::Debug for Bells {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bells").field("side", &self.side).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Bell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bell").field("sleeper", &self.sleeper).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,85 @@
+//! Why a lane can't be made, opened or used.
+
+use core::fmt;
+use std::io;
+
+use super::Side;
+use crate::CapacityError;
+
+/// Why a lane can't be made, opened or used.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The capacity is 0, or there is no memory.
+    Capacity(CapacityError),
+    /// The system refused a call.
+    System {
+        /// What was asked for.
+        call: &'static str,
+        /// Why it was refused.
+        source: io::Error,
+    },
+    /// The descriptor is none of a lane.
+    NotALane,
+    /// The lane was made for something else.
+    Differs {
+        /// What differs.
+        field: &'static str,
+        /// What this process expects.
+        expected: u64,
+        /// What the lane has.
+        found: u64,
+    },
+    /// A process that lives has this side.
+    Taken(Side),
+    /// The lane's memory holds what no process of this library writes.
+    Corrupt,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Capacity(error) => error.fmt(f),
+            Self::System { call, source } => write!(f, "the system refused {call}: {source}"),
+            Self::NotALane => f.write_str(
+                "the descriptor is not that of a lane; pass the one that Lane::create or Lane::give gave",
+            ),
+            Self::Differs { field, expected, found } => write!(
+                f,
+                "the lane has another {field}: {found} instead of {expected}; build both programs with the same item and \
+                 the same corelane",
+            ),
+            Self::Taken(side) => write!(
+                f,
+                "a live process has the {side} of this lane; end it, or make a lane for each {side}",
+            ),
+            Self::Corrupt => {
+                f.write_str("the memory of the lane is damaged; make a new lane in all its processes")
+            }
+        }
+    }
+}
+
+impl core::error::Error for Error {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Capacity(error) => Some(error),
+            Self::System { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl From<CapacityError> for Error {
+    fn from(error: CapacityError) -> Self {
+        Self::Capacity(error)
+    }
+}
+
+/// Names the call that the system refused.
+pub(super) fn system<R>(
+    call: &'static str,
+    result: Result<R, impl Into<io::Error>>,
+) -> Result<R, Error> {
+    result.map_err(|error| Error::System { call, source: error.into() })
+}

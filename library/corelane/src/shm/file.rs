@@ -1,0 +1,110 @@
+//! The file of a lane: memory that processes map, and whose locks say which of them live.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{
+    MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate,
+    memfd_create, open,
+};
+
+use super::Side;
+use super::error::{Error, system};
+
+/// Nobody can make the file shorter or longer, or take this back.
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+
+/// A new file of `len` bytes, which are zeros.
+pub(super) fn create(len: usize) -> Result<OwnedFd, Error> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = system("a memory file (memfd_create)", memfd_create("corelane", flags))?;
+    system("memory for the lane (ftruncate)", ftruncate(&file, len as u64))?;
+    system("to seal the lane", fcntl_add_seals(&file, SEALS))?;
+    Ok(file)
+}
+
+/// The length of a file that can't become shorter.
+pub(super) fn sealed_len(file: BorrowedFd<'_>) -> Result<usize, Error> {
+    match fcntl_get_seals(file) {
+        Ok(seals) if seals.contains(SealFlags::SHRINK) => {}
+        _ => return Err(Error::NotALane),
+    }
+    let len = system("the length of the lane (fstat)", fstat(file))?.st_size;
+    usize::try_from(len).map_err(|_| Error::NotALane)
+}
+
+/// The same file with locks of its own: a passed descriptor shares its locks with the process that has passed it.
+pub(super) fn reopen(file: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
+    open_number(file.as_raw_fd())
+}
+
+/// As [`reopen`], for a descriptor of this number.
+pub(super) fn open_number(number: i32) -> Result<OwnedFd, Error> {
+    let path = format!("/proc/self/fd/{number}");
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    system("to open the lane's descriptor anew (/proc/self/fd)", open(path, flags, Mode::empty()))
+}
+
+/// A side of a lane, which this process has until it dies or drops this.
+///
+/// It is a lock of an open file description on one byte of the file. The kernel takes it back when the process ends, whatever ends it.
+#[derive(Debug)]
+pub(super) struct Seat {
+    /// Has the lock.
+    file: OwnedFd,
+    side: Side,
+}
+
+impl Seat {
+    /// Takes a side.
+    ///
+    /// # Errors
+    ///
+    /// [`Taken`](Error::Taken) if a live process has it.
+    pub(super) fn take(file: BorrowedFd<'_>, side: Side) -> Result<Self, Error> {
+        let file = reopen(file)?;
+        match lock(file.as_fd(), libc::F_OFD_SETLK, &mut byte(side, libc::F_WRLCK)) {
+            Ok(()) => Ok(Self { file, side }),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(Error::Taken(side)),
+            Err(source) => Err(Error::System { call: "a lock of the lane (fcntl)", source }),
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        // Also if a child process that was forked just now has the description, too. It can't fail.
+        let mut free = byte(self.side, libc::F_UNLCK);
+        let _ = lock(self.file.as_fd(), libc::F_OFD_SETLK, &mut free);
+    }
+}
+
+/// Whether a live process has this side. `file` is none that has taken a side.
+pub(super) fn is_taken(file: BorrowedFd<'_>, side: Side) -> bool {
+    let mut found = byte(side, libc::F_WRLCK);
+    // If the system can't tell, the process counts as alive.
+    lock(file, libc::F_OFD_GETLK, &mut found).is_err() || found.l_type != libc::F_UNLCK as i16
+}
+
+/// The lock of a side, or its end.
+fn byte(side: Side, kind: i32) -> libc::flock {
+    let start = match side {
+        Side::Producer => 0,
+        Side::Consumer => 1,
+    };
+    libc::flock {
+        l_type: kind as i16,
+        l_whence: libc::SEEK_SET as i16,
+        l_start: start,
+        l_len: 1,
+        l_pid: 0,
+    }
+}
+
+fn lock(file: BorrowedFd<'_>, command: i32, lock: &mut libc::flock) -> io::Result<()> {
+    // SAFETY: the descriptor is open, and the command reads and writes one `flock`.
+    match unsafe { libc::fcntl(file.as_raw_fd(), command, lock) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,121 @@
+//! What lies at the start of a lane's memory: what the lane is for, and where its processes sleep.
+//!
+//! | bytes | |
+//! |---|---|
+//! | 0 to 63 | eight words of 8 bytes: "corelane", version of the layout, "linering", size and alignment of an item, a hash of its name, capacity, length of the file |
+//! | 64 to 79 | the last epochs, plus 1, in which the owner of each side was found dead |
+//! | 128 to 131 | 1 while the consumer sleeps: a futex |
+//! | 256 to 259 | 1 while the producer sleeps: a futex |
+//! | 4096 on | the queue: presence (8 bytes), then at multiples of 128 `read`, `popped`, `first`, then the lines |
+
+use core::mem::{align_of, size_of};
+
+use super::error::Error;
+use crate::memory::{AtomicU32, AtomicU64, Ordering};
+use crate::pad::Padded;
+
+/// Where the queue begins.
+pub(super) const QUEUE_AT: usize = 4096;
+
+/// Changes with the layout of the header or of a queue.
+const VERSION: u64 = 1;
+
+/// The first part of a lane's memory.
+#[repr(C)]
+pub(super) struct Header {
+    about: [AtomicU64; 8],
+    /// Of the producer and of the consumer.
+    pub(super) died: [AtomicU64; 2],
+    /// The consumer sleeps here.
+    pub(super) items: Padded<AtomicU32>,
+    /// The producer sleeps here.
+    pub(super) room: Padded<AtomicU32>,
+}
+
+const _: () = assert!(size_of::<Header>() <= QUEUE_AT);
+
+/// What a lane is for.
+pub(super) struct About([u64; 8]);
+
+/// The names of the words, as errors tell them.
+const FIELDS: [&str; 8] = [
+    "magic number",
+    "version of the layout",
+    "queue",
+    "size of an item",
+    "alignment of an item",
+    "hash of the item's name",
+    "capacity",
+    "length",
+];
+
+impl About {
+    /// A lane for items of type `T`.
+    pub(super) fn items<T>(capacity: usize, len: usize) -> Self {
+        let word = |name: &[u8; 8]| u64::from_ne_bytes(*name);
+        Self([
+            word(b"corelane"),
+            VERSION,
+            word(b"linering"),
+            size_of::<T>() as u64,
+            align_of::<T>() as u64,
+            hash(core::any::type_name::<T>()),
+            capacity as u64,
+            len as u64,
+        ])
+    }
+}
+
+impl Header {
+    /// Says what the lane is for, in memory that nobody else uses yet.
+    pub(super) fn write(&self, about: &About) {
+        for (word, value) in self.about.iter().zip(about.0) {
+            // Relaxed: the descriptor is passed on afterwards.
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// The capacity that the lane says it has.
+    pub(super) fn capacity(&self) -> Option<usize> {
+        usize::try_from(self.about[6].load(Ordering::Relaxed)).ok()
+    }
+
+    /// Whether the lane is for this.
+    ///
+    /// # Errors
+    ///
+    /// If not: the first difference.
+    pub(super) fn check(&self, about: &About) -> Result<(), Error> {
+        for (i, &expected) in about.0.iter().enumerate() {
+            let found = self.about[i].load(Ordering::Relaxed);
+            match (found == expected, i) {
+                (true, _) => {}
+                (false, 0) => return Err(Error::NotALane),
+                (false, _) => return Err(Error::Differs { field: FIELDS[i], expected, found }),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A hash of the last part of a type's path, and of those of its parameters (FNV-1a).
+fn hash(name: &str) -> u64 {
+    let parts = name.split_inclusive(['<', '>', ',', ';', '[', ']', '(', ')', ' ']);
+    let last = parts.map(|part| part.rsplit("::").next().unwrap_or(part));
+    last.flat_map(str::bytes).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_of_a_type_does_not_count() {
+        assert_eq!(hash("a::b::Tick"), hash("other::Tick"));
+        assert_eq!(hash("[a::Tick; 4]"), hash("[b::c::Tick; 4]"));
+        assert_ne!(hash("a::Tick"), hash("a::Tock"));
+        assert_ne!(hash("[a::Tick; 4]"), hash("[a::Tick; 5]"));
+    }
+}

@@ -1,0 +1,319 @@
+//! Lanes between processes: a queue in memory that they share, which survives the death of any of them.
+//!
+//! A [`Lane`] is a memory file. One process makes it and gives its descriptor to another one, which opens it: by inheritance,
+//! [`Lane::give`], or over a Unix socket. Each takes a side. The handles are those of [`wait`](crate::wait): they push, pop, wait and sleep as between threads.
+//!
+//! ```
+//! use corelane::shm::Lane;
+//!
+//! let lane = Lane::<u64>::create(1024)?;
+//! let mut tx = lane.producer()?;
+//! // In another process: `Lane::<u64>::open(descriptor)?`.
+//! let mut rx = Lane::<u64>::open(&lane)?.consumer()?;
+//! tx.push(7).unwrap();
+//! assert_eq!(rx.pop(), Some(7));
+//! # Ok::<(), corelane::shm::Error>(())
+//! ```
+//!
+//! # When a process dies
+//!
+//! | | |
+//! |---|---|
+//! | its side | is free at once: the kernel gives its lock back, however the process ended. Another process takes it by [`Lane::producer`] or [`Lane::consumer`], and goes on at the same position |
+//! | an item whose push had returned | is popped, once, in order |
+//! | a push that had not returned | has happened or not |
+//! | a pop that had not returned | has happened or not. If it has not, the next consumer pops the item |
+//! | the other side | goes on. A thread that waits finds out within a second, and then sees a queue whose other side is [closed](crate::Consumer::is_closed): pops get what is left. [`peer`](Consumer::peer) says whether the other side left or died, [`wait_for_peer`](Consumer::wait_for_peer) waits for the next one |
+//! | the memory | goes with the last process that has the lane. Nothing lies in a file system |
+//!
+//! # Trust
+//!
+//! Another process may write anything into the memory. Positions are checked or bounded before they are used, so no access leaves the lane, no
+//! call panics, and none loops for ever. Items are then wrong, lost or doubled, and a take-over may say [`Corrupt`](Error::Corrupt).
+//! Items are plain data for which every pattern of bits is a value, [`Item`].
+//!
+//! # Limits
+//!
+//! One producer and one consumer. A child process that was forked, and has not called `exec`, keeps the sides of its parent taken as long as it
+//! lives; it must not use or drop their handles.
+//! Processes on 64-bit Linux with `/proc`.
+
+mod bells;
+mod error;
+mod file;
+mod header;
+
+use alloc::sync::Arc;
+use core::fmt;
+use core::marker::PhantomData;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::io::{FdFlags, fcntl_setfd};
+use zerocopy::FromBytes;
+
+pub use bells::{Bell, Bells};
+pub use error::Error;
+
+use crate::line_ring::{self, Geometry};
+use crate::overwrite::Plain;
+use crate::queue::Config;
+use crate::region::{self, Mapping, found, join, shared_layout};
+use crate::wait::bell::Look;
+use crate::wait::sealed::Rings;
+use crate::wait::{self, Waits};
+use bells::Link;
+use error::system;
+use file::Seat;
+use header::{About, QUEUE_AT};
+
+/// What processes can send each other: plain data for which every pattern of bits is a value.
+///
+/// Numbers, arrays of them, and structs without padding that derive `zerocopy`'s `IntoBytes`, `FromBytes` and `Immutable`.
+#[diagnostic::on_unimplemented(
+    message = "processes can't send each other `{Self}`",
+    note = "derive `Clone, Copy, zerocopy::IntoBytes, zerocopy::FromBytes, zerocopy::Immutable` for it, with `#[repr(C)]` and \
+            no padding"
+)]
+pub trait Item: Plain + FromBytes {}
+
+impl<T: Plain + FromBytes> Item for T {}
+
+/// The sending side of a lane.
+pub type Producer<T> = wait::Producer<line_ring::Producer<T>, Bells>;
+
+/// The receiving side of a lane.
+pub type Consumer<T> = wait::Consumer<line_ring::Consumer<T, true>, Bells>;
+
+/// A side of a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// It pushes.
+    Producer,
+    /// It pops.
+    Consumer,
+}
+
+impl Side {
+    fn other(self) -> Self {
+        match self {
+            Self::Producer => Self::Consumer,
+            Self::Consumer => Self::Producer,
+        }
+    }
+
+    fn of_region(self) -> region::Side {
+        match self {
+            Self::Producer => region::Side::Producer,
+            Self::Consumer => region::Side::Consumer,
+        }
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Producer => "producer",
+            Self::Consumer => "consumer",
+        })
+    }
+}
+
+/// What is known of the process on the other side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// No process has taken that side yet.
+    Absent,
+    /// A process has it.
+    Alive,
+    /// The last one has dropped its handle.
+    Left,
+    /// The last one ended without that, or was killed.
+    Died,
+}
+
+/// A queue in memory that processes share.
+pub struct Lane<T> {
+    link: Arc<Link>,
+    geometry: Geometry,
+    items: PhantomData<fn(T) -> T>,
+}
+
+impl<T: Item> Lane<T> {
+    /// Makes a lane for at least `capacity` items.
+    ///
+    /// # Errors
+    ///
+    /// If the capacity is 0 or too large, or if the system has no memory files.
+    pub fn create(capacity: usize) -> Result<Self, Error> {
+        let (geometry, len) = sizes::<T>(capacity)?;
+        let file = file::create(len)?;
+        let mapping = Arc::new(system("to map the lane", Mapping::new(file.as_fd(), len))?);
+        let link = Arc::new(Link { mapping, file });
+        link.header().write(&About::items::<T>(capacity, len));
+        // SAFETY: the file has room for the queue, and nobody else has it yet.
+        let lines = unsafe {
+            found::<line_ring::Header<T>>(link.queue(), geometry.lines, line_ring::Header::new(0))
+        };
+        line_ring::empty(&lines, 0);
+        Ok(Self { link, geometry, items: PhantomData })
+    }
+
+    /// Opens a lane that another process has made, by its descriptor.
+    ///
+    /// # Errors
+    ///
+    /// If the descriptor is none of a lane, or the lane is for other items.
+    pub fn open(file: impl AsFd) -> Result<Self, Error> {
+        Self::new(file::reopen(file.as_fd())?)
+    }
+
+    /// Opens a lane whose descriptor this process has inherited: see [`give`](Self::give).
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_number(number: RawFd) -> Result<Self, Error> {
+        Self::new(file::open_number(number)?)
+    }
+
+    fn new(file: OwnedFd) -> Result<Self, Error> {
+        let there = file::sealed_len(file.as_fd())?;
+        if there < QUEUE_AT {
+            return Err(Error::NotALane);
+        }
+        let mapping = Arc::new(system("to map the lane", Mapping::new(file.as_fd(), there))?);
+        let link = Arc::new(Link { mapping, file });
+        // Read once: another process may change it.
+        let capacity = link.header().capacity().ok_or(Error::Corrupt)?;
+        link.header().check(&About::items::<T>(capacity, there))?;
+        let (geometry, len) = sizes::<T>(capacity)?;
+        if len != there {
+            return Err(Error::Corrupt);
+        }
+        Ok(Self { link, geometry, items: PhantomData })
+    }
+
+    /// Takes the sending side.
+    ///
+    /// # Errors
+    ///
+    /// [`Taken`](Error::Taken) if a live process has it, [`Corrupt`](Error::Corrupt) if the last one can't have left the queue so.
+    pub fn producer(&self) -> Result<Producer<T>, Error> {
+        let bells = self.take(Side::Producer)?;
+        let end = self.end(Side::Producer)?;
+        let tx = line_ring::Producer::resume(end, self.geometry).map_err(|_| Error::Corrupt)?;
+        Ok(wait::Producer::new(tx, bells))
+    }
+
+    /// Takes the receiving side.
+    ///
+    /// # Errors
+    ///
+    /// [`Taken`](Error::Taken) if a live process has it.
+    pub fn consumer(&self) -> Result<Consumer<T>, Error> {
+        let bells = self.take(Side::Consumer)?;
+        let end = self.end(Side::Consumer)?;
+        let rx = line_ring::Consumer::resume(end, self.geometry)?;
+        Ok(wait::Consumer::new(rx, bells))
+    }
+
+    /// Takes the lock of a side, and says so.
+    fn take(&self, side: Side) -> Result<Bells, Error> {
+        let seat = Seat::take(self.link.file.as_fd(), side)?;
+        let bells = Bells::new(&self.link, side, seat);
+        self.link.presence().take(side.of_region());
+        // For a thread that waits for this side.
+        bells.ring();
+        Ok(bells)
+    }
+
+    fn end(&self, side: Side) -> Result<region::End<line_ring::Header<T>>, Error> {
+        let Link { mapping, .. } = &*self.link;
+        // SAFETY: the queue was made with this geometry, and the lock of the side is this process's.
+        let end = unsafe {
+            join(mapping.clone(), self.link.queue(), self.geometry.lines, side.of_region())
+        };
+        Ok(end?)
+    }
+
+    /// Lets a child process inherit the lane. The child opens it by [`open_number`](Self::open_number) with the number that this gives.
+    ///
+    /// ```no_run
+    /// use std::process::Command;
+    ///
+    /// let lane = corelane::shm::Lane::<u64>::create(1024)?;
+    /// let mut child = Command::new("worker");
+    /// let number = lane.give(&mut child)?;
+    /// child.arg(number.to_string()).spawn().expect("it starts");
+    /// # Ok::<(), corelane::shm::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there is no descriptor left.
+    pub fn give(&self, child: &mut Command) -> Result<RawFd, Error> {
+        let file = file::reopen(self.as_fd())?;
+        let number = file.as_raw_fd();
+        let inherit = move || fcntl_setfd(&file, FdFlags::empty()).map_err(Into::into);
+        // SAFETY: it makes one call of the system, which is allowed in a child before `exec`.
+        unsafe { child.pre_exec(inherit) };
+        Ok(number)
+    }
+}
+
+/// The sizes of a lane, and its length in bytes.
+fn sizes<T>(capacity: usize) -> Result<(Geometry, usize), Error> {
+    let geometry = Geometry::new::<T>(Config::new(capacity))?;
+    let queue = shared_layout::<line_ring::Header<T>>(geometry.lines).size();
+    Ok((geometry, (QUEUE_AT + queue).next_multiple_of(QUEUE_AT)))
+}
+
+impl<T> AsFd for Lane<T> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.link.file.as_fd()
+    }
+}
+
+impl<T> fmt::Debug for Lane<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lane").finish_non_exhaustive()
+    }
+}
+
+/// The calls that only handles of lanes have.
+macro_rules! calls {
+    ($($handle:ident sees $side:ident: $done:literal;)*) => {$(
+        impl<T: Item> $handle<T> {
+            #[doc = concat!("Items that have been ", $done, " since the lane was made, by all processes that have had this side.")]
+            ///
+            /// Where a process goes on that takes the side over.
+            pub fn position(&self) -> u64 {
+                self.queue.count()
+            }
+
+            /// Looks whether a process has the other side. If that process is dead, the other side is closed from now on.
+            pub fn peer(&self) -> Peer {
+                self.bells.link.peer(Side::$side)
+            }
+
+            /// Waits until a process has the other side, for at most so long. False when the time is over.
+            pub fn wait_for_peer(&self, timeout: Duration) -> bool {
+                // A time beyond what the clock can tell never comes.
+                let until = Instant::now().checked_add(timeout);
+                let look = || match self.peer() {
+                    Peer::Alive => Look::Done(()),
+                    _ => Look::NotYet,
+                };
+                self.bells.own().sleep(&mut Waits::default(), until, look).is_some()
+            }
+        }
+    )*};
+}
+
+calls! {
+    Producer sees Consumer: "pushed";
+    Consumer sees Producer: "popped";
+}
