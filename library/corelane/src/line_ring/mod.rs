@@ -378,8 +378,8 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
     #[inline(always)]
     fn record(&self) {
         if RECORDS {
-            // Release ↔ Acquire in `resume`: the items are taken.
-            self.end.header().popped.store(self.position(), Ordering::Release);
+            // Relaxed: the system orders the end of a process before the next one takes the side.
+            self.end.header().popped.store(self.position(), Ordering::Relaxed);
         }
     }
 

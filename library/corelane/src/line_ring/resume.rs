@@ -3,6 +3,8 @@
 //! A producer finds its place in the lines: behind the item with the highest `tail`. An item that the dead producer had written
 //! and not published is not there. A consumer finds the position of the last one, which recorded it after each pop. An item that
 //! the dead consumer was reading is popped again: its pop had not returned.
+//!
+//! A process takes a side by a lock that the system gives back when its owner has ended. So all that the owner did happens before.
 
 use super::lines::{Line, Place};
 use super::{Consumer, Geometry, Header, Producer, empty};
@@ -25,8 +27,8 @@ impl<T> Producer<T> {
         let mut tx = Self::new(end, geometry);
         let mut last = None;
         for index in 0..geometry.lines as u64 {
-            // Acquire ↔ Release in `Producer::show`: the dead producer's accesses to slots, which are written anew.
-            let tail = lines.get(index).tail().load(Ordering::Acquire).wrapping_sub(first);
+            // Relaxed: the system orders all that the dead producer did before this.
+            let tail = lines.get(index).tail().load(Ordering::Relaxed).wrapping_sub(first);
             // A line that was never entered has the `tail` of its own start.
             if tail != index * Line::<T>::N as u64 {
                 last = last.max(Some((tail, index)));
@@ -78,12 +80,12 @@ impl<T> Consumer<T, true> {
     pub(crate) fn resume(end: End<Header<T>>, geometry: Geometry) -> Result<Self, CapacityError> {
         let mut rx = Self::new(end, geometry)?;
         let header = rx.end.header();
-        // Acquire ↔ Release in `record`: the items before are taken.
-        let popped = header.popped.load(Ordering::Acquire);
+        // Relaxed: as above.
+        let popped = header.popped.load(Ordering::Relaxed);
         let (place, left) = header.place(rx.end.slots(), popped);
         // The last consumer may have stopped just before it gave lines back.
         let given_back = left & !(rx.together - 1);
-        // Release ↔ Acquire in `Producer::look`: the items are taken.
+        // Release ↔ Acquire in `Producer::look`: the items are taken, also by the last consumer.
         header.read.store(given_back, Ordering::Release);
         (rx.place, rx.left) = (place, left);
         rx.filled = rx.place.i;

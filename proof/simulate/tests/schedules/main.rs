@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use coherence::Schedule;
-use corelane_simulate::{Queue, Room};
+use corelane_simulate::{Killed, Queue, Room};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// Seeds for each queue. Each seed makes two runs. The environment variable `CORELANE_STRESS` scales the number.
@@ -23,6 +23,8 @@ const CHAINS: f64 = 300.0;
 const SEVERAL: f64 = 4000.0;
 const STOPPED: f64 = 2000.0;
 const WAITING: f64 = 2000.0;
+/// Each seed makes a run for each step.
+const KILLED: f64 = 60.0;
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
@@ -52,11 +54,21 @@ fn main() -> ExitCode {
         let tested = corelane_simulate::test_waiting_for_records(seeds(5.0 * WAITING));
         tested.map(|_| ()).map_err(Failed::from)
     });
+    let killed = [Killed::Producer, Killed::Consumer].map(|side| {
+        Trial::test(format!("linering::killed_{side:?}").to_lowercase(), move || {
+            let tested = corelane_simulate::test_killed(side, seeds(KILLED))?;
+            if verbose {
+                println!("killed {side:?}: {} runs, {} steps", tested.runs, tested.steps);
+            }
+            Ok(())
+        })
+    });
     let trials = queues
         .chain(shared)
         .chain(stopped)
         .chain(waiting)
         .chain([records])
+        .chain(killed)
         .chain(seeded::trials())
         .collect();
     libtest_mimic::run(&arguments, trials).exit_code()
