@@ -170,12 +170,12 @@ fn kill_producers(role: &str, capacity: usize, kills: u64) {
         }
         process.kill().unwrap();
         process.wait().unwrap();
+        assert_eq!(rx.peer(), Peer::Died);
         // What was pushed before is there, and then the end.
         while let Some(tick) = rx.pop() {
             assert_eq!(tick.checked(), expected);
             expected += 1;
         }
-        assert_eq!(rx.peer(), Peer::Died);
     }
     assert!(expected > kills, "{expected} items for {kills} kills");
 }
@@ -215,10 +215,10 @@ fn killed_peer_that_pops() {
             }
             process.kill().unwrap();
             process.wait().unwrap();
+            assert_eq!((tx.peer(), rx.peer()), (Peer::Died, Peer::Died));
             while let Some(tick) = rx.pop() {
                 see(tick);
             }
-            assert_eq!(tx.peer(), Peer::Died);
         }
         assert!(in_flight <= kills, "{in_flight} items are lost after {kills} kills");
         assert!(next > kills, "{next} items for {kills} kills");

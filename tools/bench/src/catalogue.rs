@@ -11,6 +11,7 @@ use corelane::segmented::Uspsc;
 use corelane::{Config, Info, Queue, for_each_queue};
 use corelane_report::{Failure, name, unknown};
 
+use crate::ipc::IpcKernel;
 use crate::kinds::{PayloadKind, TeamSize, Test, WORD};
 use crate::larger::{self, Roomy};
 use crate::params::{CircleSetting, PairSetting, Params, Setting, Trial, WaitSetting};
@@ -107,6 +108,8 @@ pub struct Entry {
     circle: Option<CircleKernel>,
     /// The measurements of calls that wait, one for each way; only channels have some.
     pub(crate) channels: Vec<ChannelKernel>,
+    /// The measurements between processes.
+    pub(crate) ipc: Vec<IpcKernel>,
     probe: fn(Config, TeamSize) -> Result<(), String>,
 }
 
@@ -177,6 +180,7 @@ impl Entry {
             team: Some(team::measure::<N, B, Q>),
             circle: Some(circle::measure::<B, Q>),
             channels: Vec::new(),
+            ipc: Vec::new(),
             probe: |config, size| team::handles::<N, Q>(config, size).map(drop),
         }
     }
@@ -197,8 +201,14 @@ impl Entry {
             team: None,
             circle: None,
             channels,
+            ipc: Vec::new(),
             probe: |_, _| Ok(()),
         }
+    }
+
+    /// An entry for what is measured between processes.
+    pub(crate) fn between_processes(info: Info, kind: EntryKind, ipc: Vec<IpcKernel>) -> Self {
+        Self { ipc, ..Self::channel(info, kind, Vec::new()) }
     }
 
     /// The same entry, also measured between one producer and one consumer.
@@ -247,6 +257,13 @@ impl Entry {
                 return kernel.measure(test, trial, setting).map_err(|fault| {
                     format!("{fault}, in {} with {} threads", name(&test), setting.size)
                 });
+            }
+            Setting::Ipc(setting) => {
+                let kernel = self.ipc.iter().find(|kernel| kernel.fits(test, setting));
+                let kernel = kernel.expect("only those with a kernel are chosen");
+                return kernel
+                    .measure(self.info.id, test, trial, setting)
+                    .map_err(|fault| format!("{fault}, in {} between processes", name(&test)));
             }
             Setting::Circle(setting) => {
                 let threads = setting.threads;

@@ -38,6 +38,8 @@ pub enum Test {
     Idle,
     /// Latency of items from many senders that are mostly idle.
     FanIn,
+    /// Processes that are killed at random moments, and others that go on.
+    Kill,
 }
 
 impl Test {
@@ -49,6 +51,9 @@ impl Test {
     /// The tests of calls that wait.
     pub const WAIT: [Self; 6] =
         [Self::Stream, Self::PingPong, Self::OpenLoop, Self::Cpu, Self::Idle, Self::FanIn];
+
+    /// The tests between processes.
+    pub const IPC: [Self; 4] = [Self::Rtt, Self::Stream, Self::Cpu, Self::Kill];
 
     /// The unit of its values.
     pub fn unit(self) -> &'static str {
@@ -64,6 +69,7 @@ impl Test {
             Self::PingPong => "ns/round trip",
             Self::Cpu => "cpu ns/item",
             Self::Idle => "cpu ns/s",
+            Self::Kill => "ms to open",
         }
     }
 }
@@ -92,6 +98,11 @@ pub enum Strategy {
     Spin,
     /// The plain handles of the queue, and a yield after each failed try.
     Yield,
+}
+
+impl Strategy {
+    /// How calls between processes wait.
+    pub const OF_IPC: [Self; 3] = [Self::Adaptive, Self::Sleep, Self::Spin];
 }
 
 /// What runs tasks.

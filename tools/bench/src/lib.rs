@@ -15,6 +15,9 @@ mod field;
 mod floor;
 mod grid;
 mod host;
+#[cfg_attr(not(target_os = "linux"), path = "ipc_none.rs")]
+mod ipc;
+mod ipc_plan;
 mod kept;
 mod kinds;
 mod larger;
@@ -45,13 +48,14 @@ pub use calibration::Calibration;
 pub use catalogue::{Entry, EntryKind, entries, ids};
 pub use corelane::Sides;
 pub use cores::pair as cores;
+pub use ipc::{PEER, be_peer};
 pub use kept::{numbers, picture};
 pub use kinds::{Between, allows, between, check_sizes, possible_sizes, usual_sizes};
 pub use kinds::{
     CorePair, Handles, MemoryKind, Mode, PayloadKind, Placement, Regime, Runtime, Strategy,
     TeamSize, Test, WORD, Workload,
 };
-pub use options::{MpmcArgs, RingArgs, RunArgs, SpscArgs, WaitArgs};
+pub use options::{IpcArgs, MpmcArgs, RingArgs, RunArgs, SpscArgs, WaitArgs};
 pub use pair::{Cores, Wait};
 pub use params::{PairSetting, Params};
 pub use plan::Plan;

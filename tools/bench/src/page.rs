@@ -60,7 +60,8 @@ impl Results {
     /// The recommended queues, and circumstances that the numbers don't show.
     fn summary(&self) -> Vec<Block> {
         let mut blocks = advice::blocks(self);
-        let recommends = !self.results.iter().any(CellResult::is_of_wait);
+        let recommends =
+            !self.results.iter().any(|result| result.is_of_wait() || result.is_of_ipc());
         if recommends && blocks.is_empty() && self.rounds.len() < advice::LEAST_ROUNDS {
             blocks.push(Block::Paragraph("Too few rounds to recommend a queue.".into()));
         }

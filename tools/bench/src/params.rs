@@ -34,6 +34,7 @@ pub(crate) enum Setting {
     Team(TeamSetting),
     Circle(CircleSetting),
     Wait(WaitSetting),
+    Ipc(IpcSetting),
 }
 
 /// One producer, one consumer.
@@ -119,6 +120,18 @@ pub(crate) struct WaitSetting {
     pub(crate) rate: Option<u64>,
 }
 
+/// Two processes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct IpcSetting {
+    pub(crate) record_bytes: usize,
+    pub(crate) strategy: Strategy,
+    /// Threads of each process.
+    pub(crate) threads: usize,
+    /// Records per second, if they are sent on a schedule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rate: Option<u64>,
+}
+
 /// How the calls of a queue wait. A queue may have several ways.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Way {
@@ -146,13 +159,17 @@ impl Params {
         match &mut params.setting {
             Setting::Team(team) => team.placement = None,
             Setting::Pair(pair) => (pair.item_bytes, pair.handles) = (None, None),
-            Setting::Circle(_) | Setting::Wait(_) => {}
+            Setting::Circle(_) | Setting::Wait(_) | Setting::Ipc(_) => {}
         }
         params
     }
 
     /// Whether results with these parameters are compared with each other. Strategies are.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        if let (Setting::Ipc(a), Setting::Ipc(b)) = (&self.setting, &other.setting) {
+            let is_same = IpcSetting { strategy: a.strategy, ..b.clone() } == *a;
+            return self.capacity == other.capacity && is_same;
+        }
         let (Setting::Wait(a), Setting::Wait(b)) = (&self.setting, &other.setting) else {
             return self == other;
         };
@@ -168,6 +185,7 @@ impl Params {
             Setting::Team(_) => "mpmc",
             Setting::Circle(_) => "ring",
             Setting::Wait(_) => "wait",
+            Setting::Ipc(_) => "ipc",
         }
     }
 
@@ -175,7 +193,9 @@ impl Params {
         match &self.setting {
             Setting::Team(team) => team.size,
             Setting::Wait(wait) => wait.size,
-            Setting::Pair(_) | Setting::Circle(_) => TeamSize { producers: 1, consumers: 1 },
+            Setting::Pair(_) | Setting::Circle(_) | Setting::Ipc(_) => {
+                TeamSize { producers: 1, consumers: 1 }
+            }
         }
     }
 }

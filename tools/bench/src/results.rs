@@ -159,6 +159,9 @@ impl CellResult {
             Setting::Wait(wait) if wait.way.strategy != Strategy::Adaptive => {
                 format!("{} {}", self.queue, name(&wait.way.strategy))
             }
+            Setting::Ipc(ipc) if ipc.strategy != Strategy::Adaptive => {
+                format!("{} {}", self.queue, name(&ipc.strategy))
+            }
             _ => self.queue.clone(),
         };
         match self.is_bounded() || self.queue.ends_with("-unbounded") {
@@ -171,6 +174,11 @@ impl CellResult {
     /// Whether its calls wait.
     pub(crate) fn is_of_wait(&self) -> bool {
         matches!(self.params.setting, Setting::Wait(_))
+    }
+
+    /// Whether it is between processes.
+    pub(crate) fn is_of_ipc(&self) -> bool {
+        matches!(self.params.setting, Setting::Ipc(_))
     }
 
     /// The same with the version of a crate.

@@ -171,7 +171,8 @@ fn measure(plan: &Plan, tally: &Mutex<Tally>) -> Result<(), Failure> {
 }
 
 fn floors(plan: &Plan) -> Floors {
-    Floors::measure(plan.pair(), plan.cells.iter().any(|cell| !cell.entry.channels.is_empty()))
+    let sleeps = |cell: &Cell| !cell.entry.channels.is_empty() || !cell.entry.ipc.is_empty();
+    Floors::measure(plan.pair(), plan.cells.iter().any(sleeps))
 }
 
 fn sample(plan: &Plan, cell: &Cell) -> Result<Sample, Failure> {

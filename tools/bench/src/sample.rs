@@ -28,6 +28,7 @@ pub(crate) struct Sample {
     pub(crate) cpu_sides: Option<[f64; 2]>,
     /// How often a thread slept, per item.
     pub(crate) sleeps: Option<f64>,
+    pub(crate) kills: Option<Kills>,
     pub(crate) latency: Option<Histogram<u64>>,
     pub(crate) pushes: Option<Histogram<u64>>,
     pub(crate) pops: Option<Histogram<u64>>,
@@ -36,6 +37,37 @@ pub(crate) struct Sample {
 impl Sample {
     pub(crate) fn of(value: f64) -> Self {
         Self { value, ..Self::default() }
+    }
+}
+
+/// What happened when processes were killed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Kills {
+    /// Processes that were killed.
+    pub(crate) kills: u64,
+    /// Records that are missing, but the one that was under way.
+    pub(crate) lost: u64,
+    /// Records that came twice.
+    pub(crate) doubled: u64,
+    /// Processes that did not find out within ten seconds.
+    pub(crate) hung: u64,
+    /// Descriptors and sides that were not given back.
+    pub(crate) left_behind: u64,
+    /// Time in which a lane is opened after a kill, at the 99th percentile.
+    pub(crate) reopen_ms_p99: f64,
+}
+
+impl Kills {
+    /// All of them together.
+    fn sum(self, other: Self) -> Self {
+        Self {
+            kills: self.kills + other.kills,
+            lost: self.lost + other.lost,
+            doubled: self.doubled + other.doubled,
+            hung: self.hung + other.hung,
+            left_behind: self.left_behind + other.left_behind,
+            reopen_ms_p99: self.reopen_ms_p99.max(other.reopen_ms_p99),
+        }
     }
 }
 
@@ -86,6 +118,9 @@ pub struct Summary {
     /// How often a thread slept; the median over rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sleeps_per_item: Option<f64>,
+    /// All kills of all rounds.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub(crate) kills: Option<Kills>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) latency_ns: Option<Latency>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,6 +161,7 @@ impl Summary {
             cpu_ns_per_item: median(&|sample| sample.cpu_ns),
             cpu_ns: sides(both(|sample| sample.cpu_sides)),
             sleeps_per_item: median(&|sample| sample.sleeps),
+            kills: samples.iter().filter_map(|sample| sample.kills).reduce(Kills::sum),
             latency_ns: times(|sample| sample.latency.as_ref()),
             push_ns: times(|sample| sample.pushes.as_ref()),
             pop_ns: times(|sample| sample.pops.as_ref()),

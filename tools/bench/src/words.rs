@@ -1,5 +1,6 @@
 //! The texts of each test in tables and reports: titles, columns, and floors.
 
+mod ipc;
 mod wait;
 
 use corelane_report::{Row, Table, name, ratio, short, times};
@@ -26,6 +27,9 @@ pub(crate) fn floor(
 ) -> Option<(&'static str, f64)> {
     if let Setting::Wait(setting) = &result.params.setting {
         return wait::floor(results, result.test, setting, group);
+    }
+    if let Setting::Ipc(setting) = &result.params.setting {
+        return ipc::floor(results, result.test, setting, group);
     }
     let line_rtt = || results.line_rtt(group).map(|q| q.median);
     match result.test {
@@ -67,6 +71,7 @@ pub(crate) fn chart_titles(result: &CellResult) -> (String, Option<String>) {
             (title, Some(format!("{threads} threads, {wait}")))
         }
         Setting::Wait(setting) => wait::titles(result, setting),
+        Setting::Ipc(setting) => ipc::titles(result, setting),
     }
 }
 
@@ -104,6 +109,7 @@ pub(crate) fn condition(result: &CellResult) -> Option<String> {
         }
         Setting::Wait(wait) => Some(name(&wait.placement)),
         Setting::Circle(_) => None,
+        Setting::Ipc(ipc) => Some(format!("{} bytes", ipc.record_bytes)),
     }
 }
 
@@ -124,6 +130,7 @@ pub(crate) fn suite(result: &CellResult) -> &'static str {
         Setting::Circle(_) => "Threads in a ring",
         Setting::Team(_) => "Between several threads",
         Setting::Wait(_) => "Calls that wait",
+        Setting::Ipc(_) => "Between processes",
     }
 }
 
@@ -133,6 +140,7 @@ pub(crate) fn size(result: &CellResult) -> Option<String> {
         Setting::Team(team) if team.operation.is_none() => team.size.to_string(),
         Setting::Circle(circle) => format!("{} threads", circle.threads),
         Setting::Wait(setting) => return wait::titles(result, setting).1,
+        Setting::Ipc(setting) => return ipc::titles(result, setting).1,
         _ => return None,
     };
     // Programs that had one placement had one way of waiting beside `greedy`.
@@ -176,6 +184,7 @@ fn columns(result: &CellResult) -> (&'static str, &'static [Column]) {
     let test = result.test;
     match test {
         _ if result.is_of_wait() => wait::columns(test),
+        _ if result.is_of_ipc() => ipc::columns(test),
         Test::Stream => (test.unit(), &[TIMES_FLOOR, BATCH_P, BATCH_C]),
         Test::Rtt => (test.unit(), &[TIMES_FLOOR]),
         Test::OpenLoop => ("p50 ns", &[P99, P999, MAX]),
@@ -190,7 +199,7 @@ fn columns(result: &CellResult) -> (&'static str, &'static [Column]) {
         Test::Overwrite => (test.unit(), &[PER_S, LOST, FAIR_P]),
         Test::Round => (test.unit(), &[PER_S, RATIO_PEER]),
         // Only of calls that wait.
-        Test::PingPong | Test::Cpu | Test::Idle | Test::FanIn => (test.unit(), &[]),
+        Test::PingPong | Test::Cpu | Test::Idle | Test::FanIn | Test::Kill => (test.unit(), &[]),
     }
 }
 
@@ -214,7 +223,7 @@ pub(crate) fn purpose(result: &CellResult) -> Option<String> {
         Setting::Circle(circle) => {
             return Some(format!("for a ring of {} threads", circle.threads));
         }
-        Setting::Wait(_) => return None,
+        Setting::Wait(_) | Setting::Ipc(_) => return None,
         Setting::Pair(pair) => match (result.test, pair.batch) {
             _ if pair.payload != PayloadKind::U64 || pair.regime != Regime::Free => return None,
             (Test::Stream, 1) => "to stream items one by one".to_owned(),
@@ -245,6 +254,7 @@ pub(crate) fn purpose(result: &CellResult) -> Option<String> {
 pub(crate) fn legend(result: &CellResult) -> &'static str {
     match result.test {
         test if result.is_of_wait() => wait::legend(test),
+        test if result.is_of_ipc() => ipc::legend(test),
         Test::Stream => {
             "Medians with quartiles; less is better. × floor: of a block_handoff of as many bytes. P batch, C batch: items that the \
              producer, the consumer moves before it waits; the smaller one is of the faster side."
@@ -276,13 +286,14 @@ pub(crate) fn legend(result: &CellResult) -> &'static str {
         Test::Round => {
             "Medians with quartiles; less is better. M/s: million messages a second. × peer: of the best bounded peer."
         }
-        Test::PingPong | Test::Cpu | Test::Idle | Test::FanIn => "",
+        Test::PingPong | Test::Cpu | Test::Idle | Test::FanIn | Test::Kill => "",
     }
 }
 
 pub(crate) fn reading(result: &CellResult) -> &'static str {
     match result.test {
         _ if result.is_of_wait() => wait::READING,
+        _ if result.is_of_ipc() => ipc::READING,
         Test::Stream | Test::Rtt | Test::OpenLoop => {
             "The batch columns are items moved per run of failed pushes (P) or pops (C): a side whose batch \
              is small is the faster one, waiting for the other. Handles in the loop are local variables, which the \

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use corelane_bench::{CorePair, MpmcArgs, RingArgs, SpscArgs, WaitArgs};
+use corelane_bench::{CorePair, IpcArgs, MpmcArgs, PEER, RingArgs, SpscArgs, WaitArgs};
 use corelane_report::FileArgs;
 
 /// Measures the queues of corelane on this machine, beside the physical floor and beside other crates, verifies their
@@ -66,6 +66,12 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Measure the costs of this machine that the simulator needs.
     Calibrate(CalibrateArgs),
+    /// The second process of a measurement between processes.
+    #[command(name = PEER, hide = true)]
+    Peer {
+        /// What it does.
+        what: String,
+    },
 }
 
 /// Kinds of queues.
@@ -79,6 +85,8 @@ pub(crate) enum BenchSuite {
     Ring(Box<RingArgs>),
     /// Calls that wait for room and for items: threads that may sleep.
     Wait(Box<WaitArgs>),
+    /// Between processes: lanes in shared memory, beside what the system offers.
+    Ipc(Box<IpcArgs>),
 }
 
 /// What to show.

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use corelane_bench::{Calibration, Plan, Results, cores, numbers, picture, run};
+use corelane_bench::{Calibration, Plan, Results, be_peer, cores, numbers, picture, run};
 use corelane_report::{Block, Failure, Files, Sink, announce, interrupt, parse, print};
 
 use cli::{BenchSuite, CalibrateArgs, Cli, Command, ReportArgs};
@@ -46,6 +46,8 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
         Some(Command::Bench { suite: BenchSuite::Wait(args) }) => {
             measure(Plan::wait(&args)?, BENCH)
         }
+        Some(Command::Bench { suite: BenchSuite::Ipc(args) }) => measure(Plan::ipc(&args)?, BENCH),
+        Some(Command::Peer { what }) => be_peer(&what).map(|()| ExitCode::SUCCESS),
         Some(Command::Report(args)) => report(&args),
         Some(Command::Calibrate(args)) => calibrate(&args),
         Some(Command::Verify { args }) => subprogram::start("lane-verify", &args),

@@ -4,9 +4,13 @@
 //! fence, and looks at the word. So the sleeper sees what was published, or the other side sees the sleeper. The fence of the sleeper
 //! is the heavy one of a [`Barrier`] between processes.
 //!
+//! The heavy fence is a `membarrier(2)`, of some 10 microseconds. So a sleeper that has had one also tells the other side to have
+//! `SeqCst` fences itself, until it has rung [`IN_VAIN`] times with nobody asleep. Until then further sleeps need only such a fence.
+//!
 //! A dead process leaves a word that says that it sleeps. The next ring resets it, for one call of the system.
 
 use alloc::sync::Arc;
+use core::cell::Cell;
 use core::fmt;
 use core::ptr::NonNull;
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,18 +23,26 @@ use rustix::time::Timespec;
 use super::file::{Seat, is_taken};
 use super::header::{Header, QUEUE_AT};
 use super::{Peer, Side};
-use crate::memory::{AtomicU32, Barrier, Ordering, yield_now};
+use crate::memory::{AtomicU32, Barrier, Ordering, fence, yield_now};
 use crate::region::{Mapping, Presence, presence};
 use crate::wait::Waits;
 use crate::wait::bell::Look;
 use crate::wait::sealed::{self, Rings};
 use crate::wait::thread::is_over;
 
-const AWAKE: u32 = 0;
+/// The thread of this side sleeps.
 const ASLEEP: u32 = 1;
+/// The other side must have a `SeqCst` fence before it looks.
+const FENCED: u32 = 2;
 
-/// First time after which a sleeper looks whether the other process lives. The next times double.
-const FIRST_LOOK: Duration = Duration::from_millis(1);
+/// Rings in vain until the other side needs no fence any more.
+const IN_VAIN: u32 = 8;
+
+/// First time after which a sleeper looks whether the other process lives. The next times double. A timer that is due sooner than others of
+/// its core costs as much as the sleep.
+const FIRST_LOOK: Duration = Duration::from_millis(64);
+/// Without a fence a ring may be lost, so a sleeper looks again soon.
+const UNFENCED: Duration = Duration::from_millis(1);
 /// The longest of these times.
 const LAST_LOOK: Duration = Duration::from_secs(1);
 
@@ -101,6 +113,10 @@ pub struct Bells {
 /// Where the threads of one side sleep.
 pub struct Bell {
     barrier: Barrier,
+    /// Rings in vain since the last sleep.
+    in_vain: Cell<u32>,
+    /// Whether a heavy fence of this thread has followed the last time that it told the other side to have fences.
+    is_confirmed: Cell<bool>,
     /// The side that sleeps here.
     sleeper: Side,
     link: Arc<Link>,
@@ -110,7 +126,13 @@ impl Bells {
     /// For the owner of a side.
     pub(super) fn new(link: &Arc<Link>, side: Side, seat: Seat) -> Self {
         let barrier = Barrier::between_processes();
-        let bell = |sleeper| Bell { barrier, sleeper, link: link.clone() };
+        let bell = |sleeper| Bell {
+            barrier,
+            in_vain: Cell::new(0),
+            is_confirmed: Cell::new(false),
+            sleeper,
+            link: link.clone(),
+        };
         let (items, room) = (bell(Side::Consumer), bell(Side::Producer));
         Self { items, room, side, link: link.clone(), _seat: seat }
     }
@@ -164,20 +186,60 @@ impl Bell {
         }
     }
 
+    /// The word is not 0: somebody sleeps, or this side must have a fence.
     #[cold]
     #[inline(never)]
     fn wake(&self) {
+        fence(Ordering::SeqCst);
+        // Relaxed: the fence orders it.
+        if self.word().load(Ordering::Relaxed) & ASLEEP == 0 {
+            return self.ring_in_vain();
+        }
+        self.in_vain.set(0);
         // Relaxed: the kernel orders a sleep and a wake-up.
-        if self.word().swap(AWAKE, Ordering::Relaxed) != AWAKE {
+        if self.word().swap(FENCED, Ordering::Relaxed) & ASLEEP != 0 {
             // Fails only for addresses that are not mapped.
             let _ = futex::wake(self.word(), futex::Flags::empty(), i32::MAX as u32);
         }
     }
 
+    /// The fence was for nothing: after some of these, this side has no fences any more.
+    fn ring_in_vain(&self) {
+        self.in_vain.set(self.in_vain.get() + 1);
+        if self.in_vain.get() >= IN_VAIN {
+            self.in_vain.set(0);
+            // Relaxed, both: it fails if somebody goes to sleep at the same time and relies on the fences.
+            let (from, to) = (FENCED, 0);
+            let _ = self.word().compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    /// Says that this thread is about to sleep, and has a fence. False if the system refused it.
+    fn announce(&self) -> bool {
+        let word = self.word();
+        // Relaxed, all: a fence follows.
+        let rely =
+            || word.compare_exchange(FENCED, FENCED | ASLEEP, Ordering::Relaxed, Ordering::Relaxed);
+        if self.is_confirmed.get() && rely().is_ok() {
+            fence(Ordering::SeqCst);
+            return true;
+        }
+        word.store(FENCED | ASLEEP, Ordering::Relaxed);
+        self.is_confirmed.set(self.barrier.heavy());
+        self.is_confirmed.get()
+    }
+
+    /// Says that this thread doesn't sleep.
+    fn rise(&self) {
+        // Relaxed: a ring that sees the old value wakes nobody.
+        self.word().fetch_and(!ASLEEP, Ordering::Relaxed);
+    }
+
     /// Sleeps until a ring, for at most `time`. False if the time is over.
     fn nap(&self, time: Duration) -> bool {
         let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
-        let slept = futex::wait(self.word(), futex::Flags::empty(), ASLEEP, Some(&time));
+        let value = FENCED | ASLEEP;
+        let slept = futex::wait(self.word(), futex::Flags::empty(), value, Some(&time));
         slept != Err(Errno::TIMEDOUT)
     }
 }
@@ -187,7 +249,7 @@ impl Rings for Bell {
     fn ring(&self) {
         self.barrier.light();
         // Relaxed: the fence orders it.
-        if self.word().load(Ordering::Relaxed) != AWAKE {
+        if self.word().load(Ordering::Relaxed) != 0 {
             self.wake();
         }
     }
@@ -207,20 +269,17 @@ impl Rings for Bell {
     ) -> Option<R> {
         let mut interval = FIRST_LOOK;
         while !is_over(until) {
-            // Relaxed: the fence orders it.
-            self.word().store(ASLEEP, Ordering::Relaxed);
-            let may_sleep = self.barrier.heavy();
+            let may_sleep = self.announce();
             match waits.count(look()) {
                 Look::Done(found) => {
-                    self.word().store(AWAKE, Ordering::Relaxed);
+                    self.rise();
                     return Some(found);
                 }
                 Look::Busy => yield_now(),
                 Look::NotYet => {
                     let begin = Instant::now();
                     let left = until.map(|until| until.saturating_duration_since(begin));
-                    // Without a fence a ring may be lost, so it looks again soon.
-                    let most = if may_sleep { interval } else { FIRST_LOOK };
+                    let most = if may_sleep { interval } else { UNFENCED };
                     if !self.nap(left.map_or(most, |left| left.min(most))) {
                         interval = (2 * interval).min(LAST_LOOK);
                         self.check();
@@ -230,7 +289,7 @@ impl Rings for Bell {
                 }
             }
         }
-        self.word().store(AWAKE, Ordering::Relaxed);
+        self.rise();
         // The ring may have come in time, and the thread got a core only now.
         match look() {
             Look::Done(found) => Some(found),

@@ -4,8 +4,8 @@
 //! |---|---|
 //! | 0 to 63 | eight words of 8 bytes: "corelane", version of the layout, "linering", size and alignment of an item, a hash of its name, capacity, length of the file |
 //! | 64 to 79 | the last epochs, plus 1, in which the owner of each side was found dead |
-//! | 128 to 131 | 1 while the consumer sleeps: a futex |
-//! | 256 to 259 | 1 while the producer sleeps: a futex |
+//! | 128 to 131 | bit 0: the consumer sleeps; bit 1: the producer must have a fence before it looks. A futex |
+//! | 256 to 259 | the same of the producer |
 //! | 4096 on | the queue: presence (8 bytes), then at multiples of 128 `read`, `popped`, `first`, then the lines |
 
 use core::mem::{align_of, size_of};

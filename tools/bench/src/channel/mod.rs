@@ -21,7 +21,7 @@ use std::fmt;
 
 pub(crate) use self::catalogue::entries;
 use self::handles::Channel;
-use self::usage::Usage;
+pub(crate) use self::usage::{Usage, between};
 #[cfg(feature = "peers")]
 use crate::kinds::Strategy;
 use crate::kinds::{Mode, Runtime, TeamSize, Test};

@@ -7,15 +7,15 @@ use crate::sample::Sample;
 
 /// Processor time, and how often the thread slept.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Usage {
-    pub(super) cpu_ns: f64,
+pub(crate) struct Usage {
+    pub(crate) cpu_ns: f64,
     /// Voluntary context switches. A yield is none.
-    pub(super) sleeps: f64,
+    pub(crate) sleeps: f64,
 }
 
 impl Usage {
     /// What this thread has taken so far. Only on Linux.
-    pub(super) fn of_this_thread() -> Option<Self> {
+    pub(crate) fn of_this_thread() -> Option<Self> {
         #[cfg(target_os = "linux")]
         return of(libc::RUSAGE_THREAD);
         #[cfg(not(target_os = "linux"))]
@@ -67,13 +67,13 @@ impl Sum for Usage {
 }
 
 /// The difference, if both are known.
-pub(super) fn between(before: Option<Usage>, after: Option<Usage>) -> Option<Usage> {
+pub(crate) fn between(before: Option<Usage>, after: Option<Usage>) -> Option<Usage> {
     Some(after? - before?)
 }
 
 impl Sample {
     /// The same sample, with what all threads took for `items` items.
-    pub(super) fn with_usage(mut self, used: Option<Usage>, items: f64) -> Self {
+    pub(crate) fn with_usage(mut self, used: Option<Usage>, items: f64) -> Self {
         let items = items.max(1.0);
         self.cpu_ns = used.map(|used| used.cpu_ns / items);
         self.sleeps = used.map(|used| used.sleeps / items);
@@ -81,7 +81,7 @@ impl Sample {
     }
 
     /// The same sample, with what the threads of each side took for `items` items.
-    pub(super) fn with_sides(self, sides: [Option<Usage>; 2], items: f64) -> Self {
+    pub(crate) fn with_sides(self, sides: [Option<Usage>; 2], items: f64) -> Self {
         let [sender, receiver] = sides;
         let cpu_sides = sender
             .zip(receiver)

@@ -1,0 +1,268 @@
+//! Queues between processes: this one, and a second one that it starts for each measurement.
+//!
+//! The second process is the same program with the command `peer`, which calls [`be_peer`].
+
+mod kill;
+mod lane;
+mod rtt;
+mod scheduled;
+mod stream;
+mod system;
+
+use std::fmt;
+use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
+
+use core_affinity::CoreId;
+use corelane_report::Failure;
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::Entry;
+use crate::channel::Usage;
+use crate::kinds::{Strategy, Test};
+use crate::params::{IpcSetting, Trial};
+use crate::sample::Sample;
+
+/// The command that makes the program a peer.
+pub const PEER: &str = "ipc-peer";
+
+/// Sizes of records, in bytes.
+pub(crate) const RECORD_BYTES: [usize; 3] = [8, 64, 1024];
+
+/// All entries. To add one: implement [`Link`], and add a line.
+pub(crate) fn entries() -> &'static [Entry] {
+    static ENTRIES: LazyLock<Vec<Entry>> =
+        LazyLock::new(|| [lane::entry()].into_iter().chain(system::entries()).collect());
+    &ENTRIES
+}
+
+/// A record of so many words. The first and the last one are its number.
+pub(crate) type Record<const W: usize> = [u64; W];
+
+/// The record of a number.
+#[inline(always)]
+fn record<const W: usize>(number: u64) -> Record<W> {
+    let mut record = [0; W];
+    record[0] = number;
+    record[W - 1] = number;
+    record
+}
+
+/// The number of a record; `None` if it is damaged.
+#[inline(always)]
+fn number<const W: usize>(record: &Record<W>) -> Option<u64> {
+    (record[0] == record[W - 1]).then_some(record[0])
+}
+
+/// A queue from one process to the other.
+trait Link<const W: usize>: 'static {
+    /// How its calls wait.
+    const STRATEGY: Strategy;
+
+    type Tx: Tx<W> + Send;
+    type Rx: Rx<W> + Send;
+
+    /// A queue to the child, and the number of the descriptor by which the child opens it.
+    fn to_child(capacity: usize, child: &mut Command) -> Result<(Self::Tx, i32), String>;
+
+    /// A queue from the child, in the same way.
+    fn from_child(capacity: usize, child: &mut Command) -> Result<(Self::Rx, i32), String>;
+
+    /// The sending side, in the child.
+    fn open_tx(number: i32) -> Result<Self::Tx, String>;
+
+    /// The receiving side, in the child.
+    fn open_rx(number: i32) -> Result<Self::Rx, String>;
+}
+
+/// A sending side.
+trait Tx<const W: usize> {
+    /// Waits for room. False if the other process has closed its side.
+    fn put(&mut self, record: &Record<W>) -> bool;
+}
+
+/// A receiving side.
+trait Rx<const W: usize> {
+    /// Waits for a record. `None` if the other process has closed its side, and no record is left.
+    fn get(&mut self) -> Option<Record<W>>;
+}
+
+/// The measurements of a queue for records of one size, which waits in one way.
+#[derive(Clone, Copy)]
+pub(crate) struct IpcKernel {
+    pub(crate) record_bytes: usize,
+    pub(crate) strategy: Strategy,
+    tests: &'static [Test],
+    measure: fn(&Starter<'_>) -> Result<Sample, String>,
+    peer: fn(Role, &[i32]) -> Result<(), String>,
+}
+
+impl fmt::Debug for IpcKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes, {:?}", self.record_bytes, self.strategy)
+    }
+}
+
+impl IpcKernel {
+    fn of<const W: usize, L: Link<W>>() -> Self {
+        Self {
+            record_bytes: 8 * W,
+            strategy: L::STRATEGY,
+            tests: &[Test::Rtt, Test::Stream, Test::Cpu],
+            measure: measure::<W, L>,
+            peer: peer::<W, L>,
+        }
+    }
+
+    /// Whether it is this measurement.
+    pub(crate) fn fits(&self, test: Test, setting: &IpcSetting) -> bool {
+        let is_same =
+            (self.record_bytes, self.strategy) == (setting.record_bytes, setting.strategy);
+        is_same && self.tests.contains(&test)
+    }
+
+    /// Runs `test` once. The error says what went wrong.
+    pub(crate) fn measure(
+        &self,
+        queue: &str,
+        test: Test,
+        trial: &Trial<'_>,
+        setting: &IpcSetting,
+    ) -> Result<Sample, String> {
+        (self.measure)(&Starter { queue, test, trial, setting })
+    }
+}
+
+/// What the second process does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Role {
+    /// Sends back what it receives.
+    Echo,
+    /// Sends for as long as it can.
+    Send,
+    /// Receives, and tells what that has taken.
+    Receive,
+    /// Sends the records that follow those that others have sent.
+    GoOnSending,
+    /// Sends on what it receives, after others who did.
+    PassOn,
+}
+
+/// The second process, as its command line says it.
+#[derive(Serialize, Deserialize)]
+struct Peer {
+    queue: String,
+    record_bytes: usize,
+    strategy: Strategy,
+    role: Role,
+    core: Option<usize>,
+    links: Vec<i32>,
+}
+
+/// Starts the second process of a measurement.
+struct Starter<'a> {
+    queue: &'a str,
+    test: Test,
+    trial: &'a Trial<'a>,
+    setting: &'a IpcSetting,
+}
+
+impl Starter<'_> {
+    /// A second process that is not started yet, so that it can be given descriptors.
+    fn command() -> Result<Command, String> {
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        Ok(Command::new(program))
+    }
+
+    /// Starts it.
+    fn start(&self, mut child: Command, role: Role, links: &[i32]) -> Result<Child, String> {
+        let IpcSetting { record_bytes, strategy, .. } = *self.setting;
+        let core = self.cores()[1].map(|core| core.id);
+        let (queue, links) = (self.queue.to_owned(), links.to_vec());
+        let peer = Peer { queue, record_bytes, strategy, role, core, links };
+        let peer = serde_json::to_string(&peer).map_err(|error| error.to_string())?;
+        let child = child.arg(PEER).arg(peer).stdout(Stdio::piped());
+        child.spawn().map_err(|error| format!("the second process doesn't start: {error}"))
+    }
+
+    /// The core of this process, and that of the second one.
+    fn cores(&self) -> [Option<CoreId>; 2] {
+        let cores = self.trial.cores;
+        [cores.first().copied(), cores.get(1).or(cores.first()).copied()]
+    }
+
+    /// Runs this process's part on its core.
+    fn here<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        let core = self.cores()[0];
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(move || {
+                core.map(core_affinity::set_for_current);
+                work()
+            });
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+}
+
+/// Waits for the end of the second process, and returns what it has written.
+fn finish(child: Child) -> Result<String, String> {
+    let output = child.wait_with_output().map_err(|error| error.to_string())?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(format!("the second process failed: {}", output.status)),
+    }
+}
+
+fn measure<const W: usize, L: Link<W>>(starter: &Starter<'_>) -> Result<Sample, String> {
+    match starter.test {
+        Test::Rtt => rtt::measure::<W, L>(starter),
+        Test::Stream => stream::measure::<W, L>(starter),
+        _ => scheduled::measure::<W, L>(starter),
+    }
+}
+
+fn peer<const W: usize, L: Link<W>>(role: Role, links: &[i32]) -> Result<(), String> {
+    match role {
+        Role::Echo => rtt::echo(L::open_rx(links[0])?, L::open_tx(links[1])?),
+        Role::Send => stream::send(L::open_tx(links[0])?),
+        Role::Receive => scheduled::receive(L::open_rx(links[0])?),
+        Role::GoOnSending | Role::PassOn => return Err("only lanes go on".into()),
+    }
+    Ok(())
+}
+
+/// Does the part of the second process of a measurement, as `what` says.
+///
+/// # Errors
+///
+/// If it was not started by a measurement.
+pub fn be_peer(what: &str) -> Result<(), Failure> {
+    let failed = |why: String| Failure::Run(format!("the second process of a measurement: {why}"));
+    let peer: Peer = serde_json::from_str(what)
+        .map_err(|_| Failure::Usage(format!("{PEER} is started by `lane bench ipc` only")))?;
+    if let Some(id) = peer.core {
+        core_affinity::set_for_current(CoreId { id });
+    }
+    let kernels = entries().iter().filter(|entry| entry.info.id == peer.queue);
+    let kernel = kernels.flat_map(|entry| &entry.ipc).find(|kernel| {
+        kernel.record_bytes == peer.record_bytes
+            && kernel.strategy == peer.strategy
+            && (kernel.tests == [Test::Kill])
+                == matches!(peer.role, Role::GoOnSending | Role::PassOn)
+    });
+    let kernel = kernel.ok_or_else(|| failed(format!("no {}", peer.queue)))?;
+    (kernel.peer)(peer.role, &peer.links).map_err(failed)
+}
+
+/// Processor time of a process's main thread, as text.
+fn tell(usage: Option<Usage>) {
+    if let Some(Usage { cpu_ns, sleeps }) = usage {
+        println!("{cpu_ns} {sleeps}");
+    }
+}
+
+/// What the second process has told.
+fn told(text: &str) -> Option<Usage> {
+    let mut numbers = text.split_whitespace().map(str::parse);
+    Some(Usage { cpu_ns: numbers.next()?.ok()?, sleeps: numbers.next()?.ok()? })
+}

@@ -1,0 +1,55 @@
+//! Processor time of records that are sent at random times.
+
+use super::{Link, Role, Rx, Starter, Tx, finish, number, record, tell, told};
+use crate::channel::{Usage, between};
+use crate::clock::Clock;
+use crate::pair::Wait;
+use crate::params::Length;
+use crate::sample::Sample;
+use crate::schedule;
+use crate::team::probe::CLOCK_COST_NS;
+
+/// Processor time of a record: of the call that sends it, and of the process that receives it.
+pub(super) fn measure<const W: usize, L: Link<W>>(starter: &Starter<'_>) -> Result<Sample, String> {
+    let Length::Time(time) = starter.trial.length else { unreachable!("planned with a time") };
+    let schedule = schedule::poisson(starter.setting.rate.unwrap_or(1) as f64, time);
+    let mut child = Starter::command()?;
+    let (mut tx, link) = L::to_child(starter.trial.params.capacity, &mut child)?;
+    let child = starter.start(child, Role::Receive, &[link])?;
+    let (records, calls_ns) = starter.here(move || {
+        // The first record waits for the other process, and is not counted.
+        tx.put(&record(1));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let (clock, mut failed, mut calls, mut last) = (Clock::get(), 0, 0, 1);
+        let begin = clock.now();
+        for arrival in &schedule {
+            while clock.now() < begin + clock.ticks(arrival.at_ns) {
+                Wait::Pause.pause(&mut failed);
+            }
+            last += 1;
+            let from = clock.now_in_order();
+            tx.put(&record(last));
+            calls += clock.now_in_order().saturating_sub(from);
+        }
+        (last - 1, clock.ns(calls))
+    });
+    let usage = told(&finish(child)?);
+    let sending = (calls_ns - *CLOCK_COST_NS * records as f64).max(0.0);
+    let sending = usage.map(|_| Usage { cpu_ns: sending, sleeps: 0.0 });
+    let mut sample = Sample::default().with_sides([sending, usage], records as f64);
+    sample.value = sample.cpu_ns.ok_or("a record is lost, or the system doesn't tell the time")?;
+    Ok(sample)
+}
+
+/// Receives, and tells what all records but the first have taken.
+pub(super) fn receive<const W: usize>(mut rx: impl Rx<W>) {
+    rx.get();
+    let (before, mut last) = (Usage::of_this_thread(), 1);
+    while let Some(record) = rx.get() {
+        last += 1;
+        if number(&record) != Some(last) {
+            return;
+        }
+    }
+    tell(between(before, Usage::of_this_thread()));
+}

@@ -1,0 +1,116 @@
+//! What the system offers between processes.
+
+use std::fs::File;
+use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use corelane::{Info, Sides};
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+use super::lane::text;
+use super::{IpcKernel, Link, Record, Rx, Tx};
+use crate::catalogue::{Entry, EntryKind};
+use crate::kinds::Strategy;
+
+/// Lets a child process inherit a descriptor, and returns its number.
+fn give(file: impl Into<OwnedFd>, child: &mut Command) -> i32 {
+    let file: OwnedFd = file.into();
+    let number = file.as_raw_fd();
+    let inherit = move || fcntl_setfd(&file, FdFlags::empty()).map_err(Into::into);
+    // SAFETY: it makes one call of the system, which is allowed in a child before `exec`.
+    unsafe { child.pre_exec(inherit) };
+    number
+}
+
+/// A descriptor that this process has inherited.
+fn take(number: i32) -> File {
+    // SAFETY: the process that started this one has passed the descriptor for this only.
+    unsafe { File::from_raw_fd(number) }
+}
+
+/// The bytes of a record.
+fn bytes<const W: usize>(record: &Record<W>) -> &[u8] {
+    // SAFETY: words are bytes without padding.
+    unsafe { std::slice::from_raw_parts(record.as_ptr().cast(), 8 * W) }
+}
+
+/// Reads a record.
+fn read<const W: usize>(from: &mut impl Read) -> Option<Record<W>> {
+    let mut record = [0; W];
+    // SAFETY: as above, and all bytes are words.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(record.as_mut_ptr().cast(), 8 * W) };
+    from.read_exact(bytes).ok()?;
+    Some(record)
+}
+
+/// Links whose ends are descriptors, `$open` as reader and writer.
+macro_rules! files {
+    ($link:ident: $rx:ty, $tx:ty, $open:expr) => {
+        struct $link;
+
+        impl<const W: usize> Link<W> for $link {
+            const STRATEGY: Strategy = Strategy::Adaptive;
+
+            type Tx = File;
+            type Rx = File;
+
+            fn to_child(_: usize, child: &mut Command) -> Result<(File, i32), String> {
+                let (rx, tx): ($rx, $tx) = $open.map_err(text)?;
+                Ok((File::from(OwnedFd::from(tx)), give(rx, child)))
+            }
+
+            fn from_child(_: usize, child: &mut Command) -> Result<(File, i32), String> {
+                let (rx, tx): ($rx, $tx) = $open.map_err(text)?;
+                Ok((File::from(OwnedFd::from(rx)), give(tx, child)))
+            }
+
+            fn open_tx(number: i32) -> Result<File, String> {
+                Ok(take(number))
+            }
+
+            fn open_rx(number: i32) -> Result<File, String> {
+                Ok(take(number))
+            }
+        }
+    };
+}
+
+impl<const W: usize> Tx<W> for File {
+    fn put(&mut self, record: &Record<W>) -> bool {
+        self.write_all(bytes(record)).is_ok()
+    }
+}
+
+impl<const W: usize> Rx<W> for File {
+    fn get(&mut self) -> Option<Record<W>> {
+        read(self)
+    }
+}
+
+fn sockets(kind: SocketType) -> rustix::io::Result<(OwnedFd, OwnedFd)> {
+    socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)
+}
+
+files!(Pipe: PipeReader, PipeWriter, pipe());
+files!(Stream: OwnedFd, OwnedFd, sockets(SocketType::STREAM));
+files!(Packets: OwnedFd, OwnedFd, sockets(SocketType::SEQPACKET));
+
+fn kernels<L: Link<1> + Link<8> + Link<128>>() -> Vec<IpcKernel> {
+    vec![IpcKernel::of::<1, L>(), IpcKernel::of::<8, L>(), IpcKernel::of::<128, L>()]
+}
+
+pub(super) fn entries() -> Vec<Entry> {
+    let entry = |id, name, kernels| {
+        let info = Info { id, name, sides: Sides::OneToOne, bounded: true, ..Info::RING };
+        let kind = EntryKind::Peer { package: "system", version: "of the machine".into() };
+        Entry::between_processes(info, kind, kernels)
+    };
+    vec![
+        entry("pipe", "pipe", kernels::<Pipe>()),
+        entry("unix-socket", "Unix stream socket", kernels::<Stream>()),
+        entry("unix-seqpacket", "Unix socket of packets", kernels::<Packets>()),
+    ]
+}

@@ -1,0 +1,48 @@
+//! Without shared memory there are no queues between processes.
+
+use corelane_report::Failure;
+
+use crate::catalogue::Entry;
+use crate::kinds::{Strategy, Test};
+use crate::params::{IpcSetting, Trial};
+use crate::sample::Sample;
+
+/// The command that makes the program a peer.
+pub const PEER: &str = "ipc-peer";
+pub(crate) const RECORD_BYTES: [usize; 3] = [8, 64, 1024];
+
+pub(crate) fn entries() -> &'static [Entry] {
+    &[]
+}
+
+/// The measurements of a queue: there are none.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct IpcKernel {
+    pub(crate) record_bytes: usize,
+    pub(crate) strategy: Strategy,
+}
+
+impl IpcKernel {
+    pub(crate) fn fits(&self, _: Test, _: &IpcSetting) -> bool {
+        false
+    }
+
+    pub(crate) fn measure(
+        &self,
+        _: &str,
+        _: Test,
+        _: &Trial<'_>,
+        _: &IpcSetting,
+    ) -> Result<Sample, String> {
+        Err("the system has no memory that processes share".into())
+    }
+}
+
+/// Does nothing.
+///
+/// # Errors
+///
+/// Always.
+pub fn be_peer(_: &str) -> Result<(), Failure> {
+    Err(Failure::Usage(format!("{PEER} is started by `lane bench ipc` only")))
+}
