@@ -24,6 +24,7 @@ use super::file::{Seat, is_taken};
 use super::header::{Header, QUEUE_AT};
 use super::{Peer, Side};
 use crate::memory::{AtomicU32, Barrier, Ordering, fence, yield_now};
+use crate::pad::Padded;
 use crate::region::{Mapping, Presence, presence};
 use crate::wait::Waits;
 use crate::wait::bell::Look;
@@ -112,6 +113,8 @@ pub struct Bells {
 
 /// Where the threads of one side sleep.
 pub struct Bell {
+    /// In the memory that `link` keeps mapped.
+    word: NonNull<AtomicU32>,
     barrier: Barrier,
     /// Rings in vain since the last sleep.
     in_vain: Cell<u32>,
@@ -122,18 +125,23 @@ pub struct Bell {
     link: Arc<Link>,
 }
 
+// SAFETY: it points into memory that `link` keeps mapped and that any thread may use. A bell isn't `Sync`.
+unsafe impl Send for Bell {}
+
 impl Bells {
     /// For the owner of a side.
     pub(super) fn new(link: &Arc<Link>, side: Side, seat: Seat) -> Self {
         let barrier = Barrier::between_processes();
-        let bell = |sleeper| Bell {
+        let bell = |sleeper, word: &Padded<AtomicU32>| Bell {
+            word: NonNull::from(&word.0),
             barrier,
             in_vain: Cell::new(0),
             is_confirmed: Cell::new(false),
             sleeper,
             link: link.clone(),
         };
-        let (items, room) = (bell(Side::Consumer), bell(Side::Producer));
+        let Header { items, room, .. } = link.header();
+        let (items, room) = (bell(Side::Consumer, items), bell(Side::Producer, room));
         Self { items, room, side, link: link.clone(), _seat: seat }
     }
 
@@ -179,11 +187,8 @@ impl Drop for Bells {
 impl Bell {
     #[inline(always)]
     fn word(&self) -> &AtomicU32 {
-        let header = self.link.header();
-        match self.sleeper {
-            Side::Consumer => &header.items,
-            Side::Producer => &header.room,
-        }
+        // SAFETY: it points into the header, which `link` keeps mapped.
+        unsafe { self.word.as_ref() }
     }
 
     /// The word is not 0: somebody sleeps, or this side must have a fence.
