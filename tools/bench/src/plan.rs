@@ -48,7 +48,18 @@ pub(crate) struct Cell {
     pub(crate) length: Length,
 }
 
+/// The time of a kill: a process starts, and dies soon.
+const KILL: Duration = Duration::from_millis(5);
+
 impl Cell {
+    /// The approximate time of a measurement, including the warm-up.
+    pub(crate) fn time(&self) -> Duration {
+        match (self.test, self.length) {
+            (Test::Kill, Length::Items(kills)) => KILL.saturating_mul(kills as u32),
+            _ => self.length.time(),
+        }
+    }
+
     /// Whether both cells are the same measurement of different queues.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
         self.test == other.test && self.params.is_alike(&other.params)
@@ -88,7 +99,7 @@ impl Plan {
             };
             return Err(Failure::Usage(format!("nothing to measure: {reason}")));
         }
-        let round = possible.iter().map(|cell| cell.length.time()).sum();
+        let round = possible.iter().map(|cell| cell.time()).sum();
         // A single core is never far, whatever the round trip takes.
         let is_same = Cores::of(&cores).same();
         Ok(Self {
@@ -121,7 +132,7 @@ impl Plan {
 
     /// The approximate time of the run.
     pub fn time(&self) -> Duration {
-        let round: Duration = self.cells.iter().map(|cell| cell.length.time()).sum();
+        let round: Duration = self.cells.iter().map(|cell| cell.time()).sum();
         let all = round * self.rounds as u32;
         self.limit.map_or(all, |limit| all.min(limit))
     }
@@ -187,7 +198,7 @@ mod tests {
             let limit = plan.limit.expect("the number of rounds is not given");
             let longest = limit.mul_f64(GRACE);
             assert!(longest < Duration::from_secs(180), "{}: {longest:?}", plan.summary());
-            let round: Duration = plan.cells.iter().map(|cell| cell.length.time()).sum();
+            let round: Duration = plan.cells.iter().map(|cell| cell.time()).sum();
             assert!(limit >= 5 * round, "{}: a round takes {round:?}", plan.summary());
         }
     }

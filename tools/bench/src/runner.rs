@@ -98,7 +98,7 @@ impl Tally {
     fn check(&self, plan: &Plan) -> Result<(), Failure> {
         let Some((cell, begin)) = self.current else { return Ok(()) };
         let (passed, cell) = (begin.elapsed(), &plan.cells[cell]);
-        if passed < STUCK.saturating_add(cell.length.time().saturating_mul(100)) {
+        if passed < STUCK.saturating_add(cell.time().saturating_mul(100)) {
             return Ok(());
         }
         let (id, test, seconds) = (cell.entry.info.id, name(&cell.test), passed.as_secs());
