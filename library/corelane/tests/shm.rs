@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corelane::shm::{Consumer, Error, Lane, Peer, Producer, Side};
+use corelane::shm::{Consumer, Error, Lane, Listener, Peer, Producer, Side};
 use corelane::wait::Strategy;
 use corelane::{TryPopError, TryPushError};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -302,6 +302,65 @@ fn a_process_that_asks_for_something_else_is_told_what_differs() {
     assert!(matches!(Lane::<Tick>::open(&file), Err(Error::NotALane)));
     assert!(matches!(Lane::<Tick>::open_number(987), Err(Error::System { .. })));
     assert!(matches!(Lane::<Tick>::create(0), Err(Error::Capacity(_))));
+}
+
+#[test]
+fn lanes_are_handed_out_to_those_that_are_allowed() {
+    let name = format!("test {}", std::process::id());
+    let listener = Listener::bind(&name).unwrap();
+    assert!(Listener::bind(&name).is_err(), "somebody listens there");
+    let lane = lane(8);
+    let mut rx = lane.consumer().unwrap();
+    thread::scope(|s| {
+        let client = s.spawn(|| listener.hand_out(&lane).unwrap());
+        let mut tx = Lane::<Tick>::connect(&name).unwrap().producer().unwrap();
+        tx.push(Tick::new(1)).unwrap();
+        assert_eq!(client.join().unwrap().process, std::process::id());
+    });
+    assert_eq!(rx.pop(), Some(Tick::new(1)));
+    let mut asked = 0;
+    let allows = std::sync::atomic::AtomicU32::new(0);
+    let listener =
+        listener.allow(move |_| allows.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 0);
+    thread::scope(|s| {
+        s.spawn(|| listener.hand_out(&lane).unwrap());
+        while asked < 2 {
+            match Lane::<Tick>::connect(&name) {
+                Err(Error::Refused) => asked += 1,
+                Ok(_) => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    });
+    assert_eq!(asked, 1);
+    drop(listener);
+    let error = Lane::<Tick>::connect(&name).unwrap_err().to_string();
+    assert!(error.contains("start the process that listens"), "{error}");
+}
+
+/// A process that is killed leaves its socket. The next ones start, whichever is first, and one of them has the path.
+#[test]
+fn residue_after_kill() {
+    let directory = std::env::temp_dir().join(format!("corelane test {}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let path = directory.join("lane");
+    for _ in 0..20 {
+        // As a process that was killed leaves it: bound, and nobody listens.
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        let bound = thread::scope(|s| {
+            let starts = [(); 4].map(|()| s.spawn(|| Listener::bind_path(&path)));
+            starts.map(|start| start.join().unwrap())
+        });
+        assert_eq!(bound.iter().filter(|bound| bound.is_ok()).count(), 1);
+        let lane = lane(8);
+        thread::scope(|s| {
+            let listener = bound.into_iter().find_map(Result::ok).unwrap();
+            s.spawn(move || listener.hand_out(&lane).unwrap());
+            Lane::<Tick>::connect_path(&path).unwrap();
+        });
+        assert!(!path.exists(), "the listener removes its socket");
+    }
+    std::fs::remove_dir(&directory).unwrap();
 }
 
 #[test]

@@ -32,6 +32,8 @@ pub enum Error {
     },
     /// A process that lives has this side.
     Taken(Side),
+    /// The process that listens gives this one no lane.
+    Refused,
     /// The lane's memory holds what no process of this library writes.
     Corrupt,
 }
@@ -52,6 +54,9 @@ impl fmt::Display for Error {
             Self::Taken(side) => write!(
                 f,
                 "a live process has the {side} of this lane; end it, or make a lane for each {side}",
+            ),
+            Self::Refused => f.write_str(
+                "the process that listens gives lanes to other users only; run as its user, or let it allow this one",
             ),
             Self::Corrupt => {
                 f.write_str("the memory of the lane is damaged; make a new lane in all its processes")

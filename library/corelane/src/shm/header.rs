@@ -9,6 +9,7 @@
 //! | 4096 on | the queue: presence (8 bytes), then at multiples of 128 `read`, `popped`, `first`, then the lines |
 
 use core::mem::{align_of, size_of};
+use std::os::fd::BorrowedFd;
 
 use super::error::Error;
 use crate::memory::{AtomicU32, AtomicU64, Ordering};
@@ -64,6 +65,44 @@ impl About {
             len as u64,
         ])
     }
+
+    /// What a lane says that it is for. Read once: another process may change it.
+    ///
+    /// # Errors
+    ///
+    /// If the file is too short.
+    pub(super) fn read(file: BorrowedFd<'_>) -> Result<Self, Error> {
+        let mut bytes = [0; size_of::<[u64; 8]>()];
+        match rustix::io::pread(file, &mut bytes, 0) {
+            Ok(n) if n == bytes.len() => {}
+            _ => return Err(Error::NotALane),
+        }
+        let word = |i: usize| {
+            let word = bytes[8 * i..][..8].try_into();
+            u64::from_ne_bytes(word.expect("it has eight bytes"))
+        };
+        Ok(Self(core::array::from_fn(word)))
+    }
+
+    /// The capacity.
+    pub(super) fn capacity(&self) -> Option<usize> {
+        usize::try_from(self.0[6]).ok()
+    }
+
+    /// Whether the lane is for what is expected.
+    ///
+    /// # Errors
+    ///
+    /// If not: the first difference.
+    pub(super) fn check(&self, expected: &Self) -> Result<(), Error> {
+        let pairs = FIELDS.iter().zip(expected.0).zip(self.0);
+        let mut differing = pairs.filter(|((_, expected), found)| expected != found);
+        match differing.next() {
+            None => Ok(()),
+            Some(((field, _), _)) if *field == FIELDS[0] => Err(Error::NotALane),
+            Some(((field, expected), found)) => Err(Error::Differs { field, expected, found }),
+        }
+    }
 }
 
 impl Header {
@@ -73,28 +112,6 @@ impl Header {
             // Relaxed: the descriptor is passed on afterwards.
             word.store(value, Ordering::Relaxed);
         }
-    }
-
-    /// The capacity that the lane says it has.
-    pub(super) fn capacity(&self) -> Option<usize> {
-        usize::try_from(self.about[6].load(Ordering::Relaxed)).ok()
-    }
-
-    /// Whether the lane is for this.
-    ///
-    /// # Errors
-    ///
-    /// If not: the first difference.
-    pub(super) fn check(&self, about: &About) -> Result<(), Error> {
-        for (i, &expected) in about.0.iter().enumerate() {
-            let found = self.about[i].load(Ordering::Relaxed);
-            match (found == expected, i) {
-                (true, _) => {}
-                (false, 0) => return Err(Error::NotALane),
-                (false, _) => return Err(Error::Differs { field: FIELDS[i], expected, found }),
-            }
-        }
-        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Lanes between processes: a queue in memory that they share, which survives the death of any of them.
 //!
 //! A [`Lane`] is a memory file. One process makes it and gives its descriptor to another one, which opens it: by inheritance,
-//! [`Lane::give`], or over a Unix socket. Each takes a side. The handles are those of [`wait`](crate::wait): they push, pop, wait and sleep as between threads.
+//! [`Lane::give`], or over a Unix socket, [`Listener`]. Each takes a side. The handles are those of [`wait`](crate::wait): they push, pop, wait and sleep as between threads.
 //!
 //! ```
 //! use corelane::shm::Lane;
@@ -42,6 +42,7 @@ mod bells;
 mod error;
 mod file;
 mod header;
+mod listener;
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -56,6 +57,7 @@ use zerocopy::FromBytes;
 
 pub use bells::{Bell, Bells};
 pub use error::Error;
+pub use listener::{Client, Listener};
 
 use crate::line_ring::{self, Geometry};
 use crate::overwrite::Plain;
@@ -181,18 +183,15 @@ impl<T: Item> Lane<T> {
 
     fn new(file: OwnedFd) -> Result<Self, Error> {
         let there = file::sealed_len(file.as_fd())?;
-        if there < QUEUE_AT {
-            return Err(Error::NotALane);
-        }
-        let mapping = Arc::new(system("to map the lane", Mapping::new(file.as_fd(), there))?);
-        let link = Arc::new(Link { mapping, file });
-        // Read once: another process may change it.
-        let capacity = link.header().capacity().ok_or(Error::Corrupt)?;
-        link.header().check(&About::items::<T>(capacity, there))?;
+        let about = About::read(file.as_fd())?;
+        let capacity = about.capacity().ok_or(Error::Corrupt)?;
+        about.check(&About::items::<T>(capacity, there))?;
         let (geometry, len) = sizes::<T>(capacity)?;
         if len != there {
             return Err(Error::Corrupt);
         }
+        let mapping = Arc::new(system("to map the lane", Mapping::new(file.as_fd(), len))?);
+        let link = Arc::new(Link { mapping, file });
         Ok(Self { link, geometry, items: PhantomData })
     }
 
