@@ -338,9 +338,9 @@ fn lanes_are_handed_out_to_those_that_are_allowed() {
     assert!(error.contains("start the process that listens"), "{error}");
 }
 
-/// A process that is killed leaves its socket. The next ones start, whichever is first, and one of them has the path.
+/// A socket of a process that was killed is replaced. Four processes start at once, and one of them has the path.
 #[test]
-fn residue_after_kill() {
+fn recovery_races_with_opening() {
     let directory = std::env::temp_dir().join(format!("corelane test {}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     let path = directory.join("lane");
@@ -364,7 +364,7 @@ fn residue_after_kill() {
 }
 
 #[test]
-fn nothing_is_left_behind() {
+fn residue_after_kill() {
     // Other tests of this process open descriptors meanwhile.
     let few = || {
         (0..200)

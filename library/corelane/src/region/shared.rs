@@ -1,4 +1,4 @@
-//! Queues in memory that several processes map, and who owns their sides.
+//! Queues in memory that several processes map, and the owners of their sides.
 
 use alloc::alloc::Layout;
 use alloc::boxed::Box;

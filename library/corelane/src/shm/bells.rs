@@ -145,7 +145,7 @@ impl Bells {
         Self { items, room, side, link: link.clone(), _seat: seat }
     }
 
-    /// Wakes all that sleep, so that they see who has come or gone.
+    /// Wakes all that sleep, so that they see that an owner has come or gone.
     pub(super) fn ring(&self) {
         self.items.ring();
         self.room.ring();

@@ -1,7 +1,7 @@
 //! Lanes between processes: a queue in memory that they share, which survives the death of any of them.
 //!
 //! A [`Lane`] is a memory file. One process makes it and gives its descriptor to another one, which opens it: by inheritance,
-//! [`Lane::give`], or over a Unix socket, [`Listener`]. Each takes a side. The handles are those of [`wait`](crate::wait): they push, pop, wait and sleep as between threads.
+//! [`Lane::give`], or over a Unix socket, [`Listener`]. Each takes a side. The handles are those of [`wait`]: they push, pop, wait and sleep as between threads.
 //!
 //! ```
 //! use corelane::shm::Lane;

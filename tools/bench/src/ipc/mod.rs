@@ -144,7 +144,7 @@ enum Role {
     Receive,
     /// Sends the records that follow those that others have sent.
     GoOnSending,
-    /// Sends on what it receives, after others who did.
+    /// Sends on what it receives, after others that did.
     PassOn,
 }
 

@@ -29,7 +29,8 @@
 //! | `cancelled_receive_loses_item` | the library's `tests/wait.rs`, and models of bells |
 //! | `batch_spills_into_version` | here, with several producers |
 //! | `read_behind_stalled_writer` | here, with several producers |
-//! | `killed_peer` | to come with shared memory between processes |
+//! | `killed_peer`, `lost_cell_spins_others` | the library's `tests/shm.rs`, `lane bench ipc --test kill`, and at each step in simulated schedules |
+//! | `residue_after_kill`, `recovery_races_with_opening` | the library's `tests/shm.rs` |
 
 /// The rows that apply to every queue: the row, its check, and the bugs that the check must find.
 macro_rules! rows {
