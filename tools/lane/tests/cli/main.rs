@@ -1,6 +1,7 @@
 //! Tests of the program as users run it.
 
 mod common;
+mod ipc;
 mod mpmc;
 mod refusals;
 mod report;

@@ -1,0 +1,65 @@
+//! `lane bench ipc`: shapes of results, never times.
+#![cfg(target_os = "linux")]
+
+use serde_json::json;
+
+use crate::common::{assert_has, assert_refused, assert_report, json_of, number, results};
+
+/// `lane bench ipc` with `args`, with no round that is mixed.
+fn ipc(args: &str) -> String {
+    format!("bench ipc --rounds 1 --far-above 1e12 {args}")
+}
+
+#[test]
+fn records_go_between_processes_in_all_ways() {
+    let json = json_of(&ipc("--test rtt,stream --record 8,1024 --items 300"));
+    // Three ways of lanes, and three peers.
+    assert_eq!(results(&json).len(), 2 * 2 * (3 + 3));
+    for result in results(&json) {
+        assert_has(result, json!({ "suite": "ipc" }));
+        assert_has(&result["params"], json!({ "threads": 1, "capacity": 4096 }));
+        let near = &result["groups"]["near"];
+        assert!(number(&near["median"]) > 0.0 && number(&near["cpu_ns_per_item"]) >= 0.0, "{near}");
+    }
+}
+
+#[test]
+fn processor_time_is_that_of_both_processes() {
+    let json = json_of(&ipc("linering pipe --test cpu --record 64 --duration 20ms --rate 2000"));
+    for result in results(&json) {
+        assert_has(&result["params"], json!({ "rate": 2000, "record_bytes": 64 }));
+        assert!(number(&result["groups"]["near"]["cpu_ns"]["consumers"]) > 0.0, "{result}");
+    }
+}
+
+#[test]
+fn killed_processes_lose_nothing() {
+    let json = json_of(&ipc("linering --test kill --items 20 --capacity 30"));
+    let near = &results(&json)[0]["groups"]["near"];
+    let none = json!({ "kills": 20, "lost": 0, "doubled": 0, "hung": 0, "left_behind": 0 });
+    assert_has(near, none);
+    assert!(number(&near["reopen_ms_p99"]) > 0.0);
+}
+
+#[test]
+fn the_report_has_a_chart() {
+    let words = ["linering spin", "pipe", "8 bytes", "futex_rtt"];
+    assert_report(&ipc("linering pipe --test rtt --record 8 --items 100"), &words);
+}
+
+#[test]
+fn bad_input_is_refused() {
+    let cases: [(&str, &[&str]); 7] = [
+        ("ipc lq", &["lq", "linering"]),
+        ("ipc --record 9", &["--record", "choose from 8, 64, 1024"]),
+        ("ipc --test open-loop", &["rtt, stream, cpu, kill"]),
+        ("ipc --strategy yield", &["adaptive, sleep, spin"]),
+        ("ipc --capacity 0", &["--capacity", "choose 1 or more"]),
+        ("ipc pipe --test kill", &["nothing to measure"]),
+        ("ipc --cores 0,9999", &["no core 9999"]),
+    ];
+    for (args, words) in cases {
+        assert_refused(&format!("bench {args}"), words);
+    }
+    assert_refused("ipc-peer nonsense", &["started by `lane bench ipc` only"]);
+}
