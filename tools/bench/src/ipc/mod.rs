@@ -4,6 +4,8 @@
 
 mod kill;
 mod lane;
+#[cfg(feature = "peers")]
+mod peers;
 mod rtt;
 mod scheduled;
 mod stream;
@@ -31,8 +33,13 @@ pub(crate) const RECORD_BYTES: [usize; 3] = [8, 64, 1024];
 
 /// All entries. To add one: implement [`Link`], and add a line.
 pub(crate) fn entries() -> &'static [Entry] {
-    static ENTRIES: LazyLock<Vec<Entry>> =
-        LazyLock::new(|| [lane::entry()].into_iter().chain(system::entries()).collect());
+    static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+        let mut entries = vec![lane::entry()];
+        #[cfg(feature = "peers")]
+        entries.extend(peers::entries());
+        entries.extend(system::entries());
+        entries
+    });
     &ENTRIES
 }
 
@@ -58,6 +65,8 @@ fn number<const W: usize>(record: &Record<W>) -> Option<u64> {
 trait Link<const W: usize>: 'static {
     /// How its calls wait.
     const STRATEGY: Strategy;
+    /// Whether a sending side learns that the other one is gone.
+    const CLOSES: bool = true;
 
     type Tx: Tx<W> + Send;
     type Rx: Rx<W> + Send;

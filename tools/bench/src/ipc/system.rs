@@ -16,7 +16,7 @@ use crate::catalogue::{Entry, EntryKind};
 use crate::kinds::Strategy;
 
 /// Lets a child process inherit a descriptor, and returns its number.
-fn give(file: impl Into<OwnedFd>, child: &mut Command) -> i32 {
+pub(super) fn give(file: impl Into<OwnedFd>, child: &mut Command) -> i32 {
     let file: OwnedFd = file.into();
     let number = file.as_raw_fd();
     let inherit = move || fcntl_setfd(&file, FdFlags::empty()).map_err(Into::into);
@@ -26,23 +26,27 @@ fn give(file: impl Into<OwnedFd>, child: &mut Command) -> i32 {
 }
 
 /// A descriptor that this process has inherited.
-fn take(number: i32) -> File {
+pub(super) fn take(number: i32) -> File {
     // SAFETY: the process that started this one has passed the descriptor for this only.
     unsafe { File::from_raw_fd(number) }
 }
 
 /// The bytes of a record.
-fn bytes<const W: usize>(record: &Record<W>) -> &[u8] {
+pub(super) fn bytes<const W: usize>(record: &Record<W>) -> &[u8] {
     // SAFETY: words are bytes without padding.
     unsafe { std::slice::from_raw_parts(record.as_ptr().cast(), 8 * W) }
 }
 
-/// Reads a record.
-fn read<const W: usize>(from: &mut impl Read) -> Option<Record<W>> {
-    let mut record = [0; W];
+/// The bytes of a record, to be written.
+pub(super) fn bytes_mut<const W: usize>(record: &mut Record<W>) -> &mut [u8] {
     // SAFETY: as above, and all bytes are words.
-    let bytes = unsafe { std::slice::from_raw_parts_mut(record.as_mut_ptr().cast(), 8 * W) };
-    from.read_exact(bytes).ok()?;
+    unsafe { std::slice::from_raw_parts_mut(record.as_mut_ptr().cast(), 8 * W) }
+}
+
+/// Reads a record.
+pub(super) fn read<const W: usize>(from: &mut impl Read) -> Option<Record<W>> {
+    let mut record = [0; W];
+    from.read_exact(bytes_mut(&mut record)).ok()?;
     Some(record)
 }
 

@@ -1,0 +1,231 @@
+//! Other crates whose queues are in shared memory. Their sides don't learn that the other one is gone: a last record tells it.
+
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::Command;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
+
+use cloudtoid_interprocess::{Error, Options, Publisher, Subscriber};
+use corelane::{Info, Sides};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use shaq::spsc;
+
+use super::lane::text;
+use super::system::{bytes, give, read, take};
+use super::{IpcKernel, Link, Record, Rx, Tx, number, record};
+use crate::catalogue::Entry;
+use crate::kinds::Strategy;
+use crate::pair::Wait;
+use crate::peers::crates::kind;
+
+/// The number of the last record.
+const END: u64 = u64::MAX;
+/// Longest time for the last record to find room.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Sends the last record when it is dropped.
+struct Ends<const W: usize, T: Try<W>>(T);
+
+/// What has no calls that wait for room.
+trait Try<const W: usize> {
+    fn try_put(&mut self, record: &Record<W>) -> bool;
+}
+
+impl<const W: usize, T: Try<W>> Tx<W> for Ends<W, T> {
+    #[inline(always)]
+    fn put(&mut self, record: &Record<W>) -> bool {
+        Wait::Pause.until(|| self.0.try_put(record).then_some(()));
+        true
+    }
+}
+
+impl<const W: usize, T: Try<W>> Drop for Ends<W, T> {
+    fn drop(&mut self) {
+        let (end, begin) = (record(END), Instant::now());
+        while !self.0.try_put(&end) && begin.elapsed() < PATIENCE {}
+    }
+}
+
+/// The record, unless it is the last one.
+fn unless_end<const W: usize>(record: Record<W>) -> Option<Record<W>> {
+    (number(&record) != Some(END)).then_some(record)
+}
+
+struct Shaq;
+
+/// Publishes each record.
+impl<const W: usize> Try<W> for spsc::Producer<Record<W>> {
+    #[inline(always)]
+    fn try_put(&mut self, record: &Record<W>) -> bool {
+        let is_written = self.try_write(*record).is_ok();
+        match is_written {
+            true => self.commit(),
+            false => self.sync(),
+        }
+        is_written
+    }
+}
+
+/// Gives slots back when it has read all that it knows of, as its documentation does.
+impl<const W: usize> Rx<W> for spsc::Consumer<Record<W>> {
+    #[inline(always)]
+    fn get(&mut self) -> Option<Record<W>> {
+        unless_end(Wait::Pause.until(|| {
+            let found = self.try_read().copied();
+            if found.is_none() {
+                self.finalize();
+                self.sync();
+            }
+            found
+        }))
+    }
+}
+
+impl Shaq {
+    fn file<const W: usize>(capacity: usize) -> Result<(File, usize), String> {
+        let len = spsc::minimum_file_size::<Record<W>>(capacity).next_multiple_of(4096);
+        let file = memfd_create("shaq", MemfdFlags::CLOEXEC).map_err(text)?;
+        ftruncate(&file, len as u64).map_err(text)?;
+        Ok((file.into(), len))
+    }
+
+    fn inherit(file: &File, child: &mut Command) -> Result<i32, String> {
+        let other: OwnedFd = file.as_fd().try_clone_to_owned().map_err(text)?;
+        Ok(give(other, child))
+    }
+}
+
+impl<const W: usize> Link<W> for Shaq {
+    const STRATEGY: Strategy = Strategy::Spin;
+    const CLOSES: bool = false;
+
+    type Tx = Ends<W, spsc::Producer<Record<W>>>;
+    type Rx = spsc::Consumer<Record<W>>;
+
+    fn to_child(capacity: usize, child: &mut Command) -> Result<(Self::Tx, i32), String> {
+        let (file, len) = Self::file::<W>(capacity)?;
+        // SAFETY: this process makes the queue, and has its only producer. Records are plain data.
+        let tx = unsafe { spsc::Producer::create(&file, len) }.map_err(text)?;
+        Ok((Ends(tx), Self::inherit(&file, child)?))
+    }
+
+    fn from_child(capacity: usize, child: &mut Command) -> Result<(Self::Rx, i32), String> {
+        let (file, len) = Self::file::<W>(capacity)?;
+        // SAFETY: this process makes the queue, and has its only consumer. Records are plain data.
+        let rx = unsafe { spsc::Consumer::create(&file, len) }.map_err(text)?;
+        Ok((rx, Self::inherit(&file, child)?))
+    }
+
+    fn open_tx(number: i32) -> Result<Self::Tx, String> {
+        // SAFETY: this process has the only producer. Records are plain data.
+        unsafe { spsc::Producer::join(&take(number)) }.map(Ends).map_err(text)
+    }
+
+    fn open_rx(number: i32) -> Result<Self::Rx, String> {
+        // SAFETY: this process has the only consumer. Records are plain data.
+        unsafe { spsc::Consumer::join(&take(number)) }.map_err(text)
+    }
+}
+
+/// Waits as its own calls do.
+struct Cloudtoid;
+/// Looks again and again.
+struct CloudtoidSpins;
+
+impl<const W: usize> Try<W> for Publisher {
+    #[inline(always)]
+    fn try_put(&mut self, record: &Record<W>) -> bool {
+        self.try_send(bytes(record)).is_ok()
+    }
+}
+
+impl<const W: usize> Rx<W> for Subscriber {
+    fn get(&mut self) -> Option<Record<W>> {
+        unless_end(read(&mut &self.recv().ok()?[..])?)
+    }
+}
+
+/// A receiving side that looks again and again.
+struct Spins(Subscriber);
+
+impl<const W: usize> Rx<W> for Spins {
+    #[inline(always)]
+    fn get(&mut self) -> Option<Record<W>> {
+        let mut record = [0; W];
+        Wait::Pause.until(|| {
+            let buffer = super::system::bytes_mut(&mut record);
+            let found: Result<_, Error> = self.0.try_recv_into(buffer);
+            found.ok().flatten()
+        });
+        unless_end(record)
+    }
+}
+
+/// The queue of this number, which the process that measures has chosen.
+fn options<const W: usize>(capacity: usize, process: u32, number: i32) -> Options {
+    let each = 8 * W + 16;
+    Options::new(format!("lane-{process}-{number}-{capacity}"), capacity * each)
+}
+
+/// A number that is not in use yet.
+fn fresh() -> i32 {
+    static NEXT: AtomicI32 = AtomicI32::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The capacity of these queues. It is part of what both processes must know.
+const CAPACITY: usize = 4096;
+
+macro_rules! cloudtoid {
+    ($link:ident: $strategy:ident, $rx:ty, $new:expr) => {
+        impl<const W: usize> Link<W> for $link {
+            const STRATEGY: Strategy = Strategy::$strategy;
+            const CLOSES: bool = false;
+
+            type Tx = Ends<W, Publisher>;
+            type Rx = $rx;
+
+            fn to_child(_: usize, _: &mut Command) -> Result<(Self::Tx, i32), String> {
+                let number = fresh();
+                let options = options::<W>(CAPACITY, std::process::id(), number);
+                Ok((Ends(Publisher::open(&options).map_err(text)?), number))
+            }
+
+            fn from_child(_: usize, _: &mut Command) -> Result<(Self::Rx, i32), String> {
+                let number = fresh();
+                let options = options::<W>(CAPACITY, std::process::id(), number);
+                Ok(($new(Subscriber::open(&options).map_err(text)?), number))
+            }
+
+            fn open_tx(number: i32) -> Result<Self::Tx, String> {
+                let options = options::<W>(CAPACITY, std::os::unix::process::parent_id(), number);
+                Publisher::open(&options).map(Ends).map_err(text)
+            }
+
+            fn open_rx(number: i32) -> Result<Self::Rx, String> {
+                let options = options::<W>(CAPACITY, std::os::unix::process::parent_id(), number);
+                Subscriber::open(&options).map($new).map_err(text)
+            }
+        }
+    };
+}
+
+cloudtoid!(Cloudtoid: Adaptive, Subscriber, std::convert::identity);
+cloudtoid!(CloudtoidSpins: Spin, Spins, Spins);
+
+fn kernels<L: Link<1> + Link<8> + Link<128>>() -> [IpcKernel; 3] {
+    [IpcKernel::of::<1, L>(), IpcKernel::of::<8, L>(), IpcKernel::of::<128, L>()]
+}
+
+pub(super) fn entries() -> Vec<Entry> {
+    let entry = |id, package, kernels| {
+        let info = Info { id, name: id, sides: Sides::OneToOne, bounded: true, ..Info::RING };
+        Entry::between_processes(info, kind(package), kernels)
+    };
+    let cloudtoid = [kernels::<Cloudtoid>(), kernels::<CloudtoidSpins>()];
+    vec![
+        entry("shaq", "shaq", kernels::<Shaq>().into()),
+        entry("cloudtoid", "cloudtoid-interprocess", cloudtoid.into_iter().flatten().collect()),
+    ]
+}
