@@ -126,7 +126,7 @@ pub mod seq_ring;
 #[cfg(all(
     feature = "std",
     target_os = "linux",
-    target_has_atomic = "64",
+    target_pointer_width = "64",
     not(any(feature = "no-mappings", feature = "loom", feature = "sim"))
 ))]
 pub mod shm;

@@ -13,19 +13,29 @@ use corelane_sim::{Config, Consumer, Producer};
 
 use crate::trial::{Failed, Tested, Wrong, caught, machine, named};
 
-/// Items of three words: two of them in a line.
-type Item = [u64; 3];
+/// Items of 3 words: two of them in a line. Items of 8 words: groups of 8, with a line for each.
+type Item<const W: usize> = [u64; W];
 
 /// Items that are pushed and popped in all.
-const ITEMS: u64 = 9;
+const ITEMS: u64 = 11;
 
-fn item(number: u64) -> Item {
-    [number, 2 * number, !number]
+fn item<const W: usize>(number: u64) -> Item<W> {
+    let mut item = [!number; W];
+    item[0] = number;
+    item
 }
 
-fn number(item: Item) -> u64 {
+fn number<const W: usize>(item: Item<W>) -> u64 {
     assert_eq!(item, self::item(item[0]), "an item is incomplete");
     item[0]
+}
+
+/// How a thread pushes or pops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Single,
+    Slices,
+    Chunks,
 }
 
 /// The side that is killed.
@@ -50,7 +60,7 @@ struct Done {
 
 impl Done {
     /// An item that was popped: each comes once, in order, but the one whose pop was interrupted.
-    fn pop(&self, item: Item) {
+    fn pop<const W: usize>(&self, item: Item<W>) {
         assert_eq!(number(item), self.popped.get(), "an item is lost, or came twice");
         self.popped.set(self.popped.get() + 1);
     }
@@ -64,22 +74,28 @@ impl Done {
 pub fn test_killed(killed: Killed, seeds: impl IntoIterator<Item = u64>) -> Result<Tested, Failed> {
     let mut tested = Tested::default();
     for seed in seeds {
-        let run = |schedule| {
+        let run_by = |schedule| {
             let name = format!("linering, killed {killed:?}");
-            named(&name, seed, schedule, || caught(|| run(killed, seed, schedule)))
+            named(&name, seed, schedule, || {
+                caught(|| match seed % 2 {
+                    0 => run::<3>(killed, seed, schedule),
+                    _ => run::<8>(killed, seed, schedule),
+                })
+            })
         };
-        let steps = run(Schedule::Random)?;
+        let steps = run_by(Schedule::Random)?;
         for step in 1..=steps {
-            tested.steps += run(Schedule::Stopped { core: 0, step })?;
+            tested.steps += run_by(Schedule::Stopped { core: 0, step })?;
             tested.runs += 1;
         }
     }
     Ok(tested)
 }
 
-fn run(killed: Killed, seed: u64, schedule: Schedule) -> Result<u64, Wrong> {
+fn run<const W: usize>(killed: Killed, seed: u64, schedule: Schedule) -> Result<u64, Wrong> {
     let config = Config::new(1 + seed as usize % 5).first(0_u64.wrapping_sub(seed % 7));
-    let (tx, rx) = Heir::<Item>::both(config)?;
+    let way = [Way::Single, Way::Slices, Way::Chunks][seed as usize / 2 % 3];
+    let (tx, rx) = Heir::<Item<W>>::both(config)?;
     let done = Rc::new(Done::default());
     let mut simulation = Simulation::new(machine(), seed).schedule(schedule);
     let after = match schedule {
@@ -90,21 +106,21 @@ fn run(killed: Killed, seed: u64, schedule: Schedule) -> Result<u64, Wrong> {
     match killed {
         Killed::Producer => {
             let heirs = tx.clone();
-            simulation.spawn(0, move || push(tx, &victim, |done| done.is_dead.get(), true));
-            simulation.spawn(1, move || pop(rx, &other, |_| false, false));
+            simulation.spawn(0, move || push(tx, way, &victim, true));
+            simulation.spawn(1, move || pop(rx, way, &other, false));
             simulation.spawn(2, move || {
                 if wait_for_death(after, &heir) {
-                    push(heirs, &heir, |_| false, false);
+                    push(heirs, way, &heir, false);
                 }
             });
         }
         Killed::Consumer => {
             let heirs = rx.clone();
-            simulation.spawn(0, move || pop(rx, &victim, |done| done.is_dead.get(), true));
-            simulation.spawn(1, move || push(tx, &other, |_| false, false));
+            simulation.spawn(0, move || pop(rx, way, &victim, true));
+            simulation.spawn(1, move || push(tx, way, &other, false));
             simulation.spawn(2, move || {
                 if wait_for_death(after, &heir) {
-                    pop(heirs, &heir, |_| false, false);
+                    pop(heirs, way, &heir, false);
                 }
             });
         }
@@ -124,27 +140,43 @@ fn wait_for_death(after: Option<u64>, done: &Done) -> bool {
     true
 }
 
+/// Most items of a slice or chunk.
+const MOST: usize = 5;
+
 /// Pushes all items from the queue's position on. A thread that is dead goes no further; it only ends its call.
-fn push(side: Heir<Item>, done: &Done, is_dead: fn(&Done) -> bool, is_victim: bool) {
+fn push<const W: usize>(side: Heir<Item<W>>, way: Way, done: &Done, is_victim: bool) {
+    let is_dead = || is_victim && done.is_dead.get();
     let Ok(mut tx) = side.producer() else {
         // It was killed before its first push.
-        assert!(is_dead(done), "no producer can have left the ring so");
+        assert!(is_dead(), "no producer can have left the ring so");
         return;
     };
-    let from = tx.count();
+    let mut next = tx.count();
     if done.is_dead.get() && !is_victim {
-        let returned = done.returned.get();
-        assert!((returned..=returned + 1).contains(&from), "{from} pushed, {returned} returned");
+        check_position(next, done, way);
     }
-    for n in from..ITEMS {
-        while !is_dead(done) && Producer::try_push(&mut tx, item(n)).is_err() {
-            pause(1);
-        }
-        if is_dead(done) {
+    while next < ITEMS && !is_dead() {
+        let most = MOST.min((ITEMS - next) as usize);
+        let pushed = match way {
+            Way::Single => u64::from(Producer::try_push(&mut tx, item(next)).is_ok()),
+            Way::Slices => {
+                let items: Vec<_> = (next..).take(most).map(item).collect();
+                Producer::push_slice(&mut tx, &items) as u64
+            }
+            Way::Chunks => match tx.write_chunk_uninit(most) {
+                Ok(chunk) => chunk.fill_from_iter((next..).take(most).map(item)) as u64,
+                Err(_) => 0,
+            },
+        };
+        if is_dead() {
             return;
         }
+        next += pushed;
         if is_victim {
-            done.returned.set(n + 1);
+            done.returned.set(next);
+        }
+        if pushed == 0 {
+            pause(1);
         }
     }
     if !is_victim {
@@ -152,8 +184,19 @@ fn push(side: Heir<Item>, done: &Done, is_dead: fn(&Done) -> bool, is_victim: bo
     }
 }
 
+/// Where a thread goes on that takes a side over: behind the calls that have returned. The call that was interrupted has happened or not, or in
+/// part.
+fn check_position(position: u64, done: &Done, way: Way) {
+    let returned = done.returned.get();
+    let most = if way == Way::Single { 1 } else { MOST as u64 };
+    assert!(
+        (returned..=returned + most).contains(&position),
+        "goes on at {position}, and {returned} have returned"
+    );
+}
+
 /// All slots come back, also those that a dead process had.
-fn check_room(tx: &mut impl Producer<Item = Item>, done: &Done) {
+fn check_room<const W: usize>(tx: &mut impl Producer<Item = Item<W>>, done: &Done) {
     while done.popped.get() < ITEMS {
         pause(1);
     }
@@ -168,25 +211,45 @@ fn check_room(tx: &mut impl Producer<Item = Item>, done: &Done) {
 }
 
 /// Pops all items from the queue's position on.
-fn pop(side: Heir<Item>, done: &Done, is_dead: fn(&Done) -> bool, is_victim: bool) {
-    let mut rx = side.consumer().expect("there is memory");
+fn pop<const W: usize>(side: Heir<Item<W>>, way: Way, done: &Done, is_victim: bool) {
+    let is_dead = || is_victim && done.is_dead.get();
+    let Ok(mut rx) = side.consumer() else {
+        assert!(is_dead(), "no consumer can have left the ring so");
+        return;
+    };
     let from = rx.count();
     if done.is_dead.get() && !is_victim {
-        let returned = done.returned.get();
-        assert!((returned..=returned + 1).contains(&from), "{from} popped, {returned} returned");
-        // The pop that was interrupted has happened.
+        check_position(from, done, way);
+        // The pops that were interrupted have happened.
         done.popped.set(from);
     }
-    while !is_dead(done) && done.popped.get() < ITEMS {
-        match Consumer::try_pop(&mut rx) {
-            _ if is_dead(done) => return,
-            Ok(item) => {
-                done.pop(item);
-                if is_victim {
-                    done.returned.set(done.popped.get());
-                }
+    while !is_dead() && done.popped.get() < ITEMS {
+        let popped: Vec<_> = match way {
+            Way::Single => Consumer::try_pop(&mut rx).into_iter().collect(),
+            Way::Slices => {
+                let mut items = [item(0); MOST];
+                let n = Consumer::pop_slice(&mut rx, &mut items);
+                items[..n].to_vec()
             }
-            Err(_) => pause(1),
+            Way::Chunks => match rx.read_chunk(MOST) {
+                Ok(chunk) => {
+                    let (first, second) = chunk.as_slices();
+                    let items = [first, second].concat();
+                    chunk.commit_all();
+                    items
+                }
+                Err(_) => Vec::new(),
+            },
+        };
+        if is_dead() {
+            return;
+        }
+        if popped.is_empty() {
+            pause(1);
+        }
+        popped.into_iter().for_each(|item| done.pop(item));
+        if is_victim {
+            done.returned.set(done.popped.get());
         }
     }
 }

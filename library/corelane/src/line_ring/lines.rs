@@ -83,24 +83,23 @@ impl<T> Line<T> {
         self.item(i).with(|slot| unsafe { (*slot).assume_init_read() })
     }
 
-    /// Reads an item, and hands the lines of its slot back: see [`Consumer::leave`](super::Consumer::leave).
+    /// Hands the lines of slots back whose items were read, from `i` on: see [`Consumer::leave`](super::Consumer::leave).
     ///
     /// # Safety
     ///
-    /// As for [`read`](Self::read).
+    /// The caller is the consumer, and reads these `n` items no more.
     #[inline]
-    pub(super) unsafe fn take(&self, i: usize) -> T {
-        // SAFETY: the caller's contract.
-        let item = unsafe { self.read(i) };
+    pub(super) unsafe fn hand_back(&self, i: usize, n: usize) {
         if Self::IS_GROUP {
-            self.item(i).with_mut(|slot| {
-                for at in (0..size_of::<T>()).step_by(Self::BYTES) {
-                    // SAFETY: the consumer accesses the slot alone, which has so many bytes, and no item any more.
-                    unsafe { slot.cast::<u8>().add(at).write(0) };
-                }
-            });
+            for i in i..i + n {
+                self.item(i).with_mut(|slot| {
+                    for at in (0..size_of::<T>()).step_by(Self::BYTES) {
+                        // SAFETY: the consumer accesses the slot alone, which has so many bytes, and no item any more.
+                        unsafe { slot.cast::<u8>().add(at).write(0) };
+                    }
+                });
+            }
         }
-        item
     }
 
     /// Items in the line, which starts at position `start` in this lap.

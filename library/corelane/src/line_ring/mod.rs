@@ -48,7 +48,7 @@ use alloc::boxed::Box;
 use core::marker::PhantomData;
 use core::mem::needs_drop;
 
-use crate::memory::{AtomicU64, Ordering};
+use crate::memory::{AtomicU64, Ordering, keep_order};
 use crate::pad::Padded;
 use crate::patience::Patience;
 use crate::queue::chunk::drop_each;
@@ -234,13 +234,16 @@ impl<T> Producer<T> {
     fn look(&mut self) {
         // Acquire ↔ Release in `Consumer::leave`: the items of the lines are taken.
         let read = self.end.header().read.load(Ordering::Acquire);
-        self.limit = read.wrapping_add(self.end.slots().len() as u64);
+        let limit = read.wrapping_add(self.end.slots().len() as u64);
+        // The consumer can't have left lines that were not entered, nor enter them again. Only another process that isn't to be trusted says
+        // so: then the ring is full.
+        let is_possible = limit.wrapping_sub(self.entered) <= self.end.slots().len() as u64;
+        self.limit = if is_possible { limit } else { self.entered };
     }
 
-    /// Lines that may be entered, by the last look. Never more than there are, also if another process has written nonsense.
+    /// Lines that may be entered, by the last look.
     fn free_lines(&self) -> usize {
-        let lines = self.end.slots().len();
-        usize::try_from(self.limit.wrapping_sub(self.entered)).map_or(lines, |n| n.min(lines))
+        self.limit.wrapping_sub(self.entered) as usize
     }
 
     /// Enters the next line, if the consumer has left it.
@@ -380,12 +383,16 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
         if RECORDS {
             // Relaxed: the system orders the end of a process before the next one takes the side.
             self.end.header().popped.store(self.position(), Ordering::Relaxed);
+            // A consumer that dies has not touched the slots of items that it has not recorded.
+            keep_order();
         }
     }
 
     /// Enters the next line. Gives G lines back together, after G lines have been left.
     #[inline(always)] // see `queue::try_pop_by`
     fn leave(&mut self) {
+        // Before the line can be given back.
+        self.record();
         // Hand-back: the value is unchanged, but now the consumer's core owns the line. Relaxed: the value is not new,
         // and the store below orders it before the producer's next `tail`.
         let tail = self.place.start.wrapping_add(Line::<T>::N as u64);
@@ -470,8 +477,10 @@ impl<T, const RECORDS: bool> queue::Consumer for Consumer<T, RECORDS> {
         let i = self.place.i;
         self.place.i = i + 1;
         // SAFETY: all slots before `filled` hold items, by `tail`, and `place` has moved past this one.
-        let item = unsafe { self.place.line.take(i) };
+        let item = unsafe { self.place.line.read(i) };
         self.record();
+        // SAFETY: as above.
+        unsafe { self.place.line.hand_back(i, 1) };
         Ok(item)
     }
 
@@ -500,10 +509,13 @@ impl<T, const RECORDS: bool> queue::Consumer for Consumer<T, RECORDS> {
             let n = (into.len() - done).min(self.filled - self.place.i);
             for (i, slot) in into[done..][..n].iter_mut().enumerate() {
                 // SAFETY: all slots before `filled` hold items, by `tail`.
-                *slot = unsafe { self.place.line.take(self.place.i + i) };
+                *slot = unsafe { self.place.line.read(self.place.i + i) };
             }
+            let from = self.place.i;
             self.place.i += n;
             self.record();
+            // SAFETY: as above, and `place` has moved past them.
+            unsafe { self.place.line.hand_back(from, n) };
             done += n;
         }
         done

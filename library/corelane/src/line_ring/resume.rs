@@ -47,11 +47,8 @@ impl<T> Producer<T> {
             };
             tx.entered = line + 1;
         }
+        tx.limit = tx.entered;
         tx.look();
-        // More than a lap ahead of the consumer a producer can't be.
-        if tx.limit.wrapping_sub(tx.entered) > geometry.lines as u64 {
-            return Err(Corrupt);
-        }
         Ok(tx)
     }
 }
@@ -76,8 +73,11 @@ impl<T> Consumer<T, true> {
     ///
     /// # Errors
     ///
-    /// If there is no memory for items that are lent.
-    pub(crate) fn resume(end: End<Header<T>>, geometry: Geometry) -> Result<Self, CapacityError> {
+    /// If there is no memory for items that are lent. In the inner result: if the last consumer can't have left the ring so.
+    pub(crate) fn resume(
+        end: End<Header<T>>,
+        geometry: Geometry,
+    ) -> Result<Result<Self, Corrupt>, CapacityError> {
         let mut rx = Self::new(end, geometry)?;
         let header = rx.end.header();
         // Relaxed: as above.
@@ -85,11 +85,15 @@ impl<T> Consumer<T, true> {
         let (place, left) = header.place(rx.end.slots(), popped);
         // The last consumer may have stopped just before it gave lines back.
         let given_back = left & !(rx.together - 1);
+        // Relaxed: as above.
+        if header.read.load(Ordering::Relaxed) > given_back {
+            return Ok(Err(Corrupt));
+        }
         // Release ↔ Acquire in `Producer::look`: the items are taken, also by the last consumer.
         header.read.store(given_back, Ordering::Release);
         (rx.place, rx.left) = (place, left);
         rx.filled = rx.place.i;
-        Ok(rx)
+        Ok(Ok(rx))
     }
 }
 
@@ -124,9 +128,13 @@ impl<T> Heir<T> {
     ///
     /// # Errors
     ///
+    /// If no consumer can have left the ring so.
+    ///
+    /// # Panics
+    ///
     /// If there is no memory.
-    pub fn consumer(self) -> Result<Consumer<T, true>, CapacityError> {
-        Consumer::resume(self.0, self.1)
+    pub fn consumer(self) -> Result<Consumer<T, true>, Corrupt> {
+        Consumer::resume(self.0, self.1).expect("there is memory")
     }
 }
 

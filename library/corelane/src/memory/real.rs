@@ -117,6 +117,12 @@ mod system {
     }
 }
 
+/// The compiler keeps the order of all accesses before and after. For what another process finds if this one dies between.
+#[inline(always)]
+pub fn keep_order() {
+    compiler_fence(Ordering::SeqCst);
+}
+
 /// Waits for about `spins` turns of a spin loop.
 #[inline]
 pub fn pause(spins: u32) {

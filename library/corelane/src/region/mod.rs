@@ -12,7 +12,7 @@ mod presence;
 #[cfg(all(
     feature = "std",
     target_os = "linux",
-    target_has_atomic = "64",
+    target_pointer_width = "64",
     not(any(feature = "no-mappings", feature = "loom", feature = "sim"))
 ))]
 mod shared;
@@ -27,7 +27,7 @@ pub use slots::{Attach, NoSlots, Run, Slots, State};
 #[cfg(all(
     feature = "std",
     target_os = "linux",
-    target_has_atomic = "64",
+    target_pointer_width = "64",
     not(any(feature = "no-mappings", feature = "loom", feature = "sim"))
 ))]
 pub(crate) use {

@@ -33,6 +33,7 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// Maps the first `len` bytes of a file, which never becomes shorter.
     pub(crate) fn new(file: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
+        // Its pages are there already: to touch them is a matter of a page table.
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let base = unsafe { mmap(ptr::null_mut(), len, READ_WRITE, flags, file, 0) }?;

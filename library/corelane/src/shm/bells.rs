@@ -16,7 +16,6 @@ use core::ptr::NonNull;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use rustix::io::Errno;
 use rustix::thread::futex;
 use rustix::time::Timespec;
 
@@ -81,9 +80,10 @@ impl Link {
         {
             return;
         }
-        // Relaxed: it is only told to the user.
-        self.header().died[side as usize].store(epoch + 1, Ordering::Relaxed);
-        presence.bury(region_side, seen);
+        if presence.bury(region_side, seen) {
+            // Relaxed: it is only told to the user.
+            self.header().died[side as usize].store(epoch + 1, Ordering::Relaxed);
+        }
     }
 
     /// What is known of the owner of a side.
@@ -118,6 +118,8 @@ pub struct Bell {
     barrier: Barrier,
     /// Rings in vain since the last sleep.
     in_vain: Cell<u32>,
+    /// When this side looks next whether the other process lives, and the time until then.
+    next_look: Cell<(Option<Instant>, Duration)>,
     /// Whether a heavy fence of this thread has followed the last time that it told the other side to have fences.
     is_confirmed: Cell<bool>,
     /// The side that sleeps here.
@@ -137,6 +139,7 @@ impl Bells {
             barrier,
             in_vain: Cell::new(0),
             is_confirmed: Cell::new(false),
+            next_look: Cell::new((None, FIRST_LOOK)),
             sleeper,
             link: link.clone(),
         };
@@ -240,12 +243,28 @@ impl Bell {
         self.word().fetch_and(!ASLEEP, Ordering::Relaxed);
     }
 
-    /// Sleeps until a ring, for at most `time`. False if the time is over.
-    fn nap(&self, time: Duration) -> bool {
+    /// Sleeps until a ring, for at most `time`.
+    fn nap(&self, time: Duration) {
         let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
-        let value = FENCED | ASLEEP;
-        let slept = futex::wait(self.word(), futex::Flags::empty(), value, Some(&time));
-        slept != Err(Errno::TIMEDOUT)
+        // Also ends without a ring: then the caller looks again.
+        let _ = futex::wait(self.word(), futex::Flags::empty(), FENCED | ASLEEP, Some(&time));
+    }
+
+    /// Closes the other side if its process is dead, unless it is too early for a look. Returns the time until the next look.
+    fn look_after_peer(&self) -> Duration {
+        let now = Instant::now();
+        let (next, interval) = self.next_look.get();
+        match next {
+            Some(next) if now < next => next - now,
+            _ => {
+                if next.is_some() {
+                    self.link.bury(self.sleeper.other());
+                }
+                let after = if next.is_some() { (2 * interval).min(LAST_LOOK) } else { FIRST_LOOK };
+                self.next_look.set((Some(now + after), after));
+                after
+            }
+        }
     }
 }
 
@@ -272,7 +291,7 @@ impl Rings for Bell {
         until: Option<Instant>,
         mut look: impl FnMut() -> Look<R>,
     ) -> Option<R> {
-        let mut interval = FIRST_LOOK;
+        self.next_look.set((None, FIRST_LOOK));
         while !is_over(until) {
             let may_sleep = self.announce();
             match waits.count(look()) {
@@ -283,12 +302,10 @@ impl Rings for Bell {
                 Look::Busy => yield_now(),
                 Look::NotYet => {
                     let begin = Instant::now();
+                    let time = self.look_after_peer();
+                    let time = if may_sleep { time } else { time.min(UNFENCED) };
                     let left = until.map(|until| until.saturating_duration_since(begin));
-                    let most = if may_sleep { interval } else { UNFENCED };
-                    if !self.nap(left.map_or(most, |left| left.min(most))) {
-                        interval = (2 * interval).min(LAST_LOOK);
-                        self.check();
-                    }
+                    self.nap(left.map_or(time, |left| left.min(time)));
                     waits.sleeps += 1;
                     waits.asleep += begin.elapsed();
                 }
@@ -303,7 +320,7 @@ impl Rings for Bell {
     }
 
     fn check(&self) {
-        self.link.bury(self.sleeper.other());
+        self.look_after_peer();
     }
 }
 

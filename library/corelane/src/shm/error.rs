@@ -56,7 +56,7 @@ impl fmt::Display for Error {
                 "a live process has the {side} of this lane; end it, or make a lane for each {side}",
             ),
             Self::Refused => f.write_str(
-                "the process that listens gives lanes to other users only; run as its user, or let it allow this one",
+                "the process that listens is of another user, or doesn't allow this one; run both as one user, or let it allow this one",
             ),
             Self::Corrupt => {
                 f.write_str("the memory of the lane is damaged; make a new lane in all its processes")

@@ -4,21 +4,32 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate,
-    memfd_create, open,
+    FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags, fallocate, fcntl_add_seals,
+    fcntl_get_seals, fstat, memfd_create, open,
 };
+use rustix::system::sysinfo;
 
 use super::Side;
 use super::error::{Error, system};
+use crate::CapacityError;
 
 /// Nobody can make the file shorter or longer, or take this back.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 /// A new file of `len` bytes, which are zeros.
 pub(super) fn create(len: usize) -> Result<OwnedFd, Error> {
+    // The system would end other processes to find so much.
+    let system_has = sysinfo();
+    if (len as u64) / u64::from(system_has.mem_unit.max(1)) > system_has.totalram as u64 {
+        return Err(CapacityError::OutOfMemory { bytes: len }.into());
+    }
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = system("a memory file (memfd_create)", memfd_create("corelane", flags))?;
-    system("memory for the lane (ftruncate)", ftruncate(&file, len as u64))?;
+    // Now, and not when it is touched, the system says if there is no memory.
+    system(
+        "memory for the lane (fallocate)",
+        fallocate(&file, FallocateFlags::empty(), 0, len as u64),
+    )?;
     system("to seal the lane", fcntl_add_seals(&file, SEALS))?;
     Ok(file)
 }
@@ -33,14 +44,19 @@ pub(super) fn sealed_len(file: BorrowedFd<'_>) -> Result<usize, Error> {
     usize::try_from(len).map_err(|_| Error::NotALane)
 }
 
-/// The same file with locks of its own: a passed descriptor shares its locks with the process that has passed it.
-pub(super) fn reopen(file: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
-    open_number(file.as_raw_fd())
+/// Refuses a file whose memory would have to be found when it is touched.
+pub(super) fn check_filled(file: BorrowedFd<'_>, len: usize) -> Result<(), Error> {
+    /// Bytes of a block, as the system counts them.
+    const BLOCK: u64 = 512;
+    let blocks = system("the memory of the lane (fstat)", fstat(file))?.st_blocks;
+    let is_filled =
+        u64::try_from(blocks).is_ok_and(|blocks| blocks.saturating_mul(BLOCK) >= len as u64);
+    if is_filled { Ok(()) } else { Err(Error::Corrupt) }
 }
 
-/// As [`reopen`], for a descriptor of this number.
-pub(super) fn open_number(number: i32) -> Result<OwnedFd, Error> {
-    let path = format!("/proc/self/fd/{number}");
+/// The same file with locks of its own: a passed descriptor shares its locks with the process that has passed it.
+pub(super) fn reopen(file: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     system("to open the lane's descriptor anew (/proc/self/fd)", open(path, flags, Mode::empty()))
 }

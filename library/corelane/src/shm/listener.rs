@@ -3,14 +3,16 @@
 use core::fmt;
 use core::mem::MaybeUninit;
 use std::fs::{self, File};
-use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
-use rustix::net::sockopt::socket_peercred;
+use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -20,6 +22,10 @@ use rustix::process::getuid;
 use super::error::{Error, system};
 use super::{Item, Lane};
 
+/// How long a client may take to ask, and a process that listens at a path to begin.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// What a client sends to ask for a lane.
+const ASK: [u8; 1] = [1];
 /// What the process that listens answers: the descriptor comes with it, or not.
 const GIVEN: [u8; 1] = [1];
 const REFUSED: [u8; 1] = [0];
@@ -55,8 +61,8 @@ pub struct Listener {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Client {
-    /// Its process id.
-    pub process: u32,
+    /// Its process id. `None` if it is in another namespace, as of a container.
+    pub process: Option<u32>,
     /// Its user.
     pub user: u32,
     /// Its group.
@@ -105,46 +111,63 @@ impl Listener {
     /// If the system has no more descriptors.
     pub fn hand_out<T: Item>(&self, lane: &Lane<T>) -> Result<Client, Error> {
         loop {
-            let (stream, _) = system("a connection", self.socket.accept())?;
-            let client = system("the user of a process that connects", client(&stream))?;
-            let is_allowed = (self.allows)(&client);
-            // A process that has gone already is no reason to stop.
-            if send(&stream, is_allowed.then(|| lane.as_fd())).is_ok() && is_allowed {
+            let stream = match self.socket.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                Err(source) => return Err(Error::System { call: "a connection", source }),
+            };
+            // What goes wrong with one client is no reason to stop.
+            if let Ok(Some(client)) = self.serve(&stream, lane.as_fd()) {
                 return Ok(client);
             }
         }
     }
+
+    /// Gives a client the lane, if it asks and is allowed to have it.
+    fn serve(&self, mut stream: &UnixStream, lane: BorrowedFd<'_>) -> io::Result<Option<Client>> {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        // A process that only looks whether somebody listens doesn't ask.
+        stream.read_exact(&mut [0])?;
+        let client = client(stream)?;
+        let is_allowed = (self.allows)(&client);
+        send(stream, is_allowed.then_some(lane))?;
+        Ok(is_allowed.then_some(client))
+    }
 }
 
 impl<T: Item> Lane<T> {
-    /// Asks the process that listens at this name for a lane: see [`Listener::bind`].
+    /// Asks the process that listens at this name for a lane: see [`Listener::bind`]. Waits for its answer.
+    ///
+    /// Anybody may listen at a name. So the process must be of the same user, or of the root user.
     ///
     /// # Errors
     ///
-    /// [`Refused`](Error::Refused) if the process gives this one no lane, or as [`open`](Self::open). If no process listens there.
+    /// [`Refused`](Error::Refused) if the process gives this one no lane, or is of another user, or as [`open`](Self::open). If no process listens there.
     pub fn connect(name: &str) -> Result<Self, Error> {
         let stream = address(name).and_then(|address| UnixStream::connect_addr(&address));
-        Self::receive(&system(
-            "to connect to the name; start the process that listens there",
-            stream,
-        )?)
+        let stream =
+            system("to connect to the name; start the process that listens there", stream)?;
+        let user = system("the user of the process that listens", client(&stream))?.user;
+        if user != getuid().as_raw() && user != 0 {
+            return Err(Error::Refused);
+        }
+        Self::ask(&stream)
     }
 
-    /// As [`connect`](Self::connect), for a path: see [`Listener::bind_path`].
+    /// As [`connect`](Self::connect), for a path: see [`Listener::bind_path`]. The process may be of any user: the directory says whose sockets
+    /// are in it.
     ///
     /// # Errors
     ///
     /// As [`connect`](Self::connect).
     pub fn connect_path(path: impl AsRef<Path>) -> Result<Self, Error> {
         let stream = UnixStream::connect(path);
-        Self::receive(&system(
-            "to connect to the path; start the process that listens there",
-            stream,
-        )?)
+        Self::ask(&system("to connect to the path; start the process that listens there", stream)?)
     }
 
-    fn receive(stream: &UnixStream) -> Result<Self, Error> {
-        let file = system("a lane from the process that listens", receive(stream))?;
+    fn ask(mut stream: &UnixStream) -> Result<Self, Error> {
+        let file = stream.write_all(&ASK).and_then(|()| receive(stream));
+        let file = system("a lane from the process that listens", file)?;
         Self::open(file.ok_or(Error::Refused)?)
     }
 }
@@ -172,7 +195,14 @@ fn bind_or_replace(path: &Path) -> io::Result<UnixListener> {
     // One process at a time: another one may be about to replace the same socket.
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = File::open(directory.unwrap_or(Path::new(".")))?;
-    flock(&directory, FlockOperation::LockExclusive)?;
+    let begin = Instant::now();
+    while flock(&directory, FlockOperation::NonBlockingLockExclusive).is_err() {
+        // Any process that may read the directory may hold its lock.
+        if begin.elapsed() > PATIENCE {
+            return Err(io::ErrorKind::AddrInUse.into());
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
     match UnixListener::bind(path) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
         bound => return bound,
@@ -186,13 +216,27 @@ fn bind_or_replace(path: &Path) -> io::Result<UnixListener> {
     }
 }
 
+/// The process on the other side. Not by `rustix`, which takes process 0 of another namespace for an error.
 fn client(stream: &UnixStream) -> io::Result<Client> {
-    let found = socket_peercred(stream)?;
-    Ok(Client {
-        process: found.pid.as_raw_nonzero().get().unsigned_abs(),
-        user: found.uid.as_raw(),
-        group: found.gid.as_raw(),
-    })
+    let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut len = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the descriptor is open, and the call writes one `ucred`.
+    let failed = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut found).cast(),
+            &mut len,
+        )
+    };
+    match failed {
+        0 => {
+            let process = u32::try_from(found.pid).ok().filter(|process| *process != 0);
+            Ok(Client { process, user: found.uid, group: found.gid })
+        }
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Sends a descriptor, or that there is none.
@@ -215,7 +259,12 @@ fn receive(stream: &UnixStream) -> io::Result<Option<OwnedFd>> {
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut answer = REFUSED;
     let mut answers = [IoSliceMut::new(&mut answer)];
-    let received = recvmsg(stream, &mut answers, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let received = loop {
+        match recvmsg(stream, &mut answers, &mut control, RecvFlags::CMSG_CLOEXEC) {
+            Err(Errno::INTR) => {}
+            received => break received?,
+        }
+    };
     if received.bytes == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }

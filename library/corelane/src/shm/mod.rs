@@ -19,11 +19,11 @@
 //!
 //! | | |
 //! |---|---|
-//! | its side | is free at once: the kernel gives its lock back, however the process ended. Another process takes it by [`Lane::producer`] or [`Lane::consumer`], and goes on at the same position |
+//! | its side | is free as soon as the system has ended the process, however it ended: the kernel gives its lock back. Another process takes it by [`Lane::producer`] or [`Lane::consumer`], and goes on at the same position |
 //! | an item whose push had returned | is popped, once, in order |
 //! | a push that had not returned | has happened or not |
-//! | a pop that had not returned | has happened or not. If it has not, the next consumer pops the item |
-//! | the other side | goes on. A thread that waits finds out within a second, and then sees a queue whose other side is [closed](crate::Consumer::is_closed): pops get what is left. [`peer`](Consumer::peer) says whether the other side left or died, [`wait_for_peer`](Consumer::wait_for_peer) waits for the next one |
+//! | a pop that had not returned | has happened or not. If it has not, the next consumer pops the item. A slice or a chunk may have happened in part |
+//! | the other side | goes on. A thread that waits finds out within a second, and then sees a queue whose other side is [closed](crate::Consumer::is_closed): pops get what is left. [`peer`](Consumer::peer) says whether the other side left or died, [`wait_for_peer`](Consumer::wait_for_peer) waits for the next one. Calls that don't wait never find out: call `peer` now and then |
 //! | the memory | goes with the last process that has the lane. Nothing lies in a file system |
 //!
 //! # Trust
@@ -60,6 +60,7 @@ pub use error::Error;
 pub use listener::{Client, Listener};
 
 use crate::line_ring::{self, Geometry};
+use crate::memory::Ordering;
 use crate::overwrite::Plain;
 use crate::queue::Config;
 use crate::region::{self, Mapping, found, join, shared_layout};
@@ -169,20 +170,31 @@ impl<T: Item> Lane<T> {
     ///
     /// If the descriptor is none of a lane, or the lane is for other items.
     pub fn open(file: impl AsFd) -> Result<Self, Error> {
+        // Before the file is opened anew: that could do something to a device.
+        file::sealed_len(file.as_fd())?;
         Self::new(file::reopen(file.as_fd())?)
     }
 
-    /// Opens a lane whose descriptor this process has inherited: see [`give`](Self::give).
+    /// Opens a lane whose descriptor this process has inherited: see [`give`](Self::give). The descriptor is left as it is, but the
+    /// programs that this one executes don't inherit it.
     ///
     /// # Errors
     ///
     /// As [`open`](Self::open).
     pub fn open_number(number: RawFd) -> Result<Self, Error> {
-        Self::new(file::open_number(number)?)
+        if number < 0 {
+            return Err(Error::NotALane);
+        }
+        // SAFETY: it is not used as one that this process owns. If it isn't open, or is another file, the calls of the system say so.
+        let file = unsafe { BorrowedFd::borrow_raw(number) };
+        let lane = Self::open(file)?;
+        system("to keep the descriptor for this program", fcntl_setfd(file, FdFlags::CLOEXEC))?;
+        Ok(lane)
     }
 
     fn new(file: OwnedFd) -> Result<Self, Error> {
         let there = file::sealed_len(file.as_fd())?;
+        file::check_filled(file.as_fd(), there)?;
         let about = About::read(file.as_fd())?;
         let capacity = about.capacity().ok_or(Error::Corrupt)?;
         about.check(&About::items::<T>(capacity, there))?;
@@ -204,6 +216,8 @@ impl<T: Item> Lane<T> {
         let bells = self.take(Side::Producer)?;
         let end = self.end(Side::Producer)?;
         let tx = line_ring::Producer::resume(end, self.geometry).map_err(|_| Error::Corrupt)?;
+        // For a thread that waits for this side.
+        bells.ring();
         Ok(wait::Producer::new(tx, bells))
     }
 
@@ -211,11 +225,13 @@ impl<T: Item> Lane<T> {
     ///
     /// # Errors
     ///
-    /// [`Taken`](Error::Taken) if a live process has it.
+    /// As [`producer`](Self::producer).
     pub fn consumer(&self) -> Result<Consumer<T>, Error> {
         let bells = self.take(Side::Consumer)?;
         let end = self.end(Side::Consumer)?;
-        let rx = line_ring::Consumer::resume(end, self.geometry)?;
+        let rx = line_ring::Consumer::resume(end, self.geometry)?.map_err(|_| Error::Corrupt)?;
+        // For a thread that waits for this side, or for the room that has come back.
+        bells.ring();
         Ok(wait::Consumer::new(rx, bells))
     }
 
@@ -223,9 +239,8 @@ impl<T: Item> Lane<T> {
     fn take(&self, side: Side) -> Result<Bells, Error> {
         let seat = Seat::take(self.link.file.as_fd(), side)?;
         let bells = Bells::new(&self.link, side, seat);
+        self.link.header().died[side as usize].store(0, Ordering::Relaxed);
         self.link.presence().take(side.of_region());
-        // For a thread that waits for this side.
-        bells.ring();
         Ok(bells)
     }
 
@@ -265,6 +280,7 @@ impl<T: Item> Lane<T> {
 
 /// The sizes of a lane, and its length in bytes.
 fn sizes<T>(capacity: usize) -> Result<(Geometry, usize), Error> {
+    const { assert!(align_of::<T>() <= QUEUE_AT, "items of a lane are aligned to at most 4096 bytes") };
     let geometry = Geometry::new::<T>(Config::new(capacity))?;
     let queue = shared_layout::<line_ring::Header<T>>(geometry.lines).size();
     Ok((geometry, (QUEUE_AT + queue).next_multiple_of(QUEUE_AT)))

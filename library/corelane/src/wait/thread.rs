@@ -60,8 +60,8 @@ const FEWEST: u64 = limit(1, 0);
 /// Yields of a trial: longer than it takes to wake another thread. Two threads that wait for each other, and both sleep, have long
 /// waits only because they sleep. If one of them stays awake for once, both find out. A trial that succeeds is followed by another.
 const TRIAL: u64 = limit(100, 0);
-/// Looks from one check of the bell to the next: some milliseconds.
-const CHECK: u64 = 1 << 16;
+/// Looks from one check of the bell to the next.
+const CHECK: u64 = 64;
 /// Sleeps for each trial.
 const SLEEPS: u64 = 32;
 
