@@ -35,7 +35,7 @@ impl<T> Line<T> {
     };
     /// Whether `tail` has a line of its own, and several lines of items follow. Still larger items have a `tail` each, which
     /// costs less than a line more.
-    const IS_GROUP: bool = Self::FIT < 2 && size_of::<T>() <= 1024;
+    pub(super) const IS_GROUP: bool = Self::FIT < 2 && size_of::<T>() <= 1024;
     /// Where the items begin: behind `tail`.
     pub(super) const ITEMS_AT: usize = {
         let at = size_of::<AtomicU64>().next_multiple_of(align_of::<UnsafeCell<T>>());

@@ -383,16 +383,16 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
         if RECORDS {
             // Relaxed: the system orders the end of a process before the next one takes the side.
             self.end.header().popped.store(self.position(), Ordering::Relaxed);
-            // A consumer that dies has not touched the slots of items that it has not recorded.
-            keep_order();
+            if Line::<T>::IS_GROUP {
+                // A consumer that dies has not touched the slots of items that it has not recorded: see `Line::hand_back`.
+                keep_order();
+            }
         }
     }
 
     /// Enters the next line. Gives G lines back together, after G lines have been left.
     #[inline(always)] // see `queue::try_pop_by`
     fn leave(&mut self) {
-        // Before the line can be given back.
-        self.record();
         // Hand-back: the value is unchanged, but now the consumer's core owns the line. Relaxed: the value is not new,
         // and the store below orders it before the producer's next `tail`.
         let tail = self.place.start.wrapping_add(Line::<T>::N as u64);
@@ -566,6 +566,8 @@ unsafe impl<T, const RECORDS: bool> queue::LendItems for Consumer<T, RECORDS> {
         unsafe { self.staged.forget(n) };
         for _ in 0..n {
             if self.place.is_done() {
+                // Before the line can be given back.
+                self.record();
                 self.leave();
             }
             self.place.i += 1;

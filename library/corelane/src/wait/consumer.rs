@@ -28,7 +28,7 @@ impl<C: queue::Consumer, B: Bells> Consumer<C, B> {
     }
 
     /// Removes the oldest item. Waits while the queue is empty. `None` if it is empty and all producers are gone.
-    #[inline]
+    #[inline(always)] // as the queue's own
     pub fn pop(&mut self) -> Option<C::Item> {
         self.pop_by(None).ok()
     }
@@ -73,7 +73,7 @@ impl<C: queue::Consumer, B: Bells> Consumer<C, B> {
         self.looks.waits
     }
 
-    #[inline]
+    #[inline(always)] // as the queue's own
     fn pop_by(&mut self, until: Option<Instant>) -> Result<C::Item, TryPopError> {
         match queue::Consumer::try_pop(self) {
             Err(TryPopError::Empty | TryPopError::Busy) => self.wait_to_pop(until),

@@ -30,7 +30,7 @@ impl<P: queue::Producer, B: Bells> Producer<P, B> {
     /// # Errors
     ///
     /// If the queue is full and all consumers are gone.
-    #[inline]
+    #[inline(always)] // as the queue's own
     pub fn push(&mut self, item: P::Item) -> Result<(), Closed<P::Item>> {
         self.push_by(item, None).map_err(|error| Closed(error.into_inner()))
     }
@@ -83,7 +83,7 @@ impl<P: queue::Producer, B: Bells> Producer<P, B> {
         self.looks.waits
     }
 
-    #[inline]
+    #[inline(always)] // as the queue's own
     fn push_by(
         &mut self,
         item: P::Item,
