@@ -1,4 +1,4 @@
-//! Queues that move data between cores.
+//! Queues that move data between cores, threads and processes.
 //!
 //! A queue has two sides. The handles of one side are its producers, the handles of the other side its consumers. If a
 //! side may have several handles, a handle can be cloned. Otherwise the only handle of the side also lends slots, to be
@@ -36,6 +36,7 @@
 //! | an unknown number of waiting items | [`spsc::unbounded_queue`], [`mpmc::unbounded_queue`] |
 //! | byte records of different lengths | [`bytes::queue`] |
 //! | producers that must never wait | [`overwrite::queue`] |
+//! | two processes | `shm::Lane`, on Linux |
 //!
 //! [`spsc`] and [`mpmc`] have tables of all algorithms. Each algorithm is a module of its own.
 //!
@@ -73,7 +74,7 @@
 //!
 //! # Features
 //!
-//! `std` (default) adds [channels](channel) and handles that [wait], memory mappings ([`Memory::HugePages`], [`Memory::Mirrored`]), the queues that need
+//! `std` (default) adds [channels](channel) and handles that [wait], memory mappings ([`Memory::HugePages`], [`Memory::Mirrored`]), lanes between processes, the queues that need
 //! a timer or locks, and the system call with which [`leased`] needs no fences. Without it the crate is `no_std` and needs `alloc`.
 //! `futures` adds `Stream` and `Sink` for channels.
 

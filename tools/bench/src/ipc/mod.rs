@@ -65,8 +65,6 @@ fn number<const W: usize>(record: &Record<W>) -> Option<u64> {
 trait Link<const W: usize>: 'static {
     /// How its calls wait.
     const STRATEGY: Strategy;
-    /// Whether a sending side learns that the other one is gone.
-    const CLOSES: bool = true;
 
     type Tx: Tx<W> + Send;
     type Rx: Rx<W> + Send;
@@ -190,7 +188,8 @@ impl Starter<'_> {
         let (queue, links) = (self.queue.to_owned(), links.to_vec());
         let peer = Peer { queue, record_bytes, strategy, role, core, links };
         let peer = serde_json::to_string(&peer).map_err(|error| error.to_string())?;
-        let child = child.arg(PEER).arg(peer).stdout(Stdio::piped());
+        // The end of its input tells it that the measurement is over.
+        let child = child.arg(PEER).arg(peer).stdin(Stdio::piped()).stdout(Stdio::piped());
         child.spawn().map_err(|error| format!("the second process doesn't start: {error}"))
     }
 
@@ -213,7 +212,7 @@ impl Starter<'_> {
     }
 }
 
-/// Waits for the end of the second process, and returns what it has written.
+/// Ends the input of the second process, waits for its end, and returns what it has written.
 fn finish(child: Child) -> Result<String, String> {
     let output = child.wait_with_output().map_err(|error| error.to_string())?;
     match output.status.success() {
@@ -260,6 +259,8 @@ pub fn be_peer(what: &str) -> Result<(), Failure> {
                 == matches!(peer.role, Role::GoOnSending | Role::PassOn)
     });
     let kernel = kernel.ok_or_else(|| failed(format!("no {}", peer.queue)))?;
+    #[cfg(feature = "peers")]
+    peers::watch();
     (kernel.peer)(peer.role, &peer.links).map_err(failed)
 }
 

@@ -1,9 +1,10 @@
 //! Other crates whose queues are in shared memory. Their sides don't learn that the other one is gone: a last record tells it.
 
 use std::fs::File;
+use std::io::Read as _;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::Command;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use cloudtoid_interprocess::{Error, Options, Publisher, Subscriber};
@@ -24,6 +25,17 @@ const END: u64 = u64::MAX;
 /// Longest time for the last record to find room.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Whether the measurement is over: in the second process only.
+static IS_OVER: AtomicBool = AtomicBool::new(false);
+
+/// Waits for the end of the input, in a thread of its own.
+pub(super) fn watch() {
+    std::thread::spawn(|| {
+        let _ = std::io::stdin().read(&mut [0]);
+        IS_OVER.store(true, Ordering::Relaxed);
+    });
+}
+
 /// Sends the last record when it is dropped.
 struct Ends<const W: usize, T: Try<W>>(T);
 
@@ -35,15 +47,18 @@ trait Try<const W: usize> {
 impl<const W: usize, T: Try<W>> Tx<W> for Ends<W, T> {
     #[inline(always)]
     fn put(&mut self, record: &Record<W>) -> bool {
-        Wait::Pause.until(|| self.0.try_put(record).then_some(()));
-        true
+        Wait::Pause.until(|| match self.0.try_put(record) {
+            true => Some(true),
+            false => IS_OVER.load(Ordering::Relaxed).then_some(false),
+        })
     }
 }
 
 impl<const W: usize, T: Try<W>> Drop for Ends<W, T> {
     fn drop(&mut self) {
         let (end, begin) = (record(END), Instant::now());
-        while !self.0.try_put(&end) && begin.elapsed() < PATIENCE {}
+        let is_in_vain = || IS_OVER.load(Ordering::Relaxed) || begin.elapsed() > PATIENCE;
+        while !is_in_vain() && !self.0.try_put(&end) {}
     }
 }
 
@@ -98,7 +113,6 @@ impl Shaq {
 
 impl<const W: usize> Link<W> for Shaq {
     const STRATEGY: Strategy = Strategy::Spin;
-    const CLOSES: bool = false;
 
     type Tx = Ends<W, spsc::Producer<Record<W>>>;
     type Rx = spsc::Consumer<Record<W>>;
@@ -181,7 +195,6 @@ macro_rules! cloudtoid {
     ($link:ident: $strategy:ident, $rx:ty, $new:expr) => {
         impl<const W: usize> Link<W> for $link {
             const STRATEGY: Strategy = Strategy::$strategy;
-            const CLOSES: bool = false;
 
             type Tx = Ends<W, Publisher>;
             type Rx = $rx;

@@ -14,15 +14,11 @@ const CHUNK: u64 = 64;
 pub(super) fn measure<const W: usize, L: Link<W>>(starter: &Starter<'_>) -> Result<Sample, String> {
     let mut child = Starter::command()?;
     let (rx, link) = L::from_child(starter.trial.params.capacity, &mut child)?;
-    let mut child = starter.start(child, Role::Send, &[link])?;
+    let child = starter.start(child, Role::Send, &[link])?;
     let length = starter.trial.length;
     // Its end, which is dropped here, ends the other process.
     let received = starter.here(move || receive(rx, length));
-    if L::CLOSES {
-        finish(child)?;
-    } else {
-        child.kill().and_then(|()| child.wait()).map_err(|error| error.to_string())?;
-    }
+    finish(child)?;
     let (records, ns, usage) = received?;
     let sample = Sample::of(ns / records.max(1) as f64);
     Ok(sample.with_usage(usage, records as f64))
