@@ -314,7 +314,8 @@ macro_rules! calls {
                 self.bells.link.peer(Side::$side)
             }
 
-            /// Waits until a process has the other side, for at most so long. False when the time is over.
+            /// Waits until a process has the other side, for at most so long. False when the time is over. A process that has died or left
+            /// meanwhile doesn't count.
             pub fn wait_for_peer(&self, timeout: Duration) -> bool {
                 // A time beyond what the clock can tell never comes.
                 let until = Instant::now().checked_add(timeout);
