@@ -8,7 +8,7 @@ use crate::grid;
 use crate::kinds::Test;
 use crate::results::{CellResult, Results, Round, best_peer};
 use crate::stats::{Group, Quartiles};
-use crate::words::{self, Yardsticks};
+use crate::words;
 
 const READING: &str = "Bars are medians over rounds, whiskers the quartiles. The dashed line is the floor, \
     measured in the same rounds without any queue: `line_rtt` is two threads bouncing one flag each way, \
@@ -131,7 +131,10 @@ impl Results {
 
     fn comparison(&self, tables: &[Vec<&CellResult>], group: Group) -> Vec<Block> {
         let first = tables[0][0];
-        let floor = words::floor(self, first, group);
+        // A chart has one floor, or none.
+        let floors = || tables.iter().map(|table| words::floor(self, table[0], group));
+        let floor = words::floor(self, first, group)
+            .filter(|floor| floors().all(|other| other == Some(*floor)));
         let mut rows = Vec::new();
         let mut numbers = Vec::new();
         for table in tables {
@@ -142,11 +145,8 @@ impl Results {
             numbers.push(Block::On(Media::TERMINAL, title));
             let heading = heading.map(|heading| Block::heading(4, heading));
             numbers.push(Block::On(Media::PAGE, heading.into_iter().collect()));
-            let beside = Yardsticks {
-                floor: floor.map(|(_, floor)| floor),
-                best_peer: best_peer(table).map(|peer| peer.median(group)),
-            };
-            numbers.push(Block::Table(words::table(table, group, beside)));
+            let best_peer = best_peer(table).map(|peer| peer.median(group));
+            numbers.push(Block::Table(words::table(self, table, group, best_peer)));
         }
         let (title, _) = words::chart_titles(first);
         let chart = bars(&rows, first.test.unit(), floor);

@@ -12,11 +12,11 @@ use crate::results::{CellResult, Results};
 use crate::sample::Summary;
 use crate::stats::Group;
 
-/// The values with which a table's values are compared.
+/// The values with which a result is compared.
 #[derive(Clone, Copy)]
-pub(crate) struct Yardsticks {
-    pub(crate) floor: Option<f64>,
-    pub(crate) best_peer: Option<f64>,
+struct Yardsticks {
+    floor: Option<f64>,
+    best_peer: Option<f64>,
 }
 
 /// The floor with which a result is compared, if there is one: the machine's own limit.
@@ -204,12 +204,19 @@ fn columns(result: &CellResult) -> (&'static str, &'static [Column]) {
 }
 
 /// The results of one test and one set of parameters in the rounds of `group`.
-pub(crate) fn table(results: &[&CellResult], group: Group, beside: Yardsticks) -> Table {
+pub(crate) fn table(
+    all: &Results,
+    results: &[&CellResult],
+    group: Group,
+    best_peer: Option<f64>,
+) -> Table {
     let (value, columns) = columns(results[0]);
     let headings = columns.iter().map(|(heading, _)| *heading);
     let mut table = Table::new(["queue", value, "p25–p75"].into_iter().chain(headings));
     for result in results {
         let Some(summary) = result.groups.get(&group) else { continue };
+        let floor = floor(all, result, group).map(|(_, floor)| floor);
+        let beside = Yardsticks { floor, best_peer };
         let mut cells = vec![result.label(), short(summary.value.median), summary.value.spread()];
         cells.extend(columns.iter().map(|(_, cell)| cell(summary, beside).unwrap_or_default()));
         table.rows.push(Row { cells, is_quiet: result.peer || result.floor });
