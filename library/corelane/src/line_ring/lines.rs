@@ -94,7 +94,7 @@ impl<T> Line<T> {
             for i in i..i + n {
                 self.item(i).with_mut(|slot| {
                     for at in (0..size_of::<T>()).step_by(Self::BYTES) {
-                        // SAFETY: the consumer accesses the slot alone, which has so many bytes, and no item any more.
+                        // SAFETY: `at` is inside the slot. Only the consumer accesses it, and its item was read.
                         unsafe { slot.cast::<u8>().add(at).write(0) };
                     }
                 });

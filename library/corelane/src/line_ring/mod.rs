@@ -218,7 +218,7 @@ unsafe impl<T: Send, const RECORDS: bool> Send for Consumer<T, RECORDS> {}
 
 impl<T> Producer<T> {
     /// Of a ring without items.
-    fn new(end: End<Header<T>>, geometry: Geometry) -> Self {
+    pub(crate) fn new(end: End<Header<T>>, geometry: Geometry) -> Self {
         let place = Place { line: end.slots().first, start: end.header().first(), i: 0 };
         Self {
             place,
@@ -356,7 +356,7 @@ impl<T> queue::LendSlots for Producer<T> {
 
 impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
     /// Of a ring without items.
-    fn new(end: End<Header<T>>, geometry: Geometry) -> Result<Self, CapacityError> {
+    pub(crate) fn new(end: End<Header<T>>, geometry: Geometry) -> Result<Self, CapacityError> {
         let first = end.header().first();
         let staged = try_box(Staged::new())
             .map_err(|_| CapacityError::OutOfMemory { bytes: size_of::<Staged<T>>() })?;

@@ -12,21 +12,20 @@ use crate::memory::Ordering;
 use crate::queue::{CapacityError, Config};
 use crate::region::{End, ends};
 
-/// The ring holds what no producer can have written.
+/// The ring holds what no producer and no consumer of this library writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Corrupt;
 
 impl<T> Producer<T> {
-    /// Goes on behind the last item that was published. No other thread may use this side of the ring any more.
+    /// A new handle goes on behind the last item that was published. No other thread may use this side of the ring any more.
     ///
     /// # Errors
     ///
     /// If no line has a possible `tail`.
-    pub(crate) fn resume(end: End<Header<T>>, geometry: Geometry) -> Result<Self, Corrupt> {
-        let (lines, first) = (end.slots().clone(), end.header().first());
-        let mut tx = Self::new(end, geometry);
-        let mut last = None;
-        for index in 0..geometry.lines as u64 {
+    pub(crate) fn resume(mut self) -> Result<Self, Corrupt> {
+        let (lines, first) = (self.end.slots().clone(), self.end.header().first());
+        let (count, mut last) = (lines.len() as u64, None);
+        for index in 0..count {
             // Relaxed: the system orders all that the dead producer did before this.
             let tail = lines.get(index).tail().load(Ordering::Relaxed).wrapping_sub(first);
             // A line that was never entered has the `tail` of its own start.
@@ -36,24 +35,22 @@ impl<T> Producer<T> {
         }
         if let Some((tail, index)) = last {
             let line = tail.checked_sub(1).ok_or(Corrupt)? / Line::<T>::N as u64;
-            if line % geometry.lines as u64 != index {
+            if line % count != index {
                 return Err(Corrupt);
             }
             let start = line * Line::<T>::N as u64;
-            tx.place = Place {
+            self.place = Place {
                 line: lines.get(index),
                 start: first.wrapping_add(start),
                 i: (tail - start) as usize,
             };
-            tx.entered = line + 1;
+            self.entered = line + 1;
         }
-        tx.limit = tx.entered;
-        tx.look();
-        Ok(tx)
+        self.limit = self.entered;
+        self.look();
+        Ok(self)
     }
-}
 
-impl<T> Producer<T> {
     /// Items pushed since the ring was made.
     #[doc(hidden)]
     pub fn count(&self) -> u64 {
@@ -69,31 +66,27 @@ impl<T> Consumer<T, true> {
         self.position().wrapping_sub(self.end.header().first())
     }
 
-    /// Goes on at the position that the last consumer recorded. No other thread may use this side of the ring any more.
+    /// A new handle goes on at the position that the last consumer recorded. No other thread may use this side of the ring any more.
     ///
     /// # Errors
     ///
-    /// If there is no memory for items that are lent. In the inner result: if the last consumer can't have left the ring so.
-    pub(crate) fn resume(
-        end: End<Header<T>>,
-        geometry: Geometry,
-    ) -> Result<Result<Self, Corrupt>, CapacityError> {
-        let mut rx = Self::new(end, geometry)?;
-        let header = rx.end.header();
+    /// If the last consumer can't have left the ring so.
+    pub(crate) fn resume(mut self) -> Result<Self, Corrupt> {
+        let header = self.end.header();
         // Relaxed: as above.
         let popped = header.popped.load(Ordering::Relaxed);
-        let (place, left) = header.place(rx.end.slots(), popped);
+        let (place, left) = header.place(self.end.slots(), popped);
         // The last consumer may have stopped just before it gave lines back.
-        let given_back = left & !(rx.together - 1);
+        let given_back = left & !(self.together - 1);
         // Relaxed: as above.
         if header.read.load(Ordering::Relaxed) > given_back {
-            return Ok(Err(Corrupt));
+            return Err(Corrupt);
         }
         // Release ↔ Acquire in `Producer::look`: the items are taken, also by the last consumer.
         header.read.store(given_back, Ordering::Release);
-        (rx.place, rx.left) = (place, left);
-        rx.filled = rx.place.i;
-        Ok(Ok(rx))
+        (self.place, self.left) = (place, left);
+        self.filled = self.place.i;
+        Ok(self)
     }
 }
 
@@ -121,7 +114,7 @@ impl<T> Heir<T> {
     ///
     /// If no producer can have left the ring so.
     pub fn producer(self) -> Result<Producer<T>, Corrupt> {
-        Producer::resume(self.0, self.1)
+        Producer::new(self.0, self.1).resume()
     }
 
     /// Goes on as the consumer.
@@ -134,7 +127,7 @@ impl<T> Heir<T> {
     ///
     /// If there is no memory.
     pub fn consumer(self) -> Result<Consumer<T, true>, Corrupt> {
-        Consumer::resume(self.0, self.1).expect("there is memory")
+        Consumer::new(self.0, self.1).expect("there is memory").resume()
     }
 }
 

@@ -57,17 +57,19 @@ impl<H: State> Drop for Shared<H> {
     }
 }
 
-/// Which of the two ends of a queue.
+/// A side of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub enum Side {
+    /// It pushes.
     Producer,
+    /// It pops.
     Consumer,
 }
 
 impl Side {
     /// The other side.
     #[inline]
-    pub(super) fn other(self) -> Self {
+    pub(crate) fn other(self) -> Self {
         match self {
             Self::Producer => Self::Consumer,
             Self::Consumer => Self::Producer,

@@ -15,7 +15,7 @@ mod presence;
     target_pointer_width = "64",
     not(any(feature = "no-mappings", feature = "loom", feature = "sim"))
 ))]
-mod shared;
+pub(crate) mod shared;
 mod slots;
 
 pub(crate) use alloc::{no_memory, try_box, try_empty_box};
@@ -24,14 +24,3 @@ pub(crate) use lend::LendableSlots;
 pub(crate) use presence::MOST_ENDS;
 pub(crate) use slots::array;
 pub use slots::{Attach, NoSlots, Run, Slots, State};
-#[cfg(all(
-    feature = "std",
-    target_os = "linux",
-    target_pointer_width = "64",
-    not(any(feature = "no-mappings", feature = "loom", feature = "sim"))
-))]
-pub(crate) use {
-    end::Side,
-    presence::Presence,
-    shared::{Mapping, found, join, presence, shared_layout},
-};

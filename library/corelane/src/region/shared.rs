@@ -10,9 +10,11 @@ use std::os::fd::BorrowedFd;
 use rustix::mm::{MapFlags, mmap};
 
 use super::alloc::{Region, try_box};
-use super::end::{End, Head, Places, Shared, Side};
+pub use super::end::Side;
+use super::end::{End, Head, Places, Shared};
 use super::map::{READ_WRITE, unmap};
-use super::presence::{ENDS, Presence};
+use super::presence::ENDS;
+pub(crate) use super::presence::Presence;
 use super::slots::{Attach, Slots, State};
 use crate::memory::Ordering;
 use crate::queue::config::{Backing, Memory};

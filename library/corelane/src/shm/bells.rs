@@ -24,7 +24,7 @@ use super::header::{Header, QUEUE_AT};
 use super::{Peer, Side};
 use crate::memory::{AtomicU32, Barrier, Ordering, fence, yield_now};
 use crate::pad::Padded;
-use crate::region::{Mapping, Presence, presence};
+use crate::region::shared::{Mapping, Presence, presence};
 use crate::wait::Waits;
 use crate::wait::bell::Look;
 use crate::wait::sealed::{self, Rings};
@@ -74,13 +74,12 @@ impl Link {
     fn bury(&self, side: Side) {
         let presence = self.presence();
         let seen = presence.seen();
-        let (region_side, epoch) = (side.of_region(), Presence::epoch(side.of_region(), seen));
+        let epoch = Presence::epoch(side, seen);
         // Nobody has taken it yet, or it is closed already.
-        if epoch == 0 || Presence::was_gone(region_side, seen) || is_taken(self.file.as_fd(), side)
-        {
+        if epoch == 0 || Presence::was_gone(side, seen) || is_taken(self.file.as_fd(), side) {
             return;
         }
-        if presence.bury(region_side, seen) {
+        if presence.bury(side, seen) {
             // Relaxed: it is only told to the user.
             self.header().died[side as usize].store(epoch + 1, Ordering::Relaxed);
         }
@@ -90,9 +89,9 @@ impl Link {
     pub(super) fn peer(&self, side: Side) -> Peer {
         self.bury(side);
         let seen = self.presence().seen();
-        let epoch = Presence::epoch(side.of_region(), seen);
+        let epoch = Presence::epoch(side, seen);
         let died = self.header().died[side as usize].load(Ordering::Relaxed) == epoch + 1;
-        match Presence::was_gone(side.of_region(), seen) {
+        match Presence::was_gone(side, seen) {
             _ if epoch == 0 => Peer::Absent,
             false => Peer::Alive,
             true if died => Peer::Died,
@@ -312,11 +311,7 @@ impl Rings for Bell {
             }
         }
         self.rise();
-        // The ring may have come in time, and the thread got a core only now.
-        match look() {
-            Look::Done(found) => Some(found),
-            Look::NotYet | Look::Busy => None,
-        }
+        None
     }
 
     fn check(&self) {

@@ -63,10 +63,12 @@ use crate::line_ring::{self, Geometry};
 use crate::memory::Ordering;
 use crate::overwrite::Plain;
 use crate::queue::Config;
-use crate::region::{self, Mapping, found, join, shared_layout};
+use crate::region::End;
+pub use crate::region::shared::Side;
+use crate::region::shared::{Mapping, found, join, shared_layout};
+use crate::wait;
 use crate::wait::bell::Look;
-use crate::wait::sealed::Rings;
-use crate::wait::{self, Waits};
+use crate::wait::thread::Looks;
 use bells::Link;
 use error::system;
 use file::Seat;
@@ -89,31 +91,6 @@ pub type Producer<T> = wait::Producer<line_ring::Producer<T>, Bells>;
 
 /// The receiving side of a lane.
 pub type Consumer<T> = wait::Consumer<line_ring::Consumer<T, true>, Bells>;
-
-/// A side of a lane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// It pushes.
-    Producer,
-    /// It pops.
-    Consumer,
-}
-
-impl Side {
-    fn other(self) -> Self {
-        match self {
-            Self::Producer => Self::Consumer,
-            Self::Consumer => Self::Producer,
-        }
-    }
-
-    fn of_region(self) -> region::Side {
-        match self {
-            Self::Producer => region::Side::Producer,
-            Self::Consumer => region::Side::Consumer,
-        }
-    }
-}
 
 impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -215,7 +192,8 @@ impl<T: Item> Lane<T> {
     pub fn producer(&self) -> Result<Producer<T>, Error> {
         let bells = self.take(Side::Producer)?;
         let end = self.end(Side::Producer)?;
-        let tx = line_ring::Producer::resume(end, self.geometry).map_err(|_| Error::Corrupt)?;
+        let tx = line_ring::Producer::new(end, self.geometry).resume();
+        let tx = tx.map_err(|_| Error::Corrupt)?;
         // For a thread that waits for this side.
         bells.ring();
         Ok(wait::Producer::new(tx, bells))
@@ -229,7 +207,8 @@ impl<T: Item> Lane<T> {
     pub fn consumer(&self) -> Result<Consumer<T>, Error> {
         let bells = self.take(Side::Consumer)?;
         let end = self.end(Side::Consumer)?;
-        let rx = line_ring::Consumer::resume(end, self.geometry)?.map_err(|_| Error::Corrupt)?;
+        let rx = line_ring::Consumer::new(end, self.geometry)?.resume();
+        let rx = rx.map_err(|_| Error::Corrupt)?;
         // For a thread that waits for this side, or for the room that has come back.
         bells.ring();
         Ok(wait::Consumer::new(rx, bells))
@@ -240,16 +219,14 @@ impl<T: Item> Lane<T> {
         let seat = Seat::take(self.link.file.as_fd(), side)?;
         let bells = Bells::new(&self.link, side, seat);
         self.link.header().died[side as usize].store(0, Ordering::Relaxed);
-        self.link.presence().take(side.of_region());
+        self.link.presence().take(side);
         Ok(bells)
     }
 
-    fn end(&self, side: Side) -> Result<region::End<line_ring::Header<T>>, Error> {
+    fn end(&self, side: Side) -> Result<End<line_ring::Header<T>>, Error> {
         let Link { mapping, .. } = &*self.link;
         // SAFETY: the queue was made with this geometry, and the lock of the side is this process's.
-        let end = unsafe {
-            join(mapping.clone(), self.link.queue(), self.geometry.lines, side.of_region())
-        };
+        let end = unsafe { join(mapping.clone(), self.link.queue(), self.geometry.lines, side) };
         Ok(end?)
     }
 
@@ -323,7 +300,7 @@ macro_rules! calls {
                     Peer::Alive => Look::Done(()),
                     _ => Look::NotYet,
                 };
-                self.bells.own().sleep(&mut Waits::default(), until, look).is_some()
+                Looks::by(wait::Strategy::Sleep).wait(self.bells.own(), until, look).is_some()
             }
         }
     )*};

@@ -128,7 +128,7 @@ pub(crate) mod sealed {
         /// As `n` rings.
         fn ring_for(&self, n: usize);
 
-        /// Blocks the thread until a look finds something. `None` if that was not before `until`.
+        /// Blocks the thread until a look finds something. `None` if that was not before `until`: then the caller looks once more.
         fn sleep<R>(
             &self,
             waits: &mut Waits,

@@ -70,7 +70,7 @@ impl Looks {
         Self::by(Strategy::Adaptive)
     }
 
-    pub(super) fn by(strategy: Strategy) -> Self {
+    pub(crate) fn by(strategy: Strategy) -> Self {
         Self { strategy, yields: MOST, trial_in: SLEEPS, waits: Waits::default() }
     }
 
@@ -112,7 +112,12 @@ impl Looks {
         while !is_over(until) {
             if !awake.again() {
                 self.end(false);
-                return bell.sleep(&mut self.waits, until, look);
+                let found = bell.sleep(&mut self.waits, until, &mut look);
+                // The ring may have come in time, and the thread got a core only now.
+                return found.or_else(|| match look() {
+                    Look::Done(found) => Some(found),
+                    Look::NotYet | Look::Busy => None,
+                });
             }
             if let Look::Done(found) = self.waits.count(look()) {
                 self.end(true);
@@ -158,11 +163,7 @@ impl Rings for Bell {
                 Look::Busy => yield_now(),
             }
         }
-        // The ring may have come in time, and the thread got a core only now.
-        match look() {
-            Look::Done(found) => Some(found),
-            Look::NotYet | Look::Busy => None,
-        }
+        None
     }
 }
 

@@ -194,9 +194,10 @@ impl<'a> Run<'a> {
 }
 
 /// The processes that are killed.
-fn peer(role: Role, links: &[i32]) -> Result<(), String> {
+fn peer(peer: &super::Peer) -> Result<(), String> {
+    let links = &peer.links;
     let open = |number| Lane::<Record<W>>::open_number(number).map_err(text);
-    match role {
+    match peer.role {
         Role::GoOnSending => {
             let mut tx = open(links[0])?.producer().map_err(text)?;
             while tx.push(record(tx.position())).is_ok() {}

@@ -60,12 +60,12 @@ impl<const W: usize, S: Waits> Link<W> for Lanes<S> {
         Ok((lane.consumer().map_err(text)?.strategy(S::HOW), number))
     }
 
-    fn open_tx(number: i32) -> Result<Self::Tx, String> {
+    fn open_tx(_: usize, number: i32) -> Result<Self::Tx, String> {
         let tx = Lane::open_number(number).and_then(|lane| lane.producer());
         tx.map(|tx| tx.strategy(S::HOW)).map_err(text)
     }
 
-    fn open_rx(number: i32) -> Result<Self::Rx, String> {
+    fn open_rx(_: usize, number: i32) -> Result<Self::Rx, String> {
         let rx = Lane::open_number(number).and_then(|lane| lane.consumer());
         rx.map(|rx| rx.strategy(S::HOW)).map_err(text)
     }

@@ -14,15 +14,16 @@ mod system;
 use std::fmt;
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
+use std::time::Instant;
 
 use core_affinity::CoreId;
 use corelane_report::Failure;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Entry;
-use crate::channel::Usage;
+use crate::channel::{Usage, between};
 use crate::kinds::{Strategy, Test};
-use crate::params::{IpcSetting, Trial};
+use crate::params::{IpcSetting, Length, Trial};
 use crate::sample::Sample;
 
 /// The command that makes the program a peer.
@@ -43,7 +44,7 @@ pub(crate) fn entries() -> &'static [Entry] {
     &ENTRIES
 }
 
-/// A record of so many words. The first and the last one are its number.
+/// A record of `W` words. Its first and its last word are its number.
 pub(crate) type Record<const W: usize> = [u64; W];
 
 /// The record of a number.
@@ -76,10 +77,10 @@ trait Link<const W: usize>: 'static {
     fn from_child(capacity: usize, child: &mut Command) -> Result<(Self::Rx, i32), String>;
 
     /// The sending side, in the child.
-    fn open_tx(number: i32) -> Result<Self::Tx, String>;
+    fn open_tx(capacity: usize, number: i32) -> Result<Self::Tx, String>;
 
     /// The receiving side, in the child.
-    fn open_rx(number: i32) -> Result<Self::Rx, String>;
+    fn open_rx(capacity: usize, number: i32) -> Result<Self::Rx, String>;
 }
 
 /// A sending side.
@@ -101,7 +102,7 @@ pub(crate) struct IpcKernel {
     pub(crate) strategy: Strategy,
     tests: &'static [Test],
     measure: fn(&Starter<'_>) -> Result<Sample, String>,
-    peer: fn(Role, &[i32]) -> Result<(), String>,
+    peer: fn(&Peer) -> Result<(), String>,
 }
 
 impl fmt::Debug for IpcKernel {
@@ -159,8 +160,9 @@ enum Role {
 #[derive(Serialize, Deserialize)]
 struct Peer {
     queue: String,
-    record_bytes: usize,
-    strategy: Strategy,
+    test: Test,
+    setting: IpcSetting,
+    capacity: usize,
     role: Role,
     core: Option<usize>,
     links: Vec<i32>,
@@ -183,10 +185,15 @@ impl Starter<'_> {
 
     /// Starts it.
     fn start(&self, mut child: Command, role: Role, links: &[i32]) -> Result<Child, String> {
-        let IpcSetting { record_bytes, strategy, .. } = *self.setting;
-        let core = self.cores()[1].map(|core| core.id);
-        let (queue, links) = (self.queue.to_owned(), links.to_vec());
-        let peer = Peer { queue, record_bytes, strategy, role, core, links };
+        let peer = Peer {
+            queue: self.queue.to_owned(),
+            test: self.test,
+            setting: self.setting.clone(),
+            capacity: self.trial.params.capacity,
+            role,
+            core: self.cores()[1].map(|core| core.id),
+            links: links.to_vec(),
+        };
         let peer = serde_json::to_string(&peer).map_err(|error| error.to_string())?;
         // The end of its input tells it that the measurement is over.
         let child = child.arg(PEER).arg(peer).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -212,6 +219,29 @@ impl Starter<'_> {
     }
 }
 
+/// Repeats a step until the time is over. Returns how often, its time, and what this thread took, without the warm-up.
+fn repeat(
+    length: Length,
+    chunk: u64,
+    mut step: impl FnMut() -> Result<(), String>,
+) -> Result<(u64, f64, Option<Usage>), String> {
+    let mut result = (0, 0.0, None);
+    // The second process starts meanwhile.
+    step()?;
+    for length in length.parts() {
+        let (mut steps, usage, begin) = (0, Usage::of_this_thread(), Instant::now());
+        while !length.is_over(steps, begin) {
+            for _ in 0..chunk {
+                step()?;
+            }
+            steps += chunk;
+        }
+        let ns = begin.elapsed().as_nanos() as f64;
+        result = (steps, ns, between(usage, Usage::of_this_thread()));
+    }
+    Ok(result)
+}
+
 /// Ends the input of the second process, waits for its end, and returns what it has written.
 fn finish(child: Child) -> Result<String, String> {
     let output = child.wait_with_output().map_err(|error| error.to_string())?;
@@ -229,11 +259,12 @@ fn measure<const W: usize, L: Link<W>>(starter: &Starter<'_>) -> Result<Sample, 
     }
 }
 
-fn peer<const W: usize, L: Link<W>>(role: Role, links: &[i32]) -> Result<(), String> {
-    match role {
-        Role::Echo => rtt::echo(L::open_rx(links[0])?, L::open_tx(links[1])?),
-        Role::Send => stream::send(L::open_tx(links[0])?),
-        Role::Receive => scheduled::receive(L::open_rx(links[0])?),
+fn peer<const W: usize, L: Link<W>>(peer: &Peer) -> Result<(), String> {
+    let (capacity, links) = (peer.capacity, &peer.links);
+    match peer.role {
+        Role::Echo => rtt::echo(L::open_rx(capacity, links[0])?, L::open_tx(capacity, links[1])?),
+        Role::Send => stream::send(L::open_tx(capacity, links[0])?),
+        Role::Receive => scheduled::receive(L::open_rx(capacity, links[0])?),
         Role::GoOnSending | Role::PassOn => return Err("only lanes go on".into()),
     }
     Ok(())
@@ -252,16 +283,12 @@ pub fn be_peer(what: &str) -> Result<(), Failure> {
         core_affinity::set_for_current(CoreId { id });
     }
     let kernels = entries().iter().filter(|entry| entry.info.id == peer.queue);
-    let kernel = kernels.flat_map(|entry| &entry.ipc).find(|kernel| {
-        kernel.record_bytes == peer.record_bytes
-            && kernel.strategy == peer.strategy
-            && (kernel.tests == [Test::Kill])
-                == matches!(peer.role, Role::GoOnSending | Role::PassOn)
-    });
+    let kernel =
+        kernels.flat_map(|entry| &entry.ipc).find(|kernel| kernel.fits(peer.test, &peer.setting));
     let kernel = kernel.ok_or_else(|| failed(format!("no {}", peer.queue)))?;
     #[cfg(feature = "peers")]
     peers::watch();
-    (kernel.peer)(peer.role, &peer.links).map_err(failed)
+    (kernel.peer)(&peer).map_err(failed)
 }
 
 /// Processor time of a process's main thread, as text.

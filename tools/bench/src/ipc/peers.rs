@@ -11,9 +11,10 @@ use cloudtoid_interprocess::{Error, Options, Publisher, Subscriber};
 use corelane::{Info, Sides};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use shaq::spsc;
+use zerocopy::IntoBytes;
 
 use super::lane::text;
-use super::system::{bytes, give, read, take};
+use super::system::{give, read, take};
 use super::{IpcKernel, Link, Record, Rx, Tx, number, record};
 use crate::catalogue::Entry;
 use crate::kinds::Strategy;
@@ -131,12 +132,12 @@ impl<const W: usize> Link<W> for Shaq {
         Ok((rx, Self::inherit(&file, child)?))
     }
 
-    fn open_tx(number: i32) -> Result<Self::Tx, String> {
+    fn open_tx(_: usize, number: i32) -> Result<Self::Tx, String> {
         // SAFETY: this process has the only producer. Records are plain data.
         unsafe { spsc::Producer::join(&take(number)) }.map(Ends).map_err(text)
     }
 
-    fn open_rx(number: i32) -> Result<Self::Rx, String> {
+    fn open_rx(_: usize, number: i32) -> Result<Self::Rx, String> {
         // SAFETY: this process has the only consumer. Records are plain data.
         unsafe { spsc::Consumer::join(&take(number)) }.map_err(text)
     }
@@ -150,7 +151,7 @@ struct CloudtoidSpins;
 impl<const W: usize> Try<W> for Publisher {
     #[inline(always)]
     fn try_put(&mut self, record: &Record<W>) -> bool {
-        self.try_send(bytes(record)).is_ok()
+        self.try_send(record.as_bytes()).is_ok()
     }
 }
 
@@ -168,8 +169,7 @@ impl<const W: usize> Rx<W> for Spins {
     fn get(&mut self) -> Option<Record<W>> {
         let mut record = [0; W];
         Wait::Pause.until(|| {
-            let buffer = super::system::bytes_mut(&mut record);
-            let found: Result<_, Error> = self.0.try_recv_into(buffer);
+            let found: Result<_, Error> = self.0.try_recv_into(record.as_mut_bytes());
             found.ok().flatten()
         });
         unless_end(record)
@@ -188,9 +188,6 @@ fn fresh() -> i32 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// The capacity of these queues. It is part of what both processes must know.
-const CAPACITY: usize = 4096;
-
 macro_rules! cloudtoid {
     ($link:ident: $strategy:ident, $rx:ty, $new:expr) => {
         impl<const W: usize> Link<W> for $link {
@@ -199,25 +196,25 @@ macro_rules! cloudtoid {
             type Tx = Ends<W, Publisher>;
             type Rx = $rx;
 
-            fn to_child(_: usize, _: &mut Command) -> Result<(Self::Tx, i32), String> {
+            fn to_child(capacity: usize, _: &mut Command) -> Result<(Self::Tx, i32), String> {
                 let number = fresh();
-                let options = options::<W>(CAPACITY, std::process::id(), number);
+                let options = options::<W>(capacity, std::process::id(), number);
                 Ok((Ends(Publisher::open(&options).map_err(text)?), number))
             }
 
-            fn from_child(_: usize, _: &mut Command) -> Result<(Self::Rx, i32), String> {
+            fn from_child(capacity: usize, _: &mut Command) -> Result<(Self::Rx, i32), String> {
                 let number = fresh();
-                let options = options::<W>(CAPACITY, std::process::id(), number);
+                let options = options::<W>(capacity, std::process::id(), number);
                 Ok(($new(Subscriber::open(&options).map_err(text)?), number))
             }
 
-            fn open_tx(number: i32) -> Result<Self::Tx, String> {
-                let options = options::<W>(CAPACITY, std::os::unix::process::parent_id(), number);
+            fn open_tx(capacity: usize, number: i32) -> Result<Self::Tx, String> {
+                let options = options::<W>(capacity, std::os::unix::process::parent_id(), number);
                 Publisher::open(&options).map(Ends).map_err(text)
             }
 
-            fn open_rx(number: i32) -> Result<Self::Rx, String> {
-                let options = options::<W>(CAPACITY, std::os::unix::process::parent_id(), number);
+            fn open_rx(capacity: usize, number: i32) -> Result<Self::Rx, String> {
+                let options = options::<W>(capacity, std::os::unix::process::parent_id(), number);
                 Subscriber::open(&options).map($new).map_err(text)
             }
         }

@@ -1,10 +1,6 @@
 //! A record to the other process and back.
 
-use std::time::Instant;
-
-use super::{Link, Role, Rx, Starter, Tx, finish, number, record};
-use crate::channel::{Usage, between};
-use crate::params::Length;
+use super::{Link, Role, Rx, Starter, Tx, finish, number, record, repeat};
 use crate::sample::Sample;
 
 /// Round trips between two looks at the clock.
@@ -14,37 +10,18 @@ const CHUNK: u64 = 8;
 pub(super) fn measure<const W: usize, L: Link<W>>(starter: &Starter<'_>) -> Result<Sample, String> {
     let capacity = starter.trial.params.capacity;
     let mut child = Starter::command()?;
-    let (tx, there) = L::to_child(capacity, &mut child)?;
-    let (rx, back) = L::from_child(capacity, &mut child)?;
+    let (mut tx, there) = L::to_child(capacity, &mut child)?;
+    let (mut rx, back) = L::from_child(capacity, &mut child)?;
     let child = starter.start(child, Role::Echo, &[there, back])?;
     let length = starter.trial.length;
-    let asked = starter.here(move || ask(tx, rx, length));
+    let asked = starter.here(move || {
+        let mut last = 0;
+        repeat(length, CHUNK, || trip(&mut tx, &mut rx, &mut last))
+    });
     finish(child)?;
     let (trips, ns, usage) = asked?;
     let sample = Sample::of(ns / trips.max(1) as f64);
     Ok(sample.with_usage(usage, trips as f64))
-}
-
-/// Asks until the time is over. Returns the number of round trips, their time, and what this thread took.
-fn ask<const W: usize>(
-    mut tx: impl Tx<W>,
-    mut rx: impl Rx<W>,
-    length: Length,
-) -> Result<(u64, f64, Option<Usage>), String> {
-    let (mut last, mut result) = (0, (0, 0.0, None));
-    // The second process starts meanwhile.
-    trip(&mut tx, &mut rx, &mut last)?;
-    for length in length.parts() {
-        let (from, usage, begin) = (last, Usage::of_this_thread(), Instant::now());
-        while !length.is_over(last - from, begin) {
-            for _ in 0..CHUNK {
-                trip(&mut tx, &mut rx, &mut last)?;
-            }
-        }
-        let ns = begin.elapsed().as_nanos() as f64;
-        result = (last - from, ns, between(usage, Usage::of_this_thread()));
-    }
-    Ok(result)
 }
 
 #[inline(always)]

@@ -1,10 +1,6 @@
 //! As many records as the other process can send.
 
-use std::time::Instant;
-
-use super::{Link, Role, Rx, Starter, Tx, finish, number, record};
-use crate::channel::{Usage, between};
-use crate::params::Length;
+use super::{Link, Role, Rx, Starter, Tx, finish, number, record, repeat};
 use crate::sample::Sample;
 
 /// Records between two looks at the clock.
@@ -13,34 +9,18 @@ const CHUNK: u64 = 64;
 /// Nanoseconds of a record.
 pub(super) fn measure<const W: usize, L: Link<W>>(starter: &Starter<'_>) -> Result<Sample, String> {
     let mut child = Starter::command()?;
-    let (rx, link) = L::from_child(starter.trial.params.capacity, &mut child)?;
+    let (mut rx, link) = L::from_child(starter.trial.params.capacity, &mut child)?;
     let child = starter.start(child, Role::Send, &[link])?;
     let length = starter.trial.length;
     // Its end, which is dropped here, ends the other process.
-    let received = starter.here(move || receive(rx, length));
+    let received = starter.here(move || {
+        let mut last = 0;
+        repeat(length, CHUNK, || next(&mut rx, &mut last))
+    });
     finish(child)?;
     let (records, ns, usage) = received?;
     let sample = Sample::of(ns / records.max(1) as f64);
     Ok(sample.with_usage(usage, records as f64))
-}
-
-fn receive<const W: usize>(
-    mut rx: impl Rx<W>,
-    length: Length,
-) -> Result<(u64, f64, Option<Usage>), String> {
-    let (mut last, mut result) = (0, (0, 0.0, None));
-    next(&mut rx, &mut last)?;
-    for length in length.parts() {
-        let (from, usage, begin) = (last, Usage::of_this_thread(), Instant::now());
-        while !length.is_over(last - from, begin) {
-            for _ in 0..CHUNK {
-                next(&mut rx, &mut last)?;
-            }
-        }
-        let ns = begin.elapsed().as_nanos() as f64;
-        result = (last - from, ns, between(usage, Usage::of_this_thread()));
-    }
-    Ok(result)
 }
 
 #[inline(always)]

@@ -10,6 +10,8 @@ use corelane::{Info, Sides};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
+use zerocopy::IntoBytes;
+
 use super::lane::text;
 use super::{IpcKernel, Link, Record, Rx, Tx};
 use crate::catalogue::{Entry, EntryKind};
@@ -31,22 +33,10 @@ pub(super) fn take(number: i32) -> File {
     unsafe { File::from_raw_fd(number) }
 }
 
-/// The bytes of a record.
-pub(super) fn bytes<const W: usize>(record: &Record<W>) -> &[u8] {
-    // SAFETY: words are bytes without padding.
-    unsafe { std::slice::from_raw_parts(record.as_ptr().cast(), 8 * W) }
-}
-
-/// The bytes of a record, to be written.
-pub(super) fn bytes_mut<const W: usize>(record: &mut Record<W>) -> &mut [u8] {
-    // SAFETY: as above, and all bytes are words.
-    unsafe { std::slice::from_raw_parts_mut(record.as_mut_ptr().cast(), 8 * W) }
-}
-
 /// Reads a record.
 pub(super) fn read<const W: usize>(from: &mut impl Read) -> Option<Record<W>> {
     let mut record = [0; W];
-    from.read_exact(bytes_mut(&mut record)).ok()?;
+    from.read_exact(record.as_mut_bytes()).ok()?;
     Some(record)
 }
 
@@ -71,11 +61,11 @@ macro_rules! files {
                 Ok((File::from(OwnedFd::from(rx)), give(tx, child)))
             }
 
-            fn open_tx(number: i32) -> Result<File, String> {
+            fn open_tx(_: usize, number: i32) -> Result<File, String> {
                 Ok(take(number))
             }
 
-            fn open_rx(number: i32) -> Result<File, String> {
+            fn open_rx(_: usize, number: i32) -> Result<File, String> {
                 Ok(take(number))
             }
         }
@@ -84,7 +74,7 @@ macro_rules! files {
 
 impl<const W: usize> Tx<W> for File {
     fn put(&mut self, record: &Record<W>) -> bool {
-        self.write_all(bytes(record)).is_ok()
+        self.write_all(record.as_bytes()).is_ok()
     }
 }
 
