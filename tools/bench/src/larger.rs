@@ -15,7 +15,12 @@ pub(crate) struct Words<const N: usize>([u64; N]);
 impl<const N: usize> Payload for Words<N> {
     #[inline(always)]
     fn make(_: Pool, number: u64) -> Self {
-        Self(std::array::from_fn(|at| number.wrapping_add(at as u64)))
+        // Not `array::from_fn`, which calls a function for each word.
+        let mut words = [number; N];
+        for (at, word) in words.iter_mut().enumerate() {
+            *word = number.wrapping_add(at as u64);
+        }
+        Self(words)
     }
 
     /// A value beyond all numbers if the words don't belong together.

@@ -75,9 +75,12 @@ impl<C: queue::Consumer, B: Bells> Consumer<C, B> {
 
     #[inline(always)] // as the queue's own
     fn pop_by(&mut self, until: Option<Instant>) -> Result<C::Item, TryPopError> {
+        // Each case is made anew: to move the result as it is, LLVM would store and load it with different widths, which the
+        // processor can't forward.
         match queue::Consumer::try_pop(self) {
+            Ok(item) => Ok(item),
+            Err(TryPopError::Closed) => Err(TryPopError::Closed),
             Err(TryPopError::Empty | TryPopError::Busy) => self.wait_to_pop(until),
-            done => done,
         }
     }
 

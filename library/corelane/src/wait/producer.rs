@@ -89,11 +89,14 @@ impl<P: queue::Producer, B: Bells> Producer<P, B> {
         item: P::Item,
         until: Option<Instant>,
     ) -> Result<(), TryPushError<P::Item>> {
-        let item = match queue::Producer::try_push(self, item) {
-            Err(TryPushError::Full(item) | TryPushError::Busy(item)) => item,
-            done => return done,
-        };
-        self.wait_to_push(item, until)
+        // Each case is made anew: see `Consumer::pop_by`.
+        match queue::Producer::try_push(self, item) {
+            Ok(()) => Ok(()),
+            Err(TryPushError::Closed(item)) => Err(TryPushError::Closed(item)),
+            Err(TryPushError::Full(item) | TryPushError::Busy(item)) => {
+                self.wait_to_push(item, until)
+            }
+        }
     }
 
     #[cold]

@@ -16,6 +16,7 @@ pub(super) fn measure<const W: usize, L: Link<W>>(starter: &Starter<'_>) -> Resu
     let length = starter.trial.length;
     let asked = starter.here(move || {
         let mut last = 0;
+        trip(&mut tx, &mut rx, &mut last)?;
         repeat(length, CHUNK, || trip(&mut tx, &mut rx, &mut last))
     });
     finish(child)?;

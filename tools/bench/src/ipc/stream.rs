@@ -15,6 +15,7 @@ pub(super) fn measure<const W: usize, L: Link<W>>(starter: &Starter<'_>) -> Resu
     // Its end, which is dropped here, ends the other process.
     let received = starter.here(move || {
         let mut last = 0;
+        next(&mut rx, &mut last)?;
         repeat(length, CHUNK, || next(&mut rx, &mut last))
     });
     finish(child)?;
