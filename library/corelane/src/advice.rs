@@ -47,6 +47,9 @@ macro_rules! advice {
     (choose linering) => { "by default: for items one by one, dialogues and slices, between near or far cores" };
     (avoid linering) => { "when memory is short (the ring takes a seventh more for u64 items, and some lines), or to fill slots in place: chunks are copied" };
 
+    (choose recordring) => { "for byte records of any length from one producer to one consumer: packets, log lines, messages, frames" };
+    (avoid recordring) => { "between several producers or consumers (bbq-bytes), or for items of one type: those are faster one by one in linering" };
+
     (choose bbq_spsc) => { "when many items wait most of the time, for large queues, or to fill slots in place" };
     (avoid bbq_spsc) => { "when memory is short: slots come back a block at a time, so the ring has almost a block more than its capacity" };
 

@@ -117,6 +117,7 @@ mod pad;
 mod patience;
 mod plain;
 mod queue;
+pub mod record_ring;
 mod region;
 mod registry;
 pub mod ring;

@@ -63,6 +63,7 @@ mod mc_ring;
 mod narrow;
 mod overwrite;
 mod queue;
+mod record_ring;
 mod ring;
 mod rings;
 mod scq;
@@ -231,6 +232,7 @@ pub fn all() -> Vec<Model> {
     models.extend(overwrite::models());
     models.extend(seq_ring::models());
     models.extend(bytes::models());
+    models.extend(record_ring::models());
     models.extend(ring::models());
     models.extend(lease::models());
     models.extend(faaq::models());

@@ -90,6 +90,11 @@ impl Of {
         Self { info: Q::INFO, items: Items::Tokens }
     }
 
+    /// A queue of byte records.
+    pub(crate) const fn bytes(info: Info) -> Self {
+        Self { info, items: Items::Any }
+    }
+
     /// A model of this queue.
     pub(crate) fn model(
         self,

@@ -52,7 +52,7 @@ pub use case::Case;
 pub use failure::Failure;
 pub use fit::Measured;
 pub use floor::{block_handoff, line_rtt};
-pub use killed::{Killed, test_killed};
+pub use killed::{Killed, Ring, test_killed};
 pub use ledger::Counted;
 pub use queue::{Queue, all, all_shared, find, team_queues};
 pub use several::{Room, test_waiting_for_records};

@@ -4,6 +4,7 @@
 
 mod watch;
 mod wide;
+mod words;
 
 use core::cell::{Cell, RefCell};
 use core::mem::MaybeUninit;
@@ -15,6 +16,7 @@ use loom::sync::atomic;
 pub use loom::cell::UnsafeCell;
 pub use watch::{Access, Op, Watch, watched};
 pub use wide::{AtomicU128, can_exchange_two_words};
+pub use words::Words;
 
 use super::Ordering;
 use watch::{fails_spuriously, ordering, swapped};
@@ -388,6 +390,14 @@ impl<T> Cells<T> {
     #[track_caller]
     pub fn run_to_empty(&self, position: u64, n: usize) -> *mut MaybeUninit<T> {
         self.run(position, n)
+    }
+
+    /// The index of a slot that is not written at the same time.
+    #[track_caller]
+    fn touch(&self, position: u64) -> usize {
+        let index = self.index(position);
+        self.trackers[index].with(|_| ());
+        index
     }
 
     #[track_caller]

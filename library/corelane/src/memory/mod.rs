@@ -21,6 +21,10 @@ pub use self::loom::*;
 mod unchecked;
 #[cfg(not(feature = "loom"))]
 pub(crate) use unchecked::{Freed, Made};
+#[cfg(not(feature = "loom"))]
+mod words;
+#[cfg(not(feature = "loom"))]
+pub use words::Words;
 
 #[cfg(feature = "sim")]
 mod sim;

@@ -419,7 +419,7 @@ impl<T> Cells<T> {
     }
 
     /// Address of the slot at `position`.
-    fn slot(&self, position: u64) -> *mut MaybeUninit<T> {
+    pub(super) fn slot(&self, position: u64) -> *mut MaybeUninit<T> {
         // SAFETY: by the word of the caller of `new`, `base` is the first of the slots, and the masked position is among them.
         unsafe { self.base.as_ptr().add(position as usize & self.mask) }
     }

@@ -4,7 +4,7 @@ use alloc::alloc::Layout;
 use core::alloc::LayoutError;
 use core::ptr::NonNull;
 
-use crate::memory::Cells;
+use crate::memory::{Cells, Words};
 
 /// The shared part of an algorithm: its header, and how to drop items that were never popped.
 pub trait State: Sized {
@@ -81,6 +81,33 @@ impl<T> Slots for Cells<T> {
     }
 
     unsafe fn finish(&self) {}
+}
+
+impl Slots for Words {
+    const SLOT: Layout = Layout::new::<u64>();
+    type Shape = usize;
+
+    fn slots(len: usize) -> Result<Layout, LayoutError> {
+        array(Self::SLOT, len)
+    }
+
+    /// All words are 0.
+    unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, len: usize) -> Self {
+        // SAFETY: by the caller's contract there are `len` slots. A region begins at a cache line, and slots lie at lines in it.
+        unsafe {
+            slots.cast::<u64>().write_bytes(0, len);
+            Self::attach(variables, slots, len)
+        }
+    }
+
+    unsafe fn finish(&self) {}
+}
+
+impl Attach for Words {
+    unsafe fn attach(_: NonNull<u8>, slots: NonNull<u8>, len: usize) -> Self {
+        // SAFETY: by the caller's contract there are `len` words, which `init` has set. Shapes are powers of two.
+        unsafe { Self::new(slots.cast(), len) }
+    }
 }
 
 /// No slots: the items lie elsewhere.

@@ -4,10 +4,12 @@
 //! |---|---|
 //! | [`calls`] | any sequence of calls by many handles in one thread, compared with a model |
 //! | [`lengths`] | every length: which are too long, how many records fit |
+//! | [`one_to_one`] | the ring for one producer and one consumer: any sequence of calls, lengths, two threads |
 //! | [`threads`] | several threads, with records of random lengths and known contents |
 
 pub mod calls;
 pub mod lengths;
+pub mod one_to_one;
 pub mod threads;
 
 /// The byte at place `i` of record `number`.

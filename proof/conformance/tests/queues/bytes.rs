@@ -2,8 +2,9 @@
 //!
 //! The checks that it has as any other queue, with items for records, are in `mpmc.rs` and `regressions`.
 
+use corelane::Config;
 use corelane_conformance::bytes::calls::{Call, Case, End};
-use corelane_conformance::bytes::{lengths, threads};
+use corelane_conformance::bytes::{lengths, one_to_one, threads};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -28,6 +29,9 @@ checks! {
     lengths::counter_wrap_width,
     lengths::aba_on_narrow_index,
     lengths::drop_panics_mid_batch,
+    one_to_one::every_length_one_to_one,
+    one_to_one::capacities_one_to_one,
+    one_to_one::streams_one_to_one,
     threads::streams_on_two_cores,
     threads::streams_on_one_core,
     threads::teardown_races_push,
@@ -81,8 +85,36 @@ fn case(call: impl Strategy<Value = Call>) -> impl Strategy<Value = Case> {
     )
 }
 
+/// A call of the ring between one producer and one consumer.
+fn call_one_to_one() -> impl Strategy<Value = one_to_one::Call> {
+    use one_to_one::{Call, End};
+    let end = prop_oneof![
+        8 => Just(End::Commit),
+        2 => (0..=100_usize).prop_map(End::Part),
+        1 => Just(End::Written),
+        1 => Just(End::Abort),
+        1 => Just(End::Forget),
+    ];
+    prop_oneof![
+        6 => (len(), end).prop_map(|(len, end)| Call::Claim(len, end)),
+        5 => Just(Call::Pop),
+        1 => Just(Call::PopAndForget),
+    ]
+}
+
 proptest! {
     #![proptest_config(config())]
+
+    #[test]
+    fn any_sequence_one_to_one(
+        capacity in prop_oneof![4 => 1..300_usize, 1 => 1..3000_usize],
+        block in prop::option::of(0..600_usize),
+        first in prop_oneof![Just(0), (0..200_u64).prop_map(|n| 0_u64.wrapping_sub(n))],
+        calls in vec(call_one_to_one(), 0..200),
+    ) {
+        let config = Config::new(capacity).first(first);
+        one_to_one::compare(block.map_or(config, |block| config.block(block)), &calls);
+    }
 
     #[test]
     fn any_sequence_of_calls(case in case(call())) {

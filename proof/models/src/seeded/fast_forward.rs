@@ -274,3 +274,56 @@ impl<const BROKEN: bool> Mechanism for LineRing<BROKEN> {
         Some(item)
     }
 }
+
+/// `recordring` with records of one word. Broken: the next header is emptied too late.
+pub(crate) struct RecordRing<const BROKEN: bool> {
+    words: [(AtomicU64, Place); 3],
+    read: AtomicU64,
+}
+
+impl<const BROKEN: bool> RecordRing<BROKEN> {
+    fn head(&self, position: u64) -> &AtomicU64 {
+        &self.words[position as usize % 3].0
+    }
+
+    fn place(&self, position: u64) -> &Place {
+        &self.words[position as usize % 3].1
+    }
+}
+
+impl<const BROKEN: bool> Mechanism for RecordRing<BROKEN> {
+    const CAPACITY: usize = 2;
+    type Tx = u64;
+    type Rx = u64;
+
+    fn new() -> Self {
+        let words = [(); 3].map(|()| (AtomicU64::new(0), Place::empty()));
+        Self { words, read: AtomicU64::new(0) }
+    }
+
+    fn push(&self, write: &mut u64, item: Ticket) -> Result<(), Ticket> {
+        if *write == self.read.load(Acquire) + 2 {
+            return Err(item);
+        }
+        self.place(*write).put(item);
+        if !BROKEN {
+            self.head(*write + 1).store(0, Relaxed);
+        }
+        self.head(*write).store(1, Release);
+        if BROKEN {
+            self.head(*write + 1).store(0, Relaxed);
+        }
+        *write += 1;
+        Ok(())
+    }
+
+    fn pop(&self, read: &mut u64) -> Option<Ticket> {
+        if self.head(*read).load(Acquire) == 0 {
+            return None;
+        }
+        let item = self.place(*read).take();
+        *read += 1;
+        self.read.store(*read, Release);
+        Some(item)
+    }
+}

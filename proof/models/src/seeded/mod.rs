@@ -85,6 +85,7 @@ pub fn seeded() -> Vec<Seeded> {
         "uspsc", "leaves a ring that has received an item since it was found empty": producer_closes, unbounded::Rings;
         "bbq-spsc", "gives a block back before it is empty": transfer, block::Blocks;
         "linering", "stores to a line that it has given back": transfer, fast_forward::LineRing;
+        "recordring", "shows a record before it has emptied the header behind it": transfer, fast_forward::RecordRing;
         "ring", "publishes its slot before slots that were taken earlier": two_producers, ring::HeadsAndTails;
         "ring-rts", "publishes as many slots as are finished, which may be others": two_producers, ring::RelaxedTails;
         "ring-hts", "takes a slot that another thread is using": two_producers, ring::OneAtATime;

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use coherence::Schedule;
-use corelane_simulate::{Killed, Queue, Room};
+use corelane_simulate::{Killed, Queue, Ring, Room};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// Seeds for each queue. Each seed makes two runs. The environment variable `CORELANE_STRESS` scales the number.
@@ -54,11 +54,13 @@ fn main() -> ExitCode {
         let tested = corelane_simulate::test_waiting_for_records(seeds(5.0 * WAITING));
         tested.map(|_| ()).map_err(Failed::from)
     });
-    let killed = [Killed::Producer, Killed::Consumer].map(|side| {
-        Trial::test(format!("linering::killed_{side:?}").to_lowercase(), move || {
-            let tested = corelane_simulate::test_killed(side, seeds(KILLED))?;
+    let sides = |ring| [(ring, Killed::Producer), (ring, Killed::Consumer)];
+    let killed = [Ring::Lines, Ring::Records].into_iter().flat_map(sides).map(|(ring, side)| {
+        let queue = if ring == Ring::Lines { "linering" } else { "recordring" };
+        Trial::test(format!("{queue}::killed_{side:?}").to_lowercase(), move || {
+            let tested = corelane_simulate::test_killed(ring, side, seeds(KILLED))?;
             if verbose {
-                println!("killed {side:?}: {} runs, {} steps", tested.runs, tested.steps);
+                println!("{queue}, killed {side:?}: {} runs, {} steps", tested.runs, tested.steps);
             }
             Ok(())
         })

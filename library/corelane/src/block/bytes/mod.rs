@@ -127,27 +127,28 @@ impl Producer {
     /// [`Closed`](ClaimError::Closed) if there is no room and all consumers are gone.
     #[inline]
     pub fn claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
-        let run = self.allocate(len)?;
-        Ok(self.claimed(run, len))
+        let room = self.allocate(len)?;
+        Ok(self.claimed(room))
     }
 
     /// The first half of a claim.
     #[inline]
-    pub(crate) fn allocate(&mut self, len: usize) -> Result<Run, ClaimError> {
+    pub(crate) fn allocate(&mut self, len: usize) -> Result<(Run, usize), ClaimError> {
         let most = self.max_len();
         if len > most {
             return Err(ClaimError::TooLarge { len, most });
         }
-        self.sender.allocate(len).map_err(|nothing| match nothing {
+        let run = self.sender.allocate(len).map_err(|nothing| match nothing {
             _ if self.is_closed() => ClaimError::Closed,
             Nothing::AtAll => ClaimError::Full,
             Nothing::Yet => ClaimError::Busy,
-        })
+        })?;
+        Ok((run, len))
     }
 
     /// The second half: what was allocated for `len` bytes.
     #[inline]
-    pub(crate) fn claimed(&self, run: Run, len: usize) -> Claim<'_> {
+    pub(crate) fn claimed(&self, (run, len): (Run, usize)) -> Claim<'_> {
         Claim {
             sender: &self.sender,
             run,
@@ -226,8 +227,8 @@ impl Consumer {
     /// producers are gone.
     #[inline]
     pub fn try_pop(&mut self) -> Result<Record<'_>, TryPopError> {
-        let (run, len) = self.reserve()?;
-        Ok(self.record(run, len))
+        let found = self.reserve()?;
+        Ok(self.record(found))
     }
 
     /// The first half of a pop.
@@ -238,7 +239,7 @@ impl Consumer {
 
     /// The second half: what was reserved.
     #[inline]
-    pub(crate) fn record(&self, run: Run, len: usize) -> Record<'_> {
+    pub(crate) fn record(&self, (run, len): (Run, usize)) -> Record<'_> {
         Record { receiver: &self.receiver, run, len }
     }
 

@@ -1,24 +1,27 @@
 //! Handles of a queue of byte records that wait.
 
+mod sealed;
+
 use core::fmt;
+use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::Local;
-use super::bell::{Bell, Look};
-use super::sealed::Bells as _;
+use super::bell::Look;
+use super::sealed::Rings as _;
 use super::thread::{Looks, Strategy, Waits};
+use super::{Bells, Local};
 use crate::bytes::{self, ClaimError};
 use crate::queue::TryPopError;
-use crate::region::Run;
+use sealed::Commits as _;
 
-/// Makes the handles of a queue of byte records wait.
+/// Makes the handles of a queue of byte records wait: of [`bytes`], or of [`record_ring`](crate::record_ring).
 ///
 /// ```
-/// use corelane::{bytes, wait};
+/// use corelane::{record_ring, wait};
 ///
-/// let (mut tx, mut rx) = wait::bytes::pair(bytes::queue(4096)?);
+/// let (mut tx, mut rx) = wait::bytes::pair(record_ring::queue(4096)?);
 /// std::thread::spawn(move || {
 ///     for n in 0..1000_u16 {
 ///         tx.push(&n.to_le_bytes()).expect("the consumer is there");
@@ -32,27 +35,36 @@ use crate::region::Run;
 /// assert_eq!(records, 1000);
 /// # Ok::<(), corelane::CapacityError>(())
 /// ```
-pub fn pair((tx, rx): (bytes::Producer, bytes::Consumer)) -> (Producer, Consumer) {
+pub fn pair<P: Claims, C: Records>((tx, rx): (P, C)) -> (Producer<P>, Consumer<C>) {
     let (sender, receiver) = Local::pair(alloc::sync::Arc::default());
-    let looks = Looks::new();
-    (Producer { queue: tx, looks, bells: sender }, Consumer { queue: rx, looks, bells: receiver })
+    (Producer::new(tx, sender), Consumer::new(rx, receiver))
 }
 
-/// A sending side of a queue of byte records, whose calls can wait for room. There may be several: clone it.
-pub struct Producer {
-    queue: bytes::Producer,
+/// The sending side of a queue of byte records.
+pub trait Claims: sealed::Claims {}
+
+impl<P: sealed::Claims> Claims for P {}
+
+/// The receiving side of a queue of byte records.
+pub trait Records: sealed::Records {}
+
+impl<C: sealed::Records> Records for C {}
+
+/// A sending side of a queue of byte records, whose calls can wait for room. Where the queue allows several: clone it.
+pub struct Producer<P = bytes::Producer, B = Local> {
+    pub(crate) queue: P,
     looks: Looks,
-    bells: Local,
+    pub(crate) bells: B,
 }
 
-/// A receiving side of a queue of byte records, whose calls can wait for a record. There may be several: clone it.
-pub struct Consumer {
-    queue: bytes::Consumer,
+/// A receiving side of a queue of byte records, whose calls can wait for a record. Where the queue allows several: clone it.
+pub struct Consumer<C = bytes::Consumer, B = Local> {
+    pub(crate) queue: C,
     looks: Looks,
-    bells: Local,
+    pub(crate) bells: B,
 }
 
-impl Producer {
+impl<P: Claims, B: Bells> Producer<P, B> {
     /// Claims room for a record of `len` bytes: see [`bytes::Producer::claim`]. Waits while there is none.
     ///
     /// Consumers may wait for records until the claim ends, also for some in front of it: don't wait for anything meanwhile. Read
@@ -61,7 +73,8 @@ impl Producer {
     /// # Errors
     ///
     /// [`TooLarge`](ClaimError::TooLarge), or [`Closed`](ClaimError::Closed) if there is no room and all consumers are gone.
-    pub fn claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
+    #[inline]
+    pub fn claim(&mut self, len: usize) -> Result<Claim<'_, P, B>, ClaimError> {
         self.claim_by(len, None)
     }
 
@@ -74,7 +87,7 @@ impl Producer {
         &mut self,
         len: usize,
         timeout: Duration,
-    ) -> Result<Claim<'_>, ClaimError> {
+    ) -> Result<Claim<'_, P, B>, ClaimError> {
         // A time beyond what the clock can tell never comes.
         self.claim_by(len, Instant::now().checked_add(timeout))
     }
@@ -84,28 +97,44 @@ impl Producer {
     /// # Errors
     ///
     /// As [`bytes::Producer::claim`].
-    pub fn try_claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
-        let run = allocate(&mut self.queue, len, &self.bells)?;
-        Ok(Claim::new(self.queue.claimed(run, len), &self.bells))
+    #[inline]
+    pub fn try_claim(&mut self, len: usize) -> Result<Claim<'_, P, B>, ClaimError> {
+        let room = allocate(&mut self.queue, len, &self.bells)?;
+        Ok(self.claimed(room))
     }
 
-    fn claim_by(&mut self, len: usize, until: Option<Instant>) -> Result<Claim<'_>, ClaimError> {
+    #[inline]
+    fn claim_by(
+        &mut self,
+        len: usize,
+        until: Option<Instant>,
+    ) -> Result<Claim<'_, P, B>, ClaimError> {
+        let room = match allocate(&mut self.queue, len, &self.bells) {
+            Err(ClaimError::Full | ClaimError::Busy) => self.wait_for_room(len, until)?,
+            done => done?,
+        };
+        Ok(self.claimed(room))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_for_room(&mut self, len: usize, until: Option<Instant>) -> Result<P::Room, ClaimError> {
         let Self { queue, looks, bells } = self;
         // Whatever makes room rings, so busy is no reason to look again soon.
-        let mut look = || match allocate(queue, len, bells) {
+        let look = || match allocate(queue, len, bells) {
             Err(ClaimError::Full | ClaimError::Busy) => Look::NotYet,
             done => Look::Done(done),
         };
-        let run = match look() {
-            Look::Done(done) => done?,
-            _ => {
-                let waited = looks.wait(bells.room(), until, look);
-                // Room may have come for several at once, with one ring.
-                bells.room().ring();
-                waited.unwrap_or(Err(ClaimError::Full))?
-            }
-        };
-        Ok(Claim::new(queue.claimed(run, len), bells))
+        let waited = looks.wait(bells.room(), until, look);
+        // Room may have come for several at once, with one ring.
+        bells.room().ring();
+        waited.unwrap_or(Err(ClaimError::Full))
+    }
+
+    #[inline]
+    fn claimed(&mut self, room: P::Room) -> Claim<'_, P, B> {
+        let Self { queue, bells, .. } = self;
+        Claim { claim: queue.claimed(room), rings: RingsAfterClaim::<P, B>(bells, PhantomData) }
     }
 
     /// Appends a copy of `bytes` as a record. Waits while there is no room.
@@ -113,6 +142,7 @@ impl Producer {
     /// # Errors
     ///
     /// As [`claim`](Self::claim).
+    #[inline]
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), ClaimError> {
         let mut claim = self.claim(bytes.len())?;
         claim.copy_from_slice(bytes);
@@ -121,15 +151,17 @@ impl Producer {
     }
 
     /// Length of the longest record, in bytes.
+    #[inline]
     pub fn max_len(&self) -> usize {
         self.queue.max_len()
     }
 }
 
-impl Consumer {
+impl<C: Records, B: Bells> Consumer<C, B> {
     /// Removes the oldest record, and lends its bytes. Waits while there is none. `None` if there is none and all producers are
     /// gone.
-    pub fn pop(&mut self) -> Option<Record<'_>> {
+    #[inline]
+    pub fn pop(&mut self) -> Option<Record<'_, C, B>> {
         self.pop_by(None).ok()
     }
 
@@ -138,7 +170,7 @@ impl Consumer {
     /// # Errors
     ///
     /// [`Empty`](TryPopError::Empty) when the time is over, [`Closed`](TryPopError::Closed) if all producers are gone.
-    pub fn pop_timeout(&mut self, timeout: Duration) -> Result<Record<'_>, TryPopError> {
+    pub fn pop_timeout(&mut self, timeout: Duration) -> Result<Record<'_, C, B>, TryPopError> {
         // A time beyond what the clock can tell never comes.
         self.pop_by(Instant::now().checked_add(timeout))
     }
@@ -148,47 +180,75 @@ impl Consumer {
     /// # Errors
     ///
     /// As [`bytes::Consumer::try_pop`].
-    pub fn try_pop(&mut self) -> Result<Record<'_>, TryPopError> {
-        let (run, len) = reserve(&mut self.queue, &self.bells)?;
-        Ok(Record::new(self.queue.record(run, len), &self.bells))
+    #[inline]
+    pub fn try_pop(&mut self) -> Result<Record<'_, C, B>, TryPopError> {
+        let found = reserve(&mut self.queue, &self.bells)?;
+        Ok(self.record(found))
     }
 
-    fn pop_by(&mut self, until: Option<Instant>) -> Result<Record<'_>, TryPopError> {
+    #[inline]
+    fn pop_by(&mut self, until: Option<Instant>) -> Result<Record<'_, C, B>, TryPopError> {
+        let found = match reserve(&mut self.queue, &self.bells) {
+            Err(TryPopError::Empty | TryPopError::Busy) => self.wait_for_record(until)?,
+            done => done?,
+        };
+        Ok(self.record(found))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_for_record(&mut self, until: Option<Instant>) -> Result<C::Found, TryPopError> {
         let Self { queue, looks, bells } = self;
         // Whatever makes a record ready rings, so busy is no reason to look again soon.
-        let mut look = || match reserve(queue, bells) {
+        let look = || match reserve(queue, bells) {
             Err(TryPopError::Empty | TryPopError::Busy) => Look::NotYet,
             done => Look::Done(done),
         };
-        let (run, len) = match look() {
-            Look::Done(done) => done?,
-            _ => {
-                let waited = looks.wait(bells.items(), until, look);
-                // A claim that ends may be in front of several records, which others have committed before.
-                bells.items().ring();
-                waited.unwrap_or(Err(TryPopError::Empty))?
-            }
-        };
-        Ok(Record::new(queue.record(run, len), bells))
+        let waited = looks.wait(bells.items(), until, look);
+        // A claim that ends may be in front of several records, which others have committed before.
+        bells.items().ring();
+        waited.unwrap_or(Err(TryPopError::Empty))
+    }
+
+    #[inline]
+    fn record(&mut self, found: C::Found) -> Record<'_, C, B> {
+        let Self { queue, bells, .. } = self;
+        Record { record: queue.record(found), _rings: RingsAfterRecord(bells) }
     }
 }
 
 /// Allocates, and rings for records: where the rest of a block is left unused, those behind it may become ready.
-fn allocate(queue: &mut bytes::Producer, len: usize, bells: &Local) -> Result<Run, ClaimError> {
+#[inline]
+fn allocate<P: Claims>(
+    queue: &mut P,
+    len: usize,
+    bells: &impl Bells,
+) -> Result<P::Room, ClaimError> {
     let allocated = queue.allocate(len);
-    bells.items().ring();
+    if P::CHANGES_IN_VAIN {
+        bells.items().ring();
+    }
     allocated
 }
 
 /// Takes a record, or rings for room: what is unused in front of a record that is not ready comes back.
-fn reserve(queue: &mut bytes::Consumer, bells: &Local) -> Result<(Run, usize), TryPopError> {
-    queue.reserve().inspect_err(|_| bells.room().ring())
+#[inline]
+fn reserve<C: Records>(queue: &mut C, bells: &impl Bells) -> Result<C::Found, TryPopError> {
+    let found = queue.reserve();
+    if C::CHANGES_IN_VAIN && found.is_err() {
+        bells.room().ring();
+    }
+    found
 }
 
 /// The calls that both sides have.
 macro_rules! both {
-    ($($side:ident)*) => {$(
-        impl $side {
+    ($($side:ident of $queue:ident)*) => {$(
+        impl<Q: $queue, B: Bells> $side<Q, B> {
+            pub(crate) fn new(queue: Q, bells: B) -> Self {
+                Self { queue, looks: Looks::new(), bells }
+            }
+
             /// Bytes that the queue always has room for: see [`bytes::Producer::capacity`].
             pub fn capacity(&self) -> usize {
                 self.queue.capacity()
@@ -211,14 +271,14 @@ macro_rules! both {
             }
         }
 
-        impl Clone for $side {
+        impl<Q: Clone, B: Clone> Clone for $side<Q, B> {
             fn clone(&self) -> Self {
                 let looks = Looks::by(self.looks.strategy);
                 Self { queue: self.queue.clone(), looks, bells: self.bells.clone() }
             }
         }
 
-        impl fmt::Debug for $side {
+        impl<Q: $queue, B: Bells> fmt::Debug for $side<Q, B> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_struct(stringify!($side)).field("capacity", &self.capacity()).finish_non_exhaustive()
             }
@@ -226,34 +286,42 @@ macro_rules! both {
     )*};
 }
 
-both! { Producer Consumer }
+both! { Producer of Claims Consumer of Records }
 
-/// Rings when it is dropped, which is after the claim or record before it.
-struct Rings<'a>(&'a Bell, Option<&'a Bell>);
+/// Rings when it is dropped, which is after the claim before it.
+struct RingsAfterClaim<'a, P: Claims, B: Bells>(&'a B, PhantomData<P>);
 
-impl Drop for Rings<'_> {
+impl<P: Claims, B: Bells> Drop for RingsAfterClaim<'_, P, B> {
+    #[inline]
     fn drop(&mut self) {
-        self.0.ring();
-        if let Some(other) = self.1 {
-            other.ring();
+        self.0.items().ring();
+        if P::CHANGES_IN_VAIN {
+            // An aborted claim may have been in front of committed records, and gives its room back.
+            self.0.room().ring();
         }
+    }
+}
+
+/// Rings when it is dropped, which is after the record before it.
+struct RingsAfterRecord<'a, B: Bells>(&'a B);
+
+impl<B: Bells> Drop for RingsAfterRecord<'_, B> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.room().ring();
     }
 }
 
 /// Room for a record, from [`Producer::claim`]: see [`bytes::Claim`].
 #[must_use = "dropping a claim aborts it"]
-pub struct Claim<'a> {
-    claim: bytes::Claim<'a>,
-    rings: Rings<'a>,
+pub struct Claim<'a, P: Claims + 'a = bytes::Producer, B: Bells = Local> {
+    claim: P::Claim<'a>,
+    rings: RingsAfterClaim<'a, P, B>,
 }
 
-impl<'a> Claim<'a> {
-    fn new(claim: bytes::Claim<'a>, bells: &'a Local) -> Self {
-        // An aborted claim may have been in front of committed records, and gives its room back.
-        Self { claim, rings: Rings(bells.items(), Some(bells.room())) }
-    }
-
+impl<P: Claims, B: Bells> Claim<'_, P, B> {
     /// Appends the record.
+    #[inline]
     pub fn commit(self) {
         let Self { claim, rings: _rings } = self;
         claim.commit();
@@ -264,6 +332,7 @@ impl<'a> Claim<'a> {
     /// # Panics
     ///
     /// If fewer bytes were claimed. Then the claim is aborted.
+    #[inline]
     pub fn commit_len(self, len: usize) {
         let Self { claim, rings: _rings } = self;
         claim.commit_len(len);
@@ -279,21 +348,23 @@ impl<'a> Claim<'a> {
     pub fn abort(self) {}
 }
 
-impl Deref for Claim<'_> {
+impl<P: Claims, B: Bells> Deref for Claim<'_, P, B> {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
         &self.claim
     }
 }
 
-impl DerefMut for Claim<'_> {
+impl<P: Claims, B: Bells> DerefMut for Claim<'_, P, B> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
         &mut self.claim
     }
 }
 
-impl io::Write for Claim<'_> {
+impl<P: Claims, B: Bells> io::Write for Claim<'_, P, B> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.claim.write(bytes)
     }
@@ -304,33 +375,28 @@ impl io::Write for Claim<'_> {
 }
 
 /// A record in place, from [`Consumer::pop`]: see [`bytes::Record`].
-pub struct Record<'a> {
-    record: bytes::Record<'a>,
-    _rings: Rings<'a>,
+pub struct Record<'a, C: Records + 'a = bytes::Consumer, B: Bells = Local> {
+    record: C::Record<'a>,
+    _rings: RingsAfterRecord<'a, B>,
 }
 
-impl<'a> Record<'a> {
-    fn new(record: bytes::Record<'a>, bells: &'a Local) -> Self {
-        Self { record, _rings: Rings(bells.room(), None) }
-    }
-}
-
-impl Deref for Record<'_> {
+impl<C: Records, B: Bells> Deref for Record<'_, C, B> {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
         &self.record
     }
 }
 
-impl fmt::Debug for Claim<'_> {
+impl<P: Claims, B: Bells> fmt::Debug for Claim<'_, P, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.claim.fmt(f)
+        f.debug_struct("Claim").field("len", &self.len()).finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for Record<'_> {
+impl<C: Records, B: Bells> fmt::Debug for Record<'_, C, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.record.fmt(f)
+        f.debug_struct("Record").field("len", &self.len()).finish_non_exhaustive()
     }
 }

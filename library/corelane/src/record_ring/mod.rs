@@ -1,0 +1,633 @@
+//! `recordring`: a ring for byte records of any length, one producer and one consumer. Records are written and read in place.
+//!
+//! A record is a header of 8 bytes and its bytes, rounded up to 8. The producer writes the bytes, makes the next header empty, and then
+//! stores its own header: with this one store the record is visible. The consumer looks only at the header at its position, which is empty until
+//! the record is there. So a short record moves to the other core in one cache line, and no index is shared. A record that doesn't fit
+//! before the end of the ring begins at its start: a header says so.
+//!
+//! The consumer gives room back an eighth of the ring at a time.
+//!
+#![doc = advice!(recordring)]
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | wait-free, first in first out; a record is visible when its commit returns |
+//! | capacity | N bytes: as asked, or more. A claim finds room whenever no record is held and, with this claim, at most N bytes are inside. Each record counts as its length rounded up to 8 bytes, and 8 more. The ring is a power of two of bytes, which has room for N bytes, the longest record, and an eighth |
+//! | longest record | half of the capacity asked for, or [`Config::block`], up to 4 GiB − 3: [`Producer::max_len`] |
+//! | alignment | 8 bytes |
+//! | misses per record | while the consumer waits for each record: 1 each, for the line with its header, and 1 for each further line. While it is behind: those of the lines |
+//! | paper | none. A slot that is its own flag: FastForward |
+//!
+//! ```
+//! use corelane::record_ring;
+//!
+//! let (mut tx, mut rx) = record_ring::queue(1 << 16)?;
+//! let mut claim = tx.claim(1500)?;
+//! let received = claim.len() - 1000; // a read from a socket, say
+//! claim[..received].fill(7);
+//! claim.commit_len(received);
+//!
+//! let record = rx.try_pop()?;
+//! assert_eq!(*record, [7; 500]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod head;
+mod resume;
+
+#[doc(hidden)]
+pub use resume::Heir;
+
+use core::fmt;
+use core::ops::{Deref, DerefMut};
+use core::slice;
+
+use crate::block::bytes::ClaimError;
+use crate::memory::{AtomicU64, Ordering, Words, keep_order};
+use crate::pad::Padded;
+use crate::patience::Patience;
+use crate::queue::{Backing, CapacityError, Config, Info, TryPopError, handles};
+use crate::region::{End, State, ends, most_slots};
+use head::{Head, LONGEST, WORD, words};
+
+/// What the two sides share besides the words.
+#[repr(C)]
+pub(crate) struct Header {
+    /// Up to where the consumer has given room back.
+    read: Padded<AtomicU64>,
+    /// Where the consumer is, for a consumer that goes on after it.
+    popped: Padded<Mark>,
+    /// Where the producer is, for a producer that goes on after it.
+    pushed: Padded<Mark>,
+    /// Position and number of the first record. Never written.
+    first: AtomicU64,
+}
+
+/// How far a side has come.
+struct Mark {
+    position: AtomicU64,
+    /// Records before that.
+    count: AtomicU64,
+}
+
+impl Mark {
+    fn new(first: u64) -> Padded<Self> {
+        Padded(Self { position: AtomicU64::new(first), count: AtomicU64::new(first) })
+    }
+
+    #[inline]
+    fn store(&self, position: u64, count: u64) {
+        // Relaxed: the system orders the end of a process before the next one takes the side.
+        self.position.store(position, Ordering::Relaxed);
+        // Release ↔ Acquire in `Producer::len`: the position.
+        self.count.store(count, Ordering::Release);
+    }
+}
+
+impl Header {
+    pub(crate) fn new(first: u64) -> Self {
+        let read = Padded(AtomicU64::new(first));
+        Self {
+            read,
+            popped: Mark::new(first),
+            pushed: Mark::new(first),
+            first: AtomicU64::new(first),
+        }
+    }
+
+    fn first(&self) -> u64 {
+        // Relaxed: it was written before the queue was shared.
+        self.first.load(Ordering::Relaxed)
+    }
+}
+
+impl State for Header {
+    type Item = u8;
+    type Slots = Words;
+
+    fn drop_items(&self, _: &Words) {}
+}
+
+/// A queue with room for at least `capacity` bytes.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn queue(capacity: usize) -> Result<(Producer, Consumer), CapacityError> {
+    queue_with(Config::new(capacity))
+}
+
+/// As [`queue`], with all options. Capacity and block are in bytes.
+///
+/// `block` is the length of the longest record that must fit.
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn queue_with(config: Config) -> Result<(Producer, Consumer), CapacityError> {
+    let geometry = Geometry::new(config)?;
+    let (tx, rx) = ends(config.memory, geometry.len, Header::new(config.first))?;
+    begin(tx.slots(), config.first);
+    Ok((Producer::new(tx, geometry), Consumer::new(rx, geometry)))
+}
+
+/// Makes the ring empty.
+pub(crate) fn begin(words: &Words, first: u64) {
+    // Relaxed: the queue isn't shared yet.
+    words.atomic(first).store(Head::empty(first).0, Ordering::Relaxed);
+}
+
+/// The sizes of a ring, in words.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Geometry {
+    /// All words, a power of two.
+    pub(crate) len: usize,
+    /// Those of the longest record, with its header.
+    longest: usize,
+}
+
+impl Geometry {
+    pub(crate) fn new(config: Config) -> Result<Self, CapacityError> {
+        config.inexact()?;
+        let most = most_slots::<Header>() / 8;
+        let capacity = config.capacity.div_ceil(WORD);
+        let longest = config.block.map_or((capacity / 2).max(1), words);
+        if capacity == 0 || capacity > most || longest > most {
+            let most = most.saturating_mul(WORD);
+            return Err(CapacityError::OutOfRange { asked: config.capacity, most });
+        }
+        // A header more: the empty one behind the last record.
+        let needed = capacity.max(longest) + longest + 1;
+        let len = (needed + needed.div_ceil(7)).next_power_of_two();
+        Ok(Self { len, longest })
+    }
+
+    /// Words that are given back together.
+    fn together(self) -> usize {
+        self.len / 8
+    }
+
+    /// Bytes of records and their headers that always fit.
+    fn capacity(self) -> usize {
+        (self.len - self.together() - self.longest - 1) * WORD
+    }
+}
+
+/// The sending side.
+#[repr(align(128))]
+pub struct Producer {
+    /// Where the next record begins. Its header there is empty.
+    position: u64,
+    /// Number of the next record.
+    count: u64,
+    /// Up to where words are free, by the last read of `read`.
+    limit: u64,
+    geometry: Geometry,
+    end: End<Header>,
+}
+
+/// The receiving side.
+#[repr(align(128))]
+pub struct Consumer {
+    /// Where the next record begins, or a header that is skipped.
+    position: u64,
+    /// Number of the next record.
+    count: u64,
+    /// Up to where room was given back.
+    given: u64,
+    patience: Patience,
+    geometry: Geometry,
+    end: End<Header>,
+}
+
+/// Records from one catch-up to the next with which a consumer is far enough behind.
+const FAR_BEHIND: u64 = 128;
+
+impl Producer {
+    /// Of a ring without records.
+    pub(crate) fn new(end: End<Header>, geometry: Geometry) -> Self {
+        let first = end.header().first();
+        let limit = first.wrapping_add(geometry.len as u64);
+        Self { position: first, count: first, limit, geometry, end }
+    }
+
+    /// Claims room for a record of `len` bytes. The caller writes the record in place, and then commits the claim.
+    ///
+    /// # Errors
+    ///
+    /// [`TooLarge`](ClaimError::TooLarge) if no record may be that long. [`Full`](ClaimError::Full) if there is no
+    /// room, or popped records are still held. [`Closed`](ClaimError::Closed) if there is no room and the consumer is gone. Never
+    /// [`Busy`](ClaimError::Busy).
+    #[inline]
+    pub fn claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
+        let len = self.allocate(len)?;
+        Ok(self.claimed(len))
+    }
+
+    /// The first half of a claim: from now on `len` bytes are free at the producer's position.
+    #[inline]
+    pub(crate) fn allocate(&mut self, len: usize) -> Result<usize, ClaimError> {
+        let most = self.max_len();
+        if len > most {
+            return Err(ClaimError::TooLarge { len, most });
+        }
+        match self.has_room(words(len) as u64) {
+            true => Ok(len),
+            false if self.is_closed() => Err(ClaimError::Closed),
+            false => Err(ClaimError::Full),
+        }
+    }
+
+    /// The second half.
+    #[inline]
+    pub(crate) fn claimed(&mut self, len: usize) -> Claim<'_> {
+        Claim {
+            producer: self,
+            len,
+            #[cfg(feature = "std")]
+            written: 0,
+        }
+    }
+
+    /// Whether `n` words and a header behind them are free, from the position on or from the start of the ring on.
+    #[inline]
+    fn has_room(&mut self, n: u64) -> bool {
+        let next_lap = next_lap(self.end.slots(), self.position);
+        let left = next_lap.wrapping_sub(self.position);
+        let skipped = if n > left { left } else { 0 };
+        if !self.is_free(skipped + n + 1) {
+            self.look();
+            if !self.is_free(skipped + n + 1) {
+                return false;
+            }
+        }
+        if skipped > 0 {
+            self.move_to(next_lap, Head::skip(self.count));
+        }
+        true
+    }
+
+    /// Whether `n` words from the position on are free, by the last look.
+    #[inline]
+    fn is_free(&self, n: u64) -> bool {
+        self.limit.wrapping_sub(self.position) >= n
+    }
+
+    #[inline]
+    fn look(&mut self) {
+        let len = self.end.slots().len() as u64;
+        // Acquire ↔ Release in `Consumer::release`: the records are read.
+        let read = self.end.header().read.load(Ordering::Acquire);
+        // The consumer can't be before the producer's last lap, nor behind the producer. Only another process that isn't to be
+        // trusted says so: then the ring is full.
+        let inside = self.position.wrapping_sub(read);
+        self.limit = if inside <= len { read.wrapping_add(len) } else { self.position };
+    }
+
+    /// Shows the consumer what is at the position, and moves to `next`.
+    #[inline]
+    fn move_to(&mut self, next: u64, head: Head) {
+        let words = self.end.slots();
+        let count = self.count.wrapping_add(u64::from(head.is_record()));
+        // Relaxed: the store below orders it.
+        words.atomic(next).store(Head::empty(count).0, Ordering::Relaxed);
+        // Release ↔ Acquire in `Consumer::head`: the record's bytes, and the empty header behind them.
+        words.atomic(self.position).store(head.0, Ordering::Release);
+        // A producer that goes on here finds at the mark either this header or the empty one behind it.
+        keep_order();
+        (self.position, self.count) = (next, count);
+        self.end.header().pushed.store(next, count);
+    }
+
+    /// Appends the `len` bytes at the position as a record.
+    #[inline]
+    fn commit(&mut self, len: usize) {
+        let next = self.position.wrapping_add(words(len) as u64);
+        self.move_to(next, Head::record(self.count, len));
+    }
+
+    /// Appends a copy of `bytes` as a record.
+    ///
+    /// # Errors
+    ///
+    /// As [`claim`](Self::claim).
+    #[inline]
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), ClaimError> {
+        let mut claim = self.claim(bytes.len())?;
+        claim.copy_from_slice(bytes);
+        claim.commit();
+        Ok(())
+    }
+
+    /// Length of the longest record, in bytes.
+    #[inline]
+    pub fn max_len(&self) -> usize {
+        ((self.geometry.longest - 1) * WORD).min(LONGEST)
+    }
+
+    /// Bytes from the consumer's record to the end of the last one, counted as for [`capacity`](Self::capacity), and with what was
+    /// skipped at the end of the ring: a snapshot.
+    pub fn len(&self) -> usize {
+        let popped = &self.end.header().popped;
+        // Acquire ↔ Release in `Mark::store`: the position.
+        if popped.count.load(Ordering::Acquire) == self.count {
+            return 0;
+        }
+        bytes_between(popped.position.load(Ordering::Relaxed), self.position, self.geometry)
+    }
+}
+
+impl Consumer {
+    /// Of a ring without records.
+    pub(crate) fn new(end: End<Header>, geometry: Geometry) -> Self {
+        let first = end.header().first();
+        let patience = Patience::new(first);
+        Self { position: first, count: first, given: first, patience, geometry, end }
+    }
+
+    /// Removes the oldest record, and lends its bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Empty`](TryPopError::Empty) if there is none. [`Closed`](TryPopError::Closed) if there is none and the producer is gone. Never
+    /// [`Busy`](TryPopError::Busy).
+    #[inline]
+    pub fn try_pop(&mut self) -> Result<Record<'_>, TryPopError> {
+        let len = self.reserve()?;
+        Ok(self.record(len))
+    }
+
+    /// The first half of a pop: the length of the record at the position.
+    #[inline]
+    pub(crate) fn reserve(&mut self) -> Result<usize, TryPopError> {
+        match self.look() {
+            Some(len) => Ok(len),
+            None => self.look_again(),
+        }
+    }
+
+    /// The second half.
+    #[inline]
+    pub(crate) fn record(&mut self, len: usize) -> Record<'_> {
+        Record { consumer: self, len }
+    }
+
+    /// Finds the oldest record: moves to it, and returns its length.
+    #[inline]
+    fn look(&mut self) -> Option<usize> {
+        let (position, len) = self.find()?;
+        self.position = position;
+        Some(len)
+    }
+
+    /// The oldest record, at the position, or at the start of the ring if the rest is skipped. Its position and length.
+    #[inline]
+    fn find(&self) -> Option<(u64, usize)> {
+        let head = self.head(self.position);
+        let position = match head.is_skip(self.count) {
+            // No producer skips a whole ring, unless it isn't to be trusted.
+            true if self.left(self.position) < self.end.slots().len() as u64 => {
+                next_lap(self.end.slots(), self.position)
+            }
+            _ => self.position,
+        };
+        let len =
+            if position == self.position { head } else { self.head(position) }.len(self.count)?;
+        // Only a producer that isn't to be trusted says other lengths.
+        (words(len) as u64 <= self.left(position)).then_some((position, len))
+    }
+
+    #[inline]
+    fn head(&self, position: u64) -> Head {
+        // Acquire ↔ Release in `Producer::move_to`: the record's bytes, and the empty header behind them.
+        Head(self.end.slots().atomic(position).load(Ordering::Acquire))
+    }
+
+    /// Words from `position` to the end of the ring.
+    #[inline]
+    fn left(&self, position: u64) -> u64 {
+        next_lap(self.end.slots(), position).wrapping_sub(position)
+    }
+
+    /// Looks again, after a wait if the consumer has followed the producer closely.
+    #[cold]
+    fn look_again(&mut self) -> Result<usize, TryPopError> {
+        // Read before the look, so that the look finds all that the producer pushed before it was dropped.
+        let closed = self.is_closed();
+        let waited;
+        (self.patience, waited) = self.patience.caught_up(self.count, 1, FAR_BEHIND);
+        match if waited || closed { self.look() } else { None } {
+            Some(len) => Ok(len),
+            None if closed => Err(TryPopError::Closed),
+            None => Err(TryPopError::Empty),
+        }
+    }
+
+    /// Moves behind the record at the position.
+    #[inline]
+    fn release(&mut self, len: usize) {
+        self.position = self.position.wrapping_add(words(len) as u64);
+        self.count = self.count.wrapping_add(1);
+        let header = self.end.header();
+        header.popped.store(self.position, self.count);
+        if self.position.wrapping_sub(self.given) >= self.geometry.together() as u64 {
+            self.given = self.position;
+            // Release ↔ Acquire in `Producer::look`: the records are read.
+            header.read.store(self.given, Ordering::Release);
+        }
+    }
+
+    /// Bytes from the oldest record to the end of the last one: see [`Producer::len`].
+    pub fn len(&self) -> usize {
+        let Some((position, len)) = self.find() else { return 0 };
+        let pushed = self.end.header().pushed.position.load(Ordering::Relaxed);
+        // The producer stores its position after the record is there.
+        bytes_between(position, pushed, self.geometry).max(words(len) * WORD)
+    }
+}
+
+/// Where the next lap begins after `position`.
+#[inline]
+fn next_lap(words: &Words, position: u64) -> u64 {
+    (position | (words.len() as u64 - 1)).wrapping_add(1)
+}
+
+/// Bytes between the positions of the two sides. What one side has read of the other one may be old, or wrong.
+fn bytes_between(popped: u64, pushed: u64, geometry: Geometry) -> usize {
+    let inside = pushed.wrapping_sub(popped) as i64;
+    inside.clamp(0, geometry.len as i64) as usize * WORD
+}
+
+/// The calls that both sides have.
+macro_rules! both {
+    ($($side:ident)*) => {$(
+        impl $side {
+            /// Bytes that the queue always has room for. Each record counts as its length rounded up to 8 bytes, and 8 more.
+            #[inline]
+            pub fn capacity(&self) -> usize {
+                self.geometry.capacity()
+            }
+
+            /// Whether no record is inside, as far as [`len`](Self::len) counts.
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// Whether the other side has been dropped.
+            ///
+            /// `true` also means that all that the dropped handle did happens before this call returns.
+            #[inline]
+            pub fn is_closed(&self) -> bool {
+                self.end.peer_is_gone()
+            }
+
+            /// What kind of memory the queue lives in.
+            pub fn backing(&self) -> Backing {
+                self.end.backing()
+            }
+
+            /// Records that this side has moved since the ring was made.
+            #[doc(hidden)]
+            pub fn count(&self) -> u64 {
+                self.count.wrapping_sub(self.end.header().first())
+            }
+        }
+
+        handles!(@debug [] $side);
+    )*};
+}
+
+both! { Producer Consumer }
+
+/// Room for a record, from [`Producer::claim`]. A claim that is dropped, or forgotten, leaves the queue as it was.
+///
+/// The bytes are those that were in the ring before: zeros or parts of old records. The first byte is aligned to 8 bytes.
+#[must_use = "dropping a claim gives it up"]
+pub struct Claim<'a> {
+    producer: &'a mut Producer,
+    len: usize,
+    /// Bytes written through [`std::io::Write`].
+    #[cfg(feature = "std")]
+    written: usize,
+}
+
+impl Claim<'_> {
+    /// Appends the bytes that were written through [`std::io::Write`] as a record.
+    #[cfg(feature = "std")]
+    pub fn commit_written(self) {
+        let written = self.written;
+        self.commit_len(written);
+    }
+
+    /// Appends the record.
+    #[inline]
+    pub fn commit(self) {
+        self.producer.commit(self.len);
+    }
+
+    /// Appends the first `len` bytes as a record. The rest is not used.
+    ///
+    /// # Panics
+    ///
+    /// If fewer bytes were claimed.
+    #[inline]
+    pub fn commit_len(self, len: usize) {
+        assert!(len <= self.len, "{len} bytes to commit of {} that were claimed", self.len);
+        self.producer.commit(len);
+    }
+
+    /// Gives the room up, as a drop does.
+    #[inline]
+    pub fn abort(self) {}
+
+    #[inline]
+    fn bytes(&self) -> *mut u8 {
+        let Producer { position, end, .. } = &*self.producer;
+        end.slots().bytes_to_fill(position.wrapping_add(1), self.len.div_ceil(WORD))
+    }
+}
+
+impl Deref for Claim<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: `allocate` has found so many bytes behind the header free, and in a row. All bytes of the ring are initialised.
+        unsafe { slice::from_raw_parts(self.bytes(), self.len) }
+    }
+}
+
+impl DerefMut for Claim<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `deref`. The consumer doesn't look at them before the commit.
+        unsafe { slice::from_raw_parts_mut(self.bytes(), self.len) }
+    }
+}
+
+/// Each write continues where the last one ended, from the start of the claim on. Bytes that don't fit are not written.
+#[cfg(feature = "std")]
+impl std::io::Write for Claim<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.written;
+        let n = (&mut self[written..]).write(bytes)?;
+        self.written += n;
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A record in place, from [`Consumer::try_pop`]. Dropping a record gives its room back. A record that is forgotten
+/// ([`core::mem::forget`]) is popped again.
+///
+/// The first byte is aligned to 8 bytes.
+pub struct Record<'a> {
+    consumer: &'a mut Consumer,
+    len: usize,
+}
+
+impl Drop for Record<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.consumer.release(self.len);
+    }
+}
+
+impl Deref for Record<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        let Consumer { position, end, .. } = &*self.consumer;
+        let bytes = end.slots().bytes_to_empty(position.wrapping_add(1), self.len.div_ceil(WORD));
+        // SAFETY: the record lies there in one piece. The producer doesn't write there until this record is dropped.
+        unsafe { slice::from_raw_parts(bytes, self.len) }
+    }
+}
+
+impl fmt::Debug for Claim<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Claim").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Record<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Record").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+/// For the programs that check and measure it; not stable.
+#[doc(hidden)]
+pub const INFO: Info = Info {
+    id: "recordring",
+    name: "ring of byte records",
+    paper: "none; see its page",
+    capacity: "n bytes, or more; the ring has room for the longest record besides",
+    choose: advice!(choose recordring),
+    avoid: advice!(avoid recordring),
+    ..Info::RING
+};

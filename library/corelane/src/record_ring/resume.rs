@@ -1,0 +1,109 @@
+//! Handles that go on where others stopped: for processes that share a ring, of which one has died.
+//!
+//! Each side stores its position after each record. It may have died before that store, or between the two stores of its mark: the header at the
+//! stored position shows what is missing. A claim that was not committed has changed nothing. A record that the dead consumer had not
+//! dropped is popped again.
+//!
+//! A process takes a side by a lock that the system gives back when its owner has ended. So all that the owner did happens before.
+
+use super::head::{Head, words};
+use super::{Consumer, Geometry, Header, Producer, begin, next_lap};
+use crate::line_ring::Corrupt;
+use crate::memory::Ordering;
+use crate::queue::{CapacityError, Config};
+use crate::region::{End, ends};
+
+impl Producer {
+    /// A new handle goes on behind the last record. No other thread may use this side of the ring any more.
+    ///
+    /// # Errors
+    ///
+    /// If no producer can have left the ring so.
+    pub(crate) fn resume(mut self) -> Result<Self, Corrupt> {
+        let (slots, mark) = (self.end.slots(), &self.end.header().pushed);
+        // Relaxed, all: the system orders all that the dead producer did before this.
+        let mut position = mark.position.load(Ordering::Relaxed);
+        let head = |position| Head(slots.atomic(position).load(Ordering::Relaxed));
+        let stored = mark.count.load(Ordering::Relaxed);
+        let mut count = head(position).number(stored).ok_or(Corrupt)?;
+        // What the dead producer had shown, and not moved behind.
+        if head(position).is_skip(count) {
+            position = next_lap(slots, position);
+        } else if let Some(len) = head(position).len(count) {
+            position = position.wrapping_add(words(len) as u64);
+            count = count.wrapping_add(1);
+        }
+        if head(position) != Head::empty(count) {
+            return Err(Corrupt);
+        }
+        (self.position, self.count, self.limit) = (position, count, position);
+        self.end.header().pushed.store(position, count);
+        self.look();
+        Ok(self)
+    }
+}
+
+impl Consumer {
+    /// A new handle goes on behind the last record that was dropped. No other thread may use this side of the ring any more.
+    ///
+    /// # Errors
+    ///
+    /// If no consumer can have left the ring so.
+    pub(crate) fn resume(mut self) -> Result<Self, Corrupt> {
+        let header = self.end.header();
+        // Relaxed, all: as above. The header at the position is ordered by the record before it, which the dead consumer had seen.
+        let position = header.popped.position.load(Ordering::Relaxed);
+        let stored = header.popped.count.load(Ordering::Relaxed);
+        let given = header.read.load(Ordering::Relaxed);
+        let head = Head(self.end.slots().atomic(position).load(Ordering::Relaxed));
+        if position.wrapping_sub(given) > self.geometry.len as u64 {
+            return Err(Corrupt);
+        }
+        let count = head.number(stored).ok_or(Corrupt)?;
+        (self.position, self.count, self.given) = (position, count, given);
+        Ok(self)
+    }
+}
+
+/// A side of a ring, whose handle may stop for ever. For the models and simulated schedules, which have no processes; not stable.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Heir(End<Header>, Geometry);
+
+impl Heir {
+    /// Both sides of a new ring.
+    ///
+    /// # Errors
+    ///
+    /// As [`queue_with`](super::queue_with).
+    pub fn both(config: Config) -> Result<(Self, Self), CapacityError> {
+        let geometry = Geometry::new(config)?;
+        let (tx, rx) = ends(config.memory, geometry.len, Header::new(config.first))?;
+        begin(tx.slots(), config.first);
+        Ok((Self(tx, geometry), Self(rx, geometry)))
+    }
+
+    /// Goes on as the producer.
+    ///
+    /// # Errors
+    ///
+    /// If no producer can have left the ring so.
+    pub fn producer(self) -> Result<Producer, Corrupt> {
+        Producer::new(self.0, self.1).resume()
+    }
+
+    /// Goes on as the consumer.
+    ///
+    /// # Errors
+    ///
+    /// If no consumer can have left the ring so.
+    pub fn consumer(self) -> Result<Consumer, Corrupt> {
+        Consumer::new(self.0, self.1).resume()
+    }
+}
+
+impl Clone for Heir {
+    fn clone(&self) -> Self {
+        Self(self.0.duplicate(), self.1)
+    }
+}
