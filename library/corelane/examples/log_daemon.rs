@@ -11,40 +11,35 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 #[cfg(target_os = "linux")]
 mod log {
     use std::error::Error;
+    use std::io::Write;
     use std::process::Command;
     use std::thread;
     use std::time::Duration;
 
-    use corelane::shm::{Consumer, Lane, Listener};
+    use corelane::shm::{Lane, Listener, RecordConsumer};
 
-    /// A line of text: its length, and its bytes.
-    type Line = [u8; 64];
+    /// Longest line in bytes.
+    const LONGEST: usize = 1000;
 
-    fn line(text: &str) -> Line {
-        let mut line = [0; 64];
-        let text = &text.as_bytes()[..text.len().min(63)];
-        line[0] = text.len() as u8;
-        line[1..][..text.len()].copy_from_slice(text);
-        line
-    }
-
-    /// Another process: it writes some lines and crashes.
+    /// Another process: it writes some lines into the lane's memory, and crashes.
     pub(super) fn crash(name: &str) -> Result<(), Box<dyn Error>> {
-        let mut log = Lane::<Line>::connect(name)?.producer()?;
+        let mut log = Lane::<[u8]>::connect(name)?.producer()?;
         for n in 1..=5 {
-            log.push(line(&format!("line {n} of process {}", std::process::id())))?;
+            let mut line = log.claim(LONGEST)?;
+            write!(line, "line {n} of process {}", std::process::id())?;
+            line.commit_written();
         }
         std::process::abort()
     }
 
     /// Prints the lines of a process until it ends, and returns their number.
-    fn print(mut lines: Consumer<Line>) -> usize {
-        let print = |line: Line| {
-            println!("{}", String::from_utf8_lossy(&line[1..][..line[0].min(63) as usize]))
-        };
+    fn print(mut lines: RecordConsumer) -> usize {
         // A process may crash before it has its side: then no line and no end ever comes.
-        let first = lines.pop_timeout(Duration::from_secs(5)).ok();
-        let count = first.into_iter().chain(lines.iter()).map(print).count();
+        let (mut count, mut patience) = (0, Duration::from_secs(5));
+        while let Ok(line) = lines.pop_timeout(patience) {
+            println!("{}", String::from_utf8_lossy(&line));
+            (count, patience) = (count + 1, Duration::MAX);
+        }
         println!("its process {:?}", lines.peer());
         count
     }
@@ -55,7 +50,7 @@ mod log {
         let mut threads = Vec::new();
         for _ in 0..3 {
             let mut process = Command::new(std::env::current_exe()?).arg(&name).spawn()?;
-            let lane = Lane::create(256)?;
+            let lane = Lane::<[u8]>::create(1 << 16)?;
             let lines = lane.consumer()?;
             listener.hand_out(&lane)?;
             threads.push(thread::spawn(|| print(lines)));

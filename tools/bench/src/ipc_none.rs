@@ -9,7 +9,9 @@ use crate::sample::Sample;
 
 /// The command that makes the program a peer.
 pub const PEER: &str = "ipc-peer";
-pub(crate) const RECORD_BYTES: [usize; 3] = [8, 64, 1024];
+pub(crate) const RECORD_BYTES: [usize; 5] = [8, 64, 1024, 16 << 10, 64 << 10];
+
+pub(crate) const MOST_BYTES: usize = 4 << 20;
 
 pub(crate) fn entries() -> &'static [Entry] {
     &[]

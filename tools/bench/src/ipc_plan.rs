@@ -73,8 +73,9 @@ impl IpcArgs {
             _ => 40,
         };
         let length = Length::of(items, self.duration, usual_ms);
+        let capacity = self.capacity.0.min(ipc::MOST_BYTES / setting.record_bytes);
         let setting = Setting::Ipc(setting);
-        let params = Params { capacity: self.capacity.0, wait: Wait::Within, setting };
+        let params = Params { capacity, wait: Wait::Within, setting };
         Cell { entry, test, params, length }
     }
 }

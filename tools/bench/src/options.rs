@@ -337,8 +337,8 @@ pub struct IpcArgs {
     #[arg(long, value_parser = one_of(&Test::IPC), value_delimiter = ',', default_value = "rtt,stream,cpu,kill")]
     pub test: Vec<Test>,
 
-    /// Sizes of records, in bytes.
-    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = record_bytes, default_value = "8,64,1024")]
+    /// Sizes of records, in bytes: 8, 64, 1024, 16384, 65536.
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = record_bytes, default_value = "8,64,1024,65536")]
     pub record: Vec<usize>,
 
     /// How corelane's queues wait; peers have only `adaptive`. On one core they never spin.
@@ -349,7 +349,7 @@ pub struct IpcArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1000,10000,100000")]
     pub rate: Vec<Positive>,
 
-    /// Records a queue must hold.
+    /// Records a queue must hold, but at most 4 MiB of them.
     #[arg(long, value_name = "N", default_value = "4096")]
     pub capacity: Positive,
 

@@ -58,7 +58,8 @@ use crate::queue::{
     TryPushError, answered_by, full, handles, queue_type,
 };
 use crate::region::{End, State, ends, most_slots, try_box};
-use lines::{Line, Lines, Place};
+pub(crate) use lines::Lines;
+use lines::{Line, Place};
 
 /// What the two sides share besides the lines.
 #[repr(C)]

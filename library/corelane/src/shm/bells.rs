@@ -47,7 +47,8 @@ const UNFENCED: Duration = Duration::from_millis(1);
 const LAST_LOOK: Duration = Duration::from_secs(1);
 
 /// A lane, as one process sees it.
-pub(super) struct Link {
+#[derive(Debug)]
+pub struct Link {
     pub(super) mapping: Arc<Mapping>,
     /// For questions about locks: it has none itself.
     pub(super) file: OwnedFd,
@@ -148,9 +149,15 @@ impl Bells {
     }
 
     /// Wakes all that sleep, so that they see that an owner has come or gone.
-    pub(super) fn ring(&self) {
+    fn ring(&self) {
         self.items.ring();
         self.room.ring();
+    }
+
+    /// Of an owner that has come: for a thread that waits for it, or for the room that has come back.
+    pub(super) fn rung(self) -> Self {
+        self.ring();
+        self
     }
 
     /// The bell at which this side sleeps.

@@ -5,6 +5,10 @@ use std::io;
 
 use super::Side;
 use crate::CapacityError;
+use crate::line_ring::Corrupt;
+
+/// The field that says what a lane carries.
+pub(super) const QUEUE: &str = "queue";
 
 /// Why a lane can't be made, opened or used.
 #[derive(Debug)]
@@ -46,6 +50,14 @@ impl fmt::Display for Error {
             Self::NotALane => f.write_str(
                 "the descriptor is not that of a lane; pass the one that Lane::create or Lane::give gave",
             ),
+            Self::Differs { field: QUEUE, expected, found } => {
+                let name = |word: &u64| match &word.to_ne_bytes() {
+                    b"linering" => "items",
+                    b"records\0" => "byte records ([u8])",
+                    _ => "something else",
+                };
+                write!(f, "the lane carries {}, and is opened for {}; open it for what it carries", name(found), name(expected))
+            }
             Self::Differs { field, expected, found } => write!(
                 f,
                 "the lane has another {field}: {found} instead of {expected}; build both programs with the same item and \
@@ -78,6 +90,12 @@ impl core::error::Error for Error {
 impl From<CapacityError> for Error {
     fn from(error: CapacityError) -> Self {
         Self::Capacity(error)
+    }
+}
+
+impl From<Corrupt> for Error {
+    fn from(_: Corrupt) -> Self {
+        Self::Corrupt
     }
 }
 

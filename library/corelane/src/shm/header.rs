@@ -2,16 +2,17 @@
 //!
 //! | bytes | |
 //! |---|---|
-//! | 0 to 63 | eight words of 8 bytes: "corelane", version of the layout, "linering", size and alignment of an item, a hash of its name, capacity, length of the file |
+//! | 0 to 63 | eight words of 8 bytes: "corelane", version of the layout, "linering" or "records", size and alignment of an item, a hash of its name, capacity, length of the file |
 //! | 64 to 79 | the last epochs, plus 1, in which the owner of each side was found dead |
 //! | 128 to 131 | bit 0: the consumer sleeps; bit 1: the producer must have a fence before it looks. A futex |
 //! | 256 to 259 | the same of the producer |
-//! | 4096 on | the queue: presence (8 bytes), then at multiples of 128 `read`, `popped`, `first`, then the lines |
+//! | 4096 on | the queue: presence (8 bytes), then at multiples of 128 the variables: of items `read`, `popped`, `first`, of records `read`, `popped`, `pushed`, `first`; then the lines or words |
 
-use core::mem::{align_of, size_of};
+use core::mem::size_of;
 use std::os::fd::BorrowedFd;
 
-use super::error::Error;
+use super::carried::Carried;
+use super::error::{Error, QUEUE};
 use crate::memory::{AtomicU32, AtomicU64, Ordering};
 use crate::pad::Padded;
 
@@ -42,7 +43,7 @@ pub(super) struct About([u64; 8]);
 const FIELDS: [&str; 8] = [
     "magic number",
     "version of the layout",
-    "queue",
+    QUEUE,
     "size of an item",
     "alignment of an item",
     "hash of the item's name",
@@ -51,16 +52,16 @@ const FIELDS: [&str; 8] = [
 ];
 
 impl About {
-    /// A lane for items of type `T`.
-    pub(super) fn items<T>(capacity: usize, len: usize) -> Self {
+    /// A lane that carries `T`.
+    pub(super) fn lane<T: Carried + ?Sized>(capacity: usize, len: usize) -> Self {
         let word = |name: &[u8; 8]| u64::from_ne_bytes(*name);
         Self([
             word(b"corelane"),
             VERSION,
-            word(b"linering"),
-            size_of::<T>() as u64,
-            align_of::<T>() as u64,
-            hash(core::any::type_name::<T>()),
+            word(&T::QUEUE),
+            T::ITEM.0 as u64,
+            T::ITEM.1 as u64,
+            hash(T::name()),
             capacity as u64,
             len as u64,
         ])

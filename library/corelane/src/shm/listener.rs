@@ -20,7 +20,7 @@ use rustix::net::{
 use rustix::process::getuid;
 
 use super::error::{Error, system};
-use super::{Item, Lane};
+use super::{Carried, Lane};
 
 /// How long a client may take to ask, and a process that listens at a path to begin.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -109,7 +109,7 @@ impl Listener {
     /// # Errors
     ///
     /// If the system has no more descriptors.
-    pub fn hand_out<T: Item>(&self, lane: &Lane<T>) -> Result<Client, Error> {
+    pub fn hand_out<T: Carried + ?Sized>(&self, lane: &Lane<T>) -> Result<Client, Error> {
         loop {
             let stream = match self.socket.accept() {
                 Ok((stream, _)) => stream,
@@ -135,7 +135,7 @@ impl Listener {
     }
 }
 
-impl<T: Item> Lane<T> {
+impl<T: Carried + ?Sized> Lane<T> {
     /// Asks the process that listens at this name for a lane: see [`Listener::bind`]. Waits for its answer.
     ///
     /// Anybody may listen at a name. So the process must be of the same user, or of the root user.

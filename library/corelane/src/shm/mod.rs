@@ -39,6 +39,7 @@
 //! Processes on 64-bit Linux with `/proc`.
 
 mod bells;
+mod carried;
 mod error;
 mod file;
 mod header;
@@ -53,44 +54,34 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::io::{FdFlags, fcntl_setfd};
-use zerocopy::FromBytes;
 
 pub use bells::{Bell, Bells};
+pub use carried::{Carried, Item};
 pub use error::Error;
 pub use listener::{Client, Listener};
 
-use crate::line_ring::{self, Geometry};
 use crate::memory::Ordering;
-use crate::overwrite::Plain;
-use crate::queue::Config;
-use crate::region::End;
+use crate::region::shared::Mapping;
 pub use crate::region::shared::Side;
-use crate::region::shared::{Mapping, found, join, shared_layout};
-use crate::wait;
 use crate::wait::bell::Look;
 use crate::wait::thread::Looks;
+use crate::{line_ring, record_ring, wait};
 use bells::Link;
 use error::system;
 use file::Seat;
 use header::{About, QUEUE_AT};
 
-/// What processes can send each other: plain data for which every pattern of bits is a value.
-///
-/// Numbers, arrays of them, and structs without padding that derive `zerocopy`'s `IntoBytes`, `FromBytes` and `Immutable`.
-#[diagnostic::on_unimplemented(
-    message = "processes can't send each other `{Self}`",
-    note = "derive `Clone, Copy, zerocopy::IntoBytes, zerocopy::FromBytes, zerocopy::Immutable` for it, with `#[repr(C)]` and \
-            no padding"
-)]
-pub trait Item: Plain + FromBytes {}
-
-impl<T: Plain + FromBytes> Item for T {}
-
-/// The sending side of a lane.
+/// The sending side of a lane for items.
 pub type Producer<T> = wait::Producer<line_ring::Producer<T>, Bells>;
 
-/// The receiving side of a lane.
+/// The receiving side of a lane for items.
 pub type Consumer<T> = wait::Consumer<line_ring::Consumer<T, true>, Bells>;
+
+/// The sending side of a lane for byte records, `Lane<[u8]>`.
+pub type RecordProducer = wait::bytes::Producer<record_ring::Producer, Bells>;
+
+/// The receiving side of a lane for byte records, `Lane<[u8]>`.
+pub type RecordConsumer = wait::bytes::Consumer<record_ring::Consumer, Bells>;
 
 impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -114,31 +105,28 @@ pub enum Peer {
     Died,
 }
 
-/// A queue in memory that processes share.
-pub struct Lane<T> {
+/// A queue in memory that processes share: for items of type `T`, or for byte records if `T` is `[u8]`.
+pub struct Lane<T: Carried + ?Sized> {
     link: Arc<Link>,
-    geometry: Geometry,
-    items: PhantomData<fn(T) -> T>,
+    capacity: usize,
+    items: PhantomData<fn(&T) -> &T>,
 }
 
-impl<T: Item> Lane<T> {
-    /// Makes a lane for at least `capacity` items.
+impl<T: Carried + ?Sized> Lane<T> {
+    /// Makes a lane for at least `capacity` items, or bytes of records. A record may take half of them.
     ///
     /// # Errors
     ///
     /// If the capacity is 0 or too large, or if the system has no memory files.
     pub fn create(capacity: usize) -> Result<Self, Error> {
-        let (geometry, len) = sizes::<T>(capacity)?;
+        let len = len::<T>(capacity)?;
         let file = file::create(len)?;
         let mapping = Arc::new(system("to map the lane", Mapping::new(file.as_fd(), len))?);
         let link = Arc::new(Link { mapping, file });
-        link.header().write(&About::items::<T>(capacity, len));
+        link.header().write(&About::lane::<T>(capacity, len));
         // SAFETY: the file has room for the queue, and nobody else has it yet.
-        let lines = unsafe {
-            found::<line_ring::Header<T>>(link.queue(), geometry.lines, line_ring::Header::new(0))
-        };
-        line_ring::empty(&lines, 0);
-        Ok(Self { link, geometry, items: PhantomData })
+        unsafe { T::found(&link, capacity) }?;
+        Ok(Self { link, capacity, items: PhantomData })
     }
 
     /// Opens a lane that another process has made, by its descriptor.
@@ -174,14 +162,13 @@ impl<T: Item> Lane<T> {
         file::check_filled(file.as_fd(), there)?;
         let about = About::read(file.as_fd())?;
         let capacity = about.capacity().ok_or(Error::Corrupt)?;
-        about.check(&About::items::<T>(capacity, there))?;
-        let (geometry, len) = sizes::<T>(capacity)?;
-        if len != there {
+        about.check(&About::lane::<T>(capacity, there))?;
+        if len::<T>(capacity)? != there {
             return Err(Error::Corrupt);
         }
-        let mapping = Arc::new(system("to map the lane", Mapping::new(file.as_fd(), len))?);
+        let mapping = Arc::new(system("to map the lane", Mapping::new(file.as_fd(), there))?);
         let link = Arc::new(Link { mapping, file });
-        Ok(Self { link, geometry, items: PhantomData })
+        Ok(Self { link, capacity, items: PhantomData })
     }
 
     /// Takes the sending side.
@@ -189,14 +176,10 @@ impl<T: Item> Lane<T> {
     /// # Errors
     ///
     /// [`Taken`](Error::Taken) if a live process has it, [`Corrupt`](Error::Corrupt) if the last one can't have left the queue so.
-    pub fn producer(&self) -> Result<Producer<T>, Error> {
+    pub fn producer(&self) -> Result<T::Producer, Error> {
         let bells = self.take(Side::Producer)?;
-        let end = self.end(Side::Producer)?;
-        let tx = line_ring::Producer::new(end, self.geometry).resume();
-        let tx = tx.map_err(|_| Error::Corrupt)?;
-        // For a thread that waits for this side.
-        bells.ring();
-        Ok(wait::Producer::new(tx, bells))
+        // SAFETY: the queue was made with this capacity, and the side's lock is taken.
+        unsafe { T::producer(&self.link, self.capacity, bells) }
     }
 
     /// Takes the receiving side.
@@ -204,14 +187,10 @@ impl<T: Item> Lane<T> {
     /// # Errors
     ///
     /// As [`producer`](Self::producer).
-    pub fn consumer(&self) -> Result<Consumer<T>, Error> {
+    pub fn consumer(&self) -> Result<T::Consumer, Error> {
         let bells = self.take(Side::Consumer)?;
-        let end = self.end(Side::Consumer)?;
-        let rx = line_ring::Consumer::new(end, self.geometry)?.resume();
-        let rx = rx.map_err(|_| Error::Corrupt)?;
-        // For a thread that waits for this side, or for the room that has come back.
-        bells.ring();
-        Ok(wait::Consumer::new(rx, bells))
+        // SAFETY: as above.
+        unsafe { T::consumer(&self.link, self.capacity, bells) }
     }
 
     /// Takes the lock of a side, and says so.
@@ -221,13 +200,6 @@ impl<T: Item> Lane<T> {
         self.link.header().died[side as usize].store(0, Ordering::Relaxed);
         self.link.presence().take(side);
         Ok(bells)
-    }
-
-    fn end(&self, side: Side) -> Result<End<line_ring::Header<T>>, Error> {
-        let Link { mapping, .. } = &*self.link;
-        // SAFETY: the queue was made with this geometry, and the lock of the side is this process's.
-        let end = unsafe { join(mapping.clone(), self.link.queue(), self.geometry.lines, side) };
-        Ok(end?)
     }
 
     /// Lets a child process inherit the lane. The child opens it by [`open_number`](Self::open_number) with the number that this gives.
@@ -255,21 +227,19 @@ impl<T: Item> Lane<T> {
     }
 }
 
-/// The sizes of a lane, and its length in bytes.
-fn sizes<T>(capacity: usize) -> Result<(Geometry, usize), Error> {
-    const { assert!(align_of::<T>() <= QUEUE_AT, "items of a lane are aligned to at most 4096 bytes") };
-    let geometry = Geometry::new::<T>(Config::new(capacity))?;
-    let queue = shared_layout::<line_ring::Header<T>>(geometry.lines).size();
-    Ok((geometry, (QUEUE_AT + queue).next_multiple_of(QUEUE_AT)))
+/// The length of a lane in bytes.
+fn len<T: Carried + ?Sized>(capacity: usize) -> Result<usize, Error> {
+    const { assert!(T::ITEM.1 <= QUEUE_AT, "items of a lane are aligned to at most 4096 bytes") };
+    Ok((QUEUE_AT + T::layout(capacity)?.size()).next_multiple_of(QUEUE_AT))
 }
 
-impl<T> AsFd for Lane<T> {
+impl<T: Carried + ?Sized> AsFd for Lane<T> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.link.file.as_fd()
     }
 }
 
-impl<T> fmt::Debug for Lane<T> {
+impl<T: Carried + ?Sized> fmt::Debug for Lane<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lane").finish_non_exhaustive()
     }
@@ -277,9 +247,9 @@ impl<T> fmt::Debug for Lane<T> {
 
 /// The calls that only handles of lanes have.
 macro_rules! calls {
-    ($($handle:ident sees $side:ident: $done:literal;)*) => {$(
-        impl<T: Item> $handle<T> {
-            #[doc = concat!("Items that have been ", $done, " since the lane was made, by all processes that have had this side.")]
+    ($([$($bounds:tt)*] $handle:ty, sees $side:ident, $what:literal;)*) => {$(
+        impl<$($bounds)*> $handle {
+            #[doc = concat!($what, " since the lane was made, by all processes that have had this side.")]
             ///
             /// Where a process goes on that takes the side over.
             pub fn position(&self) -> u64 {
@@ -307,6 +277,8 @@ macro_rules! calls {
 }
 
 calls! {
-    Producer sees Consumer: "pushed";
-    Consumer sees Producer: "popped";
+    [T: Item] Producer<T>, sees Consumer, "Items that have been pushed";
+    [T: Item] Consumer<T>, sees Producer, "Items that have been popped";
+    [] RecordProducer, sees Consumer, "Records that have been committed";
+    [] RecordConsumer, sees Producer, "Records that have been dropped";
 }

@@ -4,10 +4,11 @@ use std::marker::PhantomData;
 use std::process::Command;
 
 use corelane::Queue;
-use corelane::shm::{Consumer, Lane, Producer};
-use corelane::{Info, line_ring::LineRing, wait};
+use corelane::shm::{Consumer, Lane, Producer, RecordConsumer, RecordProducer};
+use corelane::{Info, line_ring::LineRing, record_ring, wait};
+use zerocopy::FromBytes;
 
-use super::{IpcKernel, Link, Record, Rx, Tx, kill};
+use super::{IpcKernel, Link, Links, Record, Rx, Tx, kill, number, record};
 use crate::catalogue::{Entry, EntryKind};
 use crate::kinds::Strategy;
 
@@ -35,6 +36,7 @@ ways! {
     Spins: Spin, wait::Strategy::Spin;
 }
 
+/// Items are moved one by one.
 struct Lanes<S>(PhantomData<S>);
 
 /// The error as text.
@@ -42,59 +44,110 @@ pub(super) fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-impl<const W: usize, S: Waits> Link<W> for Lanes<S> {
-    const STRATEGY: Strategy = S::STRATEGY;
-
-    type Tx = Producer<Record<W>>;
-    type Rx = Consumer<Record<W>>;
-
-    fn to_child(capacity: usize, child: &mut Command) -> Result<(Self::Tx, i32), String> {
-        let lane = Lane::create(capacity).map_err(text)?;
-        let number = lane.give(child).map_err(text)?;
-        Ok((lane.producer().map_err(text)?.strategy(S::HOW), number))
-    }
-
-    fn from_child(capacity: usize, child: &mut Command) -> Result<(Self::Rx, i32), String> {
-        let lane = Lane::create(capacity).map_err(text)?;
-        let number = lane.give(child).map_err(text)?;
-        Ok((lane.consumer().map_err(text)?.strategy(S::HOW), number))
-    }
-
-    fn open_tx(_: usize, number: i32) -> Result<Self::Tx, String> {
-        let tx = Lane::open_number(number).and_then(|lane| lane.producer());
-        tx.map(|tx| tx.strategy(S::HOW)).map_err(text)
-    }
-
-    fn open_rx(_: usize, number: i32) -> Result<Self::Rx, String> {
-        let rx = Lane::open_number(number).and_then(|lane| lane.consumer());
-        rx.map(|rx| rx.strategy(S::HOW)).map_err(text)
-    }
-}
-
 impl<const W: usize> Tx<W> for Producer<Record<W>> {
     #[inline(always)]
-    fn put(&mut self, record: &Record<W>) -> bool {
-        self.push(*record).is_ok()
+    fn put(&mut self, number: u64) -> bool {
+        self.push(record(number)).is_ok()
     }
 }
 
 impl<const W: usize> Rx<W> for Consumer<Record<W>> {
     #[inline(always)]
-    fn get(&mut self) -> Option<Record<W>> {
-        self.pop()
+    fn get(&mut self) -> Option<u64> {
+        number(&self.pop()?)
     }
 }
 
-pub(super) fn entry() -> Entry {
-    fn kernels<S: Waits>() -> [IpcKernel; 3] {
-        [
-            IpcKernel::of::<1, Lanes<S>>(),
-            IpcKernel::of::<8, Lanes<S>>(),
-            IpcKernel::of::<128, Lanes<S>>(),
-        ]
+/// Records are written and read in place.
+struct Records<S>(PhantomData<S>);
+
+impl<const W: usize> Tx<W> for RecordProducer {
+    #[inline(always)]
+    fn put(&mut self, number: u64) -> bool {
+        let Ok(mut claim) = self.claim(8 * W) else { return false };
+        words_mut(&mut claim).fill(number);
+        claim.commit();
+        true
     }
-    let kernels = [kernels::<Adapts>(), kernels::<Sleeps>(), kernels::<Spins>()];
-    let kernels = kernels.into_iter().flatten().chain([kill::kernel()]).collect();
-    let info = Info { id: "linering", ..<LineRing as Queue<u64>>::INFO };
-    Entry::between_processes(info, EntryKind::Ours { items: "plain data" }, kernels)
+}
+
+impl<const W: usize> Rx<W> for RecordConsumer {
+    #[inline(always)]
+    fn get(&mut self) -> Option<u64> {
+        number(words(&self.pop()?))
+    }
+}
+
+/// The words of a record in place, which is aligned to them.
+pub(super) fn words(record: &[u8]) -> &[u64] {
+    FromBytes::ref_from_bytes(record).unwrap_or_default()
+}
+
+/// As [`words`], to be written.
+pub(super) fn words_mut(record: &mut [u8]) -> &mut [u64] {
+    FromBytes::mut_from_bytes(record).unwrap_or_default()
+}
+
+/// The measurements of lanes that carry `$carried`, of which `$capacity` makes a queue for so many records of `W` words.
+macro_rules! links {
+    ($link:ident carries $carried:ty, $tx:ty, $rx:ty, $capacity:expr) => {
+        impl<const W: usize, S: Waits> Link<W> for $link<S> {
+            const STRATEGY: Strategy = S::STRATEGY;
+
+            type Tx = $tx;
+            type Rx = $rx;
+
+            fn to_child(capacity: usize, child: &mut Command) -> Result<(Self::Tx, i32), String> {
+                let lane = Lane::<$carried>::create($capacity(capacity, W)).map_err(text)?;
+                let number = lane.give(child).map_err(text)?;
+                Ok((lane.producer().map_err(text)?.strategy(S::HOW), number))
+            }
+
+            fn from_child(capacity: usize, child: &mut Command) -> Result<(Self::Rx, i32), String> {
+                let lane = Lane::<$carried>::create($capacity(capacity, W)).map_err(text)?;
+                let number = lane.give(child).map_err(text)?;
+                Ok((lane.consumer().map_err(text)?.strategy(S::HOW), number))
+            }
+
+            fn open_tx(_: usize, number: i32) -> Result<Self::Tx, String> {
+                let tx = Lane::<$carried>::open_number(number).and_then(|lane| lane.producer());
+                tx.map(|tx| tx.strategy(S::HOW)).map_err(text)
+            }
+
+            fn open_rx(_: usize, number: i32) -> Result<Self::Rx, String> {
+                let rx = Lane::<$carried>::open_number(number).and_then(|lane| lane.consumer());
+                rx.map(|rx| rx.strategy(S::HOW)).map_err(text)
+            }
+        }
+    };
+}
+
+/// Bytes of so many records, each with a header of a word. The longest one takes at most half.
+fn record_bytes(records: usize, words: usize) -> usize {
+    8 * (words + 1) * records.max(3)
+}
+
+links!(Lanes carries Record<W>, Producer<Record<W>>, Consumer<Record<W>>, |items, _| items);
+links!(Records carries [u8], RecordProducer, RecordConsumer, record_bytes);
+
+pub(super) fn entries() -> Vec<Entry> {
+    let items = Info { id: "linering", ..<LineRing as Queue<u64>>::INFO };
+    vec![
+        entry::<Lanes<Adapts>, Lanes<Sleeps>, Lanes<Spins>>(
+            items,
+            "plain data",
+            kill::kernel::<kill::Items>(),
+        ),
+        entry::<Records<Adapts>, Records<Sleeps>, Records<Spins>>(
+            record_ring::INFO,
+            "byte records",
+            kill::kernel::<kill::Records>(),
+        ),
+    ]
+}
+
+fn entry<A: Links, B: Links, C: Links>(info: Info, items: &'static str, kill: IpcKernel) -> Entry {
+    let kernels = [IpcKernel::each::<A>(), IpcKernel::each::<B>(), IpcKernel::each::<C>()];
+    let kernels = kernels.into_iter().flatten().chain([kill]).collect();
+    Entry::between_processes(info, EntryKind::Ours { items }, kernels)
 }

@@ -30,12 +30,15 @@ use crate::sample::Sample;
 pub const PEER: &str = "ipc-peer";
 
 /// Sizes of records, in bytes.
-pub(crate) const RECORD_BYTES: [usize; 3] = [8, 64, 1024];
+pub(crate) const RECORD_BYTES: [usize; 5] = [8, 64, 1024, 16 << 10, 64 << 10];
+
+/// Most bytes of a queue's records: enough that neither side waits for the other one at each record.
+pub(crate) const MOST_BYTES: usize = 4 << 20;
 
 /// All entries. To add one: implement [`Link`], and add a line.
 pub(crate) fn entries() -> &'static [Entry] {
     static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
-        let mut entries = vec![lane::entry()];
+        let mut entries = lane::entries();
         #[cfg(feature = "peers")]
         entries.extend(peers::entries());
         entries.extend(system::entries());
@@ -44,22 +47,21 @@ pub(crate) fn entries() -> &'static [Entry] {
     &ENTRIES
 }
 
-/// A record of `W` words. Its first and its last word are its number.
+/// A record of `W` words. Each of them is its number.
 pub(crate) type Record<const W: usize> = [u64; W];
 
 /// The record of a number.
 #[inline(always)]
 fn record<const W: usize>(number: u64) -> Record<W> {
-    let mut record = [0; W];
-    record[0] = number;
-    record[W - 1] = number;
-    record
+    [number; W]
 }
 
 /// The number of a record; `None` if it is damaged.
 #[inline(always)]
-fn number<const W: usize>(record: &Record<W>) -> Option<u64> {
-    (record[0] == record[W - 1]).then_some(record[0])
+fn number(record: &[u64]) -> Option<u64> {
+    let (&first, rest) = record.split_first()?;
+    let errors = rest.iter().fold(0, |errors, word| errors | (word ^ first));
+    (errors == 0).then_some(first)
 }
 
 /// A queue from one process to the other.
@@ -85,14 +87,15 @@ trait Link<const W: usize>: 'static {
 
 /// A sending side.
 trait Tx<const W: usize> {
-    /// Waits for room. False if the other process has closed its side.
-    fn put(&mut self, record: &Record<W>) -> bool;
+    /// Sends the record of a number, after a wait for room. False if the other process has closed its side.
+    fn put(&mut self, number: u64) -> bool;
 }
 
 /// A receiving side.
 trait Rx<const W: usize> {
-    /// Waits for a record. `None` if the other process has closed its side, and no record is left.
-    fn get(&mut self) -> Option<Record<W>>;
+    /// The number of the next record, after a wait for it. `None` if it is damaged, or if the other process has closed its side and no
+    /// record is left.
+    fn get(&mut self) -> Option<u64>;
 }
 
 /// The measurements of a queue for records of one size, which waits in one way.
@@ -111,7 +114,23 @@ impl fmt::Debug for IpcKernel {
     }
 }
 
+/// A queue for records of each size.
+trait Links: Link<1> + Link<8> + Link<128> + Link<2048> + Link<8192> {}
+
+impl<L: Link<1> + Link<8> + Link<128> + Link<2048> + Link<8192>> Links for L {}
+
 impl IpcKernel {
+    /// For records of each size.
+    fn each<L: Links>() -> [Self; RECORD_BYTES.len()] {
+        [
+            Self::of::<1, L>(),
+            Self::of::<8, L>(),
+            Self::of::<128, L>(),
+            Self::of::<2048, L>(),
+            Self::of::<8192, L>(),
+        ]
+    }
+
     fn of<const W: usize, L: Link<W>>() -> Self {
         Self {
             record_bytes: 8 * W,

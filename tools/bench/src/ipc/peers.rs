@@ -42,13 +42,13 @@ struct Ends<const W: usize, T: Try<W>>(T);
 
 /// What has no calls that wait for room.
 trait Try<const W: usize> {
-    fn try_put(&mut self, record: &Record<W>) -> bool;
+    fn try_put(&mut self, number: u64) -> bool;
 }
 
 impl<const W: usize, T: Try<W>> Tx<W> for Ends<W, T> {
     #[inline(always)]
-    fn put(&mut self, record: &Record<W>) -> bool {
-        Wait::Pause.until(|| match self.0.try_put(record) {
+    fn put(&mut self, number: u64) -> bool {
+        Wait::Pause.until(|| match self.0.try_put(number) {
             true => Some(true),
             false => IS_OVER.load(Ordering::Relaxed).then_some(false),
         })
@@ -57,44 +57,47 @@ impl<const W: usize, T: Try<W>> Tx<W> for Ends<W, T> {
 
 impl<const W: usize, T: Try<W>> Drop for Ends<W, T> {
     fn drop(&mut self) {
-        let (end, begin) = (record(END), Instant::now());
+        let begin = Instant::now();
         let is_in_vain = || IS_OVER.load(Ordering::Relaxed) || begin.elapsed() > PATIENCE;
-        while !is_in_vain() && !self.0.try_put(&end) {}
+        while !is_in_vain() && !self.0.try_put(END) {}
     }
 }
 
-/// The record, unless it is the last one.
-fn unless_end<const W: usize>(record: Record<W>) -> Option<Record<W>> {
-    (number(&record) != Some(END)).then_some(record)
+/// The number of a record, unless it is the last one.
+fn unless_end(record: &[u64]) -> Option<u64> {
+    number(record).filter(|number| *number != END)
 }
 
 struct Shaq;
 
-/// Publishes each record.
+/// Writes each record in place, and publishes it.
 impl<const W: usize> Try<W> for spsc::Producer<Record<W>> {
     #[inline(always)]
-    fn try_put(&mut self, record: &Record<W>) -> bool {
-        let is_written = self.try_write(*record).is_ok();
-        match is_written {
-            true => self.commit(),
-            false => self.sync(),
-        }
-        is_written
+    fn try_put(&mut self, number: u64) -> bool {
+        // SAFETY: it is written before it is published.
+        let Some(record) = (unsafe { self.reserve() }) else {
+            self.sync();
+            return false;
+        };
+        // SAFETY: it is this side's until it is published.
+        unsafe { record.write([number; W]) };
+        self.commit();
+        true
     }
 }
 
-/// Gives slots back when it has read all that it knows of, as its documentation does.
+/// Reads each record in place, and gives slots back when it has read all that it knows of, as its documentation does.
 impl<const W: usize> Rx<W> for spsc::Consumer<Record<W>> {
     #[inline(always)]
-    fn get(&mut self) -> Option<Record<W>> {
-        unless_end(Wait::Pause.until(|| {
-            let found = self.try_read().copied();
-            if found.is_none() {
-                self.finalize();
-                self.sync();
+    fn get(&mut self) -> Option<u64> {
+        Wait::Pause.until(|| {
+            if let Some(record) = self.try_read() {
+                return Some(unless_end(record));
             }
-            found
-        }))
+            self.finalize();
+            self.sync();
+            None
+        })
     }
 }
 
@@ -150,14 +153,14 @@ struct CloudtoidSpins;
 
 impl<const W: usize> Try<W> for Publisher {
     #[inline(always)]
-    fn try_put(&mut self, record: &Record<W>) -> bool {
-        self.try_send(record.as_bytes()).is_ok()
+    fn try_put(&mut self, number: u64) -> bool {
+        self.try_send(record::<W>(number).as_bytes()).is_ok()
     }
 }
 
 impl<const W: usize> Rx<W> for Subscriber {
-    fn get(&mut self) -> Option<Record<W>> {
-        unless_end(read(&mut &self.recv().ok()?[..])?)
+    fn get(&mut self) -> Option<u64> {
+        unless_end(&read::<W>(&mut &self.recv().ok()?[..])?)
     }
 }
 
@@ -166,13 +169,13 @@ struct Spins(Subscriber);
 
 impl<const W: usize> Rx<W> for Spins {
     #[inline(always)]
-    fn get(&mut self) -> Option<Record<W>> {
+    fn get(&mut self) -> Option<u64> {
         let mut record = [0; W];
         Wait::Pause.until(|| {
             let found: Result<_, Error> = self.0.try_recv_into(record.as_mut_bytes());
             found.ok().flatten()
         });
-        unless_end(record)
+        unless_end(&record)
     }
 }
 
@@ -224,18 +227,14 @@ macro_rules! cloudtoid {
 cloudtoid!(Cloudtoid: Adaptive, Subscriber, std::convert::identity);
 cloudtoid!(CloudtoidSpins: Spin, Spins, Spins);
 
-fn kernels<L: Link<1> + Link<8> + Link<128>>() -> [IpcKernel; 3] {
-    [IpcKernel::of::<1, L>(), IpcKernel::of::<8, L>(), IpcKernel::of::<128, L>()]
-}
-
 pub(super) fn entries() -> Vec<Entry> {
     let entry = |id, package, kernels| {
         let info = Info { id, name: id, sides: Sides::OneToOne, bounded: true, ..Info::RING };
         Entry::between_processes(info, kind(package), kernels)
     };
-    let cloudtoid = [kernels::<Cloudtoid>(), kernels::<CloudtoidSpins>()];
+    let cloudtoid = [IpcKernel::each::<Cloudtoid>(), IpcKernel::each::<CloudtoidSpins>()];
     vec![
-        entry("shaq", "shaq", kernels::<Shaq>().into()),
+        entry("shaq", "shaq", IpcKernel::each::<Shaq>().into()),
         entry("cloudtoid", "cloudtoid-interprocess", cloudtoid.into_iter().flatten().collect()),
     ]
 }

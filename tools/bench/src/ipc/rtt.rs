@@ -1,6 +1,6 @@
 //! A record to the other process and back.
 
-use super::{Link, Role, Rx, Starter, Tx, finish, number, record, repeat};
+use super::{Link, Role, Rx, Starter, Tx, finish, repeat};
 use crate::sample::Sample;
 
 /// Round trips between two looks at the clock.
@@ -32,8 +32,8 @@ fn trip<const W: usize>(
     last: &mut u64,
 ) -> Result<(), String> {
     *last += 1;
-    let answer = tx.put(&record(*last)).then(|| rx.get()).flatten();
-    match answer.and_then(|record| number(&record)) == Some(*last) {
+    let answer = tx.put(*last).then(|| rx.get()).flatten();
+    match answer == Some(*last) {
         true => Ok(()),
         false => Err("a record did not come back, or was damaged".into()),
     }
@@ -41,8 +41,8 @@ fn trip<const W: usize>(
 
 /// Sends back what it receives.
 pub(super) fn echo<const W: usize>(mut rx: impl Rx<W>, mut tx: impl Tx<W>) {
-    while let Some(record) = rx.get() {
-        if !tx.put(&record) {
+    while let Some(number) = rx.get() {
+        if !tx.put(number) {
             return;
         }
     }

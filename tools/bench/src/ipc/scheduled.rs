@@ -1,6 +1,6 @@
 //! Processor time of records that are sent at random times.
 
-use super::{Link, Role, Rx, Starter, Tx, finish, number, record, tell, told};
+use super::{Link, Role, Rx, Starter, Tx, finish, tell, told};
 use crate::channel::{Usage, between};
 use crate::clock::Clock;
 use crate::pair::Wait;
@@ -18,7 +18,7 @@ pub(super) fn measure<const W: usize, L: Link<W>>(starter: &Starter<'_>) -> Resu
     let child = starter.start(child, Role::Receive, &[link])?;
     let (records, calls_ns) = starter.here(move || {
         // The first record waits for the other process, and is not counted.
-        tx.put(&record(1));
+        tx.put(1);
         std::thread::sleep(std::time::Duration::from_millis(20));
         let (clock, mut failed, mut calls, mut last) = (Clock::get(), 0, 0, 1);
         let begin = clock.now();
@@ -28,7 +28,7 @@ pub(super) fn measure<const W: usize, L: Link<W>>(starter: &Starter<'_>) -> Resu
             }
             last += 1;
             let from = clock.now_in_order();
-            tx.put(&record(last));
+            tx.put(last);
             calls += clock.now_in_order().saturating_sub(from);
         }
         (last - 1, clock.ns(calls))
@@ -45,9 +45,9 @@ pub(super) fn measure<const W: usize, L: Link<W>>(starter: &Starter<'_>) -> Resu
 pub(super) fn receive<const W: usize>(mut rx: impl Rx<W>) {
     rx.get();
     let (before, mut last) = (Usage::of_this_thread(), 1);
-    while let Some(record) = rx.get() {
+    while let Some(number) = rx.get() {
         last += 1;
-        if number(&record) != Some(last) {
+        if number != last {
             return;
         }
     }

@@ -1,6 +1,6 @@
 //! As many records as the other process can send.
 
-use super::{Link, Role, Rx, Starter, Tx, finish, number, record, repeat};
+use super::{Link, Role, Rx, Starter, Tx, finish, repeat};
 use crate::sample::Sample;
 
 /// Records between two looks at the clock.
@@ -27,7 +27,7 @@ pub(super) fn measure<const W: usize, L: Link<W>>(starter: &Starter<'_>) -> Resu
 #[inline(always)]
 fn next<const W: usize>(rx: &mut impl Rx<W>, last: &mut u64) -> Result<(), String> {
     *last += 1;
-    match rx.get().and_then(|record| number(&record)) == Some(*last) {
+    match rx.get() == Some(*last) {
         true => Ok(()),
         false => Err("a record is lost, damaged or out of order".into()),
     }
@@ -36,7 +36,7 @@ fn next<const W: usize>(rx: &mut impl Rx<W>, last: &mut u64) -> Result<(), Strin
 /// Sends until the other process ends.
 pub(super) fn send<const W: usize>(mut tx: impl Tx<W>) {
     let mut last = 1;
-    while tx.put(&record(last)) {
+    while tx.put(last) {
         last += 1;
     }
 }

@@ -13,7 +13,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use zerocopy::IntoBytes;
 
 use super::lane::text;
-use super::{IpcKernel, Link, Record, Rx, Tx};
+use super::{IpcKernel, Link, RECORD_BYTES, Record, Rx, Tx, number, record};
 use crate::catalogue::{Entry, EntryKind};
 use crate::kinds::Strategy;
 
@@ -73,14 +73,14 @@ macro_rules! files {
 }
 
 impl<const W: usize> Tx<W> for File {
-    fn put(&mut self, record: &Record<W>) -> bool {
-        self.write_all(record.as_bytes()).is_ok()
+    fn put(&mut self, number: u64) -> bool {
+        self.write_all(record::<W>(number).as_bytes()).is_ok()
     }
 }
 
 impl<const W: usize> Rx<W> for File {
-    fn get(&mut self) -> Option<Record<W>> {
-        read(self)
+    fn get(&mut self) -> Option<u64> {
+        number(&read::<W>(self)?)
     }
 }
 
@@ -92,19 +92,15 @@ files!(Pipe: PipeReader, PipeWriter, pipe());
 files!(Stream: OwnedFd, OwnedFd, sockets(SocketType::STREAM));
 files!(Packets: OwnedFd, OwnedFd, sockets(SocketType::SEQPACKET));
 
-fn kernels<L: Link<1> + Link<8> + Link<128>>() -> Vec<IpcKernel> {
-    vec![IpcKernel::of::<1, L>(), IpcKernel::of::<8, L>(), IpcKernel::of::<128, L>()]
-}
-
 pub(super) fn entries() -> Vec<Entry> {
-    let entry = |id, name, kernels| {
+    let entry = |id, name, kernels: [IpcKernel; RECORD_BYTES.len()]| {
         let info = Info { id, name, sides: Sides::OneToOne, bounded: true, ..Info::RING };
         let kind = EntryKind::Peer { package: "system", version: "of the machine".into() };
-        Entry::between_processes(info, kind, kernels)
+        Entry::between_processes(info, kind, kernels.into())
     };
     vec![
-        entry("pipe", "pipe", kernels::<Pipe>()),
-        entry("unix-socket", "Unix stream socket", kernels::<Stream>()),
-        entry("unix-seqpacket", "Unix socket of packets", kernels::<Packets>()),
+        entry("pipe", "pipe", IpcKernel::each::<Pipe>()),
+        entry("unix-socket", "Unix stream socket", IpcKernel::each::<Stream>()),
+        entry("unix-seqpacket", "Unix socket of packets", IpcKernel::each::<Packets>()),
     ]
 }

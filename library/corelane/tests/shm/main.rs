@@ -1,13 +1,15 @@
 //! Lanes between processes: real ones, which are killed.
 #![cfg(all(target_os = "linux", target_pointer_width = "64"))]
 
+mod records;
+
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corelane::shm::{Consumer, Error, Lane, Listener, Peer, Producer, Side};
+use corelane::shm::{Carried, Consumer, Error, Lane, Listener, Peer, Producer, Side};
 use corelane::wait::Strategy;
 use corelane::{TryPopError, TryPushError};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -38,7 +40,7 @@ const ROLE: &str = "CORELANE_TEST_ROLE";
 const LANES: &str = "CORELANE_TEST_LANES";
 
 /// Runs a role in a process of its own, which has these lanes.
-fn spawn(role: &str, lanes: &[&Lane<Tick>]) -> Child {
+fn spawn<T: Carried + ?Sized>(role: &str, lanes: &[&Lane<T>]) -> Child {
     let mut child = Command::new(std::env::current_exe().unwrap());
     let numbers: Vec<_> =
         lanes.iter().map(|lane| lane.give(&mut child).unwrap().to_string()).collect();
@@ -52,6 +54,9 @@ fn spawn(role: &str, lanes: &[&Lane<Tick>]) -> Child {
 fn child() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let numbers = std::env::var(LANES).unwrap();
+    if role.contains("records") {
+        return records::child(&role, &numbers);
+    }
     let lanes: Vec<_> = numbers
         .split(',')
         .map(|number| Lane::<Tick>::open_number(number.parse().unwrap()).unwrap())
@@ -443,6 +448,45 @@ fn residue_after_kill() {
     assert!(few().unwrap() < before.unwrap() + 100);
 }
 
+/// Another process, which writes nonsense into the memory of a lane.
+struct Nonsense {
+    memory: *mut u64,
+    words: usize,
+    /// In some runs only the positions, and not the items.
+    all: bool,
+}
+
+impl Nonsense {
+    fn new(lane: &impl AsFd, random: &mut Random) -> Self {
+        let len = rustix::fs::fstat(lane.as_fd()).unwrap().st_size as usize;
+        let flags = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping, which only `write` uses.
+        let memory =
+            unsafe { mmap(std::ptr::null_mut(), len, flags, MapFlags::SHARED, lane, 0).unwrap() };
+        Self { memory: memory.cast(), words: len / 8, all: random.next() % 2 == 0 }
+    }
+
+    fn write(&self, random: &mut Random) {
+        let (from, words) = if self.all { (0, self.words) } else { (512, 128) };
+        let at = from + random.next() as usize % words.min(self.words - from);
+        let value = match random.next() % 4 {
+            0 => random.next(),
+            1 => random.next() % 300,
+            2 => random.next() % 300 << 32 | [u32::MAX.into(), random.next() % 100][at % 2],
+            _ => u64::MAX - random.next() % 300,
+        };
+        // SAFETY: it is inside the mapping. The library takes its memory for such that anybody may write.
+        unsafe { self.memory.add(at).write_volatile(value) };
+    }
+}
+
+impl Drop for Nonsense {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped with this length, and isn't used any more.
+        unsafe { munmap(self.memory.cast(), 8 * self.words).unwrap() };
+    }
+}
+
 /// A process that writes nonsense into the memory.
 #[test]
 fn lying_peer() {
@@ -452,32 +496,11 @@ fn lying_peer() {
     while Instant::now() < end || runs < 3 {
         runs += 1;
         let lane = lane(1 + random.next() as usize % 200);
-        let len = rustix::fs::fstat(lane.as_fd()).unwrap().st_size as usize;
-        let flags = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping, which only `scribble` uses.
-        let memory =
-            unsafe { mmap(std::ptr::null_mut(), len, flags, MapFlags::SHARED, &lane, 0).unwrap() };
-        let words = len / 8;
-        // In some runs only the positions, and not the items.
-        let all = random.next() % 2 == 0;
-        let scribble = |random: &mut Random| {
-            let at = if all {
-                random.next() as usize % words
-            } else {
-                512 + random.next() as usize % 64
-            };
-            let value = match random.next() % 3 {
-                0 => random.next(),
-                1 => random.next() % 300,
-                _ => u64::MAX - random.next() % 300,
-            };
-            // SAFETY: it is inside the mapping. The library takes its memory for such that anybody may write.
-            unsafe { memory.cast::<u64>().add(at).write_volatile(value) };
-        };
+        let nonsense = Nonsense::new(&lane, &mut random);
         let (mut tx, mut rx) = (lane.producer().unwrap(), lane.consumer().unwrap());
         for n in 0..3000 {
             if random.next() % 8 == 0 {
-                scribble(&mut random);
+                nonsense.write(&mut random);
             }
             match random.next() % 12 {
                 0..4 => _ = tx.try_push(Tick::new(n)),
@@ -522,7 +545,5 @@ fn lying_peer() {
                 }
             }
         }
-        // SAFETY: it was mapped with this length, and isn't used any more.
-        unsafe { munmap(memory, len).unwrap() };
     }
 }

@@ -1,0 +1,191 @@
+//! What lanes carry, and by which queue.
+
+use alloc::alloc::Layout;
+
+use zerocopy::FromBytes;
+
+use super::Side;
+use super::bells::{Bells, Link};
+use super::error::Error;
+use crate::overwrite::Plain;
+use crate::queue::{CapacityError, Config};
+use crate::region::shared::{found, join, shared_layout};
+use crate::region::{Attach, End, Slots, State};
+use crate::{line_ring, record_ring, wait};
+
+/// What processes can send each other: plain data for which every pattern of bits is a value.
+///
+/// Numbers, arrays of them, and structs without padding that derive `zerocopy`'s `IntoBytes`, `FromBytes` and `Immutable`.
+#[diagnostic::on_unimplemented(
+    message = "processes can't send each other `{Self}`",
+    note = "derive `Clone, Copy, zerocopy::IntoBytes, zerocopy::FromBytes, zerocopy::Immutable` for it, with `#[repr(C)]` and \
+            no padding"
+)]
+pub trait Item: Plain + FromBytes {}
+
+impl<T: Plain + FromBytes> Item for T {}
+
+/// What a lane carries: items of one type, or `[u8]` for byte records of any length.
+pub trait Carried: Kind {}
+
+impl<T: Kind + ?Sized> Carried for T {}
+
+/// A queue between processes, made for a capacity.
+pub trait Kind {
+    /// The sending side.
+    type Producer;
+    /// The receiving side.
+    type Consumer;
+    /// The queue's name, in the header.
+    const QUEUE: [u8; 8];
+    /// Size and alignment of an item.
+    const ITEM: (usize, usize);
+
+    /// The name of the item's type.
+    fn name() -> &'static str;
+
+    /// Memory for the queue.
+    fn layout(capacity: usize) -> Result<Layout, CapacityError>;
+
+    /// Makes an empty queue.
+    ///
+    /// # Safety
+    ///
+    /// The lane has room for the queue, and nobody else has it yet.
+    unsafe fn found(link: &Link, capacity: usize) -> Result<(), CapacityError>;
+
+    /// Goes on as the producer.
+    ///
+    /// # Safety
+    ///
+    /// The queue was made with this capacity, and the seat of the side is this process's.
+    unsafe fn producer(link: &Link, capacity: usize, bells: Bells)
+    -> Result<Self::Producer, Error>;
+
+    /// Goes on as the consumer.
+    ///
+    /// # Safety
+    ///
+    /// As for the producer.
+    unsafe fn consumer(link: &Link, capacity: usize, bells: Bells)
+    -> Result<Self::Consumer, Error>;
+}
+
+/// The queue of a lane for items.
+impl<T: Item> Kind for T {
+    type Producer = super::Producer<T>;
+    type Consumer = super::Consumer<T>;
+    const QUEUE: [u8; 8] = *b"linering";
+    const ITEM: (usize, usize) = (size_of::<T>(), align_of::<T>());
+
+    fn name() -> &'static str {
+        core::any::type_name::<T>()
+    }
+
+    fn layout(capacity: usize) -> Result<Layout, CapacityError> {
+        let lines = lines::<T>(capacity)?.lines;
+        Ok(shared_layout::<line_ring::Header<T>>(lines))
+    }
+
+    unsafe fn found(link: &Link, capacity: usize) -> Result<(), CapacityError> {
+        let lines = lines::<T>(capacity)?.lines;
+        // SAFETY: the caller's contract.
+        let lines = unsafe { found(link.queue(), lines, line_ring::Header::<T>::new(0)) };
+        line_ring::empty(&lines, 0);
+        Ok(())
+    }
+
+    unsafe fn producer(
+        link: &Link,
+        capacity: usize,
+        bells: Bells,
+    ) -> Result<Self::Producer, Error> {
+        let geometry = lines::<T>(capacity)?;
+        // SAFETY: the caller's contract.
+        let end = unsafe { end(link, geometry.lines, Side::Producer) }?;
+        let tx = line_ring::Producer::new(end, geometry).resume()?;
+        Ok(wait::Producer::new(tx, bells.rung()))
+    }
+
+    unsafe fn consumer(
+        link: &Link,
+        capacity: usize,
+        bells: Bells,
+    ) -> Result<Self::Consumer, Error> {
+        let geometry = lines::<T>(capacity)?;
+        // SAFETY: the caller's contract.
+        let end = unsafe { end(link, geometry.lines, Side::Consumer) }?;
+        let rx = line_ring::Consumer::new(end, geometry)?.resume()?;
+        Ok(wait::Consumer::new(rx, bells.rung()))
+    }
+}
+
+fn lines<T>(capacity: usize) -> Result<line_ring::Geometry, CapacityError> {
+    line_ring::Geometry::new::<T>(Config::new(capacity))
+}
+
+/// The queue of a lane for byte records.
+impl Kind for [u8] {
+    type Producer = super::RecordProducer;
+    type Consumer = super::RecordConsumer;
+    const QUEUE: [u8; 8] = *b"records\0";
+    const ITEM: (usize, usize) = (1, 8);
+
+    fn name() -> &'static str {
+        core::any::type_name::<Self>()
+    }
+
+    fn layout(capacity: usize) -> Result<Layout, CapacityError> {
+        Ok(shared_layout::<record_ring::Header>(words(capacity)?.len))
+    }
+
+    unsafe fn found(link: &Link, capacity: usize) -> Result<(), CapacityError> {
+        let len = words(capacity)?.len;
+        // SAFETY: the caller's contract.
+        let words = unsafe { found(link.queue(), len, record_ring::Header::new(0)) };
+        record_ring::begin(&words, 0);
+        Ok(())
+    }
+
+    unsafe fn producer(
+        link: &Link,
+        capacity: usize,
+        bells: Bells,
+    ) -> Result<Self::Producer, Error> {
+        let geometry = words(capacity)?;
+        // SAFETY: the caller's contract.
+        let end = unsafe { end(link, geometry.len, Side::Producer) }?;
+        let tx = record_ring::Producer::new(end, geometry).resume()?;
+        Ok(wait::bytes::Producer::new(tx, bells.rung()))
+    }
+
+    unsafe fn consumer(
+        link: &Link,
+        capacity: usize,
+        bells: Bells,
+    ) -> Result<Self::Consumer, Error> {
+        let geometry = words(capacity)?;
+        // SAFETY: the caller's contract.
+        let end = unsafe { end(link, geometry.len, Side::Consumer) }?;
+        let rx = record_ring::Consumer::new(end, geometry).resume()?;
+        Ok(wait::bytes::Consumer::new(rx, bells.rung()))
+    }
+}
+
+fn words(capacity: usize) -> Result<record_ring::Geometry, CapacityError> {
+    record_ring::Geometry::new(Config::new(capacity))
+}
+
+/// The end of a side.
+///
+/// # Safety
+///
+/// The queue of the lane was made with this shape, and the seat of the side is this process's.
+unsafe fn end<H: State<Slots: Attach>>(
+    link: &Link,
+    shape: <H::Slots as Slots>::Shape,
+    side: Side,
+) -> Result<End<H>, CapacityError> {
+    // SAFETY: the caller's contract.
+    unsafe { join(link.mapping.clone(), link.queue(), shape, side) }
+}
