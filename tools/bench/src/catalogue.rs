@@ -8,7 +8,7 @@ use corelane::fast_forward::FfqAny;
 use corelane::mc_ring_sane::McRingSane;
 use corelane::scq::Scq;
 use corelane::segmented::Uspsc;
-use corelane::{Config, Info, Queue, for_each_queue};
+use corelane::{Config, Info, Queue, for_each_queue, record_ring};
 use corelane_report::{Failure, name, unknown};
 
 use crate::ipc::IpcKernel;
@@ -31,6 +31,16 @@ pub fn entries() -> &'static [Entry] {
     static ENTRIES: LazyLock<Vec<Entry>> =
         LazyLock::new(|| ours().into_iter().chain(peers::entries()).collect());
     &ENTRIES
+}
+
+/// All entries, and the queue that is measured between processes only.
+pub fn listed() -> impl Iterator<Item = &'static Entry> {
+    static RECORDS: LazyLock<Entry> = LazyLock::new(|| {
+        let kind = EntryKind::Ours { items: "byte records" };
+        Entry { module: "record_ring", ..Entry::channel(record_ring::INFO, kind, Vec::new()) }
+    });
+    let ours = entries().iter().filter(|entry| !entry.is_peer());
+    ours.chain([&*RECORDS]).chain(entries().iter().filter(|entry| entry.is_peer()))
 }
 
 pub(crate) fn find(id: &str) -> Option<&'static Entry> {

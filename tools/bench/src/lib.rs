@@ -45,7 +45,7 @@ mod words;
 mod work;
 
 pub use calibration::Calibration;
-pub use catalogue::{Entry, EntryKind, entries, ids};
+pub use catalogue::{Entry, EntryKind, entries, ids, listed};
 pub use corelane::Sides;
 pub use cores::pair as cores;
 pub use ipc::{PEER, be_peer};

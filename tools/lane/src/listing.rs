@@ -1,6 +1,6 @@
 //! `lane list`.
 
-use corelane_bench::{Entry, EntryKind, Sides, between, entries};
+use corelane_bench::{Entry, EntryKind, Sides, between, listed};
 use corelane_report::{Block, Document, Table};
 use serde_json::{Value, json};
 
@@ -52,11 +52,11 @@ fn sides(sides: Sides) -> &'static str {
 }
 
 fn ours() -> impl Iterator<Item = &'static Entry> {
-    entries().iter().filter(|entry| !entry.is_peer())
+    listed().filter(|entry| !entry.is_peer())
 }
 
 fn peers() -> impl Iterator<Item = (&'static Entry, &'static str)> {
-    entries().iter().filter_map(|entry| match &entry.kind {
+    listed().filter_map(|entry| match &entry.kind {
         EntryKind::Peer { version, .. } => Some((entry, version.as_str())),
         EntryKind::Ours { .. } => None,
     })
@@ -65,7 +65,7 @@ fn peers() -> impl Iterator<Item = (&'static Entry, &'static str)> {
 /// Every queue with its properties, and the peers with their versions.
 pub(crate) fn long() -> String {
     let text = |is_peer: bool| {
-        let entries = entries().iter().filter(move |entry| entry.is_peer() == is_peer);
+        let entries = listed().filter(move |entry| entry.is_peer() == is_peer);
         entries.map(paragraph).collect::<String>()
     };
     format!("Queues of corelane\n{}\nPeers\n{}", text(false), text(true))
@@ -109,7 +109,7 @@ pub(crate) fn markdown() -> String {
 
 /// The same for programs.
 pub(crate) fn json() -> String {
-    let queues: Vec<Value> = entries().iter().map(value).collect();
+    let queues: Vec<Value> = listed().map(value).collect();
     serde_json::to_string_pretty(&queues).expect("plain data") + "\n"
 }
 

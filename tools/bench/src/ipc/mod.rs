@@ -2,6 +2,7 @@
 //!
 //! The second process is the same program with the command `peer`, which calls [`be_peer`].
 
+mod copy;
 mod kill;
 mod lane;
 #[cfg(feature = "peers")]
@@ -42,6 +43,7 @@ pub(crate) fn entries() -> &'static [Entry] {
         #[cfg(feature = "peers")]
         entries.extend(peers::entries());
         entries.extend(system::entries());
+        entries.push(copy::entry());
         entries
     });
     &ENTRIES
