@@ -24,7 +24,7 @@ pub(crate) fn models() -> Vec<Model> {
     ]
 }
 
-/// A ring of 8 words, which begins so many words before its end, and whose counters are about to wrap.
+/// A ring of 8 words, whose counters wrap after so many.
 fn config(before: u64) -> Config {
     Config::new(24).block(16).first(0_u64.wrapping_sub(before))
 }

@@ -12,8 +12,8 @@
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out; a record is visible when its commit returns |
-//! | capacity | N bytes: as asked, or more. A claim finds room whenever no record is held and, with this claim, at most N bytes are inside. Each record counts as its length rounded up to 8 bytes, and 8 more. The ring is a power of two of bytes, which has room for N bytes, the longest record, and an eighth |
-//! | longest record | half of the capacity asked for, or [`Config::block`], up to 4 GiB − 3: [`Producer::max_len`] |
+//! | capacity | N bytes: as asked, or more. A claim finds room whenever no record is held and, with this claim, at most N bytes are inside. Each record counts as its length rounded up to 8 bytes, and 8 more. The ring has room for N bytes, the longest record, and a seventh |
+//! | longest record | a quarter of the capacity asked for, or [`Config::block`], up to 4 GiB − 3: [`Producer::max_len`] |
 //! | alignment | 8 bytes |
 //! | misses per record | while the consumer waits for each record: 1 each, for the line with its header, and 1 for each further line. While it is behind: those of the lines |
 //! | paper | none. A slot that is its own flag: FastForward |
@@ -33,6 +33,7 @@
 //! ```
 
 mod head;
+mod place;
 mod resume;
 
 #[doc(hidden)]
@@ -49,6 +50,7 @@ use crate::patience::Patience;
 use crate::queue::{Backing, CapacityError, Config, Info, TryPopError, handles};
 use crate::region::{End, State, ends, most_slots};
 use head::{Head, LONGEST, WORD, words};
+use place::Place;
 
 /// What the two sides share besides the words.
 #[repr(C)]
@@ -134,13 +136,13 @@ pub fn queue_with(config: Config) -> Result<(Producer, Consumer), CapacityError>
 /// Makes the ring empty.
 pub(crate) fn begin(words: &Words, first: u64) {
     // Relaxed: the queue isn't shared yet.
-    words.atomic(first).store(Head::empty(first).0, Ordering::Relaxed);
+    words.atomic(0).store(Head::empty(first).0, Ordering::Relaxed);
 }
 
 /// The sizes of a ring, in words.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Geometry {
-    /// All words, a power of two.
+    /// All words.
     pub(crate) len: usize,
     /// Those of the longest record, with its header.
     longest: usize,
@@ -151,15 +153,14 @@ impl Geometry {
         config.inexact()?;
         let most = most_slots::<Header>() / 8;
         let capacity = config.capacity.div_ceil(WORD);
-        let longest = config.block.map_or((capacity / 2).max(1), words);
+        let longest = config.block.map_or(capacity.div_ceil(4), words);
         if capacity == 0 || capacity > most || longest > most {
             let most = most.saturating_mul(WORD);
             return Err(CapacityError::OutOfRange { asked: config.capacity, most });
         }
         // A header more: the empty one behind the last record.
         let needed = capacity.max(longest) + longest + 1;
-        let len = (needed + needed.div_ceil(7)).next_power_of_two();
-        Ok(Self { len, longest })
+        Ok(Self { len: needed + needed.div_ceil(7), longest })
     }
 
     /// Words that are given back together.
@@ -177,7 +178,7 @@ impl Geometry {
 #[repr(align(128))]
 pub struct Producer {
     /// Where the next record begins. Its header there is empty.
-    position: u64,
+    place: Place,
     /// Number of the next record.
     count: u64,
     /// Up to where words are free, by the last read of `read`.
@@ -190,7 +191,7 @@ pub struct Producer {
 #[repr(align(128))]
 pub struct Consumer {
     /// Where the next record begins, or a header that is skipped.
-    position: u64,
+    place: Place,
     /// Number of the next record.
     count: u64,
     /// Up to where room was given back.
@@ -208,7 +209,7 @@ impl Producer {
     pub(crate) fn new(end: End<Header>, geometry: Geometry) -> Self {
         let first = end.header().first();
         let limit = first.wrapping_add(geometry.len as u64);
-        Self { position: first, count: first, limit, geometry, end }
+        Self { place: Place::start(first), count: first, limit, geometry, end }
     }
 
     /// Claims room for a record of `len` bytes. The caller writes the record in place, and then commits the claim.
@@ -218,20 +219,20 @@ impl Producer {
     /// [`TooLarge`](ClaimError::TooLarge) if no record may be that long. [`Full`](ClaimError::Full) if there is no
     /// room, or popped records are still held. [`Closed`](ClaimError::Closed) if there is no room and the consumer is gone. Never
     /// [`Busy`](ClaimError::Busy).
-    #[inline]
+    #[inline(always)]
     pub fn claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
         let len = self.allocate(len)?;
         Ok(self.claimed(len))
     }
 
-    /// The first half of a claim: from now on `len` bytes are free at the producer's position.
-    #[inline]
+    /// The first half of a claim: from now on `len` bytes are free at the producer's place.
+    #[inline(always)]
     pub(crate) fn allocate(&mut self, len: usize) -> Result<usize, ClaimError> {
         let most = self.max_len();
         if len > most {
             return Err(ClaimError::TooLarge { len, most });
         }
-        match self.has_room(words(len) as u64) {
+        match self.has_room(words(len)) {
             true => Ok(len),
             false if self.is_closed() => Err(ClaimError::Closed),
             false => Err(ClaimError::Full),
@@ -239,7 +240,7 @@ impl Producer {
     }
 
     /// The second half.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn claimed(&mut self, len: usize) -> Claim<'_> {
         Claim {
             producer: self,
@@ -249,11 +250,10 @@ impl Producer {
         }
     }
 
-    /// Whether `n` words and a header behind them are free, from the position on or from the start of the ring on.
-    #[inline]
-    fn has_room(&mut self, n: u64) -> bool {
-        let next_lap = next_lap(self.end.slots(), self.position);
-        let left = next_lap.wrapping_sub(self.position);
+    /// Whether `n` words and a header behind them are free, from the place on or from the start of the ring on.
+    #[inline(always)]
+    fn has_room(&mut self, n: usize) -> bool {
+        let left = self.place.left(self.geometry.len);
         let skipped = if n > left { left } else { 0 };
         if !self.is_free(skipped + n + 1) {
             self.look();
@@ -262,48 +262,48 @@ impl Producer {
             }
         }
         if skipped > 0 {
-            self.move_to(next_lap, Head::skip(self.count));
+            self.move_by(skipped, Head::skip(self.count));
         }
         true
     }
 
-    /// Whether `n` words from the position on are free, by the last look.
-    #[inline]
-    fn is_free(&self, n: u64) -> bool {
-        self.limit.wrapping_sub(self.position) >= n
+    /// Whether `n` words from the place on are free, by the last look.
+    #[inline(always)]
+    fn is_free(&self, n: usize) -> bool {
+        self.limit.wrapping_sub(self.place.position) >= n as u64
     }
 
     #[inline]
     fn look(&mut self) {
-        let len = self.end.slots().len() as u64;
+        let (position, len) = (self.place.position, self.geometry.len as u64);
         // Acquire ↔ Release in `Consumer::release`: the records are read.
         let read = self.end.header().read.load(Ordering::Acquire);
         // The consumer can't be before the producer's last lap, nor behind the producer. Only another process that isn't to be
         // trusted says so: then the ring is full.
-        let inside = self.position.wrapping_sub(read);
-        self.limit = if inside <= len { read.wrapping_add(len) } else { self.position };
+        let is_possible = position.wrapping_sub(read) <= len;
+        self.limit = if is_possible { read.wrapping_add(len) } else { position };
     }
 
-    /// Shows the consumer what is at the position, and moves to `next`.
-    #[inline]
-    fn move_to(&mut self, next: u64, head: Head) {
+    /// Shows the consumer what is at the place, which takes `n` words, and moves behind it.
+    #[inline(always)]
+    fn move_by(&mut self, n: usize, head: Head) {
         let words = self.end.slots();
+        let next = self.place.after(n, self.geometry.len);
         let count = self.count.wrapping_add(u64::from(head.is_record()));
         // Relaxed: the store below orders it.
-        words.atomic(next).store(Head::empty(count).0, Ordering::Relaxed);
+        words.atomic(next.index).store(Head::empty(count).0, Ordering::Relaxed);
         // Release ↔ Acquire in `Consumer::head`: the record's bytes, and the empty header behind them.
-        words.atomic(self.position).store(head.0, Ordering::Release);
+        words.atomic(self.place.index).store(head.0, Ordering::Release);
         // A producer that goes on here finds at the mark either this header or the empty one behind it.
         keep_order();
-        (self.position, self.count) = (next, count);
-        self.end.header().pushed.store(next, count);
+        (self.place, self.count) = (next, count);
+        self.end.header().pushed.store(next.position, count);
     }
 
-    /// Appends the `len` bytes at the position as a record.
-    #[inline]
+    /// Appends the `len` bytes at the place as a record.
+    #[inline(always)]
     fn commit(&mut self, len: usize) {
-        let next = self.position.wrapping_add(words(len) as u64);
-        self.move_to(next, Head::record(self.count, len));
+        self.move_by(words(len), Head::record(self.count, len));
     }
 
     /// Appends a copy of `bytes` as a record.
@@ -311,7 +311,7 @@ impl Producer {
     /// # Errors
     ///
     /// As [`claim`](Self::claim).
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), ClaimError> {
         let mut claim = self.claim(bytes.len())?;
         claim.copy_from_slice(bytes);
@@ -333,7 +333,7 @@ impl Producer {
         if popped.count.load(Ordering::Acquire) == self.count {
             return 0;
         }
-        bytes_between(popped.position.load(Ordering::Relaxed), self.position, self.geometry)
+        bytes_between(popped.position.load(Ordering::Relaxed), self.place.position, self.geometry)
     }
 }
 
@@ -342,7 +342,7 @@ impl Consumer {
     pub(crate) fn new(end: End<Header>, geometry: Geometry) -> Self {
         let first = end.header().first();
         let patience = Patience::new(first);
-        Self { position: first, count: first, given: first, patience, geometry, end }
+        Self { place: Place::start(first), count: first, given: first, patience, geometry, end }
     }
 
     /// Removes the oldest record, and lends its bytes.
@@ -351,105 +351,96 @@ impl Consumer {
     ///
     /// [`Empty`](TryPopError::Empty) if there is none. [`Closed`](TryPopError::Closed) if there is none and the producer is gone. Never
     /// [`Busy`](TryPopError::Busy).
-    #[inline]
+    #[inline(always)]
     pub fn try_pop(&mut self) -> Result<Record<'_>, TryPopError> {
         let len = self.reserve()?;
         Ok(self.record(len))
     }
 
-    /// The first half of a pop: the length of the record at the position.
-    #[inline]
+    /// The first half of a pop: the length of the record at the place.
+    #[inline(always)] // a call would cost more than the pop itself
     pub(crate) fn reserve(&mut self) -> Result<usize, TryPopError> {
-        match self.look() {
+        match self.record_at(self.place) {
             Some(len) => Ok(len),
             None => self.look_again(),
         }
     }
 
     /// The second half.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn record(&mut self, len: usize) -> Record<'_> {
         Record { consumer: self, len }
     }
 
+    /// The length of the next record, if it is there and begins at `place`.
+    #[inline(always)]
+    fn record_at(&self, place: Place) -> Option<usize> {
+        let len = self.head(place).len(self.count)?;
+        // Only a producer that isn't to be trusted says other lengths.
+        (words(len) <= place.left(self.geometry.len)).then_some(len)
+    }
+
+    /// The oldest record: at the place, or at the start of the ring if the rest is skipped. Its place and length.
+    fn find(&self) -> Option<(Place, usize)> {
+        let mut place = self.place;
+        if self.head(place).is_skip(self.count) {
+            place = place.next_lap(self.geometry.len);
+        }
+        self.record_at(place).map(|len| (place, len))
+    }
+
     /// Finds the oldest record: moves to it, and returns its length.
-    #[inline]
     fn look(&mut self) -> Option<usize> {
-        let (position, len) = self.find()?;
-        self.position = position;
+        let (place, len) = self.find()?;
+        self.place = place;
         Some(len)
     }
 
-    /// The oldest record, at the position, or at the start of the ring if the rest is skipped. Its position and length.
-    #[inline]
-    fn find(&self) -> Option<(u64, usize)> {
-        let head = self.head(self.position);
-        let position = match head.is_skip(self.count) {
-            // No producer skips a whole ring, unless it isn't to be trusted.
-            true if self.left(self.position) < self.end.slots().len() as u64 => {
-                next_lap(self.end.slots(), self.position)
-            }
-            _ => self.position,
-        };
-        let len =
-            if position == self.position { head } else { self.head(position) }.len(self.count)?;
-        // Only a producer that isn't to be trusted says other lengths.
-        (words(len) as u64 <= self.left(position)).then_some((position, len))
+    #[inline(always)]
+    fn head(&self, place: Place) -> Head {
+        // Acquire ↔ Release in `Producer::move_by`: the record's bytes, and the empty header behind them.
+        Head(self.end.slots().atomic(place.index).load(Ordering::Acquire))
     }
 
-    #[inline]
-    fn head(&self, position: u64) -> Head {
-        // Acquire ↔ Release in `Producer::move_to`: the record's bytes, and the empty header behind them.
-        Head(self.end.slots().atomic(position).load(Ordering::Acquire))
-    }
-
-    /// Words from `position` to the end of the ring.
-    #[inline]
-    fn left(&self, position: u64) -> u64 {
-        next_lap(self.end.slots(), position).wrapping_sub(position)
-    }
-
-    /// Looks again, after a wait if the consumer has followed the producer closely.
+    /// Looks behind the end of the ring, and again after a wait if the consumer has followed the producer closely.
     #[cold]
+    #[inline(never)]
     fn look_again(&mut self) -> Result<usize, TryPopError> {
         // Read before the look, so that the look finds all that the producer pushed before it was dropped.
         let closed = self.is_closed();
+        if let Some(len) = self.look() {
+            return Ok(len);
+        }
         let waited;
         (self.patience, waited) = self.patience.caught_up(self.count, 1, FAR_BEHIND);
-        match if waited || closed { self.look() } else { None } {
+        match if waited { self.look() } else { None } {
             Some(len) => Ok(len),
             None if closed => Err(TryPopError::Closed),
             None => Err(TryPopError::Empty),
         }
     }
 
-    /// Moves behind the record at the position.
-    #[inline]
+    /// Moves behind the record at the place.
+    #[inline(always)]
     fn release(&mut self, len: usize) {
-        self.position = self.position.wrapping_add(words(len) as u64);
+        self.place = self.place.after(words(len), self.geometry.len);
         self.count = self.count.wrapping_add(1);
-        let header = self.end.header();
-        header.popped.store(self.position, self.count);
-        if self.position.wrapping_sub(self.given) >= self.geometry.together() as u64 {
-            self.given = self.position;
+        let (header, position) = (self.end.header(), self.place.position);
+        header.popped.store(position, self.count);
+        if position.wrapping_sub(self.given) >= self.geometry.together() as u64 {
+            self.given = position;
             // Release ↔ Acquire in `Producer::look`: the records are read.
-            header.read.store(self.given, Ordering::Release);
+            header.read.store(position, Ordering::Release);
         }
     }
 
     /// Bytes from the oldest record to the end of the last one: see [`Producer::len`].
     pub fn len(&self) -> usize {
-        let Some((position, len)) = self.find() else { return 0 };
+        let Some((place, len)) = self.find() else { return 0 };
         let pushed = self.end.header().pushed.position.load(Ordering::Relaxed);
         // The producer stores its position after the record is there.
-        bytes_between(position, pushed, self.geometry).max(words(len) * WORD)
+        bytes_between(place.position, pushed, self.geometry).max(words(len) * WORD)
     }
-}
-
-/// Where the next lap begins after `position`.
-#[inline]
-fn next_lap(words: &Words, position: u64) -> u64 {
-    (position | (words.len() as u64 - 1)).wrapping_add(1)
 }
 
 /// Bytes between the positions of the two sides. What one side has read of the other one may be old, or wrong.
@@ -520,7 +511,7 @@ impl Claim<'_> {
     }
 
     /// Appends the record.
-    #[inline]
+    #[inline(always)]
     pub fn commit(self) {
         self.producer.commit(self.len);
     }
@@ -540,10 +531,10 @@ impl Claim<'_> {
     #[inline]
     pub fn abort(self) {}
 
-    #[inline]
+    #[inline(always)]
     fn bytes(&self) -> *mut u8 {
-        let Producer { position, end, .. } = &*self.producer;
-        end.slots().bytes_to_fill(position.wrapping_add(1), self.len.div_ceil(WORD))
+        let Producer { place, end, .. } = &*self.producer;
+        end.slots().bytes_to_fill(place.index + 1, self.len.div_ceil(WORD))
     }
 }
 
@@ -601,8 +592,8 @@ impl Deref for Record<'_> {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        let Consumer { position, end, .. } = &*self.consumer;
-        let bytes = end.slots().bytes_to_empty(position.wrapping_add(1), self.len.div_ceil(WORD));
+        let Consumer { place, end, .. } = &*self.consumer;
+        let bytes = end.slots().bytes_to_empty(place.index + 1, self.len.div_ceil(WORD));
         // SAFETY: the record lies there in one piece. The producer doesn't write there until this record is dropped.
         unsafe { slice::from_raw_parts(bytes, self.len) }
     }

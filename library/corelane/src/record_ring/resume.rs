@@ -7,7 +7,8 @@
 //! A process takes a side by a lock that the system gives back when its owner has ended. So all that the owner did happens before.
 
 use super::head::{Head, words};
-use super::{Consumer, Geometry, Header, Producer, begin, next_lap};
+use super::place::Place;
+use super::{Consumer, Geometry, Header, Producer, begin};
 use crate::line_ring::Corrupt;
 use crate::memory::Ordering;
 use crate::queue::{CapacityError, Config};
@@ -20,24 +21,28 @@ impl Producer {
     ///
     /// If no producer can have left the ring so.
     pub(crate) fn resume(mut self) -> Result<Self, Corrupt> {
-        let (slots, mark) = (self.end.slots(), &self.end.header().pushed);
+        let (slots, header, len) = (self.end.slots(), self.end.header(), self.geometry.len);
         // Relaxed, all: the system orders all that the dead producer did before this.
-        let mut position = mark.position.load(Ordering::Relaxed);
-        let head = |position| Head(slots.atomic(position).load(Ordering::Relaxed));
-        let stored = mark.count.load(Ordering::Relaxed);
-        let mut count = head(position).number(stored).ok_or(Corrupt)?;
+        let position = header.pushed.position.load(Ordering::Relaxed);
+        let head = |place: Place| Head(slots.atomic(place.index).load(Ordering::Relaxed));
+        let stored = header.pushed.count.load(Ordering::Relaxed);
+        let mut place = Place::of(position, header.first(), len);
+        let mut count = head(place).number(stored).ok_or(Corrupt)?;
         // What the dead producer had shown, and not moved behind.
-        if head(position).is_skip(count) {
-            position = next_lap(slots, position);
-        } else if let Some(len) = head(position).len(count) {
-            position = position.wrapping_add(words(len) as u64);
+        if head(place).is_skip(count) {
+            place = place.next_lap(len);
+        } else if let Some(bytes) = head(place).len(count) {
+            if words(bytes) > place.left(len) {
+                return Err(Corrupt);
+            }
+            place = place.after(words(bytes), len);
             count = count.wrapping_add(1);
         }
-        if head(position) != Head::empty(count) {
+        if head(place) != Head::empty(count) {
             return Err(Corrupt);
         }
-        (self.position, self.count, self.limit) = (position, count, position);
-        self.end.header().pushed.store(position, count);
+        header.pushed.store(place.position, count);
+        (self.place, self.count) = (place, count);
         self.look();
         Ok(self)
     }
@@ -55,12 +60,13 @@ impl Consumer {
         let position = header.popped.position.load(Ordering::Relaxed);
         let stored = header.popped.count.load(Ordering::Relaxed);
         let given = header.read.load(Ordering::Relaxed);
-        let head = Head(self.end.slots().atomic(position).load(Ordering::Relaxed));
+        let place = Place::of(position, header.first(), self.geometry.len);
+        let head = Head(self.end.slots().atomic(place.index).load(Ordering::Relaxed));
         if position.wrapping_sub(given) > self.geometry.len as u64 {
             return Err(Corrupt);
         }
         let count = head.number(stored).ok_or(Corrupt)?;
-        (self.position, self.count, self.given) = (position, count, given);
+        (self.place, self.count, self.given) = (place, count, given);
         Ok(self)
     }
 }

@@ -88,14 +88,14 @@ impl Slots for Words {
     type Shape = usize;
 
     fn slots(len: usize) -> Result<Layout, LayoutError> {
-        array(Self::SLOT, len)
+        array(Self::SLOT, WORDS_BEFORE + len)
     }
 
     /// All words are 0.
     unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, len: usize) -> Self {
         // SAFETY: by the caller's contract there are `len` slots. A region begins at a cache line, and slots lie at lines in it.
         unsafe {
-            slots.cast::<u64>().write_bytes(0, len);
+            slots.cast::<u64>().write_bytes(0, WORDS_BEFORE + len);
             Self::attach(variables, slots, len)
         }
     }
@@ -105,10 +105,13 @@ impl Slots for Words {
 
 impl Attach for Words {
     unsafe fn attach(_: NonNull<u8>, slots: NonNull<u8>, len: usize) -> Self {
-        // SAFETY: by the caller's contract there are `len` words, which `init` has set. Shapes are powers of two.
-        unsafe { Self::new(slots.cast(), len) }
+        // SAFETY: by the caller's contract there are `len` words, which `init` has set.
+        unsafe { Self::new(slots.cast::<u64>().add(WORDS_BEFORE), len) }
     }
 }
+
+/// Words that are not used, so that what follows the first one begins at a cache line.
+const WORDS_BEFORE: usize = 7;
 
 /// No slots: the items lie elsewhere.
 #[derive(Clone)]

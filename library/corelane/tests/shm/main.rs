@@ -221,16 +221,21 @@ fn killed_peer_that_pops() {
             assert!(tx.wait_for_peer(Duration::from_secs(10)));
             assert!(rx.wait_for_peer(Duration::from_secs(10)));
             let end = Instant::now() + Duration::from_micros(random.next() % 3000);
+            let before = next;
             let mut see = |tick: Tick| {
                 let number = tick.checked();
                 assert!(number >= next, "{number} came twice");
                 in_flight += number - next;
                 next = number + 1;
+                next
             };
-            while Instant::now() < end {
+            let mut now = before;
+            // At least one item, however late the process gets a core.
+            while Instant::now() < end || now == before {
                 let _ = tx.try_push(Tick::new(tx.position()));
-                if let Ok(tick) = rx.try_pop() {
-                    see(tick);
+                match rx.try_pop() {
+                    Ok(tick) => now = see(tick),
+                    Err(_) => thread::yield_now(),
                 }
             }
             process.kill().unwrap();

@@ -1,5 +1,6 @@
 //! Lanes of byte records.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use corelane::TryPopError;
@@ -100,22 +101,26 @@ fn killed_peer_that_pops_records() {
         assert!(tx.wait_for_peer(Duration::from_secs(10)));
         assert!(rx.wait_for_peer(Duration::from_secs(10)));
         let end = Instant::now() + Duration::from_micros(random.next() % 3000);
-        let most = tx.max_len();
+        let (most, before) = (tx.max_len(), next);
         let mut see = |record: &[u8]| {
             let number = number(record, most);
             // A record whose pop was interrupted is popped again, and may have been passed on.
             assert!(number + 1 >= next, "{number} came late");
             in_flight += number.saturating_sub(next) + u64::from(number + 1 == next);
             next = number + 1;
+            next
         };
-        while Instant::now() < end {
+        let mut now = before;
+        // At least one record, however late the process gets a core.
+        while Instant::now() < end || now == before {
             let position = tx.position();
             if let Ok(mut claim) = tx.try_claim(len(position, most)) {
                 fill(&mut claim, position);
                 claim.commit();
             }
-            if let Ok(record) = rx.try_pop() {
-                see(&record);
+            match rx.try_pop() {
+                Ok(record) => now = see(&record),
+                Err(_) => thread::yield_now(),
             }
         }
         process.kill().unwrap();
@@ -139,7 +144,7 @@ fn a_lane_of_records_is_no_lane_of_items() {
     let mut tx = records.producer().unwrap();
     let most = tx.max_len();
     assert_eq!(tx.claim(most + 1).err(), Some(ClaimError::TooLarge { len: most + 1, most }));
-    assert!(tx.capacity() >= 100 && most >= 40);
+    assert!(tx.capacity() >= 100 && most >= 16);
     assert!(descriptors() > 0);
 }
 

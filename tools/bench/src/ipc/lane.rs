@@ -79,11 +79,13 @@ impl<const W: usize> Rx<W> for RecordConsumer {
 }
 
 /// The words of a record in place, which is aligned to them.
+#[inline(always)]
 pub(super) fn words(record: &[u8]) -> &[u64] {
     FromBytes::ref_from_bytes(record).unwrap_or_default()
 }
 
 /// As [`words`], to be written.
+#[inline(always)]
 pub(super) fn words_mut(record: &mut [u8]) -> &mut [u64] {
     FromBytes::mut_from_bytes(record).unwrap_or_default()
 }

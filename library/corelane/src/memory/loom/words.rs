@@ -17,37 +17,29 @@ impl Words {
     ///
     /// # Safety
     ///
-    /// `base` is aligned to 8 bytes and points to `len` initialised words, a power of two, which outlive the array and its clones.
+    /// `base` is aligned to 8 bytes and points to `len` initialised words, which outlive the array and its clones. Every place that the array
+    /// is asked for is below `len`, and every run ends there.
     pub unsafe fn new(base: NonNull<u64>, len: usize) -> Self {
         // SAFETY: the caller's contract.
         let cells = unsafe { Cells::new(base.cast(), len) };
         Self { cells, atomics: (0..len).map(|_| AtomicU64::new(0)).collect() }
     }
 
-    /// Number of words.
-    pub(crate) fn len(&self) -> usize {
-        self.cells.len()
+    /// The word at `place`, as an atomic. Fails if a write of its bytes may be concurrent.
+    #[track_caller]
+    pub fn atomic(&self, place: usize) -> &AtomicU64 {
+        &self.atomics[self.cells.touch(place as u64)]
     }
 
-    /// The word at `position`, as an atomic. Fails if a write of its bytes may be concurrent.
+    /// First byte of the `n` words from `place` on, to be written next.
     #[track_caller]
-    pub fn atomic(&self, position: u64) -> &AtomicU64 {
-        &self.atomics[self.cells.touch(position)]
+    pub fn bytes_to_fill(&self, place: usize, n: usize) -> *mut u8 {
+        self.cells.run_to_fill(place as u64, n).cast()
     }
 
-    /// First byte of the `n` words from `position` on, to be written next.
-    ///
-    /// The run must not cross the end of the ring.
+    /// First byte of the `n` words from `place` on, to be read next.
     #[track_caller]
-    pub fn bytes_to_fill(&self, position: u64, n: usize) -> *mut u8 {
-        self.cells.run_to_fill(position, n).cast()
-    }
-
-    /// First byte of the `n` words from `position` on, to be read next.
-    ///
-    /// The run must not cross the end of the ring.
-    #[track_caller]
-    pub fn bytes_to_empty(&self, position: u64, n: usize) -> *mut u8 {
-        self.cells.run_to_empty(position, n).cast()
+    pub fn bytes_to_empty(&self, place: usize, n: usize) -> *mut u8 {
+        self.cells.run_to_empty(place as u64, n).cast()
     }
 }

@@ -73,7 +73,7 @@ impl<P: Claims, B: Bells> Producer<P, B> {
     /// # Errors
     ///
     /// [`TooLarge`](ClaimError::TooLarge), or [`Closed`](ClaimError::Closed) if there is no room and all consumers are gone.
-    #[inline]
+    #[inline(always)] // as the queue's own
     pub fn claim(&mut self, len: usize) -> Result<Claim<'_, P, B>, ClaimError> {
         self.claim_by(len, None)
     }
@@ -97,13 +97,13 @@ impl<P: Claims, B: Bells> Producer<P, B> {
     /// # Errors
     ///
     /// As [`bytes::Producer::claim`].
-    #[inline]
+    #[inline(always)] // as the queue's own
     pub fn try_claim(&mut self, len: usize) -> Result<Claim<'_, P, B>, ClaimError> {
         let room = allocate(&mut self.queue, len, &self.bells)?;
         Ok(self.claimed(room))
     }
 
-    #[inline]
+    #[inline(always)] // as the queue's own
     fn claim_by(
         &mut self,
         len: usize,
@@ -131,7 +131,7 @@ impl<P: Claims, B: Bells> Producer<P, B> {
         waited.unwrap_or(Err(ClaimError::Full))
     }
 
-    #[inline]
+    #[inline(always)] // as the queue's own
     fn claimed(&mut self, room: P::Room) -> Claim<'_, P, B> {
         let Self { queue, bells, .. } = self;
         Claim { claim: queue.claimed(room), rings: RingsAfterClaim::<P, B>(bells, PhantomData) }
@@ -142,7 +142,7 @@ impl<P: Claims, B: Bells> Producer<P, B> {
     /// # Errors
     ///
     /// As [`claim`](Self::claim).
-    #[inline]
+    #[inline(always)] // as the queue's own
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), ClaimError> {
         let mut claim = self.claim(bytes.len())?;
         claim.copy_from_slice(bytes);
@@ -151,7 +151,7 @@ impl<P: Claims, B: Bells> Producer<P, B> {
     }
 
     /// Length of the longest record, in bytes.
-    #[inline]
+    #[inline(always)] // as the queue's own
     pub fn max_len(&self) -> usize {
         self.queue.max_len()
     }
@@ -160,7 +160,7 @@ impl<P: Claims, B: Bells> Producer<P, B> {
 impl<C: Records, B: Bells> Consumer<C, B> {
     /// Removes the oldest record, and lends its bytes. Waits while there is none. `None` if there is none and all producers are
     /// gone.
-    #[inline]
+    #[inline(always)] // as the queue's own
     pub fn pop(&mut self) -> Option<Record<'_, C, B>> {
         self.pop_by(None).ok()
     }
@@ -180,13 +180,13 @@ impl<C: Records, B: Bells> Consumer<C, B> {
     /// # Errors
     ///
     /// As [`bytes::Consumer::try_pop`].
-    #[inline]
+    #[inline(always)] // as the queue's own
     pub fn try_pop(&mut self) -> Result<Record<'_, C, B>, TryPopError> {
         let found = reserve(&mut self.queue, &self.bells)?;
         Ok(self.record(found))
     }
 
-    #[inline]
+    #[inline(always)] // as the queue's own
     fn pop_by(&mut self, until: Option<Instant>) -> Result<Record<'_, C, B>, TryPopError> {
         let found = match reserve(&mut self.queue, &self.bells) {
             Err(TryPopError::Empty | TryPopError::Busy) => self.wait_for_record(until)?,
@@ -210,7 +210,7 @@ impl<C: Records, B: Bells> Consumer<C, B> {
         waited.unwrap_or(Err(TryPopError::Empty))
     }
 
-    #[inline]
+    #[inline(always)] // as the queue's own
     fn record(&mut self, found: C::Found) -> Record<'_, C, B> {
         let Self { queue, bells, .. } = self;
         Record { record: queue.record(found), _rings: RingsAfterRecord(bells) }
@@ -218,7 +218,7 @@ impl<C: Records, B: Bells> Consumer<C, B> {
 }
 
 /// Allocates, and rings for records: where the rest of a block is left unused, those behind it may become ready.
-#[inline]
+#[inline(always)]
 fn allocate<P: Claims>(
     queue: &mut P,
     len: usize,
@@ -232,7 +232,7 @@ fn allocate<P: Claims>(
 }
 
 /// Takes a record, or rings for room: what is unused in front of a record that is not ready comes back.
-#[inline]
+#[inline(always)]
 fn reserve<C: Records>(queue: &mut C, bells: &impl Bells) -> Result<C::Found, TryPopError> {
     let found = queue.reserve();
     if C::CHANGES_IN_VAIN && found.is_err() {
@@ -292,7 +292,7 @@ both! { Producer of Claims Consumer of Records }
 struct RingsAfterClaim<'a, P: Claims, B: Bells>(&'a B, PhantomData<P>);
 
 impl<P: Claims, B: Bells> Drop for RingsAfterClaim<'_, P, B> {
-    #[inline]
+    #[inline(always)] // as the queue's own
     fn drop(&mut self) {
         self.0.items().ring();
         if P::CHANGES_IN_VAIN {
@@ -306,7 +306,7 @@ impl<P: Claims, B: Bells> Drop for RingsAfterClaim<'_, P, B> {
 struct RingsAfterRecord<'a, B: Bells>(&'a B);
 
 impl<B: Bells> Drop for RingsAfterRecord<'_, B> {
-    #[inline]
+    #[inline(always)] // as the queue's own
     fn drop(&mut self) {
         self.0.room().ring();
     }
@@ -321,7 +321,7 @@ pub struct Claim<'a, P: Claims + 'a = bytes::Producer, B: Bells = Local> {
 
 impl<P: Claims, B: Bells> Claim<'_, P, B> {
     /// Appends the record.
-    #[inline]
+    #[inline(always)] // as the queue's own
     pub fn commit(self) {
         let Self { claim, rings: _rings } = self;
         claim.commit();
@@ -332,7 +332,7 @@ impl<P: Claims, B: Bells> Claim<'_, P, B> {
     /// # Panics
     ///
     /// If fewer bytes were claimed. Then the claim is aborted.
-    #[inline]
+    #[inline(always)] // as the queue's own
     pub fn commit_len(self, len: usize) {
         let Self { claim, rings: _rings } = self;
         claim.commit_len(len);
@@ -351,14 +351,14 @@ impl<P: Claims, B: Bells> Claim<'_, P, B> {
 impl<P: Claims, B: Bells> Deref for Claim<'_, P, B> {
     type Target = [u8];
 
-    #[inline]
+    #[inline(always)] // as the queue's own
     fn deref(&self) -> &[u8] {
         &self.claim
     }
 }
 
 impl<P: Claims, B: Bells> DerefMut for Claim<'_, P, B> {
-    #[inline]
+    #[inline(always)] // as the queue's own
     fn deref_mut(&mut self) -> &mut [u8] {
         &mut self.claim
     }
@@ -383,7 +383,7 @@ pub struct Record<'a, C: Records + 'a = bytes::Consumer, B: Bells = Local> {
 impl<C: Records, B: Bells> Deref for Record<'_, C, B> {
     type Target = [u8];
 
-    #[inline]
+    #[inline(always)] // as the queue's own
     fn deref(&self) -> &[u8] {
         &self.record
     }

@@ -54,12 +54,12 @@ macro_rules! queue {
             type Claim<'a> = $queue::Claim<'a>;
             const CHANGES_IN_VAIN: bool = $changes;
 
-            #[inline]
+            #[inline(always)]
             fn allocate(&mut self, len: usize) -> Result<$room, ClaimError> {
                 self.allocate(len)
             }
 
-            #[inline]
+            #[inline(always)]
             fn claimed(&mut self, room: $room) -> Self::Claim<'_> {
                 Self::claimed(self, room)
             }
@@ -72,24 +72,24 @@ macro_rules! queue {
                 self.is_closed()
             }
 
-            #[inline]
+            #[inline(always)]
             fn max_len(&self) -> usize {
                 self.max_len()
             }
         }
 
         impl Commits for $queue::Claim<'_> {
-            #[inline]
+            #[inline(always)]
             fn commit(self) {
                 self.commit();
             }
 
-            #[inline]
+            #[inline(always)]
             fn commit_len(self, len: usize) {
                 self.commit_len(len);
             }
 
-            #[inline]
+            #[inline(always)]
             fn commit_written(self) {
                 self.commit_written();
             }
@@ -100,12 +100,12 @@ macro_rules! queue {
             type Record<'a> = $queue::Record<'a>;
             const CHANGES_IN_VAIN: bool = $changes;
 
-            #[inline]
+            #[inline(always)]
             fn reserve(&mut self) -> Result<$room, TryPopError> {
                 self.reserve()
             }
 
-            #[inline]
+            #[inline(always)]
             fn record(&mut self, found: $room) -> Self::Record<'_> {
                 Self::record(self, found)
             }
