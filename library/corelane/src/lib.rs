@@ -34,7 +34,7 @@
 //! | one producer, one consumer | [`spsc::queue`] |
 //! | several producers or several consumers, or both | [`mpmc::queue`], [`mpsc::queue`], [`spmc::queue`] |
 //! | an unknown number of waiting items | [`spsc::unbounded_queue`], [`mpmc::unbounded_queue`] |
-//! | byte records of different lengths | [`bytes::queue`] |
+//! | byte records of different lengths | [`record_ring::queue`] from one to one, [`bytes::queue`] between several |
 //! | producers that must never wait | [`overwrite::queue`] |
 //! | two processes | `shm::Lane`, on Linux |
 //!

@@ -1,3 +1,5 @@
+// Above 500 lines: one algorithm with its page and both of its sides.
+
 //! `recordring`: a ring for byte records of any length, one producer and one consumer. Records are written and read in place.
 //!
 //! A record is a header of 8 bytes and its bytes, rounded up to 8. The producer writes the bytes, makes the next header empty, and then
@@ -79,10 +81,9 @@ impl Mark {
 
     #[inline]
     fn store(&self, position: u64, count: u64) {
-        // Relaxed: the system orders the end of a process before the next one takes the side.
+        // Relaxed, both: the system orders the end of a process before the next one takes the side, and `len` is a snapshot.
         self.position.store(position, Ordering::Relaxed);
-        // Release ↔ Acquire in `Producer::len`: the position.
-        self.count.store(count, Ordering::Release);
+        self.count.store(count, Ordering::Relaxed);
     }
 }
 
@@ -329,8 +330,8 @@ impl Producer {
     /// skipped at the end of the ring: a snapshot.
     pub fn len(&self) -> usize {
         let popped = &self.end.header().popped;
-        // Acquire ↔ Release in `Mark::store`: the position.
-        if popped.count.load(Ordering::Acquire) == self.count {
+        // Relaxed, both: see `Mark::store`.
+        if popped.count.load(Ordering::Relaxed) == self.count {
             return 0;
         }
         bytes_between(popped.position.load(Ordering::Relaxed), self.place.position, self.geometry)

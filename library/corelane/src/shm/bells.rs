@@ -34,17 +34,19 @@ use crate::wait::thread::is_over;
 const ASLEEP: u32 = 1;
 /// The other side must have a `SeqCst` fence before it looks.
 const FENCED: u32 = 2;
+/// The word while a thread or a task sleeps.
+pub(super) const SLEEPS: u32 = FENCED | ASLEEP;
 
 /// Rings in vain until the other side needs no fence any more.
 const IN_VAIN: u32 = 8;
 
 /// First time after which a sleeper looks whether the other process lives. The next times double. A timer that is due sooner than others of
 /// its core costs as much as the sleep.
-const FIRST_LOOK: Duration = Duration::from_millis(64);
+pub(super) const FIRST_LOOK: Duration = Duration::from_millis(64);
 /// Without a fence a ring may be lost, so a sleeper looks again soon.
-const UNFENCED: Duration = Duration::from_millis(1);
+pub(super) const UNFENCED: Duration = Duration::from_millis(1);
 /// The longest of these times.
-const LAST_LOOK: Duration = Duration::from_secs(1);
+pub(super) const LAST_LOOK: Duration = Duration::from_secs(1);
 
 /// A lane, as one process sees it.
 #[derive(Debug)]
@@ -72,7 +74,7 @@ impl Link {
     }
 
     /// Closes the side if its owner is dead.
-    fn bury(&self, side: Side) {
+    pub(super) fn bury(&self, side: Side) {
         let presence = self.presence();
         let seen = presence.seen();
         let epoch = Presence::epoch(side, seen);
@@ -84,6 +86,11 @@ impl Link {
             // Relaxed: it is only told to the user.
             self.header().died[side as usize].store(epoch + 1, Ordering::Relaxed);
         }
+    }
+
+    /// Whether the side is closed.
+    pub(super) fn is_gone(&self, side: Side) -> bool {
+        Presence::was_gone(side, self.presence().seen())
     }
 
     /// What is known of the owner of a side.
@@ -123,8 +130,8 @@ pub struct Bell {
     /// Whether a heavy fence of this thread has followed the last time that it told the other side to have fences.
     is_confirmed: Cell<bool>,
     /// The side that sleeps here.
-    sleeper: Side,
-    link: Arc<Link>,
+    pub(super) sleeper: Side,
+    pub(super) link: Arc<Link>,
 }
 
 // SAFETY: it points into memory that `link` keeps mapped and that any thread may use. A bell isn't `Sync`.
@@ -195,7 +202,7 @@ impl Drop for Bells {
 
 impl Bell {
     #[inline(always)]
-    fn word(&self) -> &AtomicU32 {
+    pub(super) fn word(&self) -> &AtomicU32 {
         // SAFETY: it points into the header, which `link` keeps mapped.
         unsafe { self.word.as_ref() }
     }
@@ -229,22 +236,21 @@ impl Bell {
     }
 
     /// Says that this thread is about to sleep, and has a fence. False if the system refused it.
-    fn announce(&self) -> bool {
+    pub(super) fn announce(&self) -> bool {
         let word = self.word();
         // Relaxed, all: a fence follows.
-        let rely =
-            || word.compare_exchange(FENCED, FENCED | ASLEEP, Ordering::Relaxed, Ordering::Relaxed);
+        let rely = || word.compare_exchange(FENCED, SLEEPS, Ordering::Relaxed, Ordering::Relaxed);
         if self.is_confirmed.get() && rely().is_ok() {
             fence(Ordering::SeqCst);
             return true;
         }
-        word.store(FENCED | ASLEEP, Ordering::Relaxed);
+        word.store(SLEEPS, Ordering::Relaxed);
         self.is_confirmed.set(self.barrier.heavy());
         self.is_confirmed.get()
     }
 
     /// Says that this thread doesn't sleep.
-    fn rise(&self) {
+    pub(super) fn rise(&self) {
         // Relaxed: a ring that sees the old value wakes nobody.
         self.word().fetch_and(!ASLEEP, Ordering::Relaxed);
     }
@@ -253,7 +259,7 @@ impl Bell {
     fn nap(&self, time: Duration) {
         let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
         // Also ends without a ring: then the caller looks again.
-        let _ = futex::wait(self.word(), futex::Flags::empty(), FENCED | ASLEEP, Some(&time));
+        let _ = futex::wait(self.word(), futex::Flags::empty(), SLEEPS, Some(&time));
     }
 
     /// Closes the other side if its process is dead, unless it is too early for a look. Returns the time until the next look.

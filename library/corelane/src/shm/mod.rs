@@ -2,6 +2,7 @@
 //!
 //! A [`Lane`] is a memory file. One process makes it and gives its descriptor to another one, which opens it: by inheritance,
 //! [`Lane::give`], or over a Unix socket, [`Listener`]. Each takes a side. The handles are those of [`wait`]: they push, pop, wait and sleep as between threads.
+//! Tasks wait by [`pop_async`](Consumer::pop_async), [`push_async`](Producer::push_async), [`claim_async`](RecordProducer::claim_async).
 //!
 //! ```
 //! use corelane::shm::Lane;
@@ -15,6 +16,27 @@
 //! # Ok::<(), corelane::shm::Error>(())
 //! ```
 //!
+//! A lane of `[u8]` carries byte records of any length, which are written and read in place:
+//!
+//! ```
+//! use std::io::Write;
+//!
+//! use corelane::shm::Lane;
+//!
+//! let lane = Lane::<[u8]>::create(1 << 20)?;
+//! let (mut tx, mut rx) = (lane.producer()?, lane.consumer()?);
+//! let mut line = tx.claim(1000)?;
+//! write!(line, "{} items in {} ms", 7, 3)?;
+//! line.commit_written();
+//! assert_eq!(*rx.pop().expect("it was pushed"), *b"7 items in 3 ms");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | a lane of | queue | takes |
+//! |---|---|---|
+//! | [items](Item) of one type | [`line_ring`] | up to some hundred bytes, which are copied; most of all a few words |
+//! | byte records, `[u8]` | [`record_ring`] | records of different lengths, and large ones |
+//!
 //! # When a process dies
 //!
 //! | | |
@@ -23,6 +45,7 @@
 //! | an item whose push had returned | is popped, once, in order |
 //! | a push that had not returned | has happened or not |
 //! | a pop that had not returned | has happened or not. If it has not, the next consumer pops the item. A slice or a chunk may have happened in part |
+//! | a record that was claimed, or popped and not dropped | is not pushed; is popped again |
 //! | the other side | goes on. A thread that waits finds out within a second, and then sees a queue whose other side is [closed](crate::Consumer::is_closed): pops get what is left. [`peer`](Consumer::peer) says whether the other side left or died, [`wait_for_peer`](Consumer::wait_for_peer) waits for the next one. Calls that don't wait never find out: call `peer` now and then |
 //! | the memory | goes with the last process that has the lane. Nothing lies in a file system |
 //!
@@ -30,11 +53,12 @@
 //!
 //! Another process may write anything into the memory. Positions are checked or bounded before they are used, so no access leaves the lane, no
 //! call panics, and none loops for ever. Items are then wrong, lost or doubled, and a take-over may say [`Corrupt`](Error::Corrupt).
-//! Items are plain data for which every pattern of bits is a value, [`Item`].
+//! Items are plain data for which every pattern of bits is a value, [`Item`]. The bytes of a record may change while it is read: copy what you
+//! check before you use it.
 //!
 //! # Limits
 //!
-//! One producer and one consumer. A child process that was forked, and has not called `exec`, keeps the sides of its parent taken as long as it
+//! One producer and one consumer: several processes that write to one have a lane each. A child process that was forked, and has not called `exec`, keeps the sides of its parent taken as long as it
 //! lives; it must not use or drop their handles.
 //! Processes on 64-bit Linux with `/proc`.
 
@@ -44,6 +68,7 @@ mod error;
 mod file;
 mod header;
 mod listener;
+mod tasks;
 
 use alloc::sync::Arc;
 use core::fmt;

@@ -2,6 +2,7 @@
 #![cfg(all(target_os = "linux", target_pointer_width = "64"))]
 
 mod records;
+mod tasks;
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -65,6 +66,11 @@ fn child() {
         "push some" => {
             let mut tx = lanes[0].producer().unwrap();
             tx.push_all((0..20_000).map(Tick::new)).unwrap();
+        }
+        "push some and sleep" => {
+            let mut tx = lanes[0].producer().unwrap();
+            tx.push_all((0..10).map(Tick::new)).unwrap();
+            thread::sleep(Duration::from_secs(60));
         }
         "push for ever" => {
             let mut tx = lanes[0].producer().unwrap();

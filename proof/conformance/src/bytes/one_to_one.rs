@@ -27,8 +27,6 @@ pub enum End {
     Written,
     /// It is given up.
     Abort,
-    /// It is forgotten, which is the same.
-    Forget,
 }
 
 /// A call.
@@ -62,10 +60,6 @@ fn end(mut claim: Claim<'_>, number: u64, end: End) -> Option<usize> {
         }
         End::Abort => {
             claim.abort();
-            None
-        }
-        End::Forget => {
-            std::mem::forget(claim);
             None
         }
     }

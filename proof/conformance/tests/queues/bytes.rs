@@ -92,8 +92,7 @@ fn call_one_to_one() -> impl Strategy<Value = one_to_one::Call> {
         8 => Just(End::Commit),
         2 => (0..=100_usize).prop_map(End::Part),
         1 => Just(End::Written),
-        1 => Just(End::Abort),
-        1 => Just(End::Forget),
+        2 => Just(End::Abort),
     ];
     prop_oneof![
         6 => (len(), end).prop_map(|(len, end)| Call::Claim(len, end)),

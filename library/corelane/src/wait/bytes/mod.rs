@@ -132,7 +132,7 @@ impl<P: Claims, B: Bells> Producer<P, B> {
     }
 
     #[inline(always)] // as the queue's own
-    fn claimed(&mut self, room: P::Room) -> Claim<'_, P, B> {
+    pub(crate) fn claimed(&mut self, room: P::Room) -> Claim<'_, P, B> {
         let Self { queue, bells, .. } = self;
         Claim { claim: queue.claimed(room), rings: RingsAfterClaim::<P, B>(bells, PhantomData) }
     }
@@ -211,7 +211,7 @@ impl<C: Records, B: Bells> Consumer<C, B> {
     }
 
     #[inline(always)] // as the queue's own
-    fn record(&mut self, found: C::Found) -> Record<'_, C, B> {
+    pub(crate) fn record(&mut self, found: C::Found) -> Record<'_, C, B> {
         let Self { queue, bells, .. } = self;
         Record { record: queue.record(found), _rings: RingsAfterRecord(bells) }
     }

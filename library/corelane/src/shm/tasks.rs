@@ -1,0 +1,336 @@
+//! Futures: one thread of the process sleeps at the words of all lanes for which tasks wait, and wakes the tasks.
+//!
+//! The other process knows of no tasks: it wakes who sleeps at the word. A thread that sleeps at many words (`futex_waitv(2)`) is the
+//! way that needs nothing of it. A descriptor for each lane would cost the other process a call of the system more, and `io_uring`, which
+//! could wait as well, is switched off on many systems.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::future::poll_fn;
+use core::mem::replace;
+use core::ptr::NonNull;
+use core::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::thread::ClockId;
+use rustix::thread::futex::{self, WaitFlags, WaitPtr, WaitvFlags};
+use rustix::time::{Timespec, clock_gettime};
+
+use super::bells::{Bell, FIRST_LOOK, LAST_LOOK, Link, SLEEPS, UNFENCED};
+use super::{Consumer, Item, Producer, RecordConsumer, RecordProducer, Side};
+use crate::bytes::ClaimError;
+use crate::memory::{AtomicU32, AtomicU64, Mutex, Ordering};
+use crate::queue::{TryPopError, TryPushError};
+use crate::record_ring;
+use crate::wait;
+use crate::wait::Closed;
+
+/// Most words at which a thread sleeps, but one.
+const MOST: usize = 127;
+/// Without `futex_waitv`, which Linux has since 5.16, the thread looks as often.
+const POLLS: Duration = Duration::from_millis(1);
+
+/// A task that waits.
+struct Sleeper {
+    id: u64,
+    /// In the memory that `link` keeps mapped.
+    word: NonNull<AtomicU32>,
+    link: Arc<Link>,
+    /// The side that the task has.
+    side: Side,
+    waker: Waker,
+    /// When the thread looks for the other process, and the time until then.
+    next_look: (Instant, Duration),
+    /// Whether a ring can't be lost.
+    is_fenced: bool,
+}
+
+// SAFETY: it points into memory that `link` keeps mapped and that any thread may use.
+unsafe impl Send for Sleeper {}
+
+impl Sleeper {
+    /// Whether the task must look: it was rung for, or the other side is gone, or it may have missed a ring.
+    fn is_due(&mut self, now: Instant) -> bool {
+        // SAFETY: see `word`. Relaxed: the kernel orders a sleep and a wake-up, and the task looks itself.
+        if unsafe { self.word.as_ref() }.load(Ordering::Relaxed) != SLEEPS {
+            return true;
+        }
+        let (next, interval) = self.next_look;
+        if now < next {
+            return false;
+        }
+        self.link.bury(self.side.other());
+        let interval = (2 * interval).min(LAST_LOOK);
+        self.next_look = (now + interval, interval);
+        !self.is_fenced || self.link.is_gone(self.side.other())
+    }
+}
+
+/// A thread that sleeps for tasks.
+struct Watch {
+    sleepers: Mutex<Vec<Sleeper>>,
+    /// Changes with the sleepers. The thread sleeps here, too.
+    changes: AtomicU32,
+}
+
+/// All threads that sleep for tasks. They never end.
+static WATCHES: Mutex<Vec<&'static Watch>> = Mutex::new(Vec::new());
+
+impl Watch {
+    /// Lets a thread sleep for a task. `None` if the system gives no thread.
+    fn add(sleeper: Sleeper) -> Option<&'static Self> {
+        let mut watches = WATCHES.lock();
+        let has_room = |watch: &&Self| watch.sleepers.lock().len() < MOST;
+        let watch = match watches.iter().copied().find(has_room) {
+            Some(watch) => watch,
+            None => {
+                let watch = Self::start()?;
+                watches.push(watch);
+                watch
+            }
+        };
+        watch.sleepers.lock().push(sleeper);
+        watch.changed();
+        Some(watch)
+    }
+
+    fn start() -> Option<&'static Self> {
+        let (sleepers, changes) = (Mutex::new(Vec::new()), AtomicU32::new(0));
+        let watch: &'static Self = Box::leak(Box::new(Self { sleepers, changes }));
+        let started = thread::Builder::new().name("corelane-shm".into()).spawn(|| watch.run());
+        started.ok().map(|_| watch)
+    }
+
+    fn changed(&self) {
+        // Relaxed: the lock orders the sleepers, and the kernel the sleep.
+        self.changes.fetch_add(1, Ordering::Relaxed);
+        let _ = futex::wake(&self.changes, futex::Flags::PRIVATE, 1);
+    }
+
+    /// Takes a new waker for a task, if it still waits here.
+    fn update(&self, id: u64, waker: &Waker) -> bool {
+        let mut sleepers = self.sleepers.lock();
+        let found = sleepers.iter_mut().find(|sleeper| sleeper.id == id);
+        let Some(sleeper) = found else { return false };
+        let old = replace(&mut sleeper.waker, waker.clone());
+        drop(sleepers);
+        // A waker is code of the user: not under the lock.
+        drop(old);
+        true
+    }
+
+    fn remove(&self, id: u64) {
+        let mut sleepers = self.sleepers.lock();
+        let found = sleepers.iter().position(|sleeper| sleeper.id == id);
+        let removed = found.map(|at| sleepers.swap_remove(at));
+        drop(sleepers);
+        if removed.is_some() {
+            // The thread must not sleep at a word whose memory may go.
+            self.changed();
+        }
+    }
+
+    fn run(&self) {
+        loop {
+            let changes = self.changes.load(Ordering::Relaxed);
+            let (due, words, until) = self.look();
+            if due.is_empty() {
+                self.sleep(changes, &words, until);
+            } else {
+                due.into_iter().for_each(|sleeper| sleeper.waker.wake());
+            }
+        }
+    }
+
+    /// Takes the tasks that must look. For the others: where the thread sleeps, and until when.
+    fn look(&self) -> (Vec<Sleeper>, Vec<futex::Wait>, Option<Instant>) {
+        let (now, mut sleepers) = (Instant::now(), self.sleepers.lock());
+        let (mut due, mut at) = (Vec::new(), 0);
+        while at < sleepers.len() {
+            match sleepers[at].is_due(now) {
+                true => due.push(sleepers.swap_remove(at)),
+                false => at += 1,
+            }
+        }
+        let words = sleepers.iter().map(|sleeper| wait_at(sleeper.word, SLEEPS, false)).collect();
+        (due, words, sleepers.iter().map(|sleeper| sleeper.next_look.0).min())
+    }
+
+    /// Sleeps until a word of a lane changes, or the sleepers do.
+    fn sleep(&self, changes: u32, words: &[futex::Wait], until: Option<Instant>) {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        if words.is_empty() {
+            let _ = futex::wait(&self.changes, futex::Flags::PRIVATE, changes, None);
+            return;
+        }
+        let mut all = Vec::with_capacity(words.len() + 1);
+        all.push(wait_at(NonNull::from(&self.changes), changes, true));
+        all.extend_from_slice(words);
+        let timeout = left.map(|left| {
+            let now = clock_gettime(ClockId::Monotonic);
+            let ns = now.tv_nsec + i64::from(left.subsec_nanos());
+            Timespec {
+                tv_sec: now.tv_sec + left.as_secs() as i64 + ns / 1_000_000_000,
+                tv_nsec: ns % 1_000_000_000,
+            }
+        });
+        match futex::waitv(&all, WaitvFlags::empty(), timeout.as_ref(), ClockId::Monotonic) {
+            Ok(_) | Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => {}
+            Err(_) => thread::sleep(POLLS),
+        }
+    }
+}
+
+fn wait_at(word: NonNull<AtomicU32>, value: u32, is_private: bool) -> futex::Wait {
+    let mut wait = futex::Wait::new();
+    wait.val = value.into();
+    wait.uaddr = WaitPtr::new(word.as_ptr().cast());
+    wait.flags =
+        if is_private { WaitFlags::SIZE_U32 | WaitFlags::PRIVATE } else { WaitFlags::SIZE_U32 };
+    wait
+}
+
+/// One wait of a task with a handle. Dropped, it is given up.
+struct Task<'a, H> {
+    handle: &'a mut H,
+    bell: fn(&H) -> &Bell,
+    registered: Option<(&'static Watch, u64)>,
+}
+
+impl<H> Task<'_, H> {
+    fn poll<R>(
+        &mut self,
+        context: &mut Context<'_>,
+        look: &mut impl FnMut(&mut H) -> Option<R>,
+    ) -> Poll<R> {
+        if let Some(found) = look(self.handle) {
+            return Poll::Ready(found);
+        }
+        let is_registered =
+            self.registered.is_some_and(|(watch, id)| watch.update(id, context.waker()));
+        if is_registered {
+            return Poll::Pending;
+        }
+        let is_fenced = (self.bell)(self.handle).announce();
+        // Once more, for what came before the other side could see that this one sleeps.
+        if let Some(found) = look(self.handle) {
+            return Poll::Ready(found);
+        }
+        self.register(context.waker(), is_fenced);
+        Poll::Pending
+    }
+
+    fn register(&mut self, waker: &Waker, is_fenced: bool) {
+        static IDS: AtomicU64 = AtomicU64::new(0);
+        let id = IDS.fetch_add(1, Ordering::Relaxed);
+        let bell = (self.bell)(self.handle);
+        let interval = if is_fenced { FIRST_LOOK } else { UNFENCED };
+        let watch = Watch::add(Sleeper {
+            id,
+            word: NonNull::from(bell.word()),
+            link: bell.link.clone(),
+            side: bell.sleeper,
+            waker: waker.clone(),
+            next_look: (Instant::now() + interval, interval),
+            is_fenced,
+        });
+        match watch {
+            Some(watch) => self.registered = Some((watch, id)),
+            // No thread sleeps for this task: it looks again and again.
+            None => waker.wake_by_ref(),
+        }
+    }
+}
+
+impl<H> Drop for Task<'_, H> {
+    fn drop(&mut self) {
+        if let Some((watch, id)) = self.registered {
+            watch.remove(id);
+        }
+        (self.bell)(self.handle).rise();
+    }
+}
+
+/// Waits in a task until a look finds something.
+async fn until<H, R>(
+    handle: &mut H,
+    bell: fn(&H) -> &Bell,
+    mut look: impl FnMut(&mut H) -> Option<R>,
+) -> R {
+    if let Some(found) = look(handle) {
+        return found;
+    }
+    let mut task = Task { handle, bell, registered: None };
+    poll_fn(|context| task.poll(context, &mut look)).await
+}
+
+impl<T: Item> Consumer<T> {
+    /// Removes the oldest item, in a task. Waits while the queue is empty. `None` as [`pop`](wait::Consumer::pop).
+    ///
+    /// A thread of the process sleeps for all tasks that wait, so a wake-up takes two. Dropped before it is ready, the future has taken no item.
+    pub async fn pop_async(&mut self) -> Option<T> {
+        let look = |rx: &mut Self| match rx.try_pop() {
+            Ok(item) => Some(Some(item)),
+            Err(TryPopError::Closed) => Some(None),
+            Err(TryPopError::Empty | TryPopError::Busy) => None,
+        };
+        until(self, |rx| rx.bells.own(), look).await
+    }
+}
+
+impl<T: Item> Producer<T> {
+    /// Appends `item`, in a task. Waits while the queue is full.
+    ///
+    /// Dropped before it is ready, the future has not pushed the item.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](wait::Producer::push).
+    pub async fn push_async(&mut self, item: T) -> Result<(), Closed<T>> {
+        let look = |tx: &mut Self| match tx.try_push(item) {
+            Ok(()) => Some(Ok(())),
+            Err(TryPushError::Closed(item)) => Some(Err(Closed(item))),
+            Err(TryPushError::Full(_) | TryPushError::Busy(_)) => None,
+        };
+        until(self, |tx| tx.bells.own(), look).await
+    }
+}
+
+impl RecordConsumer {
+    /// Removes the oldest record, in a task, and lends its bytes. Waits while there is none. `None` as [`pop`](wait::bytes::Consumer::pop).
+    ///
+    /// As [`Consumer::pop_async`].
+    pub async fn pop_async(
+        &mut self,
+    ) -> Option<wait::bytes::Record<'_, record_ring::Consumer, super::Bells>> {
+        let look = |rx: &mut Self| match rx.queue.reserve() {
+            Ok(found) => Some(Some(found)),
+            Err(TryPopError::Closed) => Some(None),
+            Err(TryPopError::Empty | TryPopError::Busy) => None,
+        };
+        let found = until(self, |rx| rx.bells.own(), look).await?;
+        Some(self.record(found))
+    }
+}
+
+impl RecordProducer {
+    /// Claims room for a record of `len` bytes, in a task. Waits while there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`claim`](wait::bytes::Producer::claim).
+    pub async fn claim_async(
+        &mut self,
+        len: usize,
+    ) -> Result<wait::bytes::Claim<'_, record_ring::Producer, super::Bells>, ClaimError> {
+        let look = |tx: &mut Self| match tx.queue.allocate(len) {
+            Err(ClaimError::Full | ClaimError::Busy) => None,
+            done => Some(done),
+        };
+        let room = until(self, |tx| tx.bells.own(), look).await?;
+        Ok(self.claimed(room))
+    }
+}
