@@ -483,7 +483,7 @@ impl Nonsense {
         let value = match random.next() % 4 {
             0 => random.next(),
             1 => random.next() % 300,
-            2 => random.next() % 300 << 32 | [u32::MAX.into(), random.next() % 100][at % 2],
+            2 => ((random.next() % 300) << 32) | [u32::MAX.into(), random.next() % 100][at % 2],
             _ => u64::MAX - random.next() % 300,
         };
         // SAFETY: it is inside the mapping. The library takes its memory for such that anybody may write.
