@@ -3,6 +3,8 @@
 //! The second process is the same program with the command `peer`, which calls [`be_peer`].
 
 mod copy;
+#[cfg(feature = "iceoryx2")]
+mod iceoryx;
 mod kill;
 mod lane;
 #[cfg(feature = "peers")]
@@ -42,6 +44,8 @@ pub(crate) fn entries() -> &'static [Entry] {
         let mut entries = lane::entries();
         #[cfg(feature = "peers")]
         entries.extend(peers::entries());
+        #[cfg(feature = "iceoryx2")]
+        entries.push(iceoryx::entry());
         entries.extend(system::entries());
         entries.push(copy::entry());
         entries

@@ -38,10 +38,10 @@ pub(super) fn watch() {
 }
 
 /// Sends the last record when it is dropped.
-struct Ends<const W: usize, T: Try<W>>(T);
+pub(super) struct Ends<const W: usize, T: Try<W>>(pub(super) T);
 
 /// What has no calls that wait for room.
-trait Try<const W: usize> {
+pub(super) trait Try<const W: usize> {
     fn try_put(&mut self, number: u64) -> bool;
 }
 
@@ -64,7 +64,7 @@ impl<const W: usize, T: Try<W>> Drop for Ends<W, T> {
 }
 
 /// The number of a record, unless it is the last one.
-fn unless_end(record: &[u64]) -> Option<u64> {
+pub(super) fn unless_end(record: &[u64]) -> Option<u64> {
     number(record).filter(|number| *number != END)
 }
 
@@ -186,7 +186,7 @@ fn options<const W: usize>(capacity: usize, process: u32, number: i32) -> Option
 }
 
 /// A number that is not in use yet.
-fn fresh() -> i32 {
+pub(super) fn fresh() -> i32 {
     static NEXT: AtomicI32 = AtomicI32::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
