@@ -6,11 +6,14 @@ use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 
 use corelane_loom::lamport::Lq;
-use corelane_loom::memory::{AtomicBool, AtomicU64, Ordering};
+use corelane_loom::memory::{AtomicBool, AtomicU32, AtomicU64, Barrier, Ordering};
 use corelane_loom::ring::{InOrder, Ring};
 use corelane_loom::wait::bell::{Bell, Look, Wait};
+use corelane_loom::wait::word::{Knows, SLEEPS};
 use corelane_loom::wait::{self, Closed};
 use corelane_loom::{Config, Queue};
+
+use loom::hint::spin_loop;
 
 use crate::explore::{both, explore, explore_shared};
 use crate::queue::Of;
@@ -32,6 +35,9 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("bell_rung_while_one_leaves", rung_while_one_leaves),
         of.model("bell_rung_soon_after_a_sleep", rung_soon_after_a_sleep),
         of.model("bell_rung_while_a_task_moves", rung_while_a_task_moves),
+        of.model("word_rung_for_one_that_sleeps", word_rung_for_one_that_sleeps),
+        of.model("word_rung_in_vain_before_a_sleep", word_rung_in_vain_before_a_sleep),
+        of.model("word_of_a_dead_sleeper", word_of_a_dead_sleeper),
     ]
 }
 
@@ -297,5 +303,99 @@ pub(crate) fn announced_while_rung<const BROKEN: bool>() -> Exploration {
         let ((), found) = both(move || other.give(), || wait.poll(&waker, look));
         assert!(found == Look::Done(()) || flag.is_set(), "it sleeps, and there is a permit");
         drop(wait);
+    })
+}
+
+/// A word at which one thread sleeps, and a number that the other thread publishes.
+#[derive(Clone)]
+struct Sleeps(Arc<State>);
+
+struct State {
+    word: AtomicU32,
+    published: AtomicU64,
+    /// Calls of the system that wake who sleeps.
+    wakes: AtomicU64,
+}
+
+impl Sleeps {
+    fn new(word: u32) -> Self {
+        let zero = || AtomicU64::new(0);
+        Self(Arc::new(State { word: AtomicU32::new(word), published: zero(), wakes: zero() }))
+    }
+
+    fn publish(&self, knows: &Knows, number: u64) {
+        let State { word, published, wakes } = &*self.0;
+        published.store(number, Ordering::Release);
+        if knows.ring(word) {
+            wakes.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Sleeps until the number is there.
+    fn wait_for(&self, knows: &Knows, number: u64) {
+        let State { word, published, wakes } = &*self.0;
+        let is_there = || published.load(Ordering::Acquire) >= number;
+        while !is_there() {
+            assert!(knows.announce(word));
+            if is_there() {
+                break;
+            }
+            // As the system does: it lets a thread sleep if the word still says so, until a call wakes it.
+            let before = wakes.load(Ordering::Acquire);
+            if word.load(Ordering::Relaxed) == SLEEPS {
+                while wakes.load(Ordering::Acquire) == before {
+                    spin_loop();
+                }
+            }
+        }
+        knows.rise(word);
+    }
+}
+
+fn knows() -> Knows {
+    Knows::new(Barrier::new())
+}
+
+/// A thread goes to sleep while another one publishes: it isn't left asleep.
+fn word_rung_for_one_that_sleeps() -> Exploration {
+    explore(|| {
+        let sleeps = Sleeps::new(0);
+        let other = sleeps.clone();
+        both(move || other.publish(&knows(), 1), || sleeps.wait_for(&knows(), 1));
+    })
+}
+
+/// The thread that rings gives its fences up while the other one is about to rely on them.
+fn word_rung_in_vain_before_a_sleep() -> Exploration {
+    explore(|| {
+        let sleeps = Sleeps::new(0);
+        let (rings, sleeper) = (knows(), knows());
+        // A sleep with a heavy fence, after which the other side has fences.
+        assert!(sleeper.announce(&sleeps.0.word));
+        assert!(rings.ring(&sleeps.0.word));
+        sleeper.rise(&sleeps.0.word);
+        let other = sleeps.clone();
+        both(
+            move || {
+                other.publish(&rings, 1);
+                other.publish(&rings, 2);
+            },
+            || sleeps.wait_for(&sleeper, 2),
+        );
+    })
+}
+
+/// A process died in its sleep. Another one sleeps in its place, while the ring for the dead one is under way.
+fn word_of_a_dead_sleeper() -> Exploration {
+    explore(|| {
+        let sleeps = Sleeps::new(SLEEPS);
+        let other = sleeps.clone();
+        both(
+            move || {
+                let rings = knows();
+                (1..=2).for_each(|number| other.publish(&rings, number));
+            },
+            || sleeps.wait_for(&knows(), 2),
+        );
     })
 }

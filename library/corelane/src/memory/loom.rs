@@ -191,6 +191,18 @@ impl Barrier {
         }
     }
 
+    /// As [`light_load`](Self::light_load), of 32 bits.
+    #[track_caller]
+    pub fn light_load_u32(self, value: &AtomicU32) -> u32 {
+        match value.load(Ordering::Relaxed) {
+            0 => {
+                self.light();
+                value.load(Ordering::Relaxed)
+            }
+            other => other,
+        }
+    }
+
     /// The fence of the other thread. It is never refused.
     #[track_caller]
     pub fn heavy(self) -> bool {

@@ -49,6 +49,13 @@ impl Barrier {
         value.load(Ordering::Relaxed)
     }
 
+    /// As [`light_load`](Self::light_load), of 32 bits.
+    #[inline(always)]
+    pub fn light_load_u32(self, value: &AtomicU32) -> u32 {
+        self.light();
+        value.load(Ordering::Relaxed)
+    }
+
     /// The fence of the other thread. `false` if the system has refused it: then nothing is ordered.
     #[cold]
     #[must_use]

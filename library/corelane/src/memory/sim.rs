@@ -189,6 +189,13 @@ impl Barrier {
         value.load(Ordering::Relaxed)
     }
 
+    /// As [`light_load`](Self::light_load), of 32 bits.
+    #[track_caller]
+    pub fn light_load_u32(self, value: &AtomicU32) -> u32 {
+        self.light();
+        value.load(Ordering::Relaxed)
+    }
+
     /// The fence of the other thread. It is never refused.
     #[track_caller]
     pub fn heavy(self) -> bool {

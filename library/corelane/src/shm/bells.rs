@@ -1,13 +1,6 @@
 //! Where processes sleep: a word of the lane for each side, on which the kernel lets a thread sleep.
 //!
-//! A thread that finds nothing stores that it sleeps, has a fence, looks once more, and sleeps. The other side publishes, has a
-//! fence, and looks at the word. So the sleeper sees what was published, or the other side sees the sleeper. The fence of the sleeper
-//! is the heavy one of a [`Barrier`] between processes.
-//!
-//! The heavy fence is a `membarrier(2)`, of some 10 microseconds. So a sleeper that has had one also tells the other side to have
-//! `SeqCst` fences itself, until it has rung [`IN_VAIN`] times with nobody asleep. Until then further sleeps need only such a fence.
-//!
-//! A dead process leaves a word that says that it sleeps. The next ring resets it, for one call of the system.
+//! [`wait::word`](crate::wait::word) says what is stored there; here are the calls of the system.
 
 use alloc::sync::Arc;
 use core::cell::Cell;
@@ -22,23 +15,14 @@ use rustix::time::Timespec;
 use super::file::{Seat, is_taken};
 use super::header::{Header, QUEUE_AT};
 use super::{Peer, Side};
-use crate::memory::{AtomicU32, Barrier, Ordering, fence, yield_now};
+use crate::memory::{AtomicU32, Barrier, Ordering, yield_now};
 use crate::pad::Padded;
 use crate::region::shared::{Mapping, Presence, presence};
 use crate::wait::Waits;
 use crate::wait::bell::Look;
 use crate::wait::sealed::{self, Rings};
 use crate::wait::thread::is_over;
-
-/// The thread of this side sleeps.
-const ASLEEP: u32 = 1;
-/// The other side must have a `SeqCst` fence before it looks.
-const FENCED: u32 = 2;
-/// The word while a thread or a task sleeps.
-pub(super) const SLEEPS: u32 = FENCED | ASLEEP;
-
-/// Rings in vain until the other side needs no fence any more.
-const IN_VAIN: u32 = 8;
+use crate::wait::word::{Knows, SLEEPS};
 
 /// First time after which a sleeper looks whether the other process lives. The next times double. A timer that is due sooner than others of
 /// its core costs as much as the sleep.
@@ -122,13 +106,9 @@ pub struct Bells {
 pub struct Bell {
     /// In the memory that `link` keeps mapped.
     word: NonNull<AtomicU32>,
-    barrier: Barrier,
-    /// Rings in vain since the last sleep.
-    in_vain: Cell<u32>,
+    knows: Knows,
     /// When this side looks next whether the other process lives, and the time until then.
     next_look: Cell<(Option<Instant>, Duration)>,
-    /// Whether a heavy fence of this thread has followed the last time that it told the other side to have fences.
-    is_confirmed: Cell<bool>,
     /// The side that sleeps here.
     pub(super) sleeper: Side,
     pub(super) link: Arc<Link>,
@@ -143,9 +123,7 @@ impl Bells {
         let barrier = Barrier::between_processes();
         let bell = |sleeper, word: &Padded<AtomicU32>| Bell {
             word: NonNull::from(&word.0),
-            barrier,
-            in_vain: Cell::new(0),
-            is_confirmed: Cell::new(false),
+            knows: Knows::new(barrier),
             next_look: Cell::new((None, FIRST_LOOK)),
             sleeper,
             link: link.clone(),
@@ -207,52 +185,22 @@ impl Bell {
         unsafe { self.word.as_ref() }
     }
 
-    /// The word is not 0: somebody sleeps, or this side must have a fence.
+    /// Wakes the thread that sleeps here.
     #[cold]
     #[inline(never)]
     fn wake(&self) {
-        fence(Ordering::SeqCst);
-        // Relaxed: the fence orders it.
-        if self.word().load(Ordering::Relaxed) & ASLEEP == 0 {
-            return self.ring_in_vain();
-        }
-        self.in_vain.set(0);
-        // Relaxed: the kernel orders a sleep and a wake-up.
-        if self.word().swap(FENCED, Ordering::Relaxed) & ASLEEP != 0 {
-            // Fails only for addresses that are not mapped.
-            let _ = futex::wake(self.word(), futex::Flags::empty(), i32::MAX as u32);
-        }
+        // Fails only for addresses that are not mapped.
+        let _ = futex::wake(self.word(), futex::Flags::empty(), i32::MAX as u32);
     }
 
-    /// The fence was for nothing: after some of these, this side has no fences any more.
-    fn ring_in_vain(&self) {
-        self.in_vain.set(self.in_vain.get() + 1);
-        if self.in_vain.get() >= IN_VAIN {
-            self.in_vain.set(0);
-            // Relaxed, both: it fails if somebody goes to sleep at the same time and relies on the fences.
-            let (from, to) = (FENCED, 0);
-            let _ = self.word().compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
-        }
-    }
-
-    /// Says that this thread is about to sleep, and has a fence. False if the system refused it.
+    /// Says that this thread is about to sleep: see [`Knows::announce`].
     pub(super) fn announce(&self) -> bool {
-        let word = self.word();
-        // Relaxed, all: a fence follows.
-        let rely = || word.compare_exchange(FENCED, SLEEPS, Ordering::Relaxed, Ordering::Relaxed);
-        if self.is_confirmed.get() && rely().is_ok() {
-            fence(Ordering::SeqCst);
-            return true;
-        }
-        word.store(SLEEPS, Ordering::Relaxed);
-        self.is_confirmed.set(self.barrier.heavy());
-        self.is_confirmed.get()
+        self.knows.announce(self.word())
     }
 
     /// Says that this thread doesn't sleep.
     pub(super) fn rise(&self) {
-        // Relaxed: a ring that sees the old value wakes nobody.
-        self.word().fetch_and(!ASLEEP, Ordering::Relaxed);
+        self.knows.rise(self.word());
     }
 
     /// Sleeps until a ring, for at most `time`.
@@ -283,9 +231,7 @@ impl Bell {
 impl Rings for Bell {
     #[inline(always)] // the price of each push and pop
     fn ring(&self) {
-        self.barrier.light();
-        // Relaxed: the fence orders it.
-        if self.word().load(Ordering::Relaxed) != 0 {
+        if self.knows.ring(self.word()) {
             self.wake();
         }
     }

@@ -19,7 +19,7 @@ use rustix::thread::ClockId;
 use rustix::thread::futex::{self, WaitFlags, WaitPtr, WaitvFlags};
 use rustix::time::{Timespec, clock_gettime};
 
-use super::bells::{Bell, FIRST_LOOK, LAST_LOOK, Link, SLEEPS, UNFENCED};
+use super::bells::{Bell, FIRST_LOOK, LAST_LOOK, Link, UNFENCED};
 use super::{Consumer, Item, Producer, RecordConsumer, RecordProducer, Side};
 use crate::bytes::ClaimError;
 use crate::memory::{AtomicU32, AtomicU64, Mutex, Ordering};
@@ -27,6 +27,7 @@ use crate::queue::{TryPopError, TryPushError};
 use crate::record_ring;
 use crate::wait;
 use crate::wait::Closed;
+use crate::wait::word::SLEEPS;
 
 /// Most words at which a thread sleeps, but one.
 const MOST: usize = 127;

@@ -44,6 +44,9 @@ mod consumer;
 mod inbox;
 mod producer;
 pub(crate) mod thread;
+/// As [`bell`], for bells between processes.
+#[doc(hidden)]
+pub mod word;
 
 use alloc::sync::Arc;
 use core::fmt;
