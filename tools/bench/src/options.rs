@@ -346,7 +346,7 @@ pub struct IpcArgs {
     pub strategy: Vec<Strategy>,
 
     /// Records per second of `cpu`, at random times (Poisson).
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1000,10000,100000")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "10000")]
     pub rate: Vec<Positive>,
 
     /// Records a queue must hold, but at most 4 MiB of them.

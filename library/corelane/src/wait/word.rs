@@ -2,10 +2,10 @@
 //!
 //! A thread that finds nothing stores that it sleeps, has a fence, looks once more, and sleeps. The other side publishes, has a
 //! fence, and looks at the word. So the sleeper sees what was published, or the other side sees the sleeper. The fence of the sleeper
-//! is the heavy one of a [`Barrier`].
+//! is the heavy one of a `Barrier`.
 //!
 //! The heavy fence is a `membarrier(2)`, of some 10 microseconds. So a sleeper that has had one also tells the other side to have
-//! `SeqCst` fences itself, until it has rung [`IN_VAIN`] times with nobody asleep. Until then further sleeps need only such a fence.
+//! `SeqCst` fences itself, until it has rung `IN_VAIN` times with nobody asleep. Until then further sleeps need only such a fence.
 //!
 //! A dead process leaves a word that says that it sleeps. The next ring resets it, for one call of the system.
 
