@@ -313,7 +313,7 @@ struct Sleeps(Arc<State>);
 struct State {
     word: AtomicU32,
     published: AtomicU64,
-    /// Calls of the system that wake who sleeps.
+    /// Calls of the system that wake a sleeping thread.
     wakes: AtomicU64,
 }
 

@@ -1,6 +1,6 @@
 //! Futures: one thread of the process sleeps at the words of all lanes for which tasks wait, and wakes the tasks.
 //!
-//! The other process knows of no tasks: it wakes who sleeps at the word. A thread that sleeps at many words (`futex_waitv(2)`) is the
+//! The other process knows of no tasks: it wakes the thread that sleeps at the word. A thread that sleeps at many words (`futex_waitv(2)`) is the
 //! way that needs nothing of it. A descriptor for each lane would cost the other process a call of the system more, and `io_uring`, which
 //! could wait as well, is switched off on many systems.
 

@@ -39,7 +39,7 @@ impl Knows {
         Self { barrier, in_vain: Cell::new(0), is_confirmed: Cell::new(false) }
     }
 
-    /// Rings. Whether the system must wake who sleeps at the word.
+    /// Rings. Whether the system must wake the thread that sleeps at the word.
     #[inline(always)] // the price of each push and pop
     pub fn ring(&self, word: &AtomicU32) -> bool {
         // The fence orders the load.
