@@ -16,7 +16,7 @@ const LARGE: usize = 64;
 #[inline(always)]
 pub(super) fn words(len: usize) -> usize {
     let words = len.div_ceil(WORD) + 1;
-    if words < LARGE { words } else { words.next_multiple_of(LINE) }
+    if words < LARGE { words } else { words.div_ceil(LINE) * LINE }
 }
 
 /// The low 32 bits of the record's number, and a kind: 0 if there is no record yet, [`SKIP`](Self::SKIP) if it begins at the start

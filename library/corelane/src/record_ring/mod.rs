@@ -14,7 +14,7 @@
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out; a record is visible when its commit returns |
-//! | capacity | N bytes: as asked, or more. A claim finds room whenever no record is held and, with this claim, at most N bytes are inside. Each record counts as its length rounded up to 8 bytes, and 8 more. The ring has room for N bytes, the longest record, and a seventh |
+//! | capacity | N bytes: as asked, or more. A claim finds room whenever no record is held and, with this claim, at most N bytes are inside. Each record counts as its length and 8 more, rounded up to 8 bytes, and from 512 on to 64. The ring has room for N bytes, the longest record, and a seventh |
 //! | longest record | a quarter of the capacity asked for, or [`Config::block`], up to 4 GiB − 3: [`Producer::max_len`] |
 //! | alignment | 8 bytes |
 //! | misses per record | while the consumer waits for each record: 1 each, for the line with its header, and 1 for each further line. While it is behind: those of the lines |
@@ -140,6 +140,20 @@ pub(crate) fn begin(words: &Words, first: u64) {
     words.atomic(0).store(Head::empty(first).0, Ordering::Relaxed);
 }
 
+/// What a record of `len` bytes counts for the capacity, in bytes.
+///
+/// ```
+/// use corelane::{Config, record_ring};
+///
+/// let config = Config::new(3 * record_ring::counted(1500)).block(1500);
+/// let (mut tx, _rx) = record_ring::queue_with(config)?;
+/// assert!((0..3).all(|_| tx.push(&[0; 1500]).is_ok()));
+/// # Ok::<(), corelane::CapacityError>(())
+/// ```
+pub fn counted(len: usize) -> usize {
+    words(len).saturating_mul(WORD)
+}
+
 /// The sizes of a ring, in words.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Geometry {
@@ -154,7 +168,8 @@ impl Geometry {
         config.inexact()?;
         let most = most_slots::<Header>() / 8;
         let capacity = config.capacity.div_ceil(WORD);
-        let longest = config.block.map_or(capacity.div_ceil(4), words);
+        let usual = (capacity.div_ceil(4).max(1) - 1) * WORD;
+        let longest = words(config.block.unwrap_or(usual));
         if capacity == 0 || capacity > most || longest > most {
             let most = most.saturating_mul(WORD);
             return Err(CapacityError::OutOfRange { asked: config.capacity, most });
@@ -162,6 +177,12 @@ impl Geometry {
         // A header more: the empty one behind the last record.
         let needed = capacity.max(longest) + longest + 1;
         Ok(Self { len: needed + needed.div_ceil(7), longest })
+    }
+
+    /// Length of the longest record, in bytes.
+    #[inline]
+    pub(crate) fn max_len(self) -> usize {
+        ((self.longest - 1) * WORD).min(LONGEST)
     }
 
     /// Words that are given back together.
@@ -323,7 +344,7 @@ impl Producer {
     /// Length of the longest record, in bytes.
     #[inline]
     pub fn max_len(&self) -> usize {
-        ((self.geometry.longest - 1) * WORD).min(LONGEST)
+        self.geometry.max_len()
     }
 
     /// Bytes from the consumer's record to the end of the last one, counted as for [`capacity`](Self::capacity), and with what was
@@ -426,12 +447,18 @@ impl Consumer {
     fn release(&mut self, len: usize) {
         self.place = self.place.after(words(len), self.geometry.len);
         self.count = self.count.wrapping_add(1);
-        let (header, position) = (self.end.header(), self.place.position);
-        header.popped.store(position, self.count);
+        self.end.header().popped.store(self.place.position, self.count);
+        self.give_back();
+    }
+
+    /// Gives room back, if an eighth of the ring has come together.
+    #[inline(always)]
+    fn give_back(&mut self) {
+        let position = self.place.position;
         if position.wrapping_sub(self.given) >= self.geometry.together() as u64 {
             self.given = position;
-            // Release ↔ Acquire in `Producer::look`: the records are read.
-            header.read.store(position, Ordering::Release);
+            // Release ↔ Acquire in `Producer::look`: the records are read, also by the last consumer.
+            self.end.header().read.store(position, Ordering::Release);
         }
     }
 
@@ -454,7 +481,8 @@ fn bytes_between(popped: u64, pushed: u64, geometry: Geometry) -> usize {
 macro_rules! both {
     ($($side:ident)*) => {$(
         impl $side {
-            /// Bytes that the queue always has room for. Each record counts as its length rounded up to 8 bytes, and 8 more.
+            /// Bytes that the queue always has room for. Each record counts as its length and 8 more, rounded up to 8 bytes, and from 512 on
+            /// to 64.
             #[inline]
             pub fn capacity(&self) -> usize {
                 self.geometry.capacity()

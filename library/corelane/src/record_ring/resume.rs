@@ -67,6 +67,8 @@ impl Consumer {
         }
         let count = head.number(stored).ok_or(Corrupt)?;
         (self.place, self.count, self.given) = (place, count, given);
+        // The last consumer may have stopped just before it gave room back.
+        self.give_back();
         Ok(self)
     }
 }
@@ -111,5 +113,27 @@ impl Heir {
 impl Clone for Heir {
     fn clone(&self) -> Self {
         Self(self.0.duplicate(), self.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_that_was_not_given_back_comes_back() {
+        let (tx, rx) = Heir::both(Config::new(4096)).unwrap();
+        let (mut tx, heir) = (tx.producer().unwrap(), rx.clone());
+        let mut rx = rx.consumer().unwrap();
+        let together = rx.geometry.together() as u64;
+        while rx.given == 0 {
+            tx.push(&[]).unwrap();
+            drop(rx.try_pop().unwrap());
+        }
+        // As if it had been killed just before.
+        rx.end.header().read.store(0, Ordering::Relaxed);
+        let heir = heir.consumer().unwrap();
+        assert_eq!(heir.count(), rx.count());
+        assert_eq!(rx.end.header().read.load(Ordering::Relaxed), together);
     }
 }

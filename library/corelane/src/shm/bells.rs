@@ -26,7 +26,7 @@ use crate::wait::word::{Knows, SLEEPS};
 
 /// First time after which a sleeper looks whether the other process lives. The next times double. A timer that is due sooner than others of
 /// its core costs as much as the sleep.
-pub(super) const FIRST_LOOK: Duration = Duration::from_millis(64);
+const FIRST_LOOK: Duration = Duration::from_millis(64);
 /// Without a fence a ring may be lost, so a sleeper looks again soon.
 pub(super) const UNFENCED: Duration = Duration::from_millis(1);
 /// The longest of these times.
@@ -57,19 +57,21 @@ impl Link {
         unsafe { presence(self.queue()) }
     }
 
-    /// Closes the side if its owner is dead.
-    pub(super) fn bury(&self, side: Side) {
+    /// Closes the side if its owner is dead. Whether it has.
+    pub(super) fn bury(&self, side: Side) -> bool {
         let presence = self.presence();
         let seen = presence.seen();
         let epoch = Presence::epoch(side, seen);
         // Nobody has taken it yet, or it is closed already.
         if epoch == 0 || Presence::was_gone(side, seen) || is_taken(self.file.as_fd(), side) {
-            return;
+            return false;
         }
-        if presence.bury(side, seen) {
+        let is_buried = presence.bury(side, seen);
+        if is_buried {
             // Relaxed: it is only told to the user.
             self.header().died[side as usize].store(epoch + 1, Ordering::Relaxed);
         }
+        is_buried
     }
 
     /// Whether the side is closed.
@@ -108,7 +110,7 @@ pub struct Bell {
     word: NonNull<AtomicU32>,
     knows: Knows,
     /// When this side looks next whether the other process lives, and the time until then.
-    next_look: Cell<(Option<Instant>, Duration)>,
+    pub(super) next_look: Cell<(Option<Instant>, Duration)>,
     /// The side that sleeps here.
     pub(super) sleeper: Side,
     pub(super) link: Arc<Link>,
@@ -156,6 +158,7 @@ impl Bells {
 
 impl sealed::Bells for Bells {
     type Bell = Bell;
+    const HAS_SEVERAL: bool = false;
 
     #[inline(always)]
     fn items(&self) -> &Bell {
@@ -210,21 +213,24 @@ impl Bell {
         let _ = futex::wait(self.word(), futex::Flags::empty(), SLEEPS, Some(&time));
     }
 
-    /// Closes the other side if its process is dead, unless it is too early for a look. Returns the time until the next look.
-    fn look_after_peer(&self) -> Duration {
+    /// Closes the other side if its process is dead, unless it is too early for a look. Returns the time until the next look, or 0 if the side was
+    /// closed. The time goes on from one wait to the next: short ones find out, too.
+    pub(super) fn look_after_peer(&self) -> Duration {
         let now = Instant::now();
         let (next, interval) = self.next_look.get();
         match next {
-            Some(next) if now < next => next - now,
-            _ => {
-                if next.is_some() {
-                    self.link.bury(self.sleeper.other());
-                }
-                let after = if next.is_some() { (2 * interval).min(LAST_LOOK) } else { FIRST_LOOK };
-                self.next_look.set((Some(now + after), after));
-                after
-            }
+            Some(next) if now < next => return next - now,
+            Some(_) if self.link.bury(self.sleeper.other()) => return Duration::ZERO,
+            _ => {}
         }
+        let after = if next.is_some() { (2 * interval).min(LAST_LOOK) } else { FIRST_LOOK };
+        self.next_look.set((Some(now + after), after));
+        after
+    }
+
+    /// The other process has done something.
+    pub(super) fn is_answered(&self) {
+        self.next_look.set((None, FIRST_LOOK));
     }
 }
 
@@ -249,12 +255,12 @@ impl Rings for Bell {
         until: Option<Instant>,
         mut look: impl FnMut() -> Look<R>,
     ) -> Option<R> {
-        self.next_look.set((None, FIRST_LOOK));
         while !is_over(until) {
             let may_sleep = self.announce();
             match waits.count(look()) {
                 Look::Done(found) => {
                     self.rise();
+                    self.is_answered();
                     return Some(found);
                 }
                 Look::Busy => yield_now(),

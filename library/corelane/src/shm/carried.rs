@@ -30,6 +30,15 @@ pub trait Carried: Kind {}
 
 impl<T: Kind + ?Sized> Carried for T {}
 
+/// What a lane was asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Sizes {
+    /// Items, or bytes of records.
+    pub capacity: usize,
+    /// Bytes of the longest record, or 0: then it follows from the capacity. 0 for items.
+    pub longest: usize,
+}
+
 /// A queue between processes, made for a capacity.
 pub trait Kind {
     /// The sending side.
@@ -45,30 +54,28 @@ pub trait Kind {
     fn name() -> &'static str;
 
     /// Memory for the queue.
-    fn layout(capacity: usize) -> Result<Layout, CapacityError>;
+    fn layout(sizes: Sizes) -> Result<Layout, CapacityError>;
 
     /// Makes an empty queue.
     ///
     /// # Safety
     ///
     /// The lane has room for the queue, and nobody else has it yet.
-    unsafe fn found(link: &Link, capacity: usize) -> Result<(), CapacityError>;
+    unsafe fn found(link: &Link, sizes: Sizes) -> Result<(), CapacityError>;
 
     /// Goes on as the producer.
     ///
     /// # Safety
     ///
-    /// The queue was made with this capacity, and the seat of the side is this process's.
-    unsafe fn producer(link: &Link, capacity: usize, bells: Bells)
-    -> Result<Self::Producer, Error>;
+    /// The queue was made with these sizes, and the seat of the side is this process's.
+    unsafe fn producer(link: &Link, sizes: Sizes, bells: Bells) -> Result<Self::Producer, Error>;
 
     /// Goes on as the consumer.
     ///
     /// # Safety
     ///
     /// As for the producer.
-    unsafe fn consumer(link: &Link, capacity: usize, bells: Bells)
-    -> Result<Self::Consumer, Error>;
+    unsafe fn consumer(link: &Link, sizes: Sizes, bells: Bells) -> Result<Self::Consumer, Error>;
 }
 
 /// The queue of a lane for items.
@@ -82,37 +89,29 @@ impl<T: Item> Kind for T {
         core::any::type_name::<T>()
     }
 
-    fn layout(capacity: usize) -> Result<Layout, CapacityError> {
-        let lines = lines::<T>(capacity)?.lines;
+    fn layout(sizes: Sizes) -> Result<Layout, CapacityError> {
+        let lines = lines::<T>(sizes)?.lines;
         Ok(shared_layout::<line_ring::Header<T>>(lines))
     }
 
-    unsafe fn found(link: &Link, capacity: usize) -> Result<(), CapacityError> {
-        let lines = lines::<T>(capacity)?.lines;
+    unsafe fn found(link: &Link, sizes: Sizes) -> Result<(), CapacityError> {
+        let lines = lines::<T>(sizes)?.lines;
         // SAFETY: the caller's contract.
         let lines = unsafe { found(link.queue(), lines, line_ring::Header::<T>::new(0)) };
         line_ring::empty(&lines, 0);
         Ok(())
     }
 
-    unsafe fn producer(
-        link: &Link,
-        capacity: usize,
-        bells: Bells,
-    ) -> Result<Self::Producer, Error> {
-        let geometry = lines::<T>(capacity)?;
+    unsafe fn producer(link: &Link, sizes: Sizes, bells: Bells) -> Result<Self::Producer, Error> {
+        let geometry = lines::<T>(sizes)?;
         // SAFETY: the caller's contract.
         let end = unsafe { end(link, geometry.lines, Side::Producer) }?;
         let tx = line_ring::Producer::new(end, geometry).resume()?;
         Ok(wait::Producer::new(tx, bells.rung()))
     }
 
-    unsafe fn consumer(
-        link: &Link,
-        capacity: usize,
-        bells: Bells,
-    ) -> Result<Self::Consumer, Error> {
-        let geometry = lines::<T>(capacity)?;
+    unsafe fn consumer(link: &Link, sizes: Sizes, bells: Bells) -> Result<Self::Consumer, Error> {
+        let geometry = lines::<T>(sizes)?;
         // SAFETY: the caller's contract.
         let end = unsafe { end(link, geometry.lines, Side::Consumer) }?;
         let rx = line_ring::Consumer::new(end, geometry)?.resume()?;
@@ -120,8 +119,8 @@ impl<T: Item> Kind for T {
     }
 }
 
-fn lines<T>(capacity: usize) -> Result<line_ring::Geometry, CapacityError> {
-    line_ring::Geometry::new::<T>(Config::new(capacity))
+fn lines<T>(sizes: Sizes) -> Result<line_ring::Geometry, CapacityError> {
+    line_ring::Geometry::new::<T>(Config::new(sizes.capacity))
 }
 
 /// The queue of a lane for byte records.
@@ -135,36 +134,28 @@ impl Kind for [u8] {
         core::any::type_name::<Self>()
     }
 
-    fn layout(capacity: usize) -> Result<Layout, CapacityError> {
-        Ok(shared_layout::<record_ring::Header>(words(capacity)?.len))
+    fn layout(sizes: Sizes) -> Result<Layout, CapacityError> {
+        Ok(shared_layout::<record_ring::Header>(words(sizes)?.len))
     }
 
-    unsafe fn found(link: &Link, capacity: usize) -> Result<(), CapacityError> {
-        let len = words(capacity)?.len;
+    unsafe fn found(link: &Link, sizes: Sizes) -> Result<(), CapacityError> {
+        let len = words(sizes)?.len;
         // SAFETY: the caller's contract.
         let words = unsafe { found(link.queue(), len, record_ring::Header::new(0)) };
         record_ring::begin(&words, 0);
         Ok(())
     }
 
-    unsafe fn producer(
-        link: &Link,
-        capacity: usize,
-        bells: Bells,
-    ) -> Result<Self::Producer, Error> {
-        let geometry = words(capacity)?;
+    unsafe fn producer(link: &Link, sizes: Sizes, bells: Bells) -> Result<Self::Producer, Error> {
+        let geometry = words(sizes)?;
         // SAFETY: the caller's contract.
         let end = unsafe { end(link, geometry.len, Side::Producer) }?;
         let tx = record_ring::Producer::new(end, geometry).resume()?;
         Ok(wait::bytes::Producer::new(tx, bells.rung()))
     }
 
-    unsafe fn consumer(
-        link: &Link,
-        capacity: usize,
-        bells: Bells,
-    ) -> Result<Self::Consumer, Error> {
-        let geometry = words(capacity)?;
+    unsafe fn consumer(link: &Link, sizes: Sizes, bells: Bells) -> Result<Self::Consumer, Error> {
+        let geometry = words(sizes)?;
         // SAFETY: the caller's contract.
         let end = unsafe { end(link, geometry.len, Side::Consumer) }?;
         let rx = record_ring::Consumer::new(end, geometry).resume()?;
@@ -172,8 +163,13 @@ impl Kind for [u8] {
     }
 }
 
-fn words(capacity: usize) -> Result<record_ring::Geometry, CapacityError> {
-    record_ring::Geometry::new(Config::new(capacity))
+pub(super) fn words(sizes: Sizes) -> Result<record_ring::Geometry, CapacityError> {
+    let config = Config::new(sizes.capacity);
+    record_ring::Geometry::new(if sizes.longest == 0 {
+        config
+    } else {
+        config.block(sizes.longest)
+    })
 }
 
 /// The end of a side.

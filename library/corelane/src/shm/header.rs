@@ -2,8 +2,8 @@
 //!
 //! | bytes | |
 //! |---|---|
-//! | 0 to 63 | eight words of 8 bytes: "corelane", version of the layout, "linering" or "records", size and alignment of an item, a hash of its name, capacity, length of the file |
-//! | 64 to 79 | the last epochs, plus 1, in which the owner of each side was found dead |
+//! | 0 to 71 | nine words of 8 bytes: "corelane", version of the layout, "linering" or "records", size and alignment of an item, a hash of its name, capacity, longest record or 0, length of the file |
+//! | 72 to 87 | the last epochs, plus 1, in which the owner of each side was found dead |
 //! | 128 to 131 | bit 0: the consumer sleeps; bit 1: the producer must have a fence before it looks. A futex |
 //! | 256 to 259 | the same of the producer |
 //! | 4096 on | the queue: presence (8 bytes), then at multiples of 128 the variables: of items `read`, `popped`, `first`, of records `read`, `popped`, `pushed`, `first`; then the lines or words |
@@ -11,7 +11,7 @@
 use core::mem::size_of;
 use std::os::fd::BorrowedFd;
 
-use super::carried::Carried;
+use super::carried::{Carried, Sizes};
 use super::error::{Error, QUEUE};
 use crate::memory::{AtomicU32, AtomicU64, Ordering};
 use crate::pad::Padded;
@@ -25,7 +25,7 @@ const VERSION: u64 = 1;
 /// The first part of a lane's memory.
 #[repr(C)]
 pub(super) struct Header {
-    about: [AtomicU64; 8],
+    about: [AtomicU64; WORDS],
     /// Of the producer and of the consumer.
     pub(super) died: [AtomicU64; 2],
     /// The consumer sleeps here.
@@ -36,11 +36,14 @@ pub(super) struct Header {
 
 const _: () = assert!(size_of::<Header>() <= QUEUE_AT);
 
+/// Words that say what a lane is for.
+const WORDS: usize = 9;
+
 /// What a lane is for.
-pub(super) struct About([u64; 8]);
+pub(super) struct About([u64; WORDS]);
 
 /// The names of the words, as errors tell them.
-const FIELDS: [&str; 8] = [
+const FIELDS: [&str; WORDS] = [
     "magic number",
     "version of the layout",
     QUEUE,
@@ -48,12 +51,13 @@ const FIELDS: [&str; 8] = [
     "alignment of an item",
     "hash of the item's name",
     "capacity",
+    "longest record",
     "length",
 ];
 
 impl About {
     /// A lane that carries `T`.
-    pub(super) fn lane<T: Carried + ?Sized>(capacity: usize, len: usize) -> Self {
+    pub(super) fn lane<T: Carried + ?Sized>(sizes: Sizes, len: usize) -> Self {
         let word = |name: &[u8; 8]| u64::from_ne_bytes(*name);
         Self([
             word(b"corelane"),
@@ -62,7 +66,8 @@ impl About {
             T::ITEM.0 as u64,
             T::ITEM.1 as u64,
             hash(T::name()),
-            capacity as u64,
+            sizes.capacity as u64,
+            sizes.longest as u64,
             len as u64,
         ])
     }
@@ -73,7 +78,7 @@ impl About {
     ///
     /// If the file is too short.
     pub(super) fn read(file: BorrowedFd<'_>) -> Result<Self, Error> {
-        let mut bytes = [0; size_of::<[u64; 8]>()];
+        let mut bytes = [0; size_of::<[u64; WORDS]>()];
         match rustix::io::pread(file, &mut bytes, 0) {
             Ok(n) if n == bytes.len() => {}
             _ => return Err(Error::NotALane),
@@ -85,9 +90,10 @@ impl About {
         Ok(Self(core::array::from_fn(word)))
     }
 
-    /// The capacity.
-    pub(super) fn capacity(&self) -> Option<usize> {
-        usize::try_from(self.0[6]).ok()
+    /// The sizes that were asked for.
+    pub(super) fn sizes(&self) -> Option<Sizes> {
+        let size = |i: usize| usize::try_from(self.0[i]).ok();
+        Some(Sizes { capacity: size(6)?, longest: size(7)? })
     }
 
     /// Whether the lane is for what is expected.

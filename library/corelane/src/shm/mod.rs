@@ -59,7 +59,7 @@
 //! # Limits
 //!
 //! One producer and one consumer: several processes that write to one have a lane each. A child process that was forked, and has not called `exec`, keeps the sides of its parent taken as long as it
-//! lives; it must not use or drop their handles.
+//! lives; it must not use or drop their handles, nor wait for lanes in tasks.
 //! Processes on 64-bit Linux with `/proc`.
 
 mod bells;
@@ -92,6 +92,7 @@ use crate::wait::bell::Look;
 use crate::wait::thread::Looks;
 use crate::{line_ring, record_ring, wait};
 use bells::Link;
+use carried::Sizes;
 use error::system;
 use file::Seat;
 use header::{About, QUEUE_AT};
@@ -133,25 +134,30 @@ pub enum Peer {
 /// A queue in memory that processes share: for items of type `T`, or for byte records if `T` is `[u8]`.
 pub struct Lane<T: Carried + ?Sized> {
     link: Arc<Link>,
-    capacity: usize,
+    sizes: Sizes,
     items: PhantomData<fn(&T) -> &T>,
 }
 
 impl<T: Carried + ?Sized> Lane<T> {
-    /// Makes a lane for at least `capacity` items, or bytes of records. A record may take half of them.
+    /// Makes a lane for at least `capacity` items, or bytes of records. A record may take a quarter of them: see
+    /// [`create_for`](Lane::create_for).
     ///
     /// # Errors
     ///
     /// If the capacity is 0 or too large, or if the system has no memory files.
     pub fn create(capacity: usize) -> Result<Self, Error> {
-        let len = len::<T>(capacity)?;
+        Self::of(Sizes { capacity, longest: 0 })
+    }
+
+    fn of(sizes: Sizes) -> Result<Self, Error> {
+        let len = len::<T>(sizes)?;
         let file = file::create(len)?;
         let mapping = Arc::new(system("to map the lane", Mapping::new(file.as_fd(), len))?);
         let link = Arc::new(Link { mapping, file });
-        link.header().write(&About::lane::<T>(capacity, len));
+        link.header().write(&About::lane::<T>(sizes, len));
         // SAFETY: the file has room for the queue, and nobody else has it yet.
-        unsafe { T::found(&link, capacity) }?;
-        Ok(Self { link, capacity, items: PhantomData })
+        unsafe { T::found(&link, sizes) }?;
+        Ok(Self { link, sizes, items: PhantomData })
     }
 
     /// Opens a lane that another process has made, by its descriptor.
@@ -186,14 +192,14 @@ impl<T: Carried + ?Sized> Lane<T> {
         let there = file::sealed_len(file.as_fd())?;
         file::check_filled(file.as_fd(), there)?;
         let about = About::read(file.as_fd())?;
-        let capacity = about.capacity().ok_or(Error::Corrupt)?;
-        about.check(&About::lane::<T>(capacity, there))?;
-        if len::<T>(capacity)? != there {
+        let sizes = about.sizes().ok_or(Error::Corrupt)?;
+        about.check(&About::lane::<T>(sizes, there))?;
+        if len::<T>(sizes)? != there {
             return Err(Error::Corrupt);
         }
         let mapping = Arc::new(system("to map the lane", Mapping::new(file.as_fd(), there))?);
         let link = Arc::new(Link { mapping, file });
-        Ok(Self { link, capacity, items: PhantomData })
+        Ok(Self { link, sizes, items: PhantomData })
     }
 
     /// Takes the sending side.
@@ -203,8 +209,8 @@ impl<T: Carried + ?Sized> Lane<T> {
     /// [`Taken`](Error::Taken) if a live process has it, [`Corrupt`](Error::Corrupt) if the last one can't have left the queue so.
     pub fn producer(&self) -> Result<T::Producer, Error> {
         let bells = self.take(Side::Producer)?;
-        // SAFETY: the queue was made with this capacity, and the side's lock is taken.
-        unsafe { T::producer(&self.link, self.capacity, bells) }
+        // SAFETY: the queue was made with these sizes, and the side's lock is taken.
+        unsafe { T::producer(&self.link, self.sizes, bells) }
     }
 
     /// Takes the receiving side.
@@ -215,7 +221,7 @@ impl<T: Carried + ?Sized> Lane<T> {
     pub fn consumer(&self) -> Result<T::Consumer, Error> {
         let bells = self.take(Side::Consumer)?;
         // SAFETY: as above.
-        unsafe { T::consumer(&self.link, self.capacity, bells) }
+        unsafe { T::consumer(&self.link, self.sizes, bells) }
     }
 
     /// Takes the lock of a side, and says so.
@@ -252,10 +258,38 @@ impl<T: Carried + ?Sized> Lane<T> {
     }
 }
 
+impl Lane<[u8]> {
+    /// Makes a lane with room for so many records of up to `longest` bytes.
+    ///
+    /// ```
+    /// use corelane::shm::Lane;
+    ///
+    /// const FRAME: usize = 640 * 480 * 3;
+    ///
+    /// let lane = Lane::<[u8]>::create_for(FRAME, 8)?;
+    /// assert_eq!(lane.producer()?.claim(FRAME).expect("there is room").len(), FRAME);
+    /// # Ok::<(), corelane::shm::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`create`](Self::create).
+    pub fn create_for(longest: usize, records: usize) -> Result<Self, Error> {
+        let longest = longest.max(1);
+        Self::of(Sizes { capacity: record_ring::counted(longest).saturating_mul(records), longest })
+    }
+
+    /// Length of the longest record, in bytes.
+    pub fn max_len(&self) -> usize {
+        // The sizes were checked when the lane was made or opened.
+        carried::words(self.sizes).map_or(0, record_ring::Geometry::max_len)
+    }
+}
+
 /// The length of a lane in bytes.
-fn len<T: Carried + ?Sized>(capacity: usize) -> Result<usize, Error> {
+fn len<T: Carried + ?Sized>(sizes: Sizes) -> Result<usize, Error> {
     const { assert!(T::ITEM.1 <= QUEUE_AT, "items of a lane are aligned to at most 4096 bytes") };
-    Ok((QUEUE_AT + T::layout(capacity)?.size()).next_multiple_of(QUEUE_AT))
+    Ok((QUEUE_AT + T::layout(sizes)?.size()).next_multiple_of(QUEUE_AT))
 }
 
 impl<T: Carried + ?Sized> AsFd for Lane<T> {

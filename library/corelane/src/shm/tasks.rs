@@ -4,13 +4,13 @@
 //! way that needs nothing of it. A descriptor for each lane would cost the other process a call of the system more, and `io_uring`, which
 //! could wait as well, is switched off on many systems.
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::poll_fn;
 use core::mem::replace;
 use core::ptr::NonNull;
 use core::task::{Context, Poll, Waker};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ use rustix::thread::ClockId;
 use rustix::thread::futex::{self, WaitFlags, WaitPtr, WaitvFlags};
 use rustix::time::{Timespec, clock_gettime};
 
-use super::bells::{Bell, FIRST_LOOK, LAST_LOOK, Link, UNFENCED};
+use super::bells::{Bell, LAST_LOOK, Link, UNFENCED};
 use super::{Consumer, Item, Producer, RecordConsumer, RecordProducer, Side};
 use crate::bytes::ClaimError;
 use crate::memory::{AtomicU32, AtomicU64, Mutex, Ordering};
@@ -78,18 +78,18 @@ struct Watch {
 }
 
 /// All threads that sleep for tasks. They never end.
-static WATCHES: Mutex<Vec<&'static Watch>> = Mutex::new(Vec::new());
+static WATCHES: Mutex<Vec<Arc<Watch>>> = Mutex::new(Vec::new());
 
 impl Watch {
     /// Lets a thread sleep for a task. `None` if the system gives no thread.
-    fn add(sleeper: Sleeper) -> Option<&'static Self> {
+    fn add(sleeper: Sleeper) -> Option<Arc<Self>> {
         let mut watches = WATCHES.lock();
-        let has_room = |watch: &&Self| watch.sleepers.lock().len() < MOST;
-        let watch = match watches.iter().copied().find(has_room) {
-            Some(watch) => watch,
+        let has_room = |watch: &&Arc<Self>| watch.sleepers.lock().len() < MOST;
+        let watch = match watches.iter().find(has_room) {
+            Some(watch) => watch.clone(),
             None => {
                 let watch = Self::start()?;
-                watches.push(watch);
+                watches.push(watch.clone());
                 watch
             }
         };
@@ -98,10 +98,11 @@ impl Watch {
         Some(watch)
     }
 
-    fn start() -> Option<&'static Self> {
+    fn start() -> Option<Arc<Self>> {
         let (sleepers, changes) = (Mutex::new(Vec::new()), AtomicU32::new(0));
-        let watch: &'static Self = Box::leak(Box::new(Self { sleepers, changes }));
-        let started = thread::Builder::new().name("corelane-shm".into()).spawn(|| watch.run());
+        let watch = Arc::new(Self { sleepers, changes });
+        let runs = watch.clone();
+        let started = thread::Builder::new().name("corelane-shm".into()).spawn(move || runs.run());
         started.ok().map(|_| watch)
     }
 
@@ -113,14 +114,13 @@ impl Watch {
 
     /// Takes a new waker for a task, if it still waits here.
     fn update(&self, id: u64, waker: &Waker) -> bool {
+        // Wakers are code of the user: they are cloned and dropped without the lock.
+        let new = waker.clone();
         let mut sleepers = self.sleepers.lock();
         let found = sleepers.iter_mut().find(|sleeper| sleeper.id == id);
-        let Some(sleeper) = found else { return false };
-        let old = replace(&mut sleeper.waker, waker.clone());
+        let old = found.map(|sleeper| replace(&mut sleeper.waker, new));
         drop(sleepers);
-        // A waker is code of the user: not under the lock.
-        drop(old);
-        true
+        old.is_some()
     }
 
     fn remove(&self, id: u64) {
@@ -141,7 +141,10 @@ impl Watch {
             if due.is_empty() {
                 self.sleep(changes, &words, until);
             } else {
-                due.into_iter().for_each(|sleeper| sleeper.waker.wake());
+                for Sleeper { waker, .. } in due {
+                    // One that panics must not keep the others asleep.
+                    let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+                }
             }
         }
     }
@@ -198,7 +201,7 @@ fn wait_at(word: NonNull<AtomicU32>, value: u32, is_private: bool) -> futex::Wai
 struct Task<'a, H> {
     handle: &'a mut H,
     bell: fn(&H) -> &Bell,
-    registered: Option<(&'static Watch, u64)>,
+    registered: Option<(Arc<Watch>, u64)>,
 }
 
 impl<H> Task<'_, H> {
@@ -208,34 +211,45 @@ impl<H> Task<'_, H> {
         look: &mut impl FnMut(&mut H) -> Option<R>,
     ) -> Poll<R> {
         if let Some(found) = look(self.handle) {
-            return Poll::Ready(found);
+            return self.found(found);
         }
-        let is_registered =
-            self.registered.is_some_and(|(watch, id)| watch.update(id, context.waker()));
-        if is_registered {
+        let waits = |(watch, id): &(Arc<Watch>, u64)| watch.update(*id, context.waker());
+        if self.registered.as_ref().is_some_and(waits) {
             return Poll::Pending;
         }
-        let is_fenced = (self.bell)(self.handle).announce();
-        // Once more, for what came before the other side could see that this one sleeps.
+        let bell = (self.bell)(self.handle);
+        let is_fenced = bell.announce();
+        bell.look_after_peer();
+        // Once more, for what came before the other side could see that this one sleeps, or if the other side is dead.
         if let Some(found) = look(self.handle) {
-            return Poll::Ready(found);
+            return self.found(found);
         }
         self.register(context.waker(), is_fenced);
         Poll::Pending
+    }
+
+    fn found<R>(&self, found: R) -> Poll<R> {
+        (self.bell)(self.handle).is_answered();
+        Poll::Ready(found)
     }
 
     fn register(&mut self, waker: &Waker, is_fenced: bool) {
         static IDS: AtomicU64 = AtomicU64::new(0);
         let id = IDS.fetch_add(1, Ordering::Relaxed);
         let bell = (self.bell)(self.handle);
-        let interval = if is_fenced { FIRST_LOOK } else { UNFENCED };
+        let (next, interval) = bell.next_look.get();
+        let now = Instant::now();
+        let next_look = match next {
+            Some(next) if is_fenced => (next, interval),
+            _ => (now + UNFENCED, UNFENCED),
+        };
         let watch = Watch::add(Sleeper {
             id,
             word: NonNull::from(bell.word()),
             link: bell.link.clone(),
             side: bell.sleeper,
             waker: waker.clone(),
-            next_look: (Instant::now() + interval, interval),
+            next_look,
             is_fenced,
         });
         match watch {
@@ -248,7 +262,7 @@ impl<H> Task<'_, H> {
 
 impl<H> Drop for Task<'_, H> {
     fn drop(&mut self) {
-        if let Some((watch, id)) = self.registered {
+        if let Some((watch, id)) = self.registered.take() {
             watch.remove(id);
         }
         (self.bell)(self.handle).rise();
@@ -333,5 +347,17 @@ impl RecordProducer {
         };
         let room = until(self, |tx| tx.bells.own(), look).await?;
         Ok(self.claimed(room))
+    }
+
+    /// Appends a copy of `bytes` as a record, in a task. Waits while there is no room.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](wait::bytes::Producer::push).
+    pub async fn push_async(&mut self, bytes: &[u8]) -> Result<(), ClaimError> {
+        let mut claim = self.claim_async(bytes.len()).await?;
+        claim.copy_from_slice(bytes);
+        claim.commit();
+        Ok(())
     }
 }

@@ -110,6 +110,8 @@ pub(crate) mod sealed {
     /// The bells of a queue.
     pub trait Bells {
         type Bell: Rings;
+        /// Whether a side may have several handles. Then one ring may be for several of them, and each sleeper that has found something rings again.
+        const HAS_SEVERAL: bool;
 
         /// Consumers sleep here.
         fn items(&self) -> &Self::Bell;
@@ -176,6 +178,7 @@ impl Local {
 
 impl sealed::Bells for Local {
     type Bell = Bell;
+    const HAS_SEVERAL: bool = true;
 
     #[inline(always)]
     fn items(&self) -> &Bell {

@@ -111,8 +111,10 @@ impl<P: queue::Producer, B: Bells> Producer<P, B> {
         match self.looks.wait(self.bells.room(), until, look) {
             Some(Ok(())) => {
                 self.ring();
-                // Room may have come for several at once, with one ring.
-                self.bells.room().ring();
+                if B::HAS_SEVERAL {
+                    // Room may have come for several at once, with one ring.
+                    self.bells.room().ring();
+                }
                 Ok(())
             }
             Some(Err(Closed(item))) => Err(TryPushError::Closed(item)),

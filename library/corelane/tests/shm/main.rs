@@ -491,6 +491,18 @@ impl Nonsense {
     }
 }
 
+impl Nonsense {
+    /// Writes a word at each place behind the positions, or at half of them.
+    fn write_everywhere(&self, value: u64, random: &mut Random) {
+        for at in 512 + 64..self.words {
+            if random.next() % 2 == 0 {
+                // SAFETY: as above.
+                unsafe { self.memory.add(at).write_volatile(value) };
+            }
+        }
+    }
+}
+
 impl Drop for Nonsense {
     fn drop(&mut self) {
         // SAFETY: it was mapped with this length, and isn't used any more.

@@ -197,3 +197,80 @@ fn lying_peer_with_records() {
         }
     }
 }
+
+/// Headers with the right number and any length, at each word where one may be.
+#[test]
+fn lying_peer_that_knows_the_headers() {
+    let mut random = Random(11);
+    for _ in 0..(300.0 * stress()) as u64 + 3 {
+        let lane = Lane::<[u8]>::create(1 + random.next() as usize % 900).unwrap();
+        let nonsense = Nonsense::new(&lane, &mut random);
+        let (mut tx, mut rx) = (lane.producer().unwrap(), lane.consumer().unwrap());
+        for _ in 0..60 {
+            if random.next() % 3 == 0 {
+                let number = [tx.position(), rx.position()][random.next() as usize % 2] as u32;
+                let kind = match random.next() % 5 {
+                    0 => 0,
+                    1 => u32::MAX,
+                    2 => u32::MAX - 1,
+                    3 => random.next() as u32 % 1000,
+                    _ => random.next() as u32,
+                };
+                nonsense.write_everywhere(u64::from(number) << 32 | u64::from(kind), &mut random);
+            }
+            match random.next() % 4 {
+                0 => {
+                    if let Ok(mut claim) = tx.try_claim(random.next() as usize % (tx.max_len() + 1))
+                    {
+                        claim.fill(9);
+                        claim.commit();
+                    }
+                }
+                1 => _ = rx.try_pop().map(|record| record.iter().fold(0, |all, byte| all ^ byte)),
+                2 => {
+                    drop(tx);
+                    let Ok(next) = lane.producer() else { break };
+                    tx = next;
+                }
+                _ => {
+                    drop(rx);
+                    let Ok(next) = lane.consumer() else { break };
+                    rx = next;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lane_for_frames_has_room_for_them() {
+    for (longest, frames) in [(1, 1), (65_536, 4), (1000, 3), (505, 7)] {
+        let lane = Lane::<[u8]>::create_for(longest, frames).unwrap();
+        let other = Lane::<[u8]>::open(&lane).unwrap();
+        assert!(lane.max_len() >= longest && other.max_len() == lane.max_len());
+        let (mut tx, mut rx) = (lane.producer().unwrap(), other.consumer().unwrap());
+        for round in 0..20 {
+            (0..frames).for_each(|_| tx.try_claim(longest).unwrap().commit());
+            for _ in 0..frames - round % 2 {
+                assert_eq!(rx.try_pop().unwrap().len(), longest);
+            }
+            (0..round % 2).for_each(|_| drop(rx.try_pop().unwrap()));
+        }
+    }
+    let error = Lane::<[u8]>::create_for(usize::MAX, 3).unwrap_err();
+    assert!(matches!(error, Error::Capacity(_)), "{error}");
+}
+
+#[test]
+fn short_waits_find_out_that_a_process_was_killed() {
+    let lane = Lane::<[u8]>::create(1000).unwrap();
+    let mut rx = lane.consumer().unwrap();
+    let mut process = spawn("push records for ever", &[&lane]);
+    assert!(rx.pop_timeout(Duration::from_secs(10)).is_ok());
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let begin = Instant::now();
+    while rx.pop_timeout(Duration::from_millis(20)).map(drop) != Err(TryPopError::Closed) {
+        assert!(begin.elapsed() < Duration::from_secs(5), "it never finds out");
+    }
+}

@@ -1,19 +1,21 @@
 //! Tasks that wait at lanes.
 
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use corelane::shm::{Lane, Peer};
 use futures_executor::block_on;
-use futures_util::future::join_all;
-use std::future::Future;
+use futures_util::future::{Either, join_all, select};
 
 use super::{Tick, lane, spawn};
 
 /// One poll.
-fn poll<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
+fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
@@ -126,5 +128,108 @@ fn a_task_finds_out_that_the_other_process_was_killed() {
         while rx.pop_async().await.is_some() {}
         assert_eq!(rx.peer(), Peer::Died);
         assert!(begin.elapsed() < Duration::from_secs(5));
+    });
+}
+
+/// Of two lanes one is busy, so the wait at the other one is given up again and again.
+#[test]
+fn a_task_that_selects_finds_out_that_a_process_was_killed() {
+    let (busy, other) = (lane(4), lane(100));
+    let (mut tx, mut rx) = (busy.producer().unwrap(), busy.consumer().unwrap());
+    let mut dead = other.consumer().unwrap();
+    let mut process = spawn("push some and sleep", &[&other]);
+    assert!((0..10).all(|number| dead.pop() == Some(Tick::new(number))));
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let sends = thread::spawn(move || {
+        while tx.push(Tick::new(0)).is_ok() {
+            thread::sleep(Duration::from_millis(5));
+        }
+    });
+    let begin = Instant::now();
+    block_on(async {
+        loop {
+            assert!(begin.elapsed() < Duration::from_secs(5), "it never finds out");
+            let item = match select(pin!(rx.pop_async()), pin!(dead.pop_async())).await {
+                Either::Left(_) => continue,
+                Either::Right((item, _)) => item,
+            };
+            assert_eq!(item, None);
+            return;
+        }
+    });
+    drop(rx);
+    sends.join().unwrap();
+}
+
+/// A waker that counts, and may panic.
+struct Wakes(AtomicU32, bool);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        assert!(!self.1, "a waker that panics");
+    }
+}
+
+#[test]
+fn the_last_waker_is_woken_also_after_one_that_panicked() {
+    let wakers = [true, false, false].map(|panics| Arc::new(Wakes(AtomicU32::new(0), panics)));
+    let [bad, first, second] = wakers.clone().map(Waker::from);
+    let lanes = [lane(4), lane(4)];
+    let mut tx = lanes.each_ref().map(|lane| lane.producer().unwrap());
+    let [mut rx, mut other] = lanes.each_ref().map(|lane| lane.consumer().unwrap());
+    let poll = |future: Pin<&mut dyn Future<Output = _>>, waker| {
+        assert!(future.poll(&mut Context::from_waker(waker)).is_pending());
+    };
+    {
+        let mut future = pin!(rx.pop_async());
+        poll(future.as_mut(), &bad);
+        tx[0].push(Tick::new(0)).unwrap();
+        wait_until(|| wakers[0].0.load(Ordering::SeqCst) == 1);
+    }
+    // The task has moved to another executor.
+    let mut future = pin!(other.pop_async());
+    poll(future.as_mut(), &first);
+    poll(future.as_mut(), &second);
+    tx[1].push(Tick::new(1)).unwrap();
+    wait_until(|| wakers[2].0.load(Ordering::SeqCst) == 1);
+    assert_eq!(wakers[1].0.load(Ordering::SeqCst), 0);
+}
+
+fn wait_until(condition: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !condition() {
+        assert!(begin.elapsed() < Duration::from_secs(10), "it never comes");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn records_may_be_held_while_a_task_waits_for_something_else() {
+    let lane = Lane::<[u8]>::create(1000).unwrap();
+    let (mut tx, mut rx) = (lane.producer().unwrap(), lane.consumer().unwrap());
+    let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    threads.block_on(async {
+        let sends = tokio::spawn(async move {
+            for number in 0..200_u8 {
+                let mut claim = tx.claim_async(1).await.unwrap();
+                tokio::task::yield_now().await;
+                claim[0] = number;
+                claim.commit();
+                tx.push_async(&[number]).await.unwrap();
+            }
+        });
+        let reads = tokio::spawn(async move {
+            let mut records = 0;
+            while let Some(record) = rx.pop_async().await {
+                tokio::task::yield_now().await;
+                assert_eq!(*record, [(records / 2) as u8]);
+                records += 1;
+            }
+            records
+        });
+        sends.await.unwrap();
+        assert_eq!(reads.await.unwrap(), 400);
     });
 }

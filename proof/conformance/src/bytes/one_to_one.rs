@@ -13,7 +13,8 @@ use corelane_harness::threads::{Cores, both, scaled};
 
 /// What a record of `len` bytes counts.
 fn counted(len: usize) -> usize {
-    len.next_multiple_of(8) + 8
+    let bytes = len.next_multiple_of(8) + 8;
+    if bytes < 512 { bytes } else { bytes.next_multiple_of(64) }
 }
 
 /// How a claim ends.

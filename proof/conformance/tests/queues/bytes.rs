@@ -94,8 +94,9 @@ fn call_one_to_one() -> impl Strategy<Value = one_to_one::Call> {
         1 => Just(End::Written),
         2 => Just(End::Abort),
     ];
+    let len = prop_oneof![8 => len(), 1 => 400..700_usize, 1 => 0..3000_usize];
     prop_oneof![
-        6 => (len(), end).prop_map(|(len, end)| Call::Claim(len, end)),
+        6 => (len, end).prop_map(|(len, end)| Call::Claim(len, end)),
         5 => Just(Call::Pop),
         1 => Just(Call::PopAndForget),
     ]
@@ -106,8 +107,8 @@ proptest! {
 
     #[test]
     fn any_sequence_one_to_one(
-        capacity in prop_oneof![4 => 1..300_usize, 1 => 1..3000_usize],
-        block in prop::option::of(0..600_usize),
+        capacity in prop_oneof![3 => 1..300_usize, 1 => 1..3000_usize, 1 => 1..9000_usize],
+        block in prop::option::of(0..1200_usize),
         first in prop_oneof![Just(0), (0..200_u64).prop_map(|n| 0_u64.wrapping_sub(n))],
         calls in vec(call_one_to_one(), 0..200),
     ) {

@@ -1,14 +1,14 @@
 //! Byte records.
 
 use coherence::pause;
-use corelane_sim::record_ring::{Heir, Producer};
+use corelane_sim::record_ring::{Heir, Producer, counted};
 use corelane_sim::{CapacityError, Config};
 
 use super::{Done, ITEMS};
 
 /// Both sides of a small ring, which is full after two to seven records.
 pub(super) fn sides(seed: u64) -> Result<(Heir, Heir), CapacityError> {
-    let capacity = 32 + 16 * (seed as usize % 4);
+    let capacity = 32 + 8 * (seed as usize % 7);
     Heir::both(Config::new(capacity).block(24).first(0_u64.wrapping_sub(seed % 19)))
 }
 
@@ -52,18 +52,21 @@ pub(super) fn push(side: Heir, done: &Done, is_victim: bool) {
     }
 }
 
-/// All room comes back, also that of a dead process.
+/// All room comes back, also that of a dead process: records of one length fit as promised.
 fn check_room(tx: &mut Producer, done: &Done) {
     while done.popped.get() < ITEMS {
         pause(1);
     }
-    for n in 0..tx.capacity() / 8 {
+    let len = if tx.capacity() % 16 == 0 { 0 } else { tx.max_len() };
+    let (each, mut inside) = (counted(len), 0);
+    while inside + each <= tx.capacity() {
         // What the consumer has given back may still be in its store buffer.
         let is_pushed = (0..1000).any(|_| {
             pause(1);
-            tx.push(&[]).is_ok()
+            tx.push(&vec![0; len]).is_ok()
         });
-        assert!(is_pushed, "room for {n} records in {} bytes", tx.capacity());
+        assert!(is_pushed, "{inside} bytes are inside, and {each} more have no room");
+        inside += each;
     }
 }
 

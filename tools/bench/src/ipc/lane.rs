@@ -90,9 +90,9 @@ pub(super) fn words_mut(record: &mut [u8]) -> &mut [u64] {
     FromBytes::mut_from_bytes(record).unwrap_or_default()
 }
 
-/// The measurements of lanes that carry `$carried`, of which `$capacity` makes a queue for so many records of `W` words.
+/// The measurements of lanes that carry `$carried`, which `$create` makes for so many records of so many words.
 macro_rules! links {
-    ($link:ident carries $carried:ty, $tx:ty, $rx:ty, $capacity:expr) => {
+    ($link:ident carries $carried:ty, $tx:ty, $rx:ty, $create:expr) => {
         impl<const W: usize, S: Waits> Link<W> for $link<S> {
             const STRATEGY: Strategy = S::STRATEGY;
 
@@ -100,13 +100,13 @@ macro_rules! links {
             type Rx = $rx;
 
             fn to_child(capacity: usize, child: &mut Command) -> Result<(Self::Tx, i32), String> {
-                let lane = Lane::<$carried>::create($capacity(capacity, W)).map_err(text)?;
+                let lane: Lane<$carried> = $create(capacity, W).map_err(text)?;
                 let number = lane.give(child).map_err(text)?;
                 Ok((lane.producer().map_err(text)?.strategy(S::HOW), number))
             }
 
             fn from_child(capacity: usize, child: &mut Command) -> Result<(Self::Rx, i32), String> {
-                let lane = Lane::<$carried>::create($capacity(capacity, W)).map_err(text)?;
+                let lane: Lane<$carried> = $create(capacity, W).map_err(text)?;
                 let number = lane.give(child).map_err(text)?;
                 Ok((lane.consumer().map_err(text)?.strategy(S::HOW), number))
             }
@@ -124,13 +124,12 @@ macro_rules! links {
     };
 }
 
-/// Bytes of so many records, each with a header of a word. The longest one takes at most half.
-fn record_bytes(records: usize, words: usize) -> usize {
-    8 * (words + 1) * records.max(3)
-}
-
-links!(Lanes carries Record<W>, Producer<Record<W>>, Consumer<Record<W>>, |items, _| items);
-links!(Records carries [u8], RecordProducer, RecordConsumer, record_bytes);
+links!(Lanes carries Record<W>, Producer<Record<W>>, Consumer<Record<W>>, |items, _| {
+    Lane::create(items)
+});
+links!(Records carries [u8], RecordProducer, RecordConsumer, |records, words| {
+    Lane::create_for(8 * words, records)
+});
 
 pub(super) fn entries() -> Vec<Entry> {
     let items = Info { id: "linering", ..<LineRing as Queue<u64>>::INFO };

@@ -75,10 +75,12 @@ impl<const W: usize> Try<W> for spsc::Producer<Record<W>> {
     #[inline(always)]
     fn try_put(&mut self, number: u64) -> bool {
         // SAFETY: it is written before it is published.
-        let Some(record) = (unsafe { self.reserve() }) else {
+        let reserve = |tx: &mut Self| unsafe { tx.reserve() };
+        let room = reserve(self).or_else(|| {
             self.sync();
-            return false;
-        };
+            reserve(self)
+        });
+        let Some(record) = room else { return false };
         // SAFETY: it is this side's until it is published.
         unsafe { record.write([number; W]) };
         self.commit();
@@ -96,7 +98,7 @@ impl<const W: usize> Rx<W> for spsc::Consumer<Record<W>> {
             }
             self.finalize();
             self.sync();
-            None
+            self.try_read().map(|record| unless_end(record))
         })
     }
 }

@@ -126,8 +126,10 @@ impl<P: Claims, B: Bells> Producer<P, B> {
             done => Look::Done(done),
         };
         let waited = looks.wait(bells.room(), until, look);
-        // Room may have come for several at once, with one ring.
-        bells.room().ring();
+        if B::HAS_SEVERAL {
+            // Room may have come for several at once, with one ring.
+            bells.room().ring();
+        }
         waited.unwrap_or(Err(ClaimError::Full))
     }
 
@@ -205,8 +207,10 @@ impl<C: Records, B: Bells> Consumer<C, B> {
             done => Look::Done(done),
         };
         let waited = looks.wait(bells.items(), until, look);
-        // A claim that ends may be in front of several records, which others have committed before.
-        bells.items().ring();
+        if B::HAS_SEVERAL {
+            // A claim that ends may be in front of several records, which others have committed before.
+            bells.items().ring();
+        }
         waited.unwrap_or(Err(TryPopError::Empty))
     }
 
@@ -288,8 +292,8 @@ macro_rules! both {
 
 both! { Producer of Claims Consumer of Records }
 
-/// Rings when it is dropped, which is after the claim before it.
-struct RingsAfterClaim<'a, P: Claims, B: Bells>(&'a B, PhantomData<P>);
+/// Rings when it is dropped, which is after the claim before it. Exclusive, so that it may move to another thread.
+struct RingsAfterClaim<'a, P: Claims, B: Bells>(&'a mut B, PhantomData<fn(P)>);
 
 impl<P: Claims, B: Bells> Drop for RingsAfterClaim<'_, P, B> {
     #[inline(always)] // as the queue's own
@@ -303,7 +307,7 @@ impl<P: Claims, B: Bells> Drop for RingsAfterClaim<'_, P, B> {
 }
 
 /// Rings when it is dropped, which is after the record before it.
-struct RingsAfterRecord<'a, B: Bells>(&'a B);
+struct RingsAfterRecord<'a, B: Bells>(&'a mut B);
 
 impl<B: Bells> Drop for RingsAfterRecord<'_, B> {
     #[inline(always)] // as the queue's own
