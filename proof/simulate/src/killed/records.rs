@@ -57,7 +57,7 @@ fn check_room(tx: &mut Producer, done: &Done) {
     while done.popped.get() < ITEMS {
         pause(1);
     }
-    let len = if tx.capacity() % 16 == 0 { 0 } else { tx.max_len() };
+    let len = if tx.capacity().is_multiple_of(16) { 0 } else { tx.max_len() };
     let (each, mut inside) = (counted(len), 0);
     while inside + each <= tx.capacity() {
         // What the consumer has given back may still be in its store buffer.
