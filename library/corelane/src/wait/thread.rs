@@ -48,6 +48,8 @@ pub(crate) struct Looks {
     yields: u64,
     /// Sleeps until the next trial.
     trial_in: u64,
+    /// Waits in a row that were over before a sleep.
+    awake: u64,
     pub(super) waits: Waits,
 }
 
@@ -57,13 +59,15 @@ const PAUSES: u64 = limit(20, 0);
 const MOST: u64 = limit(20, 0);
 /// Fewest yields.
 const FEWEST: u64 = limit(1, 0);
-/// Yields of a trial: longer than it takes to wake another thread. Two threads that wait for each other, and both sleep, have long
+/// Yields of a trial: longer than it takes to wake another thread, also between virtual cores. Two threads that wait for each other, and both sleep, have long
 /// waits only because they sleep. If one of them stays awake for once, both find out. A trial that succeeds is followed by another.
-const TRIAL: u64 = limit(100, 0);
+const TRIAL: u64 = limit(200, 0);
 /// Looks from one check of the bell to the next.
 const CHECK: u64 = 64;
 /// Sleeps for each trial.
 const SLEEPS: u64 = 32;
+/// After so many waits in a row without a sleep, a sleep is an accident: a trial follows at once.
+const A_ROW: u64 = 16;
 
 impl Looks {
     pub(crate) fn new() -> Self {
@@ -71,7 +75,7 @@ impl Looks {
     }
 
     pub(crate) fn by(strategy: Strategy) -> Self {
-        Self { strategy, yields: MOST, trial_in: SLEEPS, waits: Waits::default() }
+        Self { strategy, yields: MOST, trial_in: SLEEPS, awake: 0, waits: Waits::default() }
     }
 
     /// The looks of a wait before it sleeps.
@@ -91,9 +95,13 @@ impl Looks {
     fn end(&mut self, is_over: bool) {
         let yields = if is_over { 2 * self.yields } else { self.yields / 2 };
         self.yields = yields.clamp(FEWEST, MOST);
-        if !is_over {
-            self.trial_in = self.trial_in.checked_sub(1).unwrap_or(SLEEPS);
+        if is_over {
+            self.awake += 1;
+            return;
         }
+        let next = self.trial_in.checked_sub(1).unwrap_or(SLEEPS);
+        self.trial_in = if self.awake >= A_ROW { 0 } else { next };
+        self.awake = 0;
     }
 
     /// Blocks the thread until a look finds something. `None` if that was not before `until`.
