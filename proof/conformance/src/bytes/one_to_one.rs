@@ -149,7 +149,7 @@ pub fn capacities_one_to_one() {
 }
 
 /// A stream of records of random lengths on two cores and on one. The first word says the number.
-pub fn streams_one_to_one() {
+pub fn one_to_one_on_two_cores_and_on_one() {
     for (cores, records) in [(Cores::Two, 50_000), (Cores::One, 20_000)] {
         for (capacity, block) in [(64, 32), (512, 256), (1 << 14, 1 << 10)] {
             let config = Config::new(capacity).block(block).first(u64::MAX - 5000);

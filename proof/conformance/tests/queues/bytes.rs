@@ -31,7 +31,7 @@ checks! {
     lengths::drop_panics_mid_batch,
     one_to_one::every_length_one_to_one,
     one_to_one::capacities_one_to_one,
-    one_to_one::streams_one_to_one,
+    one_to_one::one_to_one_on_two_cores_and_on_one,
     threads::streams_on_two_cores,
     threads::streams_on_one_core,
     threads::teardown_races_push,
