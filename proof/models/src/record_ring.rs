@@ -24,7 +24,7 @@ pub(crate) fn models() -> Vec<Model> {
     ]
 }
 
-/// A ring of 8 words, whose counters wrap after so many.
+/// A ring of 8 words, whose counters wrap after `before` words.
 fn config(before: u64) -> Config {
     Config::new(24).block(16).first(0_u64.wrapping_sub(before))
 }
@@ -33,7 +33,7 @@ fn queue(before: u64) -> (Producer, Consumer) {
     queue_with(config(before)).expect("small")
 }
 
-/// The bytes of record `number` of so many words.
+/// The bytes of record `number`, which has `words` words.
 fn record(number: u8, words: usize) -> Vec<u8> {
     vec![number; 8 * words]
 }

@@ -9,7 +9,7 @@ const LINE: usize = 64 / WORD;
 /// Longest record in bytes: what a header can say.
 pub(super) const LONGEST: usize = Head::SKIP as usize - 2;
 
-/// Records with so many words take whole cache lines, so that others of them begin at a line, too.
+/// From this number of words on a record takes whole cache lines. Then the next one of them begins at a line, too.
 const LARGE: usize = 64;
 
 /// Words of a record of `len` bytes, with its header.

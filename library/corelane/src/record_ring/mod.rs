@@ -298,7 +298,7 @@ impl Producer {
     #[inline]
     fn look(&mut self) {
         let (position, len) = (self.place.position, self.geometry.len as u64);
-        // Acquire ↔ Release in `Consumer::release`: the records are read.
+        // Acquire ↔ Release in `Consumer::give_back`: the records are read.
         let read = self.end.header().read.load(Ordering::Acquire);
         // The consumer can't be before the producer's last lap, nor behind the producer. Only another process that isn't to be
         // trusted says so: then the ring is full.
@@ -572,7 +572,7 @@ impl Deref for Claim<'_> {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: `allocate` has found so many bytes behind the header free, and in a row. All bytes of the ring are initialised.
+        // SAFETY: `allocate` has found `len` free bytes in a row behind the header. All bytes of the ring are initialised.
         unsafe { slice::from_raw_parts(self.bytes(), self.len) }
     }
 }

@@ -259,7 +259,7 @@ impl<T: Carried + ?Sized> Lane<T> {
 }
 
 impl Lane<[u8]> {
-    /// Makes a lane with room for so many records of up to `longest` bytes.
+    /// Makes a lane with room for `records` records of up to `longest` bytes.
     ///
     /// ```
     /// use corelane::shm::Lane;

@@ -7,7 +7,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::poll_fn;
-use core::mem::replace;
+use core::mem::swap;
 use core::ptr::NonNull;
 use core::task::{Context, Poll, Waker};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -115,12 +115,10 @@ impl Watch {
     /// Takes a new waker for a task, if it still waits here.
     fn update(&self, id: u64, waker: &Waker) -> bool {
         // Wakers are code of the user: they are cloned and dropped without the lock.
-        let new = waker.clone();
+        let mut new = waker.clone();
         let mut sleepers = self.sleepers.lock();
         let found = sleepers.iter_mut().find(|sleeper| sleeper.id == id);
-        let old = found.map(|sleeper| replace(&mut sleeper.waker, new));
-        drop(sleepers);
-        old.is_some()
+        found.map(|sleeper| swap(&mut sleeper.waker, &mut new)).is_some()
     }
 
     fn remove(&self, id: u64) {

@@ -66,7 +66,7 @@ const TRIAL: u64 = limit(200, 0);
 const CHECK: u64 = 64;
 /// Sleeps for each trial.
 const SLEEPS: u64 = 32;
-/// After so many waits in a row without a sleep, a sleep is an accident: a trial follows at once.
+/// After this number of waits in a row without a sleep, a sleep is an accident: a trial follows at once.
 const A_ROW: u64 = 16;
 
 impl Looks {

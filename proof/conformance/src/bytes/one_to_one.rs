@@ -22,7 +22,7 @@ fn counted(len: usize) -> usize {
 pub enum End {
     /// All of it is committed.
     Commit,
-    /// So many percent are.
+    /// This percentage of it is.
     Part(usize),
     /// As much as was written through `Write`, which is half.
     Written,
@@ -33,7 +33,7 @@ pub enum End {
 /// A call.
 #[derive(Debug, Clone, Copy)]
 pub enum Call {
-    /// A claim of so many bytes.
+    /// A claim of this number of bytes.
     Claim(usize, End),
     /// A pop.
     Pop,

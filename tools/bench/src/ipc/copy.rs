@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use corelane::{Info, Sides};
 
-use super::{IpcKernel, MOST_BYTES, RECORD_BYTES, Starter, repeat};
+use super::{IpcKernel, RECORD_BYTES, Starter, repeat};
 use crate::catalogue::{Entry, EntryKind};
 use crate::kinds::{Strategy, Test};
 use crate::sample::Sample;
@@ -15,7 +15,7 @@ const CHUNK: u64 = 64;
 /// Nanoseconds of a copy into a ring as large as that of a queue.
 fn measure(starter: &Starter<'_>) -> Result<Sample, String> {
     let words = starter.setting.record_bytes / 8;
-    let capacity = starter.trial.params.capacity.min(MOST_BYTES / starter.setting.record_bytes);
+    let capacity = starter.trial.params.capacity;
     let length = starter.trial.length;
     let (copies, ns, usage) = starter.here(move || {
         let (record, mut ring) = (vec![1_u64; words], vec![0_u64; words * capacity]);

@@ -35,7 +35,7 @@ pub(super) trait Killed: 'static {
     type Tx: Handle;
     type Rx: Handle;
 
-    /// Of a lane for so many records.
+    /// The capacity of a lane for `records` records.
     fn capacity(records: usize) -> usize;
     fn producer(lane: &Lane<Self::Carried>) -> Result<Self::Tx, Error>;
     fn consumer(lane: &Lane<Self::Carried>) -> Result<Self::Rx, Error>;
