@@ -9,11 +9,9 @@ use corelane_loom::lamport::Lq;
 use corelane_loom::memory::{AtomicBool, AtomicU32, AtomicU64, Barrier, Ordering};
 use corelane_loom::ring::{InOrder, Ring};
 use corelane_loom::wait::bell::{Bell, Look, Wait};
-use corelane_loom::wait::word::{Knows, SLEEPS};
+use corelane_loom::wait::word::Knows;
 use corelane_loom::wait::{self, Closed};
 use corelane_loom::{Config, Queue};
-
-use loom::hint::spin_loop;
 
 use crate::explore::{both, explore, explore_shared};
 use crate::queue::Of;
@@ -38,6 +36,8 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("word_rung_for_one_that_sleeps", word_rung_for_one_that_sleeps),
         of.model("word_rung_in_vain_before_a_sleep", word_rung_in_vain_before_a_sleep),
         of.model("word_of_a_dead_sleeper", word_of_a_dead_sleeper),
+        of.model("word_of_two_sleepers", word_of_two_sleepers),
+        of.model("word_of_a_sleeper_that_gives_up", word_of_a_sleeper_that_gives_up),
     ]
 }
 
@@ -306,49 +306,85 @@ pub(crate) fn announced_while_rung<const BROKEN: bool>() -> Exploration {
     })
 }
 
-/// A word at which one thread sleeps, and a number that the other thread publishes.
+/// A word at which threads sleep, and the number of items that were published.
 #[derive(Clone)]
 struct Sleeps(Arc<State>);
 
 struct State {
     word: AtomicU32,
     published: AtomicU64,
-    /// Calls of the system that wake a sleeping thread.
-    wakes: AtomicU64,
+    taken: AtomicU64,
+    /// Threads that sleep in the system, and its lock.
+    asleep: loom::sync::Mutex<()>,
+    wakes: loom::sync::Condvar,
 }
 
 impl Sleeps {
+    /// Without an item, with a word that says that so many sleep.
     fn new(word: u32) -> Self {
         let zero = || AtomicU64::new(0);
-        Self(Arc::new(State { word: AtomicU32::new(word), published: zero(), wakes: zero() }))
+        Self(Arc::new(State {
+            word: AtomicU32::new(word),
+            published: zero(),
+            taken: zero(),
+            asleep: loom::sync::Mutex::new(()),
+            wakes: loom::sync::Condvar::new(),
+        }))
     }
 
-    fn publish(&self, knows: &Knows, number: u64) {
-        let State { word, published, wakes } = &*self.0;
-        published.store(number, Ordering::Release);
-        if knows.ring(word) {
-            wakes.fetch_add(1, Ordering::Release);
+    /// One more item. Only one thread publishes.
+    fn publish(&self, knows: &Knows) {
+        let State { published, .. } = &*self.0;
+        published.store(published.load(Ordering::Relaxed) + 1, Ordering::Release);
+        self.ring(knows);
+    }
+
+    fn ring(&self, knows: &Knows) {
+        if knows.ring(&self.0.word) {
+            let _asleep = self.0.asleep.lock().unwrap();
+            self.0.wakes.notify_one();
         }
     }
 
-    /// Sleeps until the number is there.
-    fn wait_for(&self, knows: &Knows, number: u64) {
-        let State { word, published, wakes } = &*self.0;
-        let is_there = || published.load(Ordering::Acquire) >= number;
-        while !is_there() {
-            assert!(knows.announce(word));
-            if is_there() {
-                break;
+    /// Takes an item, if there is one.
+    fn take(&self) -> bool {
+        let State { published, taken, .. } = &*self.0;
+        let mut next = taken.load(Ordering::Relaxed);
+        while next < published.load(Ordering::Acquire) {
+            match taken.compare_exchange(next, next + 1, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(found) => next = found,
             }
+        }
+        false
+    }
+
+    /// Sleeps until it has an item.
+    fn pop(&self, knows: &Knows) {
+        let mut sleeper = knows.announce(&self.0.word);
+        while !self.take() {
             // As the system does: it lets a thread sleep if the word still says so, until a call wakes it.
-            let before = wakes.load(Ordering::Acquire);
-            if word.load(Ordering::Relaxed) == SLEEPS {
-                while wakes.load(Ordering::Acquire) == before {
-                    spin_loop();
-                }
+            let asleep = self.0.asleep.lock().unwrap();
+            if self.0.word.load(Ordering::Relaxed) == sleeper.word {
+                drop(self.0.wakes.wait(asleep).unwrap());
+            } else {
+                drop(asleep);
+            }
+            if sleeper.is_rung(&self.0.word) {
+                sleeper = knows.announce(&self.0.word);
             }
         }
-        knows.rise(word);
+        sleeper.leave(&self.0.word);
+    }
+
+    /// Sleeps, looks, and gives up.
+    fn give_up(&self, knows: &Knows) -> bool {
+        let sleeper = knows.announce(&self.0.word);
+        let found = self.take();
+        if sleeper.leave(&self.0.word) && !found {
+            self.ring(knows);
+        }
+        found
     }
 }
 
@@ -361,7 +397,7 @@ fn word_rung_for_one_that_sleeps() -> Exploration {
     explore(|| {
         let sleeps = Sleeps::new(0);
         let other = sleeps.clone();
-        both(move || other.publish(&knows(), 1), || sleeps.wait_for(&knows(), 1));
+        both(move || other.publish(&knows()), || sleeps.pop(&knows()));
     })
 }
 
@@ -371,16 +407,16 @@ fn word_rung_in_vain_before_a_sleep() -> Exploration {
         let sleeps = Sleeps::new(0);
         let (rings, sleeper) = (knows(), knows());
         // A sleep with a heavy fence, after which the other side has fences.
-        assert!(sleeper.announce(&sleeps.0.word));
+        let asleep = sleeper.announce(&sleeps.0.word);
         assert!(rings.ring(&sleeps.0.word));
-        sleeper.rise(&sleeps.0.word);
+        assert!(asleep.leave(&sleeps.0.word));
         let other = sleeps.clone();
         both(
             move || {
-                other.publish(&rings, 1);
-                other.publish(&rings, 2);
+                other.ring(&rings);
+                other.publish(&rings);
             },
-            || sleeps.wait_for(&sleeper, 2),
+            || sleeps.pop(&sleeper),
         );
     })
 }
@@ -388,14 +424,45 @@ fn word_rung_in_vain_before_a_sleep() -> Exploration {
 /// A process died in its sleep. Another one sleeps in its place, while the ring for the dead one is under way.
 fn word_of_a_dead_sleeper() -> Exploration {
     explore(|| {
-        let sleeps = Sleeps::new(SLEEPS);
+        let sleeps = Sleeps::new(1);
         let other = sleeps.clone();
+        let rings = knows();
         both(
             move || {
-                let rings = knows();
-                (1..=2).for_each(|number| other.publish(&rings, number));
+                other.ring(&rings);
+                other.publish(&rings);
             },
-            || sleeps.wait_for(&knows(), 2),
+            || sleeps.pop(&knows()),
         );
+    })
+}
+
+/// Two threads sleep. Each of two rings wakes one that finds an item.
+fn word_of_two_sleepers() -> Exploration {
+    explore_shared(|| {
+        let sleeps = Sleeps::new(0);
+        let others = [sleeps.clone(), sleeps.clone()];
+        let sleepers = others.map(|sleeps| spawn(move || sleeps.pop(&knows())));
+        let rings = knows();
+        (0..2).for_each(|_| sleeps.publish(&rings));
+        sleepers.into_iter().for_each(|sleeper| sleeper.join());
+    })
+}
+
+/// Of two threads that sleep one gives up. If it was rung for, the other one is.
+fn word_of_a_sleeper_that_gives_up() -> Exploration {
+    explore_shared(|| {
+        let sleeps = Sleeps::new(0);
+        let (first, second) = (sleeps.clone(), sleeps.clone());
+        let first = spawn(move || {
+            if !first.give_up(&knows()) {
+                first.take();
+            }
+        });
+        let second = spawn(move || second.pop(&knows()));
+        let rings = knows();
+        (0..2).for_each(|_| sleeps.publish(&rings));
+        first.join();
+        second.join();
     })
 }

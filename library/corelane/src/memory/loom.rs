@@ -191,13 +191,13 @@ impl Barrier {
         }
     }
 
-    /// As [`light_load`](Self::light_load), of 32 bits.
+    /// As [`light_load`](Self::light_load), of the bits of `mask`.
     #[track_caller]
-    pub fn light_load_u32(self, value: &AtomicU32) -> u32 {
-        match value.load(Ordering::Relaxed) {
+    pub fn light_load_u32(self, value: &AtomicU32, mask: u32) -> u32 {
+        match value.load(Ordering::Relaxed) & mask {
             0 => {
                 self.light();
-                value.load(Ordering::Relaxed)
+                value.load(Ordering::Relaxed) & mask
             }
             other => other,
         }

@@ -49,11 +49,11 @@ impl Barrier {
         value.load(Ordering::Relaxed)
     }
 
-    /// As [`light_load`](Self::light_load), of 32 bits.
+    /// As [`light_load`](Self::light_load), of the bits of `mask`.
     #[inline(always)]
-    pub fn light_load_u32(self, value: &AtomicU32) -> u32 {
+    pub fn light_load_u32(self, value: &AtomicU32, mask: u32) -> u32 {
         self.light();
-        value.load(Ordering::Relaxed)
+        value.load(Ordering::Relaxed) & mask
     }
 
     /// The fence of the other thread. `false` if the system has refused it: then nothing is ordered.

@@ -189,11 +189,11 @@ impl Barrier {
         value.load(Ordering::Relaxed)
     }
 
-    /// As [`light_load`](Self::light_load), of 32 bits.
+    /// As [`light_load`](Self::light_load), of the bits of `mask`.
     #[track_caller]
-    pub fn light_load_u32(self, value: &AtomicU32) -> u32 {
+    pub fn light_load_u32(self, value: &AtomicU32, mask: u32) -> u32 {
         self.light();
-        value.load(Ordering::Relaxed)
+        value.load(Ordering::Relaxed) & mask
     }
 
     /// The fence of the other thread. It is never refused.

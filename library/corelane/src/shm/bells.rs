@@ -22,7 +22,7 @@ use crate::wait::Waits;
 use crate::wait::bell::Look;
 use crate::wait::sealed::{self, Rings};
 use crate::wait::thread::is_over;
-use crate::wait::word::{Knows, SLEEPS};
+use crate::wait::word::{Knows, Sleeper};
 
 /// First time after which a sleeper looks whether the other process lives. The next times double. A timer that is due sooner than others of
 /// its core costs as much as the sleep.
@@ -188,7 +188,7 @@ impl Bell {
         unsafe { self.word.as_ref() }
     }
 
-    /// Wakes the thread that sleeps here.
+    /// Wakes the thread that sleeps here. Also one that only watches for tasks that are gone.
     #[cold]
     #[inline(never)]
     fn wake(&self) {
@@ -197,20 +197,15 @@ impl Bell {
     }
 
     /// Says that this thread is about to sleep: see [`Knows::announce`].
-    pub(super) fn announce(&self) -> bool {
+    pub(super) fn announce(&self) -> Sleeper {
         self.knows.announce(self.word())
     }
 
-    /// Says that this thread doesn't sleep.
-    pub(super) fn rise(&self) {
-        self.knows.rise(self.word());
-    }
-
-    /// Sleeps until a ring, for at most `time`.
-    fn nap(&self, time: Duration) {
+    /// Sleeps until the word changes, for at most `time`.
+    fn nap(&self, sleeper: Sleeper, time: Duration) {
         let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
         // Also ends without a ring: then the caller looks again.
-        let _ = futex::wait(self.word(), futex::Flags::empty(), SLEEPS, Some(&time));
+        let _ = futex::wait(self.word(), futex::Flags::empty(), sleeper.word, Some(&time));
     }
 
     /// Closes the other side if its process is dead, unless it is too early for a look. Returns the time until the next look, or 0 if the side was
@@ -255,11 +250,11 @@ impl Rings for Bell {
         until: Option<Instant>,
         mut look: impl FnMut() -> Look<R>,
     ) -> Option<R> {
+        let mut sleeper = self.announce();
         while !is_over(until) {
-            let may_sleep = self.announce();
             match waits.count(look()) {
                 Look::Done(found) => {
-                    self.rise();
+                    sleeper.leave(self.word());
                     self.is_answered();
                     return Some(found);
                 }
@@ -267,15 +262,18 @@ impl Rings for Bell {
                 Look::NotYet => {
                     let begin = Instant::now();
                     let time = self.look_after_peer();
-                    let time = if may_sleep { time } else { time.min(UNFENCED) };
+                    let time = if sleeper.is_fenced { time } else { time.min(UNFENCED) };
                     let left = until.map(|until| until.saturating_duration_since(begin));
-                    self.nap(left.map_or(time, |left| left.min(time)));
+                    self.nap(sleeper, left.map_or(time, |left| left.min(time)));
                     waits.sleeps += 1;
                     waits.asleep += begin.elapsed();
                 }
             }
+            if sleeper.is_rung(self.word()) {
+                sleeper = self.announce();
+            }
         }
-        self.rise();
+        sleeper.leave(self.word());
         None
     }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 0 to 71 | nine words of 8 bytes: "corelane", version of the layout, "linering" or "records", size and alignment of an item, a hash of its name, capacity, longest record or 0, length of the file |
 //! | 72 to 87 | the last epochs, plus 1, in which the owner of each side was found dead |
-//! | 128 to 131 | bit 0: the consumer sleeps; bit 1: the producer must have a fence before it looks. A futex |
+//! | 128 to 131 | where the consumer sleeps, a futex: bits 0 to 11 how many sleep; bit 12: the producer must have a fence before it looks; bits 13 to 31 how often it was rung |
 //! | 256 to 259 | the same of the producer |
 //! | 4096 on | the queue: presence (8 bytes), then at multiples of 128 the variables: of items `read`, `popped`, `first`, of records `read`, `popped`, `pushed`, `first`; then the lines or words |
 
@@ -20,7 +20,7 @@ use crate::pad::Padded;
 pub(super) const QUEUE_AT: usize = 4096;
 
 /// Changes with the layout of the header or of a queue.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// The first part of a lane's memory.
 #[repr(C)]

@@ -27,7 +27,7 @@ use crate::queue::{TryPopError, TryPushError};
 use crate::record_ring;
 use crate::wait;
 use crate::wait::Closed;
-use crate::wait::word::SLEEPS;
+use crate::wait::word;
 
 /// Most words at which a thread sleeps, but one.
 const MOST: usize = 127;
@@ -45,8 +45,7 @@ struct Sleeper {
     waker: Waker,
     /// When the thread looks for the other process, and the time until then.
     next_look: (Instant, Duration),
-    /// Whether a ring can't be lost.
-    is_fenced: bool,
+    asleep: word::Sleeper,
 }
 
 // SAFETY: it points into memory that `link` keeps mapped and that any thread may use.
@@ -55,8 +54,8 @@ unsafe impl Send for Sleeper {}
 impl Sleeper {
     /// Whether the task must look: it was rung for, or the other side is gone, or it may have missed a ring.
     fn is_due(&mut self, now: Instant) -> bool {
-        // SAFETY: see `word`. Relaxed: the kernel orders a sleep and a wake-up, and the task looks itself.
-        if unsafe { self.word.as_ref() }.load(Ordering::Relaxed) != SLEEPS {
+        // SAFETY: see `word`.
+        if self.asleep.is_rung(unsafe { self.word.as_ref() }) {
             return true;
         }
         let (next, interval) = self.next_look;
@@ -66,7 +65,7 @@ impl Sleeper {
         self.link.bury(self.side.other());
         let interval = (2 * interval).min(LAST_LOOK);
         self.next_look = (now + interval, interval);
-        !self.is_fenced || self.link.is_gone(self.side.other())
+        !self.asleep.is_fenced || self.link.is_gone(self.side.other())
     }
 }
 
@@ -157,7 +156,10 @@ impl Watch {
                 false => at += 1,
             }
         }
-        let words = sleepers.iter().map(|sleeper| wait_at(sleeper.word, SLEEPS, false)).collect();
+        let words = sleepers
+            .iter()
+            .map(|sleeper| wait_at(sleeper.word, sleeper.asleep.word, false))
+            .collect();
         (due, words, sleepers.iter().map(|sleeper| sleeper.next_look.0).min())
     }
 
@@ -199,6 +201,7 @@ fn wait_at(word: NonNull<AtomicU32>, value: u32, is_private: bool) -> futex::Wai
 struct Task<'a, H> {
     handle: &'a mut H,
     bell: fn(&H) -> &Bell,
+    asleep: Option<word::Sleeper>,
     registered: Option<(Arc<Watch>, u64)>,
 }
 
@@ -215,15 +218,24 @@ impl<H> Task<'_, H> {
         if self.registered.as_ref().is_some_and(waits) {
             return Poll::Pending;
         }
+        self.rise();
         let bell = (self.bell)(self.handle);
-        let is_fenced = bell.announce();
+        let asleep = bell.announce();
+        self.asleep = Some(asleep);
         bell.look_after_peer();
         // Once more, for what came before the other side could see that this one sleeps, or if the other side is dead.
         if let Some(found) = look(self.handle) {
             return self.found(found);
         }
-        self.register(context.waker(), is_fenced);
+        self.register(context.waker(), asleep);
         Poll::Pending
+    }
+
+    /// Doesn't sleep any more, if it did.
+    fn rise(&mut self) {
+        if let Some(asleep) = self.asleep.take() {
+            asleep.leave((self.bell)(self.handle).word());
+        }
     }
 
     fn found<R>(&self, found: R) -> Poll<R> {
@@ -231,14 +243,14 @@ impl<H> Task<'_, H> {
         Poll::Ready(found)
     }
 
-    fn register(&mut self, waker: &Waker, is_fenced: bool) {
+    fn register(&mut self, waker: &Waker, asleep: word::Sleeper) {
         static IDS: AtomicU64 = AtomicU64::new(0);
         let id = IDS.fetch_add(1, Ordering::Relaxed);
         let bell = (self.bell)(self.handle);
         let (next, interval) = bell.next_look.get();
         let now = Instant::now();
         let next_look = match next {
-            Some(next) if is_fenced => (next, interval),
+            Some(next) if asleep.is_fenced => (next, interval),
             _ => (now + UNFENCED, UNFENCED),
         };
         let watch = Watch::add(Sleeper {
@@ -248,7 +260,7 @@ impl<H> Task<'_, H> {
             side: bell.sleeper,
             waker: waker.clone(),
             next_look,
-            is_fenced,
+            asleep,
         });
         match watch {
             Some(watch) => self.registered = Some((watch, id)),
@@ -263,7 +275,7 @@ impl<H> Drop for Task<'_, H> {
         if let Some((watch, id)) = self.registered.take() {
             watch.remove(id);
         }
-        (self.bell)(self.handle).rise();
+        self.rise();
     }
 }
 
@@ -276,7 +288,7 @@ async fn until<H, R>(
     if let Some(found) = look(handle) {
         return found;
     }
-    let mut task = Task { handle, bell, registered: None };
+    let mut task = Task { handle, bell, asleep: None, registered: None };
     poll_fn(|context| task.poll(context, &mut look)).await
 }
 

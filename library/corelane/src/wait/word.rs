@@ -1,97 +1,171 @@
-//! The word at which one thread sleeps until another one, perhaps of another process, rings. All but the calls of the system.
+//! The word at which threads of several processes sleep until one of them rings: an eventcount in 32 bits. All but the calls of the
+//! system.
 //!
-//! A thread that finds nothing stores that it sleeps, has a fence, looks once more, and sleeps. The other side publishes, has a
-//! fence, and looks at the word. So the sleeper sees what was published, or the other side sees the sleeper. The fence of the sleeper
-//! is the heavy one of a `Barrier`.
+//! A thread that finds nothing counts itself as a sleeper, has a fence, looks once more, and sleeps until the word changes. The other side
+//! publishes, has a fence, and looks at the word. So the sleeper sees what was published, or the other side sees the sleeper. A ring takes
+//! one sleeper off the count, and the system wakes one thread. The word also counts the rings: a sleeper that finds another number of them
+//! may be the one that was taken off, and counts itself anew.
 //!
-//! The heavy fence is a `membarrier(2)`, of some 10 microseconds. So a sleeper that has had one also tells the other side to have
-//! `SeqCst` fences itself, until it has rung `IN_VAIN` times with nobody asleep. Until then further sleeps need only such a fence.
+//! While nobody sleeps, to ring costs a load: the fence is the light one of a `Barrier`, and a sleeper pays the heavy one, a `membarrier(2)` of
+//! some 10 microseconds. Then it also tells the other side to have `SeqCst` fences. Further sleeps need only such a fence, until somebody
+//! has rung `IN_VAIN` times with nobody asleep.
 //!
-//! A dead process leaves a word that says that it sleeps. The next ring resets it, for one call of the system.
+//! A process that dies asleep stays in the count. That costs a ring in vain, which takes it off. There are never fewer in the count than sleep.
 
 use core::cell::Cell;
 
 use crate::memory::{AtomicU32, Barrier, Ordering, fence, limit};
 
-/// The thread of this side sleeps.
-const ASLEEP: u32 = 1;
-/// The other side must have a `SeqCst` fence before it looks.
-const FENCED: u32 = 2;
-/// The word while somebody sleeps.
-pub const SLEEPS: u32 = FENCED | ASLEEP;
+/// The number of sleepers.
+const SLEEPERS: u32 = (1 << 12) - 1;
+/// A heavy fence has followed a time at which the other side was told to have fences: it has them.
+const FENCED: u32 = 1 << 12;
+/// If none of these bits is set, nobody sleeps, and the other side has no fences.
+const STATE: u32 = FENCED | SLEEPERS;
+/// The lowest bit of the number of rings.
+const RING: u32 = 1 << 13;
 
 /// Rings in vain until the other side needs no fence any more.
 const IN_VAIN: u32 = limit(8, 1) as u32;
 
-/// What one thread knows of a word: the one that sleeps there, or the one that rings.
+/// What one thread knows of a word at which it sleeps, or which it rings.
 #[derive(Debug)]
 pub struct Knows {
     barrier: Barrier,
-    /// Rings in vain since the last sleep.
+    /// Rings in vain since the last one that woke somebody.
     in_vain: Cell<u32>,
-    /// Whether a heavy fence of this thread has followed the last time that it told the other side to have fences.
-    is_confirmed: Cell<bool>,
+}
+
+/// A thread that is about to sleep.
+#[derive(Debug, Clone, Copy)]
+#[must_use = "it is in the count"]
+pub struct Sleeper {
+    /// The word while it sleeps. The system lets it sleep only if the word is still the same.
+    pub word: u32,
+    /// Whether a ring can't be lost. If not, the system has refused the fence.
+    pub is_fenced: bool,
+    /// Whether it is in the count: it isn't if the count is at its end.
+    is_counted: bool,
+}
+
+impl Sleeper {
+    /// Whether somebody was taken off the count since this thread counted itself. If not, the thread may go on sleeping.
+    pub fn is_rung(&mut self, word: &AtomicU32) -> bool {
+        // Relaxed: the kernel orders a sleep and a wake-up, and a thread that was rung looks again, with a fence.
+        let now = word.load(Ordering::Relaxed);
+        let is_rung = rings(now) != rings(self.word);
+        if !is_rung {
+            self.word = now;
+        }
+        is_rung
+    }
+
+    /// Says that this thread doesn't sleep any more. Whether it may have been rung: if it goes away without a look, it must pass the ring on.
+    pub fn leave(self, word: &AtomicU32) -> bool {
+        let mut seen = self.word;
+        while rings(seen) == rings(self.word) {
+            let less = seen - u32::from(self.is_counted);
+            // Relaxed, both: only the count.
+            match word.compare_exchange(seen, less, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return false,
+                Err(found) => seen = found,
+            }
+        }
+        true
+    }
+}
+
+/// The number of rings.
+fn rings(word: u32) -> u32 {
+    word / RING
 }
 
 impl Knows {
     /// Nothing yet.
     pub fn new(barrier: Barrier) -> Self {
-        Self { barrier, in_vain: Cell::new(0), is_confirmed: Cell::new(false) }
+        Self { barrier, in_vain: Cell::new(0) }
     }
 
-    /// Rings. Whether the system must wake the thread that sleeps at the word.
+    /// Rings. Whether the system must wake one thread that sleeps at the word.
     #[inline(always)] // the price of each push and pop
     pub fn ring(&self, word: &AtomicU32) -> bool {
         // The fence orders the load.
-        self.barrier.light_load_u32(word) != 0 && self.finds_sleeper(word)
+        self.barrier.light_load_u32(word, STATE) != 0 && self.take_off(word, 1)
     }
 
-    /// The word is not 0: somebody sleeps, or this side must have a fence.
+    /// Rings for all that sleep. Whether the system must wake them.
+    pub fn ring_for_all(&self, word: &AtomicU32) -> bool {
+        self.take_off(word, SLEEPERS)
+    }
+
+    /// Takes up to `most` sleepers off the count.
     #[cold]
     #[inline(never)]
-    fn finds_sleeper(&self, word: &AtomicU32) -> bool {
+    fn take_off(&self, word: &AtomicU32, most: u32) -> bool {
         fence(Ordering::SeqCst);
-        // Relaxed: the fence orders it.
-        if word.load(Ordering::Relaxed) & ASLEEP == 0 {
-            self.ring_in_vain(word);
-            return false;
+        // Relaxed, all: the fence orders the load.
+        let mut seen = word.load(Ordering::Relaxed);
+        while seen & SLEEPERS != 0 {
+            let rung = seen.wrapping_add(RING) - most.min(seen & SLEEPERS);
+            match word.compare_exchange(seen, rung, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => {
+                    self.in_vain.set(0);
+                    return true;
+                }
+                Err(found) => seen = found,
+            }
         }
-        self.in_vain.set(0);
-        awake(word)
+        self.ring_in_vain(word, seen);
+        false
     }
 
     /// The fence was for nothing: after some of these, this side has no fences any more.
-    fn ring_in_vain(&self, word: &AtomicU32) {
+    fn ring_in_vain(&self, word: &AtomicU32, seen: u32) {
         self.in_vain.set(self.in_vain.get() + 1);
         if self.in_vain.get() >= IN_VAIN {
             self.in_vain.set(0);
-            // Relaxed, both: it fails if somebody goes to sleep at the same time and relies on the fences.
-            let (from, to) = (FENCED, 0);
-            let _ = word.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+            // Relaxed, both: it fails if somebody goes to sleep at the same time.
+            let _ =
+                word.compare_exchange(seen, seen & !FENCED, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 
-    /// Says that this thread is about to sleep, and has a fence. False if the system refused it.
-    pub fn announce(&self, word: &AtomicU32) -> bool {
-        // Relaxed, all: a fence follows.
-        let rely = || word.compare_exchange(FENCED, SLEEPS, Ordering::Relaxed, Ordering::Relaxed);
-        if self.is_confirmed.get() && rely().is_ok() {
+    /// Counts this thread as one that is about to sleep, and has a fence.
+    pub fn announce(&self, word: &AtomicU32) -> Sleeper {
+        let mut seen = word.load(Ordering::Relaxed);
+        let (more, is_counted) = loop {
+            let is_counted = seen & SLEEPERS < SLEEPERS;
+            let more = seen + u32::from(is_counted);
+            // Relaxed, both: a fence follows.
+            match word.compare_exchange(seen, more, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => break (more, is_counted),
+                Err(found) => seen = found,
+            }
+        };
+        let mut sleeper = Sleeper { word: more, is_fenced: true, is_counted };
+        if more & FENCED != 0 {
             fence(Ordering::SeqCst);
-            return true;
+        } else {
+            sleeper.is_fenced = self.barrier.heavy();
+            if sleeper.is_fenced && is_counted {
+                sleeper.word = confirm(word, more);
+            }
         }
-        word.store(SLEEPS, Ordering::Relaxed);
-        self.is_confirmed.set(self.barrier.heavy());
-        self.is_confirmed.get()
-    }
-
-    /// Says that this thread doesn't sleep.
-    pub fn rise(&self, word: &AtomicU32) {
-        awake(word);
+        sleeper
     }
 }
 
-/// Nobody sleeps any more. Whether somebody did.
-fn awake(word: &AtomicU32) -> bool {
-    // Relaxed, both: the kernel orders a sleep and a wake-up, and a ring that sees the old value wakes nobody.
-    word.compare_exchange(SLEEPS, FENCED, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+/// After a heavy fence: all that ring have `SeqCst` fences, because the thread that had the fence is in the count. Returns the word.
+fn confirm(word: &AtomicU32, counted: u32) -> u32 {
+    let mut seen = counted;
+    // After a ring the thread may not be in the count any more.
+    while rings(seen) == rings(counted) && seen & FENCED == 0 {
+        let fenced = seen | FENCED;
+        // Relaxed, both: the heavy fence came before, and a thread that relies on this has a fence after it.
+        match word.compare_exchange(seen, fenced, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return fenced,
+            Err(found) => seen = found,
+        }
+    }
+    if rings(seen) == rings(counted) { seen } else { counted }
 }
