@@ -97,6 +97,7 @@ pub mod fast_forward;
 #[doc(hidden)]
 pub mod hazard;
 pub mod lamport;
+pub mod lanes;
 /// Public for the models, which use it without a queue; not for use, and not stable.
 #[doc(hidden)]
 pub mod lease;

@@ -9,8 +9,8 @@ use core::ptr::{self, NonNull};
 
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::memory::{AtomicU64, Ordering, UnsafeCell};
-use crate::region::{Slots, array};
+use crate::memory::{AtomicU64, Ordering, Read, UnsafeCell};
+use crate::region::{Attach, Slots, array};
 
 /// Data that is nothing but its bytes: no padding, no destructor, no references.
 ///
@@ -64,6 +64,8 @@ struct Word {
     value: AtomicU64,
     /// Takes no room. It shows the model checker that no two writers write at the same time.
     writer: UnsafeCell<()>,
+    /// Takes no room, too. It shows the model checker that reads which count are over before the next write.
+    read: Read,
 }
 
 /// Slots for items that are copied word by word. Each item is behind `STAMPS` words of the algorithm.
@@ -105,6 +107,27 @@ impl<T> Words<T, 1> {
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.mask + 1
+    }
+
+    /// Part `number` of the slots, if they are cut into parts of `len`, a power of two.
+    #[inline]
+    pub(crate) fn part(&self, number: usize, len: usize) -> Self {
+        debug_assert!((number + 1) * len <= self.len, "there is no such part");
+        // SAFETY: `init` wrote `EACH` words for each of the slots.
+        let base = unsafe { self.base.add(number * len * Self::EACH) };
+        Self { base, len, mask: len - 1, items: PhantomData }
+    }
+
+    /// For the model checker: the item before `position` has been read in this slot.
+    #[inline]
+    pub(crate) fn note_read(&self, position: u64) {
+        self.slot(position)[0].read.note(position);
+    }
+
+    /// For the model checker: `position` is about to be written.
+    #[inline]
+    pub(crate) fn is_read(&self, position: u64) {
+        self.slot(position)[0].read.is_over(position);
     }
 
     /// The stamp of the slot at `position`.
@@ -157,14 +180,16 @@ impl<T, const STAMPS: usize> Slots for Words<T, STAMPS> {
         array(Self::SLOT, len)
     }
 
-    unsafe fn init(_: NonNull<u8>, slots: NonNull<u8>, len: usize) -> Self {
+    unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, len: usize) -> Self {
         let base = slots.cast::<Word>();
         for word in 0..len * Self::EACH {
-            let empty = Word { value: AtomicU64::new(0), writer: UnsafeCell::new(()) };
+            let empty =
+                Word { value: AtomicU64::new(0), writer: UnsafeCell::new(()), read: Read::new() };
             // SAFETY: by the caller's contract there is room for all slots.
             unsafe { base.add(word).write(empty) };
         }
-        Self { base, len, mask: len.next_power_of_two() - 1, items: PhantomData }
+        // SAFETY: all words were written.
+        unsafe { Self::attach(variables, slots, len) }
     }
 
     unsafe fn finish(&self) {
@@ -175,6 +200,13 @@ impl<T, const STAMPS: usize> Slots for Words<T, STAMPS> {
                 self.base.add(word).drop_in_place();
             }
         }
+    }
+}
+
+impl<T, const STAMPS: usize> Attach for Words<T, STAMPS> {
+    unsafe fn attach(_: NonNull<u8>, slots: NonNull<u8>, len: usize) -> Self {
+        let mask = len.next_power_of_two() - 1;
+        Self { base: slots.cast(), len, mask, items: PhantomData }
     }
 }
 

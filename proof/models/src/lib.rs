@@ -55,6 +55,7 @@ mod fast_forward;
 mod hazard;
 mod improved_fast_forward;
 mod item;
+mod lanes;
 mod lazy_lamport;
 mod lease;
 mod line_ring;
@@ -233,6 +234,7 @@ pub fn all() -> Vec<Model> {
     models.extend(seq_ring::models());
     models.extend(bytes::models());
     models.extend(record_ring::models());
+    models.extend(lanes::models());
     models.extend(ring::models());
     models.extend(lease::models());
     models.extend(faaq::models());

@@ -454,6 +454,35 @@ impl Made {
 // SAFETY: loom checks each access to the cell, and switches threads at its own accesses only.
 unsafe impl Sync for Made {}
 
+/// How far a slot has been read. For reads that are no accesses for loom because they may be in vain: loom executes a read where it stands, so
+/// one that a processor may execute after the write that follows would not be found.
+#[derive(Debug)]
+pub(crate) struct Read(atomic::AtomicU64);
+
+impl Read {
+    /// Not at all.
+    pub(crate) fn new() -> Self {
+        Self(atomic::AtomicU64::new(0))
+    }
+
+    /// Before `position`.
+    pub(crate) fn note(&self, position: u64) {
+        let mut noted = self.0.load(Ordering::Relaxed);
+        while noted == 0 || super::is_before(noted, position) {
+            match self.0.compare_exchange(noted, position, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(found) => noted = found,
+            }
+        }
+    }
+
+    /// Fails if the thread doesn't know that the slot has been read before `position`.
+    pub(crate) fn is_over(&self, position: u64) {
+        let noted = self.0.load(Ordering::Relaxed);
+        assert!(noted == 0 || !super::is_before(noted, position), "written while it is read");
+    }
+}
+
 /// Boxes that have been freed, and are kept so that no address is used twice.
 #[derive(Debug)]
 pub(crate) struct Freed<T>(RefCell<Vec<*mut T>>);

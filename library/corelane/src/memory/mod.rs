@@ -20,7 +20,7 @@ pub use self::loom::*;
 #[cfg(not(feature = "loom"))]
 mod unchecked;
 #[cfg(not(feature = "loom"))]
-pub(crate) use unchecked::{Freed, Made};
+pub(crate) use unchecked::{Freed, Made, Read};
 #[cfg(not(feature = "loom"))]
 mod words;
 #[cfg(not(feature = "loom"))]

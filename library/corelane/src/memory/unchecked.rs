@@ -23,6 +23,25 @@ impl Made {
     pub(crate) const fn ends(&self) {}
 }
 
+/// How far a slot has been read. Only models use it.
+#[derive(Debug)]
+pub(crate) struct Read;
+
+impl Read {
+    /// Not at all.
+    pub(crate) const fn new() -> Self {
+        Self
+    }
+
+    /// Before `position`.
+    #[inline]
+    pub(crate) const fn note(&self, _position: u64) {}
+
+    /// Not checked here.
+    #[inline]
+    pub(crate) const fn is_over(&self, _position: u64) {}
+}
+
 /// Where boxes are freed. Models keep them, so that no address is used twice.
 #[derive(Debug)]
 pub(crate) struct Freed<T>(PhantomData<*mut T>);
