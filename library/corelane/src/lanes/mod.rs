@@ -235,6 +235,12 @@ impl<T: Plain + FromBytes> Consumer<T> {
         Err(nothing)
     }
 
+    /// Takes up to `into.len()` items of one lane, and returns their number.
+    pub(crate) fn pop_some(&mut self, into: &mut [T]) -> Result<usize, TryPopError> {
+        // SAFETY: every pattern of bits is an item, and only copies of initialised words are written there.
+        self.pop_or_closed(unsafe { &mut *(into as *mut [T] as *mut [MaybeUninit<T>]) })
+    }
+
     /// As [`pop_into`](Self::pop_into), and says closed if all producers are gone.
     #[inline]
     fn pop_or_closed(&mut self, into: &mut [MaybeUninit<T>]) -> Result<usize, TryPopError> {
@@ -332,9 +338,7 @@ impl<T: Plain + FromBytes> queue::Consumer for Consumer<T> {
     fn pop_slice(&mut self, into: &mut [T]) -> usize {
         let (mut looks, mut done) = (queue::Looks::default(), 0);
         while done < into.len() {
-            // SAFETY: every pattern of bits is an item, and only copies of initialised words are written there.
-            let left = unsafe { &mut *(&raw mut into[done..] as *mut [MaybeUninit<T>]) };
-            match self.pop_or_closed(left) {
+            match self.pop_some(&mut into[done..]) {
                 Ok(taken) => done += taken,
                 Err(error) if looks.again(error == TryPopError::Busy) => {}
                 Err(_) => break,

@@ -21,6 +21,8 @@ pub(super) struct Region {
     pub(super) mapped: usize,
     /// What keeps memory mapped that processes share.
     pub(super) shared: Option<Arc<dyn Any + Send + Sync>>,
+    /// Whether an end that is dropped counts as gone.
+    pub(super) is_counted: bool,
 }
 
 impl Region {
@@ -35,7 +37,7 @@ impl Region {
         };
         match mapping {
             Some((base, mapped, backing)) => {
-                Ok(Self { base, layout, backing, mapped, shared: None })
+                Ok(Self { base, layout, backing, mapped, shared: None, is_counted: true })
             }
             None => Self::heap(layout),
         }
@@ -45,7 +47,8 @@ impl Region {
         // SAFETY: the layout has a header in it, so its size is not zero.
         let base = NonNull::new(unsafe { alloc(layout) })
             .ok_or(CapacityError::OutOfMemory { bytes: layout.size() })?;
-        Ok(Self { base, layout, backing: Backing::Heap, mapped: 0, shared: None })
+        let backing = Backing::Heap;
+        Ok(Self { base, layout, backing, mapped: 0, shared: None, is_counted: true })
     }
 
     /// Whether other processes may use it, too.

@@ -252,9 +252,9 @@ impl<H: State> Drop for End<H> {
 #[inline(never)]
 unsafe fn leave<H: State>(shared: *mut Shared<H>, side: Side) {
     // SAFETY: this end is not gone yet, so no end has freed `shared` and its header.
-    let (present, is_own) =
-        unsafe { (&(*shared).head().as_ref().present, (*shared).region.is_shared()) };
-    if present.leave(side) || is_own {
+    let (present, region) = unsafe { (&(*shared).head().as_ref().present, &(*shared).region) };
+    let is_last = region.is_counted && present.leave(side);
+    if is_last || region.is_shared() {
         // SAFETY: all other ends are gone as well, or have a box of their own, and this was the last use here.
         drop(unsafe { Box::from_raw(shared) });
     }

@@ -94,16 +94,27 @@ pub(crate) unsafe fn presence<'a>(base: NonNull<u8>) -> &'a Presence {
     unsafe { base.cast().as_ref() }
 }
 
+/// Who says that a side is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leaves {
+    /// Its only end, when it is dropped.
+    End,
+    /// Others: processes have several ends.
+    Others,
+}
+
 /// An end of a queue in memory that processes share. It counts already: see [`Presence::take`].
 ///
 /// # Safety
 ///
-/// [`found`] has made this queue of this shape at `base`, a part of the mapping. No other end of this side is used any more.
+/// [`found`] has made this queue of this shape at `base`, a part of the mapping. No other end of this side is used any more, or the algorithm
+/// allows several.
 pub(crate) unsafe fn join<H: State<Slots: Attach>>(
     mapping: Arc<Mapping>,
     base: NonNull<u8>,
     shape: <H::Slots as Slots>::Shape,
     side: Side,
+    leaves: Leaves,
 ) -> Result<End<H>, CapacityError> {
     let places = shared_places::<H>(shape);
     // SAFETY: the caller's contract.
@@ -115,6 +126,7 @@ pub(crate) unsafe fn join<H: State<Slots: Attach>>(
         backing: Backing::Shared,
         mapped: 0,
         shared: Some(mapping),
+        is_counted: leaves == Leaves::End,
     };
     let shared = Shared::<H> { region, slots: slots.clone() };
     let shared = try_box(shared)

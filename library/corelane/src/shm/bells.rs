@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::thread::futex;
 use rustix::time::Timespec;
 
-use super::file::{Seat, is_taken};
+use super::file::{Seat, Seats};
 use super::header::{Header, QUEUE_AT};
 use super::{Peer, Side};
 use crate::memory::{AtomicU32, Barrier, Ordering, yield_now};
@@ -38,6 +38,8 @@ pub struct Link {
     pub(super) mapping: Arc<Mapping>,
     /// For questions about locks: it has none itself.
     pub(super) file: OwnedFd,
+    /// Of the producers and of the consumers.
+    pub(super) seats: [Seats; 2],
 }
 
 impl Link {
@@ -57,21 +59,27 @@ impl Link {
         unsafe { presence(self.queue()) }
     }
 
-    /// Closes the side if its owner is dead. Whether it has.
+    /// Closes the side if its owners are dead. Whether it has.
     pub(super) fn bury(&self, side: Side) -> bool {
-        let presence = self.presence();
-        let seen = presence.seen();
-        let epoch = Presence::epoch(side, seen);
-        // Nobody has taken it yet, or it is closed already.
-        if epoch == 0 || Presence::was_gone(side, seen) || is_taken(self.file.as_fd(), side) {
-            return false;
-        }
-        let is_buried = presence.bury(side, seen);
-        if is_buried {
+        let epoch = self.close_if_free(side);
+        if let Some(epoch) = epoch {
             // Relaxed: it is only told to the user.
             self.header().died[side as usize].store(epoch + 1, Ordering::Relaxed);
         }
-        is_buried
+        epoch.is_some()
+    }
+
+    /// Closes the side if nobody has it any more, and returns its epoch.
+    pub(super) fn close_if_free(&self, side: Side) -> Option<u64> {
+        let presence = self.presence();
+        let seen = presence.seen();
+        let epoch = Presence::epoch(side, seen);
+        let seats = self.seats[side as usize];
+        // Nobody has taken it yet, or it is closed already.
+        if epoch == 0 || Presence::was_gone(side, seen) || seats.are_taken(self.file.as_fd()) {
+            return None;
+        }
+        presence.bury(side, seen).then_some(epoch)
     }
 
     /// Whether the side is closed.
@@ -104,11 +112,64 @@ pub struct Bells {
     _seat: Seat,
 }
 
+/// A word at which threads of other processes sleep.
+pub(super) struct Word {
+    /// In memory that stays mapped.
+    word: NonNull<AtomicU32>,
+    knows: Knows,
+    /// Threads that a ring wakes.
+    wakes: u32,
+}
+
+/// One thread.
+pub(super) const ONE: u32 = 1;
+/// All threads.
+pub(super) const ALL: u32 = i32::MAX as u32;
+
+// SAFETY: it points into memory that any thread may use. It isn't `Sync`.
+unsafe impl Send for Word {}
+
+impl Word {
+    /// # Safety
+    ///
+    /// `word` stays mapped as long as this lives.
+    pub(super) unsafe fn new(word: NonNull<AtomicU32>, wakes: u32) -> Self {
+        Self { word, knows: Knows::new(Barrier::between_processes()), wakes }
+    }
+
+    #[inline(always)]
+    fn get(&self) -> &AtomicU32 {
+        // SAFETY: the contract of `new`.
+        unsafe { self.word.as_ref() }
+    }
+
+    /// Wakes a thread that sleeps here.
+    #[inline(always)] // the price of each push and pop
+    pub(super) fn ring(&self) {
+        if self.knows.ring(self.get()) {
+            self.wake(self.wakes);
+        }
+    }
+
+    /// Wakes all threads that sleep here.
+    pub(super) fn ring_for_all(&self) {
+        if self.knows.ring_for_all(self.get()) {
+            self.wake(ALL);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake(&self, most: u32) {
+        // Fails only for addresses that are not mapped.
+        let _ = futex::wake(self.get(), futex::Flags::empty(), most);
+    }
+}
+
 /// Where the threads of one side sleep.
 pub struct Bell {
     /// In the memory that `link` keeps mapped.
-    word: NonNull<AtomicU32>,
-    knows: Knows,
+    word: Word,
     /// When this side looks next whether the other process lives, and the time until then.
     pub(super) next_look: Cell<(Option<Instant>, Duration)>,
     /// The side that sleeps here.
@@ -116,29 +177,24 @@ pub struct Bell {
     pub(super) link: Arc<Link>,
 }
 
-// SAFETY: it points into memory that `link` keeps mapped and that any thread may use. A bell isn't `Sync`.
-unsafe impl Send for Bell {}
-
 impl Bells {
     /// For the owner of a side.
     pub(super) fn new(link: &Arc<Link>, side: Side, seat: Seat) -> Self {
-        let barrier = Barrier::between_processes();
-        let bell = |sleeper, word: &Padded<AtomicU32>| Bell {
-            word: NonNull::from(&word.0),
-            knows: Knows::new(barrier),
-            next_look: Cell::new((None, FIRST_LOOK)),
-            sleeper,
-            link: link.clone(),
-        };
         let Header { items, room, .. } = link.header();
-        let (items, room) = (bell(Side::Consumer, items), bell(Side::Producer, room));
+        // SAFETY: both words are in the lane.
+        let (items, room) = unsafe {
+            // All, because a thread may still watch for a task that is gone.
+            let bell =
+                |side, word: &Padded<AtomicU32>| Bell::new(link, side, NonNull::from(&word.0), ALL);
+            (bell(Side::Consumer, items), bell(Side::Producer, room))
+        };
         Self { items, room, side, link: link.clone(), _seat: seat }
     }
 
     /// Wakes all that sleep, so that they see that an owner has come or gone.
     fn ring(&self) {
-        self.items.ring();
-        self.room.ring();
+        self.items.word.ring_for_all();
+        self.room.word.ring_for_all();
     }
 
     /// Of an owner that has come: for a thread that waits for it, or for the room that has come back.
@@ -157,7 +213,8 @@ impl Bells {
 }
 
 impl sealed::Bells for Bells {
-    type Bell = Bell;
+    type Items = Bell;
+    type Room = Bell;
     const HAS_SEVERAL: bool = false;
 
     #[inline(always)]
@@ -182,23 +239,32 @@ impl Drop for Bells {
 }
 
 impl Bell {
-    #[inline(always)]
-    pub(super) fn word(&self) -> &AtomicU32 {
-        // SAFETY: it points into the header, which `link` keeps mapped.
-        unsafe { self.word.as_ref() }
+    /// # Safety
+    ///
+    /// `word` is in the memory of the lane.
+    pub(super) unsafe fn new(
+        link: &Arc<Link>,
+        sleeper: Side,
+        word: NonNull<AtomicU32>,
+        wakes: u32,
+    ) -> Self {
+        // SAFETY: the link keeps the lane mapped.
+        let word = unsafe { Word::new(word, wakes) };
+        Self { word, next_look: Cell::new((None, FIRST_LOOK)), sleeper, link: link.clone() }
     }
 
-    /// Wakes the thread that sleeps here. Also one that only watches for tasks that are gone.
-    #[cold]
-    #[inline(never)]
-    fn wake(&self) {
-        // Fails only for addresses that are not mapped.
-        let _ = futex::wake(self.word(), futex::Flags::empty(), i32::MAX as u32);
+    pub(super) fn word(&self) -> &AtomicU32 {
+        self.word.get()
+    }
+
+    /// Wakes all that sleep here, so that they see that an owner has come or gone.
+    pub(super) fn ring_for_all(&self) {
+        self.word.ring_for_all();
     }
 
     /// Says that this thread is about to sleep: see [`Knows::announce`].
     pub(super) fn announce(&self) -> Sleeper {
-        self.knows.announce(self.word())
+        self.word.knows.announce(self.word())
     }
 
     /// Sleeps until the word changes, for at most `time`.
@@ -232,9 +298,7 @@ impl Bell {
 impl Rings for Bell {
     #[inline(always)] // the price of each push and pop
     fn ring(&self) {
-        if self.knows.ring(self.word()) {
-            self.wake();
-        }
+        self.word.ring();
     }
 
     #[inline]
@@ -273,7 +337,10 @@ impl Rings for Bell {
                 sleeper = self.announce();
             }
         }
-        sleeper.leave(self.word());
+        if sleeper.leave(self.word()) {
+            // For another one that sleeps.
+            self.ring();
+        }
         None
     }
 

@@ -1,15 +1,17 @@
 //! What lanes carry, and by which queue.
 
 use alloc::alloc::Layout;
+use alloc::sync::Arc;
 
 use zerocopy::FromBytes;
 
 use super::Side;
 use super::bells::{Bells, Link};
 use super::error::Error;
+use super::file::{Seat, Seats};
 use crate::overwrite::Plain;
 use crate::queue::{CapacityError, Config};
-use crate::region::shared::{found, join, shared_layout};
+use crate::region::shared::{Leaves, found, join, shared_layout};
 use crate::region::{Attach, End, Slots, State};
 use crate::{line_ring, record_ring, wait};
 
@@ -35,7 +37,7 @@ impl<T: Kind + ?Sized> Carried for T {}
 pub struct Sizes {
     /// Items, or bytes of records.
     pub capacity: usize,
-    /// Bytes of the longest record, or 0: then it follows from the capacity. 0 for items.
+    /// Of records: bytes of the longest one, or 0, then it follows from the capacity. Of [`Many`](super::Many): how many producers. Of other items: 0.
     pub longest: usize,
 }
 
@@ -53,6 +55,11 @@ pub trait Kind {
     /// The name of the item's type.
     fn name() -> &'static str;
 
+    /// The seats of the producers and of the consumers.
+    fn seats(_: Sizes) -> [Seats; 2] {
+        [0, 1].map(|first| Seats { first, count: 1, is_shared: false })
+    }
+
     /// Memory for the queue.
     fn layout(sizes: Sizes) -> Result<Layout, CapacityError>;
 
@@ -68,14 +75,16 @@ pub trait Kind {
     /// # Safety
     ///
     /// The queue was made with these sizes, and the seat of the side is this process's.
-    unsafe fn producer(link: &Link, sizes: Sizes, bells: Bells) -> Result<Self::Producer, Error>;
+    unsafe fn producer(link: &Arc<Link>, sizes: Sizes, seat: Seat)
+    -> Result<Self::Producer, Error>;
 
     /// Goes on as the consumer.
     ///
     /// # Safety
     ///
     /// As for the producer.
-    unsafe fn consumer(link: &Link, sizes: Sizes, bells: Bells) -> Result<Self::Consumer, Error>;
+    unsafe fn consumer(link: &Arc<Link>, sizes: Sizes, seat: Seat)
+    -> Result<Self::Consumer, Error>;
 }
 
 /// The queue of a lane for items.
@@ -102,18 +111,26 @@ impl<T: Item> Kind for T {
         Ok(())
     }
 
-    unsafe fn producer(link: &Link, sizes: Sizes, bells: Bells) -> Result<Self::Producer, Error> {
-        let geometry = lines::<T>(sizes)?;
+    unsafe fn producer(
+        link: &Arc<Link>,
+        sizes: Sizes,
+        seat: Seat,
+    ) -> Result<Self::Producer, Error> {
+        let (geometry, bells) = (lines::<T>(sizes)?, Bells::new(link, Side::Producer, seat));
         // SAFETY: the caller's contract.
-        let end = unsafe { end(link, geometry.lines, Side::Producer) }?;
+        let end = unsafe { end(link, geometry.lines, Side::Producer, Leaves::End) }?;
         let tx = line_ring::Producer::new(end, geometry).resume()?;
         Ok(wait::Producer::new(tx, bells.rung()))
     }
 
-    unsafe fn consumer(link: &Link, sizes: Sizes, bells: Bells) -> Result<Self::Consumer, Error> {
-        let geometry = lines::<T>(sizes)?;
+    unsafe fn consumer(
+        link: &Arc<Link>,
+        sizes: Sizes,
+        seat: Seat,
+    ) -> Result<Self::Consumer, Error> {
+        let (geometry, bells) = (lines::<T>(sizes)?, Bells::new(link, Side::Consumer, seat));
         // SAFETY: the caller's contract.
-        let end = unsafe { end(link, geometry.lines, Side::Consumer) }?;
+        let end = unsafe { end(link, geometry.lines, Side::Consumer, Leaves::End) }?;
         let rx = line_ring::Consumer::new(end, geometry)?.resume()?;
         Ok(wait::Consumer::new(rx, bells.rung()))
     }
@@ -146,18 +163,26 @@ impl Kind for [u8] {
         Ok(())
     }
 
-    unsafe fn producer(link: &Link, sizes: Sizes, bells: Bells) -> Result<Self::Producer, Error> {
-        let geometry = words(sizes)?;
+    unsafe fn producer(
+        link: &Arc<Link>,
+        sizes: Sizes,
+        seat: Seat,
+    ) -> Result<Self::Producer, Error> {
+        let (geometry, bells) = (words(sizes)?, Bells::new(link, Side::Producer, seat));
         // SAFETY: the caller's contract.
-        let end = unsafe { end(link, geometry.len, Side::Producer) }?;
+        let end = unsafe { end(link, geometry.len, Side::Producer, Leaves::End) }?;
         let tx = record_ring::Producer::new(end, geometry).resume()?;
         Ok(wait::bytes::Producer::new(tx, bells.rung()))
     }
 
-    unsafe fn consumer(link: &Link, sizes: Sizes, bells: Bells) -> Result<Self::Consumer, Error> {
-        let geometry = words(sizes)?;
+    unsafe fn consumer(
+        link: &Arc<Link>,
+        sizes: Sizes,
+        seat: Seat,
+    ) -> Result<Self::Consumer, Error> {
+        let (geometry, bells) = (words(sizes)?, Bells::new(link, Side::Consumer, seat));
         // SAFETY: the caller's contract.
-        let end = unsafe { end(link, geometry.len, Side::Consumer) }?;
+        let end = unsafe { end(link, geometry.len, Side::Consumer, Leaves::End) }?;
         let rx = record_ring::Consumer::new(end, geometry).resume()?;
         Ok(wait::bytes::Consumer::new(rx, bells.rung()))
     }
@@ -176,12 +201,13 @@ pub(super) fn words(sizes: Sizes) -> Result<record_ring::Geometry, CapacityError
 ///
 /// # Safety
 ///
-/// The queue of the lane was made with this shape, and the seat of the side is this process's.
-unsafe fn end<H: State<Slots: Attach>>(
+/// The queue of the lane was made with this shape, and a seat of the side is this process's.
+pub(super) unsafe fn end<H: State<Slots: Attach>>(
     link: &Link,
     shape: <H::Slots as Slots>::Shape,
     side: Side,
+    leaves: Leaves,
 ) -> Result<End<H>, CapacityError> {
     // SAFETY: the caller's contract.
-    unsafe { join(link.mapping.clone(), link.queue(), shape, side) }
+    unsafe { join(link.mapping.clone(), link.queue(), shape, side, leaves) }
 }

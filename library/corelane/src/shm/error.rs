@@ -36,6 +36,8 @@ pub enum Error {
     },
     /// A process that lives has this side.
     Taken(Side),
+    /// Live processes have all sending sides.
+    AllTaken(usize),
     /// The process that listens gives this one no lane.
     Refused,
     /// The lane's memory holds what no process of this library writes.
@@ -54,6 +56,7 @@ impl fmt::Display for Error {
                 let name = |word: &u64| match &word.to_ne_bytes() {
                     b"linering" => "items",
                     b"records\0" => "byte records ([u8])",
+                    b"lanes\0\0\0" => "items of several producers (Many)",
                     _ => "something else",
                 };
                 write!(f, "the lane carries {}, and is opened for {}; open it for what it carries", name(found), name(expected))
@@ -66,6 +69,10 @@ impl fmt::Display for Error {
             Self::Taken(side) => write!(
                 f,
                 "a live process has the {side} of this lane; end it, or make a lane for each {side}",
+            ),
+            Self::AllTaken(n) => write!(
+                f,
+                "live processes have all {n} sending sides of the lanes; end one, or make lanes for more",
             ),
             Self::Refused => f.write_str(
                 "the process that listens is of another user, or doesn't allow this one; run both as one user, or let it allow this one",

@@ -9,7 +9,6 @@ use rustix::fs::{
 };
 use rustix::system::sysinfo;
 
-use super::Side;
 use super::error::{Error, system};
 use crate::CapacityError;
 
@@ -61,58 +60,72 @@ pub(super) fn reopen(file: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
     system("to open the lane's descriptor anew (/proc/self/fd)", open(path, flags, Mode::empty()))
 }
 
-/// A side of a lane, which this process has until it dies or drops this.
-///
-/// It is a lock of an open file description on one byte of the file. The kernel takes it back when the process ends, whatever ends it.
-#[derive(Debug)]
-pub(super) struct Seat {
-    /// Has the lock.
-    file: OwnedFd,
-    side: Side,
+/// The seats of a side: bytes of the file, whose locks say that they are taken.
+#[derive(Debug, Clone, Copy)]
+pub struct Seats {
+    pub(super) first: u32,
+    pub(super) count: u32,
+    /// Whether one byte is a seat for any number of handles.
+    pub(super) is_shared: bool,
 }
 
-impl Seat {
-    /// Takes a side.
+impl Seats {
+    /// Whether a live process has one of them. `file` is none that has taken a seat.
+    pub(super) fn are_taken(self, file: BorrowedFd<'_>) -> bool {
+        let mut found = bytes(self.first, self.count, libc::F_WRLCK);
+        // If the system can't tell, the process counts as alive.
+        lock(file, libc::F_OFD_GETLK, &mut found).is_err() || found.l_type != libc::F_UNLCK as i16
+    }
+
+    /// Takes the first one that is free. `None` if live processes have all of them.
     ///
     /// # Errors
     ///
-    /// [`Taken`](Error::Taken) if a live process has it.
-    pub(super) fn take(file: BorrowedFd<'_>, side: Side) -> Result<Self, Error> {
+    /// If the system says so.
+    pub(super) fn take(self, file: BorrowedFd<'_>) -> Result<Option<Seat>, Error> {
         let file = reopen(file)?;
-        match lock(file.as_fd(), libc::F_OFD_SETLK, &mut byte(side, libc::F_WRLCK)) {
-            Ok(()) => Ok(Self { file, side }),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(Error::Taken(side)),
-            Err(source) => Err(Error::System { call: "a lock of the lane (fcntl)", source }),
+        let kind = if self.is_shared { libc::F_RDLCK } else { libc::F_WRLCK };
+        for number in 0..self.count {
+            let byte = self.first + number;
+            match lock(file.as_fd(), libc::F_OFD_SETLK, &mut bytes(byte, 1, kind)) {
+                Ok(()) => return Ok(Some(Seat { file, byte, number })),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(source) => {
+                    return Err(Error::System { call: "a lock of the lane (fcntl)", source });
+                }
+            }
         }
+        Ok(None)
     }
+}
+
+/// A seat, which this process has until it dies or drops this.
+///
+/// It is a lock of an open file description on one byte of the file. The kernel takes it back when the process ends, whatever ends it.
+#[derive(Debug)]
+pub struct Seat {
+    /// Has the lock.
+    file: OwnedFd,
+    byte: u32,
+    /// Which of the side's seats it is.
+    pub(super) number: u32,
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
         // Also if a child process that was forked just now has the description, too. It can't fail.
-        let mut free = byte(self.side, libc::F_UNLCK);
+        let mut free = bytes(self.byte, 1, libc::F_UNLCK);
         let _ = lock(self.file.as_fd(), libc::F_OFD_SETLK, &mut free);
     }
 }
 
-/// Whether a live process has this side. `file` is none that has taken a side.
-pub(super) fn is_taken(file: BorrowedFd<'_>, side: Side) -> bool {
-    let mut found = byte(side, libc::F_WRLCK);
-    // If the system can't tell, the process counts as alive.
-    lock(file, libc::F_OFD_GETLK, &mut found).is_err() || found.l_type != libc::F_UNLCK as i16
-}
-
-/// The lock of a side, or its end.
-fn byte(side: Side, kind: i32) -> libc::flock {
-    let start = match side {
-        Side::Producer => 0,
-        Side::Consumer => 1,
-    };
+/// The lock of these bytes, or its end.
+fn bytes(first: u32, count: u32, kind: i32) -> libc::flock {
     libc::flock {
         l_type: kind as i16,
         l_whence: libc::SEEK_SET as i16,
-        l_start: start,
-        l_len: 1,
+        l_start: first.into(),
+        l_len: count.into(),
         l_pid: 0,
     }
 }

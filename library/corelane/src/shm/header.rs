@@ -2,7 +2,7 @@
 //!
 //! | bytes | |
 //! |---|---|
-//! | 0 to 71 | nine words of 8 bytes: "corelane", version of the layout, "linering" or "records", size and alignment of an item, a hash of its name, capacity, longest record or 0, length of the file |
+//! | 0 to 71 | nine words of 8 bytes: "corelane", version of the layout, "linering", "records" or "lanes", size and alignment of an item, a hash of its name, capacity, longest record, number of lanes or 0, length of the file |
 //! | 72 to 87 | the last epochs, plus 1, in which the owner of each side was found dead |
 //! | 128 to 131 | where the consumer sleeps, a futex: bits 0 to 11 how many sleep; bit 12: the producer must have a fence before it looks; bits 13 to 31 how often it was rung |
 //! | 256 to 259 | the same of the producer |
@@ -51,7 +51,7 @@ const FIELDS: [&str; WORDS] = [
     "alignment of an item",
     "hash of the item's name",
     "capacity",
-    "longest record",
+    "longest record or number of lanes",
     "length",
 ];
 

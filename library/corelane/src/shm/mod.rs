@@ -68,6 +68,7 @@ mod error;
 mod file;
 mod header;
 mod listener;
+mod many;
 mod tasks;
 
 use alloc::sync::Arc;
@@ -90,12 +91,13 @@ use crate::region::shared::Mapping;
 pub use crate::region::shared::Side;
 use crate::wait::bell::Look;
 use crate::wait::thread::Looks;
-use crate::{line_ring, record_ring, wait};
+use crate::{lanes, line_ring, record_ring, wait};
 use bells::Link;
 use carried::Sizes;
 use error::system;
 use file::Seat;
 use header::{About, QUEUE_AT};
+pub use many::Many;
 
 /// The sending side of a lane for items.
 pub type Producer<T> = wait::Producer<line_ring::Producer<T>, Bells>;
@@ -108,6 +110,15 @@ pub type RecordProducer = wait::bytes::Producer<record_ring::Producer, Bells>;
 
 /// The receiving side of a lane for byte records, `Lane<[u8]>`.
 pub type RecordConsumer = wait::bytes::Consumer<record_ring::Consumer, Bells>;
+
+/// Lanes side by side: several processes push, each in a lane of its own, and several pop from all of them.
+pub type Lanes<T> = Lane<Many<T>>;
+
+/// A sending side of [`Lanes`].
+pub type ManyProducer<T> = wait::Producer<lanes::Producer<T>, many::Sending>;
+
+/// A receiving side of [`Lanes`].
+pub type ManyConsumer<T> = wait::Consumer<many::Taker<T>, many::Taking>;
 
 impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -153,7 +164,7 @@ impl<T: Carried + ?Sized> Lane<T> {
         let len = len::<T>(sizes)?;
         let file = file::create(len)?;
         let mapping = Arc::new(system("to map the lane", Mapping::new(file.as_fd(), len))?);
-        let link = Arc::new(Link { mapping, file });
+        let link = Arc::new(Link { mapping, file, seats: T::seats(sizes) });
         link.header().write(&About::lane::<T>(sizes, len));
         // SAFETY: the file has room for the queue, and nobody else has it yet.
         unsafe { T::found(&link, sizes) }?;
@@ -198,7 +209,7 @@ impl<T: Carried + ?Sized> Lane<T> {
             return Err(Error::Corrupt);
         }
         let mapping = Arc::new(system("to map the lane", Mapping::new(file.as_fd(), there))?);
-        let link = Arc::new(Link { mapping, file });
+        let link = Arc::new(Link { mapping, file, seats: T::seats(sizes) });
         Ok(Self { link, sizes, items: PhantomData })
     }
 
@@ -208,9 +219,9 @@ impl<T: Carried + ?Sized> Lane<T> {
     ///
     /// [`Taken`](Error::Taken) if a live process has it, [`Corrupt`](Error::Corrupt) if the last one can't have left the queue so.
     pub fn producer(&self) -> Result<T::Producer, Error> {
-        let bells = self.take(Side::Producer)?;
-        // SAFETY: the queue was made with these sizes, and the side's lock is taken.
-        unsafe { T::producer(&self.link, self.sizes, bells) }
+        let seat = self.take(Side::Producer)?;
+        // SAFETY: the queue was made with these sizes, and a seat of the side is taken.
+        unsafe { T::producer(&self.link, self.sizes, seat) }
     }
 
     /// Takes the receiving side.
@@ -219,18 +230,22 @@ impl<T: Carried + ?Sized> Lane<T> {
     ///
     /// As [`producer`](Self::producer).
     pub fn consumer(&self) -> Result<T::Consumer, Error> {
-        let bells = self.take(Side::Consumer)?;
+        let seat = self.take(Side::Consumer)?;
         // SAFETY: as above.
-        unsafe { T::consumer(&self.link, self.sizes, bells) }
+        unsafe { T::consumer(&self.link, self.sizes, seat) }
     }
 
-    /// Takes the lock of a side, and says so.
-    fn take(&self, side: Side) -> Result<Bells, Error> {
-        let seat = Seat::take(self.link.file.as_fd(), side)?;
-        let bells = Bells::new(&self.link, side, seat);
+    /// Takes a seat of a side, and says so.
+    fn take(&self, side: Side) -> Result<Seat, Error> {
+        let seats = self.link.seats[side as usize];
+        let seat = seats.take(self.link.file.as_fd())?;
+        let seat = seat.ok_or(match seats.count {
+            1 => Error::Taken(side),
+            n => Error::AllTaken(n as usize),
+        })?;
         self.link.header().died[side as usize].store(0, Ordering::Relaxed);
         self.link.presence().take(side);
-        Ok(bells)
+        Ok(seat)
     }
 
     /// Lets a child process inherit the lane. The child opens it by [`open_number`](Self::open_number) with the number that this gives.
@@ -304,6 +319,14 @@ impl<T: Carried + ?Sized> fmt::Debug for Lane<T> {
     }
 }
 
+/// Sleeps until a look finds something. False when the time is over.
+fn wait_for(bell: &Bell, timeout: Duration, is_there: impl Fn() -> bool) -> bool {
+    // A time beyond what the clock can tell never comes.
+    let until = Instant::now().checked_add(timeout);
+    let look = || if is_there() { Look::Done(()) } else { Look::NotYet };
+    Looks::by(wait::Strategy::Sleep).wait(bell, until, look).is_some()
+}
+
 /// The calls that only handles of lanes have.
 macro_rules! calls {
     ($([$($bounds:tt)*] $handle:ty, sees $side:ident, $what:literal;)*) => {$(
@@ -323,13 +346,7 @@ macro_rules! calls {
             /// Waits until a process has the other side, for at most so long. False when the time is over. A process that has died or left
             /// meanwhile doesn't count.
             pub fn wait_for_peer(&self, timeout: Duration) -> bool {
-                // A time beyond what the clock can tell never comes.
-                let until = Instant::now().checked_add(timeout);
-                let look = || match self.peer() {
-                    Peer::Alive => Look::Done(()),
-                    _ => Look::NotYet,
-                };
-                Looks::by(wait::Strategy::Sleep).wait(self.bells.own(), until, look).is_some()
+                wait_for(self.bells.own(), timeout, || self.peer() == Peer::Alive)
             }
         }
     )*};

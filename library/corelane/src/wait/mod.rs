@@ -109,15 +109,16 @@ pub(crate) mod sealed {
 
     /// The bells of a queue.
     pub trait Bells {
-        type Bell: Rings;
+        type Items: Rings;
+        type Room: Rings;
         /// Whether a side may have several handles. Then one ring may be for several of them, and each sleeper that has found something rings again.
         const HAS_SEVERAL: bool;
 
         /// Consumers sleep here.
-        fn items(&self) -> &Self::Bell;
+        fn items(&self) -> &Self::Items;
 
         /// Producers sleep here.
-        fn room(&self) -> &Self::Bell;
+        fn room(&self) -> &Self::Room;
 
         /// For one more handle of the same side, if there may be several.
         fn try_clone(&self) -> Option<Self>
@@ -177,7 +178,8 @@ impl Local {
 }
 
 impl sealed::Bells for Local {
-    type Bell = Bell;
+    type Items = Bell;
+    type Room = Bell;
     const HAS_SEVERAL: bool = true;
 
     #[inline(always)]

@@ -1,0 +1,355 @@
+//! Lanes side by side: several processes push, each in its own lane, and several pop from all of them.
+
+use alloc::alloc::Layout;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+use std::time::{Duration, Instant};
+
+use super::bells::{Bell, Link, ONE, Word};
+use super::carried::{Kind, Sizes, end};
+use super::error::Error;
+use super::file::{Seat, Seats};
+use super::{Item, Lanes, ManyConsumer, ManyProducer, Peer, Side, wait_for};
+use crate::lanes::{self, Corrupt, Header, Shape};
+use crate::memory::AtomicU32;
+use crate::pad::Padded;
+use crate::queue::{self, CapacityError, Looks, TryPopError, answered_by, handles};
+use crate::region::shared::{Leaves, found, shared_layout};
+use crate::region::slots_for;
+use crate::wait;
+use crate::wait::Waits;
+use crate::wait::bell::Look;
+use crate::wait::sealed::{self, Rings};
+
+/// Items of several producers, for several consumers: what [`Lanes`] carry.
+pub struct Many<T>(PhantomData<fn(T) -> T>);
+
+/// Most producers.
+const MOST: usize = 1 << 16;
+
+impl<T: Item> Lanes<T> {
+    /// Makes lanes for up to `producers` producers at a time, each with room for at least `capacity` items. Consumers may be any number.
+    ///
+    /// # Errors
+    ///
+    /// If one of the numbers is 0 or too large, or if the system has no memory files.
+    pub fn create_for(producers: usize, capacity: usize) -> Result<Self, Error> {
+        if producers == 0 || producers > MOST {
+            return Err(CapacityError::OutOfRange { asked: producers, most: MOST }.into());
+        }
+        Self::of(Sizes { capacity, longest: producers })
+    }
+
+    /// How many producers there may be at a time.
+    pub fn producers(&self) -> usize {
+        producers(self.sizes)
+    }
+}
+
+/// How many producers there may be, if the caller didn't say.
+const USUAL: usize = 16;
+
+fn producers(sizes: Sizes) -> usize {
+    if sizes.longest == 0 { USUAL } else { sizes.longest.min(MOST) }
+}
+
+fn shape<T>(sizes: Sizes) -> Result<Shape, CapacityError> {
+    let (lanes, len) = (producers(sizes), slots_for::<Header<T>>(sizes.capacity, 0)?);
+    let each = size_of::<T>() + size_of::<u64>();
+    match lanes.checked_mul(len).and_then(|slots| slots.checked_mul(each)) {
+        Some(bytes) if bytes < isize::MAX as usize / 4 => Ok(Shape { lanes, len }),
+        _ => Err(CapacityError::OutOfMemory { bytes: usize::MAX }),
+    }
+}
+
+/// Where each producer sleeps: behind the queue. Returns the layout of both, and the place.
+fn with_words<T>(shape: Shape) -> (Layout, usize) {
+    let words = Layout::array::<Padded<AtomicU32>>(shape.lanes);
+    let both = shared_layout::<Header<T>>(shape).extend(words.expect("there are at most 65,536"));
+    both.expect("the shape bounds it")
+}
+
+impl<T: Item> Kind for Many<T> {
+    type Producer = ManyProducer<T>;
+    type Consumer = ManyConsumer<T>;
+    const QUEUE: [u8; 8] = *b"lanes\0\0\0";
+    const ITEM: (usize, usize) = (size_of::<T>(), align_of::<T>());
+
+    fn name() -> &'static str {
+        core::any::type_name::<T>()
+    }
+
+    fn seats(sizes: Sizes) -> [Seats; 2] {
+        let count = producers(sizes) as u32;
+        [Seats { first: 2, count, is_shared: false }, Seats { first: 1, count: 1, is_shared: true }]
+    }
+
+    fn layout(sizes: Sizes) -> Result<Layout, CapacityError> {
+        Ok(with_words::<T>(shape::<T>(sizes)?).0)
+    }
+
+    unsafe fn found(link: &Link, sizes: Sizes) -> Result<(), CapacityError> {
+        // SAFETY: the caller's contract.
+        let lanes = unsafe { found(link.queue(), shape::<T>(sizes)?, Header::<T>::new()) };
+        lanes::begin(&lanes, 0);
+        Ok(())
+    }
+
+    unsafe fn producer(
+        link: &Arc<Link>,
+        sizes: Sizes,
+        seat: Seat,
+    ) -> Result<ManyProducer<T>, Error> {
+        let (shape, number) = (shape::<T>(sizes)?, seat.number as usize);
+        let place = Place::new(link, Side::Producer, seat);
+        // SAFETY: the lane was made with this shape, and the seat is one of its lanes.
+        let room = unsafe { Bell::new(link, Side::Producer, room::<T>(link, shape, number), ONE) };
+        let bells = Sending { items: items(link), room, place };
+        // SAFETY: the caller's contract. The seat is that of this lane.
+        let end = unsafe { end(link, shape, Side::Producer, Leaves::Others) }?;
+        let tx = lanes::Producer::resume(end, number)?;
+        // For threads that wait for a producer.
+        bells.items.ring_for_all();
+        Ok(wait::Producer::new(tx, bells))
+    }
+
+    unsafe fn consumer(
+        link: &Arc<Link>,
+        sizes: Sizes,
+        seat: Seat,
+    ) -> Result<ManyConsumer<T>, Error> {
+        let shape = shape::<T>(sizes)?;
+        let place = Place::new(link, Side::Consumer, seat);
+        // SAFETY: the lane was made with this shape. The place keeps it mapped.
+        let room = |number| unsafe { Word::new(room::<T>(link, shape, number), ONE) };
+        // SAFETY: the caller's contract. There may be several consumers.
+        let end = unsafe { end(link, shape, Side::Consumer, Leaves::Others) }?;
+        let rooms = (0..shape.lanes).map(room).collect();
+        let rx = Taker { queue: lanes::Consumer::new(end), rooms, place };
+        // For threads that wait for a consumer.
+        rx.rooms.iter().for_each(Word::ring_for_all);
+        Ok(wait::Consumer::new(rx, Taking { items: items(link), none: Silent }))
+    }
+}
+
+impl From<Corrupt> for Error {
+    fn from(_: Corrupt) -> Self {
+        Self::Corrupt
+    }
+}
+
+/// Where the consumers sleep.
+fn items(link: &Arc<Link>) -> Bell {
+    // SAFETY: the word is in the lane.
+    unsafe { Bell::new(link, Side::Consumer, NonNull::from(&link.header().items.0), ONE) }
+}
+
+/// Where the producer of a lane sleeps.
+///
+/// # Safety
+///
+/// The lanes were made with this shape, and this one exists.
+unsafe fn room<T>(link: &Link, shape: Shape, number: usize) -> NonNull<AtomicU32> {
+    let at = with_words::<T>(shape).1;
+    // SAFETY: the caller's contract: there is room for a word for each lane, and zeros make one.
+    unsafe { link.queue().add(at).cast::<Padded<AtomicU32>>().add(number).cast() }
+}
+
+/// A seat of one of several handles of a side.
+struct Place {
+    link: Arc<Link>,
+    side: Side,
+    seat: Option<Seat>,
+}
+
+impl Place {
+    fn new(link: &Arc<Link>, side: Side, seat: Seat) -> Self {
+        Self { link: link.clone(), side, seat: Some(seat) }
+    }
+
+    /// Gives the seat back, and closes the side if it was the last one.
+    fn leave(&mut self) {
+        drop(self.seat.take());
+        self.link.close_if_free(self.side);
+    }
+
+    /// Whether a live process has a handle of the other side.
+    fn has_peer(&self) -> bool {
+        self.link.peer(self.side.other()) == Peer::Alive
+    }
+}
+
+/// Where a producer sleeps, and where it rings.
+pub struct Sending {
+    items: Bell,
+    room: Bell,
+    place: Place,
+}
+
+impl sealed::Bells for Sending {
+    type Items = Bell;
+    type Room = Bell;
+    const HAS_SEVERAL: bool = false;
+
+    #[inline(always)]
+    fn items(&self) -> &Bell {
+        &self.items
+    }
+
+    #[inline(always)]
+    fn room(&self) -> &Bell {
+        &self.room
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        None
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        self.place.leave();
+        self.items.ring_for_all();
+    }
+}
+
+/// Where a consumer sleeps. It rings after a pop: see [`Taker`].
+pub struct Taking {
+    items: Bell,
+    none: Silent,
+}
+
+/// A bell that is rung elsewhere.
+#[derive(Debug)]
+pub struct Silent;
+
+impl sealed::Bells for Taking {
+    type Items = Bell;
+    type Room = Silent;
+    const HAS_SEVERAL: bool = false;
+
+    #[inline(always)]
+    fn items(&self) -> &Bell {
+        &self.items
+    }
+
+    #[inline(always)]
+    fn room(&self) -> &Silent {
+        &self.none
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        None
+    }
+}
+
+impl Rings for Silent {
+    #[inline(always)]
+    fn ring(&self) {}
+
+    #[inline(always)]
+    fn ring_for(&self, _: usize) {}
+
+    fn sleep<R>(&self, _: &mut Waits, _: Option<Instant>, _: impl FnMut() -> Look<R>) -> Option<R> {
+        unreachable!("consumers wait for items")
+    }
+}
+
+/// A consumer that rings the bell of the producer whose item it has taken.
+pub struct Taker<T> {
+    queue: lanes::Consumer<T>,
+    rooms: Box<[Word]>,
+    place: Place,
+}
+
+impl<T: Item> queue::Consumer for Taker<T> {
+    type Item = T;
+
+    #[inline(always)] // as the queue's own
+    fn try_pop(&mut self) -> Result<T, TryPopError> {
+        let item = self.queue.try_pop()?;
+        self.rooms[self.queue.last_lane()].ring();
+        Ok(item)
+    }
+
+    fn pop_slice(&mut self, into: &mut [T]) -> usize {
+        let (mut looks, mut done) = (Looks::default(), 0);
+        while done < into.len() {
+            match self.queue.pop_some(&mut into[done..]) {
+                Ok(taken) => {
+                    done += taken;
+                    self.rooms[self.queue.last_lane()].ring();
+                }
+                Err(error) if looks.again(error == TryPopError::Busy) => {}
+                Err(_) => break,
+            }
+        }
+        done
+    }
+
+    answered_by!(handle: queue);
+
+    fn len(&mut self) -> usize {
+        self.queue.len()
+    }
+
+    fn is_empty(&mut self) -> bool {
+        self.queue.is_empty()
+    }
+}
+
+impl<T> Drop for Taker<T> {
+    fn drop(&mut self) {
+        self.place.leave();
+        self.rooms.iter().for_each(Word::ring_for_all);
+    }
+}
+
+handles! {
+    [T: Item] Taker<T>: consumer of T;
+}
+
+impl<T: Item> ManyProducer<T> {
+    /// Whether a process has a receiving side. If all that had one are dead, the receiving side is closed from now on.
+    pub fn has_peer(&self) -> bool {
+        self.bells.place.has_peer()
+    }
+
+    /// Waits until a process has a receiving side, for at most so long. False when the time is over.
+    pub fn wait_for_peer(&self, timeout: Duration) -> bool {
+        wait_for(&self.bells.room, timeout, || self.has_peer())
+    }
+}
+
+impl<T: Item> ManyConsumer<T> {
+    /// Whether a process has a sending side. If all that had one are dead, the sending side is closed from now on.
+    pub fn has_peer(&self) -> bool {
+        self.queue.place.has_peer()
+    }
+
+    /// Waits until a process has a sending side, for at most so long. False when the time is over.
+    pub fn wait_for_peer(&self, timeout: Duration) -> bool {
+        wait_for(&self.bells.items, timeout, || self.has_peer())
+    }
+}
+
+impl<T> fmt::Debug for Many<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Many")
+    }
+}
+
+impl fmt::Debug for Sending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sending").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Taking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Taking").finish_non_exhaustive()
+    }
+}
