@@ -142,14 +142,15 @@ impl<T: Plain, const STAMPS: usize> Words<T, STAMPS> {
     #[inline]
     #[track_caller]
     pub(crate) fn store(&self, position: u64, item: &T) {
-        for (word, bytes) in self.slot(position)[STAMPS..].iter().zip(item.as_bytes().chunks(BYTES))
-        {
+        let bytes = item.as_bytes().as_ptr();
+        self.each_word(position, |word, at, n| {
             let mut value = [0; BYTES];
-            value[..bytes.len()].copy_from_slice(bytes);
+            // SAFETY: the item has `n` bytes from `at` on.
+            unsafe { ptr::copy_nonoverlapping(bytes.add(at), value.as_mut_ptr(), n) };
             word.writer.with_mut(|_| ());
             // Relaxed: the algorithm orders it.
             word.value.store(u64::from_ne_bytes(value), Ordering::Relaxed);
-        }
+        });
     }
 
     /// Copies the slot at `position`: an item, unless a producer wrote meanwhile.
@@ -158,14 +159,27 @@ impl<T: Plain, const STAMPS: usize> Words<T, STAMPS> {
     pub(crate) fn load(&self, position: u64) -> MaybeUninit<T> {
         let mut item = MaybeUninit::<T>::uninit();
         let bytes = item.as_mut_ptr().cast::<u8>();
-        for (i, word) in self.slot(position)[STAMPS..].iter().enumerate() {
+        self.each_word(position, |word, at, n| {
             // Relaxed: as in `store`.
             let value = word.value.load(Ordering::Relaxed).to_ne_bytes();
-            let (at, n) = (i * BYTES, BYTES.min(size_of::<T>() - i * BYTES));
             // SAFETY: the item has `n` bytes from `at` on.
             unsafe { ptr::copy_nonoverlapping(value.as_ptr(), bytes.add(at), n) };
-        }
+        });
         item
+    }
+
+    /// Calls `each` for the words of the item at `position`, with the place and number of the word's bytes in the item. The number is a constant where
+    /// that is inlined.
+    #[inline(always)]
+    fn each_word(&self, position: u64, mut each: impl FnMut(&Word, usize, usize)) {
+        let words = &self.slot(position)[STAMPS..];
+        let (whole, rest) = const { (size_of::<T>() / BYTES, size_of::<T>() % BYTES) };
+        for (i, word) in words[..whole].iter().enumerate() {
+            each(word, i * BYTES, BYTES);
+        }
+        if rest > 0 {
+            each(&words[whole], whole * BYTES, rest);
+        }
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) fn models() -> Vec<Model> {
     vec![
         of.model("laps_of_a_lane", laps_of_a_lane),
         of.model("two_consumers_of_a_lane", two_consumers_of_a_lane),
+        of.model("two_consumers_give_back", two_consumers_give_back),
         of.model("slices_of_a_lane", slices_of_a_lane),
         of.model("false_empty_when_overtaken", false_empty_when_overtaken),
         of.model("two_lanes", two_lanes),
@@ -70,6 +71,22 @@ fn two_consumers_of_a_lane() -> Exploration {
         popped.push(drain(&mut rx.consumer()));
         assert!(popped.iter().all(|numbers| numbers.is_sorted()));
         all_are_there(popped.concat(), pushed);
+    })
+}
+
+/// Two consumers take a group of two slots, one each, and give it back. A lane has four slots.
+fn two_consumers_give_back() -> Exploration {
+    explore_shared(|| {
+        let (tx, rx) = Heir::<Pair>::both(1, Config::new(3).first(u64::MAX - 1)).expect("small");
+        let mut tx = tx.producer(0).expect("it is new");
+        assert_eq!(push(&mut tx, 0..5), 4);
+        let consumers =
+            [rx.clone(), rx.clone()].map(|rx| start(move || look(&mut rx.consumer(), 1)));
+        let pushed = 4 + push(&mut tx, 4..6);
+        let mut popped = join(consumers);
+        assert_eq!(pushed + push(&mut tx, pushed..7), 6, "both slots are given back");
+        popped.push(drain(&mut rx.consumer()));
+        all_are_there(popped.concat(), 6);
     })
 }
 

@@ -51,18 +51,19 @@ impl Plan {
 impl IpcArgs {
     /// The settings of a test, in the order of a round.
     fn settings(&self, test: Test) -> Vec<IpcSetting> {
-        let rates: Vec<_> = match test {
-            Test::Cpu => self.rate.iter().map(|rate| Some(rate.0 as u64)).collect(),
-            _ => vec![None],
-        };
-        let setting = |record_bytes, rate| IpcSetting {
+        let setting = |record_bytes, threads, rate| IpcSetting {
             record_bytes,
             strategy: Strategy::Adaptive,
-            threads: 1,
+            threads,
             rate,
         };
-        let of = |rate| self.record.iter().map(move |&bytes| setting(bytes, rate));
-        rates.into_iter().flat_map(of).collect()
+        let of =
+            |threads, rate| self.record.iter().map(move |&bytes| setting(bytes, threads, rate));
+        match test {
+            Test::Cpu => self.rate.iter().flat_map(|rate| of(1, Some(rate.0 as u64))).collect(),
+            Test::PingPong => self.threads.iter().flat_map(|n| of(n.0, None)).collect(),
+            _ => of(1, None).collect(),
+        }
     }
 
     fn cell(&self, entry: &'static Entry, test: Test, setting: IpcSetting) -> Cell {

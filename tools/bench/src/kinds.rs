@@ -53,7 +53,7 @@ impl Test {
         [Self::Stream, Self::PingPong, Self::OpenLoop, Self::Cpu, Self::Idle, Self::FanIn];
 
     /// The tests between processes.
-    pub const IPC: [Self; 4] = [Self::Rtt, Self::Stream, Self::Cpu, Self::Kill];
+    pub const IPC: [Self; 5] = [Self::Rtt, Self::Stream, Self::Cpu, Self::PingPong, Self::Kill];
 
     /// The unit of its values.
     pub fn unit(self) -> &'static str {

@@ -334,7 +334,7 @@ pub struct IpcArgs {
     pub queues: Vec<String>,
 
     /// What to measure.
-    #[arg(long, value_parser = one_of(&Test::IPC), value_delimiter = ',', default_value = "rtt,stream,cpu,kill")]
+    #[arg(long, value_parser = one_of(&Test::IPC), value_delimiter = ',', default_value = "rtt,stream,cpu,ping-pong,kill")]
     pub test: Vec<Test>,
 
     /// Sizes of records, in bytes: 8, 64, 1024, 16384, 65536.
@@ -348,6 +348,10 @@ pub struct IpcArgs {
     /// Records per second of `cpu`, at random times (Poisson).
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "10000")]
     pub rate: Vec<Positive>,
+
+    /// Threads of each process that send and receive in `ping-pong`.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,4,24")]
+    pub threads: Vec<Positive>,
 
     /// Records a queue must hold, but at most 4 MiB of them.
     #[arg(long, value_name = "N", default_value = "4096")]

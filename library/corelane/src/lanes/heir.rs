@@ -4,7 +4,7 @@ use super::slots::Shape;
 use super::{Consumer, Corrupt, Header, Producer, begin};
 use crate::overwrite::Plain;
 use crate::queue::{CapacityError, Config};
-use crate::region::{End, ends, slots_for};
+use crate::region::{End, ends};
 use zerocopy::FromBytes;
 
 /// A side of the lanes. Not stable.
@@ -19,8 +19,8 @@ impl<T: Plain + FromBytes> Heir<T> {
     ///
     /// If the capacity is 0 or too large for memory.
     pub fn both(lanes: usize, config: Config) -> Result<(Self, Self), CapacityError> {
-        let len = slots_for::<Header<T>>(config.capacity, 0)?;
-        let (tx, rx) = ends(config.memory, Shape { lanes, len }, Header::new())?;
+        let shape = Shape::new::<T>(lanes, config.capacity)?;
+        let (tx, rx) = ends(config.memory, shape, Header::new())?;
         begin(tx.slots(), config.first);
         Ok((Self(tx), Self(rx)))
     }

@@ -2,7 +2,11 @@
 //!
 //! Each producer has a lane of its own, and writes to nothing else. A slot has a stamp, which says that its item is there. A consumer copies the
 //! oldest item of a lane, and then takes it: it moves the lane's head by a compare-and-swap. If that fails, another consumer has the item, and
-//! the copy is worth nothing; so items are [plain data](crate::overwrite::Plain). The producer writes to a slot again when the head is behind it.
+//! the copy is worth nothing; so items are [plain data](crate::overwrite::Plain).
+//!
+//! Slots are given back by the eighth of a lane: the consumer whose item is the last one of a group stores the head elsewhere, where the producer
+//! looks. So a producer that waits for room doesn't disturb the consumers. A consumer that stops before that store leaves it to the next group, or to
+//! a consumer that finds the lane empty.
 //!
 //! So no thread ever has anything that another one needs. A consumer that stops for ever, at any step, has taken an item or has not. A
 //! producer that stops has published an item or has not, and a next producer finds its position in the stamps.
@@ -10,7 +14,7 @@
 //! | | |
 //! |---|---|
 //! | guarantee | first in first out for each producer; none between producers. Pushes are wait-free, pops lock-free |
-//! | capacity | of each lane as asked, rounded up to a power of two |
+//! | capacity | of each lane as asked, or more. A lane has a power of two of slots, of which a seventh may be read and not given back yet |
 //! | handles | one producer for each lane, any number of consumers |
 //! | errors | a pop says busy if other consumers were faster several times |
 //! | operations | a push: the item's words and its stamp. A pop: a load of the head, the stamp, the item's words, a compare-and-swap. Several items of a lane can be taken by one |
@@ -67,8 +71,9 @@ pub(crate) fn begin<T>(lanes: &Lanes<T>, first: u64) {
     let Shape { lanes: count, len } = lanes.shape();
     for number in 0..count {
         let lane = lanes.lane(number);
-        // Relaxed, both: the queue isn't shared yet.
+        // Relaxed, all: the queue isn't shared yet.
         lane.head.store(first, Ordering::Relaxed);
+        lane.read.store(first, Ordering::Relaxed);
         for position in (0..len as u64).map(|i| first.wrapping_add(i)) {
             lane.slots.stamp(position).store(lane.free(position), Ordering::Relaxed);
             lane.slots.note_read(position);
@@ -90,8 +95,8 @@ pub struct Producer<T> {
     lane: usize,
     /// Next position to fill.
     write: u64,
-    /// The head when this producer last looked. Slots are free up to a lap behind it.
-    head: u64,
+    /// Up to where slots were given back when this producer last looked. They are free up to a lap behind it.
+    read: u64,
     end: End<Header<T>>,
 }
 
@@ -113,7 +118,7 @@ impl<T: Plain> Producer<T> {
     /// If no producer can have left the lane so.
     pub(crate) fn resume(end: End<Header<T>>, number: usize) -> Result<Self, Corrupt> {
         let lane = end.slots().lane(number);
-        // Acquire ↔ Release in `Consumer::take`: the slots before the head are free.
+        // Acquire ↔ Release in `take`: the slots before the head are free.
         let head = lane.head.load(Ordering::Acquire);
         let mut write = head;
         // Relaxed: the system orders all that the dead producer did before this.
@@ -128,7 +133,7 @@ impl<T: Plain> Producer<T> {
         }
         // Relaxed: a consumer that doesn't know of the lane yet is one that has not looked at it yet.
         advance(&end.header().used.0, number as u64 + 1, Ordering::Relaxed);
-        Ok(Self { lane: number, write, head, end })
+        Ok(Self { lane: number, write, read: head, end })
     }
 
     /// Number of free slots, counted up to `wanted`.
@@ -136,12 +141,16 @@ impl<T: Plain> Producer<T> {
     fn free_up_to(&mut self, wanted: usize) -> usize {
         let lane = self.end.slots().lane(self.lane);
         let len = lane.slots.len();
-        let free = |head| len.saturating_sub(self.write.wrapping_sub(head) as usize);
-        if free(self.head) < wanted {
-            // Acquire ↔ Release in `Consumer::take`: the slots before the head have been read.
-            self.head = lane.head.load(Ordering::Acquire);
+        let free = |read| len.saturating_sub(self.write.wrapping_sub(read) as usize);
+        if free(self.read) < wanted {
+            // Acquire ↔ Release in `give_back`: the slots before that have been read.
+            let read = lane.read.load(Ordering::Acquire);
+            // It may be older than what this producer has found when it began.
+            if is_before(self.read, read) {
+                self.read = read;
+            }
         }
-        free(self.head)
+        free(self.read)
     }
 
     /// Items of this lane that were pushed, by all producers that have had it.
@@ -174,6 +183,10 @@ impl<T: Plain> queue::Producer for Producer<T> {
     /// Of this producer's lane.
     #[inline]
     fn capacity(&self) -> usize {
+        self.end.slots().shape().promised()
+    }
+
+    fn slots(&self) -> usize {
         self.end.slots().shape().len
     }
 
@@ -181,7 +194,7 @@ impl<T: Plain> queue::Producer for Producer<T> {
 
     /// Of this producer's lane.
     fn len(&mut self) -> usize {
-        self.capacity() - self.free_up_to(usize::MAX)
+        queue::Producer::slots(self) - self.free_up_to(usize::MAX)
     }
 
     fn is_full(&mut self) -> bool {
@@ -210,7 +223,7 @@ impl<T: Plain + FromBytes> Consumer<T> {
     #[inline]
     fn pop_into(&mut self, into: &mut [MaybeUninit<T>]) -> Result<usize, TryPopError> {
         if self.run > 0 {
-            if let Ok(taken) = take(&self.end.slots().lane(self.turn), into) {
+            if let Ok(taken) = self.take(self.turn, into) {
                 self.run = self.run.saturating_sub(taken);
                 return Ok(taken);
             }
@@ -218,12 +231,19 @@ impl<T: Plain + FromBytes> Consumer<T> {
         self.look_at_all(into)
     }
 
+    /// See [`take`].
+    #[inline(always)]
+    fn take(&self, number: usize, into: &mut [MaybeUninit<T>]) -> Result<usize, TryPopError> {
+        let lanes = self.end.slots();
+        take(&lanes.lane(number), lanes.shape().together() as u64, into)
+    }
+
     /// As [`pop_into`](Self::pop_into), from the next lane that has items.
     fn look_at_all(&mut self, into: &mut [MaybeUninit<T>]) -> Result<usize, TryPopError> {
         let (used, mut nothing) = (self.used(), TryPopError::Empty);
         let after = self.turn + 1;
         for number in (after..used).chain(0..after.min(used)) {
-            match take(&self.end.slots().lane(number), into) {
+            match self.take(number, into) {
                 Ok(taken) => {
                     (self.turn, self.run) = (number, RUN.saturating_sub(taken));
                     return Ok(taken);
@@ -257,7 +277,7 @@ impl<T: Plain + FromBytes> Consumer<T> {
     }
 }
 
-/// Takes up to `into.len()` items of a lane, and returns their number, at least 1.
+/// Takes up to `into.len()` items of a lane, whose slots are given back by groups of `together`. Returns their number, at least 1.
 ///
 /// # Errors
 ///
@@ -265,6 +285,7 @@ impl<T: Plain + FromBytes> Consumer<T> {
 #[inline(always)]
 fn take<T: Plain + FromBytes>(
     lane: &Lane<'_, T>,
+    together: u64,
     into: &mut [MaybeUninit<T>],
 ) -> Result<usize, TryPopError> {
     // Relaxed: if it is out of date, the exchange fails.
@@ -275,19 +296,45 @@ fn take<T: Plain + FromBytes>(
             // Relaxed: another consumer may have taken what was here.
             let now = lane.head.load(Ordering::Relaxed);
             if now == head {
+                find_given_back(lane, together, head);
                 return Err(TryPopError::Empty);
             }
             head = now;
             continue;
         }
         let next = head.wrapping_add(taken as u64);
-        // Release ↔ Acquire of the head in the producer: the slots have been read. Relaxed where it fails: it is tried again.
-        match lane.head.compare_exchange(head, next, Ordering::Release, Ordering::Relaxed) {
-            Ok(_) => return Ok(taken),
+        // Release ↔ Acquire here, and in a producer that goes on: the slots have been read. Relaxed where it fails: it is tried again.
+        match lane.head.compare_exchange(head, next, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => {
+                // A power of two.
+                if head ^ next >= together {
+                    give_back(lane, next);
+                }
+                return Ok(taken);
+            }
             Err(now) => head = now,
         }
     }
     Err(TryPopError::Busy)
+}
+
+/// Gives the slots before `head` back to the producer.
+#[cold]
+#[inline(never)]
+fn give_back<T>(lane: &Lane<'_, T>, head: u64) {
+    // Release ↔ Acquire in `Producer::free_up_to`: the slots have been read.
+    advance(lane.read, head, Ordering::Release);
+}
+
+/// Gives back what a consumer has not that has stopped.
+#[inline(always)]
+fn find_given_back<T>(lane: &Lane<'_, T>, together: u64, head: u64) {
+    // Relaxed: if it is out of date, it is given back once more.
+    let read = lane.read.load(Ordering::Relaxed);
+    if head.wrapping_sub(read) >= together {
+        // Acquire ↔ Release in `take`: the slots before the head have been read.
+        give_back(lane, lane.head.load(Ordering::Acquire));
+    }
 }
 
 /// Copies the items that are there from `head` on, up to `into.len()`, and returns their number.
@@ -319,6 +366,11 @@ impl<T: Plain + FromBytes> queue::Consumer for Consumer<T> {
 
     /// Of all lanes together.
     fn capacity(&self) -> usize {
+        let shape = self.end.slots().shape();
+        shape.lanes * shape.promised()
+    }
+
+    fn slots(&self) -> usize {
         let Shape { lanes, len } = self.end.slots().shape();
         lanes * len
     }

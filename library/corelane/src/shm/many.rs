@@ -18,7 +18,6 @@ use crate::memory::AtomicU32;
 use crate::pad::Padded;
 use crate::queue::{self, CapacityError, Looks, TryPopError, answered_by, handles};
 use crate::region::shared::{Leaves, found, shared_layout};
-use crate::region::slots_for;
 use crate::wait;
 use crate::wait::Waits;
 use crate::wait::bell::Look;
@@ -36,7 +35,7 @@ impl<T: Item> Lanes<T> {
     /// # Errors
     ///
     /// If one of the numbers is 0 or too large, or if the system has no memory files.
-    pub fn create_for(producers: usize, capacity: usize) -> Result<Self, Error> {
+    pub fn for_producers(producers: usize, capacity: usize) -> Result<Self, Error> {
         if producers == 0 || producers > MOST {
             return Err(CapacityError::OutOfRange { asked: producers, most: MOST }.into());
         }
@@ -57,10 +56,10 @@ fn producers(sizes: Sizes) -> usize {
 }
 
 fn shape<T>(sizes: Sizes) -> Result<Shape, CapacityError> {
-    let (lanes, len) = (producers(sizes), slots_for::<Header<T>>(sizes.capacity, 0)?);
+    let shape = Shape::new::<T>(producers(sizes), sizes.capacity)?;
     let each = size_of::<T>() + size_of::<u64>();
-    match lanes.checked_mul(len).and_then(|slots| slots.checked_mul(each)) {
-        Some(bytes) if bytes < isize::MAX as usize / 4 => Ok(Shape { lanes, len }),
+    match shape.lanes.checked_mul(shape.len).and_then(|slots| slots.checked_mul(each)) {
+        Some(bytes) if bytes < isize::MAX as usize / 4 => Ok(shape),
         _ => Err(CapacityError::OutOfMemory { bytes: usize::MAX }),
     }
 }

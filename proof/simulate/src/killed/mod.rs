@@ -4,6 +4,7 @@
 //! does. The kernel's lock makes all of this visible before another process has the side: here a fence of all cores does.
 
 mod items;
+mod lanes;
 mod records;
 
 use std::cell::Cell;
@@ -63,6 +64,8 @@ pub enum Ring {
     Lines,
     /// `recordring`, with records of several lengths.
     Records,
+    /// `lanes`, of two producers and two consumers.
+    Lanes,
 }
 
 /// Kills a side of a ring at each of its steps, for each seed.
@@ -93,6 +96,7 @@ pub fn test_killed(
 fn run(ring: Ring, trial: Trial) -> Result<u64, Wrong> {
     let (seed, way) = (trial.seed, Way::of(trial.seed / 2));
     match (ring, seed % 2) {
+        (Ring::Lanes, _) => lanes::run(trial),
         (Ring::Records, _) => trial.run(records::sides(seed)?, records::push, records::pop),
         (Ring::Lines, 0) => trial.run(
             items::sides::<3>(seed)?,

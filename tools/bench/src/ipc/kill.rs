@@ -13,11 +13,11 @@ use crate::kinds::{Strategy, Test};
 use crate::sample::{Kills, Sample, histogram};
 
 /// Words of a record.
-const W: usize = 8;
+pub(super) const W: usize = 8;
 /// Longest life of a process after it has its side.
 const MOST_LIFE_US: u64 = 2000;
 /// A process that does not go on within this time hangs.
-const HUNG: Duration = Duration::from_secs(10);
+pub(super) const HUNG: Duration = Duration::from_secs(10);
 
 pub(super) fn kernel<K: Killed>() -> IpcKernel {
     IpcKernel {
@@ -140,8 +140,24 @@ fn number_of_record(record: &[u8]) -> Option<u64> {
     number(words(record)).filter(|number| record.len() == len(*number))
 }
 
+/// A small generator of random numbers.
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new() -> Self {
+        Self(0x2545_f491_4f6c_dd1d)
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+}
+
 /// The numbers of the descriptors, pipes, sockets and memory files that this process has.
-fn descriptors() -> usize {
+pub(super) fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }
 
@@ -179,7 +195,7 @@ struct Run<'a, K: Killed> {
     kills: Kills,
     /// Times in which lanes were opened.
     opened: Histogram<u64>,
-    random: u64,
+    random: Random,
 }
 
 impl<'a, K: Killed> Run<'a, K> {
@@ -197,16 +213,13 @@ impl<'a, K: Killed> Run<'a, K> {
             next: [0; 2],
             kills: Kills::default(),
             opened: histogram(),
-            random: 0x2545_f491_4f6c_dd1d,
+            random: Random::new(),
         })
     }
 
     /// How long a process lives.
     fn life(&mut self) -> Instant {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        Instant::now() + Duration::from_micros(self.random % MOST_LIFE_US)
+        Instant::now() + Duration::from_micros(self.random.next() % MOST_LIFE_US)
     }
 
     /// A record that came from the lane of this index. In-flight records may be missing, if a process that passes them on was killed.

@@ -4,11 +4,15 @@ use std::marker::PhantomData;
 use std::process::Command;
 
 use corelane::Queue;
-use corelane::shm::{Consumer, Lane, Producer, RecordConsumer, RecordProducer};
-use corelane::{Info, line_ring::LineRing, record_ring, wait};
+use corelane::shm::{
+    Consumer, Lane, Lanes as SideBySide, Many, ManyConsumer, ManyProducer, Producer,
+    RecordConsumer, RecordProducer,
+};
+use corelane::{Info, lanes, line_ring::LineRing, record_ring, wait};
 use zerocopy::FromBytes;
 
-use super::{IpcKernel, Link, Links, Record, Rx, Tx, kill, number, record};
+use super::ping_pong::{self, Crowd};
+use super::{IpcKernel, Link, Links, Record, Rx, Tx, kill, kill_many, number, record};
 use crate::catalogue::{Entry, EntryKind};
 use crate::kinds::Strategy;
 
@@ -34,6 +38,7 @@ ways! {
     Adapts: Adaptive, wait::Strategy::Adaptive;
     Sleeps: Sleep, wait::Strategy::Sleep;
     Spins: Spin, wait::Strategy::Spin;
+    Yields: Spin, wait::Strategy::Yield;
 }
 
 /// Items are moved one by one.
@@ -76,6 +81,58 @@ impl<const W: usize> Rx<W> for RecordConsumer {
     fn get(&mut self) -> Option<u64> {
         number(words(&self.pop()?))
     }
+}
+
+/// Items of several producers are moved one by one.
+struct Each<S>(PhantomData<S>);
+
+impl<const W: usize> Tx<W> for ManyProducer<Record<W>> {
+    #[inline(always)]
+    fn put(&mut self, number: u64) -> bool {
+        self.push(record(number)).is_ok()
+    }
+}
+
+impl<const W: usize> Rx<W> for ManyConsumer<Record<W>> {
+    #[inline(always)]
+    fn get(&mut self) -> Option<u64> {
+        number(&self.pop()?)
+    }
+}
+
+impl<S: Waits> Crowd for Each<S> {
+    const STRATEGY: Strategy = S::STRATEGY;
+
+    type Tx = ManyProducer<Record<1>>;
+    type Rx = ManyConsumer<Record<1>>;
+
+    fn to_child(threads: usize, n: usize, child: &mut Command) -> ping_pong::Many<Self::Tx> {
+        let lanes = SideBySide::for_producers(threads, n).map_err(text)?;
+        Ok((txs::<S>(&lanes, threads)?, lanes.give(child).map_err(text)?))
+    }
+
+    fn from_child(threads: usize, n: usize, child: &mut Command) -> ping_pong::Many<Self::Rx> {
+        let lanes = SideBySide::for_producers(threads, n).map_err(text)?;
+        Ok((rxs::<S>(&lanes, threads)?, lanes.give(child).map_err(text)?))
+    }
+
+    fn open_tx(threads: usize, number: i32) -> Result<Vec<Self::Tx>, String> {
+        txs::<S>(&SideBySide::open_number(number).map_err(text)?, threads)
+    }
+
+    fn open_rx(threads: usize, number: i32) -> Result<Vec<Self::Rx>, String> {
+        rxs::<S>(&SideBySide::open_number(number).map_err(text)?, threads)
+    }
+}
+
+type Words = SideBySide<Record<1>>;
+
+fn txs<S: Waits>(lanes: &Words, n: usize) -> Result<Vec<ManyProducer<Record<1>>>, String> {
+    (0..n).map(|_| Ok(lanes.producer().map_err(text)?.strategy(S::HOW))).collect()
+}
+
+fn rxs<S: Waits>(lanes: &Words, n: usize) -> Result<Vec<ManyConsumer<Record<1>>>, String> {
+    (0..n).map(|_| Ok(lanes.consumer().map_err(text)?.strategy(S::HOW))).collect()
 }
 
 /// The words of a record in place, which is aligned to them.
@@ -131,24 +188,43 @@ links!(Records carries [u8], RecordProducer, RecordConsumer, |records, words| {
     Lane::create_for(8 * words, records)
 });
 
+links!(Each carries Many<Record<W>>, ManyProducer<Record<W>>, ManyConsumer<Record<W>>, |items, _| {
+    Lane::for_producers(1, items)
+});
+
 pub(super) fn entries() -> Vec<Entry> {
     let items = Info { id: "linering", ..<LineRing as Queue<u64>>::INFO };
     vec![
         entry::<Lanes<Adapts>, Lanes<Sleeps>, Lanes<Spins>>(
             items,
             "plain data",
-            kill::kernel::<kill::Items>(),
+            vec![kill::kernel::<kill::Items>()],
         ),
         entry::<Records<Adapts>, Records<Sleeps>, Records<Spins>>(
             record_ring::INFO,
             "byte records",
-            kill::kernel::<kill::Records>(),
+            vec![kill::kernel::<kill::Records>()],
+        ),
+        entry::<Each<Adapts>, Each<Sleeps>, Each<Spins>>(
+            lanes::INFO,
+            "plain data",
+            vec![
+                ping_pong::kernel::<Each<Adapts>>(),
+                ping_pong::kernel::<Each<Sleeps>>(),
+                // Several threads have a core.
+                ping_pong::kernel::<Each<Yields>>(),
+                kill_many::kernel(),
+            ],
         ),
     ]
 }
 
-fn entry<A: Links, B: Links, C: Links>(info: Info, items: &'static str, kill: IpcKernel) -> Entry {
+fn entry<A: Links, B: Links, C: Links>(
+    info: Info,
+    items: &'static str,
+    more: Vec<IpcKernel>,
+) -> Entry {
     let kernels = [IpcKernel::each::<A>(), IpcKernel::each::<B>(), IpcKernel::each::<C>()];
-    let kernels = kernels.into_iter().flatten().chain([kill]).collect();
+    let kernels = kernels.into_iter().flatten().chain(more).collect();
     Entry::between_processes(info, EntryKind::Ours { items }, kernels)
 }

@@ -6,9 +6,11 @@ mod copy;
 #[cfg(feature = "iceoryx2")]
 mod iceoryx;
 mod kill;
+mod kill_many;
 mod lane;
 #[cfg(feature = "peers")]
 mod peers;
+mod ping_pong;
 mod rtt;
 mod scheduled;
 mod stream;
@@ -179,6 +181,8 @@ enum Role {
     GoOnSending,
     /// Sends on what it receives, after others that did.
     PassOn,
+    /// As `Echo`, by several threads.
+    EchoAll,
 }
 
 /// The second process, as its command line says it.
@@ -291,7 +295,9 @@ fn peer<const W: usize, L: Link<W>>(peer: &Peer) -> Result<(), String> {
         Role::Echo => rtt::echo(L::open_rx(capacity, links[0])?, L::open_tx(capacity, links[1])?),
         Role::Send => stream::send(L::open_tx(capacity, links[0])?),
         Role::Receive => scheduled::receive(L::open_rx(capacity, links[0])?),
-        Role::GoOnSending | Role::PassOn => return Err("only lanes go on".into()),
+        Role::GoOnSending | Role::PassOn | Role::EchoAll => {
+            return Err("this queue has no such role".into());
+        }
     }
     Ok(())
 }

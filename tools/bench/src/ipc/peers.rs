@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use cloudtoid_interprocess::{Error, Options, Publisher, Subscriber};
 use corelane::{Info, Sides};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-use shaq::spsc;
+use shaq::{mpmc, spsc};
 use zerocopy::IntoBytes;
 
 use super::lane::text;
+use super::ping_pong::{self, Crowd};
 use super::system::{give, read, take};
 use super::{IpcKernel, Link, Record, Rx, Tx, number, record};
 use crate::catalogue::Entry;
@@ -103,18 +104,17 @@ impl<const W: usize> Rx<W> for spsc::Consumer<Record<W>> {
     }
 }
 
-impl Shaq {
-    fn file<const W: usize>(capacity: usize) -> Result<(File, usize), String> {
-        let len = spsc::minimum_file_size::<Record<W>>(capacity).next_multiple_of(4096);
-        let file = memfd_create("shaq", MemfdFlags::CLOEXEC).map_err(text)?;
-        ftruncate(&file, len as u64).map_err(text)?;
-        Ok((file.into(), len))
-    }
+/// A memory file of at least `len` bytes.
+fn file(len: usize) -> Result<(File, usize), String> {
+    let len = len.next_multiple_of(4096);
+    let file = memfd_create("shaq", MemfdFlags::CLOEXEC).map_err(text)?;
+    ftruncate(&file, len as u64).map_err(text)?;
+    Ok((file.into(), len))
+}
 
-    fn inherit(file: &File, child: &mut Command) -> Result<i32, String> {
-        let other: OwnedFd = file.as_fd().try_clone_to_owned().map_err(text)?;
-        Ok(give(other, child))
-    }
+fn inherit(file: &File, child: &mut Command) -> Result<i32, String> {
+    let other: OwnedFd = file.as_fd().try_clone_to_owned().map_err(text)?;
+    Ok(give(other, child))
 }
 
 impl<const W: usize> Link<W> for Shaq {
@@ -124,17 +124,17 @@ impl<const W: usize> Link<W> for Shaq {
     type Rx = spsc::Consumer<Record<W>>;
 
     fn to_child(capacity: usize, child: &mut Command) -> Result<(Self::Tx, i32), String> {
-        let (file, len) = Self::file::<W>(capacity)?;
+        let (file, len) = file(spsc::minimum_file_size::<Record<W>>(capacity))?;
         // SAFETY: this process makes the queue, and has its only producer. Records are plain data.
         let tx = unsafe { spsc::Producer::create(&file, len) }.map_err(text)?;
-        Ok((Ends(tx), Self::inherit(&file, child)?))
+        Ok((Ends(tx), inherit(&file, child)?))
     }
 
     fn from_child(capacity: usize, child: &mut Command) -> Result<(Self::Rx, i32), String> {
-        let (file, len) = Self::file::<W>(capacity)?;
+        let (file, len) = file(spsc::minimum_file_size::<Record<W>>(capacity))?;
         // SAFETY: this process makes the queue, and has its only consumer. Records are plain data.
         let rx = unsafe { spsc::Consumer::create(&file, len) }.map_err(text)?;
-        Ok((rx, Self::inherit(&file, child)?))
+        Ok((rx, inherit(&file, child)?))
     }
 
     fn open_tx(_: usize, number: i32) -> Result<Self::Tx, String> {
@@ -145,6 +145,54 @@ impl<const W: usize> Link<W> for Shaq {
     fn open_rx(_: usize, number: i32) -> Result<Self::Rx, String> {
         // SAFETY: this process has the only consumer. Records are plain data.
         unsafe { spsc::Consumer::join(&take(number)) }.map_err(text)
+    }
+}
+
+impl Try<1> for mpmc::Producer<Record<1>> {
+    #[inline(always)]
+    fn try_put(&mut self, number: u64) -> bool {
+        self.try_write([number]).is_ok()
+    }
+}
+
+impl Rx<1> for mpmc::Consumer<Record<1>> {
+    #[inline(always)]
+    fn get(&mut self) -> Option<u64> {
+        Wait::Pause.until(|| self.try_read().map(|record| unless_end(&record)))
+    }
+}
+
+/// Looks again and again, and yields.
+impl Crowd for Shaq {
+    const STRATEGY: Strategy = Strategy::Spin;
+
+    type Tx = Ends<1, mpmc::Producer<Record<1>>>;
+    type Rx = mpmc::Consumer<Record<1>>;
+
+    fn to_child(threads: usize, n: usize, child: &mut Command) -> ping_pong::Many<Self::Tx> {
+        let (file, len) = file(mpmc::minimum_file_size::<Record<1>>(n))?;
+        // SAFETY: this process makes the queue. Records are plain data.
+        let tx = unsafe { mpmc::Producer::create(&file, len) }.map_err(text)?;
+        Ok((vec![tx; threads].into_iter().map(Ends).collect(), inherit(&file, child)?))
+    }
+
+    fn from_child(threads: usize, n: usize, child: &mut Command) -> ping_pong::Many<Self::Rx> {
+        let (file, len) = file(mpmc::minimum_file_size::<Record<1>>(n))?;
+        // SAFETY: this process makes the queue. Records are plain data.
+        let rx = unsafe { mpmc::Consumer::create(&file, len) }.map_err(text)?;
+        Ok((vec![rx; threads], inherit(&file, child)?))
+    }
+
+    fn open_tx(threads: usize, number: i32) -> Result<Vec<Self::Tx>, String> {
+        // SAFETY: records are plain data.
+        let tx = unsafe { mpmc::Producer::join(&take(number)) }.map_err(text)?;
+        Ok(vec![tx; threads].into_iter().map(Ends).collect())
+    }
+
+    fn open_rx(threads: usize, number: i32) -> Result<Vec<Self::Rx>, String> {
+        // SAFETY: records are plain data.
+        let rx = unsafe { mpmc::Consumer::join(&take(number)) }.map_err(text)?;
+        Ok(vec![rx; threads])
     }
 }
 
@@ -234,9 +282,10 @@ pub(super) fn entries() -> Vec<Entry> {
         let info = Info { id, name: id, sides: Sides::OneToOne, bounded: true, ..Info::RING };
         Entry::between_processes(info, kind(package), kernels)
     };
+    let shaq = IpcKernel::each::<Shaq>().into_iter();
     let cloudtoid = [IpcKernel::each::<Cloudtoid>(), IpcKernel::each::<CloudtoidSpins>()];
     vec![
-        entry("shaq", "shaq", IpcKernel::each::<Shaq>().into()),
+        entry("shaq", "shaq", shaq.chain([ping_pong::kernel::<Shaq>()]).collect()),
         entry("cloudtoid", "cloudtoid-interprocess", cloudtoid.into_iter().flatten().collect()),
     ]
 }

@@ -13,6 +13,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use zerocopy::IntoBytes;
 
 use super::lane::text;
+use super::ping_pong::{self, Crowd, Many};
 use super::{IpcKernel, Link, RECORD_BYTES, Record, Rx, Tx, number, record};
 use crate::catalogue::{Entry, EntryKind};
 use crate::kinds::Strategy;
@@ -72,6 +73,42 @@ macro_rules! files {
     };
 }
 
+/// The same for several threads on each side, which share the descriptor.
+macro_rules! shared_files {
+    ($($link:ident)*) => {$(
+        impl Crowd for $link {
+            const STRATEGY: Strategy = Strategy::Adaptive;
+
+            type Tx = File;
+            type Rx = File;
+
+            fn to_child(threads: usize, n: usize, child: &mut Command) -> Many<File> {
+                let (tx, number) = <Self as Link<1>>::to_child(n, child)?;
+                Ok((clones(&tx, threads)?, number))
+            }
+
+            fn from_child(threads: usize, n: usize, child: &mut Command) -> Many<File> {
+                let (rx, number) = <Self as Link<1>>::from_child(n, child)?;
+                Ok((clones(&rx, threads)?, number))
+            }
+
+            fn open_tx(threads: usize, number: i32) -> Result<Vec<File>, String> {
+                clones(&take(number), threads)
+            }
+
+            fn open_rx(threads: usize, number: i32) -> Result<Vec<File>, String> {
+                clones(&take(number), threads)
+            }
+        }
+    )*};
+}
+
+shared_files!(Pipe Packets);
+
+fn clones(file: &File, n: usize) -> Result<Vec<File>, String> {
+    (0..n).map(|_| file.try_clone().map_err(text)).collect()
+}
+
 impl<const W: usize> Tx<W> for File {
     fn put(&mut self, number: u64) -> bool {
         self.write_all(record::<W>(number).as_bytes()).is_ok()
@@ -93,14 +130,19 @@ files!(Stream: OwnedFd, OwnedFd, sockets(SocketType::STREAM));
 files!(Packets: OwnedFd, OwnedFd, sockets(SocketType::SEQPACKET));
 
 pub(super) fn entries() -> Vec<Entry> {
-    let entry = |id, name, kernels: [IpcKernel; RECORD_BYTES.len()]| {
+    let entry = |id, name, kernels: [IpcKernel; RECORD_BYTES.len()], more: Option<IpcKernel>| {
         let info = Info { id, name, sides: Sides::OneToOne, bounded: true, ..Info::RING };
         let kind = EntryKind::Peer { package: "system", version: "of the machine".into() };
-        Entry::between_processes(info, kind, kernels.into())
+        Entry::between_processes(info, kind, kernels.into_iter().chain(more).collect())
     };
     vec![
-        entry("pipe", "pipe", IpcKernel::each::<Pipe>()),
-        entry("unix-socket", "Unix stream socket", IpcKernel::each::<Stream>()),
-        entry("unix-seqpacket", "Unix socket of packets", IpcKernel::each::<Packets>()),
+        entry("pipe", "pipe", IpcKernel::each::<Pipe>(), Some(ping_pong::kernel::<Pipe>())),
+        entry("unix-socket", "Unix stream socket", IpcKernel::each::<Stream>(), None),
+        entry(
+            "unix-seqpacket",
+            "Unix socket of packets",
+            IpcKernel::each::<Packets>(),
+            Some(ping_pong::kernel::<Packets>()),
+        ),
     ]
 }

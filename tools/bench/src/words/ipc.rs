@@ -31,11 +31,16 @@ pub(super) fn titles(result: &CellResult, ipc: &IpcSetting) -> (String, Option<S
         Test::Rtt => "rtt, one record there and back",
         Test::Stream => "stream, one record per call",
         Test::Cpu => "cpu, processor time of a record",
+        Test::PingPong => "ping-pong, threads that ask and threads that answer",
         _ => "kill, processes that are killed at random moments",
     };
     let title = format!("{what}, two processes, capacity {}", result.params.capacity);
     let rate = ipc.rate.map(|rate| format!(", {rate} records/s")).unwrap_or_default();
-    (title, Some(format!("{} bytes{rate}", ipc.record_bytes)))
+    let threads = match result.test {
+        Test::PingPong => format!(", {} of each", ipc.threads),
+        _ => String::new(),
+    };
+    (title, Some(format!("{} bytes{threads}{rate}", ipc.record_bytes)))
 }
 
 const CPU: Column = ("cpu ns", |s, _| Some(short(s.cpu_ns_per_item?)));
@@ -52,6 +57,7 @@ pub(super) fn columns(test: Test) -> (&'static str, &'static [Column]) {
     match test {
         Test::Kill => (test.unit(), &[KILLS, LOST, DOUBLED, HUNG, LEFT]),
         Test::Cpu => (test.unit(), &[RATIO_PEER, CPU_TX, CPU_RX, SLEEPS]),
+        Test::PingPong => (test.unit(), &[RATIO_PEER, CPU, SLEEPS]),
         _ => (test.unit(), &[RATIO_PEER, TIMES_FLOOR, CPU, SLEEPS]),
     }
 }
@@ -65,6 +71,10 @@ pub(super) fn legend(test: Test) -> &'static str {
         Test::Stream => {
             "Medians with quartiles; less is better. × floor: of a block_handoff of as many bytes. cpu ns, sleeps: of the process \
              that receives."
+        }
+        Test::PingPong => {
+            "Time of a round trip, with those of all threads counted; less is better. The threads of a process share its core. Any thread may answer, \
+             and get any answer. cpu ns, sleeps: of the threads that ask."
         }
         Test::Cpu => {
             "Processor time of a record. send: time of the sender's call. receive: processor time of the receiver. sleeps: of the \
