@@ -340,7 +340,7 @@ impl Sleeps {
     }
 
     fn ring(&self, knows: &Knows) {
-        if knows.ring(&self.0.word) {
+        if knows.ring(&self.0.word, 1) {
             let _asleep = self.0.asleep.lock().unwrap();
             self.0.wakes.notify_one();
         }
@@ -408,7 +408,7 @@ fn word_rung_in_vain_before_a_sleep() -> Exploration {
         let (rings, sleeper) = (knows(), knows());
         // A sleep with a heavy fence, after which the other side has fences.
         let asleep = sleeper.announce(&sleeps.0.word);
-        assert!(rings.ring(&sleeps.0.word));
+        assert!(rings.ring(&sleeps.0.word, 1));
         assert!(asleep.leave(&sleeps.0.word));
         let other = sleeps.clone();
         both(

@@ -16,7 +16,7 @@
 //! | guarantee | first in first out for each producer; none between producers. Pushes are wait-free, pops lock-free |
 //! | capacity | of each lane as asked, or more. A lane has a power of two of slots, of which a seventh may be read and not given back yet |
 //! | handles | one producer for each lane, any number of consumers |
-//! | errors | a pop says busy if other consumers were faster several times |
+//! | errors | a pop says busy if other consumers were faster several times. It says empty if each lane was empty when it looked at it: an item may have come to one before another one was looked at |
 //! | operations | a push: the item's words and its stamp. A pop: a load of the head, the stamp, the item's words, a compare-and-swap. Several items of a lane can be taken by one |
 //! | paper | none. To copy first and claim then is what thieves of a work-stealing queue do (D. Chase, Y. Lev 2005) |
 
@@ -379,11 +379,11 @@ impl<T: Plain + FromBytes> queue::Consumer for Consumer<T> {
 
     /// Counts each lane for itself.
     fn len(&mut self) -> usize {
-        (0..self.used()).map(|number| waiting(&self.end.slots().lane(number))).sum()
+        (0..self.used()).map(|number| waiting(&self.end.slots().lane(number), usize::MAX)).sum()
     }
 
     fn is_empty(&mut self) -> bool {
-        self.len() == 0
+        (0..self.used()).all(|number| waiting(&self.end.slots().lane(number), 1) == 0)
     }
 
     /// Items of one lane are taken together.
@@ -404,8 +404,8 @@ impl<T: Plain + FromBytes> queue::Consumer for Consumer<T> {
     }
 }
 
-/// Items that wait in a lane.
-fn waiting<T>(lane: &Lane<'_, T>) -> usize {
+/// Items that wait in a lane, counted up to `most`.
+fn waiting<T>(lane: &Lane<'_, T>, most: usize) -> usize {
     // Relaxed, all: a snapshot.
     let head = lane.head.load(Ordering::Relaxed);
     let is_there = |i: &usize| {
@@ -413,7 +413,7 @@ fn waiting<T>(lane: &Lane<'_, T>) -> usize {
         let stamp = lane.slots.stamp(position).load(Ordering::Relaxed);
         !is_before(stamp, position.wrapping_add(1))
     };
-    (0..lane.slots.len()).take_while(is_there).count()
+    (0..most.min(lane.slots.len())).take_while(is_there).count()
 }
 
 handles! {

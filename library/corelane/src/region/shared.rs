@@ -173,11 +173,18 @@ impl Presence {
         }
     }
 
-    /// The owner of this side is dead: the side has no end, unless it was taken since `seen` was read.
+    /// The owners of this side are dead or gone: the side has no end, unless it was taken since `seen` was read. Whatever the other side did since.
     pub(crate) fn bury(&self, side: Side, seen: u64) -> bool {
-        let gone = seen & !(ENDS << side.shift());
-        // Release ↔ Acquire in `is_gone`: that the owner was found dead. Relaxed where it fails: the caller looks again.
-        self.0.compare_exchange(seen, gone, Ordering::Release, Ordering::Relaxed).is_ok()
+        let (half, mut now) = (HALF << side.shift(), seen);
+        loop {
+            let gone = now & !(ENDS << side.shift());
+            // Release ↔ Acquire in `is_gone`: that the owner was found dead. Relaxed where it fails: it is tried again.
+            match self.0.compare_exchange(now, gone, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(found) if (found ^ seen) & half == 0 => now = found,
+                Err(_) => return false,
+            }
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use crate::wait::Waits;
 use crate::wait::bell::Look;
 use crate::wait::sealed::{self, Rings};
 use crate::wait::thread::is_over;
-use crate::wait::word::{Knows, Sleeper};
+use crate::wait::word::{Knows, SLEEPERS, Sleeper};
 
 /// First time after which a sleeper looks whether the other process lives. The next times double. A timer that is due sooner than others of
 /// its core costs as much as the sleep.
@@ -133,8 +133,8 @@ impl Word {
     /// # Safety
     ///
     /// `word` stays mapped as long as this lives.
-    pub(super) unsafe fn new(word: NonNull<AtomicU32>, wakes: u32) -> Self {
-        Self { word, knows: Knows::new(Barrier::between_processes()), wakes }
+    pub(super) unsafe fn new(word: NonNull<AtomicU32>, wakes: u32, barrier: Barrier) -> Self {
+        Self { word, knows: Knows::new(barrier), wakes }
     }
 
     #[inline(always)]
@@ -146,23 +146,32 @@ impl Word {
     /// Wakes a thread that sleeps here.
     #[inline(always)] // the price of each push and pop
     pub(super) fn ring(&self) {
-        if self.knows.ring(self.get()) {
-            self.wake(self.wakes);
+        self.ring_for(1);
+    }
+
+    /// Wakes up to `n` threads that sleep here.
+    #[inline(always)]
+    fn ring_for(&self, n: u32) {
+        if self.knows.ring(self.get(), n) {
+            self.wake(n);
         }
     }
 
     /// Wakes all threads that sleep here.
     pub(super) fn ring_for_all(&self) {
-        if self.knows.ring_for_all(self.get()) {
-            self.wake(ALL);
-        }
+        self.ring_for(SLEEPERS);
     }
 
     #[cold]
     #[inline(never)]
-    fn wake(&self, most: u32) {
+    fn wake(&self, n: u32) {
+        let wake = |most| futex::wake(self.get(), futex::Flags::empty(), most);
         // Fails only for addresses that are not mapped.
-        let _ = futex::wake(self.get(), futex::Flags::empty(), most);
+        let woken = wake(if self.wakes == ALL { ALL } else { n });
+        if woken == Ok(0) && self.knows.has_sleepers(self.get()) {
+            self.knows.ring(self.get(), SLEEPERS);
+            let _ = wake(ALL);
+        }
     }
 }
 
@@ -249,7 +258,7 @@ impl Bell {
         wakes: u32,
     ) -> Self {
         // SAFETY: the link keeps the lane mapped.
-        let word = unsafe { Word::new(word, wakes) };
+        let word = unsafe { Word::new(word, wakes, Barrier::between_processes()) };
         Self { word, next_look: Cell::new((None, FIRST_LOOK)), sleeper, link: link.clone() }
     }
 
@@ -304,7 +313,7 @@ impl Rings for Bell {
     #[inline]
     fn ring_for(&self, n: usize) {
         if n > 0 {
-            self.ring();
+            self.word.ring_for(n.min(SLEEPERS as usize) as u32);
         }
     }
 

@@ -14,7 +14,7 @@ use super::error::Error;
 use super::file::{Seat, Seats};
 use super::{Item, Lanes, ManyConsumer, ManyProducer, Peer, Side, wait_for};
 use crate::lanes::{self, Corrupt, Header, Shape};
-use crate::memory::AtomicU32;
+use crate::memory::{AtomicU32, Barrier};
 use crate::pad::Padded;
 use crate::queue::{self, CapacityError, Looks, TryPopError, answered_by, handles};
 use crate::region::shared::{Leaves, found, shared_layout};
@@ -122,8 +122,9 @@ impl<T: Item> Kind for Many<T> {
     ) -> Result<ManyConsumer<T>, Error> {
         let shape = shape::<T>(sizes)?;
         let place = Place::new(link, Side::Consumer, seat);
+        let barrier = Barrier::between_processes();
         // SAFETY: the lane was made with this shape. The place keeps it mapped.
-        let room = |number| unsafe { Word::new(room::<T>(link, shape, number), ONE) };
+        let room = |number| unsafe { Word::new(room::<T>(link, shape, number), ONE, barrier) };
         // SAFETY: the caller's contract. There may be several consumers.
         let end = unsafe { end(link, shape, Side::Consumer, Leaves::Others) }?;
         let rooms = (0..shape.lanes).map(room).collect();
@@ -171,13 +172,20 @@ impl Place {
 
     /// Gives the seat back, and closes the side if it was the last one.
     fn leave(&mut self) {
-        drop(self.seat.take());
-        self.link.close_if_free(self.side);
+        if self.seat.take().is_some() {
+            self.link.close_if_free(self.side);
+        }
     }
 
     /// Whether a live process has a handle of the other side.
     fn has_peer(&self) -> bool {
         self.link.peer(self.side.other()) == Peer::Alive
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.leave();
     }
 }
 

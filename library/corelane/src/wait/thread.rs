@@ -124,7 +124,12 @@ impl Looks {
                 // The ring may have come in time, and the thread got a core only now.
                 return found.or_else(|| match look() {
                     Look::Done(found) => Some(found),
-                    Look::NotYet | Look::Busy => None,
+                    Look::NotYet => None,
+                    Look::Busy => {
+                        // What this thread was rung for may still be there.
+                        bell.ring();
+                        None
+                    }
                 });
             }
             if let Look::Done(found) = self.waits.count(look()) {

@@ -10,14 +10,15 @@
 //! some 10 microseconds. Then it also tells the other side to have `SeqCst` fences. Further sleeps need only such a fence, until somebody
 //! has rung `IN_VAIN` times with nobody asleep.
 //!
-//! A process that dies asleep stays in the count. That costs a ring in vain, which takes it off. There are never fewer in the count than sleep.
+//! There are never fewer in the count than sleep, but there may be more: a process that died asleep, or a sleeper that has counted itself anew. If
+//! the system finds nobody to wake, all are taken off. A sleeper that is not in the system yet then sees another number of rings.
 
 use core::cell::Cell;
 
 use crate::memory::{AtomicU32, Barrier, Ordering, fence, limit};
 
-/// The number of sleepers.
-const SLEEPERS: u32 = (1 << 12) - 1;
+/// The number of sleepers, and all of them.
+pub const SLEEPERS: u32 = (1 << 12) - 1;
 /// A heavy fence has followed a time at which the other side was told to have fences: it has them.
 const FENCED: u32 = 1 << 12;
 /// If none of these bits is set, nobody sleeps, and the other side has no fences.
@@ -64,7 +65,8 @@ impl Sleeper {
     pub fn leave(self, word: &AtomicU32) -> bool {
         let mut seen = self.word;
         while rings(seen) == rings(self.word) {
-            let less = seen - u32::from(self.is_counted);
+            // Another process may have written anything.
+            let less = seen - u32::from(self.is_counted && seen & SLEEPERS != 0);
             // Relaxed, both: only the count.
             match word.compare_exchange(seen, less, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return false,
@@ -86,16 +88,17 @@ impl Knows {
         Self { barrier, in_vain: Cell::new(0) }
     }
 
-    /// Rings. Whether the system must wake one thread that sleeps at the word.
+    /// Rings for up to `n` threads. Whether the system must wake as many.
     #[inline(always)] // the price of each push and pop
-    pub fn ring(&self, word: &AtomicU32) -> bool {
+    pub fn ring(&self, word: &AtomicU32, n: u32) -> bool {
         // The fence orders the load.
-        self.barrier.light_load_u32(word, STATE) != 0 && self.take_off(word, 1)
+        self.barrier.light_load_u32(word, STATE) != 0 && self.take_off(word, n)
     }
 
-    /// Rings for all that sleep. Whether the system must wake them.
-    pub fn ring_for_all(&self, word: &AtomicU32) -> bool {
-        self.take_off(word, SLEEPERS)
+    /// Whether threads are in the count.
+    pub fn has_sleepers(&self, word: &AtomicU32) -> bool {
+        // Relaxed: only the count.
+        word.load(Ordering::Relaxed) & SLEEPERS != 0
     }
 
     /// Takes up to `most` sleepers off the count.
