@@ -127,6 +127,8 @@ fn killed_processes_of_many() {
     for capacity in [3, 200] {
         let jobs = Lanes::<Job>::for_producers(4, capacity).unwrap();
         let passed = Lanes::<Job>::for_producers(4, capacity).unwrap();
+        // All sides stay open while all processes of one happen to be dead.
+        let open = (jobs.producer(), passed.producer(), jobs.consumer());
         let mut rx = passed.consumer().unwrap();
         let start = |at: usize| match at {
             0..3 => spawn("push jobs for ever", &[&jobs]),
@@ -156,6 +158,7 @@ fn killed_processes_of_many() {
             process.kill().unwrap();
             process.wait().unwrap();
         }
+        drop(open);
         // The consumers find out that the producers are dead, and then end.
         while let Some(job) = rx.pop() {
             seen.add(job);

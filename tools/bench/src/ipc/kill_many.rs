@@ -44,7 +44,7 @@ struct Run<'a> {
     passed: Lanes<Record<W>>,
     rx: ManyConsumer<Record<W>>,
     /// Keeps all sides open while the processes of one are dead.
-    open: Option<(ManyConsumer<Record<W>>, ManyProducer<Record<W>>)>,
+    open: Option<(ManyConsumer<Record<W>>, [ManyProducer<Record<W>>; 2])>,
     processes: Vec<Child>,
     /// The numbers that have come of each process, as bits.
     seen: HashMap<u64, Vec<u64>>,
@@ -74,10 +74,11 @@ fn measure(starter: &Starter<'_>) -> Result<Sample, String> {
 impl<'a> Run<'a> {
     fn new(starter: &'a Starter<'a>) -> Result<Self, String> {
         let capacity = starter.trial.params.capacity;
-        let pushed = Lanes::for_producers(PUSHERS, capacity).map_err(text)?;
+        let pushed = Lanes::for_producers(PUSHERS + 1, capacity).map_err(text)?;
         let passed = Lanes::for_producers(PASSERS + 1, capacity).map_err(text)?;
         let rx = passed.consumer().map_err(text)?;
-        let open = Some((pushed.consumer().map_err(text)?, passed.producer().map_err(text)?));
+        let producers = [pushed.producer().map_err(text)?, passed.producer().map_err(text)?];
+        let open = Some((pushed.consumer().map_err(text)?, producers));
         let (processes, seen, kills) = (Vec::new(), HashMap::new(), Kills::default());
         let opened = histogram();
         let mut run = Self { starter, pushed, passed, rx, open, processes, seen, kills, opened };
