@@ -196,6 +196,20 @@ pub struct Sending {
     place: Place,
 }
 
+impl Sending {
+    /// Where this side sleeps.
+    pub(super) fn own(&self) -> &Bell {
+        &self.room
+    }
+}
+
+impl Taking {
+    /// Where this side sleeps.
+    pub(super) fn own(&self) -> &Bell {
+        &self.items
+    }
+}
+
 impl sealed::Bells for Sending {
     type Items = Bell;
     type Room = Bell;
@@ -327,7 +341,7 @@ impl<T: Item> ManyProducer<T> {
 
     /// Waits until a process has a receiving side, for at most so long. False when the time is over.
     pub fn wait_for_peer(&self, timeout: Duration) -> bool {
-        wait_for(&self.bells.room, timeout, || self.has_peer())
+        wait_for(self.bells.own(), timeout, || self.has_peer())
     }
 }
 
@@ -339,7 +353,7 @@ impl<T: Item> ManyConsumer<T> {
 
     /// Waits until a process has a sending side, for at most so long. False when the time is over.
     pub fn wait_for_peer(&self, timeout: Duration) -> bool {
-        wait_for(&self.bells.items, timeout, || self.has_peer())
+        wait_for(self.bells.own(), timeout, || self.has_peer())
     }
 }
 

@@ -20,13 +20,16 @@ use rustix::thread::futex::{self, WaitFlags, WaitPtr, WaitvFlags};
 use rustix::time::{Timespec, clock_gettime};
 
 use super::bells::{Bell, LAST_LOOK, Link, UNFENCED};
-use super::{Consumer, Item, Producer, RecordConsumer, RecordProducer, Side};
+use super::{
+    Consumer, Item, ManyConsumer, ManyProducer, Producer, RecordConsumer, RecordProducer, Side,
+};
 use crate::bytes::ClaimError;
 use crate::memory::{AtomicU32, AtomicU64, Mutex, Ordering};
 use crate::queue::{TryPopError, TryPushError};
 use crate::record_ring;
 use crate::wait;
 use crate::wait::Closed;
+use crate::wait::sealed::Rings as _;
 use crate::wait::word;
 
 /// Most words at which a thread sleeps, but one.
@@ -134,9 +137,10 @@ impl Watch {
     fn run(&self) {
         loop {
             let changes = self.changes.load(Ordering::Relaxed);
-            let (due, words, until) = self.look();
+            let (due, places, until) = self.look();
             if due.is_empty() {
-                self.sleep(changes, &words, until);
+                let rung = self.sleep(changes, &places, until);
+                rung.into_iter().for_each(|place| self.pass_on(place));
             } else {
                 for Sleeper { waker, .. } in due {
                     // One that panics must not keep the others asleep.
@@ -147,7 +151,7 @@ impl Watch {
     }
 
     /// Takes the tasks that must look. For the others: where the thread sleeps, and until when.
-    fn look(&self) -> (Vec<Sleeper>, Vec<futex::Wait>, Option<Instant>) {
+    fn look(&self) -> (Vec<Sleeper>, Vec<Place>, Option<Instant>) {
         let (now, mut sleepers) = (Instant::now(), self.sleepers.lock());
         let (mut due, mut at) = (Vec::new(), 0);
         while at < sleepers.len() {
@@ -156,23 +160,30 @@ impl Watch {
                 false => at += 1,
             }
         }
-        let words = sleepers
-            .iter()
-            .map(|sleeper| wait_at(sleeper.word, sleeper.asleep.word, false))
-            .collect();
-        (due, words, sleepers.iter().map(|sleeper| sleeper.next_look.0).min())
+        let place = |sleeper: &Sleeper| Place {
+            word: sleeper.word,
+            value: sleeper.asleep.word,
+            _link: sleeper.link.clone(),
+        };
+        let places = sleepers.iter().map(place).collect();
+        (due, places, sleepers.iter().map(|sleeper| sleeper.next_look.0).min())
     }
 
-    /// Sleeps until a word of a lane changes, or the sleepers do.
-    fn sleep(&self, changes: u32, words: &[futex::Wait], until: Option<Instant>) {
+    /// Sleeps until a word of a lane changes, or the sleepers do. Returns where it was rung.
+    fn sleep<'a>(
+        &self,
+        changes: u32,
+        places: &'a [Place],
+        until: Option<Instant>,
+    ) -> Option<&'a Place> {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        if words.is_empty() {
+        if places.is_empty() {
             let _ = futex::wait(&self.changes, futex::Flags::PRIVATE, changes, None);
-            return;
+            return None;
         }
-        let mut all = Vec::with_capacity(words.len() + 1);
+        let mut all = Vec::with_capacity(places.len() + 1);
         all.push(wait_at(NonNull::from(&self.changes), changes, true));
-        all.extend_from_slice(words);
+        all.extend(places.iter().map(|place| wait_at(place.word, place.value, false)));
         let timeout = left.map(|left| {
             let now = clock_gettime(ClockId::Monotonic);
             let ns = now.tv_nsec + i64::from(left.subsec_nanos());
@@ -182,10 +193,28 @@ impl Watch {
             }
         });
         match futex::waitv(&all, WaitvFlags::empty(), timeout.as_ref(), ClockId::Monotonic) {
-            Ok(_) | Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => {}
+            Ok(at) => return at.checked_sub(1).and_then(|at| places.get(at)),
+            Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => {}
             Err(_) => thread::sleep(POLLS),
         }
+        None
     }
+
+    /// The thread was woken in place of a task that is gone: a thread that sleeps at the same word must have the ring.
+    fn pass_on(&self, place: &Place) {
+        if !self.sleepers.lock().iter().any(|sleeper| sleeper.word == place.word) {
+            // SAFETY: see `Place::word`.
+            let _ = futex::wake(unsafe { place.word.as_ref() }, futex::Flags::empty(), 1);
+        }
+    }
+}
+
+/// A word at which the thread sleeps.
+struct Place {
+    /// In the memory that `_link` keeps mapped.
+    word: NonNull<AtomicU32>,
+    value: u32,
+    _link: Arc<Link>,
 }
 
 fn wait_at(word: NonNull<AtomicU32>, value: u32, is_private: bool) -> futex::Wait {
@@ -218,7 +247,7 @@ impl<H> Task<'_, H> {
         if self.registered.as_ref().is_some_and(waits) {
             return Poll::Pending;
         }
-        self.rise();
+        self.rise(true);
         let bell = (self.bell)(self.handle);
         let asleep = bell.announce();
         self.asleep = Some(asleep);
@@ -231,14 +260,17 @@ impl<H> Task<'_, H> {
         Poll::Pending
     }
 
-    /// Doesn't sleep any more, if it did.
-    fn rise(&mut self) {
-        if let Some(asleep) = self.asleep.take() {
-            asleep.leave((self.bell)(self.handle).word());
+    /// Doesn't sleep any more, if it did. A ring that it doesn't use is for another sleeper.
+    fn rise(&mut self, uses_ring: bool) {
+        let bell = (self.bell)(self.handle);
+        let was_rung = self.asleep.take().is_some_and(|asleep| asleep.leave(bell.word()));
+        if was_rung && !uses_ring {
+            bell.ring();
         }
     }
 
-    fn found<R>(&self, found: R) -> Poll<R> {
+    fn found<R>(&mut self, found: R) -> Poll<R> {
+        self.rise(true);
         (self.bell)(self.handle).is_answered();
         Poll::Ready(found)
     }
@@ -275,7 +307,7 @@ impl<H> Drop for Task<'_, H> {
         if let Some((watch, id)) = self.registered.take() {
             watch.remove(id);
         }
-        self.rise();
+        self.rise(false);
     }
 }
 
@@ -292,37 +324,48 @@ async fn until<H, R>(
     poll_fn(|context| task.poll(context, &mut look)).await
 }
 
-impl<T: Item> Consumer<T> {
-    /// Removes the oldest item, in a task. Waits while the queue is empty. `None` as [`pop`](wait::Consumer::pop).
-    ///
-    /// A thread of the process sleeps for all tasks that wait, so a wake-up takes two. Dropped before it is ready, the future has taken no item.
-    pub async fn pop_async(&mut self) -> Option<T> {
-        let look = |rx: &mut Self| match rx.try_pop() {
-            Ok(item) => Some(Some(item)),
-            Err(TryPopError::Closed) => Some(None),
-            Err(TryPopError::Empty | TryPopError::Busy) => None,
-        };
-        until(self, |rx| rx.bells.own(), look).await
-    }
+/// The calls of handles for items.
+macro_rules! items {
+    (pops $handle:ident, $bell:expr) => {
+        impl<T: Item> $handle<T> {
+            /// Removes the oldest item, in a task. Waits while the queue is empty. `None` as [`pop`](wait::Consumer::pop).
+            ///
+            /// A thread of the process sleeps for all tasks that wait, so a wake-up takes two. Dropped before it is ready, the future has taken no item.
+            pub async fn pop_async(&mut self) -> Option<T> {
+                let look = |rx: &mut Self| match rx.try_pop() {
+                    Ok(item) => Some(Some(item)),
+                    Err(TryPopError::Closed) => Some(None),
+                    Err(TryPopError::Empty | TryPopError::Busy) => None,
+                };
+                until(self, $bell, look).await
+            }
+        }
+    };
+    (pushes $handle:ident, $bell:expr) => {
+        impl<T: Item> $handle<T> {
+            /// Appends `item`, in a task. Waits while the queue is full.
+            ///
+            /// Dropped before it is ready, the future has not pushed the item.
+            ///
+            /// # Errors
+            ///
+            /// As [`push`](wait::Producer::push).
+            pub async fn push_async(&mut self, item: T) -> Result<(), Closed<T>> {
+                let look = |tx: &mut Self| match tx.try_push(item) {
+                    Ok(()) => Some(Ok(())),
+                    Err(TryPushError::Closed(item)) => Some(Err(Closed(item))),
+                    Err(TryPushError::Full(_) | TryPushError::Busy(_)) => None,
+                };
+                until(self, $bell, look).await
+            }
+        }
+    };
 }
 
-impl<T: Item> Producer<T> {
-    /// Appends `item`, in a task. Waits while the queue is full.
-    ///
-    /// Dropped before it is ready, the future has not pushed the item.
-    ///
-    /// # Errors
-    ///
-    /// As [`push`](wait::Producer::push).
-    pub async fn push_async(&mut self, item: T) -> Result<(), Closed<T>> {
-        let look = |tx: &mut Self| match tx.try_push(item) {
-            Ok(()) => Some(Ok(())),
-            Err(TryPushError::Closed(item)) => Some(Err(Closed(item))),
-            Err(TryPushError::Full(_) | TryPushError::Busy(_)) => None,
-        };
-        until(self, |tx| tx.bells.own(), look).await
-    }
-}
+items!(pops Consumer, |rx| rx.bells.own());
+items!(pushes Producer, |tx| tx.bells.own());
+items!(pops ManyConsumer, |rx| rx.bells.own());
+items!(pushes ManyProducer, |tx| tx.bells.own());
 
 impl RecordConsumer {
     /// Removes the oldest record, in a task, and lends its bytes. Waits while there is none. `None` as [`pop`](wait::bytes::Consumer::pop).

@@ -8,7 +8,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corelane::shm::{Lane, Peer};
+use corelane::shm::{Lane, Lanes, ManyConsumer, Peer};
+use corelane::wait::Strategy;
 use futures_executor::block_on;
 use futures_util::future::{Either, join_all, select};
 
@@ -232,4 +233,48 @@ fn records_may_be_held_while_a_task_waits_for_something_else() {
         sends.await.unwrap();
         assert_eq!(reads.await.unwrap(), 400);
     });
+}
+
+/// Of several tasks that wait for items of many, some are given up: no ring is lost.
+#[test]
+fn tasks_wait_for_items_of_many() {
+    let lanes = Lanes::<Tick>::for_producers(2, 2).unwrap();
+    let pushes: Vec<_> = (0..2)
+        .map(|number| {
+            let mut tx = lanes.producer().unwrap();
+            thread::spawn(move || {
+                for i in 0..500 {
+                    block_on(tx.push_async(Tick::new(2 * i + number))).unwrap();
+                    if i % 50 == 0 {
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                }
+            })
+        })
+        .collect();
+    let pop = |mut rx: ManyConsumer<Tick>| async move {
+        let mut numbers = Vec::new();
+        loop {
+            // Sometimes the first future is dropped while it waits.
+            let is_given_up = numbers.len() % 3 == 0;
+            let found = match is_given_up.then(|| poll(pin!(rx.pop_async()))) {
+                Some(Poll::Ready(found)) => found,
+                _ => rx.pop_async().await,
+            };
+            let Some(tick) = found else { return numbers };
+            numbers.push(tick.checked());
+        }
+    };
+    let tasks: Vec<_> = (0..4).map(|_| pop(lanes.consumer().unwrap())).collect();
+    let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let tasks: Vec<_> = tasks.into_iter().map(|task| threads.spawn(task)).collect();
+    // A thread sleeps beside the tasks.
+    let mut rx = lanes.consumer().unwrap().strategy(Strategy::Sleep);
+    let mut numbers: Vec<_> = rx.iter().map(Tick::checked).collect();
+    for task in tasks {
+        numbers.extend(threads.block_on(task).unwrap());
+    }
+    pushes.into_iter().for_each(|thread| thread.join().unwrap());
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..1000).collect::<Vec<_>>());
 }
