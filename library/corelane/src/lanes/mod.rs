@@ -207,8 +207,8 @@ impl<T: Plain + FromBytes> Consumer<T> {
         Self { turn: 0, run: 0, end }
     }
 
-    /// The lane that gave the last item.
-    pub(crate) fn last_lane(&self) -> usize {
+    /// Number of the lane that gave the last item.
+    pub fn last_lane(&self) -> usize {
         self.turn
     }
 

@@ -6,7 +6,7 @@
 //! | 72 to 87 | the last epochs, plus 1, in which the owner of each side was found dead |
 //! | 128 to 131 | where the consumer sleeps, a futex: bits 0 to 11 how many sleep; bit 12: the producer must have a fence before it looks; bits 13 to 31 how often it was rung |
 //! | 256 to 259 | the same of the producer |
-//! | 4096 on | the queue: presence (8 bytes), then at multiples of 128 the variables: of items `read`, `popped`, `first`, of records `read`, `popped`, `pushed`, `first`; then the lines or words |
+//! | 4096 on | the queue: presence (8 bytes), then at multiples of 128 the variables: of items `read`, `popped`, `first`, of records `read`, `popped`, `pushed`, `first`, of lanes `used` and then `head` and `read` of each; then the lines, words or slots (a stamp and the words of an item). Behind the slots of lanes, a futex for each producer, at multiples of 128 |
 
 use core::mem::size_of;
 use std::os::fd::BorrowedFd;
@@ -28,9 +28,9 @@ pub(super) struct Header {
     about: [AtomicU64; WORDS],
     /// Of the producer and of the consumer.
     pub(super) died: [AtomicU64; 2],
-    /// The consumer sleeps here.
+    /// Consumers sleep here.
     pub(super) items: Padded<AtomicU32>,
-    /// The producer sleeps here.
+    /// The producer of a `Lane` sleeps here.
     pub(super) room: Padded<AtomicU32>,
 }
 

@@ -32,10 +32,27 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | a lane of | queue | takes |
+//! Several processes push, and several pop, at [`Lanes`]: jobs for workers, say, of which any may be killed and started anew.
+//!
+//! ```
+//! use corelane::shm::Lanes;
+//!
+//! // At most 8 producers at a time, each with room for 1024 items.
+//! let lanes = Lanes::<u64>::for_producers(8, 1024)?;
+//! let (mut tx, mut rx) = (lanes.producer()?, lanes.consumer()?);
+//! // In other processes the same, as often as there are processes.
+//! let (mut other, mut worker) = (lanes.producer()?, lanes.consumer()?);
+//! tx.push(1).unwrap();
+//! other.push(2).unwrap();
+//! assert_eq!(rx.pop().unwrap() + worker.pop().unwrap(), 3);
+//! # Ok::<(), corelane::shm::Error>(())
+//! ```
+//!
+//! | | queue | takes |
 //! |---|---|---|
-//! | [items](Item) of one type | [`line_ring`] | up to some hundred bytes, which are copied; most of all a few words |
-//! | byte records, `[u8]` | [`record_ring`] | records of different lengths, and large ones |
+//! | `Lane` of [items](Item) of one type | [`line_ring`] | up to some hundred bytes, which are copied; most of all a few words |
+//! | `Lane` of byte records, `[u8]` | [`record_ring`] | records of different lengths, and large ones |
+//! | `Lanes` of items of one type | [`lanes`] | as a `Lane` of items, from several producers to several consumers |
 //!
 //! # When a process dies
 //!
@@ -47,6 +64,7 @@
 //! | a pop that had not returned | has happened or not. If it has not, the next consumer pops the item. A slice or a chunk may have happened in part |
 //! | a record that was claimed, or popped and not dropped | is not pushed; is popped again |
 //! | the other side | goes on. A thread that waits finds out within a second, and then sees a queue whose other side is [closed](crate::Consumer::is_closed): pops get what is left. [`peer`](Consumer::peer) says whether the other side left or died, [`wait_for_peer`](Consumer::wait_for_peer) waits for the next one. Calls that don't wait never find out: call `peer` now and then |
+//! | `Lanes` | the next producer goes on in the free lane with the lowest number. A side is closed when the last of its processes has left or is dead; [`has_peer`](ManyConsumer::has_peer) looks. An item that a dead consumer had taken is gone with it, and none that it had not |
 //! | the memory | goes with the last process that has the lane. Nothing lies in a file system |
 //!
 //! # Trust
@@ -58,7 +76,7 @@
 //!
 //! # Limits
 //!
-//! One producer and one consumer: several processes that write to one have a lane each. A child process that was forked, and has not called `exec`, keeps the sides of its parent taken as long as it
+//! A `Lane` has one producer and one consumer. `Lanes` keep the order of each producer's items, and none between producers. A child process that was forked, and has not called `exec`, keeps the sides of its parent taken as long as it
 //! lives; it must not use or drop their handles, nor wait for lanes in tasks.
 //! Processes on 64-bit Linux with `/proc`.
 
