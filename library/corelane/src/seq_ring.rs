@@ -16,10 +16,10 @@
 //!
 //! | | |
 //! |---|---|
-//! | guarantee | a push never fails, and never waits for another thread. First in first out, with gaps that are counted: [`Consumer::lost`]. Lock-free, but a pop may say busy, and a pop retries as long as producers overtake it |
+//! | guarantee | a push never fails, and never waits for another thread. First in first out, with gaps that are counted: [`Consumer::lost`]. Lock-free, but a pop may say busy |
 //! | capacity | N, the number of slots: as asked, rounded up to a power of two, at least 2. The newest N items are kept, one fewer for each item of an unfinished push |
 //! | handles | at most 65,536 a side; cloning one more panics |
-//! | errors | a push has none: it succeeds also without consumers. A pop says busy if the oldest item is still being written. Then the items behind this item wait until its producer finishes or the ring is overwritten; a [`snapshot`](Consumer::snapshot) copies them at once |
+//! | errors | a push has none: it succeeds also without consumers. A pop says busy if the oldest item is still being written, or if it was overtaken 64 times. Then the items behind this item wait until its producer finishes or the ring is overwritten; a [`snapshot`](Consumer::snapshot) copies them at once |
 //! | paper | the technique: H.-J. Boehm: *Can Seqlocks Get Along With Programming Language Memory Models?* (2012) |
 //!
 //! # A producer that is stopped
@@ -63,6 +63,9 @@ const VOID: u64 = 2;
 /// How often a snapshot restarts if it finds all items overwritten.
 const SNAPSHOT_TRIES: u64 = limit(16, 1);
 
+/// How often a pop is overtaken until it says busy.
+const TRIES: u64 = 64;
+
 /// How many pushes the only producer makes between two stores of its position.
 const NOTED: u64 = limit(64, 2);
 
@@ -84,23 +87,26 @@ pub fn queue_with<T: Plain>(config: Config) -> Result<(Producer<T>, Consumer<T>)
     config.inexact()?;
     let len = slots_for::<Header<T>>(config.capacity, 0)?.max(2);
     let first = config.first & !(len as u64 - 1);
-    let count = |value| Padded(AtomicU64::new(value));
-    let (tail, head, items) = (count(first), count(first), PhantomData);
-    let (tx, rx) = ends(config.memory, len, Header { tail, head, items })?;
-    let slots = tx.slots();
-    for position in (0..len as u64).map(|i| first.wrapping_add(i)) {
-        // Relaxed: the queue isn't shared yet.
-        let lap_before = slots.lap(position).wrapping_sub(slots.laps(len as u64));
-        slots.stamp(position).store(lap_before | DONE, Ordering::Relaxed);
-    }
+    let (tx, rx) = ends(config.memory, len, Header::new(first))?;
+    begin(tx.slots(), first);
     Ok((
         Producer { write: first, is_alone: Cell::new(true), end: tx },
         Consumer { read: first, lost: 0, is_alone: Cell::new(true), end: rx },
     ))
 }
 
+/// Makes the ring empty, with `first` as its first position, a multiple of the number of slots.
+pub(crate) fn begin<T>(slots: &Stamped<T>, first: u64) {
+    let len = slots.len() as u64;
+    for position in (0..len).map(|i| first.wrapping_add(i)) {
+        // Relaxed: the queue isn't shared yet.
+        let lap_before = slots.lap(position).wrapping_sub(slots.laps(len));
+        slots.stamp(position).store(lap_before | DONE, Ordering::Relaxed);
+    }
+}
+
 /// The slots, each after its stamp.
-type Stamped<T> = Words<T, 1>;
+pub(crate) type Stamped<T> = Words<T, 1>;
 
 impl<T> Stamped<T> {
     /// The lap of `position` as stamps have it, whose two lowest bits are marks.
@@ -125,12 +131,20 @@ impl<T> Stamped<T> {
 }
 
 /// The state that the sides share besides the slots.
-struct Header<T> {
+#[derive(Debug)]
+pub struct Header<T> {
     /// The next position to fill. The only producer updates it now and then.
     tail: Padded<AtomicU64>,
     /// The next position to empty. The only consumer writes it down now and then.
     head: Padded<AtomicU64>,
     items: PhantomData<T>,
+}
+
+impl<T> Header<T> {
+    pub(crate) fn new(first: u64) -> Self {
+        let count = || Padded(AtomicU64::new(first));
+        Self { tail: count(), head: count(), items: PhantomData }
+    }
 }
 
 impl<T> State for Header<T> {
@@ -463,7 +477,7 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
     #[inline(always)] // a call would cost more than a pop of the only consumer
     fn try_pop(&mut self) -> Result<T, TryPopError> {
         let mut closed = false;
-        loop {
+        for _ in 0..TRIES {
             let read = self.read();
             match self.look(read) {
                 Found::Item(item) if self.go_on(read, read.wrapping_add(1)) => return Ok(item),
@@ -480,6 +494,7 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
                 }
             }
         }
+        Err(TryPopError::Busy)
     }
 
     answered_by!(end);
@@ -526,6 +541,40 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
 
     fn try_clone(&self) -> Option<Self> {
         Some(self.clone())
+    }
+}
+
+/// For processes, each of which has a handle of its own: see [`shm::Broadcast`](crate::shm::Broadcast).
+impl<T: Plain> Producer<T> {
+    /// Goes on as the only producer, behind the last item that was published. No other thread may use this side of the ring any more.
+    ///
+    /// A process takes the side by a lock that the system gives back when its owner has ended. So all that the owner did happens before.
+    pub(crate) fn resume(end: End<Header<T>>) -> Self {
+        let (slots, mut write) = (end.slots(), end.header().tail.load(Ordering::Relaxed));
+        for _ in 0..NOTED {
+            // Relaxed: see above.
+            if slots.stamp(write).load(Ordering::Relaxed) != slots.lap(write) | DONE {
+                break;
+            }
+            write = write.wrapping_add(1);
+        }
+        Self { write, is_alone: Cell::new(true), end }
+    }
+
+    /// The next position, if this is the only producer.
+    pub fn count(&self) -> u64 {
+        self.write
+    }
+}
+
+impl<T: Plain> Consumer<T> {
+    /// Watches alone, from the newest item on: others get the same items.
+    pub(crate) fn watch(end: End<Header<T>>) -> Self {
+        // Relaxed: `newest` goes on from there.
+        let read = end.header().tail.load(Ordering::Relaxed);
+        let mut this = Self { read, lost: 0, is_alone: Cell::new(true), end };
+        this.read = this.newest(read);
+        this
     }
 }
 

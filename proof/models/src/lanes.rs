@@ -16,6 +16,7 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("laps_of_a_lane", laps_of_a_lane),
         of.model("two_consumers_of_a_lane", two_consumers_of_a_lane),
         of.model("two_consumers_give_back", two_consumers_give_back),
+        of.model("given_back_by_another", given_back_by_another),
         of.model("slices_of_a_lane", slices_of_a_lane),
         of.model("false_empty_when_overtaken", false_empty_when_overtaken),
         of.model("two_lanes", two_lanes),
@@ -87,6 +88,22 @@ fn two_consumers_give_back() -> Exploration {
         assert_eq!(pushed + push(&mut tx, pushed..7), 6, "both slots are given back");
         popped.push(drain(&mut rx.consumer()));
         all_are_there(popped.concat(), 6);
+    })
+}
+
+/// A consumer that finds a lane empty gives back what another one has read, and not given back yet. The producer needs it.
+fn given_back_by_another() -> Exploration {
+    explore_shared(|| {
+        let (tx, rx) = Heir::<Pair>::both(1, Config::new(3).first(u64::MAX - 1)).expect("small");
+        let mut tx = tx.producer(0).expect("it is new");
+        assert_eq!(push(&mut tx, 0..2), 2);
+        let (first, second) = (rx.clone(), rx.clone());
+        let first = start(move || look(&mut first.consumer(), 2));
+        let second = start(move || look(&mut second.consumer(), 1));
+        let pushed = 2 + push(&mut tx, 2..6);
+        let mut popped = join([first, second]);
+        popped.push(drain(&mut rx.consumer()));
+        all_are_there(popped.concat(), pushed);
     })
 }
 

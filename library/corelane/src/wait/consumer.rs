@@ -246,7 +246,8 @@ impl<C: queue::Consumer, B: Bells> queue::Consumer for Consumer<C, B> {
     }
 
     fn try_clone(&self) -> Option<Self> {
-        let (queue, bells) = (self.queue.try_clone()?, self.bells.try_clone()?);
+        // The bells first: see `Producer::try_clone`.
+        let (bells, queue) = (self.bells.try_clone()?, self.queue.try_clone()?);
         Some(Self::new(queue, bells).strategy(self.looks.strategy))
     }
 

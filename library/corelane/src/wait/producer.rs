@@ -266,7 +266,8 @@ impl<P: queue::Producer, B: Bells> queue::Producer for Producer<P, B> {
     }
 
     fn try_clone(&self) -> Option<Self> {
-        let (queue, bells) = (self.queue.try_clone()?, self.bells.try_clone()?);
+        // The bells first: the queue may have several handles where the bells don't allow it.
+        let (bells, queue) = (self.bells.try_clone()?, self.queue.try_clone()?);
         Some(Self::new(queue, bells).strategy(self.looks.strategy))
     }
 
