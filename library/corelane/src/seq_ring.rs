@@ -42,9 +42,13 @@
 //! # Ok::<(), corelane::CapacityError>(())
 //! ```
 
+mod resume;
+
 use alloc::vec::Vec;
 use core::cell::Cell;
 use core::marker::PhantomData;
+
+pub use resume::Heir;
 
 use crate::memory::{AtomicU64, Ordering, fence, is_before, limit};
 use crate::pad::Padded;
@@ -85,14 +89,26 @@ pub fn queue<T: Plain>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Ca
 /// As [`queue`].
 pub fn queue_with<T: Plain>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     config.inexact()?;
-    let len = slots_for::<Header<T>>(config.capacity, 0)?.max(2);
-    let first = config.first & !(len as u64 - 1);
-    let (tx, rx) = ends(config.memory, len, Header::new(first))?;
-    begin(tx.slots(), first);
+    let (tx, rx, first) = sides(config)?;
     Ok((
         Producer { write: first, is_alone: Cell::new(true), end: tx },
         Consumer { read: first, lost: 0, is_alone: Cell::new(true), end: rx },
     ))
+}
+
+/// Both ends of a new ring, and its first position.
+fn sides<T: Plain>(config: Config) -> Result<(End<Header<T>>, End<Header<T>>, u64), CapacityError> {
+    let len = len::<T>(config.capacity)?;
+    let first = config.first & !(len as u64 - 1);
+    let (tx, rx) = ends(config.memory, len, Header::new(first))?;
+    begin(tx.slots(), first);
+    Ok((tx, rx, first))
+}
+
+/// The number of slots.
+pub(crate) fn len<T>(capacity: usize) -> Result<usize, CapacityError> {
+    // Two laps of one slot would have the same stamp.
+    Ok(slots_for::<Header<T>>(capacity, 0)?.max(2))
 }
 
 /// Makes the ring empty, with `first` as its first position, a multiple of the number of slots.
@@ -466,7 +482,7 @@ impl<T: Plain> Consumer<T> {
     /// Moves from `from` to `to`. All items between are lost.
     fn lose(&mut self, from: u64, to: u64) {
         if self.go_on(from, to) {
-            self.lost += to.wrapping_sub(from);
+            self.lost = self.lost.wrapping_add(to.wrapping_sub(from));
         }
     }
 }
@@ -484,13 +500,10 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
                 Found::Item(_) => {}
                 Found::Void => self.lose(read, read.wrapping_add(1)),
                 Found::Overwritten(next) => self.lose(read, next),
-                // Looks once more, for items that producers pushed before they were dropped.
-                Found::Nothing(TryPopError::Empty) if !closed && self.end.peer_is_gone() => {
-                    closed = true;
-                }
+                // Looks once more, for items that producers pushed before they were dropped. An item that a dead process was writing never comes.
+                Found::Nothing(_) if !closed && self.end.peer_is_gone() => closed = true,
                 Found::Nothing(reason) => {
-                    let is_last = closed && reason == TryPopError::Empty;
-                    return Err(if is_last { TryPopError::Closed } else { reason });
+                    return Err(if closed { TryPopError::Closed } else { reason });
                 }
             }
         }
@@ -505,9 +518,10 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
     }
 
     fn pop_slice(&mut self, into: &mut [T]) -> usize {
-        let mut looks = Looks::default();
+        let (mut looks, mut tries) = (Looks::default(), TRIES);
         let mut done = 0;
-        while done < into.len() {
+        while done < into.len() && tries > 0 {
+            tries -= 1;
             let read = self.read();
             let (mut next, mut stopped) = (read, None);
             for slot in &mut into[done..] {
@@ -541,40 +555,6 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
 
     fn try_clone(&self) -> Option<Self> {
         Some(self.clone())
-    }
-}
-
-/// For processes, each of which has a handle of its own: see [`shm::Broadcast`](crate::shm::Broadcast).
-impl<T: Plain> Producer<T> {
-    /// Goes on as the only producer, behind the last item that was published. No other thread may use this side of the ring any more.
-    ///
-    /// A process takes the side by a lock that the system gives back when its owner has ended. So all that the owner did happens before.
-    pub(crate) fn resume(end: End<Header<T>>) -> Self {
-        let (slots, mut write) = (end.slots(), end.header().tail.load(Ordering::Relaxed));
-        for _ in 0..NOTED {
-            // Relaxed: see above.
-            if slots.stamp(write).load(Ordering::Relaxed) != slots.lap(write) | DONE {
-                break;
-            }
-            write = write.wrapping_add(1);
-        }
-        Self { write, is_alone: Cell::new(true), end }
-    }
-
-    /// The next position, if this is the only producer.
-    pub fn count(&self) -> u64 {
-        self.write
-    }
-}
-
-impl<T: Plain> Consumer<T> {
-    /// Watches alone, from the newest item on: others get the same items.
-    pub(crate) fn watch(end: End<Header<T>>) -> Self {
-        // Relaxed: `newest` goes on from there.
-        let read = end.header().tail.load(Ordering::Relaxed);
-        let mut this = Self { read, lost: 0, is_alone: Cell::new(true), end };
-        this.read = this.newest(read);
-        this
     }
 }
 

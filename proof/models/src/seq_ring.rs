@@ -2,7 +2,7 @@
 //! push.
 
 use corelane_loom::overwrite::Plain;
-use corelane_loom::seq_ring::{Consumer, Producer, SeqRing};
+use corelane_loom::seq_ring::{Consumer, Heir, Producer, SeqRing};
 use corelane_loom::{Config, TryPopError};
 
 use crate::explore::{done, explore_shared, explore_sides, tiny};
@@ -33,6 +33,8 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("consumer_pops_and_goes", consumer_pops_and_goes),
         of.model("snapshot_while_overwritten", snapshot_while_overwritten),
         of.model("snapshot_beside_two_producers", snapshot_beside_two_producers),
+        of.model("all_get_all", all_get_all),
+        of.model("producer_follows_another", producer_follows_another),
     ]
 }
 
@@ -289,5 +291,43 @@ fn snapshot_beside_two_producers() -> Exploration {
         items.clear();
         assert_eq!(rx.snapshot(&mut items) + items.len() as u64, 3);
         assert_eq!(items.len(), 2, "{items:?}");
+    })
+}
+
+/// Two consumers that get all items, each for itself.
+fn all_get_all() -> Exploration {
+    explore_shared(|| {
+        let (tx, rx) = Heir::<Pair>::both(tiny(2)).expect("small");
+        let mut tx = tx.producer();
+        let consumers = [rx.clone(), rx].map(Heir::consumer).map(|mut rx| {
+            start(move || {
+                let numbers = look(&mut rx, 2);
+                (rx, numbers)
+            })
+        });
+        push_all(&mut tx, 0..3);
+        for (mut rx, mut numbers) in join(consumers) {
+            numbers.extend(drain(&mut rx));
+            nothing_is_unaccounted_for(&[numbers], rx.lost(), 3);
+        }
+    })
+}
+
+/// A producer goes on where another one has stopped, while a consumer pops.
+fn producer_follows_another() -> Exploration {
+    explore_shared(|| {
+        let (tx, rx) = Heir::<Pair>::both(tiny(2)).expect("small");
+        let mut rx = rx.consumer();
+        let producer = start(move || {
+            let mut first = tx.clone().producer();
+            push_all(&mut first, 0..2);
+            let mut second = tx.producer();
+            assert_eq!(second.count(), first.count());
+            push_all(&mut second, 2..4);
+        });
+        let mut numbers = look(&mut rx, 2);
+        join([producer]);
+        numbers.extend(drain(&mut rx));
+        nothing_is_unaccounted_for(&[numbers], rx.lost(), 4);
     })
 }

@@ -124,7 +124,7 @@ pub(super) struct Word {
 /// One thread.
 pub(super) const ONE: u32 = 1;
 /// All threads.
-pub(super) const ALL: u32 = i32::MAX as u32;
+pub(super) const ALL: u32 = SLEEPERS;
 
 // SAFETY: it points into memory that any thread may use. It isn't `Sync`.
 unsafe impl Send for Word {}
@@ -146,7 +146,7 @@ impl Word {
     /// Wakes a thread that sleeps here.
     #[inline(always)] // the price of each push and pop
     pub(super) fn ring(&self) {
-        self.ring_for(1);
+        self.ring_for(self.wakes);
     }
 
     /// Wakes up to `n` threads that sleep here.
@@ -159,7 +159,7 @@ impl Word {
 
     /// Wakes all threads that sleep here.
     pub(super) fn ring_for_all(&self) {
-        self.ring_for(SLEEPERS);
+        self.ring_for(ALL);
     }
 
     #[cold]
@@ -167,9 +167,8 @@ impl Word {
     fn wake(&self, n: u32) {
         let wake = |most| futex::wake(self.get(), futex::Flags::empty(), most);
         // Fails only for addresses that are not mapped.
-        let woken = wake(if self.wakes == ALL { ALL } else { n });
-        if woken == Ok(0) && self.knows.has_sleepers(self.get()) {
-            self.knows.ring(self.get(), SLEEPERS);
+        if wake(n) == Ok(0) && self.knows.has_sleepers(self.get()) {
+            self.knows.ring(self.get(), ALL);
             let _ = wake(ALL);
         }
     }
@@ -313,7 +312,7 @@ impl Rings for Bell {
     #[inline]
     fn ring_for(&self, n: usize) {
         if n > 0 {
-            self.word.ring_for(n.min(SLEEPERS as usize) as u32);
+            self.word.ring_for(n.clamp(self.word.wakes as usize, ALL as usize) as u32);
         }
     }
 
@@ -331,7 +330,11 @@ impl Rings for Bell {
                     self.is_answered();
                     return Some(found);
                 }
-                Look::Busy => yield_now(),
+                Look::Busy => {
+                    // Perhaps by a process that is dead.
+                    self.look_after_peer();
+                    yield_now();
+                }
                 Look::NotYet => {
                     let begin = Instant::now();
                     let time = self.look_after_peer();

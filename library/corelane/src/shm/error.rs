@@ -56,6 +56,7 @@ impl fmt::Display for Error {
                 let name = |word: &u64| match &word.to_ne_bytes() {
                     b"linering" => "items",
                     b"records\0" => "byte records ([u8])",
+                    b"seqring\0" => "items that all get (All)",
                     b"lanes\0\0\0" => "items of several producers (Many)",
                     _ => "something else",
                 };

@@ -2,11 +2,11 @@
 //!
 //! | bytes | |
 //! |---|---|
-//! | 0 to 71 | nine words of 8 bytes: "corelane", version of the layout, "linering", "records" or "lanes", size and alignment of an item, a hash of its name, capacity, longest record, number of lanes or 0, length of the file |
+//! | 0 to 71 | nine words of 8 bytes: "corelane", version of the layout, "linering", "records", "lanes" or "seqring", size and alignment of an item, a hash of its name, capacity, longest record, number of lanes or 0, length of the file |
 //! | 72 to 87 | the last epochs, plus 1, in which the owner of each side was found dead |
 //! | 128 to 131 | where the consumer sleeps, a futex: bits 0 to 11 how many sleep; bit 12: the producer must have a fence before it looks; bits 13 to 31 how often it was rung |
 //! | 256 to 259 | the same of the producer |
-//! | 4096 on | the queue: presence (8 bytes), then at multiples of 128 the variables: of items `read`, `popped`, `first`, of records `read`, `popped`, `pushed`, `first`, of lanes `used` and then `head` and `read` of each; then the lines, words or slots (a stamp and the words of an item). Behind the slots of lanes, a futex for each producer, at multiples of 128 |
+//! | 4096 on | the queue: presence (8 bytes), then at multiples of 128 the variables: of items `read`, `popped`, `first`, of records `read`, `popped`, `pushed`, `first`, of lanes `used` and then `head` and `read` of each, of a seqring `tail` and `head`; then the lines, words or slots (a stamp and the words of an item). Behind the slots of lanes, a futex for each producer, at multiples of 128 |
 
 use core::mem::size_of;
 use std::os::fd::BorrowedFd;

@@ -12,7 +12,7 @@ use super::bells::{Bell, Link, ONE, Word};
 use super::carried::{Kind, Sizes, end};
 use super::error::Error;
 use super::file::{Seat, Seats};
-use super::{Item, Lanes, ManyConsumer, ManyProducer, Peer, Side, wait_for};
+use super::{Item, Lanes, ManyConsumer, ManyProducer, Peer, Publisher, Side, Subscriber, wait_for};
 use crate::lanes::{self, Corrupt, Header, Shape};
 use crate::memory::{AtomicU32, Barrier};
 use crate::pad::Padded;
@@ -106,7 +106,7 @@ impl<T: Item> Kind for Many<T> {
         let place = Place::new(link, Side::Producer, seat);
         // SAFETY: the lane was made with this shape, and the seat is one of its lanes.
         let room = unsafe { Bell::new(link, Side::Producer, room::<T>(link, shape, number), ONE) };
-        let bells = Sending { items: items(link), room, place };
+        let bells = Sending { items: items(link, ONE), room, place };
         // SAFETY: the caller's contract. The seat is that of this lane.
         let end = unsafe { end(link, shape, Side::Producer, Leaves::Others) }?;
         let tx = lanes::Producer::resume(end, number)?;
@@ -131,7 +131,7 @@ impl<T: Item> Kind for Many<T> {
         let rx = Taker { queue: lanes::Consumer::new(end), rooms, place };
         // For threads that wait for a consumer.
         rx.rooms.iter().for_each(Word::ring_for_all);
-        Ok(wait::Consumer::new(rx, Taking { items: items(link), none: Silent }))
+        Ok(wait::Consumer::new(rx, Taking { items: items(link, ONE), none: Silent }))
     }
 }
 
@@ -142,9 +142,9 @@ impl From<Corrupt> for Error {
 }
 
 /// Where the consumers sleep.
-fn items(link: &Arc<Link>) -> Bell {
+pub(super) fn items(link: &Arc<Link>, wakes: u32) -> Bell {
     // SAFETY: the word is in the lane.
-    unsafe { Bell::new(link, Side::Consumer, NonNull::from(&link.header().items.0), ONE) }
+    unsafe { Bell::new(link, Side::Consumer, NonNull::from(&link.header().items.0), wakes) }
 }
 
 /// Where the producer of a lane sleeps.
@@ -159,26 +159,26 @@ unsafe fn room<T>(link: &Link, shape: Shape, number: usize) -> NonNull<AtomicU32
 }
 
 /// A seat of one of several handles of a side.
-struct Place {
+pub(super) struct Place {
     link: Arc<Link>,
     side: Side,
     seat: Option<Seat>,
 }
 
 impl Place {
-    fn new(link: &Arc<Link>, side: Side, seat: Seat) -> Self {
+    pub(super) fn new(link: &Arc<Link>, side: Side, seat: Seat) -> Self {
         Self { link: link.clone(), side, seat: Some(seat) }
     }
 
     /// Gives the seat back, and closes the side if it was the last one.
-    fn leave(&mut self) {
+    pub(super) fn leave(&mut self) {
         if self.seat.take().is_some() {
             self.link.close_if_free(self.side);
         }
     }
 
     /// Whether a live process has a handle of the other side.
-    fn has_peer(&self) -> bool {
+    pub(super) fn has_peer(&self) -> bool {
         self.link.peer(self.side.other()) == Peer::Alive
     }
 }
@@ -333,28 +333,28 @@ handles! {
     [T: Item] Taker<T>: consumer of T;
 }
 
-impl<T: Item> ManyProducer<T> {
-    /// Whether a process has a receiving side. If all that had one are dead, the receiving side is closed from now on.
-    pub fn has_peer(&self) -> bool {
-        self.bells.place.has_peer()
-    }
+/// What handles know of the other side.
+macro_rules! peers {
+    ($($handle:ident, $place:ident, $others:literal;)*) => {$(
+        impl<T: Item> $handle<T> {
+            #[doc = concat!("Whether a process has a ", $others, " side. If all that had one are dead, it is closed from now on.")]
+            pub fn has_peer(&self) -> bool {
+                self.$place.place.has_peer()
+            }
 
-    /// Waits until a process has a receiving side, for at most so long. False when the time is over.
-    pub fn wait_for_peer(&self, timeout: Duration) -> bool {
-        wait_for(self.bells.own(), timeout, || self.has_peer())
-    }
+            #[doc = concat!("Waits until a process has a ", $others, " side, for at most so long. False when the time is over.")]
+            pub fn wait_for_peer(&self, timeout: Duration) -> bool {
+                wait_for(self.bells.own(), timeout, || self.has_peer())
+            }
+        }
+    )*};
 }
 
-impl<T: Item> ManyConsumer<T> {
-    /// Whether a process has a sending side. If all that had one are dead, the sending side is closed from now on.
-    pub fn has_peer(&self) -> bool {
-        self.queue.place.has_peer()
-    }
-
-    /// Waits until a process has a sending side, for at most so long. False when the time is over.
-    pub fn wait_for_peer(&self, timeout: Duration) -> bool {
-        wait_for(self.bells.own(), timeout, || self.has_peer())
-    }
+peers! {
+    ManyProducer, bells, "receiving";
+    ManyConsumer, queue, "sending";
+    Publisher, bells, "receiving";
+    Subscriber, bells, "sending";
 }
 
 impl<T> fmt::Debug for Many<T> {

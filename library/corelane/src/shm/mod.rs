@@ -52,7 +52,8 @@
 //! |---|---|---|
 //! | `Lane` of [items](Item) of one type | [`line_ring`] | up to some hundred bytes, which are copied; most of all a few words |
 //! | `Lane` of byte records, `[u8]` | [`record_ring`] | records of different lengths, and large ones |
-//! | `Lanes` of items of one type | [`lanes`] | as a `Lane` of items, from several producers to several consumers |
+//! | [`Lanes`] of items of one type | [`lanes`](crate::lanes) | as a `Lane` of items, from several producers to several consumers |
+//! | [`Broadcast`] of items of one type | [`seq_ring`](crate::seq_ring) | items that each receiving process gets, or counts as lost if it is too slow: market data |
 //!
 //! # When a process dies
 //!
@@ -76,11 +77,12 @@
 //!
 //! # Limits
 //!
-//! A `Lane` has one producer and one consumer. `Lanes` keep the order of each producer's items, and none between producers. A child process that was forked, and has not called `exec`, keeps the sides of its parent taken as long as it
+//! A `Lane` has one producer and one consumer, a `Broadcast` one producer. `Lanes` keep the order of each producer's items, and none between producers. A child process that was forked, and has not called `exec`, keeps the sides of its parent taken as long as it
 //! lives; it must not use or drop their handles, nor wait for lanes in tasks.
 //! Processes on 64-bit Linux with `/proc`.
 
 mod bells;
+mod broadcast;
 mod carried;
 mod error;
 mod file;
@@ -100,6 +102,7 @@ use std::time::{Duration, Instant};
 use rustix::io::{FdFlags, fcntl_setfd};
 
 pub use bells::{Bell, Bells};
+pub use broadcast::All;
 pub use carried::{Carried, Item};
 pub use error::Error;
 pub use listener::{Client, Listener};
@@ -109,7 +112,7 @@ use crate::region::shared::Mapping;
 pub use crate::region::shared::Side;
 use crate::wait::bell::Look;
 use crate::wait::thread::Looks;
-use crate::{lanes, line_ring, record_ring, wait};
+use crate::{lanes, line_ring, record_ring, seq_ring, wait};
 use bells::Link;
 use carried::Sizes;
 use error::system;
@@ -137,6 +140,40 @@ pub type ManyProducer<T> = wait::Producer<lanes::Producer<T>, many::Sending>;
 
 /// A receiving side of [`Lanes`].
 pub type ManyConsumer<T> = wait::Consumer<many::Taker<T>, many::Taking>;
+
+/// A lane of which each receiving process gets all items. The producer never waits: an item that a process doesn't pop in time is overwritten,
+/// and that process counts it as [lost](Subscriber::lost). A receiving side begins with the next item.
+///
+/// ```
+/// use corelane::shm::Broadcast;
+///
+/// let feed = Broadcast::<u64>::create(1024)?;
+/// let (mut tx, mut first, mut second) = (feed.producer()?, feed.consumer()?, feed.consumer()?);
+/// tx.push(7).unwrap();
+/// assert_eq!((first.pop(), second.pop()), (Some(7), Some(7)));
+/// # Ok::<(), corelane::shm::Error>(())
+/// ```
+pub type Broadcast<T> = Lane<All<T>>;
+
+/// The sending side of a [`Broadcast`]. A push never fails.
+pub type Publisher<T> = wait::Producer<seq_ring::Producer<T>, broadcast::Heard>;
+
+/// A receiving side of a [`Broadcast`].
+pub type Subscriber<T> = wait::Consumer<seq_ring::Consumer<T>, broadcast::Heard>;
+
+impl<T: Item> Publisher<T> {
+    /// Items that have been pushed since the lane was made, by all processes that have had this side. Where a process goes on that takes it over.
+    pub fn position(&self) -> u64 {
+        self.queue.count()
+    }
+}
+
+impl<T: Item> Subscriber<T> {
+    /// Items that were overwritten before this handle popped them.
+    pub fn lost(&self) -> u64 {
+        self.queue.lost()
+    }
+}
 
 impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

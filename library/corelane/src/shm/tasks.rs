@@ -22,6 +22,7 @@ use rustix::time::{Timespec, clock_gettime};
 use super::bells::{Bell, LAST_LOOK, Link, UNFENCED};
 use super::{
     Consumer, Item, ManyConsumer, ManyProducer, Producer, RecordConsumer, RecordProducer, Side,
+    Subscriber,
 };
 use crate::bytes::ClaimError;
 use crate::memory::{AtomicU32, AtomicU64, Mutex, Ordering};
@@ -366,6 +367,7 @@ items!(pops Consumer, |rx| rx.bells.own());
 items!(pushes Producer, |tx| tx.bells.own());
 items!(pops ManyConsumer, |rx| rx.bells.own());
 items!(pushes ManyProducer, |tx| tx.bells.own());
+items!(pops Subscriber, |rx| rx.bells.own());
 
 impl RecordConsumer {
     /// Removes the oldest record, in a task, and lends its bytes. Waits while there is none. `None` as [`pop`](wait::bytes::Consumer::pop).

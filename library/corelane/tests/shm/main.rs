@@ -1,6 +1,7 @@
 //! Lanes between processes: real ones, which are killed.
 #![cfg(all(target_os = "linux", target_pointer_width = "64"))]
 
+mod broadcast;
 mod many;
 mod records;
 mod tasks;
@@ -56,6 +57,9 @@ fn spawn<T: Carried + ?Sized>(role: &str, lanes: &[&Lane<T>]) -> Child {
 fn child() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let numbers = std::env::var(LANES).unwrap();
+    if role.contains("publish") {
+        return broadcast::child(&role, &numbers);
+    }
     if role.contains("jobs") {
         return many::child(&role, &numbers);
     }

@@ -5,6 +5,7 @@
 
 mod items;
 mod lanes;
+mod newest;
 mod records;
 
 use std::cell::Cell;
@@ -64,6 +65,8 @@ pub enum Ring {
     Lines,
     /// `recordring`, with records of several lengths.
     Records,
+    /// `seqring`, whose consumer gets all items, or counts them as lost. Only its producer is killed.
+    Newest,
     /// `lanes`, of two producers and two consumers.
     Lanes,
 }
@@ -96,6 +99,7 @@ pub fn test_killed(
 fn run(ring: Ring, trial: Trial) -> Result<u64, Wrong> {
     let (seed, way) = (trial.seed, Way::of(trial.seed / 2));
     match (ring, seed % 2) {
+        (Ring::Newest, _) => trial.run(newest::sides(seed)?, newest::push, newest::pop),
         (Ring::Lanes, _) => lanes::run(trial),
         (Ring::Records, _) => trial.run(records::sides(seed)?, records::push, records::pop),
         (Ring::Lines, 0) => trial.run(

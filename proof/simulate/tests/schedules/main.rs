@@ -55,25 +55,22 @@ fn main() -> ExitCode {
         tested.map(|_| ()).map_err(Failed::from)
     });
     let sides = |ring| [(ring, Killed::Producer), (ring, Killed::Consumer)];
-    let killed = [Ring::Lines, Ring::Records, Ring::Lanes].into_iter().flat_map(sides).map(
-        |(ring, side)| {
-            let queue = match ring {
-                Ring::Lines => "linering",
-                Ring::Records => "recordring",
-                Ring::Lanes => "lanes",
-            };
-            Trial::test(format!("{queue}::killed_{side:?}").to_lowercase(), move || {
-                let tested = corelane_simulate::test_killed(ring, side, seeds(KILLED))?;
-                if verbose {
-                    println!(
-                        "{queue}, killed {side:?}: {} runs, {} steps",
-                        tested.runs, tested.steps
-                    );
-                }
-                Ok(())
-            })
-        },
-    );
+    let killed = [Ring::Lines, Ring::Records, Ring::Lanes].into_iter().flat_map(sides);
+    let killed = killed.chain([(Ring::Newest, Killed::Producer)]).map(|(ring, side)| {
+        let queue = match ring {
+            Ring::Lines => "linering",
+            Ring::Records => "recordring",
+            Ring::Lanes => "lanes",
+            Ring::Newest => "seqring",
+        };
+        Trial::test(format!("{queue}::killed_{side:?}").to_lowercase(), move || {
+            let tested = corelane_simulate::test_killed(ring, side, seeds(KILLED))?;
+            if verbose {
+                println!("{queue}, killed {side:?}: {} runs, {} steps", tested.runs, tested.steps);
+            }
+            Ok(())
+        })
+    });
     let trials = queues
         .chain(shared)
         .chain(stopped)
