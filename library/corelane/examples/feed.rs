@@ -39,11 +39,11 @@ mod feed {
         }
     }
 
-    /// Ends when no publisher has come for a second.
+    /// Ends when no publisher has come for 0.3 seconds.
     pub(super) fn subscribe(name: &str) -> Result<(), Box<dyn Error>> {
         let mut rx = Broadcast::<Tick>::connect(name)?.consumer()?;
         let (mut ticks, mut first, mut last) = (0, None, 0);
-        while rx.wait_for_peer(Duration::from_secs(1)) {
+        while rx.wait_for_peer(Duration::from_millis(300)) {
             for tick in rx.iter() {
                 first.get_or_insert(tick.number);
                 (ticks, last) = (ticks + 1, tick.number);
@@ -67,7 +67,7 @@ mod feed {
         let subscribers = [start("subscribe")?, start("subscribe")?];
         for _ in 0..3 {
             let mut publisher = start("publish")?;
-            thread::sleep(Duration::from_millis(300));
+            thread::sleep(Duration::from_millis(100));
             publisher.kill()?;
             publisher.wait()?;
         }

@@ -54,7 +54,7 @@ use crate::memory::{AtomicU64, Ordering, fence, is_before, limit};
 use crate::pad::Padded;
 use crate::plain::{Plain, Words};
 use crate::queue::{
-    self, CapacityError, Config, Info, Looks, Sides, TryPopError, TryPushError, answered_by,
+    self, Built, CapacityError, Config, Info, Looks, Sides, TryPopError, TryPushError, answered_by,
     handles, queue_type,
 };
 use crate::region::{End, Run, State, ends, slots_for};
@@ -89,20 +89,26 @@ pub fn queue<T: Plain>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Ca
 /// As [`queue`].
 pub fn queue_with<T: Plain>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     config.inexact()?;
-    let (tx, rx, first) = sides(config)?;
+    let (tx, rx) = sides(config)?;
+    let first = first(config, tx.slots().len());
     Ok((
         Producer { write: first, is_alone: Cell::new(true), end: tx },
         Consumer { read: first, lost: 0, is_alone: Cell::new(true), end: rx },
     ))
 }
 
-/// Both ends of a new ring, and its first position.
-fn sides<T: Plain>(config: Config) -> Result<(End<Header<T>>, End<Header<T>>, u64), CapacityError> {
+/// Both ends of a new ring.
+fn sides<T: Plain>(config: Config) -> Built<End<Header<T>>, End<Header<T>>> {
     let len = len::<T>(config.capacity)?;
-    let first = config.first & !(len as u64 - 1);
+    let first = first(config, len);
     let (tx, rx) = ends(config.memory, len, Header::new(first))?;
     begin(tx.slots(), first);
-    Ok((tx, rx, first))
+    Ok((tx, rx))
+}
+
+/// The first position: that of the first slot.
+fn first(config: Config, len: usize) -> u64 {
+    config.first & !(len as u64 - 1)
 }
 
 /// The number of slots.

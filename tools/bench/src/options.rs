@@ -350,7 +350,7 @@ pub struct IpcArgs {
     pub rate: Vec<Positive>,
 
     /// Threads of each process that send and receive in `ping-pong`.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,4,24")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,4")]
     pub threads: Vec<Positive>,
 
     /// Records a queue must hold, but at most 4 MiB of them.

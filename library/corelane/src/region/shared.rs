@@ -94,7 +94,7 @@ pub(crate) unsafe fn presence<'a>(base: NonNull<u8>) -> &'a Presence {
     unsafe { base.cast().as_ref() }
 }
 
-/// Who says that a side is gone.
+/// What says that a side is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Leaves {
     /// Its only end, when it is dropped.

@@ -52,7 +52,7 @@ impl<T: Plain> Heir<T> {
     ///
     /// As [`queue_with`](super::queue_with).
     pub fn both(config: Config) -> Result<(Self, Self), CapacityError> {
-        let (tx, rx, _) = sides(config)?;
+        let (tx, rx) = sides(config)?;
         Ok((Self(tx), Self(rx)))
     }
 

@@ -52,8 +52,8 @@
 //! |---|---|---|
 //! | `Lane` of [items](Item) of one type | [`line_ring`] | up to some hundred bytes, which are copied; most of all a few words |
 //! | `Lane` of byte records, `[u8]` | [`record_ring`] | records of different lengths, and large ones |
-//! | [`Lanes`] of items of one type | [`lanes`](crate::lanes) | as a `Lane` of items, from several producers to several consumers |
-//! | [`Broadcast`] of items of one type | [`seq_ring`](crate::seq_ring) | items that each receiving process gets, or counts as lost if it is too slow: market data |
+//! | [`Lanes`] of items of one type | [`lanes`] | as a `Lane` of items, from several producers to several consumers |
+//! | [`Broadcast`] of items of one type | [`seq_ring`] | items that each receiving process gets, or counts as lost if it is too slow: market data |
 //!
 //! # When a process dies
 //!

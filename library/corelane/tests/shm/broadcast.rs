@@ -95,7 +95,7 @@ fn all_that_sleep_are_woken_by_one_item() {
 }
 
 #[test]
-fn who_comes_late_begins_with_the_next_item_and_who_is_slow_loses_some() {
+fn late_subscribers_begin_with_the_next_item_and_slow_ones_lose_some() {
     let feed = Broadcast::<Tick>::create(8).unwrap();
     let mut tx = feed.producer().unwrap();
     assert!(!tx.has_peer());

@@ -8,8 +8,8 @@ use crate::channel::Usage;
 use crate::kinds::{Strategy, Test};
 use crate::sample::Sample;
 
-/// Round trips between two looks at the clock.
-const CHUNK: u64 = 4;
+/// Round trips between two looks at the clock. With some queues and many threads one takes a second.
+const CHUNK: u64 = 1;
 
 /// Handles, one for each thread, and the number of the descriptor by which the child opens the queue.
 pub(super) type Many<H> = Result<(Vec<H>, i32), String>;
