@@ -13,8 +13,8 @@ fn ipc(args: &str) -> String {
 #[test]
 fn records_go_between_processes_in_all_ways() {
     let json = json_of(&ipc("--test rtt,stream --record 8,1024 --items 300"));
-    // Two kinds of lanes in three ways, three ways of other crates, and three of the system. And copies in streams.
-    assert_eq!(results(&json).len(), 2 * 2 * (2 * 3 + 3 + 3) + 2);
+    // Three kinds of lanes in three ways, three ways of other crates, and three of the system. And copies in streams.
+    assert_eq!(results(&json).len(), 2 * 2 * (3 * 3 + 3 + 3) + 2);
     for result in results(&json) {
         assert_has(result, json!({ "suite": "ipc" }));
         assert_has(&result["params"], json!({ "threads": 1, "capacity": 4096 }));
@@ -34,13 +34,25 @@ fn processor_time_is_that_of_both_processes() {
 
 #[test]
 fn killed_processes_lose_nothing() {
-    let json = json_of(&ipc("linering recordring --test kill --items 20 --capacity 30"));
-    assert_eq!(results(&json).len(), 2);
+    let json = json_of(&ipc("linering recordring lanes --test kill --items 20 --capacity 30"));
+    assert_eq!(results(&json).len(), 3);
     for result in results(&json) {
         let near = &result["groups"]["near"];
         let none = json!({ "kills": 20, "lost": 0, "doubled": 0, "hung": 0, "left_behind": 0 });
         assert_has(near, none);
         assert!(number(&near["reopen_ms_p99"]) > 0.0);
+    }
+}
+
+#[test]
+fn threads_of_both_processes_answer_each_other() {
+    let args =
+        "lanes pipe --test ping-pong --record 8 --threads 3 --items 200 --strategy adaptive,sleep";
+    let json = json_of(&ipc(args));
+    assert_eq!(results(&json).len(), 3);
+    for result in results(&json) {
+        assert_has(&result["params"], json!({ "threads": 3, "record_bytes": 8 }));
+        assert!(number(&result["groups"]["near"]["median"]) > 0.0, "{result}");
     }
 }
 
@@ -52,13 +64,14 @@ fn the_report_has_a_chart() {
 
 #[test]
 fn bad_input_is_refused() {
-    let cases: [(&str, &[&str]); 7] = [
+    let cases: [(&str, &[&str]); 8] = [
         ("ipc lq", &["lq", "linering"]),
         ("ipc --record 9", &["--record", "choose from 8, 64, 1024"]),
-        ("ipc --test open-loop", &["rtt, stream, cpu, kill"]),
+        ("ipc --test open-loop", &["rtt, stream, cpu, ping-pong, kill"]),
         ("ipc --strategy yield", &["adaptive, sleep, spin"]),
         ("ipc --capacity 0", &["--capacity", "choose 1 or more"]),
         ("ipc pipe --test kill", &["nothing to measure"]),
+        ("ipc lanes --test ping-pong --record 64", &["nothing to measure"]),
         ("ipc --cores 0,9999", &["no core 9999"]),
     ];
     for (args, words) in cases {
