@@ -93,7 +93,7 @@ pub fn queue_with<T: Plain>(config: Config) -> Result<(Producer<T>, Consumer<T>)
     let first = first(config, tx.slots().len());
     Ok((
         Producer { write: first, is_alone: Cell::new(true), end: tx },
-        Consumer { read: first, lost: 0, is_alone: Cell::new(true), end: rx },
+        Consumer { read: first, lost: 0, is_watching: false, is_alone: Cell::new(true), end: rx },
     ))
 }
 
@@ -193,6 +193,8 @@ pub struct Consumer<T> {
     /// Next position to empty, while there is no other consumer.
     read: u64,
     lost: u64,
+    /// Whether it gets all items, whatever other consumers get. There is one producer.
+    is_watching: bool,
     is_alone: Cell<bool>,
     end: End<Header<T>>,
 }
@@ -465,7 +467,7 @@ impl<T: Plain> Consumer<T> {
     fn go_on(&mut self, from: u64, to: u64) -> bool {
         if self.is_alone.get() {
             self.read = to;
-            if from / NOTED != to / NOTED {
+            if from / NOTED != to / NOTED && !self.is_watching {
                 // Relaxed: producers only count by it.
                 self.end.header().head.store(to, Ordering::Relaxed);
             }
@@ -508,9 +510,10 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
                 Found::Overwritten(next) => self.lose(read, next),
                 // Looks once more, for items that producers pushed before they were dropped. An item that a dead process was writing never comes.
                 Found::Nothing(_) if !closed && self.end.peer_is_gone() => closed = true,
-                Found::Nothing(reason) => {
-                    return Err(if closed { TryPopError::Closed } else { reason });
-                }
+                Found::Nothing(_) if closed => return Err(TryPopError::Closed),
+                // A producer that is stopped, or dead, may be in the way for long.
+                Found::Nothing(_) if self.is_watching => return Err(TryPopError::Empty),
+                Found::Nothing(reason) => return Err(reason),
             }
         }
         Err(TryPopError::Busy)
@@ -581,7 +584,8 @@ impl<T: Plain> Clone for Consumer<T> {
             // Relaxed: there is no other consumer yet.
             self.end.header().head.store(self.read, Ordering::Relaxed);
         }
-        Self { read: 0, lost: 0, is_alone: Cell::new(false), end: self.end.duplicate() }
+        let is_alone = Cell::new(false);
+        Self { read: 0, lost: 0, is_watching: false, is_alone, end: self.end.duplicate() }
     }
 }
 

@@ -13,8 +13,10 @@
 //!
 //! | | |
 //! |---|---|
+//! | use it | between several processes, of which any may be killed |
+//! | don't use it | between threads ([`leased`](crate::leased)), for items of more than some words, or where the items of several producers must come in one order |
 //! | guarantee | first in first out for each producer; none between producers. Pushes are wait-free, pops lock-free |
-//! | capacity | of each lane as asked, or more. A lane has a power of two of slots, of which a seventh may be read and not given back yet |
+//! | capacity | of each lane as asked, or more. A lane has a power of two of slots, of which an eighth may be read and not given back yet |
 //! | handles | one producer for each lane, any number of consumers |
 //! | errors | a pop says busy if other consumers were faster several times. It says empty if each lane was empty when it looked at it: an item may have come to one before another one was looked at |
 //! | operations | a push: the item's words and its stamp. A pop: a load of the head, the stamp, the item's words, a compare-and-swap. Several items of a lane can be taken by one |
@@ -107,6 +109,8 @@ pub struct Consumer<T> {
     turn: usize,
     /// Items that it may still give before another lane has its turn.
     run: usize,
+    /// A lane of which this consumer has given slots back that another one had read.
+    given_back: Option<usize>,
     end: End<Header<T>>,
 }
 
@@ -204,7 +208,12 @@ impl<T: Plain> queue::Producer for Producer<T> {
 
 impl<T: Plain + FromBytes> Consumer<T> {
     pub(crate) fn new(end: End<Header<T>>) -> Self {
-        Self { turn: 0, run: 0, end }
+        Self { turn: 0, run: 0, given_back: None, end }
+    }
+
+    /// A lane of which this consumer has given slots back without a pop. Its producer may wait for them.
+    pub fn given_back(&mut self) -> Option<usize> {
+        self.given_back.take()
     }
 
     /// Number of the lane that gave the last item.
@@ -233,9 +242,14 @@ impl<T: Plain + FromBytes> Consumer<T> {
 
     /// See [`take`].
     #[inline(always)]
-    fn take(&self, number: usize, into: &mut [MaybeUninit<T>]) -> Result<usize, TryPopError> {
+    fn take(&mut self, number: usize, into: &mut [MaybeUninit<T>]) -> Result<usize, TryPopError> {
         let lanes = self.end.slots();
-        take(&lanes.lane(number), lanes.shape().together() as u64, into)
+        let (lane, together) = (lanes.lane(number), lanes.shape().together() as u64);
+        let taken = take(&lane, together, into);
+        if taken == Err(TryPopError::Empty) && find_given_back(&lane, together) {
+            self.given_back = Some(number);
+        }
+        taken
     }
 
     /// As [`pop_into`](Self::pop_into), from the next lane that has items.
@@ -296,7 +310,6 @@ fn take<T: Plain + FromBytes>(
             // Relaxed: another consumer may have taken what was here.
             let now = lane.head.load(Ordering::Relaxed);
             if now == head {
-                find_given_back(lane, together, head);
                 return Err(TryPopError::Empty);
             }
             head = now;
@@ -326,15 +339,17 @@ fn give_back<T>(lane: &Lane<'_, T>, head: u64) {
     advance(lane.read, head, Ordering::Release);
 }
 
-/// Gives back what a consumer has not that has stopped.
+/// Gives back what a consumer has not that has stopped. Whether there was something.
 #[inline(always)]
-fn find_given_back<T>(lane: &Lane<'_, T>, together: u64, head: u64) {
+fn find_given_back<T>(lane: &Lane<'_, T>, together: u64) -> bool {
+    // Acquire ↔ Release in `take`: the slots before the head have been read.
+    let head = lane.head.load(Ordering::Acquire);
     // Relaxed: if it is out of date, it is given back once more.
-    let read = lane.read.load(Ordering::Relaxed);
-    if head.wrapping_sub(read) >= together {
-        // Acquire ↔ Release in `take`: the slots before the head have been read.
-        give_back(lane, lane.head.load(Ordering::Acquire));
+    let is_late = head.wrapping_sub(lane.read.load(Ordering::Relaxed)) >= together;
+    if is_late {
+        give_back(lane, head);
     }
+    is_late
 }
 
 /// Copies the items that are there from `head` on, up to `into.len()`, and returns their number.

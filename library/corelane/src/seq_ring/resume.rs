@@ -5,7 +5,7 @@
 use core::cell::Cell;
 
 use super::{Consumer, DONE, Header, NOTED, Producer, sides};
-use crate::memory::Ordering;
+use crate::memory::{Ordering, is_before};
 use crate::plain::Plain;
 use crate::queue::{CapacityError, Config};
 use crate::region::End;
@@ -20,6 +20,8 @@ impl<T: Plain> Producer<T> {
         // The dead producer has stored its position after so many items. It may have gone round the ring since.
         let since = (0..NOTED).rev().find(|&i| is_there(tail.wrapping_add(i)));
         let write = tail.wrapping_add(since.map_or(0, |last| last + 1));
+        // The next one that goes on looks from here.
+        end.header().tail.store(write, Ordering::Relaxed);
         Self { write, is_alone: Cell::new(true), end }
     }
 
@@ -32,11 +34,20 @@ impl<T: Plain> Producer<T> {
 impl<T: Plain> Consumer<T> {
     /// Gets all items that are pushed from now on, whatever others get.
     pub(crate) fn watch(end: End<Header<T>>) -> Self {
-        // Relaxed: `newest` goes on from there.
-        let read = end.header().tail.load(Ordering::Relaxed);
-        let mut this = Self { read, lost: 0, is_alone: Cell::new(true), end };
-        this.read = this.newest(read);
-        this
+        // Relaxed, all: to begin with a later item is no mistake, if it was pushed at the same time.
+        let (slots, tail) = (end.slots(), end.header().tail.load(Ordering::Relaxed));
+        let is_to_come = |position| {
+            let stamp = slots.stamp(position).load(Ordering::Relaxed);
+            is_before(stamp, slots.lap(position) | DONE)
+        };
+        let since = (0..NOTED).find(|&i| is_to_come(tail.wrapping_add(i)));
+        let read = tail.wrapping_add(since.unwrap_or(NOTED));
+        Self { read, lost: 0, is_watching: true, is_alone: Cell::new(true), end }
+    }
+
+    /// The position of the next item, if this handle watches.
+    pub fn position(&self) -> u64 {
+        self.read
     }
 }
 
@@ -70,5 +81,41 @@ impl<T: Plain> Heir<T> {
 impl<T> Clone for Heir<T> {
     fn clone(&self) -> Self {
         Self(self.0.duplicate())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TryPopError;
+
+    /// The first is killed before it stores its position, the second before it has to.
+    #[test]
+    fn the_third_producer_goes_on_behind_the_second() {
+        for capacity in [4, 256] {
+            let (tx, _rx) = Heir::<u64>::both(Config::new(capacity)).unwrap();
+            let mut first = tx.clone().producer();
+            (0..NOTED).for_each(|number| first.push(number));
+            first.end.header().tail.store(0, Ordering::Relaxed);
+            let mut second = tx.clone().producer();
+            assert_eq!(second.count(), NOTED);
+            (0..36).for_each(|number| second.push(NOTED + number));
+            assert_eq!(tx.producer().count(), NOTED + 36);
+        }
+    }
+
+    /// A producer is killed in the middle of a push.
+    #[test]
+    fn a_late_consumer_gets_the_item_of_the_next_producer() {
+        let (tx, rx) = Heir::<u64>::both(Config::new(8)).unwrap();
+        let mut dead = tx.clone().producer();
+        dead.push(0);
+        let slots = dead.end.slots();
+        slots.stamp(1).store(slots.lap(1), Ordering::Relaxed);
+        let mut rx = rx.consumer();
+        assert_eq!((rx.position(), rx.try_pop()), (1, Err(TryPopError::Empty)));
+        let mut next = tx.producer();
+        next.push(1);
+        assert_eq!((rx.try_pop(), rx.lost()), (Ok(1), 0));
     }
 }

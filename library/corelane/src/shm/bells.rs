@@ -82,11 +82,6 @@ impl Link {
         presence.bury(side, seen).then_some(epoch)
     }
 
-    /// Whether the side is closed.
-    pub(super) fn is_gone(&self, side: Side) -> bool {
-        Presence::was_gone(side, self.presence().seen())
-    }
-
     /// What is known of the owner of a side.
     pub(super) fn peer(&self, side: Side) -> Peer {
         self.bury(side);
@@ -165,7 +160,10 @@ impl Word {
     #[cold]
     #[inline(never)]
     fn wake(&self, n: u32) {
-        let wake = |most| futex::wake(self.get(), futex::Flags::empty(), most);
+        let wake = |n| {
+            let most = if n == ALL { i32::MAX as u32 } else { n };
+            futex::wake(self.get(), futex::Flags::empty(), most)
+        };
         // Fails only for addresses that are not mapped.
         if wake(n) == Ok(0) && self.knows.has_sleepers(self.get()) {
             self.knows.ring(self.get(), ALL);
@@ -349,7 +347,7 @@ impl Rings for Bell {
                 sleeper = self.announce();
             }
         }
-        if sleeper.leave(self.word()) {
+        if sleeper.leave(self.word()) && self.word.wakes == ONE {
             // For another one that sleeps.
             self.ring();
         }

@@ -28,6 +28,11 @@ pub trait Item: Plain + FromBytes {}
 impl<T: Plain + FromBytes> Item for T {}
 
 /// What a lane carries: items of one type, or `[u8]` for byte records of any length.
+#[diagnostic::on_unimplemented(
+    message = "lanes can't carry `{Self}`",
+    note = "items are numbers, arrays of them, and structs with `#[repr(C)]` and without padding that derive `Clone, Copy, \
+            zerocopy::IntoBytes, zerocopy::FromBytes, zerocopy::Immutable`; tuples are none"
+)]
 pub trait Carried: Kind {}
 
 impl<T: Kind + ?Sized> Carried for T {}

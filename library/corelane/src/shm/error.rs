@@ -56,8 +56,8 @@ impl fmt::Display for Error {
                 let name = |word: &u64| match &word.to_ne_bytes() {
                     b"linering" => "items",
                     b"records\0" => "byte records ([u8])",
-                    b"seqring\0" => "items that all get (All)",
-                    b"lanes\0\0\0" => "items of several producers (Many)",
+                    b"seqring\0" => "items that all get (Broadcast)",
+                    b"lanes\0\0\0" => "items of several producers (Lanes)",
                     _ => "something else",
                 };
                 write!(f, "the lane carries {}, and is opened for {}; open it for what it carries", name(found), name(expected))

@@ -291,9 +291,16 @@ impl<T: Item> queue::Consumer for Taker<T> {
 
     #[inline(always)] // as the queue's own
     fn try_pop(&mut self) -> Result<T, TryPopError> {
-        let item = self.queue.try_pop()?;
-        self.rooms[self.queue.last_lane()].ring();
-        Ok(item)
+        match self.queue.try_pop() {
+            Ok(item) => {
+                self.rooms[self.queue.last_lane()].ring();
+                Ok(item)
+            }
+            Err(error) => {
+                self.ring_for_given_back();
+                Err(error)
+            }
+        }
     }
 
     fn pop_slice(&mut self, into: &mut [T]) -> usize {
@@ -308,6 +315,7 @@ impl<T: Item> queue::Consumer for Taker<T> {
                 Err(_) => break,
             }
         }
+        self.ring_for_given_back();
         done
     }
 
@@ -319,6 +327,15 @@ impl<T: Item> queue::Consumer for Taker<T> {
 
     fn is_empty(&mut self) -> bool {
         self.queue.is_empty()
+    }
+}
+
+impl<T: Item> Taker<T> {
+    /// Slots that a dead consumer had read: their producer may sleep.
+    fn ring_for_given_back(&mut self) {
+        if let Some(lane) = self.queue.given_back() {
+            self.rooms[lane].ring();
+        }
     }
 }
 

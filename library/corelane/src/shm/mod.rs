@@ -133,6 +133,8 @@ pub type RecordProducer = wait::bytes::Producer<record_ring::Producer, Bells>;
 pub type RecordConsumer = wait::bytes::Consumer<record_ring::Consumer, Bells>;
 
 /// Lanes side by side: several processes push, each in a lane of its own, and several pop from all of them.
+///
+/// [`create`](Lane::create) makes them for 16 producers at a time, [`for_producers`](Lane::for_producers) for any number.
 pub type Lanes<T> = Lane<Many<T>>;
 
 /// A sending side of [`Lanes`].
@@ -169,6 +171,11 @@ impl<T: Item> Publisher<T> {
 }
 
 impl<T: Item> Subscriber<T> {
+    /// The [position](Publisher::position) of the next item: how many were pushed before it. At first, where this side begins.
+    pub fn position(&self) -> u64 {
+        self.queue.position()
+    }
+
     /// Items that were overwritten before this handle popped them.
     pub fn lost(&self) -> u64 {
         self.queue.lost()

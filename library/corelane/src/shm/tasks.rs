@@ -47,7 +47,7 @@ struct Sleeper {
     /// The side that the task has.
     side: Side,
     waker: Waker,
-    /// When the thread looks for the other process, and the time until then.
+    /// When the task looks again, because another process may be dead, and the time until then.
     next_look: (Instant, Duration),
     asleep: word::Sleeper,
 }
@@ -69,7 +69,8 @@ impl Sleeper {
         self.link.bury(self.side.other());
         let interval = (2 * interval).min(LAST_LOOK);
         self.next_look = (now + interval, interval);
-        !self.asleep.is_fenced || self.link.is_gone(self.side.other())
+        // Also if a process has died before it rang.
+        true
     }
 }
 
@@ -140,8 +141,8 @@ impl Watch {
             let changes = self.changes.load(Ordering::Relaxed);
             let (due, places, until) = self.look();
             if due.is_empty() {
-                let rung = self.sleep(changes, &places, until);
-                rung.into_iter().for_each(|place| self.pass_on(place));
+                self.sleep(changes, &places, until);
+                self.pass_on(&places);
             } else {
                 for Sleeper { waker, .. } in due {
                     // One that panics must not keep the others asleep.
@@ -170,17 +171,12 @@ impl Watch {
         (due, places, sleepers.iter().map(|sleeper| sleeper.next_look.0).min())
     }
 
-    /// Sleeps until a word of a lane changes, or the sleepers do. Returns where it was rung.
-    fn sleep<'a>(
-        &self,
-        changes: u32,
-        places: &'a [Place],
-        until: Option<Instant>,
-    ) -> Option<&'a Place> {
+    /// Sleeps until a word of a lane changes, or the sleepers do.
+    fn sleep(&self, changes: u32, places: &[Place], until: Option<Instant>) {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         if places.is_empty() {
             let _ = futex::wait(&self.changes, futex::Flags::PRIVATE, changes, None);
-            return None;
+            return;
         }
         let mut all = Vec::with_capacity(places.len() + 1);
         all.push(wait_at(NonNull::from(&self.changes), changes, true));
@@ -194,18 +190,22 @@ impl Watch {
             }
         });
         match futex::waitv(&all, WaitvFlags::empty(), timeout.as_ref(), ClockId::Monotonic) {
-            Ok(at) => return at.checked_sub(1).and_then(|at| places.get(at)),
-            Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => {}
+            Ok(_) | Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => {}
             Err(_) => thread::sleep(POLLS),
         }
-        None
     }
 
-    /// The thread was woken in place of a task that is gone: a thread that sleeps at the same word must have the ring.
-    fn pass_on(&self, place: &Place) {
-        if !self.sleepers.lock().iter().any(|sleeper| sleeper.word == place.word) {
+    /// The thread may have been woken in place of a task that is gone: then a thread that sleeps at the same word must have the ring.
+    fn pass_on(&self, places: &[Place]) {
+        let sleepers = self.sleepers.lock();
+        for place in places {
             // SAFETY: see `Place::word`.
-            let _ = futex::wake(unsafe { place.word.as_ref() }, futex::Flags::empty(), 1);
+            let word = unsafe { place.word.as_ref() };
+            // Relaxed: the kernel orders a sleep and a wake-up.
+            let is_changed = word.load(Ordering::Relaxed) != place.value;
+            if is_changed && !sleepers.iter().any(|sleeper| sleeper.word == place.word) {
+                let _ = futex::wake(word, futex::Flags::empty(), 1);
+            }
         }
     }
 }

@@ -257,7 +257,7 @@ fn lanes_are_not_opened_as_a_lane() {
     let lanes = Lanes::<Tick>::create(10).unwrap();
     assert_eq!(
         Lane::<Tick>::open(&lanes).unwrap_err().to_string(),
-        "the lane carries items of several producers (Many), and is opened for items; open it for what it carries"
+        "the lane carries items of several producers (Lanes), and is opened for items; open it for what it carries"
     );
     assert!(Lanes::<u64>::open(&lanes).is_err());
     assert_eq!(Lanes::<Tick>::open(&lanes).unwrap().producers(), 16);
