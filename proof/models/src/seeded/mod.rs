@@ -89,6 +89,7 @@ pub fn seeded() -> Vec<Seeded> {
         "ring", "publishes its slot before slots that were taken earlier": two_producers, ring::HeadsAndTails;
         "ring-rts", "publishes as many slots as are finished, which may be others": two_producers, ring::RelaxedTails;
         "ring-hts", "takes a slot that another thread is using": two_producers, ring::OneAtATime;
+        "lanes", "moves the head though another consumer has the item": two_consumers_and_one_item, ring::Claims;
         "scq", "finds no item and leaves the entry to be filled": two_producers, scq::Positions;
         "msq", "takes an item that is not its own yet": two_consumers_and_one_item, rings::List;
     });

@@ -200,3 +200,45 @@ impl<const BROKEN: bool> Mechanism for OneAtATime<BROKEN> {
         Some(item)
     }
 }
+
+/// `lanes`, before the first lap ends. Broken: moves the head without a look whether another consumer has.
+pub(crate) struct Claims<const BROKEN: bool> {
+    places: [Place; N as usize],
+    stamps: [AtomicU64; N as usize],
+    head: AtomicU64,
+}
+
+impl<const BROKEN: bool> Mechanism for Claims<BROKEN> {
+    const CAPACITY: usize = N as usize;
+    type Tx = u64;
+    type Rx = ();
+
+    fn new() -> Self {
+        let places = [Place::empty(), Place::empty()];
+        let stamps = [AtomicU64::new(0), AtomicU64::new(0)];
+        Self { places, stamps, head: AtomicU64::new(0) }
+    }
+
+    fn push(&self, write: &mut u64, item: Ticket) -> Result<(), Ticket> {
+        let Some(stamp) = self.stamps.get(*write as usize) else { return Err(item) };
+        self.places[*write as usize].put(item);
+        *write += 1;
+        stamp.store(*write, Release);
+        Ok(())
+    }
+
+    fn pop(&self, (): &mut ()) -> Option<Ticket> {
+        let mut head = self.head.load(Acquire);
+        while self.stamps.get(head as usize)?.load(Acquire) == head + 1 {
+            if BROKEN {
+                self.head.store(head + 1, Release);
+                return Some(self.places[head as usize].take());
+            }
+            match self.head.compare_exchange(head, head + 1, Release, Acquire) {
+                Ok(_) => return Some(self.places[head as usize].take()),
+                Err(found) => head = found,
+            }
+        }
+        None
+    }
+}
