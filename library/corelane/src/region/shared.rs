@@ -7,7 +7,7 @@ use core::ptr::{self, NonNull};
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use rustix::mm::{MapFlags, mmap};
+use rustix::mm::{MapFlags, ProtFlags, mmap};
 
 use super::alloc::{Region, try_box};
 pub use super::end::Side;
@@ -35,10 +35,19 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// Maps the first `len` bytes of a file, which never becomes shorter.
     pub(crate) fn new(file: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
+        Self::with(file, len, READ_WRITE)
+    }
+
+    /// As [`new`](Self::new). Nothing can be written by this mapping.
+    pub(crate) fn read_only(file: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
+        Self::with(file, len, ProtFlags::READ)
+    }
+
+    fn with(file: BorrowedFd<'_>, len: usize, access: ProtFlags) -> io::Result<Self> {
         // Its pages are there already: to touch them is a matter of a page table.
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
         // SAFETY: a new mapping at an address of the kernel's choice.
-        let base = unsafe { mmap(ptr::null_mut(), len, READ_WRITE, flags, file, 0) }?;
+        let base = unsafe { mmap(ptr::null_mut(), len, access, flags, file, 0) }?;
         let base = NonNull::new(base.cast()).expect("no mapping is at address 0");
         Ok(Self { base, len })
     }

@@ -4,18 +4,25 @@ use alloc::alloc::Layout;
 use alloc::sync::Arc;
 use core::fmt;
 use core::marker::PhantomData;
+use std::os::fd::{AsFd, OwnedFd};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::bells::{ALL, Bell, Link};
 use super::carried::{Kind, Sizes, end};
-use super::error::Error;
-use super::file::{Seat, Seats};
+use super::error::{Error, system};
+use super::file::{Seat, Seats, reopen_to_read, sealed_len};
+use super::header::QUEUE_AT;
 use super::many::{Place, Silent, items};
-use super::{Item, Publisher, Side, Subscriber};
+use super::{Broadcast, Item, Publisher, Reader, Side, Subscriber};
 use crate::queue::CapacityError;
-use crate::region::shared::{Leaves, found, shared_layout};
+use crate::region::shared::{Leaves, Mapping, found, join, shared_layout};
 use crate::seq_ring::{self, Header};
 use crate::wait;
-use crate::wait::sealed;
+use crate::wait::Waits;
+use crate::wait::bell::Look;
+use crate::wait::sealed::{self, Rings};
+use crate::wait::thread::is_over;
 
 /// Items of one producer, of which each consumer gets all: what a [`Broadcast`](super::Broadcast) carries.
 pub struct All<T>(PhantomData<fn(T) -> T>);
@@ -63,6 +70,115 @@ impl<T: Item> Kind for All<T> {
         // For a producer that waits for a consumer.
         bells.items.ring_for_all();
         Ok(wait::Consumer::new(seq_ring::Consumer::watch(end), bells))
+    }
+}
+
+impl<T: Item> Broadcast<T> {
+    /// A receiving side that can't write to the memory of the lane, not even by mistake: it is mapped to be read. It begins with the next item.
+    ///
+    /// Nobody knows of it, and nobody wakes it: a call that waits naps for 50 microseconds at first, and then up to a millisecond. It sees that the publisher has
+    /// left, but not that it has died: [`has_peer`](Reader::has_peer) asks for that.
+    ///
+    /// ```
+    /// use corelane::shm::Broadcast;
+    ///
+    /// let feed = Broadcast::<u64>::create(1024)?;
+    /// let (mut tx, mut rx) = (feed.producer()?, Broadcast::<u64>::read_only(&feed)?);
+    /// tx.push(7).unwrap();
+    /// assert_eq!((rx.pop(), rx.has_peer()), (Some(7), true));
+    /// # Ok::<(), corelane::shm::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Lane::open). The descriptor may be one that is only for reading.
+    pub fn read_only(file: impl AsFd) -> Result<Reader<T>, Error> {
+        sealed_len(file.as_fd())?;
+        let file = reopen_to_read(file.as_fd())?;
+        let (sizes, there) = Self::read(file.as_fd())?;
+        let mapping = Arc::new(system("to map the lane", Mapping::read_only(file.as_fd(), there))?);
+        let len = seq_ring::len::<T>(sizes.capacity)?;
+        // SAFETY: the mapping is longer than this.
+        let queue = unsafe { mapping.base().add(QUEUE_AT) };
+        // SAFETY: the queue was made with this length. A consumer that watches writes nothing, and its end doesn't count.
+        let end = unsafe { join(mapping, queue, len, Side::Consumer, Leaves::Others) }?;
+        let naps = Naps { none: Silent, seats: All::<T>::seats(sizes), file };
+        Ok(wait::Consumer::new(seq_ring::Consumer::watch(end), naps))
+    }
+}
+
+impl<T: Item> Reader<T> {
+    /// Whether a process has the sending side.
+    pub fn has_peer(&self) -> bool {
+        self.bells.seats[Side::Producer as usize].are_taken(self.bells.file.as_fd())
+    }
+}
+
+/// Of a process that can only read: it naps, because nobody knows that it sleeps.
+pub struct Naps {
+    none: Silent,
+    seats: [Seats; 2],
+    /// For questions about locks.
+    file: OwnedFd,
+}
+
+/// The first nap.
+const SHORTEST: Duration = Duration::from_micros(50);
+/// The longest nap.
+const LONGEST: Duration = Duration::from_millis(1);
+
+impl Rings for Naps {
+    #[inline(always)]
+    fn ring(&self) {}
+
+    #[inline(always)]
+    fn ring_for(&self, _: usize) {}
+
+    fn sleep<R>(
+        &self,
+        waits: &mut Waits,
+        until: Option<Instant>,
+        mut look: impl FnMut() -> Look<R>,
+    ) -> Option<R> {
+        let mut nap = SHORTEST;
+        while !is_over(until) {
+            if let Look::Done(found) = waits.count(look()) {
+                return Some(found);
+            }
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let begin = Instant::now();
+            thread::sleep(left.map_or(nap, |left| left.min(nap)));
+            waits.sleeps += 1;
+            waits.asleep += begin.elapsed();
+            nap = (2 * nap).min(LONGEST);
+        }
+        None
+    }
+}
+
+impl sealed::Bells for Naps {
+    type Items = Self;
+    type Room = Silent;
+    const HAS_SEVERAL: bool = false;
+
+    #[inline(always)]
+    fn items(&self) -> &Self {
+        self
+    }
+
+    #[inline(always)]
+    fn room(&self) -> &Silent {
+        &self.none
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        None
+    }
+}
+
+impl fmt::Debug for Naps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Naps").finish_non_exhaustive()
     }
 }
 

@@ -55,8 +55,17 @@ pub(super) fn check_filled(file: BorrowedFd<'_>, len: usize) -> Result<(), Error
 
 /// The same file with locks of its own: a passed descriptor shares its locks with the process that has passed it.
 pub(super) fn reopen(file: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
+    reopen_for(file, OFlags::RDWR)
+}
+
+/// The same, to be read only.
+pub(super) fn reopen_to_read(file: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
+    reopen_for(file, OFlags::RDONLY)
+}
+
+fn reopen_for(file: BorrowedFd<'_>, access: OFlags) -> Result<OwnedFd, Error> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    let flags = access | OFlags::CLOEXEC;
     system("to open the lane's descriptor anew (/proc/self/fd)", open(path, flags, Mode::empty()))
 }
 

@@ -157,6 +157,9 @@ pub type ManyConsumer<T> = wait::Consumer<many::Taker<T>, many::Taking>;
 /// ```
 pub type Broadcast<T> = Lane<All<T>>;
 
+/// A receiving side of a [`Broadcast`] whose process can't write to it: see [`Broadcast::read_only`](Lane::read_only).
+pub type Reader<T> = wait::Consumer<seq_ring::Consumer<T>, broadcast::Naps>;
+
 /// The sending side of a [`Broadcast`]. A push never fails.
 pub type Publisher<T> = wait::Producer<seq_ring::Producer<T>, broadcast::Heard>;
 
@@ -170,17 +173,24 @@ impl<T: Item> Publisher<T> {
     }
 }
 
-impl<T: Item> Subscriber<T> {
-    /// The [position](Publisher::position) of the next item: how many were pushed before it. At first, where this side begins.
-    pub fn position(&self) -> u64 {
-        self.queue.position()
-    }
+/// What the receiving sides of a broadcast know of its items.
+macro_rules! watches {
+    ($($handle:ident)*) => {$(
+        impl<T: Item> $handle<T> {
+            /// The [position](Publisher::position) of the next item: how many were pushed before it. At first, where this side begins.
+            pub fn position(&self) -> u64 {
+                self.queue.position()
+            }
 
-    /// Items that were overwritten before this handle popped them.
-    pub fn lost(&self) -> u64 {
-        self.queue.lost()
-    }
+            /// Items that were overwritten before this handle popped them.
+            pub fn lost(&self) -> u64 {
+                self.queue.lost()
+            }
+        }
+    )*};
 }
+
+watches!(Subscriber Reader);
 
 impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -261,15 +271,21 @@ impl<T: Carried + ?Sized> Lane<T> {
         Ok(lane)
     }
 
-    fn new(file: OwnedFd) -> Result<Self, Error> {
-        let there = file::sealed_len(file.as_fd())?;
-        file::check_filled(file.as_fd(), there)?;
-        let about = About::read(file.as_fd())?;
+    /// The sizes that a lane was asked for, and its length, if it is for these items.
+    fn read(file: BorrowedFd<'_>) -> Result<(Sizes, usize), Error> {
+        let there = file::sealed_len(file)?;
+        file::check_filled(file, there)?;
+        let about = About::read(file)?;
         let sizes = about.sizes().ok_or(Error::Corrupt)?;
         about.check(&About::lane::<T>(sizes, there))?;
         if len::<T>(sizes)? != there {
             return Err(Error::Corrupt);
         }
+        Ok((sizes, there))
+    }
+
+    fn new(file: OwnedFd) -> Result<Self, Error> {
+        let (sizes, there) = Self::read(file.as_fd())?;
         let mapping = Arc::new(system("to map the lane", Mapping::new(file.as_fd(), there))?);
         let link = Arc::new(Link { mapping, file, seats: T::seats(sizes) });
         Ok(Self { link, sizes, items: PhantomData })

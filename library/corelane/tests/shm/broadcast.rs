@@ -1,5 +1,7 @@
 //! Lanes of which each consumer gets all items.
 
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -120,6 +122,43 @@ fn late_subscribers_begin_with_the_next_item_and_slow_ones_lose_some() {
     let mut tx = feed.producer().unwrap();
     assert_eq!(tx.position(), 101);
     assert_eq!(tx.try_push(Tick::new(101)), Ok::<_, TryPushError<_>>(()));
+}
+
+#[test]
+fn a_reader_gets_all_and_writes_nothing() {
+    let feed = Broadcast::<Tick>::create(64).unwrap();
+    let path = format!("/proc/self/fd/{}", feed.as_fd().as_raw_fd());
+    let to_read = File::open(path).unwrap();
+    let mut rx = Broadcast::<Tick>::read_only(&to_read).unwrap();
+    assert!(!rx.has_peer());
+    let mut tx = feed.producer().unwrap();
+    assert!(rx.has_peer() && !tx.has_peer(), "nobody knows of a reader");
+    let sums = thread::spawn(move || {
+        let sum = rx.iter().map(Tick::checked).sum::<u64>();
+        // The lane is mapped twice here: to be read and written, and to be read.
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        assert!(maps.lines().any(|line| line.contains("r--s") && line.contains("corelane")));
+        (sum, rx.position(), rx.lost())
+    });
+    for number in 0..1000 {
+        tx.push(Tick::new(number)).unwrap();
+        if number % 50 == 0 {
+            thread::sleep(Duration::from_millis(3));
+        }
+    }
+    drop(tx);
+    let (sum, position, lost) = sums.join().unwrap();
+    assert_eq!((position, lost == 0), (1000, sum == 999 * 1000 / 2));
+    // It goes round the ring as others do.
+    let mut rx = Broadcast::<Tick>::read_only(&feed).unwrap();
+    let mut tx = feed.producer().unwrap();
+    tx.push_all((1000..1300).map(Tick::new)).unwrap();
+    let left: Vec<_> = rx.pop_iter().map(Tick::checked).collect();
+    assert_eq!((left, rx.lost()), ((1236..1300).collect(), 236));
+    let mut items = [Tick::new(0); 9];
+    tx.push(Tick::new(1300)).unwrap();
+    assert_eq!((rx.pop_slice(&mut items), items[0]), (1, Tick::new(1300)));
+    assert!(Broadcast::<u64>::read_only(&feed).is_err());
 }
 
 /// A process that writes nonsense into the memory.
