@@ -91,7 +91,7 @@ impl<T: Item> Broadcast<T> {
     ///
     /// # Errors
     ///
-    /// As [`open`](Lane::open). The descriptor may be one that is only for reading.
+    /// As [`open`](Self::open). The descriptor may be one that is only for reading.
     pub fn read_only(file: impl AsFd) -> Result<Reader<T>, Error> {
         sealed_len(file.as_fd())?;
         let file = reopen_to_read(file.as_fd())?;
