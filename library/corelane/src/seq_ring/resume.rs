@@ -32,8 +32,14 @@ impl<T: Plain> Producer<T> {
 }
 
 impl<T: Plain> Consumer<T> {
-    /// Gets all items that are pushed from now on, whatever others get.
-    pub(crate) fn watch(end: End<Header<T>>) -> Self {
+    /// Gets all items from `begin` on, or that are pushed from now on, whatever others get.
+    pub(crate) fn watch(end: End<Header<T>>, begin: Option<u64>) -> Self {
+        let read = begin.unwrap_or_else(|| Self::next(&end));
+        Self { read, lost: 0, is_watching: true, is_alone: Cell::new(true), end }
+    }
+
+    /// The position of the next item.
+    fn next(end: &End<Header<T>>) -> u64 {
         // Relaxed, all: to begin with a later item is no mistake, if it was pushed at the same time.
         let (slots, tail) = (end.slots(), end.header().tail.load(Ordering::Relaxed));
         let is_to_come = |position| {
@@ -41,8 +47,7 @@ impl<T: Plain> Consumer<T> {
             is_before(stamp, slots.lap(position) | DONE)
         };
         let since = (0..NOTED).find(|&i| is_to_come(tail.wrapping_add(i)));
-        let read = tail.wrapping_add(since.unwrap_or(NOTED));
-        Self { read, lost: 0, is_watching: true, is_alone: Cell::new(true), end }
+        tail.wrapping_add(since.unwrap_or(NOTED))
     }
 
     /// The position of the next item, if this handle watches.
@@ -74,7 +79,7 @@ impl<T: Plain> Heir<T> {
 
     /// One more consumer that gets all items.
     pub fn consumer(self) -> Consumer<T> {
-        Consumer::watch(self.0)
+        Consumer::watch(self.0, None)
     }
 }
 

@@ -62,14 +62,26 @@ impl<T: Item> Kind for All<T> {
         Ok(wait::Producer::new(seq_ring::Producer::resume(end), bells))
     }
 
-    unsafe fn consumer(link: &Arc<Link>, sizes: Sizes, seat: Seat) -> Result<Subscriber<T>, Error> {
+    unsafe fn begin(link: &Link, sizes: Sizes) -> Result<u64, Error> {
+        let len = seq_ring::len::<T>(sizes.capacity)?;
+        // SAFETY: the caller's contract. This end writes nothing.
+        let end = unsafe { end::<Header<T>>(link, len, Side::Consumer, Leaves::Others) }?;
+        Ok(seq_ring::Consumer::watch(end, None).position())
+    }
+
+    unsafe fn consumer(
+        link: &Arc<Link>,
+        sizes: Sizes,
+        seat: Seat,
+        begin: u64,
+    ) -> Result<Subscriber<T>, Error> {
         let bells = Heard::new(link, Side::Consumer, seat);
         let len = seq_ring::len::<T>(sizes.capacity)?;
         // SAFETY: the caller's contract. There may be several consumers.
         let end = unsafe { end(link, len, Side::Consumer, Leaves::Others) }?;
         // For a producer that waits for a consumer.
         bells.items.ring_for_all();
-        Ok(wait::Consumer::new(seq_ring::Consumer::watch(end), bells))
+        Ok(wait::Consumer::new(seq_ring::Consumer::watch(end, Some(begin)), bells))
     }
 }
 
@@ -103,7 +115,7 @@ impl<T: Item> Broadcast<T> {
         // SAFETY: the queue was made with this length. A consumer that watches writes nothing, and its end doesn't count.
         let end = unsafe { join(mapping, queue, len, Side::Consumer, Leaves::Others) }?;
         let naps = Naps { none: Silent, seats: All::<T>::seats(sizes), file };
-        Ok(wait::Consumer::new(seq_ring::Consumer::watch(end), naps))
+        Ok(wait::Consumer::new(seq_ring::Consumer::watch(end, None), naps))
     }
 }
 

@@ -83,13 +83,27 @@ pub trait Kind {
     unsafe fn producer(link: &Arc<Link>, sizes: Sizes, seat: Seat)
     -> Result<Self::Producer, Error>;
 
-    /// Goes on as the consumer.
+    /// Where a consumer begins that gets all items from now on. Asked before it has its seat: a producer that finds the seat taken pushes behind
+    /// that.
+    ///
+    /// # Safety
+    ///
+    /// The queue was made with these sizes.
+    unsafe fn begin(_: &Link, _: Sizes) -> Result<u64, Error> {
+        Ok(0)
+    }
+
+    /// Goes on as the consumer, which may begin at `begin`.
     ///
     /// # Safety
     ///
     /// As for the producer.
-    unsafe fn consumer(link: &Arc<Link>, sizes: Sizes, seat: Seat)
-    -> Result<Self::Consumer, Error>;
+    unsafe fn consumer(
+        link: &Arc<Link>,
+        sizes: Sizes,
+        seat: Seat,
+        begin: u64,
+    ) -> Result<Self::Consumer, Error>;
 }
 
 /// The queue of a lane for items.
@@ -132,6 +146,7 @@ impl<T: Item> Kind for T {
         link: &Arc<Link>,
         sizes: Sizes,
         seat: Seat,
+        _: u64,
     ) -> Result<Self::Consumer, Error> {
         let (geometry, bells) = (lines::<T>(sizes)?, Bells::new(link, Side::Consumer, seat));
         // SAFETY: the caller's contract.
@@ -184,6 +199,7 @@ impl Kind for [u8] {
         link: &Arc<Link>,
         sizes: Sizes,
         seat: Seat,
+        _: u64,
     ) -> Result<Self::Consumer, Error> {
         let (geometry, bells) = (words(sizes)?, Bells::new(link, Side::Consumer, seat));
         // SAFETY: the caller's contract.

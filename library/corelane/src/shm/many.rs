@@ -119,6 +119,7 @@ impl<T: Item> Kind for Many<T> {
         link: &Arc<Link>,
         sizes: Sizes,
         seat: Seat,
+        _: u64,
     ) -> Result<ManyConsumer<T>, Error> {
         let shape = shape::<T>(sizes)?;
         let place = Place::new(link, Side::Consumer, seat);

@@ -308,9 +308,11 @@ impl<T: Carried + ?Sized> Lane<T> {
     ///
     /// As [`producer`](Self::producer).
     pub fn consumer(&self) -> Result<T::Consumer, Error> {
+        // SAFETY: as above.
+        let begin = unsafe { T::begin(&self.link, self.sizes) }?;
         let seat = self.take(Side::Consumer)?;
         // SAFETY: as above.
-        unsafe { T::consumer(&self.link, self.sizes, seat) }
+        unsafe { T::consumer(&self.link, self.sizes, seat, begin) }
     }
 
     /// Takes a seat of a side, and says so.

@@ -2,19 +2,20 @@
 
 use std::marker::PhantomData;
 use std::process::Command;
+use std::time::Duration;
 
 use corelane::Queue;
 use corelane::shm::{
-    Consumer, Lane, Lanes as SideBySide, Many, ManyConsumer, ManyProducer, Producer,
-    RecordConsumer, RecordProducer,
+    Broadcast, Consumer, Lane, Lanes as SideBySide, Many, ManyConsumer, ManyProducer, Producer,
+    Publisher, RecordConsumer, RecordProducer, Subscriber,
 };
-use corelane::{Info, lanes, line_ring::LineRing, record_ring, wait};
+use corelane::{Info, lanes, line_ring::LineRing, record_ring, seq_ring::SeqRing, wait};
 use zerocopy::FromBytes;
 
 use super::ping_pong::{self, Crowd};
 use super::{IpcKernel, Link, Links, Record, Rx, Tx, kill, kill_many, number, record};
 use crate::catalogue::{Entry, EntryKind};
-use crate::kinds::Strategy;
+use crate::kinds::{Strategy, Test};
 
 /// A way to wait.
 trait Waits: 'static {
@@ -135,6 +136,62 @@ fn rxs<S: Waits>(lanes: &Words, n: usize) -> Result<Vec<ManyConsumer<Record<1>>>
     (0..n).map(|_| Ok(lanes.consumer().map_err(text)?.strategy(S::HOW))).collect()
 }
 
+/// Items of a broadcast are moved one by one.
+struct Heard<S>(PhantomData<S>);
+
+/// The first record waits for a process that gets it.
+struct Meets<const W: usize> {
+    tx: Publisher<Record<W>>,
+    has_met: bool,
+}
+
+impl<const W: usize> Tx<W> for Meets<W> {
+    #[inline(always)]
+    fn put(&mut self, number: u64) -> bool {
+        if !self.has_met {
+            self.has_met = self.tx.wait_for_peer(Duration::from_secs(10));
+        }
+        self.tx.push(record(number)).is_ok()
+    }
+}
+
+impl<const W: usize> Rx<W> for Subscriber<Record<W>> {
+    #[inline(always)]
+    fn get(&mut self) -> Option<u64> {
+        number(&self.pop()?)
+    }
+}
+
+impl<const W: usize, S: Waits> Link<W> for Heard<S> {
+    const STRATEGY: Strategy = S::STRATEGY;
+
+    type Tx = Meets<W>;
+    type Rx = Subscriber<Record<W>>;
+
+    fn to_child(capacity: usize, child: &mut Command) -> Result<(Self::Tx, i32), String> {
+        let feed = Broadcast::create(capacity).map_err(text)?;
+        let number = feed.give(child).map_err(text)?;
+        let tx = feed.producer().map_err(text)?.strategy(S::HOW);
+        Ok((Meets { tx, has_met: false }, number))
+    }
+
+    fn from_child(capacity: usize, child: &mut Command) -> Result<(Self::Rx, i32), String> {
+        let feed = Broadcast::create(capacity).map_err(text)?;
+        let number = feed.give(child).map_err(text)?;
+        Ok((feed.consumer().map_err(text)?.strategy(S::HOW), number))
+    }
+
+    fn open_tx(_: usize, number: i32) -> Result<Self::Tx, String> {
+        let tx = Broadcast::open_number(number).and_then(|feed| feed.producer());
+        Ok(Meets { tx: tx.map_err(text)?.strategy(S::HOW), has_met: false })
+    }
+
+    fn open_rx(_: usize, number: i32) -> Result<Self::Rx, String> {
+        let rx = Broadcast::open_number(number).and_then(|feed| feed.consumer());
+        Ok(rx.map_err(text)?.strategy(S::HOW))
+    }
+}
+
 /// The words of a record in place, which is aligned to them.
 #[inline(always)]
 pub(super) fn words(record: &[u8]) -> &[u64] {
@@ -193,6 +250,11 @@ links!(Each carries Many<Record<W>>, ManyProducer<Record<W>>, ManyConsumer<Recor
 });
 
 pub(super) fn entries() -> Vec<Entry> {
+    let broadcast = [
+        IpcKernel::each::<Heard<Adapts>>(),
+        IpcKernel::each::<Heard<Sleeps>>(),
+        IpcKernel::each::<Heard<Spins>>(),
+    ];
     let items = Info { id: "linering", ..<LineRing as Queue<u64>>::INFO };
     vec![
         entry::<Lanes<Adapts>, Lanes<Sleeps>, Lanes<Spins>>(
@@ -215,6 +277,16 @@ pub(super) fn entries() -> Vec<Entry> {
                 ping_pong::kernel::<Each<Yields>>(),
                 kill_many::kernel(),
             ],
+        ),
+        Entry::between_processes(
+            <SeqRing as Queue<u64>>::INFO,
+            EntryKind::Ours { items: "plain data" },
+            // As a stream it would overwrite what is not popped in time.
+            broadcast
+                .into_iter()
+                .flatten()
+                .map(|kernel| kernel.only(&[Test::Rtt, Test::Cpu]))
+                .collect(),
         ),
     ]
 }

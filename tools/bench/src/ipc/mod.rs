@@ -149,6 +149,11 @@ impl IpcKernel {
         }
     }
 
+    /// The same for some tests only.
+    fn only(self, tests: &'static [Test]) -> Self {
+        Self { tests, ..self }
+    }
+
     /// Whether it is this measurement.
     pub(crate) fn fits(&self, test: Test, setting: &IpcSetting) -> bool {
         let is_same =

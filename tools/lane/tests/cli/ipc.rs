@@ -13,8 +13,8 @@ fn ipc(args: &str) -> String {
 #[test]
 fn records_go_between_processes_in_all_ways() {
     let json = json_of(&ipc("--test rtt,stream --record 8,1024 --items 300"));
-    // Three kinds of lanes in three ways, three ways of other crates, and three of the system. And copies in streams.
-    assert_eq!(results(&json).len(), 2 * 2 * (3 * 3 + 3 + 3) + 2);
+    // Three kinds of lanes in three ways, three ways of other crates, and three of the system. Broadcasts have no streams, and copies only these.
+    assert_eq!(results(&json).len(), 2 * 2 * (3 * 3 + 3 + 3) + 2 * 3 + 2);
     for result in results(&json) {
         assert_has(result, json!({ "suite": "ipc" }));
         assert_has(&result["params"], json!({ "threads": 1, "capacity": 4096 }));
