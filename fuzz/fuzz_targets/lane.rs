@@ -6,7 +6,7 @@
 use std::os::fd::AsFd;
 use std::ptr::null_mut;
 
-use corelane::shm::{Error, Lane};
+use corelane::shm::{Broadcast, Error, Lane, Lanes};
 use libfuzzer_sys::fuzz_target;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
@@ -109,11 +109,61 @@ fn records(capacity: usize, calls: &[[u8; 4]]) {
     }
 }
 
+/// Two producers and a consumer.
+fn many(capacity: usize, calls: &[[u8; 4]]) {
+    let lanes = Lanes::<[u64; 3]>::for_producers(2, capacity).expect("it is small");
+    let liar = Liar::new(&lanes);
+    let mut other = lanes.producer().expect("new");
+    let (mut tx, mut rx) = (lanes.producer().expect("new"), lanes.consumer().expect("new"));
+    for &[call, a, b, c] in calls {
+        match call % 8 {
+            0 => _ = tx.try_push([a.into(); 3]),
+            1 => _ = other.push_slice(&[[a.into(); 3]; 5]),
+            2 => _ = rx.try_pop(),
+            3 => _ = rx.pop_slice(&mut [[0; 3]; 7]),
+            4 => liar.lie([a, b, c]),
+            5 => _ = (tx.len(), rx.len(), tx.has_peer(), rx.has_peer(), rx.is_empty()),
+            6 => {
+                take!(tx = lanes.producer());
+            }
+            _ => {
+                take!(rx = lanes.consumer());
+            }
+        }
+    }
+}
+
+fn all(capacity: usize, calls: &[[u8; 4]]) {
+    let feed = Broadcast::<[u64; 3]>::create(capacity).expect("it is small");
+    let liar = Liar::new(&feed);
+    let (mut tx, mut rx) = (feed.producer().expect("new"), feed.consumer().expect("new"));
+    let mut reader = Broadcast::<[u64; 3]>::read_only(&feed).expect("new");
+    for &[call, a, b, c] in calls {
+        match call % 8 {
+            0 => _ = tx.try_push([a.into(); 3]),
+            1 => _ = tx.push_slice(&[[a.into(); 3]; 5]),
+            2 => _ = (rx.try_pop(), reader.try_pop()),
+            3 => _ = (rx.pop_slice(&mut [[0; 3]; 7]), reader.pop_slice(&mut [[0; 3]; 7])),
+            4 => liar.lie([a, b, c]),
+            5 => _ = (tx.len(), rx.len(), rx.lost(), rx.position(), tx.position(), rx.is_empty()),
+            6 => {
+                take!(tx = feed.producer());
+            }
+            _ => {
+                take!(rx = feed.consumer());
+            }
+        }
+    }
+}
+
 fuzz_target!(|bytes: &[u8]| {
     let [kind, capacity, calls @ ..] = bytes else { return };
     let (calls, _) = calls.as_chunks();
-    match kind % 2 {
-        0 => items(1 + usize::from(*capacity), calls),
-        _ => records(1 + 8 * usize::from(*capacity), calls),
+    let capacity = usize::from(*capacity);
+    match kind % 4 {
+        0 => items(1 + capacity, calls),
+        1 => records(1 + 8 * capacity, calls),
+        2 => many(1 + capacity, calls),
+        _ => all(1 + capacity, calls),
     }
 });

@@ -251,10 +251,13 @@ impl<H: State> Drop for End<H> {
 /// `shared` belongs to an end that is not used any more.
 #[inline(never)]
 unsafe fn leave<H: State>(shared: *mut Shared<H>, side: Side) {
-    // SAFETY: this end is not gone yet, so no end has freed `shared` and its header.
-    let (present, region) = unsafe { (&(*shared).head().as_ref().present, &(*shared).region) };
-    let is_last = region.is_counted && present.leave(side);
-    if is_last || region.is_shared() {
+    // SAFETY: this end is not gone yet, so no end has freed `shared` and its header. After `leave` another one may.
+    let (present, is_counted, is_own) = unsafe {
+        let region = &(*shared).region;
+        (&(*shared).head().as_ref().present, region.is_counted, region.is_shared())
+    };
+    let is_last = is_counted && present.leave(side);
+    if is_last || is_own {
         // SAFETY: all other ends are gone as well, or have a box of their own, and this was the last use here.
         drop(unsafe { Box::from_raw(shared) });
     }
