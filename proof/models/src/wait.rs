@@ -320,7 +320,7 @@ struct State {
 }
 
 impl Sleeps {
-    /// Without an item, with a word that says that so many sleep.
+    /// Without an item, and with this word.
     fn new(word: u32) -> Self {
         let zero = || AtomicU64::new(0);
         Self(Arc::new(State {

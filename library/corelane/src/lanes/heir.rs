@@ -1,7 +1,8 @@
 //! Lanes whose handles may stop for ever. For the models and simulated schedules, which have no processes.
 
 use super::slots::Shape;
-use super::{Consumer, Corrupt, Header, Producer, begin};
+use super::{Consumer, Header, Producer, begin};
+use crate::line_ring::Corrupt;
 use crate::overwrite::Plain;
 use crate::queue::{CapacityError, Config};
 use crate::region::{End, ends};

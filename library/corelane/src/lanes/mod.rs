@@ -33,6 +33,7 @@ use zerocopy::FromBytes;
 pub use heir::Heir;
 pub use slots::{Lanes, Shape};
 
+use crate::line_ring::Corrupt;
 use crate::memory::{AtomicU64, Ordering, advance, is_before, limit};
 use crate::pad::Padded;
 use crate::plain::Plain;
@@ -163,10 +164,6 @@ impl<T: Plain> Producer<T> {
     }
 }
 
-/// The lane holds what no producer and no consumer of this library writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Corrupt;
-
 impl<T: Plain> queue::Producer for Producer<T> {
     type Item = T;
 
@@ -179,7 +176,7 @@ impl<T: Plain> queue::Producer for Producer<T> {
         slots.is_read(self.write);
         slots.store(self.write, &item);
         self.write = self.write.wrapping_add(1);
-        // Release ↔ Acquire in `Consumer::take`: the item.
+        // Release ↔ Acquire in `copy`: the item.
         slots.stamp(self.write.wrapping_sub(1)).store(self.write, Ordering::Release);
         Ok(())
     }
@@ -319,7 +316,7 @@ fn take<T: Plain + FromBytes>(
         // Release ↔ Acquire here, and in a producer that goes on: the slots have been read. Relaxed where it fails: it is tried again.
         match lane.head.compare_exchange(head, next, Ordering::AcqRel, Ordering::Relaxed) {
             Ok(_) => {
-                // A power of two.
+                // `together` is a power of two: whether a group ends between both.
                 if head ^ next >= together {
                     give_back(lane, next);
                 }
@@ -412,10 +409,6 @@ impl<T: Plain + FromBytes> queue::Consumer for Consumer<T> {
             }
         }
         done
-    }
-
-    fn try_clone(&self) -> Option<Self> {
-        None
     }
 }
 

@@ -17,7 +17,7 @@ impl<T: Plain> Producer<T> {
         let (slots, tail) = (end.slots(), end.header().tail.load(Ordering::Relaxed));
         let is_there =
             |position| slots.stamp(position).load(Ordering::Relaxed) == slots.lap(position) | DONE;
-        // The dead producer has stored its position after so many items. It may have gone round the ring since.
+        // The dead producer stored its position at most `NOTED` items ago. It may have gone round the ring since.
         let since = (0..NOTED).rev().find(|&i| is_there(tail.wrapping_add(i)));
         let write = tail.wrapping_add(since.map_or(0, |last| last + 1));
         // The next one that goes on looks from here.

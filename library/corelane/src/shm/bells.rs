@@ -221,7 +221,6 @@ impl Bells {
 impl sealed::Bells for Bells {
     type Items = Bell;
     type Room = Bell;
-    const HAS_SEVERAL: bool = false;
 
     #[inline(always)]
     fn items(&self) -> &Bell {
@@ -231,10 +230,6 @@ impl sealed::Bells for Bells {
     #[inline(always)]
     fn room(&self) -> &Bell {
         &self.room
-    }
-
-    fn try_clone(&self) -> Option<Self> {
-        None
     }
 }
 

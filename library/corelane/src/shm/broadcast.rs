@@ -114,7 +114,8 @@ impl<T: Item> Broadcast<T> {
         let queue = unsafe { mapping.base().add(QUEUE_AT) };
         // SAFETY: the queue was made with this length. A consumer that watches writes nothing, and its end doesn't count.
         let end = unsafe { join(mapping, queue, len, Side::Consumer, Leaves::Others) }?;
-        let naps = Naps { none: Silent, seats: All::<T>::seats(sizes), file };
+        let [producer, _] = All::<T>::seats(sizes);
+        let naps = Naps { none: Silent, producer, file };
         Ok(wait::Consumer::new(seq_ring::Consumer::watch(end, None), naps))
     }
 }
@@ -122,14 +123,15 @@ impl<T: Item> Broadcast<T> {
 impl<T: Item> Reader<T> {
     /// Whether a process has the sending side.
     pub fn has_peer(&self) -> bool {
-        self.bells.seats[Side::Producer as usize].are_taken(self.bells.file.as_fd())
+        self.bells.producer.are_taken(self.bells.file.as_fd())
     }
 }
 
 /// Of a process that can only read: it naps, because nobody knows that it sleeps.
 pub struct Naps {
     none: Silent,
-    seats: [Seats; 2],
+    /// The seat of the publisher.
+    producer: Seats,
     /// For questions about locks.
     file: OwnedFd,
 }
@@ -171,7 +173,6 @@ impl Rings for Naps {
 impl sealed::Bells for Naps {
     type Items = Self;
     type Room = Silent;
-    const HAS_SEVERAL: bool = false;
 
     #[inline(always)]
     fn items(&self) -> &Self {
@@ -181,10 +182,6 @@ impl sealed::Bells for Naps {
     #[inline(always)]
     fn room(&self) -> &Silent {
         &self.none
-    }
-
-    fn try_clone(&self) -> Option<Self> {
-        None
     }
 }
 
@@ -215,7 +212,6 @@ impl Heard {
 impl sealed::Bells for Heard {
     type Items = Bell;
     type Room = Silent;
-    const HAS_SEVERAL: bool = false;
 
     #[inline(always)]
     fn items(&self) -> &Bell {
@@ -225,10 +221,6 @@ impl sealed::Bells for Heard {
     #[inline(always)]
     fn room(&self) -> &Silent {
         &self.none
-    }
-
-    fn try_clone(&self) -> Option<Self> {
-        None
     }
 }
 

@@ -13,7 +13,7 @@ use super::carried::{Kind, Sizes, end};
 use super::error::Error;
 use super::file::{Seat, Seats};
 use super::{Item, Lanes, ManyConsumer, ManyProducer, Peer, Publisher, Side, Subscriber, wait_for};
-use crate::lanes::{self, Corrupt, Header, Shape};
+use crate::lanes::{self, Header, Shape};
 use crate::memory::{AtomicU32, Barrier};
 use crate::pad::Padded;
 use crate::queue::{self, CapacityError, Looks, TryPopError, answered_by, handles};
@@ -136,12 +136,6 @@ impl<T: Item> Kind for Many<T> {
     }
 }
 
-impl From<Corrupt> for Error {
-    fn from(_: Corrupt) -> Self {
-        Self::Corrupt
-    }
-}
-
 /// Where the consumers sleep.
 pub(super) fn items(link: &Arc<Link>, wakes: u32) -> Bell {
     // SAFETY: the word is in the lane.
@@ -214,7 +208,6 @@ impl Taking {
 impl sealed::Bells for Sending {
     type Items = Bell;
     type Room = Bell;
-    const HAS_SEVERAL: bool = false;
 
     #[inline(always)]
     fn items(&self) -> &Bell {
@@ -224,10 +217,6 @@ impl sealed::Bells for Sending {
     #[inline(always)]
     fn room(&self) -> &Bell {
         &self.room
-    }
-
-    fn try_clone(&self) -> Option<Self> {
-        None
     }
 }
 
@@ -251,7 +240,6 @@ pub struct Silent;
 impl sealed::Bells for Taking {
     type Items = Bell;
     type Room = Silent;
-    const HAS_SEVERAL: bool = false;
 
     #[inline(always)]
     fn items(&self) -> &Bell {
@@ -261,10 +249,6 @@ impl sealed::Bells for Taking {
     #[inline(always)]
     fn room(&self) -> &Silent {
         &self.none
-    }
-
-    fn try_clone(&self) -> Option<Self> {
-        None
     }
 }
 

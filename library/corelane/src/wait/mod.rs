@@ -112,7 +112,7 @@ pub(crate) mod sealed {
         type Items: Rings;
         type Room: Rings;
         /// Whether a side may have several handles. Then one ring may be for several of them, and each sleeper that has found something rings again.
-        const HAS_SEVERAL: bool;
+        const HAS_SEVERAL: bool = false;
 
         /// Consumers sleep here.
         fn items(&self) -> &Self::Items;
@@ -123,7 +123,10 @@ pub(crate) mod sealed {
         /// For one more handle of the same side, if there may be several.
         fn try_clone(&self) -> Option<Self>
         where
-            Self: Sized;
+            Self: Sized,
+        {
+            None
+        }
     }
 
     /// What threads sleep at until it rings.

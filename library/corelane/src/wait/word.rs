@@ -17,7 +17,7 @@ use core::cell::Cell;
 
 use crate::memory::{AtomicU32, Barrier, Ordering, fence, limit};
 
-/// The number of sleepers, and all of them.
+/// The bits of the number of sleepers. As a number: all of them.
 pub const SLEEPERS: u32 = (1 << 12) - 1;
 /// A heavy fence has followed a time at which the other side was told to have fences: it has them.
 const FENCED: u32 = 1 << 12;
