@@ -2,6 +2,7 @@
 #![cfg(all(target_os = "linux", target_pointer_width = "64"))]
 
 mod broadcast;
+mod calls;
 mod many;
 mod records;
 mod tasks;
@@ -57,6 +58,9 @@ fn spawn<T: Carried + ?Sized>(role: &str, lanes: &[&Lane<T>]) -> Child {
 fn child() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let numbers = std::env::var(LANES).unwrap();
+    if role.ends_with("traced") {
+        return calls::child(&role, &numbers);
+    }
     if role.contains("publish") {
         return broadcast::child(&role, &numbers);
     }
