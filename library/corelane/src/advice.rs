@@ -14,6 +14,12 @@ macro_rules! advice {
         concat!("| [`", $path, "`](crate::", $path, ") | ", advice!(choose $id), " | ", advice!(avoid $id), " |")
     };
 
+    (choose bwos_lifo) => { "for the tasks of a thread that computes, when others steal those that it doesn't come to: fork and join, the marking of a graph" };
+    (avoid bwos_lifo) => { "when an old task must not wait for newer ones" };
+
+    (choose bwos_fifo) => { "for the tasks of a thread of a server or an executor, when others steal those that it doesn't come to" };
+    (avoid bwos_fifo) => { "between threads of which none runs tasks itself: for them there are the queues with producers and consumers" };
+
     (choose lq) => { "to learn, or as the baseline that all others here improve" };
     (avoid lq) => { "for speed: with both sides busy an item costs each side three cache misses" };
 

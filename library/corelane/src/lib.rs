@@ -136,6 +136,7 @@ pub mod shm;
 pub mod slot;
 pub mod spmc;
 pub mod spsc;
+pub mod steal;
 #[cfg(feature = "std")]
 pub mod wait;
 

@@ -1,0 +1,461 @@
+//! `bwos-fifo`: the owner takes the oldest item, thieves the oldest behind the owner's block.
+//!
+//! The owner pushes into the *back* block, and grants it when it enters it. It pops from the *front* block, and takes over the next one when that
+//! is empty. Thieves steal from the blocks between, and from the back block while the owner pushes into it.
+//!
+#![doc = advice!(bwos_fifo)]
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | owner: wait-free pushes and pops (a take-over retries while thieves steal from that block), oldest first. Thieves: lock-free; what one of them takes is in the order of the pushes |
+//! | capacity | n, rounded up to whole blocks, for an owner that pops; slots behind items that the owner has not popped are not free, even if thieves have taken their items. Less while a thief is between taking and reading |
+//! | blocks | 8 and one more, with slots for n/8 items, a power of two, at most 1024; [`Config::block`] sets it |
+//! | misses per item | owner: 0, and about 3 for each block that thieves have touched. Thief: those of the item and of the block's words |
+//! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §4.3 and §4.4; [seizing](super) is ours |
+//!
+//! ```
+//! use corelane::steal::fifo;
+//!
+//! let mut worker = fifo(100)?;
+//! worker.try_push("first")?;
+//! worker.try_push("second")?;
+//! let thief = worker.stealer();
+//! // All items are in the owner's block.
+//! assert!(thief.try_steal().is_err());
+//! assert_eq!(thief.try_seize(1)?.next(), Some("first"));
+//! assert_eq!(worker.try_pop(), Ok("second"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use super::blocks::{Block, Blocks, Loot, Seizing, Shape, Word};
+use crate::memory::{AtomicBool, AtomicU64, Barrier, Ordering, without_unwinding};
+use crate::pad::Padded;
+use crate::queue::{CapacityError, Config, TryPopError, TryPushError};
+use crate::region::{End, State, ends};
+use crate::steal;
+
+/// A queue for `capacity` items.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn queue<T>(capacity: usize) -> Result<Worker<T>, CapacityError> {
+    queue_with(Config::new(capacity))
+}
+
+/// As [`queue`], with all options.
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn queue_with<T>(config: Config) -> Result<Worker<T>, CapacityError> {
+    let shape = Shape::new::<Header<T>>(config)?;
+    let barrier = Barrier::new();
+    let (end, thieves) = ends(config.memory, shape, Header::new(&shape, barrier))?;
+    let first = shape.first();
+    let front = Front::new(end.slots(), first, Word::owned(end.slots().number(first)));
+    let back = Back::new(end.slots(), first);
+    Ok(Worker { head: first, stop: first, tail: first, front, back, barrier, end, thieves })
+}
+
+/// What the owner and its thieves share besides the blocks.
+struct Header<T> {
+    /// The position of the owner's next item, or behind it while the owner pops it. Written by the owner.
+    head: Padded<AtomicU64>,
+    thieves: Padded<Thieves>,
+    barrier: Barrier,
+    item: PhantomData<fn() -> T>,
+}
+
+/// What thieves need to begin.
+struct Thieves {
+    /// Where the owner's block starts. Written by the owner.
+    front: AtomicU64,
+    /// One of the thieves seizes.
+    is_seizing: AtomicBool,
+}
+
+impl<T> Header<T> {
+    fn new(shape: &Shape, barrier: Barrier) -> Self {
+        let first = || AtomicU64::new(shape.first());
+        let thieves = Thieves { front: first(), is_seizing: AtomicBool::new(false) };
+        Self { head: Padded(first()), thieves: Padded(thieves), barrier, item: PhantomData }
+    }
+}
+
+impl<T> State for Header<T> {
+    type Item = T;
+    type Slots = Blocks<T>;
+
+    fn drop_items(&self, blocks: &Blocks<T>) {
+        let head = self.head.load(Ordering::Relaxed);
+        let mut start = blocks.start(head);
+        for _ in 0..blocks.shape().blocks {
+            let block = blocks.at(start);
+            let word = Word(block.word().load(Ordering::Relaxed));
+            if !word.is_of(blocks.number(start)) {
+                break;
+            }
+            let end = start + blocks.size();
+            let back = block.back().load(Ordering::Relaxed).min(end);
+            blocks.drop_items(head.max(start + word.index()), back);
+            start = end;
+        }
+    }
+}
+
+/// The block from which the owner pops.
+struct Front {
+    /// Its end.
+    until: u64,
+    /// What its word is, unless a thief has marked it or taken items.
+    word: u64,
+    /// Items that thieves have taken from it, as far as the owner has noticed.
+    taken: u64,
+    place: usize,
+    /// What to subtract from positions in this block to get their cells.
+    offset: u64,
+}
+
+impl Front {
+    fn new<T>(blocks: &Blocks<T>, start: u64, word: Word) -> Self {
+        let (place, offset) = (blocks.place(start), blocks.offset(start));
+        Self { until: start + blocks.size(), word: word.0, taken: word.index(), place, offset }
+    }
+}
+
+/// The block into which the owner pushes.
+struct Back {
+    /// Its end.
+    until: u64,
+    place: usize,
+    /// What to subtract from positions in this block to get their cells.
+    offset: u64,
+}
+
+impl Back {
+    fn new<T>(blocks: &Blocks<T>, start: u64) -> Self {
+        let (place, offset) = (blocks.place(start), blocks.offset(start));
+        Self { until: start + blocks.size(), place, offset }
+    }
+}
+
+/// The owner's handle.
+#[repr(align(128))]
+pub struct Worker<T> {
+    /// The next item to pop.
+    head: u64,
+    /// Behind the items of the front block that the owner knows of.
+    stop: u64,
+    /// The next slot to fill.
+    tail: u64,
+    front: Front,
+    back: Back,
+    barrier: Barrier,
+    end: End<Header<T>>,
+    thieves: End<Header<T>>,
+}
+
+impl<T> Worker<T> {
+    /// Pushes an item.
+    ///
+    /// # Errors
+    ///
+    /// `Full` if there is no room; it has the item.
+    #[inline(always)] // a call would cost more than the push or pop itself
+    pub fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        if self.tail == self.back.until && !self.next_back() {
+            return Err(TryPushError::Full(item));
+        }
+        let blocks = self.end.slots();
+        // SAFETY: the slot is free, and behind all items.
+        unsafe { blocks.cells().write(self.tail.wrapping_sub(self.back.offset), item) };
+        self.tail += 1;
+        // Release ↔ Acquire in `try_steal_some` and `try_seize`: the item.
+        blocks.block(self.back.place).back().store(self.tail, Ordering::Release);
+        Ok(())
+    }
+
+    /// Pops the oldest item.
+    ///
+    /// # Errors
+    ///
+    /// `Empty` if there is none, but those that thieves have taken.
+    #[inline(always)]
+    pub fn try_pop(&mut self) -> Result<T, TryPopError> {
+        loop {
+            if self.head == self.stop && !self.go_on() {
+                return Err(TryPopError::Empty);
+            }
+            self.end.header().head.store(self.head + 1, Ordering::Relaxed);
+            self.barrier.light();
+            // Relaxed: the fence before it and the thief's one order it.
+            let word = self.front().word().load(Ordering::Relaxed);
+            if word == self.front.word || self.look() {
+                break;
+            }
+        }
+        let cell = self.head.wrapping_sub(self.front.offset);
+        self.head += 1;
+        // SAFETY: the item is in the owner's block, and no thief has taken it.
+        Ok(unsafe { self.end.slots().cells().read(cell) })
+    }
+
+    #[inline]
+    fn front(&self) -> &Block {
+        self.end.slots().block(self.front.place)
+    }
+
+    /// Enters the next block to push.
+    #[inline(always)]
+    fn next_back(&mut self) -> bool {
+        without_unwinding(|| {
+            if self.blocks_in_use() == self.end.slots().shape().blocks as u64 {
+                // The front block may be empty.
+                self.go_on();
+            }
+            let blocks = self.end.slots();
+            let start = self.back.until;
+            let block = blocks.at(start);
+            if self.blocks_in_use() == blocks.shape().blocks as u64 || !block.is_read() {
+                return false;
+            }
+            block.word().store(Word::granted(blocks.number(start)).0, Ordering::Relaxed);
+            self.back = Back::new(blocks, start);
+            true
+        })
+    }
+
+    /// From the front to the back.
+    fn blocks_in_use(&self) -> u64 {
+        let blocks = self.end.slots();
+        blocks.number(self.back.until) - blocks.number(self.front.until - 1)
+    }
+
+    /// Finds out which items follow: of the front block, or of the next one, which it takes over.
+    #[inline(always)]
+    fn go_on(&mut self) -> bool {
+        without_unwinding(|| {
+            while self.head == self.front.until && self.front.until != self.back.until {
+                self.next_front();
+            }
+            self.stop = self.tail.min(self.front.until);
+            self.head != self.stop
+        })
+    }
+
+    /// Leaves the front block, and takes the next one over.
+    fn next_front(&mut self) {
+        let blocks = self.end.slots();
+        self.front().count_taken(self.front.taken);
+        let start = self.front.until;
+        let block = blocks.at(start);
+        let mut word = Word(block.word().load(Ordering::Relaxed));
+        let owned = loop {
+            let owned = word.for_owner().with_start(word.index());
+            match block.exchange(word, owned, Ordering::Relaxed) {
+                Ok(()) => break owned,
+                Err(found) => word = found,
+            }
+        };
+        self.front = Front::new(blocks, start, owned);
+        self.head = start + owned.index();
+        self.end.header().thieves.front.store(start, Ordering::Relaxed);
+    }
+
+    /// A thief has marked the block, or has taken items. Whether the next item is still there; if not, goes on behind those that are not.
+    #[inline(always)]
+    fn look(&mut self) -> bool {
+        without_unwinding(|| {
+            let start = self.front.until - self.end.slots().size();
+            loop {
+                let word = self.front().unmarked();
+                let taken = start + word.start()..start + word.index();
+                if word.index() == Word(self.front.word).index() || self.head < taken.start {
+                    return true;
+                }
+                let noticed = word.with_start(word.index());
+                if self.front().exchange(word, noticed, Ordering::Relaxed).is_ok() {
+                    self.front.word = noticed.0;
+                    self.front.taken += taken.end - taken.start;
+                    // Perhaps more than the owner knew of.
+                    (self.head, self.stop) = (taken.end, taken.end);
+                    return false;
+                }
+            }
+        })
+    }
+
+    /// A handle for a thief.
+    ///
+    /// # Panics
+    ///
+    /// If there are 65,536 already.
+    pub fn stealer(&self) -> Stealer<T> {
+        Stealer { end: self.thieves.duplicate() }
+    }
+
+    /// Items that fit.
+    pub fn capacity(&self) -> usize {
+        self.end.slots().shape().capacity()
+    }
+}
+
+/// A thief's handle.
+pub struct Stealer<T> {
+    end: End<Header<T>>,
+}
+
+// SAFETY: a thief has nothing of its own: each step of its calls is an atomic one on what all thieves share.
+unsafe impl<T: Send> Sync for Stealer<T> {}
+
+impl<T> Clone for Stealer<T> {
+    fn clone(&self) -> Self {
+        Self { end: self.end.duplicate() }
+    }
+}
+
+impl<T> Stealer<T> {
+    /// Steals the oldest item behind the owner's block.
+    ///
+    /// # Errors
+    ///
+    /// `Empty` if there is none but in the owner's block, `Closed` if there is none and the owner is gone.
+    pub fn try_steal(&self) -> Result<T, TryPopError> {
+        steal::Stealer::try_steal(self)
+    }
+
+    /// Steals up to `most` of these items, all at once and of one block.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_steal`](Self::try_steal).
+    pub fn try_steal_some(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
+        let closed = self.end.peer_is_gone();
+        let blocks = self.end.slots();
+        let mut start = self.end.header().thieves.front.load(Ordering::Relaxed);
+        loop {
+            let (block, number) = (blocks.at(start), blocks.number(start));
+            let word = Word(block.word().load(Ordering::Relaxed));
+            if !word.is_of(number) && !word.is_after(number) {
+                // The owner has not entered it.
+                break;
+            }
+            if word.is_after(number) || !word.is_granted() || word.index() == blocks.size() {
+                start += blocks.size();
+                continue;
+            }
+            let from = start + word.index();
+            // Acquire ↔ Release in `try_push`: the items.
+            let back = block.back().load(Ordering::Acquire).min(start + blocks.size());
+            let n = back.saturating_sub(from).min(most as u64);
+            if n == 0 {
+                break;
+            }
+            if block.exchange(word, word.with_index(word.index() + n), Ordering::Relaxed).is_ok() {
+                // SAFETY: the word was granted, and gave these items to this thread.
+                return Ok(unsafe { Loot::new(blocks, from, n) });
+            }
+        }
+        match closed {
+            true => self.try_seize(most),
+            false => Err(TryPopError::Empty),
+        }
+    }
+
+    /// Steals up to `most` items, but no more than half, from the owner's block.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_steal`](Self::try_steal), and `Busy` if the owner, or another thief, was faster.
+    pub fn try_seize(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
+        let closed = self.end.peer_is_gone();
+        let nothing = if closed { TryPopError::Closed } else { TryPopError::Empty };
+        let (blocks, header) = (self.end.slots(), self.end.header());
+        let start = header.thieves.front.load(Ordering::Relaxed);
+        let block = blocks.at(start);
+        let word = Word(block.word().load(Ordering::Relaxed));
+        if !word.is_of(blocks.number(start)) || word.is_granted() || word.is_seized() {
+            return Err(TryPopError::Busy);
+        }
+        if block.back().load(Ordering::Relaxed) <= start + word.index() {
+            return Err(nothing);
+        }
+        let Some(_only) = Seizing::begin(&header.thieves.is_seizing) else {
+            return Err(TryPopError::Busy);
+        };
+        let seized = word.for_seizer();
+        if block.exchange(word, seized, Ordering::Relaxed).is_err() {
+            return Err(TryPopError::Busy);
+        }
+        // From here on the owner finds the mark at its next pop. The fence makes its pops before that visible.
+        let is_ordered = header.barrier.heavy();
+        let head = header.head.load(Ordering::Relaxed);
+        // Acquire ↔ Release in `try_push`: the items.
+        let back = block.back().load(Ordering::Acquire).min(start + blocks.size());
+        let from = head.max(start + word.index());
+        // If the owner has not noticed the seizure before, it will ask where that began.
+        let first = if word.start() == word.index() { from - start } else { word.start() };
+        let n = if is_ordered { back.saturating_sub(from).div_ceil(2).min(most as u64) } else { 0 };
+        let left = match n {
+            0 => word,
+            n => word.with_start(first).with_index(from - start + n),
+        };
+        match block.exchange(seized, left, Ordering::Relaxed) {
+            Err(_) => Err(TryPopError::Busy),
+            Ok(()) if n == 0 => Err(nothing),
+            // SAFETY: the owner has not taken the mark back, so it had popped none of these items, and now they are this thread's.
+            Ok(()) => Ok(unsafe { Loot::new(blocks, from, n) }),
+        }
+    }
+}
+
+impl<T> steal::Worker for Worker<T> {
+    type Item = T;
+    type Stealer = Stealer<T>;
+
+    #[inline(always)]
+    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        self.try_push(item)
+    }
+
+    #[inline(always)]
+    fn try_pop(&mut self) -> Result<T, TryPopError> {
+        self.try_pop()
+    }
+
+    fn stealer(&self) -> Stealer<T> {
+        self.stealer()
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity()
+    }
+}
+
+impl<T> steal::Stealer for Stealer<T> {
+    type Item = T;
+
+    fn try_steal_some(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
+        self.try_steal_some(most)
+    }
+
+    fn try_seize(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
+        self.try_seize(most)
+    }
+}
+
+impl<T> fmt::Debug for Worker<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker").field("capacity", &self.capacity()).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Stealer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stealer").finish_non_exhaustive()
+    }
+}

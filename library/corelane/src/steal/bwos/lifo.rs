@@ -1,0 +1,456 @@
+//! `bwos-lifo`: the owner takes the newest item, thieves the oldest.
+//!
+//! The owner pushes and pops in the *top* block. When that is full, the owner grants it and goes up to the next one. When it is empty, the owner goes
+//! down and takes over the one below. Thieves steal from the *bottom* block, in order.
+//!
+#![doc = advice!(bwos_lifo)]
+//!
+//! | | |
+//! |---|---|
+//! | guarantee | owner: wait-free pushes and pops (a take-over retries while thieves steal from that block), newest first. Thieves: lock-free, oldest first |
+//! | capacity | n, rounded up to whole blocks; less while a thief is between taking and reading |
+//! | blocks | 8 and one more, with slots for n/8 items, a power of two, at most 1024; [`Config::block`] sets it |
+//! | misses per item | owner: 0, and about 3 for each block that thieves have touched. Thief: those of the item and of the block's word |
+//! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §4.3 and §4.4; [seizing](super) is ours |
+//!
+//! ```
+//! use corelane::steal::lifo;
+//!
+//! let mut worker = lifo(100)?;
+//! worker.try_push("first")?;
+//! worker.try_push("second")?;
+//! let thief = worker.stealer();
+//! assert_eq!(worker.try_pop(), Ok("second"));
+//! // All items are in the owner's block.
+//! assert!(thief.try_steal().is_err());
+//! assert_eq!(thief.try_seize(1)?.next(), Some("first"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use core::fmt;
+
+use super::blocks::{Block, Blocks, Loot, Seizing, Shape, Word};
+use crate::memory::{AtomicBool, AtomicU64, Barrier, Ordering, without_unwinding};
+use crate::pad::Padded;
+use crate::queue::{CapacityError, Config, TryPopError, TryPushError};
+use crate::region::{End, State, ends};
+use crate::steal;
+
+/// A queue for `capacity` items.
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn queue<T>(capacity: usize) -> Result<Worker<T>, CapacityError> {
+    queue_with(Config::new(capacity))
+}
+
+/// As [`queue`], with all options.
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn queue_with<T>(config: Config) -> Result<Worker<T>, CapacityError> {
+    let shape = Shape::new::<Header<T>>(config)?;
+    let barrier = Barrier::new();
+    let (end, thieves) = ends(config.memory, shape, Header::new(&shape, barrier))?;
+    let first = shape.first();
+    let mut worker = Worker {
+        top: first,
+        base: first,
+        until: 0,
+        word: 0,
+        place: 0,
+        offset: 0,
+        barrier,
+        end,
+        thieves,
+    };
+    let blocks = worker.end.slots();
+    blocks.at(first).count_taken(blocks.size());
+    worker.enter(first, Word::owned(blocks.number(first)));
+    Ok(worker)
+}
+
+/// What the owner and its thieves share besides the blocks.
+struct Header<T> {
+    /// The position behind the newest item. Written by the owner.
+    top: Padded<AtomicU64>,
+    thieves: Padded<Thieves>,
+    barrier: Barrier,
+    item: core::marker::PhantomData<fn() -> T>,
+}
+
+/// Written by thieves.
+struct Thieves {
+    /// Where the block starts from which they steal.
+    bottom: AtomicU64,
+    /// One of them seizes.
+    is_seizing: AtomicBool,
+}
+
+impl<T> Header<T> {
+    fn new(shape: &Shape, barrier: Barrier) -> Self {
+        let first = || AtomicU64::new(shape.first());
+        let thieves = Thieves { bottom: first(), is_seizing: AtomicBool::new(false) };
+        Self {
+            top: Padded(first()),
+            thieves: Padded(thieves),
+            barrier,
+            item: core::marker::PhantomData,
+        }
+    }
+}
+
+impl<T> State for Header<T> {
+    type Item = T;
+    type Slots = Blocks<T>;
+
+    fn drop_items(&self, blocks: &Blocks<T>) {
+        let top = self.top.load(Ordering::Relaxed);
+        let mut start = blocks.start(top);
+        for _ in 0..blocks.shape().blocks {
+            let word = Word(blocks.at(start).word().load(Ordering::Relaxed));
+            if word.is_of(blocks.number(start)) {
+                let end = start.wrapping_add(blocks.size());
+                blocks.drop_items(start.wrapping_add(word.index()), top.min(end));
+            }
+            start = start.wrapping_sub(blocks.size());
+        }
+    }
+}
+
+/// The owner's handle.
+#[repr(align(128))]
+pub struct Worker<T> {
+    /// Behind the newest item.
+    top: u64,
+    /// The oldest item in the block that thieves have left.
+    base: u64,
+    /// The end of the block.
+    until: u64,
+    /// What the word of the block is, unless a thief seizes.
+    word: u64,
+    /// The block in memory.
+    place: usize,
+    /// What to subtract from positions in this block to get their cells.
+    offset: u64,
+    barrier: Barrier,
+    end: End<Header<T>>,
+    thieves: End<Header<T>>,
+}
+
+impl<T> Worker<T> {
+    /// Pushes an item.
+    ///
+    /// # Errors
+    ///
+    /// `Full` if there is no room; it has the item.
+    #[inline(always)] // a call would cost more than the push or pop itself
+    pub fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        if self.top == self.until && !self.go_up() {
+            return Err(TryPushError::Full(item));
+        }
+        // SAFETY: the slot is in the owner's block, and behind its newest item.
+        unsafe { self.end.slots().cells().write(self.top.wrapping_sub(self.offset), item) };
+        self.top += 1;
+        // Release ↔ Acquire in `try_seize`: the item.
+        self.end.header().top.store(self.top, Ordering::Release);
+        Ok(())
+    }
+
+    /// Pops the newest item.
+    ///
+    /// # Errors
+    ///
+    /// `Empty` if there is none.
+    #[inline(always)]
+    pub fn try_pop(&mut self) -> Result<T, TryPopError> {
+        if self.top == self.base && !self.go_down() {
+            return Err(TryPopError::Empty);
+        }
+        let position = self.top - 1;
+        // Release ↔ Acquire in `try_seize`: the items below.
+        self.end.header().top.store(position, Ordering::Release);
+        self.barrier.light();
+        // Relaxed: the fence before it and the thief's one order it.
+        if self.block().word().load(Ordering::Relaxed) != self.word && !self.look(position) {
+            return Err(TryPopError::Empty);
+        }
+        self.top = position;
+        // SAFETY: the item is in the owner's block. `base` says that no thief had it, and the word is as it was then, or `look` has
+        // found that no thief has it now.
+        Ok(unsafe { self.end.slots().cells().read(position.wrapping_sub(self.offset)) })
+    }
+
+    #[inline]
+    fn block(&self) -> &Block {
+        self.end.slots().block(self.place)
+    }
+
+    /// Works in this block from now on.
+    fn enter(&mut self, start: u64, word: Word) {
+        let blocks = self.end.slots();
+        (self.place, self.offset) = (blocks.place(start), blocks.offset(start));
+        self.until = start + blocks.size();
+        (self.base, self.word) = (start + word.index(), word.0);
+    }
+
+    /// Grants the full block, and enters the next one.
+    #[inline(always)]
+    fn go_up(&mut self) -> bool {
+        without_unwinding(|| {
+            let blocks = self.end.slots();
+            let (start, number) = (self.until, blocks.number(self.until));
+            let next = blocks.at(start);
+            let word = Word(next.word().load(Ordering::Relaxed));
+            // The owner has been there before, and has popped all.
+            let is_known = word.is_of(number);
+            if !is_known && (word.index() < blocks.size() || !next.is_read()) {
+                return false;
+            }
+            if !is_known {
+                next.count_taken(blocks.size());
+                next.word().store(Word::owned(number).0, Ordering::Relaxed);
+            }
+            self.grant();
+            self.enter(start, Word::owned(number));
+            true
+        })
+    }
+
+    /// The block is the thieves', from where they have taken items.
+    fn grant(&self) {
+        let mut word = Word(self.word);
+        // Release ↔ Acquire in `try_steal_some`: the items.
+        while let Err(found) = self.block().exchange(word, word.for_thieves(), Ordering::Release) {
+            word = found;
+        }
+    }
+
+    /// Leaves the empty block, and takes the one below over. `false` if thieves have taken all of it: then there are no others.
+    #[inline(always)]
+    fn go_down(&mut self) -> bool {
+        without_unwinding(|| {
+            let blocks = self.end.slots();
+            let start = self.until - blocks.size();
+            if self.base != start {
+                return false;
+            }
+            let below = start.wrapping_sub(blocks.size());
+            let (block, number) = (blocks.at(below), blocks.number(below));
+            let mut word = Word(block.word().load(Ordering::Relaxed));
+            // If thieves have taken all of it, later blocks may have its slots.
+            while word.is_of(number) && word.index() < blocks.size() {
+                let owned = word.for_owner();
+                match block.exchange(word, owned, Ordering::Relaxed) {
+                    Ok(()) => {
+                        self.enter(below, owned);
+                        return true;
+                    }
+                    Err(found) => word = found,
+                }
+            }
+            false
+        })
+    }
+
+    /// A thief has marked the block, or has taken items. Whether the item at this position is still there.
+    #[inline(always)]
+    fn look(&mut self, position: u64) -> bool {
+        without_unwinding(|| {
+            let start = self.until - self.end.slots().size();
+            let found = self.block().unmarked();
+            (self.base, self.word) = (start + found.index(), found.0);
+            let is_there = position >= self.base;
+            if !is_there {
+                self.end.header().top.store(self.top, Ordering::Relaxed);
+            }
+            is_there
+        })
+    }
+
+    /// A handle for a thief.
+    ///
+    /// # Panics
+    ///
+    /// If there are 65,536 already.
+    pub fn stealer(&self) -> Stealer<T> {
+        Stealer { end: self.thieves.duplicate() }
+    }
+
+    /// Items that fit.
+    pub fn capacity(&self) -> usize {
+        self.end.slots().shape().capacity()
+    }
+}
+
+/// A thief's handle.
+pub struct Stealer<T> {
+    end: End<Header<T>>,
+}
+
+// SAFETY: a thief has nothing of its own: each step of its calls is an atomic one on what all thieves share.
+unsafe impl<T: Send> Sync for Stealer<T> {}
+
+impl<T> Clone for Stealer<T> {
+    fn clone(&self) -> Self {
+        Self { end: self.end.duplicate() }
+    }
+}
+
+/// What a thief finds.
+struct Found<'a> {
+    block: &'a Block,
+    start: u64,
+    word: Word,
+}
+
+impl<T> Stealer<T> {
+    /// Steals the oldest item.
+    ///
+    /// # Errors
+    ///
+    /// `Empty` if there is none but in the owner's block, `Closed` if there is none and the owner is gone.
+    pub fn try_steal(&self) -> Result<T, TryPopError> {
+        steal::Stealer::try_steal(self)
+    }
+
+    /// Steals up to `most` of the oldest items, all at once and of one block.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_steal`](Self::try_steal).
+    pub fn try_steal_some(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
+        let closed = self.end.peer_is_gone();
+        let blocks = self.end.slots();
+        while let Some(Found { block, start, word }) = self.bottom() {
+            if !word.is_granted() {
+                break;
+            }
+            let n = (blocks.size() - word.index()).min(most as u64);
+            let taken = word.with_index(word.index() + n);
+            // Acquire ↔ Release in `grant`: the items.
+            if block.exchange(word, taken, Ordering::Acquire).is_ok() {
+                // SAFETY: the word was granted, and gave these items to this thread.
+                return Ok(unsafe { Loot::new(blocks, start + word.index(), n) });
+            }
+        }
+        match closed {
+            true => self.try_seize(most),
+            false => Err(TryPopError::Empty),
+        }
+    }
+
+    /// The lowest block with items that thieves have not taken, if the owner has entered it.
+    fn bottom(&self) -> Option<Found<'_>> {
+        let (blocks, bottom) = (self.end.slots(), &self.end.header().thieves.bottom);
+        let mut start = bottom.load(Ordering::Relaxed);
+        loop {
+            let (block, number) = (blocks.at(start), blocks.number(start));
+            let word = Word(block.word().load(Ordering::Relaxed));
+            if !word.is_after(number) {
+                if !word.is_of(number) {
+                    return None;
+                }
+                if word.index() < blocks.size() {
+                    return Some(Found { block, start, word });
+                }
+            }
+            // All of it has been taken.
+            let next = start + blocks.size();
+            start = match bottom.compare_exchange(start, next, Ordering::Relaxed, Ordering::Relaxed)
+            {
+                Ok(_) => next,
+                Err(further) => further,
+            };
+        }
+    }
+
+    /// Steals up to `most` items, but no more than half, from the owner's block if there are no others.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_steal`](Self::try_steal), and `Busy` if the owner, or another thief, was faster.
+    pub fn try_seize(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
+        let closed = self.end.peer_is_gone();
+        let nothing = if closed { TryPopError::Closed } else { TryPopError::Empty };
+        let (blocks, header) = (self.end.slots(), self.end.header());
+        let Some(Found { block, start, word }) = self.bottom() else { return Err(nothing) };
+        let from = start + word.index();
+        if word.is_granted() || word.is_seized() {
+            return Err(TryPopError::Busy);
+        }
+        if header.top.load(Ordering::Relaxed) <= from {
+            return Err(nothing);
+        }
+        let Some(_only) = Seizing::begin(&header.thieves.is_seizing) else {
+            return Err(TryPopError::Busy);
+        };
+        let seized = word.for_seizer();
+        if block.exchange(word, seized, Ordering::Relaxed).is_err() {
+            return Err(TryPopError::Busy);
+        }
+        // From here on the owner finds the mark at its next pop. The fence makes its pops before that visible.
+        let top = match header.barrier.heavy() {
+            // Acquire ↔ Release in `try_push` and `try_pop`: the items.
+            true => header.top.load(Ordering::Acquire).min(start + blocks.size()),
+            false => from,
+        };
+        let there = top.saturating_sub(from);
+        let n = there.div_ceil(2).min(most as u64);
+        match block.exchange(seized, word.with_index(word.index() + n), Ordering::Relaxed) {
+            Err(_) => Err(TryPopError::Busy),
+            Ok(()) if n == 0 => Err(nothing),
+            // SAFETY: the owner has not taken the mark back, so it had popped none of these items, and now they are this thread's.
+            Ok(()) => Ok(unsafe { Loot::new(blocks, from, n) }),
+        }
+    }
+}
+
+impl<T> steal::Worker for Worker<T> {
+    type Item = T;
+    type Stealer = Stealer<T>;
+
+    #[inline(always)]
+    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
+        self.try_push(item)
+    }
+
+    #[inline(always)]
+    fn try_pop(&mut self) -> Result<T, TryPopError> {
+        self.try_pop()
+    }
+
+    fn stealer(&self) -> Stealer<T> {
+        self.stealer()
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity()
+    }
+}
+
+impl<T> steal::Stealer for Stealer<T> {
+    type Item = T;
+
+    fn try_steal_some(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
+        self.try_steal_some(most)
+    }
+
+    fn try_seize(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
+        self.try_seize(most)
+    }
+}
+
+impl<T> fmt::Debug for Worker<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker").field("capacity", &self.capacity()).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Stealer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stealer").finish_non_exhaustive()
+    }
+}

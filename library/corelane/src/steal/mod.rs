@@ -1,0 +1,95 @@
+//! Work stealing: a queue whose owner pushes and pops, and from which thieves take what the owner has not come to.
+//!
+//! A worker thread owns a queue, into which it pushes tasks, and from which it pops the next one. A thread that has nothing to do
+//! steals from the queues of others.
+//!
+//! ```
+//! use corelane::steal;
+//!
+//! let mut worker = steal::fifo(256)?;
+//! let thief = worker.stealer();
+//! for task in 0..100 {
+//!     worker.try_push(task)?;
+//! }
+//! // On other threads:
+//! let stolen = thief.try_steal()?;
+//! // Its owner goes on with the oldest of the others.
+//! assert_eq!(worker.try_pop(), Ok(0));
+//! assert!(stolen > 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | | order of the owner | for |
+//! |---|---|---|
+//! | [`lifo`] | newest first | computations that fork and join: the newest task has its data in the cache, thieves get the oldest and largest |
+//! | [`fifo`] | oldest first | servers and executors: no task waits for ever |
+//!
+//! Both are block-based ([`bwos`]). The owner's calls cost about as much as those of `Vec` and `VecDeque`.
+
+pub mod bwos;
+
+pub use bwos::{fifo::queue as fifo, lifo::queue as lifo};
+
+use crate::queue::{TryPopError, TryPushError};
+pub use bwos::Loot;
+
+/// The owner's handle of a queue from which thieves steal.
+pub trait Worker {
+    /// Type of the items.
+    type Item;
+    /// The thieves' handle.
+    type Stealer: Stealer<Item = Self::Item>;
+
+    /// Pushes an item.
+    ///
+    /// # Errors
+    ///
+    /// `Full` if there is no room; it has the item.
+    fn try_push(&mut self, item: Self::Item) -> Result<(), TryPushError<Self::Item>>;
+
+    /// Pops the next item of the owner's order.
+    ///
+    /// # Errors
+    ///
+    /// `Empty` if there is none.
+    fn try_pop(&mut self) -> Result<Self::Item, TryPopError>;
+
+    /// A handle for a thief.
+    ///
+    /// # Panics
+    ///
+    /// If there are 65,536 already.
+    fn stealer(&self) -> Self::Stealer;
+
+    /// Items that fit.
+    fn capacity(&self) -> usize;
+}
+
+/// A thief's handle of another thread's queue.
+pub trait Stealer: Clone {
+    /// Type of the items.
+    type Item;
+
+    /// Steals an item.
+    ///
+    /// # Errors
+    ///
+    /// `Empty` if there is none that can be stolen without disturbing the owner, `Closed` if there is none and the owner is gone.
+    fn try_steal(&self) -> Result<Self::Item, TryPopError> {
+        Ok(self.try_steal_some(1)?.next().expect("it has stolen one"))
+    }
+
+    /// Steals up to `most` items that lie together, all at once.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_steal`](Self::try_steal).
+    fn try_steal_some(&self, most: usize) -> Result<Loot<'_, Self::Item>, TryPopError>;
+
+    /// Steals up to `most` items, but no more than half, from those that the owner has before it. For a thread that finds nothing else and would sleep otherwise.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_steal`](Self::try_steal), and `Busy` if the owner, or another thief, was faster.
+    fn try_seize(&self, most: usize) -> Result<Loot<'_, Self::Item>, TryPopError>;
+}

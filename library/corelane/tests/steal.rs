@@ -1,0 +1,241 @@
+//! Work-stealing queues: an owner, and thieves that take what it has not come to.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use corelane::steal::bwos::{fifo, lifo};
+use corelane::steal::{Stealer, Worker};
+use corelane::{Config, TryPopError};
+
+/// A small generator of random numbers.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % n
+    }
+}
+
+/// Each test for both orders.
+macro_rules! both {
+    ($($test:ident)*) => {
+        mod lifo_order {
+            $(#[test] fn $test() { super::$test(|config| super::lifo::queue_with(config).unwrap(), false); })*
+        }
+        mod fifo_order {
+            $(#[test] fn $test() { super::$test(|config| super::fifo::queue_with(config).unwrap(), true); })*
+        }
+    };
+}
+
+both! {
+    one_thread_with_both_handles
+    each_item_comes_once
+    items_are_dropped_once
+    thieves_go_on_without_the_owner
+    room_for_what_was_promised
+}
+
+/// A queue starts just below the number at which the numbers of blocks in words wrap.
+fn about_to_wrap(config: Config, block: usize) -> Config {
+    config.block(block).first(((1 << 40) - 3) << block.ilog2())
+}
+
+/// All calls by one thread, beside a plain deque: what is in the queue is known, so what a call finds is, too.
+fn one_thread_with_both_handles<W: Worker<Item = u64>>(make: fn(Config) -> W, is_fifo: bool) {
+    for block in [1, 2, 8] {
+        for capacity in [1, 5, 64] {
+            let mut worker = make(about_to_wrap(Config::new(capacity), block));
+            let thief = worker.stealer();
+            let mut all = VecDeque::new();
+            let mut random = Random(capacity as u64 + 1);
+            let mut next = 0;
+            for _ in 0..50_000 {
+                match random.below(8) {
+                    0..3 => match worker.try_push(next) {
+                        Ok(()) => {
+                            all.push_back(next);
+                            next += 1;
+                        }
+                        Err(_) => assert!(is_fifo || all.len() >= capacity),
+                    },
+                    3..6 => {
+                        let expected = if is_fifo { all.pop_front() } else { all.pop_back() };
+                        assert_eq!(worker.try_pop().ok(), expected);
+                    }
+                    action => {
+                        let most = 1 + random.below(3) as usize;
+                        let stolen = match action {
+                            6 => thief.try_steal_some(most),
+                            _ => thief.try_seize(most),
+                        };
+                        for item in stolen.into_iter().flatten() {
+                            let at = all.iter().position(|&other| other == item);
+                            let at = at.expect("nobody else has taken it");
+                            assert!(is_fifo || at == 0, "the oldest");
+                            all.remove(at);
+                        }
+                    }
+                }
+            }
+            while let Ok(item) = worker.try_pop() {
+                assert_eq!(Some(item), if is_fifo { all.pop_front() } else { all.pop_back() });
+            }
+            assert!(all.is_empty());
+        }
+    }
+}
+
+/// An owner and two thieves. Each item comes once, and what a FIFO thief gets is in order.
+fn each_item_comes_once<W: Worker<Item = u64>>(make: fn(Config) -> W, is_fifo: bool)
+where
+    W::Stealer: Send + 'static,
+{
+    for (capacity, block) in [(4, 1), (16, 2), (256, 32)] {
+        let items = 300_000;
+        let mut worker = make(about_to_wrap(Config::new(capacity), block));
+        let is_done = Arc::new(AtomicBool::new(false));
+        let thieves: Vec<_> = (0..2)
+            .map(|number| {
+                let (thief, is_done) = (worker.stealer(), Arc::clone(&is_done));
+                thread::spawn(move || {
+                    let (mut stolen, mut seized) = (Vec::new(), Vec::new());
+                    let mut random = Random(number + 7);
+                    while !is_done.load(Ordering::Relaxed) {
+                        match thief.try_steal_some(1 + random.below(4) as usize) {
+                            Ok(loot) => stolen.extend(loot),
+                            Err(_) if random.below(8) == 0 => {
+                                if let Ok(loot) = thief.try_seize(3) {
+                                    seized.extend(loot);
+                                }
+                            }
+                            Err(_) => thread::yield_now(),
+                        }
+                    }
+                    assert!(!is_fifo || stolen.is_sorted());
+                    (stolen, seized)
+                })
+            })
+            .collect();
+        let (mut own, mut next, mut random) = (Vec::new(), 0, Random(5));
+        while next < items {
+            for _ in 0..random.below(2 * capacity as u64) {
+                if next == items || worker.try_push(next).is_err() {
+                    break;
+                }
+                next += 1;
+            }
+            for _ in 0..random.below(2 * capacity as u64) {
+                let Ok(item) = worker.try_pop() else { break };
+                own.push(item);
+            }
+            if random.below(20) == 0 {
+                thread::yield_now();
+            }
+        }
+        while let Ok(item) = worker.try_pop() {
+            own.push(item);
+        }
+        is_done.store(true, Ordering::Relaxed);
+        assert!(!is_fifo || own.is_sorted());
+        let mut all = own;
+        let (mut stolen_at_all, mut seized_at_all) = (0, 0);
+        for thief in thieves {
+            let (stolen, seized) = thief.join().unwrap();
+            stolen_at_all += stolen.len();
+            seized_at_all += seized.len();
+            all.extend(stolen.into_iter().chain(seized));
+        }
+        all.sort_unstable();
+        assert_eq!(worker.try_pop(), Err(TryPopError::Empty));
+        assert!(all.into_iter().eq(0..items), "an item is lost, or came twice");
+        eprintln!("{capacity}: {stolen_at_all} stolen, {seized_at_all} seized of {items}");
+    }
+}
+
+/// Items that count their drops.
+struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn items_are_dropped_once<W: Worker<Item = Counted>>(make: fn(Config) -> W, _: bool) {
+    for (pops, steals, seizes) in [(0, 0, 0), (3, 0, 2), (1, 5, 0), (7, 3, 3), (0, 30, 30)] {
+        let drops = Arc::new(AtomicUsize::new(0));
+        let mut worker = make(Config::new(20).block(4));
+        let thief = worker.stealer();
+        for _ in 0..18 {
+            assert!(worker.try_push(Counted(Arc::clone(&drops))).is_ok());
+        }
+        (0..pops).for_each(|_| drop(worker.try_pop()));
+        drop(thief.try_steal_some(steals).ok().and_then(|mut loot| loot.next()));
+        drop(thief.try_seize(seizes));
+        drop(worker);
+        drop(thief);
+        assert_eq!(drops.load(Ordering::Relaxed), 18);
+    }
+}
+
+fn thieves_go_on_without_the_owner<W: Worker<Item = u64>>(make: fn(Config) -> W, _: bool) {
+    let mut worker = make(Config::new(20).block(4));
+    let thief = worker.stealer();
+    assert_eq!(thief.try_steal(), Err(TryPopError::Empty));
+    (0..10).for_each(|item| worker.try_push(item).unwrap());
+    drop(worker);
+    let mut all: Vec<_> = (0..10).map(|_| thief.clone().try_steal().unwrap()).collect();
+    all.sort_unstable();
+    assert!(all.into_iter().eq(0..10));
+    assert_eq!(thief.try_steal(), Err(TryPopError::Closed));
+}
+
+/// An owner that pops finds room for as many items as were asked for, whatever thieves have taken.
+fn room_for_what_was_promised<W: Worker<Item = u64>>(make: fn(Config) -> W, is_fifo: bool) {
+    for capacity in [1, 7, 8, 9, 100, 1000, 10_000] {
+        let mut worker = make(Config::new(capacity));
+        let thief = worker.stealer();
+        assert!(worker.capacity() >= capacity);
+        for round in 0..20_u64 {
+            (0..capacity as u64).for_each(|item| worker.try_push(item).unwrap());
+            let steals = (0..round).filter(|_| thief.try_steal().is_ok()).count();
+            if !is_fifo {
+                (0..steals as u64).for_each(|item| worker.try_push(item).unwrap());
+            }
+            let pops = if is_fifo { capacity - steals } else { capacity };
+            (0..pops).for_each(|_| assert!(worker.try_pop().is_ok()));
+        }
+    }
+}
+
+/// An owner that runs a long task has others before it. A thief gets one of them.
+#[test]
+fn work_hidden_in_owners_block() {
+    fn check<W: Worker<Item = u64>>(mut worker: W) {
+        let thief = worker.stealer();
+        worker.try_push(1).unwrap();
+        worker.try_push(2).unwrap();
+        let first = worker.try_pop().unwrap();
+        // The owner runs it, and it waits for the other one.
+        assert_eq!(thief.try_steal(), Err(TryPopError::Empty));
+        assert_eq!(thief.try_seize(usize::MAX).unwrap().next(), Some(3 - first));
+        assert_eq!(worker.try_pop(), Err(TryPopError::Empty));
+    }
+    check(lifo::queue(256).unwrap());
+    check(fifo::queue(256).unwrap());
+}
+
+#[test]
+fn items_without_a_size() {
+    let mut worker = fifo::queue(100).unwrap();
+    let thief = worker.stealer();
+    (0..100).for_each(|_| worker.try_push(()).unwrap());
+    assert!(thief.try_steal().is_ok());
+    assert_eq!(std::iter::from_fn(|| worker.try_pop().ok()).count(), 99);
+}
