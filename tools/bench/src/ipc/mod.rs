@@ -23,6 +23,7 @@ use std::time::Instant;
 
 use core_affinity::CoreId;
 use corelane_report::Failure;
+use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Entry;
@@ -316,6 +317,8 @@ pub fn be_peer(what: &str) -> Result<(), Failure> {
     let failed = |why: String| Failure::Run(format!("the second process of a measurement: {why}"));
     let peer: Peer = serde_json::from_str(what)
         .map_err(|_| Failure::Usage(format!("{PEER} is started by `lane bench ipc` only")))?;
+    // Not every queue tells that the other side is gone.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
     if let Some(id) = peer.core {
         core_affinity::set_for_current(CoreId { id });
     }
