@@ -5,9 +5,13 @@
 mod copy;
 #[cfg(feature = "iceoryx2")]
 mod iceoryx;
+#[cfg(feature = "peers")]
+mod ipc_channel;
 mod kill;
 mod kill_many;
 mod lane;
+#[cfg(feature = "peers")]
+mod mq;
 #[cfg(feature = "peers")]
 mod peers;
 mod ping_pong;
@@ -46,10 +50,12 @@ pub(crate) fn entries() -> &'static [Entry] {
     static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         let mut entries = lane::entries();
         #[cfg(feature = "peers")]
-        entries.extend(peers::entries());
+        entries.extend(peers::entries().into_iter().chain([ipc_channel::entry()]));
         #[cfg(feature = "iceoryx2")]
         entries.push(iceoryx::entry());
         entries.extend(system::entries());
+        #[cfg(feature = "peers")]
+        entries.push(mq::entry());
         entries.push(copy::entry());
         entries
     });
