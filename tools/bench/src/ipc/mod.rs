@@ -5,9 +5,13 @@
 mod copy;
 #[cfg(feature = "iceoryx2")]
 mod iceoryx;
+#[cfg(feature = "peers")]
+mod ipc_channel;
 mod kill;
 mod kill_many;
 mod lane;
+#[cfg(feature = "peers")]
+mod mq;
 #[cfg(feature = "peers")]
 mod peers;
 mod ping_pong;
@@ -23,6 +27,7 @@ use std::time::Instant;
 
 use core_affinity::CoreId;
 use corelane_report::Failure;
+use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Entry;
@@ -45,10 +50,12 @@ pub(crate) fn entries() -> &'static [Entry] {
     static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         let mut entries = lane::entries();
         #[cfg(feature = "peers")]
-        entries.extend(peers::entries());
+        entries.extend(peers::entries().into_iter().chain([ipc_channel::entry()]));
         #[cfg(feature = "iceoryx2")]
         entries.push(iceoryx::entry());
         entries.extend(system::entries());
+        #[cfg(feature = "peers")]
+        entries.push(mq::entry());
         entries.push(copy::entry());
         entries
     });
@@ -316,6 +323,8 @@ pub fn be_peer(what: &str) -> Result<(), Failure> {
     let failed = |why: String| Failure::Run(format!("the second process of a measurement: {why}"));
     let peer: Peer = serde_json::from_str(what)
         .map_err(|_| Failure::Usage(format!("{PEER} is started by `lane bench ipc` only")))?;
+    // Not every queue tells that the other side is gone.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
     if let Some(id) = peer.core {
         core_affinity::set_for_current(CoreId { id });
     }

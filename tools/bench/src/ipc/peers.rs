@@ -112,7 +112,8 @@ fn file(len: usize) -> Result<(File, usize), String> {
     Ok((file.into(), len))
 }
 
-fn inherit(file: &File, child: &mut Command) -> Result<i32, String> {
+/// Lets a child process inherit a copy of a descriptor, and returns its number.
+pub(super) fn inherit(file: &File, child: &mut Command) -> Result<i32, String> {
     let other: OwnedFd = file.as_fd().try_clone_to_owned().map_err(text)?;
     Ok(give(other, child))
 }

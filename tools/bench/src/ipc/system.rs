@@ -105,7 +105,7 @@ macro_rules! shared_files {
 
 shared_files!(Pipe Packets);
 
-fn clones(file: &File, n: usize) -> Result<Vec<File>, String> {
+pub(super) fn clones(file: &File, n: usize) -> Result<Vec<File>, String> {
     (0..n).map(|_| file.try_clone().map_err(text)).collect()
 }
 

@@ -13,8 +13,8 @@ fn ipc(args: &str) -> String {
 #[test]
 fn records_go_between_processes_in_all_ways() {
     let json = json_of(&ipc("--test rtt,stream --record 8,1024 --items 300"));
-    // Three kinds of lanes in three ways, three ways of other crates, and three of the system. Broadcasts have no streams, and copies only these.
-    assert_eq!(results(&json).len(), 2 * 2 * (3 * 3 + 3 + 3) + 2 * 3 + 2);
+    // Three kinds of lanes in three ways, four ways of other crates, and four of the system. Broadcasts have no streams, and copies only these.
+    assert_eq!(results(&json).len(), 2 * 2 * (3 * 3 + 4 + 4) + 2 * 3 + 2);
     for result in results(&json) {
         assert_has(result, json!({ "suite": "ipc" }));
         assert_has(&result["params"], json!({ "threads": 1, "capacity": 4096 }));
@@ -46,10 +46,9 @@ fn killed_processes_lose_nothing() {
 
 #[test]
 fn threads_of_both_processes_answer_each_other() {
-    let args =
-        "lanes pipe --test ping-pong --record 8 --threads 3 --items 200 --strategy adaptive,sleep";
+    let args = "lanes pipe mq --test ping-pong --record 8 --threads 3 --items 200 --strategy adaptive,sleep";
     let json = json_of(&ipc(args));
-    assert_eq!(results(&json).len(), 3);
+    assert_eq!(results(&json).len(), 4);
     for result in results(&json) {
         assert_has(&result["params"], json!({ "threads": 3, "record_bytes": 8 }));
         assert!(number(&result["groups"]["near"]["median"]) > 0.0, "{result}");
@@ -64,13 +63,14 @@ fn the_report_has_a_chart() {
 
 #[test]
 fn bad_input_is_refused() {
-    let cases: [(&str, &[&str]); 8] = [
-        ("ipc lq", &["lq", "linering"]),
+    let cases: [(&str, &[&str]); 9] = [
+        ("ipc linring", &["linring", "linering"]),
         ("ipc --record 9", &["--record", "choose from 8, 64, 1024"]),
         ("ipc --test open-loop", &["rtt, stream, cpu, ping-pong, kill"]),
         ("ipc --strategy yield", &["adaptive, sleep, spin"]),
         ("ipc --capacity 0", &["--capacity", "choose 1 or more"]),
         ("ipc pipe --test kill", &["nothing to measure"]),
+        ("ipc mq --record 16384", &["nothing to measure"]),
         ("ipc lanes --test ping-pong --record 64", &["nothing to measure"]),
         ("ipc --cores 0,9999", &["no core 9999"]),
     ];
