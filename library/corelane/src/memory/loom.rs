@@ -178,6 +178,17 @@ impl Barrier {
         fence(Ordering::SeqCst);
     }
 
+    /// Whether the light fence costs nothing.
+    pub fn is_light(self) -> bool {
+        true
+    }
+
+    /// The light fence, if that costs nothing.
+    #[track_caller]
+    pub fn light_or_none(self) {
+        self.light();
+    }
+
     /// The light fence, and then a relaxed load. If the value is not 0, there may have been no fence.
     #[track_caller]
     pub fn light_load(self, value: &AtomicU64) -> u64 {

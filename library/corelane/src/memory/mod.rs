@@ -17,6 +17,11 @@ mod loom;
 #[cfg(feature = "loom")]
 pub use self::loom::*;
 
+#[cfg(any(feature = "loom", feature = "sim"))]
+mod shifted;
+#[cfg(any(feature = "loom", feature = "sim"))]
+pub use shifted::Shifted;
+
 #[cfg(not(feature = "loom"))]
 mod unchecked;
 #[cfg(not(feature = "loom"))]

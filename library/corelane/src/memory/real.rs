@@ -42,6 +42,17 @@ impl Barrier {
         }
     }
 
+    /// Whether the light fence costs nothing.
+    pub fn is_light(self) -> bool {
+        self.is_light
+    }
+
+    /// The light fence, if that costs nothing. Otherwise none: the caller has the fence later.
+    #[inline(always)]
+    pub fn light_or_none(self) {
+        compiler_fence(Ordering::SeqCst);
+    }
+
     /// The light fence, and then a relaxed load. If the value is not 0, there may have been no fence.
     #[inline(always)]
     pub fn light_load(self, value: &AtomicU64) -> u64 {
@@ -416,6 +427,47 @@ impl<T> Cells<T> {
     #[inline]
     pub fn run_to_empty(&self, position: u64, _n: usize) -> *mut MaybeUninit<T> {
         self.slot(position)
+    }
+}
+
+/// Slots at positions that are larger than their own.
+#[derive(Debug)]
+pub struct Shifted<T>(*mut MaybeUninit<T>);
+
+impl<T> Clone for Shifted<T> {
+    fn clone(&self) -> Self {
+        Self(self.0)
+    }
+}
+
+impl<T> Shifted<T> {
+    /// As [`Cells::write`].
+    ///
+    /// # Safety
+    ///
+    /// As there. There is a slot at `position`.
+    #[inline]
+    pub unsafe fn write(&self, position: u64, item: T) {
+        // SAFETY: the caller's contract.
+        unsafe { self.0.wrapping_add(position as usize).write(MaybeUninit::new(item)) };
+    }
+
+    /// As [`Cells::read`].
+    ///
+    /// # Safety
+    ///
+    /// As there. There is a slot at `position`.
+    #[inline]
+    pub unsafe fn read(&self, position: u64) -> T {
+        // SAFETY: the caller's contract.
+        unsafe { self.0.wrapping_add(position as usize).read().assume_init() }
+    }
+}
+
+impl<T> Cells<T> {
+    /// These slots, at positions that are larger by `offset`.
+    pub fn shifted(&self, offset: u64) -> Shifted<T> {
+        Shifted(self.base.as_ptr().wrapping_sub(offset as usize))
     }
 }
 

@@ -3,9 +3,10 @@
 use alloc::alloc::Layout;
 use core::alloc::LayoutError;
 use core::fmt;
+use core::ops::Deref;
 use core::ptr::NonNull;
 
-use crate::memory::{AtomicBool, AtomicU64, Cells, Ordering};
+use crate::memory::{AtomicBool, AtomicU64, Barrier, Cells, Ordering, Shifted};
 use crate::pad::Padded;
 use crate::queue::{CapacityError, Config};
 use crate::region::{Slots, State, array, slots_for};
@@ -74,6 +75,11 @@ impl Word {
 
     pub(super) fn with_start(self, start: u64) -> Self {
         Self(self.0 & !(INDEX << LOG_INDEX) | start << LOG_INDEX)
+    }
+
+    /// What the owner expects: this, or nothing that a word can be if the barrier's light fence costs something.
+    pub(super) fn expected(self, barrier: Barrier) -> u64 {
+        if barrier.is_light() { self.0 } else { OWNED | SEIZED }
     }
 
     pub(super) fn for_thieves(self) -> Self {
@@ -167,6 +173,29 @@ impl Drop for Seizing<'_> {
     fn drop(&mut self) {
         // Release ↔ Acquire in `begin`: this thief's mark is gone.
         self.0.store(false, Ordering::Release);
+    }
+}
+
+/// A block that a worker has at hand.
+pub(super) struct AtHand<T> {
+    block: NonNull<Block>,
+    /// At positions in this block.
+    pub(super) cells: Shifted<T>,
+}
+
+impl<T> Clone for AtHand<T> {
+    fn clone(&self) -> Self {
+        Self { block: self.block, cells: self.cells.clone() }
+    }
+}
+
+impl<T> Deref for AtHand<T> {
+    type Target = Block;
+
+    #[inline]
+    fn deref(&self) -> &Block {
+        // SAFETY: a queue lives as long as its worker, and its blocks with it.
+        unsafe { self.block.as_ref() }
     }
 }
 
@@ -290,31 +319,26 @@ impl<T> Blocks<T> {
 
     /// Which block of the memory it is.
     #[inline]
-    pub(super) fn place(&self, position: u64) -> usize {
+    fn place(&self, position: u64) -> usize {
         (self.number(position) % self.shape.blocks as u64) as usize
     }
 
     #[inline]
-    pub(super) fn block(&self, place: usize) -> &Block {
-        debug_assert!(place < self.shape.blocks);
-        // SAFETY: `init` has made so many blocks, and `place` is less.
-        unsafe { self.variables.add(place).as_ref() }
+    pub(super) fn at(&self, position: u64) -> &Block {
+        // SAFETY: `init` has made so many blocks, and `place` is less. They live as long as this.
+        unsafe { self.variables.add(self.place(position)).as_ref() }
     }
 
-    #[inline]
-    pub(super) fn at(&self, position: u64) -> &Block {
-        self.block(self.place(position))
+    /// The block of this position, for the owner, which keeps it as long as its worker lives.
+    pub(super) fn at_hand(&self, position: u64) -> AtHand<T> {
+        let cells = self.cells.shifted(self.offset(self.start(position)));
+        AtHand { block: NonNull::from(self.at(position)), cells }
     }
 
     /// What to subtract from positions of this block to get their cells.
     #[inline]
-    pub(super) fn offset(&self, start: u64) -> u64 {
+    fn offset(&self, start: u64) -> u64 {
         start.wrapping_sub((self.place(start) as u64) << self.shape.log_slots)
-    }
-
-    #[inline]
-    pub(super) fn cells(&self) -> &Cells<T> {
-        &self.cells
     }
 
     /// Drops the items from one position to another in the same block. No thread uses the queue any more.

@@ -30,7 +30,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use super::blocks::{Block, Blocks, Loot, Seizing, Shape, Word};
+use super::blocks::{AtHand, Blocks, Loot, Seizing, Shape, Word};
 use crate::memory::{AtomicBool, AtomicU64, Barrier, Ordering, without_unwinding};
 use crate::pad::Padded;
 use crate::queue::{CapacityError, Config, TryPopError, TryPushError};
@@ -56,9 +56,9 @@ pub fn queue_with<T>(config: Config) -> Result<Worker<T>, CapacityError> {
     let barrier = Barrier::new();
     let (end, thieves) = ends(config.memory, shape, Header::new(&shape, barrier))?;
     let first = shape.first();
-    let front = Front::new(end.slots(), first, Word::owned(end.slots().number(first)));
+    let front = Front::new(end.slots(), first, Word::owned(end.slots().number(first)), barrier);
     let back = Back::new(end.slots(), first);
-    Ok(Worker { head: first, stop: first, tail: first, front, back, barrier, end, thieves })
+    Ok(Worker { front, back, end, thieves })
 }
 
 /// What the owner and its thieves share besides the blocks.
@@ -107,57 +107,127 @@ impl<T> State for Header<T> {
     }
 }
 
-/// The block from which the owner pops.
-struct Front {
-    /// Its end.
+/// The block from which the owner pops. A value, as [`Back`], so that the handle stays in registers when the owner goes to another block.
+struct Front<T> {
+    /// Behind the items that the owner knows of.
+    stop: u64,
+    /// The end.
     until: u64,
-    /// What its word is, unless a thief has marked it or taken items.
-    word: u64,
-    /// Items that thieves have taken from it, as far as the owner has noticed.
+    /// What the block's word is, unless a thief has marked it or taken items.
+    word: Word,
+    /// What a pop expects the word to be: `word`, or no word at all if each pop needs a fence, for which it has to [`look`](Self::look).
+    expected: u64,
+    /// Items that thieves have taken, as far as the owner has noticed.
     taken: u64,
-    place: usize,
-    /// What to subtract from positions in this block to get their cells.
-    offset: u64,
-}
-
-impl Front {
-    fn new<T>(blocks: &Blocks<T>, start: u64, word: Word) -> Self {
-        let (place, offset) = (blocks.place(start), blocks.offset(start));
-        Self { until: start + blocks.size(), word: word.0, taken: word.index(), place, offset }
-    }
+    block: AtHand<T>,
+    barrier: Barrier,
 }
 
 /// The block into which the owner pushes.
-struct Back {
-    /// Its end.
+struct Back<T> {
+    /// The next slot to fill.
+    tail: u64,
+    /// The end.
     until: u64,
-    place: usize,
-    /// What to subtract from positions in this block to get their cells.
-    offset: u64,
+    block: AtHand<T>,
 }
 
-impl Back {
-    fn new<T>(blocks: &Blocks<T>, start: u64) -> Self {
-        let (place, offset) = (blocks.place(start), blocks.offset(start));
-        Self { until: start + blocks.size(), place, offset }
+impl<T> Clone for Back<T> {
+    fn clone(&self) -> Self {
+        Self { block: self.block.clone(), ..*self }
+    }
+}
+
+impl<T> Back<T> {
+    fn new(blocks: &Blocks<T>, start: u64) -> Self {
+        let block = blocks.at_hand(start);
+        Self { tail: start, until: start + blocks.size(), block }
+    }
+
+    /// Enters the next block. `None` if it is not free.
+    fn go_on(&self, blocks: &Blocks<T>, front: &Front<T>) -> Option<Self> {
+        let block = blocks.at(self.until);
+        // The front block, or one behind it, has its slots.
+        let in_use = blocks.number(self.until) - blocks.number(front.until - 1);
+        if in_use == blocks.shape().blocks as u64 || !block.is_read() {
+            return None;
+        }
+        let next = Self::new(blocks, self.until);
+        block.word().store(Word::granted(blocks.number(self.until)).0, Ordering::Relaxed);
+        Some(next)
+    }
+}
+
+impl<T> Clone for Front<T> {
+    fn clone(&self) -> Self {
+        Self { block: self.block.clone(), ..*self }
+    }
+}
+
+impl<T> Front<T> {
+    fn new(blocks: &Blocks<T>, start: u64, word: Word, barrier: Barrier) -> Self {
+        let block = blocks.at_hand(start);
+        let (stop, until) = (start + word.index(), start + blocks.size());
+        let (expected, taken) = (word.expected(barrier), word.index());
+        Self { stop, until, word, expected, taken, block, barrier }
+    }
+
+    /// Finds out which items follow: of this block, or, if all of them have been taken, of the next one, which the owner takes over.
+    fn go_on(mut self, blocks: &Blocks<T>, header: &Header<T>, back: &Back<T>) -> Self {
+        let mut head = header.head.load(Ordering::Relaxed);
+        while head == self.until && self.until != back.until {
+            self.block.count_taken(self.taken);
+            let start = self.until;
+            let block = blocks.at(start);
+            let mut word = Word(block.word().load(Ordering::Relaxed));
+            let owned = loop {
+                let owned = word.for_owner().with_start(word.index());
+                match block.exchange(word, owned, Ordering::Relaxed) {
+                    Ok(()) => break owned,
+                    Err(found) => word = found,
+                }
+            };
+            self = Self::new(blocks, start, owned, self.barrier);
+            head = self.stop;
+            header.head.store(head, Ordering::Relaxed);
+            header.thieves.front.store(start, Ordering::Relaxed);
+        }
+        Self { stop: back.tail.min(self.until), ..self }
+    }
+
+    /// A thief has marked the block, or has taken items; or the pop has had no fence yet. Whether the item at `head` is still there. If not, `stop` is
+    /// behind those that are not.
+    fn look(self, blocks: &Blocks<T>, head: u64) -> (Self, bool) {
+        if !self.barrier.is_light() {
+            self.barrier.light();
+        }
+        let start = self.until - blocks.size();
+        loop {
+            let word = self.block.unmarked();
+            let taken = start + word.start()..start + word.index();
+            if word.index() == self.word.index() || head < taken.start {
+                return (self, true);
+            }
+            let noticed = word.with_start(word.index());
+            if self.block.exchange(word, noticed, Ordering::Relaxed).is_ok() {
+                let taken = self.taken + taken.end - taken.start;
+                return (Self { taken, ..Self::new(blocks, start, noticed, self.barrier) }, false);
+            }
+        }
     }
 }
 
 /// The owner's handle.
 #[repr(align(128))]
 pub struct Worker<T> {
-    /// The next item to pop.
-    head: u64,
-    /// Behind the items of the front block that the owner knows of.
-    stop: u64,
-    /// The next slot to fill.
-    tail: u64,
-    front: Front,
-    back: Back,
-    barrier: Barrier,
+    front: Front<T>,
+    back: Back<T>,
     end: End<Header<T>>,
     thieves: End<Header<T>>,
 }
+
+// SAFETY: what it points to belongs to its queue, as in its ends.
+unsafe impl<T: Send> Send for Worker<T> {}
 
 impl<T> Worker<T> {
     /// Pushes an item.
@@ -167,16 +237,34 @@ impl<T> Worker<T> {
     /// `Full` if there is no room; it has the item.
     #[inline(always)] // a call would cost more than the push or pop itself
     pub fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        if self.tail == self.back.until && !self.next_back() {
+        if self.back.tail == self.back.until && !self.enter_next() {
             return Err(TryPushError::Full(item));
         }
-        let blocks = self.end.slots();
+        let back = &mut self.back;
         // SAFETY: the slot is free, and behind all items.
-        unsafe { blocks.cells().write(self.tail.wrapping_sub(self.back.offset), item) };
-        self.tail += 1;
+        unsafe { back.block.cells.write(back.tail, item) };
+        back.tail += 1;
         // Release ↔ Acquire in `try_steal_some` and `try_seize`: the item.
-        blocks.block(self.back.place).back().store(self.tail, Ordering::Release);
+        back.block.back().store(back.tail, Ordering::Release);
         Ok(())
+    }
+
+    #[inline(always)]
+    fn enter_next(&mut self) -> bool {
+        let (front, back, blocks) =
+            (self.front.clone(), self.back.clone(), self.end.slots().clone());
+        let header = self.end.header();
+        let (front, next) = without_unwinding(move || match back.go_on(&blocks, &front) {
+            None => {
+                // The front block may be empty.
+                let front = front.go_on(&blocks, header, &back);
+                let next = back.go_on(&blocks, &front);
+                (front, next)
+            }
+            next => (front, next),
+        });
+        self.front = front;
+        next.map(|next| self.back = next).is_some()
     }
 
     /// Pops the oldest item.
@@ -186,107 +274,34 @@ impl<T> Worker<T> {
     /// `Empty` if there is none, but those that thieves have taken.
     #[inline(always)]
     pub fn try_pop(&mut self) -> Result<T, TryPopError> {
+        let header = self.end.header();
         loop {
-            if self.head == self.stop && !self.go_on() {
-                return Err(TryPopError::Empty);
+            // Relaxed: nobody else writes it.
+            let mut head = header.head.load(Ordering::Relaxed);
+            if head == self.front.stop {
+                let (front, back) = (self.front.clone(), self.back.clone());
+                let blocks = self.end.slots().clone();
+                self.front = without_unwinding(move || front.go_on(&blocks, header, &back));
+                head = header.head.load(Ordering::Relaxed);
+                if head == self.front.stop {
+                    return Err(TryPopError::Empty);
+                }
             }
-            self.end.header().head.store(self.head + 1, Ordering::Relaxed);
-            self.barrier.light();
+            header.head.store(head + 1, Ordering::Relaxed);
+            self.front.barrier.light_or_none();
             // Relaxed: the fence before it and the thief's one order it.
-            let word = self.front().word().load(Ordering::Relaxed);
-            if word == self.front.word || self.look() {
-                break;
+            if self.front.block.word().load(Ordering::Relaxed) != self.front.expected {
+                let (front, blocks) = (self.front.clone(), self.end.slots().clone());
+                let (front, is_there) = without_unwinding(move || front.look(&blocks, head));
+                self.front = front;
+                if !is_there {
+                    header.head.store(self.front.stop, Ordering::Relaxed);
+                    continue;
+                }
             }
+            // SAFETY: the item is in the owner's block, and no thief has taken it.
+            return Ok(unsafe { self.front.block.cells.read(head) });
         }
-        let cell = self.head.wrapping_sub(self.front.offset);
-        self.head += 1;
-        // SAFETY: the item is in the owner's block, and no thief has taken it.
-        Ok(unsafe { self.end.slots().cells().read(cell) })
-    }
-
-    #[inline]
-    fn front(&self) -> &Block {
-        self.end.slots().block(self.front.place)
-    }
-
-    /// Enters the next block to push.
-    #[inline(always)]
-    fn next_back(&mut self) -> bool {
-        without_unwinding(|| {
-            if self.blocks_in_use() == self.end.slots().shape().blocks as u64 {
-                // The front block may be empty.
-                self.go_on();
-            }
-            let blocks = self.end.slots();
-            let start = self.back.until;
-            let block = blocks.at(start);
-            if self.blocks_in_use() == blocks.shape().blocks as u64 || !block.is_read() {
-                return false;
-            }
-            block.word().store(Word::granted(blocks.number(start)).0, Ordering::Relaxed);
-            self.back = Back::new(blocks, start);
-            true
-        })
-    }
-
-    /// From the front to the back.
-    fn blocks_in_use(&self) -> u64 {
-        let blocks = self.end.slots();
-        blocks.number(self.back.until) - blocks.number(self.front.until - 1)
-    }
-
-    /// Finds out which items follow: of the front block, or of the next one, which it takes over.
-    #[inline(always)]
-    fn go_on(&mut self) -> bool {
-        without_unwinding(|| {
-            while self.head == self.front.until && self.front.until != self.back.until {
-                self.next_front();
-            }
-            self.stop = self.tail.min(self.front.until);
-            self.head != self.stop
-        })
-    }
-
-    /// Leaves the front block, and takes the next one over.
-    fn next_front(&mut self) {
-        let blocks = self.end.slots();
-        self.front().count_taken(self.front.taken);
-        let start = self.front.until;
-        let block = blocks.at(start);
-        let mut word = Word(block.word().load(Ordering::Relaxed));
-        let owned = loop {
-            let owned = word.for_owner().with_start(word.index());
-            match block.exchange(word, owned, Ordering::Relaxed) {
-                Ok(()) => break owned,
-                Err(found) => word = found,
-            }
-        };
-        self.front = Front::new(blocks, start, owned);
-        self.head = start + owned.index();
-        self.end.header().thieves.front.store(start, Ordering::Relaxed);
-    }
-
-    /// A thief has marked the block, or has taken items. Whether the next item is still there; if not, goes on behind those that are not.
-    #[inline(always)]
-    fn look(&mut self) -> bool {
-        without_unwinding(|| {
-            let start = self.front.until - self.end.slots().size();
-            loop {
-                let word = self.front().unmarked();
-                let taken = start + word.start()..start + word.index();
-                if word.index() == Word(self.front.word).index() || self.head < taken.start {
-                    return true;
-                }
-                let noticed = word.with_start(word.index());
-                if self.front().exchange(word, noticed, Ordering::Relaxed).is_ok() {
-                    self.front.word = noticed.0;
-                    self.front.taken += taken.end - taken.start;
-                    // Perhaps more than the owner knew of.
-                    (self.head, self.stop) = (taken.end, taken.end);
-                    return false;
-                }
-            }
-        })
     }
 
     /// A handle for a thief.

@@ -28,8 +28,9 @@
 //! ```
 
 use core::fmt;
+use core::marker::PhantomData;
 
-use super::blocks::{Block, Blocks, Loot, Seizing, Shape, Word};
+use super::blocks::{AtHand, Block, Blocks, Loot, Seizing, Shape, Word};
 use crate::memory::{AtomicBool, AtomicU64, Barrier, Ordering, without_unwinding};
 use crate::pad::Padded;
 use crate::queue::{CapacityError, Config, TryPopError, TryPushError};
@@ -55,21 +56,10 @@ pub fn queue_with<T>(config: Config) -> Result<Worker<T>, CapacityError> {
     let barrier = Barrier::new();
     let (end, thieves) = ends(config.memory, shape, Header::new(&shape, barrier))?;
     let first = shape.first();
-    let mut worker = Worker {
-        top: first,
-        base: first,
-        until: 0,
-        word: 0,
-        place: 0,
-        offset: 0,
-        barrier,
-        end,
-        thieves,
-    };
-    let blocks = worker.end.slots();
+    let blocks = end.slots();
     blocks.at(first).count_taken(blocks.size());
-    worker.enter(first, Word::owned(blocks.number(first)));
-    Ok(worker)
+    let here = Here::new(blocks, first, Word::owned(blocks.number(first)), barrier);
+    Ok(Worker { here, end, thieves })
 }
 
 /// What the owner and its thieves share besides the blocks.
@@ -78,7 +68,7 @@ struct Header<T> {
     top: Padded<AtomicU64>,
     thieves: Padded<Thieves>,
     barrier: Barrier,
-    item: core::marker::PhantomData<fn() -> T>,
+    item: PhantomData<fn() -> T>,
 }
 
 /// Written by thieves.
@@ -93,12 +83,7 @@ impl<T> Header<T> {
     fn new(shape: &Shape, barrier: Barrier) -> Self {
         let first = || AtomicU64::new(shape.first());
         let thieves = Thieves { bottom: first(), is_seizing: AtomicBool::new(false) };
-        Self {
-            top: Padded(first()),
-            thieves: Padded(thieves),
-            barrier,
-            item: core::marker::PhantomData,
-        }
+        Self { top: Padded(first()), thieves: Padded(thieves), barrier, item: PhantomData }
     }
 }
 
@@ -120,25 +105,96 @@ impl<T> State for Header<T> {
     }
 }
 
+/// The block in which the owner works. A value, so that the handle stays in registers when the owner goes to another block.
+struct Here<T> {
+    /// The oldest item that thieves have left, as far as the owner has noticed.
+    base: u64,
+    /// The end.
+    until: u64,
+    /// What the block's word is, unless a thief has marked it or taken items.
+    word: Word,
+    /// What a pop expects the word to be: `word`, or no word at all if each pop needs a fence, for which it has to [`look`](Self::look).
+    expected: u64,
+    block: AtHand<T>,
+    barrier: Barrier,
+}
+
+impl<T> Clone for Here<T> {
+    fn clone(&self) -> Self {
+        Self { block: self.block.clone(), ..*self }
+    }
+}
+
+impl<T> Here<T> {
+    fn new(blocks: &Blocks<T>, start: u64, word: Word, barrier: Barrier) -> Self {
+        let block = blocks.at_hand(start);
+        let until = start + blocks.size();
+        let base = start + word.index();
+        Self { base, until, word, expected: word.expected(barrier), block, barrier }
+    }
+
+    /// Grants the full block, and enters the next one. `None` if that is not free.
+    fn go_up(self, blocks: &Blocks<T>) -> Option<Self> {
+        let (start, number) = (self.until, blocks.number(self.until));
+        let next = blocks.at(start);
+        let word = Word(next.word().load(Ordering::Relaxed));
+        // Otherwise the owner has been there before, and has popped all.
+        if !word.is_of(number) {
+            if word.index() < blocks.size() || !next.is_read() {
+                return None;
+            }
+            next.count_taken(blocks.size());
+            next.word().store(Word::owned(number).0, Ordering::Relaxed);
+        }
+        let mut word = self.word;
+        let block = self.block;
+        // Release ↔ Acquire in `try_steal_some`: the items.
+        while let Err(found) = block.exchange(word, word.for_thieves(), Ordering::Release) {
+            word = found;
+        }
+        Some(Self::new(blocks, start, Word::owned(number), self.barrier))
+    }
+
+    /// Leaves the empty block, and takes the one below over. `None` if thieves have taken all of it: then there are no others.
+    fn go_down(self, blocks: &Blocks<T>) -> Option<Self> {
+        let start = self.until - blocks.size();
+        if self.base != start {
+            return None;
+        }
+        let below = start.wrapping_sub(blocks.size());
+        let (block, number) = (blocks.at(below), blocks.number(below));
+        let mut word = Word(block.word().load(Ordering::Relaxed));
+        // If thieves have taken all of it, later blocks may have its slots.
+        while word.is_of(number) && word.index() < blocks.size() {
+            let owned = word.for_owner();
+            match block.exchange(word, owned, Ordering::Relaxed) {
+                Ok(()) => return Some(Self::new(blocks, below, owned, self.barrier)),
+                Err(found) => word = found,
+            }
+        }
+        None
+    }
+
+    /// A thief has marked the block, or has taken items; or the pop has had no fence yet.
+    fn look(self, blocks: &Blocks<T>) -> Self {
+        if !self.barrier.is_light() {
+            self.barrier.light();
+        }
+        let word = self.block.unmarked();
+        Self::new(blocks, self.until - blocks.size(), word, self.barrier)
+    }
+}
+
 /// The owner's handle.
 #[repr(align(128))]
 pub struct Worker<T> {
-    /// Behind the newest item.
-    top: u64,
-    /// The oldest item in the block that thieves have left.
-    base: u64,
-    /// The end of the block.
-    until: u64,
-    /// What the word of the block is, unless a thief seizes.
-    word: u64,
-    /// The block in memory.
-    place: usize,
-    /// What to subtract from positions in this block to get their cells.
-    offset: u64,
-    barrier: Barrier,
+    here: Here<T>,
     end: End<Header<T>>,
     thieves: End<Header<T>>,
 }
+
+// SAFETY: what it points to belongs to its queue, as in its ends.
+unsafe impl<T: Send> Send for Worker<T> {}
 
 impl<T> Worker<T> {
     /// Pushes an item.
@@ -148,14 +204,20 @@ impl<T> Worker<T> {
     /// `Full` if there is no room; it has the item.
     #[inline(always)] // a call would cost more than the push or pop itself
     pub fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        if self.top == self.until && !self.go_up() {
-            return Err(TryPushError::Full(item));
+        let shared = &self.end.header().top;
+        // Relaxed: nobody else writes it.
+        let top = shared.load(Ordering::Relaxed);
+        if top == self.here.until {
+            let (here, blocks) = (self.here.clone(), self.end.slots().clone());
+            match without_unwinding(move || here.go_up(&blocks)) {
+                Some(next) => self.here = next,
+                None => return Err(TryPushError::Full(item)),
+            }
         }
         // SAFETY: the slot is in the owner's block, and behind its newest item.
-        unsafe { self.end.slots().cells().write(self.top.wrapping_sub(self.offset), item) };
-        self.top += 1;
+        unsafe { self.here.block.cells.write(top, item) };
         // Release ↔ Acquire in `try_seize`: the item.
-        self.end.header().top.store(self.top, Ordering::Release);
+        shared.store(top + 1, Ordering::Release);
         Ok(())
     }
 
@@ -166,108 +228,33 @@ impl<T> Worker<T> {
     /// `Empty` if there is none.
     #[inline(always)]
     pub fn try_pop(&mut self) -> Result<T, TryPopError> {
-        if self.top == self.base && !self.go_down() {
-            return Err(TryPopError::Empty);
+        let shared = &self.end.header().top;
+        // Relaxed: nobody else writes it.
+        let top = shared.load(Ordering::Relaxed);
+        if top == self.here.base {
+            let (here, blocks) = (self.here.clone(), self.end.slots().clone());
+            match without_unwinding(move || here.go_down(&blocks)) {
+                Some(below) => self.here = below,
+                None => return Err(TryPopError::Empty),
+            }
         }
-        let position = self.top - 1;
+        let position = top - 1;
         // Release ↔ Acquire in `try_seize`: the items below.
-        self.end.header().top.store(position, Ordering::Release);
-        self.barrier.light();
+        shared.store(position, Ordering::Release);
+        self.here.barrier.light_or_none();
         // Relaxed: the fence before it and the thief's one order it.
-        if self.block().word().load(Ordering::Relaxed) != self.word && !self.look(position) {
-            return Err(TryPopError::Empty);
+        if self.here.block.word().load(Ordering::Relaxed) != self.here.expected {
+            let (here, blocks) = (self.here.clone(), self.end.slots().clone());
+            self.here = without_unwinding(move || here.look(&blocks));
+            if position < self.here.base {
+                // A thief has taken it, and all below.
+                shared.store(top, Ordering::Relaxed);
+                return Err(TryPopError::Empty);
+            }
         }
-        self.top = position;
         // SAFETY: the item is in the owner's block. `base` says that no thief had it, and the word is as it was then, or `look` has
         // found that no thief has it now.
-        Ok(unsafe { self.end.slots().cells().read(position.wrapping_sub(self.offset)) })
-    }
-
-    #[inline]
-    fn block(&self) -> &Block {
-        self.end.slots().block(self.place)
-    }
-
-    /// Works in this block from now on.
-    fn enter(&mut self, start: u64, word: Word) {
-        let blocks = self.end.slots();
-        (self.place, self.offset) = (blocks.place(start), blocks.offset(start));
-        self.until = start + blocks.size();
-        (self.base, self.word) = (start + word.index(), word.0);
-    }
-
-    /// Grants the full block, and enters the next one.
-    #[inline(always)]
-    fn go_up(&mut self) -> bool {
-        without_unwinding(|| {
-            let blocks = self.end.slots();
-            let (start, number) = (self.until, blocks.number(self.until));
-            let next = blocks.at(start);
-            let word = Word(next.word().load(Ordering::Relaxed));
-            // The owner has been there before, and has popped all.
-            let is_known = word.is_of(number);
-            if !is_known && (word.index() < blocks.size() || !next.is_read()) {
-                return false;
-            }
-            if !is_known {
-                next.count_taken(blocks.size());
-                next.word().store(Word::owned(number).0, Ordering::Relaxed);
-            }
-            self.grant();
-            self.enter(start, Word::owned(number));
-            true
-        })
-    }
-
-    /// The block is the thieves', from where they have taken items.
-    fn grant(&self) {
-        let mut word = Word(self.word);
-        // Release ↔ Acquire in `try_steal_some`: the items.
-        while let Err(found) = self.block().exchange(word, word.for_thieves(), Ordering::Release) {
-            word = found;
-        }
-    }
-
-    /// Leaves the empty block, and takes the one below over. `false` if thieves have taken all of it: then there are no others.
-    #[inline(always)]
-    fn go_down(&mut self) -> bool {
-        without_unwinding(|| {
-            let blocks = self.end.slots();
-            let start = self.until - blocks.size();
-            if self.base != start {
-                return false;
-            }
-            let below = start.wrapping_sub(blocks.size());
-            let (block, number) = (blocks.at(below), blocks.number(below));
-            let mut word = Word(block.word().load(Ordering::Relaxed));
-            // If thieves have taken all of it, later blocks may have its slots.
-            while word.is_of(number) && word.index() < blocks.size() {
-                let owned = word.for_owner();
-                match block.exchange(word, owned, Ordering::Relaxed) {
-                    Ok(()) => {
-                        self.enter(below, owned);
-                        return true;
-                    }
-                    Err(found) => word = found,
-                }
-            }
-            false
-        })
-    }
-
-    /// A thief has marked the block, or has taken items. Whether the item at this position is still there.
-    #[inline(always)]
-    fn look(&mut self, position: u64) -> bool {
-        without_unwinding(|| {
-            let start = self.until - self.end.slots().size();
-            let found = self.block().unmarked();
-            (self.base, self.word) = (start + found.index(), found.0);
-            let is_there = position >= self.base;
-            if !is_there {
-                self.end.header().top.store(self.top, Ordering::Relaxed);
-            }
-            is_there
-        })
+        Ok(unsafe { self.here.block.cells.read(position) })
     }
 
     /// A handle for a thief.
