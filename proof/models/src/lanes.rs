@@ -11,7 +11,7 @@ use crate::shared::{all_are_there, drain, join, look, start};
 use crate::{Exploration, Model};
 
 pub(crate) fn models() -> Vec<Model> {
-    let of = Of::bytes(INFO);
+    let of = Of::other(INFO);
     vec![
         of.model("laps_of_a_lane", laps_of_a_lane),
         of.model("two_consumers_of_a_lane", two_consumers_of_a_lane),

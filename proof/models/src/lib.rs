@@ -74,6 +74,7 @@ mod shared;
 mod site;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 mod stacks;
+mod steal;
 mod thread;
 mod unbounded;
 mod wait;
@@ -235,6 +236,7 @@ pub fn all() -> Vec<Model> {
     models.extend(bytes::models());
     models.extend(record_ring::models());
     models.extend(lanes::models());
+    models.extend(steal::models());
     models.extend(ring::models());
     models.extend(lease::models());
     models.extend(faaq::models());

@@ -90,8 +90,8 @@ impl Of {
         Self { info: Q::INFO, items: Items::Tokens }
     }
 
-    /// A queue of byte records.
-    pub(crate) const fn bytes(info: Info) -> Self {
+    /// A queue that is not in the registry.
+    pub(crate) const fn other(info: Info) -> Self {
         Self { info, items: Items::Any }
     }
 

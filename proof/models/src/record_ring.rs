@@ -11,7 +11,7 @@ use crate::queue::Of;
 use crate::{Exploration, Model};
 
 pub(crate) fn models() -> Vec<Model> {
-    let of = Of::bytes(INFO);
+    let of = Of::other(INFO);
     vec![
         of.model("records_of_lengths", records_of_lengths),
         of.model("skipped_end", skipped_end),

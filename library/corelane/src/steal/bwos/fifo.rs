@@ -33,9 +33,23 @@ use core::marker::PhantomData;
 use super::blocks::{AtHand, Blocks, Loot, Seizing, Shape, Word};
 use crate::memory::{AtomicBool, AtomicU64, Barrier, Ordering, without_unwinding};
 use crate::pad::Padded;
-use crate::queue::{CapacityError, Config, TryPopError, TryPushError};
+use crate::queue::{CapacityError, Config, Info, Sides, TryPopError, TryPushError};
 use crate::region::{End, State, ends};
 use crate::steal;
+
+/// For the programs that check and measure it; not stable.
+#[doc(hidden)]
+pub const INFO: Info = Info {
+    id: "bwos-fifo",
+    name: "block-based work stealing, oldest first",
+    paper: "Wang 2024, §4.3 and §4.4",
+    sides: Sides::OneToMany,
+    guarantee: "owner wait-free, thieves lock-free; owner FIFO, each thief FIFO",
+    capacity: "n, rounded up to blocks",
+    choose: advice!(choose bwos_fifo),
+    avoid: advice!(avoid bwos_fifo),
+    ..Info::RING
+};
 
 /// A queue for `capacity` items.
 ///

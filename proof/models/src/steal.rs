@@ -1,0 +1,315 @@
+//! Work stealing: an owner that pushes and pops, and thieves.
+
+use corelane_loom::steal::bwos::{fifo, lifo};
+use corelane_loom::steal::{Loot, Stealer, Worker};
+use corelane_loom::{Config, TryPopError};
+
+use crate::explore::{both, explore, explore_shared};
+use crate::item::{Cargo, Number};
+use crate::queue::Of;
+use crate::shared::{all_are_there, join, start};
+use crate::{Exploration, Model};
+
+/// The models of both orders.
+pub(crate) fn models() -> Vec<Model> {
+    let mut models = of(Of::other(lifo::INFO), |config| lifo::queue_with(config).expect(SMALL));
+    models.extend(of(Of::other(fifo::INFO), |config| fifo::queue_with(config).expect(SMALL)));
+    models
+}
+
+const SMALL: &str = "models ask for small queues";
+
+/// Makes a queue.
+type New<W> = fn(Config) -> W;
+
+fn of<W>(of: Of, new: New<W>) -> Vec<Model>
+where
+    W: Worker<Item = Number, Stealer: 'static> + 'static,
+{
+    vec![
+        of.model("takeover_during_steal", move || takeover_during_steal(new)),
+        of.model("takeover_between_two_thieves", move || takeover_between_two_thieves(new)),
+        of.model("steal_while_pushed", move || steal_while_pushed(new)),
+        of.model("block_in_use_again", move || block_in_use_again(new)),
+        of.model("block_in_use_again_behind_two", move || block_in_use_again_behind_two(new)),
+        of.model("seized_while_popped", move || seized_while_popped(new)),
+        of.model("seized_while_pushed", move || seized_while_pushed(new)),
+        of.model("seized_twice", move || seized_twice(new)),
+        of.model("seized_by_two", move || seized_by_two(new)),
+        of.model("seized_and_granted", move || seized_and_granted(new)),
+        of.model("owner_goes", move || owner_goes(new)),
+    ]
+}
+
+/// Two blocks of so many slots, whose numbers are about to wrap.
+fn blocks_of(slots: usize) -> Config {
+    Config::new(slots).block(slots).first(((1 << 40) - 1) << slots.ilog2())
+}
+
+/// Pushes items from this number on, and returns how many had room.
+fn push<W: Worker<Item = Number>>(worker: &mut W, numbers: std::ops::Range<u64>) -> u64 {
+    numbers.take_while(|&number| worker.try_push(Number::of(number)).is_ok()).count() as u64
+}
+
+/// Pops up to `most` items.
+fn pop<W: Worker<Item = Number>>(worker: &mut W, most: usize) -> Vec<u64> {
+    (0..most).map_while(|_| worker.try_pop().ok()).map(|item| item.number()).collect()
+}
+
+fn numbers(loot: Result<Loot<'_, Number>, TryPopError>) -> Vec<u64> {
+    loot.into_iter().flatten().map(|item| item.number()).collect()
+}
+
+/// A thread that steals up to `most` items at once.
+fn steal<S: Stealer<Item = Number> + 'static>(
+    thief: &S,
+    most: usize,
+) -> crate::thread::Thread<Vec<u64>> {
+    let thief = thief.clone();
+    start(move || numbers(thief.try_steal_some(most)))
+}
+
+/// A thread that seizes up to `most` items at once.
+fn seize<S: Stealer<Item = Number> + 'static>(
+    thief: &S,
+    most: usize,
+) -> crate::thread::Thread<Vec<u64>> {
+    let thief = thief.clone();
+    start(move || numbers(thief.try_seize(most)))
+}
+
+/// The owner comes to the block from which a thief steals.
+fn takeover_during_steal<W>(new: New<W>) -> Exploration
+where
+    W: Worker<Item = Number, Stealer: 'static> + 'static,
+{
+    explore(move || {
+        let mut worker = new(blocks_of(2));
+        assert_eq!(push(&mut worker, 0..4), 4);
+        let thief = worker.stealer();
+        let (stolen, mut all) =
+            both(move || numbers(thief.try_steal_some(1)), || pop(&mut worker, 4));
+        all.extend(stolen);
+        all.extend(pop(&mut worker, 1));
+        all_are_there(all, 4);
+    })
+}
+
+/// As above, and the thieves contend.
+fn takeover_between_two_thieves<W>(new: New<W>) -> Exploration
+where
+    W: Worker<Item = Number, Stealer: 'static> + 'static,
+{
+    explore_shared(move || {
+        let mut worker = new(blocks_of(2));
+        assert_eq!(push(&mut worker, 0..4), 4);
+        let thief = worker.stealer();
+        let thieves = [steal(&thief, 1), steal(&thief, 2)];
+        let mut all = pop(&mut worker, 3);
+        all.extend(join(thieves).concat());
+        all.extend(pop(&mut worker, 2));
+        all_are_there(all, 4);
+    })
+}
+
+/// The owner pushes, and enters a block, while a thief steals.
+fn steal_while_pushed<W>(new: New<W>) -> Exploration
+where
+    W: Worker<Item = Number, Stealer: 'static> + 'static,
+{
+    explore(move || {
+        let mut worker = new(blocks_of(2));
+        assert_eq!(push(&mut worker, 0..1), 1);
+        let thief = worker.stealer();
+        let (mut all, pushed) = both(
+            move || {
+                let mut stolen = numbers(thief.try_steal_some(1));
+                stolen.extend(numbers(thief.try_steal_some(2)));
+                stolen
+            },
+            || 1 + push(&mut worker, 1..4),
+        );
+        all.extend(pop(&mut worker, 4));
+        all_are_there(all, pushed);
+    })
+}
+
+/// The owner needs the slots of a block that a thief has just emptied.
+fn block_in_use_again<W>(new: New<W>) -> Exploration
+where
+    W: Worker<Item = Number, Stealer: 'static> + 'static,
+{
+    explore(move || {
+        let mut worker = new(blocks_of(1));
+        assert_eq!(push(&mut worker, 0..2), 2);
+        let thief = worker.stealer();
+        let (mut all, (pushed, popped)) = both(
+            move || {
+                let mut stolen = numbers(thief.try_steal_some(1));
+                stolen.extend(numbers(thief.try_steal_some(1)));
+                stolen
+            },
+            || {
+                let popped = pop(&mut worker, 1);
+                (2 + push(&mut worker, 2..4), popped)
+            },
+        );
+        all.extend(popped);
+        all.extend(pop(&mut worker, 4));
+        all_are_there(all, pushed);
+    })
+}
+
+/// As above, with two thieves, of which one may be a round behind.
+fn block_in_use_again_behind_two<W>(new: New<W>) -> Exploration
+where
+    W: Worker<Item = Number, Stealer: 'static> + 'static,
+{
+    explore_shared(move || {
+        let mut worker = new(blocks_of(1));
+        assert_eq!(push(&mut worker, 0..2), 2);
+        let thief = worker.stealer();
+        let thieves = [steal(&thief, 1), steal(&thief, 1)];
+        let mut all = pop(&mut worker, 1);
+        let pushed = 2 + push(&mut worker, 2..4);
+        all.extend(join(thieves).concat());
+        all.extend(pop(&mut worker, 4));
+        all_are_there(all, pushed);
+    })
+}
+
+/// A thief enters the owner's block while the owner pops there.
+fn seized_while_popped<W>(new: New<W>) -> Exploration
+where
+    W: Worker<Item = Number, Stealer: 'static> + 'static,
+{
+    explore(move || {
+        let mut worker = new(blocks_of(2));
+        assert_eq!(push(&mut worker, 0..2), 2);
+        let thief = worker.stealer();
+        let (seized, mut all) = both(move || numbers(thief.try_seize(2)), || pop(&mut worker, 2));
+        all.extend(seized);
+        all.extend(pop(&mut worker, 1));
+        all_are_there(all, 2);
+    })
+}
+
+/// A thief enters the owner's block while the owner pushes and pops there.
+fn seized_while_pushed<W>(new: New<W>) -> Exploration
+where
+    W: Worker<Item = Number, Stealer: 'static> + 'static,
+{
+    explore(move || {
+        let mut worker = new(blocks_of(4));
+        assert_eq!(push(&mut worker, 0..1), 1);
+        let thief = worker.stealer();
+        let (seized, mut all) = both(
+            move || numbers(thief.try_seize(2)),
+            || {
+                assert_eq!(push(&mut worker, 1..2), 1);
+                let mut popped = pop(&mut worker, 1);
+                assert_eq!(push(&mut worker, 2..3), 1);
+                popped.extend(pop(&mut worker, 1));
+                popped
+            },
+        );
+        all.extend(seized);
+        all.extend(pop(&mut worker, 2));
+        all_are_there(all, 3);
+    })
+}
+
+/// A thief enters the owner's block again before the owner has noticed that it was there.
+fn seized_twice<W>(new: New<W>) -> Exploration
+where
+    W: Worker<Item = Number, Stealer: 'static> + 'static,
+{
+    explore(move || {
+        let mut worker = new(blocks_of(4));
+        assert_eq!(push(&mut worker, 0..4), 4);
+        let thief = worker.stealer();
+        let (seized, mut all) = both(
+            move || {
+                let mut seized = numbers(thief.try_seize(1));
+                seized.extend(numbers(thief.try_seize(1)));
+                seized
+            },
+            || pop(&mut worker, 2),
+        );
+        all.extend(seized);
+        all.extend(pop(&mut worker, 4));
+        all_are_there(all, 4);
+    })
+}
+
+/// Two thieves want to enter the owner's block.
+fn seized_by_two<W>(new: New<W>) -> Exploration
+where
+    W: Worker<Item = Number, Stealer: 'static> + 'static,
+{
+    explore_shared(move || {
+        let mut worker = new(blocks_of(2));
+        assert_eq!(push(&mut worker, 0..2), 2);
+        let thief = worker.stealer();
+        let thieves = [seize(&thief, 1), seize(&thief, 1)];
+        let mut all = pop(&mut worker, 2);
+        all.extend(join(thieves).concat());
+        all.extend(pop(&mut worker, 1));
+        all_are_there(all, 2);
+    })
+}
+
+/// A thief has entered the owner's block, and the owner goes to the next one.
+fn seized_and_granted<W>(new: New<W>) -> Exploration
+where
+    W: Worker<Item = Number, Stealer: 'static> + 'static,
+{
+    explore(move || {
+        let mut worker = new(blocks_of(2));
+        assert_eq!(push(&mut worker, 0..2), 2);
+        let thief = worker.stealer();
+        let (mut all, popped) = both(
+            move || {
+                let mut stolen = numbers(thief.try_seize(1));
+                stolen.extend(numbers(thief.try_steal_some(1)));
+                stolen
+            },
+            || {
+                assert_eq!(push(&mut worker, 2..3), 1);
+                pop(&mut worker, 2)
+            },
+        );
+        all.extend(popped);
+        all.extend(pop(&mut worker, 3));
+        all_are_there(all, 3);
+    })
+}
+
+/// The owner goes, and a thief takes what is left.
+fn owner_goes<W>(new: New<W>) -> Exploration
+where
+    W: Worker<Item = Number, Stealer: 'static> + 'static,
+{
+    explore(move || {
+        let mut worker = new(blocks_of(2));
+        assert_eq!(push(&mut worker, 0..2), 2);
+        let thief = worker.stealer();
+        let (mut all, ()) = both(
+            move || {
+                let mut stolen = Vec::new();
+                loop {
+                    match thief.try_steal_some(2) {
+                        Ok(loot) => stolen.extend(loot.map(|item| item.number())),
+                        Err(TryPopError::Closed) => return stolen,
+                        Err(_) => corelane_loom::memory::pause(1),
+                    }
+                }
+            },
+            move || {
+                assert_eq!(push(&mut worker, 2..3), 1);
+            },
+        );
+        all.sort_unstable();
+        all_are_there(all, 3);
+    })
+}
