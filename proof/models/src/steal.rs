@@ -34,6 +34,7 @@ where
         of.model("block_in_use_again_behind_two", move || block_in_use_again_behind_two(new)),
         of.model("seized_while_popped", move || seized_while_popped(new)),
         of.model("seized_while_pushed", move || seized_while_pushed(new)),
+        of.model("seized_as_pushed", move || seized_as_pushed(new)),
         of.model("seized_twice", move || seized_twice(new)),
         of.model("seized_by_two", move || seized_by_two(new)),
         of.model("seized_and_granted", move || seized_and_granted(new)),
@@ -215,6 +216,27 @@ where
         );
         all.extend(seized);
         all.extend(pop(&mut worker, 2));
+        all_are_there(all, 3);
+    })
+}
+
+/// A thief seizes the first items, while the owner pushes and pops.
+fn seized_as_pushed<W>(new: New<W>) -> Exploration
+where
+    W: Worker<Item = Number, Stealer: 'static> + 'static,
+{
+    explore(move || {
+        let mut worker = new(blocks_of(4));
+        let thief = worker.stealer();
+        let (seized, mut all) = both(
+            move || numbers(thief.try_seize(2)),
+            || {
+                assert_eq!(push(&mut worker, 0..3), 3);
+                pop(&mut worker, 1)
+            },
+        );
+        all.extend(seized);
+        all.extend(pop(&mut worker, 3));
         all_are_there(all, 3);
     })
 }

@@ -47,10 +47,11 @@ impl Barrier {
         self.is_light
     }
 
-    /// The light fence, if that costs nothing. Otherwise none: the caller has the fence later.
+    /// The light fence, if that costs nothing, and then whether a relaxed load finds `expected`. If not, there may have been no fence.
     #[inline(always)]
-    pub fn light_or_none(self) {
+    pub fn light_finds(self, value: &AtomicU64, expected: u64) -> bool {
         compiler_fence(Ordering::SeqCst);
+        value.load(Ordering::Relaxed) == expected
     }
 
     /// The light fence, and then a relaxed load. If the value is not 0, there may have been no fence.

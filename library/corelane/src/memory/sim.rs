@@ -187,10 +187,11 @@ impl Barrier {
         true
     }
 
-    /// The light fence, if that costs nothing.
+    /// The light fence, and then whether a relaxed load finds `expected`.
     #[track_caller]
-    pub fn light_or_none(self) {
+    pub fn light_finds(self, value: &AtomicU64, expected: u64) -> bool {
         self.light();
+        value.load(Ordering::Relaxed) == expected
     }
 
     /// The light fence, and then a relaxed load. If the value is not 0, there may have been no fence.

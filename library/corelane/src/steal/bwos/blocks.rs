@@ -6,7 +6,7 @@ use core::fmt;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-use crate::memory::{AtomicBool, AtomicU64, Barrier, Cells, Ordering, Shifted};
+use crate::memory::{AtomicBool, AtomicU64, Barrier, Cells, Ordering, Shifted, UnsafeCell};
 use crate::pad::Padded;
 use crate::queue::{CapacityError, Config};
 use crate::region::{Slots, State, array, slots_for};
@@ -124,7 +124,9 @@ impl Block {
     }
 
     /// The owner: takes back the mark of a thief, which then gets nothing, and returns what the word is without it.
-    pub(super) fn unmarked(&self) -> Word {
+    pub(super) fn unmarked(&self, barrier: Barrier) -> Word {
+        // The pop has perhaps had no fence.
+        barrier.light();
         let mut found = Word(self.thieves.word.load(Ordering::Relaxed));
         while found.is_seized() {
             let own = found.for_owner();
@@ -158,21 +160,35 @@ impl Block {
 }
 
 /// One thief seizes at a time. So a mark that it finds is its own.
-pub(super) struct Seizing<'a>(&'a AtomicBool);
+pub(super) struct RightToSeize {
+    is_taken: AtomicBool,
+    /// Nothing: by it models see that the thief is alone.
+    alone: UnsafeCell<()>,
+}
 
-impl<'a> Seizing<'a> {
-    /// `None` if another thief is seizing.
-    pub(super) fn begin(is_seizing: &'a AtomicBool) -> Option<Self> {
+impl RightToSeize {
+    pub(super) fn new() -> Self {
+        Self { is_taken: AtomicBool::new(false), alone: UnsafeCell::new(()) }
+    }
+
+    /// `None` if another thief has it.
+    pub(super) fn take(&self) -> Option<Seizing<'_>> {
         // Acquire ↔ Release in `drop`: the other thief's mark is gone.
-        let was = is_seizing.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
-        was.is_ok().then_some(Self(is_seizing))
+        let was = self.is_taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
+        was.ok()?;
+        self.alone.with_mut(|_| ());
+        Some(Seizing(self))
     }
 }
 
+/// The right, which this thief has.
+pub(super) struct Seizing<'a>(&'a RightToSeize);
+
 impl Drop for Seizing<'_> {
     fn drop(&mut self) {
-        // Release ↔ Acquire in `begin`: this thief's mark is gone.
-        self.0.store(false, Ordering::Release);
+        self.0.alone.with_mut(|_| ());
+        // Release ↔ Acquire in `take`: this thief's mark is gone.
+        self.0.is_taken.store(false, Ordering::Release);
     }
 }
 

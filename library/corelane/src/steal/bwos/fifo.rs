@@ -30,8 +30,8 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use super::blocks::{AtHand, Blocks, Loot, Seizing, Shape, Word};
-use crate::memory::{AtomicBool, AtomicU64, Barrier, Ordering, without_unwinding};
+use super::blocks::{AtHand, Blocks, Loot, RightToSeize, Shape, Word};
+use crate::memory::{AtomicU64, Barrier, Ordering, without_unwinding};
 use crate::pad::Padded;
 use crate::queue::{CapacityError, Config, Info, Sides, TryPopError, TryPushError};
 use crate::region::{End, State, ends};
@@ -88,14 +88,13 @@ struct Header<T> {
 struct Thieves {
     /// Where the owner's block starts. Written by the owner.
     front: AtomicU64,
-    /// One of the thieves seizes.
-    is_seizing: AtomicBool,
+    seizing: RightToSeize,
 }
 
 impl<T> Header<T> {
     fn new(shape: &Shape, barrier: Barrier) -> Self {
         let first = || AtomicU64::new(shape.first());
-        let thieves = Thieves { front: first(), is_seizing: AtomicBool::new(false) };
+        let thieves = Thieves { front: first(), seizing: RightToSeize::new() };
         Self { head: Padded(first()), thieves: Padded(thieves), barrier, item: PhantomData }
     }
 }
@@ -209,15 +208,12 @@ impl<T> Front<T> {
         Self { stop: back.tail.min(self.until), ..self }
     }
 
-    /// A thief has marked the block, or has taken items; or the pop has had no fence yet. Whether the item at `head` is still there. If not, `stop` is
+    /// A thief has marked the block, or has taken items; or each pop comes here for its fence. Whether the item at `head` is still there. If not, `stop` is
     /// behind those that are not.
     fn look(self, blocks: &Blocks<T>, head: u64) -> (Self, bool) {
-        if !self.barrier.is_light() {
-            self.barrier.light();
-        }
         let start = self.until - blocks.size();
         loop {
-            let word = self.block.unmarked();
+            let word = self.block.unmarked(self.barrier);
             let taken = start + word.start()..start + word.index();
             if word.index() == self.word.index() || head < taken.start {
                 return (self, true);
@@ -302,9 +298,7 @@ impl<T> Worker<T> {
                 }
             }
             header.head.store(head + 1, Ordering::Relaxed);
-            self.front.barrier.light_or_none();
-            // Relaxed: the fence before it and the thief's one order it.
-            if self.front.block.word().load(Ordering::Relaxed) != self.front.expected {
+            if !self.front.barrier.light_finds(self.front.block.word(), self.front.expected) {
                 let (front, blocks) = (self.front.clone(), self.end.slots().clone());
                 let (front, is_there) = without_unwinding(move || front.look(&blocks, head));
                 self.front = front;
@@ -413,7 +407,7 @@ impl<T> Stealer<T> {
         if block.back().load(Ordering::Relaxed) <= start + word.index() {
             return Err(nothing);
         }
-        let Some(_only) = Seizing::begin(&header.thieves.is_seizing) else {
+        let Some(_only) = header.thieves.seizing.take() else {
             return Err(TryPopError::Busy);
         };
         let seized = word.for_seizer();

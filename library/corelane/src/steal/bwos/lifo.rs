@@ -30,8 +30,8 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use super::blocks::{AtHand, Block, Blocks, Loot, Seizing, Shape, Word};
-use crate::memory::{AtomicBool, AtomicU64, Barrier, Ordering, without_unwinding};
+use super::blocks::{AtHand, Block, Blocks, Loot, RightToSeize, Shape, Word};
+use crate::memory::{AtomicU64, Barrier, Ordering, without_unwinding};
 use crate::pad::Padded;
 use crate::queue::{CapacityError, Config, Info, Sides, TryPopError, TryPushError};
 use crate::region::{End, State, ends};
@@ -89,14 +89,13 @@ struct Header<T> {
 struct Thieves {
     /// Where the block starts from which they steal.
     bottom: AtomicU64,
-    /// One of them seizes.
-    is_seizing: AtomicBool,
+    seizing: RightToSeize,
 }
 
 impl<T> Header<T> {
     fn new(shape: &Shape, barrier: Barrier) -> Self {
         let first = || AtomicU64::new(shape.first());
-        let thieves = Thieves { bottom: first(), is_seizing: AtomicBool::new(false) };
+        let thieves = Thieves { bottom: first(), seizing: RightToSeize::new() };
         Self { top: Padded(first()), thieves: Padded(thieves), barrier, item: PhantomData }
     }
 }
@@ -189,12 +188,9 @@ impl<T> Here<T> {
         None
     }
 
-    /// A thief has marked the block, or has taken items; or the pop has had no fence yet.
+    /// A thief has marked the block, or has taken items; or each pop comes here for its fence.
     fn look(self, blocks: &Blocks<T>) -> Self {
-        if !self.barrier.is_light() {
-            self.barrier.light();
-        }
-        let word = self.block.unmarked();
+        let word = self.block.unmarked(self.barrier);
         Self::new(blocks, self.until - blocks.size(), word, self.barrier)
     }
 }
@@ -255,9 +251,7 @@ impl<T> Worker<T> {
         let position = top - 1;
         // Release ↔ Acquire in `try_seize`: the items below.
         shared.store(position, Ordering::Release);
-        self.here.barrier.light_or_none();
-        // Relaxed: the fence before it and the thief's one order it.
-        if self.here.block.word().load(Ordering::Relaxed) != self.here.expected {
+        if !self.here.barrier.light_finds(self.here.block.word(), self.here.expected) {
             let (here, blocks) = (self.here.clone(), self.end.slots().clone());
             self.here = without_unwinding(move || here.look(&blocks));
             if position < self.here.base {
@@ -385,7 +379,7 @@ impl<T> Stealer<T> {
         if header.top.load(Ordering::Relaxed) <= from {
             return Err(nothing);
         }
-        let Some(_only) = Seizing::begin(&header.thieves.is_seizing) else {
+        let Some(_only) = header.thieves.seizing.take() else {
             return Err(TryPopError::Busy);
         };
         let seized = word.for_seizer();
