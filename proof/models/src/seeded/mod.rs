@@ -15,6 +15,7 @@ mod ring;
 mod rings;
 mod scq;
 mod shared_block;
+mod steal;
 mod unbounded;
 
 use std::fmt;
@@ -110,6 +111,18 @@ pub fn seeded() -> Vec<Seeded> {
         bug: "sleeps without a look after it has announced itself to the bell",
         sound: announced_while_rung::<false>,
         broken: announced_while_rung::<true>,
+    });
+    bugs.push(Seeded {
+        queue: "bwos-lifo",
+        bug: "uses a block again while a thief reads an item that it has taken",
+        sound: steal::takeover_during_steal::<false>,
+        broken: steal::takeover_during_steal::<true>,
+    });
+    bugs.push(Seeded {
+        queue: "bwos-fifo",
+        bug: "looks where the owner is before it marks the owner's block",
+        sound: steal::seized_while_popped::<false>,
+        broken: steal::seized_while_popped::<true>,
     });
     bugs.push(Seeded {
         queue: "leased",

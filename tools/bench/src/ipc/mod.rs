@@ -55,7 +55,7 @@ pub(crate) fn entries() -> &'static [Entry] {
         entries.push(iceoryx::entry());
         entries.extend(system::entries());
         #[cfg(feature = "peers")]
-        entries.push(mq::entry());
+        entries.extend(mq::entry());
         entries.push(copy::entry());
         entries
     });

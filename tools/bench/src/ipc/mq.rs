@@ -43,17 +43,22 @@ impl<const SENDS: bool> Side<SENDS> {
     }
 }
 
-/// A queue for messages of `bytes`, and the number of the descriptor by which the child opens it.
-fn create(bytes: usize, capacity: usize, child: &mut Command) -> Result<(File, i32), String> {
+/// A queue without a name.
+fn create(bytes: usize, capacity: usize) -> nix::Result<File> {
     let name = format!("/lane-{}-{}", std::process::id(), fresh());
     let flags = MQ_OFlag::O_RDWR | MQ_OFlag::O_CREAT | MQ_OFlag::O_EXCL | MQ_OFlag::O_CLOEXEC;
     let limits = MqAttr::new(0, capacity.min(MESSAGES) as _, bytes as _, 0);
     let mode = Mode::S_IRUSR | Mode::S_IWUSR;
-    let mq = mq_open(name.as_str(), flags, mode, Some(&limits)).map_err(text)?;
+    let mq = mq_open(name.as_str(), flags, mode, Some(&limits))?;
     // The child inherits the descriptor, so the name can go at once: nothing is left behind.
-    mq_unlink(name.as_str()).map_err(text)?;
+    mq_unlink(name.as_str())?;
     // SAFETY: nothing else closes it.
-    let file = unsafe { File::from_raw_fd(mq.into_raw_fd()) };
+    Ok(unsafe { File::from_raw_fd(mq.into_raw_fd()) })
+}
+
+/// A queue for messages of `bytes`, and the number of the descriptor by which the child opens it.
+fn give(bytes: usize, capacity: usize, child: &mut Command) -> Result<(File, i32), String> {
+    let file = create(bytes, capacity).map_err(text)?;
     let number = inherit(&file, child)?;
     Ok((file, number))
 }
@@ -90,12 +95,12 @@ impl<const W: usize> Link<W> for Mq {
     type Rx = Side<false>;
 
     fn to_child(capacity: usize, child: &mut Command) -> Result<(Self::Tx, i32), String> {
-        let (file, number) = create(8 * W, capacity, child)?;
+        let (file, number) = give(8 * W, capacity, child)?;
         Ok((Side::of(file), number))
     }
 
     fn from_child(capacity: usize, child: &mut Command) -> Result<(Self::Rx, i32), String> {
-        let (file, number) = create(8 * W, capacity, child)?;
+        let (file, number) = give(8 * W, capacity, child)?;
         Ok((Side::of(file), number))
     }
 
@@ -115,12 +120,12 @@ impl Crowd for Mq {
     type Rx = Side<false>;
 
     fn to_child(threads: usize, n: usize, child: &mut Command) -> Many<Self::Tx> {
-        let (file, number) = create(8, n, child)?;
+        let (file, number) = give(8, n, child)?;
         Ok((Side::all(&file, threads)?, number))
     }
 
     fn from_child(threads: usize, n: usize, child: &mut Command) -> Many<Self::Rx> {
-        let (file, number) = create(8, n, child)?;
+        let (file, number) = give(8, n, child)?;
         Ok((Side::all(&file, threads)?, number))
     }
 
@@ -133,12 +138,14 @@ impl Crowd for Mq {
     }
 }
 
-pub(super) fn entry() -> Entry {
+/// `None` if the system has none, or only smaller ones.
+pub(super) fn entry() -> Option<Entry> {
+    create(BYTES, MESSAGES).ok()?;
     let (id, name) = ("mq", "POSIX message queue");
     let info = Info { id, name, sides: Sides::OneToOne, bounded: true, ..Info::RING };
     let kind = EntryKind::Peer { package: "system", version: "of the machine".into() };
     // Longer records are more than a message can have.
     let links = [IpcKernel::of::<1, Mq>(), IpcKernel::of::<8, Mq>(), IpcKernel::of::<128, Mq>()];
     let kernels = links.into_iter().chain([ping_pong::kernel::<Mq>()]).collect();
-    Entry::between_processes(info, kind, kernels)
+    Some(Entry::between_processes(info, kind, kernels))
 }
