@@ -17,6 +17,7 @@ use crate::larger::{self, Roomy};
 use crate::params::{CircleSetting, PairSetting, Params, Setting, Trial, WaitSetting};
 use crate::payload::{Indirect, Parcel, Payload};
 use crate::sample::Sample;
+use crate::steal::StealKernel;
 use crate::team::{self, TeamKernel};
 use crate::{channel::ChannelKernel, circle, open_loop, peers, rtt, stream};
 
@@ -120,6 +121,8 @@ pub struct Entry {
     pub(crate) channels: Vec<ChannelKernel>,
     /// The measurements between processes.
     pub(crate) ipc: Vec<IpcKernel>,
+    /// The measurement of an owner and its thieves.
+    pub(crate) steal: Option<StealKernel>,
     probe: fn(Config, TeamSize) -> Result<(), String>,
 }
 
@@ -191,6 +194,7 @@ impl Entry {
             circle: Some(circle::measure::<B, Q>),
             channels: Vec::new(),
             ipc: Vec::new(),
+            steal: None,
             probe: |config, size| team::handles::<N, Q>(config, size).map(drop),
         }
     }
@@ -212,6 +216,7 @@ impl Entry {
             circle: None,
             channels,
             ipc: Vec::new(),
+            steal: None,
             probe: |_, _| Ok(()),
         }
     }
@@ -219,6 +224,11 @@ impl Entry {
     /// An entry for what is measured between processes.
     pub(crate) fn between_processes(info: Info, kind: EntryKind, ipc: Vec<IpcKernel>) -> Self {
         Self { ipc, ..Self::channel(info, kind, Vec::new()) }
+    }
+
+    /// An entry for a queue from which thieves steal.
+    pub(crate) fn stolen_from(info: Info, kind: EntryKind, kernel: StealKernel) -> Self {
+        Self { steal: Some(kernel), ..Self::channel(info, kind, Vec::new()) }
     }
 
     /// The same entry, also measured between one producer and one consumer.
@@ -274,6 +284,10 @@ impl Entry {
                 return kernel
                     .measure(self.info.id, test, trial, setting)
                     .map_err(|fault| format!("{fault}, in {} between processes", name(&test)));
+            }
+            Setting::Steal(setting) => {
+                let kernel = self.steal.expect("only those with a kernel are chosen");
+                return kernel.measure(test, trial, setting);
             }
             Setting::Circle(setting) => {
                 let threads = setting.threads;

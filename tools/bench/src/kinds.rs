@@ -40,6 +40,12 @@ pub enum Test {
     FanIn,
     /// Processes that are killed at random moments, and others that go on.
     Kill,
+    /// Nanoseconds of the owner of a work-stealing queue for each item that it puts and gets.
+    Owner,
+    /// The same of few items, alone and beside a thief that tries all the time.
+    HungryThief,
+    /// The same while a thief takes a share of the items.
+    Stolen,
 }
 
 impl Test {
@@ -54,6 +60,9 @@ impl Test {
 
     /// The tests between processes.
     pub const IPC: [Self; 5] = [Self::Rtt, Self::Stream, Self::Cpu, Self::PingPong, Self::Kill];
+
+    /// The tests of work stealing.
+    pub const STEAL: [Self; 3] = [Self::Owner, Self::HungryThief, Self::Stolen];
 
     /// The unit of its values.
     pub fn unit(self) -> &'static str {
@@ -70,8 +79,19 @@ impl Test {
             Self::Cpu => "cpu ns/item",
             Self::Idle => "cpu ns/s",
             Self::Kill => "ms to open",
+            Self::Owner | Self::HungryThief | Self::Stolen => "ns/item of the owner",
         }
     }
+}
+
+/// Which item the owner of a work-stealing queue gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// The newest.
+    Lifo,
+    /// The oldest.
+    Fifo,
 }
 
 /// Whether a call that waits blocks its thread or its task.

@@ -38,6 +38,8 @@ mod sample;
 mod schedule;
 mod spsc;
 mod stats;
+mod steal;
+mod steal_plan;
 mod stream;
 mod team;
 mod wait;
@@ -55,7 +57,7 @@ pub use kinds::{
     CorePair, Handles, MemoryKind, Mode, PayloadKind, Placement, Regime, Runtime, Strategy,
     TeamSize, Test, WORD, Workload,
 };
-pub use options::{IpcArgs, MpmcArgs, RingArgs, RunArgs, SpscArgs, WaitArgs};
+pub use options::{IpcArgs, MpmcArgs, RingArgs, RunArgs, SpscArgs, StealArgs, WaitArgs};
 pub use pair::{Cores, Wait};
 pub use params::{PairSetting, Params};
 pub use plan::Plan;

@@ -10,7 +10,7 @@ use corelane_report::{FileArgs, Positive, PositiveReal, duration, one_of};
 use crate::catalogue::{self, Entry};
 use crate::ipc::RECORD_BYTES;
 use crate::kinds::{
-    CorePair, Handles, MemoryKind, Mode, PayloadKind, Placement, Regime, Runtime, Strategy,
+    CorePair, Handles, MemoryKind, Mode, Order, PayloadKind, Placement, Regime, Runtime, Strategy,
     TeamSize, Test, Workload, item_bytes,
 };
 use crate::pair::Wait;
@@ -366,6 +366,47 @@ pub struct IpcArgs {
     pub items: Option<NonZeroU64>,
 
     /// Cores of the process that measures and of the other one.
+    #[arg(long, value_name = "A,B")]
+    pub cores: Option<CorePair>,
+
+    /// Rounds and results.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// The options of measurements of work stealing.
+#[derive(Debug, Clone, Args)]
+pub struct StealArgs {
+    /// Queues and peers to measure, by id; all if none is named.
+    #[arg(value_name = "QUEUE")]
+    pub queues: Vec<String>,
+
+    /// What to measure.
+    #[arg(long, value_parser = one_of(&Test::STEAL), value_delimiter = ',', default_value = "owner,hungry-thief,stolen")]
+    pub test: Vec<Test>,
+
+    /// Which item the owner gets.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "lifo,fifo")]
+    pub order: Vec<Order>,
+
+    /// Shares of the items that a thief takes in `stolen`, in percent, 0 to 100.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,1,10,20",
+          value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub stolen: Vec<u8>,
+
+    /// Items that each queue must hold.
+    #[arg(long, value_name = "N", default_value = "8192")]
+    pub capacity: Positive,
+
+    /// Length of one measurement, such as 30ms or 2s [default: 30ms].
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "items")]
+    pub duration: Option<Duration>,
+
+    /// Items of one measurement, instead of a duration.
+    #[arg(long, value_name = "N")]
+    pub items: Option<NonZeroU64>,
+
+    /// Cores of the owner and of the thief.
     #[arg(long, value_name = "A,B")]
     pub cores: Option<CorePair>,
 

@@ -8,7 +8,7 @@ use corelane::{Config, Memory, Queue};
 use serde::{Deserialize, Serialize};
 
 use crate::kinds::{
-    Handles, MemoryKind, Mode, Operation, PayloadKind, Placement, Regime, Runtime, Sharing,
+    Handles, MemoryKind, Mode, Operation, Order, PayloadKind, Placement, Regime, Runtime, Sharing,
     Strategy, TeamSize, WORD, Workload,
 };
 use crate::pair::Wait;
@@ -35,6 +35,7 @@ pub(crate) enum Setting {
     Circle(CircleSetting),
     Wait(WaitSetting),
     Ipc(IpcSetting),
+    Steal(StealSetting),
 }
 
 /// One producer, one consumer.
@@ -132,6 +133,16 @@ pub(crate) struct IpcSetting {
     pub(crate) rate: Option<u64>,
 }
 
+/// An owner and its thieves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct StealSetting {
+    pub(crate) order: Order,
+    pub(crate) thieves: usize,
+    /// The share of the items that thieves take; `None` if they take what they find.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stolen_percent: Option<u8>,
+}
+
 /// How the calls of a queue wait. A queue may have several ways.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Way {
@@ -159,7 +170,7 @@ impl Params {
         match &mut params.setting {
             Setting::Team(team) => team.placement = None,
             Setting::Pair(pair) => (pair.item_bytes, pair.handles) = (None, None),
-            Setting::Circle(_) | Setting::Wait(_) | Setting::Ipc(_) => {}
+            Setting::Circle(_) | Setting::Wait(_) | Setting::Ipc(_) | Setting::Steal(_) => {}
         }
         params
     }
@@ -186,6 +197,7 @@ impl Params {
             Setting::Circle(_) => "ring",
             Setting::Wait(_) => "wait",
             Setting::Ipc(_) => "ipc",
+            Setting::Steal(_) => "steal",
         }
     }
 
@@ -193,7 +205,7 @@ impl Params {
         match &self.setting {
             Setting::Team(team) => team.size,
             Setting::Wait(wait) => wait.size,
-            Setting::Pair(_) | Setting::Circle(_) | Setting::Ipc(_) => {
+            Setting::Pair(_) | Setting::Circle(_) | Setting::Ipc(_) | Setting::Steal(_) => {
                 TeamSize { producers: 1, consumers: 1 }
             }
         }

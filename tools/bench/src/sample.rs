@@ -29,6 +29,8 @@ pub(crate) struct Sample {
     /// How often a thread slept, per item.
     pub(crate) sleeps: Option<f64>,
     pub(crate) kills: Option<Kills>,
+    /// Share of the items that thieves took.
+    pub(crate) stolen: Option<f64>,
     pub(crate) latency: Option<Histogram<u64>>,
     pub(crate) pushes: Option<Histogram<u64>>,
     pub(crate) pops: Option<Histogram<u64>>,
@@ -118,6 +120,9 @@ pub struct Summary {
     /// How often a thread slept; the median over rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sleeps_per_item: Option<f64>,
+    /// Share of the items that thieves took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stolen: Option<f64>,
     /// All kills of all rounds.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub(crate) kills: Option<Kills>,
@@ -161,6 +166,7 @@ impl Summary {
             cpu_ns_per_item: median(&|sample| sample.cpu_ns),
             cpu_ns: sides(both(|sample| sample.cpu_sides)),
             sleeps_per_item: median(&|sample| sample.sleeps),
+            stolen: median(&|sample| sample.stolen),
             kills: samples.iter().filter_map(|sample| sample.kills).reduce(Kills::sum),
             latency_ns: times(|sample| sample.latency.as_ref()),
             push_ns: times(|sample| sample.pushes.as_ref()),

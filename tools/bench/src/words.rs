@@ -1,6 +1,7 @@
 //! The texts of each test in tables and reports: titles, columns, and floors.
 
 mod ipc;
+mod steal;
 mod wait;
 
 use corelane_report::{Row, Table, name, ratio, short, times};
@@ -72,6 +73,7 @@ pub(crate) fn chart_titles(result: &CellResult) -> (String, Option<String>) {
         }
         Setting::Wait(setting) => wait::titles(result, setting),
         Setting::Ipc(setting) => ipc::titles(result, setting),
+        Setting::Steal(setting) => steal::titles(result, setting),
     }
 }
 
@@ -108,7 +110,7 @@ pub(crate) fn condition(result: &CellResult) -> Option<String> {
             Some(format!("{} bytes, {}", pair.item_bytes?, name(&pair.handles?)))
         }
         Setting::Wait(wait) => Some(name(&wait.placement)),
-        Setting::Circle(_) => None,
+        Setting::Circle(_) | Setting::Steal(_) => None,
         Setting::Ipc(ipc) => Some(format!("{} bytes", ipc.record_bytes)),
     }
 }
@@ -131,6 +133,7 @@ pub(crate) fn suite(result: &CellResult) -> &'static str {
         Setting::Team(_) => "Between several threads",
         Setting::Wait(_) => "Calls that wait",
         Setting::Ipc(_) => "Between processes",
+        Setting::Steal(_) => "Work stealing",
     }
 }
 
@@ -141,6 +144,7 @@ pub(crate) fn size(result: &CellResult) -> Option<String> {
         Setting::Circle(circle) => format!("{} threads", circle.threads),
         Setting::Wait(setting) => return wait::titles(result, setting).1,
         Setting::Ipc(setting) => return ipc::titles(result, setting).1,
+        Setting::Steal(setting) => return steal::titles(result, setting).1,
         _ => return None,
     };
     // Programs that had one placement had one way of waiting beside `greedy`.
@@ -198,6 +202,7 @@ fn columns(result: &CellResult) -> (&'static str, &'static [Column]) {
         Test::FullEmpty => (test.unit(), &[RATIO_PEER]),
         Test::Overwrite => (test.unit(), &[PER_S, LOST, FAIR_P]),
         Test::Round => (test.unit(), &[PER_S, RATIO_PEER]),
+        Test::Owner | Test::HungryThief | Test::Stolen => steal::columns(test),
         // Only of calls that wait.
         Test::PingPong | Test::Cpu | Test::Idle | Test::FanIn | Test::Kill => (test.unit(), &[]),
     }
@@ -230,7 +235,7 @@ pub(crate) fn purpose(result: &CellResult) -> Option<String> {
         Setting::Circle(circle) => {
             return Some(format!("for a ring of {} threads", circle.threads));
         }
-        Setting::Wait(_) | Setting::Ipc(_) => return None,
+        Setting::Wait(_) | Setting::Ipc(_) | Setting::Steal(_) => return None,
         Setting::Pair(pair) => match (result.test, pair.batch) {
             _ if pair.payload != PayloadKind::U64 || pair.regime != Regime::Free => return None,
             (Test::Stream, 1) => "to stream items one by one".to_owned(),
@@ -293,6 +298,7 @@ pub(crate) fn legend(result: &CellResult) -> &'static str {
         Test::Round => {
             "Medians with quartiles; less is better. M/s: million messages a second. × peer: of the best bounded peer."
         }
+        Test::Owner | Test::HungryThief | Test::Stolen => steal::LEGEND,
         Test::PingPong | Test::Cpu | Test::Idle | Test::FanIn | Test::Kill => "",
     }
 }
@@ -301,6 +307,7 @@ pub(crate) fn reading(result: &CellResult) -> &'static str {
     match result.test {
         _ if result.is_of_wait() => wait::READING,
         _ if result.is_of_ipc() => ipc::READING,
+        Test::Owner | Test::HungryThief | Test::Stolen => steal::READING,
         Test::Stream | Test::Rtt | Test::OpenLoop => {
             "The batch columns are items moved per run of failed pushes (P) or pops (C): a side whose batch \
              is small is the faster one, waiting for the other. Handles in the loop are local variables, which the \

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use corelane_bench::{CorePair, IpcArgs, MpmcArgs, PEER, RingArgs, SpscArgs, WaitArgs};
+use corelane_bench::{CorePair, IpcArgs, MpmcArgs, PEER, RingArgs, SpscArgs, StealArgs, WaitArgs};
 use corelane_report::FileArgs;
 
 /// Measures the queues of corelane on this machine, beside the physical floor and beside other crates, verifies their
@@ -87,6 +87,8 @@ pub(crate) enum BenchSuite {
     Wait(Box<WaitArgs>),
     /// Between processes: lanes in shared memory, beside what the system offers.
     Ipc(Box<IpcArgs>),
+    /// Work stealing: an owner that puts and gets, and thieves.
+    Steal(Box<StealArgs>),
 }
 
 /// What to show.

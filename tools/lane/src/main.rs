@@ -47,6 +47,9 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
             measure(Plan::wait(&args)?, BENCH)
         }
         Some(Command::Bench { suite: BenchSuite::Ipc(args) }) => measure(Plan::ipc(&args)?, BENCH),
+        Some(Command::Bench { suite: BenchSuite::Steal(args) }) => {
+            measure(Plan::steal(&args)?, BENCH)
+        }
         Some(Command::Peer { what }) => be_peer(&what).map(|()| ExitCode::SUCCESS),
         Some(Command::Report(args)) => report(&args),
         Some(Command::Calibrate(args)) => calibrate(&args),

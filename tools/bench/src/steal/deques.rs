@@ -1,0 +1,199 @@
+//! The queues that are measured, and the collections that are floors.
+
+use std::collections::VecDeque;
+
+use corelane::steal::bwos::{fifo, lifo};
+
+use super::{Deque, Thief, entry};
+use crate::catalogue::{Entry, EntryKind};
+use crate::kinds::Order;
+use crate::peers::of_std;
+
+/// Makes a queue one that is measured: its types, and how it is made, put to and got from.
+macro_rules! deque {
+    ($deque:ty, $thief:ty: |$capacity:ident| $new:expr, |$of:ident| $stealer:expr,
+     |$to:ident, $item:ident| $put:expr, |$from:ident| $get:expr, |$victim:ident| $steal:expr) => {
+        impl Deque for $deque {
+            type Thief = $thief;
+
+            fn new($capacity: usize) -> Self {
+                $new
+            }
+
+            fn thief(&self) -> Option<$thief> {
+                let $of = self;
+                $stealer
+            }
+
+            #[inline(always)]
+            fn put(&mut self, $item: u64) -> bool {
+                let $to = self;
+                $put
+            }
+
+            #[inline(always)]
+            fn get(&mut self) -> Option<u64> {
+                let $from = self;
+                $get
+            }
+        }
+
+        impl Thief for $thief {
+            #[inline(always)]
+            fn steal(&mut self) -> Option<u64> {
+                let $victim = self;
+                $steal
+            }
+        }
+    };
+}
+
+const SMALL: &str = "there is memory for the queue";
+
+deque!(lifo::Worker<u64>, lifo::Stealer<u64>: |n| lifo::queue(n).expect(SMALL), |worker| Some(worker.stealer()),
+    |worker, item| worker.try_push(item).is_ok(), |worker| worker.try_pop().ok(), |thief| thief.try_steal().ok());
+deque!(fifo::Worker<u64>, fifo::Stealer<u64>: |n| fifo::queue(n).expect(SMALL), |worker| Some(worker.stealer()),
+    |worker, item| worker.try_push(item).is_ok(), |worker| worker.try_pop().ok(), |thief| thief.try_steal().ok());
+
+/// There are none.
+enum None {}
+
+impl Thief for None {
+    fn steal(&mut self) -> Option<u64> {
+        match *self {}
+    }
+}
+
+/// A collection of one thread.
+struct Alone<C>(C);
+
+impl Deque for Alone<Vec<u64>> {
+    type Thief = None;
+
+    fn new(capacity: usize) -> Self {
+        Self(Vec::with_capacity(capacity))
+    }
+
+    fn thief(&self) -> Option<None> {
+        Option::None
+    }
+
+    #[inline(always)]
+    fn put(&mut self, item: u64) -> bool {
+        self.0.push(item);
+        true
+    }
+
+    #[inline(always)]
+    fn get(&mut self) -> Option<u64> {
+        self.0.pop()
+    }
+}
+
+impl Deque for Alone<VecDeque<u64>> {
+    type Thief = None;
+
+    fn new(capacity: usize) -> Self {
+        Self(VecDeque::with_capacity(capacity))
+    }
+
+    fn thief(&self) -> Option<None> {
+        Option::None
+    }
+
+    #[inline(always)]
+    fn put(&mut self, item: u64) -> bool {
+        self.0.push_back(item);
+        true
+    }
+
+    #[inline(always)]
+    fn get(&mut self) -> Option<u64> {
+        self.0.pop_front()
+    }
+}
+
+pub(super) fn entries() -> Vec<Entry> {
+    let ours = || EntryKind::Ours { items: "items of any type" };
+    let entries = vec![
+        entry::<lifo::Worker<u64>>(Order::Lifo, true, (lifo::INFO.id, lifo::INFO.name), ours()),
+        entry::<fifo::Worker<u64>>(Order::Fifo, true, (fifo::INFO.id, fifo::INFO.name), ours()),
+        entry::<Alone<Vec<u64>>>(Order::Lifo, false, ("vec", "Vec"), of_std()),
+        entry::<Alone<VecDeque<u64>>>(Order::Fifo, false, ("vecdeque", "VecDeque"), of_std()),
+    ];
+    #[cfg(feature = "peers")]
+    let entries = entries.into_iter().chain(peers::entries()).collect();
+    entries
+}
+
+#[cfg(feature = "peers")]
+mod peers {
+    use crossbeam::deque as crossbeam;
+    use st3::{fifo, lifo};
+
+    use super::{Deque, Thief, entry};
+    use crate::catalogue::Entry;
+    use crate::kinds::Order;
+    use crate::peers::crates::kind;
+
+    /// A queue of crossbeam, of either order.
+    struct Crossbeam<const FIFO: bool>(crossbeam::Worker<u64>);
+
+    impl<const FIFO: bool> Deque for Crossbeam<FIFO> {
+        type Thief = crossbeam::Stealer<u64>;
+
+        fn new(_: usize) -> Self {
+            Self(if FIFO { crossbeam::Worker::new_fifo() } else { crossbeam::Worker::new_lifo() })
+        }
+
+        fn thief(&self) -> Option<Self::Thief> {
+            Some(self.0.stealer())
+        }
+
+        #[inline(always)]
+        fn put(&mut self, item: u64) -> bool {
+            self.0.push(item);
+            true
+        }
+
+        #[inline(always)]
+        fn get(&mut self) -> Option<u64> {
+            self.0.pop()
+        }
+    }
+
+    impl Thief for crossbeam::Stealer<u64> {
+        #[inline(always)]
+        fn steal(&mut self) -> Option<u64> {
+            crossbeam::Stealer::steal(self).success()
+        }
+    }
+
+    /// st3 steals into a queue of the thief's own.
+    pub(crate) struct Into<S, W>(S, W);
+
+    deque!(lifo::Worker<u64>, Into<lifo::Stealer<u64>, lifo::Worker<u64>>: |n| Self::new(n), |worker| Some(Into(worker.stealer(), lifo::Worker::new(2))),
+        |worker, item| worker.push(item).is_ok(), |worker| worker.pop(), |thief| thief.0.steal_and_pop(&thief.1, |_| 1).ok().map(|(item, _)| item));
+    deque!(fifo::Worker<u64>, Into<fifo::Stealer<u64>, fifo::Worker<u64>>: |n| Self::new(n), |worker| Some(Into(worker.stealer(), fifo::Worker::new(2))),
+        |worker, item| worker.push(item).is_ok(), |worker| worker.pop(), |thief| thief.0.steal_and_pop(&thief.1, |_| 1).ok().map(|(item, _)| item));
+
+    pub(super) fn entries() -> Vec<Entry> {
+        let (crossbeam, st3) = ("crossbeam-deque", "st3");
+        vec![
+            entry::<Crossbeam<false>>(
+                Order::Lifo,
+                true,
+                ("crossbeam-lifo", "crossbeam-deque"),
+                kind(crossbeam),
+            ),
+            entry::<Crossbeam<true>>(
+                Order::Fifo,
+                true,
+                ("crossbeam-fifo", "crossbeam-deque"),
+                kind(crossbeam),
+            ),
+            entry::<lifo::Worker<u64>>(Order::Lifo, true, ("st3-lifo", "st3"), kind(st3)),
+            entry::<fifo::Worker<u64>>(Order::Fifo, true, ("st3-fifo", "st3"), kind(st3)),
+        ]
+    }
+}

@@ -1,0 +1,188 @@
+//! `lane bench steal`: the owner's calls of a work-stealing queue, alone, beside a thief that finds nothing, and while a share of its items is stolen.
+//!
+//! To add a queue: implement [`Deque`], and add a line to [`entries`].
+
+mod deques;
+
+use std::hint::black_box;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use core_affinity::CoreId;
+use corelane::memory::pause;
+use corelane::{Info, Sides};
+
+use crate::catalogue::{Entry, EntryKind};
+use crate::kinds::{Order, Test};
+use crate::pair::{self, Task};
+use crate::params::{Length, StealSetting, Trial};
+use crate::sample::Sample;
+
+/// All entries, also the floors: collections of one thread.
+pub(crate) fn entries() -> &'static [Entry] {
+    static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(deques::entries);
+    &ENTRIES
+}
+
+/// The owner's side of a queue.
+pub(crate) trait Deque: Send + Sized {
+    type Thief: Thief;
+
+    fn new(capacity: usize) -> Self;
+    /// `None` of a collection that only one thread uses.
+    fn thief(&self) -> Option<Self::Thief>;
+    /// Whether there was room.
+    fn put(&mut self, item: u64) -> bool;
+    fn get(&mut self) -> Option<u64>;
+}
+
+/// A thief's side.
+pub(crate) trait Thief: Send {
+    fn steal(&mut self) -> Option<u64>;
+}
+
+/// How a queue is measured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StealKernel {
+    pub(crate) order: Order,
+    /// Whether other threads may steal.
+    has_thieves: bool,
+    measure: fn(Test, &Trial<'_>, &StealSetting) -> Result<Sample, String>,
+}
+
+impl StealKernel {
+    pub(crate) fn fits(&self, setting: &StealSetting) -> bool {
+        self.order == setting.order && (self.has_thieves || setting.thieves == 0)
+    }
+
+    pub(crate) fn measure(
+        &self,
+        test: Test,
+        trial: &Trial<'_>,
+        setting: &StealSetting,
+    ) -> Result<Sample, String> {
+        (self.measure)(test, trial, setting)
+    }
+}
+
+fn entry<D: Deque>(
+    order: Order,
+    has_thieves: bool,
+    (id, name): (&'static str, &'static str),
+    kind: EntryKind,
+) -> Entry {
+    let info = Info { id, name, sides: Sides::OneToMany, bounded: true, ..Info::RING };
+    let kernel = StealKernel { order, has_thieves, measure: measure::<D> };
+    Entry::stolen_from(info, kind, kernel)
+}
+
+/// Items that the owner puts and gets in turn while a thief finds nothing: so few that corelane's queues have them in the owner's block.
+const FEW: u64 = 16;
+
+/// What the owner and its thief tell each other.
+#[derive(Default)]
+struct Shared {
+    is_done: AtomicBool,
+    /// Items that the owner has put, stored once in a while.
+    put: AtomicU64,
+    /// Items that the thief may take for each 1000 that were put; if 0, all that it finds.
+    per_mille: u64,
+}
+
+/// What one thread has done: its time in nanoseconds, its items and their sum.
+#[derive(Default)]
+struct Did {
+    ns: f64,
+    items: u64,
+    sum: u64,
+}
+
+/// Nanoseconds of the owner for each item that it puts, and, unless the item is stolen, gets.
+fn measure<D: Deque>(
+    test: Test,
+    trial: &Trial<'_>,
+    setting: &StealSetting,
+) -> Result<Sample, String> {
+    let owner = D::new(trial.params.capacity);
+    let per_mille = u64::from(setting.stolen_percent.unwrap_or(0)) * 10;
+    let shared = Shared { per_mille, ..Shared::default() };
+    let run = if test == Test::HungryThief { FEW } else { trial.params.capacity as u64 };
+    let mut tasks: Vec<Task<'_, Did>> = Vec::new();
+    let core = |number: usize| Some(trial.cores[number % trial.cores.len()]) as Option<CoreId>;
+    if let Some(thief) = owner.thief().filter(|_| setting.thieves > 0) {
+        let shared = &shared;
+        tasks.push((core(1), Box::new(move || steal(thief, shared))));
+    }
+    let of_owner = &shared;
+    tasks.push((core(0), Box::new(move || own(owner, run, trial.length, of_owner))));
+    let mut did = pair::all(tasks, || ());
+    let own = did.pop().expect("the owner came last");
+    let stolen = did.pop().unwrap_or_default();
+    // Items are numbered from 1.
+    let all = (1..=own.items).fold(0, u64::wrapping_add);
+    if own.sum.wrapping_add(stolen.sum) != all {
+        return Err("items were lost or came twice".into());
+    }
+    let stolen = stolen.items as f64 / own.items as f64;
+    let value = own.ns / own.items as f64;
+    Ok(Sample { stolen: Some(stolen), ..Sample::of(value) })
+}
+
+/// The owner. It owns the queue, as a thread does: behind a reference the compiler would have to keep its fields in memory.
+fn own<D: Deque>(mut deque: D, run: u64, length: Length, shared: &Shared) -> Did {
+    let mut did = Did::default();
+    let mut measured = 0;
+    for part in length.parts() {
+        let (begin, before) = (Instant::now(), did.items);
+        // The clock is read after about 1000 items.
+        while !part.is_over(did.items - before, begin) {
+            for _ in 0..(1024 / run).max(1) {
+                (deque, did) = turn(deque, did, run);
+            }
+            shared.put.store(did.items, Ordering::Relaxed);
+        }
+        (did.ns, measured) = (begin.elapsed().as_nanos() as f64, did.items - before);
+    }
+    shared.is_done.store(true, Ordering::Release);
+    // The time is that of the measured part.
+    did.ns *= did.items as f64 / measured.max(1) as f64;
+    did
+}
+
+/// Puts up to `run` items, and gets them all.
+#[inline(never)]
+fn turn<D: Deque>(mut deque: D, mut did: Did, run: u64) -> (D, Did) {
+    for _ in 0..run {
+        if !deque.put(did.items + 1) {
+            break;
+        }
+        did.items += 1;
+    }
+    while let Some(item) = deque.get() {
+        did.sum = did.sum.wrapping_add(black_box(item));
+    }
+    (deque, did)
+}
+
+/// The thief.
+fn steal<T: Thief>(mut thief: T, shared: &Shared) -> Did {
+    let mut did = Did::default();
+    while !shared.is_done.load(Ordering::Acquire) {
+        let may = shared.put.load(Ordering::Relaxed) / 1000 * shared.per_mille;
+        if shared.per_mille > 0 && did.items >= may {
+            pause(16);
+            continue;
+        }
+        // As many as it may before it looks how far the owner is.
+        for _ in 0..64 {
+            let Some(item) = thief.steal() else { break };
+            did.items += 1;
+            did.sum = did.sum.wrapping_add(item);
+            if shared.per_mille > 0 && did.items >= may {
+                break;
+            }
+        }
+    }
+    did
+}

@@ -1,0 +1,62 @@
+//! `lane bench steal`: the options, checked and expanded into single cells.
+
+use corelane_report::{Failure, Positive};
+
+use crate::catalogue::{Entry, ids_among};
+use crate::cores;
+use crate::kinds::{Order, Test};
+use crate::options::StealArgs;
+use crate::pair::Wait;
+use crate::params::{Length, Params, Setting, StealSetting};
+use crate::plan::{Plan, row};
+use crate::steal;
+
+impl Plan {
+    /// `lane bench steal`.
+    ///
+    /// # Errors
+    ///
+    /// If the options can't be carried out.
+    pub fn steal(args: &StealArgs) -> Result<Self, Failure> {
+        let all = steal::entries();
+        let cores = cores::pair(args.cores)?;
+        let cores = vec![cores.producer, cores.consumer];
+        let queues = ids_among(all, &args.queues, |_| true, |_: &Entry| String::new())?;
+        let entries = args.run.choose_among(all, &queues, |_| true);
+        let Positive(capacity) = args.capacity;
+        let length = Length::of(args.items, args.duration, 30);
+        let mut cells = Vec::new();
+        for &test in &args.test {
+            for setting in args.settings(test) {
+                let fits = |entry: &&'static Entry| {
+                    entry.steal.is_some_and(|kernel| kernel.fits(&setting))
+                };
+                let fitting: Vec<_> = entries.iter().copied().filter(fits).collect();
+                let setting = Setting::Steal(setting.clone());
+                let params = Params { capacity, wait: Wait::Within, setting };
+                cells.extend(row(fitting.into_iter(), test, params, length));
+            }
+        }
+        Self::new(cells, cores, &args.run, &queues, Vec::new())
+    }
+}
+
+impl StealArgs {
+    /// The settings of a test, in the order of a round.
+    fn settings(&self, test: Test) -> Vec<StealSetting> {
+        let of = |thieves, stolen_percent| {
+            self.order.iter().map(move |&order| StealSetting { order, thieves, stolen_percent })
+        };
+        match test {
+            Test::Owner => of(0, None).collect(),
+            // Without a thief, too, to compare.
+            Test::HungryThief => of(0, None).chain(of(1, None)).collect(),
+            _ => self.stolen.iter().flat_map(|&n| of(usize::from(n > 0), Some(n))).collect(),
+        }
+    }
+}
+
+impl Order {
+    /// Both orders.
+    pub const ALL: [Self; 2] = [Self::Lifo, Self::Fifo];
+}
