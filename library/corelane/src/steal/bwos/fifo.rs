@@ -284,32 +284,49 @@ impl<T> Worker<T> {
     /// `Empty` if there is none, but those that thieves have taken.
     #[inline(always)]
     pub fn try_pop(&mut self) -> Result<T, TryPopError> {
-        let header = self.end.header();
         loop {
             // Relaxed: nobody else writes it.
-            let mut head = header.head.load(Ordering::Relaxed);
+            let mut head = self.end.header().head.load(Ordering::Relaxed);
             if head == self.front.stop {
-                let (front, back) = (self.front.clone(), self.back.clone());
-                let blocks = self.end.slots().clone();
-                self.front = without_unwinding(move || front.go_on(&blocks, header, &back));
-                head = header.head.load(Ordering::Relaxed);
-                if head == self.front.stop {
+                if !self.find_more(head) {
                     return Err(TryPopError::Empty);
                 }
+                head = self.end.header().head.load(Ordering::Relaxed);
             }
-            header.head.store(head + 1, Ordering::Relaxed);
+            self.end.header().head.store(head + 1, Ordering::Relaxed);
             if !self.front.barrier.light_finds(self.front.block.word(), self.front.expected) {
                 let (front, blocks) = (self.front.clone(), self.end.slots().clone());
                 let (front, is_there) = without_unwinding(move || front.look(&blocks, head));
                 self.front = front;
                 if !is_there {
-                    header.head.store(self.front.stop, Ordering::Relaxed);
+                    self.end.header().head.store(self.front.stop, Ordering::Relaxed);
                     continue;
                 }
             }
             // SAFETY: the item is in the owner's block, and no thief has taken it.
             return Ok(unsafe { self.front.block.cells.read(head) });
         }
+    }
+
+    /// Whether there are items behind those that the owner knew of.
+    #[inline(always)]
+    fn find_more(&mut self, head: u64) -> bool {
+        self.front.stop = self.back.tail.min(self.front.until);
+        if head != self.front.stop {
+            return true;
+        }
+        if self.front.until == self.back.until {
+            return false;
+        }
+        let (front, back) = (self.front.clone(), self.back.clone());
+        let (blocks, header) = (self.end.slots().clone(), self.end.header());
+        let (front, is_found) = without_unwinding(move || {
+            let front = front.go_on(&blocks, header, &back);
+            let is_found = header.head.load(Ordering::Relaxed) != front.stop;
+            (front, is_found)
+        });
+        self.front = front;
+        is_found
     }
 
     /// A handle for a thief.

@@ -124,6 +124,8 @@ struct Here<T> {
     base: u64,
     /// The end.
     until: u64,
+    /// Thieves have taken all items of lower blocks.
+    is_lowest: bool,
     /// What the block's word is, unless a thief has marked it or taken items.
     word: Word,
     /// What a pop expects the word to be: `word`, or no word at all if each pop needs a fence, for which it has to [`look`](Self::look).
@@ -143,7 +145,8 @@ impl<T> Here<T> {
         let block = blocks.at_hand(start);
         let until = start + blocks.size();
         let base = start + word.index();
-        Self { base, until, word, expected: word.expected(barrier), block, barrier }
+        let (is_lowest, expected) = (false, word.expected(barrier));
+        Self { base, until, is_lowest, word, expected, block, barrier }
     }
 
     /// Grants the full block, and enters the next one. `None` if that is not free.
@@ -191,7 +194,8 @@ impl<T> Here<T> {
     /// A thief has marked the block, or has taken items; or each pop comes here for its fence.
     fn look(self, blocks: &Blocks<T>) -> Self {
         let word = self.block.unmarked(self.barrier);
-        Self::new(blocks, self.until - blocks.size(), word, self.barrier)
+        let is_lowest = self.is_lowest;
+        Self { is_lowest, ..Self::new(blocks, self.until - blocks.size(), word, self.barrier) }
     }
 }
 
@@ -238,17 +242,12 @@ impl<T> Worker<T> {
     /// `Empty` if there is none.
     #[inline(always)]
     pub fn try_pop(&mut self) -> Result<T, TryPopError> {
-        let shared = &self.end.header().top;
         // Relaxed: nobody else writes it.
-        let top = shared.load(Ordering::Relaxed);
-        if top == self.here.base {
-            let (here, blocks) = (self.here.clone(), self.end.slots().clone());
-            match without_unwinding(move || here.go_down(&blocks)) {
-                Some(below) => self.here = below,
-                None => return Err(TryPopError::Empty),
-            }
+        let top = self.end.header().top.load(Ordering::Relaxed);
+        if top == self.here.base && !self.go_down() {
+            return Err(TryPopError::Empty);
         }
-        let position = top - 1;
+        let (position, shared) = (top - 1, &self.end.header().top);
         // Release ↔ Acquire in `try_seize`: the items below.
         shared.store(position, Ordering::Release);
         if !self.here.barrier.light_finds(self.here.block.word(), self.here.expected) {
@@ -263,6 +262,19 @@ impl<T> Worker<T> {
         // SAFETY: the item is in the owner's block. `base` says that no thief had it, and the word is as it was then, or `look` has
         // found that no thief has it now.
         Ok(unsafe { self.here.block.cells.read(position) })
+    }
+
+    #[inline(always)]
+    fn go_down(&mut self) -> bool {
+        if self.here.is_lowest {
+            return false;
+        }
+        let (here, blocks) = (self.here.clone(), self.end.slots().clone());
+        match without_unwinding(move || here.go_down(&blocks)) {
+            Some(below) => self.here = below,
+            None => self.here.is_lowest = true,
+        }
+        !self.here.is_lowest
     }
 
     /// A handle for a thief.
