@@ -11,6 +11,9 @@ use crate::params::{Length, Params, Setting, StealSetting};
 use crate::plan::{Plan, row};
 use crate::steal;
 
+/// Most items of a queue.
+const MOST: usize = 1 << 24;
+
 impl Plan {
     /// `lane bench steal`.
     ///
@@ -24,6 +27,11 @@ impl Plan {
         let queues = ids_among(all, &args.queues, |_| true, |_: &Entry| String::new())?;
         let entries = args.run.choose_among(all, &queues, |_| true);
         let Positive(capacity) = args.capacity;
+        if capacity > MOST {
+            return Err(Failure::Usage(format!(
+                "the queues are filled with {capacity} items: choose a smaller --capacity, up to {MOST}"
+            )));
+        }
         let length = Length::of(args.items, args.duration, 30);
         let mut cells = Vec::new();
         for &test in &args.test {

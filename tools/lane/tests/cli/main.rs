@@ -7,6 +7,7 @@ mod refusals;
 mod report;
 mod ring;
 mod runs;
+mod steal;
 mod subprograms;
 mod wait;
 

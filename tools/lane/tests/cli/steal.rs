@@ -1,0 +1,45 @@
+//! `lane bench steal`.
+
+use serde_json::json;
+
+use crate::common::{assert_has, assert_refused, assert_report, json_of, number, results};
+
+/// `lane bench steal` with `args`, and so few items that a run takes no time.
+fn steal(args: &str) -> String {
+    format!("bench steal --rounds 1 --far-above 1e12 --items 20000 {args}")
+}
+
+#[test]
+fn owners_are_measured_alone_and_beside_thieves() {
+    let json = json_of(&steal("--stolen 10"));
+    for queue in ["bwos-lifo", "bwos-fifo", "crossbeam-lifo", "st3-fifo", "vec", "vecdeque"] {
+        let of = results(&json).iter().filter(|result| result["queue"] == queue);
+        // Collections of one thread have no thieves.
+        assert_eq!(of.count(), if queue.starts_with("vec") { 2 } else { 4 }, "{queue}");
+    }
+    for result in results(&json) {
+        assert_has(result, json!({ "suite": "steal", "unit": "ns/item of the owner" }));
+        assert!(number(&result["groups"]["near"]["median"]) > 0.0, "{result}");
+        let is_stolen_from = result["params"]["thieves"] != 0;
+        assert!(is_stolen_from || result["groups"]["near"]["stolen"] == 0.0, "{result}");
+    }
+}
+
+#[test]
+fn the_report_has_both_orders() {
+    let words = ["bwos-lifo", "bwos-fifo", "hungry-thief", "10 % stolen"];
+    assert_report(&steal("bwos-lifo bwos-fifo --stolen 10"), &words);
+}
+
+#[test]
+fn bad_options_are_refused() {
+    for (args, text) in [
+        ("bwos", "bwos-fifo"),
+        ("--stolen 101", "0..=100"),
+        ("--capacity 0", "1"),
+        ("vec --test stolen --stolen 10", "nothing to measure"),
+        ("bwos-lifo --capacity 9999999999999999", "choose a smaller --capacity"),
+    ] {
+        assert_refused(&steal(args), &[text]);
+    }
+}
