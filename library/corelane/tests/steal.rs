@@ -7,7 +7,7 @@ use std::thread;
 
 use corelane::steal::bwos::{fifo, lifo};
 use corelane::steal::{Stealer, Worker};
-use corelane::{Config, TryPopError};
+use corelane::{CapacityError, Config, TryPopError};
 
 /// A small generator of random numbers.
 struct Random(u64);
@@ -37,6 +37,7 @@ both! {
     one_thread_with_both_handles
     each_item_comes_once
     items_are_dropped_once
+    full_queues_are_dropped
     thieves_go_on_without_the_owner
     room_for_what_was_promised
 }
@@ -182,6 +183,49 @@ fn items_are_dropped_once<W: Worker<Item = Counted>>(make: fn(Config) -> W, _: b
         drop(thief);
         assert_eq!(drops.load(Ordering::Relaxed), 18);
     }
+}
+
+/// Filled to the last slot, also of the block that capacities don't count.
+fn full_queues_are_dropped<W: Worker<Item = Counted>>(make: fn(Config) -> W, _: bool) {
+    for (capacity, block) in [(1, 1), (2, 1), (7, 2), (20, 4)] {
+        let drops = Arc::new(AtomicUsize::new(0));
+        let mut worker = make(Config::new(capacity).block(block));
+        let pushes = std::iter::repeat_with(|| worker.try_push(Counted(Arc::clone(&drops))));
+        // The item that has no room is dropped, too.
+        let pushed = pushes.take_while(Result::is_ok).count() + 1;
+        drop(worker);
+        assert_eq!(drops.load(Ordering::Relaxed), pushed);
+    }
+}
+
+fn queues_that_are_too_large_are_refused<W: Worker<Item = u8>>(
+    make: fn(Config) -> Result<W, CapacityError>,
+) {
+    for capacity in [0, 1 << (usize::BITS - 9), 1 << (usize::BITS - 2), usize::MAX] {
+        for block in [1, 1024] {
+            assert!(make(Config::new(capacity).block(block)).is_err());
+        }
+    }
+}
+
+#[test]
+fn too_large() {
+    queues_that_are_too_large_are_refused(lifo::queue_with);
+    queues_that_are_too_large_are_refused(fifo::queue_with);
+}
+
+/// What was granted is not the owner's block.
+#[test]
+fn seizing_never_says_closed() {
+    let mut worker = fifo::queue_with(Config::new(4).block(1)).unwrap();
+    let thief = worker.stealer();
+    worker.try_push(1).unwrap();
+    worker.try_push(2).unwrap();
+    assert_eq!(thief.try_seize(1).unwrap().next(), Some(1));
+    drop(worker);
+    assert_eq!(thief.try_seize(1).err(), Some(TryPopError::Empty));
+    assert_eq!(thief.try_steal(), Ok(2));
+    assert_eq!(thief.try_steal(), Err(TryPopError::Closed));
 }
 
 fn thieves_go_on_without_the_owner<W: Worker<Item = u64>>(make: fn(Config) -> W, _: bool) {

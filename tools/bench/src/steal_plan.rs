@@ -42,7 +42,7 @@ impl Plan {
                 let fitting: Vec<_> = entries.iter().copied().filter(fits).collect();
                 let setting = Setting::Steal(setting.clone());
                 let params = Params { capacity, wait: Wait::Within, setting };
-                cells.extend(row(fitting.into_iter(), test, params, length));
+                cells.extend(row(fitting, test, params, length));
             }
         }
         Self::new(cells, cores, &args.run, &queues, Vec::new())

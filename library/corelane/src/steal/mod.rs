@@ -90,6 +90,6 @@ pub trait Stealer: Clone {
     ///
     /// # Errors
     ///
-    /// As [`try_steal`](Self::try_steal), and `Busy` if the owner, or another thief, was faster.
+    /// `Empty` if there is none before the owner; `Busy` if the owner, or another thief, was faster.
     fn try_seize(&self, most: usize) -> Result<Loot<'_, Self::Item>, TryPopError>;
 }

@@ -9,10 +9,16 @@ use core::ptr::NonNull;
 use crate::memory::{AtomicBool, AtomicU64, Barrier, Cells, Ordering, Shifted, UnsafeCell};
 use crate::pad::Padded;
 use crate::queue::{CapacityError, Config};
-use crate::region::{Slots, State, array, slots_for};
+use crate::region::{Slots, State, array, slots_up_to};
 
 /// Most slots of a block: as many as a word can count.
 const MOST_SLOTS: usize = 1024;
+
+/// Most slots of all blocks. So there are addresses for their blocks, and numbers that differ by half of what a word has.
+const MOST_SLOTS_AT_ALL: usize = {
+    let (by_number, by_address) = (1_u64 << 38, (usize::MAX >> 10) as u64);
+    if by_number < by_address { by_number as usize } else { by_address as usize }
+};
 
 const LOG_INDEX: u32 = MOST_SLOTS.ilog2() + 1;
 const INDEX: u64 = (1 << LOG_INDEX) - 1;
@@ -50,7 +56,7 @@ impl Word {
     /// Whether it is the word of a later block than this one.
     pub(super) fn is_after(self, number: u64) -> bool {
         let ahead = (self.0 >> LOG_NUMBER << LOG_NUMBER).wrapping_sub(number << LOG_NUMBER);
-        ahead.cast_signed() > 0
+        ahead as i64 > 0
     }
 
     pub(super) fn is_granted(self) -> bool {
@@ -229,8 +235,7 @@ impl Shape {
     /// By default eight blocks and one more: so many items fit while thieves have taken only a part of a block.
     pub(super) fn new<H: State>(config: Config) -> Result<Self, CapacityError> {
         config.inexact()?;
-        // All slots fit, however many the last block has.
-        slots_for::<H>(config.capacity, 2 * MOST_SLOTS)?;
+        slots_up_to::<H>(MOST_SLOTS_AT_ALL, config.capacity, 2 * MOST_SLOTS)?;
         let usual = config.capacity.div_ceil(8).next_power_of_two();
         let slots = config.block.map_or(usual, |slots| slots.max(1)).min(MOST_SLOTS);
         let log_slots = slots.ilog2();
@@ -367,7 +372,7 @@ impl<T> Blocks<T> {
     }
 }
 
-/// Items that a thief has taken. Those that it doesn't read are dropped with this.
+/// Items that a thief has taken. Those that it doesn't read are dropped with this. If this is forgotten, the owner never uses their block again.
 pub struct Loot<'a, T> {
     block: &'a Block,
     cells: &'a Cells<T>,

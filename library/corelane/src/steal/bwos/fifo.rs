@@ -385,7 +385,8 @@ impl<T> Stealer<T> {
                 break;
             }
             if word.is_after(number) || !word.is_granted() || word.index() == blocks.size() {
-                start += blocks.size();
+                let front = self.end.header().thieves.front.load(Ordering::Relaxed);
+                start = front.max(start + blocks.size());
                 continue;
             }
             let from = start + word.index();
@@ -401,7 +402,10 @@ impl<T> Stealer<T> {
             }
         }
         match closed {
-            true => self.try_seize(most),
+            true => match self.try_seize(most) {
+                Err(TryPopError::Empty) => Err(TryPopError::Closed),
+                other => other,
+            },
             false => Err(TryPopError::Empty),
         }
     }
@@ -410,10 +414,8 @@ impl<T> Stealer<T> {
     ///
     /// # Errors
     ///
-    /// As [`try_steal`](Self::try_steal), and `Busy` if the owner, or another thief, was faster.
+    /// `Empty` if there is none in the owner's block; `Busy` if the owner, or another thief, was faster.
     pub fn try_seize(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
-        let closed = self.end.peer_is_gone();
-        let nothing = if closed { TryPopError::Closed } else { TryPopError::Empty };
         let (blocks, header) = (self.end.slots(), self.end.header());
         let start = header.thieves.front.load(Ordering::Relaxed);
         let block = blocks.at(start);
@@ -422,7 +424,7 @@ impl<T> Stealer<T> {
             return Err(TryPopError::Busy);
         }
         if block.back().load(Ordering::Relaxed) <= start + word.index() {
-            return Err(nothing);
+            return Err(TryPopError::Empty);
         }
         let Some(_only) = header.thieves.seizing.take() else {
             return Err(TryPopError::Busy);
@@ -446,7 +448,7 @@ impl<T> Stealer<T> {
         };
         match block.exchange(seized, left, Ordering::Relaxed) {
             Err(_) => Err(TryPopError::Busy),
-            Ok(()) if n == 0 => Err(nothing),
+            Ok(()) if n == 0 => Err(TryPopError::Empty),
             // SAFETY: the owner has not taken the mark back, so it had popped none of these items, and now they are this thread's.
             Ok(()) => Ok(unsafe { Loot::new(blocks, from, n) }),
         }

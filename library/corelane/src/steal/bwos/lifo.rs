@@ -107,7 +107,8 @@ impl<T> State for Header<T> {
     fn drop_items(&self, blocks: &Blocks<T>) {
         let top = self.top.load(Ordering::Relaxed);
         let mut start = blocks.start(top);
-        for _ in 0..blocks.shape().blocks {
+        // If all blocks are full, `top` is at the start of the first one again.
+        for _ in 0..=blocks.shape().blocks {
             let word = Word(blocks.at(start).word().load(Ordering::Relaxed));
             if word.is_of(blocks.number(start)) {
                 let end = start.wrapping_add(blocks.size());
@@ -344,7 +345,10 @@ impl<T> Stealer<T> {
             }
         }
         match closed {
-            true => self.try_seize(most),
+            true => match self.try_seize(most) {
+                Err(TryPopError::Empty) => Err(TryPopError::Closed),
+                other => other,
+            },
             false => Err(TryPopError::Empty),
         }
     }
@@ -378,18 +382,18 @@ impl<T> Stealer<T> {
     ///
     /// # Errors
     ///
-    /// As [`try_steal`](Self::try_steal), and `Busy` if the owner, or another thief, was faster.
+    /// `Empty` if there is none in the owner's block; `Busy` if the owner, or another thief, was faster.
     pub fn try_seize(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
-        let closed = self.end.peer_is_gone();
-        let nothing = if closed { TryPopError::Closed } else { TryPopError::Empty };
         let (blocks, header) = (self.end.slots(), self.end.header());
-        let Some(Found { block, start, word }) = self.bottom() else { return Err(nothing) };
+        let Some(Found { block, start, word }) = self.bottom() else {
+            return Err(TryPopError::Empty);
+        };
         let from = start + word.index();
         if word.is_granted() || word.is_seized() {
             return Err(TryPopError::Busy);
         }
         if header.top.load(Ordering::Relaxed) <= from {
-            return Err(nothing);
+            return Err(TryPopError::Empty);
         }
         let Some(_only) = header.thieves.seizing.take() else {
             return Err(TryPopError::Busy);
@@ -408,7 +412,7 @@ impl<T> Stealer<T> {
         let n = there.div_ceil(2).min(most as u64);
         match block.exchange(seized, word.with_index(word.index() + n), Ordering::Relaxed) {
             Err(_) => Err(TryPopError::Busy),
-            Ok(()) if n == 0 => Err(nothing),
+            Ok(()) if n == 0 => Err(TryPopError::Empty),
             // SAFETY: the owner has not taken the mark back, so it had popped none of these items, and now they are this thread's.
             Ok(()) => Ok(unsafe { Loot::new(blocks, from, n) }),
         }

@@ -2,7 +2,7 @@
 //!
 //! A queue is divided into blocks. Each block is the owner's or the thieves'. Inside a block of its own the owner needs no atomic operation that costs something, and thieves
 //! don't disturb it: they steal from other blocks. The owner *grants* a block to the thieves when it goes on to the next one, and *takes* a block *over*
-//! from them when it comes to it. The block's word ([`Word`](blocks::Word)) decides by atomic steps which items thieves have got.
+//! from them when it comes to it. The block's word decides by atomic steps which items thieves have got.
 //!
 //! # Items in the owner's block
 //!
