@@ -266,7 +266,11 @@ impl<T> Worker<T> {
         let header = self.end.header();
         let (front, next) = without_unwinding(move || match back.go_on(&blocks, &front) {
             None => {
-                // The front block may be empty.
+                // The front block may be empty, by seizures that the owner has not noticed.
+                let (front, is_there) = front.look(&blocks, header.head.load(Ordering::Relaxed));
+                if !is_there {
+                    header.head.store(front.stop, Ordering::Relaxed);
+                }
                 let front = front.go_on(&blocks, header, &back);
                 let next = back.go_on(&blocks, &front);
                 (front, next)
