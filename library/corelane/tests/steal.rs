@@ -38,6 +38,7 @@ both! {
     each_item_comes_once
     items_are_dropped_once
     full_queues_are_dropped
+    a_panic_in_a_thief
     thieves_go_on_without_the_owner
     room_for_what_was_promised
 }
@@ -76,6 +77,8 @@ fn one_thread_with_both_handles<W: Worker<Item = u64>>(make: fn(Config) -> W, is
                             6 => thief.try_steal_some(most),
                             _ => thief.try_seize(most),
                         };
+                        // What can't be stolen is in the owner's block.
+                        assert!(action != 6 || stolen.is_ok() || all.len() <= block);
                         for item in stolen.into_iter().flatten() {
                             let at = all.iter().position(|&other| other == item);
                             let at = at.expect("nobody else has taken it");
@@ -196,6 +199,33 @@ fn full_queues_are_dropped<W: Worker<Item = Counted>>(make: fn(Config) -> W, _: 
         let pushed = pushes.take_while(Result::is_ok).count() + 1;
         drop(worker);
         assert_eq!(drops.load(Ordering::Relaxed), pushed);
+    }
+}
+
+/// An item whose drop panics, if it says so.
+struct Bomb(bool);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        assert!(!self.0, "the bomb");
+    }
+}
+
+/// Slots come back though an item that a thief drops panics.
+fn a_panic_in_a_thief<W: Worker<Item = Bomb>>(make: fn(Config) -> W, _: bool) {
+    let mut worker = make(Config::new(4).block(2));
+    let thief = worker.stealer();
+    for _ in 0..10 {
+        for _ in 0..2 {
+            (0..2).for_each(|at| assert!(worker.try_push(Bomb(at == 0)).is_ok()));
+        }
+        let panics = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            drop(thief.try_steal_some(2));
+        }));
+        assert!(panics.is_err());
+        while let Ok(mut bomb) = worker.try_pop() {
+            bomb.0 = false;
+        }
     }
 }
 

@@ -270,14 +270,14 @@ where
     W: Worker<Item = Number, Stealer: 'static> + 'static,
 {
     explore_shared(move || {
-        let mut worker = new(blocks_of(2));
-        assert_eq!(push(&mut worker, 0..2), 2);
+        let mut worker = new(blocks_of(4));
+        assert_eq!(push(&mut worker, 0..3), 3);
         let thief = worker.stealer();
-        let thieves = [seize(&thief, 1), seize(&thief, 1)];
+        let thieves = [seize(&thief, 2), seize(&thief, 2)];
         let mut all = pop(&mut worker, 2);
         all.extend(join(thieves).concat());
-        all.extend(pop(&mut worker, 1));
-        all_are_there(all, 2);
+        all.extend(pop(&mut worker, 3));
+        all_are_there(all, 3);
     })
 }
 

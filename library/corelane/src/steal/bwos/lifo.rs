@@ -157,7 +157,7 @@ impl<T> Here<T> {
         let word = Word(next.word().load(Ordering::Relaxed));
         // Otherwise the owner has been there before, and has popped all.
         if !word.is_of(number) {
-            if word.index() < blocks.size() || !next.is_read() {
+            if !next.is_read() {
                 return None;
             }
             next.count_taken(blocks.size());
@@ -175,9 +175,6 @@ impl<T> Here<T> {
     /// Leaves the empty block, and takes the one below over. `None` if thieves have taken all of it: then there are no others.
     fn go_down(self, blocks: &Blocks<T>) -> Option<Self> {
         let start = self.until - blocks.size();
-        if self.base != start {
-            return None;
-        }
         let below = start.wrapping_sub(blocks.size());
         let (block, number) = (blocks.at(below), blocks.number(below));
         let mut word = Word(block.word().load(Ordering::Relaxed));
