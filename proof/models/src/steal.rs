@@ -38,6 +38,7 @@ where
         of.model("seized_twice", move || seized_twice(new)),
         of.model("seized_by_two", move || seized_by_two(new)),
         of.model("seized_and_granted", move || seized_and_granted(new)),
+        of.model("no_mark_stays", move || no_mark_stays(new)),
         of.model("owner_goes", move || owner_goes(new)),
     ]
 }
@@ -333,5 +334,45 @@ where
         );
         all.sort_unstable();
         all_are_there(all, 3);
+    })
+}
+
+/// However a seizure meets the owner, which goes to the next block and back, no mark stays: then thieves get all, and nobody is busy.
+fn no_mark_stays<W>(new: New<W>) -> Exploration
+where
+    W: Worker<Item = Number, Stealer: 'static> + 'static,
+{
+    explore(move || {
+        let mut worker = new(blocks_of(2));
+        assert_eq!(push(&mut worker, 0..2), 2);
+        let thief = worker.stealer();
+        let seizer = thief.clone();
+        let (mut all, popped) = both(
+            move || numbers(seizer.try_seize(1)),
+            || {
+                let mut popped = pop(&mut worker, 1);
+                assert_eq!(push(&mut worker, 2..3), 1);
+                if worker.try_push(Number::of(3)).is_err() {
+                    popped.push(3);
+                }
+                popped
+            },
+        );
+        all.extend(popped);
+        let granted = thief.try_steal().expect("the owner has granted a block that is not empty");
+        all.push(granted.number());
+        loop {
+            match thief
+                .try_steal()
+                .or_else(|_| thief.try_seize(1).map(|mut loot| loot.next().expect("one")))
+            {
+                Ok(item) => all.push(item.number()),
+                Err(error) => {
+                    assert_eq!(error, TryPopError::Empty);
+                    break;
+                }
+            }
+        }
+        all_are_there(all, 4);
     })
 }

@@ -24,7 +24,8 @@
 //! | [`lifo`] | newest first | computations that fork and join: the newest task has its data in the cache, thieves get the oldest and largest |
 //! | [`fifo`] | oldest first | servers and executors: no task waits for ever |
 //!
-//! Both are block-based ([`bwos`]). The owner's calls cost about as much as those of `Vec` and `VecDeque`.
+//! Both are block-based ([`bwos`]). Where the system has `membarrier(2)`, as Linux does, the owner's calls cost about as much as those
+//! of `Vec` and `VecDeque`. Elsewhere each pop has a fence.
 
 pub mod bwos;
 
@@ -79,17 +80,17 @@ pub trait Stealer: Clone {
         Ok(self.try_steal_some(1)?.next().expect("it has stolen one"))
     }
 
-    /// Steals up to `most` items that lie together, all at once.
+    /// Steals up to `most` items, at least one, that lie together, all at once.
     ///
     /// # Errors
     ///
     /// As [`try_steal`](Self::try_steal).
     fn try_steal_some(&self, most: usize) -> Result<Loot<'_, Self::Item>, TryPopError>;
 
-    /// Steals up to `most` items, but no more than half, from those that the owner has before it. For a thread that finds nothing else and would sleep otherwise.
+    /// Steals up to `most` items, at least one, but no more than half, from those that the owner has before it. For a thread that finds nothing else and would sleep otherwise.
     ///
     /// # Errors
     ///
-    /// `Empty` if there is none before the owner; `Busy` if the owner, or another thief, was faster.
+    /// `Empty` if there is none before the owner; `Busy` if the owner, or another thief, was faster; `Closed` only if nothing is left at all.
     fn try_seize(&self, most: usize) -> Result<Loot<'_, Self::Item>, TryPopError>;
 }

@@ -236,7 +236,8 @@ impl Shape {
     pub(super) fn new<H: State>(config: Config) -> Result<Self, CapacityError> {
         config.inexact()?;
         slots_up_to::<H>(MOST_SLOTS_AT_ALL, config.capacity, 2 * MOST_SLOTS)?;
-        let usual = config.capacity.div_ceil(8).next_power_of_two();
+        // Not so few that numbers of blocks come again soon.
+        let usual = config.capacity.div_ceil(8).next_power_of_two().max(8);
         let slots = config.block.map_or(usual, |slots| slots.max(1)).min(MOST_SLOTS);
         let log_slots = slots.ilog2();
         let blocks = config.capacity.div_ceil(1 << log_slots) + 1;
@@ -372,7 +373,10 @@ impl<T> Blocks<T> {
     }
 }
 
-/// Items that a thief has taken. Those that it doesn't read are dropped with this. If this is forgotten, the owner never uses their block again.
+/// Items that a thief has taken. Those that it doesn't read are dropped with this.
+///
+/// Their slots are in use until this is dropped: collect the items before they are run. If this is forgotten, the owner never uses their block again, and a FIFO queue
+/// is full for ever.
 pub struct Loot<'a, T> {
     block: &'a Block,
     cells: &'a Cells<T>,

@@ -7,10 +7,10 @@
 //!
 //! | | |
 //! |---|---|
-//! | guarantee | owner: wait-free pushes and pops (a take-over retries while thieves steal from that block), oldest first. Thieves: lock-free; what one of them takes is in the order of the pushes |
+//! | guarantee | owner: never waits for a thief; a pop tries again if a step of a thief came between, oldest first. Thieves: lock-free; what one of them steals is in the order of the pushes, but for what it seizes |
 //! | capacity | n, rounded up to whole blocks, for an owner that pops; slots behind items that the owner has not popped are not free, even if thieves have taken their items. Less while a thief is between taking and reading |
-//! | blocks | 8 and one more, with slots for n/8 items, a power of two, at most 1024; [`Config::block`] sets it |
-//! | misses per item | owner: 0, and about 3 for each block that thieves have touched. Thief: those of the item and of the block's words |
+//! | blocks | about 8 and one more, of n/8 slots, a power of two from 8 to 1024; [`Config::block`] sets another number of slots, rounded down to a power of two |
+//! | misses per item | owner: 0, and about 3 for each block that thieves have touched. One for each push while a thief looks at the back block. Thief: those of the item and of the block's words |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §4.3 and §4.4; [seizing](super) is ours |
 //!
 //! ```
@@ -30,7 +30,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use super::blocks::{AtHand, Blocks, Loot, RightToSeize, Shape, Word};
+use super::blocks::{AtHand, Block, Blocks, Loot, RightToSeize, Shape, Word};
 use crate::memory::{AtomicU64, Barrier, Ordering, without_unwinding};
 use crate::pad::Padded;
 use crate::queue::{CapacityError, Config, Info, Sides, TryPopError, TryPushError};
@@ -44,7 +44,7 @@ pub const INFO: Info = Info {
     name: "block-based work stealing, oldest first",
     paper: "Wang 2024, §4.3 and §4.4",
     sides: Sides::OneToMany,
-    guarantee: "owner wait-free, thieves lock-free; owner FIFO, each thief FIFO",
+    guarantee: "lock-free; owner FIFO, each thief FIFO",
     capacity: "n, rounded up to blocks",
     choose: advice!(choose bwos_fifo),
     avoid: advice!(avoid bwos_fifo),
@@ -372,12 +372,13 @@ impl<T> Stealer<T> {
         steal::Stealer::try_steal(self)
     }
 
-    /// Steals up to `most` of these items, all at once and of one block.
+    /// Steals up to `most`, at least one, of these items, all at once and of one block.
     ///
     /// # Errors
     ///
     /// As [`try_steal`](Self::try_steal).
     pub fn try_steal_some(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
+        let most = most.max(1);
         let closed = self.end.peer_is_gone();
         let blocks = self.end.slots();
         let mut start = self.end.header().thieves.front.load(Ordering::Relaxed);
@@ -420,23 +421,35 @@ impl<T> Stealer<T> {
     ///
     /// `Empty` if there is none in the owner's block; `Busy` if the owner, or another thief, was faster.
     pub fn try_seize(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
-        let (blocks, header) = (self.end.slots(), self.end.header());
-        let start = header.thieves.front.load(Ordering::Relaxed);
+        let most = most.max(1);
+        let closed = self.end.peer_is_gone();
+        let blocks = self.end.slots();
+        let start = self.end.header().thieves.front.load(Ordering::Relaxed);
         let block = blocks.at(start);
         let word = Word(block.word().load(Ordering::Relaxed));
-        if !word.is_of(blocks.number(start)) || word.is_granted() || word.is_seized() {
+        if !word.is_of(blocks.number(start)) || word.is_granted() {
             return Err(TryPopError::Busy);
         }
         if block.back().load(Ordering::Relaxed) <= start + word.index() {
             return Err(TryPopError::Empty);
         }
-        let Some(_only) = header.thieves.seizing.take() else {
-            return Err(TryPopError::Busy);
-        };
-        let seized = word.for_seizer();
-        if block.exchange(word, seized, Ordering::Relaxed).is_err() {
-            return Err(TryPopError::Busy);
+        match closed {
+            true => self.take_rest(block, start, word, most),
+            false => self.seize(block, start, word, most),
         }
+    }
+
+    fn seize(
+        &self,
+        block: &Block,
+        start: u64,
+        word: Word,
+        most: usize,
+    ) -> Result<Loot<'_, T>, TryPopError> {
+        let (blocks, header) = (self.end.slots(), self.end.header());
+        let _only = header.thieves.seizing.take().ok_or(TryPopError::Busy)?;
+        let seized = word.for_seizer();
+        block.exchange(word, seized, Ordering::Relaxed).map_err(|_| TryPopError::Busy)?;
         // From here on the owner finds the mark at its next pop. The fence makes its pops before that visible.
         let is_ordered = header.barrier.heavy();
         let head = header.head.load(Ordering::Relaxed);
@@ -445,17 +458,41 @@ impl<T> Stealer<T> {
         let from = head.max(start + word.index());
         // If the owner has not noticed the seizure before, it will ask where that began.
         let first = if word.start() == word.index() { from - start } else { word.start() };
-        let n = if is_ordered { back.saturating_sub(from).div_ceil(2).min(most as u64) } else { 0 };
+        let half = if is_ordered { back.saturating_sub(from).div_ceil(2) } else { 0 };
+        let n = half.min(most as u64);
         let left = match n {
             0 => word,
             n => word.with_start(first).with_index(from - start + n),
         };
-        match block.exchange(seized, left, Ordering::Relaxed) {
-            Err(_) => Err(TryPopError::Busy),
-            Ok(()) if n == 0 => Err(TryPopError::Empty),
+        block.exchange(seized, left, Ordering::Relaxed).map_err(|_| TryPopError::Busy)?;
+        match n {
+            0 if is_ordered => Err(TryPopError::Empty),
+            0 => Err(TryPopError::Busy),
             // SAFETY: the owner has not taken the mark back, so it had popped none of these items, and now they are this thread's.
-            Ok(()) => Ok(unsafe { Loot::new(blocks, from, n) }),
+            n => Ok(unsafe { Loot::new(blocks, from, n) }),
         }
+    }
+
+    /// Takes items of the front block of an owner that is gone. A thief that has marked it gets nothing.
+    fn take_rest(
+        &self,
+        block: &Block,
+        start: u64,
+        word: Word,
+        most: usize,
+    ) -> Result<Loot<'_, T>, TryPopError> {
+        let blocks = self.end.slots();
+        // Relaxed: all that the owner did happens before it is seen to be gone.
+        let from = self.end.header().head.load(Ordering::Relaxed).max(start + word.index());
+        let back = block.back().load(Ordering::Relaxed).min(start + blocks.size());
+        let n = back.saturating_sub(from).min(most as u64);
+        if n == 0 {
+            return Err(TryPopError::Empty);
+        }
+        let left = word.for_owner().with_index(from - start + n);
+        block.exchange(word, left, Ordering::Relaxed).map_err(|_| TryPopError::Busy)?;
+        // SAFETY: the owner is gone, and the word gave these items to this thread.
+        Ok(unsafe { Loot::new(blocks, from, n) })
     }
 }
 

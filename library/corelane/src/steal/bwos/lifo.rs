@@ -7,9 +7,9 @@
 //!
 //! | | |
 //! |---|---|
-//! | guarantee | owner: wait-free pushes and pops (a take-over retries while thieves steal from that block), newest first. Thieves: lock-free, oldest first |
+//! | guarantee | owner: never waits for a thief; a pop tries again if a step of a thief came between, newest first. Thieves: lock-free, oldest first |
 //! | capacity | n, rounded up to whole blocks; less while a thief is between taking and reading |
-//! | blocks | 8 and one more, with slots for n/8 items, a power of two, at most 1024; [`Config::block`] sets it |
+//! | blocks | about 8 and one more, of n/8 slots, a power of two from 8 to 1024; [`Config::block`] sets another number of slots, rounded down to a power of two |
 //! | misses per item | owner: 0, and about 3 for each block that thieves have touched. Thief: those of the item and of the block's word |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §4.3 and §4.4; [seizing](super) is ours |
 //!
@@ -44,7 +44,7 @@ pub const INFO: Info = Info {
     name: "block-based work stealing, newest first",
     paper: "Wang 2024, §4.3 and §4.4",
     sides: Sides::OneToMany,
-    guarantee: "owner wait-free, thieves lock-free; owner LIFO, thieves FIFO",
+    guarantee: "lock-free; owner LIFO, thieves FIFO",
     capacity: "n, rounded up to blocks",
     choose: advice!(choose bwos_lifo),
     avoid: advice!(avoid bwos_lifo),
@@ -321,12 +321,13 @@ impl<T> Stealer<T> {
         steal::Stealer::try_steal(self)
     }
 
-    /// Steals up to `most` of the oldest items, all at once and of one block.
+    /// Steals up to `most`, at least one, of the oldest items, all at once and of one block.
     ///
     /// # Errors
     ///
     /// As [`try_steal`](Self::try_steal).
     pub fn try_steal_some(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
+        let most = most.max(1);
         let closed = self.end.peer_is_gone();
         let blocks = self.end.slots();
         while let Some(Found { block, start, word }) = self.bottom() {
@@ -335,17 +336,14 @@ impl<T> Stealer<T> {
             }
             let n = (blocks.size() - word.index()).min(most as u64);
             let taken = word.with_index(word.index() + n);
-            // Acquire ↔ Release in `grant`: the items.
+            // Acquire ↔ Release in `go_up`: the items.
             if block.exchange(word, taken, Ordering::Acquire).is_ok() {
                 // SAFETY: the word was granted, and gave these items to this thread.
                 return Ok(unsafe { Loot::new(blocks, start + word.index(), n) });
             }
         }
         match closed {
-            true => match self.try_seize(most) {
-                Err(TryPopError::Empty) => Err(TryPopError::Closed),
-                other => other,
-            },
+            true => self.try_seize(most),
             false => Err(TryPopError::Empty),
         }
     }
@@ -375,44 +373,62 @@ impl<T> Stealer<T> {
         }
     }
 
-    /// Steals up to `most` items, but no more than half, from the owner's block if there are no others.
+    /// Steals as [`try_steal_some`](Self::try_steal_some), and if there are no other items up to half of those in the owner's block.
     ///
     /// # Errors
     ///
-    /// `Empty` if there is none in the owner's block; `Busy` if the owner, or another thief, was faster.
+    /// As [`try_steal`](Self::try_steal), and `Busy` if the owner, or another thief, was faster.
     pub fn try_seize(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
-        let (blocks, header) = (self.end.slots(), self.end.header());
-        let Some(Found { block, start, word }) = self.bottom() else {
-            return Err(TryPopError::Empty);
-        };
-        let from = start + word.index();
-        if word.is_granted() || word.is_seized() {
-            return Err(TryPopError::Busy);
+        let most = most.max(1);
+        let closed = self.end.peer_is_gone();
+        match self.bottom() {
+            None if closed => Err(TryPopError::Closed),
+            None => Err(TryPopError::Empty),
+            Some(found) if found.word.is_granted() => self.try_steal_some(most),
+            Some(found) if closed => self.take_rest(&found, most),
+            Some(found) => self.seize(&found, most),
         }
+    }
+
+    fn seize(&self, found: &Found<'_>, most: usize) -> Result<Loot<'_, T>, TryPopError> {
+        let (&Found { block, start, word }, header) = (found, self.end.header());
+        let from = start + word.index();
         if header.top.load(Ordering::Relaxed) <= from {
             return Err(TryPopError::Empty);
         }
-        let Some(_only) = header.thieves.seizing.take() else {
-            return Err(TryPopError::Busy);
-        };
+        let _only = header.thieves.seizing.take().ok_or(TryPopError::Busy)?;
         let seized = word.for_seizer();
-        if block.exchange(word, seized, Ordering::Relaxed).is_err() {
-            return Err(TryPopError::Busy);
-        }
+        block.exchange(word, seized, Ordering::Relaxed).map_err(|_| TryPopError::Busy)?;
         // From here on the owner finds the mark at its next pop. The fence makes its pops before that visible.
-        let top = match header.barrier.heavy() {
-            // Acquire ↔ Release in `try_push` and `try_pop`: the items.
-            true => header.top.load(Ordering::Acquire).min(start + blocks.size()),
-            false => from,
-        };
-        let there = top.saturating_sub(from);
-        let n = there.div_ceil(2).min(most as u64);
-        match block.exchange(seized, word.with_index(word.index() + n), Ordering::Relaxed) {
-            Err(_) => Err(TryPopError::Busy),
-            Ok(()) if n == 0 => Err(TryPopError::Empty),
+        let is_ordered = header.barrier.heavy();
+        // Acquire ↔ Release in `try_push` and `try_pop`: the items.
+        let top = header.top.load(Ordering::Acquire).min(start + self.end.slots().size());
+        let half = if is_ordered { top.saturating_sub(from).div_ceil(2) } else { 0 };
+        let n = half.min(most as u64);
+        let left = word.with_index(word.index() + n);
+        block.exchange(seized, left, Ordering::Relaxed).map_err(|_| TryPopError::Busy)?;
+        match n {
+            0 if is_ordered => Err(TryPopError::Empty),
+            0 => Err(TryPopError::Busy),
             // SAFETY: the owner has not taken the mark back, so it had popped none of these items, and now they are this thread's.
-            Ok(()) => Ok(unsafe { Loot::new(blocks, from, n) }),
+            n => Ok(unsafe { Loot::new(self.end.slots(), from, n) }),
         }
+    }
+
+    /// Takes items of the block of an owner that is gone. A thief that has marked it gets nothing.
+    fn take_rest(&self, found: &Found<'_>, most: usize) -> Result<Loot<'_, T>, TryPopError> {
+        let (&Found { block, start, word }, blocks) = (found, self.end.slots());
+        let from = start + word.index();
+        // Relaxed: all that the owner did happens before it is seen to be gone.
+        let top = self.end.header().top.load(Ordering::Relaxed).min(start + blocks.size());
+        let n = top.saturating_sub(from).min(most as u64);
+        if n == 0 {
+            return Err(TryPopError::Closed);
+        }
+        let left = word.for_owner().with_index(word.index() + n);
+        block.exchange(word, left, Ordering::Relaxed).map_err(|_| TryPopError::Busy)?;
+        // SAFETY: the owner is gone, and the word gave these items to this thread.
+        Ok(unsafe { Loot::new(blocks, from, n) })
     }
 }
 

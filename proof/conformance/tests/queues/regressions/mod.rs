@@ -23,8 +23,9 @@
 //! | `large_item_on_stack` | here; tokens are one word |
 //! | `non_send_item_crosses` | `handles.rs` for every queue and for a broken handle, `compile_fail.rs` with the compiler's messages |
 //! | `vacuous_model` | the models crate, which runs a model on the machine's atomics as well |
-//! | `double_pop` | here for several consumers; an owner and its thieves to come with `bwos-lifo`, `bwos-fifo`, `abp` |
-//! | `steal_from_self`, `takeover_during_steal` | to come with `bwos-lifo`, `bwos-fifo`, `abp` |
+//! | `double_pop` | here for several consumers; an owner and its thieves in the library's `tests/steal.rs` and models |
+//! | `takeover_during_steal`, `work_hidden_in_owners_block` | models of `bwos-lifo`, `bwos-fifo`; the library's `tests/steal.rs` |
+//! | `steal_from_self` | to come with the pool |
 //! | `lost_wakeup_on_notify` | `waiting.rs` for `locked`; the library's `tests/wait.rs` and models of bells |
 //! | `cancelled_receive_loses_item` | the library's `tests/wait.rs`, and models of bells |
 //! | `batch_spills_into_version` | here, with several producers |
