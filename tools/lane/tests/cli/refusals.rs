@@ -79,7 +79,10 @@ fn bad_words_and_numbers_are_refused() {
     }
     assert_refused("lisst", &["`lane` takes one of list, bench"]);
     for args in ["bench lq", "bench --test stream"] {
-        assert_refused(args, &["`lane bench` takes one of spsc, mpmc, ring, wait, ipc, steal first"]);
+        assert_refused(
+            args,
+            &["`lane bench` takes one of spsc, mpmc, ring, wait, ipc, steal first"],
+        );
     }
     assert_refused("bench spsc --tests rtt", &["nearest is --test"]);
     assert_refused("bench ring --burst 3", &["`lane bench ring --help` has all"]);
