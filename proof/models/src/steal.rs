@@ -19,13 +19,14 @@ pub(crate) fn models() -> Vec<Model> {
 
 const SMALL: &str = "models ask for small queues";
 
+/// An owner's handle.
+trait Owner: Worker<Item = Number, Stealer: 'static> + 'static {}
+impl<W: Worker<Item = Number, Stealer: 'static> + 'static> Owner for W {}
+
 /// Makes a queue.
 type New<W> = fn(Config) -> W;
 
-fn of<W>(of: Of, new: New<W>) -> Vec<Model>
-where
-    W: Worker<Item = Number, Stealer: 'static> + 'static,
-{
+fn of<W: Owner>(of: Of, new: New<W>) -> Vec<Model> {
     vec![
         of.model("takeover_during_steal", move || takeover_during_steal(new)),
         of.model("takeover_between_two_thieves", move || takeover_between_two_thieves(new)),
@@ -43,18 +44,18 @@ where
     ]
 }
 
-/// Two blocks of so many slots, whose numbers are about to wrap.
+/// Two blocks with this number of slots each. The numbers of blocks are about to wrap.
 fn blocks_of(slots: usize) -> Config {
     Config::new(slots).block(slots).first(((1 << 40) - 1) << slots.ilog2())
 }
 
 /// Pushes items from this number on, and returns how many had room.
-fn push<W: Worker<Item = Number>>(worker: &mut W, numbers: std::ops::Range<u64>) -> u64 {
+fn push<W: Owner>(worker: &mut W, numbers: std::ops::Range<u64>) -> u64 {
     numbers.take_while(|&number| worker.try_push(Number::of(number)).is_ok()).count() as u64
 }
 
 /// Pops up to `most` items.
-fn pop<W: Worker<Item = Number>>(worker: &mut W, most: usize) -> Vec<u64> {
+fn pop<W: Owner>(worker: &mut W, most: usize) -> Vec<u64> {
     (0..most).map_while(|_| worker.try_pop().ok()).map(|item| item.number()).collect()
 }
 
@@ -81,10 +82,7 @@ fn seize<S: Stealer<Item = Number> + 'static>(
 }
 
 /// The owner comes to the block from which a thief steals.
-fn takeover_during_steal<W>(new: New<W>) -> Exploration
-where
-    W: Worker<Item = Number, Stealer: 'static> + 'static,
-{
+fn takeover_during_steal<W: Owner>(new: New<W>) -> Exploration {
     explore(move || {
         let mut worker = new(blocks_of(2));
         assert_eq!(push(&mut worker, 0..4), 4);
@@ -98,10 +96,7 @@ where
 }
 
 /// As above, and the thieves contend.
-fn takeover_between_two_thieves<W>(new: New<W>) -> Exploration
-where
-    W: Worker<Item = Number, Stealer: 'static> + 'static,
-{
+fn takeover_between_two_thieves<W: Owner>(new: New<W>) -> Exploration {
     explore_shared(move || {
         let mut worker = new(blocks_of(2));
         assert_eq!(push(&mut worker, 0..4), 4);
@@ -115,10 +110,7 @@ where
 }
 
 /// The owner pushes, and enters a block, while a thief steals.
-fn steal_while_pushed<W>(new: New<W>) -> Exploration
-where
-    W: Worker<Item = Number, Stealer: 'static> + 'static,
-{
+fn steal_while_pushed<W: Owner>(new: New<W>) -> Exploration {
     explore(move || {
         let mut worker = new(blocks_of(2));
         assert_eq!(push(&mut worker, 0..1), 1);
@@ -137,10 +129,7 @@ where
 }
 
 /// The owner needs the slots of a block that a thief has just emptied.
-fn block_in_use_again<W>(new: New<W>) -> Exploration
-where
-    W: Worker<Item = Number, Stealer: 'static> + 'static,
-{
+fn block_in_use_again<W: Owner>(new: New<W>) -> Exploration {
     explore(move || {
         let mut worker = new(blocks_of(1));
         assert_eq!(push(&mut worker, 0..2), 2);
@@ -163,10 +152,7 @@ where
 }
 
 /// As above, with two thieves, of which one may be a round behind.
-fn block_in_use_again_behind_two<W>(new: New<W>) -> Exploration
-where
-    W: Worker<Item = Number, Stealer: 'static> + 'static,
-{
+fn block_in_use_again_behind_two<W: Owner>(new: New<W>) -> Exploration {
     explore_shared(move || {
         let mut worker = new(blocks_of(1));
         assert_eq!(push(&mut worker, 0..2), 2);
@@ -181,10 +167,7 @@ where
 }
 
 /// A thief enters the owner's block while the owner pops there.
-fn seized_while_popped<W>(new: New<W>) -> Exploration
-where
-    W: Worker<Item = Number, Stealer: 'static> + 'static,
-{
+fn seized_while_popped<W: Owner>(new: New<W>) -> Exploration {
     explore(move || {
         let mut worker = new(blocks_of(2));
         assert_eq!(push(&mut worker, 0..2), 2);
@@ -197,10 +180,7 @@ where
 }
 
 /// A thief enters the owner's block while the owner pushes and pops there.
-fn seized_while_pushed<W>(new: New<W>) -> Exploration
-where
-    W: Worker<Item = Number, Stealer: 'static> + 'static,
-{
+fn seized_while_pushed<W: Owner>(new: New<W>) -> Exploration {
     explore(move || {
         let mut worker = new(blocks_of(4));
         assert_eq!(push(&mut worker, 0..1), 1);
@@ -222,10 +202,7 @@ where
 }
 
 /// A thief seizes the first items, while the owner pushes and pops.
-fn seized_as_pushed<W>(new: New<W>) -> Exploration
-where
-    W: Worker<Item = Number, Stealer: 'static> + 'static,
-{
+fn seized_as_pushed<W: Owner>(new: New<W>) -> Exploration {
     explore(move || {
         let mut worker = new(blocks_of(4));
         let thief = worker.stealer();
@@ -243,10 +220,7 @@ where
 }
 
 /// A thief enters the owner's block again before the owner has noticed that it was there.
-fn seized_twice<W>(new: New<W>) -> Exploration
-where
-    W: Worker<Item = Number, Stealer: 'static> + 'static,
-{
+fn seized_twice<W: Owner>(new: New<W>) -> Exploration {
     explore(move || {
         let mut worker = new(blocks_of(4));
         assert_eq!(push(&mut worker, 0..4), 4);
@@ -266,10 +240,7 @@ where
 }
 
 /// Two thieves want to enter the owner's block.
-fn seized_by_two<W>(new: New<W>) -> Exploration
-where
-    W: Worker<Item = Number, Stealer: 'static> + 'static,
-{
+fn seized_by_two<W: Owner>(new: New<W>) -> Exploration {
     explore_shared(move || {
         let mut worker = new(blocks_of(4));
         assert_eq!(push(&mut worker, 0..3), 3);
@@ -283,10 +254,7 @@ where
 }
 
 /// A thief has entered the owner's block, and the owner goes to the next one.
-fn seized_and_granted<W>(new: New<W>) -> Exploration
-where
-    W: Worker<Item = Number, Stealer: 'static> + 'static,
-{
+fn seized_and_granted<W: Owner>(new: New<W>) -> Exploration {
     explore(move || {
         let mut worker = new(blocks_of(2));
         assert_eq!(push(&mut worker, 0..2), 2);
@@ -309,10 +277,7 @@ where
 }
 
 /// The owner goes, and a thief takes what is left.
-fn owner_goes<W>(new: New<W>) -> Exploration
-where
-    W: Worker<Item = Number, Stealer: 'static> + 'static,
-{
+fn owner_goes<W: Owner>(new: New<W>) -> Exploration {
     explore(move || {
         let mut worker = new(blocks_of(2));
         assert_eq!(push(&mut worker, 0..2), 2);
@@ -338,10 +303,7 @@ where
 }
 
 /// However a seizure meets the owner, which goes to the next block and back, no mark stays: then thieves get all, and nobody is busy.
-fn no_mark_stays<W>(new: New<W>) -> Exploration
-where
-    W: Worker<Item = Number, Stealer: 'static> + 'static,
-{
+fn no_mark_stays<W: Owner>(new: New<W>) -> Exploration {
     explore(move || {
         let mut worker = new(blocks_of(2));
         assert_eq!(push(&mut worker, 0..2), 2);

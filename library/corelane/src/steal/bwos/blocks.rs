@@ -14,7 +14,7 @@ use crate::region::{Slots, State, array, slots_up_to};
 /// Most slots of a block: as many as a word can count.
 const MOST_SLOTS: usize = 1024;
 
-/// Most slots of all blocks. So there are addresses for their blocks, and numbers that differ by half of what a word has.
+/// Most slots of all blocks: there are addresses for that many blocks, and a word tells numbers apart that differ by no more.
 const MOST_SLOTS_AT_ALL: usize = {
     let (by_number, by_address) = (1_u64 << 38, (usize::MAX >> 10) as u64);
     if by_number < by_address { by_number as usize } else { by_address as usize }
@@ -30,7 +30,7 @@ const LOG_NUMBER: u32 = 2 * LOG_INDEX + 2;
 ///
 /// | bits | |
 /// |---|---|
-/// | 0 to 10 | index: so many slots of the block have been taken by thieves, or by the FIFO owner before them |
+/// | 0 to 10 | index: the number of slots, from the first one on, whose items thieves have taken, or the FIFO owner before them |
 /// | 11 to 21 | FIFO: where the first seizure began that the owner has not noticed yet; the index, if there is none |
 /// | 22 and 23 | whose the block is: of the thieves, the owner's, or the owner's and seized by a thief |
 /// | 24 to 63 | the low bits of the number of the block, which the paper calls round |
@@ -232,7 +232,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// By default eight blocks and one more: so many items fit while thieves have taken only a part of a block.
+    /// By default about eight blocks, and one more. Without that one, a block of which thieves have taken a part would be missing.
     pub(super) fn new<H: State>(config: Config) -> Result<Self, CapacityError> {
         config.inexact()?;
         slots_up_to::<H>(MOST_SLOTS_AT_ALL, config.capacity, 2 * MOST_SLOTS)?;
@@ -299,10 +299,10 @@ impl<T> Slots for Blocks<T> {
                     taken: AtomicU64::new(0),
                 }),
             };
-            // SAFETY: by the caller's contract there is memory for so many blocks.
+            // SAFETY: by the caller's contract there is memory for all blocks of the shape.
             unsafe { variables.add(i).write(block) };
         }
-        // SAFETY: by the caller's contract there are so many slots. `cell` gives their numbers only.
+        // SAFETY: by the caller's contract there are as many slots as the shape has. Positions less their block's `offset` are numbers of these.
         let cells = unsafe { Cells::new(slots.cast(), shape.blocks << shape.log_slots) };
         Self { variables, cells, shape }
     }
@@ -347,7 +347,7 @@ impl<T> Blocks<T> {
 
     #[inline]
     pub(super) fn at(&self, position: u64) -> &Block {
-        // SAFETY: `init` has made so many blocks, and `place` is less. They live as long as this.
+        // SAFETY: `init` has made all blocks of the shape, and `place` is less than their number. They live as long as this.
         unsafe { self.variables.add(self.place(position)).as_ref() }
     }
 
