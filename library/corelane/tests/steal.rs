@@ -58,6 +58,7 @@ fn one_thread_with_both_handles<W: Worker<Item = u64>>(make: fn(Config) -> W, is
             let mut random = Random(capacity as u64 + 1);
             let mut next = 0;
             for _ in 0..50_000 {
+                assert_eq!(thief.is_empty(), all.is_empty());
                 match random.below(8) {
                     0..3 => match worker.try_push(next) {
                         Ok(()) => {

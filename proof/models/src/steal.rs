@@ -1,7 +1,7 @@
 //! Work stealing: an owner that pushes and pops, and thieves.
 
 use corelane_loom::steal::bwos::{fifo, lifo};
-use corelane_loom::steal::{Loot, Stealer, Worker};
+use corelane_loom::steal::{Stealer, Worker};
 use corelane_loom::{Config, TryPopError};
 
 use crate::explore::{both, explore, explore_shared};
@@ -59,7 +59,7 @@ fn pop<W: Owner>(worker: &mut W, most: usize) -> Vec<u64> {
     (0..most).map_while(|_| worker.try_pop().ok()).map(|item| item.number()).collect()
 }
 
-fn numbers(loot: Result<Loot<'_, Number>, TryPopError>) -> Vec<u64> {
+fn numbers(loot: Result<impl Iterator<Item = Number>, TryPopError>) -> Vec<u64> {
     loot.into_iter().flatten().map(|item| item.number()).collect()
 }
 

@@ -32,7 +32,6 @@ pub mod bwos;
 pub use bwos::{fifo::queue as fifo, lifo::queue as lifo};
 
 use crate::queue::{TryPopError, TryPushError};
-pub use bwos::Loot;
 
 /// The owner's handle of a queue from which thieves steal.
 pub trait Worker {
@@ -70,6 +69,10 @@ pub trait Worker {
 pub trait Stealer: Clone {
     /// Type of the items.
     type Item;
+    /// Items that a thief has taken.
+    type Loot<'a>: ExactSizeIterator<Item = Self::Item>
+    where
+        Self: 'a;
 
     /// Steals an item.
     ///
@@ -85,12 +88,16 @@ pub trait Stealer: Clone {
     /// # Errors
     ///
     /// As [`try_steal`](Self::try_steal).
-    fn try_steal_some(&self, most: usize) -> Result<Loot<'_, Self::Item>, TryPopError>;
+    fn try_steal_some(&self, most: usize) -> Result<Self::Loot<'_>, TryPopError>;
 
     /// Steals up to `most` items, at least one, but no more than half, from those that the owner has before it. For a thread that finds nothing else and would sleep otherwise.
     ///
     /// # Errors
     ///
     /// `Empty` if there is none before the owner; `Busy` if the owner, or another thief, was faster; `Closed` only if nothing is left at all.
-    fn try_seize(&self, most: usize) -> Result<Loot<'_, Self::Item>, TryPopError>;
+    fn try_seize(&self, most: usize) -> Result<Self::Loot<'_>, TryPopError>;
+
+    /// Whether there was nothing to steal or to seize. Items that the owner pushed before, and that nobody has taken, are seen if a fence or another
+    /// synchronisation lies between.
+    fn is_empty(&self) -> bool;
 }

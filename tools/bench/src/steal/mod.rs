@@ -4,13 +4,12 @@
 
 mod deques;
 
-use std::hint::black_box;
+use std::hint::{black_box, spin_loop};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use core_affinity::CoreId;
-use corelane::memory::pause;
 use corelane::{Info, Sides};
 
 use crate::catalogue::{Entry, EntryKind};
@@ -137,9 +136,7 @@ fn own<D: Deque>(mut deque: D, run: u64, length: Length, shared: &Shared) -> Did
         let (begin, before) = (Instant::now(), did.items);
         // The clock is read after about 1000 items.
         while !part.is_over(did.items - before, begin) {
-            for _ in 0..(1024 / run).max(1) {
-                (deque, did) = turn(deque, did, run);
-            }
+            (deque, did) = take_turns(deque, did, (1024 / run).max(1), run);
             shared.put.store(did.items, Ordering::Relaxed);
         }
         (did.ns, measured) = (begin.elapsed().as_nanos() as f64, did.items - before);
@@ -150,17 +147,19 @@ fn own<D: Deque>(mut deque: D, run: u64, length: Length, shared: &Shared) -> Did
     did
 }
 
-/// Puts up to `run` items, and gets them all.
+/// Puts up to `run` items, and gets them all, some `turns`.
 #[inline(never)]
-fn turn<D: Deque>(mut deque: D, mut did: Did, run: u64) -> (D, Did) {
-    for _ in 0..run {
-        if !deque.put(did.items + 1) {
-            break;
+fn take_turns<D: Deque>(mut deque: D, mut did: Did, turns: u64, run: u64) -> (D, Did) {
+    for _ in 0..turns {
+        for _ in 0..run {
+            if !deque.put(did.items + 1) {
+                break;
+            }
+            did.items += 1;
         }
-        did.items += 1;
-    }
-    while let Some(item) = deque.get() {
-        did.sum = did.sum.wrapping_add(black_box(item));
+        while let Some(item) = deque.get() {
+            did.sum = did.sum.wrapping_add(black_box(item));
+        }
     }
     (deque, did)
 }
@@ -171,7 +170,7 @@ fn steal<T: Thief>(mut thief: T, shared: &Shared) -> Did {
     while !shared.is_done.load(Ordering::Acquire) {
         let may = shared.put.load(Ordering::Relaxed) / 1000 * shared.per_mille;
         if shared.per_mille > 0 && did.items >= may {
-            pause(16);
+            (0..16).for_each(|_| spin_loop());
             continue;
         }
         // As many as it may before it looks how far the owner is.

@@ -439,6 +439,32 @@ impl<T> Stealer<T> {
         }
     }
 
+    /// Whether there was nothing to steal or to seize.
+    pub fn is_empty(&self) -> bool {
+        let (blocks, header) = (self.end.slots(), self.end.header());
+        let mut start = header.thieves.front.load(Ordering::Relaxed);
+        loop {
+            let (block, number) = (blocks.at(start), blocks.number(start));
+            let word = Word(block.word().load(Ordering::Relaxed));
+            if word.is_after(number) {
+                start = header.thieves.front.load(Ordering::Relaxed).max(start + blocks.size());
+                continue;
+            }
+            if !word.is_of(number) {
+                return true;
+            }
+            // Relaxed: the caller has the fence, if it needs one.
+            let (head, back) =
+                (header.head.load(Ordering::Relaxed), block.back().load(Ordering::Relaxed));
+            let (from, end) = (start + word.index(), start + blocks.size());
+            let from = if word.is_granted() { from } else { from.max(head) };
+            if from < end {
+                return back <= from;
+            }
+            start = end;
+        }
+    }
+
     fn seize(
         &self,
         block: &Block,
@@ -521,6 +547,10 @@ impl<T> steal::Worker for Worker<T> {
 
 impl<T> steal::Stealer for Stealer<T> {
     type Item = T;
+    type Loot<'a>
+        = Loot<'a, T>
+    where
+        T: 'a;
 
     fn try_steal_some(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
         self.try_steal_some(most)
@@ -528,6 +558,10 @@ impl<T> steal::Stealer for Stealer<T> {
 
     fn try_seize(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
         self.try_seize(most)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.is_empty()
     }
 }
 

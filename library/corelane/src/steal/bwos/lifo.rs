@@ -390,6 +390,15 @@ impl<T> Stealer<T> {
         }
     }
 
+    /// Whether there was nothing to steal or to seize.
+    pub fn is_empty(&self) -> bool {
+        self.bottom().is_none_or(|Found { start, word, .. }| {
+            // Relaxed: the caller has the fence, if it needs one.
+            let top = self.end.header().top.load(Ordering::Relaxed);
+            !word.is_granted() && top <= start + word.index()
+        })
+    }
+
     fn seize(&self, found: &Found<'_>, most: usize) -> Result<Loot<'_, T>, TryPopError> {
         let (&Found { block, start, word }, header) = (found, self.end.header());
         let from = start + word.index();
@@ -457,6 +466,10 @@ impl<T> steal::Worker for Worker<T> {
 
 impl<T> steal::Stealer for Stealer<T> {
     type Item = T;
+    type Loot<'a>
+        = Loot<'a, T>
+    where
+        T: 'a;
 
     fn try_steal_some(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
         self.try_steal_some(most)
@@ -464,6 +477,10 @@ impl<T> steal::Stealer for Stealer<T> {
 
     fn try_seize(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
         self.try_seize(most)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.is_empty()
     }
 }
 
