@@ -28,6 +28,8 @@
 //! of `Vec` and `VecDeque`. Elsewhere each pop has a fence.
 
 pub mod bwos;
+#[cfg(feature = "std")]
+pub mod pool;
 
 pub use bwos::{fifo::queue as fifo, lifo::queue as lifo};
 
@@ -99,5 +101,10 @@ pub trait Stealer: Clone {
 
     /// Whether there was nothing to steal or to seize. Items that the owner pushed before, and that nobody has taken, are seen if a fence or another
     /// synchronisation lies between.
-    fn is_empty(&self) -> bool;
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Items that could be stolen or seized, about.
+    fn len(&self) -> usize;
 }
