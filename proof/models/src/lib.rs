@@ -53,6 +53,7 @@ mod explore;
 mod faaq;
 mod fast_forward;
 mod hazard;
+mod idle;
 mod improved_fast_forward;
 mod item;
 mod lanes;
@@ -237,6 +238,7 @@ pub fn all() -> Vec<Model> {
     models.extend(record_ring::models());
     models.extend(lanes::models());
     models.extend(steal::models());
+    models.extend(idle::models());
     models.extend(ring::models());
     models.extend(lease::models());
     models.extend(faaq::models());

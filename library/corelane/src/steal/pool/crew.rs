@@ -30,6 +30,9 @@ pub(super) struct Crew<T> {
     panic: Mutex<Option<PanicPayload>>,
 }
 
+/// The workers of a crew.
+type Locals<T> = Box<[Local<T>]>;
+
 /// Workers take tasks.
 const WORKS: u64 = 0;
 /// As above, and when all tasks are done they end.
@@ -69,7 +72,7 @@ impl Count {
 
 impl<T> Crew<T> {
     /// A crew and its workers.
-    pub(super) fn new(options: &Options) -> Result<(Arc<Self>, Box<[Local<T>]>), CapacityError> {
+    pub(super) fn new(options: &Options) -> Result<(Arc<Self>, Locals<T>), CapacityError> {
         let workers = options.workers.max(1);
         let own = |_| Own::new(options.order, options.capacity);
         let queues: Box<[Own<T>]> = (0..workers).map(own).collect::<Result<_, _>>()?;
