@@ -2,9 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use core::future::Future;
-use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, Waker};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::idle::Idle;
@@ -95,6 +93,7 @@ impl<T> Crew<T> {
                 1
             },
             turns: 0,
+            state: State::Works,
         };
         let locals = queues.into_iter().enumerate().map(local).collect();
         Ok((crew, locals))
@@ -182,6 +181,8 @@ impl<T> Crew<T> {
 
 /// Tasks that a worker steals at once, if it runs the oldest first.
 const BATCH: usize = 16;
+/// Tasks that a worker runs before its thread may do something else.
+const AT_ONCE: u32 = 256;
 /// After this number of its own tasks a worker looks for one from outside.
 const TURNS: u32 = 61;
 
@@ -194,6 +195,18 @@ pub struct Local<T> {
     /// Tasks that it steals at once.
     batch: usize,
     turns: u32,
+    state: State,
+}
+
+/// What a worker does.
+#[derive(Debug)]
+enum State {
+    /// It runs tasks of its own.
+    Works,
+    /// It has none, and is counted as searching.
+    Searches,
+    /// It has announced that it sleeps. The thread that wakes it counts it as searching.
+    Sleeps,
 }
 
 impl<T> core::fmt::Debug for Local<T> {
@@ -222,24 +235,84 @@ impl<T> Local<T> {
         self.crew.workers()
     }
 
-    /// Runs tasks until the pool ends. `rest` blocks the thread until the future is ready.
-    pub(super) fn work(&mut self, run: impl Fn(&mut Self, T), rest: impl Fn(&mut Asleep<'_, T>)) {
-        // As if it was woken.
-        self.crew.idle.begin();
-        let mut task = self.search(&rest);
-        while let Some(next) = task {
-            let crew = Arc::clone(&self.crew);
-            crew.catch(|| run(self, next));
-            self.counted().tasks.add(1);
-            task = match self.take_own() {
-                Some(own) => Some(own),
-                None => {
-                    self.crew.idle.begin();
-                    self.search(&rest)
+    /// Runs tasks: ready when the pool ends. The context's waker is woken when there may be something to do again.
+    pub(super) fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        run: impl Fn(&mut Self, T),
+    ) -> Poll<()> {
+        let crew = Arc::clone(&self.crew);
+        for _ in 0..AT_ONCE {
+            let Some(task) = self.next(context.waker()) else {
+                if matches!(self.state, State::Sleeps) {
+                    return Poll::Pending;
                 }
+                self.drop_own();
+                return Poll::Ready(());
             };
+            crew.catch(|| run(self, task));
+            self.counted().tasks.add(1);
         }
-        self.crew.catch(|| while self.queue.try_pop().is_ok() {});
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// The next task. `None` if the worker sleeps, or the pool ends.
+    #[inline]
+    fn next(&mut self, waker: &Waker) -> Option<T> {
+        if matches!(self.state, State::Works) {
+            if let Some(task) = self.take_own() {
+                return Some(task);
+            }
+            self.crew.idle.begin();
+            self.state = State::Searches;
+        }
+        self.search(waker)
+    }
+
+    /// Looks everywhere, and goes to sleep if there is nothing.
+    #[cold]
+    #[inline(never)]
+    fn search(&mut self, waker: &Waker) -> Option<T> {
+        if matches!(self.state, State::Sleeps) {
+            if self.crew.idle.still_sleeps(self.number, waker) {
+                return None;
+            }
+            self.state = State::Searches;
+        }
+        while !self.crew.has_ended() {
+            if let Some(task) = self.look_for_a_while() {
+                self.crew.idle.found(|| self.crew.has_more());
+                self.state = State::Works;
+                return Some(task);
+            }
+            if self.crew.idle.announce(self.number, waker, || self.crew.has_more()) {
+                self.state = State::Sleeps;
+                self.counted().sleeps.add(1);
+                self.crew.tell_if_quiet();
+                return None;
+            }
+        }
+        None
+    }
+
+    fn look_for_a_while(&mut self) -> Option<T> {
+        let mut looks = OwnLooks::begin();
+        loop {
+            if let Some(task) = self.look() {
+                looks.found();
+                return Some(task);
+            }
+            if self.crew.has_ended() || !looks.again() {
+                return None;
+            }
+        }
+    }
+
+    /// The pool ends: nobody runs what is left.
+    fn drop_own(&mut self) {
+        let crew = Arc::clone(&self.crew);
+        crew.catch(|| while self.queue.try_pop().is_ok() {});
     }
 
     fn counted(&self) -> &Counted {
@@ -274,28 +347,6 @@ impl<T> Local<T> {
         task
     }
 
-    /// Looks everywhere, and sleeps if there is nothing. `None` if the pool ends. The worker is counted as searching.
-    fn search(&mut self, rest: impl Fn(&mut Asleep<'_, T>)) -> Option<T> {
-        loop {
-            let mut looks = OwnLooks::begin();
-            loop {
-                if self.crew.has_ended() {
-                    return None;
-                }
-                if let Some(task) = self.look() {
-                    looks.found();
-                    self.crew.idle.found(|| self.crew.has_more());
-                    return Some(task);
-                }
-                if !looks.again() {
-                    break;
-                }
-            }
-            let mut asleep = Asleep { crew: &self.crew, worker: self.number, is_asleep: false };
-            rest(&mut asleep);
-        }
-    }
-
     /// One look: at the tasks from outside, at those that others have granted, and at those in the blocks in which others work.
     fn look(&mut self) -> Option<T> {
         self.take_injected(self.batch)
@@ -320,46 +371,5 @@ impl<T> Local<T> {
             }
         }
         first
-    }
-}
-
-/// A worker that is about to sleep, or sleeps: a future that is ready when there may be something to do.
-pub struct Asleep<'a, T> {
-    crew: &'a Crew<T>,
-    worker: usize,
-    is_asleep: bool,
-}
-
-impl<T> core::fmt::Debug for Asleep<'_, T> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Asleep").field("worker", &self.worker).finish_non_exhaustive()
-    }
-}
-
-impl<T> Future for Asleep<'_, T> {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let (crew, waker) = (self.crew, context.waker());
-        self.is_asleep = match self.is_asleep {
-            true => crew.idle.still_sleeps(self.worker, waker),
-            false => {
-                let sleeps = crew.idle.announce(self.worker, waker, || crew.has_more());
-                if sleeps {
-                    crew.counts[self.worker].sleeps.add(1);
-                    crew.tell_if_quiet();
-                }
-                sleeps
-            }
-        };
-        if self.is_asleep { Poll::Pending } else { Poll::Ready(()) }
-    }
-}
-
-impl<T> Drop for Asleep<'_, T> {
-    fn drop(&mut self) {
-        if self.is_asleep {
-            self.crew.idle.withdraw(self.worker);
-        }
     }
 }

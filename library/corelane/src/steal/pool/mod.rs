@@ -63,11 +63,14 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 use core::fmt;
+use core::future::{Future, poll_fn};
+use core::pin::{Pin, pin};
+use core::task::Context;
 use std::panic::resume_unwind;
 use std::thread::{self, JoinHandle};
 use std::{format, io};
 
-pub use crew::{Asleep, Local};
+pub use crew::Local;
 pub use victims::Policy;
 
 use crate::memory::Parker;
@@ -109,6 +112,11 @@ impl Options {
     pub fn new(workers: usize) -> Self {
         let (order, policy) = (Order::default(), Policy::default());
         Self { workers: workers.max(1), order, capacity: 256, policy, domains: Vec::new() }
+    }
+
+    /// Number of workers.
+    pub fn workers(&self) -> usize {
+        self.workers
     }
 
     /// Which of its own tasks a worker runs next. Default: the oldest.
@@ -163,22 +171,23 @@ pub fn run<T: Send>(
     tasks: impl IntoIterator<Item = T>,
     run: impl Fn(&mut Local<T>, T) + Sync,
 ) -> io::Result<()> {
-    let (crew, mut locals) = Crew::new(&options)?;
+    let (crew, locals) = Crew::new(&options)?;
     for task in tasks {
         crew.injector.overflow(task);
     }
-    let (own, others) = locals.split_first_mut().expect("there is one worker at least");
+    let mut locals = locals.into_iter();
+    let own = locals.next().expect("there is one worker at least");
     let run = &run;
     thread::scope(|scope| {
-        for local in others {
+        for local in locals {
             let builder = thread_of(local.worker());
-            if let Err(refused) = builder.spawn_scoped(scope, move || local.work(run, sleep)) {
+            if let Err(refused) = builder.spawn_scoped(scope, move || work(local, run, sleep)) {
                 crew.end_now();
                 return Err(refused);
             }
         }
         crew.end_when_done();
-        own.work(run, sleep);
+        work(own, run, sleep);
         Ok(())
     })?;
     match crew.take_panic() {
@@ -191,14 +200,22 @@ fn thread_of(worker: usize) -> thread::Builder {
     thread::Builder::new().name(format!("worker {worker}"))
 }
 
-/// Blocks a thread while its worker sleeps.
-fn sleep<T>(asleep: &mut Asleep<'_, T>) {
+/// Runs a worker on the calling thread.
+fn work<T>(mut local: Local<T>, run: &impl Fn(&mut Local<T>, T), drive: impl Fn(Work<'_>)) {
+    drive(pin!(poll_fn(|context| local.poll(context, run))));
+}
+
+/// Polls a worker, and lets the thread sleep while it is not woken.
+fn sleep(mut work: Work<'_>) {
     let parker = Parker::new();
-    let mut context = core::task::Context::from_waker(parker.waker());
-    while core::pin::Pin::new(&mut *asleep).poll(&mut context).is_pending() {
+    let mut context = Context::from_waker(parker.waker());
+    while work.as_mut().poll(&mut context).is_pending() {
         parker.park(None);
     }
 }
+
+/// A worker: a future that is ready when its pool ends. A poll runs up to 256 tasks.
+pub type Work<'a> = Pin<&'a mut dyn Future<Output = ()>>;
 
 /// Worker threads that take tasks from outside, too. Dropped, it [finishes](Self::finish), but for the panic.
 pub struct Pool<T> {
@@ -216,27 +233,27 @@ impl<T: Send + 'static> Pool<T> {
         options: Options,
         run: impl Fn(&mut Local<T>, T) + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        Self::with_rest(options, run, sleep)
+        Self::with_driver(options, run, sleep)
     }
 
-    /// As [`new`](Self::new). A worker that has nothing to do calls `rest`, which must block the thread until the future is ready, and may do something else
-    /// meanwhile, such as to wait for the system's events.
+    /// As [`new`](Self::new). The thread of each worker calls `drive`, which must poll the worker until it is ready, and may do something else between, such as to wait for
+    /// the system's events.
     ///
     /// # Errors
     ///
     /// As [`new`](Self::new).
-    pub fn with_rest(
+    pub fn with_driver(
         options: Options,
         run: impl Fn(&mut Local<T>, T) + Send + Sync + 'static,
-        rest: impl Fn(&mut Asleep<'_, T>) + Send + Sync + 'static,
+        drive: impl Fn(Work<'_>) + Send + Sync + 'static,
     ) -> io::Result<Self> {
         let (crew, locals) = Crew::new(&options)?;
         let mut pool = Self { crew, threads: Vec::new() };
-        let run = Arc::new((run, rest));
-        for mut local in locals {
+        let run = Arc::new((run, drive));
+        for local in locals {
             let run = Arc::clone(&run);
             let builder = thread_of(local.worker());
-            match builder.spawn(move || local.work(&run.0, &run.1)) {
+            match builder.spawn(move || work(local, &run.0, &run.1)) {
                 Ok(thread) => pool.threads.push(thread),
                 Err(refused) => {
                     pool.cancel();
