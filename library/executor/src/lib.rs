@@ -45,7 +45,6 @@ use std::fmt;
 use std::future::Future;
 use std::io::Result;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use async_task::Runnable;
@@ -57,14 +56,13 @@ pub use corelane::steal::pool;
 pub use join::{JoinError, JoinHandle};
 pub use local::spawn_local;
 
-use lane::{Lane, Shared};
-use spawned::Spawner;
+use lane::Lane;
+use spawned::Seat;
 
 /// Worker threads that run tasks. Dropped, it [ends](Self::shutdown).
 pub struct Executor {
     /// `None` when it has ended.
     pool: Option<Pool<Runnable>>,
-    shared: Arc<Shared>,
     /// One for each worker, and one for all other threads.
     lanes: Arc<[Arc<Lane>]>,
 }
@@ -93,10 +91,10 @@ impl Executor {
             worker::run(local, &lanes[local.worker()], runnable);
         };
         let pool = Pool::with_driver(options, run, |work| async_io::block_on(work))?;
-        let shared = Arc::new(Shared { handle: pool.handle(), has_ended: AtomicBool::new(false) });
-        let all: Arc<[_]> = (0..=workers).map(|_| Lane::new(Arc::clone(&shared))).collect();
+        let handle = Arc::new(pool.handle());
+        let all: Arc<[_]> = (0..=workers).map(|_| Lane::new(Arc::clone(&handle))).collect();
         lanes.set(Arc::clone(&all)).ok().expect("nobody else sets it");
-        Ok(Self { pool: Some(pool), shared, lanes: all })
+        Ok(Self { pool: Some(pool), lanes: all })
     }
 
     fn outside(&self) -> &Arc<Lane> {
@@ -138,8 +136,8 @@ impl Executor {
         self.pool().counts(worker)
     }
 
-    /// Tasks that are not done.
-    pub fn tasks(&self) -> usize {
+    /// Tasks that have waited, and are not done.
+    pub fn waiting(&self) -> usize {
         self.lanes.iter().map(|lane| lane.tasks().len()).sum()
     }
 
@@ -149,7 +147,6 @@ impl Executor {
     }
 
     fn end(&mut self) {
-        self.shared.has_ended.store(true, Ordering::Release);
         if let Some(pool) = self.pool.take() {
             pool.cancel();
             self.lanes.iter().for_each(|lane| lane.tasks().wake_all());

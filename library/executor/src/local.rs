@@ -8,14 +8,14 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use async_task::{Builder, Runnable};
+use async_task::Runnable;
 
 use crate::join::JoinHandle;
-use crate::spawned::{Spawned, Spawner, Tasks};
+use crate::spawned::{Seat, Spawned, Tasks};
 
 /// A thread in `block_on`, and its tasks.
 #[derive(Default)]
-struct Seat {
+struct Here {
     queue: Mutex<Queue>,
     tasks: Tasks,
 }
@@ -29,16 +29,21 @@ struct Queue {
 
 thread_local! {
     /// That of each `block_on` in which the thread is.
-    static SEATS: RefCell<Vec<Arc<Seat>>> = const { RefCell::new(Vec::new()) };
+    static HERE: RefCell<Vec<Arc<Here>>> = const { RefCell::new(Vec::new()) };
 }
 
-impl Spawner for Seat {
+impl Seat for Here {
+    fn current() -> Arc<Self> {
+        let here = HERE.with_borrow(|all| all.last().cloned());
+        here.expect("`spawn_local` is for threads in `block_on`")
+    }
+
     fn tasks(&self) -> &Tasks {
         &self.tasks
     }
 }
 
-impl Seat {
+impl Here {
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -63,14 +68,9 @@ pub fn spawn_local<F>(future: F) -> JoinHandle<F::Output>
 where
     F: Future<Output: 'static> + 'static,
 {
-    let seat = SEATS.with_borrow(|seats| seats.last().cloned());
-    let seat = seat.expect("`spawn_local` is for threads in `block_on`");
-    let (runnable, task) = seat.tasks.add(|key| {
-        let spawned = Spawned { key, spawner: Arc::clone(&seat), future };
-        let seat = Arc::clone(&seat);
-        let made = Builder::new().spawn_local(|()| spawned, move |task| seat.schedule(task));
-        (made.0.waker(), made)
-    });
+    let here = Here::current();
+    let spawned = Spawned::<F, Here>::new(future);
+    let (runnable, task) = async_task::spawn_local(spawned, move |task| here.schedule(task));
     runnable.schedule();
     JoinHandle::new(task)
 }
@@ -80,17 +80,17 @@ const AT_ONCE: usize = 64;
 
 /// Runs a future, and the tasks that are spawned for this thread meanwhile.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
-    let seat = Arc::new(Seat::default());
-    SEATS.with_borrow_mut(|seats| seats.push(Arc::clone(&seat)));
+    let here = Arc::new(Here::default());
+    HERE.with_borrow_mut(|all| all.push(Arc::clone(&here)));
     let _leave = Leave;
     let mut future = pin!(future);
     futures_lite::future::block_on(poll_fn(|context| {
-        seat.queue().waker = Some(context.waker().clone());
+        here.queue().waker = Some(context.waker().clone());
         if let Poll::Ready(output) = future.as_mut().poll(context) {
             return Poll::Ready(output);
         }
         for _ in 0..AT_ONCE {
-            let Some(runnable) = seat.queue().runnables.pop_front() else { return Poll::Pending };
+            let Some(runnable) = here.queue().runnables.pop_front() else { return Poll::Pending };
             crate::budget::refill();
             runnable.run();
         }
@@ -104,12 +104,14 @@ struct Leave;
 
 impl Drop for Leave {
     fn drop(&mut self) {
-        let seat = SEATS.with_borrow_mut(Vec::pop).expect("it has entered");
-        // A future that is dropped may spawn or wake others.
-        while seat.tasks.len() > 0 {
-            seat.tasks.wake_all();
-            let runnables = mem::take(&mut seat.queue().runnables);
-            drop(runnables);
+        let here = HERE.with_borrow_mut(Vec::pop).expect("it has entered");
+        // A future that is dropped may wake others.
+        loop {
+            here.tasks.wake_all();
+            let runnables = mem::take(&mut here.queue().runnables);
+            if runnables.is_empty() {
+                break;
+            }
         }
     }
 }

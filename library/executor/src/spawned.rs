@@ -1,4 +1,4 @@
-//! The future of a task, and the list of those that are not done.
+//! The future of a task, and the list of those that wait.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,12 +9,14 @@ use std::thread;
 
 use slab::Slab;
 
-/// The wakers of tasks that are not done: the end of their executor cancels them.
+/// The wakers of tasks that have waited, and are not done: the end of their executor cancels them. Those that never waited are in a queue, or done.
 #[derive(Default)]
 pub(crate) struct Tasks(Mutex<Slab<Waker>>);
 
-/// What spawns tasks.
-pub(crate) trait Spawner {
+/// What polls tasks.
+pub(crate) trait Seat {
+    /// That of the calling thread.
+    fn current() -> Arc<Self>;
     fn tasks(&self) -> &Tasks;
 }
 
@@ -23,18 +25,9 @@ impl Tasks {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Number of tasks that are not done.
+    /// Number of tasks that have waited, and are not done.
     pub(crate) fn len(&self) -> usize {
         self.lock().len()
-    }
-
-    /// Adds a task, of which `make` returns the waker and more. It gets the task's key.
-    pub(crate) fn add<R>(&self, make: impl FnOnce(usize) -> (Waker, R)) -> R {
-        let mut tasks = self.lock();
-        let entry = tasks.vacant_entry();
-        let (waker, made) = make(entry.key());
-        entry.insert(waker);
-        made
     }
 
     /// Makes all tasks runnable. If nobody runs them, that cancels them.
@@ -45,29 +38,47 @@ impl Tasks {
 }
 
 /// The future of a task. Its panic is its result.
-pub(crate) struct Spawned<F, S: Spawner> {
-    pub(crate) key: usize,
-    pub(crate) spawner: Arc<S>,
-    pub(crate) future: F,
+pub(crate) struct Spawned<F, S: Seat> {
+    future: F,
+    /// Where its waker is, and its key there. `None` if it has not waited yet.
+    listed: Option<(Arc<S>, usize)>,
 }
 
-impl<F: Future, S: Spawner> Future for Spawned<F, S> {
+impl<F, S: Seat> Spawned<F, S> {
+    pub(crate) fn new(future: F) -> Self {
+        Self { future, listed: None }
+    }
+}
+
+impl<F: Future, S: Seat> Future for Spawned<F, S> {
     type Output = thread::Result<F::Output>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        // SAFETY: the future is pinned as the whole is, and never moved.
-        let future = unsafe { self.map_unchecked_mut(|spawned| &mut spawned.future) };
+        // SAFETY: the future is pinned as the whole is, and never moved. `listed` need not be pinned.
+        let Self { future, listed } = unsafe { self.get_unchecked_mut() };
+        // SAFETY: as above.
+        let future = unsafe { Pin::new_unchecked(future) };
         match catch_unwind(AssertUnwindSafe(|| future.poll(context))) {
-            Ok(polled) => polled.map(Ok),
+            Ok(Poll::Pending) => {
+                listed.get_or_insert_with(|| {
+                    let seat = S::current();
+                    let key = seat.tasks().lock().insert(context.waker().clone());
+                    (seat, key)
+                });
+                Poll::Pending
+            }
+            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
             Err(panic) => Poll::Ready(Err(panic)),
         }
     }
 }
 
-impl<F, S: Spawner> Drop for Spawned<F, S> {
+impl<F, S: Seat> Drop for Spawned<F, S> {
     fn drop(&mut self) {
-        let waker = self.spawner.tasks().lock().try_remove(self.key);
-        // Without the lock.
-        drop(waker);
+        if let Some((seat, key)) = self.listed.take() {
+            let waker = seat.tasks().lock().try_remove(key);
+            // Without the lock.
+            drop(waker);
+        }
     }
 }

@@ -33,7 +33,7 @@ fn tasks_spawn_tasks() {
     for workers in [1, 2, 5] {
         let executor = executor(workers);
         assert_eq!(executor.block_on(async { spawn(count(12)).await.unwrap() }), 1 << 12);
-        assert_eq!(executor.tasks(), 0);
+        assert_eq!(executor.waiting(), 0);
     }
 }
 
@@ -285,7 +285,7 @@ fn tasks_end_in_all_ways() {
     drop(std::panic::take_hook());
     assert_eq!(done + cancelled + panicked, all);
     assert!(done > 0 && cancelled > 0 && panicked > 0, "{done} {cancelled} {panicked}");
-    assert_eq!((dropped.load(Ordering::Relaxed), executor.tasks()), (all, 0));
+    assert_eq!((dropped.load(Ordering::Relaxed), executor.waiting()), (all, 0));
 }
 
 /// Waits for a thread that blocks.

@@ -111,7 +111,7 @@ impl Options {
     /// A number of workers, at least one.
     pub fn new(workers: usize) -> Self {
         let (order, policy) = (Order::default(), Policy::default());
-        Self { workers: workers.max(1), order, capacity: 256, policy, domains: Vec::new() }
+        Self { workers: workers.max(1), order, capacity: 2048, policy, domains: Vec::new() }
     }
 
     /// Number of workers.
@@ -124,7 +124,7 @@ impl Options {
         Self { order, ..self }
     }
 
-    /// Tasks that fit into the queue of each worker. Further ones go to the list for tasks from outside, which grows. Default: 256.
+    /// Tasks that fit into the queue of each worker. Further ones go to the list for tasks from outside, which grows. Default: 2048.
     pub fn capacity(self, capacity: usize) -> Self {
         Self { capacity, ..self }
     }
