@@ -8,15 +8,17 @@ use std::{fmt, thread};
 
 use async_task::{FallibleTask, Task};
 
+use crate::home::Home;
+
 /// A task's result, to be awaited. Dropped, it lets the task go on.
 #[must_use = "a task goes on without its handle; `drop` says that this is meant"]
 pub struct JoinHandle<T> {
     /// `None` when it was cancelled.
-    task: Option<FallibleTask<thread::Result<T>>>,
+    task: Option<FallibleTask<thread::Result<T>, Home>>,
 }
 
 impl<T> JoinHandle<T> {
-    pub(crate) fn new(task: Task<thread::Result<T>>) -> Self {
+    pub(crate) fn new(task: Task<thread::Result<T>, Home>) -> Self {
         Self { task: Some(task.fallible()) }
     }
 

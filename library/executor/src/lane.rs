@@ -3,9 +3,10 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use async_task::Runnable;
+use async_task::Builder;
 use corelane::steal::pool::Handle;
 
+use crate::home::{Home, Runnable, schedule};
 use crate::join::JoinHandle;
 use crate::spawned::{Seat, Spawned, Tasks};
 use crate::worker;
@@ -39,17 +40,14 @@ impl Lane {
     where
         F: Future<Output: Send + 'static> + Send + 'static,
     {
-        let lane = Arc::clone(self);
-        let spawned = Spawned::<F, Self>::new(future);
-        let (runnable, task) = async_task::spawn(spawned, move |task| lane.schedule(task));
+        let home = Builder::new().metadata(Home::Workers(Arc::clone(self)));
+        let (runnable, task) = home.spawn(|_| Spawned::<F, Self>::new(future), schedule);
         runnable.schedule();
         JoinHandle::new(task)
     }
 
-    fn schedule(&self, runnable: Runnable) {
-        let refused = worker::push(self, runnable)
-            .or_else(|runnable| self.handle.push(runnable).map_err(|closed| closed.0));
-        // The executor is no more: the task is cancelled.
-        drop(refused);
+    /// Through which other threads push.
+    pub(crate) fn handle(&self) -> Arc<Handle<Runnable>> {
+        Arc::clone(&self.handle)
     }
 }

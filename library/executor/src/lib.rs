@@ -35,6 +35,7 @@
 //! - A task that waits is cancelled, and its future dropped, at the end of its executor.
 
 mod budget;
+mod home;
 mod join;
 mod lane;
 mod local;
@@ -45,9 +46,7 @@ use std::fmt;
 use std::future::Future;
 use std::io::Result;
 use std::sync::Arc;
-use std::thread;
 
-use async_task::Runnable;
 use corelane::steal::pool::{Counts, Options, Pool};
 
 pub use async_io as io;
@@ -56,6 +55,7 @@ pub use corelane::steal::pool;
 pub use join::{JoinError, JoinHandle};
 pub use local::spawn_local;
 
+use home::Runnable;
 use lane::Lane;
 use spawned::Seat;
 
@@ -181,13 +181,12 @@ where
 }
 
 /// Runs a call that blocks on a thread of its own, of which there are up to 500, for all executors together.
+///
+/// # Panics
+///
+/// If the thread belongs to no executor.
 pub fn spawn_blocking<T: Send + 'static>(
     call: impl FnOnce() -> T + Send + 'static,
 ) -> JoinHandle<T> {
-    let call = std::panic::AssertUnwindSafe(call);
-    JoinHandle::new(blocking::unblock(|| thread_result(call)))
-}
-
-fn thread_result<T>(call: std::panic::AssertUnwindSafe<impl FnOnce() -> T>) -> thread::Result<T> {
-    std::panic::catch_unwind(call)
+    spawn(blocking::unblock(call))
 }

@@ -8,14 +8,15 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use async_task::Runnable;
+use async_task::Builder;
 
+use crate::home::{Home, Runnable, schedule};
 use crate::join::JoinHandle;
 use crate::spawned::{Seat, Spawned, Tasks};
 
 /// A thread in `block_on`, and its tasks.
 #[derive(Default)]
-struct Here {
+pub(crate) struct Here {
     queue: Mutex<Queue>,
     tasks: Tasks,
 }
@@ -48,7 +49,7 @@ impl Here {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn schedule(&self, runnable: Runnable) {
+    pub(crate) fn schedule(&self, runnable: Runnable) {
         let mut queue = self.queue();
         queue.runnables.push_back(runnable);
         let waker = queue.waker.take();
@@ -68,9 +69,8 @@ pub fn spawn_local<F>(future: F) -> JoinHandle<F::Output>
 where
     F: Future<Output: 'static> + 'static,
 {
-    let here = Here::current();
-    let spawned = Spawned::<F, Here>::new(future);
-    let (runnable, task) = async_task::spawn_local(spawned, move |task| here.schedule(task));
+    let home = Builder::new().metadata(Home::Thread(Here::current()));
+    let (runnable, task) = home.spawn_local(|_| Spawned::<F, Here>::new(future), schedule);
     runnable.schedule();
     JoinHandle::new(task)
 }

@@ -4,9 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use async_task::Runnable;
 use corelane::steal::pool::Local;
 
+use crate::home::Runnable;
 use crate::lane::Lane;
 
 /// A worker while it runs a task.
@@ -39,17 +39,22 @@ pub(crate) fn run(local: &mut Local<Runnable>, lane: &Arc<Lane>, runnable: Runna
     runnable.run();
 }
 
-/// Pushes a task to the calling worker, if it is one of this lane's executor.
-pub(crate) fn push(lane: &Lane, runnable: Runnable) -> Result<(), Runnable> {
-    let Ok(Some(at_work)) = AT_WORK.try_with(Cell::get) else { return Err(runnable) };
+/// The calling worker, if it is one of this lane's executor.
+pub(crate) fn of(lane: &Lane) -> Option<Worker> {
+    let at_work = AT_WORK.try_with(Cell::get).ok()??;
     // SAFETY: `run` has set it, and takes it back before it returns. Until then the lane is alive.
     let is_same = unsafe { at_work.lane.as_ref() }.is_of_same_executor(lane);
-    if !is_same {
-        return Err(runnable);
+    is_same.then_some(Worker(at_work.local))
+}
+
+/// The calling worker, while it runs a task.
+pub(crate) struct Worker(NonNull<Local<Runnable>>);
+
+impl Worker {
+    pub(crate) fn push(self, runnable: Runnable) {
+        // SAFETY: as in `of`. `run` has the only reference and doesn't use it meanwhile, and `Local::push` runs no code of others.
+        unsafe { (*self.0.as_ptr()).push(runnable) };
     }
-    // SAFETY: as above. `run` has the only reference to the worker and doesn't use it meanwhile, and `Local::push` runs no code of others.
-    unsafe { (*at_work.local.as_ptr()).push(runnable) };
-    Ok(())
 }
 
 /// The lane of the calling thread's executor.

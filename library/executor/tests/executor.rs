@@ -43,11 +43,7 @@ fn a_panic_is_reported() {
     let panicked = executor.block_on(async { spawn(async { panic!("on purpose") }).await });
     let error: JoinError = panicked.map(|()| ()).unwrap_err();
     assert_eq!(error.to_string(), "the task panicked: on purpose");
-    assert_eq!(executor.block_on(spawn_blocking_in(&executor)).unwrap(), 3);
-}
-
-fn spawn_blocking_in(_: &Executor) -> corelane_executor::JoinHandle<u32> {
-    spawn_blocking(|| 3)
+    assert_eq!(executor.block_on(async { spawn_blocking(|| 3).await }).unwrap(), 3);
 }
 
 /// Says when it is dropped.
