@@ -320,7 +320,9 @@ impl<T> Pool<T> {
 
     fn end(&mut self, end: fn(&Crew<T>)) {
         end(&self.crew);
-        for thread in self.threads.drain(..) {
+        let own = thread::current().id();
+        // A task of the pool may own it: then its worker ends after the task.
+        for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != own) {
             // A worker catches the panics of its tasks.
             let ended = thread.join();
             debug_assert!(ended.is_ok());

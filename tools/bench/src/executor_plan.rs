@@ -1,0 +1,49 @@
+//! `lane bench executor`: the options, checked and expanded into single cells.
+
+use corelane_report::{Failure, Positive};
+
+use crate::catalogue::{Entry, ids_among};
+use crate::cores;
+use crate::executor;
+use crate::options::ExecutorArgs;
+use crate::pair::Wait;
+use crate::params::{ExecutorSetting, Length, Params, Setting};
+use crate::plan::{Plan, row};
+
+/// Most workers.
+const MOST: usize = 256;
+
+impl Plan {
+    /// `lane bench executor`.
+    ///
+    /// # Errors
+    ///
+    /// If the options can't be carried out.
+    pub fn executor(args: &ExecutorArgs) -> Result<Self, Failure> {
+        let all = executor::entries();
+        let cores = cores::pair(None)?;
+        let cores = vec![cores.producer, cores.consumer];
+        let executors = ids_among(all, &args.executors, |_| true, |_: &Entry| String::new())?;
+        let entries = args.run.choose_among(all, &executors, |_| true);
+        if let Some(Positive(workers)) = args.workers.iter().find(|workers| workers.0 > MOST) {
+            return Err(Failure::Usage(format!(
+                "{workers} workers are too many: choose fewer --workers, up to {MOST}"
+            )));
+        }
+        let length = Length::of(args.items, args.duration, 30);
+        let mut cells = Vec::new();
+        for &test in &args.test {
+            for &Positive(workers) in &args.workers {
+                let setting = ExecutorSetting { workers };
+                let fits = |entry: &&'static Entry| {
+                    entry.executor.is_some_and(|kernel| kernel.fits(&setting))
+                };
+                let fitting: Vec<_> = entries.iter().copied().filter(fits).collect();
+                let setting = Setting::Executor(setting.clone());
+                let params = Params { capacity: 0, wait: Wait::Within, setting };
+                cells.extend(row(fitting, test, params, length));
+            }
+        }
+        Self::new(cells, cores, &args.run, &executors, Vec::new())
+    }
+}
