@@ -67,6 +67,17 @@ pub struct Executor {
     lanes: Arc<[Arc<Lane>]>,
 }
 
+impl Default for Executor {
+    /// An executor with a worker for each core that the process may use.
+    ///
+    /// # Panics
+    ///
+    /// If the system refuses a thread, or there is no memory.
+    fn default() -> Self {
+        Self::with(Options::default()).expect("the system has threads and memory")
+    }
+}
+
 impl Executor {
     /// An executor with a number of workers.
     ///

@@ -301,7 +301,7 @@ impl Entry {
             }
             Setting::Executor(setting) => {
                 let kernel = self.executor.expect("only those with a kernel are chosen");
-                return Ok(kernel.measure(test, trial, setting));
+                return kernel.measure(test, trial, setting);
             }
             Setting::Circle(setting) => {
                 let threads = setting.threads;

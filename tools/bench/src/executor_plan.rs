@@ -5,6 +5,7 @@ use corelane_report::{Failure, Positive};
 use crate::catalogue::{Entry, ids_among};
 use crate::cores;
 use crate::executor;
+use crate::kinds::Test;
 use crate::options::ExecutorArgs;
 use crate::pair::Wait;
 use crate::params::{ExecutorSetting, Length, Params, Setting};
@@ -30,20 +31,36 @@ impl Plan {
                 "{workers} workers are too many: choose fewer --workers, up to {MOST}"
             )));
         }
-        let length = Length::of(args.items, args.duration, 30);
         let mut cells = Vec::new();
         for &test in &args.test {
-            for &Positive(workers) in &args.workers {
-                let setting = ExecutorSetting { workers };
+            let length =
+                Length::of(args.items, args.duration, if test == Test::Http { 300 } else { 30 });
+            for setting in args.settings(test) {
                 let fits = |entry: &&'static Entry| {
                     entry.executor.is_some_and(|kernel| kernel.fits(&setting))
                 };
                 let fitting: Vec<_> = entries.iter().copied().filter(fits).collect();
-                let setting = Setting::Executor(setting.clone());
+                let setting = Setting::Executor(setting);
                 let params = Params { capacity: 0, wait: Wait::Within, setting };
                 cells.extend(row(fitting, test, params, length));
             }
         }
         Self::new(cells, cores, &args.run, &executors, Vec::new())
+    }
+}
+
+impl ExecutorArgs {
+    /// The settings of a test, in the order of a round.
+    fn settings(&self, test: Test) -> Vec<ExecutorSetting> {
+        let of = |connections| {
+            self.workers
+                .iter()
+                .map(move |&Positive(workers)| ExecutorSetting { workers, connections })
+        };
+        match test {
+            #[cfg(all(feature = "http", target_os = "linux"))]
+            Test::Http => self.connections.iter().flat_map(|&Positive(n)| of(Some(n))).collect(),
+            _ => of(None).collect(),
+        }
     }
 }

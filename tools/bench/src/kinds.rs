@@ -54,6 +54,8 @@ pub enum Test {
     FanOut,
     /// Tasks of which each spawns the next.
     Chain,
+    /// Requests to a server, over the loopback.
+    Http,
 }
 
 impl Test {
@@ -73,8 +75,15 @@ impl Test {
     pub const STEAL: [Self; 3] = [Self::Owner, Self::HungryThief, Self::Stolen];
 
     /// The tests of executors.
-    pub const EXECUTOR: [Self; 5] =
-        [Self::SpawnJoin, Self::PingPong, Self::Yield, Self::FanOut, Self::Chain];
+    pub const EXECUTOR: &[Self] = &[
+        Self::SpawnJoin,
+        Self::PingPong,
+        Self::Yield,
+        Self::FanOut,
+        Self::Chain,
+        #[cfg(all(feature = "http", target_os = "linux"))]
+        Self::Http,
+    ];
 
     /// The unit of its values.
     pub fn unit(self) -> &'static str {
@@ -94,6 +103,7 @@ impl Test {
             Self::Owner | Self::HungryThief | Self::Stolen => "ns/item of the owner",
             Self::SpawnJoin | Self::FanOut | Self::Chain => "ns/task",
             Self::Yield => "ns/yield",
+            Self::Http => "ns/request",
         }
     }
 }

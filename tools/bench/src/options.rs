@@ -423,7 +423,7 @@ pub struct ExecutorArgs {
     pub executors: Vec<String>,
 
     /// What to measure.
-    #[arg(long, value_parser = one_of(&Test::EXECUTOR), value_delimiter = ',',
+    #[arg(long, value_parser = one_of(Test::EXECUTOR), value_delimiter = ',',
           default_value = "spawn-join,ping-pong,yield,fan-out,chain")]
     pub test: Vec<Test>,
 
@@ -431,7 +431,12 @@ pub struct ExecutorArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2,8")]
     pub workers: Vec<Positive>,
 
-    /// Length of one measurement, such as 30ms or 2s [default: 30ms].
+    /// Connections of `http`.
+    #[cfg(all(feature = "http", target_os = "linux"))]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "100,1000")]
+    pub connections: Vec<Positive>,
+
+    /// Length of one measurement, such as 30ms or 2s [default: 30ms; of `http` 300ms].
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "items")]
     pub duration: Option<Duration>,
 

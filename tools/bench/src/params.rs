@@ -153,6 +153,9 @@ pub(crate) struct StealSetting {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ExecutorSetting {
     pub(crate) workers: usize,
+    /// Of a server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) connections: Option<usize>,
 }
 
 /// How the calls of a queue wait. A queue may have several ways.

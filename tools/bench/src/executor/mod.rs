@@ -2,6 +2,8 @@
 //!
 //! To add an executor: implement [`Executor`], and add a line to [`entries`].
 
+#[cfg(all(feature = "http", target_os = "linux"))]
+mod http;
 mod runtimes;
 
 use std::future::{Future, poll_fn};
@@ -46,6 +48,8 @@ pub(crate) trait Tasks: Clone + Send + Sync + 'static {
 /// How an executor is measured.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExecutorKernel {
+    #[cfg(all(feature = "http", target_os = "linux"))]
+    id: &'static str,
     measure: fn(Test, Length, usize) -> Sample,
     fits: fn(usize) -> bool,
 }
@@ -60,8 +64,12 @@ impl ExecutorKernel {
         test: Test,
         trial: &Trial<'_>,
         setting: &ExecutorSetting,
-    ) -> Sample {
-        (self.measure)(test, trial.length, setting.workers)
+    ) -> Result<Sample, String> {
+        #[cfg(all(feature = "http", target_os = "linux"))]
+        if let Some(connections) = setting.connections {
+            return http::measure(self.id, trial.length, setting.workers, connections);
+        }
+        Ok((self.measure)(test, trial.length, setting.workers))
     }
 }
 
@@ -71,7 +79,13 @@ fn entry<E: Executor>(
     fits: fn(usize) -> bool,
 ) -> Entry {
     let info = Info { id, name, sides: Sides::ManyToMany, bounded: true, ..Info::RING };
-    Entry::executor(info, kind, ExecutorKernel { measure: measure::<E>, fits })
+    let kernel = ExecutorKernel {
+        #[cfg(all(feature = "http", target_os = "linux"))]
+        id,
+        measure: measure::<E>,
+        fits,
+    };
+    Entry::executor(info, kind, kernel)
 }
 
 /// Nanoseconds for each task, round trip, or yield.
