@@ -87,7 +87,7 @@ impl Crew {
                 self.idle.found(|| self.has_more());
                 return State::HasTask;
             }
-            if self.idle.announce(worker, &self.waker(worker), || self.has_more()) {
+            if self.idle.announce(&self.waker(worker), || self.has_more()).is_some() {
                 return State::Asleep;
             }
         }

@@ -205,8 +205,8 @@ enum State {
     Works,
     /// It has none, and is counted as searching.
     Searches,
-    /// It has announced that it sleeps. The thread that wakes it counts it as searching.
-    Sleeps,
+    /// It has announced that it sleeps, by this number. The thread that wakes it counts it as searching.
+    Sleeps(u64),
 }
 
 impl<T> core::fmt::Debug for Local<T> {
@@ -244,7 +244,7 @@ impl<T> Local<T> {
         let crew = Arc::clone(&self.crew);
         for _ in 0..AT_ONCE {
             let Some(task) = self.next(context.waker()) else {
-                if matches!(self.state, State::Sleeps) {
+                if matches!(self.state, State::Sleeps(_)) {
                     return Poll::Pending;
                 }
                 self.drop_own();
@@ -274,8 +274,8 @@ impl<T> Local<T> {
     #[cold]
     #[inline(never)]
     fn search(&mut self, waker: &Waker) -> Option<T> {
-        if matches!(self.state, State::Sleeps) {
-            if self.crew.idle.still_sleeps(self.number, waker) {
+        if let State::Sleeps(sleeper) = self.state {
+            if self.crew.idle.still_sleeps(sleeper, waker) {
                 return None;
             }
             self.state = State::Searches;
@@ -286,8 +286,8 @@ impl<T> Local<T> {
                 self.state = State::Works;
                 return Some(task);
             }
-            if self.crew.idle.announce(self.number, waker, || self.crew.has_more()) {
-                self.state = State::Sleeps;
+            if let Some(sleeper) = self.crew.idle.announce(waker, || self.crew.has_more()) {
+                self.state = State::Sleeps(sleeper);
                 self.counted().sleeps.add(1);
                 self.crew.tell_if_quiet();
                 return None;
