@@ -67,6 +67,7 @@ mod queue;
 mod record_ring;
 mod ring;
 mod rings;
+mod rivals;
 mod scq;
 mod seeded;
 mod seq_ring;
@@ -237,6 +238,7 @@ pub fn all() -> Vec<Model> {
     models.extend(record_ring::models());
     models.extend(lanes::models());
     models.extend(steal::models());
+    models.extend(rivals::models());
     models.extend(ring::models());
     models.extend(lease::models());
     models.extend(faaq::models());
