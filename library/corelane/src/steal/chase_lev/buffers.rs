@@ -156,11 +156,15 @@ impl<T> Drop for Buffers<T> {
     }
 }
 
+/// Most slots at first: there are no machines with memory for so many.
+const MOST_SLOTS: usize = usize::MAX >> 10;
+
 /// The first buffer.
 pub(super) fn first<H: State>(config: Config) -> Result<Box<Buffer<H::Item>>, CapacityError> {
     config.inexact()?;
     let slot = size_of::<H::Item>() + size_of::<AtomicU64>();
-    let len = slots_up_to::<H>(isize::MAX as usize / 2 / slot, config.capacity, 0)?;
+    let most = MOST_SLOTS.min(isize::MAX as usize / slot);
+    let len = slots_up_to::<H>(most, config.capacity, 0)?;
     let bytes = len * slot;
     Buffer::new(config.first, len).ok_or(CapacityError::OutOfMemory { bytes })
 }
