@@ -38,7 +38,7 @@ use core::fmt;
 use super::buffers::{Buffer, Buffers, Here, first};
 use crate::memory::{AtomicU64, Barrier, Mutex, Ordering, is_before, without_unwinding};
 use crate::pad::Padded;
-use crate::queue::{CapacityError, Config, Info, Sides, TryPopError, TryPushError};
+use crate::queue::{CapacityError, Config, Info, Memory, Sides, TryPopError, TryPushError};
 use crate::region::{End, NoSlots, State, ends};
 use crate::steal;
 
@@ -98,7 +98,7 @@ fn make<T>(config: Config, grows: bool) -> Result<Worker<T>, CapacityError> {
     let thieves = Padded(Thieves { top: counter(), right: Mutex::new(()) });
     let (bottom, buffers) = (Padded(counter()), Padded(Buffers::new(buffer)));
     let (end, thieves) =
-        ends(config.memory, (), Header { bottom, thieves, buffers, grows, barrier })?;
+        ends(Memory::Heap, (), Header { bottom, thieves, buffers, grows, barrier })?;
     Ok(Worker { here, barrier, end, thieves })
 }
 

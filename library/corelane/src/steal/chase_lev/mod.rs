@@ -31,7 +31,7 @@
 //!
 //! - In the papers a thief reads the item and then claims it. The read may meet the owner's write of a later item, which is a data race unless the slot is an atomic. Here a
 //!   thief claims first, so items may have any type. Each slot has a word, by which the thief says that the item is out of the slot. The owner reads these words
-//!   when it comes to the end of the room that it knows of. A thief that is stopped between the two keeps its slot, and those behind it.
+//!   when it comes to the end of the room that it knows of. A thief that is stopped between the two keeps its slot and those behind it in use. When the owner has gone round the ring, the queue is full for so long, or grows.
 //! - So a push doesn't load `top`.
 //! - A full queue gives the item back, or grows. The owner grows the queue as a thief would: it claims all items by a compare-and-swap of `top`, moves them to a buffer of twice the length, and gives
 //!   them new positions. Meanwhile thieves find nothing. In the papers it copies the items, and a thief may read either copy.
@@ -47,7 +47,7 @@ use core::option;
 use self::buffers::{Buffer, Buffers, Here, first};
 use crate::memory::{AtomicU64, Ordering, fence, is_before, without_unwinding};
 use crate::pad::Padded;
-use crate::queue::{CapacityError, Config, Info, Sides, TryPopError, TryPushError};
+use crate::queue::{CapacityError, Config, Info, Memory, Sides, TryPopError, TryPushError};
 use crate::region::{End, NoSlots, State, ends};
 use crate::steal;
 
@@ -116,7 +116,7 @@ fn make<T>(config: Config, grows: bool) -> Result<Worker<T>, CapacityError> {
     let counter = || Padded(AtomicU64::new(config.first));
     let buffers = Padded(Buffers::new(buffer));
     let header = Header { bottom: counter(), top: counter(), buffers, grows };
-    let (end, thieves) = ends(config.memory, (), header)?;
+    let (end, thieves) = ends(Memory::Heap, (), header)?;
     Ok(Worker { here, end, thieves })
 }
 
