@@ -39,6 +39,7 @@ fn of<W: Owner>(of: Of, new: New<W>) -> Vec<Model> {
         of.model("empty_and_pushed_again", move || empty_and_pushed_again(new)),
         of.model("slot_in_use_again", move || slot_in_use_again(new)),
         of.model("slot_in_use_again_behind_two", move || slot_in_use_again_behind_two(new)),
+        of.model("slot_in_use_again_after_a_pop", move || slot_in_use_again_after_a_pop(new)),
         of.model("half_while_popped", move || half_while_popped(new)),
         of.model("two_thieves", move || two_thieves(new)),
         of.model("owner_goes", move || owner_goes(new)),
@@ -175,6 +176,25 @@ fn slot_in_use_again_behind_two<W: Owner>(new: New<W>) -> Exploration {
         let thieves = [steal(&thief, 1), steal(&thief, 1)];
         let pushed = 2 + push(&mut worker, 2..4);
         let mut all = join(thieves).concat();
+        all.extend(pop(&mut worker, 2));
+        all_are_there(all, pushed);
+    })
+}
+
+/// The owner pops while a thief reads what it has claimed, and then needs the thief's slot.
+fn slot_in_use_again_after_a_pop<W: Owner>(new: New<W>) -> Exploration {
+    explore(move || {
+        let mut worker = new(Config::new(2));
+        assert_eq!(push(&mut worker, 0..2), 2);
+        let thief = worker.stealer();
+        let (stolen, (mut all, pushed)) = both(
+            move || numbers(thief.try_steal_some(1)),
+            || {
+                let popped = pop(&mut worker, 1);
+                (popped, 2 + push(&mut worker, 2..4))
+            },
+        );
+        all.extend(stolen);
         all.extend(pop(&mut worker, 2));
         all_are_there(all, pushed);
     })
