@@ -68,6 +68,7 @@ mod queue;
 mod record_ring;
 mod ring;
 mod rings;
+mod rivals;
 mod scq;
 mod seeded;
 mod seq_ring;
@@ -239,6 +240,7 @@ pub fn all() -> Vec<Model> {
     models.extend(lanes::models());
     models.extend(steal::models());
     models.extend(idle::models());
+    models.extend(rivals::models());
     models.extend(ring::models());
     models.extend(lease::models());
     models.extend(faaq::models());

@@ -368,6 +368,7 @@ impl<T> Stealer<T> {
     /// # Errors
     ///
     /// `Empty` if there is none but in the owner's block, `Closed` if there is none and the owner is gone.
+    /// `Busy` if the owner is gone, and another thief was faster.
     pub fn try_steal(&self) -> Result<T, TryPopError> {
         steal::Stealer::try_steal(self)
     }

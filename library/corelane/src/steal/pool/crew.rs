@@ -14,7 +14,7 @@ use crate::memory::{AtomicU64, Mutex, Ordering};
 use crate::pad::Padded;
 use crate::queue::{CapacityError, TryPopError, TryPushError};
 use crate::steal::bwos::Loot;
-use crate::wait::thread::OwnLooks;
+use crate::wait::thread::Looks;
 
 /// What the workers share.
 pub(super) struct Crew<T> {
@@ -93,6 +93,7 @@ impl<T> Crew<T> {
                 1
             },
             turns: 0,
+            looks: Looks::by(options.strategy),
             state: State::Works,
         };
         let locals = queues.into_iter().enumerate().map(local).collect();
@@ -195,6 +196,7 @@ pub struct Local<T> {
     /// Tasks that it steals at once.
     batch: usize,
     turns: u32,
+    looks: Looks,
     state: State,
 }
 
@@ -297,16 +299,17 @@ impl<T> Local<T> {
     }
 
     fn look_for_a_while(&mut self) -> Option<T> {
-        let mut looks = OwnLooks::begin();
-        loop {
+        let mut awake = self.looks.begin();
+        let found = loop {
             if let Some(task) = self.look() {
-                looks.found();
-                return Some(task);
+                break Some(task);
             }
-            if self.crew.has_ended() || !looks.again() {
-                return None;
+            if self.crew.has_ended() || !awake.again() {
+                break None;
             }
-        }
+        };
+        self.looks.end(found.is_some());
+        found
     }
 
     /// The pool ends: nobody runs what is left.

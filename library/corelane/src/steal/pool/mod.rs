@@ -74,7 +74,7 @@ pub use crew::Local;
 pub use victims::Policy;
 
 use crate::memory::Parker;
-use crate::wait::Closed;
+use crate::wait::{Closed, Strategy};
 use crew::Crew;
 
 type PanicPayload = Box<dyn Any + Send>;
@@ -97,6 +97,7 @@ pub struct Options {
     order: Order,
     capacity: usize,
     policy: Policy,
+    strategy: Strategy,
     domains: Vec<usize>,
 }
 
@@ -111,7 +112,14 @@ impl Options {
     /// A number of workers, at least one.
     pub fn new(workers: usize) -> Self {
         let (order, policy) = (Order::default(), Policy::default());
-        Self { workers: workers.max(1), order, capacity: 2048, policy, domains: Vec::new() }
+        Self {
+            workers: workers.max(1),
+            order,
+            capacity: 2048,
+            policy,
+            strategy: Strategy::default(),
+            domains: Vec::new(),
+        }
     }
 
     /// Number of workers.
@@ -127,6 +135,11 @@ impl Options {
     /// Tasks that fit into the queue of each worker. Further ones go to the list for tasks from outside, which grows. Default: 2048.
     pub fn capacity(self, capacity: usize) -> Self {
         Self { capacity, ..self }
+    }
+
+    /// How a worker waits that has nothing to do. Default: it looks again for some microseconds, and then sleeps.
+    pub fn strategy(self, strategy: Strategy) -> Self {
+        Self { strategy, ..self }
     }
 
     /// From which queue a worker tries to steal first. Default: from one at random.
