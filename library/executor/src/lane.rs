@@ -9,11 +9,13 @@ use corelane::steal::pool::Handle;
 use crate::home::{Home, Runnable, schedule};
 use crate::join::JoinHandle;
 use crate::spawned::{Seat, Spawned, Tasks};
+use crate::watch::Watch;
 use crate::worker;
 
 /// One for each worker, and one for all threads that are no workers. So workers share no counter and no lock for each task.
 pub(crate) struct Lane {
     handle: Arc<Handle<Runnable>>,
+    watch: Arc<Watch>,
     tasks: Tasks,
 }
 
@@ -28,8 +30,12 @@ impl Seat for Lane {
 }
 
 impl Lane {
-    pub(crate) fn new(handle: Arc<Handle<Runnable>>) -> Arc<Self> {
-        Arc::new(Self { handle, tasks: Tasks::default() })
+    pub(crate) fn new(handle: Arc<Handle<Runnable>>, watch: Arc<Watch>) -> Arc<Self> {
+        Arc::new(Self { handle, watch, tasks: Tasks::default() })
+    }
+
+    pub(crate) fn watch(&self) -> &Arc<Watch> {
+        &self.watch
     }
 
     pub(crate) fn is_of_same_executor(&self, other: &Self) -> bool {

@@ -40,6 +40,7 @@ mod join;
 mod lane;
 mod local;
 mod spawned;
+mod watch;
 mod worker;
 
 use std::fmt;
@@ -58,6 +59,7 @@ pub use local::spawn_local;
 use home::Runnable;
 use lane::Lane;
 use spawned::Seat;
+use watch::Watch;
 
 /// Worker threads that run tasks. Dropped, it [ends](Self::shutdown).
 pub struct Executor {
@@ -85,7 +87,7 @@ impl Executor {
     ///
     /// If the system refuses a thread, or there is no memory.
     pub fn new(workers: usize) -> Result<Self> {
-        Self::with(Options::new(workers))
+        Self::with(Options::new(workers).strategy(corelane::wait::Strategy::Sleep))
     }
 
     /// As [`new`](Self::new), with the options of the [pool](corelane::steal::pool).
@@ -103,7 +105,9 @@ impl Executor {
         };
         let pool = Pool::with_driver(options, run, |work| async_io::block_on(work))?;
         let handle = Arc::new(pool.handle());
-        let all: Arc<[_]> = (0..=workers).map(|_| Lane::new(Arc::clone(&handle))).collect();
+        let watch = Watch::new(&handle);
+        let all: Arc<[_]> =
+            (0..=workers).map(|_| Lane::new(Arc::clone(&handle), Arc::clone(&watch))).collect();
         lanes.set(Arc::clone(&all)).ok().expect("nobody else sets it");
         Ok(Self { pool: Some(pool), lanes: all })
     }

@@ -44,16 +44,20 @@ pub(crate) fn of(lane: &Lane) -> Option<Worker> {
     let at_work = AT_WORK.try_with(Cell::get).ok()??;
     // SAFETY: `run` has set it, and takes it back before it returns. Until then the lane is alive.
     let is_same = unsafe { at_work.lane.as_ref() }.is_of_same_executor(lane);
-    is_same.then_some(Worker(at_work.local))
+    is_same.then_some(Worker(at_work))
 }
 
 /// The calling worker, while it runs a task.
-pub(crate) struct Worker(NonNull<Local<Runnable>>);
+pub(crate) struct Worker(AtWork);
 
 impl Worker {
     pub(crate) fn push(self, runnable: Runnable) {
-        // SAFETY: as in `of`. `run` has the only reference and doesn't use it meanwhile, and `Local::push` runs no code of others.
-        unsafe { (*self.0.as_ptr()).push(runnable) };
+        // SAFETY: as in `of`. `run` has the only reference to the worker and doesn't use it meanwhile, and pushing runs no code of others.
+        let is_hidden = unsafe { (*self.0.local.as_ptr()).push_last(runnable) };
+        if is_hidden {
+            // SAFETY: as in `of`.
+            unsafe { self.0.lane.as_ref() }.watch().arm();
+        }
     }
 }
 

@@ -249,6 +249,12 @@ impl Bell {
         self.barrier.heavy()
     }
 
+    /// The fence that pairs with the heavy one.
+    #[inline(always)]
+    pub(crate) fn light_fence(&self) {
+        self.barrier.light();
+    }
+
     /// A heavy fence has followed the announcement of this sleeper: all ringers that were told before have `SeqCst` fences.
     fn confirm(&self, number: u64) {
         let mut sleepers = self.sleepers.lock();

@@ -94,6 +94,7 @@ impl<T> Crew<T> {
             },
             turns: 0,
             looks: Looks::by(options.strategy),
+            has_last: false,
             state: State::Works,
         };
         let locals = queues.into_iter().enumerate().map(local).collect();
@@ -121,6 +122,11 @@ impl<T> Crew<T> {
         self.injector.push(task)?;
         self.idle.notify();
         Ok(())
+    }
+
+    /// Wakes a worker if there is something to do.
+    pub(super) fn wake(&self) {
+        self.idle.wake(|| self.has_more());
     }
 
     /// Lets the workers end when all tasks are done, and takes no more from outside.
@@ -197,6 +203,8 @@ pub struct Local<T> {
     batch: usize,
     turns: u32,
     looks: Looks,
+    /// A task was pushed that no other worker has been told of.
+    has_last: bool,
     state: State,
 }
 
@@ -225,6 +233,31 @@ impl<T> Local<T> {
             self.crew.injector.overflow(full.into_inner());
         }
         self.crew.idle.notify();
+    }
+
+    /// Pushes a task that is likely to be the only one which the calling task pushes: no worker is woken for it. At the end of the calling task this worker runs it, or
+    /// wakes another worker if it has others, too. Whether no other worker knows of it until then: if the calling task may run for long, somebody should call
+    /// [`Handle::wake`](super::Handle::wake) after a while.
+    #[inline]
+    pub fn push_last(&mut self, task: T) -> bool {
+        if self.has_last {
+            self.push(task);
+            return false;
+        }
+        if let Err(full) = self.queue.try_push(task) {
+            self.crew.injector.overflow(full.into_inner());
+        }
+        self.has_last = true;
+        self.crew.idle.light_fence();
+        true
+    }
+
+    /// The task that has called [`push_last`](Self::push_last) is over, and the next one was taken.
+    fn end_last(&mut self) {
+        self.has_last = false;
+        if !self.crew.victims[self.number].is_empty() {
+            self.crew.idle.notify();
+        }
     }
 
     /// The worker's number, from 0.
@@ -264,8 +297,12 @@ impl<T> Local<T> {
     fn next(&mut self, waker: &Waker) -> Option<T> {
         if matches!(self.state, State::Works) {
             if let Some(task) = self.take_own() {
+                if self.has_last {
+                    self.end_last();
+                }
                 return Some(task);
             }
+            self.has_last = false;
             self.crew.idle.begin();
             self.state = State::Searches;
         }

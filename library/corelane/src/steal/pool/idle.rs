@@ -52,6 +52,21 @@ impl Idle {
         self.bell.ring_if(|| self.count_if_first());
     }
 
+    /// The fence of a thread that has pushed a task, and then looks whether another thread will call [`wake`](Self::wake).
+    #[inline(always)]
+    pub fn light_fence(&self) {
+        self.bell.light_fence();
+    }
+
+    /// Wakes a sleeper if there is more. Tasks that were pushed before a [light fence](Self::light_fence) are seen.
+    pub fn wake(&self, is_more: impl FnOnce() -> bool) {
+        // If the system refuses it, what is not seen now is seen the next time.
+        _ = self.bell.heavy_fence();
+        if is_more() {
+            self.notify();
+        }
+    }
+
     /// Called before a sleeper is woken, with the bell's lock: counts it as searching, unless another worker searches.
     fn count_if_first(&self) -> bool {
         // Relaxed: the ringer's fence orders it, and the lock what other ringers have added.

@@ -372,6 +372,11 @@ impl<T> Handle<T> {
     pub fn push(&self, task: T) -> Result<(), Closed<T>> {
         self.crew.inject(task).map_err(Closed)
     }
+
+    /// Wakes a worker that sleeps, if there is one, and a task that nobody runs: for those that were [pushed last](Local::push_last).
+    pub fn wake(&self) {
+        self.crew.wake();
+    }
 }
 
 impl<T> Clone for Handle<T> {
