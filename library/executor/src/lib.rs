@@ -49,6 +49,7 @@ use std::io::Result;
 use std::sync::Arc;
 
 use corelane::steal::pool::{Counts, Options, Pool};
+use corelane::wait::Strategy;
 
 pub use async_io as io;
 pub use budget::{step, yield_now};
@@ -76,7 +77,7 @@ impl Default for Executor {
     ///
     /// If the system refuses a thread, or there is no memory.
     fn default() -> Self {
-        Self::with(Options::default()).expect("the system has threads and memory")
+        Self::new(Options::default().workers()).expect("the system has threads and memory")
     }
 }
 
@@ -87,10 +88,12 @@ impl Executor {
     ///
     /// If the system refuses a thread, or there is no memory.
     pub fn new(workers: usize) -> Result<Self> {
-        Self::with(Options::new(workers).strategy(corelane::wait::Strategy::Sleep))
+        // A worker that sleeps waits for the system's events, so it does that at once.
+        Self::with(Options::new(workers).strategy(Strategy::Sleep))
     }
 
-    /// As [`new`](Self::new), with the options of the [pool](corelane::steal::pool).
+    /// As [`new`](Self::new), with the options of the [pool](corelane::steal::pool). Unless they say otherwise, a worker that has nothing to do looks again for some microseconds
+    /// before it waits for the system's events: for tasks that wake each other often, without sockets.
     ///
     /// # Errors
     ///

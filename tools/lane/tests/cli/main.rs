@@ -1,6 +1,7 @@
 //! Tests of the program as users run it.
 
 mod common;
+mod executor;
 mod ipc;
 mod mpmc;
 mod refusals;

@@ -81,7 +81,7 @@ fn bad_words_and_numbers_are_refused() {
     for args in ["bench lq", "bench --test stream"] {
         assert_refused(
             args,
-            &["`lane bench` takes one of spsc, mpmc, ring, wait, ipc, steal first"],
+            &["`lane bench` takes one of spsc, mpmc, ring, wait, ipc, steal, executor first"],
         );
     }
     assert_refused("bench spsc --tests rtt", &["nearest is --test"]);
