@@ -21,6 +21,7 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("pool_pushed_twice_while_two_sleep", pushed_twice_while_two_sleep),
         of.model("pool_counts_one_that_wakes", counts_one_that_wakes),
         of.model("pool_waits_until_all_sleep", waits_until_all_sleep),
+        of.model("pool_pushed_without_a_notification", pushed_without_a_notification),
     ]
 }
 
@@ -169,7 +170,29 @@ fn counts_one_that_wakes() -> Exploration {
     })
 }
 
-/// A thread waits until both workers sleep, of which one has a task that it pushed before.
+/// A task is pushed without a notification, since a timer seems to be set that will have a worker woken.
+fn pushed_without_a_notification() -> Exploration {
+    explore(|| {
+        let crew = Crew::of(1);
+        crew.sleep(0);
+        let is_set = Arc::new(AtomicBool::new(true));
+        let (other, timer) = (crew.clone(), is_set.clone());
+        let ((), relies) = both(
+            move || {
+                timer.store(false, Ordering::Relaxed);
+                other.idle.wake(|| other.has_more());
+            },
+            || {
+                crew.tasks.fetch_add(1, Ordering::Relaxed);
+                crew.idle.light_fence();
+                is_set.load(Ordering::Relaxed)
+            },
+        );
+        assert!(!relies || crew.is_woken(0));
+    })
+}
+
+/// A thread waits until the only worker sleeps, which was woken for a task before.
 fn waits_until_all_sleep() -> Exploration {
     explore(|| {
         let crew = Crew::of(1);
