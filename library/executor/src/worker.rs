@@ -73,12 +73,14 @@ pub(crate) fn lane() -> Option<Arc<Lane>> {
     }
 }
 
-/// Until it is dropped, the calling thread belongs to an executor.
-pub(crate) struct Entered;
+/// Until it is dropped, the calling thread belongs to an executor, and is no worker: a worker that blocks runs no tasks.
+pub(crate) struct Entered {
+    _before: Restore,
+}
 
 pub(crate) fn enter(lane: &Arc<Lane>) -> Entered {
     ENTERED.with_borrow_mut(|entered| entered.push(Arc::clone(lane)));
-    Entered
+    Entered { _before: Restore(AT_WORK.take()) }
 }
 
 impl Drop for Entered {

@@ -155,6 +155,22 @@ fn local_tasks_stay_on_the_thread() {
     assert_eq!((shared.get(), Rc::strong_count(&shared)), (4950, 1));
 }
 
+/// A task that blocks its worker until others are done, of its own executor and of another one.
+#[test]
+fn block_on_within_a_task() {
+    let (first, second) = (Arc::new(executor(2)), Arc::new(executor(1)));
+    let (inner, other) = (Arc::clone(&first), Arc::clone(&second));
+    let task = first.spawn(async move {
+        let own = inner.block_on(async { spawn(async { 1 }).await.unwrap() });
+        let worker =
+            other.block_on(async { spawn(async { thread::current().id() }).await.unwrap() });
+        assert_eq!(other.counts(0).tasks, 1);
+        assert_ne!(worker, thread::current().id());
+        own + spawn(async { 2 }).await.unwrap()
+    });
+    assert_eq!(second.block_on(task).unwrap(), 3);
+}
+
 /// A task that is always ready shares its worker.
 #[test]
 fn a_task_that_is_always_ready_lets_others_run() {
