@@ -324,6 +324,10 @@ pub(crate) struct StealArgs {
     #[arg(long, value_name = "N")]
     pub(crate) items: Option<Positive>,
 
+    /// Runs of each pool, with successive seeds; shown is the one with the median throughput.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) runs: Positive,
+
     /// Decides the order of threads and store buffers that are due at the same time, and the threads' choices.
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,

@@ -46,7 +46,8 @@ type Run = dyn Fn(&Stealing) -> Result<StealingRun, Failure> + Send + Sync;
 type Probe = dyn Fn(usize) -> Result<(), CapacityError> + Send + Sync;
 
 impl StealQueue {
-    fn of<W: Worker<Item = u64> + 'static>(
+    /// The queue that `new` makes for a capacity.
+    pub fn of<W: Worker<Item = u64> + 'static>(
         id: &'static str,
         order: StealOrder,
         new: fn(usize) -> Result<W, CapacityError>,

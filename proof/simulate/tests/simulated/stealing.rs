@@ -2,8 +2,12 @@
 //! order are an error of the run.
 
 use coherence::Machine;
+use corelane_sim::steal::Worker;
+use corelane_sim::steal::bwos::fifo;
+use corelane_sim::{CapacityError, TryPopError, TryPushError};
 use corelane_simulate::{
-    Policy, StealQueue, StealTask, Stealing, StealingRun, StealingThread, find_steal, steal_queues,
+    Failure, Policy, StealOrder, StealQueue, StealTask, Stealing, StealingRun, StealingThread,
+    find_steal, steal_queues,
 };
 
 /// Two threads on each of two sockets, each with an L3 of its own.
@@ -93,4 +97,88 @@ fn a_thief_disturbs_the_owner_of_blocks_less_than_that_of_a_shared_ring() {
     };
     let [blocks, shared] = ["bwos-fifo", "bbq-spmc"].map(misses);
     assert!(5.0 * blocks < shared, "{blocks} and {shared} misses per item");
+}
+
+/// A queue whose owner makes a mistake in one get.
+struct Faulty {
+    worker: fifo::Worker<u64>,
+    fault: Fault,
+    gets: u32,
+    /// An item that comes later than it should.
+    kept: Option<u64>,
+}
+
+#[derive(Clone, Copy)]
+enum Fault {
+    Loses,
+    Doubles,
+    Swaps,
+}
+
+/// The number of the get that is wrong.
+const WRONG_GET: u32 = 100;
+
+impl Faulty {
+    fn new(capacity: usize, fault: Fault) -> Result<Self, CapacityError> {
+        Ok(Self { worker: fifo::queue(capacity)?, fault, gets: 0, kept: None })
+    }
+}
+
+impl Worker for Faulty {
+    type Item = u64;
+    type Stealer = fifo::Stealer<u64>;
+
+    fn try_push(&mut self, item: u64) -> Result<(), TryPushError<u64>> {
+        self.worker.try_push(item)
+    }
+
+    fn try_pop(&mut self) -> Result<u64, TryPopError> {
+        if let Some(item) = self.kept.take() {
+            return Ok(item);
+        }
+        self.gets += 1;
+        match self.fault {
+            _ if self.gets != WRONG_GET => {}
+            Fault::Loses => drop(self.worker.try_pop()),
+            Fault::Swaps => self.kept = self.worker.try_pop().ok(),
+            Fault::Doubles => {
+                let item = self.worker.try_pop()?;
+                self.kept = Some(item);
+                return Ok(item);
+            }
+        }
+        self.worker.try_pop()
+    }
+
+    fn stealer(&self) -> fifo::Stealer<u64> {
+        self.worker.stealer()
+    }
+
+    fn capacity(&self) -> usize {
+        Worker::capacity(&self.worker)
+    }
+}
+
+#[test]
+fn wrong_gets_are_noticed() {
+    use StealOrder::{Fifo, Lifo};
+    let of = |order, new: fn(usize) -> Result<Faulty, CapacityError>| {
+        let queue = StealQueue::of("faulty", order, new);
+        queue.steal(&small(StealTask::Share(5), &APART[..2])).expect_err("a get was wrong")
+    };
+    let loses = of(Lifo, |capacity| Faulty::new(capacity, Fault::Loses));
+    assert!(matches!(loses, Failure::Times { times: 0, .. }), "{loses}");
+    let doubles = of(Lifo, |capacity| Faulty::new(capacity, Fault::Doubles));
+    assert!(matches!(doubles, Failure::Times { times: 2, .. }), "{doubles}");
+    let swaps = of(Fifo, |capacity| Faulty::new(capacity, Fault::Swaps));
+    assert!(matches!(swaps, Failure::Order { .. }), "{swaps}");
+}
+
+#[test]
+fn impossible_capacities_are_refused() {
+    for queue in steal_queues() {
+        for capacity in [0, usize::MAX] {
+            assert!(queue.probe(capacity).is_err(), "{} of {capacity}", queue.id);
+        }
+    }
 }

@@ -61,6 +61,8 @@ pub(super) struct StealCell {
     cores: Vec<usize>,
     /// Calls of all threads that put, got or stole an item, per second of simulated time.
     pub(super) ops_per_s: f64,
+    /// Those of all runs, in ascending order.
+    pub(super) all_runs_ops_per_s: Vec<f64>,
     /// The share of the items that were stolen.
     pub(super) stolen: f64,
     /// Attempts to steal that got nothing, per item.
@@ -125,6 +127,7 @@ impl StealCell {
             setting,
             cores,
             ops_per_s: run.ops_per_s(&run.threads),
+            all_runs_ops_per_s: Vec::new(),
             stolen: run.stolen(),
             failed_per_item: failed as f64 / run.items as f64,
             items: run.items,
@@ -134,6 +137,12 @@ impl StealCell {
 
     pub(super) fn millions_per_s(&self) -> f64 {
         self.ops_per_s / 1e6
+    }
+
+    /// The least and the largest throughput of all runs, in millions per second.
+    pub(super) fn range(&self) -> Option<[f64; 2]> {
+        let (least, most) = (self.all_runs_ops_per_s.first()?, self.all_runs_ops_per_s.last()?);
+        Some([least / 1e6, most / 1e6])
     }
 
     /// Misses of all threads per item.

@@ -57,6 +57,7 @@ struct StealJob<'a> {
     queue: &'static StealQueue,
     setting: Setting,
     stealing: Stealing,
+    runs: u64,
 }
 
 fn simulate(
@@ -72,6 +73,8 @@ fn simulate(
                 queue,
                 setting,
                 stealing: stealing.clone(),
+                // Nothing is left to chance between an owner and its thieves.
+                runs: if setting.test() == StealTest::Pool { args.runs.0 as u64 } else { 1 },
             };
             jobs.extend(queues.iter().map(job));
         }
@@ -81,7 +84,7 @@ fn simulate(
             Failure::Usage(format!("{}: {error}; choose another --capacity", queue.id))
         })?;
     }
-    let items = |job: &StealJob<'_>| job.stealing.warm_up + job.stealing.items;
+    let items = |job: &StealJob<'_>| job.runs * (job.stealing.warm_up + job.stealing.items);
     let items: u64 = jobs.iter().map(items).sum();
     announce(&format!("simulates {} tasks", jobs.len()), shared(ITEM * items as u32));
     let progress = Progress::new(jobs.len(), PROGRESS);
@@ -101,12 +104,22 @@ fn simulate(
 }
 
 impl StealJob<'_> {
+    /// The run with the median throughput.
     fn run(&self) -> Result<StealCell, Failure> {
-        let Self { machine, queue, setting, stealing } = self;
-        let run = queue.steal(stealing).map_err(|error| {
-            Failure::Run(format!("{}, {machine}, {}: {error}", queue.id, setting.words()))
-        })?;
-        Ok(StealCell::new(machine, queue.id, *setting, stealing.cores.clone(), &run))
+        let Self { machine, queue, setting, stealing, runs } = self;
+        let failed =
+            |error| Failure::Run(format!("{}, {machine}, {}: {error}", queue.id, setting.words()));
+        let one = |number| {
+            let seed = stealing.seed.wrapping_add(number);
+            let run = queue.steal(&Stealing { seed, ..stealing.clone() }).map_err(failed)?;
+            Ok(StealCell::new(machine, queue.id, *setting, stealing.cores.clone(), &run))
+        };
+        let mut cells = (0..*runs).map(one).collect::<Result<Vec<_>, _>>()?;
+        cells.sort_by(|a, b| a.ops_per_s.total_cmp(&b.ops_per_s));
+        let all = cells.iter().map(|cell| cell.ops_per_s).collect();
+        let mut median = cells.swap_remove(cells.len() / 2);
+        median.all_runs_ops_per_s = all;
+        Ok(median)
     }
 }
 

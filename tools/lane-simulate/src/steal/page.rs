@@ -93,6 +93,8 @@ fn curves(cells: &[&StealCell], of: fn(&StealCell) -> f64) -> Vec<Curve> {
 fn figures(test: StealTest, cells: &[&StealCell]) -> Block {
     let only = |shown: StealTest| if test == shown { Media::ALL } else { Media::NOWHERE };
     let (stolen, pool) = (only(StealTest::Stolen), only(StealTest::Pool));
+    let has_several = cells.iter().any(|cell| cell.all_runs_ops_per_s.len() > 1);
+    let several = if has_several { Media::ALL } else { Media::NOWHERE };
     let columns = [
         (Media::ALL, "queue"),
         (stolen, "distance"),
@@ -101,6 +103,7 @@ fn figures(test: StealTest, cells: &[&StealCell]) -> Block {
         (pool, "balancing"),
         (Media::ALL, "stolen"),
         (Media::ALL, "M ops/s"),
+        (several, "range"),
         (stolen, "owner's"),
         (stolen, "owner misses"),
         (pool, "misses"),
@@ -122,6 +125,7 @@ fn figures(test: StealTest, cells: &[&StealCell]) -> Block {
             percent,
             format!("{:.1} %", 100.0 * cell.stolen),
             short(cell.millions_per_s()),
+            cell.range().map_or_else(String::new, |range| range.map(short).join(" to ")),
             short(cell.sides[0].ops_per_s / 1e6),
             misses.clone(),
             misses,
