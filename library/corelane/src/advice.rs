@@ -20,6 +20,15 @@ macro_rules! advice {
     (choose bwos_fifo) => { "for the tasks of a thread of a server or an executor, when others steal those that it doesn't come to" };
     (avoid bwos_fifo) => { "between threads of which none runs tasks itself: for them there are the queues with producers and consumers" };
 
+    (choose abp) => { "to compare, or for tasks of a thread that computes when their number is unknown, and thieves often find few" };
+    (avoid abp) => { "for speed: each pop has a fence, which bwos-lifo has not" };
+
+    (choose abp_asymmetric) => { "to compare, or for tasks whose number is unknown when thefts are rare and each should bring much" };
+    (avoid abp_asymmetric) => { "when thieves come often (each theft takes microseconds), or a thread stopped in a call must not delay the owner" };
+
+    (choose tokio_ring) => { "to compare: the queue of Tokio's workers, in which a thief reaches all items but one thief at a time steals" };
+    (avoid tokio_ring) => { "for speed: each pop has a compare-and-swap, which bwos-fifo has not; or when a thread stopped in a steal must not stop other thieves" };
+
     (choose lq) => { "to learn, or as the baseline that all others here improve" };
     (avoid lq) => { "for speed: with both sides busy an item costs each side three cache misses" };
 

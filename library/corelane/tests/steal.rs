@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use corelane::steal::bwos::{fifo, lifo};
-use corelane::steal::{Stealer, Worker};
+use corelane::steal::chase_lev::{self, asymmetric};
+use corelane::steal::{Stealer, Worker, run_queue};
 use corelane::{CapacityError, Config, TryPopError};
 
 /// A small generator of random numbers.
@@ -21,19 +22,36 @@ impl Random {
     }
 }
 
-/// Each test for both orders.
-macro_rules! both {
+/// Each test for each queue.
+macro_rules! each {
     ($($test:ident)*) => {
-        mod lifo_order {
-            $(#[test] fn $test() { super::$test(|config| super::lifo::queue_with(config).unwrap(), false); })*
-        }
-        mod fifo_order {
-            $(#[test] fn $test() { super::$test(|config| super::fifo::queue_with(config).unwrap(), true); })*
+        of!(lifo_order, false, |config| lifo::queue_with(config).unwrap(); $($test)*);
+        of!(fifo_order, true, |config| fifo::queue_with(config).unwrap(); $($test)*);
+        of!(abp, false, |config| chase_lev::queue_with(wraps(config)).unwrap(); $($test)*);
+        of!(abp_asymmetric, false, |config| asymmetric::queue_with(wraps(config)).unwrap(); $($test)*);
+        of!(tokio_ring, true, |config| run_queue::queue_with(wraps(config)).unwrap(); $($test)*);
+    };
+}
+
+/// Each test for each queue that grows.
+macro_rules! each_that_grows {
+    ($($test:ident)*) => {
+        of!(growing_abp, false, |config| chase_lev::unbounded_with(small(config)).unwrap(); $($test)*);
+        of!(growing_abp_asymmetric, false, |config| asymmetric::unbounded_with(small(config)).unwrap(); $($test)*);
+    };
+}
+
+macro_rules! of {
+    ($queue:ident, $is_fifo:literal, $make:expr; $($test:ident)*) => {
+        mod $queue {
+            #[allow(unused_imports, reason = "each queue needs some of them")]
+            use super::*;
+            $(#[test] fn $test() { super::$test($make, $is_fifo); })*
         }
     };
 }
 
-both! {
+each! {
     one_thread_with_both_handles
     each_item_comes_once
     items_are_dropped_once
@@ -41,6 +59,26 @@ both! {
     a_panic_in_a_thief
     thieves_go_on_without_the_owner
     room_for_what_was_promised
+}
+
+each_that_grows! {
+    one_thread_with_both_handles
+    each_item_comes_once
+    items_are_dropped_once
+    a_panic_in_a_thief
+    thieves_go_on_without_the_owner
+    it_grows
+}
+
+/// The counters of a queue without blocks are about to wrap.
+fn wraps(config: Config) -> Config {
+    config.first(u64::MAX - 5)
+}
+
+/// As above, and the queue soon grows.
+fn small(mut config: Config) -> Config {
+    config.capacity = 1;
+    wraps(config)
 }
 
 /// A queue starts just below the number at which the numbers of blocks in words wrap.
@@ -244,6 +282,9 @@ fn queues_that_are_too_large_are_refused<W: Worker<Item = u8>>(
 fn too_large() {
     queues_that_are_too_large_are_refused(lifo::queue_with);
     queues_that_are_too_large_are_refused(fifo::queue_with);
+    queues_that_are_too_large_are_refused(chase_lev::queue_with);
+    queues_that_are_too_large_are_refused(asymmetric::queue_with);
+    queues_that_are_too_large_are_refused(run_queue::queue_with);
 }
 
 /// What was granted is not the owner's block.
@@ -326,11 +367,73 @@ fn a_thief_leaves_half() {
     check(fifo::queue(64).unwrap());
 }
 
+/// Without blocks a thief reaches all items, and gets half of them, but for `abp`, whose thieves get one.
+#[test]
+fn a_thief_gets_half_without_seizing() {
+    fn check<W: Worker<Item = u64>>(mut worker: W, half: u64) {
+        (0..9).for_each(|item| worker.try_push(item).unwrap());
+        let thief = worker.stealer();
+        assert!(thief.try_steal_some(usize::MAX).unwrap().eq(0..half));
+        assert!(thief.try_seize(1).unwrap().eq(half..half + 1));
+        // Items that a thief doesn't look at are dropped, and their slots are free.
+        drop(thief.try_steal_some(2));
+        let pushed = (9..).take_while(|&item| worker.try_push(item).is_ok()).count();
+        let left = std::iter::from_fn(|| worker.try_pop().ok()).count();
+        assert_eq!(left, worker.capacity());
+        assert!(pushed > 0 && thief.is_empty());
+    }
+    check(chase_lev::queue(16).unwrap(), 1);
+    check(asymmetric::queue(16).unwrap(), 5);
+    check(run_queue::queue(16).unwrap(), 5);
+}
+
+/// Another thief is busy while one has items that it has not read.
+#[test]
+fn one_thief_at_a_time() {
+    let mut worker = run_queue::queue(4).unwrap();
+    (0..4).for_each(|item| worker.try_push(item).unwrap());
+    let (thief, other) = (worker.stealer(), worker.stealer());
+    let mut loot = thief.try_steal_some(2).unwrap();
+    assert_eq!(loot.next(), Some(0));
+    assert_eq!(other.try_steal(), Err(TryPopError::Busy));
+    assert_eq!(worker.try_pop(), Ok(2));
+    assert!(worker.try_push(4).is_err(), "the slots are in use");
+    drop(loot);
+    (4..7).for_each(|item| worker.try_push(item).unwrap());
+    assert_eq!(other.try_steal(), Ok(3));
+}
+
+/// Twice as often as there is room, with items of which some have been stolen.
+fn it_grows<W: Worker<Item = u64>>(make: fn(Config) -> W, _: bool) {
+    let mut worker = make(Config::new(1));
+    let thief = worker.stealer();
+    assert_eq!(worker.capacity(), usize::MAX);
+    let (mut next, mut oldest) = (0, 0);
+    for round in 0..12 {
+        for _ in 0..1_u64 << round {
+            worker.try_push(next).unwrap();
+            next += 1;
+        }
+        for _ in 0..(1_u64 << round) / 4 {
+            assert_eq!(thief.try_steal(), Ok(oldest));
+            oldest += 1;
+        }
+    }
+    let left: Vec<_> = std::iter::from_fn(|| worker.try_pop().ok()).collect();
+    assert!(left.into_iter().rev().eq(oldest..next));
+    assert_eq!(thief.try_steal(), Err(TryPopError::Empty));
+}
+
 #[test]
 fn items_without_a_size() {
-    let mut worker = fifo::queue(100).unwrap();
-    let thief = worker.stealer();
-    (0..100).for_each(|_| worker.try_push(()).unwrap());
-    assert!(thief.try_steal().is_ok());
-    assert_eq!(std::iter::from_fn(|| worker.try_pop().ok()).count(), 99);
+    fn check<W: Worker<Item = ()>>(mut worker: W) {
+        let thief = worker.stealer();
+        (0..100).for_each(|_| worker.try_push(()).unwrap());
+        assert!(thief.try_steal().is_ok());
+        assert_eq!(std::iter::from_fn(|| worker.try_pop().ok()).count(), 99);
+    }
+    check(fifo::queue(100).unwrap());
+    check(chase_lev::unbounded(1).unwrap());
+    check(asymmetric::queue(100).unwrap());
+    check(run_queue::queue(100).unwrap());
 }

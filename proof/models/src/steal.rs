@@ -17,14 +17,14 @@ pub(crate) fn models() -> Vec<Model> {
     models
 }
 
-const SMALL: &str = "models ask for small queues";
+pub(crate) const SMALL: &str = "models ask for small queues";
 
 /// An owner's handle.
-trait Owner: Worker<Item = Number, Stealer: 'static> + 'static {}
+pub(crate) trait Owner: Worker<Item = Number, Stealer: 'static> + 'static {}
 impl<W: Worker<Item = Number, Stealer: 'static> + 'static> Owner for W {}
 
 /// Makes a queue.
-type New<W> = fn(Config) -> W;
+pub(crate) type New<W> = fn(Config) -> W;
 
 fn of<W: Owner>(of: Of, new: New<W>) -> Vec<Model> {
     vec![
@@ -50,21 +50,21 @@ fn blocks_of(slots: usize) -> Config {
 }
 
 /// Pushes items from this number on, and returns how many had room.
-fn push<W: Owner>(worker: &mut W, numbers: std::ops::Range<u64>) -> u64 {
+pub(crate) fn push<W: Owner>(worker: &mut W, numbers: std::ops::Range<u64>) -> u64 {
     numbers.take_while(|&number| worker.try_push(Number::of(number)).is_ok()).count() as u64
 }
 
 /// Pops up to `most` items.
-fn pop<W: Owner>(worker: &mut W, most: usize) -> Vec<u64> {
+pub(crate) fn pop<W: Owner>(worker: &mut W, most: usize) -> Vec<u64> {
     (0..most).map_while(|_| worker.try_pop().ok()).map(|item| item.number()).collect()
 }
 
-fn numbers(loot: Result<impl Iterator<Item = Number>, TryPopError>) -> Vec<u64> {
+pub(crate) fn numbers(loot: Result<impl Iterator<Item = Number>, TryPopError>) -> Vec<u64> {
     loot.into_iter().flatten().map(|item| item.number()).collect()
 }
 
 /// A thread that steals up to `most` items at once.
-fn steal<S: Stealer<Item = Number> + 'static>(
+pub(crate) fn steal<S: Stealer<Item = Number> + 'static>(
     thief: &S,
     most: usize,
 ) -> crate::thread::Thread<Vec<u64>> {
@@ -110,7 +110,7 @@ fn takeover_between_two_thieves<W: Owner>(new: New<W>) -> Exploration {
 }
 
 /// The owner pushes, and enters a block, while a thief steals.
-fn steal_while_pushed<W: Owner>(new: New<W>) -> Exploration {
+pub(crate) fn steal_while_pushed<W: Owner>(new: New<W>) -> Exploration {
     explore(move || {
         let mut worker = new(blocks_of(2));
         assert_eq!(push(&mut worker, 0..1), 1);

@@ -11,6 +11,7 @@ use corelane::segmented::Uspsc;
 use corelane::{Config, Info, Queue, for_each_queue, record_ring};
 use corelane_report::{Failure, name, unknown};
 
+use crate::executor::ExecutorKernel;
 use crate::ipc::IpcKernel;
 use crate::kinds::{PayloadKind, TeamSize, Test, WORD};
 use crate::larger::{self, Roomy};
@@ -123,6 +124,8 @@ pub struct Entry {
     pub(crate) ipc: Vec<IpcKernel>,
     /// The measurement of an owner and its thieves.
     pub(crate) steal: Option<StealKernel>,
+    /// The measurement of an executor of tasks.
+    pub(crate) executor: Option<ExecutorKernel>,
     probe: fn(Config, TeamSize) -> Result<(), String>,
 }
 
@@ -195,6 +198,7 @@ impl Entry {
             channels: Vec::new(),
             ipc: Vec::new(),
             steal: None,
+            executor: None,
             probe: |config, size| team::handles::<N, Q>(config, size).map(drop),
         }
     }
@@ -217,6 +221,7 @@ impl Entry {
             channels,
             ipc: Vec::new(),
             steal: None,
+            executor: None,
             probe: |_, _| Ok(()),
         }
     }
@@ -229,6 +234,11 @@ impl Entry {
     /// An entry for a queue from which thieves steal.
     pub(crate) fn stolen_from(info: Info, kind: EntryKind, kernel: StealKernel) -> Self {
         Self { steal: Some(kernel), ..Self::channel(info, kind, Vec::new()) }
+    }
+
+    /// An entry for an executor.
+    pub(crate) fn executor(info: Info, kind: EntryKind, kernel: ExecutorKernel) -> Self {
+        Self { executor: Some(kernel), ..Self::channel(info, kind, Vec::new()) }
     }
 
     /// The same entry, also measured between one producer and one consumer.
@@ -287,6 +297,10 @@ impl Entry {
             }
             Setting::Steal(setting) => {
                 let kernel = self.steal.expect("only those with a kernel are chosen");
+                return kernel.measure(test, trial, setting);
+            }
+            Setting::Executor(setting) => {
+                let kernel = self.executor.expect("only those with a kernel are chosen");
                 return kernel.measure(test, trial, setting);
             }
             Setting::Circle(setting) => {

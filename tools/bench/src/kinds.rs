@@ -46,6 +46,16 @@ pub enum Test {
     HungryThief,
     /// The same while a thief takes a share of the items.
     Stolen,
+    /// Empty tasks that are spawned and awaited.
+    SpawnJoin,
+    /// Tasks that do nothing but let each other run.
+    Yield,
+    /// Tasks that nobody awaits, of which the last wakes the one that has spawned them.
+    FanOut,
+    /// Tasks of which each spawns the next.
+    Chain,
+    /// Requests to a server, over the loopback.
+    Http,
 }
 
 impl Test {
@@ -64,6 +74,17 @@ impl Test {
     /// The tests of work stealing.
     pub const STEAL: [Self; 3] = [Self::Owner, Self::HungryThief, Self::Stolen];
 
+    /// The tests of executors.
+    pub const EXECUTOR: &[Self] = &[
+        Self::SpawnJoin,
+        Self::PingPong,
+        Self::Yield,
+        Self::FanOut,
+        Self::Chain,
+        #[cfg(all(feature = "http", target_os = "linux"))]
+        Self::Http,
+    ];
+
     /// The unit of its values.
     pub fn unit(self) -> &'static str {
         match self {
@@ -80,6 +101,9 @@ impl Test {
             Self::Idle => "cpu ns/s",
             Self::Kill => "ms to open",
             Self::Owner | Self::HungryThief | Self::Stolen => "ns/item of the owner",
+            Self::SpawnJoin | Self::FanOut | Self::Chain => "ns/task",
+            Self::Yield => "ns/yield",
+            Self::Http => "ns/request",
         }
     }
 }

@@ -11,6 +11,8 @@ mod channel;
 mod circle;
 mod clock;
 mod cores;
+mod executor;
+mod executor_plan;
 mod field;
 mod floor;
 mod grid;
@@ -57,7 +59,9 @@ pub use kinds::{
     CorePair, Handles, MemoryKind, Mode, PayloadKind, Placement, Regime, Runtime, Strategy,
     TeamSize, Test, WORD, Workload,
 };
-pub use options::{IpcArgs, MpmcArgs, RingArgs, RunArgs, SpscArgs, StealArgs, WaitArgs};
+pub use options::{
+    ExecutorArgs, IpcArgs, MpmcArgs, RingArgs, RunArgs, SpscArgs, StealArgs, WaitArgs,
+};
 pub use pair::{Cores, Wait};
 pub use params::{PairSetting, Params};
 pub use plan::Plan;

@@ -415,6 +415,40 @@ pub struct StealArgs {
     pub run: RunArgs,
 }
 
+/// The options of measurements of executors.
+#[derive(Debug, Clone, Args)]
+pub struct ExecutorArgs {
+    /// Executors to measure, by id; all if none is named.
+    #[arg(value_name = "EXECUTOR")]
+    pub executors: Vec<String>,
+
+    /// What to measure.
+    #[arg(long, value_parser = one_of(Test::EXECUTOR), value_delimiter = ',',
+          default_value = "spawn-join,ping-pong,yield,fan-out,chain")]
+    pub test: Vec<Test>,
+
+    /// Numbers of worker threads.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2,8")]
+    pub workers: Vec<Positive>,
+
+    /// Connections of `http`.
+    #[cfg(all(feature = "http", target_os = "linux"))]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "100,1000")]
+    pub connections: Vec<Positive>,
+
+    /// Length of one measurement, such as 30ms or 2s [default: 30ms; of `http` 300ms].
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "items")]
+    pub duration: Option<Duration>,
+
+    /// Tasks, round trips or yields of one measurement, instead of a duration.
+    #[arg(long, value_name = "N")]
+    pub items: Option<NonZeroU64>,
+
+    /// Rounds and results.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
 /// Parses the size of a record.
 fn record_bytes(text: &str) -> Result<usize, String> {
     let bytes = text.parse().ok().filter(|bytes| RECORD_BYTES.contains(bytes));

@@ -60,8 +60,7 @@ impl Results {
     /// The recommended queues, and circumstances that the numbers don't show.
     fn summary(&self) -> Vec<Block> {
         let mut blocks = advice::blocks(self);
-        let recommends =
-            !self.results.iter().any(|result| result.is_of_wait() || result.is_of_ipc());
+        let recommends = self.results.iter().all(CellResult::recommends);
         if recommends && blocks.is_empty() && self.rounds.len() < advice::LEAST_ROUNDS {
             blocks.push(Block::Paragraph("Too few rounds to recommend a queue.".into()));
         }

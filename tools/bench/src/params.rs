@@ -17,13 +17,18 @@ use crate::schedule::Arrival;
 /// The parameters of a measurement; together with the test, the key of a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Params {
-    /// Capacity asked for.
+    /// Capacity asked for; 0 if there is none to ask for.
+    #[serde(default, skip_serializing_if = "is_none")]
     pub capacity: usize,
     /// How a thread waits while the queue is full or empty.
     #[serde(default, skip_serializing_if = "Wait::is_within")]
     pub(crate) wait: Wait,
     #[serde(flatten)]
     pub(crate) setting: Setting,
+}
+
+fn is_none(capacity: &usize) -> bool {
+    *capacity == 0
 }
 
 /// The parameters of each kind of measurement.
@@ -36,6 +41,7 @@ pub(crate) enum Setting {
     Wait(WaitSetting),
     Ipc(IpcSetting),
     Steal(StealSetting),
+    Executor(ExecutorSetting),
 }
 
 /// One producer, one consumer.
@@ -143,6 +149,15 @@ pub(crate) struct StealSetting {
     pub(crate) stolen_percent: Option<u8>,
 }
 
+/// An executor of tasks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ExecutorSetting {
+    pub(crate) workers: usize,
+    /// Of a server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) connections: Option<usize>,
+}
+
 /// How the calls of a queue wait. A queue may have several ways.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Way {
@@ -170,7 +185,11 @@ impl Params {
         match &mut params.setting {
             Setting::Team(team) => team.placement = None,
             Setting::Pair(pair) => (pair.item_bytes, pair.handles) = (None, None),
-            Setting::Circle(_) | Setting::Wait(_) | Setting::Ipc(_) | Setting::Steal(_) => {}
+            Setting::Circle(_)
+            | Setting::Wait(_)
+            | Setting::Ipc(_)
+            | Setting::Steal(_)
+            | Setting::Executor(_) => {}
         }
         params
     }
@@ -198,6 +217,7 @@ impl Params {
             Setting::Wait(_) => "wait",
             Setting::Ipc(_) => "ipc",
             Setting::Steal(_) => "steal",
+            Setting::Executor(_) => "executor",
         }
     }
 
@@ -205,9 +225,11 @@ impl Params {
         match &self.setting {
             Setting::Team(team) => team.size,
             Setting::Wait(wait) => wait.size,
-            Setting::Pair(_) | Setting::Circle(_) | Setting::Ipc(_) | Setting::Steal(_) => {
-                TeamSize { producers: 1, consumers: 1 }
-            }
+            Setting::Pair(_)
+            | Setting::Circle(_)
+            | Setting::Ipc(_)
+            | Setting::Steal(_)
+            | Setting::Executor(_) => TeamSize { producers: 1, consumers: 1 },
         }
     }
 }

@@ -181,6 +181,16 @@ impl CellResult {
         matches!(self.params.setting, Setting::Ipc(_))
     }
 
+    /// Whether it is of an executor.
+    pub(crate) fn is_of_executor(&self) -> bool {
+        matches!(self.params.setting, Setting::Executor(_))
+    }
+
+    /// Whether queues are recommended by it.
+    pub(crate) fn recommends(&self) -> bool {
+        matches!(self.params.setting, Setting::Pair(_) | Setting::Team(_) | Setting::Circle(_))
+    }
+
     /// The same with the version of a crate.
     pub(crate) fn kept_label(&self) -> String {
         let version = self.version.as_ref().map(|version| format!(" {version}"));

@@ -1,5 +1,6 @@
 //! The texts of each test in tables and reports: titles, columns, and floors.
 
+mod executor;
 mod ipc;
 mod steal;
 mod wait;
@@ -74,6 +75,7 @@ pub(crate) fn chart_titles(result: &CellResult) -> (String, Option<String>) {
         Setting::Wait(setting) => wait::titles(result, setting),
         Setting::Ipc(setting) => ipc::titles(result, setting),
         Setting::Steal(setting) => steal::titles(result, setting),
+        Setting::Executor(setting) => executor::titles(result, setting),
     }
 }
 
@@ -110,7 +112,7 @@ pub(crate) fn condition(result: &CellResult) -> Option<String> {
             Some(format!("{} bytes, {}", pair.item_bytes?, name(&pair.handles?)))
         }
         Setting::Wait(wait) => Some(name(&wait.placement)),
-        Setting::Circle(_) | Setting::Steal(_) => None,
+        Setting::Circle(_) | Setting::Steal(_) | Setting::Executor(_) => None,
         Setting::Ipc(ipc) => Some(format!("{} bytes", ipc.record_bytes)),
     }
 }
@@ -134,6 +136,7 @@ pub(crate) fn suite(result: &CellResult) -> &'static str {
         Setting::Wait(_) => "Calls that wait",
         Setting::Ipc(_) => "Between processes",
         Setting::Steal(_) => "Work stealing",
+        Setting::Executor(_) => "Executors of tasks",
     }
 }
 
@@ -145,6 +148,7 @@ pub(crate) fn size(result: &CellResult) -> Option<String> {
         Setting::Wait(setting) => return wait::titles(result, setting).1,
         Setting::Ipc(setting) => return ipc::titles(result, setting).1,
         Setting::Steal(setting) => return steal::titles(result, setting).1,
+        Setting::Executor(setting) => return executor::titles(result, setting).1,
         _ => return None,
     };
     // Programs that had one placement had one way of waiting beside `greedy`.
@@ -203,6 +207,10 @@ fn columns(result: &CellResult) -> (&'static str, &'static [Column]) {
         Test::Overwrite => (test.unit(), &[PER_S, LOST, FAIR_P]),
         Test::Round => (test.unit(), &[PER_S, RATIO_PEER]),
         Test::Owner | Test::HungryThief | Test::Stolen => steal::columns(test),
+        _ if result.is_of_executor() => executor::columns(test),
+        Test::SpawnJoin | Test::Yield | Test::FanOut | Test::Chain | Test::Http => {
+            (test.unit(), &[])
+        }
         // Only of calls that wait.
         Test::PingPong | Test::Cpu | Test::Idle | Test::FanIn | Test::Kill => (test.unit(), &[]),
     }
@@ -235,7 +243,9 @@ pub(crate) fn purpose(result: &CellResult) -> Option<String> {
         Setting::Circle(circle) => {
             return Some(format!("for a ring of {} threads", circle.threads));
         }
-        Setting::Wait(_) | Setting::Ipc(_) | Setting::Steal(_) => return None,
+        Setting::Wait(_) | Setting::Ipc(_) | Setting::Steal(_) | Setting::Executor(_) => {
+            return None;
+        }
         Setting::Pair(pair) => match (result.test, pair.batch) {
             _ if pair.payload != PayloadKind::U64 || pair.regime != Regime::Free => return None,
             (Test::Stream, 1) => "to stream items one by one".to_owned(),
@@ -299,6 +309,8 @@ pub(crate) fn legend(result: &CellResult) -> &'static str {
             "Medians with quartiles; less is better. M/s: million messages a second. × peer: of the best bounded peer."
         }
         Test::Owner | Test::HungryThief | Test::Stolen => steal::LEGEND,
+        _ if result.is_of_executor() => executor::LEGEND,
+        Test::SpawnJoin | Test::Yield | Test::FanOut | Test::Chain | Test::Http => "",
         Test::PingPong | Test::Cpu | Test::Idle | Test::FanIn | Test::Kill => "",
     }
 }
@@ -307,6 +319,7 @@ pub(crate) fn reading(result: &CellResult) -> &'static str {
     match result.test {
         _ if result.is_of_wait() => wait::READING,
         _ if result.is_of_ipc() => ipc::READING,
+        _ if result.is_of_executor() => executor::READING,
         Test::Owner | Test::HungryThief | Test::Stolen => steal::READING,
         Test::Stream | Test::Rtt | Test::OpenLoop => {
             "The batch columns are items moved per run of failed pushes (P) or pops (C): a side whose batch \

@@ -238,14 +238,14 @@ fn owners_and_thieves_have_a_row_for_each_share() {
     ));
     assert_eq!(json["schema"], 1);
     let cells = list(&json, "cells");
-    assert_eq!(cells.len(), 2 * 3 * 2 * 2, "machines, queues, shares, distances");
+    assert_eq!(cells.len(), 2 * 6 * 2 * 2, "machines, queues, shares, distances");
     for cell in cells {
         let sides = list(cell, "sides");
         let has_thief = cell["stolen_percent"] == 10;
         assert_eq!(cell["thieves"], u64::from(has_thief));
         assert_eq!(sides.len(), if has_thief { 2 } else { 1 }, "{cell}");
-        assert_eq!(number(&cell["stolen"]) > 0.01, has_thief, "{cell}");
-        assert_eq!(number(&sides[0]["misses"]) > 0.0, has_thief, "{cell}");
+        assert_eq!(number(&cell["stolen"]) > 0.0, has_thief, "{cell}");
+        assert_eq!(number(&sides[0]["misses"]) > 0.005, has_thief, "{cell}");
         let ops: f64 = sides.iter().map(|side| number(&side["ops_per_s"])).sum();
         assert!((ops / number(&cell["ops_per_s"]) - 1.0).abs() < 1e-9, "{cell}");
         for side in sides {
@@ -273,7 +273,9 @@ fn pools_have_a_row_for_each_policy_and_balancing_factor() {
 
 #[test]
 fn stealing_stands_beside_the_paper() {
-    let args = format!("steal --machine i7 --threads 4 --stolen 0,10,20 --balancing 0,50 {FEW}");
+    let args = format!(
+        "steal bwos-lifo bwos-fifo bbq-spmc --machine i7 --threads 4 --stolen 0,10,20 --balancing 0,50 {FEW}"
+    );
     let json = json_of(&args);
     let paper = |comparison: &Value| number(&comparison["paper"]);
     let papers: Vec<_> = list(&json, "comparisons").iter().map(paper).collect();

@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use corelane_bench::{CorePair, IpcArgs, MpmcArgs, PEER, RingArgs, SpscArgs, StealArgs, WaitArgs};
+use corelane_bench::{
+    CorePair, ExecutorArgs, IpcArgs, MpmcArgs, PEER, RingArgs, SpscArgs, StealArgs, WaitArgs,
+};
 use corelane_report::FileArgs;
 
 /// Measures the queues of corelane on this machine, beside the physical floor and beside other crates, verifies their
@@ -89,6 +91,8 @@ pub(crate) enum BenchSuite {
     Ipc(Box<IpcArgs>),
     /// Work stealing: an owner that puts and gets, and thieves.
     Steal(Box<StealArgs>),
+    /// Executors of async tasks.
+    Executor(Box<ExecutorArgs>),
 }
 
 /// What to show.

@@ -50,6 +50,9 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
         Some(Command::Bench { suite: BenchSuite::Steal(args) }) => {
             measure(Plan::steal(&args)?, BENCH)
         }
+        Some(Command::Bench { suite: BenchSuite::Executor(args) }) => {
+            measure(Plan::executor(&args)?, BENCH)
+        }
         Some(Command::Peer { what }) => be_peer(&what).map(|()| ExitCode::SUCCESS),
         Some(Command::Report(args)) => report(&args),
         Some(Command::Calibrate(args)) => calibrate(&args),

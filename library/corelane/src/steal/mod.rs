@@ -24,10 +24,16 @@
 //! | [`lifo`] | newest first | computations that fork and join: the newest task has its data in the cache, thieves get the oldest and largest |
 //! | [`fifo`] | oldest first | servers and executors: no task waits for ever |
 //!
-//! Both are block-based ([`bwos`]). Where the system has `membarrier(2)`, as Linux does, the owner's calls cost about as much as those
+//! | [`chase_lev`], [`chase_lev::asymmetric`], [`run_queue`] | newest; newest; oldest first | to compare: what most schedulers have. One would choose them for queues that grow, or when a thief must reach every item by an ordinary steal |
+//!
+//! `lifo` and `fifo` are block-based ([`bwos`]). Where the system has `membarrier(2)`, as Linux does, the owner's calls cost about as much as those
 //! of `Vec` and `VecDeque`. Elsewhere each pop has a fence.
 
 pub mod bwos;
+pub mod chase_lev;
+#[cfg(feature = "std")]
+pub mod pool;
+pub mod run_queue;
 
 pub use bwos::{fifo::queue as fifo, lifo::queue as lifo};
 
@@ -78,7 +84,8 @@ pub trait Stealer: Clone {
     ///
     /// # Errors
     ///
-    /// `Empty` if there is none that can be stolen without disturbing the owner, `Closed` if there is none and the owner is gone.
+    /// `Empty` if there is none that can be stolen without disturbing the owner, `Closed` if there is none and the owner is gone. `Busy`, of some queues, if the owner or
+    /// another thief was faster.
     fn try_steal(&self) -> Result<Self::Item, TryPopError> {
         Ok(self.try_steal_some(1)?.next().expect("it has stolen one"))
     }
@@ -95,9 +102,18 @@ pub trait Stealer: Clone {
     /// # Errors
     ///
     /// `Empty` if there is none before the owner; `Busy` if the owner, or another thief, was faster; `Closed` only if nothing is left at all.
-    fn try_seize(&self, most: usize) -> Result<Self::Loot<'_>, TryPopError>;
+    ///
+    /// By default it is [`try_steal_some`](Self::try_steal_some), for queues in which a thief reaches every item by that.
+    fn try_seize(&self, most: usize) -> Result<Self::Loot<'_>, TryPopError> {
+        self.try_steal_some(most)
+    }
 
     /// Whether there was nothing to steal or to seize. Items that the owner pushed before, and that nobody has taken, are seen if a fence or another
     /// synchronisation lies between.
-    fn is_empty(&self) -> bool;
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Items that could be stolen or seized, about.
+    fn len(&self) -> usize;
 }

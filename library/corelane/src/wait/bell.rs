@@ -96,6 +96,37 @@ impl Bell {
         }
     }
 
+    /// As [`ring`](Self::ring), but it wakes the sleeper that came last. `may` is asked with the lock, if there is one. Whether it has woken one.
+    #[inline(always)]
+    pub(crate) fn ring_if(&self, may: impl FnOnce() -> bool) -> bool {
+        !self.is_quiet() && self.wake_last_if(may)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake_last_if(&self, may: impl FnOnce() -> bool) -> bool {
+        if !self.has_sleepers() {
+            self.ring_in_vain();
+            return false;
+        }
+        let mut sleepers = self.sleepers.lock();
+        if sleepers.waiting.is_empty() || !may() {
+            return false;
+        }
+        let last = sleepers.waiting.pop_back();
+        self.tell(&sleepers);
+        drop(sleepers);
+        last.is_some_and(|(_, waker)| {
+            waker.wake();
+            true
+        })
+    }
+
+    /// Number of sleepers.
+    pub(crate) fn len(&self) -> usize {
+        self.sleepers.lock().waiting.len()
+    }
+
     /// As `n` rings.
     #[inline]
     pub fn ring_for(&self, n: usize) {
@@ -227,7 +258,7 @@ impl Bell {
     }
 
     /// Whether the sleeper hasn't been woken. From now on `waker` wakes it.
-    fn still_sleeps(&self, number: u64, waker: &Waker) -> bool {
+    pub(crate) fn still_sleeps(&self, number: u64, waker: &Waker) -> bool {
         let mut sleepers = self.sleepers.lock();
         let Some(place) = sleepers.place(number) else { return false };
         let known = &mut sleepers.waiting[place].1;

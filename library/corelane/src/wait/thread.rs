@@ -79,7 +79,7 @@ impl Looks {
     }
 
     /// The looks of a wait before it sleeps.
-    fn begin(&self) -> Awake {
+    pub(crate) fn begin(&self) -> Awake {
         let (pauses, yields) = match self.strategy {
             Strategy::Adaptive if self.trial_in == 0 => (PAUSES, TRIAL),
             Strategy::Adaptive => (PAUSES, self.yields),
@@ -92,7 +92,7 @@ impl Looks {
     }
 
     /// Adapts to a wait that was over before a sleep, or was not.
-    fn end(&mut self, is_over: bool) {
+    pub(crate) fn end(&mut self, is_over: bool) {
         let yields = if is_over { 2 * self.yields } else { self.yields / 2 };
         self.yields = yields.clamp(FEWEST, MOST);
         if is_over {
@@ -182,7 +182,7 @@ impl Rings for Bell {
 
 /// The looks that a thread still makes before it sleeps: with a pause before each, and then with a yield.
 #[derive(Debug)]
-struct Awake {
+pub(crate) struct Awake {
     pauses: u64,
     yields: u64,
 }
@@ -190,7 +190,7 @@ struct Awake {
 impl Awake {
     /// Pauses or yields, unless it is time to sleep.
     #[inline]
-    fn again(&mut self) -> bool {
+    pub(crate) fn again(&mut self) -> bool {
         if self.pauses > 0 {
             self.pauses -= 1;
             pause(1);

@@ -13,6 +13,7 @@ mod locked;
 mod overwritten;
 mod ring;
 mod rings;
+mod rivals;
 mod scq;
 mod shared_block;
 mod steal;
@@ -123,6 +124,30 @@ pub fn seeded() -> Vec<Seeded> {
         bug: "looks where the owner is before it marks the owner's block",
         sound: steal::seized_while_popped::<false>,
         broken: steal::seized_while_popped::<true>,
+    });
+    bugs.push(Seeded {
+        queue: "abp",
+        bug: "uses a slot again while a thief reads the item that it has claimed",
+        sound: rivals::pushed_during_steal::<false>,
+        broken: rivals::pushed_during_steal::<true>,
+    });
+    bugs.push(Seeded {
+        queue: "abp",
+        bug: "takes an item from the newest buffer, though it was claimed in an older one",
+        sound: rivals::grown_during_steal::<false>,
+        broken: rivals::grown_during_steal::<true>,
+    });
+    bugs.push(Seeded {
+        queue: "abp-asymmetric",
+        bug: "looks where the owner is before the fence",
+        sound: rivals::popped_during_steal::<false>,
+        broken: rivals::popped_during_steal::<true>,
+    });
+    bugs.push(Seeded {
+        queue: "tokio-ring",
+        bug: "gives slots back when a thief claims their items",
+        sound: rivals::pushed_before_read::<false>,
+        broken: rivals::pushed_before_read::<true>,
     });
     bugs.push(Seeded {
         queue: "leased",

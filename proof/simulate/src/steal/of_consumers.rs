@@ -65,11 +65,8 @@ impl Stealer for Rx {
         Ok(loot.into_iter())
     }
 
-    fn try_seize(&self, most: usize) -> Result<vec::IntoIter<u64>, TryPopError> {
-        self.try_steal_some(most)
-    }
-
-    fn is_empty(&self) -> bool {
-        false
+    /// A consumer doesn't know, and nothing asks it.
+    fn len(&self) -> usize {
+        0
     }
 }

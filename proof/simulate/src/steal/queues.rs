@@ -5,8 +5,9 @@ use std::sync::LazyLock;
 
 use corelane_sim::CapacityError;
 use corelane_sim::block::one_producer::BbqSpmc;
-use corelane_sim::steal::Worker;
 use corelane_sim::steal::bwos::{fifo, lifo};
+use corelane_sim::steal::chase_lev::{self, asymmetric};
+use corelane_sim::steal::{Worker, run_queue};
 
 use super::bench::run;
 use super::of_consumers::OfConsumers;
@@ -19,6 +20,9 @@ fn all() -> Vec<StealQueue> {
     vec![
         StealQueue::of(lifo::INFO.id, Lifo, lifo::queue),
         StealQueue::of(fifo::INFO.id, Fifo, fifo::queue),
+        StealQueue::of(chase_lev::INFO.id, Lifo, chase_lev::queue),
+        StealQueue::of(asymmetric::INFO.id, Lifo, asymmetric::queue),
+        StealQueue::of(run_queue::INFO.id, Fifo, run_queue::queue),
         StealQueue::of("bbq-spmc", Fifo, OfConsumers::new::<BbqSpmc>),
     ]
 }

@@ -2,7 +2,10 @@
 
 use std::collections::VecDeque;
 
+use corelane::Info;
 use corelane::steal::bwos::{fifo, lifo};
+use corelane::steal::chase_lev::{self, asymmetric};
+use corelane::steal::run_queue;
 
 use super::{Deque, Thief, entry};
 use crate::catalogue::{Entry, EntryKind};
@@ -50,10 +53,15 @@ macro_rules! deque {
 
 const SMALL: &str = "there is memory for the queue";
 
-deque!(lifo::Worker<u64>, lifo::Stealer<u64>: |n| lifo::queue(n).expect(SMALL), |worker| Some(worker.stealer()),
-    |worker, item| worker.try_push(item).is_ok(), |worker| worker.try_pop().ok(), |thief| thief.try_steal().ok());
-deque!(fifo::Worker<u64>, fifo::Stealer<u64>: |n| fifo::queue(n).expect(SMALL), |worker| Some(worker.stealer()),
-    |worker, item| worker.try_push(item).is_ok(), |worker| worker.try_pop().ok(), |thief| thief.try_steal().ok());
+/// Makes corelane's queues ones that are measured.
+macro_rules! ours {
+    ($($queue:ident)*) => {$(
+        deque!($queue::Worker<u64>, $queue::Stealer<u64>: |n| $queue::queue(n).expect(SMALL), |worker| Some(worker.stealer()),
+            |worker, item| worker.try_push(item).is_ok(), |worker| worker.try_pop().ok(), |thief| thief.try_steal().ok());
+    )*};
+}
+
+ours!(lifo fifo chase_lev asymmetric run_queue);
 
 /// There are none.
 enum None {}
@@ -115,9 +123,15 @@ impl Deque for Alone<VecDeque<u64>> {
 
 pub(super) fn entries() -> Vec<Entry> {
     let ours = || EntryKind::Ours { items: "items of any type" };
+    fn of(info: &Info) -> (&'static str, &'static str) {
+        (info.id, info.name)
+    }
     let entries = vec![
-        entry::<lifo::Worker<u64>>(Order::Lifo, true, (lifo::INFO.id, lifo::INFO.name), ours()),
-        entry::<fifo::Worker<u64>>(Order::Fifo, true, (fifo::INFO.id, fifo::INFO.name), ours()),
+        entry::<lifo::Worker<u64>>(Order::Lifo, true, of(&lifo::INFO), ours()),
+        entry::<fifo::Worker<u64>>(Order::Fifo, true, of(&fifo::INFO), ours()),
+        entry::<chase_lev::Worker<u64>>(Order::Lifo, true, of(&chase_lev::INFO), ours()),
+        entry::<asymmetric::Worker<u64>>(Order::Lifo, true, of(&asymmetric::INFO), ours()),
+        entry::<run_queue::Worker<u64>>(Order::Fifo, true, of(&run_queue::INFO), ours()),
         entry::<Alone<Vec<u64>>>(Order::Lifo, false, ("vec", "Vec"), of_std()),
         entry::<Alone<VecDeque<u64>>>(Order::Fifo, false, ("vecdeque", "VecDeque"), of_std()),
     ];

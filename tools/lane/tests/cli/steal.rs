@@ -12,7 +12,9 @@ fn steal(args: &str) -> String {
 #[test]
 fn owners_are_measured_alone_and_beside_thieves() {
     let json = json_of(&steal("--stolen 10"));
-    for queue in ["bwos-lifo", "bwos-fifo", "crossbeam-lifo", "st3-fifo", "vec", "vecdeque"] {
+    let ours = ["bwos-lifo", "bwos-fifo", "abp", "abp-asymmetric", "tokio-ring"];
+    let others = ["crossbeam-lifo", "st3-fifo", "vec", "vecdeque"];
+    for queue in ours.into_iter().chain(others) {
         let of = results(&json).iter().filter(|result| result["queue"] == queue);
         // Collections of one thread have no thieves.
         assert_eq!(of.count(), if queue.starts_with("vec") { 2 } else { 4 }, "{queue}");

@@ -368,6 +368,7 @@ impl<T> Stealer<T> {
     /// # Errors
     ///
     /// `Empty` if there is none but in the owner's block, `Closed` if there is none and the owner is gone.
+    /// `Busy` if the owner is gone, and another thief was faster.
     pub fn try_steal(&self) -> Result<T, TryPopError> {
         steal::Stealer::try_steal(self)
     }
@@ -441,28 +442,42 @@ impl<T> Stealer<T> {
 
     /// Whether there was nothing to steal or to seize.
     pub fn is_empty(&self) -> bool {
+        self.count(1) == 0
+    }
+
+    /// Items that could be stolen or seized: what the owner and the thieves do at the same time may or may not count.
+    pub fn len(&self) -> usize {
+        self.count(u64::MAX) as usize
+    }
+
+    /// Counts items until there are `enough`.
+    fn count(&self, enough: u64) -> u64 {
         let (blocks, header) = (self.end.slots(), self.end.header());
         let mut start = header.thieves.front.load(Ordering::Relaxed);
-        loop {
+        let mut count = 0;
+        while count < enough {
             let (block, number) = (blocks.at(start), blocks.number(start));
             let word = Word(block.word().load(Ordering::Relaxed));
+            let end = start + blocks.size();
             if word.is_after(number) {
-                start = header.thieves.front.load(Ordering::Relaxed).max(start + blocks.size());
+                start = header.thieves.front.load(Ordering::Relaxed).max(end);
                 continue;
             }
             if !word.is_of(number) {
-                return true;
+                break;
             }
-            // Relaxed: the caller has the fence, if it needs one.
+            // Relaxed: the caller has a fence, if it needs one.
             let (head, back) =
                 (header.head.load(Ordering::Relaxed), block.back().load(Ordering::Relaxed));
-            let (from, end) = (start + word.index(), start + blocks.size());
+            let from = start + word.index();
             let from = if word.is_granted() { from } else { from.max(head) };
-            if from < end {
-                return back <= from;
+            count += back.min(end).saturating_sub(from);
+            if back < end {
+                break;
             }
             start = end;
         }
+        count
     }
 
     fn seize(
@@ -562,6 +577,10 @@ impl<T> steal::Stealer for Stealer<T> {
 
     fn is_empty(&self) -> bool {
         self.is_empty()
+    }
+
+    fn len(&self) -> usize {
+        self.len()
     }
 }
 

@@ -317,6 +317,7 @@ impl<T> Stealer<T> {
     /// # Errors
     ///
     /// `Empty` if there is none but in the owner's block, `Closed` if there is none and the owner is gone.
+    /// `Busy` if the owner is gone, and another thief was faster.
     pub fn try_steal(&self) -> Result<T, TryPopError> {
         steal::Stealer::try_steal(self)
     }
@@ -392,11 +393,17 @@ impl<T> Stealer<T> {
 
     /// Whether there was nothing to steal or to seize.
     pub fn is_empty(&self) -> bool {
-        self.bottom().is_none_or(|Found { start, word, .. }| {
-            // Relaxed: the caller has the fence, if it needs one.
-            let top = self.end.header().top.load(Ordering::Relaxed);
-            !word.is_granted() && top <= start + word.index()
-        })
+        self.len() == 0
+    }
+
+    /// Items that could be stolen or seized: what the owner and the thieves do at the same time may or may not count.
+    pub fn len(&self) -> usize {
+        let Some(Found { start, word, .. }) = self.bottom() else { return 0 };
+        // Relaxed: the caller has a fence, if it needs one.
+        let top = self.end.header().top.load(Ordering::Relaxed);
+        let all = top.saturating_sub(start + word.index());
+        // The owner has just left a granted block if it seems to be below its items.
+        all.max(word.is_granted().into()) as usize
     }
 
     fn seize(&self, found: &Found<'_>, most: usize) -> Result<Loot<'_, T>, TryPopError> {
@@ -479,8 +486,8 @@ impl<T> steal::Stealer for Stealer<T> {
         self.try_seize(most)
     }
 
-    fn is_empty(&self) -> bool {
-        self.is_empty()
+    fn len(&self) -> usize {
+        self.len()
     }
 }
 

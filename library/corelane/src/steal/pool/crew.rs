@@ -1,0 +1,378 @@
+//! What the workers of a pool share, and how one of them finds its next task.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::task::{Context, Poll, Waker};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::idle::Idle;
+use super::injector::Injector;
+use super::queue::{Own, Victim};
+use super::victims::Victims;
+use super::{Counts, Options, Order, PanicPayload};
+use crate::memory::{AtomicU64, Mutex, Ordering};
+use crate::pad::Padded;
+use crate::queue::{CapacityError, TryPopError, TryPushError};
+use crate::steal::bwos::Loot;
+use crate::wait::thread::Looks;
+
+/// What the workers share.
+pub(super) struct Crew<T> {
+    victims: Box<[Victim<T>]>,
+    pub(super) injector: Injector<T>,
+    pub(super) idle: Idle,
+    counts: Box<[Padded<Counted>]>,
+    /// One of [`WORKS`], [`ENDS`] and [`ENDED`].
+    phase: AtomicU64,
+    /// What the first task that panicked has panicked with.
+    panic: Mutex<Option<PanicPayload>>,
+}
+
+/// The workers of a crew.
+type Locals<T> = Box<[Local<T>]>;
+
+/// Workers take tasks.
+const WORKS: u64 = 0;
+/// As above, and when all tasks are done they end.
+const ENDS: u64 = 1;
+/// Workers end, and take no further tasks.
+const ENDED: u64 = 2;
+
+/// What a worker has counted. Only it writes here.
+#[derive(Default)]
+struct Counted {
+    tasks: Count,
+    stolen: Count,
+    seized: Count,
+    injected: Count,
+    sleeps: Count,
+}
+
+struct Count(AtomicU64);
+
+impl Default for Count {
+    fn default() -> Self {
+        Self(AtomicU64::new(0))
+    }
+}
+
+impl Count {
+    #[inline]
+    fn add(&self, n: u64) {
+        // Relaxed: one thread writes it, and it orders nothing.
+        self.0.store(self.get() + n, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl<T> Crew<T> {
+    /// A crew and its workers.
+    pub(super) fn new(options: &Options) -> Result<(Arc<Self>, Locals<T>), CapacityError> {
+        let workers = options.workers.max(1);
+        let own = |_| Own::new(options.order, options.capacity);
+        let queues: Box<[Own<T>]> = (0..workers).map(own).collect::<Result<_, _>>()?;
+        let crew = Arc::new(Self {
+            victims: queues.iter().map(Own::victim).collect(),
+            injector: Injector::new(),
+            idle: Idle::default(),
+            counts: (0..workers).map(|_| Padded(Counted::default())).collect(),
+            phase: AtomicU64::new(WORKS),
+            panic: Mutex::new(None),
+        });
+        let local = |(number, queue)| Local {
+            crew: Arc::clone(&crew),
+            number,
+            queue,
+            victims: Victims::new(options.policy, number, workers, &options.domains),
+            batch: if options.order == Order::Fifo {
+                options.capacity.div_ceil(2).min(BATCH)
+            } else {
+                1
+            },
+            turns: 0,
+            looks: Looks::by(options.strategy),
+            state: State::Works,
+        };
+        let locals = queues.into_iter().enumerate().map(local).collect();
+        Ok((crew, locals))
+    }
+
+    pub(super) fn workers(&self) -> usize {
+        self.victims.len()
+    }
+
+    /// Whether a worker could find something to do.
+    fn has_more(&self) -> bool {
+        !self.injector.is_empty()
+            || self.victims.iter().any(|victim| !victim.is_empty())
+            || self.has_ended()
+    }
+
+    fn has_ended(&self) -> bool {
+        // Relaxed: the lock of the sleepers orders it for a worker that would sleep otherwise.
+        self.phase.load(Ordering::Relaxed) == ENDED
+    }
+
+    /// Pushes a task from outside.
+    pub(super) fn inject(&self, task: T) -> Result<(), T> {
+        self.injector.push(task)?;
+        self.idle.notify();
+        Ok(())
+    }
+
+    /// Lets the workers end when all tasks are done, and takes no more from outside.
+    pub(super) fn end_when_done(&self) {
+        self.injector.close();
+        let (from, to) = (WORKS, ENDS);
+        _ = self.phase.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+        // All may sleep already: one of them has to find that out.
+        self.idle.wake_all();
+    }
+
+    /// Lets the workers end after the tasks that they run.
+    pub(super) fn end_now(&self) {
+        self.injector.close();
+        self.phase.store(ENDED, Ordering::Relaxed);
+        self.idle.wake_all();
+    }
+
+    /// A worker has found nothing, and is about to sleep.
+    fn tell_if_quiet(&self) {
+        let is_quiet = self.idle.tell_if_quiet(self.workers());
+        if is_quiet && self.phase.load(Ordering::Relaxed) == ENDS {
+            self.end_now();
+        }
+    }
+
+    /// Waits until all tasks are done.
+    pub(super) fn wait_until_quiet(&self) {
+        self.idle.wait_until_quiet(self.workers(), || self.injector.is_empty());
+    }
+
+    /// Keeps the first panic.
+    fn catch(&self, work: impl FnOnce()) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(work)) {
+            self.panic.lock().get_or_insert(payload);
+        }
+    }
+
+    /// Drops tasks that no worker has taken, when all have ended.
+    pub(super) fn drop_injected(&self) {
+        self.catch(|| drop(self.injector.clear()));
+    }
+
+    pub(super) fn take_panic(&self) -> Option<PanicPayload> {
+        self.panic.lock().take()
+    }
+
+    pub(super) fn counts(&self, worker: usize) -> Counts {
+        let counted = &self.counts[worker];
+        Counts {
+            tasks: counted.tasks.get(),
+            stolen: counted.stolen.get(),
+            seized: counted.seized.get(),
+            injected: counted.injected.get(),
+            sleeps: counted.sleeps.get(),
+        }
+    }
+}
+
+/// Tasks that a worker steals at once, if it runs the oldest first.
+const BATCH: usize = 16;
+/// Tasks that a worker runs before its thread may do something else.
+const AT_ONCE: u32 = 256;
+/// After this number of its own tasks a worker looks for one from outside.
+const TURNS: u32 = 61;
+
+/// A worker, as its tasks see it: what they push is for it, unless another worker steals it.
+pub struct Local<T> {
+    crew: Arc<Crew<T>>,
+    number: usize,
+    queue: Own<T>,
+    victims: Victims,
+    /// Tasks that it steals at once.
+    batch: usize,
+    turns: u32,
+    looks: Looks,
+    state: State,
+}
+
+/// What a worker does.
+#[derive(Debug)]
+enum State {
+    /// It runs tasks of its own.
+    Works,
+    /// It has none, and is counted as searching.
+    Searches,
+    /// It has announced that it sleeps, by this number. The thread that wakes it counts it as searching.
+    Sleeps(u64),
+}
+
+impl<T> core::fmt::Debug for Local<T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Local").field("worker", &self.number).finish_non_exhaustive()
+    }
+}
+
+impl<T> Local<T> {
+    /// Pushes a task. If the worker's queue is full, the task goes to the list for those from outside.
+    #[inline]
+    pub fn push(&mut self, task: T) {
+        if let Err(full) = self.queue.try_push(task) {
+            self.crew.injector.overflow(full.into_inner());
+        }
+        self.crew.idle.notify();
+    }
+
+    /// The worker's number, from 0.
+    pub fn worker(&self) -> usize {
+        self.number
+    }
+
+    /// Number of workers.
+    pub fn workers(&self) -> usize {
+        self.crew.workers()
+    }
+
+    /// Runs tasks: ready when the pool ends. The context's waker is woken when there may be something to do again.
+    pub(super) fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        run: impl Fn(&mut Self, T),
+    ) -> Poll<()> {
+        let crew = Arc::clone(&self.crew);
+        for _ in 0..AT_ONCE {
+            let Some(task) = self.next(context.waker()) else {
+                if matches!(self.state, State::Sleeps(_)) {
+                    return Poll::Pending;
+                }
+                self.drop_own();
+                return Poll::Ready(());
+            };
+            crew.catch(|| run(self, task));
+            self.counted().tasks.add(1);
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// The next task. `None` if the worker sleeps, or the pool ends.
+    #[inline]
+    fn next(&mut self, waker: &Waker) -> Option<T> {
+        if matches!(self.state, State::Works) {
+            if let Some(task) = self.take_own() {
+                return Some(task);
+            }
+            self.crew.idle.begin();
+            self.state = State::Searches;
+        }
+        self.search(waker)
+    }
+
+    /// Looks everywhere, and goes to sleep if there is nothing.
+    #[cold]
+    #[inline(never)]
+    fn search(&mut self, waker: &Waker) -> Option<T> {
+        if let State::Sleeps(sleeper) = self.state {
+            if self.crew.idle.still_sleeps(sleeper, waker) {
+                return None;
+            }
+            self.state = State::Searches;
+        }
+        while !self.crew.has_ended() {
+            if let Some(task) = self.look_for_a_while() {
+                self.crew.idle.found(|| self.crew.has_more());
+                self.state = State::Works;
+                return Some(task);
+            }
+            if let Some(sleeper) = self.crew.idle.announce(waker, || self.crew.has_more()) {
+                self.state = State::Sleeps(sleeper);
+                self.counted().sleeps.add(1);
+                self.crew.tell_if_quiet();
+                return None;
+            }
+        }
+        None
+    }
+
+    fn look_for_a_while(&mut self) -> Option<T> {
+        let mut awake = self.looks.begin();
+        let found = loop {
+            if let Some(task) = self.look() {
+                break Some(task);
+            }
+            if self.crew.has_ended() || !awake.again() {
+                break None;
+            }
+        };
+        self.looks.end(found.is_some());
+        found
+    }
+
+    /// The pool ends: nobody runs what is left.
+    fn drop_own(&mut self) {
+        let crew = Arc::clone(&self.crew);
+        crew.catch(|| while self.queue.try_pop().is_ok() {});
+    }
+
+    fn counted(&self) -> &Counted {
+        &self.crew.counts[self.number]
+    }
+
+    fn take_own(&mut self) -> Option<T> {
+        if self.crew.has_ended() {
+            return None;
+        }
+        self.turns += 1;
+        if self.turns >= TURNS {
+            self.turns = 0;
+            if let Some(task) = self.take_injected(0) {
+                return Some(task);
+            }
+        }
+        self.queue.try_pop().ok()
+    }
+
+    fn take_injected(&mut self, most: usize) -> Option<T> {
+        let (crew, queue) = (&*self.crew, &mut self.queue);
+        let mut more = 0;
+        let task = crew.injector.take(crew.workers(), most, |task| {
+            queue.try_push(task).map_err(TryPushError::into_inner)?;
+            more += 1;
+            Ok(())
+        });
+        if task.is_some() {
+            self.counted().injected.add(1 + more);
+        }
+        task
+    }
+
+    /// One look: at the tasks from outside, at those that others have granted, and at those in the blocks in which others work.
+    fn look(&mut self) -> Option<T> {
+        self.take_injected(self.batch)
+            .or_else(|| self.steal(Victim::try_steal_some, |counted| &counted.stolen))
+            .or_else(|| self.steal(Victim::try_seize, |counted| &counted.seized))
+    }
+
+    fn steal(
+        &mut self,
+        steal: for<'a> fn(&'a Victim<T>, usize) -> Result<Loot<'a, T>, TryPopError>,
+        count: fn(&Counted) -> &Count,
+    ) -> Option<T> {
+        let (crew, batch) = (&*self.crew, self.batch);
+        let len = |victim: usize| crew.victims[victim].len();
+        let mut loot = self.victims.find(len, |victim| steal(&crew.victims[victim], batch).ok())?;
+        count(&crew.counts[self.number]).add(loot.len() as u64);
+        let first = loot.next();
+        for task in loot {
+            // A thief that is between taking and reading may have all of the room.
+            if let Err(full) = self.queue.try_push(task) {
+                crew.injector.overflow(full.into_inner());
+            }
+        }
+        first
+    }
+}

@@ -1,0 +1,133 @@
+//! Which workers sleep, and how many search: so that a task wakes one of them, and not all.
+//!
+//! A thread that has pushed a task wakes a sleeper, unless a worker searches already: that one finds the task. The worker that ends the last search
+//! wakes another one if there is more to find. So sleepers wake one after the other, as long as there are tasks for them.
+//!
+//! No task is forgotten while workers sleep:
+//!
+//! 1. *The thread that pushes finds a sleeper, or the sleeper finds the task*, as at each [`Bell`]: a worker announces that it sleeps, has a fence, and looks at all queues once more. The
+//!    other thread pushes, has a fence, and looks for sleepers.
+//! 2. *If it finds that a worker searches, that worker finds the task.* A worker that gives up is counted out before its fence and last look, and one that has found another task before
+//!    the look with which it decides whether to wake another one.
+//! 3. *A woken worker is counted as searching by the thread that wakes it*, while that has the bell's lock. So no thread relies on a search that never begins.
+
+use core::fmt;
+use core::task::Waker;
+
+use crate::memory::{AtomicU64, Condvar, Mutex, Ordering, fence};
+use crate::pad::Padded;
+use crate::wait::bell::Bell;
+
+/// Workers that sleep or search.
+pub struct Idle {
+    bell: Bell,
+    searching: Padded<AtomicU64>,
+    /// All workers sleep.
+    quiet: Condvar,
+    lock: Mutex<()>,
+}
+
+impl fmt::Debug for Idle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Idle").finish_non_exhaustive()
+    }
+}
+
+impl Default for Idle {
+    /// Nobody sleeps or searches.
+    fn default() -> Self {
+        Self {
+            bell: Bell::default(),
+            searching: Padded(AtomicU64::new(0)),
+            quiet: Condvar::new(),
+            lock: Mutex::new(()),
+        }
+    }
+}
+
+impl Idle {
+    /// A task was pushed: wakes a sleeper, if there is one, unless a worker searches.
+    #[inline(always)] // the price of each push
+    pub fn notify(&self) {
+        self.bell.ring_if(|| self.count_if_first());
+    }
+
+    /// Called before a sleeper is woken, with the bell's lock: counts it as searching, unless another worker searches.
+    fn count_if_first(&self) -> bool {
+        // Relaxed: the ringer's fence orders it, and the lock what other ringers have added.
+        let is_first = self.searching.load(Ordering::Relaxed) == 0;
+        if is_first {
+            self.begin();
+        }
+        is_first
+    }
+
+    /// Wakes all sleepers.
+    pub fn wake_all(&self) {
+        let count = || {
+            self.begin();
+            true
+        };
+        while self.bell.ring_if(count) {}
+    }
+
+    /// A worker begins to search.
+    pub fn begin(&self) {
+        self.searching.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A worker that has searched goes on to a task. If no other one searches, and there is more, it wakes one.
+    pub fn found(&self, is_more: impl FnOnce() -> bool) {
+        if self.end() {
+            // Pairs with the fence of a thread that has pushed a task, and found this worker searching.
+            fence(Ordering::SeqCst);
+            if is_more() {
+                self.notify();
+            }
+        }
+    }
+
+    /// A search ends. Whether no other worker searches.
+    fn end(&self) -> bool {
+        // Minus one.
+        self.searching.fetch_add(u64::MAX, Ordering::Relaxed) == 1
+    }
+
+    /// A worker that has searched in vain is about to sleep, and looks once more. The sleeper's number, or `None` if it goes on to search.
+    pub fn announce(&self, waker: &Waker, is_more: impl FnOnce() -> bool) -> Option<u64> {
+        self.end();
+        let entry = self.bell.enter(waker);
+        // The system may refuse the fence.
+        if Bell::fence([(&self.bell, entry)].into_iter()) && !is_more() {
+            return Some(entry.number);
+        }
+        // If it was woken, it is counted already.
+        if !self.bell.withdraw(entry.number) {
+            self.begin();
+        }
+        None
+    }
+
+    /// Whether the sleeper hasn't been woken. From now on `waker` wakes it. A woken one is counted as searching.
+    pub fn still_sleeps(&self, sleeper: u64, waker: &Waker) -> bool {
+        self.bell.still_sleeps(sleeper, waker)
+    }
+
+    /// Tells threads that wait for it if all `workers` sleep. Whether they do.
+    pub fn tell_if_quiet(&self, workers: usize) -> bool {
+        let is_quiet = self.bell.len() == workers;
+        if is_quiet {
+            let _locked = self.lock.lock();
+            self.quiet.notify_all();
+        }
+        is_quiet
+    }
+
+    /// Waits until all `workers` sleep, and `is_over`.
+    pub fn wait_until_quiet(&self, workers: usize, is_over: impl Fn() -> bool) {
+        let mut locked = self.lock.lock();
+        while self.bell.len() != workers || !is_over() {
+            locked = self.quiet.wait(locked);
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! A pool of worker threads that steal each other's tasks.
+//!
+//! A task is a value: a path, a node, a closure, a request. One function runs them all. It gets the [`Local`] of the worker that runs the task, into which it
+//! pushes further tasks.
+//!
+//! [`run`] borrows what it needs, runs tasks until there are no more, and returns:
+//!
+//! ```
+//! use std::sync::atomic::{AtomicU64, Ordering};
+//! use corelane::steal::pool::{self, Options};
+//!
+//! let sum = AtomicU64::new(0);
+//! pool::run(Options::new(4), [1..=1000_u64], |local, range| {
+//!     let (start, end) = range.into_inner();
+//!     if end - start < 10 {
+//!         sum.fetch_add((start..=end).sum(), Ordering::Relaxed);
+//!     } else {
+//!         let middle = (start + end) / 2;
+//!         local.push(start..=middle);
+//!         local.push(middle + 1..=end);
+//!     }
+//! })?;
+//! assert_eq!(sum.into_inner(), 500_500);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A [`Pool`] stays, and takes tasks from outside:
+//!
+//! ```
+//! use corelane::steal::pool::{Local, Options, Pool};
+//!
+//! type Task = Box<dyn FnOnce() + Send>;
+//! let pool = Pool::new(Options::new(2), |_: &mut Local<Task>, task| task())?;
+//! let (tx, rx) = std::sync::mpsc::channel();
+//! for n in 0..10 {
+//!     let tx = tx.clone();
+//!     pool.push(Box::new(move || tx.send(n).expect("the receiver is there")));
+//! }
+//! pool.finish();
+//! assert_eq!(rx.try_iter().count(), 10);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What holds
+//!
+//! - Each task runs once, or is dropped if the pool is [cancelled](Pool::cancel) before.
+//! - No task waits in the queue of a worker that runs a long one while another worker sleeps: a worker that finds nothing else [seizes](super::bwos) it. So tasks may wait for each other, as long as
+//!   fewer wait than there are workers.
+//! - A worker looks for tasks from outside after 61 of its own, at the latest.
+//! - While no worker sleeps, a push costs a load more than that of the plain queue. A push wakes one worker, if none searches; that one wakes the next one if there is more.
+//! - A task that panics ends alone. The first panic comes out of [`run`] or [`Pool::finish`] when all other tasks are done.
+
+mod crew;
+/// Public for the models, which use it without a pool; not for use, and not stable.
+#[doc(hidden)]
+pub mod idle;
+mod injector;
+mod queue;
+mod victims;
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::Any;
+use core::fmt;
+use core::future::{Future, poll_fn};
+use core::pin::{Pin, pin};
+use core::task::Context;
+use std::panic::resume_unwind;
+use std::thread::{self, JoinHandle};
+use std::{format, io};
+
+pub use crew::Local;
+pub use victims::Policy;
+
+use crate::memory::Parker;
+use crate::wait::{Closed, Strategy};
+use crew::Crew;
+
+type PanicPayload = Box<dyn Any + Send>;
+
+/// Which of its own tasks a worker runs next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// The oldest: no task waits for ever.
+    #[default]
+    Fifo,
+    /// The newest: for computations that fork and join. Other workers steal the oldest, one at a time.
+    Lifo,
+}
+
+/// How a pool is made.
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct Options {
+    workers: usize,
+    order: Order,
+    capacity: usize,
+    policy: Policy,
+    strategy: Strategy,
+    domains: Vec<usize>,
+}
+
+impl Default for Options {
+    /// A worker for each core that the process may use.
+    fn default() -> Self {
+        Self::new(thread::available_parallelism().map_or(1, usize::from))
+    }
+}
+
+impl Options {
+    /// A number of workers, at least one.
+    pub fn new(workers: usize) -> Self {
+        let (order, policy) = (Order::default(), Policy::default());
+        Self {
+            workers: workers.max(1),
+            order,
+            capacity: 2048,
+            policy,
+            strategy: Strategy::default(),
+            domains: Vec::new(),
+        }
+    }
+
+    /// Number of workers.
+    pub fn workers(&self) -> usize {
+        self.workers
+    }
+
+    /// Which of its own tasks a worker runs next. Default: the oldest.
+    pub fn order(self, order: Order) -> Self {
+        Self { order, ..self }
+    }
+
+    /// Tasks that fit into the queue of each worker. Further ones go to the list for tasks from outside, which grows. Default: 2048.
+    pub fn capacity(self, capacity: usize) -> Self {
+        Self { capacity, ..self }
+    }
+
+    /// How a worker waits that has nothing to do. Default: it looks again for some microseconds, and then sleeps.
+    pub fn strategy(self, strategy: Strategy) -> Self {
+        Self { strategy, ..self }
+    }
+
+    /// From which queue a worker tries to steal first. Default: from one at random.
+    pub fn policy(self, policy: Policy) -> Self {
+        Self { policy, ..self }
+    }
+
+    /// The domain of each worker, such as a NUMA node: a worker steals from the others of its domain first. Default: all workers are in one domain. Workers
+    /// aren't pinned: their tasks may do that.
+    pub fn domains(self, domains: impl IntoIterator<Item = usize>) -> Self {
+        Self { domains: domains.into_iter().collect(), ..self }
+    }
+}
+
+/// What a worker has done so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Tasks that it has run.
+    pub tasks: u64,
+    /// Tasks that it has stolen.
+    pub stolen: u64,
+    /// Tasks that it has stolen from the block in which another worker works.
+    pub seized: u64,
+    /// Tasks that it has taken from outside, or from those that had no room.
+    pub injected: u64,
+    /// How often it went to sleep.
+    pub sleeps: u64,
+}
+
+/// Runs tasks, and those that they push, until there are no more. The calling thread is one of the workers.
+///
+/// # Errors
+///
+/// If there is no memory for the queues, or the system refuses a thread: then no task has been run.
+///
+/// # Panics
+///
+/// If a task panics, after all others are done.
+pub fn run<T: Send>(
+    options: Options,
+    tasks: impl IntoIterator<Item = T>,
+    run: impl Fn(&mut Local<T>, T) + Sync,
+) -> io::Result<()> {
+    let (crew, locals) = Crew::new(&options)?;
+    for task in tasks {
+        crew.injector.overflow(task);
+    }
+    let mut locals = locals.into_iter();
+    let own = locals.next().expect("there is one worker at least");
+    let run = &run;
+    thread::scope(|scope| {
+        for local in locals {
+            let builder = thread_of(local.worker());
+            if let Err(refused) = builder.spawn_scoped(scope, move || work(local, run, sleep)) {
+                crew.end_now();
+                return Err(refused);
+            }
+        }
+        crew.end_when_done();
+        work(own, run, sleep);
+        Ok(())
+    })?;
+    match crew.take_panic() {
+        Some(payload) => resume_unwind(payload),
+        None => Ok(()),
+    }
+}
+
+fn thread_of(worker: usize) -> thread::Builder {
+    thread::Builder::new().name(format!("worker {worker}"))
+}
+
+/// Runs a worker on the calling thread.
+fn work<T>(mut local: Local<T>, run: &impl Fn(&mut Local<T>, T), drive: impl Fn(Work<'_>)) {
+    drive(pin!(poll_fn(|context| local.poll(context, run))));
+}
+
+/// Polls a worker, and lets the thread sleep while it is not woken.
+fn sleep(mut work: Work<'_>) {
+    let parker = Parker::new();
+    let mut context = Context::from_waker(parker.waker());
+    while work.as_mut().poll(&mut context).is_pending() {
+        parker.park(None);
+    }
+}
+
+/// A worker: a future that is ready when its pool ends. A poll runs up to 256 tasks.
+pub type Work<'a> = Pin<&'a mut dyn Future<Output = ()>>;
+
+/// Worker threads that take tasks from outside, too. Dropped, it [finishes](Self::finish), but for the panic.
+pub struct Pool<T> {
+    crew: Arc<Crew<T>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl<T: Send + 'static> Pool<T> {
+    /// Starts the workers. Each task is run by `run`.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory for the queues, or the system refuses a thread.
+    pub fn new(
+        options: Options,
+        run: impl Fn(&mut Local<T>, T) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        Self::with_driver(options, run, sleep)
+    }
+
+    /// As [`new`](Self::new). The thread of each worker calls `drive`, which must poll the worker until it is ready, and may do something else between, such as to wait for
+    /// the system's events.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn with_driver(
+        options: Options,
+        run: impl Fn(&mut Local<T>, T) + Send + Sync + 'static,
+        drive: impl Fn(Work<'_>) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let (crew, locals) = Crew::new(&options)?;
+        let mut pool = Self { crew, threads: Vec::new() };
+        let run = Arc::new((run, drive));
+        for local in locals {
+            let run = Arc::clone(&run);
+            let builder = thread_of(local.worker());
+            match builder.spawn(move || work(local, &run.0, &run.1)) {
+                Ok(thread) => pool.threads.push(thread),
+                Err(refused) => {
+                    pool.cancel();
+                    return Err(refused);
+                }
+            }
+        }
+        Ok(pool)
+    }
+}
+
+impl<T> Pool<T> {
+    /// Pushes a task. Workers take those from outside in order.
+    pub fn push(&self, task: T) {
+        let pushed = self.crew.inject(task);
+        debug_assert!(pushed.is_ok(), "only a pool that is no more is closed");
+    }
+
+    /// A handle through which other threads push tasks.
+    pub fn handle(&self) -> Handle<T> {
+        Handle { crew: Arc::clone(&self.crew) }
+    }
+
+    /// Number of workers.
+    pub fn workers(&self) -> usize {
+        self.crew.workers()
+    }
+
+    /// What a worker has done so far.
+    ///
+    /// # Panics
+    ///
+    /// If there is no worker of that number.
+    pub fn counts(&self, worker: usize) -> Counts {
+        self.crew.counts(worker)
+    }
+
+    /// Tasks from outside that no worker has taken yet.
+    pub fn waiting(&self) -> usize {
+        self.crew.injector.len()
+    }
+
+    /// Blocks the thread until all tasks that were pushed before, and those that they have pushed, are done, and all workers sleep.
+    pub fn wait_until_idle(&self) {
+        self.crew.wait_until_quiet();
+    }
+
+    /// Takes no more tasks from outside, runs all that are there, and ends the workers.
+    ///
+    /// # Panics
+    ///
+    /// If a task has panicked.
+    pub fn finish(mut self) {
+        self.end(Crew::end_when_done);
+        if let Some(payload) = self.crew.take_panic() {
+            resume_unwind(payload);
+        }
+    }
+
+    /// Takes no more tasks, lets the workers end those that they run, and drops all others.
+    pub fn cancel(mut self) {
+        self.end(Crew::end_now);
+    }
+
+    fn end(&mut self, end: fn(&Crew<T>)) {
+        end(&self.crew);
+        let own = thread::current().id();
+        // A task of the pool may own it: then its worker ends after the task.
+        for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != own) {
+            // A worker catches the panics of its tasks.
+            let ended = thread.join();
+            debug_assert!(ended.is_ok());
+        }
+        self.crew.drop_injected();
+    }
+}
+
+impl<T> Drop for Pool<T> {
+    fn drop(&mut self) {
+        if !self.threads.is_empty() {
+            self.end(Crew::end_when_done);
+        }
+    }
+}
+
+impl<T> fmt::Debug for Pool<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("workers", &self.workers()).finish_non_exhaustive()
+    }
+}
+
+/// Pushes tasks to a [`Pool`] from outside.
+pub struct Handle<T> {
+    crew: Arc<Crew<T>>,
+}
+
+impl<T> Handle<T> {
+    /// Pushes a task.
+    ///
+    /// # Errors
+    ///
+    /// If the pool is no more. The error has the task.
+    pub fn push(&self, task: T) -> Result<(), Closed<T>> {
+        self.crew.inject(task).map_err(Closed)
+    }
+}
+
+impl<T> Clone for Handle<T> {
+    fn clone(&self) -> Self {
+        Self { crew: Arc::clone(&self.crew) }
+    }
+}
+
+impl<T> fmt::Debug for Handle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle").finish_non_exhaustive()
+    }
+}

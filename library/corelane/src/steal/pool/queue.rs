@@ -1,0 +1,74 @@
+//! A worker's queue, of either order.
+
+use super::Order;
+use crate::Config;
+use crate::queue::{CapacityError, TryPopError, TryPushError};
+use crate::steal::bwos::{Loot, fifo, lifo};
+
+/// Slots of a block: thieves take from full blocks without a heavy fence, and the owner goes to the next one for about as many nanoseconds.
+const BLOCK: usize = 32;
+
+pub(super) enum Own<T> {
+    Lifo(lifo::Worker<T>),
+    Fifo(fifo::Worker<T>),
+}
+
+pub(super) enum Victim<T> {
+    Lifo(lifo::Stealer<T>),
+    Fifo(fifo::Stealer<T>),
+}
+
+/// Calls the method of the same name.
+macro_rules! of_either {
+    ($of:expr, $queue:ident => $call:expr) => {
+        match $of {
+            Self::Lifo($queue) => $call,
+            Self::Fifo($queue) => $call,
+        }
+    };
+}
+
+impl<T> Own<T> {
+    pub(super) fn new(order: Order, capacity: usize) -> Result<Self, CapacityError> {
+        let config = Config::new(capacity).block(BLOCK);
+        Ok(match order {
+            Order::Lifo => Self::Lifo(lifo::queue_with(config)?),
+            Order::Fifo => Self::Fifo(fifo::queue_with(config)?),
+        })
+    }
+
+    #[inline]
+    pub(super) fn try_push(&mut self, task: T) -> Result<(), TryPushError<T>> {
+        of_either!(self, queue => queue.try_push(task))
+    }
+
+    #[inline]
+    pub(super) fn try_pop(&mut self) -> Result<T, TryPopError> {
+        of_either!(self, queue => queue.try_pop())
+    }
+
+    pub(super) fn victim(&self) -> Victim<T> {
+        match self {
+            Self::Lifo(queue) => Victim::Lifo(queue.stealer()),
+            Self::Fifo(queue) => Victim::Fifo(queue.stealer()),
+        }
+    }
+}
+
+impl<T> Victim<T> {
+    pub(super) fn try_steal_some(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
+        of_either!(self, queue => queue.try_steal_some(most))
+    }
+
+    pub(super) fn try_seize(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
+        of_either!(self, queue => queue.try_seize(most))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        of_either!(self, queue => queue.is_empty())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        of_either!(self, queue => queue.len())
+    }
+}

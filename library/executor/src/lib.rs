@@ -1,0 +1,203 @@
+//! An executor of async tasks on corelane's block-based work stealing.
+//!
+//! ```
+//! use corelane_executor::Executor;
+//!
+//! let executor = Executor::new(2)?;
+//! let sum = executor.block_on(async {
+//!     let tasks: Vec<_> = (0..10).map(|n| corelane_executor::spawn(async move { n * n })).collect();
+//!     let mut sum = 0;
+//!     for task in tasks {
+//!         sum += task.await.expect("it doesn't panic");
+//!     }
+//!     sum
+//! });
+//! assert_eq!(sum, 285);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! Sockets and timers are those of [`async_io`], which is exported as [`io`]: `Async<TcpStream>`, `Timer`. So libraries for smol work here, and hyper by `smol-hyper`. A worker that
+//! has nothing to do waits for the system's events.
+//!
+//! | | |
+//! |---|---|
+//! | [`spawn`], [`Executor::spawn`] | a task for the workers |
+//! | [`spawn_local`] | a task for this thread, need not be `Send` |
+//! | [`spawn_blocking`] | a call that blocks, on a thread of its own |
+//! | [`yield_now`], [`step`] | lets other tasks run |
+//! | [`JoinHandle`] | a task's output; cancels it |
+//!
+//! # What holds
+//!
+//! - A task that wakes itself goes behind all others of its worker.
+//! - A panic ends only its task: awaiting the handle says [`JoinError::Panicked`].
+//! - Tasks wait in the queue of the worker on which they were woken. Other workers steal them when they have nothing else, also while that worker runs a long task.
+//! - A task that waits is cancelled, and its future dropped, at the end of its executor.
+
+mod budget;
+mod home;
+mod join;
+mod lane;
+mod local;
+mod spawned;
+mod worker;
+
+use std::fmt;
+use std::future::Future;
+use std::io::Result;
+use std::sync::Arc;
+
+use corelane::steal::pool::{Counts, Options, Pool};
+
+pub use async_io as io;
+pub use budget::{step, yield_now};
+pub use corelane::steal::pool;
+pub use join::{JoinError, JoinHandle};
+pub use local::spawn_local;
+
+use home::Runnable;
+use lane::Lane;
+use spawned::Seat;
+
+/// Worker threads that run tasks. Dropped, it [ends](Self::shutdown).
+pub struct Executor {
+    /// `None` when it has ended.
+    pool: Option<Pool<Runnable>>,
+    /// One for each worker, and one for all other threads.
+    lanes: Arc<[Arc<Lane>]>,
+}
+
+impl Default for Executor {
+    /// An executor with a worker for each core that the process may use.
+    ///
+    /// # Panics
+    ///
+    /// If the system refuses a thread, or there is no memory.
+    fn default() -> Self {
+        Self::with(Options::default()).expect("the system has threads and memory")
+    }
+}
+
+impl Executor {
+    /// An executor with a number of workers.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses a thread, or there is no memory.
+    pub fn new(workers: usize) -> Result<Self> {
+        Self::with(Options::new(workers))
+    }
+
+    /// As [`new`](Self::new), with the options of the [pool](corelane::steal::pool).
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn with(options: Options) -> Result<Self> {
+        let workers = options.workers();
+        let lanes = Arc::new(std::sync::OnceLock::<Arc<[Arc<Lane>]>>::new());
+        let known = Arc::clone(&lanes);
+        let run = move |local: &mut pool::Local<Runnable>, runnable| {
+            let lanes = known.wait();
+            worker::run(local, &lanes[local.worker()], runnable);
+        };
+        let pool = Pool::with_driver(options, run, |work| async_io::block_on(work))?;
+        let handle = Arc::new(pool.handle());
+        let all: Arc<[_]> = (0..=workers).map(|_| Lane::new(Arc::clone(&handle))).collect();
+        lanes.set(Arc::clone(&all)).ok().expect("nobody else sets it");
+        Ok(Self { pool: Some(pool), lanes: all })
+    }
+
+    fn outside(&self) -> &Arc<Lane> {
+        self.lanes.last().expect("there is one")
+    }
+
+    fn pool(&self) -> &Pool<Runnable> {
+        self.pool.as_ref().expect("only its end takes it")
+    }
+
+    /// Spawns a task.
+    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        match worker::lane().filter(|lane| lane.is_of_same_executor(self.outside())) {
+            Some(lane) => lane.spawn(future),
+            None => self.outside().spawn(future),
+        }
+    }
+
+    /// Runs a future on the calling thread until it is ready. What it [spawns](spawn) runs on the workers.
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        let _entered = worker::enter(self.outside());
+        local::block_on(future)
+    }
+
+    /// Number of workers.
+    pub fn workers(&self) -> usize {
+        self.pool().workers()
+    }
+
+    /// What a worker has done so far: tasks are polls, sleeps are parks.
+    ///
+    /// # Panics
+    ///
+    /// If there is no worker of that number.
+    pub fn counts(&self, worker: usize) -> Counts {
+        self.pool().counts(worker)
+    }
+
+    /// Tasks that have waited, and are not done.
+    pub fn waiting(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.tasks().len()).sum()
+    }
+
+    /// Waits for the polls that run, ends the workers, and cancels all tasks.
+    pub fn shutdown(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        if let Some(pool) = self.pool.take() {
+            pool.cancel();
+            self.lanes.iter().for_each(|lane| lane.tasks().wake_all());
+        }
+    }
+}
+
+impl Drop for Executor {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl fmt::Debug for Executor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Executor").field("workers", &self.workers()).finish_non_exhaustive()
+    }
+}
+
+/// Spawns a task on the executor of the calling thread: that of its task, or of its `block_on`.
+///
+/// # Panics
+///
+/// If the thread belongs to no executor.
+pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    worker::lane()
+        .expect("the thread runs no task of an executor, and is not in `block_on`")
+        .spawn(future)
+}
+
+/// Runs a call that blocks on a thread of its own, of which there are up to 500, for all executors together.
+///
+/// # Panics
+///
+/// If the thread belongs to no executor.
+pub fn spawn_blocking<T: Send + 'static>(
+    call: impl FnOnce() -> T + Send + 'static,
+) -> JoinHandle<T> {
+    spawn(blocking::unblock(call))
+}

@@ -1,0 +1,84 @@
+//! The future of a task, and the list of those that wait.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::thread;
+
+use slab::Slab;
+
+/// The wakers of tasks that have waited, and are not done: the end of their executor cancels them. Those that never waited are in a queue, or done.
+#[derive(Default)]
+pub(crate) struct Tasks(Mutex<Slab<Waker>>);
+
+/// What polls tasks.
+pub(crate) trait Seat {
+    /// That of the calling thread.
+    fn current() -> Arc<Self>;
+    fn tasks(&self) -> &Tasks;
+}
+
+impl Tasks {
+    fn lock(&self) -> MutexGuard<'_, Slab<Waker>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Number of tasks that have waited, and are not done.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Makes all tasks runnable. If nobody runs them, that cancels them.
+    pub(crate) fn wake_all(&self) {
+        let wakers: Vec<_> = self.lock().iter().map(|(_, waker)| waker.clone()).collect();
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// The future of a task. Its panic is its result.
+pub(crate) struct Spawned<F, S: Seat> {
+    future: F,
+    /// Where its waker is, and its key there. `None` if it has not waited yet.
+    listed: Option<(Arc<S>, usize)>,
+}
+
+impl<F, S: Seat> Spawned<F, S> {
+    pub(crate) fn new(future: F) -> Self {
+        Self { future, listed: None }
+    }
+}
+
+impl<F: Future, S: Seat> Future for Spawned<F, S> {
+    type Output = thread::Result<F::Output>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        // SAFETY: the future is pinned as the whole is, and never moved. `listed` need not be pinned.
+        let Self { future, listed } = unsafe { self.get_unchecked_mut() };
+        // SAFETY: as above.
+        let future = unsafe { Pin::new_unchecked(future) };
+        match catch_unwind(AssertUnwindSafe(|| future.poll(context))) {
+            Ok(Poll::Pending) => {
+                listed.get_or_insert_with(|| {
+                    let seat = S::current();
+                    let key = seat.tasks().lock().insert(context.waker().clone());
+                    (seat, key)
+                });
+                Poll::Pending
+            }
+            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    }
+}
+
+impl<F, S: Seat> Drop for Spawned<F, S> {
+    fn drop(&mut self) {
+        if let Some((seat, key)) = self.listed.take() {
+            let waker = seat.tasks().lock().try_remove(key);
+            // Without the lock.
+            drop(waker);
+        }
+    }
+}

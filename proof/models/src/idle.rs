@@ -1,0 +1,190 @@
+//! The workers of a pool that sleep and search, without queues.
+
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+
+use corelane_loom::memory::{AtomicBool, AtomicU64, Ordering};
+use corelane_loom::steal::bwos::fifo;
+use corelane_loom::steal::pool::idle::Idle;
+
+use crate::explore::{both, explore};
+use crate::queue::Of;
+use crate::shared::start;
+use crate::{Exploration, Model};
+
+pub(crate) fn models() -> Vec<Model> {
+    let of = Of::other(fifo::INFO);
+    vec![
+        of.model("pool_pushed_as_one_falls_asleep", pushed_as_one_falls_asleep),
+        of.model("pool_pushed_as_a_search_ends", pushed_as_a_search_ends),
+        of.model("pool_pushed_as_a_search_succeeds", pushed_as_a_search_succeeds),
+        of.model("pool_pushed_twice_while_two_sleep", pushed_twice_while_two_sleep),
+        of.model("pool_counts_one_that_wakes", counts_one_that_wakes),
+        of.model("pool_waits_until_all_sleep", waits_until_all_sleep),
+    ]
+}
+
+/// Whether a worker was woken.
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        // Relaxed: the models look after the threads' ends.
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Workers, of which each can be woken, and tasks, of which only the number counts.
+struct Crew {
+    idle: Idle,
+    tasks: AtomicU64,
+    flags: Vec<Arc<Flag>>,
+}
+
+/// What a worker has come to.
+#[derive(Debug, PartialEq, Eq)]
+enum State {
+    HasTask,
+    Asleep,
+}
+
+impl Crew {
+    fn of(workers: usize) -> Arc<Self> {
+        let flags = (0..workers).map(|_| Arc::new(Flag(AtomicBool::new(false)))).collect();
+        Arc::new(Self { idle: Idle::default(), tasks: AtomicU64::new(0), flags })
+    }
+
+    fn has_more(&self) -> bool {
+        self.tasks.load(Ordering::Relaxed) > 0
+    }
+
+    fn push(&self) {
+        self.tasks.fetch_add(1, Ordering::Relaxed);
+        self.idle.notify();
+    }
+
+    fn take(&self) -> bool {
+        let number = self.tasks.load(Ordering::Relaxed);
+        number > 0
+            && self
+                .tasks
+                .compare_exchange(number, number - 1, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+    }
+
+    fn waker(&self, worker: usize) -> Waker {
+        self.flags[worker].clone().into()
+    }
+
+    fn is_woken(&self, worker: usize) -> bool {
+        self.flags[worker].0.load(Ordering::Relaxed)
+    }
+
+    /// A worker that is counted as searching: it takes a task, or falls asleep.
+    fn search(&self, worker: usize) -> State {
+        loop {
+            if self.take() {
+                self.idle.found(|| self.has_more());
+                return State::HasTask;
+            }
+            if self.idle.announce(&self.waker(worker), || self.has_more()).is_some() {
+                return State::Asleep;
+            }
+        }
+    }
+
+    /// A worker that was never woken falls asleep.
+    fn sleep(&self, worker: usize) {
+        self.idle.begin();
+        assert_eq!(self.search(worker), State::Asleep);
+    }
+}
+
+/// A task comes when the only worker has found none.
+fn pushed_as_one_falls_asleep() -> Exploration {
+    explore(|| {
+        let crew = Crew::of(1);
+        let other = crew.clone();
+        crew.idle.begin();
+        let ((), state) = both(move || other.push(), || crew.search(0));
+        assert!(state == State::HasTask || crew.is_woken(0));
+    })
+}
+
+/// One worker sleeps. The other one searches, so that a push wakes nobody, and gives up.
+fn pushed_as_a_search_ends() -> Exploration {
+    explore(|| {
+        let crew = Crew::of(2);
+        crew.sleep(0);
+        crew.idle.begin();
+        let other = crew.clone();
+        let ((), state) = both(move || other.push(), || crew.search(1));
+        assert!(state == State::HasTask || crew.is_woken(0) || crew.is_woken(1));
+    })
+}
+
+/// One worker sleeps. The other one searches, so that a push wakes nobody, and takes another task.
+fn pushed_as_a_search_succeeds() -> Exploration {
+    explore(|| {
+        let crew = Crew::of(2);
+        crew.sleep(0);
+        crew.idle.begin();
+        crew.tasks.store(1, Ordering::Relaxed);
+        let other = crew.clone();
+        let ((), state) = both(move || other.push(), || crew.search(1));
+        assert!(state == State::HasTask && crew.is_woken(0));
+    })
+}
+
+/// Two threads push while two workers sleep. The first worker that is woken wakes the other one.
+fn pushed_twice_while_two_sleep() -> Exploration {
+    explore(|| {
+        let crew = Crew::of(2);
+        crew.sleep(0);
+        crew.sleep(1);
+        let other = crew.clone();
+        let ((), ()) = both(move || other.push(), || crew.push());
+        // The worker that fell asleep last is woken first.
+        assert!(crew.is_woken(1) && !crew.is_woken(0));
+        assert_eq!(crew.search(1), State::HasTask);
+        assert!(crew.is_woken(0));
+        assert_eq!(crew.search(0), State::HasTask);
+    })
+}
+
+/// A worker finds a task when it is about to sleep, and is woken for it, too: it is counted once. Otherwise later pushes would wake nobody, or too many.
+fn counts_one_that_wakes() -> Exploration {
+    explore(|| {
+        let crew = Crew::of(2);
+        crew.idle.begin();
+        let other = crew.clone();
+        let ((), state) = both(move || other.push(), || crew.search(0));
+        if state == State::Asleep {
+            assert!(crew.is_woken(0));
+            assert_eq!(crew.search(0), State::HasTask);
+        }
+        crew.sleep(1);
+        crew.push();
+        assert!(crew.is_woken(1));
+    })
+}
+
+/// A thread waits until both workers sleep, of which one has a task that it pushed before.
+fn waits_until_all_sleep() -> Exploration {
+    explore(|| {
+        let crew = Crew::of(1);
+        crew.sleep(0);
+        crew.push();
+        assert!(crew.is_woken(0));
+        let worker = crew.clone();
+        let works = start(move || {
+            assert_eq!(worker.search(0), State::HasTask);
+            worker.idle.begin();
+            assert_eq!(worker.search(0), State::Asleep);
+            assert!(worker.idle.tell_if_quiet(1));
+        });
+        crew.idle.wait_until_quiet(1, || !crew.has_more());
+        assert!(!crew.has_more());
+        works.join();
+    })
+}

@@ -1,0 +1,190 @@
+//! The executors that are measured.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use corelane_executor::JoinHandle;
+
+use super::{Executor, Tasks, entry};
+use crate::catalogue::{Entry, EntryKind};
+
+pub(super) fn entries() -> Vec<Entry> {
+    let ours = EntryKind::Ours { items: "tasks" };
+    let entries =
+        vec![entry::<Ours>(("corelane-executor", "on block-based work stealing"), ours, |_| true)];
+    #[cfg(feature = "peers")]
+    let entries = entries.into_iter().chain(peers::entries()).collect();
+    entries
+}
+
+/// Awaits a task, and expects that it doesn't panic.
+pub(crate) struct Joined<J>(J);
+
+impl<J: Future<Output = Result<(), E>> + Unpin, E: std::fmt::Debug> Future for Joined<J> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        Pin::new(&mut self.0).poll(context).map(|output| output.expect("kernels don't panic"))
+    }
+}
+
+/// corelane's.
+struct Ours(corelane_executor::Executor);
+
+/// The executor of the calling task.
+#[derive(Clone)]
+struct OfTask;
+
+impl Executor for Ours {
+    type Tasks = OfTask;
+
+    fn start(workers: usize) -> Self {
+        Self(corelane_executor::Executor::new(workers).expect("the system has threads"))
+    }
+
+    fn tasks(&self) -> OfTask {
+        OfTask
+    }
+
+    fn run(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.0.block_on(Joined(self.0.spawn(task)));
+    }
+}
+
+impl Tasks for OfTask {
+    type Join = Joined<JoinHandle<()>>;
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Self::Join {
+        Joined(corelane_executor::spawn(task))
+    }
+
+    fn detach(join: Self::Join) {
+        drop(join);
+    }
+}
+
+#[cfg(feature = "peers")]
+mod peers {
+    use std::future::Future;
+    use std::sync::Arc;
+    use std::thread;
+
+    use async_executor::Task;
+    use futures_lite::future::block_on;
+    use tokio::runtime::{Builder, Runtime};
+    use tokio::task::JoinHandle;
+
+    use super::{Executor, Joined, Tasks, entry};
+    use crate::catalogue::Entry;
+    use crate::peers::crates::kind;
+
+    pub(super) fn entries() -> Vec<Entry> {
+        let tokio = || kind("tokio");
+        vec![
+            entry::<Tokio>(("tokio", "multi-thread"), tokio(), |_| true),
+            entry::<TokioCurrent>(("tokio-current", "current-thread"), tokio(), |workers| {
+                workers == 1
+            }),
+            entry::<Smol>(("async-executor", "of smol"), kind("async-executor"), |_| true),
+        ]
+    }
+
+    struct Tokio(Runtime);
+
+    /// Tokio's, of the calling task.
+    #[derive(Clone)]
+    struct OfTokio;
+
+    impl Executor for Tokio {
+        type Tasks = OfTokio;
+
+        fn start(workers: usize) -> Self {
+            let runtime = Builder::new_multi_thread().worker_threads(workers).build();
+            Self(runtime.expect("the system has threads"))
+        }
+
+        fn tasks(&self) -> OfTokio {
+            OfTokio
+        }
+
+        fn run(&self, task: impl Future<Output = ()> + Send + 'static) {
+            self.0.block_on(Joined(self.0.spawn(task)));
+        }
+    }
+
+    struct TokioCurrent(Runtime);
+
+    impl Executor for TokioCurrent {
+        type Tasks = OfTokio;
+
+        fn start(_: usize) -> Self {
+            let runtime = Builder::new_current_thread().build();
+            Self(runtime.expect("the system has threads"))
+        }
+
+        fn tasks(&self) -> OfTokio {
+            OfTokio
+        }
+
+        fn run(&self, task: impl Future<Output = ()> + Send + 'static) {
+            self.0.block_on(Joined(self.0.spawn(task)));
+        }
+    }
+
+    impl Tasks for OfTokio {
+        type Join = Joined<JoinHandle<()>>;
+
+        fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Self::Join {
+            Joined(tokio::spawn(task))
+        }
+
+        fn detach(join: Self::Join) {
+            drop(join);
+        }
+    }
+
+    type Shared = Arc<async_executor::Executor<'static>>;
+
+    /// The executor of smol, with threads as its pages show.
+    struct Smol {
+        executor: Shared,
+        workers: usize,
+    }
+
+    impl Executor for Smol {
+        type Tasks = Shared;
+
+        fn start(workers: usize) -> Self {
+            Self { executor: Arc::default(), workers }
+        }
+
+        fn tasks(&self) -> Shared {
+            Arc::clone(&self.executor)
+        }
+
+        fn run(&self, task: impl Future<Output = ()> + Send + 'static) {
+            let (end, ended) = async_channel::bounded::<()>(1);
+            thread::scope(|scope| {
+                for _ in 0..self.workers {
+                    let (executor, ended) = (&self.executor, ended.clone());
+                    scope.spawn(move || block_on(executor.run(ended.recv())));
+                }
+                block_on(self.executor.spawn(task));
+                drop(end);
+            });
+        }
+    }
+
+    impl Tasks for Shared {
+        type Join = Task<()>;
+
+        fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Task<()> {
+            async_executor::Executor::spawn(self, task)
+        }
+
+        fn detach(join: Task<()>) {
+            join.detach();
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! `lane bench executor`: the options, checked and expanded into single cells.
+
+use corelane_report::{Failure, Positive};
+
+use crate::catalogue::{Entry, ids_among};
+use crate::cores;
+use crate::executor;
+use crate::kinds::Test;
+use crate::options::ExecutorArgs;
+use crate::pair::Wait;
+use crate::params::{ExecutorSetting, Length, Params, Setting};
+use crate::plan::{Plan, row};
+
+/// Most workers.
+const MOST: usize = 256;
+
+impl Plan {
+    /// `lane bench executor`.
+    ///
+    /// # Errors
+    ///
+    /// If the options can't be carried out.
+    pub fn executor(args: &ExecutorArgs) -> Result<Self, Failure> {
+        let all = executor::entries();
+        let cores = cores::pair(None)?;
+        let cores = vec![cores.producer, cores.consumer];
+        let executors = ids_among(all, &args.executors, |_| true, |_: &Entry| String::new())?;
+        let entries = args.run.choose_among(all, &executors, |_| true);
+        if let Some(Positive(workers)) = args.workers.iter().find(|workers| workers.0 > MOST) {
+            return Err(Failure::Usage(format!(
+                "{workers} workers are too many: choose fewer --workers, up to {MOST}"
+            )));
+        }
+        let mut cells = Vec::new();
+        for &test in &args.test {
+            let length =
+                Length::of(args.items, args.duration, if test == Test::Http { 300 } else { 30 });
+            for setting in args.settings(test) {
+                let fits = |entry: &&'static Entry| {
+                    entry.executor.is_some_and(|kernel| kernel.fits(&setting))
+                };
+                let fitting: Vec<_> = entries.iter().copied().filter(fits).collect();
+                let setting = Setting::Executor(setting);
+                let params = Params { capacity: 0, wait: Wait::Within, setting };
+                cells.extend(row(fitting, test, params, length));
+            }
+        }
+        Self::new(cells, cores, &args.run, &executors, Vec::new())
+    }
+}
+
+impl ExecutorArgs {
+    /// The settings of a test, in the order of a round.
+    fn settings(&self, test: Test) -> Vec<ExecutorSetting> {
+        let of = |connections| {
+            self.workers
+                .iter()
+                .map(move |&Positive(workers)| ExecutorSetting { workers, connections })
+        };
+        match test {
+            #[cfg(all(feature = "http", target_os = "linux"))]
+            Test::Http => self.connections.iter().flat_map(|&Positive(n)| of(Some(n))).collect(),
+            _ => of(None).collect(),
+        }
+    }
+}
