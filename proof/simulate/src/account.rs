@@ -48,19 +48,30 @@ pub fn number(producer: usize, item: u64) -> u64 {
     (producer as u64) << BITS | item
 }
 
+/// The producer of an item, and the item's number among the producer's items.
+fn parts(number: u64) -> (usize, u64) {
+    ((number >> BITS) as usize, number & ((1 << BITS) - 1))
+}
+
 impl TeamAccount {
     /// The counts before the run.
     pub fn new(team: &Team, overwrites: bool) -> Self {
+        Self { overwrites, ..Self::of(team.producers, [team.warm_up, team.items], team.longest) }
+    }
+
+    /// The counts of so many producers before a run that loses no item: of how many items that are popped before
+    /// counting starts, and while items are counted, and how long it may take.
+    pub(crate) fn of(producers: usize, [warm_up, items]: [u64; 2], longest: Time) -> Self {
         Self {
-            warm_up: team.warm_up,
-            items: team.items,
-            longest: team.longest,
-            overwrites,
+            warm_up,
+            items,
+            longest,
+            overwrites: false,
             counted: Cell::default(),
             start: Cell::default(),
             end: Cell::default(),
-            pushed: vec![Cell::default(); team.producers],
-            times: RefCell::new(vec![Vec::new(); team.producers]),
+            pushed: vec![Cell::default(); producers],
+            times: RefCell::new(vec![Vec::new(); producers]),
             lost: Cell::default(),
             wrong: RefCell::default(),
         }
@@ -87,6 +98,15 @@ impl TeamAccount {
         }
     }
 
+    /// The phase of the run, as far as [`phase`](Self::phase) has found it.
+    pub(crate) fn known_phase(&self) -> Phase {
+        match (self.start.get(), self.end.get()) {
+            (None, _) => Phase::WarmUp,
+            (Some(_), None) => Phase::Counted,
+            (Some(_), Some(_)) => Phase::Over,
+        }
+    }
+
     /// A producer has pushed an item.
     pub fn pushes_one(&self) {
         if self.overwrites {
@@ -101,8 +121,20 @@ impl TeamAccount {
 
     /// A consumer has popped `number`. `last` has its last item of each producer.
     pub fn popped(&self, number: u64, last: &mut [Option<u64>]) {
-        let (producer, item) = ((number >> BITS) as usize, number & ((1 << BITS) - 1));
-        self.check(producer, item, last);
+        let (producer, item) = parts(number);
+        if let Some(last) = last.get_mut(producer) {
+            if *last >= Some(item) {
+                self.complain(Failure::Order { producer, item, after: last.unwrap_or_default() });
+            }
+            *last = Some(item);
+        }
+        self.taken(number);
+    }
+
+    /// As [`popped`](Self::popped), in whatever order.
+    pub(crate) fn taken(&self, number: u64) {
+        let (producer, item) = parts(number);
+        self.count_times(producer, item);
         if !self.overwrites {
             self.counted.set(self.counted.get() + 1);
         }
@@ -113,15 +145,11 @@ impl TeamAccount {
         self.lost.set(items);
     }
 
-    fn check(&self, producer: usize, item: u64, last: &mut [Option<u64>]) {
-        let Some(last) = last.get_mut(producer) else {
+    fn count_times(&self, producer: usize, item: u64) {
+        let mut times = self.times.borrow_mut();
+        let Some(times) = times.get_mut(producer) else {
             return self.complain(Failure::Times { producer, item, times: 1 });
         };
-        if *last >= Some(item) {
-            self.complain(Failure::Order { producer, item, after: last.unwrap_or_default() });
-        }
-        *last = Some(item);
-        let times = &mut self.times.borrow_mut()[producer];
         let index = item as usize;
         if times.len() <= index {
             times.resize(index + 1, 0);

@@ -18,6 +18,9 @@
 //!
 //! A [`Team`] is several producers and several consumers of one queue; [`team_queues`] lists the queues.
 //!
+//! [`Stealing`] is the owner of a work-stealing queue and its thieves, or a pool of threads; [`steal_queues`] lists the
+//! queues.
+//!
 //! The same queues can be tested: [`Queue::test`] runs whole chains of them under schedules that look for bugs, and
 //! returns a seed that shows one.
 //!
@@ -43,6 +46,7 @@ mod queue;
 mod rtt;
 mod schedules;
 mod several;
+mod steal;
 mod stream;
 mod team;
 mod trial;
@@ -56,6 +60,10 @@ pub use killed::{Killed, Ring, test_killed};
 pub use ledger::Counted;
 pub use queue::{Queue, all, all_shared, find, team_queues};
 pub use several::{Room, test_waiting_for_records};
+pub use steal::{
+    Policy, StealOrder, StealQueue, StealTask, Stealing, StealingRun, StealingThread, find_steal,
+    steal_queues,
+};
 pub use stream::{Payload, Side, Stream, StreamRun};
 pub use team::{Member, Team, TeamRun, Workload, seats};
 pub use trial::{Failed, THREADS, Tested, machine};

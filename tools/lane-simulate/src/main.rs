@@ -6,6 +6,7 @@ mod machines;
 mod options;
 mod outcome;
 mod page;
+mod steal;
 mod streams;
 mod team;
 mod validate;
@@ -27,6 +28,7 @@ fn carry_out(SimulateCommand { suite, args }: SimulateCommand) -> Result<ExitCod
             args.queues = named(&args.queues, &team_queues())?;
             team::carry_out(&args)
         }
+        SimulateSuite::Steal(args) => steal::carry_out(&args),
         SimulateSuite::Spsc(mut args) => {
             args.queues = named(&args.queues, all())?;
             let annotated: Vec<_> = args.annotate.take().into_iter().collect();

@@ -49,6 +49,8 @@ pub(crate) enum SimulateSuite {
     Spsc(Box<StreamArgs>),
     /// Several producers, several consumers.
     Mpmc(Box<TeamArgs>),
+    /// Work stealing: an owner and its thieves, and pools of threads that steal from each other.
+    Steal(Box<StealArgs>),
 }
 
 /// How exactly cores are simulated.
@@ -214,6 +216,119 @@ pub(crate) struct TeamArgs {
     pub(crate) items: Option<Positive>,
 
     /// Decides the order of threads and store buffers that are due at the same time.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
+
+    /// Where the results go.
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+}
+
+/// A test of work stealing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StealTest {
+    /// An owner puts until its queue is full and gets until it is empty, while thieves take a share.
+    Stolen,
+    /// Threads with a queue each put, get, and then attempt to steal from each other.
+    Pool,
+}
+
+/// How far thieves are from the owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ThiefDistance {
+    /// On cores that share the owner's L3.
+    SameL3,
+    /// In the same socket with another L3.
+    SameSocket,
+    /// In another socket.
+    OtherSocket,
+}
+
+/// Which queue a thread of a pool steals from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum StealPolicy {
+    /// Any other thread's.
+    Rand,
+    /// In a fixed order: the next one after an attempt that got nothing.
+    Seq,
+    /// The last one again; any after an attempt that got nothing.
+    Last,
+    /// Any of the same socket; after an attempt that got nothing any of another.
+    Numa,
+}
+
+/// What to simulate of work stealing, and on what.
+#[derive(Debug, Args)]
+pub(crate) struct StealArgs {
+    /// Queues to simulate, by id; all if none is named.
+    #[arg(value_name = "QUEUE")]
+    pub(crate) queues: Vec<String>,
+
+    /// Whose caches and distances to simulate: i7, xeon40, x86-88t, arm-96t (the papers' machines);
+    /// calibrated (this one, measured first); or a file that `lane calibrate --json FILE` wrote.
+    #[arg(long, default_value = "x86-88t,arm-96t", value_name = "LIST", value_delimiter = ',')]
+    pub(crate) machine: Vec<String>,
+
+    /// What to simulate.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "stolen,pool")]
+    pub(crate) test: Vec<StealTest>,
+
+    /// Shares of the items that thieves take in `stolen`, in percent, 0 to 100.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,1,2,5,10,20",
+          value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub(crate) stolen: Vec<u8>,
+
+    /// Number of thieves in `stolen`, each on a core of its own.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) thieves: Positive,
+
+    /// How far thieves are from the owner in `stolen`.
+    #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', default_value = "same-l3")]
+    pub(crate) distance: Vec<ThiefDistance>,
+
+    /// Threads of the pool: as many on each socket, and on two L3 caches of a socket if it has several.
+    #[arg(long, value_name = "N", default_value = "8")]
+    pub(crate) threads: Positive,
+
+    /// Items that each thread of the pool attempts to steal in a round, in percent of the capacity, 0 to 100.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,25,50,75,100",
+          value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub(crate) balancing: Vec<u8>,
+
+    /// Which queue a thread of the pool steals from.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "rand,numa"
+    )]
+    pub(crate) policy: Vec<StealPolicy>,
+
+    /// How exactly to simulate cores.
+    #[arg(long, value_enum, default_value = "full")]
+    pub(crate) model: Model,
+
+    /// Items a queue must hold.
+    #[arg(long, value_name = "N", default_value = "8192")]
+    pub(crate) capacity: Positive,
+
+    /// Most items of a steal.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) batch: Positive,
+
+    /// Items of each queue that are got or stolen while items are counted, after as many that warm up [default: 16 times
+    /// the capacity].
+    #[arg(long, value_name = "N")]
+    pub(crate) items: Option<Positive>,
+
+    /// Runs of each pool, with successive seeds; shown is the one with the median throughput.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) runs: Positive,
+
+    /// Decides the order of threads and store buffers that are due at the same time, and the threads' choices.
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,
 

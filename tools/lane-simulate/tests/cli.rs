@@ -110,7 +110,7 @@ fn predictions_stand_beside_measurements() {
 
 #[test]
 fn impossible_simulations_are_refused() {
-    let cases: [(&str, &[&str]); 27] = [
+    let cases: [(&str, &[&str]); 40] = [
         ("spsc lqq", &["nearest are lq,"]),
         ("spsc --pair 0,9", &["cores 0 to 7", "--pair"]),
         ("spsc --pair 1,1", &["two different"]),
@@ -138,6 +138,22 @@ fn impossible_simulations_are_refused() {
         ("mpmc --machine vax", &["vax", "arm-96t"]),
         ("mpmc --capacity 18446744073709551615", &["--capacity"]),
         ("mpmc --json /no/such/place", &["can't write"]),
+        ("steal bwos", &["bwos is no queue", "bwos-lifo, bwos-fifo"]),
+        ("steal lq", &["thieves steal"]),
+        ("steal --machine x86-88t,vax", &["vax", "arm-96t"]),
+        ("steal --stolen 101", &["0..=100"]),
+        ("steal --balancing 200", &["0..=100"]),
+        ("steal --policy best", &["rand, seq, last, numa"]),
+        ("steal --thieves 0", &["choose 1 or more"]),
+        ("steal --machine i7 --thieves 4", &["i7 has 3 cores at --distance same-l3"]),
+        (
+            "steal --machine x86-88t --distance same-socket",
+            &["has 0 cores at --distance same-socket"],
+        ),
+        ("steal --test pool --threads 1", &["2 or more --threads"]),
+        ("steal --machine i7 --threads 8", &["no 8 cores for a pool"]),
+        ("steal --capacity 18446744073709551615", &["--capacity"]),
+        ("steal --json /no/such/place", &["can't write"]),
     ];
     for (args, words) in cases {
         assert_refused(args, words);
@@ -210,6 +226,71 @@ fn a_sweep_of_teams_uses_all_cores_and_stands_beside_the_paper() {
     assert_eq!(page.matches("<svg").count(), 12, "times, misses; either side, both; two workloads");
     assert!(page.contains("Nothing here was measured"));
     assert!(printed(args).contains("All of it is simulated"));
+}
+
+/// So few items that a run takes no time.
+const FEW: &str = "--capacity 256 --items 1024";
+
+#[test]
+fn owners_and_thieves_have_a_row_for_each_share() {
+    let json = json_of(&format!(
+        "steal bwos-lifo bwos-fifo abp tokio-ring bbq-spmc --test stolen --stolen 0,10 \
+         --distance same-l3,other-socket {FEW}"
+    ));
+    assert_eq!(json["schema"], 1);
+    let cells = list(&json, "cells");
+    assert_eq!(cells.len(), 2 * 5 * 2 * 2, "machines, queues, shares, distances");
+    for cell in cells {
+        let sides = list(cell, "sides");
+        let has_thief = cell["stolen_percent"] == 10;
+        assert_eq!(cell["thieves"], u64::from(has_thief));
+        assert_eq!(sides.len(), if has_thief { 2 } else { 1 }, "{cell}");
+        assert_eq!(number(&cell["stolen"]) > 0.0, has_thief, "{cell}");
+        assert_eq!(number(&sides[0]["misses"]) > 0.005, has_thief, "{cell}");
+        let ops: f64 = sides.iter().map(|side| number(&side["ops_per_s"])).sum();
+        assert!((ops / number(&cell["ops_per_s"]) - 1.0).abs() < 1e-9, "{cell}");
+        for side in sides {
+            let sum: f64 = list(side, "lines").iter().map(|line| number(&line["misses"])).sum();
+            assert!((sum - number(&side["misses"])).abs() < 1e-6, "{side}");
+        }
+    }
+}
+
+#[test]
+fn pools_have_a_row_for_each_policy_and_balancing_factor() {
+    let args = format!(
+        "steal bwos-fifo --machine arm-96t --test pool --balancing 0,50 --policy rand,seq,last,numa --runs 3 {FEW}"
+    );
+    let json = json_of(&args);
+    assert_eq!(list(&json, "cells").len(), 2 * 4);
+    for cell in list(&json, "cells") {
+        assert_eq!(cell["cores"], serde_json::json!([0, 1, 4, 5, 48, 49, 52, 53]));
+        let runs = list(cell, "all_runs_ops_per_s");
+        assert!(runs.len() == 3 && runs[1] == cell["ops_per_s"], "{cell}");
+        assert_eq!(number(&cell["stolen"]) > 0.0, cell["balancing_percent"] == 50, "{cell}");
+    }
+    assert!(printed(&args).contains("range"));
+}
+
+#[test]
+fn stealing_stands_beside_the_paper() {
+    let args = format!(
+        "steal bwos-lifo bwos-fifo bbq-spmc --machine i7 --threads 4 --stolen 0,10,20 --balancing 0,50 {FEW}"
+    );
+    let json = json_of(&args);
+    let paper = |comparison: &Value| number(&comparison["paper"]);
+    let papers: Vec<_> = list(&json, "comparisons").iter().map(paper).collect();
+    assert_eq!(papers, [8.9, 11.2, 0.53, 9.35, 2.21, 1.73], "without queues that are not there");
+    let ratio = number(&json["comparisons"][0]["simulated"]["i7"]);
+    let rate = |queue: &str| {
+        let is_it = |cell: &&Value| cell["queue"] == queue && cell["stolen_percent"] == 0;
+        number(&list(&json, "cells").iter().find(is_it).expect("a cell")["ops_per_s"])
+    };
+    assert!((ratio * rate("bbq-spmc") / rate("bwos-fifo") - 1.0).abs() < 1e-9, "{ratio}");
+    let page = written(&args, "--html");
+    assert_eq!(page.matches("<svg").count(), 4, "throughput, misses; two tests");
+    assert!(page.contains("Nothing here was measured") && page.contains("steal/bwos/lifo.rs"));
+    assert!(printed(&args).contains("All of it is simulated"));
 }
 
 /// The options of the measurement beside the simulation.

@@ -6,5 +6,6 @@ mod faulty;
 mod fit;
 mod pipelines;
 mod seats;
+mod stealing;
 mod table_1;
 mod teams;

@@ -1,4 +1,6 @@
-//! Line charts over the number of cores.
+//! Line charts over the number of cores, or over percents.
+
+use std::collections::BTreeSet;
 
 use super::canvas::{Align, Canvas, Point};
 use super::{round_label, round_numbers};
@@ -35,13 +37,15 @@ pub enum Scale {
 
 /// The axes: the places of points.
 struct Axes {
-    /// Binary logarithms of the fewest and the most cores.
+    /// The places of the fewest and the most cores.
     cores: [f64; 2],
+    /// Whether places are binary logarithms: not if a number is 0.
+    is_logarithmic: bool,
     heights: [f64; 2],
     scale: Scale,
 }
 
-/// A chart with a logarithmic horizontal scale, and names at the ends of lines.
+/// A chart with a logarithmic horizontal scale, or a linear one if it begins at 0, and names at the ends of lines.
 pub fn curves([x, y]: [&str; 2], scale: Scale, curves: &[Curve]) -> Block {
     let mut canvas = Canvas::new(SIZE);
     if let Some(axes) = Axes::of(scale, curves) {
@@ -75,8 +79,10 @@ impl Axes {
                 [values.fold(most, f64::min).log10().floor(), most.log10().floor() + 1.0]
             }
         };
-        let cores = [first, last].map(|cores| (cores as f64).log2());
-        Some(Self { cores: [cores[0], cores[1].max(cores[0] + 1.0)], heights, scale })
+        let is_logarithmic = first > 0;
+        let cores = [first, last].map(|cores| place(is_logarithmic, cores));
+        let cores = [cores[0], cores[1].max(cores[0] + 1.0)];
+        Some(Self { cores, is_logarithmic, heights, scale })
     }
 
     fn at(&self, (cores, value): (usize, f64)) -> Point {
@@ -86,7 +92,7 @@ impl Axes {
         };
         let share =
             |[from, to]: [f64; 2], value: f64| ((value - from) / (to - from)).clamp(0.0, 1.0);
-        let right = share(self.cores, (cores as f64).log2()) * f64::from(RIGHT - LEFT);
+        let right = share(self.cores, place(self.is_logarithmic, cores)) * f64::from(RIGHT - LEFT);
         let up = share(self.heights, height) * f64::from(BOTTOM - TOP);
         (LEFT + right.round() as i32, BOTTOM - up.round() as i32)
     }
@@ -107,16 +113,31 @@ impl Axes {
             canvas.text(&label, (LEFT - 8, height), Align::Right, 14, "soft");
         }
         canvas.line(&[(LEFT, TOP), (LEFT, BOTTOM)], "rule", 1);
-        let most = curves.iter().flat_map(|curve| &curve.points).map(|point| point.0).max();
-        let least = self.cores[0].exp2().round() as usize;
-        let powers = (0..usize::BITS).map(|log| 1 << log);
-        for cores in powers.filter(|cores| (least..=most.unwrap_or(1)).contains(cores)) {
+        for cores in self.numbers(curves) {
             let (at, _) = self.at((cores, 0.0));
             canvas.text(&cores.to_string(), (at, BOTTOM + 14), Align::Centre, 14, "soft");
         }
         canvas.text(x, ((LEFT + RIGHT) / 2, BOTTOM + 38), Align::Centre, 14, "soft");
         canvas.upwards(y, (14, (TOP + BOTTOM) / 2), 14, "soft");
     }
+
+    /// The numbers on the horizontal axis: powers of two, or those of all points.
+    fn numbers(&self, curves: &[Curve]) -> BTreeSet<usize> {
+        let numbers = curves.iter().flat_map(|curve| &curve.points).map(|point| point.0);
+        if !self.is_logarithmic {
+            return numbers.collect();
+        }
+        let least = self.cores[0].exp2().round() as usize;
+        let most = numbers.max().unwrap_or(1);
+        (0..usize::BITS)
+            .map(|log| 1 << log)
+            .filter(|cores| (least..=most).contains(cores))
+            .collect()
+    }
+}
+
+fn place(is_logarithmic: bool, cores: usize) -> f64 {
+    if is_logarithmic { (cores as f64).log2() } else { cores as f64 }
 }
 
 /// Names beside the ends of their lines, from the top down, without overlaps.
