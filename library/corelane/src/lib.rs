@@ -36,7 +36,8 @@
 //! | an unknown number of waiting items | [`spsc::unbounded_queue`], [`mpmc::unbounded_queue`] |
 //! | byte records of different lengths | [`record_ring::queue`] from one to one, [`bytes::queue`] between several |
 //! | producers that must never wait | [`overwrite::queue`] |
-//! | a worker thread, and others that steal its tasks | [`steal::lifo`], [`steal::fifo`] |
+//! | tasks for all cores | `steal::pool` |
+//! | the queues for such a pool | [`steal::lifo`], [`steal::fifo`] |
 //! | two processes, or several | `shm::Lane`, `shm::Lanes`, on Linux |
 //!
 //! [`spsc`] and [`mpmc`] have tables of all algorithms. Each algorithm is a module of its own.

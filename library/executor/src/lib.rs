@@ -106,7 +106,12 @@ impl Executor {
             let lanes = known.wait();
             worker::run(local, &lanes[local.worker()], runnable);
         };
-        let pool = Pool::with_driver(options, run, |work| async_io::block_on(work))?;
+        let known = Arc::clone(&lanes);
+        let drive = move |work: pool::Work<'_, Runnable>| {
+            let lane = &known.wait()[work.worker()];
+            worker::drive(work, lane);
+        };
+        let pool = Pool::with_driver(options, run, drive)?;
         let handle = Arc::new(pool.handle());
         let watch = Watch::new(&handle);
         let all: Arc<[_]> =

@@ -1,75 +1,156 @@
 //! Which executor, and which of its workers, the calling thread belongs to.
 
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::task::Waker;
 
-use corelane::steal::pool::Local;
+use corelane::steal::pool::{Local, Work};
 
 use crate::home::Runnable;
 use crate::lane::Lane;
 
-/// A worker while it runs a task.
+/// What the calling thread does.
 #[derive(Clone, Copy)]
-struct AtWork {
+enum Place {
+    /// It is no worker, or its task blocks it.
+    Elsewhere,
+    /// It is a worker that runs no task: it handles the system's events, which wake tasks.
+    Between,
+    /// It is a worker that runs a task.
+    AtWork(AtWork),
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct AtWork {
     local: NonNull<Local<Runnable>>,
     lane: NonNull<Lane>,
 }
 
+/// A worker between its tasks, and the tasks that were woken meanwhile.
+struct Woken {
+    lane: Arc<Lane>,
+    tasks: Vec<Runnable>,
+    /// Has the worker polled again.
+    waker: Waker,
+}
+
 thread_local! {
-    static AT_WORK: Cell<Option<AtWork>> = const { Cell::new(None) };
-    /// The executor that a thread has entered that is not a worker.
+    static PLACE: Cell<Place> = const { Cell::new(Place::Elsewhere) };
+    static WOKEN: RefCell<Option<Woken>> = const { RefCell::new(None) };
+    /// The executors of which this thread is in `block_on`.
     static ENTERED: RefCell<Vec<Arc<Lane>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Restores what was before, also when a task panics.
-struct Restore(Option<AtWork>);
+struct Restore(Place);
 
 impl Drop for Restore {
     fn drop(&mut self) {
-        AT_WORK.set(self.0);
+        PLACE.set(self.0);
     }
+}
+
+/// Runs a worker on the calling thread, and handles the system's events when it has nothing to do.
+pub(crate) fn drive(mut work: Work<'_, Runnable>, lane: &Arc<Lane>) {
+    let _before = Restore(PLACE.replace(Place::Between));
+    async_io::block_on(poll_fn(|context| {
+        take_woken(lane, context.waker()).into_iter().for_each(|task| work.push(task));
+        work.poll(context)
+    }));
+    // Nobody runs these: they are cancelled, which may wake others.
+    loop {
+        let tasks = take_woken(lane, Waker::noop());
+        if tasks.is_empty() {
+            break;
+        }
+        drop(tasks);
+    }
+    WOKEN.set(None);
+}
+
+/// Takes the tasks that were woken between polls. From now on `waker` is woken for further ones.
+fn take_woken(lane: &Arc<Lane>, waker: &Waker) -> Vec<Runnable> {
+    WOKEN.with_borrow_mut(|woken| match woken {
+        Some(woken) => {
+            if !woken.waker.will_wake(waker) {
+                woken.waker = waker.clone();
+            }
+            std::mem::take(&mut woken.tasks)
+        }
+        None => {
+            let (lane, waker) = (Arc::clone(lane), waker.clone());
+            *woken = Some(Woken { lane, tasks: Vec::new(), waker });
+            Vec::new()
+        }
+    })
 }
 
 /// Runs a task on its worker: what the task wakes and spawns meanwhile goes to this worker.
 pub(crate) fn run(local: &mut Local<Runnable>, lane: &Arc<Lane>, runnable: Runnable) {
     let lane = NonNull::from(&**lane);
-    let _before = Restore(AT_WORK.replace(Some(AtWork { local: local.into(), lane })));
+    let at_work = AtWork { local: local.into(), lane };
+    let _before = Restore(PLACE.replace(Place::AtWork(at_work)));
     crate::budget::refill();
     runnable.run();
 }
 
-/// The calling worker, if it is one of this lane's executor.
+/// The calling thread's worker, if it is one of this lane's executor.
 pub(crate) fn of(lane: &Lane) -> Option<Worker> {
-    let at_work = AT_WORK.try_with(Cell::get).ok()??;
-    // SAFETY: `run` has set it, and takes it back before it returns. Until then the lane is alive.
-    let is_same = unsafe { at_work.lane.as_ref() }.is_of_same_executor(lane);
-    is_same.then_some(Worker(at_work))
+    match PLACE.try_with(Cell::get) {
+        Ok(Place::AtWork(at_work)) => {
+            // SAFETY: `run` has set it, and takes it back before it returns. Until then the lane is alive.
+            let own = unsafe { at_work.lane.as_ref() };
+            own.is_of_same_executor(lane).then_some(Worker::AtWork(at_work))
+        }
+        Ok(Place::Between) => WOKEN.with_borrow(|woken| {
+            let is_same = woken.as_ref()?.lane.is_of_same_executor(lane);
+            is_same.then_some(Worker::Between)
+        }),
+        Ok(Place::Elsewhere) | Err(_) => None,
+    }
 }
 
-/// The calling worker, while it runs a task.
-pub(crate) struct Worker(AtWork);
+/// The calling thread's worker.
+pub(crate) enum Worker {
+    AtWork(AtWork),
+    Between,
+}
 
 impl Worker {
     pub(crate) fn push(self, runnable: Runnable) {
+        let Self::AtWork(at_work) = self else { return push_woken(runnable) };
         // SAFETY: as in `of`. `run` has the only reference to the worker and doesn't use it meanwhile, and pushing runs no code of others.
-        let is_hidden = unsafe { (*self.0.local.as_ptr()).push_last(runnable) };
+        let is_hidden = unsafe { (*at_work.local.as_ptr()).push_last(runnable) };
         if is_hidden {
             // SAFETY: as in `of`.
-            unsafe { self.0.lane.as_ref() }.watch().arm();
+            unsafe { at_work.lane.as_ref() }.watch().arm();
         }
+    }
+}
+
+fn push_woken(runnable: Runnable) {
+    let first = WOKEN.with_borrow_mut(|woken| {
+        let woken = woken.as_mut().expect("it is there while the place is `Between`");
+        woken.tasks.push(runnable);
+        (woken.tasks.len() == 1).then(|| woken.waker.clone())
+    });
+    if let Some(waker) = first {
+        waker.wake();
     }
 }
 
 /// The lane of the calling thread's executor.
 pub(crate) fn lane() -> Option<Arc<Lane>> {
-    match AT_WORK.get() {
-        // SAFETY: as in `push`. Lanes are made by `Arc::new`, and this thread's worker has a reference.
-        Some(AtWork { lane, .. }) => unsafe {
+    match PLACE.get() {
+        // SAFETY: as in `of`. Lanes are made by `Arc::new`, and this thread's worker has a reference.
+        Place::AtWork(AtWork { lane, .. }) => unsafe {
             Arc::increment_strong_count(lane.as_ptr());
             Some(Arc::from_raw(lane.as_ptr()))
         },
-        None => ENTERED.with_borrow(|entered| entered.last().cloned()),
+        Place::Between => WOKEN.with_borrow(|woken| Some(Arc::clone(&woken.as_ref()?.lane))),
+        Place::Elsewhere => ENTERED.with_borrow(|entered| entered.last().cloned()),
     }
 }
 
@@ -80,7 +161,7 @@ pub(crate) struct Entered {
 
 pub(crate) fn enter(lane: &Arc<Lane>) -> Entered {
     ENTERED.with_borrow_mut(|entered| entered.push(Arc::clone(lane)));
-    Entered { _before: Restore(AT_WORK.take()) }
+    Entered { _before: Restore(PLACE.replace(Place::Elsewhere)) }
 }
 
 impl Drop for Entered {

@@ -23,8 +23,9 @@
 //! |---|---|---|
 //! | [`lifo`] | newest first | computations that fork and join: the newest task has its data in the cache, thieves get the oldest and largest |
 //! | [`fifo`] | oldest first | servers and executors: no task waits for ever |
-//!
 //! | [`chase_lev`], [`chase_lev::asymmetric`], [`run_queue`] | newest; newest; oldest first | to compare: what most schedulers have. One would choose them for queues that grow, or when a thief must reach every item by an ordinary steal |
+//!
+//! `pool` has worker threads with such queues, for tasks of any type.
 //!
 //! `lifo` and `fifo` are block-based ([`bwos`]). Where the system has `membarrier(2)`, as Linux does, the owner's calls cost about as much as those
 //! of `Vec` and `VecDeque`. Elsewhere each pop has a fence.

@@ -252,6 +252,15 @@ impl<T> Local<T> {
         true
     }
 
+    /// Pushes a task while none runs, and wakes nobody: the worker does that when it is polled.
+    pub(super) fn push_between(&mut self, task: T) {
+        if let Err(full) = self.queue.try_push(task) {
+            self.crew.injector.overflow(full.into_inner());
+            self.crew.idle.notify();
+        }
+        self.has_last = true;
+    }
+
     /// The task that has called [`push_last`](Self::push_last) is over, and the next one was taken.
     fn end_last(&mut self) {
         self.has_last = false;
@@ -315,15 +324,20 @@ impl<T> Local<T> {
     fn search(&mut self, waker: &Waker) -> Option<T> {
         if let State::Sleeps(sleeper) = self.state {
             if self.crew.idle.still_sleeps(sleeper, waker) {
-                return None;
+                // Its own thread may have pushed some meanwhile.
+                if self.crew.victims[self.number].is_empty() {
+                    return None;
+                }
+                self.crew.idle.withdraw(sleeper);
             }
             self.state = State::Searches;
+            if let Some(own) = self.take_own() {
+                return Some(self.found(own));
+            }
         }
         while !self.crew.has_ended() {
             if let Some(task) = self.look_for_a_while() {
-                self.crew.idle.found(|| self.crew.has_more());
-                self.state = State::Works;
-                return Some(task);
+                return Some(self.found(task));
             }
             if let Some(sleeper) = self.crew.idle.announce(waker, || self.crew.has_more()) {
                 self.state = State::Sleeps(sleeper);
@@ -333,6 +347,13 @@ impl<T> Local<T> {
             }
         }
         None
+    }
+
+    /// The search has found a task.
+    fn found(&mut self, task: T) -> T {
+        self.crew.idle.found(|| self.crew.has_more());
+        self.state = State::Works;
+        task
     }
 
     fn look_for_a_while(&mut self) -> Option<T> {

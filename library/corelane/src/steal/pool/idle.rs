@@ -116,11 +116,16 @@ impl Idle {
         if Bell::fence([(&self.bell, entry)].into_iter()) && !is_more() {
             return Some(entry.number);
         }
+        self.withdraw(entry.number);
+        None
+    }
+
+    /// The sleeper sleeps no more, and is counted as searching.
+    pub fn withdraw(&self, sleeper: u64) {
         // If it was woken, it is counted already.
-        if !self.bell.withdraw(entry.number) {
+        if !self.bell.withdraw(sleeper) {
             self.begin();
         }
-        None
     }
 
     /// Whether the sleeper hasn't been woken. From now on `waker` wakes it. A woken one is counted as searching.

@@ -63,9 +63,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 use core::fmt;
-use core::future::{Future, poll_fn};
-use core::pin::{Pin, pin};
-use core::task::Context;
+use core::task::{Context, Poll};
 use std::panic::resume_unwind;
 use std::thread::{self, JoinHandle};
 use std::{format, io};
@@ -214,21 +212,47 @@ fn thread_of(worker: usize) -> thread::Builder {
 }
 
 /// Runs a worker on the calling thread.
-fn work<T>(mut local: Local<T>, run: &impl Fn(&mut Local<T>, T), drive: impl Fn(Work<'_>)) {
-    drive(pin!(poll_fn(|context| local.poll(context, run))));
+fn work<T>(mut local: Local<T>, run: &impl Fn(&mut Local<T>, T), drive: impl Fn(Work<'_, T>)) {
+    drive(Work { local: &mut local, run });
 }
 
 /// Polls a worker, and lets the thread sleep while it is not woken.
-fn sleep(mut work: Work<'_>) {
+fn sleep<T>(mut work: Work<'_, T>) {
     let parker = Parker::new();
     let mut context = Context::from_waker(parker.waker());
-    while work.as_mut().poll(&mut context).is_pending() {
+    while work.poll(&mut context).is_pending() {
         parker.park(None);
     }
 }
 
-/// A worker: a future that is ready when its pool ends. A poll runs up to 256 tasks.
-pub type Work<'a> = Pin<&'a mut dyn Future<Output = ()>>;
+/// A worker, as its thread sees it.
+pub struct Work<'a, T> {
+    local: &'a mut Local<T>,
+    run: &'a dyn Fn(&mut Local<T>, T),
+}
+
+impl<T> Work<'_, T> {
+    /// Runs up to 256 tasks. Ready when the pool ends; pending, it must be polled again when the context's waker is woken.
+    pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.local.poll(context, self.run)
+    }
+
+    /// The worker's number, from 0.
+    pub fn worker(&self) -> usize {
+        self.local.worker()
+    }
+
+    /// Pushes a task between polls. Then it must be polled again.
+    pub fn push(&mut self, task: T) {
+        self.local.push_between(task);
+    }
+}
+
+impl<T> fmt::Debug for Work<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Work").field("worker", &self.local.worker()).finish_non_exhaustive()
+    }
+}
 
 /// Worker threads that take tasks from outside, too. Dropped, it [finishes](Self::finish), but for the panic.
 pub struct Pool<T> {
@@ -249,8 +273,8 @@ impl<T: Send + 'static> Pool<T> {
         Self::with_driver(options, run, sleep)
     }
 
-    /// As [`new`](Self::new). The thread of each worker calls `drive`, which must poll the worker until it is ready, and may do something else between, such as to wait for
-    /// the system's events.
+    /// As [`new`](Self::new). The thread of each worker calls `drive`, which must [poll](Work::poll) the worker until it is ready, and may do something else between, such as
+    /// to wait for the system's events.
     ///
     /// # Errors
     ///
@@ -258,7 +282,7 @@ impl<T: Send + 'static> Pool<T> {
     pub fn with_driver(
         options: Options,
         run: impl Fn(&mut Local<T>, T) + Send + Sync + 'static,
-        drive: impl Fn(Work<'_>) + Send + Sync + 'static,
+        drive: impl Fn(Work<'_, T>) + Send + Sync + 'static,
     ) -> io::Result<Self> {
         let (crew, locals) = Crew::new(&options)?;
         let mut pool = Self { crew, threads: Vec::new() };
