@@ -1,6 +1,9 @@
 //! Where a task runs when it is woken.
 
+use std::cell::RefCell;
 use std::sync::Arc;
+
+use corelane::wait::Closed;
 
 use crate::lane::Lane;
 use crate::local::Here;
@@ -23,7 +26,33 @@ pub(crate) fn schedule(runnable: Runnable) {
         Home::Workers(lane) => match worker::of(lane) {
             Some(worker) => worker.push(runnable),
             // If the executor is no more, this cancels the task.
-            None => drop(lane.handle().push(runnable)),
+            None => cancel(lane.handle().push(runnable)),
         },
     }
+}
+
+/// Drops a task that nobody runs any more. That may wake another one, and so on: they are dropped one after the other, so that the stack doesn't grow.
+fn cancel(pushed: Result<(), Closed<Runnable>>) {
+    thread_local! {
+        /// While the thread drops one, the next ones.
+        static NEXT: RefCell<Option<Vec<Runnable>>> = const { RefCell::new(None) };
+    }
+    let Err(Closed(runnable)) = pushed else { return };
+    let mut runnable = Some(runnable);
+    let is_outermost = NEXT.try_with(|next| {
+        let next = &mut *next.borrow_mut();
+        match next {
+            Some(next) => next.extend(runnable.take()),
+            None => *next = Some(Vec::new()),
+        }
+        runnable.is_some()
+    });
+    if !is_outermost.unwrap_or(false) {
+        return;
+    }
+    while let Some(first) = runnable {
+        drop(first);
+        runnable = NEXT.with_borrow_mut(|next| next.as_mut().and_then(Vec::pop));
+    }
+    NEXT.set(None);
 }

@@ -22,7 +22,8 @@ impl<T> JoinHandle<T> {
         Self { task: Some(task.fallible()) }
     }
 
-    /// Cancels the task, and waits until it has stopped: afterwards it doesn't run, and its future is dropped. Returns its output if it was done before.
+    /// Cancels the task, and waits until it has stopped: afterwards it doesn't run, and its future is dropped. Returns its output if it was done before. A call of
+    /// [`spawn_blocking`](crate::spawn_blocking) that has begun goes on. What this returns must be polled.
     ///
     /// # Errors
     ///

@@ -30,7 +30,7 @@
 //! # What holds
 //!
 //! - A task that wakes itself goes behind all others of its worker.
-//! - A panic ends only its task: awaiting the handle says [`JoinError::Panicked`].
+//! - A panic ends only its task, unless it comes from a destructor of a task that is cancelled, which ends the process: awaiting the handle says [`JoinError::Panicked`].
 //! - Tasks wait in the queue of the worker on which they were woken. Other workers steal them when they have nothing else, also while that worker runs a long task.
 //! - A task that waits is cancelled, and its future dropped, at the end of its executor.
 
@@ -92,25 +92,23 @@ impl Executor {
         Self::with(Options::new(workers).strategy(Strategy::Sleep))
     }
 
-    /// As [`new`](Self::new), with the options of the [pool](corelane::steal::pool). Unless they say otherwise, a worker that has nothing to do looks again for some microseconds
+    /// As [`new`](Self::new), with the options of the [pool](corelane::steal::pool) but its order: tasks are run oldest first. Unless they say otherwise, a worker that has nothing to do looks again for some microseconds
     /// before it waits for the system's events: for tasks that wake each other often, without sockets.
     ///
     /// # Errors
     ///
     /// As [`new`](Self::new).
     pub fn with(options: Options) -> Result<Self> {
+        let options = options.order(pool::Order::Fifo);
         let workers = options.workers();
-        let lanes = Arc::new(std::sync::OnceLock::<Arc<[Arc<Lane>]>>::new());
+        let lanes = Arc::new(worker::Lanes::new());
         let known = Arc::clone(&lanes);
         let run = move |local: &mut pool::Local<Runnable>, runnable| {
             let lanes = known.wait();
             worker::run(local, &lanes[local.worker()], runnable);
         };
         let known = Arc::clone(&lanes);
-        let drive = move |work: pool::Work<'_, Runnable>| {
-            let lane = &known.wait()[work.worker()];
-            worker::drive(work, lane);
-        };
+        let drive = move |work: pool::Work<'_, Runnable>| worker::drive(work, &known);
         let pool = Pool::with_driver(options, run, drive)?;
         let handle = Arc::new(pool.handle());
         let watch = Watch::new(&handle);
@@ -171,8 +169,11 @@ impl Executor {
 
     fn end(&mut self) {
         if let Some(pool) = self.pool.take() {
+            // Destructors may spawn tasks.
+            let _entered = worker::enter(self.outside());
             pool.cancel();
             self.lanes.iter().for_each(|lane| lane.tasks().wake_all());
+            self.outside().watch().end();
         }
     }
 }
@@ -203,7 +204,7 @@ where
         .spawn(future)
 }
 
-/// Runs a call that blocks on a thread of its own, of which there are up to 500, for all executors together.
+/// Runs a call that blocks on a thread of its own, of which there are up to 500, for all executors together. To cancel it lets a call that has begun go on.
 ///
 /// # Panics
 ///

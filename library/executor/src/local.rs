@@ -86,6 +86,7 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     futures_lite::future::block_on(poll_fn(|context| {
         here.queue().waker = Some(context.waker().clone());
+        crate::budget::refill();
         if let Poll::Ready(output) = future.as_mut().poll(context) {
             return Poll::Ready(output);
         }
@@ -104,14 +105,20 @@ struct Leave;
 
 impl Drop for Leave {
     fn drop(&mut self) {
-        let here = HERE.with_borrow_mut(Vec::pop).expect("it has entered");
+        let here = HERE.with_borrow(|all| all.last().cloned()).expect("it has entered");
         // A future that is dropped may wake others.
         loop {
             here.tasks.wake_all();
             let runnables = mem::take(&mut here.queue().runnables);
             if runnables.is_empty() {
-                break;
+                // Another thread may be about to push one that it has woken.
+                if here.tasks.len() == 0 {
+                    break;
+                }
+                std::thread::yield_now();
             }
         }
+        // Not before: destructors may spawn tasks.
+        HERE.with_borrow_mut(Vec::pop);
     }
 }

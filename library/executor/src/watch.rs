@@ -38,6 +38,14 @@ impl Watch {
         }
     }
 
+    /// The timer has its waker, and the waker the timer: this frees both.
+    pub(crate) fn end(&self) {
+        let mut timer = self.timer.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = std::mem::replace(&mut *timer, Timer::never());
+        drop(timer);
+        drop(ended);
+    }
+
     #[cold]
     #[inline(never)]
     fn set(self: &Arc<Self>) {

@@ -3,13 +3,14 @@
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 
 use corelane::steal::pool::{Local, Work};
 
 use crate::home::Runnable;
 use crate::lane::Lane;
+use crate::spawned::Seat;
 
 /// What the calling thread does.
 #[derive(Clone, Copy)]
@@ -52,13 +53,22 @@ impl Drop for Restore {
     }
 }
 
+/// Those of all workers, and that of all other threads. It is set when the workers have been started.
+pub(crate) type Lanes = OnceLock<Arc<[Arc<Lane>]>>;
+
 /// Runs a worker on the calling thread, and handles the system's events when it has nothing to do.
-pub(crate) fn drive(mut work: Work<'_, Runnable>, lane: &Arc<Lane>) {
+pub(crate) fn drive(mut work: Work<'_, Runnable>, lanes: &Lanes) {
     let _before = Restore(PLACE.replace(Place::Between));
+    let lane = |work: &Work<'_, Runnable>| lanes.get().map(|lanes| &lanes[work.worker()]);
     async_io::block_on(poll_fn(|context| {
-        take_woken(lane, context.waker()).into_iter().for_each(|task| work.push(task));
+        if let Some(lane) = lane(&work) {
+            take_woken(lane, context.waker()).into_iter().for_each(|task| work.push(task));
+        }
         work.poll(context)
     }));
+    let Some(lane) = lane(&work) else { return };
+    // A task that has ended its own executor may wait now.
+    lanes.get().into_iter().flat_map(|lanes| lanes.iter()).for_each(|lane| lane.tasks().wake_all());
     // Nobody runs these: they are cancelled, which may wake others.
     loop {
         let tasks = take_woken(lane, Waker::noop());
@@ -89,7 +99,8 @@ fn take_woken(lane: &Arc<Lane>, waker: &Waker) -> Vec<Runnable> {
 
 /// Runs a task on its worker: what the task wakes and spawns meanwhile goes to this worker.
 pub(crate) fn run(local: &mut Local<Runnable>, lane: &Arc<Lane>, runnable: Runnable) {
-    let lane = NonNull::from(&**lane);
+    // Not from a reference to the lane: its count lies before it.
+    let lane = NonNull::new(Arc::as_ptr(lane).cast_mut()).expect("no null pointer");
     let at_work = AtWork { local: local.into(), lane };
     let _before = Restore(PLACE.replace(Place::AtWork(at_work)));
     crate::budget::refill();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
-use corelane_loom::memory::{AtomicBool, AtomicU64, Ordering};
+use corelane_loom::memory::{AtomicBool, AtomicU64, Condvar, Mutex, Ordering};
 use corelane_loom::steal::bwos::fifo;
 use corelane_loom::steal::pool::idle::Idle;
 
@@ -21,17 +21,31 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("pool_pushed_twice_while_two_sleep", pushed_twice_while_two_sleep),
         of.model("pool_counts_one_that_wakes", counts_one_that_wakes),
         of.model("pool_waits_until_all_sleep", waits_until_all_sleep),
+        of.model("pool_waits_for_what_was_just_pushed", waits_for_what_was_just_pushed),
         of.model("pool_pushed_without_a_notification", pushed_without_a_notification),
     ]
 }
 
-/// Whether a worker was woken.
-struct Flag(AtomicBool);
+/// How often a worker was woken.
+struct Wakes {
+    number: Mutex<u64>,
+    changed: Condvar,
+}
 
-impl Wake for Flag {
+impl Wakes {
+    /// Blocks the thread until it was woken again.
+    fn wait_after(&self, seen: u64) {
+        let mut number = self.number.lock();
+        while *number == seen {
+            number = self.changed.wait(number);
+        }
+    }
+}
+
+impl Wake for Wakes {
     fn wake(self: Arc<Self>) {
-        // Relaxed: the models look after the threads' ends.
-        self.0.store(true, Ordering::Relaxed);
+        *self.number.lock() += 1;
+        self.changed.notify_all();
     }
 }
 
@@ -39,7 +53,7 @@ impl Wake for Flag {
 struct Crew {
     idle: Idle,
     tasks: AtomicU64,
-    flags: Vec<Arc<Flag>>,
+    wakes: Vec<Arc<Wakes>>,
 }
 
 /// What a worker has come to.
@@ -51,8 +65,10 @@ enum State {
 
 impl Crew {
     fn of(workers: usize) -> Arc<Self> {
-        let flags = (0..workers).map(|_| Arc::new(Flag(AtomicBool::new(false)))).collect();
-        Arc::new(Self { idle: Idle::default(), tasks: AtomicU64::new(0), flags })
+        let wakes = (0..workers)
+            .map(|_| Arc::new(Wakes { number: Mutex::new(0), changed: Condvar::new() }))
+            .collect();
+        Arc::new(Self { idle: Idle::default(), tasks: AtomicU64::new(0), wakes })
     }
 
     fn has_more(&self) -> bool {
@@ -74,22 +90,32 @@ impl Crew {
     }
 
     fn waker(&self, worker: usize) -> Waker {
-        self.flags[worker].clone().into()
+        self.wakes[worker].clone().into()
     }
 
     fn is_woken(&self, worker: usize) -> bool {
-        self.flags[worker].0.load(Ordering::Relaxed)
+        self.wakes(worker) > 0
+    }
+
+    fn wakes(&self, worker: usize) -> u64 {
+        *self.wakes[worker].number.lock()
     }
 
     /// A worker that is counted as searching: it takes a task, or falls asleep.
     fn search(&self, worker: usize) -> State {
+        self.search_or_sleep(worker).map_or(State::HasTask, |_| State::Asleep)
+    }
+
+    /// The same. The number of the sleeper, or `None` if it has taken a task.
+    fn search_or_sleep(&self, worker: usize) -> Option<u64> {
         loop {
             if self.take() {
                 self.idle.found(|| self.has_more());
-                return State::HasTask;
+                return None;
             }
-            if self.idle.announce(&self.waker(worker), || self.has_more()).is_some() {
-                return State::Asleep;
+            let sleeper = self.idle.announce(&self.waker(worker), || self.has_more());
+            if sleeper.is_some() {
+                return sleeper;
             }
         }
     }
@@ -167,6 +193,38 @@ fn counts_one_that_wakes() -> Exploration {
         crew.sleep(1);
         crew.push();
         assert!(crew.is_woken(1));
+    })
+}
+
+/// A thread pushes a task, and waits until it is done. The only worker may be about to sleep, and finds the task at its last look.
+fn waits_for_what_was_just_pushed() -> Exploration {
+    explore(|| {
+        let crew = Crew::of(1);
+        crew.idle.begin();
+        let [is_done, is_over] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+        let (worker, done, over) = (crew.clone(), is_done.clone(), is_over.clone());
+        let works = start(move || {
+            let mut wakes = 0;
+            while !over.load(Ordering::Relaxed) {
+                let Some(sleeper) = worker.search_or_sleep(0) else {
+                    done.store(true, Ordering::Relaxed);
+                    worker.idle.begin();
+                    continue;
+                };
+                worker.idle.tell_if_quiet(1);
+                let waker = worker.waker(0);
+                while !over.load(Ordering::Relaxed) && worker.idle.still_sleeps(sleeper, &waker) {
+                    worker.wakes[0].wait_after(wakes);
+                    wakes += 1;
+                }
+            }
+        });
+        crew.push();
+        crew.idle.wait_until_quiet(1, || !crew.has_more());
+        assert!(is_done.load(Ordering::Relaxed));
+        is_over.store(true, Ordering::Relaxed);
+        crew.waker(0).wake();
+        works.join();
     })
 }
 

@@ -133,7 +133,7 @@ impl<T> Crew<T> {
     pub(super) fn end_when_done(&self) {
         self.injector.close();
         let (from, to) = (WORKS, ENDS);
-        _ = self.phase.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+        _ = self.phase.compare_exchange(from, to, Ordering::Release, Ordering::Relaxed);
         // All may sleep already: one of them has to find that out.
         self.idle.wake_all();
     }
@@ -147,8 +147,12 @@ impl<T> Crew<T> {
 
     /// A worker has found nothing, and is about to sleep.
     fn tell_if_quiet(&self) {
-        let is_quiet = self.idle.tell_if_quiet(self.workers());
-        if is_quiet && self.phase.load(Ordering::Relaxed) == ENDS {
+        // In this order: no more tasks come from outside, none waits there, and no worker has one. Another worker may be between its announcement and
+        // its look: it has taken none since.
+        // Acquire ↔ Release in `end_when_done`: what was pushed from outside.
+        let is_ending = self.phase.load(Ordering::Acquire) == ENDS;
+        let is_empty = self.injector.is_empty();
+        if is_empty && self.idle.tell_if_quiet(self.workers()) && is_ending {
             self.end_now();
         }
     }
@@ -161,7 +165,16 @@ impl<T> Crew<T> {
     /// Keeps the first panic.
     fn catch(&self, work: impl FnOnce()) {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(work)) {
-            self.panic.lock().get_or_insert(payload);
+            let mut first = self.panic.lock();
+            let further = match &*first {
+                None => first.replace(payload),
+                Some(_) => Some(payload),
+            };
+            drop(first);
+            // A payload whose destructor panics must not end the worker.
+            if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(further))) {
+                core::mem::forget(another);
+            }
         }
     }
 
@@ -246,6 +259,8 @@ impl<T> Local<T> {
         }
         if let Err(full) = self.queue.try_push(task) {
             self.crew.injector.overflow(full.into_inner());
+            self.crew.idle.notify();
+            return false;
         }
         self.has_last = true;
         self.crew.idle.light_fence();
@@ -373,7 +388,11 @@ impl<T> Local<T> {
     /// The pool ends: nobody runs what is left.
     fn drop_own(&mut self) {
         let crew = Arc::clone(&self.crew);
-        crew.catch(|| while self.queue.try_pop().is_ok() {});
+        while let Ok(task) = self.queue.try_pop() {
+            crew.catch(|| drop(task));
+        }
+        // If a task of the pool has ended it, nobody else does that.
+        crew.drop_injected();
     }
 
     fn counted(&self) -> &Counted {
@@ -387,7 +406,7 @@ impl<T> Local<T> {
         self.turns += 1;
         if self.turns >= TURNS {
             self.turns = 0;
-            if let Some(task) = self.take_injected(0) {
+            if let Some(task) = self.take_injected(self.batch) {
                 return Some(task);
             }
         }

@@ -146,7 +146,7 @@ impl Idle {
     /// Waits until all `workers` sleep, and `is_over`.
     pub fn wait_until_quiet(&self, workers: usize, is_over: impl Fn() -> bool) {
         let mut locked = self.lock.lock();
-        while self.bell.len() != workers || !is_over() {
+        while !is_over() || self.bell.len() != workers {
             locked = self.quiet.wait(locked);
         }
     }

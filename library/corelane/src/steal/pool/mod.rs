@@ -183,9 +183,7 @@ pub fn run<T: Send>(
     run: impl Fn(&mut Local<T>, T) + Sync,
 ) -> io::Result<()> {
     let (crew, locals) = Crew::new(&options)?;
-    for task in tasks {
-        crew.injector.overflow(task);
-    }
+    let tasks: Vec<T> = tasks.into_iter().collect();
     let mut locals = locals.into_iter();
     let own = locals.next().expect("there is one worker at least");
     let run = &run;
@@ -197,6 +195,7 @@ pub fn run<T: Send>(
                 return Err(refused);
             }
         }
+        tasks.into_iter().for_each(|task| crew.injector.overflow(task));
         crew.end_when_done();
         work(own, run, sleep);
         Ok(())
@@ -333,7 +332,7 @@ impl<T> Pool<T> {
         self.crew.injector.len()
     }
 
-    /// Blocks the thread until all tasks that were pushed before, and those that they have pushed, are done, and all workers sleep.
+    /// Blocks the thread until all tasks that were pushed before, and those that they have pushed, are done, and all workers sleep. A task of the pool would wait for itself.
     pub fn wait_until_idle(&self) {
         self.crew.wait_until_quiet();
     }
@@ -358,11 +357,15 @@ impl<T> Pool<T> {
     fn end(&mut self, end: fn(&Crew<T>)) {
         end(&self.crew);
         let own = thread::current().id();
-        // A task of the pool may own it: then its worker ends after the task.
-        for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != own) {
+        // A task of the pool may own it: then nobody waits for the workers, which may wait for that task.
+        let is_own = self.threads.iter().any(|thread| thread.thread().id() == own);
+        for thread in self.threads.drain(..).filter(|_| !is_own) {
             // A worker catches the panics of its tasks.
             let ended = thread.join();
             debug_assert!(ended.is_ok());
+        }
+        if is_own {
+            return;
         }
         self.crew.drop_injected();
     }
