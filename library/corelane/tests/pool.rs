@@ -207,6 +207,68 @@ fn a_dropped_pool_finishes() {
     assert_eq!(ran.load(Ordering::Relaxed), 1000);
 }
 
+/// A task that may have its own pool.
+struct Owner(#[expect(dead_code, reason = "it is dropped")] Option<Pool<Owner>>);
+
+#[test]
+fn a_task_drops_its_pool() {
+    for workers in [1, 2, 3] {
+        let ran = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&ran);
+        let run = move |_: &mut Local<Owner>, task: Owner| {
+            counter.fetch_add(1, Ordering::Relaxed);
+            drop(task);
+        };
+        let pool = Pool::new(Options::new(workers), run).unwrap();
+        let handle = pool.handle();
+        (0..100).for_each(|_| handle.push(Owner(None)).unwrap());
+        handle.push(Owner(Some(pool))).unwrap();
+        while ran.load(Ordering::Relaxed) != 101 {
+            thread::yield_now();
+        }
+    }
+}
+
+/// What was pushed before the end runs, however the workers were about to sleep.
+#[test]
+fn finish_runs_all() {
+    let ran = Arc::new(AtomicUsize::new(0));
+    for round in 1..=3_000 {
+        let counter = Arc::clone(&ran);
+        let pool = Pool::new(Options::new(2), move |_, ()| {
+            counter.fetch_add(1, Ordering::Relaxed);
+        });
+        let pool = pool.unwrap();
+        (0..round % 300).for_each(|_| std::hint::spin_loop());
+        pool.push(());
+        pool.finish();
+        assert_eq!(ran.load(Ordering::Relaxed), round);
+    }
+}
+
+/// A panic whose payload panics, too, ends no worker.
+#[test]
+fn a_payload_that_panics() {
+    struct Payload;
+    impl Drop for Payload {
+        fn drop(&mut self) {
+            if !thread::panicking() {
+                panic!("in a destructor");
+            }
+        }
+    }
+    let ran = AtomicUsize::new(0);
+    let run = || {
+        pool::run(Options::new(2), 0..10, |_, _| {
+            ran.fetch_add(1, Ordering::Relaxed);
+            std::panic::panic_any(Payload);
+        })
+    };
+    let first = catch_unwind(AssertUnwindSafe(run)).unwrap_err();
+    std::mem::forget(first);
+    assert_eq!(ran.load(Ordering::Relaxed), 10);
+}
+
 #[test]
 fn counts_tell_what_workers_do() {
     let pool = Pool::new(Options::new(2), |local: &mut Local<u32>, n| {
