@@ -92,7 +92,7 @@ impl Executor {
         Self::with(Options::new(workers).strategy(Strategy::Sleep))
     }
 
-    /// As [`new`](Self::new), with the options of the [pool](corelane::steal::pool) but its order: tasks are run oldest first. Unless they say otherwise, a worker that has nothing to do looks again for some microseconds
+    /// As [`new`](Self::new), with the options of the [pool] but its order: tasks are run oldest first. Unless they say otherwise, a worker that has nothing to do looks again for some microseconds
     /// before it waits for the system's events: for tasks that wake each other often, without sockets.
     ///
     /// # Errors

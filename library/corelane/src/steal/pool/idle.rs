@@ -5,7 +5,7 @@
 //!
 //! No task is forgotten while workers sleep:
 //!
-//! 1. *The thread that pushes finds a sleeper, or the sleeper finds the task*, as at each [`Bell`]: a worker announces that it sleeps, has a fence, and looks at all queues once more. The
+//! 1. *The thread that pushes finds a sleeper, or the sleeper finds the task*, as at each bell: a worker announces that it sleeps, has a fence, and looks at all queues once more. The
 //!    other thread pushes, has a fence, and looks for sleepers.
 //! 2. *If it finds that a worker searches, that worker finds the task.* A worker that gives up is counted out before its fence and last look, and one that has found another task before
 //!    the look with which it decides whether to wake another one.
