@@ -30,7 +30,7 @@
 //! # What holds
 //!
 //! - A task that wakes itself goes behind all others of its worker.
-//! - A panic ends only its task, unless it comes from a destructor of a task that is cancelled, which ends the process: awaiting the handle says [`JoinError::Panicked`].
+//! - A panic ends only its task: awaiting the handle says [`JoinError::Panicked`]. Only a destructor that panics while its task is cancelled ends the process.
 //! - Tasks wait in the queue of the worker on which they were woken. Other workers steal them when they have nothing else, also while that worker runs a long task.
 //! - A task that waits is cancelled, and its future dropped, at the end of its executor.
 
