@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use corelane::steal::pool::{self, Local, Options, Order};
 
-const NODES: usize = 1_000_000;
+const NODES: usize = 300_000;
 const CHILDREN: usize = 3;
 
 fn main() -> std::io::Result<()> {
