@@ -120,6 +120,8 @@ mod pad;
 mod patience;
 mod plain;
 mod queue;
+#[cfg(feature = "std")]
+mod random;
 pub mod record_ring;
 mod region;
 mod registry;

@@ -152,7 +152,7 @@ impl Executor {
     ///
     /// # Panics
     ///
-    /// If there is no worker of that number.
+    /// If no worker has this number.
     pub fn counts(&self, worker: usize) -> Counts {
         self.pool().counts(worker)
     }

@@ -60,7 +60,7 @@ impl Here {
     }
 }
 
-/// Spawns a task that stays on this thread, and need not be `Send`. It runs while the thread is in [`block_on`](crate::Executor::block_on), and is cancelled at the end of that.
+/// Spawns a task that stays on this thread, and need not be `Send`. It runs while the thread is in [`block_on`](crate::Executor::block_on), and is cancelled when that returns.
 ///
 /// # Panics
 ///

@@ -1,14 +1,13 @@
 //! Work stealing without blocks: a thief reaches every item.
 
+use corelane_loom::Config;
 use corelane_loom::steal::chase_lev::{self, asymmetric};
 use corelane_loom::steal::{Stealer, run_queue};
-use corelane_loom::{Config, TryPopError};
 
 use crate::explore::{both, explore, explore_shared};
-use crate::item::Cargo;
 use crate::queue::Of;
 use crate::shared::{all_are_there, join};
-use crate::steal::{New, Owner, SMALL, numbers, pop, push, steal, steal_while_pushed};
+use crate::steal::{New, Owner, SMALL, numbers, owner_goes, pop, push, steal, steal_while_pushed};
 use crate::{Exploration, Model};
 
 /// The models of all three queues.
@@ -42,7 +41,7 @@ fn of<W: Owner>(of: Of, new: New<W>) -> Vec<Model> {
         of.model("slot_in_use_again_after_a_pop", move || slot_in_use_again_after_a_pop(new)),
         of.model("half_while_popped", move || half_while_popped(new)),
         of.model("two_thieves", move || two_thieves(new)),
-        of.model("owner_goes", move || owner_goes(new)),
+        of.model("owner_goes", move || owner_goes(new, Config::new(4))),
     ]
 }
 
@@ -224,32 +223,6 @@ fn two_thieves<W: Owner>(new: New<W>) -> Exploration {
         let mut all = pop(&mut worker, 2);
         all.extend(join(thieves).concat());
         all.extend(pop(&mut worker, 3));
-        all_are_there(all, 3);
-    })
-}
-
-/// The owner goes, and a thief takes what is left.
-fn owner_goes<W: Owner>(new: New<W>) -> Exploration {
-    explore(move || {
-        let mut worker = new(Config::new(4));
-        assert_eq!(push(&mut worker, 0..2), 2);
-        let thief = worker.stealer();
-        let (mut all, ()) = both(
-            move || {
-                let mut stolen = Vec::new();
-                loop {
-                    match thief.try_steal_some(2) {
-                        Ok(loot) => stolen.extend(loot.map(|item| item.number())),
-                        Err(TryPopError::Closed) => return stolen,
-                        Err(_) => corelane_loom::memory::pause(1),
-                    }
-                }
-            },
-            move || {
-                assert_eq!(push(&mut worker, 2..3), 1);
-            },
-        );
-        all.sort_unstable();
         all_are_there(all, 3);
     })
 }

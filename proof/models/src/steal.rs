@@ -40,7 +40,7 @@ fn of<W: Owner>(of: Of, new: New<W>) -> Vec<Model> {
         of.model("seized_by_two", move || seized_by_two(new)),
         of.model("seized_and_granted", move || seized_and_granted(new)),
         of.model("no_mark_stays", move || no_mark_stays(new)),
-        of.model("owner_goes", move || owner_goes(new)),
+        of.model("owner_goes", move || owner_goes(new, blocks_of(2))),
     ]
 }
 
@@ -277,9 +277,9 @@ fn seized_and_granted<W: Owner>(new: New<W>) -> Exploration {
 }
 
 /// The owner goes, and a thief takes what is left.
-fn owner_goes<W: Owner>(new: New<W>) -> Exploration {
+pub(crate) fn owner_goes<W: Owner>(new: New<W>, config: Config) -> Exploration {
     explore(move || {
-        let mut worker = new(blocks_of(2));
+        let mut worker = new(config);
         assert_eq!(push(&mut worker, 0..2), 2);
         let thief = worker.stealer();
         let (mut all, ()) = both(

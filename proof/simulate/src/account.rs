@@ -59,7 +59,7 @@ impl TeamAccount {
         Self { overwrites, ..Self::of(team.producers, [team.warm_up, team.items], team.longest) }
     }
 
-    /// The counts of so many producers before a run that loses no item: of how many items that are popped before
+    /// The counts of all `producers` before a run that loses no item: of how many items that are popped before
     /// counting starts, and while items are counted, and how long it may take.
     pub(crate) fn of(producers: usize, [warm_up, items]: [u64; 2], longest: Time) -> Self {
         Self {

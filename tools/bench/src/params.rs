@@ -18,7 +18,7 @@ use crate::schedule::Arrival;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Params {
     /// Capacity asked for; 0 if there is none to ask for.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub capacity: usize,
     /// How a thread waits while the queue is full or empty.
     #[serde(default, skip_serializing_if = "Wait::is_within")]
@@ -27,7 +27,7 @@ pub struct Params {
     pub(crate) setting: Setting,
 }
 
-fn is_none(capacity: &usize) -> bool {
+fn is_zero(capacity: &usize) -> bool {
     *capacity == 0
 }
 

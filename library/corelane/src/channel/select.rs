@@ -20,6 +20,7 @@ use super::operation::{Found, Operation};
 use super::rendezvous::Party;
 use super::{Receiver, Sender, is_over, unlimited};
 use crate::memory::{Parker, pause};
+use crate::random::Random;
 use crate::wait::bell::{Bell, Entry};
 use crate::wait::thread::OwnLooks;
 
@@ -372,15 +373,13 @@ impl Drop for Sleepers<'_> {
 /// A number below `end`.
 fn random(end: usize) -> usize {
     std::thread_local! {
-        static STATE: Cell<u64> = const { Cell::new(0x9E37_79B9_7F4A_7C15) };
+        static RANDOM: Cell<Random> = const { Cell::new(Random::new(0)) };
     }
-    STATE.with(|state| {
-        let mut x = state.get();
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        state.set(x);
-        ((x >> 32) as usize) % end
+    RANDOM.with(|state| {
+        let mut random = state.get();
+        let number = random.below(end);
+        state.set(random);
+        number
     })
 }
 

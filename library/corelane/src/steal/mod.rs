@@ -30,6 +30,72 @@
 //! `lifo` and `fifo` are block-based ([`bwos`]). Where the system has `membarrier(2)`, as Linux does, the owner's calls cost about as much as those
 //! of `Vec` and `VecDeque`. Elsewhere each pop has a fence.
 
+/// The traits of a queue's handles by their inherent calls of the same names, and what handles have besides: clones of thieves, and `Debug`. `$also` are the calls of
+/// [`Stealer`] that the queue doesn't leave to the trait.
+macro_rules! handles {
+    ($a:lifetime, $loot:ty: $($also:tt)*) => {
+        impl<T> $crate::steal::Worker for Worker<T> {
+            type Item = T;
+            type Stealer = Stealer<T>;
+
+            #[inline(always)]
+            fn try_push(&mut self, item: T) -> Result<(), $crate::queue::TryPushError<T>> {
+                self.try_push(item)
+            }
+
+            #[inline(always)]
+            fn try_pop(&mut self) -> Result<T, $crate::queue::TryPopError> {
+                self.try_pop()
+            }
+
+            fn stealer(&self) -> Stealer<T> {
+                self.stealer()
+            }
+
+            fn capacity(&self) -> usize {
+                self.capacity()
+            }
+        }
+
+        impl<T> $crate::steal::Stealer for Stealer<T> {
+            type Item = T;
+            type Loot<$a>
+                = $loot
+            where
+                T: $a;
+
+            fn try_steal_some(&self, most: usize) -> Result<Self::Loot<'_>, $crate::queue::TryPopError> {
+                self.try_steal_some(most)
+            }
+
+            fn len(&self) -> usize {
+                self.len()
+            }
+
+            $($also)*
+        }
+
+        impl<T> Clone for Stealer<T> {
+            fn clone(&self) -> Self {
+                Self { end: self.end.duplicate() }
+            }
+        }
+
+        impl<T> core::fmt::Debug for Worker<T> {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.debug_struct("Worker").field("capacity", &self.capacity()).finish_non_exhaustive()
+            }
+        }
+
+        impl<T> core::fmt::Debug for Stealer<T> {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.debug_struct("Stealer").finish_non_exhaustive()
+            }
+        }
+    };
+}
+use handles;
+
 pub mod bwos;
 pub mod chase_lev;
 #[cfg(feature = "std")]

@@ -158,7 +158,7 @@ impl Thread {
         phase == Phase::Over
     }
 
-    /// Whether thieves have stolen less than so many percent of the items. As many items are put as are got or stolen,
+    /// Whether thieves have stolen less than this percentage of the items. As many items are put as are got or stolen,
     /// in the end, so there are half as many items as calls.
     pub(super) fn may_steal(&self, percent: u8) -> bool {
         let Progress { ops, stolen } = &*self.progress;

@@ -44,8 +44,8 @@ pub enum StealTask {
     /// The owner puts until its queue is full and gets until it is empty. Its thieves pause while they have stolen this
     /// share of the items, in percent.
     Share(u8),
-    /// Each thread puts until its queue is full, gets until it is empty, and then attempts to steal so many percent of
-    /// the capacity from the other threads' queues.
+    /// Each thread puts until its queue is full, gets until it is empty, and then attempts to steal this
+    /// percentage of the capacity from the other threads' queues.
     Pool(u8, Policy),
 }
 

@@ -16,7 +16,7 @@ const ON_TERMINAL: &str = "All of it is simulated. M ops/s: million puts, gets a
 const READING: &str = "Nothing here was measured: the queues' own sources ran on simulated cores, a thread to each, and every \
     access to shared memory was charged to a model of the caches and to its line of the source. **Stolen**: the owner puts \
     until its queue is full and gets until it is empty, while thieves take a share of the items. **Pool**: each thread puts \
-    until its own queue is full, gets until it is empty, and then attempts to steal so many percent of the capacity from \
+    until its own queue is full, gets until it is empty, and then attempts to steal a share of the capacity, the balancing factor, from \
     the other threads' queues. **Operations** are puts, gets and steals of all threads. **Misses** are those of private \
     caches: per item that was got or stolen, and of thieves per item stolen. **Failed**: attempts to steal that got nothing, \
     per item. Private memory and computing cost nothing.";

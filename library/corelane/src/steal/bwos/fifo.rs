@@ -1,3 +1,5 @@
+// Above 500 lines: the owner and its thieves are one protocol, and judged together.
+
 //! `bwos-fifo`: the owner takes the oldest item, thieves the oldest behind the owner's block.
 //!
 //! The owner pushes into the *back* block, and grants it when it enters it. It pops from the *front* block, and takes over the next one when that
@@ -27,7 +29,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use core::fmt;
 use core::marker::PhantomData;
 
 use super::blocks::{AtHand, Block, Blocks, Loot, RightToSeize, Shape, Word};
@@ -356,12 +357,6 @@ pub struct Stealer<T> {
 // SAFETY: a thief has nothing of its own: each step of its calls is an atomic one on what all thieves share.
 unsafe impl<T: Send> Sync for Stealer<T> {}
 
-impl<T> Clone for Stealer<T> {
-    fn clone(&self) -> Self {
-        Self { end: self.end.duplicate() }
-    }
-}
-
 impl<T> Stealer<T> {
     /// Steals the oldest item behind the owner's block.
     ///
@@ -537,61 +532,12 @@ impl<T> Stealer<T> {
     }
 }
 
-impl<T> steal::Worker for Worker<T> {
-    type Item = T;
-    type Stealer = Stealer<T>;
-
-    #[inline(always)]
-    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        self.try_push(item)
-    }
-
-    #[inline(always)]
-    fn try_pop(&mut self) -> Result<T, TryPopError> {
-        self.try_pop()
-    }
-
-    fn stealer(&self) -> Stealer<T> {
-        self.stealer()
-    }
-
-    fn capacity(&self) -> usize {
-        self.capacity()
-    }
-}
-
-impl<T> steal::Stealer for Stealer<T> {
-    type Item = T;
-    type Loot<'a>
-        = Loot<'a, T>
-    where
-        T: 'a;
-
-    fn try_steal_some(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
-        self.try_steal_some(most)
-    }
-
+steal::handles! { 'a, Loot<'a, T>:
     fn try_seize(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
         self.try_seize(most)
     }
 
     fn is_empty(&self) -> bool {
         self.is_empty()
-    }
-
-    fn len(&self) -> usize {
-        self.len()
-    }
-}
-
-impl<T> fmt::Debug for Worker<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker").field("capacity", &self.capacity()).finish_non_exhaustive()
-    }
-}
-
-impl<T> fmt::Debug for Stealer<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stealer").finish_non_exhaustive()
     }
 }

@@ -27,7 +27,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use core::fmt;
 use core::marker::PhantomData;
 
 use super::blocks::{AtHand, Block, Blocks, Loot, RightToSeize, Shape, Word};
@@ -298,12 +297,6 @@ pub struct Stealer<T> {
 // SAFETY: a thief has nothing of its own: each step of its calls is an atomic one on what all thieves share.
 unsafe impl<T: Send> Sync for Stealer<T> {}
 
-impl<T> Clone for Stealer<T> {
-    fn clone(&self) -> Self {
-        Self { end: self.end.duplicate() }
-    }
-}
-
 /// What a thief finds.
 struct Found<'a> {
     block: &'a Block,
@@ -448,57 +441,8 @@ impl<T> Stealer<T> {
     }
 }
 
-impl<T> steal::Worker for Worker<T> {
-    type Item = T;
-    type Stealer = Stealer<T>;
-
-    #[inline(always)]
-    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        self.try_push(item)
-    }
-
-    #[inline(always)]
-    fn try_pop(&mut self) -> Result<T, TryPopError> {
-        self.try_pop()
-    }
-
-    fn stealer(&self) -> Stealer<T> {
-        self.stealer()
-    }
-
-    fn capacity(&self) -> usize {
-        self.capacity()
-    }
-}
-
-impl<T> steal::Stealer for Stealer<T> {
-    type Item = T;
-    type Loot<'a>
-        = Loot<'a, T>
-    where
-        T: 'a;
-
-    fn try_steal_some(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
-        self.try_steal_some(most)
-    }
-
+steal::handles! { 'a, Loot<'a, T>:
     fn try_seize(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
         self.try_seize(most)
-    }
-
-    fn len(&self) -> usize {
-        self.len()
-    }
-}
-
-impl<T> fmt::Debug for Worker<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker").field("capacity", &self.capacity()).finish_non_exhaustive()
-    }
-}
-
-impl<T> fmt::Debug for Stealer<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stealer").finish_non_exhaustive()
     }
 }

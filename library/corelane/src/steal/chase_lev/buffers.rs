@@ -156,7 +156,7 @@ impl<T> Drop for Buffers<T> {
     }
 }
 
-/// Most slots at first: there are no machines with memory for so many.
+/// Most slots at first: no machine has memory for more.
 const MOST_SLOTS: usize = usize::MAX >> 10;
 
 /// The first buffer.

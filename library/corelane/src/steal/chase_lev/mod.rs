@@ -41,7 +41,6 @@
 pub mod asymmetric;
 mod buffers;
 
-use core::fmt;
 use core::option;
 
 use self::buffers::{Buffer, Buffers, Here, first};
@@ -265,12 +264,6 @@ pub struct Stealer<T> {
 // SAFETY: a thief has nothing of its own: each step of its calls is an atomic one on what all thieves share.
 unsafe impl<T: Send> Sync for Stealer<T> {}
 
-impl<T> Clone for Stealer<T> {
-    fn clone(&self) -> Self {
-        Self { end: self.end.duplicate() }
-    }
-}
-
 impl<T> Stealer<T> {
     /// Steals the oldest item.
     ///
@@ -320,57 +313,8 @@ impl<T> Stealer<T> {
     }
 }
 
-impl<T> steal::Worker for Worker<T> {
-    type Item = T;
-    type Stealer = Stealer<T>;
-
-    #[inline(always)]
-    fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        self.try_push(item)
-    }
-
-    #[inline(always)]
-    fn try_pop(&mut self) -> Result<T, TryPopError> {
-        self.try_pop()
-    }
-
-    fn stealer(&self) -> Stealer<T> {
-        self.stealer()
-    }
-
-    fn capacity(&self) -> usize {
-        self.capacity()
-    }
-}
-
-impl<T> steal::Stealer for Stealer<T> {
-    type Item = T;
-    type Loot<'a>
-        = option::IntoIter<T>
-    where
-        T: 'a;
-
+steal::handles! { 'a, option::IntoIter<T>:
     fn try_steal(&self) -> Result<T, TryPopError> {
         self.try_steal()
-    }
-
-    fn try_steal_some(&self, most: usize) -> Result<option::IntoIter<T>, TryPopError> {
-        self.try_steal_some(most)
-    }
-
-    fn len(&self) -> usize {
-        self.len()
-    }
-}
-
-impl<T> fmt::Debug for Worker<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker").field("capacity", &self.capacity()).finish_non_exhaustive()
-    }
-}
-
-impl<T> fmt::Debug for Stealer<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stealer").finish_non_exhaustive()
     }
 }

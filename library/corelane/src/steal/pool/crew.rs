@@ -242,10 +242,19 @@ impl<T> Local<T> {
     /// Pushes a task. If the worker's queue is full, the task goes to the list for those from outside.
     #[inline]
     pub fn push(&mut self, task: T) {
-        if let Err(full) = self.queue.try_push(task) {
+        self.keep(task);
+        self.crew.idle.notify();
+    }
+
+    /// Puts a task into the own queue, or, if that is full, into the list for those from outside. Whether the queue had room.
+    #[inline]
+    fn keep(&mut self, task: T) -> bool {
+        let full = self.queue.try_push(task).err();
+        let has_room = full.is_none();
+        if let Some(full) = full {
             self.crew.injector.overflow(full.into_inner());
         }
-        self.crew.idle.notify();
+        has_room
     }
 
     /// Pushes a task that is likely to be the only one which the calling task pushes: no worker is woken for it. At the end of the calling task this worker runs it, or
@@ -257,8 +266,7 @@ impl<T> Local<T> {
             self.push(task);
             return false;
         }
-        if let Err(full) = self.queue.try_push(task) {
-            self.crew.injector.overflow(full.into_inner());
+        if !self.keep(task) {
             self.crew.idle.notify();
             return false;
         }
@@ -269,8 +277,7 @@ impl<T> Local<T> {
 
     /// Pushes a task while none runs, and wakes nobody: the worker does that when it is polled.
     pub(super) fn push_between(&mut self, task: T) {
-        if let Err(full) = self.queue.try_push(task) {
-            self.crew.injector.overflow(full.into_inner());
+        if !self.keep(task) {
             self.crew.idle.notify();
         }
         self.has_last = true;

@@ -322,7 +322,7 @@ impl<T> Pool<T> {
     ///
     /// # Panics
     ///
-    /// If there is no worker of that number.
+    /// If no worker has this number.
     pub fn counts(&self, worker: usize) -> Counts {
         self.crew.counts(worker)
     }
@@ -364,10 +364,9 @@ impl<T> Pool<T> {
             let ended = thread.join();
             debug_assert!(ended.is_ok());
         }
-        if is_own {
-            return;
+        if !is_own {
+            self.crew.drop_injected();
         }
-        self.crew.drop_injected();
     }
 }
 

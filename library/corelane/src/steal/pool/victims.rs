@@ -2,6 +2,8 @@
 
 use alloc::vec::Vec;
 
+use crate::random::Random;
+
 /// How a worker chooses the queue from which it tries to steal first. If there is nothing, it goes round all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -17,24 +19,6 @@ pub enum Policy {
     BestOfTwo,
     /// The longest of half of them. It reads what many owners write.
     BestOfMany,
-}
-
-/// A small generator of random numbers: xorshift.
-#[derive(Debug)]
-pub(super) struct Random(u64);
-
-impl Random {
-    pub(super) fn new(seed: usize) -> Self {
-        // Any number but 0.
-        Self((seed as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (((self.0 >> 32) * n as u64) >> 32) as usize
-    }
 }
 
 /// The other workers, as one of them sees them.
@@ -58,7 +42,7 @@ impl Victims {
         let (mut others, far): (Vec<_>, Vec<_>) = all.partition(is_near);
         let near = others.len();
         others.extend(far);
-        Self { policy, random: Random::new(own), others, near, last: 0 }
+        Self { policy, random: Random::new(own as u64), others, near, last: 0 }
     }
 
     /// Calls `steal` with one worker after the other until it returns something: those of the own domain first.
