@@ -27,14 +27,18 @@ pub(crate) fn models() -> Vec<Model> {
 }
 
 /// How often a worker was woken.
-struct Wakes {
+pub(crate) struct Wakes {
     number: Mutex<u64>,
     changed: Condvar,
 }
 
 impl Wakes {
+    pub(crate) fn none() -> Arc<Self> {
+        Arc::new(Self { number: Mutex::new(0), changed: Condvar::new() })
+    }
+
     /// Blocks the thread until it was woken again.
-    fn wait_after(&self, seen: u64) {
+    pub(crate) fn wait_after(&self, seen: u64) {
         let mut number = self.number.lock();
         while *number == seen {
             number = self.changed.wait(number);
@@ -65,9 +69,7 @@ enum State {
 
 impl Crew {
     fn of(workers: usize) -> Arc<Self> {
-        let wakes = (0..workers)
-            .map(|_| Arc::new(Wakes { number: Mutex::new(0), changed: Condvar::new() }))
-            .collect();
+        let wakes = (0..workers).map(|_| Wakes::none()).collect();
         Arc::new(Self { idle: Idle::default(), tasks: AtomicU64::new(0), wakes })
     }
 

@@ -52,6 +52,7 @@ mod common;
 mod explore;
 mod faaq;
 mod fast_forward;
+mod fork_join;
 mod hazard;
 mod idle;
 mod improved_fast_forward;
@@ -240,6 +241,7 @@ pub fn all() -> Vec<Model> {
     models.extend(lanes::models());
     models.extend(steal::models());
     models.extend(idle::models());
+    models.extend(fork_join::models());
     models.extend(rivals::models());
     models.extend(ring::models());
     models.extend(lease::models());

@@ -45,7 +45,7 @@ fn of<W: Owner>(of: Of, new: New<W>) -> Vec<Model> {
 }
 
 /// Two blocks with this number of slots each. The numbers of blocks are about to wrap.
-fn blocks_of(slots: usize) -> Config {
+pub(crate) fn blocks_of(slots: usize) -> Config {
     Config::new(slots).block(slots).first(((1 << 40) - 1) << slots.ilog2())
 }
 

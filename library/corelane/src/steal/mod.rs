@@ -99,6 +99,8 @@ use handles;
 pub mod bwos;
 pub mod chase_lev;
 #[cfg(feature = "std")]
+pub mod fork_join;
+#[cfg(feature = "std")]
 pub mod pool;
 pub mod run_queue;
 

@@ -131,9 +131,7 @@ impl Block {
 
     /// The owner: takes back the mark of a thief, which then gets nothing, and returns what the word is without it.
     pub(super) fn unmarked(&self, barrier: Barrier) -> Word {
-        // The pop has perhaps had no fence.
-        barrier.light();
-        let mut found = Word(self.thieves.word.load(Ordering::Relaxed));
+        let mut found = self.word_after_pop(barrier);
         while found.is_seized() {
             let own = found.for_owner();
             match self.exchange(found, own, Ordering::Relaxed) {
@@ -142,6 +140,13 @@ impl Block {
             }
         }
         found
+    }
+
+    /// The owner: the word, after it has stored its position for a pop.
+    pub(super) fn word_after_pop(&self, barrier: Barrier) -> Word {
+        // The pop has perhaps had no fence.
+        barrier.light();
+        Word(self.thieves.word.load(Ordering::Relaxed))
     }
 
     pub(super) fn word(&self) -> &AtomicU64 {

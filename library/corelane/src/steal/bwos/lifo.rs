@@ -30,7 +30,7 @@
 use core::marker::PhantomData;
 
 use super::blocks::{AtHand, Block, Blocks, Loot, RightToSeize, Shape, Word};
-use crate::memory::{AtomicU64, Barrier, Ordering, without_unwinding};
+use crate::memory::{AtomicU64, Barrier, Ordering, limit, pause, without_unwinding};
 use crate::pad::Padded;
 use crate::queue::{CapacityError, Config, Info, Sides, TryPopError, TryPushError};
 use crate::region::{End, State, ends};
@@ -75,6 +75,9 @@ pub fn queue_with<T>(config: Config) -> Result<Worker<T>, CapacityError> {
     Ok(Worker { here, end, thieves })
 }
 
+/// Looks whether the owner finds the mark, until a thief has its fence: about as long as that takes.
+const LOOKS: u32 = limit(20, 0) as u32;
+
 /// What the owner and its thieves share besides the blocks.
 struct Header<T> {
     /// The position behind the newest item. Written by the owner.
@@ -89,12 +92,14 @@ struct Thieves {
     /// Where the block starts from which they steal.
     bottom: AtomicU64,
     seizing: RightToSeize,
+    /// The position behind the item that the owner has given last to a thief that wanted to seize some. Written by the owner.
+    given: AtomicU64,
 }
 
 impl<T> Header<T> {
     fn new(shape: &Shape, barrier: Barrier) -> Self {
         let first = || AtomicU64::new(shape.first());
-        let thieves = Thieves { bottom: first(), seizing: RightToSeize::new() };
+        let thieves = Thieves { bottom: first(), seizing: RightToSeize::new(), given: first() };
         Self { top: Padded(first()), thieves: Padded(thieves), barrier, item: PhantomData }
     }
 }
@@ -188,11 +193,26 @@ impl<T> Here<T> {
         None
     }
 
-    /// A thief has marked the block, or has taken items; or each pop comes here for its fence.
-    fn look(self, blocks: &Blocks<T>) -> Self {
-        let word = self.block.unmarked(self.barrier);
-        let is_lowest = self.is_lowest;
-        Self { is_lowest, ..Self::new(blocks, self.until - blocks.size(), word, self.barrier) }
+    /// A thief has marked the block, or has taken items; or each pop comes here for its fence. The owner takes the mark back, and gives the thief the oldest item
+    /// below `position`, if there is one: while the owner pops often, thieves would never be fast enough.
+    fn look(self, blocks: &Blocks<T>, thieves: &Thieves, position: u64) -> Self {
+        let start = self.until - blocks.size();
+        let mut word = self.block.word_after_pop(self.barrier);
+        while word.is_seized() {
+            let mut own = word.for_owner();
+            let oldest = start + word.index();
+            if oldest < position {
+                // Relaxed: the exchange orders it.
+                thieves.given.store(oldest + 1, Ordering::Relaxed);
+                own = own.with_index(word.index() + 1);
+            }
+            // Release ↔ Acquire in `seize`: what is given, and the item.
+            word = match self.block.exchange(word, own, Ordering::Release) {
+                Ok(()) => own,
+                Err(found) => found,
+            };
+        }
+        Self { is_lowest: self.is_lowest, ..Self::new(blocks, start, word, self.barrier) }
     }
 }
 
@@ -249,7 +269,8 @@ impl<T> Worker<T> {
         shared.store(position, Ordering::Release);
         if !self.here.barrier.light_finds(self.here.block.word(), self.here.expected) {
             let (here, blocks) = (self.here.clone(), self.end.slots().clone());
-            self.here = without_unwinding(move || here.look(&blocks));
+            let thieves = &self.end.header().thieves;
+            self.here = without_unwinding(move || here.look(&blocks, thieves, position));
             if position < self.here.base {
                 // A thief has taken it, and all below.
                 shared.store(top, Ordering::Relaxed);
@@ -409,17 +430,32 @@ impl<T> Stealer<T> {
         let seized = word.for_seizer();
         block.exchange(word, seized, Ordering::Relaxed).map_err(|_| TryPopError::Busy)?;
         // From here on the owner finds the mark at its next pop. The fence makes its pops before that visible.
-        let is_ordered = header.barrier.heavy();
+        let is_answered = (0..LOOKS).any(|_| {
+            pause(1);
+            block.word().load(Ordering::Relaxed) != seized.0
+        });
+        let is_ordered = is_answered || header.barrier.heavy();
         // Acquire ↔ Release in `try_push` and `try_pop`: the items.
         let top = header.top.load(Ordering::Acquire).min(start + self.end.slots().size());
         let half = if is_ordered { top.saturating_sub(from).div_ceil(2) } else { 0 };
         let n = half.min(most as u64);
         let left = word.with_index(word.index() + n);
-        block.exchange(seized, left, Ordering::Relaxed).map_err(|_| TryPopError::Busy)?;
+        // Acquire ↔ Release in `look`: the item that the owner gives.
+        let n = match block.word().compare_exchange(
+            seized.0,
+            left.0,
+            Ordering::Relaxed,
+            Ordering::Acquire,
+        ) {
+            Ok(_) => n,
+            // Relaxed: the exchange orders it. The owner never comes back to a position that it has given.
+            Err(_) if header.thieves.given.load(Ordering::Relaxed) == from + 1 => 1,
+            Err(_) => return Err(TryPopError::Busy),
+        };
         match n {
             0 if is_ordered => Err(TryPopError::Empty),
             0 => Err(TryPopError::Busy),
-            // SAFETY: the owner has not taken the mark back, so it had popped none of these items, and now they are this thread's.
+            // SAFETY: the owner has given this item, or it has not taken the mark back: then it had popped none of these items. Now they are this thread's.
             n => Ok(unsafe { Loot::new(self.end.slots(), from, n) }),
         }
     }

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use core::task::{Context, Poll, Waker};
+use core::task::{Context, Poll, Waker, ready};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::idle::Idle;
@@ -17,10 +17,10 @@ use crate::steal::bwos::Loot;
 use crate::wait::thread::Looks;
 
 /// What the workers share.
-pub(super) struct Crew<T> {
+pub(in crate::steal) struct Crew<T> {
     victims: Box<[Victim<T>]>,
     pub(super) injector: Injector<T>,
-    pub(super) idle: Idle,
+    pub(in crate::steal) idle: Idle,
     counts: Box<[Padded<Counted>]>,
     /// One of [`WORKS`], [`ENDS`] and [`ENDED`].
     phase: AtomicU64,
@@ -70,7 +70,9 @@ impl Count {
 
 impl<T> Crew<T> {
     /// A crew and its workers.
-    pub(super) fn new(options: &Options) -> Result<(Arc<Self>, Locals<T>), CapacityError> {
+    pub(in crate::steal) fn new(
+        options: &Options,
+    ) -> Result<(Arc<Self>, Locals<T>), CapacityError> {
         let workers = options.workers.max(1);
         let own = |_| Own::new(options.order, options.capacity);
         let queues: Box<[Own<T>]> = (0..workers).map(own).collect::<Result<_, _>>()?;
@@ -101,7 +103,7 @@ impl<T> Crew<T> {
         Ok((crew, locals))
     }
 
-    pub(super) fn workers(&self) -> usize {
+    pub(in crate::steal) fn workers(&self) -> usize {
         self.victims.len()
     }
 
@@ -118,19 +120,19 @@ impl<T> Crew<T> {
     }
 
     /// Pushes a task from outside.
-    pub(super) fn inject(&self, task: T) -> Result<(), T> {
+    pub(in crate::steal) fn inject(&self, task: T) -> Result<(), T> {
         self.injector.push(task)?;
         self.idle.notify();
         Ok(())
     }
 
     /// Wakes a worker if there is something to do.
-    pub(super) fn wake(&self) {
+    pub(in crate::steal) fn wake(&self) {
         self.idle.wake(|| self.has_more());
     }
 
     /// Lets the workers end when all tasks are done, and takes no more from outside.
-    pub(super) fn end_when_done(&self) {
+    pub(in crate::steal) fn end_when_done(&self) {
         self.injector.close();
         let (from, to) = (WORKS, ENDS);
         _ = self.phase.compare_exchange(from, to, Ordering::Release, Ordering::Relaxed);
@@ -139,7 +141,7 @@ impl<T> Crew<T> {
     }
 
     /// Lets the workers end after the tasks that they run.
-    pub(super) fn end_now(&self) {
+    pub(in crate::steal) fn end_now(&self) {
         self.injector.close();
         self.phase.store(ENDED, Ordering::Relaxed);
         self.idle.wake_all();
@@ -158,7 +160,7 @@ impl<T> Crew<T> {
     }
 
     /// Waits until all tasks are done.
-    pub(super) fn wait_until_quiet(&self) {
+    pub(in crate::steal) fn wait_until_quiet(&self) {
         self.idle.wait_until_quiet(self.workers(), || self.injector.is_empty());
     }
 
@@ -179,15 +181,15 @@ impl<T> Crew<T> {
     }
 
     /// Drops tasks that no worker has taken, when all have ended.
-    pub(super) fn drop_injected(&self) {
+    pub(in crate::steal) fn drop_injected(&self) {
         self.catch(|| drop(self.injector.clear()));
     }
 
-    pub(super) fn take_panic(&self) -> Option<PanicPayload> {
+    pub(in crate::steal) fn take_panic(&self) -> Option<PanicPayload> {
         self.panic.lock().take()
     }
 
-    pub(super) fn counts(&self, worker: usize) -> Counts {
+    pub(in crate::steal) fn counts(&self, worker: usize) -> Counts {
         let counted = &self.counts[worker];
         Counts {
             tasks: counted.tasks.get(),
@@ -257,6 +259,27 @@ impl<T> Local<T> {
         has_room
     }
 
+    /// Pushes a task if the own queue has room. Whether it had.
+    #[inline(never)]
+    pub(in crate::steal) fn offer(&mut self, task: T) -> bool {
+        let has_room = self.queue.lifo().try_push(task).is_ok();
+        if has_room {
+            self.crew.idle.notify();
+        }
+        has_room
+    }
+
+    /// Pops the next task of the own queue.
+    #[inline(never)]
+    pub(in crate::steal) fn pop(&mut self) -> Option<T> {
+        self.queue.lifo().try_pop().ok()
+    }
+
+    /// Whether it is one of these workers.
+    pub(in crate::steal) fn is_of(&self, crew: &Arc<Crew<T>>) -> bool {
+        Arc::ptr_eq(&self.crew, crew)
+    }
+
     /// Pushes a task that is likely to be the only one which the calling task pushes: no worker is woken for it. At the end of the calling task this worker runs it, or
     /// wakes another worker if it has others, too. Whether no other worker knows of it until then: if the calling task may run for long, somebody should call
     /// [`Handle::wake`](super::Handle::wake) after a while.
@@ -276,7 +299,7 @@ impl<T> Local<T> {
     }
 
     /// Pushes a task while none runs, and wakes nobody: the worker does that when it is polled.
-    pub(super) fn push_between(&mut self, task: T) {
+    pub(in crate::steal) fn push_between(&mut self, task: T) {
         if !self.keep(task) {
             self.crew.idle.notify();
         }
@@ -302,89 +325,93 @@ impl<T> Local<T> {
     }
 
     /// Runs tasks: ready when the pool ends. The context's waker is woken when there may be something to do again.
-    pub(super) fn poll(
+    pub(in crate::steal) fn poll(
         &mut self,
         context: &mut Context<'_>,
         run: impl Fn(&mut Self, T),
     ) -> Poll<()> {
         let crew = Arc::clone(&self.crew);
         for _ in 0..AT_ONCE {
-            let Some(task) = self.next(context.waker()) else {
-                if matches!(self.state, State::Sleeps(_)) {
-                    return Poll::Pending;
-                }
+            let Some(task) = ready!(self.next_until(context.waker(), || false)) else {
                 self.drop_own();
                 return Poll::Ready(());
             };
             crew.catch(|| run(self, task));
-            self.counted().tasks.add(1);
+            self.count_task();
         }
         context.waker().wake_by_ref();
         Poll::Pending
     }
 
-    /// The next task. `None` if the worker sleeps, or the pool ends.
+    /// The next task. Pending if the worker sleeps: then the waker is woken when there may be something to do. `None` when it is over, or the pool ends.
     #[inline]
-    fn next(&mut self, waker: &Waker) -> Option<T> {
+    pub(in crate::steal) fn next_until(
+        &mut self,
+        waker: &Waker,
+        is_over: impl Fn() -> bool,
+    ) -> Poll<Option<T>> {
         if matches!(self.state, State::Works) {
+            if is_over() {
+                return Poll::Ready(None);
+            }
             if let Some(task) = self.take_own() {
                 if self.has_last {
                     self.end_last();
                 }
-                return Some(task);
+                return Poll::Ready(Some(task));
             }
             self.has_last = false;
             self.crew.idle.begin();
             self.state = State::Searches;
         }
-        self.search(waker)
+        self.search(waker, &|crew| is_over() || crew.has_ended())
     }
 
     /// Looks everywhere, and goes to sleep if there is nothing.
     #[cold]
     #[inline(never)]
-    fn search(&mut self, waker: &Waker) -> Option<T> {
+    fn search(&mut self, waker: &Waker, is_over: &dyn Fn(&Crew<T>) -> bool) -> Poll<Option<T>> {
         if let State::Sleeps(sleeper) = self.state {
             if self.crew.idle.still_sleeps(sleeper, waker) {
                 // Its own thread may have pushed some meanwhile.
-                if self.crew.victims[self.number].is_empty() {
-                    return None;
+                if self.crew.victims[self.number].is_empty() && !is_over(&self.crew) {
+                    return Poll::Pending;
                 }
                 self.crew.idle.withdraw(sleeper);
             }
             self.state = State::Searches;
             if let Some(own) = self.take_own() {
-                return Some(self.found(own));
+                return Poll::Ready(Some(self.found(own)));
             }
         }
-        while !self.crew.has_ended() {
-            if let Some(task) = self.look_for_a_while() {
-                return Some(self.found(task));
+        while !is_over(&self.crew) {
+            if let Some(task) = self.look_for_a_while(is_over) {
+                return Poll::Ready(Some(self.found(task)));
             }
             if let Some(sleeper) = self.crew.idle.announce(waker, || self.crew.has_more()) {
                 self.state = State::Sleeps(sleeper);
                 self.counted().sleeps.add(1);
                 self.crew.tell_if_quiet();
-                return None;
+                return Poll::Pending;
             }
         }
-        None
+        Poll::Ready(self.found(None))
     }
 
-    /// The search has found a task.
-    fn found(&mut self, task: T) -> T {
+    /// The search ends.
+    fn found<R>(&mut self, found: R) -> R {
         self.crew.idle.found(|| self.crew.has_more());
         self.state = State::Works;
-        task
+        found
     }
 
-    fn look_for_a_while(&mut self) -> Option<T> {
+    fn look_for_a_while(&mut self, is_over: &dyn Fn(&Crew<T>) -> bool) -> Option<T> {
         let mut awake = self.looks.begin();
         let found = loop {
             if let Some(task) = self.look() {
                 break Some(task);
             }
-            if self.crew.has_ended() || !awake.again() {
+            if is_over(&self.crew) || !awake.again() {
                 break None;
             }
         };
@@ -400,6 +427,11 @@ impl<T> Local<T> {
         }
         // If a task of the pool has ended it, nobody else does that.
         crew.drop_injected();
+    }
+
+    /// The worker has run a task.
+    pub(in crate::steal) fn count_task(&self) {
+        self.counted().tasks.add(1);
     }
 
     fn counted(&self) -> &Counted {

@@ -50,7 +50,7 @@
 //! - While no worker sleeps, a push costs a load more than that of the plain queue. A push wakes one worker, if none searches; that one wakes the next one if there is more.
 //! - A task that panics ends alone. The first panic comes out of [`run`] or [`Pool::finish`] when all other tasks are done.
 
-mod crew;
+pub(super) mod crew;
 /// Public for the models, which use it without a pool; not for use, and not stable.
 #[doc(hidden)]
 pub mod idle;
@@ -75,7 +75,7 @@ use crate::memory::Parker;
 use crate::wait::{Closed, Strategy};
 use crew::Crew;
 
-type PanicPayload = Box<dyn Any + Send>;
+pub(super) type PanicPayload = Box<dyn Any + Send>;
 
 /// Which of its own tasks a worker runs next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -206,7 +206,7 @@ pub fn run<T: Send>(
     }
 }
 
-fn thread_of(worker: usize) -> thread::Builder {
+pub(super) fn thread_of(worker: usize) -> thread::Builder {
     thread::Builder::new().name(format!("worker {worker}"))
 }
 

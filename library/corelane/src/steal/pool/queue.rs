@@ -47,6 +47,15 @@ impl<T> Own<T> {
         of_either!(self, queue => queue.try_pop())
     }
 
+    /// The queue of a pool whose order is [`Order::Lifo`].
+    #[inline(always)]
+    pub(super) fn lifo(&mut self) -> &mut lifo::Worker<T> {
+        match self {
+            Self::Lifo(queue) => queue,
+            Self::Fifo(_) => unreachable!("the pool's order is LIFO"),
+        }
+    }
+
     pub(super) fn victim(&self) -> Victim<T> {
         match self {
             Self::Lifo(queue) => Victim::Lifo(queue.stealer()),

@@ -1,0 +1,74 @@
+//! What a thread waits for that needs the result of another one.
+
+use core::task::Waker;
+
+use crate::memory::{AtomicU64, Ordering, UnsafeCell};
+
+/// Set once, by one thread, and waited for by one thread. It may be freed as soon as it is set.
+pub struct Latch {
+    state: AtomicU64,
+    /// Written by the thread that waits, before the state is [`SLEEPS`]. Then it is the other thread's.
+    waker: UnsafeCell<Option<Waker>>,
+}
+
+/// It isn't set.
+const OPEN: u64 = 0;
+/// It isn't set, and the waker is there.
+const SLEEPS: u64 = 1;
+const SET: u64 = 2;
+
+// SAFETY: the state says which thread accesses the waker.
+unsafe impl Sync for Latch {}
+
+impl core::fmt::Debug for Latch {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Latch").finish_non_exhaustive()
+    }
+}
+
+impl Default for Latch {
+    /// A latch that isn't set.
+    fn default() -> Self {
+        Self { state: AtomicU64::new(OPEN), waker: UnsafeCell::new(None) }
+    }
+}
+
+impl Latch {
+    /// Whether it is set.
+    pub fn is_set(&self) -> bool {
+        // Acquire ↔ Release in `set`: the result.
+        self.state.load(Ordering::Acquire) == SET
+    }
+
+    /// Has `waker` woken when it is set. Whether it is not set yet.
+    pub fn sleep(&self, waker: &Waker) -> bool {
+        // SAFETY: the state is not `SLEEPS`, so only this thread accesses the waker.
+        self.waker.with_mut(|own| unsafe { *own = Some(waker.clone()) });
+        // Release ↔ Acquire in `set`: the waker. Acquire ↔ Release in `set`: the result.
+        self.state.compare_exchange(OPEN, SLEEPS, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Sets it.
+    ///
+    /// # Safety
+    ///
+    /// `latch` is there until it is set. Nobody else sets it.
+    pub unsafe fn set(latch: *const Self) {
+        // SAFETY: the latch is there until the exchange succeeds; `latch` is not used after that.
+        let open = unsafe {
+            // Release ↔ Acquire in `is_set` and `sleep`: the result. Acquire ↔ Release in `sleep`: the waker.
+            let state = &(*latch).state;
+            state.compare_exchange(OPEN, SET, Ordering::Release, Ordering::Acquire)
+        };
+        if open.is_err() {
+            // SAFETY: the state is `SLEEPS`, so only this thread accesses the waker, and the latch is there until the store.
+            let waker = unsafe {
+                let waker = (*latch).waker.with_mut(|waker| (*waker).take());
+                // Release ↔ Acquire in `is_set`: the result.
+                (*latch).state.store(SET, Ordering::Release);
+                waker
+            };
+            waker.expect("it was there before the state").wake();
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Any number of tasks that borrow.
+
+use core::fmt;
+use core::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use super::Fork;
+use super::job::{self, Task};
+use super::latch::Latch;
+use crate::memory::{AtomicU64, Mutex, Ordering};
+use crate::steal::pool::PanicPayload;
+
+/// Spawns tasks that may borrow whatever outlives the [scope](Fork::scope).
+pub struct Scope<'a, 'env> {
+    fork: &'a Fork,
+    shared: &'a Shared,
+    /// Not a shorter lifetime: tasks must not borrow what lives inside the scope only.
+    env: PhantomData<fn(&'env ()) -> &'env ()>,
+}
+
+/// What the tasks of a scope share, on the stack of the thread that waits for them.
+struct Shared {
+    /// Tasks that are not done, and one for the scope's own call.
+    left: AtomicU64,
+    done: Latch,
+    /// What the first one that panicked has panicked with.
+    panic: Mutex<Option<PanicPayload>>,
+}
+
+/// Where a task finds its scope.
+#[derive(Clone, Copy)]
+struct Shares(*const Shared);
+
+// SAFETY: what tasks share is `Sync`.
+unsafe impl Send for Shares {}
+
+impl Shared {
+    /// One of those that share it is over, and uses it no more.
+    ///
+    /// # Safety
+    ///
+    /// It has counted itself before, and `shared` is there until it is counted out.
+    unsafe fn count_out(shared: *const Self) {
+        // SAFETY: see above; the last one sets the latch, until which the scope waits.
+        unsafe {
+            // Minus one. Release: what this task did. Acquire: what the others did.
+            if (*shared).left.fetch_add(u64::MAX, Ordering::AcqRel) == 1 {
+                Latch::set(&raw const (*shared).done);
+            }
+        }
+    }
+
+    fn keep(&self, panic: PanicPayload) {
+        self.panic.lock().get_or_insert(panic);
+    }
+}
+
+impl Fork {
+    /// Calls `spawns`, which may spawn any number of tasks, and waits until they are all done.
+    ///
+    /// ```
+    /// use corelane::steal::fork_join::{Options, Pool};
+    ///
+    /// let pool = Pool::new(Options::new(2))?;
+    /// let mut squares = [0; 8];
+    /// pool.run(|fork| {
+    ///     fork.scope(|scope| {
+    ///         for (n, square) in squares.iter_mut().enumerate() {
+    ///             scope.spawn(move |_| *square = n * n);
+    ///         }
+    ///     });
+    /// });
+    /// assert_eq!(squares[7], 49);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `spawns` or a task panics, after all are done.
+    pub fn scope<'env, R>(&self, spawns: impl FnOnce(&Scope<'_, 'env>) -> R) -> R {
+        let (left, panic) = (AtomicU64::new(1), Mutex::new(None));
+        let shared = Shared { left, done: Latch::default(), panic };
+        let scope = Scope { fork: self, shared: &shared, env: PhantomData };
+        let output = catch_unwind(AssertUnwindSafe(|| spawns(&scope)));
+        // SAFETY: it was counted from the beginning.
+        unsafe { Shared::count_out(&raw const shared) };
+        self.help_until_set(&shared.done);
+        let panic = shared.panic.lock().take();
+        match (output, panic) {
+            (Err(panic), _) | (_, Some(panic)) => resume_unwind(panic),
+            (Ok(output), None) => output,
+        }
+    }
+}
+
+impl<'env> Scope<'_, 'env> {
+    /// Spawns a task. It is on the heap.
+    pub fn spawn(&self, task: impl FnOnce(&Scope<'_, 'env>) + Send + 'env) {
+        // Relaxed: this one is counted itself.
+        self.shared.left.fetch_add(1, Ordering::Relaxed);
+        let shares = Shares(self.shared);
+        let task: Task = job::on_heap(move |fork: &Fork| {
+            let Shares(shared) = { shares };
+            // SAFETY: the scope waits until this task is counted out.
+            unsafe {
+                let scope = Scope { fork, shared: &*shared, env: PhantomData };
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task(&scope))) {
+                    scope.shared.keep(panic);
+                }
+                Shared::count_out(shared);
+            }
+        });
+        self.fork.give(task);
+    }
+
+    /// The worker that runs the calling task, to [join](Fork::join) and for further scopes.
+    pub fn fork(&self) -> &Fork {
+        self.fork
+    }
+}
+
+impl fmt::Debug for Scope<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").field("worker", &self.fork.worker()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,102 @@
+//! A computation that waits for a task which another worker has stolen.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use corelane_loom::memory::UnsafeCell;
+use corelane_loom::steal::Worker;
+use corelane_loom::steal::bwos::lifo;
+use corelane_loom::steal::fork_join::latch::Latch;
+
+use crate::explore::{both, explore};
+use crate::idle::Wakes;
+use crate::queue::Of;
+use crate::shared::all_are_there;
+use crate::steal::{blocks_of, numbers, pop, push};
+use crate::{Exploration, Model};
+
+pub(crate) fn models() -> Vec<Model> {
+    let of = Of::other(lifo::INFO);
+    vec![
+        of.model("latch_set_as_a_thread_sleeps", latch_set_as_a_thread_sleeps),
+        of.model("latch_set_as_a_thread_looks", latch_set_as_a_thread_looks),
+        of.model("given_by_an_owner_that_pops", given_by_an_owner_that_pops),
+    ]
+}
+
+/// A task on the stack of the thread that waits for it.
+struct Task {
+    output: UnsafeCell<u64>,
+    latch: Latch,
+}
+
+// SAFETY: loom checks at each access that accesses of several threads are ordered.
+unsafe impl Sync for Task {}
+
+impl Task {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { output: UnsafeCell::new(0), latch: Latch::default() })
+    }
+
+    fn run(&self) {
+        // SAFETY: as for `Sync`; the latch is there, and only this thread sets it.
+        unsafe {
+            self.output.with_mut(|output| *output = 1);
+            Latch::set(&raw const self.latch);
+        }
+    }
+
+    /// The latch is set: this thread has the task again, and the other one uses it no more.
+    fn end(&self) {
+        // SAFETY: as for `Sync`.
+        self.output.with_mut(|output| assert_eq!(unsafe { *output }, 1));
+        // It writes the waker.
+        assert!(!self.latch.sleep(Waker::noop()));
+    }
+}
+
+/// The task ends while its thread falls asleep.
+fn latch_set_as_a_thread_sleeps() -> Exploration {
+    explore(|| {
+        let task = Task::new();
+        let other = task.clone();
+        let wakes = Wakes::none();
+        let wait = || {
+            if task.latch.sleep(&wakes.clone().into()) {
+                wakes.wait_after(0);
+                assert!(task.latch.is_set());
+            }
+            task.end();
+        };
+        both(move || other.run(), wait);
+    })
+}
+
+/// The task ends while its thread looks, after it has told how it is woken.
+fn latch_set_as_a_thread_looks() -> Exploration {
+    explore(|| {
+        let task = Task::new();
+        let other = task.clone();
+        let wait = || {
+            task.latch.sleep(&Wakes::none().into());
+            if task.latch.is_set() {
+                task.end();
+            }
+        };
+        both(move || other.run(), wait);
+    })
+}
+
+/// A thief always gets an item of an owner that pops, and has others.
+fn given_by_an_owner_that_pops() -> Exploration {
+    explore(|| {
+        let mut worker = lifo::queue_with(blocks_of(4)).expect("small");
+        assert_eq!(push(&mut worker, 0..4), 4);
+        let thief = Worker::stealer(&worker);
+        let (seized, mut all) = both(move || numbers(thief.try_seize(1)), || pop(&mut worker, 2));
+        assert_eq!(seized, [0]);
+        all.extend(seized);
+        all.extend(pop(&mut worker, 1));
+        all_are_there(all, 4);
+    })
+}
