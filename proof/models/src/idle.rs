@@ -10,6 +10,7 @@ use corelane_loom::steal::pool::idle::Idle;
 use crate::explore::{both, explore};
 use crate::queue::Of;
 use crate::shared::start;
+use crate::steal::{blocks_of, numbers, push};
 use crate::{Exploration, Model};
 
 pub(crate) fn models() -> Vec<Model> {
@@ -23,6 +24,7 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("pool_waits_until_all_sleep", waits_until_all_sleep),
         of.model("pool_waits_for_what_was_just_pushed", waits_for_what_was_just_pushed),
         of.model("pool_pushed_without_a_notification", pushed_without_a_notification),
+        of.model("pool_sleeps_while_another_seizes", sleeps_while_another_seizes),
     ]
 }
 
@@ -269,5 +271,34 @@ fn waits_until_all_sleep() -> Exploration {
         crew.idle.wait_until_quiet(1, || !crew.has_more());
         assert!(!crew.has_more());
         works.join();
+    })
+}
+
+/// A worker finds that another one is about to seize a task, and sleeps: that one wakes it if there is more.
+fn sleeps_while_another_seizes() -> Exploration {
+    explore(|| {
+        let mut owner = fifo::queue_with(blocks_of(2)).expect("small");
+        assert_eq!(push(&mut owner, 0..2), 2);
+        let victim = owner.stealer();
+        let crew = Crew::of(2);
+        (0..2).for_each(|_| crew.idle.begin());
+        let search = move |crew: &Crew, victim: &fifo::Stealer<_>, worker| {
+            let has_more = || !victim.is_being_seized() && !victim.is_empty();
+            loop {
+                if !numbers(victim.try_seize(1)).is_empty() {
+                    crew.idle.found(has_more);
+                    return State::HasTask;
+                }
+                if crew.idle.announce(&crew.waker(worker), has_more).is_some() {
+                    return State::Asleep;
+                }
+                loom::thread::yield_now();
+            }
+        };
+        let (other, others) = (crew.clone(), victim.clone());
+        let states = both(move || search(&other, &others, 0), || search(&crew, &victim, 1));
+        let is_woken = (0..2).any(|worker| crew.is_woken(worker));
+        assert!(victim.is_empty() || is_woken, "{states:?}");
+        drop(owner);
     })
 }

@@ -5,7 +5,7 @@ use corelane_report::{Failure, Positive};
 use crate::catalogue::{Entry, ids_among};
 use crate::cores;
 use crate::executor;
-use crate::kinds::Test;
+use crate::kinds::{Computation, Test};
 use crate::options::ExecutorArgs;
 use crate::pair::Wait;
 use crate::params::{ExecutorSetting, Length, Params, Setting};
@@ -52,15 +52,23 @@ impl Plan {
 impl ExecutorArgs {
     /// The settings of a test, in the order of a round.
     fn settings(&self, test: Test) -> Vec<ExecutorSetting> {
-        let of = |connections| {
-            self.workers
-                .iter()
-                .map(move |&Positive(workers)| ExecutorSetting { workers, connections })
+        let of = |computation, connections| {
+            self.workers.iter().map(move |&Positive(workers)| ExecutorSetting {
+                workers,
+                connections,
+                computation,
+            })
         };
         match test {
             #[cfg(all(feature = "http", target_os = "linux"))]
-            Test::Http => self.connections.iter().flat_map(|&Positive(n)| of(Some(n))).collect(),
-            _ => of(None).collect(),
+            Test::Http => {
+                self.connections.iter().flat_map(|&Positive(n)| of(None, Some(n))).collect()
+            }
+            Test::ForkJoin => {
+                let both = [Computation::Fibonacci, Computation::Sum];
+                both.into_iter().flat_map(|computation| of(Some(computation), None)).collect()
+            }
+            _ => of(None, None).collect(),
         }
     }
 }

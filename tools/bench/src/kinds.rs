@@ -54,6 +54,8 @@ pub enum Test {
     FanOut,
     /// Tasks of which each spawns the next.
     Chain,
+    /// Computations that fork and join.
+    ForkJoin,
     /// Requests to a server, over the loopback.
     Http,
 }
@@ -81,6 +83,7 @@ impl Test {
         Self::Yield,
         Self::FanOut,
         Self::Chain,
+        Self::ForkJoin,
         #[cfg(all(feature = "http", target_os = "linux"))]
         Self::Http,
     ];
@@ -103,6 +106,7 @@ impl Test {
             Self::Owner | Self::HungryThief | Self::Stolen => "ns/item of the owner",
             Self::SpawnJoin | Self::FanOut | Self::Chain => "ns/task",
             Self::Yield => "ns/yield",
+            Self::ForkJoin => "ns/join",
             Self::Http => "ns/request",
         }
     }
@@ -116,6 +120,16 @@ pub enum Order {
     Lifo,
     /// The oldest.
     Fifo,
+}
+
+/// What forks and joins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Computation {
+    /// A Fibonacci number: calls that do nothing else.
+    Fibonacci,
+    /// The sum of a slice, of 1024 numbers at a time.
+    Sum,
 }
 
 /// Whether a call that waits blocks its thread or its task.

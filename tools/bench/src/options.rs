@@ -424,7 +424,7 @@ pub struct ExecutorArgs {
 
     /// What to measure.
     #[arg(long, value_parser = one_of(Test::EXECUTOR), value_delimiter = ',',
-          default_value = "spawn-join,ping-pong,yield,fan-out,chain")]
+          default_value = "spawn-join,ping-pong,yield,fan-out,chain,fork-join")]
     pub test: Vec<Test>,
 
     /// Numbers of worker threads.

@@ -8,8 +8,8 @@ use corelane::{Config, Memory, Queue};
 use serde::{Deserialize, Serialize};
 
 use crate::kinds::{
-    Handles, MemoryKind, Mode, Operation, Order, PayloadKind, Placement, Regime, Runtime, Sharing,
-    Strategy, TeamSize, WORD, Workload,
+    Computation, Handles, MemoryKind, Mode, Operation, Order, PayloadKind, Placement, Regime,
+    Runtime, Sharing, Strategy, TeamSize, WORD, Workload,
 };
 use crate::pair::Wait;
 use crate::schedule::Arrival;
@@ -156,6 +156,9 @@ pub(crate) struct ExecutorSetting {
     /// Of a server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) connections: Option<usize>,
+    /// Of `fork-join`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) computation: Option<Computation>,
 }
 
 /// How the calls of a queue wait. A queue may have several ways.

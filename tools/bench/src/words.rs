@@ -208,9 +208,12 @@ fn columns(result: &CellResult) -> (&'static str, &'static [Column]) {
         Test::Round => (test.unit(), &[PER_S, RATIO_PEER]),
         Test::Owner | Test::HungryThief | Test::Stolen => steal::columns(test),
         _ if result.is_of_executor() => executor::columns(test),
-        Test::SpawnJoin | Test::Yield | Test::FanOut | Test::Chain | Test::Http => {
-            (test.unit(), &[])
-        }
+        Test::SpawnJoin
+        | Test::Yield
+        | Test::FanOut
+        | Test::Chain
+        | Test::ForkJoin
+        | Test::Http => (test.unit(), &[]),
         // Only of calls that wait.
         Test::PingPong | Test::Cpu | Test::Idle | Test::FanIn | Test::Kill => (test.unit(), &[]),
     }
@@ -310,7 +313,12 @@ pub(crate) fn legend(result: &CellResult) -> &'static str {
         }
         Test::Owner | Test::HungryThief | Test::Stolen => steal::LEGEND,
         _ if result.is_of_executor() => executor::LEGEND,
-        Test::SpawnJoin | Test::Yield | Test::FanOut | Test::Chain | Test::Http => "",
+        Test::SpawnJoin
+        | Test::Yield
+        | Test::FanOut
+        | Test::Chain
+        | Test::ForkJoin
+        | Test::Http => "",
         Test::PingPong | Test::Cpu | Test::Idle | Test::FanIn | Test::Kill => "",
     }
 }

@@ -96,23 +96,28 @@ impl Bell {
         }
     }
 
-    /// As [`ring`](Self::ring), but it wakes the sleeper that came last. `may` is asked with the lock, if there is one. Whether it has woken one.
+    /// As [`ring`](Self::ring), but it wakes the sleeper that came last. If there is one, `may` is asked whether it may be woken, and asked again with the lock. Then `before` is called. Whether it has
+    /// woken one.
     #[inline(always)]
-    pub(crate) fn ring_if(&self, may: impl FnOnce() -> bool) -> bool {
-        !self.is_quiet() && self.wake_last_if(may)
+    pub(crate) fn ring_if(&self, may: impl Fn() -> bool, before: impl FnOnce()) -> bool {
+        !self.is_quiet() && self.wake_last_if(may, before)
     }
 
     #[cold]
     #[inline(never)]
-    fn wake_last_if(&self, may: impl FnOnce() -> bool) -> bool {
+    fn wake_last_if(&self, may: impl Fn() -> bool, before: impl FnOnce()) -> bool {
         if !self.has_sleepers() {
             self.ring_in_vain();
+            return false;
+        }
+        if !may() {
             return false;
         }
         let mut sleepers = self.sleepers.lock();
         if sleepers.waiting.is_empty() || !may() {
             return false;
         }
+        before();
         let last = sleepers.waiting.pop_back();
         self.tell(&sleepers);
         drop(sleepers);

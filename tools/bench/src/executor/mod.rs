@@ -1,7 +1,8 @@
-//! `lane bench executor`: tasks that are spawned, wake each other, yield, fan out, and follow each other.
+//! `lane bench executor`: tasks that are spawned, wake each other, yield, fan out, and follow each other; computations that fork and join.
 //!
 //! To add an executor: implement [`Executor`], and add a line to [`entries`].
 
+mod fork_join;
 #[cfg(all(feature = "http", target_os = "linux"))]
 mod http;
 mod runtimes;
@@ -16,13 +17,14 @@ use std::time::Instant;
 use corelane::{Info, Sides};
 
 use crate::catalogue::{Entry, EntryKind};
-use crate::kinds::Test;
+use crate::kinds::{Computation, Test};
 use crate::params::{ExecutorSetting, Length, Trial};
 use crate::sample::Sample;
 
 /// All entries.
 pub(crate) fn entries() -> &'static [Entry] {
-    static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(runtimes::entries);
+    static ENTRIES: LazyLock<Vec<Entry>> =
+        LazyLock::new(|| runtimes::entries().into_iter().chain(fork_join::entries()).collect());
     &ENTRIES
 }
 
@@ -48,15 +50,26 @@ pub(crate) trait Tasks: Clone + Send + Sync + 'static {
 /// How an executor is measured.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExecutorKernel {
-    #[cfg(all(feature = "http", target_os = "linux"))]
+    #[cfg_attr(
+        not(all(feature = "http", target_os = "linux")),
+        expect(dead_code, reason = "for servers")
+    )]
     id: &'static str,
-    measure: fn(Test, Length, usize) -> Sample,
+    measure: Measure,
     fits: fn(usize) -> bool,
+}
+
+/// What it runs.
+#[derive(Debug, Clone, Copy)]
+enum Measure {
+    Tasks(fn(Test, Length, usize) -> Sample),
+    Joins(fn(Computation, Length, usize) -> Sample),
 }
 
 impl ExecutorKernel {
     pub(crate) fn fits(&self, setting: &ExecutorSetting) -> bool {
-        (self.fits)(setting.workers)
+        let joins = matches!(self.measure, Measure::Joins(_));
+        joins == setting.computation.is_some() && (self.fits)(setting.workers)
     }
 
     pub(crate) fn measure(
@@ -69,7 +82,14 @@ impl ExecutorKernel {
         if let Some(connections) = setting.connections {
             return http::measure(self.id, trial.length, setting.workers, connections);
         }
-        Ok((self.measure)(test, trial.length, setting.workers))
+        let workers = setting.workers;
+        Ok(match (self.measure, setting.computation) {
+            (Measure::Joins(measure), Some(computation)) => {
+                measure(computation, trial.length, workers)
+            }
+            (Measure::Tasks(measure), None) => measure(test, trial.length, workers),
+            _ => unreachable!("only those that fit are measured"),
+        })
     }
 }
 
@@ -79,13 +99,7 @@ fn entry<E: Executor>(
     fits: fn(usize) -> bool,
 ) -> Entry {
     let info = Info { id, name, sides: Sides::ManyToMany, bounded: true, ..Info::RING };
-    let kernel = ExecutorKernel {
-        #[cfg(all(feature = "http", target_os = "linux"))]
-        id,
-        measure: measure::<E>,
-        fits,
-    };
-    Entry::executor(info, kind, kernel)
+    Entry::executor(info, kind, ExecutorKernel { id, measure: Measure::Tasks(measure::<E>), fits })
 }
 
 /// Nanoseconds for each task, round trip, or yield.

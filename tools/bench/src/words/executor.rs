@@ -1,7 +1,7 @@
 //! The texts of `lane bench executor`.
 
 use super::{Column, RATIO_PEER};
-use crate::kinds::Test;
+use crate::kinds::{Computation, Test};
 use crate::params::ExecutorSetting;
 use crate::results::CellResult;
 
@@ -12,6 +12,10 @@ pub(super) fn titles(result: &CellResult, setting: &ExecutorSetting) -> (String,
         Test::PingPong => "ping-pong, two tasks that wake each other",
         Test::Yield => "yield, 256 tasks that let each other run",
         Test::FanOut => "fan-out, 256 empty tasks that nobody awaits",
+        Test::ForkJoin => match setting.computation {
+            Some(Computation::Sum) => "fork-join, the sum of 262144 numbers, 1024 by a task",
+            _ => "fork-join, a Fibonacci number, by calls that do nothing else",
+        },
         Test::Http => "http, hyper over the loopback",
         _ => "chain, 1000 tasks of which each spawns the next",
     };
@@ -33,7 +37,7 @@ const P99: Column = ("p99 us", |s, _| Some(format!("{:.0}", s.latency_ns?.p99 as
 const P999: Column = ("p99.9 us", |s, _| Some(format!("{:.0}", s.latency_ns?.p999 as f64 / 1e3)));
 const CPU: Column = ("cpu ns", |s, _| Some(format!("{:.0}", s.cpu_ns_per_item?)));
 
-pub(super) const LEGEND: &str = "Nanoseconds for each task, round trip, yield, or request, of all workers together; less is better. × peer: of the best peer. \
+pub(super) const LEGEND: &str = "Nanoseconds for each task, round trip, yield, join, or request, of all workers together; less is better. × peer: of the best peer. \
     cpu ns: processor time of the server for each request.";
 
 pub(super) const READING: &str =

@@ -182,6 +182,12 @@ impl RightToSeize {
         Self { is_taken: AtomicBool::new(false), alone: UnsafeCell::new(()) }
     }
 
+    /// Whether a thief has it.
+    pub(super) fn is_taken(&self) -> bool {
+        // Relaxed: the caller has a fence, if it needs one.
+        self.is_taken.load(Ordering::Relaxed)
+    }
+
     /// `None` if another thief has it.
     pub(super) fn take(&self) -> Option<Seizing<'_>> {
         // Acquire ↔ Release in `drop`: the other thief's mark is gone.

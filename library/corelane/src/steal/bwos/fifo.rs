@@ -435,6 +435,12 @@ impl<T> Stealer<T> {
         }
     }
 
+    /// Whether a thief is about to seize items.
+    #[doc(hidden)]
+    pub fn is_being_seized(&self) -> bool {
+        self.end.header().thieves.seizing.is_taken()
+    }
+
     /// Whether there was nothing to steal or to seize.
     pub fn is_empty(&self) -> bool {
         self.count(1) == 0

@@ -78,26 +78,15 @@ impl<F: FnOnce(&Fork) -> R, R> OnStack<F, R> {
         }
     }
 
-    /// Calls it here.
+    /// The call.
     ///
     /// # Safety
     ///
-    /// The task was taken back, or was in no queue.
+    /// The task was taken back, or was in no queue. The call is taken once.
     #[inline]
-    pub(super) unsafe fn call(&self, fork: &Fork) -> R {
+    pub(super) unsafe fn take(&self) -> F {
         // SAFETY: nobody else has the call, and nobody uses it after this.
-        let call = unsafe { ManuallyDrop::take(&mut *self.call.get()) };
-        call(fork)
-    }
-
-    /// Drops the call.
-    ///
-    /// # Safety
-    ///
-    /// As [`call`](Self::call).
-    pub(super) unsafe fn drop_call(&self) {
-        // SAFETY: nobody else has the call, and nobody uses it after this.
-        unsafe { ManuallyDrop::drop(&mut *self.call.get()) };
+        unsafe { ManuallyDrop::take(&mut *self.call.get()) }
     }
 
     /// The output, when the latch is set.

@@ -44,8 +44,8 @@ impl Latch {
     pub fn sleep(&self, waker: &Waker) -> bool {
         // SAFETY: the state is not `SLEEPS`, so only this thread accesses the waker.
         self.waker.with_mut(|own| unsafe { *own = Some(waker.clone()) });
-        // Release ↔ Acquire in `set`: the waker. Acquire ↔ Release in `set`: the result.
-        self.state.compare_exchange(OPEN, SLEEPS, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        // Release ↔ Acquire in `set`: the waker. Acquire ↔ Release in `set`, if it is set: the result.
+        self.state.compare_exchange(OPEN, SLEEPS, Ordering::Release, Ordering::Acquire).is_ok()
     }
 
     /// Sets it.

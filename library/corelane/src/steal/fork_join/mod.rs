@@ -226,16 +226,17 @@ impl Fork {
         let job = OnStack::new(b);
         if !self.with(|local| local.offer(job.task())) {
             // SAFETY: it is in no queue.
-            return (a(self), unsafe { job.call(self) });
+            let b = unsafe { job.take() };
+            return (a(self), b(self));
         }
         let pushed = Pushed { fork: self, job: &job };
         let a = a(self);
-        let b = match pushed.is_taken_back() {
-            // SAFETY: see above.
-            true => unsafe { job.call(self) },
-            false => job.into_output(),
-        };
-        (a, b)
+        if !pushed.end() {
+            return (a, job.into_output());
+        }
+        // SAFETY: it was taken back.
+        let b = unsafe { job.take() };
+        (a, b(self))
     }
 
     /// Takes a task back. If another worker has it, this one runs other tasks until that is done, and returns `false`.
@@ -308,7 +309,7 @@ struct Pushed<'a, F: FnOnce(&Fork) -> R, R> {
 
 impl<F: FnOnce(&Fork) -> R, R> Pushed<'_, F, R> {
     #[inline(always)]
-    fn is_taken_back(self) -> bool {
+    fn end(self) -> bool {
         let own = ManuallyDrop::new(self);
         own.fork.takes_back(own.job.task(), own.job.latch())
     }
@@ -318,7 +319,7 @@ impl<F: FnOnce(&Fork) -> R, R> Drop for Pushed<'_, F, R> {
     fn drop(&mut self) {
         if self.fork.takes_back(self.job.task(), self.job.latch()) {
             // SAFETY: it was taken back, and nobody runs it.
-            unsafe { self.job.drop_call() };
+            drop(unsafe { self.job.take() });
         }
     }
 }

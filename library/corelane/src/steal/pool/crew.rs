@@ -107,11 +107,10 @@ impl<T> Crew<T> {
         self.victims.len()
     }
 
-    /// Whether a worker could find something to do.
+    /// Whether a worker could find something to do, and no other one is about to.
     fn has_more(&self) -> bool {
-        !self.injector.is_empty()
-            || self.victims.iter().any(|victim| !victim.is_empty())
-            || self.has_ended()
+        let has_more = |victim: &Victim<T>| !victim.is_being_seized() && !victim.is_empty();
+        !self.injector.is_empty() || self.victims.iter().any(has_more) || self.has_ended()
     }
 
     fn has_ended(&self) -> bool {
@@ -387,6 +386,9 @@ impl<T> Local<T> {
         while !is_over(&self.crew) {
             if let Some(task) = self.look_for_a_while(is_over) {
                 return Poll::Ready(Some(self.found(task)));
+            }
+            if is_over(&self.crew) {
+                break;
             }
             if let Some(sleeper) = self.crew.idle.announce(waker, || self.crew.has_more()) {
                 self.state = State::Sleeps(sleeper);

@@ -9,7 +9,8 @@
 //!    other thread pushes, has a fence, and looks for sleepers.
 //! 2. *If it finds that a worker searches, that worker finds the task.* A worker that gives up is counted out before its fence and last look, and one that has found another task before
 //!    the look with which it decides whether to wake another one.
-//! 3. *A woken worker is counted as searching by the thread that wakes it*, while that has the bell's lock. So no thread relies on a search that never begins.
+//! 3. *While a worker seizes tasks of a queue, others need not look there*: it tells them when it is done, as in 2, if there are more.
+//! 4. *A woken worker is counted as searching by the thread that wakes it*, while that has the bell's lock. So no thread relies on a search that never begins.
 
 use core::fmt;
 use core::task::Waker;
@@ -49,7 +50,8 @@ impl Idle {
     /// A task was pushed: wakes a sleeper, if there is one, unless a worker searches.
     #[inline(always)] // the price of each push
     pub fn notify(&self) {
-        self.bell.ring_if(|| self.count_if_first());
+        // Relaxed: the ringer's fence orders it, and the lock what other ringers have added.
+        self.bell.ring_if(|| self.searching.load(Ordering::Relaxed) == 0, || self.begin());
     }
 
     /// The fence of a thread that has pushed a task, and then looks whether another thread will call [`wake`](Self::wake).
@@ -67,23 +69,9 @@ impl Idle {
         }
     }
 
-    /// Called before a sleeper is woken, with the bell's lock: counts it as searching, unless another worker searches.
-    fn count_if_first(&self) -> bool {
-        // Relaxed: the ringer's fence orders it, and the lock what other ringers have added.
-        let is_first = self.searching.load(Ordering::Relaxed) == 0;
-        if is_first {
-            self.begin();
-        }
-        is_first
-    }
-
     /// Wakes all sleepers.
     pub fn wake_all(&self) {
-        let count = || {
-            self.begin();
-            true
-        };
-        while self.bell.ring_if(count) {}
+        while self.bell.ring_if(|| true, || self.begin()) {}
     }
 
     /// A worker begins to search.
@@ -104,8 +92,8 @@ impl Idle {
 
     /// A search ends. Whether no other worker searches.
     fn end(&self) -> bool {
-        // Minus one.
-        self.searching.fetch_add(u64::MAX, Ordering::Relaxed) == 1
+        // Minus one. Release ↔ the fence of a worker that is about to sleep: this one seizes nothing any more.
+        self.searching.fetch_add(u64::MAX, Ordering::Release) == 1
     }
 
     /// A worker that has searched in vain is about to sleep, and looks once more. The sleeper's number, or `None` if it goes on to search.

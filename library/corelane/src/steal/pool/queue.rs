@@ -73,6 +73,11 @@ impl<T> Victim<T> {
         of_either!(self, queue => queue.try_seize(most))
     }
 
+    /// Whether a thief is about to seize tasks. If there are more then, it will tell the others.
+    pub(super) fn is_being_seized(&self) -> bool {
+        of_either!(self, queue => queue.is_being_seized())
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         of_either!(self, queue => queue.is_empty())
     }

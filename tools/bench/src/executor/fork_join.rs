@@ -1,0 +1,213 @@
+//! Computations that fork and join: Fibonacci numbers, whose calls do nothing else, and the sum of a slice.
+//!
+//! To add a peer: implement [`Engine`], and add a line to [`entries`].
+
+use std::hint::black_box;
+use std::sync::LazyLock;
+use std::time::Instant;
+
+use corelane::steal::fork_join::{Fork, Options, Pool};
+use corelane::{Info, Sides};
+
+use super::{ExecutorKernel, Measure};
+use crate::catalogue::{Entry, EntryKind};
+use crate::kinds::Computation;
+use crate::params::Length;
+use crate::sample::Sample;
+
+pub(super) fn entries() -> Vec<Entry> {
+    let ours = EntryKind::Ours { items: "calls" };
+    let mut entries =
+        vec![entry::<Ours>(("corelane-fork-join", "steal::fork_join"), ours, |_| true)];
+    #[cfg(feature = "peers")]
+    entries.extend(peers::entries());
+    let std = EntryKind::Peer { package: "std", version: String::new() };
+    entries.push(entry::<Calls>(("calls", "no pool: one call after the other"), std, |workers| {
+        workers == 1
+    }));
+    entries
+}
+
+/// What runs two calls, at once if it can.
+trait Engine: Sized {
+    /// What tasks have at hand.
+    type Handle<'a>;
+
+    fn start(workers: usize) -> Self;
+    fn run(&self, call: impl FnOnce(&mut Self::Handle<'_>) -> u64 + Send) -> u64;
+    fn join(
+        handle: &mut Self::Handle<'_>,
+        a: impl FnOnce(&mut Self::Handle<'_>) -> u64 + Send,
+        b: impl FnOnce(&mut Self::Handle<'_>) -> u64 + Send,
+    ) -> u64;
+}
+
+fn entry<E: Engine>(
+    (id, name): (&'static str, &'static str),
+    kind: EntryKind,
+    fits: fn(usize) -> bool,
+) -> Entry {
+    let info = Info { id, name, sides: Sides::ManyToMany, bounded: true, ..Info::RING };
+    Entry::executor(info, kind, ExecutorKernel { id, measure: Measure::Joins(measure::<E>), fits })
+}
+
+/// Nanoseconds for each join.
+fn measure<E: Engine>(computation: Computation, length: Length, workers: usize) -> Sample {
+    let engine = E::start(workers);
+    let mut value = 0.0;
+    for part in length.parts() {
+        let (begin, mut joins) = (Instant::now(), 0);
+        while !part.is_over(joins, begin) {
+            joins += match computation {
+                Computation::Fibonacci => {
+                    assert_eq!(engine.run(|handle| fibonacci::<E>(handle, OF)), FIBONACCI);
+                    // For each call that is not a leaf.
+                    FIBONACCI_AFTER - 1
+                }
+                Computation::Sum => {
+                    let sum = engine.run(|handle| sum::<E>(handle, black_box(&NUMBERS)));
+                    assert_eq!(sum, MANY * (MANY - 1) / 2);
+                    MANY / LEAF - 1
+                }
+            };
+        }
+        value = begin.elapsed().as_nanos() as f64 / joins as f64;
+    }
+    Sample::of(value)
+}
+
+/// Which Fibonacci number.
+const OF: u64 = 25;
+const FIBONACCI: u64 = 75_025;
+/// The next one.
+const FIBONACCI_AFTER: u64 = 121_393;
+
+fn fibonacci<E: Engine>(handle: &mut E::Handle<'_>, n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    E::join(handle, |handle| fibonacci::<E>(handle, n - 1), |handle| fibonacci::<E>(handle, n - 2))
+}
+
+/// Numbers to add.
+const MANY: u64 = 1 << 18;
+/// Numbers that one task adds.
+const LEAF: u64 = 1 << 10;
+
+static NUMBERS: LazyLock<Vec<u64>> = LazyLock::new(|| (0..MANY).collect());
+
+fn sum<E: Engine>(handle: &mut E::Handle<'_>, numbers: &[u64]) -> u64 {
+    if numbers.len() as u64 <= LEAF {
+        return numbers.iter().sum();
+    }
+    let (left, right) = numbers.split_at(numbers.len() / 2);
+    E::join(handle, |handle| sum::<E>(handle, left), |handle| sum::<E>(handle, right))
+}
+
+/// corelane's.
+struct Ours(Pool);
+
+impl Engine for Ours {
+    type Handle<'a> = &'a Fork;
+
+    fn start(workers: usize) -> Self {
+        Self(Pool::new(Options::new(workers)).expect("the system has threads"))
+    }
+
+    fn run(&self, call: impl FnOnce(&mut &Fork) -> u64 + Send) -> u64 {
+        self.0.run(|mut fork| call(&mut fork))
+    }
+
+    fn join(
+        fork: &mut &Fork,
+        a: impl FnOnce(&mut &Fork) -> u64 + Send,
+        b: impl FnOnce(&mut &Fork) -> u64 + Send,
+    ) -> u64 {
+        let (a, b) = fork.join(|mut fork| a(&mut fork), |mut fork| b(&mut fork));
+        a + b
+    }
+}
+
+/// Plain calls.
+struct Calls;
+
+impl Engine for Calls {
+    type Handle<'a> = ();
+
+    fn start(_: usize) -> Self {
+        Self
+    }
+
+    fn run(&self, call: impl FnOnce(&mut ()) -> u64 + Send) -> u64 {
+        call(&mut ())
+    }
+
+    fn join(
+        (): &mut (),
+        a: impl FnOnce(&mut ()) -> u64 + Send,
+        b: impl FnOnce(&mut ()) -> u64 + Send,
+    ) -> u64 {
+        // Otherwise the compiler makes a loop of one of the calls.
+        black_box(a(&mut ())) + black_box(b(&mut ()))
+    }
+}
+
+#[cfg(feature = "peers")]
+mod peers {
+    use std::num::NonZero;
+
+    use super::{Engine, entry};
+    use crate::catalogue::Entry;
+    use crate::peers::crates::kind;
+
+    pub(super) fn entries() -> [Entry; 2] {
+        [
+            entry::<rayon::ThreadPool>(("rayon", "join"), kind("rayon"), |_| true),
+            entry::<chili::ThreadPool>(("chili", "Scope::join"), kind("chili"), |_| true),
+        ]
+    }
+
+    impl Engine for rayon::ThreadPool {
+        type Handle<'a> = ();
+
+        fn start(workers: usize) -> Self {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
+            pool.expect("the system has threads")
+        }
+
+        fn run(&self, call: impl FnOnce(&mut ()) -> u64 + Send) -> u64 {
+            self.install(|| call(&mut ()))
+        }
+
+        fn join(
+            (): &mut (),
+            a: impl FnOnce(&mut ()) -> u64 + Send,
+            b: impl FnOnce(&mut ()) -> u64 + Send,
+        ) -> u64 {
+            let (a, b) = rayon::join(|| a(&mut ()), || b(&mut ()));
+            a + b
+        }
+    }
+
+    impl Engine for chili::ThreadPool {
+        type Handle<'a> = chili::Scope<'a>;
+
+        fn start(workers: usize) -> Self {
+            let thread_count = NonZero::new(workers);
+            Self::with_config(chili::Config { thread_count, ..Default::default() })
+        }
+
+        fn run(&self, call: impl FnOnce(&mut chili::Scope<'_>) -> u64 + Send) -> u64 {
+            call(&mut self.scope())
+        }
+
+        fn join(
+            scope: &mut chili::Scope<'_>,
+            a: impl FnOnce(&mut chili::Scope<'_>) -> u64 + Send,
+            b: impl FnOnce(&mut chili::Scope<'_>) -> u64 + Send,
+        ) -> u64 {
+            let (a, b) = scope.join(a, b);
+            a + b
+        }
+    }
+}
