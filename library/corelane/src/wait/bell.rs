@@ -153,7 +153,7 @@ impl Bell {
 
     /// Whether nobody sleeps, and ringers need no `SeqCst` fence.
     #[inline(always)]
-    fn is_quiet(&self) -> bool {
+    pub(crate) fn is_quiet(&self) -> bool {
         self.barrier.light_load(&self.sleeping) == 0
     }
 

@@ -308,9 +308,7 @@ impl<T> Local<T> {
     /// The task that has called [`push_last`](Self::push_last) is over, and the next one was taken.
     fn end_last(&mut self) {
         self.has_last = false;
-        if !self.crew.victims[self.number].is_empty() {
-            self.crew.idle.notify();
-        }
+        self.crew.idle.notify_if(|| !self.crew.victims[self.number].is_empty());
     }
 
     /// The worker's number, from 0.

@@ -54,6 +54,14 @@ impl Idle {
         self.bell.ring_if(|| self.searching.load(Ordering::Relaxed) == 0, || self.begin());
     }
 
+    /// The same, if there is a task. Only asked when the look at the bell isn't enough.
+    #[inline(always)]
+    pub(super) fn notify_if(&self, is_more: impl FnOnce() -> bool) {
+        if !self.bell.is_quiet() && is_more() {
+            self.notify();
+        }
+    }
+
     /// The fence of a thread that has pushed a task, and then looks whether another thread will call [`wake`](Self::wake).
     #[inline(always)]
     pub fn light_fence(&self) {
