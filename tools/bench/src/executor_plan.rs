@@ -1,5 +1,7 @@
 //! `lane bench executor`: the options, checked and expanded into single cells.
 
+use std::time::Duration;
+
 use corelane_report::{Failure, Positive};
 
 use crate::catalogue::{Entry, ids_among};
@@ -13,6 +15,9 @@ use crate::plan::{Plan, row};
 
 /// Most workers.
 const MOST: usize = 256;
+
+/// Longest task.
+const LONGEST: Duration = Duration::from_secs(1);
 
 impl Plan {
     /// `lane bench executor`.
@@ -30,6 +35,9 @@ impl Plan {
             return Err(Failure::Usage(format!(
                 "{workers} workers are too many: choose fewer --workers, up to {MOST}"
             )));
+        }
+        if args.task.iter().any(|&task| task > LONGEST) {
+            return Err(Failure::Usage("choose a shorter --task, up to 1s".into()));
         }
         let mut cells = Vec::new();
         for &test in &args.test {
@@ -52,23 +60,28 @@ impl Plan {
 impl ExecutorArgs {
     /// The settings of a test, in the order of a round.
     fn settings(&self, test: Test) -> Vec<ExecutorSetting> {
-        let of = |computation, connections| {
-            self.workers.iter().map(move |&Positive(workers)| ExecutorSetting {
-                workers,
-                connections,
-                computation,
-            })
+        let of = |of: ExecutorSetting| {
+            let with = move |&Positive(workers)| ExecutorSetting { workers, ..of.clone() };
+            self.workers.iter().map(with)
         };
+        let none = ExecutorSetting::default;
         match test {
             #[cfg(all(feature = "http", target_os = "linux"))]
             Test::Http => {
-                self.connections.iter().flat_map(|&Positive(n)| of(None, Some(n))).collect()
+                let with = |&Positive(n)| ExecutorSetting { connections: Some(n), ..none() };
+                self.connections.iter().map(with).flat_map(of).collect()
             }
             Test::ForkJoin => {
                 let both = [Computation::Fibonacci, Computation::Sum];
-                both.into_iter().flat_map(|computation| of(Some(computation), None)).collect()
+                let with = |computation| ExecutorSetting { computation, ..none() };
+                both.map(|of| with(Some(of))).into_iter().flat_map(of).collect()
             }
-            _ => of(None, None).collect(),
+            Test::Grain => {
+                let ns = |task: &Duration| Some(task.as_nanos() as u64);
+                let with = |task| ExecutorSetting { task_ns: ns(task), ..none() };
+                self.task.iter().map(with).flat_map(of).collect()
+            }
+            _ => of(none()).collect(),
         }
     }
 }

@@ -56,6 +56,8 @@ pub enum Test {
     Chain,
     /// Computations that fork and join.
     ForkJoin,
+    /// Tasks that take a while, all spawned by one of them.
+    Grain,
     /// Requests to a server, over the loopback.
     Http,
 }
@@ -84,6 +86,7 @@ impl Test {
         Self::FanOut,
         Self::Chain,
         Self::ForkJoin,
+        Self::Grain,
         #[cfg(all(feature = "http", target_os = "linux"))]
         Self::Http,
     ];
@@ -104,7 +107,7 @@ impl Test {
             Self::Idle => "cpu ns/s",
             Self::Kill => "ms to open",
             Self::Owner | Self::HungryThief | Self::Stolen => "ns/item of the owner",
-            Self::SpawnJoin | Self::FanOut | Self::Chain => "ns/task",
+            Self::SpawnJoin | Self::FanOut | Self::Chain | Self::Grain => "ns/task",
             Self::Yield => "ns/yield",
             Self::ForkJoin => "ns/join",
             Self::Http => "ns/request",

@@ -424,12 +424,17 @@ pub struct ExecutorArgs {
 
     /// What to measure.
     #[arg(long, value_parser = one_of(Test::EXECUTOR), value_delimiter = ',',
-          default_value = "spawn-join,ping-pong,yield,fan-out,chain,fork-join")]
+          default_value = "spawn-join,ping-pong,yield,fan-out,chain,fork-join,grain")]
     pub test: Vec<Test>,
 
     /// Numbers of worker threads.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2,8")]
     pub workers: Vec<Positive>,
+
+    /// How long a task of `grain` takes.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1us,10us,100us,1ms",
+          value_parser = duration)]
+    pub task: Vec<Duration>,
 
     /// Connections of `http`.
     #[cfg(all(feature = "http", target_os = "linux"))]

@@ -150,7 +150,7 @@ pub(crate) struct StealSetting {
 }
 
 /// An executor of tasks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ExecutorSetting {
     pub(crate) workers: usize,
     /// Of a server.
@@ -159,6 +159,9 @@ pub(crate) struct ExecutorSetting {
     /// Of `fork-join`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) computation: Option<Computation>,
+    /// How long a task of `grain` takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) task_ns: Option<u64>,
 }
 
 /// How the calls of a queue wait. A queue may have several ways.

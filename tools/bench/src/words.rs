@@ -213,6 +213,7 @@ fn columns(result: &CellResult) -> (&'static str, &'static [Column]) {
         | Test::FanOut
         | Test::Chain
         | Test::ForkJoin
+        | Test::Grain
         | Test::Http => (test.unit(), &[]),
         // Only of calls that wait.
         Test::PingPong | Test::Cpu | Test::Idle | Test::FanIn | Test::Kill => (test.unit(), &[]),
@@ -318,6 +319,7 @@ pub(crate) fn legend(result: &CellResult) -> &'static str {
         | Test::FanOut
         | Test::Chain
         | Test::ForkJoin
+        | Test::Grain
         | Test::Http => "",
         Test::PingPong | Test::Cpu | Test::Idle | Test::FanIn | Test::Kill => "",
     }

@@ -75,9 +75,20 @@ fn in_a_line(error: &clap::Error, program: &Command) -> String {
     }
 }
 
+/// So few names are all told.
+const FEW: usize = 8;
+
 /// The failure for a `name` that is none of the `known` names.
 pub fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
-    let mut nearest: Vec<_> = known.map(|id| (strsim::jaro_winkler(name, id), id)).collect();
+    let known: Vec<_> = known.collect();
+    if known.len() <= FEW {
+        return Failure::Usage(format!(
+            "nothing is called {name}; choose from {}",
+            known.join(", ")
+        ));
+    }
+    let mut nearest: Vec<_> =
+        known.into_iter().map(|id| (strsim::jaro_winkler(name, id), id)).collect();
     nearest.sort_by(|a, b| f64::total_cmp(&b.0, &a.0));
     let nearest: Vec<_> = nearest.iter().take(3).map(|(_, id)| *id).collect();
     let nearest = nearest.join(", ");

@@ -25,7 +25,7 @@
 //! | [`fifo`] | oldest first | servers and executors: no task waits for ever |
 //! | [`chase_lev`], [`chase_lev::asymmetric`], [`run_queue`] | newest; newest; oldest first | to compare: what most schedulers have. One would choose them for queues that grow, or when a thief must reach every item by an ordinary steal |
 //!
-//! `pool` has worker threads with such queues, for tasks of any type.
+//! `pool` has worker threads with such queues, for tasks of any type. `fork_join` has them for computations that split.
 //!
 //! `lifo` and `fifo` are block-based ([`bwos`]). Where the system has `membarrier(2)`, as Linux does, the owner's calls cost about as much as those
 //! of `Vec` and `VecDeque`. Elsewhere each pop has a fence.

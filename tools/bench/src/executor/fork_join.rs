@@ -1,4 +1,4 @@
-//! Computations that fork and join: Fibonacci numbers, whose calls do nothing else, and the sum of a slice.
+//! Computations that fork and join: Fibonacci numbers, whose calls do nothing else, the sum of a slice, and scopes of tasks that take a while.
 //!
 //! To add a peer: implement [`Engine`], and add a line to [`entries`].
 
@@ -9,22 +9,21 @@ use std::time::Instant;
 use corelane::steal::fork_join::{Fork, Options, Pool};
 use corelane::{Info, Sides};
 
-use super::{ExecutorKernel, Measure};
+use super::{ExecutorKernel, Grain};
 use crate::catalogue::{Entry, EntryKind};
-use crate::kinds::Computation;
-use crate::params::Length;
+use crate::kinds::{Computation, Test};
+use crate::params::{ExecutorSetting, Length};
 use crate::sample::Sample;
 
 pub(super) fn entries() -> Vec<Entry> {
     let ours = EntryKind::Ours { items: "calls" };
     let mut entries =
-        vec![entry::<Ours>(("corelane-fork-join", "steal::fork_join"), ours, |_| true)];
+        vec![entry::<Ours>(("corelane-fork-join", "steal::fork_join"), ours, forks_or_spawns)];
     #[cfg(feature = "peers")]
     entries.extend(peers::entries());
     let std = EntryKind::Peer { package: "std", version: String::new() };
-    entries.push(entry::<Calls>(("calls", "no pool: one call after the other"), std, |workers| {
-        workers == 1
-    }));
+    let alone = |setting: &ExecutorSetting| forks_or_spawns(setting) && setting.workers == 1;
+    entries.push(entry::<Calls>(("calls", "no pool: one call after the other"), std, alone));
     entries
 }
 
@@ -40,31 +39,43 @@ trait Engine: Sized {
         a: impl FnOnce(&mut Self::Handle<'_>) -> u64 + Send,
         b: impl FnOnce(&mut Self::Handle<'_>) -> u64 + Send,
     ) -> u64;
+    /// Spawns the tasks of a batch, and waits for them.
+    fn scope(handle: &mut Self::Handle<'_>, grain: Grain);
 }
 
 fn entry<E: Engine>(
     (id, name): (&'static str, &'static str),
     kind: EntryKind,
-    fits: fn(usize) -> bool,
+    fits: fn(&ExecutorSetting) -> bool,
 ) -> Entry {
     let info = Info { id, name, sides: Sides::ManyToMany, bounded: true, ..Info::RING };
-    Entry::executor(info, kind, ExecutorKernel { id, measure: Measure::Joins(measure::<E>), fits })
+    Entry::executor(info, kind, ExecutorKernel { id, measure: measure::<E>, fits })
 }
 
-/// Nanoseconds for each join.
-fn measure<E: Engine>(computation: Computation, length: Length, workers: usize) -> Sample {
-    let engine = E::start(workers);
+/// Whether it is a computation, or tasks that need nothing of an executor.
+fn forks_or_spawns(setting: &ExecutorSetting) -> bool {
+    setting.computation.is_some() || setting.task_ns.is_some()
+}
+
+/// Nanoseconds for each join, or each task of a scope.
+fn measure<E: Engine>(_: Test, length: Length, setting: &ExecutorSetting) -> Sample {
+    let engine = E::start(setting.workers);
+    let grain = setting.task_ns.map(Grain::of);
     let mut value = 0.0;
     for part in length.parts() {
         let (begin, mut joins) = (Instant::now(), 0);
         while !part.is_over(joins, begin) {
-            joins += match computation {
-                Computation::Fibonacci => {
+            joins += match (grain, setting.computation) {
+                (Some(grain), _) => engine.run(|handle| {
+                    E::scope(handle, grain);
+                    grain.tasks
+                }),
+                (None, Some(Computation::Fibonacci)) => {
                     assert_eq!(engine.run(|handle| fibonacci::<E>(handle, OF)), FIBONACCI);
                     // For each call that is not a leaf.
                     FIBONACCI_AFTER - 1
                 }
-                Computation::Sum => {
+                (None, _) => {
                     let sum = engine.run(|handle| sum::<E>(handle, black_box(&NUMBERS)));
                     assert_eq!(sum, MANY * (MANY - 1) / 2);
                     MANY / LEAF - 1
@@ -126,6 +137,10 @@ impl Engine for Ours {
         let (a, b) = fork.join(|mut fork| a(&mut fork), |mut fork| b(&mut fork));
         a + b
     }
+
+    fn scope(fork: &mut &Fork, grain: Grain) {
+        fork.scope(|scope| (0..grain.tasks).for_each(|_| scope.spawn(move |_| grain.run())));
+    }
 }
 
 /// Plain calls.
@@ -150,20 +165,26 @@ impl Engine for Calls {
         // Otherwise the compiler makes a loop of one of the calls.
         black_box(a(&mut ())) + black_box(b(&mut ()))
     }
+
+    fn scope((): &mut (), grain: Grain) {
+        (0..grain.tasks).for_each(|_| grain.run());
+    }
 }
 
 #[cfg(feature = "peers")]
 mod peers {
     use std::num::NonZero;
 
-    use super::{Engine, entry};
+    use super::{Engine, Grain, entry, forks_or_spawns};
     use crate::catalogue::Entry;
     use crate::peers::crates::kind;
 
     pub(super) fn entries() -> [Entry; 2] {
         [
-            entry::<rayon::ThreadPool>(("rayon", "join"), kind("rayon"), |_| true),
-            entry::<chili::ThreadPool>(("chili", "Scope::join"), kind("chili"), |_| true),
+            entry::<rayon::ThreadPool>(("rayon", "join"), kind("rayon"), forks_or_spawns),
+            entry::<chili::ThreadPool>(("chili", "Scope::join"), kind("chili"), |setting| {
+                setting.computation.is_some()
+            }),
         ]
     }
 
@@ -187,6 +208,12 @@ mod peers {
             let (a, b) = rayon::join(|| a(&mut ()), || b(&mut ()));
             a + b
         }
+
+        fn scope((): &mut (), grain: Grain) {
+            rayon::scope(|scope| {
+                (0..grain.tasks).for_each(|_| scope.spawn(move |_| grain.run()));
+            });
+        }
     }
 
     impl Engine for chili::ThreadPool {
@@ -208,6 +235,10 @@ mod peers {
         ) -> u64 {
             let (a, b) = scope.join(a, b);
             a + b
+        }
+
+        fn scope(_: &mut chili::Scope<'_>, _: Grain) {
+            unreachable!("it has none, and is only asked to join");
         }
     }
 }

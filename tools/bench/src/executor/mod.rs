@@ -17,9 +17,10 @@ use std::time::Instant;
 use corelane::{Info, Sides};
 
 use crate::catalogue::{Entry, EntryKind};
-use crate::kinds::{Computation, Test};
+use crate::kinds::Test;
 use crate::params::{ExecutorSetting, Length, Trial};
 use crate::sample::Sample;
+use crate::work::{Busy, Work};
 
 /// All entries.
 pub(crate) fn entries() -> &'static [Entry] {
@@ -55,21 +56,13 @@ pub(crate) struct ExecutorKernel {
         expect(dead_code, reason = "for servers")
     )]
     id: &'static str,
-    measure: Measure,
-    fits: fn(usize) -> bool,
-}
-
-/// What it runs.
-#[derive(Debug, Clone, Copy)]
-enum Measure {
-    Tasks(fn(Test, Length, usize) -> Sample),
-    Joins(fn(Computation, Length, usize) -> Sample),
+    measure: fn(Test, Length, &ExecutorSetting) -> Sample,
+    fits: fn(&ExecutorSetting) -> bool,
 }
 
 impl ExecutorKernel {
     pub(crate) fn fits(&self, setting: &ExecutorSetting) -> bool {
-        let joins = matches!(self.measure, Measure::Joins(_));
-        joins == setting.computation.is_some() && (self.fits)(setting.workers)
+        (self.fits)(setting)
     }
 
     pub(crate) fn measure(
@@ -82,29 +75,23 @@ impl ExecutorKernel {
         if let Some(connections) = setting.connections {
             return http::measure(self.id, trial.length, setting.workers, connections);
         }
-        let workers = setting.workers;
-        Ok(match (self.measure, setting.computation) {
-            (Measure::Joins(measure), Some(computation)) => {
-                measure(computation, trial.length, workers)
-            }
-            (Measure::Tasks(measure), None) => measure(test, trial.length, workers),
-            _ => unreachable!("only those that fit are measured"),
-        })
+        Ok((self.measure)(test, trial.length, setting))
     }
 }
 
 fn entry<E: Executor>(
     (id, name): (&'static str, &'static str),
     kind: EntryKind,
-    fits: fn(usize) -> bool,
+    fits: fn(&ExecutorSetting) -> bool,
 ) -> Entry {
     let info = Info { id, name, sides: Sides::ManyToMany, bounded: true, ..Info::RING };
-    Entry::executor(info, kind, ExecutorKernel { id, measure: Measure::Tasks(measure::<E>), fits })
+    Entry::executor(info, kind, ExecutorKernel { id, measure: measure::<E>, fits })
 }
 
 /// Nanoseconds for each task, round trip, or yield.
-fn measure<E: Executor>(test: Test, length: Length, workers: usize) -> Sample {
-    let executor = E::start(workers);
+fn measure<E: Executor>(test: Test, length: Length, setting: &ExecutorSetting) -> Sample {
+    let executor = E::start(setting.workers);
+    let grain = setting.task_ns.map(Grain::of);
     let done = Arc::new(Mutex::new(0.0));
     let (tasks, result) = (executor.tasks(), Arc::clone(&done));
     executor.run(async move {
@@ -112,7 +99,7 @@ fn measure<E: Executor>(test: Test, length: Length, workers: usize) -> Sample {
         for part in length.parts() {
             let (begin, mut items) = (Instant::now(), 0);
             while !part.is_over(items, begin) {
-                items += batch(test, &tasks).await;
+                items += batch(test, &tasks, grain).await;
             }
             value = begin.elapsed().as_nanos() as f64 / items as f64;
         }
@@ -123,7 +110,10 @@ fn measure<E: Executor>(test: Test, length: Length, workers: usize) -> Sample {
 }
 
 /// Runs some of them, and returns how many.
-async fn batch<T: Tasks>(test: Test, tasks: &T) -> u64 {
+async fn batch<T: Tasks>(test: Test, tasks: &T, grain: Option<Grain>) -> u64 {
+    if let Some(grain) = grain {
+        return grains(tasks, grain).await;
+    }
     match test {
         Test::SpawnJoin => spawn_join(tasks).await,
         Test::PingPong => ping_pong(tasks).await,
@@ -143,6 +133,33 @@ async fn spawn_join<T: Tasks>(tasks: &T) -> u64 {
         join.await;
     }
     TASKS
+}
+
+/// Tasks that take a while.
+#[derive(Clone, Copy)]
+struct Grain {
+    work: Busy,
+    /// Of a batch, which takes some milliseconds on one core, but not less than a few tasks.
+    tasks: u64,
+}
+
+impl Grain {
+    fn of(ns: u64) -> Self {
+        Self { work: Busy::new(ns), tasks: (4_000_000 / ns.max(1)).clamp(16, TASKS) }
+    }
+
+    fn run(mut self) {
+        self.work.consume(1);
+    }
+}
+
+/// Spawns tasks that take a while, and awaits them all.
+async fn grains<T: Tasks>(tasks: &T, grain: Grain) -> u64 {
+    let joins: Vec<_> = (0..grain.tasks).map(|_| tasks.spawn(async move { grain.run() })).collect();
+    for join in joins {
+        join.await;
+    }
+    grain.tasks
 }
 
 /// Two tasks wake each other.

@@ -8,14 +8,23 @@ use corelane_executor::JoinHandle;
 
 use super::{Executor, Tasks, entry};
 use crate::catalogue::{Entry, EntryKind};
+use crate::params::ExecutorSetting;
 
 pub(super) fn entries() -> Vec<Entry> {
     let ours = EntryKind::Ours { items: "tasks" };
-    let entries =
-        vec![entry::<Ours>(("corelane-executor", "on block-based work stealing"), ours, |_| true)];
+    let entries = vec![entry::<Ours>(
+        ("corelane-executor", "on block-based work stealing"),
+        ours,
+        runs_tasks,
+    )];
     #[cfg(feature = "peers")]
     let entries = entries.into_iter().chain(peers::entries()).collect();
     entries
+}
+
+/// Executors don't fork and join.
+fn runs_tasks(setting: &ExecutorSetting) -> bool {
+    setting.computation.is_none()
 }
 
 /// Awaits a task, and expects that it doesn't panic.
@@ -75,18 +84,18 @@ mod peers {
     use tokio::runtime::{Builder, Runtime};
     use tokio::task::JoinHandle;
 
-    use super::{Executor, Joined, Tasks, entry};
+    use super::{Executor, Joined, Tasks, entry, runs_tasks};
     use crate::catalogue::Entry;
     use crate::peers::crates::kind;
 
     pub(super) fn entries() -> Vec<Entry> {
         let tokio = || kind("tokio");
         vec![
-            entry::<Tokio>(("tokio", "multi-thread"), tokio(), |_| true),
-            entry::<TokioCurrent>(("tokio-current", "current-thread"), tokio(), |workers| {
-                workers == 1
+            entry::<Tokio>(("tokio", "multi-thread"), tokio(), runs_tasks),
+            entry::<TokioCurrent>(("tokio-current", "current-thread"), tokio(), |setting| {
+                runs_tasks(setting) && setting.workers == 1
             }),
-            entry::<Smol>(("async-executor", "of smol"), kind("async-executor"), |_| true),
+            entry::<Smol>(("async-executor", "of smol"), kind("async-executor"), runs_tasks),
         ]
     }
 

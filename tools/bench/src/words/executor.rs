@@ -16,12 +16,17 @@ pub(super) fn titles(result: &CellResult, setting: &ExecutorSetting) -> (String,
             Some(Computation::Sum) => "fork-join, the sum of 262144 numbers, 1024 by a task",
             _ => "fork-join, a Fibonacci number, by calls that do nothing else",
         },
+        Test::Grain => "grain, tasks that take a while, all spawned by one of them",
         Test::Http => "http, hyper over the loopback",
         _ => "chain, 1000 tasks of which each spawns the next",
     };
     let workers = format!("{} workers", setting.workers);
-    let size = setting.connections.map(|n| format!("{workers}, {n} connections"));
-    (what.into(), Some(size.unwrap_or(workers)))
+    let size = match (setting.connections, setting.task_ns) {
+        (Some(n), _) => format!("{workers}, {n} connections"),
+        (None, Some(ns)) => format!("{workers}, {} us for a task", ns as f64 / 1e3),
+        (None, None) => workers,
+    };
+    (what.into(), Some(size))
 }
 
 pub(super) fn columns(test: Test) -> (&'static str, &'static [Column]) {

@@ -11,11 +11,20 @@ fn executor(args: &str) -> String {
 
 #[test]
 fn executors_are_measured_in_all_ways() {
-    let json = json_of(&executor("--workers 1,2"));
-    for name in ["corelane-executor", "tokio", "tokio-current", "async-executor"] {
+    let json = json_of(&executor("--workers 1,2 --task 1us"));
+    // With one worker and with two, but those that have one thread.
+    for (name, count) in [
+        ("corelane-executor", 12),
+        ("tokio", 12),
+        ("tokio-current", 6),
+        ("async-executor", 12),
+        ("corelane-fork-join", 6),
+        ("rayon", 6),
+        ("chili", 4),
+        ("calls", 3),
+    ] {
         let of = results(&json).iter().filter(|result| result["queue"] == name);
-        // One of them has one thread.
-        assert_eq!(of.count(), if name == "tokio-current" { 5 } else { 10 }, "{name}");
+        assert_eq!(of.count(), count, "{name}");
     }
     for result in results(&json) {
         assert_has(result, json!({ "suite": "executor" }));
@@ -26,14 +35,24 @@ fn executors_are_measured_in_all_ways() {
 
 #[test]
 fn the_report_names_tests_and_workers() {
-    let words = ["corelane-executor", "ping-pong", "2 workers", "ns/yield"];
-    assert_report(&executor("corelane-executor --workers 2"), &words);
+    let words = [
+        "corelane-executor",
+        "rayon",
+        "ping-pong",
+        "2 workers",
+        "ns/yield",
+        "Fibonacci",
+        "1 us for a task",
+    ];
+    assert_report(&executor("corelane-executor rayon --workers 2 --task 1us"), &words);
 }
 
 #[test]
 fn bad_options_are_refused() {
     for (args, text) in [
-        ("toko", "tokio"),
+        ("toko", "choose from corelane-executor, tokio,"),
+        ("--task 0", "such as"),
+        ("--task 1h", "up to 1s"),
         ("--workers 0", "1"),
         ("--workers 9999", "choose fewer --workers"),
         ("--test spawn", "spawn-join"),

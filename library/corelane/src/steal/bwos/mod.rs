@@ -11,6 +11,8 @@
 //! owner needs no fence: it stores its position before each pop and then loads the word of its block, a cache line that nobody else writes. If the word is
 //! marked, or has changed, the owner takes the mark back, or goes on with what the thief has left. The owner never waits for a thief.
 //!
+//! An owner that pops all the time finds each mark before the thief has done the rest. In a LIFO queue, whose oldest item may be the largest part of a computation, it then gives the thief that item.
+//!
 //! # The paper, and what differs
 //!
 //! J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), chapter 4.
