@@ -229,7 +229,8 @@ pub(crate) fn table(
 ) -> Table {
     let (value, columns) = columns(results[0]);
     let headings = columns.iter().map(|(heading, _)| *heading);
-    let mut table = Table::new(["queue", value, "p25–p75"].into_iter().chain(headings));
+    let what = if results[0].is_of_executor() { "executor" } else { "queue" };
+    let mut table = Table::new([what, value, "p25–p75"].into_iter().chain(headings));
     for result in results {
         let Some(summary) = result.groups.get(&group) else { continue };
         let floor = floor(all, result, group).map(|(_, floor)| floor);
