@@ -6,6 +6,7 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use corelane::steal::fork_join;
 use corelane::steal::pool::{self, Local, Options, Order, Policy, Pool};
 
 /// Orders, numbers of workers, and capacities of their queues.
@@ -285,4 +286,32 @@ fn counts_tell_what_workers_do() {
     assert!(counts.iter().all(|counts| counts.tasks > 0 && counts.sleeps > 0), "{counts:?}");
     assert!(counts.iter().any(|counts| counts.stolen + counts.seized > 0), "{counts:?}");
     assert_eq!(pool.waiting(), 0);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn workers_run_on_their_cores() {
+    use rustix::thread::{CpuSet, sched_getaffinity};
+
+    let cores_of_thread = || sched_getaffinity(None).unwrap();
+    let before = cores_of_thread();
+    let all: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&core| before.is_set(core)).collect();
+    let options = Options::new(3).cores(all.iter().copied());
+    let (tell, told) = mpsc::channel();
+    let pool = Pool::new(options, move |local: &mut Local<()>, ()| {
+        tell.send((local.worker(), cores_of_thread())).unwrap();
+        thread::sleep(Duration::from_millis(1));
+    })
+    .unwrap();
+    (0..30).for_each(|_| pool.push(()));
+    pool.finish();
+    for (worker, cores) in told {
+        assert!(cores.count() == 1 && cores.is_set(all[worker % all.len()]), "{worker}");
+    }
+    assert!(cores_of_thread() == before);
+    for core in [CpuSet::MAX_CPU - 1, usize::MAX] {
+        assert!(Pool::new(Options::new(2).cores([core]), |_: &mut Local<()>, ()| ()).is_err());
+        assert!(fork_join::Pool::new(Options::new(2).cores([core])).is_err());
+    }
+    assert!(cores_of_thread() == before);
 }

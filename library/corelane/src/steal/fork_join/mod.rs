@@ -47,8 +47,8 @@ use std::thread::JoinHandle;
 pub use super::pool::{Counts, Options, Policy};
 pub use scope::Scope;
 
+use super::pool::Order;
 use super::pool::crew::{Crew, Local};
-use super::pool::{Order, thread_of};
 use crate::memory::{Mutex, Parker};
 use job::{OnStack, Task};
 use latch::Latch;
@@ -82,18 +82,19 @@ impl Pool {
     ///
     /// # Errors
     ///
-    /// If there is no memory for the queues, or the system refuses a thread.
+    /// If there is no memory for the queues, or the system refuses a thread or a [core](Options::cores).
     pub fn new(options: Options) -> io::Result<Self> {
-        let (crew, locals) = Crew::new(&options.order(Order::Lifo))?;
+        let options = options.order(Order::Lifo);
+        let (crew, locals) = Crew::new(&options)?;
         let mut locals = locals.into_iter();
         let seat = Mutex::new(locals.next().map(Fork::new));
         let mut pool = Self { crew, seat, threads: Vec::new() };
         for local in locals {
-            let builder = thread_of(local.worker());
+            let worker = local.worker();
             let work =
                 move || Fork::new(local).enter(|fork| fork.help_until_set(&Latch::default()));
             // If the system refuses it, the drop of the pool ends the others.
-            pool.threads.push(builder.spawn(work)?);
+            pool.threads.push(options.start(worker, |thread| thread.spawn(work))?);
         }
         Ok(pool)
     }

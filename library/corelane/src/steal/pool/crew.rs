@@ -74,6 +74,7 @@ impl<T> Crew<T> {
         options: &Options,
     ) -> Result<(Arc<Self>, Locals<T>), CapacityError> {
         let workers = options.workers.max(1);
+        let domains = options.domains_of_workers();
         let own = |_| Own::new(options.order, options.capacity);
         let queues: Box<[Own<T>]> = (0..workers).map(own).collect::<Result<_, _>>()?;
         let crew = Arc::new(Self {
@@ -88,7 +89,7 @@ impl<T> Crew<T> {
             crew: Arc::clone(&crew),
             number,
             queue,
-            victims: Victims::new(options.policy, number, workers, &options.domains),
+            victims: Victims::new(options.policy, number, workers, &domains),
             batch: if options.order == Order::Fifo {
                 options.capacity.div_ceil(2).min(BATCH)
             } else {

@@ -50,6 +50,7 @@
 //! - While no worker sleeps, a push costs a load more than that of the plain queue. A push wakes one worker, if none searches; that one wakes the next one if there is more.
 //! - A task that panics ends alone. The first panic comes out of [`run`] or [`Pool::finish`] when all other tasks are done.
 
+mod cores;
 pub(super) mod crew;
 /// Public for the models, which use it without a pool; not for use, and not stable.
 #[doc(hidden)]
@@ -97,6 +98,7 @@ pub struct Options {
     policy: Policy,
     strategy: Strategy,
     domains: Vec<usize>,
+    cores: Vec<usize>,
 }
 
 impl Default for Options {
@@ -117,6 +119,7 @@ impl Options {
             policy,
             strategy: Strategy::default(),
             domains: Vec::new(),
+            cores: Vec::new(),
         }
     }
 
@@ -145,10 +148,43 @@ impl Options {
         Self { policy, ..self }
     }
 
-    /// The domain of each worker, such as a NUMA node: a worker steals from the others of its domain first. Default: all workers are in one domain. Workers
-    /// aren't pinned: their tasks may do that.
+    /// The core of each worker, by the system's numbers; in turn, if there are more workers. A thread that the pool starts runs on its core only; the calling thread of
+    /// [`run`] and of [`fork_join::Pool::run`](super::fork_join::Pool::run) is left where it is. Workers whose cores share the last cache steal from each other first. On Linux; elsewhere no
+    /// worker can be started so. Default: the system decides.
+    pub fn cores(self, cores: impl IntoIterator<Item = usize>) -> Self {
+        Self { cores: cores.into_iter().collect(), ..self }
+    }
+
+    /// The domain of each worker, such as a NUMA node: a worker steals from the others of its domain first. Default: those that share a cache, if it is known on which
+    /// [cores](Self::cores) they run.
     pub fn domains(self, domains: impl IntoIterator<Item = usize>) -> Self {
         Self { domains: domains.into_iter().collect(), ..self }
+    }
+
+    /// The core of a worker.
+    fn core(&self, worker: usize) -> Option<usize> {
+        self.cores.get(worker % self.cores.len().max(1)).copied()
+    }
+
+    /// `domains[n]` is the domain of worker n. Empty if all are in one.
+    fn domains_of_workers(&self) -> Vec<usize> {
+        match self.domains.is_empty() {
+            true => cores::domains((0..self.workers).map_while(|worker| self.core(worker))),
+            false => self.domains.clone(),
+        }
+    }
+
+    /// Starts the thread of a worker by `start`.
+    pub(super) fn start<R>(
+        &self,
+        worker: usize,
+        start: impl FnOnce(thread::Builder) -> io::Result<R>,
+    ) -> io::Result<R> {
+        let builder = thread::Builder::new().name(format!("worker {worker}"));
+        match self.core(worker) {
+            Some(core) => cores::on(core, || start(builder)),
+            None => start(builder),
+        }
     }
 }
 
@@ -172,7 +208,7 @@ pub struct Counts {
 ///
 /// # Errors
 ///
-/// If there is no memory for the queues, or the system refuses a thread: then no task has been run.
+/// If there is no memory for the queues, or the system refuses a thread or a [core](Options::cores): then no task has been run.
 ///
 /// # Panics
 ///
@@ -189,8 +225,11 @@ pub fn run<T: Send>(
     let run = &run;
     thread::scope(|scope| {
         for local in locals {
-            let builder = thread_of(local.worker());
-            if let Err(refused) = builder.spawn_scoped(scope, move || work(local, run, sleep)) {
+            let worker = local.worker();
+            let start = |thread: thread::Builder| {
+                thread.spawn_scoped(scope, move || work(local, run, sleep))
+            };
+            if let Err(refused) = options.start(worker, start) {
                 crew.end_now();
                 return Err(refused);
             }
@@ -204,10 +243,6 @@ pub fn run<T: Send>(
         Some(payload) => resume_unwind(payload),
         None => Ok(()),
     }
-}
-
-pub(super) fn thread_of(worker: usize) -> thread::Builder {
-    thread::Builder::new().name(format!("worker {worker}"))
 }
 
 /// Runs a worker on the calling thread.
@@ -264,7 +299,7 @@ impl<T: Send + 'static> Pool<T> {
     ///
     /// # Errors
     ///
-    /// If there is no memory for the queues, or the system refuses a thread.
+    /// If there is no memory for the queues, or the system refuses a thread or a [core](Options::cores).
     pub fn new(
         options: Options,
         run: impl Fn(&mut Local<T>, T) + Send + Sync + 'static,
@@ -288,8 +323,9 @@ impl<T: Send + 'static> Pool<T> {
         let run = Arc::new((run, drive));
         for local in locals {
             let run = Arc::clone(&run);
-            let builder = thread_of(local.worker());
-            match builder.spawn(move || work(local, &run.0, &run.1)) {
+            let worker = local.worker();
+            let start = |thread: thread::Builder| thread.spawn(move || work(local, &run.0, &run.1));
+            match options.start(worker, start) {
                 Ok(thread) => pool.threads.push(thread),
                 Err(refused) => {
                     pool.cancel();
