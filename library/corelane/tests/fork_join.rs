@@ -231,7 +231,13 @@ fn a_panic_in_a_scope_comes_out_when_all_are_done() {
 
 #[test]
 fn several_threads_run_computations_at_once() {
-    let pool = Arc::new(pool(3));
+    for workers in 1..=3 {
+        compute_on_four_threads(workers);
+    }
+}
+
+fn compute_on_four_threads(workers: usize) {
+    let pool = Arc::new(pool(workers));
     let barrier = Arc::new(Barrier::new(4));
     let threads: Vec<_> = (0..4)
         .map(|_| {

@@ -49,7 +49,7 @@ pub use scope::Scope;
 
 use super::pool::Order;
 use super::pool::crew::{Crew, Local};
-use crate::memory::{Mutex, Parker};
+use crate::memory::{Condvar, Mutex, Parker};
 use job::{OnStack, Task};
 use latch::Latch;
 
@@ -58,6 +58,8 @@ pub struct Pool {
     crew: Arc<Crew<Task>>,
     /// The worker of the thread that calls `run`. `None` while a thread has it.
     seat: Mutex<Option<Fork>>,
+    /// It has been given back.
+    is_free: Condvar,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -88,7 +90,7 @@ impl Pool {
         let (crew, locals) = Crew::new(&options)?;
         let mut locals = locals.into_iter();
         let seat = Mutex::new(locals.next().map(Fork::new));
-        let mut pool = Self { crew, seat, threads: Vec::new() };
+        let mut pool = Self { crew, seat, is_free: Condvar::new(), threads: Vec::new() };
         for local in locals {
             let worker = local.worker();
             let work =
@@ -99,7 +101,8 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Runs a computation, on the calling thread if no other thread is in a call of `run`, and on a worker otherwise. In a task of this pool it is run by the worker of that task.
+    /// Runs a computation, on the calling thread if no other thread is in a call of `run`. Otherwise another worker runs it; if there is none, it waits for that call to end. In a task of this pool it is
+    /// run by the worker of that task.
     ///
     /// # Panics
     ///
@@ -158,9 +161,13 @@ struct Seated<'a> {
 }
 
 impl<'a> Seated<'a> {
+    /// `None` if another thread has it, and there are other workers.
     fn take(pool: &'a Pool) -> Option<Self> {
-        let fork = pool.seat.lock().take()?;
-        Some(Self { pool, fork: Some(fork) })
+        let mut seat = pool.seat.lock();
+        while seat.is_none() && pool.threads.is_empty() {
+            seat = pool.is_free.wait(seat);
+        }
+        seat.take().map(|fork| Self { pool, fork: Some(fork) })
     }
 
     fn fork(&mut self) -> &mut Fork {
@@ -173,6 +180,7 @@ impl<'a> Seated<'a> {
 impl Drop for Seated<'_> {
     fn drop(&mut self) {
         *self.pool.seat.lock() = self.fork.take();
+        self.pool.is_free.notify_one();
     }
 }
 
