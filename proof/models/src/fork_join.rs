@@ -6,7 +6,7 @@ use std::task::Waker;
 use corelane_loom::memory::UnsafeCell;
 use corelane_loom::steal::Worker;
 use corelane_loom::steal::bwos::lifo;
-use corelane_loom::steal::fork_join::latch::Latch;
+use corelane_loom::steal::fork_join::latch::{Countdown, Latch};
 
 use crate::explore::{both, explore};
 use crate::idle::Wakes;
@@ -20,6 +20,7 @@ pub(crate) fn models() -> Vec<Model> {
     vec![
         of.model("latch_set_as_a_thread_sleeps", latch_set_as_a_thread_sleeps),
         of.model("latch_set_as_a_thread_looks", latch_set_as_a_thread_looks),
+        of.model("countdown_of_two_tasks", countdown_of_two_tasks),
         of.model("given_by_an_owner_that_pops", given_by_an_owner_that_pops),
     ]
 }
@@ -84,6 +85,50 @@ fn latch_set_as_a_thread_looks() -> Exploration {
             }
         };
         both(move || other.run(), wait);
+    })
+}
+
+/// What the tasks of a scope share. Each writes its own cell.
+struct Scope {
+    outputs: [UnsafeCell<u64>; 2],
+    left: Countdown,
+}
+
+// SAFETY: loom checks at each access that accesses of several threads are ordered.
+unsafe impl Sync for Scope {}
+
+impl Scope {
+    fn run(&self, task: usize) {
+        // SAFETY: as for `Sync`; the task was counted in.
+        unsafe {
+            self.outputs[task].with_mut(|output| *output += 1);
+            Countdown::count_out(&raw const self.left);
+        }
+    }
+}
+
+/// Two tasks of a scope are done, one of them on the thread that waits.
+fn countdown_of_two_tasks() -> Exploration {
+    explore(|| {
+        let outputs = [0; 2].map(UnsafeCell::new);
+        let scope = Arc::new(Scope { outputs, left: Countdown::default() });
+        scope.left.count_in();
+        scope.left.count_in();
+        let other = scope.clone();
+        let wakes = Wakes::none();
+        let wait = || {
+            scope.run(1);
+            // SAFETY: the scope itself was there first.
+            unsafe { Countdown::count_out(&raw const scope.left) };
+            if scope.left.latch().sleep(&wakes.clone().into()) {
+                wakes.wait_after(0);
+            }
+            for output in &scope.outputs {
+                // SAFETY: as for `Sync`.
+                output.with_mut(|output| assert_eq!(unsafe { *output }, 1));
+            }
+        };
+        both(move || other.run(0), wait);
     })
 }
 

@@ -72,3 +72,45 @@ impl Latch {
         }
     }
 }
+
+/// Set when all that share it have counted themselves out.
+#[derive(Debug)]
+pub struct Countdown {
+    left: AtomicU64,
+    latch: Latch,
+}
+
+impl Default for Countdown {
+    /// One shares it.
+    fn default() -> Self {
+        Self { left: AtomicU64::new(1), latch: Latch::default() }
+    }
+}
+
+impl Countdown {
+    /// Another one shares it from now on. The caller is one of those that do.
+    pub fn count_in(&self) {
+        // Relaxed: it can't be set meanwhile.
+        self.left.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One of those that share it is done.
+    ///
+    /// # Safety
+    ///
+    /// It has been counted in, or was there first, and doesn't use `countdown` after this.
+    pub unsafe fn count_out(countdown: *const Self) {
+        // SAFETY: it is there until it is set, for which this one was missing.
+        unsafe {
+            // Minus one. Release: what this one did. Acquire: what all others did.
+            if (*countdown).left.fetch_add(u64::MAX, Ordering::AcqRel) == 1 {
+                Latch::set(&raw const (*countdown).latch);
+            }
+        }
+    }
+
+    /// Set when all are counted out.
+    pub fn latch(&self) -> &Latch {
+        &self.latch
+    }
+}

@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::Fork;
 use super::job::{self, Task};
-use super::latch::Latch;
-use crate::memory::{AtomicU64, Mutex, Ordering};
+use super::latch::Countdown;
+use crate::memory::Mutex;
 use crate::steal::pool::PanicPayload;
 
 /// Spawns tasks that may borrow whatever outlives the [scope](Fork::scope).
@@ -20,9 +20,8 @@ pub struct Scope<'a, 'env> {
 
 /// What the tasks of a scope share, on the stack of the thread that waits for them.
 struct Shared {
-    /// Tasks that are not done, and one for the scope's own call.
-    left: AtomicU64,
-    done: Latch,
+    /// The tasks, and the scope's own call.
+    left: Countdown,
     /// What the first one that panicked has panicked with.
     panic: Mutex<Option<PanicPayload>>,
 }
@@ -35,21 +34,6 @@ struct Shares(*const Shared);
 unsafe impl Send for Shares {}
 
 impl Shared {
-    /// One of those that share it is over, and uses it no more.
-    ///
-    /// # Safety
-    ///
-    /// It has counted itself before, and `shared` is there until it is counted out.
-    unsafe fn count_out(shared: *const Self) {
-        // SAFETY: see above; the last one sets the latch, until which the scope waits.
-        unsafe {
-            // Minus one. Release: what this task did. Acquire: what the others did.
-            if (*shared).left.fetch_add(u64::MAX, Ordering::AcqRel) == 1 {
-                Latch::set(&raw const (*shared).done);
-            }
-        }
-    }
-
     fn keep(&self, panic: PanicPayload) {
         self.panic.lock().get_or_insert(panic);
     }
@@ -78,13 +62,12 @@ impl Fork {
     ///
     /// If `spawns` or a task panics, after all are done.
     pub fn scope<'env, R>(&self, spawns: impl FnOnce(&Scope<'_, 'env>) -> R) -> R {
-        let (left, panic) = (AtomicU64::new(1), Mutex::new(None));
-        let shared = Shared { left, done: Latch::default(), panic };
+        let shared = Shared { left: Countdown::default(), panic: Mutex::new(None) };
         let scope = Scope { fork: self, shared: &shared, env: PhantomData };
         let output = catch_unwind(AssertUnwindSafe(|| spawns(&scope)));
-        // SAFETY: it was counted from the beginning.
-        unsafe { Shared::count_out(&raw const shared) };
-        self.help_until_set(&shared.done);
+        // SAFETY: the scope was there first.
+        unsafe { Countdown::count_out(&raw const shared.left) };
+        self.help_until_set(shared.left.latch());
         let panic = shared.panic.lock().take();
         match (output, panic) {
             (Err(panic), _) | (_, Some(panic)) => resume_unwind(panic),
@@ -96,8 +79,7 @@ impl Fork {
 impl<'env> Scope<'_, 'env> {
     /// Spawns a task. It is on the heap.
     pub fn spawn(&self, task: impl FnOnce(&Scope<'_, 'env>) + Send + 'env) {
-        // Relaxed: this one is counted itself.
-        self.shared.left.fetch_add(1, Ordering::Relaxed);
+        self.shared.left.count_in();
         let shares = Shares(self.shared);
         let task: Task = job::on_heap(move |fork: &Fork| {
             let Shares(shared) = { shares };
@@ -107,7 +89,7 @@ impl<'env> Scope<'_, 'env> {
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task(&scope))) {
                     scope.shared.keep(panic);
                 }
-                Shared::count_out(shared);
+                Countdown::count_out(&raw const (*shared).left);
             }
         });
         self.fork.give(task);
