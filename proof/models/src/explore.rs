@@ -43,6 +43,9 @@ const SHARED_BOUNDS: Bounds = Bounds { all: 3_000, preemptions: &[(2, 20_000), (
 /// Bounds of a model that needs two preemptions, however many executions there are.
 const TWICE: Bounds = Bounds { all: 0, preemptions: &[(2, usize::MAX)] };
 
+/// Bounds of a model that needs four.
+const FOUR_TIMES: Bounds = Bounds { all: 0, preemptions: &[(4, usize::MAX)] };
+
 /// An execution with as many steps is taken for an endless loop.
 const ENDLESS: usize = 5_000;
 
@@ -62,6 +65,13 @@ pub(crate) fn explore_shared(model: impl Fn() + Send + Sync + 'static) -> Explor
 /// As [`explore`], of all executions in which threads are interrupted at most twice.
 pub(crate) fn explore_twice_preempted(model: impl Fn() + Send + Sync + 'static) -> Exploration {
     explore_up_to(&TWICE, Arc::new(model))
+}
+
+/// As [`explore`], of all executions in which threads are interrupted at most four times.
+pub(crate) fn explore_four_times_preempted(
+    model: impl Fn() + Send + Sync + 'static,
+) -> Exploration {
+    explore_up_to(&FOUR_TIMES, Arc::new(model))
 }
 
 /// As [`explore`], with the bounds of big models.

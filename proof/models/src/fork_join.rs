@@ -8,11 +8,11 @@ use corelane_loom::steal::Worker;
 use corelane_loom::steal::bwos::lifo;
 use corelane_loom::steal::fork_join::latch::{Countdown, Latch};
 
-use crate::explore::{both, explore};
+use crate::explore::{both, explore, explore_four_times_preempted, explore_twice_preempted};
 use crate::idle::Wakes;
 use crate::queue::Of;
-use crate::shared::all_are_there;
-use crate::steal::{blocks_of, numbers, pop, push};
+use crate::shared::{all_are_there, join};
+use crate::steal::{blocks_of, numbers, pop, push, seize};
 use crate::{Exploration, Model};
 
 pub(crate) fn models() -> Vec<Model> {
@@ -22,7 +22,14 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("latch_set_as_a_thread_looks", latch_set_as_a_thread_looks),
         of.model("countdown_of_two_tasks", countdown_of_two_tasks),
         of.model("given_by_an_owner_that_pops", given_by_an_owner_that_pops),
+        of.model("given_or_popped_as_two_want_it", given_or_popped_as_two_want_it),
     ]
+}
+
+/// It takes some seconds, and needs no ordering that the others don't need.
+pub(crate) fn mixed() -> Vec<Model> {
+    let model = not_given_after_a_seizure_in_vain;
+    vec![Of::other(lifo::INFO).model("not_given_after_a_seizure_in_vain", model)]
 }
 
 /// A task on the stack of the thread that waits for it.
@@ -143,5 +150,41 @@ fn given_by_an_owner_that_pops() -> Exploration {
         all.extend(seized);
         all.extend(pop(&mut worker, 1));
         all_are_there(all, 4);
+    })
+}
+
+/// Two thieves want items of an owner that pops them.
+fn given_or_popped_as_two_want_it() -> Exploration {
+    explore_twice_preempted(|| {
+        let mut worker = lifo::queue_with(blocks_of(4)).expect("small");
+        assert_eq!(push(&mut worker, 0..2), 2);
+        let thief = Worker::stealer(&worker);
+        let thieves = [seize(&thief, 1), seize(&thief, 1)];
+        let mut all = pop(&mut worker, 2);
+        all.extend(join(thieves).concat());
+        all.extend(pop(&mut worker, 2));
+        all_are_there(all, 2);
+    })
+}
+
+/// A thief has taken its mark back itself, when the owner was about to give it an item. It marks the block again.
+fn not_given_after_a_seizure_in_vain() -> Exploration {
+    explore_four_times_preempted(|| {
+        let mut worker = lifo::queue_with(blocks_of(4)).expect("small");
+        assert_eq!(push(&mut worker, 0..1), 1);
+        let thief = Worker::stealer(&worker);
+        let seize_again = move || {
+            let seized = numbers(thief.try_seize(1));
+            if seized.is_empty() { numbers(thief.try_seize(1)) } else { seized }
+        };
+        let (seized, mut all) = both(seize_again, || {
+            let mut popped = pop(&mut worker, 1);
+            assert_eq!(push(&mut worker, 1..3), 2);
+            popped.extend(pop(&mut worker, 2));
+            popped
+        });
+        all.extend(seized);
+        all.extend(pop(&mut worker, 3));
+        all_are_there(all, 3);
     })
 }

@@ -306,11 +306,12 @@ fn of_bounded<T: Cargo, N: Cargo + Copy>(subject: SharedSubject<T, N>) -> Vec<Mo
     models
 }
 
-/// Models of parts of different queues that work together. The models of its own queue show that each part's orderings
-/// are needed. So these models are tests, and not in the table, which would repeat the parts.
+/// Models of parts of different queues that work together, and long ones of one queue. Other models show that the orderings are needed. So these
+/// are tests, and not in the table, which would repeat the parts.
 pub fn mixed() -> Vec<Model> {
     let mut models = ring::mixed();
     models.extend(unbounded::mixed());
+    models.extend(fork_join::mixed());
     models
 }
 

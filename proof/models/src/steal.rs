@@ -73,7 +73,7 @@ pub(crate) fn steal<S: Stealer<Item = Number> + 'static>(
 }
 
 /// A thread that seizes up to `most` items at once.
-fn seize<S: Stealer<Item = Number> + 'static>(
+pub(crate) fn seize<S: Stealer<Item = Number> + 'static>(
     thief: &S,
     most: usize,
 ) -> crate::thread::Thread<Vec<u64>> {

@@ -31,7 +31,7 @@ const LOG_NUMBER: u32 = 2 * LOG_INDEX + 2;
 /// | bits | |
 /// |---|---|
 /// | 0 to 10 | index: the number of slots, from the first one on, whose items thieves have taken, or the FIFO owner before them |
-/// | 11 to 21 | FIFO: where the first seizure began that the owner has not noticed yet; the index, if there is none |
+/// | 11 to 21 | FIFO: where the first seizure began that the owner has not noticed yet; the index, if there is none. LIFO: the index behind the item that the owner has given last, or 0 |
 /// | 22 and 23 | whose the block is: of the thieves, the owner's, or the owner's and seized by a thief |
 /// | 24 to 63 | the low bits of the number of the block, which the paper calls round |
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -81,6 +81,18 @@ impl Word {
 
     pub(super) fn with_start(self, start: u64) -> Self {
         Self(self.0 & !(INDEX << LOG_INDEX) | start << LOG_INDEX)
+    }
+
+    /// LIFO: the next item is given to the thief that has marked the block. The start says so, whatever other thieves take before that one looks.
+    pub(super) fn with_gift(self) -> Self {
+        let next = self.index() + 1;
+        self.with_start(next).with_index(next)
+    }
+
+    /// Whether it has been given an item since it was `before`, when no thief had marked it.
+    pub(super) fn is_gift(self, before: Self) -> bool {
+        let is_same_round = self.0 >> LOG_NUMBER == before.0 >> LOG_NUMBER;
+        is_same_round && self.start() == before.index() + 1
     }
 
     /// What the owner expects: this, or nothing that a word can be if the barrier's light fence costs something.

@@ -92,14 +92,12 @@ struct Thieves {
     /// Where the block starts from which they steal.
     bottom: AtomicU64,
     seizing: RightToSeize,
-    /// The position behind the item that the owner has given last to a thief that wanted to seize some. Written by the owner.
-    given: AtomicU64,
 }
 
 impl<T> Header<T> {
     fn new(shape: &Shape, barrier: Barrier) -> Self {
         let first = || AtomicU64::new(shape.first());
-        let thieves = Thieves { bottom: first(), seizing: RightToSeize::new(), given: first() };
+        let thieves = Thieves { bottom: first(), seizing: RightToSeize::new() };
         Self { top: Padded(first()), thieves: Padded(thieves), barrier, item: PhantomData }
     }
 }
@@ -195,18 +193,13 @@ impl<T> Here<T> {
 
     /// A thief has marked the block, or has taken items; or each pop comes here for its fence. The owner takes the mark back, and gives the thief the oldest item
     /// below `position`, if there is one: while the owner pops often, thieves would never be fast enough.
-    fn look(self, blocks: &Blocks<T>, thieves: &Thieves, position: u64) -> Self {
+    fn look(self, blocks: &Blocks<T>, position: u64) -> Self {
         let start = self.until - blocks.size();
         let mut word = self.block.word_after_pop(self.barrier);
         while word.is_seized() {
-            let mut own = word.for_owner();
-            let oldest = start + word.index();
-            if oldest < position {
-                // Relaxed: the exchange orders it.
-                thieves.given.store(oldest + 1, Ordering::Relaxed);
-                own = own.with_index(word.index() + 1);
-            }
-            // Release ↔ Acquire in `seize`: what is given, and the item.
+            let own = word.for_owner();
+            let own = if start + word.index() < position { own.with_gift() } else { own };
+            // Release ↔ Acquire in `seize`: the item that is given.
             word = match self.block.exchange(word, own, Ordering::Release) {
                 Ok(()) => own,
                 Err(found) => found,
@@ -269,8 +262,7 @@ impl<T> Worker<T> {
         shared.store(position, Ordering::Release);
         if !self.here.barrier.light_finds(self.here.block.word(), self.here.expected) {
             let (here, blocks) = (self.here.clone(), self.end.slots().clone());
-            let thieves = &self.end.header().thieves;
-            self.here = without_unwinding(move || here.look(&blocks, thieves, position));
+            self.here = without_unwinding(move || here.look(&blocks, position));
             if position < self.here.base {
                 // A thief has taken it, and all below.
                 shared.store(top, Ordering::Relaxed);
@@ -454,8 +446,8 @@ impl<T> Stealer<T> {
             Ordering::Acquire,
         ) {
             Ok(_) => n,
-            // Relaxed: the exchange orders it. The owner never comes back to a position that it has given.
-            Err(_) if header.thieves.given.load(Ordering::Relaxed) == from + 1 => 1,
+            // Nobody uses the block again before this thread has read what it was given.
+            Err(now) if Word(now).is_gift(word) => 1,
             Err(_) => return Err(TryPopError::Busy),
         };
         match n {
