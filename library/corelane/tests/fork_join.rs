@@ -1,10 +1,13 @@
 //! Computations that fork and join.
 
 use std::hint::spin_loop;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Barrier};
 use std::thread;
+use std::time::Duration;
 
 use corelane::steal::fork_join::{Fork, Options, Pool};
 use corelane::wait::Strategy;
@@ -296,4 +299,169 @@ fn a_pool_tells_what_its_workers_do() {
     let [own, other] = [0, 1].map(|worker| pool.counts(worker));
     assert_eq!(own.tasks, 0);
     assert_eq!((other.tasks, other.stolen + other.seized), (1, 1));
+}
+
+/// Fails if it takes too long.
+fn ends(call: impl FnOnce() + Send + 'static) {
+    let (tell, told) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        call();
+        tell.send(()).unwrap();
+    });
+    let in_time = told.recv_timeout(Duration::from_secs(60));
+    assert!(in_time != Err(RecvTimeoutError::Timeout), "it hangs");
+    thread.join().unwrap();
+}
+
+/// Workers of two pools wait for each other's pool.
+#[test]
+fn pools_call_each_other() {
+    ends(|| {
+        let pools = &[pool(2), pool(2)];
+        let call = |from: usize| {
+            for _ in 0..500 {
+                pools[from].run(|_| pools[1 - from].run(|_| ()));
+            }
+        };
+        thread::scope(|scope| (0..6).for_each(|n| _ = scope.spawn(move || call(n % 2))));
+    });
+}
+
+/// A task that another worker has stolen needs a worker of the pool in which its join was called.
+#[test]
+fn a_thread_that_is_a_worker_of_two_pools_works_for_both() {
+    ends(|| {
+        let (outer, inner) = (&pool(1), &pool(2));
+        for _ in 0..20 {
+            let call = |fork: &Fork| at_once(fork, || (), || outer.run(|_| ()));
+            outer.run(|_| inner.run(call));
+        }
+    });
+}
+
+#[test]
+fn a_thread_that_waits_for_a_pool_takes_its_free_seat() {
+    let pool = &pool(2);
+    let [first_is_in, second_is_in, end, end_second] = &[(); 4].map(|()| AtomicBool::new(false));
+    let enter = |is_in: &'static str, flag: &AtomicBool, until: &AtomicBool| {
+        pool.run(|_| {
+            flag.store(true, Ordering::Relaxed);
+            wait_for(until);
+            is_in
+        })
+    };
+    thread::scope(|scope| {
+        scope.spawn(move || enter("the seat", first_is_in, end));
+        wait_for(first_is_in);
+        scope.spawn(move || enter("the other worker", second_is_in, end_second));
+        wait_for(second_is_in);
+        let third = scope.spawn(|| pool.run(|fork| fork.worker()));
+        thread::sleep(Duration::from_millis(10));
+        end.store(true, Ordering::Relaxed);
+        assert_eq!(third.join().unwrap(), 0);
+        end_second.store(true, Ordering::Relaxed);
+    });
+}
+
+/// What panics again when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        assert!(thread::panicking(), "the payload of a panic is dropped");
+    }
+}
+
+#[test]
+fn payloads_whose_drop_panics_harm_nobody() {
+    ends(|| {
+        let pool = pool(2);
+        let panics = || {
+            pool.run(|fork| {
+                at_once(fork, || (), || ());
+                fork.scope(|scope| (0..3).for_each(|_| scope.spawn(|_| panic_any(Bomb))));
+            });
+        };
+        for _ in 0..20 {
+            mem::forget(catch_unwind(AssertUnwindSafe(panics)));
+        }
+        assert_eq!(pool.run(|fork| fibonacci(fork, 10)), 55);
+    });
+}
+
+/// The thread whose first call has panicked runs other tasks until the second one is done. They are not part of the panic.
+#[test]
+fn tasks_of_others_do_not_run_while_a_thread_unwinds() {
+    let pool = pool(2);
+    let [has_begun, may_end, unwinds] = &[(); 3].map(|()| AtomicBool::new(false));
+    let call = |fork: &Fork| {
+        fork.scope(|scope| {
+            scope.fork().join(
+                |_| {
+                    wait_for(has_begun);
+                    scope.spawn(|_| {
+                        unwinds.store(thread::panicking(), Ordering::Relaxed);
+                        may_end.store(true, Ordering::Relaxed);
+                    });
+                    panic!("a");
+                },
+                |_| {
+                    has_begun.store(true, Ordering::Relaxed);
+                    wait_for(may_end);
+                },
+            );
+        });
+    };
+    assert_eq!(message(|| pool.run(call)), "a");
+    assert!(!unwinds.load(Ordering::Relaxed));
+}
+
+/// Computations with scopes inside, and tasks that sleep, on pools of all kinds, by several threads at once.
+#[test]
+fn many_computations_on_many_pools() {
+    fn tree(fork: &Fork, n: u64, seed: u64) -> u64 {
+        if n < 2 {
+            if seed % 512 == 0 {
+                thread::sleep(Duration::from_micros(30));
+            }
+            return n;
+        }
+        let next = |of: u64| (seed ^ of).wrapping_mul(0x5851_F42D_4C95_7F2D) >> 13;
+        if seed % 13 > 0 {
+            let (a, b) =
+                fork.join(|fork| tree(fork, n - 1, next(1)), |fork| tree(fork, n - 2, next(2)));
+            return a + b;
+        }
+        let [a, b] = &[(); 2].map(|()| AtomicU64::new(0));
+        fork.scope(|scope| {
+            scope.spawn(move |scope| {
+                let sum = tree(scope.fork(), n - 1, next(1));
+                scope.spawn(move |_| a.store(sum, Ordering::Relaxed));
+            });
+            scope
+                .spawn(move |scope| b.store(tree(scope.fork(), n - 2, next(2)), Ordering::Relaxed));
+        });
+        a.load(Ordering::Relaxed) + b.load(Ordering::Relaxed)
+    }
+    ends(|| {
+        let strategies =
+            [Strategy::Adaptive, Strategy::Sleep, Strategy::Yield, Strategy::SpinThenSleep(5)];
+        for kind in 0..48 {
+            let workers = [1, 2, 3, 8][kind % 4];
+            let strategy = strategies[kind / 4 % 4];
+            let options =
+                Options::new(workers).strategy(strategy).capacity([1, 64, 2048][kind / 16]);
+            let pool = &Pool::new(options).unwrap();
+            thread::scope(|scope| {
+                for thread in 0..3 {
+                    let compute = move || {
+                        for run in 0..100 {
+                            assert_eq!(pool.run(|fork| tree(fork, 9, run * 31 + thread)), 34);
+                        }
+                    };
+                    scope.spawn(compute);
+                }
+            });
+        }
+    });
 }

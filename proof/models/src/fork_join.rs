@@ -59,7 +59,8 @@ impl Task {
         // SAFETY: as for `Sync`.
         self.output.with_mut(|output| assert_eq!(unsafe { *output }, 1));
         // It writes the waker.
-        assert!(!self.latch.sleep(Waker::noop()));
+        // SAFETY: only this thread calls it.
+        assert!(!unsafe { self.latch.sleep(Waker::noop()) });
     }
 }
 
@@ -70,7 +71,8 @@ fn latch_set_as_a_thread_sleeps() -> Exploration {
         let other = task.clone();
         let wakes = Wakes::none();
         let wait = || {
-            if task.latch.sleep(&wakes.clone().into()) {
+            // SAFETY: only this thread calls it.
+            if unsafe { task.latch.sleep(&wakes.clone().into()) } {
                 wakes.wait_after(0);
                 assert!(task.latch.is_set());
             }
@@ -86,7 +88,8 @@ fn latch_set_as_a_thread_looks() -> Exploration {
         let task = Task::new();
         let other = task.clone();
         let wait = || {
-            task.latch.sleep(&Wakes::none().into());
+            // SAFETY: only this thread calls it.
+            unsafe { task.latch.sleep(&Wakes::none().into()) };
             if task.latch.is_set() {
                 task.end();
             }
@@ -127,7 +130,8 @@ fn countdown_of_two_tasks() -> Exploration {
             scope.run(1);
             // SAFETY: the scope itself was there first.
             unsafe { Countdown::count_out(&raw const scope.left) };
-            if scope.left.latch().sleep(&wakes.clone().into()) {
+            // SAFETY: only this thread calls it.
+            if unsafe { scope.left.latch().sleep(&wakes.clone().into()) } {
                 wakes.wait_after(0);
             }
             for output in &scope.outputs {

@@ -40,8 +40,16 @@ impl Latch {
         self.state.load(Ordering::Acquire) == SET
     }
 
-    /// Has `waker` woken when it is set. Whether it is not set yet.
-    pub fn sleep(&self, waker: &Waker) -> bool {
+    /// Has `waker` woken when it is set. Whether it is not set yet. If it was called before, the waker of that call is woken.
+    ///
+    /// # Safety
+    ///
+    /// Only one thread calls it.
+    pub unsafe fn sleep(&self, waker: &Waker) -> bool {
+        // Relaxed: only this thread writes `SLEEPS`.
+        if self.state.load(Ordering::Relaxed) == SLEEPS {
+            return true;
+        }
         // SAFETY: the state is not `SLEEPS`, so only this thread accesses the waker.
         self.waker.with_mut(|own| unsafe { *own = Some(waker.clone()) });
         // Release ↔ Acquire in `set`: the waker. Acquire ↔ Release in `set`, if it is set: the result.

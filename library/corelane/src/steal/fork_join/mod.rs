@@ -24,9 +24,10 @@
 //! # What holds
 //!
 //! - Calls may borrow whatever outlives the `join` or the scope.
-//! - The thread that calls [`Pool::run`] is one of the workers: a small computation has no other thread to wait for.
+//! - The thread that calls [`Pool::run`] is one of the workers: a small computation has no other thread to wait for, if no other thread is in such a call.
 //! - A worker that waits for another one runs tasks meanwhile, also of other computations, on top of its stack.
-//! - Tasks must not wait for each other by other means: there may be one worker for all of them.
+//! - Tasks must not wait for each other by other means: there may be one worker for all of them. A lock that is held across a `join` may be wanted by a task on top of it, whose thread then waits for
+//!   itself.
 //! - A panic comes out of the `join`, the scope and the `run` it happened in, when all that they have called is done.
 
 mod job;
@@ -38,10 +39,10 @@ mod scope;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::{Cell, UnsafeCell};
-use core::mem::ManuallyDrop;
-use core::task::Poll;
-use core::{fmt, iter};
+use core::task::{Poll, Waker};
+use core::{fmt, iter, mem};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread::JoinHandle;
 
 pub use super::pool::{Counts, Options, Policy};
@@ -49,18 +50,23 @@ pub use scope::Scope;
 
 use super::pool::Order;
 use super::pool::crew::{Crew, Local};
-use crate::memory::{Condvar, Mutex, Parker};
+use crate::memory::{Mutex, Parker};
 use job::{OnStack, Task};
 use latch::Latch;
 
 /// Worker threads for computations that fork and join. Dropped, it ends them.
 pub struct Pool {
     crew: Arc<Crew<Task>>,
-    /// The worker of the thread that calls `run`. `None` while a thread has it.
-    seat: Mutex<Option<Fork>>,
-    /// It has been given back.
-    is_free: Condvar,
+    seat: Mutex<Seat>,
     threads: Vec<JoinHandle<()>>,
+}
+
+/// The place of the thread that calls `run`.
+struct Seat {
+    /// Its worker. `None` while a thread has it.
+    fork: Option<Fork>,
+    /// Threads that wait for it.
+    waiting: Vec<Waker>,
 }
 
 thread_local! {
@@ -89,20 +95,20 @@ impl Pool {
         let options = options.order(Order::Lifo);
         let (crew, locals) = Crew::new(&options)?;
         let mut locals = locals.into_iter();
-        let seat = Mutex::new(locals.next().map(Fork::new));
-        let mut pool = Self { crew, seat, is_free: Condvar::new(), threads: Vec::new() };
+        let seat = Seat { fork: locals.next().map(Fork::new), waiting: Vec::new() };
+        let mut pool = Self { crew, seat: Mutex::new(seat), threads: Vec::new() };
         for local in locals {
             let worker = local.worker();
-            let work =
-                move || Fork::new(local).enter(|fork| fork.help_until_set(&Latch::default()));
+            // Until the pool ends.
+            let work = move || Fork::new(local).enter(|fork| fork.help_until(|| false));
             // If the system refuses it, the drop of the pool ends the others.
             pool.threads.push(options.start(worker, |thread| thread.spawn(work))?);
         }
         Ok(pool)
     }
 
-    /// Runs a computation, on the calling thread if no other thread is in a call of `run`. Otherwise another worker runs it; if there is none, it waits for that call to end. In a task of this pool it is
-    /// run by the worker of that task.
+    /// Runs a computation, on the calling thread unless another thread is in a call of `run`. Then it waits until a worker has run it, or that call has ended. In a task of this pool it is run by the worker
+    /// of that task.
     ///
     /// # Panics
     ///
@@ -111,31 +117,40 @@ impl Pool {
         if let Some(fork) = self.current() {
             return call(fork);
         }
-        match Seated::take(self) {
+        match Seated::take(self, None) {
             Some(mut seated) => seated.fork().enter(call),
             None => self.run_elsewhere(call),
         }
     }
 
-    /// Runs a computation on a worker, and waits.
+    /// Gives a computation to the workers, and waits. If the seat is free before it has been run, this thread becomes a worker.
+    #[cold]
     fn run_elsewhere<R: Send>(&self, call: impl FnOnce(&Fork) -> R + Send) -> R {
         let (job, parker) = (OnStack::new(call), Parker::new());
+        let latch = job.latch();
         let pushed = self.crew.inject(job.task());
-        debug_assert!(pushed.is_ok(), "only a pool that is no more is closed");
-        job.latch().sleep(parker.waker());
-        while !job.latch().is_set() {
-            parker.park(None);
+        assert!(pushed.is_ok(), "only a pool that is no more is closed");
+        // SAFETY: only this thread waits for it.
+        unsafe { latch.sleep(parker.waker()) };
+        while !latch.is_set() {
+            match (Seated::take(self, Some(parker.waker())), Fork::innermost()) {
+                (Some(mut seated), _) => seated.fork().enter(|fork| fork.help_until_set(latch)),
+                // It may be what another thread waits for, of which this one waits.
+                (None, Some(fork)) => {
+                    fork.help_until(|| latch.is_set() || self.seat.lock().fork.is_some());
+                }
+                (None, None) => parker.park(None),
+            }
         }
+        self.seat.lock().waiting.retain(|waker| !waker.will_wake(parker.waker()));
         job.into_output()
     }
 
     /// The calling thread's worker of this pool.
     fn current(&self) -> Option<&Fork> {
-        // SAFETY: `enter` sets them, and takes them back before the workers go.
-        let fork = |fork: *const Fork| unsafe { fork.as_ref() };
-        let mut outwards = iter::successors(fork(CURRENT.get()), |inner| fork(inner.outer));
         // SAFETY: as in `Fork::with`.
-        outwards.find(|fork| unsafe { (*fork.local.get()).is_of(&self.crew) })
+        let is_own = |fork: &&Fork| unsafe { (*fork.local.get()).is_of(&self.crew) };
+        Fork::innermost()?.outwards().find(is_own)
     }
 
     /// Number of workers, with the thread that calls `run`.
@@ -143,7 +158,7 @@ impl Pool {
         self.crew.workers()
     }
 
-    /// What a worker has done so far, with those of its tasks that others have pushed. Worker 0 is the thread that calls `run`.
+    /// What a worker has done so far. Tasks are those of scopes, and stolen ones; a call that its own `join` makes is none. Worker 0 is the thread that calls `run`.
     ///
     /// # Panics
     ///
@@ -161,13 +176,14 @@ struct Seated<'a> {
 }
 
 impl<'a> Seated<'a> {
-    /// `None` if another thread has it, and there are other workers.
-    fn take(pool: &'a Pool) -> Option<Self> {
+    /// `None` if another thread has it. Then `waiting` is woken when that one gives it back.
+    fn take(pool: &'a Pool, waiting: Option<&Waker>) -> Option<Self> {
         let mut seat = pool.seat.lock();
-        while seat.is_none() && pool.threads.is_empty() {
-            seat = pool.is_free.wait(seat);
+        let fork = seat.fork.take();
+        if fork.is_none() {
+            seat.waiting.extend(waiting.cloned());
         }
-        seat.take().map(|fork| Self { pool, fork: Some(fork) })
+        fork.map(|fork| Self { pool, fork: Some(fork) })
     }
 
     fn fork(&mut self) -> &mut Fork {
@@ -179,8 +195,11 @@ impl<'a> Seated<'a> {
 
 impl Drop for Seated<'_> {
     fn drop(&mut self) {
-        *self.pool.seat.lock() = self.fork.take();
-        self.pool.is_free.notify_one();
+        let mut seat = self.pool.seat.lock();
+        seat.fork = self.fork.take();
+        let waiting = mem::take(&mut seat.waiting);
+        drop(seat);
+        waiting.into_iter().for_each(Waker::wake);
     }
 }
 
@@ -238,14 +257,16 @@ impl Fork {
             let b = unsafe { job.take() };
             return (a(self), b(self));
         }
-        let pushed = Pushed { fork: self, job: &job };
-        let a = a(self);
-        if !pushed.end() {
-            return (a, job.into_output());
-        }
+        // Not by a destructor while this thread unwinds: tasks of others may be run here meanwhile.
+        let a = catch_unwind(AssertUnwindSafe(|| a(self)));
+        let is_back = self.takes_back(job.task(), job.latch());
         // SAFETY: it was taken back.
-        let b = unsafe { job.take() };
-        (a, b(self))
+        let b = is_back.then(|| unsafe { job.take() });
+        match (a, b) {
+            (Ok(a), Some(b)) => (a, b(self)),
+            (Ok(a), None) => (a, job.into_output()),
+            (Err(panic), _) => resume_unwind(panic),
+        }
     }
 
     /// Takes a task back. If another worker has it, this one runs other tasks until that is done, and returns `false`.
@@ -253,20 +274,15 @@ impl Fork {
     fn takes_back(&self, own: Task, latch: &Latch) -> bool {
         match self.with(Local::pop) {
             Some(task) if task == own => true,
-            other => self.help_for(other, own, latch),
+            other => self.help_for(other, latch),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn help_for(&self, mut first: Option<Task>, own: Task, latch: &Latch) -> bool {
-        while let Some(task) = first {
-            if task == own {
-                return true;
-            }
-            // SAFETY: it was in a queue, so nobody else has it.
-            unsafe { task.run(self) };
-            first = self.with(Local::pop);
+    fn help_for(&self, other: Option<Task>, latch: &Latch) -> bool {
+        if let Some(task) = other {
+            self.run(task);
         }
         self.help_until_set(latch);
         false
@@ -277,26 +293,65 @@ impl Fork {
         self.with(|local| local.push(task));
     }
 
-    /// Runs tasks until the latch is set, those of the own queue first. The thread sleeps when there are none.
-    #[cold]
+    /// Runs a task of a queue of this pool.
+    fn run(&self, task: Task) {
+        // SAFETY: it was in a queue, so nobody else has it.
+        unsafe { task.run(self) };
+        self.with(|local| local.count_task());
+    }
+
+    /// Runs tasks until the latch is set.
     fn help_until_set(&self, latch: &Latch) {
-        let mut will_wake = false;
-        let waker = self.parker.waker();
+        // SAFETY: only this thread waits for it.
+        if latch.is_set() || !unsafe { latch.sleep(self.parker.waker()) } {
+            return;
+        }
+        self.help_until(|| latch.is_set());
+        if !latch.is_set() {
+            // The pool has ended while a computation runs: its tasks would outlive what they borrow.
+            std::process::abort();
+        }
+    }
+
+    /// Runs tasks until it is over, or the pool has ended, those of the own queue first. If a task of another pool waits for this worker, also tasks of that pool: one of them may be what is waited for. The
+    /// thread sleeps when there are none.
+    #[cold]
+    #[inline(never)]
+    fn help_until(&self, is_over: impl Fn() -> bool) {
         loop {
-            match self.with(|local| local.next_until(waker, || latch.is_set())) {
-                Poll::Ready(Some(task)) => {
-                    // SAFETY: it was in a queue, so nobody else has it.
-                    unsafe { task.run(self) };
-                    self.with(|local| local.count_task());
-                }
-                Poll::Ready(None) => return,
-                Poll::Pending if will_wake => self.parker.park(None),
-                Poll::Pending => {
-                    latch.sleep(waker);
-                    will_wake = true;
-                }
+            let mut outwards = self.outwards();
+            let found = outwards.find_map(|fork| match fork.next_until(self, &is_over) {
+                Poll::Ready(task) => Some((fork, task)),
+                Poll::Pending => None,
+            });
+            let Some((fork, task)) = found else {
+                self.parker.park(None);
+                continue;
+            };
+            // No other one of these sleeps, or seems to search, while this thread does something else.
+            self.outwards().for_each(|fork| fork.with(Local::stop_searching));
+            match task {
+                Some(task) => fork.run(task),
+                None => return,
             }
         }
+    }
+
+    /// This worker's next task, for its thread, on which `innermost` waits.
+    fn next_until(&self, innermost: &Self, is_over: impl Fn() -> bool) -> Poll<Option<Task>> {
+        self.with(|local| local.next_until(innermost.parker.waker(), is_over))
+    }
+
+    /// The calling thread's worker.
+    fn innermost<'a>() -> Option<&'a Self> {
+        // SAFETY: `enter` sets it, and takes it back before the worker goes.
+        unsafe { CURRENT.get().as_ref() }
+    }
+
+    /// This worker, and those of other pools that the same thread is, whose tasks wait for this one.
+    fn outwards(&self) -> impl Iterator<Item = &Self> {
+        // SAFETY: as in `innermost`.
+        iter::successors(Some(self), |inner| unsafe { inner.outer.as_ref() })
     }
 
     /// The worker's number, from 0.
@@ -307,29 +362,6 @@ impl Fork {
     /// Number of workers.
     pub fn workers(&self) -> usize {
         self.with(|local| local.workers())
-    }
-}
-
-/// A pushed task. If the first call of a join panics, it is taken back, or waited for.
-struct Pushed<'a, F: FnOnce(&Fork) -> R, R> {
-    fork: &'a Fork,
-    job: &'a OnStack<F, R>,
-}
-
-impl<F: FnOnce(&Fork) -> R, R> Pushed<'_, F, R> {
-    #[inline(always)]
-    fn end(self) -> bool {
-        let own = ManuallyDrop::new(self);
-        own.fork.takes_back(own.job.task(), own.job.latch())
-    }
-}
-
-impl<F: FnOnce(&Fork) -> R, R> Drop for Pushed<'_, F, R> {
-    fn drop(&mut self) {
-        if self.fork.takes_back(self.job.task(), self.job.latch()) {
-            // SAFETY: it was taken back, and nobody runs it.
-            drop(unsafe { self.job.take() });
-        }
     }
 }
 

@@ -9,6 +9,7 @@ use super::job::{self, Task};
 use super::latch::Countdown;
 use crate::memory::Mutex;
 use crate::steal::pool::PanicPayload;
+use crate::steal::pool::crew::{drop_quietly, keep_first};
 
 /// Spawns tasks that may borrow whatever outlives the [scope](Fork::scope).
 pub struct Scope<'a, 'env> {
@@ -32,12 +33,6 @@ struct Shares(*const Shared);
 
 // SAFETY: what tasks share is `Sync`.
 unsafe impl Send for Shares {}
-
-impl Shared {
-    fn keep(&self, panic: PanicPayload) {
-        self.panic.lock().get_or_insert(panic);
-    }
-}
 
 impl Fork {
     /// Calls `spawns`, which may spawn any number of tasks, and waits until they are all done.
@@ -70,7 +65,11 @@ impl Fork {
         self.help_until_set(shared.left.latch());
         let panic = shared.panic.lock().take();
         match (output, panic) {
-            (Err(panic), _) | (_, Some(panic)) => resume_unwind(panic),
+            (Err(own), of_task) => {
+                drop_quietly(of_task);
+                resume_unwind(own)
+            }
+            (Ok(_), Some(of_task)) => resume_unwind(of_task),
             (Ok(output), None) => output,
         }
     }
@@ -87,7 +86,7 @@ impl<'env> Scope<'_, 'env> {
             unsafe {
                 let scope = Scope { fork, shared: &*shared, env: PhantomData };
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task(&scope))) {
-                    scope.shared.keep(panic);
+                    keep_first(&scope.shared.panic, panic);
                 }
                 Countdown::count_out(&raw const (*shared).left);
             }

@@ -167,16 +167,7 @@ impl<T> Crew<T> {
     /// Keeps the first panic.
     fn catch(&self, work: impl FnOnce()) {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(work)) {
-            let mut first = self.panic.lock();
-            let further = match &*first {
-                None => first.replace(payload),
-                Some(_) => Some(payload),
-            };
-            drop(first);
-            // A payload whose destructor panics must not end the worker.
-            if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(further))) {
-                core::mem::forget(another);
-            }
+            keep_first(&self.panic, payload);
         }
     }
 
@@ -198,6 +189,24 @@ impl<T> Crew<T> {
             injected: counted.injected.get(),
             sleeps: counted.sleeps.get(),
         }
+    }
+}
+
+/// Keeps the first panic, and drops further ones.
+pub(in crate::steal) fn keep_first(panic: &Mutex<Option<PanicPayload>>, payload: PanicPayload) {
+    let mut first = panic.lock();
+    let further = match &*first {
+        None => first.replace(payload),
+        Some(_) => Some(payload),
+    };
+    drop(first);
+    drop_quietly(further);
+}
+
+/// Drops a panic's payload, whose destructor may panic.
+pub(in crate::steal) fn drop_quietly(payload: Option<PanicPayload>) {
+    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        core::mem::forget(another);
     }
 }
 
@@ -397,6 +406,16 @@ impl<T> Local<T> {
             }
         }
         Poll::Ready(self.found(None))
+    }
+
+    /// The worker neither sleeps nor searches any more.
+    pub(in crate::steal) fn stop_searching(&mut self) {
+        if let State::Sleeps(sleeper) = self.state {
+            self.crew.idle.withdraw(sleeper);
+        }
+        if !matches!(self.state, State::Works) {
+            self.found(());
+        }
     }
 
     /// The search ends.

@@ -44,7 +44,7 @@
 //! # What holds
 //!
 //! - Each task runs once, or is dropped if the pool is [cancelled](Pool::cancel) before.
-//! - No task waits in the queue of a worker that runs a long one while another worker sleeps: a worker that finds nothing else [seizes](super::bwos) it. So tasks may wait for each other, as long as
+//! - No task waits in the queue of a worker that runs a long one while another worker sleeps: a worker that finds nothing else [seizes](super::bwos) it, unless another one is about to. So tasks may wait for each other, as long as
 //!   fewer wait than there are workers.
 //! - A worker looks for tasks from outside after 61 of its own, at the latest.
 //! - While no worker sleeps, a push costs a load more than that of the plain queue. A push wakes one worker, if none searches; that one wakes the next one if there is more.
@@ -133,7 +133,7 @@ impl Options {
         Self { order, ..self }
     }
 
-    /// Tasks that fit into the queue of each worker. Further ones go to the list for tasks from outside, which grows. Default: 2048.
+    /// Tasks that fit into the queue of each worker. Further ones go to the list for tasks from outside, which grows; a [`join`](super::fork_join::Fork::join) makes both of its calls then, one after the other. Default: 2048.
     pub fn capacity(self, capacity: usize) -> Self {
         Self { capacity, ..self }
     }
