@@ -23,6 +23,7 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("countdown_of_two_tasks", countdown_of_two_tasks),
         of.model("given_by_an_owner_that_pops", given_by_an_owner_that_pops),
         of.model("given_or_popped_as_two_want_it", given_or_popped_as_two_want_it),
+        of.model("given_where_another_item_was", given_where_another_item_was),
     ]
 }
 
@@ -168,6 +169,27 @@ fn given_or_popped_as_two_want_it() -> Exploration {
         all.extend(join(thieves).concat());
         all.extend(pop(&mut worker, 2));
         all_are_there(all, 2);
+    })
+}
+
+/// The thief knows only of an item that the owner has popped since, and is given the next one at the same place.
+fn given_where_another_item_was() -> Exploration {
+    explore_four_times_preempted(|| {
+        let mut worker = lifo::queue_with(blocks_of(4)).expect("small");
+        assert_eq!(push(&mut worker, 0..1), 1);
+        let thief = Worker::stealer(&worker);
+        let (seized, mut all) = both(
+            move || numbers(thief.try_seize(1)),
+            || {
+                let mut popped = pop(&mut worker, 1);
+                assert_eq!(push(&mut worker, 1..3), 2);
+                popped.extend(pop(&mut worker, 1));
+                popped
+            },
+        );
+        all.extend(seized);
+        all.extend(pop(&mut worker, 2));
+        all_are_there(all, 3);
     })
 }
 

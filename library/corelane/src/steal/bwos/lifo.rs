@@ -76,7 +76,7 @@ pub fn queue_with<T>(config: Config) -> Result<Worker<T>, CapacityError> {
 }
 
 /// Looks whether the owner finds the mark, until a thief has its fence: about as long as that takes.
-const LOOKS: u32 = limit(20, 0) as u32;
+const LOOKS: u32 = limit(20, 1) as u32;
 
 /// What the owner and its thieves share besides the blocks.
 struct Header<T> {
