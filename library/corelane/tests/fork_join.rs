@@ -317,49 +317,72 @@ fn ends(call: impl FnOnce() + Send + 'static) {
 #[test]
 fn pools_call_each_other() {
     ends(|| {
-        let pools = &[pool(2), pool(2)];
-        let call = |from: usize| {
-            for _ in 0..500 {
-                pools[from].run(|_| pools[1 - from].run(|_| ()));
-            }
-        };
-        thread::scope(|scope| (0..6).for_each(|n| _ = scope.spawn(move || call(n % 2))));
+        for (workers, strategy) in [
+            ([2, 2], Strategy::Adaptive),
+            ([2, 3], Strategy::Yield),
+            ([1, 2], Strategy::Sleep),
+            ([1, 1], Strategy::Adaptive),
+        ] {
+            let new = |workers| Pool::new(Options::new(workers).strategy(strategy)).unwrap();
+            let pools = &workers.map(new);
+            let call = |from: usize| {
+                for _ in 0..200 {
+                    let inner = |fork: &Fork| {
+                        pools[from].run(|fork| fibonacci(fork, 3)) + fork.worker() as u64
+                    };
+                    pools[from].run(|fork| {
+                        fork.join(|_| pools[1 - from].run(inner), |_| pools[1 - from].run(inner))
+                    });
+                }
+            };
+            thread::scope(|scope| (0..6).for_each(|n| _ = scope.spawn(move || call(n % 2))));
+        }
     });
 }
 
 /// A task that another worker has stolen needs a worker of the pool in which its join was called.
 #[test]
-fn a_thread_that_is_a_worker_of_two_pools_works_for_both() {
+fn a_task_calls_the_pool_outside_of_its_own() {
     ends(|| {
-        let (outer, inner) = (&pool(1), &pool(2));
-        for _ in 0..20 {
-            let call = |fork: &Fork| at_once(fork, || (), || outer.run(|_| ()));
-            outer.run(|_| inner.run(call));
+        for (outer, inner) in [(1, 2), (2, 2), (3, 2)] {
+            let (outer, inner) = (&pool(outer), &pool(inner));
+            for _ in 0..20 {
+                let call = |fork: &Fork| {
+                    let slowly = || {
+                        thread::sleep(Duration::from_millis(1));
+                        outer.run(|fork| fibonacci(fork, 5))
+                    };
+                    let sums = fork.join(|_| slowly(), |_| outer.run(|fork| fibonacci(fork, 5)));
+                    assert_eq!(sums, (5, 5));
+                };
+                outer.run(|_| inner.run(call));
+            }
         }
     });
 }
 
+/// A pool of one worker is in use, and the other threads that call it are workers themselves.
 #[test]
-fn a_thread_that_waits_for_a_pool_takes_its_free_seat() {
-    let pool = &pool(2);
-    let [first_is_in, second_is_in, end, end_second] = &[(); 4].map(|()| AtomicBool::new(false));
-    let enter = |is_in: &'static str, flag: &AtomicBool, until: &AtomicBool| {
-        pool.run(|_| {
-            flag.store(true, Ordering::Relaxed);
-            wait_for(until);
-            is_in
-        })
-    };
-    thread::scope(|scope| {
-        scope.spawn(move || enter("the seat", first_is_in, end));
-        wait_for(first_is_in);
-        scope.spawn(move || enter("the other worker", second_is_in, end_second));
-        wait_for(second_is_in);
-        let third = scope.spawn(|| pool.run(|fork| fork.worker()));
-        thread::sleep(Duration::from_millis(10));
-        end.store(true, Ordering::Relaxed);
-        assert_eq!(third.join().unwrap(), 0);
-        end_second.store(true, Ordering::Relaxed);
+fn a_pool_of_one_worker_is_called_by_workers() {
+    ends(|| {
+        let (several, one) = (&pool(2), &pool(1));
+        let computes = || one.run(|fork| fibonacci(fork, 5));
+        for _ in 0..50 {
+            let again = |fork: &Fork| at_once(fork, computes, computes);
+            assert_eq!(several.run(|_| one.run(|_| several.run(again))), (5, 5));
+        }
+        let is_in = &AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                one.run(|_| {
+                    is_in.store(true, Ordering::Relaxed);
+                    thread::sleep(Duration::from_millis(5));
+                });
+                one.run(|_| thread::sleep(Duration::from_millis(5)));
+            });
+            wait_for(is_in);
+            assert_eq!(several.run(|_| computes()), 5);
+        });
     });
 }
 
@@ -368,7 +391,7 @@ struct Bomb;
 
 impl Drop for Bomb {
     fn drop(&mut self) {
-        assert!(thread::panicking(), "the payload of a panic is dropped");
+        panic!("the payload of a panic is dropped");
     }
 }
 
@@ -376,14 +399,21 @@ impl Drop for Bomb {
 fn payloads_whose_drop_panics_harm_nobody() {
     ends(|| {
         let pool = pool(2);
-        let panics = || {
-            pool.run(|fork| {
-                at_once(fork, || (), || ());
-                fork.scope(|scope| (0..3).for_each(|_| scope.spawn(|_| panic_any(Bomb))));
+        let tasks = |fork: &Fork| {
+            at_once(fork, || (), || ());
+            fork.scope(|scope| (0..3).for_each(|_| scope.spawn(|_| panic_any(Bomb))));
+        };
+        let scope = |fork: &Fork| {
+            fork.scope(|scope| {
+                scope.spawn(|_| panic_any(Bomb));
+                panic_any(Bomb);
             });
         };
+        let both = |fork: &Fork| _ = at_once(fork, || panic_any(Bomb), || panic_any(Bomb));
         for _ in 0..20 {
-            mem::forget(catch_unwind(AssertUnwindSafe(panics)));
+            for panics in [&tasks as &(dyn Fn(&Fork) + Sync), &scope, &both] {
+                mem::forget(catch_unwind(AssertUnwindSafe(|| pool.run(panics))));
+            }
         }
         assert_eq!(pool.run(|fork| fibonacci(fork, 10)), 55);
     });

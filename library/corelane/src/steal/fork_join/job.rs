@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use core::cell::UnsafeCell;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
 use super::Fork;
@@ -89,14 +89,9 @@ impl<F: FnOnce(&Fork) -> R, R> OnStack<F, R> {
         unsafe { ManuallyDrop::take(&mut *self.call.get()) }
     }
 
-    /// The output, when the latch is set.
-    ///
-    /// # Panics
-    ///
-    /// If the call has panicked.
-    pub(super) fn into_output(self) -> R {
-        let output = self.output.into_inner().expect("it was run before the latch was set");
-        output.unwrap_or_else(|panic| resume_unwind(panic))
+    /// The output, or what it has panicked with, when the latch is set.
+    pub(super) fn into_output(self) -> thread::Result<R> {
+        self.output.into_inner().expect("it was run before the latch was set")
     }
 }
 

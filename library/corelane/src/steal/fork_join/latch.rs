@@ -40,17 +40,13 @@ impl Latch {
         self.state.load(Ordering::Acquire) == SET
     }
 
-    /// Has `waker` woken when it is set. Whether it is not set yet. If it was called before, the waker of that call is woken.
+    /// Has `waker` woken when it is set. Whether it is not set yet.
     ///
     /// # Safety
     ///
-    /// Only one thread calls it.
+    /// It is called once, or again by the same thread after [`is_set`](Self::is_set).
     pub unsafe fn sleep(&self, waker: &Waker) -> bool {
-        // Relaxed: only this thread writes `SLEEPS`.
-        if self.state.load(Ordering::Relaxed) == SLEEPS {
-            return true;
-        }
-        // SAFETY: the state is not `SLEEPS`, so only this thread accesses the waker.
+        // SAFETY: the state is not `SLEEPS`, or the other thread is done, so only this thread accesses the waker.
         self.waker.with_mut(|own| unsafe { *own = Some(waker.clone()) });
         // Release ↔ Acquire in `set`: the waker. Acquire ↔ Release in `set`, if it is set: the result.
         self.state.compare_exchange(OPEN, SLEEPS, Ordering::Release, Ordering::Acquire).is_ok()

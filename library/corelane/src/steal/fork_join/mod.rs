@@ -25,7 +25,7 @@
 //!
 //! - Calls may borrow whatever outlives the `join` or the scope.
 //! - The thread that calls [`Pool::run`] is one of the workers: a small computation has no other thread to wait for, if no other thread is in such a call.
-//! - A worker that waits for another one runs tasks meanwhile, also of other computations, on top of its stack.
+//! - A worker that waits runs tasks of its pool meanwhile, also of other computations, on top of its stack.
 //! - Tasks must not wait for each other by other means: there may be one worker for all of them. A lock that is held across a `join` may be wanted by a task on top of it, whose thread then waits for
 //!   itself.
 //! - A panic comes out of the `join`, the scope and the `run` it happened in, when all that they have called is done.
@@ -39,8 +39,8 @@ mod scope;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::{Cell, UnsafeCell};
-use core::task::{Poll, Waker};
-use core::{fmt, iter, mem};
+use core::task::Poll;
+use core::{fmt, iter};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread::JoinHandle;
@@ -49,7 +49,7 @@ pub use super::pool::{Counts, Options, Policy};
 pub use scope::Scope;
 
 use super::pool::Order;
-use super::pool::crew::{Crew, Local};
+use super::pool::crew::{Crew, Local, drop_quietly};
 use crate::memory::{Mutex, Parker};
 use job::{OnStack, Task};
 use latch::Latch;
@@ -57,20 +57,14 @@ use latch::Latch;
 /// Worker threads for computations that fork and join. Dropped, it ends them.
 pub struct Pool {
     crew: Arc<Crew<Task>>,
-    seat: Mutex<Seat>,
+    /// The worker of the thread that calls `run`. `None` while a thread has it.
+    seat: Mutex<Option<Fork>>,
     threads: Vec<JoinHandle<()>>,
-}
-
-/// The place of the thread that calls `run`.
-struct Seat {
-    /// Its worker. `None` while a thread has it.
-    fork: Option<Fork>,
-    /// Threads that wait for it.
-    waiting: Vec<Waker>,
+    options: Options,
 }
 
 thread_local! {
-    /// The worker of this thread: the innermost, if there are several.
+    /// The worker of this thread: the innermost, if it is of several pools.
     static CURRENT: Cell<*const Fork> = const { Cell::new(core::ptr::null()) };
 }
 
@@ -95,20 +89,21 @@ impl Pool {
         let options = options.order(Order::Lifo);
         let (crew, locals) = Crew::new(&options)?;
         let mut locals = locals.into_iter();
-        let seat = Seat { fork: locals.next().map(Fork::new), waiting: Vec::new() };
-        let mut pool = Self { crew, seat: Mutex::new(seat), threads: Vec::new() };
+        let seat = Mutex::new(locals.next().map(Fork::new));
+        let mut pool = Self { crew, seat, threads: Vec::new(), options };
         for local in locals {
             let worker = local.worker();
             // Until the pool ends.
             let work = move || Fork::new(local).enter(|fork| fork.help_until(|| false));
             // If the system refuses it, the drop of the pool ends the others.
-            pool.threads.push(options.start(worker, |thread| thread.spawn(work))?);
+            let thread = pool.options.start(worker, |thread| thread.spawn(work))?;
+            pool.threads.push(thread);
         }
         Ok(pool)
     }
 
-    /// Runs a computation, on the calling thread unless another thread is in a call of `run`. Then it waits until a worker has run it, or that call has ended. In a task of this pool it is run by the worker
-    /// of that task.
+    /// Runs a computation, on the calling thread unless that is a worker of another pool, or another thread is in a call of `run`. Then one of the other workers runs it. Is there none, the
+    /// calling thread runs it alone. In a task of this pool it is run by the worker of that task.
     ///
     /// # Panics
     ///
@@ -117,40 +112,50 @@ impl Pool {
         if let Some(fork) = self.current() {
             return call(fork);
         }
-        match Seated::take(self, None) {
-            Some(mut seated) => seated.fork().enter(call),
-            None => self.run_elsewhere(call),
-        }
-    }
-
-    /// Gives a computation to the workers, and waits. If the seat is free before it has been run, this thread becomes a worker.
-    #[cold]
-    fn run_elsewhere<R: Send>(&self, call: impl FnOnce(&Fork) -> R + Send) -> R {
-        let (job, parker) = (OnStack::new(call), Parker::new());
-        let latch = job.latch();
-        let pushed = self.crew.inject(job.task());
-        assert!(pushed.is_ok(), "only a pool that is no more is closed");
-        // SAFETY: only this thread waits for it.
-        unsafe { latch.sleep(parker.waker()) };
-        while !latch.is_set() {
-            match (Seated::take(self, Some(parker.waker())), Fork::innermost()) {
-                (Some(mut seated), _) => seated.fork().enter(|fork| fork.help_until_set(latch)),
-                // It may be what another thread waits for, of which this one waits.
-                (None, Some(fork)) => {
-                    fork.help_until(|| latch.is_set() || self.seat.lock().fork.is_some());
-                }
-                (None, None) => parker.park(None),
+        let has_others = !self.threads.is_empty();
+        let own = Fork::of_several();
+        // A thread works for one pool: while it waits, others of that pool may wait for it. One that has no other workers waits for nobody.
+        if own.is_none() || !has_others {
+            if let Some(mut seated) = Seated::take(self) {
+                return seated.fork().enter(call);
             }
         }
-        self.seat.lock().waiting.retain(|waker| !waker.will_wake(parker.waker()));
-        job.into_output()
+        if has_others {
+            return self.run_elsewhere(call, own);
+        }
+        let another = Self::new(self.options.clone()).expect("there is memory for one queue");
+        another.run(call)
+    }
+
+    /// Gives a computation to the workers, and waits: as a worker of another pool, if it is one.
+    #[cold]
+    fn run_elsewhere<R: Send>(
+        &self,
+        call: impl FnOnce(&Fork) -> R + Send,
+        own: Option<&Fork>,
+    ) -> R {
+        let job = OnStack::new(call);
+        let pushed = self.crew.inject(job.task());
+        assert!(pushed.is_ok(), "only a pool that is no more is closed");
+        match own {
+            Some(fork) => fork.help_until_set(job.latch()),
+            None => {
+                let parker = Parker::new();
+                // SAFETY: nobody has called it before.
+                unsafe { job.latch().sleep(parker.waker()) };
+                while !job.latch().is_set() {
+                    parker.park(None);
+                }
+            }
+        }
+        job.into_output().unwrap_or_else(|panic| resume_unwind(panic))
     }
 
     /// The calling thread's worker of this pool.
     fn current(&self) -> Option<&Fork> {
         // SAFETY: as in `Fork::with`.
         let is_own = |fork: &&Fork| unsafe { (*fork.local.get()).is_of(&self.crew) };
-        Fork::innermost()?.outwards().find(is_own)
+        Fork::of_thread().find(is_own)
     }
 
     /// Number of workers, with the thread that calls `run`.
@@ -176,14 +181,10 @@ struct Seated<'a> {
 }
 
 impl<'a> Seated<'a> {
-    /// `None` if another thread has it. Then `waiting` is woken when that one gives it back.
-    fn take(pool: &'a Pool, waiting: Option<&Waker>) -> Option<Self> {
-        let mut seat = pool.seat.lock();
-        let fork = seat.fork.take();
-        if fork.is_none() {
-            seat.waiting.extend(waiting.cloned());
-        }
-        fork.map(|fork| Self { pool, fork: Some(fork) })
+    /// `None` if another thread has it.
+    fn take(pool: &'a Pool) -> Option<Self> {
+        let fork = pool.seat.lock().take()?;
+        Some(Self { pool, fork: Some(fork) })
     }
 
     fn fork(&mut self) -> &mut Fork {
@@ -195,11 +196,7 @@ impl<'a> Seated<'a> {
 
 impl Drop for Seated<'_> {
     fn drop(&mut self) {
-        let mut seat = self.pool.seat.lock();
-        seat.fork = self.fork.take();
-        let waiting = mem::take(&mut seat.waiting);
-        drop(seat);
-        waiting.into_iter().for_each(Waker::wake);
+        *self.pool.seat.lock() = self.fork.take();
     }
 }
 
@@ -264,8 +261,13 @@ impl Fork {
         let b = is_back.then(|| unsafe { job.take() });
         match (a, b) {
             (Ok(a), Some(b)) => (a, b(self)),
-            (Ok(a), None) => (a, job.into_output()),
-            (Err(panic), _) => resume_unwind(panic),
+            (Ok(a), None) => (a, job.into_output().unwrap_or_else(|panic| resume_unwind(panic))),
+            (Err(panic), b) => {
+                if b.is_none() {
+                    drop_quietly(job.into_output().err());
+                }
+                resume_unwind(panic)
+            }
         }
     }
 
@@ -302,7 +304,7 @@ impl Fork {
 
     /// Runs tasks until the latch is set.
     fn help_until_set(&self, latch: &Latch) {
-        // SAFETY: only this thread waits for it.
+        // SAFETY: the latch's thread waits once.
         if latch.is_set() || !unsafe { latch.sleep(self.parker.waker()) } {
             return;
         }
@@ -313,45 +315,29 @@ impl Fork {
         }
     }
 
-    /// Runs tasks until it is over, or the pool has ended, those of the own queue first. If a task of another pool waits for this worker, also tasks of that pool: one of them may be what is waited for. The
-    /// thread sleeps when there are none.
+    /// Runs tasks until it is over, or the pool has ended, those of the own queue first. The thread sleeps when there are none.
     #[cold]
     #[inline(never)]
     fn help_until(&self, is_over: impl Fn() -> bool) {
         loop {
-            let mut outwards = self.outwards();
-            let found = outwards.find_map(|fork| match fork.next_until(self, &is_over) {
-                Poll::Ready(task) => Some((fork, task)),
-                Poll::Pending => None,
-            });
-            let Some((fork, task)) = found else {
-                self.parker.park(None);
-                continue;
-            };
-            // No other one of these sleeps, or seems to search, while this thread does something else.
-            self.outwards().for_each(|fork| fork.with(Local::stop_searching));
-            match task {
-                Some(task) => fork.run(task),
-                None => return,
+            match self.with(|local| local.next_until(self.parker.waker(), &is_over)) {
+                Poll::Ready(Some(task)) => self.run(task),
+                Poll::Ready(None) => return,
+                Poll::Pending => self.parker.park(None),
             }
         }
     }
 
-    /// This worker's next task, for its thread, on which `innermost` waits.
-    fn next_until(&self, innermost: &Self, is_over: impl Fn() -> bool) -> Poll<Option<Task>> {
-        self.with(|local| local.next_until(innermost.parker.waker(), is_over))
+    /// The calling thread's workers, the innermost first: of one pool with several workers at most, and of any number of pools with one.
+    fn of_thread<'a>() -> impl Iterator<Item = &'a Self> {
+        // SAFETY: `enter` sets them, and takes them back before they go.
+        let fork = |fork: *const Self| unsafe { fork.as_ref() };
+        iter::successors(fork(CURRENT.get()), move |inner| fork(inner.outer))
     }
 
-    /// The calling thread's worker.
-    fn innermost<'a>() -> Option<&'a Self> {
-        // SAFETY: `enter` sets it, and takes it back before the worker goes.
-        unsafe { CURRENT.get().as_ref() }
-    }
-
-    /// This worker, and those of other pools that the same thread is, whose tasks wait for this one.
-    fn outwards(&self) -> impl Iterator<Item = &Self> {
-        // SAFETY: as in `innermost`.
-        iter::successors(Some(self), |inner| unsafe { inner.outer.as_ref() })
+    /// The calling thread's worker of a pool with several.
+    fn of_several<'a>() -> Option<&'a Self> {
+        Self::of_thread().find(|fork| fork.workers() > 1)
     }
 
     /// The worker's number, from 0.

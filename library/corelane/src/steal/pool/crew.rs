@@ -408,16 +408,6 @@ impl<T> Local<T> {
         Poll::Ready(self.found(None))
     }
 
-    /// The worker neither sleeps nor searches any more.
-    pub(in crate::steal) fn stop_searching(&mut self) {
-        if let State::Sleeps(sleeper) = self.state {
-            self.crew.idle.withdraw(sleeper);
-        }
-        if !matches!(self.state, State::Works) {
-            self.found(());
-        }
-    }
-
     /// The search ends.
     fn found<R>(&mut self, found: R) -> R {
         self.crew.idle.found(|| self.crew.has_more());
@@ -435,7 +425,7 @@ impl<T> Local<T> {
                 break None;
             }
         };
-        self.looks.end(found.is_some());
+        self.looks.end(found.is_some() || is_over(&self.crew));
         found
     }
 
