@@ -43,7 +43,7 @@ use core::task::Poll;
 use core::{fmt, iter};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 
 pub use super::pool::{Counts, Options, Policy};
 pub use scope::Scope;
@@ -257,17 +257,13 @@ impl Fork {
         // Not by a destructor while this thread unwinds: tasks of others may be run here meanwhile.
         let a = catch_unwind(AssertUnwindSafe(|| a(self)));
         let is_back = self.takes_back(job.task(), job.latch());
-        // SAFETY: it was taken back.
-        let b = is_back.then(|| unsafe { job.take() });
-        match (a, b) {
-            (Ok(a), Some(b)) => (a, b(self)),
-            (Ok(a), None) => (a, job.into_output().unwrap_or_else(|panic| resume_unwind(panic))),
-            (Err(panic), b) => {
-                if b.is_none() {
-                    drop_quietly(job.into_output().err());
-                }
-                resume_unwind(panic)
+        match a {
+            Ok(a) if is_back => {
+                // SAFETY: it was taken back.
+                let b = unsafe { job.take() };
+                (a, b(self))
             }
+            a => end(a, job, is_back),
         }
     }
 
@@ -348,6 +344,27 @@ impl Fork {
     /// Number of workers.
     pub fn workers(&self) -> usize {
         self.with(|local| local.workers())
+    }
+}
+
+/// The end of a join whose second call another worker has made, or whose first one has panicked.
+#[cold]
+fn end<A, B, F: FnOnce(&Fork) -> B>(
+    a: thread::Result<A>,
+    b: OnStack<F, B>,
+    is_back: bool,
+) -> (A, B) {
+    match a {
+        Ok(a) => (a, b.into_output().unwrap_or_else(|panic| resume_unwind(panic))),
+        Err(panic) => {
+            if is_back {
+                // SAFETY: it was taken back, and nobody calls it.
+                drop(unsafe { b.take() });
+            } else {
+                drop_quietly(b.into_output().err());
+            }
+            resume_unwind(panic)
+        }
     }
 }
 
