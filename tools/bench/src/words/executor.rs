@@ -20,7 +20,10 @@ pub(super) fn titles(result: &CellResult, setting: &ExecutorSetting) -> (String,
         Test::Http => "http, hyper over the loopback",
         _ => "chain, 1000 tasks of which each spawns the next",
     };
-    let workers = format!("{} workers", setting.workers);
+    let workers = match setting.workers {
+        1 => "1 worker".into(),
+        n => format!("{n} workers"),
+    };
     let size = match (setting.connections, setting.task_ns) {
         (Some(n), _) => format!("{workers}, {n} connections"),
         (None, Some(ns)) => format!("{workers}, {} us for a task", ns as f64 / 1e3),
