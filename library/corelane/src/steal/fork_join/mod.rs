@@ -293,9 +293,9 @@ impl Fork {
 
     /// Runs a task of a queue of this pool.
     fn run(&self, task: Task) {
+        self.with(|local| local.count_task());
         // SAFETY: it was in a queue, so nobody else has it.
         unsafe { task.run(self) };
-        self.with(|local| local.count_task());
     }
 
     /// Runs tasks until the latch is set.

@@ -439,7 +439,7 @@ impl<T> Local<T> {
         crew.drop_injected();
     }
 
-    /// The worker has run a task.
+    /// The worker runs a task.
     pub(in crate::steal) fn count_task(&self) {
         self.counted().tasks.add(1);
     }
