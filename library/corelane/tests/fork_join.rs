@@ -274,7 +274,7 @@ fn a_panic_comes_out_of_a_run_on_another_thread() {
     });
 }
 
-/// A library that has a pool of its own is called by a task of that pool.
+/// A task calls a function that runs its computation on the pool of the task.
 #[test]
 fn a_task_runs_a_computation_of_its_own_pool() {
     let (pool, other) = (&pool(1), &pool(1));

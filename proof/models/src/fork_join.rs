@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use corelane_loom::memory::UnsafeCell;
-use corelane_loom::steal::Worker;
 use corelane_loom::steal::bwos::lifo;
 use corelane_loom::steal::fork_join::latch::{Countdown, Latch};
 
 use crate::explore::{both, explore, explore_four_times_preempted, explore_twice_preempted};
 use crate::idle::Wakes;
+use crate::item::Number;
 use crate::queue::Of;
 use crate::shared::{all_are_there, join};
-use crate::steal::{blocks_of, numbers, pop, push, seize};
+use crate::steal::{SMALL, blocks_of, numbers, pop, push, seize};
 use crate::{Exploration, Model};
 
 pub(crate) fn models() -> Vec<Model> {
@@ -144,12 +144,18 @@ fn countdown_of_two_tasks() -> Exploration {
     })
 }
 
+/// An owner that has pushed items, and a thief.
+fn queue_of(items: u64) -> (lifo::Worker<Number>, lifo::Stealer<Number>) {
+    let mut worker = lifo::queue_with(blocks_of(4)).expect(SMALL);
+    assert_eq!(push(&mut worker, 0..items), items);
+    let thief = worker.stealer();
+    (worker, thief)
+}
+
 /// A thief always gets an item of an owner that pops, and has others.
 fn given_by_an_owner_that_pops() -> Exploration {
     explore(|| {
-        let mut worker = lifo::queue_with(blocks_of(4)).expect("small");
-        assert_eq!(push(&mut worker, 0..4), 4);
-        let thief = Worker::stealer(&worker);
+        let (mut worker, thief) = queue_of(4);
         let (seized, mut all) = both(move || numbers(thief.try_seize(1)), || pop(&mut worker, 2));
         assert_eq!(seized, [0]);
         all.extend(seized);
@@ -161,9 +167,7 @@ fn given_by_an_owner_that_pops() -> Exploration {
 /// Two thieves want items of an owner that pops them.
 fn given_or_popped_as_two_want_it() -> Exploration {
     explore_twice_preempted(|| {
-        let mut worker = lifo::queue_with(blocks_of(4)).expect("small");
-        assert_eq!(push(&mut worker, 0..2), 2);
-        let thief = Worker::stealer(&worker);
+        let (mut worker, thief) = queue_of(2);
         let thieves = [seize(&thief, 1), seize(&thief, 1)];
         let mut all = pop(&mut worker, 2);
         all.extend(join(thieves).concat());
@@ -175,9 +179,7 @@ fn given_or_popped_as_two_want_it() -> Exploration {
 /// The thief knows only of an item that the owner has popped since, and is given the next one at the same place.
 fn given_where_another_item_was() -> Exploration {
     explore_four_times_preempted(|| {
-        let mut worker = lifo::queue_with(blocks_of(4)).expect("small");
-        assert_eq!(push(&mut worker, 0..1), 1);
-        let thief = Worker::stealer(&worker);
+        let (mut worker, thief) = queue_of(1);
         let (seized, mut all) = both(
             move || numbers(thief.try_seize(1)),
             || {
@@ -196,9 +198,7 @@ fn given_where_another_item_was() -> Exploration {
 /// A thief has taken its mark back itself, when the owner was about to give it an item. It marks the block again.
 fn not_given_after_a_seizure_in_vain() -> Exploration {
     explore_four_times_preempted(|| {
-        let mut worker = lifo::queue_with(blocks_of(4)).expect("small");
-        assert_eq!(push(&mut worker, 0..1), 1);
-        let thief = Worker::stealer(&worker);
+        let (mut worker, thief) = queue_of(1);
         let seize_again = move || {
             let seized = numbers(thief.try_seize(1));
             if seized.is_empty() { numbers(thief.try_seize(1)) } else { seized }

@@ -208,15 +208,8 @@ fn columns(result: &CellResult) -> (&'static str, &'static [Column]) {
         Test::Round => (test.unit(), &[PER_S, RATIO_PEER]),
         Test::Owner | Test::HungryThief | Test::Stolen => steal::columns(test),
         _ if result.is_of_executor() => executor::columns(test),
-        Test::SpawnJoin
-        | Test::Yield
-        | Test::FanOut
-        | Test::Chain
-        | Test::ForkJoin
-        | Test::Grain
-        | Test::Http => (test.unit(), &[]),
-        // Only of calls that wait.
-        Test::PingPong | Test::Cpu | Test::Idle | Test::FanIn | Test::Kill => (test.unit(), &[]),
+        // Only of suites that have words of their own.
+        _ => (test.unit(), &[]),
     }
 }
 
@@ -315,14 +308,8 @@ pub(crate) fn legend(result: &CellResult) -> &'static str {
         }
         Test::Owner | Test::HungryThief | Test::Stolen => steal::LEGEND,
         _ if result.is_of_executor() => executor::LEGEND,
-        Test::SpawnJoin
-        | Test::Yield
-        | Test::FanOut
-        | Test::Chain
-        | Test::ForkJoin
-        | Test::Grain
-        | Test::Http => "",
-        Test::PingPong | Test::Cpu | Test::Idle | Test::FanIn | Test::Kill => "",
+        // Only of suites that have words of their own.
+        _ => "",
     }
 }
 

@@ -7,9 +7,8 @@ use std::sync::LazyLock;
 use std::time::Instant;
 
 use corelane::steal::fork_join::{Fork, Options, Pool};
-use corelane::{Info, Sides};
 
-use super::{ExecutorKernel, Grain};
+use super::{Grain, entry};
 use crate::catalogue::{Entry, EntryKind};
 use crate::kinds::{Computation, Test};
 use crate::params::{ExecutorSetting, Length};
@@ -17,13 +16,22 @@ use crate::sample::Sample;
 
 pub(super) fn entries() -> Vec<Entry> {
     let ours = EntryKind::Ours { items: "calls" };
-    let mut entries =
-        vec![entry::<Ours>(("corelane-fork-join", "steal::fork_join"), ours, forks_or_spawns)];
+    let mut entries = vec![entry(
+        ("corelane-fork-join", "steal::fork_join"),
+        ours,
+        measure::<Ours>,
+        forks_or_spawns,
+    )];
     #[cfg(feature = "peers")]
     entries.extend(peers::entries());
     let std = EntryKind::Peer { package: "std", version: String::new() };
     let alone = |setting: &ExecutorSetting| forks_or_spawns(setting) && setting.workers == 1;
-    entries.push(entry::<Calls>(("calls", "no pool: one call after the other"), std, alone));
+    entries.push(entry(
+        ("calls", "no pool: one call after the other"),
+        std,
+        measure::<Calls>,
+        alone,
+    ));
     entries
 }
 
@@ -41,15 +49,6 @@ trait Engine: Sized {
     ) -> u64;
     /// Spawns the tasks of a batch, and waits for them.
     fn scope(handle: &mut Self::Handle<'_>, grain: Grain);
-}
-
-fn entry<E: Engine>(
-    (id, name): (&'static str, &'static str),
-    kind: EntryKind,
-    fits: fn(&ExecutorSetting) -> bool,
-) -> Entry {
-    let info = Info { id, name, sides: Sides::ManyToMany, bounded: true, ..Info::RING };
-    Entry::executor(info, kind, ExecutorKernel { id, measure: measure::<E>, fits })
 }
 
 /// Whether it is a computation, or tasks that need nothing of an executor.
@@ -175,16 +174,19 @@ impl Engine for Calls {
 mod peers {
     use std::num::NonZero;
 
-    use super::{Engine, Grain, entry, forks_or_spawns};
+    use super::{Engine, Grain, entry, forks_or_spawns, measure};
     use crate::catalogue::Entry;
     use crate::peers::crates::kind;
 
     pub(super) fn entries() -> [Entry; 2] {
         [
-            entry::<rayon::ThreadPool>(("rayon", "join"), kind("rayon"), forks_or_spawns),
-            entry::<chili::ThreadPool>(("chili", "Scope::join"), kind("chili"), |setting| {
-                setting.computation.is_some()
-            }),
+            entry(("rayon", "join"), kind("rayon"), measure::<rayon::ThreadPool>, forks_or_spawns),
+            entry(
+                ("chili", "Scope::join"),
+                kind("chili"),
+                measure::<chili::ThreadPool>,
+                |setting| setting.computation.is_some(),
+            ),
         ]
     }
 

@@ -56,7 +56,7 @@ pub(crate) struct ExecutorKernel {
         expect(dead_code, reason = "for servers")
     )]
     id: &'static str,
-    measure: fn(Test, Length, &ExecutorSetting) -> Sample,
+    measure: Measure,
     fits: fn(&ExecutorSetting) -> bool,
 }
 
@@ -79,13 +79,16 @@ impl ExecutorKernel {
     }
 }
 
-fn entry<E: Executor>(
+type Measure = fn(Test, Length, &ExecutorSetting) -> Sample;
+
+fn entry(
     (id, name): (&'static str, &'static str),
     kind: EntryKind,
+    measure: Measure,
     fits: fn(&ExecutorSetting) -> bool,
 ) -> Entry {
     let info = Info { id, name, sides: Sides::ManyToMany, bounded: true, ..Info::RING };
-    Entry::executor(info, kind, ExecutorKernel { id, measure: measure::<E>, fits })
+    Entry::executor(info, kind, ExecutorKernel { id, measure, fits })
 }
 
 /// Nanoseconds for each task, round trip, or yield.

@@ -6,15 +6,16 @@ use std::task::{Context, Poll};
 
 use corelane_executor::JoinHandle;
 
-use super::{Executor, Tasks, entry};
+use super::{Executor, Tasks, entry, measure};
 use crate::catalogue::{Entry, EntryKind};
 use crate::params::ExecutorSetting;
 
 pub(super) fn entries() -> Vec<Entry> {
     let ours = EntryKind::Ours { items: "tasks" };
-    let entries = vec![entry::<Ours>(
+    let entries = vec![entry(
         ("corelane-executor", "on block-based work stealing"),
         ours,
+        measure::<Ours>,
         runs_tasks,
     )];
     #[cfg(feature = "peers")]
@@ -84,18 +85,26 @@ mod peers {
     use tokio::runtime::{Builder, Runtime};
     use tokio::task::JoinHandle;
 
-    use super::{Executor, Joined, Tasks, entry, runs_tasks};
+    use super::{Executor, Joined, Tasks, entry, measure, runs_tasks};
     use crate::catalogue::Entry;
     use crate::peers::crates::kind;
 
     pub(super) fn entries() -> Vec<Entry> {
         let tokio = || kind("tokio");
         vec![
-            entry::<Tokio>(("tokio", "multi-thread"), tokio(), runs_tasks),
-            entry::<TokioCurrent>(("tokio-current", "current-thread"), tokio(), |setting| {
-                runs_tasks(setting) && setting.workers == 1
-            }),
-            entry::<Smol>(("async-executor", "of smol"), kind("async-executor"), runs_tasks),
+            entry(("tokio", "multi-thread"), tokio(), measure::<Tokio>, runs_tasks),
+            entry(
+                ("tokio-current", "current-thread"),
+                tokio(),
+                measure::<TokioCurrent>,
+                |setting| runs_tasks(setting) && setting.workers == 1,
+            ),
+            entry(
+                ("async-executor", "of smol"),
+                kind("async-executor"),
+                measure::<Smol>,
+                runs_tasks,
+            ),
         ]
     }
 

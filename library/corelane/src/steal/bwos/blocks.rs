@@ -141,7 +141,7 @@ impl Block {
         was.map(drop).map_err(Word)
     }
 
-    /// The owner: takes back the mark of a thief, which then gets nothing, and returns what the word is without it.
+    /// The FIFO owner: takes back the mark of a thief, which then gets nothing, and returns what the word is without it.
     pub(super) fn unmarked(&self, barrier: Barrier) -> Word {
         let mut found = self.word_after_pop(barrier);
         while found.is_seized() {

@@ -49,7 +49,8 @@ pub use super::pool::{Counts, Options, Policy};
 pub use scope::Scope;
 
 use super::pool::Order;
-use super::pool::crew::{Crew, Local, drop_quietly};
+use super::pool::crew::{Crew, Local};
+use super::pool::panics::drop_quietly;
 use crate::memory::{Mutex, Parker};
 use job::{OnStack, Task};
 use latch::Latch;
@@ -102,8 +103,8 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Runs a computation, on the calling thread unless that is a worker of another pool, or another thread is in a call of `run`. Then one of the other workers runs it. Is there none, the
-    /// calling thread runs it alone. In a task of this pool it is run by the worker of that task.
+    /// Runs a computation, on the calling thread unless that is a worker of another pool, or another thread is in a call of `run`. Then one of the other workers runs it. If the pool
+    /// has no other workers, the calling thread runs it alone, on a pool that is made for it. A task of this pool makes a plain call.
     ///
     /// # Panics
     ///
@@ -114,7 +115,7 @@ impl Pool {
         }
         let has_others = !self.threads.is_empty();
         let own = Fork::of_several();
-        // A thread works for one pool: while it waits, others of that pool may wait for it. One that has no other workers waits for nobody.
+        // A thread is a worker of one pool with several workers at most. It helps that pool while it waits. In a pool with one worker it never waits.
         if own.is_none() || !has_others {
             if let Some(mut seated) = Seated::take(self) {
                 return seated.fork().enter(call);

@@ -9,7 +9,7 @@ use super::job::{self, Task};
 use super::latch::Countdown;
 use crate::memory::Mutex;
 use crate::steal::pool::PanicPayload;
-use crate::steal::pool::crew::{drop_quietly, keep_first};
+use crate::steal::pool::panics::{drop_quietly, keep_first};
 
 /// Spawns tasks that may borrow whatever outlives the [scope](Fork::scope).
 pub struct Scope<'a, 'env> {

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::idle::Idle;
 use super::injector::Injector;
+use super::panics::keep_first;
 use super::queue::{Own, Victim};
 use super::victims::Victims;
 use super::{Counts, Options, Order, PanicPayload};
@@ -189,24 +190,6 @@ impl<T> Crew<T> {
             injected: counted.injected.get(),
             sleeps: counted.sleeps.get(),
         }
-    }
-}
-
-/// Keeps the first panic, and drops further ones.
-pub(in crate::steal) fn keep_first(panic: &Mutex<Option<PanicPayload>>, payload: PanicPayload) {
-    let mut first = panic.lock();
-    let further = match &*first {
-        None => first.replace(payload),
-        Some(_) => Some(payload),
-    };
-    drop(first);
-    drop_quietly(further);
-}
-
-/// Drops a panic's payload, whose destructor may panic.
-pub(in crate::steal) fn drop_quietly(payload: Option<PanicPayload>) {
-    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        core::mem::forget(another);
     }
 }
 

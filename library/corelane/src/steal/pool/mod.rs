@@ -56,6 +56,7 @@ pub(super) mod crew;
 #[doc(hidden)]
 pub mod idle;
 mod injector;
+pub(super) mod panics;
 mod queue;
 mod victims;
 
