@@ -27,7 +27,7 @@ fn records_go_between_processes_in_all_ways() {
 
 #[test]
 fn processor_time_is_that_of_both_processes() {
-    let json = json_of(&ipc("linering pipe --test cpu --record 64 --duration 20ms --rate 2000"));
+    let json = json_of(&ipc("linering pipe --test cpu --record 64 --duration 600ms --rate 2000"));
     for result in results(&json) {
         assert_has(&result["params"], json!({ "rate": 2000, "record_bytes": 64 }));
         assert!(number(&result["groups"]["near"]["cpu_ns"]["consumers"]) > 0.0, "{result}");
