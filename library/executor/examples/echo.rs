@@ -3,13 +3,12 @@
 //! With an address it serves until it is stopped: `cargo run --release -p corelane-executor --example echo -- 127.0.0.1:7000`. Without one it talks to itself.
 
 use std::io::Result;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 
-use corelane_executor::io::Async;
-use corelane_executor::{Executor, spawn, step};
+use corelane_executor::{Executor, Socket, spawn};
 use futures_lite::{AsyncReadExt, AsyncWriteExt};
 
-async fn serve(listener: Async<TcpListener>) -> Result<()> {
+async fn serve(listener: Socket<TcpListener>) -> Result<()> {
     loop {
         let (mut stream, _) = listener.accept().await?;
         drop(spawn(async move {
@@ -19,7 +18,6 @@ async fn serve(listener: Async<TcpListener>) -> Result<()> {
                     0 => return Ok::<_, std::io::Error>(()),
                     n => stream.write_all(&buffer[..n]).await?,
                 }
-                step().await; // a client that always has more doesn't keep others from running
             }
         }));
     }
@@ -31,7 +29,7 @@ fn main() -> Result<()> {
     let own = SocketAddr::from(([127, 0, 0, 1], 0));
     let wanted =
         address.as_deref().map_or(Ok(own), str::parse).expect("an address such as 127.0.0.1:7000");
-    let listener = Async::<TcpListener>::bind(wanted)?;
+    let listener = Socket::<TcpListener>::bind(wanted)?;
     let bound = listener.get_ref().local_addr()?;
     println!("serving at {bound}");
     let server = executor.spawn(serve(listener));
@@ -49,7 +47,7 @@ fn main() -> Result<()> {
 }
 
 async fn talk(address: SocketAddr, n: usize) -> Result<()> {
-    let mut stream = Async::<TcpStream>::connect(address).await?;
+    let mut stream = Socket::connect(address).await?;
     for round in 0..10 {
         let sent = format!("client {n}, round {round}");
         stream.write_all(sent.as_bytes()).await?;

@@ -1,34 +1,31 @@
 //! An HTTP server: hyper on this executor.
 //!
-//! With an address it serves until it is stopped: `cargo run --release -p corelane-executor --example http -- 127.0.0.1:8000`. Without one it serves some
+//! With an address it serves until it is stopped: `cargo run --release -p corelane-executor --features hyper --example http -- 127.0.0.1:8000`. Without one it serves some
 //! requests of its own.
 //!
-//! What differs from the same server on Tokio: sockets are `Async<TcpListener>`, and `FuturesIo` stands where `TokioIo` would.
+//! What differs from the same server on Tokio: sockets are `Socket<TcpListener>`, and hyper takes them without `TokioIo`.
 
 use std::convert::Infallible;
 use std::io::{Read, Result, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
-use corelane_executor::io::Async;
-use corelane_executor::{Executor, spawn};
+use corelane_executor::{Executor, Socket, spawn};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
-use smol_hyper::rt::FuturesIo;
 
 async fn answer(request: Request<Incoming>) -> std::result::Result<Response<String>, Infallible> {
     Ok(Response::new(format!("Hello from {}\n", request.uri().path())))
 }
 
-async fn serve(listener: Async<TcpListener>) -> Result<()> {
+async fn serve(listener: Socket<TcpListener>) -> Result<()> {
     loop {
         let (stream, _) = listener.accept().await?;
         stream.get_ref().set_nodelay(true)?;
         drop(spawn(async move {
-            let served =
-                http1::Builder::new().serve_connection(FuturesIo::new(stream), service_fn(answer));
+            let served = http1::Builder::new().serve_connection(stream, service_fn(answer));
             if let Err(error) = served.await {
                 eprintln!("a connection ended: {error}");
             }
@@ -42,7 +39,7 @@ fn main() -> Result<()> {
     let own = SocketAddr::from(([127, 0, 0, 1], 0));
     let wanted =
         address.as_deref().map_or(Ok(own), str::parse).expect("an address such as 127.0.0.1:8000");
-    let listener = Async::<TcpListener>::bind(wanted)?;
+    let listener = Socket::<TcpListener>::bind(wanted)?;
     let bound = listener.get_ref().local_addr()?;
     println!("serving at http://{bound} with {} workers", executor.workers());
     let server = executor.spawn(serve(listener));

@@ -49,3 +49,20 @@ pub async fn step() {
         None => yield_now().await,
     }
 }
+
+/// A step of a future that waits for something else. Pending: the task lets others run.
+#[cfg(unix)]
+pub(crate) fn poll_step(context: &mut std::task::Context<'_>) -> Poll<()> {
+    match LEFT.get().checked_sub(1) {
+        Some(left) => {
+            LEFT.set(left);
+            Poll::Ready(())
+        }
+        None => {
+            // Also where no worker does that.
+            refill();
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+    }
+}

@@ -39,6 +39,8 @@ mod home;
 mod join;
 mod lane;
 mod local;
+#[cfg(unix)]
+mod socket;
 mod spawned;
 mod watch;
 mod worker;
@@ -56,6 +58,8 @@ pub use budget::{step, yield_now};
 pub use corelane::steal::pool;
 pub use join::{JoinError, JoinHandle};
 pub use local::spawn_local;
+#[cfg(unix)]
+pub use socket::Socket;
 
 use home::Runnable;
 use lane::Lane;

@@ -426,7 +426,9 @@ impl<T> Stealer<T> {
         if !word.is_of(blocks.number(start)) || word.is_granted() {
             return Err(TryPopError::Busy);
         }
-        if block.back().load(Ordering::Relaxed) <= start + word.index() {
+        // What the owner has popped since is not seen yet, perhaps.
+        let from = self.end.header().head.load(Ordering::Relaxed).max(start + word.index());
+        if block.back().load(Ordering::Relaxed) <= from {
             return Err(TryPopError::Empty);
         }
         match closed {

@@ -25,7 +25,8 @@ pub struct Idle {
     searching: Padded<AtomicU64>,
     /// All workers sleep.
     quiet: Condvar,
-    lock: Mutex<()>,
+    /// Threads that wait for that.
+    waiting: Mutex<usize>,
 }
 
 impl fmt::Debug for Idle {
@@ -41,7 +42,7 @@ impl Default for Idle {
             bell: Bell::default(),
             searching: Padded(AtomicU64::new(0)),
             quiet: Condvar::new(),
-            lock: Mutex::new(()),
+            waiting: Mutex::new(0),
         }
     }
 }
@@ -132,8 +133,8 @@ impl Idle {
     /// Tells threads that wait for it if all `workers` sleep. Whether they do.
     pub fn tell_if_quiet(&self, workers: usize) -> bool {
         let is_quiet = self.bell.len() == workers;
-        if is_quiet {
-            let _locked = self.lock.lock();
+        // To notify nobody costs a call of the system.
+        if is_quiet && *self.waiting.lock() != 0 {
             self.quiet.notify_all();
         }
         is_quiet
@@ -141,9 +142,11 @@ impl Idle {
 
     /// Waits until all `workers` sleep, and `is_over`.
     pub fn wait_until_quiet(&self, workers: usize, is_over: impl Fn() -> bool) {
-        let mut locked = self.lock.lock();
+        let mut waiting = self.waiting.lock();
+        *waiting += 1;
         while !is_over() || self.bell.len() != workers {
-            locked = self.quiet.wait(locked);
+            waiting = self.quiet.wait(waiting);
         }
+        *waiting -= 1;
     }
 }

@@ -6,7 +6,9 @@ use crate::queue::{CapacityError, TryPopError, TryPushError};
 use crate::steal::bwos::{Loot, fifo, lifo};
 
 /// Slots of a block: thieves take from full blocks without a heavy fence, and the owner goes to the next one for about as many nanoseconds.
-const BLOCK: usize = 32;
+const LIFO_BLOCK: usize = 32;
+/// Fewer, so that tasks which events have woken together are in several blocks.
+const FIFO_BLOCK: usize = 16;
 
 pub(super) enum Own<T> {
     Lifo(lifo::Worker<T>),
@@ -30,10 +32,10 @@ macro_rules! of_either {
 
 impl<T> Own<T> {
     pub(super) fn new(order: Order, capacity: usize) -> Result<Self, CapacityError> {
-        let config = Config::new(capacity).block(BLOCK);
+        let config = Config::new(capacity);
         Ok(match order {
-            Order::Lifo => Self::Lifo(lifo::queue_with(config)?),
-            Order::Fifo => Self::Fifo(fifo::queue_with(config)?),
+            Order::Lifo => Self::Lifo(lifo::queue_with(config.block(LIFO_BLOCK))?),
+            Order::Fifo => Self::Fifo(fifo::queue_with(config.block(FIFO_BLOCK))?),
         })
     }
 

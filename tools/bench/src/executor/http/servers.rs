@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use corelane_executor::Socket;
 use corelane_executor::io::{self, Async};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -37,6 +38,16 @@ async fn answer(_: Request<Incoming>) -> std::result::Result<Response<String>, I
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// Serves with the sockets of `corelane-executor`.
+async fn accept_ours(listener: TcpListener) {
+    let listener = Socket::new(listener).expect("it is a socket");
+    while let Ok((stream, _)) = listener.accept().await {
+        stream.get_ref().set_nodelay(true).expect("it is a TCP socket");
+        let connection = http1::Builder::new().serve_connection(stream, service_fn(answer));
+        drop(corelane_executor::spawn(connection));
+    }
+}
+
 /// Serves with the sockets of `async-io`.
 async fn accept(listener: TcpListener, spawn: impl Fn(Task)) {
     let listener = Async::new(listener).expect("it is a socket");
@@ -52,8 +63,7 @@ async fn accept(listener: TcpListener, spawn: impl Fn(Task)) {
 /// corelane's executor.
 fn ours(listener: TcpListener, workers: usize) -> Result<Box<dyn Any>> {
     let executor = corelane_executor::Executor::new(workers)?;
-    let spawn = |task| drop(corelane_executor::spawn(task));
-    drop(executor.spawn(accept(listener, spawn)));
+    drop(executor.spawn(accept_ours(listener)));
     Ok(Box::new(executor))
 }
 

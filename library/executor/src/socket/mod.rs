@@ -1,0 +1,288 @@
+//! Sockets of which the system is asked once.
+
+#[cfg(target_os = "linux")]
+mod edges;
+#[cfg(target_os = "linux")]
+use edges::Registered;
+#[cfg(not(target_os = "linux"))]
+mod asked;
+#[cfg(not(target_os = "linux"))]
+use asked::Registered;
+#[cfg(feature = "hyper")]
+mod hyper;
+
+use std::future::poll_fn;
+use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Result, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use async_io::Async;
+use futures_lite::{AsyncRead, AsyncWrite};
+
+use crate::budget;
+
+/// A socket that asks the system for its events once. For connections on which much comes and goes: an HTTP request takes two calls of the system less than with
+/// [`Async`].
+///
+/// ```
+/// use std::net::TcpListener;
+///
+/// use corelane_executor::{Executor, Socket, spawn};
+/// use futures_lite::{AsyncReadExt, AsyncWriteExt};
+///
+/// let executor = Executor::new(2)?;
+/// executor.block_on(async {
+///     let listener = Socket::<TcpListener>::bind(([127, 0, 0, 1], 0))?;
+///     let address = listener.get_ref().local_addr()?;
+///     let client = spawn(async move {
+///         let mut stream = Socket::connect(address).await?;
+///         stream.write_all(b"ping").await
+///     });
+///     let (mut stream, _) = listener.accept().await?;
+///     let mut received = String::new();
+///     stream.read_to_string(&mut received).await?;
+///     assert_eq!(received, "ping");
+///     client.await.expect("it doesn't panic")
+/// })?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// `T` is a socket of the standard library, or any other that has a descriptor, such as [`UnixStream`](std::os::unix::net::UnixStream): [`new`](Self::new).
+///
+/// On Linux the system reports what comes once (edge-triggered, by `epoll`). Elsewhere it is asked each time, as by [`Async`]. Events reach the socket by async-io's reactor, so it works wherever
+/// [`Async`] does, not only on this executor.
+///
+/// Reads and writes are [steps](crate::step): a task whose sockets always have more lets others run after 128 of them.
+#[derive(Debug)]
+pub struct Socket<T: AsFd> {
+    registered: Registered<T>,
+}
+
+/// What a task waits for.
+#[derive(Clone, Copy)]
+enum Direction {
+    Read,
+    Write,
+}
+
+impl<T: AsFd> Socket<T> {
+    /// Of this socket, which is made non-blocking.
+    ///
+    /// # Errors
+    ///
+    /// If the system has no events of it, as of a file, or has no more room for such requests.
+    pub fn new(socket: T) -> Result<Self> {
+        Ok(Self { registered: Registered::new(socket)? })
+    }
+
+    /// The socket, such as for its options.
+    pub fn get_ref(&self) -> &T {
+        self.registered.get_ref()
+    }
+
+    /// Waits until a call that reads has something: it is repeated while it says [`WouldBlock`](ErrorKind::WouldBlock).
+    ///
+    /// # Errors
+    ///
+    /// That of the call, or that the system can't be asked.
+    pub async fn read_with<R>(&self, mut call: impl FnMut(&T) -> Result<R>) -> Result<R> {
+        poll_fn(|context| self.poll(Direction::Read, context, &mut call, |_| true)).await
+    }
+
+    /// As [`read_with`](Self::read_with), for a call that writes.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_with`](Self::read_with).
+    pub async fn write_with<R>(&self, mut call: impl FnMut(&T) -> Result<R>) -> Result<R> {
+        poll_fn(|context| self.poll(Direction::Write, context, &mut call, |_| true)).await
+    }
+
+    /// Calls until it would not block. `may_have_more` says whether the next call, too, may be done without a new event.
+    fn poll<R>(
+        &self,
+        direction: Direction,
+        context: &mut Context<'_>,
+        mut call: impl FnMut(&T) -> Result<R>,
+        may_have_more: impl Fn(&R) -> bool,
+    ) -> Poll<Result<R>> {
+        ready!(budget::poll_step(context));
+        loop {
+            // Takes the event: one that comes during the call is a new one.
+            ready!(self.registered.poll(direction, context))?;
+            let done = call(self.get_ref());
+            match &done {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
+                Err(_) => self.registered.put_back(direction),
+                Ok(done) if may_have_more(done) => self.registered.put_back(direction),
+                Ok(_) => {}
+            }
+            if !matches!(&done, Err(error) if error.kind() == ErrorKind::Interrupted) {
+                return Poll::Ready(done);
+            }
+        }
+    }
+
+    /// As [`poll`](Self::poll). A stream that has less than there is room for has no more, nor has one room that takes less than there is.
+    fn poll_bytes(
+        &self,
+        direction: Direction,
+        context: &mut Context<'_>,
+        bytes: usize,
+        call: impl FnMut(&T) -> Result<usize>,
+    ) -> Poll<Result<usize>> {
+        if bytes == 0 {
+            return Poll::Ready(Ok(0));
+        }
+        self.poll(direction, context, call, |&done| done == 0 || done == bytes)
+    }
+}
+
+impl Socket<TcpListener> {
+    /// A listener at this address.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system.
+    pub fn bind(address: impl Into<SocketAddr>) -> Result<Self> {
+        Self::new(TcpListener::bind(address.into())?)
+    }
+
+    /// The next connection.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system.
+    pub async fn accept(&self) -> Result<(Socket<TcpStream>, SocketAddr)> {
+        let (stream, address) = self.read_with(TcpListener::accept).await?;
+        Ok((Socket::new(stream)?, address))
+    }
+}
+
+impl Socket<TcpStream> {
+    /// Connects to this address.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system.
+    pub async fn connect(address: impl Into<SocketAddr>) -> Result<Self> {
+        Self::new(Async::<TcpStream>::connect(address).await?.into_inner()?)
+    }
+}
+
+impl<T: AsFd> AsyncRead for &Socket<T>
+where
+    for<'a> &'a T: Read,
+{
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<Result<usize>> {
+        let room = buffer.len();
+        self.poll_bytes(Direction::Read, context, room, |mut socket| socket.read(buffer))
+    }
+
+    fn poll_read_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+    ) -> Poll<Result<usize>> {
+        let room = buffers.iter().map(|buffer| buffer.len()).sum();
+        self.poll_bytes(Direction::Read, context, room, |mut socket| socket.read_vectored(buffers))
+    }
+}
+
+impl<T: AsFd> AsyncWrite for &Socket<T>
+where
+    for<'a> &'a T: Write,
+{
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<Result<usize>> {
+        self.poll_bytes(Direction::Write, context, bytes.len(), |mut socket| socket.write(bytes))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[IoSlice<'_>],
+    ) -> Poll<Result<usize>> {
+        let all = bytes.iter().map(|bytes| bytes.len()).sum();
+        self.poll_bytes(Direction::Write, context, all, |mut socket| socket.write_vectored(bytes))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<()>> {
+        // Sockets have nothing to flush.
+        let mut socket = self.get_ref();
+        Poll::Ready(socket.flush())
+    }
+
+    /// Ends what is sent.
+    fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<()>> {
+        Poll::Ready(shut_down(self.get_ref()))
+    }
+}
+
+/// Ends what is sent. Something that is no socket is ended when it is dropped.
+fn shut_down(socket: &impl AsFd) -> Result<()> {
+    use rustix::io::Errno;
+    match rustix::net::shutdown(socket, rustix::net::Shutdown::Write) {
+        Err(Errno::NOTSOCK | Errno::NOTCONN) | Ok(()) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl<T: AsFd + Unpin> AsyncRead for Socket<T>
+where
+    for<'a> &'a T: Read,
+{
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<Result<usize>> {
+        Pin::new(&mut &*self).poll_read(context, buffer)
+    }
+
+    fn poll_read_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+    ) -> Poll<Result<usize>> {
+        Pin::new(&mut &*self).poll_read_vectored(context, buffers)
+    }
+}
+
+impl<T: AsFd + Unpin> AsyncWrite for Socket<T>
+where
+    for<'a> &'a T: Write,
+{
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<Result<usize>> {
+        Pin::new(&mut &*self).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[IoSlice<'_>],
+    ) -> Poll<Result<usize>> {
+        Pin::new(&mut &*self).poll_write_vectored(context, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut &*self).poll_flush(context)
+    }
+
+    fn poll_close(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut &*self).poll_close(context)
+    }
+}
