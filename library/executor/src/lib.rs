@@ -16,8 +16,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! Sockets and timers are those of [`async_io`], which is exported as [`io`]: `Async<TcpStream>`, `Timer`. So libraries for smol work here, and hyper by `smol-hyper`. A worker that
-//! has nothing to do waits for the system's events.
+//! A [`Socket`] reads and writes, on Unix; with the feature `hyper`, hyper takes it as it is. Timers are those of [`async_io`], which is exported as [`io`], and so are sockets of other systems. So libraries
+//! for smol work here. A worker that has nothing to do waits for the system's events.
 //!
 //! | | |
 //! |---|---|
@@ -26,6 +26,7 @@
 //! | [`spawn_blocking`] | a call that blocks, on a thread of its own |
 //! | [`yield_now`], [`step`] | lets other tasks run |
 //! | [`JoinHandle`] | a task's output; cancels it |
+//! | [`Socket`] | a socket that a task reads and writes |
 //!
 //! # What holds
 //!

@@ -247,7 +247,7 @@ pub(crate) enum ThiefDistance {
 
 /// Which queue a thread of a pool steals from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum StealPolicy {
     /// Any other thread's.
     Rand,
@@ -257,6 +257,14 @@ pub(crate) enum StealPolicy {
     Last,
     /// Any of the same socket; after an attempt that got nothing any of another.
     Numa,
+    /// The longer one of two.
+    BestOfTwo,
+    /// The longest one of half of the others.
+    BestOfMany,
+    /// As `rand`, with a probability that grows with the queue's length.
+    RandProb,
+    /// As `numa`, with a probability that grows with the queue's length.
+    NumaProb,
 }
 
 /// What to simulate of work stealing, and on what.

@@ -166,6 +166,19 @@ pub trait Stealer: Clone {
     /// As [`try_steal`](Self::try_steal).
     fn try_steal_some(&self, most: usize) -> Result<Self::Loot<'_>, TryPopError>;
 
+    /// Steals up to `most` items, at least one, that lie together, from a queue that is long: with a `random` number the probability is about the share of the capacity that is in use. For a thief that
+    /// tries another queue otherwise: then each item is equally likely to be stolen, in which queue it ever is.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_steal`](Self::try_steal); `Empty` also if the queue has been refused.
+    ///
+    /// By default it is [`try_steal_some`](Self::try_steal_some), for queues that can't tell without disturbing the owner.
+    fn try_steal_sampled(&self, random: u64, most: usize) -> Result<Self::Loot<'_>, TryPopError> {
+        _ = random;
+        self.try_steal_some(most)
+    }
+
     /// Steals up to `most` items, at least one, but no more than half, from those that the owner has before it. For a thread that finds nothing else and would sleep otherwise.
     ///
     /// # Errors

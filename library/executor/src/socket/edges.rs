@@ -42,7 +42,7 @@ impl<T: AsFd> Registered<T> {
 
     /// There may be more without a new event.
     pub(super) fn put_back(&self, direction: Direction) {
-        self.source.side(direction).set(State::Ready);
+        lock(&self.source.sides)[direction as usize].set(State::Ready);
     }
 }
 
@@ -57,8 +57,8 @@ impl<T: AsFd> Drop for Registered<T> {
 #[repr(align(128))]
 struct Source {
     key: usize,
-    read: Mutex<Side>,
-    write: Mutex<Side>,
+    /// To read and to write.
+    sides: Mutex<[Side; 2]>,
 }
 
 #[derive(Debug, Default)]
@@ -84,24 +84,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Source {
     fn new(key: usize) -> Self {
-        Self { key, read: Mutex::default(), write: Mutex::default() }
-    }
-
-    fn side(&self, direction: Direction) -> MutexGuard<'_, Side> {
-        lock(match direction {
-            Direction::Read => &self.read,
-            Direction::Write => &self.write,
-        })
+        Self { key, sides: Mutex::default() }
     }
 
     fn poll(&self, direction: Direction, context: &mut Context<'_>) -> Poll<()> {
-        let mut side = self.side(direction);
+        let mut sides = lock(&self.sides);
+        let side = &mut sides[direction as usize];
         if side.take() {
             return Poll::Ready(());
         }
         let other = side.waker.take_if(|waker| !waker.will_wake(context.waker()));
         side.waker.get_or_insert_with(|| context.waker().clone());
-        drop(side);
+        drop(sides);
         // Another task waits, too: they wait in turn.
         other.into_iter().for_each(Waker::wake);
         Poll::Pending
@@ -109,20 +103,21 @@ impl Source {
 
     /// An event has come. Returns the wakers of those that wait for it.
     fn set(&self, flags: EventFlags) -> [Option<Waker>; 2] {
-        let ended = EventFlags::HUP | EventFlags::ERR;
-        let waker = |direction, ready: EventFlags, ended: EventFlags| {
+        let mut sides = lock(&self.sides);
+        let mut set = |direction, ready: EventFlags, ended: EventFlags| {
             let state = match (flags.intersects(ended), flags.intersects(ready)) {
                 (true, _) => State::Ended,
                 (false, true) => State::Ready,
                 (false, false) => return None,
             };
-            let mut side = self.side(direction);
+            let side = &mut sides[direction as usize];
             side.set(state);
             side.waker.take()
         };
+        let ended = EventFlags::HUP | EventFlags::ERR;
         [
-            waker(Direction::Read, EventFlags::IN | EventFlags::PRI, ended | EventFlags::RDHUP),
-            waker(Direction::Write, EventFlags::OUT, ended),
+            set(Direction::Read, EventFlags::IN | EventFlags::PRI, ended | EventFlags::RDHUP),
+            set(Direction::Write, EventFlags::OUT, ended),
         ]
     }
 }

@@ -195,10 +195,14 @@ impl Thread {
         true
     }
 
-    /// Whether the steal got an item.
-    pub(super) fn steal(&mut self, thief: &impl Stealer<Item = u64>) -> bool {
-        let mut items = 0;
-        if let Ok(loot) = thief.try_steal_some(self.stealing.batch) {
+    /// Whether the steal got an item. With a `random` number, the queue may be refused for its length.
+    pub(super) fn steal(&mut self, thief: &impl Stealer<Item = u64>, random: Option<u64>) -> bool {
+        let (mut items, most) = (0, self.stealing.batch);
+        let stolen = match random {
+            Some(random) => thief.try_steal_sampled(random, most),
+            None => thief.try_steal_some(most),
+        };
+        if let Ok(loot) = stolen {
             for item in loot {
                 self.account.taken(item);
                 items += 1;

@@ -4,8 +4,7 @@ use coherence::Chance;
 
 use super::Stealing;
 
-/// How a thread chooses a queue to steal from (paper 3 §4.6.2.3). The paper's other policies ask queues how long they
-/// are, which a thief's handle doesn't tell.
+/// How a thread chooses a queue to steal from (paper 3 §4.6.2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
     /// Any other thread's.
@@ -16,6 +15,21 @@ pub enum Policy {
     Last,
     /// Any of a thread of the same socket; after an attempt that got nothing, any of another socket.
     Numa,
+    /// The longer one of two of any.
+    BestOfTwo,
+    /// The longest one of half of the others.
+    BestOfMany,
+    /// As `Rand`, and takes a queue with the probability that its length is of its capacity (§4.3.4).
+    RandProb,
+    /// As `Numa`, and as `RandProb`.
+    NumaProb,
+}
+
+impl Policy {
+    /// Whether a queue may be refused for its length.
+    pub(super) fn is_probabilistic(self) -> bool {
+        matches!(self, Self::RandProb | Self::NumaProb)
+    }
 }
 
 /// The choices of a thread.
@@ -42,22 +56,38 @@ impl Choice {
         Self { policy, near, far, at: 0, failed: false }
     }
 
-    /// The next queue.
-    pub(super) fn next(&mut self, chance: &mut Chance) -> usize {
+    /// The next queue. `len` says how long one is.
+    pub(super) fn next(&mut self, chance: &mut Chance, len: impl Fn(usize) -> usize) -> usize {
         let (near, far) = (self.near.len(), self.far.len());
-        let mut any = |from: usize, n: usize| from + chance.below(n as u64) as usize;
+        let any = |chance: &mut Chance, from, n| from + chance.below(n as u64) as usize;
         self.at = match self.policy {
             Policy::Seq if self.failed => (self.at + 1) % (near + far),
             Policy::Last if !self.failed => self.at,
             Policy::Seq => self.at,
-            Policy::Rand | Policy::Last => any(0, near + far),
-            Policy::Numa if near == 0 || (self.failed && self.at < near && far > 0) => {
-                any(near, far)
+            Policy::Rand | Policy::RandProb | Policy::Last => any(chance, 0, near + far),
+            Policy::Numa | Policy::NumaProb
+                if near == 0 || (self.failed && self.at < near && far > 0) =>
+            {
+                any(chance, near, far)
             }
-            Policy::Numa => any(0, near),
+            Policy::Numa | Policy::NumaProb => any(chance, 0, near),
+            Policy::BestOfTwo => self.longest_of(2, chance, len),
+            Policy::BestOfMany => self.longest_of((near + far).div_ceil(2), chance, len),
         };
-        match self.at.checked_sub(near) {
-            None => self.near[self.at],
+        self.queue(self.at)
+    }
+
+    /// The place of the longest one of some of any.
+    fn longest_of(&self, n: usize, chance: &mut Chance, len: impl Fn(usize) -> usize) -> usize {
+        let all = (self.near.len() + self.far.len()) as u64;
+        let some = (0..n).map(|_| chance.below(all) as usize);
+        some.max_by_key(|&at| len(self.queue(at))).expect("there is one at least")
+    }
+
+    /// The queue at this place.
+    fn queue(&self, at: usize) -> usize {
+        match at.checked_sub(self.near.len()) {
+            None => self.near[at],
             Some(at) => self.far[at],
         }
     }

@@ -21,6 +21,7 @@ pub(super) fn run<W: Worker<Item = u64> + 'static>(
         let victims = Victims {
             stealers: thieves.clone(),
             choice: Choice::new(policy, number, &bench.stealing),
+            is_probabilistic: policy.is_probabilistic(),
             items: bench.stealing.capacity as u64 * u64::from(balancing) / 100,
         };
         let hand_in = left.clone();
@@ -38,6 +39,7 @@ struct Victims<S> {
     /// Of all queues, its own included.
     stealers: Vec<S>,
     choice: Choice,
+    is_probabilistic: bool,
     /// Items that it attempts to steal in a round.
     items: u64,
 }
@@ -76,8 +78,9 @@ impl<S: corelane_sim::steal::Stealer<Item = u64>> Victims<S> {
     fn attempt(&mut self, thread: &mut Thread) -> bool {
         let batch = thread.stealing.batch;
         for _ in 0..self.items.div_ceil(batch as u64) {
-            let victim = self.choice.next(&mut thread.chance);
-            let succeeded = thread.steal(&self.stealers[victim]);
+            let victim = self.choice.next(&mut thread.chance, |queue| self.stealers[queue].len());
+            let random = self.is_probabilistic.then(|| thread.chance.below(1 << 32));
+            let succeeded = thread.steal(&self.stealers[victim], random);
             self.choice.tried(succeeded);
             if thread.is_over() {
                 return true;

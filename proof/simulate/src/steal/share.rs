@@ -45,7 +45,7 @@ fn own<W: Worker<Item = u64>>(mut worker: W, thread: &mut Thread) -> W {
 fn steal(thief: &impl Stealer<Item = u64>, thread: &mut Thread) {
     let StealTask::Share(percent) = thread.stealing.task else { unreachable!("it is a share") };
     while !thread.sees_end() {
-        if !thread.may_steal(percent) || !thread.steal(thief) {
+        if !thread.may_steal(percent) || !thread.steal(thief, None) {
             pause(1);
         }
     }

@@ -194,6 +194,10 @@ impl From<StealPolicy> for Policy {
             StealPolicy::Seq => Self::Seq,
             StealPolicy::Last => Self::Last,
             StealPolicy::Numa => Self::Numa,
+            StealPolicy::BestOfTwo => Self::BestOfTwo,
+            StealPolicy::BestOfMany => Self::BestOfMany,
+            StealPolicy::RandProb => Self::RandProb,
+            StealPolicy::NumaProb => Self::NumaProb,
         }
     }
 }

@@ -374,7 +374,6 @@ impl<T> Stealer<T> {
     ///
     /// As [`try_steal`](Self::try_steal).
     pub fn try_steal_some(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
-        let most = most.max(1);
         let closed = self.end.peer_is_gone();
         let blocks = self.end.slots();
         let mut start = self.end.header().thieves.front.load(Ordering::Relaxed);
@@ -390,16 +389,10 @@ impl<T> Stealer<T> {
                 start = front.max(start + blocks.size());
                 continue;
             }
-            let from = start + word.index();
-            // Acquire ↔ Release in `try_push`: the items.
-            let back = block.back().load(Ordering::Acquire).min(start + blocks.size());
-            let n = back.saturating_sub(from).min(most as u64);
-            if n == 0 {
-                break;
-            }
-            if block.exchange(word, word.with_index(word.index() + n), Ordering::Relaxed).is_ok() {
-                // SAFETY: the word was granted, and gave these items to this thread.
-                return Ok(unsafe { Loot::new(blocks, from, n) });
+            match self.take(start, word, most) {
+                Err(TryPopError::Busy) => {}
+                Err(_) => break,
+                loot => return loot,
             }
         }
         match closed {
@@ -409,6 +402,41 @@ impl<T> Stealer<T> {
             },
             false => Err(TryPopError::Empty),
         }
+    }
+
+    /// Steals up to `most` items of a block that `random` chooses among all blocks, if there are any. So a thief that tries one queue after the other with random numbers steals
+    /// more likely from longer queues, and many thieves of one queue don't meet at its first block. Items of other blocks may be older.
+    ///
+    /// # Errors
+    ///
+    /// `Empty` if the block has no item, or is the owner's; `Busy` if another thief was faster.
+    pub fn try_steal_sampled(&self, random: u64, most: usize) -> Result<Loot<'_, T>, TryPopError> {
+        let blocks = self.end.slots();
+        let front = self.end.header().thieves.front.load(Ordering::Relaxed);
+        let start = front + random % blocks.shape().blocks as u64 * blocks.size();
+        let word = Word(blocks.at(start).word().load(Ordering::Relaxed));
+        let is_stealable = word.is_of(blocks.number(start)) && word.is_granted();
+        if !is_stealable || word.index() == blocks.size() {
+            return Err(TryPopError::Empty);
+        }
+        self.take(start, word, most)
+    }
+
+    /// Takes items of a granted block. `Empty` if the owner has pushed no more; `Busy` if the word has changed.
+    fn take(&self, start: u64, word: Word, most: usize) -> Result<Loot<'_, T>, TryPopError> {
+        let blocks = self.end.slots();
+        let block = blocks.at(start);
+        let from = start + word.index();
+        // Acquire ↔ Release in `try_push`: the items.
+        let back = block.back().load(Ordering::Acquire).min(start + blocks.size());
+        let n = back.saturating_sub(from).min(most.max(1) as u64);
+        if n == 0 {
+            return Err(TryPopError::Empty);
+        }
+        let taken = word.with_index(word.index() + n);
+        block.exchange(word, taken, Ordering::Relaxed).map_err(|_| TryPopError::Busy)?;
+        // SAFETY: the word was granted, and gave these items to this thread.
+        Ok(unsafe { Loot::new(blocks, from, n) })
     }
 
     /// Steals up to `most` items, but no more than half, from the owner's block.
@@ -541,6 +569,10 @@ impl<T> Stealer<T> {
 }
 
 steal::handles! { 'a, Loot<'a, T>:
+    fn try_steal_sampled(&self, random: u64, most: usize) -> Result<Loot<'_, T>, TryPopError> {
+        self.try_steal_sampled(random, most)
+    }
+
     fn try_seize(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
         self.try_seize(most)
     }

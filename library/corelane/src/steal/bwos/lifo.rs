@@ -355,6 +355,23 @@ impl<T> Stealer<T> {
         }
     }
 
+    /// Steals as [`try_steal_some`](Self::try_steal_some) if a block that `random` chooses among all blocks has items for thieves. So a thief that tries one queue after the other with random
+    /// numbers steals more likely from longer queues.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_steal`](Self::try_steal); `Empty` also if the block has no items for thieves.
+    pub fn try_steal_sampled(&self, random: u64, most: usize) -> Result<Loot<'_, T>, TryPopError> {
+        let (blocks, bottom) = (self.end.slots(), &self.end.header().thieves.bottom);
+        let start =
+            bottom.load(Ordering::Relaxed) + random % blocks.shape().blocks as u64 * blocks.size();
+        let word = Word(blocks.at(start).word().load(Ordering::Relaxed));
+        match word.is_of(blocks.number(start)) && word.is_granted() {
+            true => self.try_steal_some(most),
+            false => Err(TryPopError::Empty),
+        }
+    }
+
     /// The lowest block with items that thieves have not taken, if the owner has entered it.
     fn bottom(&self) -> Option<Found<'_>> {
         let (blocks, bottom) = (self.end.slots(), &self.end.header().thieves.bottom);
@@ -476,6 +493,10 @@ impl<T> Stealer<T> {
 }
 
 steal::handles! { 'a, Loot<'a, T>:
+    fn try_steal_sampled(&self, random: u64, most: usize) -> Result<Loot<'_, T>, TryPopError> {
+        self.try_steal_sampled(random, most)
+    }
+
     fn try_seize(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
         self.try_seize(most)
     }

@@ -8,7 +8,7 @@ use crate::steal::bwos::{Loot, fifo, lifo};
 /// Slots of a block: thieves take from full blocks without a heavy fence, and the owner goes to the next one for about as many nanoseconds.
 const LIFO_BLOCK: usize = 32;
 /// Fewer, so that tasks which events have woken together are in several blocks.
-const FIFO_BLOCK: usize = 16;
+const FIFO_BLOCK: usize = 8;
 
 pub(super) enum Own<T> {
     Lifo(lifo::Worker<T>),
