@@ -46,8 +46,11 @@ fn each_policy_finds_all() {
         [Policy::Random, Policy::Sequential, Policy::Last, Policy::BestOfTwo, Policy::BestOfMany];
     for policy in policies {
         for domains in [vec![], vec![0, 0, 1, 1], vec![0, 1, 0, 1], vec![0, 1, 2, 3]] {
-            let options = Options::new(4).policy(policy).domains(domains);
-            assert_eq!(count_tree(options, 12), (2 << 12) - 1);
+            for samples in [false, true] {
+                let domains = domains.clone();
+                let options = Options::new(4).policy(policy).sample(samples).domains(domains);
+                assert_eq!(count_tree(options, 12), (2 << 12) - 1);
+            }
         }
     }
 }

@@ -97,7 +97,7 @@ fn one_thread_with_both_handles<W: Worker<Item = u64>>(make: fn(Config) -> W, is
             let mut next = 0;
             for _ in 0..50_000 {
                 assert_eq!(thief.is_empty(), all.is_empty());
-                match random.below(8) {
+                match random.below(9) {
                     0..3 => match worker.try_push(next) {
                         Ok(()) => {
                             all.push_back(next);
@@ -114,7 +114,8 @@ fn one_thread_with_both_handles<W: Worker<Item = u64>>(make: fn(Config) -> W, is
                         let most = 1 + random.below(3) as usize;
                         let stolen = match action {
                             6 => thief.try_steal_some(most),
-                            _ => thief.try_seize(most),
+                            7 => thief.try_seize(most),
+                            _ => thief.try_steal_sampled(random.0, most),
                         };
                         // What can't be stolen is in the owner's block.
                         assert!(action != 6 || stolen.is_ok() || all.len() <= block);

@@ -44,8 +44,13 @@ where
             let (thief, is_done) = (worker.stealer(), Arc::clone(&is_done));
             thread::spawn(move || {
                 let mut got = Got::of(items);
+                let mut turn = 0_u64;
                 while !is_done.load(Ordering::Relaxed) {
-                    let loot = thief.try_steal_some(1 + 15 * most).or_else(|_| thief.try_seize(8));
+                    turn += 1;
+                    let loot = thief
+                        .try_steal_sampled(turn, 3)
+                        .or_else(|_| thief.try_steal_some(1 + 15 * most))
+                        .or_else(|_| thief.try_seize(8));
                     match loot {
                         Ok(loot) => loot.for_each(|item| got.add(item)),
                         Err(_) => thread::yield_now(),

@@ -33,6 +33,8 @@ fn of<W: Owner>(of: Of, new: New<W>) -> Vec<Model> {
         of.model("steal_while_pushed", move || steal_while_pushed(new)),
         of.model("block_in_use_again", move || block_in_use_again(new)),
         of.model("block_in_use_again_behind_two", move || block_in_use_again_behind_two(new)),
+        of.model("sampled_during_takeover", move || sampled_during_takeover(new)),
+        of.model("sampled_block_in_use_again", move || sampled_block_in_use_again(new)),
         of.model("seized_while_popped", move || seized_while_popped(new)),
         of.model("seized_while_pushed", move || seized_while_pushed(new)),
         of.model("seized_as_pushed", move || seized_as_pushed(new)),
@@ -161,6 +163,43 @@ fn block_in_use_again_behind_two<W: Owner>(new: New<W>) -> Exploration {
         let mut all = pop(&mut worker, 1);
         let pushed = 2 + push(&mut worker, 2..4);
         all.extend(join(thieves).concat());
+        all.extend(pop(&mut worker, 4));
+        all_are_there(all, pushed);
+    })
+}
+
+/// A thief steals from the block behind the first one, and the owner comes to it, or has come.
+fn sampled_during_takeover<W: Owner>(new: New<W>) -> Exploration {
+    explore(move || {
+        let mut worker = new(blocks_of(2));
+        assert_eq!(push(&mut worker, 0..4), 4);
+        let thief = worker.stealer();
+        let (stolen, mut all) =
+            both(move || numbers(thief.try_steal_sampled(1, 1)), || pop(&mut worker, 4));
+        all.extend(stolen);
+        all.extend(pop(&mut worker, 1));
+        all_are_there(all, 4);
+    })
+}
+
+/// A thief looks at a block while the owner uses it again.
+fn sampled_block_in_use_again<W: Owner>(new: New<W>) -> Exploration {
+    explore(move || {
+        let mut worker = new(blocks_of(1));
+        assert_eq!(push(&mut worker, 0..2), 2);
+        let thief = worker.stealer();
+        let (mut all, (pushed, popped)) = both(
+            move || {
+                let mut stolen = numbers(thief.try_steal_sampled(1, 1));
+                stolen.extend(numbers(thief.try_steal_sampled(1, 1)));
+                stolen
+            },
+            || {
+                let popped = pop(&mut worker, 1);
+                (2 + push(&mut worker, 2..4), popped)
+            },
+        );
+        all.extend(popped);
         all.extend(pop(&mut worker, 4));
         all_are_there(all, pushed);
     })

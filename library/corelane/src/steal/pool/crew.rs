@@ -91,6 +91,7 @@ impl<T> Crew<T> {
             number,
             queue,
             victims: Victims::new(options.policy, number, workers, &domains),
+            samples: options.samples,
             batch: if options.order == Order::Fifo {
                 options.capacity.div_ceil(2).min(BATCH)
             } else {
@@ -206,6 +207,7 @@ pub struct Local<T> {
     number: usize,
     queue: Own<T>,
     victims: Victims,
+    samples: bool,
     /// Tasks that it steals at once.
     batch: usize,
     turns: u32,
@@ -462,13 +464,20 @@ impl<T> Local<T> {
     /// One look: at the tasks from outside, at those that others have granted, and at those in the blocks in which others work.
     fn look(&mut self) -> Option<T> {
         self.take_injected(self.batch)
+            .or_else(|| if self.samples { self.sample() } else { None })
             .or_else(|| self.steal(Victim::try_steal_some, |counted| &counted.stolen))
             .or_else(|| self.steal(Victim::try_seize, |counted| &counted.seized))
     }
 
+    /// A look at one block of each queue.
+    fn sample(&mut self) -> Option<T> {
+        let random = self.victims.random();
+        self.steal(|victim, most| victim.try_steal_sampled(random, most), |counted| &counted.stolen)
+    }
+
     fn steal(
         &mut self,
-        steal: for<'a> fn(&'a Victim<T>, usize) -> Result<Loot<'a, T>, TryPopError>,
+        steal: impl for<'a> Fn(&'a Victim<T>, usize) -> Result<Loot<'a, T>, TryPopError>,
         count: fn(&Counted) -> &Count,
     ) -> Option<T> {
         let (crew, batch) = (&*self.crew, self.batch);

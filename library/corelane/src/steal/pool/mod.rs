@@ -97,6 +97,7 @@ pub struct Options {
     order: Order,
     capacity: usize,
     policy: Policy,
+    samples: bool,
     strategy: Strategy,
     domains: Vec<usize>,
     cores: Vec<usize>,
@@ -118,6 +119,7 @@ impl Options {
             order,
             capacity: 2048,
             policy,
+            samples: false,
             strategy: Strategy::default(),
             domains: Vec::new(),
             cores: Vec::new(),
@@ -147,6 +149,12 @@ impl Options {
     /// From which queue a worker tries to steal first. Default: from one at random.
     pub fn policy(self, policy: Policy) -> Self {
         Self { policy, ..self }
+    }
+
+    /// Whether a worker first tries to steal from a random block of each queue: so it steals more likely from longer queues, and many thieves of one queue don't meet at its oldest
+    /// block. For many workers, [oldest first](Order::Fifo), with many tasks in their queues; with few a worker looks once more in vain. Default: no.
+    pub fn sample(self, samples: bool) -> Self {
+        Self { samples, ..self }
     }
 
     /// The core of each worker, by the system's numbers; in turn, if there are more workers. A thread that the pool starts runs on its core only; the calling thread of

@@ -71,6 +71,14 @@ impl<T> Victim<T> {
         of_either!(self, queue => queue.try_steal_some(most))
     }
 
+    pub(super) fn try_steal_sampled(
+        &self,
+        random: u64,
+        most: usize,
+    ) -> Result<Loot<'_, T>, TryPopError> {
+        of_either!(self, queue => queue.try_steal_sampled(random, most))
+    }
+
     pub(super) fn try_seize(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
         of_either!(self, queue => queue.try_seize(most))
     }

@@ -69,6 +69,11 @@ impl Victims {
         None
     }
 
+    /// A random number.
+    pub(super) fn random(&mut self) -> u64 {
+        self.random.below(1 << 30) as u64
+    }
+
     /// Where to begin among `count` from `start` on.
     fn first(&mut self, start: usize, count: usize, len: impl Fn(usize) -> usize) -> usize {
         let samples = match self.policy {
