@@ -2,7 +2,7 @@
 #![cfg(unix)]
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -86,7 +86,9 @@ fn what_is_sent_comes_back() {
 #[test]
 fn the_end_comes_with_the_last_bytes() {
     for shuts_down in [true, false] {
-        let (mut near, mut far) = pair();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut far = Socket::new(listener.accept().unwrap().0).unwrap();
         near.write_all(b"all").unwrap();
         let rest = if shuts_down {
             near.shutdown(Shutdown::Write).unwrap();
@@ -256,6 +258,47 @@ fn sockets_come_and_go() {
         Timer::after(Duration::from_millis(1)).await;
     });
     assert!(served.load(Ordering::Relaxed) >= 8 * 100);
+}
+
+/// A read of less than there is room for is not the last one.
+#[cfg(target_os = "linux")]
+#[test]
+fn messages_come_one_by_one() {
+    use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socketpair};
+    let (near, far) =
+        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::empty(), None).unwrap();
+    for message in [&b"one"[..], b"after", b"another"] {
+        send(&near, message, SendFlags::empty()).unwrap();
+    }
+    let mut far = Socket::new(std::fs::File::from(far)).unwrap();
+    future::block_on(async {
+        for message in [&b"one"[..], b"after", b"another"] {
+            let mut buffer = [0; 100];
+            let n = far.read(&mut buffer).await.unwrap();
+            assert_eq!(&buffer[..n], message);
+        }
+    });
+}
+
+/// The system reports an error once. Afterwards there is nothing, and the task waits.
+#[test]
+fn an_error_is_not_the_end() {
+    let gone = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(gone).unwrap();
+    socket.send(b"to nobody").unwrap();
+    let socket = Socket::new(socket).unwrap();
+    let mut buffer = [0; 10];
+    future::block_on(async {
+        let refused = socket.read_with(|socket| socket.recv(&mut buffer)).await;
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::ConnectionRefused);
+        let next = async { Some(socket.read_with(|socket| socket.recv(&mut buffer)).await) };
+        let time = async {
+            Timer::after(Duration::from_millis(20)).await;
+            None
+        };
+        assert!(future::or(next, time).await.is_none());
+    });
 }
 
 #[cfg(target_os = "linux")]

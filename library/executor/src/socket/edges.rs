@@ -1,6 +1,7 @@
 //! Linux: one more `epoll`, to which each socket is added once, and which async-io's reactor watches as it watches a socket.
 
 use std::io::Result;
+use std::mem;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -8,6 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use async_io::Async;
 use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::net::{AddressFamily, SocketType, sockopt};
 use slab::Slab;
 
 use super::Direction;
@@ -21,14 +23,16 @@ pub(super) struct Registered<T: AsFd> {
     socket: T,
     edges: &'static Edges,
     source: Arc<Source>,
+    is_tcp: bool,
 }
 
 impl<T: AsFd> Registered<T> {
     pub(super) fn new(socket: T) -> Result<Self> {
         rustix::io::ioctl_fionbio(&socket, true)?;
         let edges = Edges::get()?;
+        let is_tcp = is_tcp(socket.as_fd());
         let source = edges.add(socket.as_fd())?;
-        Ok(Self { socket, edges, source })
+        Ok(Self { socket, edges, source, is_tcp })
     }
 
     pub(super) fn get_ref(&self) -> &T {
@@ -42,8 +46,26 @@ impl<T: AsFd> Registered<T> {
 
     /// There may be more without a new event.
     pub(super) fn put_back(&self, direction: Direction) {
-        lock(&self.source.sides)[direction as usize].set(State::Ready);
+        let mut sides = lock(&self.source.sides);
+        let side = &mut sides[direction as usize];
+        side.is_ready = true;
+        // Another task may have come to wait meanwhile.
+        let other = side.waker.take();
+        drop(sides);
+        other.into_iter().for_each(Waker::wake);
     }
+
+    /// Whether there is a new event before there is more, if a call has done less than it could. Messages, and Unix sockets with descriptors in their streams, have more.
+    pub(super) fn is_done_when_short(&self, direction: Direction) -> bool {
+        self.is_tcp && !lock(&self.source.sides)[direction as usize].is_last
+    }
+}
+
+fn is_tcp(socket: BorrowedFd<'_>) -> bool {
+    let is_stream = sockopt::socket_type(socket) == Ok(SocketType::STREAM);
+    let is_ip = sockopt::socket_domain(socket)
+        .is_ok_and(|domain| matches!(domain, AddressFamily::INET | AddressFamily::INET6));
+    is_stream && is_ip
 }
 
 impl<T: AsFd> Drop for Registered<T> {
@@ -63,19 +85,12 @@ struct Source {
 
 #[derive(Debug, Default)]
 struct Side {
-    state: State,
+    /// An event has come.
+    is_ready: bool,
+    /// What ends the stream, or interrupts it, was reported with the last event, and is not reported again.
+    is_last: bool,
     /// Of the task that waits.
     waker: Option<Waker>,
-}
-
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum State {
-    #[default]
-    Nothing,
-    /// An event has come.
-    Ready,
-    /// The last event has come: the system reports no further ones.
-    Ended,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -90,7 +105,7 @@ impl Source {
     fn poll(&self, direction: Direction, context: &mut Context<'_>) -> Poll<()> {
         let mut sides = lock(&self.sides);
         let side = &mut sides[direction as usize];
-        if side.take() {
+        if mem::take(&mut side.is_ready) {
             return Poll::Ready(());
         }
         let other = side.waker.take_if(|waker| !waker.will_wake(context.waker()));
@@ -104,36 +119,17 @@ impl Source {
     /// An event has come. Returns the wakers of those that wait for it.
     fn set(&self, flags: EventFlags) -> [Option<Waker>; 2] {
         let mut sides = lock(&self.sides);
-        let mut set = |direction, ready: EventFlags, ended: EventFlags| {
-            let state = match (flags.intersects(ended), flags.intersects(ready)) {
-                (true, _) => State::Ended,
-                (false, true) => State::Ready,
-                (false, false) => return None,
-            };
+        let mut set = |direction, more: EventFlags, last: EventFlags| {
             let side = &mut sides[direction as usize];
-            side.set(state);
-            side.waker.take()
+            side.is_last |= flags.intersects(last);
+            side.is_ready |= flags.intersects(more | last);
+            side.waker.take_if(|_| side.is_ready)
         };
-        let ended = EventFlags::HUP | EventFlags::ERR;
+        let gone = EventFlags::HUP | EventFlags::ERR;
         [
-            set(Direction::Read, EventFlags::IN | EventFlags::PRI, ended | EventFlags::RDHUP),
-            set(Direction::Write, EventFlags::OUT, ended),
+            set(Direction::Read, EventFlags::IN, gone | EventFlags::RDHUP | EventFlags::PRI),
+            set(Direction::Write, EventFlags::OUT, gone),
         ]
-    }
-}
-
-impl Side {
-    /// Takes the event, if one has come.
-    fn take(&mut self) -> bool {
-        let is_ready = self.state != State::Nothing;
-        if self.state == State::Ready {
-            self.state = State::Nothing;
-        }
-        is_ready
-    }
-
-    fn set(&mut self, state: State) {
-        self.state = self.state.max(state);
     }
 }
 

@@ -125,7 +125,7 @@ impl<T: AsFd> Socket<T> {
         }
     }
 
-    /// As [`poll`](Self::poll). A stream that has less than there is room for has no more, nor has one room that takes less than there is.
+    /// As [`poll`](Self::poll), for a call that reads into, or writes, so many `bytes`.
     fn poll_bytes(
         &self,
         direction: Direction,
@@ -136,7 +136,10 @@ impl<T: AsFd> Socket<T> {
         if bytes == 0 {
             return Poll::Ready(Ok(0));
         }
-        self.poll(direction, context, call, |&done| done == 0 || done == bytes)
+        let may_have_more = |&done: &usize| {
+            done == 0 || done == bytes || !self.registered.is_done_when_short(direction)
+        };
+        self.poll(direction, context, call, may_have_more)
     }
 }
 
