@@ -259,10 +259,10 @@ fn owners_and_thieves_have_a_row_for_each_share() {
 #[test]
 fn pools_have_a_row_for_each_policy_and_balancing_factor() {
     let args = format!(
-        "steal bwos-fifo --machine arm-96t --test pool --balancing 0,50 --policy rand,seq,last,numa --runs 3 {FEW}"
+        "steal bwos-fifo --machine arm-96t --test pool --balancing 0,50 --policy rand,seq,last,numa,best-of-two,best-of-many,rand-prob,numa-prob --runs 3 {FEW}"
     );
     let json = json_of(&args);
-    assert_eq!(list(&json, "cells").len(), 2 * 4);
+    assert_eq!(list(&json, "cells").len(), 2 * 8);
     for cell in list(&json, "cells") {
         assert_eq!(cell["cores"], serde_json::json!([0, 1, 4, 5, 48, 49, 52, 53]));
         let runs = list(cell, "all_runs_ops_per_s");

@@ -25,6 +25,8 @@ enum Claim {
     Pool(&'static str, &'static str, Balancing),
     /// Throughput of a pool with the policy `numa` for that with another policy, at most.
     Numa(&'static str),
+    /// Throughput of a pool with the policy `numa-prob` for that with `numa`, where all attempt to steal as much as they hold.
+    NumaProb(&'static str),
 }
 
 /// At which balancing factors.
@@ -35,9 +37,9 @@ enum Balancing {
     AtMost,
 }
 
-const CLAIMS: [(Claim, f64); 18] = {
+const CLAIMS: [(Claim, f64); 20] = {
     use Balancing::{AtMost, Zero};
-    use Claim::{Loss, Numa, OwnersLoss, Pool, Ratio};
+    use Claim::{Loss, Numa, NumaProb, OwnersLoss, Pool, Ratio};
     [
         (Ratio("bwos-lifo", "abp", 0), 4.55),
         (Ratio("bwos-lifo", "abp", 10), 12.59),
@@ -57,6 +59,8 @@ const CLAIMS: [(Claim, f64); 18] = {
         (Pool("bwos-fifo", "tokio-ring", AtMost), 6.45),
         (Numa("bwos-lifo"), 2.21),
         (Numa("bwos-fifo"), 1.73),
+        (NumaProb("bwos-lifo"), 1.34),
+        (NumaProb("bwos-fifo"), 1.53),
     ]
 };
 
@@ -110,6 +114,7 @@ impl Claim {
                 (format!("{queue} for {other}, pool, at most"), "×")
             }
             Self::Numa(queue) => (format!("{queue}, pool, numa for another policy, at most"), "×"),
+            Self::NumaProb(queue) => (format!("{queue}, pool, 100 %, numa-prob for numa"), "×"),
         }
     }
 
@@ -147,15 +152,25 @@ impl Claim {
             }
             Self::Numa(queue) => {
                 let cells = of(queue, StealTest::Pool);
-                let is_numa = |cell: &StealCell| {
-                    matches!(cell.setting, Setting::Pool { policy: StealPolicy::Numa, .. })
-                };
+                let is_numa = |cell: &StealCell| has(cell, StealPolicy::Numa);
                 largest(&cells, &cells, |a, b| {
                     is_numa(a) && !is_numa(b) && a.setting.percent() == b.setting.percent()
                 })
             }
+            Self::NumaProb(queue) => {
+                let mut cells = of(queue, StealTest::Pool);
+                cells.retain(|cell| cell.setting.percent() == 100);
+                largest(&cells, &cells, |a, b| {
+                    has(a, StealPolicy::NumaProb) && has(b, StealPolicy::Numa)
+                })
+            }
         }
     }
+}
+
+/// Whether it is a pool with this policy.
+fn has(cell: &StealCell, wanted: StealPolicy) -> bool {
+    matches!(cell.setting, Setting::Pool { policy, .. } if policy == wanted)
 }
 
 /// What is lost, in percent.
