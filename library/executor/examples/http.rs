@@ -23,8 +23,9 @@ async fn answer(request: Request<Incoming>) -> std::result::Result<Response<Stri
 async fn serve(listener: Socket<TcpListener>) -> Result<()> {
     loop {
         let (stream, _) = listener.accept().await?;
-        stream.get_ref().set_nodelay(true)?;
         drop(spawn(async move {
+            // If the client is gone already, hyper says so.
+            _ = stream.get_ref().set_nodelay(true);
             let served = http1::Builder::new().serve_connection(stream, service_fn(answer));
             if let Err(error) = served.await {
                 eprintln!("a connection ended: {error}");

@@ -8,12 +8,25 @@ use std::task::Poll;
 const STEPS: u32 = 128;
 
 thread_local! {
-    static LEFT: Cell<u32> = const { Cell::new(STEPS) };
+    /// Steps that are left. `None` outside of this executor's tasks, where nobody refills it.
+    static LEFT: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
 /// A task begins to run.
 pub(crate) fn refill() {
-    LEFT.set(STEPS);
+    LEFT.set(Some(STEPS));
+}
+
+/// The thread runs no more tasks.
+pub(crate) fn end() {
+    LEFT.set(None);
+}
+
+/// Takes a step. Whether there was one.
+fn take() -> bool {
+    let left = LEFT.get();
+    LEFT.set(left.map(|left| left.saturating_sub(1)));
+    left != Some(0)
 }
 
 /// Lets the other tasks of this worker run before the calling task goes on.
@@ -43,26 +56,17 @@ pub async fn yield_now() {
 /// # }
 /// ```
 pub async fn step() {
-    let left = LEFT.get();
-    match left.checked_sub(1) {
-        Some(left) => LEFT.set(left),
-        None => yield_now().await,
+    if !take() {
+        yield_now().await;
     }
 }
 
 /// A step of a future that waits for something else. Pending: the task lets others run.
 #[cfg(unix)]
 pub(crate) fn poll_step(context: &mut std::task::Context<'_>) -> Poll<()> {
-    match LEFT.get().checked_sub(1) {
-        Some(left) => {
-            LEFT.set(left);
-            Poll::Ready(())
-        }
-        None => {
-            // Also where no worker does that.
-            refill();
-            context.waker().wake_by_ref();
-            Poll::Pending
-        }
+    if take() {
+        return Poll::Ready(());
     }
+    context.waker().wake_by_ref();
+    Poll::Pending
 }

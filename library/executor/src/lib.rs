@@ -16,7 +16,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! A [`Socket`] reads and writes, on Unix; with the feature `hyper`, hyper takes it as it is. Timers are those of [`async_io`], which is exported as [`io`], and so are sockets of other systems. So libraries
+//! A [`Socket`] reads and writes, on Unix; with the feature `hyper`, hyper takes it as it is. Timers are those of [`async_io`], which is exported as [`io`]; its sockets work on all systems. So libraries
 //! for smol work here. A worker that has nothing to do waits for the system's events.
 //!
 //! | | |

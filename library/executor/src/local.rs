@@ -105,6 +105,7 @@ struct Leave;
 
 impl Drop for Leave {
     fn drop(&mut self) {
+        crate::budget::end();
         let here = HERE.with_borrow(|all| all.last().cloned()).expect("it has entered");
         // A future that is dropped may wake others.
         loop {

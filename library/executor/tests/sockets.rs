@@ -1,9 +1,10 @@
 //! `Socket`: what the system reports once is neither lost nor waited for again.
 #![cfg(unix)]
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -23,6 +24,14 @@ fn listener() -> Socket<TcpListener> {
 
 fn pair() -> (UnixStream, Socket<UnixStream>) {
     let (near, far) = UnixStream::pair().expect("there are descriptors");
+    (near, Socket::new(far).expect("it is a socket"))
+}
+
+fn tcp_pair() -> (TcpStream, Socket<TcpStream>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+    let address = listener.local_addr().expect("it is bound");
+    let near = TcpStream::connect(address).expect("it listens");
+    let (far, _) = listener.accept().expect("there is a connection");
     (near, Socket::new(far).expect("it is a socket"))
 }
 
@@ -86,9 +95,7 @@ fn what_is_sent_comes_back() {
 #[test]
 fn the_end_comes_with_the_last_bytes() {
     for shuts_down in [true, false] {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let mut far = Socket::new(listener.accept().unwrap().0).unwrap();
+        let (mut near, mut far) = tcp_pair();
         near.write_all(b"all").unwrap();
         let rest = if shuts_down {
             near.shutdown(Shutdown::Write).unwrap();
@@ -164,6 +171,81 @@ fn two_tasks_read_from_one_socket() {
     assert_eq!(counts.sum::<u32>(), 1000);
 }
 
+/// Two of them wait for one event, and none of them uses processor time meanwhile.
+#[test]
+fn tasks_that_wait_for_one_socket_sleep() {
+    let (near, far) = pair();
+    let far = Arc::new(far);
+    let polls = Arc::new(AtomicUsize::new(0));
+    let executor = executor(2);
+    let readers: Vec<_> = (0..3)
+        .map(|_| {
+            let (far, polls) = (Arc::clone(&far), Arc::clone(&polls));
+            executor.spawn(async move {
+                far.read_with(|mut far| {
+                    polls.fetch_add(1, Ordering::Relaxed);
+                    far.read(&mut [0])
+                })
+                .await
+                .unwrap()
+            })
+        })
+        .collect();
+    thread::sleep(Duration::from_millis(50));
+    assert!(polls.load(Ordering::Relaxed) <= 3, "{polls:?}");
+    // Each of them reads one byte, and does not look again.
+    (&near).write_all(b"abc").unwrap();
+    let read = readers.into_iter().map(|reader| executor.block_on(reader).unwrap());
+    assert_eq!(read.sum::<usize>(), 3);
+    drop(near);
+}
+
+/// The system takes 1024 buffers at once.
+#[test]
+fn more_buffers_than_the_system_takes() {
+    let (near, mut far) = tcp_pair();
+    let bytes = [7; 3000];
+    future::block_on(async {
+        let mut slices: Vec<_> =
+            bytes.iter().map(|byte| IoSlice::new(slice::from_ref(byte))).collect();
+        let mut rest = &mut slices[..];
+        while !rest.is_empty() {
+            let written = far.write_vectored(rest).await.unwrap();
+            IoSlice::advance_slices(&mut rest, written);
+        }
+    });
+    drop(far);
+    let mut received = Vec::new();
+    (&near).read_to_end(&mut received).unwrap();
+    assert_eq!(received, bytes);
+}
+
+/// A step for each socket doesn't make more of them.
+#[test]
+fn two_busy_sockets_let_others_run() {
+    let (mut near, far) = pair();
+    let (mut near2, far2) = pair();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let over = Arc::clone(&is_over);
+    let executor = executor(1);
+    let floods = [
+        thread::spawn(move || while near.write_all(&[0; 4096]).is_ok() {}),
+        thread::spawn(move || while near2.write_all(&[0; 4096]).is_ok() {}),
+    ];
+    let reader = executor.spawn(async move {
+        (&far).read_exact(&mut [0]).await.unwrap();
+        (&far2).read_exact(&mut [0]).await.unwrap();
+        drop(spawn(async move { over.store(true, Ordering::Relaxed) }));
+        while !is_over.load(Ordering::Relaxed) {
+            let (mut one, mut two) = ([0], [0]);
+            let read = future::or((&far).read(&mut one), (&far2).read(&mut two)).await;
+            assert_eq!(read.unwrap(), 1);
+        }
+    });
+    executor.block_on(reader).unwrap();
+    floods.into_iter().for_each(|flood| flood.join().unwrap());
+}
+
 /// The worker has no other way to get at the second task.
 #[test]
 fn a_socket_that_always_has_more_lets_others_run() {
@@ -204,7 +286,7 @@ fn other_calls_wait_too() {
         let mut buffer = [0; 10];
         let n = stream.read_with(|mut stream| stream.read(&mut buffer)).await.unwrap();
         assert_eq!(&buffer[..n], b"call");
-        stream.write_with(|mut stream| stream.write_all(b"answer")).await.unwrap();
+        assert_eq!(stream.write_with(|mut stream| stream.write(b"answer")).await.unwrap(), 6);
     });
     assert_eq!(client.join().unwrap(), "answer");
     std::fs::remove_file(path).unwrap();

@@ -166,14 +166,12 @@ pub trait Stealer: Clone {
     /// As [`try_steal`](Self::try_steal).
     fn try_steal_some(&self, most: usize) -> Result<Self::Loot<'_>, TryPopError>;
 
-    /// Steals up to `most` items, at least one, that lie together, from a queue that is long: with a `random` number the probability is about the share of the capacity that is in use. For a thief that
-    /// tries another queue otherwise: then each item is equally likely to be stolen, in which queue it ever is.
+    /// Steals up to `most` items, at least one, that lie together, if a part of the queue that `random` chooses has items: the longer the queue, the more likely. For a thief that
+    /// tries another queue with another number otherwise. By default it is [`try_steal_some`](Self::try_steal_some), for queues that can't tell how long they are without disturbing the owner.
     ///
     /// # Errors
     ///
-    /// As [`try_steal`](Self::try_steal); `Empty` also if the queue has been refused.
-    ///
-    /// By default it is [`try_steal_some`](Self::try_steal_some), for queues that can't tell without disturbing the owner.
+    /// `Empty` if that part has no items for thieves; otherwise as [`try_steal`](Self::try_steal).
     fn try_steal_sampled(&self, random: u64, most: usize) -> Result<Self::Loot<'_>, TryPopError> {
         _ = random;
         self.try_steal_some(most)

@@ -9,7 +9,6 @@ use async_io::Async;
 
 use super::Direction;
 
-#[derive(Debug)]
 pub(super) struct Registered<T> {
     socket: Async<T>,
     /// Whether there may be something without a new event, to read and to write.

@@ -4,10 +4,12 @@ use std::io::Result;
 use std::mem;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use async_io::Async;
+use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::net::{AddressFamily, SocketType, sockopt};
 use slab::Slab;
@@ -18,7 +20,6 @@ use super::Direction;
 const EVENTS: usize = 1024;
 
 /// A socket that has been added.
-#[derive(Debug)]
 pub(super) struct Registered<T: AsFd> {
     socket: T,
     edges: &'static Edges,
@@ -49,10 +50,10 @@ impl<T: AsFd> Registered<T> {
         let mut sides = lock(&self.source.sides);
         let side = &mut sides[direction as usize];
         side.is_ready = true;
-        // Another task may have come to wait meanwhile.
-        let other = side.waker.take();
+        // Other tasks may have come to wait meanwhile.
+        let waiting = mem::take(&mut side.waiting);
         drop(sides);
-        other.into_iter().for_each(Waker::wake);
+        waiting.wake();
     }
 
     /// Whether there is a new event before there is more, if a call has done less than it could. Messages, and Unix sockets with descriptors in their streams, have more.
@@ -75,22 +76,55 @@ impl<T: AsFd> Drop for Registered<T> {
 }
 
 /// What is known of a socket. Others don't share its cache lines.
-#[derive(Debug)]
 #[repr(align(128))]
 struct Source {
-    key: usize,
+    /// What the system reports with its events: the place among the sources, and a number, for a place is used again.
+    data: u64,
     /// To read and to write.
     sides: Mutex<[Side; 2]>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Side {
     /// An event has come.
     is_ready: bool,
     /// What ends the stream, or interrupts it, was reported with the last event, and is not reported again.
     is_last: bool,
-    /// Of the task that waits.
-    waker: Option<Waker>,
+    waiting: Waiting,
+}
+
+/// The wakers of the tasks that wait.
+#[derive(Default)]
+struct Waiting {
+    /// Mostly the only one. `None` if there is none.
+    first: Option<Waker>,
+    others: Vec<Waker>,
+}
+
+/// Most tasks that wait for one event, before they are woken to find out which of them still do.
+const MOST: usize = 1000;
+
+impl Waiting {
+    /// Adds a waker. Returns those that may be stale, and must be woken.
+    fn add(&mut self, waker: &Waker) -> Self {
+        let is_there = self.first.iter().chain(&self.others).any(|other| other.will_wake(waker));
+        let full = if self.others.len() < MOST { Self::default() } else { mem::take(self) };
+        match &self.first {
+            _ if is_there => {}
+            None => self.first = Some(waker.clone()),
+            Some(_) => self.others.push(waker.clone()),
+        }
+        full
+    }
+
+    fn wake(self) {
+        for waker in self.first.into_iter().chain(self.others) {
+            // As in async-io: a waker that panics keeps none from being woken.
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+                mem::forget(payload); // it may panic when it is dropped
+            }
+        }
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -98,8 +132,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Source {
-    fn new(key: usize) -> Self {
-        Self { key, sides: Mutex::default() }
+    fn new(place: usize) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        Self { data: u64::from(number) << 32 | place as u64, sides: Mutex::default() }
     }
 
     fn poll(&self, direction: Direction, context: &mut Context<'_>) -> Poll<()> {
@@ -108,22 +144,23 @@ impl Source {
         if mem::take(&mut side.is_ready) {
             return Poll::Ready(());
         }
-        let other = side.waker.take_if(|waker| !waker.will_wake(context.waker()));
-        side.waker.get_or_insert_with(|| context.waker().clone());
+        let full = side.waiting.add(context.waker());
         drop(sides);
-        // Another task waits, too: they wait in turn.
-        other.into_iter().for_each(Waker::wake);
+        full.wake();
         Poll::Pending
     }
 
-    /// An event has come. Returns the wakers of those that wait for it.
-    fn set(&self, flags: EventFlags) -> [Option<Waker>; 2] {
+    /// An event has come. Returns the tasks that wait for it.
+    fn set(&self, flags: EventFlags) -> [Waiting; 2] {
         let mut sides = lock(&self.sides);
         let mut set = |direction, more: EventFlags, last: EventFlags| {
             let side = &mut sides[direction as usize];
             side.is_last |= flags.intersects(last);
-            side.is_ready |= flags.intersects(more | last);
-            side.waker.take_if(|_| side.is_ready)
+            if !flags.intersects(more | last) {
+                return Waiting::default();
+            }
+            side.is_ready = true;
+            mem::take(&mut side.waiting)
         };
         let gone = EventFlags::HUP | EventFlags::ERR;
         [
@@ -133,8 +170,12 @@ impl Source {
     }
 }
 
+/// The place that an event's data tell.
+fn place(data: u64) -> usize {
+    data as u32 as usize
+}
+
 /// The events of all sockets of the process.
-#[derive(Debug)]
 struct Edges {
     epoll: Async<OwnedFd>,
     sources: Mutex<Slab<Arc<Source>>>,
@@ -159,7 +200,7 @@ impl Edges {
         let mut sources = lock(&self.sources);
         let entry = sources.vacant_entry();
         let source = Arc::new(Source::new(entry.key()));
-        let data = EventData::new_u64(source.key as u64);
+        let data = EventData::new_u64(source.data);
         let flags = EventFlags::IN | EventFlags::PRI | EventFlags::OUT | EventFlags::RDHUP;
         epoll::add(&self.epoll, socket, data, flags | EventFlags::ET)?;
         entry.insert(Arc::clone(&source));
@@ -167,36 +208,32 @@ impl Edges {
     }
 
     fn remove(&self, socket: BorrowedFd<'_>, source: &Source) {
-        // The next socket with this key may get an event of this one, if that is on its way: then it calls the system once in vain.
         _ = epoll::delete(&self.epoll, socket);
-        let removed = lock(&self.sources).remove(source.key);
+        let removed = lock(&self.sources).remove(place(source.data));
         drop(removed);
     }
 
     /// Takes all events.
     fn take(&self) {
         let mut events = Vec::with_capacity(EVENTS);
-        let mut wakers = Vec::new();
+        let mut waiting = Vec::new();
         loop {
             events.clear();
-            let at_once = Default::default();
             let room = rustix::buffer::spare_capacity(&mut events);
             // Interrupted: async-io says at once that there are some.
-            if epoll::wait(&self.epoll, room, Some(&at_once)).is_err() {
+            if epoll::wait(&self.epoll, room, Some(&Timespec::default())).is_err() {
                 return;
             }
             let sources = lock(&self.sources);
             for event in &events {
-                let source = sources.get(event.data.u64() as usize);
-                wakers.extend(
-                    source.into_iter().flat_map(|source| source.set(event.flags)).flatten(),
-                );
+                let data = event.data.u64();
+                // An event of a socket that is gone may have been on its way.
+                let source = sources.get(place(data)).filter(|source| source.data == data);
+                let woken = source.into_iter().flat_map(|source| source.set(event.flags));
+                waiting.extend(woken.filter(|waiting| waiting.first.is_some()));
             }
             drop(sources);
-            for waker in wakers.drain(..) {
-                // As in async-io: a waker that panics keeps none from being woken.
-                _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
-            }
+            waiting.drain(..).for_each(Waiting::wake);
             if events.len() < EVENTS {
                 return;
             }
@@ -209,12 +246,8 @@ impl Wake for Edges {
     fn wake(self: Arc<Self>) {
         let waker = Waker::from(Arc::clone(&self));
         let mut context = Context::from_waker(&waker);
-        loop {
-            self.take();
-            // Ready: they have come meanwhile.
-            if !matches!(self.epoll.poll_readable(&mut context), Poll::Ready(Ok(()))) {
-                return;
-            }
-        }
+        self.take();
+        // If there are more by now, it says so at once.
+        while let Poll::Ready(Ok(())) = self.epoll.poll_readable(&mut context) {}
     }
 }

@@ -1,7 +1,9 @@
 //! hyper reads and writes sockets.
 
 use std::io::{IoSlice, Result, Write};
+use std::net::TcpStream;
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -10,7 +12,13 @@ use hyper::rt::ReadBufCursor;
 
 use super::{Direction, Socket};
 
-impl<T: AsFd + Unpin> hyper::rt::Read for Socket<T> {
+/// Streams whose `Read` reads the descriptor, and does nothing else.
+pub trait Stream: AsFd + Unpin {}
+
+impl Stream for TcpStream {}
+impl Stream for UnixStream {}
+
+impl<T: Stream> hyper::rt::Read for Socket<T> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -27,7 +35,7 @@ impl<T: AsFd + Unpin> hyper::rt::Read for Socket<T> {
     }
 }
 
-impl<T: AsFd + Unpin> hyper::rt::Write for Socket<T>
+impl<T: Stream> hyper::rt::Write for Socket<T>
 where
     for<'a> &'a T: Write,
 {

@@ -11,10 +11,12 @@ use asked::Registered;
 #[cfg(feature = "hyper")]
 mod hyper;
 
+use std::fmt;
 use std::future::poll_fn;
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Result, Write};
+use std::mem;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -23,8 +25,7 @@ use futures_lite::{AsyncRead, AsyncWrite};
 
 use crate::budget;
 
-/// A socket that asks the system for its events once. For connections on which much comes and goes: an HTTP request takes two calls of the system less than with
-/// [`Async`].
+/// A socket that is registered with the system once, where [`Async`] registers before each wait. For connections with much traffic: with many events at once each message saves two calls of the system.
 ///
 /// ```
 /// use std::net::TcpListener;
@@ -49,13 +50,13 @@ use crate::budget;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// `T` is a socket of the standard library, or any other that has a descriptor, such as [`UnixStream`](std::os::unix::net::UnixStream): [`new`](Self::new).
+/// `T` is a socket of the standard library, or anything else that has a descriptor which the system can wait for, such as a [`UnixStream`](std::os::unix::net::UnixStream) or a pipe: [`new`](Self::new). Its `Read` and
+/// `Write` must do one call of the system each, and keep no bytes themselves.
 ///
-/// On Linux the system reports what comes once (edge-triggered, by `epoll`). Elsewhere it is asked each time, as by [`Async`]. Events reach the socket by async-io's reactor, so it works wherever
-/// [`Async`] does, not only on this executor.
+/// On Linux the system reports each event once (edge-triggered, by `epoll`). Elsewhere it is asked before each wait, as by [`Async`]. Events reach the socket by async-io's reactor, so it works wherever
+/// [`Async`] does, not only on this executor. Any number of tasks may use one socket. A process that was forked must not drop its parent's sockets.
 ///
-/// Reads and writes are [steps](crate::step): a task whose sockets always have more lets others run after 128 of them.
-#[derive(Debug)]
+/// On this executor each read and write is a [step](crate::step): a task whose sockets always have more lets others run after 128 of them. Then a read or write is pending, although there are bytes.
 pub struct Socket<T: AsFd> {
     registered: Registered<T>,
 }
@@ -67,12 +68,25 @@ enum Direction {
     Write,
 }
 
+impl<T: AsFd + fmt::Debug> fmt::Debug for Socket<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Socket").field(self.get_ref()).finish()
+    }
+}
+
+impl<T: AsFd> AsFd for Socket<T> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.get_ref().as_fd()
+    }
+}
+
 impl<T: AsFd> Socket<T> {
-    /// Of this socket, which is made non-blocking.
+    /// Registers a socket, and makes it non-blocking, also for its clones (`try_clone`).
     ///
     /// # Errors
     ///
-    /// If the system has no events of it, as of a file, or has no more room for such requests.
+    /// `PermissionDenied` if the system can't wait for it, as for a file; `AlreadyExists` if the same descriptor is in another `Socket`; or if there are no more descriptors, or registrations
+    /// (`max_user_watches`). The socket is closed then.
     pub fn new(socket: T) -> Result<Self> {
         Ok(Self { registered: Registered::new(socket)? })
     }
@@ -82,16 +96,26 @@ impl<T: AsFd> Socket<T> {
         self.registered.get_ref()
     }
 
-    /// Waits until a call that reads has something: it is repeated while it says [`WouldBlock`](ErrorKind::WouldBlock).
+    /// Calls `call`, and while that says [`WouldBlock`](ErrorKind::WouldBlock), waits for an event and calls it again; after `Interrupted` at once. So it should do one call of the system, and must not have done
+    /// something when it says so.
+    ///
+    /// ```
+    /// # use corelane_executor::Socket;
+    /// # async fn receive(socket: Socket<std::net::UdpSocket>) -> std::io::Result<()> {
+    /// let mut message = [0; 1500];
+    /// let (bytes, sender) = socket.read_with(|socket| socket.recv_from(&mut message)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// That of the call, or that the system can't be asked.
+    /// Those of `call`.
     pub async fn read_with<R>(&self, mut call: impl FnMut(&T) -> Result<R>) -> Result<R> {
         poll_fn(|context| self.poll(Direction::Read, context, &mut call, |_| true)).await
     }
 
-    /// As [`read_with`](Self::read_with), for a call that writes.
+    /// As [`read_with`](Self::read_with), for a call that writes: `write`, and not `write_all`, which may have written a part when it would block.
     ///
     /// # Errors
     ///
@@ -112,7 +136,9 @@ impl<T: AsFd> Socket<T> {
         loop {
             // Takes the event: one that comes during the call is a new one.
             ready!(self.registered.poll(direction, context))?;
+            let unwound = PutBack(&self.registered, direction);
             let done = call(self.get_ref());
+            mem::forget(unwound);
             match &done {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
                 Err(_) => self.registered.put_back(direction),
@@ -143,6 +169,22 @@ impl<T: AsFd> Socket<T> {
     }
 }
 
+/// Puts the event back if a call panics.
+struct PutBack<'a, T: AsFd>(&'a Registered<T>, Direction);
+
+impl<T: AsFd> Drop for PutBack<'_, T> {
+    fn drop(&mut self) {
+        self.0.put_back(self.1);
+    }
+}
+
+/// The bytes of the buffers that the system takes at once.
+fn sum(lengths: impl Iterator<Item = usize>) -> usize {
+    /// As Linux and others say (`IOV_MAX`).
+    const BUFFERS: usize = 1024;
+    lengths.take(BUFFERS).sum()
+}
+
 impl Socket<TcpListener> {
     /// A listener at this address.
     ///
@@ -157,7 +199,7 @@ impl Socket<TcpListener> {
     ///
     /// # Errors
     ///
-    /// Those of the system.
+    /// Those of the system. A server goes on after most of them: `ConnectionAborted` is of one connection, and descriptors may be free again after a while.
     pub async fn accept(&self) -> Result<(Socket<TcpStream>, SocketAddr)> {
         let (stream, address) = self.read_with(TcpListener::accept).await?;
         Ok((Socket::new(stream)?, address))
@@ -193,7 +235,7 @@ where
         context: &mut Context<'_>,
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<Result<usize>> {
-        let room = buffers.iter().map(|buffer| buffer.len()).sum();
+        let room = sum(buffers.iter().map(|buffer| buffer.len()));
         self.poll_bytes(Direction::Read, context, room, |mut socket| socket.read_vectored(buffers))
     }
 }
@@ -215,7 +257,7 @@ where
         context: &mut Context<'_>,
         bytes: &[IoSlice<'_>],
     ) -> Poll<Result<usize>> {
-        let all = bytes.iter().map(|bytes| bytes.len()).sum();
+        let all = sum(bytes.iter().map(|bytes| bytes.len()));
         self.poll_bytes(Direction::Write, context, all, |mut socket| socket.write_vectored(bytes))
     }
 
@@ -225,13 +267,13 @@ where
         Poll::Ready(socket.flush())
     }
 
-    /// Ends what is sent.
+    /// Shuts down sending. What was written is still sent.
     fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<()>> {
         Poll::Ready(shut_down(self.get_ref()))
     }
 }
 
-/// Ends what is sent. Something that is no socket is ended when it is dropped.
+/// Shuts down sending. What is no socket, or not connected, is left as it is.
 fn shut_down(socket: &impl AsFd) -> Result<()> {
     use rustix::io::Errno;
     match rustix::net::shutdown(socket, rustix::net::Shutdown::Write) {

@@ -409,7 +409,7 @@ impl<T> Stealer<T> {
     ///
     /// # Errors
     ///
-    /// `Empty` if the block has no item, or is the owner's; `Busy` if another thief was faster.
+    /// `Empty` if the block has no item, or is the owner's, also if the owner is gone; `Busy` if another thief was faster.
     pub fn try_steal_sampled(&self, random: u64, most: usize) -> Result<Loot<'_, T>, TryPopError> {
         let blocks = self.end.slots();
         let front = self.end.header().thieves.front.load(Ordering::Relaxed);
@@ -443,7 +443,7 @@ impl<T> Stealer<T> {
     ///
     /// # Errors
     ///
-    /// `Empty` if there is none in the owner's block; `Busy` if the owner, or another thief, was faster.
+    /// `Empty` if there is none in the block in which the thief has seen the owner; `Busy` if the owner, or another thief, was faster.
     pub fn try_seize(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
         let most = most.max(1);
         let closed = self.end.peer_is_gone();
