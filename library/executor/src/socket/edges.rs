@@ -1,4 +1,4 @@
-//! Linux: one more `epoll`, to which each socket is added once, and which async-io's reactor watches as it watches a socket.
+//! Linux: one `epoll` for all sockets, to which each is added once. async-io's reactor watches it like a socket.
 
 use std::io::Result;
 use std::mem;
@@ -56,7 +56,7 @@ impl<T: AsFd> Registered<T> {
         waiting.wake();
     }
 
-    /// Whether there is a new event before there is more, if a call has done less than it could. Messages, and Unix sockets with descriptors in their streams, have more.
+    /// Whether there is nothing more without a new event, if a call has done less than it could. A socket for messages may have the next one, and a Unix stream with descriptors ends a read at each.
     pub(super) fn is_done_when_short(&self, direction: Direction) -> bool {
         self.is_tcp && !lock(&self.source.sides)[direction as usize].is_last
     }

@@ -54,7 +54,7 @@ use crate::budget;
 /// `Write` must do one call of the system each, and keep no bytes themselves.
 ///
 /// On Linux the system reports each event once (edge-triggered, by `epoll`). Elsewhere it is asked before each wait, as by [`Async`]. Events reach the socket by async-io's reactor, so it works wherever
-/// [`Async`] does, not only on this executor. Any number of tasks may use one socket. A process that was forked must not drop its parent's sockets.
+/// [`Async`] does, not only on this executor. Any number of tasks may use one socket, but where it is asked before each wait, tasks that wait for the same keep waking each other. A process that was forked must not drop its parent's sockets.
 ///
 /// On this executor each read and write is a [step](crate::step): a task whose sockets always have more lets others run after 128 of them. Then a read or write is pending, although there are bytes.
 pub struct Socket<T: AsFd> {
