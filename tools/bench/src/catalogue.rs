@@ -18,7 +18,7 @@ use crate::larger::{self, Roomy};
 use crate::params::{CircleSetting, PairSetting, Params, Setting, Trial, WaitSetting};
 use crate::payload::{Indirect, Parcel, Payload};
 use crate::sample::Sample;
-use crate::steal::StealKernel;
+use crate::steal::{self, StealKernel};
 use crate::team::{self, TeamKernel};
 use crate::{channel::ChannelKernel, circle, open_loop, peers, rtt, stream};
 
@@ -35,14 +35,16 @@ pub fn entries() -> &'static [Entry] {
     &ENTRIES
 }
 
-/// All entries, and the queue that is measured between processes only.
+/// All entries, the queue that is measured between processes only, and those from which thieves steal.
 pub fn listed() -> impl Iterator<Item = &'static Entry> {
     static RECORDS: LazyLock<Entry> = LazyLock::new(|| {
         let kind = EntryKind::Ours { items: "byte records" };
         Entry { module: "record_ring", ..Entry::channel(record_ring::INFO, kind, Vec::new()) }
     });
-    let ours = entries().iter().filter(|entry| !entry.is_peer());
-    ours.chain([&*RECORDS]).chain(entries().iter().filter(|entry| entry.is_peer()))
+    let ours = |entry: &&'static Entry| !entry.is_peer();
+    let peers = entries().iter().filter(|entry| entry.is_peer());
+    let stolen_from = steal::entries().iter().filter(ours);
+    entries().iter().filter(ours).chain([&*RECORDS]).chain(stolen_from).chain(peers)
 }
 
 pub(crate) fn find(id: &str) -> Option<&'static Entry> {

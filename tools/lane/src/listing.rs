@@ -29,7 +29,8 @@ pub(crate) fn table() -> String {
 fn row(entry: &'static Entry) -> [String; 4] {
     let info = &entry.info;
     let has_any = ours().any(|other| other.info.variant_of == Some(info.id));
-    let progress = info.guarantee.split(" FIFO").next().unwrap_or_default();
+    let progress = info.guarantee.split([';', ',']).next().unwrap_or_default();
+    let progress = progress.split(" FIFO").next().unwrap_or_default().trim_end_matches(" owner");
     // Queues that overwrite never wait.
     let progress = if progress.len() > 13 { "never waits" } else { progress };
     let mut choose: String = info.choose.chars().take(CHOOSE).collect();
@@ -73,7 +74,9 @@ pub(crate) fn long() -> String {
 
 fn paragraph(entry: &Entry) -> String {
     let info = &entry.info;
-    let (id, between) = (info.id, between(info.sides));
+    let is_stolen_from = entry.module.starts_with("steal");
+    let between = if is_stolen_from { "an owner and its thieves" } else { between(info.sides) };
+    let id = info.id;
     match &entry.kind {
         EntryKind::Ours { items } => {
             let lines = [

@@ -2,13 +2,12 @@
 
 use std::collections::VecDeque;
 
-use corelane::Info;
 use corelane::steal::bwos::{fifo, lifo};
 use corelane::steal::chase_lev::{self, asymmetric};
 use corelane::steal::run_queue;
 
-use super::{Deque, Thief, entry};
-use crate::catalogue::{Entry, EntryKind};
+use super::{Deque, Thief, entry, other, our_entry};
+use crate::catalogue::Entry;
 use crate::kinds::Order;
 use crate::peers::of_std;
 
@@ -122,18 +121,14 @@ impl Deque for Alone<VecDeque<u64>> {
 }
 
 pub(super) fn entries() -> Vec<Entry> {
-    let ours = || EntryKind::Ours { items: "items of any type" };
-    fn of(info: &Info) -> (&'static str, &'static str) {
-        (info.id, info.name)
-    }
     let entries = vec![
-        entry::<lifo::Worker<u64>>(Order::Lifo, true, of(&lifo::INFO), ours()),
-        entry::<fifo::Worker<u64>>(Order::Fifo, true, of(&fifo::INFO), ours()),
-        entry::<chase_lev::Worker<u64>>(Order::Lifo, true, of(&chase_lev::INFO), ours()),
-        entry::<asymmetric::Worker<u64>>(Order::Lifo, true, of(&asymmetric::INFO), ours()),
-        entry::<run_queue::Worker<u64>>(Order::Fifo, true, of(&run_queue::INFO), ours()),
-        entry::<Alone<Vec<u64>>>(Order::Lifo, false, ("vec", "Vec"), of_std()),
-        entry::<Alone<VecDeque<u64>>>(Order::Fifo, false, ("vecdeque", "VecDeque"), of_std()),
+        our_entry::<lifo::Worker<u64>>(Order::Lifo, lifo::INFO),
+        our_entry::<fifo::Worker<u64>>(Order::Fifo, fifo::INFO),
+        our_entry::<chase_lev::Worker<u64>>(Order::Lifo, chase_lev::INFO),
+        our_entry::<asymmetric::Worker<u64>>(Order::Lifo, asymmetric::INFO),
+        our_entry::<run_queue::Worker<u64>>(Order::Fifo, run_queue::INFO),
+        entry::<Alone<Vec<u64>>>(Order::Lifo, false, other("vec", "Vec"), of_std()),
+        entry::<Alone<VecDeque<u64>>>(Order::Fifo, false, other("vecdeque", "VecDeque"), of_std()),
     ];
     #[cfg(feature = "peers")]
     let entries = entries.into_iter().chain(peers::entries()).collect();
@@ -145,7 +140,7 @@ mod peers {
     use crossbeam::deque as crossbeam;
     use st3::{fifo, lifo};
 
-    use super::{Deque, Thief, entry};
+    use super::{Deque, Thief, entry, other};
     use crate::catalogue::Entry;
     use crate::kinds::Order;
     use crate::peers::crates::kind;
@@ -197,17 +192,17 @@ mod peers {
             entry::<Crossbeam<false>>(
                 Order::Lifo,
                 true,
-                ("crossbeam-lifo", "crossbeam-deque"),
+                other("crossbeam-lifo", "crossbeam-deque"),
                 kind(crossbeam),
             ),
             entry::<Crossbeam<true>>(
                 Order::Fifo,
                 true,
-                ("crossbeam-fifo", "crossbeam-deque"),
+                other("crossbeam-fifo", "crossbeam-deque"),
                 kind(crossbeam),
             ),
-            entry::<lifo::Worker<u64>>(Order::Lifo, true, ("st3-lifo", "st3"), kind(st3)),
-            entry::<fifo::Worker<u64>>(Order::Fifo, true, ("st3-fifo", "st3"), kind(st3)),
+            entry::<lifo::Worker<u64>>(Order::Lifo, true, other("st3-lifo", "st3"), kind(st3)),
+            entry::<fifo::Worker<u64>>(Order::Fifo, true, other("st3-fifo", "st3"), kind(st3)),
         ]
     }
 }

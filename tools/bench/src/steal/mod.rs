@@ -4,6 +4,7 @@
 
 mod deques;
 
+use std::any::type_name;
 use std::hint::{black_box, spin_loop};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,7 +13,7 @@ use std::time::Instant;
 use core_affinity::CoreId;
 use corelane::{Info, Sides};
 
-use crate::catalogue::{Entry, EntryKind};
+use crate::catalogue::{Entry, EntryKind, module};
 use crate::kinds::{Order, Test};
 use crate::pair::{self, Task};
 use crate::params::{Length, StealSetting, Trial};
@@ -65,15 +66,22 @@ impl StealKernel {
     }
 }
 
-fn entry<D: Deque>(
-    order: Order,
-    has_thieves: bool,
-    (id, name): (&'static str, &'static str),
-    kind: EntryKind,
-) -> Entry {
-    let info = Info { id, name, sides: Sides::OneToMany, bounded: true, ..Info::RING };
+fn entry<D: Deque>(order: Order, has_thieves: bool, info: Info, kind: EntryKind) -> Entry {
     let kernel = StealKernel { order, has_thieves, measure: measure::<D> };
     Entry::stolen_from(info, kind, kernel)
+}
+
+/// One of corelane's.
+fn our_entry<D: Deque>(order: Order, info: Info) -> Entry {
+    let kind = EntryKind::Ours { items: "items of any type" };
+    let mut entry = entry::<D>(order, true, info, kind);
+    entry.module = module(type_name::<D>());
+    entry
+}
+
+/// What is known of others.
+fn other(id: &'static str, name: &'static str) -> Info {
+    Info { id, name, sides: Sides::OneToMany, bounded: true, ..Info::RING }
 }
 
 /// Items that the owner puts and gets in turn while a thief finds nothing: so few that corelane's queues have them in the owner's block.

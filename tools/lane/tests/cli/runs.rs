@@ -36,7 +36,7 @@ fn list_names_queues_with_guarantees_and_peers_with_versions() {
 fn the_list_fits_a_screen() {
     let text = printed("list");
     assert!(
-        text.lines().count() <= 44 && text.lines().all(|line| line.chars().count() <= 100),
+        text.lines().count() <= 50 && text.lines().all(|line| line.chars().count() <= 100),
         "{text}"
     );
     assert!(text.contains("bqueue, -any ") && text.contains("n:1"), "{text}");

@@ -36,7 +36,7 @@ fn the_report_has_both_orders() {
 #[test]
 fn bad_options_are_refused() {
     for (args, text) in [
-        ("bwos", "bwos-fifo"),
+        ("bwos-fif", "bwos-fifo"),
         ("--stolen 101", "0..=100"),
         ("--capacity 0", "1"),
         ("vec --test stolen --stolen 10", "nothing to measure"),
