@@ -46,6 +46,8 @@ pub enum Test {
     HungryThief,
     /// The same while a thief takes a share of the items.
     Stolen,
+    /// Two threads with a queue each, which steal from each other.
+    Pool,
     /// Empty tasks that are spawned and awaited.
     SpawnJoin,
     /// Tasks that do nothing but let each other run.
@@ -76,7 +78,7 @@ impl Test {
     pub const IPC: [Self; 5] = [Self::Rtt, Self::Stream, Self::Cpu, Self::PingPong, Self::Kill];
 
     /// The tests of work stealing.
-    pub const STEAL: [Self; 3] = [Self::Owner, Self::HungryThief, Self::Stolen];
+    pub const STEAL: [Self; 4] = [Self::Owner, Self::HungryThief, Self::Stolen, Self::Pool];
 
     /// The tests of executors.
     pub const EXECUTOR: &[Self] = &[
@@ -107,6 +109,7 @@ impl Test {
             Self::Idle => "cpu ns/s",
             Self::Kill => "ms to open",
             Self::Owner | Self::HungryThief | Self::Stolen => "ns/item of the owner",
+            Self::Pool => "ns/item of a thread",
             Self::SpawnJoin | Self::FanOut | Self::Chain | Self::Grain => "ns/task",
             Self::Yield => "ns/yield",
             Self::ForkJoin => "ns/join",

@@ -394,6 +394,11 @@ pub struct StealArgs {
           value_parser = clap::value_parser!(u8).range(0..=100))]
     pub stolen: Vec<u8>,
 
+    /// Items that each thread of `pool` attempts to steal in a round, in percent of the capacity, 0 to 100.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,25,50,100",
+          value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub balancing: Vec<u8>,
+
     /// Items that each queue must hold.
     #[arg(long, value_name = "N", default_value = "8192")]
     pub capacity: Positive,

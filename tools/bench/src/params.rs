@@ -147,6 +147,9 @@ pub(crate) struct StealSetting {
     /// The share of the items that thieves take; `None` if they take what they find.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stolen_percent: Option<u8>,
+    /// What each thread of a pool attempts to steal in a round, of the capacity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) balancing_percent: Option<u8>,
 }
 
 /// An executor of tasks.

@@ -53,12 +53,24 @@ impl StealArgs {
     /// The settings of a test, in the order of a round.
     fn settings(&self, test: Test) -> Vec<StealSetting> {
         let of = |thieves, stolen_percent| {
-            self.order.iter().map(move |&order| StealSetting { order, thieves, stolen_percent })
+            let setting = move |&order| StealSetting {
+                order,
+                thieves,
+                stolen_percent,
+                balancing_percent: None,
+            };
+            self.order.iter().map(setting)
+        };
+        let balanced = |&percent: &u8| {
+            let of_percent =
+                move |setting| StealSetting { balancing_percent: Some(percent), ..setting };
+            of(1, None).map(of_percent)
         };
         match test {
             Test::Owner => of(0, None).collect(),
             // Without a thief, too, to compare.
             Test::HungryThief => of(0, None).chain(of(1, None)).collect(),
+            Test::Pool => self.balancing.iter().flat_map(balanced).collect(),
             _ => self.stolen.iter().flat_map(|&n| of(usize::from(n > 0), Some(n))).collect(),
         }
     }

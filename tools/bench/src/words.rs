@@ -206,7 +206,7 @@ fn columns(result: &CellResult) -> (&'static str, &'static [Column]) {
         Test::FullEmpty => (test.unit(), &[RATIO_PEER]),
         Test::Overwrite => (test.unit(), &[PER_S, LOST, FAIR_P]),
         Test::Round => (test.unit(), &[PER_S, RATIO_PEER]),
-        Test::Owner | Test::HungryThief | Test::Stolen => steal::columns(test),
+        Test::Owner | Test::HungryThief | Test::Stolen | Test::Pool => steal::columns(test),
         _ if result.is_of_executor() => executor::columns(test),
         // Only of suites that have words of their own.
         _ => (test.unit(), &[]),
@@ -306,7 +306,7 @@ pub(crate) fn legend(result: &CellResult) -> &'static str {
         Test::Round => {
             "Medians with quartiles; less is better. M/s: million messages a second. × peer: of the best bounded peer."
         }
-        Test::Owner | Test::HungryThief | Test::Stolen => steal::LEGEND,
+        Test::Owner | Test::HungryThief | Test::Stolen | Test::Pool => steal::LEGEND,
         _ if result.is_of_executor() => executor::LEGEND,
         // Only of suites that have words of their own.
         _ => "",
@@ -318,7 +318,7 @@ pub(crate) fn reading(result: &CellResult) -> &'static str {
         _ if result.is_of_wait() => wait::READING,
         _ if result.is_of_ipc() => ipc::READING,
         _ if result.is_of_executor() => executor::READING,
-        Test::Owner | Test::HungryThief | Test::Stolen => steal::READING,
+        Test::Owner | Test::HungryThief | Test::Stolen | Test::Pool => steal::READING,
         Test::Stream | Test::Rtt | Test::OpenLoop => {
             "The batch columns are items moved per run of failed pushes (P) or pops (C): a side whose batch \
              is small is the faster one, waiting for the other. Handles in the loop are local variables, which the \

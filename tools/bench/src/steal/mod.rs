@@ -1,8 +1,9 @@
-//! `lane bench steal`: the owner's calls of a work-stealing queue, alone, beside a thief that finds nothing, and while a share of its items is stolen.
+//! `lane bench steal`: the owner's calls of a work-stealing queue, alone, beside a thief that finds nothing, and while a share of its items is stolen; and two owners that steal from each other.
 //!
 //! To add a queue: implement [`Deque`], and add a line to [`entries`].
 
 mod deques;
+mod pool;
 
 use std::any::type_name;
 use std::hint::{black_box, spin_loop};
@@ -111,6 +112,9 @@ fn measure<D: Deque>(
     trial: &Trial<'_>,
     setting: &StealSetting,
 ) -> Result<Sample, String> {
+    if let Some(percent) = setting.balancing_percent {
+        return pool::measure::<D>(trial, percent);
+    }
     let owner = D::new(trial.params.capacity);
     let per_mille = u64::from(setting.stolen_percent.unwrap_or(0)) * 10;
     let shared = Shared { per_mille, ..Shared::default() };

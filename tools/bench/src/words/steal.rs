@@ -12,13 +12,15 @@ pub(super) fn titles(result: &CellResult, setting: &StealSetting) -> (String, Op
     let what = match result.test {
         Test::Owner => "owner, which puts until the queue is full and gets until it is empty",
         Test::HungryThief => "hungry-thief, an owner that puts 16 items and gets them",
+        Test::Pool => "pool, two threads with a queue each that steal from each other",
         _ => "stolen, an owner from which a thief takes a share",
     };
     let title = format!("{what}, {}, capacity {}", name(&setting.order), result.params.capacity);
-    let beside = match (setting.stolen_percent, setting.thieves) {
-        (Some(percent), _) => format!("{percent} % stolen"),
-        (None, 0) => "no thief".into(),
-        (None, _) => "a thief that takes what it finds".into(),
+    let beside = match (setting.balancing_percent, setting.stolen_percent, setting.thieves) {
+        (Some(percent), ..) => format!("balancing factor {percent} %"),
+        (None, Some(percent), _) => format!("{percent} % stolen"),
+        (None, None, 0) => "no thief".into(),
+        (None, None, _) => "a thief that takes what it finds".into(),
     };
     (title, (result.test != Test::Owner).then_some(beside))
 }
@@ -29,7 +31,7 @@ pub(super) fn columns(test: Test) -> (&'static str, &'static [Column]) {
     (test.unit(), if test == Test::Owner { &[RATIO_PEER] } else { &[RATIO_PEER, STOLEN] })
 }
 
-pub(super) const LEGEND: &str = "Nanoseconds of the owner for each item that it puts, and gets unless it is stolen; less is better. \
+pub(super) const LEGEND: &str = "Nanoseconds of the owner for each item that it puts, and gets unless it is stolen, or of a thread of a pool for each that it gets or steals; less is better. \
     × peer: of the best peer, which may be a collection of one thread: vec, vecdeque.";
 
 pub(super) const READING: &str =

@@ -28,6 +28,18 @@ fn owners_are_measured_alone_and_beside_thieves() {
 }
 
 #[test]
+fn pools_are_measured() {
+    let json = json_of(&steal("--test pool --balancing 0,50"));
+    for result in results(&json) {
+        assert_has(result, json!({ "test": "pool", "unit": "ns/item of a thread" }));
+        let stolen = number(&result["groups"]["near"]["stolen"]);
+        assert!(stolen == 0.0 || result["params"]["balancing_percent"] == 50, "{result}");
+    }
+    // Without the collections of one thread.
+    assert_eq!(results(&json).len(), 9 * 2);
+}
+
+#[test]
 fn the_report_has_both_orders() {
     let words = ["bwos-lifo", "bwos-fifo", "hungry-thief", "10 % stolen"];
     assert_report(&steal("bwos-lifo bwos-fifo --stolen 10"), &words);
@@ -38,6 +50,7 @@ fn bad_options_are_refused() {
     for (args, text) in [
         ("bwos-fif", "bwos-fifo"),
         ("--stolen 101", "0..=100"),
+        ("--test pool --balancing 101", "0..=100"),
         ("--capacity 0", "1"),
         ("vec --test stolen --stolen 10", "nothing to measure"),
         ("bwos-lifo --capacity 9999999999999999", "choose a smaller --capacity"),

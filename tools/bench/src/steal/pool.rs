@@ -1,0 +1,125 @@
+//! Two threads that have a queue each, and steal from each other.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use super::{Deque, Did, Thief};
+use crate::pair::{self, Task};
+use crate::params::{Length, Trial};
+use crate::sample::Sample;
+
+/// Nanoseconds of a thread for each item that it gets or steals. In each round a thread puts until its queue is full, gets until it is empty, and then attempts to steal
+/// `balancing_percent` of the capacity from the other one (paper 3 §4.6.2.3).
+pub(super) fn measure<D: Deque>(
+    trial: &Trial<'_>,
+    balancing_percent: u8,
+) -> Result<Sample, String> {
+    let capacity = trial.params.capacity as u64;
+    let deques = [D::new(trial.params.capacity), D::new(trial.params.capacity)];
+    let mut thieves = deques.each_ref().map(D::thief);
+    thieves.reverse(); // each of the other's
+    let is_over = AtomicBool::new(false);
+    let worker = |(number, (deque, thief)): (usize, (D, Option<D::Thief>))| {
+        let worker = Worker {
+            deque,
+            thief: thief.expect("collections of one thread are left out"),
+            capacity,
+            attempts: capacity * u64::from(balancing_percent) / 100,
+            did: Did::default(),
+            stolen: 0,
+            put: 0,
+        };
+        let core = trial.cores[number % trial.cores.len()];
+        let (length, is_over) = (trial.length, &is_over);
+        let work: Box<dyn FnOnce() -> Worker<D> + Send> = match number {
+            0 => Box::new(move || worker.measured(length, is_over)),
+            _ => Box::new(move || worker.beside(is_over)),
+        };
+        (Some(core), work)
+    };
+    let both = deques.into_iter().zip(thieves).enumerate();
+    let tasks: Vec<Task<'_, Worker<D>>> = both.map(worker).collect();
+    let mut workers = pair::all(tasks, || ());
+    // What is left is got by nobody else.
+    workers.iter_mut().for_each(|worker| worker.get_all());
+    let sum = |of: fn(&Worker<D>) -> u64| workers.iter().map(of).fold(0, u64::wrapping_add);
+    if sum(|worker| worker.did.sum) != sum(|worker| sum_of(worker.put)) {
+        return Err("items were lost or came twice".into());
+    }
+    let stolen = sum(|worker| worker.stolen) as f64 / sum(|worker| worker.put) as f64;
+    Ok(Sample { stolen: Some(stolen), ..Sample::of(workers[0].did.ns) })
+}
+
+/// The sum of the numbers up to this one, with wrap-around.
+fn sum_of(last: u64) -> u64 {
+    (1..=last).fold(0, u64::wrapping_add)
+}
+
+struct Worker<D: Deque> {
+    deque: D,
+    /// Of the other one's queue.
+    thief: D::Thief,
+    capacity: u64,
+    /// In each round.
+    attempts: u64,
+    did: Did,
+    stolen: u64,
+    put: u64,
+}
+
+impl<D: Deque> Worker<D> {
+    /// The one whose time is measured.
+    fn measured(mut self, length: Length, is_over: &AtomicBool) -> Self {
+        for part in length.parts() {
+            let (begin, before) = (Instant::now(), self.did.items);
+            while !part.is_over(self.did.items - before, begin) {
+                self.round(self.capacity, || part.is_over(0, begin));
+            }
+            let items = self.did.items - before;
+            self.did.ns = begin.elapsed().as_nanos() as f64 / items.max(1) as f64;
+        }
+        is_over.store(true, Ordering::Relaxed);
+        self
+    }
+
+    /// The other one. It begins with half a round, so that the two don't always do the same at once.
+    fn beside(mut self, is_over: &AtomicBool) -> Self {
+        let mut room = self.capacity / 2;
+        while !is_over.load(Ordering::Relaxed) {
+            self.round(room, || is_over.load(Ordering::Relaxed));
+            room = self.capacity;
+        }
+        self
+    }
+
+    fn round(&mut self, room: u64, is_over: impl Fn() -> bool) {
+        for _ in 0..room {
+            if !self.deque.put(self.put + 1) {
+                break;
+            }
+            self.put += 1;
+        }
+        self.get_all();
+        for attempt in 0..self.attempts {
+            if attempt % 64 == 0 && is_over() {
+                break;
+            }
+            if let Some(item) = self.thief.steal() {
+                self.take(item);
+                self.stolen += 1;
+            }
+        }
+    }
+
+    fn get_all(&mut self) {
+        while let Some(item) = self.deque.get() {
+            self.take(item);
+        }
+    }
+
+    fn take(&mut self, item: u64) {
+        self.did.items += 1;
+        self.did.sum = self.did.sum.wrapping_add(black_box(item));
+    }
+}
