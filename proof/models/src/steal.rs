@@ -28,13 +28,13 @@ pub(crate) type New<W> = fn(Config) -> W;
 
 fn of<W: Owner>(of: Of, new: New<W>) -> Vec<Model> {
     vec![
-        of.model("takeover_during_steal", move || takeover_during_steal(new)),
+        of.model("takeover_during_steal", move || takeover_during_steal(new, some)),
         of.model("takeover_between_two_thieves", move || takeover_between_two_thieves(new)),
         of.model("steal_while_pushed", move || steal_while_pushed(new)),
-        of.model("block_in_use_again", move || block_in_use_again(new)),
+        of.model("block_in_use_again", move || block_in_use_again(new, some)),
         of.model("block_in_use_again_behind_two", move || block_in_use_again_behind_two(new)),
-        of.model("sampled_during_takeover", move || sampled_during_takeover(new)),
-        of.model("sampled_block_in_use_again", move || sampled_block_in_use_again(new)),
+        of.model("sampled_during_takeover", move || takeover_during_steal(new, sampled)),
+        of.model("sampled_block_in_use_again", move || block_in_use_again(new, sampled)),
         of.model("seized_while_popped", move || seized_while_popped(new)),
         of.model("seized_while_pushed", move || seized_while_pushed(new)),
         of.model("seized_as_pushed", move || seized_as_pushed(new)),
@@ -65,6 +65,19 @@ pub(crate) fn numbers(loot: Result<impl Iterator<Item = Number>, TryPopError>) -
     loot.into_iter().flatten().map(|item| item.number()).collect()
 }
 
+/// A thief's step: what it has stolen.
+type Steal<S> = fn(&S) -> Vec<u64>;
+
+/// Steals an item of the first block.
+fn some<S: Stealer<Item = Number>>(thief: &S) -> Vec<u64> {
+    numbers(thief.try_steal_some(1))
+}
+
+/// Steals an item of the block behind the one that it finds first.
+fn sampled<S: Stealer<Item = Number>>(thief: &S) -> Vec<u64> {
+    numbers(thief.try_steal_sampled(1, 1))
+}
+
 /// A thread that steals up to `most` items at once.
 pub(crate) fn steal<S: Stealer<Item = Number> + 'static>(
     thief: &S,
@@ -84,13 +97,12 @@ pub(crate) fn seize<S: Stealer<Item = Number> + 'static>(
 }
 
 /// The owner comes to the block from which a thief steals.
-fn takeover_during_steal<W: Owner>(new: New<W>) -> Exploration {
+fn takeover_during_steal<W: Owner>(new: New<W>, steal: Steal<W::Stealer>) -> Exploration {
     explore(move || {
         let mut worker = new(blocks_of(2));
         assert_eq!(push(&mut worker, 0..4), 4);
         let thief = worker.stealer();
-        let (stolen, mut all) =
-            both(move || numbers(thief.try_steal_some(1)), || pop(&mut worker, 4));
+        let (stolen, mut all) = both(move || steal(&thief), || pop(&mut worker, 4));
         all.extend(stolen);
         all.extend(pop(&mut worker, 1));
         all_are_there(all, 4);
@@ -131,15 +143,15 @@ pub(crate) fn steal_while_pushed<W: Owner>(new: New<W>) -> Exploration {
 }
 
 /// The owner needs the slots of a block that a thief has just emptied.
-fn block_in_use_again<W: Owner>(new: New<W>) -> Exploration {
+fn block_in_use_again<W: Owner>(new: New<W>, steal: Steal<W::Stealer>) -> Exploration {
     explore(move || {
         let mut worker = new(blocks_of(1));
         assert_eq!(push(&mut worker, 0..2), 2);
         let thief = worker.stealer();
         let (mut all, (pushed, popped)) = both(
             move || {
-                let mut stolen = numbers(thief.try_steal_some(1));
-                stolen.extend(numbers(thief.try_steal_some(1)));
+                let mut stolen = steal(&thief);
+                stolen.extend(steal(&thief));
                 stolen
             },
             || {
@@ -163,43 +175,6 @@ fn block_in_use_again_behind_two<W: Owner>(new: New<W>) -> Exploration {
         let mut all = pop(&mut worker, 1);
         let pushed = 2 + push(&mut worker, 2..4);
         all.extend(join(thieves).concat());
-        all.extend(pop(&mut worker, 4));
-        all_are_there(all, pushed);
-    })
-}
-
-/// A thief steals from the block behind the first one, and the owner comes to it, or has come.
-fn sampled_during_takeover<W: Owner>(new: New<W>) -> Exploration {
-    explore(move || {
-        let mut worker = new(blocks_of(2));
-        assert_eq!(push(&mut worker, 0..4), 4);
-        let thief = worker.stealer();
-        let (stolen, mut all) =
-            both(move || numbers(thief.try_steal_sampled(1, 1)), || pop(&mut worker, 4));
-        all.extend(stolen);
-        all.extend(pop(&mut worker, 1));
-        all_are_there(all, 4);
-    })
-}
-
-/// A thief looks at a block while the owner uses it again.
-fn sampled_block_in_use_again<W: Owner>(new: New<W>) -> Exploration {
-    explore(move || {
-        let mut worker = new(blocks_of(1));
-        assert_eq!(push(&mut worker, 0..2), 2);
-        let thief = worker.stealer();
-        let (mut all, (pushed, popped)) = both(
-            move || {
-                let mut stolen = numbers(thief.try_steal_sampled(1, 1));
-                stolen.extend(numbers(thief.try_steal_sampled(1, 1)));
-                stolen
-            },
-            || {
-                let popped = pop(&mut worker, 1);
-                (2 + push(&mut worker, 2..4), popped)
-            },
-        );
-        all.extend(popped);
         all.extend(pop(&mut worker, 4));
         all_are_there(all, pushed);
     })

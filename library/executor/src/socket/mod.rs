@@ -151,7 +151,7 @@ impl<T: AsFd> Socket<T> {
         }
     }
 
-    /// As [`poll`](Self::poll), for a call that reads into, or writes, so many `bytes`.
+    /// As [`poll`](Self::poll), for a call that reads or writes up to this number of bytes.
     fn poll_bytes(
         &self,
         direction: Direction,

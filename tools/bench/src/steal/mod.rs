@@ -106,6 +106,13 @@ struct Did {
     sum: u64,
 }
 
+const WRONG: &str = "items were lost or came twice";
+
+/// The sum of the items, which are numbered from 1, with wrap-around.
+fn sum_of(items: u64) -> u64 {
+    (1..=items).fold(0, u64::wrapping_add)
+}
+
 /// Nanoseconds of the owner for each item that it puts, and, unless the item is stolen, gets.
 fn measure<D: Deque>(
     test: Test,
@@ -130,10 +137,8 @@ fn measure<D: Deque>(
     let mut did = pair::all(tasks, || ());
     let own = did.pop().expect("the owner came last");
     let stolen = did.pop().unwrap_or_default();
-    // Items are numbered from 1.
-    let all = (1..=own.items).fold(0, u64::wrapping_add);
-    if own.sum.wrapping_add(stolen.sum) != all {
-        return Err("items were lost or came twice".into());
+    if own.sum.wrapping_add(stolen.sum) != sum_of(own.items) {
+        return Err(WRONG.into());
     }
     let stolen = stolen.items as f64 / own.items as f64;
     let value = own.ns / own.items as f64;

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use super::{Deque, Did, Thief};
+use super::{Deque, Thief, WRONG, sum_of};
 use crate::pair::{self, Task};
 use crate::params::{Length, Trial};
 use crate::sample::Sample;
@@ -26,9 +26,11 @@ pub(super) fn measure<D: Deque>(
             thief: thief.expect("collections of one thread are left out"),
             capacity,
             attempts: capacity * u64::from(balancing_percent) / 100,
-            did: Did::default(),
-            stolen: 0,
+            ns_per_item: 0.0,
             put: 0,
+            taken: 0,
+            stolen: 0,
+            sum: 0,
         };
         let core = trial.cores[number % trial.cores.len()];
         let (length, is_over) = (trial.length, &is_over);
@@ -44,16 +46,11 @@ pub(super) fn measure<D: Deque>(
     // What is left is got by nobody else.
     workers.iter_mut().for_each(|worker| worker.get_all());
     let sum = |of: fn(&Worker<D>) -> u64| workers.iter().map(of).fold(0, u64::wrapping_add);
-    if sum(|worker| worker.did.sum) != sum(|worker| sum_of(worker.put)) {
-        return Err("items were lost or came twice".into());
+    if sum(|worker| worker.sum) != sum(|worker| sum_of(worker.put)) {
+        return Err(WRONG.into());
     }
     let stolen = sum(|worker| worker.stolen) as f64 / sum(|worker| worker.put) as f64;
-    Ok(Sample { stolen: Some(stolen), ..Sample::of(workers[0].did.ns) })
-}
-
-/// The sum of the numbers up to this one, with wrap-around.
-fn sum_of(last: u64) -> u64 {
-    (1..=last).fold(0, u64::wrapping_add)
+    Ok(Sample { stolen: Some(stolen), ..Sample::of(workers[0].ns_per_item) })
 }
 
 struct Worker<D: Deque> {
@@ -63,21 +60,26 @@ struct Worker<D: Deque> {
     capacity: u64,
     /// In each round.
     attempts: u64,
-    did: Did,
-    stolen: u64,
+    /// Of the measured one.
+    ns_per_item: f64,
     put: u64,
+    /// Got or stolen.
+    taken: u64,
+    stolen: u64,
+    /// Of the items that it has taken.
+    sum: u64,
 }
 
 impl<D: Deque> Worker<D> {
     /// The one whose time is measured.
     fn measured(mut self, length: Length, is_over: &AtomicBool) -> Self {
         for part in length.parts() {
-            let (begin, before) = (Instant::now(), self.did.items);
-            while !part.is_over(self.did.items - before, begin) {
+            let (begin, before) = (Instant::now(), self.taken);
+            while !part.is_over(self.taken - before, begin) {
                 self.round(self.capacity, || part.is_over(0, begin));
             }
-            let items = self.did.items - before;
-            self.did.ns = begin.elapsed().as_nanos() as f64 / items.max(1) as f64;
+            let items = self.taken - before;
+            self.ns_per_item = begin.elapsed().as_nanos() as f64 / items.max(1) as f64;
         }
         is_over.store(true, Ordering::Relaxed);
         self
@@ -119,7 +121,7 @@ impl<D: Deque> Worker<D> {
     }
 
     fn take(&mut self, item: u64) {
-        self.did.items += 1;
-        self.did.sum = self.did.sum.wrapping_add(black_box(item));
+        self.taken += 1;
+        self.sum = self.sum.wrapping_add(black_box(item));
     }
 }
