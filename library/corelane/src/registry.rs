@@ -47,3 +47,17 @@ macro_rules! for_each_queue {
         $with!(shared any msq: $crate::list::michael_scott::Msq);
     };
 }
+
+/// As [`for_each_queue`](crate::for_each_queue) for the queues from which thieves steal: `$with!(order id: module)`.
+///
+/// `order` is `newest` or `oldest`: which item the owner pops. The module has `INFO` and `queue_with`.
+#[macro_export]
+macro_rules! for_each_steal_queue {
+    ($with:ident) => {
+        $with!(newest bwos_lifo: $crate::steal::bwos::lifo);
+        $with!(oldest bwos_fifo: $crate::steal::bwos::fifo);
+        $with!(newest abp: $crate::steal::chase_lev);
+        $with!(newest abp_asymmetric: $crate::steal::chase_lev::asymmetric);
+        $with!(oldest tokio_ring: $crate::steal::run_queue);
+    };
+}

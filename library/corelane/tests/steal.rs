@@ -22,26 +22,7 @@ impl Random {
     }
 }
 
-/// Each test for each queue.
 macro_rules! each {
-    ($($test:ident)*) => {
-        of!(lifo_order, false, |config| lifo::queue_with(config).unwrap(); $($test)*);
-        of!(fifo_order, true, |config| fifo::queue_with(config).unwrap(); $($test)*);
-        of!(abp, false, |config| chase_lev::queue_with(wraps(config)).unwrap(); $($test)*);
-        of!(abp_asymmetric, false, |config| asymmetric::queue_with(wraps(config)).unwrap(); $($test)*);
-        of!(tokio_ring, true, |config| run_queue::queue_with(wraps(config)).unwrap(); $($test)*);
-    };
-}
-
-/// Each test for each queue that grows.
-macro_rules! each_that_grows {
-    ($($test:ident)*) => {
-        of!(growing_abp, false, |config| chase_lev::unbounded_with(small(config)).unwrap(); $($test)*);
-        of!(growing_abp_asymmetric, false, |config| asymmetric::unbounded_with(small(config)).unwrap(); $($test)*);
-    };
-}
-
-macro_rules! of {
     ($queue:ident, $is_fifo:literal, $make:expr; $($test:ident)*) => {
         mod $queue {
             #[allow(unused_imports, reason = "each queue needs some of them")]
@@ -51,37 +32,53 @@ macro_rules! of {
     };
 }
 
-each! {
-    one_thread_with_both_handles
-    each_item_comes_once
-    items_are_dropped_once
-    full_queues_are_dropped
-    a_panic_in_a_thief
-    thieves_go_on_without_the_owner
-    room_for_what_was_promised
+/// Each test for each queue.
+macro_rules! queue {
+    (newest $id:ident: $($module:tt)+) => { queue!($id, false, $($module)+); };
+    (oldest $id:ident: $($module:tt)+) => { queue!($id, true, $($module)+); };
+    ($id:ident, $is_fifo:literal, $($module:tt)+) => {
+        each! {
+            $id, $is_fifo, |config| $($module)+::queue_with(config).unwrap();
+            one_thread_with_both_handles
+            each_item_comes_once
+            items_are_dropped_once
+            full_queues_are_dropped
+            a_panic_in_a_thief
+            thieves_go_on_without_the_owner
+            room_for_what_was_promised
+        }
+    };
 }
 
-each_that_grows! {
-    one_thread_with_both_handles
-    each_item_comes_once
-    items_are_dropped_once
-    a_panic_in_a_thief
-    thieves_go_on_without_the_owner
-    it_grows
+corelane::for_each_steal_queue!(queue);
+
+/// Each test for each queue that grows.
+macro_rules! growing {
+    ($($id:ident: $module:ident;)*) => {$(
+        each! {
+            $id, false, |config| $module::unbounded_with(small(config)).unwrap();
+            one_thread_with_both_handles
+            each_item_comes_once
+            items_are_dropped_once
+            a_panic_in_a_thief
+            thieves_go_on_without_the_owner
+            it_grows
+        }
+    )*};
 }
 
-/// The counters of a queue without blocks are about to wrap.
-fn wraps(config: Config) -> Config {
+growing! {
+    growing_abp: chase_lev;
+    growing_abp_asymmetric: asymmetric;
+}
+
+/// The queue soon grows, and its positions wrap.
+fn small(mut config: Config) -> Config {
+    config.capacity = 1;
     config.first(u64::MAX - 5)
 }
 
-/// As above, and the queue soon grows.
-fn small(mut config: Config) -> Config {
-    config.capacity = 1;
-    wraps(config)
-}
-
-/// A queue starts just below the number at which the numbers of blocks in words wrap.
+/// A queue starts just below the number at which the numbers of blocks in words wrap, and positions of 32 bits.
 fn about_to_wrap(config: Config, block: usize) -> Config {
     config.block(block).first(((1 << 40) - 3) << block.ilog2())
 }
@@ -281,11 +278,12 @@ fn queues_that_are_too_large_are_refused<W: Worker<Item = u8>>(
 
 #[test]
 fn too_large() {
-    queues_that_are_too_large_are_refused(lifo::queue_with);
-    queues_that_are_too_large_are_refused(fifo::queue_with);
-    queues_that_are_too_large_are_refused(chase_lev::queue_with);
-    queues_that_are_too_large_are_refused(asymmetric::queue_with);
-    queues_that_are_too_large_are_refused(run_queue::queue_with);
+    macro_rules! check {
+        ($order:ident $id:ident: $($module:tt)+) => {
+            queues_that_are_too_large_are_refused($($module)+::queue_with);
+        };
+    }
+    corelane::for_each_steal_queue!(check);
 }
 
 /// What was granted is not the owner's block.

@@ -21,7 +21,7 @@
 //! [`Stealing`] is the owner of a work-stealing queue and its thieves, or a pool of threads; [`steal_queues`] lists the
 //! queues.
 //!
-//! The same queues can be tested: [`Queue::test`] runs whole chains of them under schedules that look for bugs, and
+//! The same queues can be tested: [`Queue::test`] and [`StealTest::test`] run whole chains of them under schedules that look for bugs, and
 //! returns a seed that shows one.
 //!
 //! # What is simulated
@@ -61,8 +61,8 @@ pub use ledger::Counted;
 pub use queue::{Queue, all, all_shared, find, team_queues};
 pub use several::{Room, test_waiting_for_records};
 pub use steal::{
-    Policy, StealOrder, StealQueue, StealTask, Stealing, StealingRun, StealingThread, find_steal,
-    steal_queues,
+    Policy, StealOrder, StealQueue, StealTask, StealTest, Stealing, StealingRun, StealingThread,
+    find_steal, steal_queues, steal_tests,
 };
 pub use stream::{Payload, Side, Stream, StreamRun};
 pub use team::{Member, Team, TeamRun, Workload, seats};

@@ -6,12 +6,14 @@ mod of_consumers;
 mod policy;
 mod pool;
 mod queues;
+mod schedules;
 mod share;
 
 use coherence::{CoreReport, Machine, Time};
 
 pub use policy::Policy;
 pub use queues::{StealOrder, StealQueue, find_steal, steal_queues};
+pub use schedules::{StealTest, steal_tests};
 
 /// The task of the threads, and their cores.
 #[derive(Debug, Clone)]

@@ -3,11 +3,9 @@
 use std::fmt;
 use std::sync::LazyLock;
 
-use corelane_sim::CapacityError;
 use corelane_sim::block::one_producer::BbqSpmc;
-use corelane_sim::steal::bwos::{fifo, lifo};
-use corelane_sim::steal::chase_lev::{self, asymmetric};
-use corelane_sim::steal::{Worker, run_queue};
+use corelane_sim::steal::Worker;
+use corelane_sim::{CapacityError, for_each_steal_queue};
 
 use super::bench::run;
 use super::of_consumers::OfConsumers;
@@ -17,14 +15,17 @@ use crate::failure::Failure;
 /// All queues, a line each.
 fn all() -> Vec<StealQueue> {
     use StealOrder::{Fifo, Lifo};
-    vec![
-        StealQueue::of(lifo::INFO.id, Lifo, lifo::queue),
-        StealQueue::of(fifo::INFO.id, Fifo, fifo::queue),
-        StealQueue::of(chase_lev::INFO.id, Lifo, chase_lev::queue),
-        StealQueue::of(asymmetric::INFO.id, Lifo, asymmetric::queue),
-        StealQueue::of(run_queue::INFO.id, Fifo, run_queue::queue),
-        StealQueue::of("bbq-spmc", Fifo, OfConsumers::new::<BbqSpmc>),
-    ]
+    let mut queues = Vec::new();
+    macro_rules! add {
+        (newest $id:ident: $($module:tt)+) => { add!(Lifo, $($module)+) };
+        (oldest $id:ident: $($module:tt)+) => { add!(Fifo, $($module)+) };
+        ($order:ident, $($module:tt)+) => {
+            queues.push(StealQueue::of($($module)+::INFO.id, $order, $($module)+::queue))
+        };
+    }
+    for_each_steal_queue!(add);
+    queues.push(StealQueue::of("bbq-spmc", Fifo, OfConsumers::new::<BbqSpmc>));
+    queues
 }
 
 /// Which item an owner gets.

@@ -23,6 +23,7 @@ const CHAINS: f64 = 300.0;
 const SEVERAL: f64 = 4000.0;
 const STOPPED: f64 = 2000.0;
 const WAITING: f64 = 2000.0;
+const STEALING: f64 = 4000.0;
 /// Each seed makes a run for each step.
 const KILLED: f64 = 60.0;
 
@@ -50,6 +51,17 @@ fn main() -> ExitCode {
             queue.test_waiting(seeds(WAITING)).map(|_| ()).map_err(Failed::from)
         })
     });
+    let stealing = corelane_simulate::steal_tests().into_iter().map(|queue| {
+        let name = format!("{}::schedules_of_thieves", queue.id.replace('-', "_"));
+        Trial::test(name, move || {
+            let start = Instant::now();
+            let tested = queue.test(seeds(STEALING))?;
+            if verbose {
+                println!("{}: {tested:?}, {:.2?}", queue.id, start.elapsed());
+            }
+            Ok(())
+        })
+    });
     let records = Trial::test("records::schedules_of_threads_that_sleep", || {
         let tested = corelane_simulate::test_waiting_for_records(seeds(5.0 * WAITING));
         tested.map(|_| ()).map_err(Failed::from)
@@ -75,6 +87,7 @@ fn main() -> ExitCode {
         .chain(shared)
         .chain(stopped)
         .chain(waiting)
+        .chain(stealing)
         .chain([records])
         .chain(killed)
         .chain(seeded::trials())

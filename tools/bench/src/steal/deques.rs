@@ -2,10 +2,6 @@
 
 use std::collections::VecDeque;
 
-use corelane::steal::bwos::{fifo, lifo};
-use corelane::steal::chase_lev::{self, asymmetric};
-use corelane::steal::run_queue;
-
 use super::{Deque, Thief, entry, other, our_entry};
 use crate::catalogue::Entry;
 use crate::kinds::Order;
@@ -52,15 +48,15 @@ macro_rules! deque {
 
 const SMALL: &str = "there is memory for the queue";
 
-/// Makes corelane's queues ones that are measured.
+/// Makes a queue of corelane one that is measured.
 macro_rules! ours {
-    ($($queue:ident)*) => {$(
-        deque!($queue::Worker<u64>, $queue::Stealer<u64>: |n| $queue::queue(n).expect(SMALL), |worker| Some(worker.stealer()),
+    ($order:ident $id:ident: $($module:tt)+) => {
+        deque!($($module)+::Worker<u64>, $($module)+::Stealer<u64>: |n| $($module)+::queue(n).expect(SMALL), |worker| Some(worker.stealer()),
             |worker, item| worker.try_push(item).is_ok(), |worker| worker.try_pop().ok(), |thief| thief.try_steal().ok());
-    )*};
+    };
 }
 
-ours!(lifo fifo chase_lev asymmetric run_queue);
+corelane::for_each_steal_queue!(ours);
 
 /// There are none.
 enum None {}
@@ -121,17 +117,21 @@ impl Deque for Alone<VecDeque<u64>> {
 }
 
 pub(super) fn entries() -> Vec<Entry> {
-    let entries = vec![
-        our_entry::<lifo::Worker<u64>>(Order::Lifo, lifo::INFO),
-        our_entry::<fifo::Worker<u64>>(Order::Fifo, fifo::INFO),
-        our_entry::<chase_lev::Worker<u64>>(Order::Lifo, chase_lev::INFO),
-        our_entry::<asymmetric::Worker<u64>>(Order::Lifo, asymmetric::INFO),
-        our_entry::<run_queue::Worker<u64>>(Order::Fifo, run_queue::INFO),
+    let mut entries = Vec::new();
+    macro_rules! add {
+        (newest $id:ident: $($module:tt)+) => { add!(Order::Lifo, $($module)+); };
+        (oldest $id:ident: $($module:tt)+) => { add!(Order::Fifo, $($module)+); };
+        ($order:path, $($module:tt)+) => {
+            entries.push(our_entry::<$($module)+::Worker<u64>>($order, $($module)+::INFO));
+        };
+    }
+    corelane::for_each_steal_queue!(add);
+    entries.extend([
         entry::<Alone<Vec<u64>>>(Order::Lifo, false, other("vec", "Vec"), of_std()),
         entry::<Alone<VecDeque<u64>>>(Order::Fifo, false, other("vecdeque", "VecDeque"), of_std()),
-    ];
+    ]);
     #[cfg(feature = "peers")]
-    let entries = entries.into_iter().chain(peers::entries()).collect();
+    entries.extend(peers::entries());
     entries
 }
 
