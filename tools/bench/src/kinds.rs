@@ -128,6 +128,28 @@ pub enum Order {
     Fifo,
 }
 
+/// How a thread of a pool chooses the queue from which it tries to steal first; then it goes round the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum StealPolicy {
+    /// At random.
+    Rand,
+    /// That of the next thread.
+    Seq,
+    /// That from which it has stolen last.
+    Last,
+    /// The longer one of two at random.
+    BestOfTwo,
+    /// The longest one of half of them.
+    BestOfMany,
+    /// At random, those of cores that share the last cache first.
+    Numa,
+    /// As rand, and from a block that is chosen at random, if it has items; queues without blocks as rand.
+    RandProb,
+    /// As numa, and as rand-prob.
+    NumaProb,
+}
+
 /// What forks and joins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

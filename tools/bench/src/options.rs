@@ -10,8 +10,8 @@ use corelane_report::{FileArgs, Positive, PositiveReal, duration, one_of};
 use crate::catalogue::{self, Entry};
 use crate::ipc::RECORD_BYTES;
 use crate::kinds::{
-    CorePair, Handles, MemoryKind, Mode, Order, PayloadKind, Placement, Regime, Runtime, Strategy,
-    TeamSize, Test, Workload, item_bytes,
+    CorePair, Handles, MemoryKind, Mode, Order, PayloadKind, Placement, Regime, Runtime,
+    StealPolicy, Strategy, TeamSize, Test, Workload, item_bytes,
 };
 use crate::pair::Wait;
 use crate::stats::Group;
@@ -399,6 +399,15 @@ pub struct StealArgs {
           value_parser = clap::value_parser!(u8).range(0..=100))]
     pub balancing: Vec<u8>,
 
+    /// Threads of `pool`, 2 to 64; may be more than there are cores.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "2",
+          value_parser = clap::value_parser!(u8).range(2..=64))]
+    pub threads: Vec<u8>,
+
+    /// How a thread of `pool` chooses the queue from which it tries to steal first. Two threads have no choice.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "rand")]
+    pub policy: Vec<StealPolicy>,
+
     /// Items that each queue must hold.
     #[arg(long, value_name = "N", default_value = "8192")]
     pub capacity: Positive,
@@ -411,9 +420,9 @@ pub struct StealArgs {
     #[arg(long, value_name = "N")]
     pub items: Option<NonZeroU64>,
 
-    /// Cores of the owner and of the thief.
-    #[arg(long, value_name = "A,B")]
-    pub cores: Option<CorePair>,
+    /// Cores of the owner and of the thief, or of the threads of a pool, which share them if there are more threads [default: all].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub cores: Vec<usize>,
 
     /// Rounds and results.
     #[command(flatten)]

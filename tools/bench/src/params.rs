@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kinds::{
     Computation, Handles, MemoryKind, Mode, Operation, Order, PayloadKind, Placement, Regime,
-    Runtime, Sharing, Strategy, TeamSize, WORD, Workload,
+    Runtime, Sharing, StealPolicy, Strategy, TeamSize, WORD, Workload,
 };
 use crate::pair::Wait;
 use crate::schedule::Arrival;
@@ -147,9 +147,18 @@ pub(crate) struct StealSetting {
     /// The share of the items that thieves take; `None` if they take what they find.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stolen_percent: Option<u8>,
-    /// What each thread of a pool attempts to steal in a round, of the capacity.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) balancing_percent: Option<u8>,
+    /// Of a pool, whose threads are all thieves, too.
+    #[serde(flatten)]
+    pub(crate) pool: Option<PoolSetting>,
+}
+
+/// Threads that have a queue each, and steal from each other.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PoolSetting {
+    pub(crate) threads: usize,
+    /// What each thread attempts to steal in a round, of the capacity.
+    pub(crate) balancing_percent: u8,
+    pub(crate) policy: StealPolicy,
 }
 
 /// An executor of tasks.

@@ -7,7 +7,7 @@ use crate::cores;
 use crate::kinds::{Order, Test};
 use crate::options::StealArgs;
 use crate::pair::Wait;
-use crate::params::{Length, Params, Setting, StealSetting};
+use crate::params::{Length, Params, PoolSetting, Setting, StealSetting};
 use crate::plan::{Plan, row};
 use crate::steal;
 
@@ -22,8 +22,7 @@ impl Plan {
     /// If the options can't be carried out.
     pub fn steal(args: &StealArgs) -> Result<Self, Failure> {
         let all = steal::entries();
-        let cores = cores::pair(args.cores)?;
-        let cores = vec![cores.producer, cores.consumer];
+        let cores = cores::several(&args.cores)?;
         let queues = ids_among(all, &args.queues, |_| true, |_: &Entry| String::new())?;
         let entries = args.run.choose_among(all, &queues, |_| true);
         let Positive(capacity) = args.capacity;
@@ -53,26 +52,34 @@ impl StealArgs {
     /// The settings of a test, in the order of a round.
     fn settings(&self, test: Test) -> Vec<StealSetting> {
         let of = |thieves, stolen_percent| {
-            let setting = move |&order| StealSetting {
-                order,
-                thieves,
-                stolen_percent,
-                balancing_percent: None,
-            };
+            let setting = move |&order| StealSetting { order, thieves, stolen_percent, pool: None };
             self.order.iter().map(setting)
         };
-        let balanced = |&percent: &u8| {
-            let of_percent =
-                move |setting| StealSetting { balancing_percent: Some(percent), ..setting };
-            of(1, None).map(of_percent)
+        let pool = |pool: PoolSetting| {
+            of(pool.threads - 1, None)
+                .map(move |setting| StealSetting { pool: Some(pool), ..setting })
         };
         match test {
             Test::Owner => of(0, None).collect(),
             // Without a thief, too, to compare.
             Test::HungryThief => of(0, None).chain(of(1, None)).collect(),
-            Test::Pool => self.balancing.iter().flat_map(balanced).collect(),
+            Test::Pool => self.pools().into_iter().flat_map(pool).collect(),
             _ => self.stolen.iter().flat_map(|&n| of(usize::from(n > 0), Some(n))).collect(),
         }
+    }
+
+    fn pools(&self) -> Vec<PoolSetting> {
+        let mut pools = Vec::new();
+        for &threads in &self.threads {
+            for &balancing_percent in &self.balancing {
+                // Without attempts to steal there is nothing to choose.
+                let policies = if balancing_percent == 0 { 1 } else { self.policy.len() };
+                for &policy in &self.policy[..policies] {
+                    pools.push(PoolSetting { threads: threads.into(), balancing_percent, policy });
+                }
+            }
+        }
+        pools
     }
 }
 

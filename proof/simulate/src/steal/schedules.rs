@@ -75,6 +75,8 @@ pub fn steal_tests() -> Vec<StealTest> {
 const CAPACITIES: [usize; 5] = [1, 2, 4, 6, 16];
 /// Most items of a steal.
 const BATCH: u64 = 4;
+/// Far more rounds than an owner needs.
+const ROUNDS: u64 = 100_000;
 
 fn run<W: Worker<Item = Counted, Stealer: 'static> + 'static>(
     seed: u64,
@@ -134,11 +136,15 @@ struct Account {
 }
 
 impl Account {
+    fn add(&self, item: u64) {
+        let mut got = self.got.borrow_mut();
+        assert!(!got.contains(&item), "item {item} came twice");
+        got.push(item);
+    }
+
     fn settle(&self) {
-        let mut got = self.got.take();
-        got.sort_unstable();
+        let got = self.got.take();
         let (pushed, unseen) = (self.pushed.get(), self.unseen.get());
-        assert!(got.is_sorted_by(|a, b| a < b), "an item came twice: {got:?}");
         assert!(got.iter().all(|&item| item < pushed), "never pushed: {got:?}");
         let taken = got.len() as u64 + unseen;
         assert!(taken <= pushed, "{pushed} were pushed, {taken} taken");
@@ -161,7 +167,10 @@ impl Owner {
     fn run(mut self, mut worker: impl Worker<Item = Counted>, items: u64) {
         let burst = 2 * worker.capacity().min(16) as u64;
         let quits = self.chance.below(4) == 0;
+        let mut rounds = 0;
         while self.account.pushed.get() < items {
+            rounds += 1;
+            assert!(rounds < ROUNDS, "the owner finds no room");
             for _ in 0..self.chance.below(burst) {
                 let next = self.account.pushed.get();
                 if next == items || worker.try_push(Counted::new(next)).is_err() {
@@ -193,7 +202,7 @@ impl Owner {
             StealOrder::Lifo => self.left.truncate(at),
             StealOrder::Fifo => drop(self.left.drain(..=at)),
         }
-        self.account.got.borrow_mut().push(item);
+        self.account.add(item);
     }
 }
 
@@ -241,7 +250,7 @@ impl Thief {
                 assert!(self.last < Some(item), "a thief stole {item} after {:?}", self.last);
                 self.last = Some(item);
             }
-            self.account.got.borrow_mut().push(item);
+            self.account.add(item);
         }
         self.account.unseen.set(self.account.unseen.get() + (stolen - seen) as u64);
     }

@@ -23,7 +23,7 @@ const CHAINS: f64 = 300.0;
 const SEVERAL: f64 = 4000.0;
 const STOPPED: f64 = 2000.0;
 const WAITING: f64 = 2000.0;
-const STEALING: f64 = 4000.0;
+const STEALING: f64 = 10_000.0;
 /// Each seed makes a run for each step.
 const KILLED: f64 = 60.0;
 

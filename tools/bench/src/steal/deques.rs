@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use corelane::steal::Stealer;
+
 use super::{Deque, Thief, entry, other, our_entry};
 use crate::catalogue::Entry;
 use crate::kinds::Order;
@@ -10,7 +12,7 @@ use crate::peers::of_std;
 /// Makes a queue one that is measured: its types, and how it is made, put to and got from.
 macro_rules! deque {
     ($deque:ty, $thief:ty: |$capacity:ident| $new:expr, |$of:ident| $stealer:expr,
-     |$to:ident, $item:ident| $put:expr, |$from:ident| $get:expr, |$victim:ident| $steal:expr) => {
+     |$to:ident, $item:ident| $put:expr, |$from:ident| $get:expr, |$victim:ident| $steal:expr $(, $more:item)*) => {
         impl Deque for $deque {
             type Thief = $thief;
 
@@ -38,10 +40,12 @@ macro_rules! deque {
 
         impl Thief for $thief {
             #[inline(always)]
-            fn steal(&mut self) -> Option<u64> {
+            fn steal(&self) -> Option<u64> {
                 let $victim = self;
                 $steal
             }
+
+            $($more)*
         }
     };
 }
@@ -52,7 +56,14 @@ const SMALL: &str = "there is memory for the queue";
 macro_rules! ours {
     ($order:ident $id:ident: $($module:tt)+) => {
         deque!($($module)+::Worker<u64>, $($module)+::Stealer<u64>: |n| $($module)+::queue(n).expect(SMALL), |worker| Some(worker.stealer()),
-            |worker, item| worker.try_push(item).is_ok(), |worker| worker.try_pop().ok(), |thief| thief.try_steal().ok());
+            |worker, item| worker.try_push(item).is_ok(), |worker| worker.try_pop().ok(), |thief| thief.try_steal().ok(),
+            #[inline(always)]
+            fn steal_sampled(&self, random: u64) -> Option<u64> {
+                Stealer::try_steal_sampled(self, random, 1).ok()?.next()
+            },
+            fn len(&self) -> usize {
+                Stealer::len(self)
+            });
     };
 }
 
@@ -62,7 +73,7 @@ corelane::for_each_steal_queue!(ours);
 enum None {}
 
 impl Thief for None {
-    fn steal(&mut self) -> Option<u64> {
+    fn steal(&self) -> Option<u64> {
         match *self {}
     }
 }
@@ -173,8 +184,12 @@ mod peers {
 
     impl Thief for crossbeam::Stealer<u64> {
         #[inline(always)]
-        fn steal(&mut self) -> Option<u64> {
+        fn steal(&self) -> Option<u64> {
             crossbeam::Stealer::steal(self).success()
+        }
+
+        fn len(&self) -> usize {
+            crossbeam::Stealer::len(self)
         }
     }
 

@@ -1,4 +1,4 @@
-//! `lane bench steal`: the owner's calls of a work-stealing queue, alone, beside a thief that finds nothing, and while a share of its items is stolen; and two owners that steal from each other.
+//! `lane bench steal`: the owner's calls of a work-stealing queue, alone, beside a thief that finds nothing, and while a share of its items is stolen; and owners that steal from each other.
 //!
 //! To add a queue: implement [`Deque`], and add a line to [`entries`].
 
@@ -40,7 +40,18 @@ pub(crate) trait Deque: Send + Sized {
 
 /// A thief's side.
 pub(crate) trait Thief: Send {
-    fn steal(&mut self) -> Option<u64>;
+    fn steal(&self) -> Option<u64>;
+
+    /// Steals from a part of the queue that `random` chooses, if the queue has parts.
+    fn steal_sampled(&self, random: u64) -> Option<u64> {
+        _ = random;
+        self.steal()
+    }
+
+    /// Items in the queue; 0 if it can't tell: then no queue is longer than another one.
+    fn len(&self) -> usize {
+        0
+    }
 }
 
 /// How a queue is measured.
@@ -119,8 +130,8 @@ fn measure<D: Deque>(
     trial: &Trial<'_>,
     setting: &StealSetting,
 ) -> Result<Sample, String> {
-    if let Some(percent) = setting.balancing_percent {
-        return pool::measure::<D>(trial, percent);
+    if let Some(pool) = setting.pool {
+        return pool::measure::<D>(trial, pool);
     }
     let owner = D::new(trial.params.capacity);
     let per_mille = u64::from(setting.stolen_percent.unwrap_or(0)) * 10;
@@ -182,7 +193,7 @@ fn take_turns<D: Deque>(mut deque: D, mut did: Did, turns: u64, run: u64) -> (D,
 }
 
 /// The thief.
-fn steal<T: Thief>(mut thief: T, shared: &Shared) -> Did {
+fn steal<T: Thief>(thief: T, shared: &Shared) -> Did {
     let mut did = Did::default();
     while !shared.is_done.load(Ordering::Acquire) {
         let may = shared.put.load(Ordering::Relaxed) / 1000 * shared.per_mille;

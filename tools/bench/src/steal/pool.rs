@@ -1,47 +1,55 @@
-//! Two threads that have a queue each, and steal from each other.
+//! Threads that have a queue each, and steal from each other.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use corelane::steal::pool::{Policy, Victims, domains};
+
 use super::{Deque, Thief, WRONG, sum_of};
+use crate::kinds::StealPolicy;
 use crate::pair::{self, Task};
-use crate::params::{Length, Trial};
+use crate::params::{Length, PoolSetting, Trial};
 use crate::sample::Sample;
 
 /// Nanoseconds of a thread for each item that it gets or steals. In each round a thread puts until its queue is full, gets until it is empty, and then attempts to steal
-/// `balancing_percent` of the capacity from the other one (paper 3 §4.6.2.3).
-pub(super) fn measure<D: Deque>(
-    trial: &Trial<'_>,
-    balancing_percent: u8,
-) -> Result<Sample, String> {
+/// `balancing_percent` of the capacity from the others (paper 3 §4.6.2.3). An attempt goes round all queues, as in corelane's pool.
+pub(super) fn measure<D: Deque>(trial: &Trial<'_>, pool: PoolSetting) -> Result<Sample, String> {
     let capacity = trial.params.capacity as u64;
-    let deques = [D::new(trial.params.capacity), D::new(trial.params.capacity)];
-    let mut thieves = deques.each_ref().map(D::thief);
-    thieves.reverse(); // each of the other's
+    let (policy, is_near_first, samples) = pool.policy.options();
+    let cores: Vec<_> = trial.cores.iter().cycle().take(pool.threads).copied().collect();
+    let domains = match is_near_first {
+        true => domains(cores.iter().map(|core| core.id)),
+        false => Vec::new(),
+    };
+    let deques: Vec<D> = cores.iter().map(|_| D::new(trial.params.capacity)).collect();
+    let thief_of = |deque: &D| deque.thief().expect("collections of one thread are left out");
+    let thieves: Vec<Vec<_>> =
+        cores.iter().map(|_| deques.iter().map(thief_of).collect()).collect();
     let is_over = AtomicBool::new(false);
-    let worker = |(number, (deque, thief)): (usize, (D, Option<D::Thief>))| {
+    let worker = |(number, (deque, thieves)): (usize, (D, Vec<D::Thief>))| {
         let worker = Worker {
             deque,
-            thief: thief.expect("collections of one thread are left out"),
+            thieves,
+            victims: Victims::new(policy, number, pool.threads, &domains),
+            samples,
             capacity,
-            attempts: capacity * u64::from(balancing_percent) / 100,
+            attempts: capacity * u64::from(pool.balancing_percent) / 100,
             ns_per_item: 0.0,
             put: 0,
             taken: 0,
             stolen: 0,
             sum: 0,
         };
-        let core = trial.cores[number % trial.cores.len()];
         let (length, is_over) = (trial.length, &is_over);
         let work: Box<dyn FnOnce() -> Worker<D> + Send> = match number {
             0 => Box::new(move || worker.measured(length, is_over)),
             _ => Box::new(move || worker.beside(is_over)),
         };
-        (Some(core), work)
+        (Some(cores[number]), work)
     };
-    let both = deques.into_iter().zip(thieves).enumerate();
-    let tasks: Vec<Task<'_, Worker<D>>> = both.map(worker).collect();
+    let all = deques.into_iter().zip(thieves).enumerate();
+    let tasks: Vec<Task<'_, Worker<D>>> = all.map(worker).collect();
     let mut workers = pair::all(tasks, || ());
     // What is left is got by nobody else.
     workers.iter_mut().for_each(|worker| worker.get_all());
@@ -53,10 +61,29 @@ pub(super) fn measure<D: Deque>(
     Ok(Sample { stolen: Some(stolen), ..Sample::of(workers[0].ns_per_item) })
 }
 
+impl StealPolicy {
+    /// As the pool's options: also whether queues of near cores come first, and whether thieves sample.
+    fn options(self) -> (Policy, bool, bool) {
+        match self {
+            Self::Rand => (Policy::Random, false, false),
+            Self::Seq => (Policy::Sequential, false, false),
+            Self::Last => (Policy::Last, false, false),
+            Self::BestOfTwo => (Policy::BestOfTwo, false, false),
+            Self::BestOfMany => (Policy::BestOfMany, false, false),
+            Self::Numa => (Policy::Random, true, false),
+            Self::RandProb => (Policy::Random, false, true),
+            Self::NumaProb => (Policy::Random, true, true),
+        }
+    }
+}
+
 struct Worker<D: Deque> {
     deque: D,
-    /// Of the other one's queue.
-    thief: D::Thief,
+    /// Of all queues, its own included.
+    thieves: Vec<D::Thief>,
+    victims: Victims,
+    /// Whether it steals from random blocks.
+    samples: bool,
     capacity: u64,
     /// In each round.
     attempts: u64,
@@ -85,7 +112,7 @@ impl<D: Deque> Worker<D> {
         self
     }
 
-    /// The other one. It begins with half a round, so that the two don't always do the same at once.
+    /// Another one. It begins with half a round, so that not all do the same at once.
     fn beside(mut self, is_over: &AtomicBool) -> Self {
         let mut room = self.capacity / 2;
         while !is_over.load(Ordering::Relaxed) {
@@ -107,11 +134,21 @@ impl<D: Deque> Worker<D> {
             if attempt % 64 == 0 && is_over() {
                 break;
             }
-            if let Some(item) = self.thief.steal() {
+            if let Some(item) = self.steal() {
                 self.take(item);
                 self.stolen += 1;
             }
         }
+    }
+
+    fn steal(&mut self) -> Option<u64> {
+        let (thieves, samples) = (&self.thieves, self.samples);
+        let random = if samples { self.victims.random() } else { 0 };
+        let len = |victim: usize| thieves[victim].len();
+        self.victims.find(len, |victim| {
+            let thief = &thieves[victim];
+            if samples { thief.steal_sampled(random) } else { thief.steal() }
+        })
     }
 
     fn get_all(&mut self) {

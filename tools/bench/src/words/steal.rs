@@ -4,7 +4,7 @@ use corelane_report::name;
 
 use super::{Column, RATIO_PEER};
 use crate::kinds::Test;
-use crate::params::StealSetting;
+use crate::params::{PoolSetting, StealSetting};
 use crate::results::CellResult;
 
 /// The title of a chart, and of one of its tables.
@@ -12,12 +12,17 @@ pub(super) fn titles(result: &CellResult, setting: &StealSetting) -> (String, Op
     let what = match result.test {
         Test::Owner => "owner, which puts until the queue is full and gets until it is empty",
         Test::HungryThief => "hungry-thief, an owner that puts 16 items and gets them",
-        Test::Pool => "pool, two threads with a queue each that steal from each other",
+        Test::Pool => "pool, threads with a queue each that steal from each other",
         _ => "stolen, an owner from which a thief takes a share",
     };
     let title = format!("{what}, {}, capacity {}", name(&setting.order), result.params.capacity);
-    let beside = match (setting.balancing_percent, setting.stolen_percent, setting.thieves) {
-        (Some(percent), ..) => format!("balancing factor {percent} %"),
+    let beside = match (setting.pool, setting.stolen_percent, setting.thieves) {
+        (Some(PoolSetting { threads, balancing_percent, policy }), ..) => {
+            format!(
+                "{threads} threads, balancing factor {balancing_percent} %, policy {}",
+                name(&policy)
+            )
+        }
         (None, Some(percent), _) => format!("{percent} % stolen"),
         (None, None, 0) => "no thief".into(),
         (None, None, _) => "a thief that takes what it finds".into(),

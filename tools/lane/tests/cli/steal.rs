@@ -29,14 +29,28 @@ fn owners_are_measured_alone_and_beside_thieves() {
 
 #[test]
 fn pools_are_measured() {
-    let json = json_of(&steal("--test pool --balancing 0,50"));
+    let json =
+        json_of(&steal("--test pool --threads 2,3 --balancing 0,50 --policy rand,numa-prob"));
     for result in results(&json) {
         assert_has(result, json!({ "test": "pool", "unit": "ns/item of a thread" }));
         let stolen = number(&result["groups"]["near"]["stolen"]);
         assert!(stolen == 0.0 || result["params"]["balancing_percent"] == 50, "{result}");
     }
-    // Without the collections of one thread.
-    assert_eq!(results(&json).len(), 9 * 2);
+    // Without the collections of one thread. If nothing is stolen, policies are the same.
+    assert_eq!(results(&json).len(), 9 * 2 * 3);
+}
+
+#[test]
+fn every_policy_is_measured() {
+    let policies = "rand,seq,last,best-of-two,best-of-many,numa,rand-prob,numa-prob";
+    let json = json_of(&steal(&format!(
+        "bwos-fifo st3-fifo --test pool --threads 4 --balancing 100 --policy {policies}"
+    )));
+    assert_eq!(results(&json).len(), 2 * 8);
+    for result in results(&json) {
+        assert_has(&result["params"], json!({ "threads": 4, "thieves": 3 }));
+        assert!(policies.contains(result["params"]["policy"].as_str().unwrap()), "{result}");
+    }
 }
 
 #[test]
@@ -51,6 +65,9 @@ fn bad_options_are_refused() {
         ("bwos-fif", "bwos-fifo"),
         ("--stolen 101", "0..=100"),
         ("--test pool --balancing 101", "0..=100"),
+        ("--test pool --threads 1", "2..=64"),
+        ("--test pool --policy first", "rand, seq, last"),
+        ("--cores 99999", "there is no core 99999"),
         ("--capacity 0", "1"),
         ("vec --test stolen --stolen 10", "nothing to measure"),
         ("bwos-lifo --capacity 9999999999999999", "choose a smaller --capacity"),

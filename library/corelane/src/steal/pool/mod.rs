@@ -72,6 +72,9 @@ use std::{format, io};
 
 pub use crew::Local;
 pub use victims::Policy;
+/// For the program that measures policies; not stable.
+#[doc(hidden)]
+pub use {cores::domains, victims::Victims};
 
 use crate::memory::Parker;
 use crate::wait::{Closed, Strategy};

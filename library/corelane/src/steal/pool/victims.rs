@@ -23,7 +23,7 @@ pub enum Policy {
 
 /// The other workers, as one of them sees them.
 #[derive(Debug)]
-pub(super) struct Victims {
+pub struct Victims {
     policy: Policy,
     random: Random,
     /// Those of its own domain first.
@@ -36,7 +36,7 @@ pub(super) struct Victims {
 
 impl Victims {
     /// Of a worker. `domains[n]` is the domain of worker n; if it is empty, all are near each other.
-    pub(super) fn new(policy: Policy, own: usize, workers: usize, domains: &[usize]) -> Self {
+    pub fn new(policy: Policy, own: usize, workers: usize, domains: &[usize]) -> Self {
         let is_near = |&other: &usize| domains.get(other) == domains.get(own);
         let all = (1..workers).map(|distance| (own + distance) % workers);
         let (mut others, far): (Vec<_>, Vec<_>) = all.partition(is_near);
@@ -46,7 +46,7 @@ impl Victims {
     }
 
     /// Calls `steal` with one worker after the other until it returns something: those of the own domain first.
-    pub(super) fn find<R>(
+    pub fn find<R>(
         &mut self,
         len: impl Fn(usize) -> usize,
         mut steal: impl FnMut(usize) -> Option<R>,
@@ -70,7 +70,7 @@ impl Victims {
     }
 
     /// A random number.
-    pub(super) fn random(&mut self) -> u64 {
+    pub fn random(&mut self) -> u64 {
         self.random.below(1 << 30) as u64
     }
 
