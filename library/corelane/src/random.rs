@@ -12,6 +12,7 @@ impl Random {
     }
 
     /// A number below `end`, which is less than 2^32.
+    #[inline]
     pub(crate) fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

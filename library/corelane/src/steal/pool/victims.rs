@@ -57,9 +57,8 @@ impl Victims {
             if count == 0 {
                 continue;
             }
-            let first = self.first(start, count, &len);
-            for turn in 0..count {
-                let place = start + (first + turn) % count;
+            let first = start + self.first(start, count, &len);
+            for place in (first..end).chain(start..first) {
                 if let Some(found) = steal(self.others[place]) {
                     self.last = place;
                     return Some(found);
