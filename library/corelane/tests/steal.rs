@@ -85,9 +85,10 @@ fn about_to_wrap(config: Config, block: usize) -> Config {
 
 /// All calls by one thread, beside a plain deque: what is in the queue is known, so what a call finds is, too.
 fn one_thread_with_both_handles<W: Worker<Item = u64>>(make: fn(Config) -> W, is_fifo: bool) {
-    for block in [1, 2, 8] {
+    // `held`: items that the FIFO owner pushes into a block before it grants it.
+    for (block, held) in [(1, 0), (2, 0), (2, 1), (8, 0), (8, 3), (8, 9)] {
         for capacity in [1, 5, 64] {
-            let mut worker = make(about_to_wrap(Config::new(capacity), block));
+            let mut worker = make(about_to_wrap(Config::new(capacity), block).batch(held));
             let thief = worker.stealer();
             let mut all = VecDeque::new();
             let mut random = Random(capacity as u64 + 1);
@@ -114,8 +115,8 @@ fn one_thread_with_both_handles<W: Worker<Item = u64>>(make: fn(Config) -> W, is
                             7 => thief.try_seize(most),
                             _ => thief.try_steal_sampled(random.0, most),
                         };
-                        // What can't be stolen is in the owner's block.
-                        assert!(action != 6 || stolen.is_ok() || all.len() <= block);
+                        // What can't be stolen is in the owner's block, or held.
+                        assert!(action != 6 || stolen.is_ok() || all.len() <= block + held);
                         for item in stolen.into_iter().flatten() {
                             let at = all.iter().position(|&other| other == item);
                             let at = at.expect("nobody else has taken it");
@@ -138,9 +139,9 @@ fn each_item_comes_once<W: Worker<Item = u64>>(make: fn(Config) -> W, is_fifo: b
 where
     W::Stealer: Send + 'static,
 {
-    for (capacity, block) in [(4, 1), (16, 2), (256, 32)] {
+    for (capacity, block, held) in [(4, 1, 0), (16, 2, 1), (16, 4, 0), (256, 32, 5)] {
         let items = 300_000;
-        let mut worker = make(about_to_wrap(Config::new(capacity), block));
+        let mut worker = make(about_to_wrap(Config::new(capacity), block).batch(held));
         let is_done = Arc::new(AtomicBool::new(false));
         let thieves: Vec<_> = (0..2)
             .map(|number| {

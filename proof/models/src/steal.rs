@@ -14,6 +14,9 @@ use crate::{Exploration, Model};
 pub(crate) fn models() -> Vec<Model> {
     let mut models = of(Of::other(lifo::INFO), |config| lifo::queue_with(config).expect(SMALL));
     models.extend(of(Of::other(fifo::INFO), |config| fifo::queue_with(config).expect(SMALL)));
+    models.extend(held(Of::other(fifo::INFO), |config| {
+        fifo::queue_with(config.batch(1)).expect(SMALL)
+    }));
     models
 }
 
@@ -43,6 +46,19 @@ fn of<W: Owner>(of: Of, new: New<W>) -> Vec<Model> {
         of.model("seized_and_granted", move || seized_and_granted(new)),
         of.model("no_mark_stays", move || no_mark_stays(new)),
         of.model("owner_goes", move || owner_goes(new, blocks_of(2))),
+    ]
+}
+
+/// The models of a FIFO queue whose owner pushes an item into a block before it grants it.
+fn held<W: Owner>(of: Of, new: New<W>) -> Vec<Model> {
+    vec![
+        of.model("held_and_popped", move || held_and_popped(new)),
+        of.model("held_and_granted", move || held_and_granted(new)),
+        of.model("held_and_seized_by_two", move || held_and_seized_by_two(new)),
+        of.model("held_and_passed", move || held_and_passed(new)),
+        of.model("held_beside_seized", move || seized_and_granted(new)),
+        of.model("no_mark_stays_on_held", move || no_mark_stays(new)),
+        of.model("owner_goes_with_held", move || owner_goes(new, blocks_of(2))),
     ]
 }
 
@@ -287,6 +303,92 @@ fn seized_and_granted<W: Owner>(new: New<W>) -> Exploration {
         all.extend(popped);
         all.extend(pop(&mut worker, 3));
         all_are_there(all, 3);
+    })
+}
+
+/// A thief enters the back block before it is granted, while the owner comes to it.
+fn held_and_popped<W: Owner>(new: New<W>) -> Exploration {
+    explore(move || {
+        let mut worker = new(blocks_of(2));
+        assert_eq!(push(&mut worker, 0..3), 3);
+        let mut all = pop(&mut worker, 2);
+        let thief = worker.stealer();
+        let (seized, popped) = both(
+            move || {
+                assert_eq!(thief.try_steal().err(), Some(TryPopError::Empty), "it is held");
+                numbers(thief.try_seize(1))
+            },
+            || {
+                let mut popped = pop(&mut worker, 1);
+                assert_eq!(push(&mut worker, 3..4), 1);
+                popped.extend(pop(&mut worker, 1));
+                popped
+            },
+        );
+        all.extend(popped.into_iter().chain(seized));
+        all.extend(pop(&mut worker, 2));
+        all_are_there(all, 4);
+    })
+}
+
+/// A thief enters the back block before it is granted, while the owner grants it.
+fn held_and_granted<W: Owner>(new: New<W>) -> Exploration {
+    explore(move || {
+        let mut worker = new(blocks_of(2));
+        assert_eq!(push(&mut worker, 0..1), 1);
+        let thief = worker.stealer();
+        let mut all = numbers(thief.try_seize(1));
+        assert_eq!(push(&mut worker, 1..3), 2);
+        all.extend(numbers(thief.try_seize(1)));
+        let (stolen, popped) = both(
+            move || {
+                let mut stolen = numbers(thief.try_seize(1));
+                stolen.extend(numbers(thief.try_steal_some(1)));
+                stolen
+            },
+            || {
+                assert_eq!(push(&mut worker, 3..4), 1);
+                pop(&mut worker, 1)
+            },
+        );
+        all.extend(stolen.into_iter().chain(popped));
+        all.extend(pop(&mut worker, 2));
+        all_are_there(all, 4);
+    })
+}
+
+/// A thief finds the back block held, and the owner grants it and goes on: the thief must not get younger items first.
+fn held_and_passed<W: Owner>(new: New<W>) -> Exploration {
+    explore(move || {
+        let mut worker = new(Config::new(4).block(2));
+        assert_eq!(push(&mut worker, 0..3), 3);
+        let thief = worker.stealer();
+        let (mut all, ()) = both(
+            move || {
+                let mut stolen = numbers(thief.try_steal_some(1));
+                stolen.extend(numbers(thief.try_steal_some(1)));
+                assert!(stolen.is_sorted(), "{stolen:?}");
+                stolen
+            },
+            || assert_eq!(push(&mut worker, 3..6), 3),
+        );
+        all.extend(pop(&mut worker, 6));
+        all_are_there(all, 6);
+    })
+}
+
+/// Two thieves want to enter the back block before it is granted, while the owner grants it.
+fn held_and_seized_by_two<W: Owner>(new: New<W>) -> Exploration {
+    explore_shared(move || {
+        let mut worker = new(blocks_of(2));
+        assert_eq!(push(&mut worker, 0..3), 3);
+        let mut all = pop(&mut worker, 2);
+        let thief = worker.stealer();
+        let thieves = [seize(&thief, 1), seize(&thief, 1)];
+        assert_eq!(push(&mut worker, 3..4), 1);
+        all.extend(join(thieves).concat());
+        all.extend(pop(&mut worker, 2));
+        all_are_there(all, 4);
     })
 }
 

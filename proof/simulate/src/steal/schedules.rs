@@ -113,7 +113,9 @@ fn config(chance: &mut Chance) -> Config {
         0 => 0,
         _ => ((1 << 40) - 1 - chance.below(4)) * block,
     };
-    Config::new(capacity).block(block as usize).first(first)
+    // Items that the FIFO owner pushes into a block before it grants it.
+    let held = chance.below(4) as usize;
+    Config::new(capacity).block(block as usize).batch(held).first(first)
 }
 
 fn other(chance: &mut Chance) -> Chance {

@@ -250,6 +250,8 @@ pub struct Shape {
     pub(super) blocks: usize,
     /// The logarithm of the slots of a block.
     log_slots: u32,
+    /// FIFO: items that the owner pushes into a block before it grants it.
+    pub(super) held: u64,
     /// Number of the first block.
     first: u64,
 }
@@ -264,7 +266,8 @@ impl Shape {
         let slots = config.block.map_or(usual, |slots| slots.max(1)).min(MOST_SLOTS);
         let log_slots = slots.ilog2();
         let blocks = config.capacity.div_ceil(1 << log_slots) + 1;
-        Ok(Self { blocks, log_slots, first: config.first >> log_slots })
+        let held = config.batch.unwrap_or(1 << log_slots >> 6).min((1 << log_slots) - 1) as u64;
+        Ok(Self { blocks, log_slots, held, first: config.first >> log_slots })
     }
 
     /// Where the first block starts.

@@ -141,8 +141,8 @@ struct Front<T> {
 struct Back<T> {
     /// The next slot to fill.
     tail: u64,
-    /// The end.
-    until: u64,
+    /// Where the owner grants the block, or the end.
+    stop: u64,
     block: AtHand<T>,
 }
 
@@ -154,21 +154,47 @@ impl<T> Clone for Back<T> {
 
 impl<T> Back<T> {
     fn new(blocks: &Blocks<T>, start: u64) -> Self {
-        let block = blocks.at_hand(start);
-        Self { tail: start, until: start + blocks.size(), block }
+        let (block, stop) = (blocks.at_hand(start), start + blocks.size());
+        Self { tail: start, stop, block }
     }
 
-    /// Enters the next block. `None` if it is not free.
+    /// The end of the block.
+    fn until(&self, blocks: &Blocks<T>) -> u64 {
+        blocks.start(self.stop - 1) + blocks.size()
+    }
+
+    /// Grants the block, unless it is the front block, too.
+    fn granted(&self, until: u64, front: &Front<T>) -> Self {
+        if front.until != until {
+            let mut word = Word(self.block.word().load(Ordering::Relaxed));
+            while let Err(found) = self.block.exchange(word, word.for_thieves(), Ordering::Relaxed)
+            {
+                word = found;
+            }
+        }
+        Self { stop: until, ..self.clone() }
+    }
+
+    /// Grants the block, or, at its end, enters the next one. `None` if that is not free.
     fn go_on(&self, blocks: &Blocks<T>, front: &Front<T>) -> Option<Self> {
-        let block = blocks.at(self.until);
+        let until = self.until(blocks);
+        if self.stop != until {
+            return Some(self.granted(until, front));
+        }
+        let block = blocks.at(until);
         // The front block, or one behind it, has its slots.
-        let in_use = blocks.number(self.until) - blocks.number(front.until - 1);
+        let in_use = blocks.number(until) - blocks.number(front.until - 1);
         if in_use == blocks.shape().blocks as u64 || !block.is_read() {
             return None;
         }
-        let next = Self::new(blocks, self.until);
-        block.word().store(Word::granted(blocks.number(self.until)).0, Ordering::Relaxed);
-        Some(next)
+        let next = Self::new(blocks, until);
+        let (number, held) = (blocks.number(until), blocks.shape().held);
+        let (word, stop) = match held {
+            0 => (Word::granted(number), next.stop),
+            held => (Word::owned(number), next.tail + held),
+        };
+        block.word().store(word.0, Ordering::Relaxed);
+        Some(Self { stop, ..next })
     }
 }
 
@@ -189,13 +215,17 @@ impl<T> Front<T> {
     /// Finds out which items follow: of this block, or, if all of them have been taken, of the next one, which the owner takes over.
     fn go_on(mut self, blocks: &Blocks<T>, header: &Header<T>, back: &Back<T>) -> Self {
         let mut head = header.head.load(Ordering::Relaxed);
-        while head == self.until && self.until != back.until {
+        while head == self.until && self.until != back.until(blocks) {
             self.block.count_taken(self.taken);
             let start = self.until;
             let block = blocks.at(start);
             let mut word = Word(block.word().load(Ordering::Relaxed));
             let owned = loop {
                 let owned = word.for_owner().with_start(word.index());
+                if owned == word {
+                    // It has not been granted, and no thief has been there.
+                    break owned;
+                }
                 match block.exchange(word, owned, Ordering::Relaxed) {
                     Ok(()) => break owned,
                     Err(found) => word = found,
@@ -248,7 +278,7 @@ impl<T> Worker<T> {
     /// `Full` if there is no room; it has the item.
     #[inline(always)] // a call would cost more than the push or pop itself
     pub fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        if self.back.tail == self.back.until && !self.enter_next() {
+        if self.back.tail == self.back.stop && !self.enter_next() {
             return Err(TryPushError::Full(item));
         }
         let back = &mut self.back;
@@ -320,7 +350,7 @@ impl<T> Worker<T> {
         if head != self.front.stop {
             return true;
         }
-        if self.front.until == self.back.until {
+        if self.front.until == self.back.until(self.end.slots()) {
             return false;
         }
         let (front, back) = (self.front.clone(), self.back.clone());
@@ -386,6 +416,11 @@ impl<T> Stealer<T> {
             }
             if word.is_after(number) || !word.is_granted() || word.index() == blocks.size() {
                 let front = self.end.header().thieves.front.load(Ordering::Relaxed);
+                let is_held = word.is_of(number) && !word.is_granted() && start > front;
+                if is_held && blocks.shape().held > 0 {
+                    // Items behind it are younger, and it may be granted in the meantime.
+                    break;
+                }
                 start = front.max(start + blocks.size());
                 continue;
             }
@@ -448,20 +483,26 @@ impl<T> Stealer<T> {
         let most = most.max(1);
         let closed = self.end.peer_is_gone();
         let blocks = self.end.slots();
-        let start = self.end.header().thieves.front.load(Ordering::Relaxed);
-        let block = blocks.at(start);
-        let word = Word(block.word().load(Ordering::Relaxed));
+        let mut start = self.end.header().thieves.front.load(Ordering::Relaxed);
+        let mut word = Word(blocks.at(start).word().load(Ordering::Relaxed));
         if !word.is_of(blocks.number(start)) || word.is_granted() {
             return Err(TryPopError::Busy);
         }
-        // What the owner has popped since is not seen yet, perhaps.
-        let from = self.end.header().head.load(Ordering::Relaxed).max(start + word.index());
-        if block.back().load(Ordering::Relaxed) <= from {
-            return Err(TryPopError::Empty);
-        }
-        match closed {
-            true => self.take_rest(block, start, word, most),
-            false => self.seize(block, start, word, most),
+        loop {
+            let block = blocks.at(start);
+            // What the owner has popped since is not seen yet, perhaps.
+            let from = self.end.header().head.load(Ordering::Relaxed).max(start + word.index());
+            if !word.is_granted() && block.back().load(Ordering::Relaxed) > from {
+                return match closed {
+                    true => self.take_rest(block, start, word, most),
+                    false => self.seize(block, start, word, most),
+                };
+            }
+            start += blocks.size();
+            word = Word(blocks.at(start).word().load(Ordering::Relaxed));
+            if !word.is_of(blocks.number(start)) {
+                return Err(TryPopError::Empty);
+            }
         }
     }
 
