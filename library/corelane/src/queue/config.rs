@@ -68,7 +68,7 @@ impl Config {
 
     /// Items that are published, or given back, together: the batch of [`mc_ring`](crate::mc_ring) and
     /// [`b_queue`](crate::b_queue), and the items whose lines the consumer of [`line_ring`](crate::line_ring) gives
-    /// back together. Other queues ignore it.
+    /// back together; items that the owner of [`steal::fifo`](crate::steal::bwos::fifo) pushes into a block before thieves may steal them. Other queues ignore it.
     ///
     /// Each queue's page has its default and the bounds of a value.
     pub const fn batch(mut self, items: usize) -> Self {

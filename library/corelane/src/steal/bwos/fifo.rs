@@ -2,8 +2,9 @@
 
 //! `bwos-fifo`: the owner takes the oldest item, thieves the oldest behind the owner's block.
 //!
-//! The owner pushes into the *back* block, and grants it when it enters it. It pops from the *front* block, and takes over the next one when that
-//! is empty. Thieves steal from the blocks between, and from the back block while the owner pushes into it.
+//! The owner pushes into the *back* block, and grants it when it has pushed a few items. It pops from the *front* block, and takes over the next one when that
+//! is empty. Thieves steal from the blocks between, and from the back block while the owner pushes into it. An owner whose queue is nearly empty comes to the back block before it would grant it,
+//! and meets no thief there.
 //!
 #![doc = advice!(bwos_fifo)]
 //!
@@ -11,7 +12,7 @@
 //! |---|---|
 //! | guarantee | owner: never waits for a thief; a pop tries again if a step of a thief came between, oldest first. Thieves: lock-free; what one of them steals is in the order of the pushes, but for what it seizes |
 //! | capacity | n, rounded up to whole blocks, for an owner that pops; slots behind items that the owner has not popped are not free, even if thieves have taken their items. Less while a thief is between taking and reading |
-//! | blocks | about 8 and one more, of n/8 slots, a power of two from 8 to 1024; [`Config::block`] sets another number of slots, rounded down to a power of two |
+//! | blocks | about 8 and one more, of n/8 slots, a power of two from 8 to 1024; [`Config::block`] sets another number of slots, rounded down to a power of two. The owner grants a block when it has pushed a 64th of it; [`Config::batch`] sets another number of items, 0 for at once |
 //! | misses per item | owner: 0, and about 3 for each block that thieves have touched. One for each push while a thief looks at the back block. Thief: those of the item and of the block's words |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §4.3 and §4.4; [seizing](super) is ours |
 //!
@@ -392,7 +393,7 @@ impl<T> Stealer<T> {
     ///
     /// # Errors
     ///
-    /// `Empty` if there is none but in the owner's block, `Closed` if there is none and the owner is gone.
+    /// `Empty` if there is none but in the owner's block, or in a block that it has not granted yet, `Closed` if there is none and the owner is gone.
     /// `Busy` if the owner is gone, and another thief was faster.
     pub fn try_steal(&self) -> Result<T, TryPopError> {
         steal::Stealer::try_steal(self)
@@ -474,11 +475,11 @@ impl<T> Stealer<T> {
         Ok(unsafe { Loot::new(blocks, from, n) })
     }
 
-    /// Steals up to `most` items, but no more than half, from the owner's block.
+    /// Steals up to `most` items, but no more than half, from the owner's block, or, if that is empty, from the block that it has not granted yet.
     ///
     /// # Errors
     ///
-    /// `Empty` if there is none in the block in which the thief has seen the owner; `Busy` if the owner, or another thief, was faster.
+    /// `Empty` if there is none where the thief has seen the owner; `Busy` if the owner, or another thief, was faster.
     pub fn try_seize(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
         let most = most.max(1);
         let closed = self.end.peer_is_gone();
