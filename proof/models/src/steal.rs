@@ -56,6 +56,10 @@ fn held<W: Owner>(of: Of, new: New<W>) -> Vec<Model> {
         of.model("held_and_granted", move || held_and_granted(new)),
         of.model("held_and_seized_by_two", move || held_and_seized_by_two(new)),
         of.model("held_and_passed", move || held_and_passed(new)),
+        of.model("held_behind_popped", move || held_behind_popped(new)),
+        of.model("held_then_granted", move || held_then_granted(new)),
+        of.model("held_and_in_use_again", move || held_and_in_use_again(new)),
+        of.model("owner_goes_with_held_between_two", move || owner_goes_with_held_between_two(new)),
         of.model("held_beside_seized", move || seized_and_granted(new)),
         of.model("no_mark_stays_on_held", move || no_mark_stays(new)),
         of.model("owner_goes_with_held", move || owner_goes(new, blocks_of(2))),
@@ -357,6 +361,99 @@ fn held_and_granted<W: Owner>(new: New<W>) -> Exploration {
     })
 }
 
+/// While an item is held, no thief hears from both calls that there is none: the owner pops what a thief wants to seize.
+fn held_behind_popped<W: Owner>(new: New<W>) -> Exploration {
+    explore(move || {
+        let mut worker = new(blocks_of(2));
+        assert_eq!(push(&mut worker, 0..3), 3);
+        let mut all = pop(&mut worker, 1);
+        let thief = worker.stealer();
+        let (seized, popped) = both(
+            move || {
+                assert_eq!(thief.try_steal().err(), Some(TryPopError::Empty), "it is held");
+                let seized = thief.try_seize(1);
+                assert_ne!(seized.as_ref().err(), Some(&TryPopError::Empty));
+                numbers(seized)
+            },
+            || pop(&mut worker, 1),
+        );
+        all.extend(popped.into_iter().chain(seized));
+        all.extend(pop(&mut worker, 2));
+        all_are_there(all, 3);
+    })
+}
+
+/// As above: the owner grants the block between the two calls.
+fn held_then_granted<W: Owner>(new: New<W>) -> Exploration {
+    explore(move || {
+        let mut worker = new(blocks_of(2));
+        assert_eq!(push(&mut worker, 0..3), 3);
+        let mut all = pop(&mut worker, 2);
+        let thief = worker.stealer();
+        let (stolen, ()) = both(
+            move || {
+                let stolen = thief.try_steal_some(1).or_else(|_| thief.try_seize(1));
+                assert_ne!(stolen.as_ref().err(), Some(&TryPopError::Empty));
+                numbers(stolen)
+            },
+            || assert_eq!(push(&mut worker, 3..4), 1),
+        );
+        all.extend(stolen);
+        all.extend(pop(&mut worker, 3));
+        all_are_there(all, 4);
+    })
+}
+
+/// A thief is late to enter the back block: the owner has come to it, and its slots are in use again, and held.
+fn held_and_in_use_again<W: Owner>(new: New<W>) -> Exploration {
+    explore(move || {
+        let mut worker = new(blocks_of(2));
+        assert_eq!(push(&mut worker, 0..3), 3);
+        let mut all = pop(&mut worker, 2);
+        let thief = worker.stealer();
+        let (seized, (pushed, popped)) = both(
+            move || numbers(thief.try_seize(1)),
+            || {
+                let mut pushed = 3 + push(&mut worker, 3..5);
+                let mut popped = pop(&mut worker, 2);
+                pushed += push(&mut worker, pushed..7);
+                popped.extend(pop(&mut worker, 1));
+                (pushed, popped)
+            },
+        );
+        all.extend(popped.into_iter().chain(seized));
+        all.extend(pop(&mut worker, 8));
+        all_are_there(all, pushed);
+    })
+}
+
+/// The owner goes. One thief has not seen that, and enters the back block, from which another takes what is left.
+fn owner_goes_with_held_between_two<W: Owner>(new: New<W>) -> Exploration {
+    explore_shared(move || {
+        let mut worker = new(blocks_of(2));
+        assert_eq!(push(&mut worker, 0..3), 3);
+        let mut all = pop(&mut worker, 2);
+        let thief = worker.stealer();
+        let seizer = seize(&thief, 1);
+        let other = start(move || take_all(&thief));
+        drop(worker);
+        all.extend(join([seizer, other]).concat());
+        all_are_there(all, 3);
+    })
+}
+
+/// All that is left, until the queue is closed.
+fn take_all(thief: &impl Stealer<Item = Number>) -> Vec<u64> {
+    let mut stolen = Vec::new();
+    loop {
+        match thief.try_steal_some(2) {
+            Ok(loot) => stolen.extend(loot.map(|item| item.number())),
+            Err(TryPopError::Closed) => return stolen,
+            Err(_) => corelane_loom::memory::pause(1),
+        }
+    }
+}
+
 /// A thief finds the back block held, and the owner grants it and goes on: the thief must not get younger items first.
 fn held_and_passed<W: Owner>(new: New<W>) -> Exploration {
     explore(move || {
@@ -398,21 +495,8 @@ pub(crate) fn owner_goes<W: Owner>(new: New<W>, config: Config) -> Exploration {
         let mut worker = new(config);
         assert_eq!(push(&mut worker, 0..2), 2);
         let thief = worker.stealer();
-        let (mut all, ()) = both(
-            move || {
-                let mut stolen = Vec::new();
-                loop {
-                    match thief.try_steal_some(2) {
-                        Ok(loot) => stolen.extend(loot.map(|item| item.number())),
-                        Err(TryPopError::Closed) => return stolen,
-                        Err(_) => corelane_loom::memory::pause(1),
-                    }
-                }
-            },
-            move || {
-                assert_eq!(push(&mut worker, 2..3), 1);
-            },
-        );
+        let (mut all, ()) =
+            both(move || take_all(&thief), move || assert_eq!(push(&mut worker, 2..3), 1));
         all.sort_unstable();
         all_are_there(all, 3);
     })

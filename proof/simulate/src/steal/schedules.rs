@@ -26,7 +26,7 @@ pub struct StealTest {
 impl StealTest {
     /// Runs the case of each seed twice: at random, and by priorities with the same number of steps.
     ///
-    /// An owner pushes and pops at random, and up to three thieves steal in all ways. Queues are small, and their
+    /// An owner pushes and pops at random, and up to three thieves steal in all ways. While it runs a long task, they get all. Queues are small, and their
     /// positions wrap. Thieves may drop what they have stolen, and threads may quit early. Each item must come to one
     /// thread, and all must come if a thread stays to the end; the owner must get items in its order, and FIFO thieves
     /// what they steal; and each item must be dropped once.
@@ -90,7 +90,8 @@ fn run<W: Worker<Item = Counted, Stealer: 'static> + 'static>(
     let worker = new(config(&mut chance))?;
     let account = Rc::new(Account::default());
     let mut simulation = Simulation::new(machine(), seed).schedule(schedule);
-    for core in 1..=1 + chance.below(3) as usize {
+    account.thieves.set(1 + chance.below(3));
+    for core in 1..=account.thieves.get() as usize {
         let thief =
             Thief { last: None, order, account: account.clone(), chance: other(&mut chance) };
         let stealer = worker.stealer();
@@ -131,6 +132,8 @@ struct Account {
     unseen: Cell<u64>,
     /// Whether the owner pushes no more and has found its queue empty.
     is_done: Cell<bool>,
+    /// Thieves that have not quit.
+    thieves: Cell<u64>,
     /// Whether the owner leaves its queue.
     is_left: Cell<bool>,
     /// Whether nothing may be left in the queue.
@@ -185,6 +188,9 @@ impl Owner {
                 let Ok(item) = worker.try_pop() else { break };
                 self.take(item.number());
             }
+            if self.chance.below(8) == 0 {
+                self.run_long_task(&worker);
+            }
             if quits && self.chance.below(8) == 0 {
                 // Thieves go on with what is left, and may seize what is older than what they stole.
                 return self.account.is_left.set(true);
@@ -194,6 +200,16 @@ impl Owner {
         iter::from_fn(|| worker.try_pop().ok()).for_each(|item| self.take(item.number()));
         self.account.is_done.set(true);
         self.account.is_empty.set(true);
+    }
+
+    /// Thieves must reach every item meanwhile.
+    fn run_long_task(&self, worker: &impl Worker<Item = Counted>) {
+        let mut rounds = 0;
+        while self.account.thieves.get() > 0 && !worker.stealer().is_empty() {
+            rounds += 1;
+            assert!(rounds < ROUNDS, "{} items that no thief reaches", worker.stealer().len());
+            pause(1);
+        }
     }
 
     /// Whatever the owner passes over must have been stolen.
@@ -218,6 +234,11 @@ struct Thief {
 
 impl Thief {
     fn run(mut self, stealer: &impl Stealer<Item = Counted>) {
+        self.steal(stealer);
+        self.account.thieves.set(self.account.thieves.get() - 1);
+    }
+
+    fn steal(&mut self, stealer: &impl Stealer<Item = Counted>) {
         let quits = self.chance.below(4) == 0;
         while !(quits && self.chance.below(8) == 0) {
             let stealer = stealer.clone();

@@ -490,17 +490,22 @@ impl<T> Stealer<T> {
             return Err(TryPopError::Busy);
         }
         loop {
-            let block = blocks.at(start);
+            let (block, end) = (blocks.at(start), start + blocks.size());
             // What the owner has popped since is not seen yet, perhaps.
             let from = self.end.header().head.load(Ordering::Relaxed).max(start + word.index());
-            if !word.is_granted() && block.back().load(Ordering::Relaxed) > from {
+            if block.back().load(Ordering::Relaxed).min(end) > from {
                 return match closed {
+                    // The owner has just granted it.
+                    _ if word.is_granted() => Err(TryPopError::Busy),
                     true => self.take_rest(block, start, word, most),
                     false => self.seize(block, start, word, most),
                 };
             }
-            start += blocks.size();
+            start = end;
             word = Word(blocks.at(start).word().load(Ordering::Relaxed));
+            if word.is_after(blocks.number(start)) {
+                return Err(TryPopError::Busy);
+            }
             if !word.is_of(blocks.number(start)) {
                 return Err(TryPopError::Empty);
             }
@@ -580,7 +585,7 @@ impl<T> Stealer<T> {
         };
         block.exchange(seized, left, Ordering::Relaxed).map_err(|_| TryPopError::Busy)?;
         match n {
-            0 if is_ordered => Err(TryPopError::Empty),
+            // There was an item, and the owner has popped it. Others may be held.
             0 => Err(TryPopError::Busy),
             // SAFETY: the owner has not taken the mark back, so it had popped none of these items, and now they are this thread's.
             n => Ok(unsafe { Loot::new(blocks, from, n) }),
