@@ -41,8 +41,7 @@ impl Plan {
         }
         let mut cells = Vec::new();
         for &test in &args.test {
-            let length =
-                Length::of(args.items, args.duration, if test == Test::Http { 300 } else { 30 });
+            let length = Length::of(args.items, args.duration, args.usual_ms(test)?);
             for setting in args.settings(test) {
                 let fits = |entry: &&'static Entry| {
                     entry.executor.is_some_and(|kernel| kernel.fits(&setting))
@@ -58,6 +57,33 @@ impl Plan {
 }
 
 impl ExecutorArgs {
+    /// Milliseconds of a measurement, if nothing else is asked for.
+    #[cfg(all(feature = "http", target_os = "linux"))]
+    fn usual_ms(&self, test: Test) -> Result<u64, Failure> {
+        use crate::kinds::HttpLoad;
+
+        match (test, self.load) {
+            (Test::Http, HttpLoad::Own) => Ok(300),
+            (Test::Http, HttpLoad::Wrk) => {
+                executor::http::wrk::probe().map_err(Failure::Usage)?;
+                let is_whole = |time: Duration| time.subsec_nanos() == 0;
+                match self.items.is_none() && self.duration.is_none_or(is_whole) {
+                    true => Ok(2000),
+                    false => Err(Failure::Usage(
+                        "wrk measures whole seconds: choose --duration 2s, and no --items".into(),
+                    )),
+                }
+            }
+            _ => Ok(30),
+        }
+    }
+
+    /// Milliseconds of a measurement, if nothing else is asked for.
+    #[cfg(not(all(feature = "http", target_os = "linux")))]
+    fn usual_ms(&self, _: Test) -> Result<u64, Failure> {
+        Ok(30)
+    }
+
     /// The settings of a test, in the order of a round.
     fn settings(&self, test: Test) -> Vec<ExecutorSetting> {
         let of = |of: ExecutorSetting| {
@@ -68,7 +94,11 @@ impl ExecutorArgs {
         match test {
             #[cfg(all(feature = "http", target_os = "linux"))]
             Test::Http => {
-                let with = |&Positive(n)| ExecutorSetting { connections: Some(n), ..none() };
+                let with = |&Positive(n)| ExecutorSetting {
+                    connections: Some(n),
+                    load: Some(self.load),
+                    ..none()
+                };
                 self.connections.iter().map(with).flat_map(of).collect()
             }
             Test::ForkJoin => {

@@ -150,6 +150,16 @@ pub enum StealPolicy {
     NumaProb,
 }
 
+/// What loads an HTTP server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum HttpLoad {
+    /// A thread of this program.
+    Own,
+    /// The program wrk.
+    Wrk,
+}
+
 /// What forks and joins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -455,7 +455,12 @@ pub struct ExecutorArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "100,1000")]
     pub connections: Vec<Positive>,
 
-    /// Length of one measurement, such as 30ms or 2s [default: 30ms; of `http` 300ms].
+    /// What loads the server of `http`: a thread of this program, or wrk, which must be installed.
+    #[cfg(all(feature = "http", target_os = "linux"))]
+    #[arg(long, value_enum, default_value = "own")]
+    pub load: crate::kinds::HttpLoad,
+
+    /// Length of one measurement, such as 30ms or 2s [default: 30ms; of `http` 300ms, by wrk 2s].
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "items")]
     pub duration: Option<Duration>,
 

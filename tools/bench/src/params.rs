@@ -8,8 +8,8 @@ use corelane::{Config, Memory, Queue};
 use serde::{Deserialize, Serialize};
 
 use crate::kinds::{
-    Computation, Handles, MemoryKind, Mode, Operation, Order, PayloadKind, Placement, Regime,
-    Runtime, Sharing, StealPolicy, Strategy, TeamSize, WORD, Workload,
+    Computation, Handles, HttpLoad, MemoryKind, Mode, Operation, Order, PayloadKind, Placement,
+    Regime, Runtime, Sharing, StealPolicy, Strategy, TeamSize, WORD, Workload,
 };
 use crate::pair::Wait;
 use crate::schedule::Arrival;
@@ -168,6 +168,9 @@ pub(crate) struct ExecutorSetting {
     /// Of a server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) connections: Option<usize>,
+    /// What loads a server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) load: Option<HttpLoad>,
     /// Of `fork-join`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) computation: Option<Computation>,

@@ -1,14 +1,16 @@
-//! HTTP: hyper, served by an executor, and loaded over the loopback by a thread of this process.
+//! HTTP: hyper, served by an executor, and loaded over the loopback by a thread of this process, or by wrk.
 
 mod load;
 mod servers;
+pub(crate) mod wrk;
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::params::Length;
+use crate::kinds::HttpLoad;
+use crate::params::{ExecutorSetting, Length};
 use crate::sample::{Sample, histogram};
 use load::Load;
 
@@ -16,7 +18,7 @@ use load::Load;
 pub(super) fn measure(
     executor: &str,
     length: Length,
-    workers: usize,
+    setting: &ExecutorSetting,
     connections: usize,
 ) -> Result<Sample, String> {
     let fault = |error: std::io::Error| {
@@ -24,7 +26,17 @@ pub(super) fn measure(
     };
     let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(fault)?;
     let address = listener.local_addr().map_err(fault)?;
-    let server = servers::serve(executor, listener, workers).map_err(fault)?;
+    let server = servers::serve(executor, listener, setting.workers).map_err(fault)?;
+    if setting.load == Some(HttpLoad::Wrk) {
+        let before = cpu_of_server();
+        let sent = wrk::run(address, connections, length)?;
+        let per_request = |time: Duration| time.as_nanos() as f64 / sent.requests as f64;
+        return Ok(Sample {
+            cpu_ns: Some(per_request(cpu_of_server() - before)),
+            latency: Some(sent.latency),
+            ..Sample::of(per_request(sent.time))
+        });
+    }
     let mut load = Load::new(address, connections).map_err(fault)?;
     let mut sample = Sample::default();
     for part in length.parts() {

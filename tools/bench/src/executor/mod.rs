@@ -4,7 +4,7 @@
 
 mod fork_join;
 #[cfg(all(feature = "http", target_os = "linux"))]
-mod http;
+pub(crate) mod http;
 mod runtimes;
 
 use std::future::{Future, poll_fn};
@@ -73,7 +73,7 @@ impl ExecutorKernel {
     ) -> Result<Sample, String> {
         #[cfg(all(feature = "http", target_os = "linux"))]
         if let Some(connections) = setting.connections {
-            return http::measure(self.id, trial.length, setting.workers, connections);
+            return http::measure(self.id, trial.length, setting, connections);
         }
         Ok((self.measure)(test, trial.length, setting))
     }

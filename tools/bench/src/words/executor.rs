@@ -1,7 +1,7 @@
 //! The texts of `lane bench executor`.
 
 use super::{Column, RATIO_PEER};
-use crate::kinds::{Computation, Test};
+use crate::kinds::{Computation, HttpLoad, Test};
 use crate::params::ExecutorSetting;
 use crate::results::CellResult;
 
@@ -17,7 +17,10 @@ pub(super) fn titles(result: &CellResult, setting: &ExecutorSetting) -> (String,
             _ => "fork-join, a Fibonacci number, by calls that do nothing else",
         },
         Test::Grain => "grain, tasks that take a while, all spawned by one of them",
-        Test::Http => "http, hyper over the loopback",
+        Test::Http => match setting.load {
+            Some(HttpLoad::Wrk) => "http, hyper over the loopback, loaded by wrk",
+            _ => "http, hyper over the loopback",
+        },
         _ => "chain, 1000 tasks of which each spawns the next",
     };
     let workers = match setting.workers {
