@@ -41,7 +41,12 @@ impl Plan {
         }
         let mut cells = Vec::new();
         for &test in &args.test {
-            let length = Length::of(args.items, args.duration, args.usual_ms(test)?);
+            let usual_ms = match test {
+                #[cfg(all(feature = "http", target_os = "linux"))]
+                Test::Http => args.usual_ms_of_http()?,
+                _ => 30,
+            };
+            let length = Length::of(args.items, args.duration, usual_ms);
             for setting in args.settings(test) {
                 let fits = |entry: &&'static Entry| {
                     entry.executor.is_some_and(|kernel| kernel.fits(&setting))
@@ -57,31 +62,20 @@ impl Plan {
 }
 
 impl ExecutorArgs {
-    /// Milliseconds of a measurement, if nothing else is asked for.
+    /// Milliseconds of a measurement of `http`, if nothing else is asked for.
     #[cfg(all(feature = "http", target_os = "linux"))]
-    fn usual_ms(&self, test: Test) -> Result<u64, Failure> {
-        use crate::kinds::HttpLoad;
-
-        match (test, self.load) {
-            (Test::Http, HttpLoad::Own) => Ok(300),
-            (Test::Http, HttpLoad::Wrk) => {
-                executor::http::wrk::probe().map_err(Failure::Usage)?;
-                let is_whole = |time: Duration| time.subsec_nanos() == 0;
-                match self.items.is_none() && self.duration.is_none_or(is_whole) {
-                    true => Ok(2000),
-                    false => Err(Failure::Usage(
-                        "wrk measures whole seconds: choose --duration 2s, and no --items".into(),
-                    )),
-                }
-            }
-            _ => Ok(30),
+    fn usual_ms_of_http(&self) -> Result<u64, Failure> {
+        if self.load == crate::kinds::HttpLoad::Own {
+            return Ok(300);
         }
-    }
-
-    /// Milliseconds of a measurement, if nothing else is asked for.
-    #[cfg(not(all(feature = "http", target_os = "linux")))]
-    fn usual_ms(&self, _: Test) -> Result<u64, Failure> {
-        Ok(30)
+        executor::http::wrk::probe().map_err(Failure::Usage)?;
+        let is_whole = |time: Duration| time.subsec_nanos() == 0;
+        match self.items.is_none() && self.duration.is_none_or(is_whole) {
+            true => Ok(2000),
+            false => Err(Failure::Usage(
+                "wrk measures whole seconds: choose --duration 2s, and no --items".into(),
+            )),
+        }
     }
 
     /// The settings of a test, in the order of a round.
