@@ -50,7 +50,7 @@ macro_rules! for_each_queue {
 
 /// As [`for_each_queue`](crate::for_each_queue) for the queues from which thieves steal: `$with!(order id: module)`.
 ///
-/// `order` is `newest` or `oldest`: which item the owner pops. The module has `INFO` and `queue_with`.
+/// `order` is `newest` or `oldest`: which item the owner pops. The module has `INFO`, `queue`, `queue_with`, `Worker` and `Stealer`.
 #[macro_export]
 macro_rules! for_each_steal_queue {
     ($with:ident) => {

@@ -90,7 +90,7 @@ impl ExecutorArgs {
             Test::Http => {
                 let with = |&Positive(n)| ExecutorSetting {
                     connections: Some(n),
-                    load: Some(self.load),
+                    load: Some(self.load).filter(|&load| load != crate::kinds::HttpLoad::Own),
                     ..none()
                 };
                 self.connections.iter().map(with).flat_map(of).collect()

@@ -168,7 +168,7 @@ pub(crate) struct ExecutorSetting {
     /// Of a server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) connections: Option<usize>,
-    /// What loads a server.
+    /// What loads a server; `None` if it is a thread of this program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) load: Option<HttpLoad>,
     /// Of `fork-join`.

@@ -26,9 +26,14 @@ impl Plan {
         let queues = ids_among(all, &args.queues, |_| true, |_: &Entry| String::new())?;
         let entries = args.run.choose_among(all, &queues, |_| true);
         let Positive(capacity) = args.capacity;
-        if capacity > MOST {
+        let queues_at_once = match args.test.contains(&Test::Pool) {
+            true => args.threads.iter().copied().max().map_or(1, usize::from),
+            false => 1,
+        };
+        if capacity > MOST / queues_at_once {
             return Err(Failure::Usage(format!(
-                "the queues are filled with {capacity} items: choose a smaller --capacity, up to {MOST}"
+                "{queues_at_once} queues at once are filled with {capacity} items each: choose a smaller --capacity, up to {}",
+                MOST / queues_at_once
             )));
         }
         let length = Length::of(args.items, args.duration, 30);

@@ -181,7 +181,7 @@ pub trait Stealer: Clone {
     ///
     /// # Errors
     ///
-    /// `Empty` if there is none before the owner; `Busy` if the owner, or another thief, was faster; `Closed` only if nothing is left at all.
+    /// `Empty` if there is none before the owner; `Busy` if the owner, or another thief, was faster, or if [`try_steal`](Self::try_steal) finds items; `Closed` only if nothing is left at all.
     ///
     /// By default it is [`try_steal_some`](Self::try_steal_some), for queues in which a thief reaches every item by that.
     fn try_seize(&self, most: usize) -> Result<Self::Loot<'_>, TryPopError> {

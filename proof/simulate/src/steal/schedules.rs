@@ -26,8 +26,8 @@ pub struct StealTest {
 impl StealTest {
     /// Runs the case of each seed twice: at random, and by priorities with the same number of steps.
     ///
-    /// An owner pushes and pops at random, and up to three thieves steal in all ways. While it runs a long task, they get all. Queues are small, and their
-    /// positions wrap. Thieves may drop what they have stolen, and threads may quit early. Each item must come to one
+    /// An owner pushes and pops at random, and up to three thieves steal in all ways. While it runs a long task, they get all. Queues are small, and the
+    /// numbers of blocks and positions of 32 bits wrap. Thieves may drop what they have stolen, and threads may quit early. Each item must come to one
     /// thread, and all must come if a thread stays to the end; the owner must get items in its order, and FIFO thieves
     /// what they steal; and each item must be dropped once.
     ///

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use coherence::Schedule;
-use corelane_simulate::{Killed, Queue, Ring, Room};
+use corelane_simulate::{Killed, Queue, Ring, Room, Tested};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// Seeds for each queue. Each seed makes two runs. The environment variable `CORELANE_STRESS` scales the number.
@@ -31,12 +31,16 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.filter = arguments.filter.map(|filter| filter.replace('-', "_"));
     let verbose = arguments.nocapture;
-    let queues = corelane_simulate::all()
-        .iter()
-        .map(|queue| Trial::test(name(queue, "schedules"), move || check(queue, CHAINS, verbose)));
-    let shared = corelane_simulate::all_shared()
-        .iter()
-        .map(|queue| Trial::test(name(queue, "schedules"), move || check(queue, SEVERAL, verbose)));
+    let queues = corelane_simulate::all().iter().map(|queue| {
+        Trial::test(name(queue, "schedules"), move || {
+            check(queue.id, || queue.test(seeds(CHAINS)), verbose)
+        })
+    });
+    let shared = corelane_simulate::all_shared().iter().map(|queue| {
+        Trial::test(name(queue, "schedules"), move || {
+            check(queue.id, || queue.test(seeds(SEVERAL)), verbose)
+        })
+    });
     // A thread that is stopped while it has the lock also blocks the threads that end the run.
     let can_be_tested = |queue: &&Queue| {
         queue.info.sides.allow(2, 2) && !queue.info.overwrites && queue.id != "locked"
@@ -53,14 +57,7 @@ fn main() -> ExitCode {
     });
     let stealing = corelane_simulate::steal_tests().into_iter().map(|queue| {
         let name = format!("{}::schedules_of_thieves", queue.id.replace('-', "_"));
-        Trial::test(name, move || {
-            let start = Instant::now();
-            let tested = queue.test(seeds(STEALING))?;
-            if verbose {
-                println!("{}: {tested:?}, {:.2?}", queue.id, start.elapsed());
-            }
-            Ok(())
-        })
+        Trial::test(name, move || check(queue.id, || queue.test(seeds(STEALING)), verbose))
     });
     let records = Trial::test("records::schedules_of_threads_that_sleep", || {
         let tested = corelane_simulate::test_waiting_for_records(seeds(5.0 * WAITING));
@@ -100,11 +97,15 @@ fn name(queue: &Queue, test: &str) -> String {
     format!("{}::{test}", queue.id.replace('-', "_"))
 }
 
-fn check(queue: &Queue, usual: f64, verbose: bool) -> Result<(), Failed> {
+fn check(
+    id: &str,
+    test: impl FnOnce() -> Result<Tested, corelane_simulate::Failed>,
+    verbose: bool,
+) -> Result<(), Failed> {
     let start = Instant::now();
-    let tested = queue.test(seeds(usual))?;
+    let tested = test()?;
     if verbose {
-        println!("{}: {tested:?}, {:.2?}", queue.id, start.elapsed());
+        println!("{id}: {tested:?}, {:.2?}", start.elapsed());
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `lane bench steal`: the owner's calls of a work-stealing queue, alone, beside a thief that finds nothing, and while a share of its items is stolen; and owners that steal from each other.
 //!
-//! To add a queue: implement [`Deque`], and add a line to [`entries`].
+//! A queue of corelane has a line in `for_each_steal_queue!`. To add a peer: implement [`Deque`], and add a line to [`entries`].
 
 mod deques;
 mod pool;
@@ -96,7 +96,7 @@ fn other(id: &'static str, name: &'static str) -> Info {
     Info { id, name, sides: Sides::OneToMany, bounded: true, ..Info::RING }
 }
 
-/// Items that the owner puts and gets in turn while a thief finds nothing: so few that corelane's queues have them in the owner's block.
+/// Items that the owner puts and gets in turn while a thief finds nothing: so few that corelane's queues have them in the owner's block, or in one that is not granted yet.
 const FEW: u64 = 16;
 
 /// What the owner and its thief tell each other.

@@ -1,6 +1,7 @@
 //! Threads that have a queue each, and steal from each other.
 
 use std::hint::black_box;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -26,7 +27,7 @@ pub(super) fn measure<D: Deque>(trial: &Trial<'_>, pool: PoolSetting) -> Result<
     let thief_of = |deque: &D| deque.thief().expect("collections of one thread are left out");
     let thieves: Vec<Vec<_>> =
         cores.iter().map(|_| deques.iter().map(thief_of).collect()).collect();
-    let is_over = AtomicBool::new(false);
+    let (start, is_over) = (Barrier::new(pool.threads), AtomicBool::new(false));
     let worker = |(number, (deque, thieves)): (usize, (D, Vec<D::Thief>))| {
         let worker = Worker {
             deque,
@@ -41,12 +42,15 @@ pub(super) fn measure<D: Deque>(trial: &Trial<'_>, pool: PoolSetting) -> Result<
             stolen: 0,
             sum: 0,
         };
-        let (length, is_over) = (trial.length, &is_over);
-        let work: Box<dyn FnOnce() -> Worker<D> + Send> = match number {
-            0 => Box::new(move || worker.measured(length, is_over)),
-            _ => Box::new(move || worker.beside(is_over)),
+        let (length, start, is_over) = (trial.length, &start, &is_over);
+        let work = move || {
+            start.wait();
+            match number {
+                0 => worker.measured(length, is_over),
+                _ => worker.beside(is_over),
+            }
         };
-        (Some(cores[number]), work)
+        (Some(cores[number]), Box::new(work) as Box<dyn FnOnce() -> Worker<D> + Send>)
     };
     let all = deques.into_iter().zip(thieves).enumerate();
     let tasks: Vec<Task<'_, Worker<D>>> = all.map(worker).collect();
@@ -54,7 +58,8 @@ pub(super) fn measure<D: Deque>(trial: &Trial<'_>, pool: PoolSetting) -> Result<
     // What is left is got by nobody else.
     workers.iter_mut().for_each(|worker| worker.get_all());
     let sum = |of: fn(&Worker<D>) -> u64| workers.iter().map(of).fold(0, u64::wrapping_add);
-    if sum(|worker| worker.sum) != sum(|worker| sum_of(worker.put)) {
+    let is_each_once = sum(|worker| worker.sum) == sum(|worker| sum_of(worker.put));
+    if !is_each_once || sum(|worker| worker.taken) != sum(|worker| worker.put) {
         return Err(WRONG.into());
     }
     let stolen = sum(|worker| worker.stolen) as f64 / sum(|worker| worker.put) as f64;

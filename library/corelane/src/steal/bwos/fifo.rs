@@ -3,7 +3,7 @@
 //! `bwos-fifo`: the owner takes the oldest item, thieves the oldest behind the owner's block.
 //!
 //! The owner pushes into the *back* block, and grants it when it has pushed a few items. It pops from the *front* block, and takes over the next one when that
-//! is empty. Thieves steal from the blocks between, and from the back block while the owner pushes into it. An owner whose queue is nearly empty comes to the back block before it would grant it,
+//! is empty. Thieves steal from the blocks between, and from the back block once it is granted. An owner whose queue is nearly empty comes to the back block before it would grant it,
 //! and meets no thief there.
 //!
 #![doc = advice!(bwos_fifo)]
@@ -12,7 +12,7 @@
 //! |---|---|
 //! | guarantee | owner: never waits for a thief; a pop tries again if a step of a thief came between, oldest first. Thieves: lock-free; what one of them steals is in the order of the pushes, but for what it seizes |
 //! | capacity | n, rounded up to whole blocks, for an owner that pops; slots behind items that the owner has not popped are not free, even if thieves have taken their items. Less while a thief is between taking and reading |
-//! | blocks | about 8 and one more, of n/8 slots, a power of two from 8 to 1024; [`Config::block`] sets another number of slots, rounded down to a power of two. The owner grants a block when it has pushed a 64th of it; [`Config::batch`] sets another number of items, 0 for at once |
+//! | blocks | about 8 and one more, of n/8 slots, a power of two from 8 to 1024; [`Config::block`] sets another number of slots, rounded down to a power of two. The owner grants a block when it has pushed a 64th of it; [`Config::batch`] sets another number of items, less than the slots; with 0, and in blocks of fewer than 64 slots by default, it grants the block at once |
 //! | misses per item | owner: 0, and about 3 for each block that thieves have touched. One for each push while a thief looks at the back block. Thief: those of the item and of the block's words |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §4.3 and §4.4; [seizing](super) is ours |
 //!
@@ -393,7 +393,7 @@ impl<T> Stealer<T> {
     ///
     /// # Errors
     ///
-    /// `Empty` if there is none but in the owner's block, or in a block that it has not granted yet, `Closed` if there is none and the owner is gone.
+    /// `Empty` if there is none but in the owner's block, or in a block that it has not granted yet, also for a moment while the owner takes a block over, `Closed` if there is none and the owner is gone.
     /// `Busy` if the owner is gone, and another thief was faster.
     pub fn try_steal(&self) -> Result<T, TryPopError> {
         steal::Stealer::try_steal(self)
@@ -445,7 +445,7 @@ impl<T> Stealer<T> {
     ///
     /// # Errors
     ///
-    /// `Empty` if the block has no item, or is the owner's, also if the owner is gone; `Busy` if another thief was faster.
+    /// `Empty` if the block has no item, is the owner's, or is not granted yet, also if the owner is gone; `Busy` if another thief was faster.
     pub fn try_steal_sampled(&self, random: u64, most: usize) -> Result<Loot<'_, T>, TryPopError> {
         let blocks = self.end.slots();
         let front = self.end.header().thieves.front.load(Ordering::Relaxed);
@@ -479,7 +479,7 @@ impl<T> Stealer<T> {
     ///
     /// # Errors
     ///
-    /// `Empty` if there is none where the thief has seen the owner; `Busy` if the owner, or another thief, was faster.
+    /// `Empty` if there is none in these blocks; `Busy` if the owner, or another thief, was faster, or if a granted block has items: [`try_steal`](Self::try_steal) gets them.
     pub fn try_seize(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
         let most = most.max(1);
         let closed = self.end.peer_is_gone();
@@ -495,7 +495,7 @@ impl<T> Stealer<T> {
             let from = self.end.header().head.load(Ordering::Relaxed).max(start + word.index());
             if block.back().load(Ordering::Relaxed).min(end) > from {
                 return match closed {
-                    // The owner has just granted it.
+                    // `try_steal` gets them.
                     _ if word.is_granted() => Err(TryPopError::Busy),
                     true => self.take_rest(block, start, word, most),
                     false => self.seize(block, start, word, most),

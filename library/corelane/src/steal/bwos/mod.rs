@@ -1,7 +1,7 @@
 //! BWoS: block-based work stealing.
 //!
 //! A queue is divided into blocks. Each block is the owner's or the thieves'. Inside a block of its own the owner needs no atomic operation that costs something, and thieves
-//! don't disturb it: they steal from other blocks. The owner *grants* a block to the thieves when it goes on to the next one, and *takes* a block *over*
+//! don't disturb it: they steal from other blocks. The owner *grants* a block to the thieves when it goes on to the next one (LIFO), or when it has pushed some items into it (FIFO), and *takes* a block *over*
 //! from them when it comes to it. The block's word decides by atomic steps which items thieves have got.
 //!
 //! # Items in the owner's block

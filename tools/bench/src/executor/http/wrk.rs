@@ -29,7 +29,7 @@ fn script() -> String {
         "done = function(summary, latency)
             local errors = summary.errors
             io.write(string.format('SENT %d %d %d', summary.requests, summary.duration,
-                errors.connect + errors.read + errors.write + errors.status))
+                errors.connect + errors.read + errors.write + errors.status + errors.timeout))
             for part = 1, {LATENCIES} do
                 io.write(string.format(' %d', latency:percentile((part - 0.5) * 100 / {LATENCIES})))
             end
@@ -55,17 +55,23 @@ pub(super) fn run(address: SocketAddr, connections: usize, length: Length) -> Re
     let mut file = File::from(memory);
     file.write_all(script().as_bytes()).map_err(fault)?;
     let output = Command::new("wrk")
-        .args(["--threads", "1", "--connections", &connections.to_string()])
+        // Otherwise it leaves latencies of more than 2 seconds out.
+        .args(["--threads", "1", "--timeout", "60s", "--connections", &connections.to_string()])
         .args(["--duration", &format!("{}s", time.as_secs().max(1))])
         .args(["--script", &format!("/proc/{}/fd/{}", process::id(), file.as_raw_fd())])
         .arg(format!("http://{address}/"))
         .output()
         .map_err(fault)?;
-    parse(&String::from_utf8_lossy(&output.stdout))
-        .ok_or_else(|| format!("wrk fails: {}", String::from_utf8_lossy(&output.stderr)))
+    parse(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| {
+        let told = String::from_utf8_lossy(&output.stderr);
+        format!(
+            "wrk had errors ({}); are there enough descriptors (ulimit -n)? {told}",
+            output.status
+        )
+    })
 }
 
-/// What the script has written. `None` if there are errors.
+/// What the script has written. `None` if there were errors.
 fn parse(output: &str) -> Option<Sent> {
     let (_, line) = output.split_once("SENT ")?;
     let mut numbers = line.split_whitespace().map_while(|number| number.parse::<u64>().ok());
