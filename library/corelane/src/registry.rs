@@ -50,14 +50,14 @@ macro_rules! for_each_queue {
 
 /// As [`for_each_queue`](crate::for_each_queue) for the queues from which thieves steal: `$with!(order id: module)`.
 ///
-/// `order` is `newest` or `oldest`: which item the owner pops. The module has `INFO`, `queue`, `queue_with`, `Worker` and `Stealer`.
+/// `order` is `Lifo` if the owner pops the newest item, `Fifo` if it pops the oldest. The module has `INFO`, `queue`, `queue_with`, `Worker` and `Stealer`.
 #[macro_export]
 macro_rules! for_each_steal_queue {
     ($with:ident) => {
-        $with!(newest bwos_lifo: $crate::steal::bwos::lifo);
-        $with!(oldest bwos_fifo: $crate::steal::bwos::fifo);
-        $with!(newest abp: $crate::steal::chase_lev);
-        $with!(newest abp_asymmetric: $crate::steal::chase_lev::asymmetric);
-        $with!(oldest tokio_ring: $crate::steal::run_queue);
+        $with!(Lifo bwos_lifo: $crate::steal::bwos::lifo);
+        $with!(Fifo bwos_fifo: $crate::steal::bwos::fifo);
+        $with!(Lifo abp: $crate::steal::chase_lev);
+        $with!(Lifo abp_asymmetric: $crate::steal::chase_lev::asymmetric);
+        $with!(Fifo tokio_ring: $crate::steal::run_queue);
     };
 }

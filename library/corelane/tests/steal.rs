@@ -34,8 +34,8 @@ macro_rules! each {
 
 /// Each test for each queue.
 macro_rules! queue {
-    (newest $id:ident: $($module:tt)+) => { queue!($id, false, $($module)+); };
-    (oldest $id:ident: $($module:tt)+) => { queue!($id, true, $($module)+); };
+    (Lifo $id:ident: $($module:tt)+) => { queue!($id, false, $($module)+); };
+    (Fifo $id:ident: $($module:tt)+) => { queue!($id, true, $($module)+); };
     ($id:ident, $is_fifo:literal, $($module:tt)+) => {
         each! {
             $id, $is_fifo, |config| $($module)+::queue_with(config).unwrap();

@@ -21,8 +21,8 @@
 //! [`Stealing`] is the owner of a work-stealing queue and its thieves, or a pool of threads; [`steal_queues`] lists the
 //! queues.
 //!
-//! The same queues can be tested: [`Queue::test`] and [`StealTest::test`] run whole chains of them under schedules that look for bugs, and
-//! returns a seed that shows one.
+//! The same queues can be tested: [`Queue::test`] runs whole chains of them under schedules that look for bugs, and
+//! returns a seed that shows one. [`StealTest::test`] does so with owners and thieves.
 //!
 //! # What is simulated
 //!

@@ -46,7 +46,7 @@ pub enum Test {
     HungryThief,
     /// The same while a thief takes a share of the items.
     Stolen,
-    /// Two threads with a queue each, which steal from each other.
+    /// Threads with a queue each, which steal from each other.
     Pool,
     /// Empty tasks that are spawned and awaited.
     SpawnJoin,

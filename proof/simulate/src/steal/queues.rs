@@ -14,17 +14,14 @@ use crate::failure::Failure;
 
 /// All queues, a line each.
 fn all() -> Vec<StealQueue> {
-    use StealOrder::{Fifo, Lifo};
     let mut queues = Vec::new();
     macro_rules! add {
-        (newest $id:ident: $($module:tt)+) => { add!(Lifo, $($module)+) };
-        (oldest $id:ident: $($module:tt)+) => { add!(Fifo, $($module)+) };
-        ($order:ident, $($module:tt)+) => {
-            queues.push(StealQueue::of($($module)+::INFO.id, $order, $($module)+::queue))
+        ($order:ident $id:ident: $($module:tt)+) => {
+            queues.push(StealQueue::of($($module)+::INFO.id, StealOrder::$order, $($module)+::queue))
         };
     }
     for_each_steal_queue!(add);
-    queues.push(StealQueue::of("bbq-spmc", Fifo, OfConsumers::new::<BbqSpmc>));
+    queues.push(StealQueue::of("bbq-spmc", StealOrder::Fifo, OfConsumers::new::<BbqSpmc>));
     queues
 }
 

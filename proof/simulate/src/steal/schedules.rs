@@ -56,13 +56,16 @@ impl fmt::Debug for StealTest {
 
 /// All queues from which thieves steal.
 pub fn steal_tests() -> Vec<StealTest> {
-    use StealOrder::{Fifo, Lifo};
     let mut tests = Vec::new();
     macro_rules! add {
-        (newest $id:ident: $($module:tt)+) => { add!($($module)+::INFO.id, Lifo, $($module)+::queue_with) };
-        (oldest $id:ident: $($module:tt)+) => { add!($($module)+::INFO.id, Fifo, $($module)+::queue_with) };
+        ($order:ident $id:ident: $($module:tt)+) => {
+            add!($($module)+::INFO.id, $order, $($module)+::queue_with)
+        };
         ($id:expr, $order:ident, $new:path) => {
-            tests.push(StealTest { id: $id, run: |seed, schedule| run(seed, schedule, $order, $new) })
+            tests.push(StealTest {
+                id: $id,
+                run: |seed, schedule| run(seed, schedule, StealOrder::$order, $new),
+            })
         };
     }
     for_each_steal_queue!(add);
@@ -106,7 +109,7 @@ fn run<W: Worker<Item = Counted, Stealer: 'static> + 'static>(
     Ok(report.steps)
 }
 
-/// Positions, or the numbers of blocks in words, are about to wrap in every other case.
+/// Positions of 32 bits, or the numbers of blocks in words, are about to wrap in every other case.
 fn config(chance: &mut Chance) -> Config {
     let capacity = CAPACITIES[chance.below(CAPACITIES.len() as u64) as usize];
     let block = 1 << chance.below(3);

@@ -130,10 +130,8 @@ impl Deque for Alone<VecDeque<u64>> {
 pub(super) fn entries() -> Vec<Entry> {
     let mut entries = Vec::new();
     macro_rules! add {
-        (newest $id:ident: $($module:tt)+) => { add!(Order::Lifo, $($module)+); };
-        (oldest $id:ident: $($module:tt)+) => { add!(Order::Fifo, $($module)+); };
-        ($order:path, $($module:tt)+) => {
-            entries.push(our_entry::<$($module)+::Worker<u64>>($order, $($module)+::INFO));
+        ($order:ident $id:ident: $($module:tt)+) => {
+            entries.push(our_entry::<$($module)+::Worker<u64>>(Order::$order, $($module)+::INFO));
         };
     }
     corelane::for_each_steal_queue!(add);
