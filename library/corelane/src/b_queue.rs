@@ -175,10 +175,6 @@ impl<S: Slot> queue::LendSlots for Producer<S> {
         }
     }
 
-    fn lendable(&mut self, wanted: usize) -> usize {
-        self.free_slots(wanted.min(Staging::<S::Item>::SIZE))
-    }
-
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, S::Item> {
         self.staging.lend(n)
     }
@@ -281,7 +277,7 @@ unsafe impl<S: Slot> queue::LendItems for Consumer<S> {
     }
 
     fn lendable(&mut self, wanted: usize) -> usize {
-        let n = self.available(wanted.min(Staged::<S::Item>::SIZE));
+        let n = self.available(wanted);
         let slots = self.end.slots();
         // SAFETY: `n` slots from `tail` on are full, and `staged` reads each slot only once.
         self.staged.stage(n, |i| unsafe { slots.at(self.tail.wrapping_add(i)).read() });

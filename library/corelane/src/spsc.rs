@@ -16,10 +16,10 @@
 #![doc = advice!(row lq "lamport")]
 #![cfg_attr(feature = "std", doc = advice!(row mcring_sane "mc_ring_sane"))]
 //!
-//! The queues of [`lamport`](crate::lamport), [`mc_ring`](crate::mc_ring) and [`block::single`](crate::block::single) lend
-//! their slots in place, and a chunk may be as long as the ring. The other queues copy the items of a chunk through a
-//! buffer, so a chunk has at most 64 slots. This includes [`line_ring`](crate::line_ring), the default. [`segmented`] lends
-//! as its rings do. To fill long runs of slots in place, take [`lamport::batched`](crate::lamport::batched).
+//! A chunk may be as long as the ring. The queues of [`lamport`](crate::lamport), [`mc_ring`](crate::mc_ring) and
+//! [`block::single`](crate::block::single) lend their slots in place. The other queues copy the items of a chunk through a
+//! buffer. This includes [`line_ring`](crate::line_ring), the default. A chunk of [`segmented`] lies in one of its rings.
+//! For blocks of hundreds of items only, take [`lamport::batched`](crate::lamport::batched).
 //!
 //! A handle is fastest as a local variable of the loop that uses it: the compiler keeps its fields in registers.
 //! Through a reference each push or pop also stores a field.

@@ -29,12 +29,10 @@ pub struct Checked<P, C> {
     info: Info,
 }
 
-/// A bounded queue lends a chunk of up to this many slots whenever as many are free: no private buffer is smaller.
-pub(crate) const SURELY_LENT: usize = 32;
-
-/// [`SURELY_LENT`]; for an unbounded queue 1, as the rest of a group may be a single slot.
+/// A bounded queue lends as many slots as are asked for whenever as many are free; an unbounded queue 1, as the rest of a
+/// group may be a single slot.
 pub(crate) const fn surely_lent(info: Info) -> usize {
-    if info.bounded { SURELY_LENT } else { 1 }
+    if info.bounded { usize::MAX } else { 1 }
 }
 
 impl<P, C> Checked<P, C> {

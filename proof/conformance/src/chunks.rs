@@ -5,7 +5,6 @@ use corelane::{
     SingleProducer,
 };
 
-use crate::checked::SURELY_LENT;
 use crate::{Checked, Item, Single};
 use corelane_harness::ledger::{explode, must_explode};
 
@@ -64,10 +63,13 @@ fn at_every_level<T: Item>(subject: &Single<T>, check: impl Fn(&mut CheckedSingl
 
 /// A chunk of exactly n items is lent if there are n items. A list of rings may have fewer items in a ring. Then the
 /// error's number of items can be read, so that a loop takes all items.
+///
+/// Real bugs: a ring of 8192 items lent only 64 of them, however many were there.
 pub fn read_chunk_exact<T: Item>(subject: &Single<T>) {
     at_every_level(subject, |queue, n| {
         while n > 0 && !queue.is_empty() {
             if let Err(len) = queue.read_chunk_exact(n) {
+                assert!(!subject.info.bounded || queue.len() < n, "{len} of {n} items");
                 assert_eq!(queue.read_chunk_exact(len), Ok(()), "so many are there");
                 assert!(len > 0, "a loop would not end");
             }
@@ -82,10 +84,9 @@ pub fn write_chunk_exact(subject: &Single<u64>) {
     at_every_level(subject, |queue, n| {
         let promised = queue.capacity().saturating_sub(queue.len());
         // A list is limited to the capacity asked for, and has rings of a third.
-        let one_ring =
-            if subject.info.bounded { SURELY_LENT } else { queue.capacity().div_ceil(3) };
+        let one_ring = if subject.info.bounded { n } else { queue.capacity().div_ceil(3) };
         if let Err(len) = queue.write_chunk_exact(n) {
-            assert!(n > promised.min(one_ring).min(SURELY_LENT), "{len} of {n}, {promised} free");
+            assert!(n > promised.min(one_ring), "{len} of {n}, {promised} free");
             assert_eq!(queue.write_chunk_exact(len), Ok(()), "so many are free");
         }
         assert_eq!(queue.write_chunk_exact(0), Ok(()));

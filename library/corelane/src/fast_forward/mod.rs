@@ -172,10 +172,6 @@ impl<S: Slot> queue::LendSlots for Producer<S> {
         leading(wanted.min(slots.len()), |i| !slots.at(self.write.wrapping_add(i)).is_full())
     }
 
-    fn lendable(&mut self, wanted: usize) -> usize {
-        self.free_slots(wanted.min(Staging::<S::Item>::SIZE))
-    }
-
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, S::Item> {
         self.staging.lend(n)
     }
@@ -225,7 +221,7 @@ unsafe impl<S: Slot> queue::LendItems for Consumer<S> {
     }
 
     fn lendable(&mut self, wanted: usize) -> usize {
-        let n = self.available(wanted.min(Staged::<S::Item>::SIZE));
+        let n = self.available(wanted);
         let slots = self.end.slots();
         // SAFETY: `n` slots from `read` on are full, and `staged` reads each slot only once.
         self.staged.stage(n, |i| unsafe { slots.at(self.read.wrapping_add(i)).read() });

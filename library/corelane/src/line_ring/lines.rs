@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use crate::memory::{AtomicU64, Ordering, UnsafeCell, limit};
+use crate::memory::{AtomicU64, Ordering, UnsafeCell, limit, prefetch_to_write};
 use crate::region::{Attach, Slots, array};
 
 /// One line: `tail`, the position after the last item in it, and room for N items. If fewer than two items fit into a line of
@@ -72,6 +72,46 @@ impl<T> Line<T> {
     pub(super) unsafe fn write(&self, i: usize, item: T) {
         // SAFETY: the caller's contract.
         self.item(i).with_mut(|slot| unsafe { (*slot).write(item) });
+    }
+
+    /// Moves `n` items at `from` into the places from `i` on.
+    ///
+    /// # Safety
+    ///
+    /// As for [`write`](Self::write), and for the `n` items at `from`.
+    #[inline]
+    pub(super) unsafe fn write_run(&self, i: usize, from: *const T, n: usize) {
+        // SAFETY: the caller's contract.
+        let write = |at: usize| unsafe { self.write(i + at, from.add(at).read()) };
+        match n == Self::N {
+            // Of a known length: the compiler makes it wide moves.
+            true => (0..Self::N).for_each(write),
+            false => (0..n).for_each(write),
+        }
+    }
+
+    /// Moves the `n` items from `i` on to `to`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`read`](Self::read), and there is room for `n` items at `to`.
+    #[inline]
+    pub(super) unsafe fn read_run(&self, i: usize, to: *mut T, n: usize) {
+        // SAFETY: the caller's contract.
+        let read = |at: usize| unsafe { to.add(at).write(self.read(i + at)) };
+        match n == Self::N {
+            // As in `write_run`.
+            true => (0..Self::N).for_each(read),
+            false => (0..n).for_each(read),
+        }
+    }
+
+    /// Fetches the line so many lines after this one from the consumer's core, whose line it is by hand-back.
+    #[inline(always)]
+    pub(super) fn fetch_ahead(&self, lines: usize) {
+        if !Self::IS_GROUP {
+            prefetch_to_write(self.base.as_ptr().wrapping_add(lines * Self::STRIDE));
+        }
     }
 
     /// # Safety

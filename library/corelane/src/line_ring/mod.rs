@@ -24,7 +24,7 @@
 //! | capacity | as asked, rounded up to whole lines. The ring has L·n slots, in L lines of n items: the consumer may not have given emptied lines back yet |
 //! | lines | n is as many as fit beside 8 bytes in 64. For items of 29 to 1024 bytes n is 8, and a line is several lines of the machine, the first with the counter; for larger items n is 1. L = ⌈capacity/n⌉ + G + 1 |
 //! | G, lines given back together | 64, at most ⌈¼·capacity/n⌉; set by [`Config::batch`] in items, rounded down to a power of two of lines |
-//! | a chunk | at most 64 items, copied through a buffer: `write_chunk(n)` and `read_chunk(n)` give 64 where more are asked for, and the exact calls fail. [`blq`](crate::lamport::batched) lends all of its slots at once |
+//! | a chunk | as long as asked, if so many slots are free or filled, and in one slice: it is copied through a buffer. [`blq`](crate::lamport::batched) lends its slots themselves |
 //! | misses per item | while the consumer is behind: producer 1/n, consumer 2/n (a read and the hand-back), and 1/(G·n) each for `read`. While the consumer waits for each item: 1 each, for the line |
 //! | paper | none. Slots with their own state: FastForward. Distance: B-Queue. A flag that needs no clearing: NVMe's phase bit |
 //!
@@ -212,6 +212,10 @@ pub struct Consumer<T, const RECORDS: bool = false> {
 /// lines: more, and the producer would wait for it.
 const FAR_BEHIND: u64 = 32;
 
+/// Lines from the producer's line to the line that it fetches before it needs it. So that the consumer doesn't lose a line
+/// that it still reads, the producer fetches only if so many lines are free.
+const AHEAD: usize = 8;
+
 // SAFETY: places point into the region that `end` keeps alive, and `End<Header<T>>` is `Send` if the items are.
 unsafe impl<T: Send> Send for Producer<T> {}
 // SAFETY: as for the producer.
@@ -258,6 +262,9 @@ impl<T> Producer<T> {
         }
         self.place.enter_next(self.end.slots());
         self.entered = self.entered.wrapping_add(1);
+        if self.free_lines() >= AHEAD {
+            self.place.line.fetch_ahead(AHEAD);
+        }
         true
     }
 
@@ -281,6 +288,23 @@ impl<T> Producer<T> {
         unsafe { self.place.line.write(self.place.i, item) };
         self.show(self.place.i + 1);
         Ok(())
+    }
+
+    /// Pushes the first of `n` items at `from`, as many as there is room for, and returns their number.
+    ///
+    /// # Safety
+    ///
+    /// `from` points to `n` items. The caller doesn't use those that were pushed, or they are copies.
+    unsafe fn push_run(&mut self, from: *const T, n: usize) -> usize {
+        let mut done = 0;
+        while done < n && (!self.place.is_done() || self.enter()) {
+            let run = (n - done).min(Line::<T>::N - self.place.i);
+            // SAFETY: the consumer has left this line, and the places of the run are below N.
+            unsafe { self.place.line.write_run(self.place.i, from.add(done), run) };
+            self.show(self.place.i + run);
+            done += run;
+        }
+        done
     }
 }
 
@@ -308,17 +332,8 @@ impl<T> queue::Producer for Producer<T> {
     where
         T: Copy,
     {
-        let mut rest = items;
-        while !rest.is_empty() && (!self.place.is_done() || self.enter()) {
-            let n = rest.len().min(Line::<T>::N - self.place.i);
-            for (i, &item) in rest[..n].iter().enumerate() {
-                // SAFETY: the consumer has left this line, and the `n` places are below N.
-                unsafe { self.place.line.write(self.place.i + i, item) };
-            }
-            self.show(self.place.i + n);
-            rest = &rest[n..];
-        }
-        items.len() - rest.len()
+        // SAFETY: copies of the items are pushed.
+        unsafe { self.push_run(items.as_ptr(), items.len()) }
     }
 }
 
@@ -334,24 +349,15 @@ impl<T> queue::LendSlots for Producer<T> {
         wanted.min(free(self))
     }
 
-    fn lendable(&mut self, wanted: usize) -> usize {
-        self.free_slots(wanted.min(Staging::<T>::SIZE))
-    }
-
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
         self.staging.lend(n)
     }
 
     unsafe fn publish(&mut self, n: usize) {
-        let mut staging = core::mem::replace(&mut self.staging, Staging::new());
-        // SAFETY: `n` items are staged, by the caller's contract.
-        unsafe {
-            staging.drain(n, |_, item| {
-                let pushed = self.push(item).is_ok();
-                debug_assert!(pushed, "as many slots were free");
-            });
-        }
-        self.staging = staging;
+        let from = self.staging.written(n).as_ptr().cast();
+        // SAFETY: `n` items are staged, by the caller's contract, and they are not staged any more.
+        let pushed = unsafe { self.push_run(from, n) };
+        debug_assert_eq!(pushed, n, "as many slots were free");
     }
 }
 
@@ -405,6 +411,9 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
         }
         self.place.enter_next(self.end.slots());
         self.filled = 0;
+        if self.patience.run(self.place.start) >= FAR_BEHIND * Line::<T>::N as u64 {
+            self.place.line.fetch_ahead(AHEAD / 2);
+        }
     }
 
     /// Looks for items behind those that are known.
@@ -541,21 +550,31 @@ unsafe impl<T, const RECORDS: bool> queue::LendItems for Consumer<T, RECORDS> {
     }
 
     fn lendable(&mut self, wanted: usize) -> usize {
-        let n = self.available(wanted.min(Staged::<T>::SIZE));
-        let lines = self.end.slots();
-        let mut place = self.place.clone();
-        for _ in 0..self.staged.len() {
+        let (lines, header) = (self.end.slots(), self.end.header());
+        let most = wanted.min(queue::Consumer::slots(self));
+        let at = |n: usize| header.place(lines, self.position().wrapping_add(n as u64)).0;
+        let mut place = at(self.staged.len());
+        // If the last item is there, the producer needs none of these lines.
+        let last = at(most.max(1) - 1);
+        let are_all_there = last.line.filled(last.start) > last.i;
+        self.staged.close_up();
+        while self.staged.len() < most {
             place.enter_next_if_done(lines);
-            place.i += 1;
+            let (i, rest) = (place.i, most - self.staged.len());
+            let run = place.line.filled(place.start).saturating_sub(i).min(rest);
+            if run == 0 {
+                break;
+            }
+            if are_all_there {
+                place.line.fetch_ahead(2 * AHEAD);
+            }
+            // SAFETY: these items were pushed and not popped, and `staged` reads each item only once.
+            unsafe { self.staged.stage_run(run, |to| place.line.read_run(i, to, run)) };
+            place.i += run;
         }
-        self.staged.stage(n, |_| {
-            place.enter_next_if_done(lines);
-            place.i += 1;
-            // SAFETY: `n` items are available, and `staged` reads each item only once.
-            unsafe { place.line.read(place.i - 1) }
-        });
+        // A staged item must not be read from its slot again.
         self.filled = self.place.i;
-        n
+        wanted.min(self.staged.len())
     }
 
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, T> {
@@ -565,13 +584,16 @@ unsafe impl<T, const RECORDS: bool> queue::LendItems for Consumer<T, RECORDS> {
     unsafe fn release(&mut self, n: usize) {
         // SAFETY: `n` items are staged and have been moved out, by the caller's contract.
         unsafe { self.staged.forget(n) };
-        for _ in 0..n {
+        let mut rest = n;
+        while rest > 0 {
             if self.place.is_done() {
                 // Before the line can be given back.
                 self.record();
                 self.leave();
             }
-            self.place.i += 1;
+            let run = rest.min(Line::<T>::N - self.place.i);
+            self.place.i += run;
+            rest -= run;
         }
         self.filled = self.place.i;
         self.record();

@@ -130,6 +130,9 @@ impl<T> State for Header<T> {
 /// Most items that are counted. A producer may push as fast as the consumer counts.
 pub(crate) const MOST_COUNTED: usize = 1 << 16;
 
+/// Most slots of a chunk: each needs a node.
+const MOST_LENT: usize = 1 << 10;
+
 /// A node that the consumer has left, on its way back to the producer.
 type Spare<T> = Packed<Box<Node<T>>>;
 
@@ -249,9 +252,9 @@ impl<T: Send> queue::Producer for Producer<T> {
 }
 
 impl<T: Send> queue::LendSlots for Producer<T> {
-    /// Counts up to 64, and has nodes for these.
+    /// Counts up to [`MOST_LENT`], and has nodes for these.
     fn free_up_to(&mut self, wanted: usize) -> usize {
-        let wanted = wanted.min(Staging::<T>::SIZE);
+        let wanted = wanted.min(MOST_LENT);
         while self.ready.len() < wanted {
             let (Ok(()), Some(node)) = (self.ready.try_reserve(1), self.node()) else { break };
             self.ready.push(node);
@@ -358,7 +361,7 @@ unsafe impl<T: Send> queue::LendItems for Consumer<T> {
     }
 
     fn lendable(&mut self, wanted: usize) -> usize {
-        let n = self.available(wanted.min(Staged::<T>::SIZE));
+        let n = self.available(wanted);
         let mut nodes = self.nodes().skip(self.staged.len());
         // SAFETY: there are `n` nodes, and `staged` reads each node only once.
         self.staged.stage(n, |_| unsafe { Node::read(nodes.next().expect("so many are there")) });

@@ -534,3 +534,6 @@ pub(crate) fn without_unwinding<R>(work: impl FnOnce() -> R) -> R {
 
 /// Nothing dies between two accesses here without being stopped in its order.
 pub fn keep_order() {}
+
+/// Nothing: it changes no value.
+pub fn prefetch_to_write(_: *const u8) {}

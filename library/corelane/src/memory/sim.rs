@@ -225,6 +225,9 @@ impl Barrier {
 /// Nothing dies between two accesses here without being stopped in its order.
 pub fn keep_order() {}
 
+/// Nothing: it changes no value.
+pub fn prefetch_to_write(_: *const u8) {}
+
 /// Waits for about `spins` turns of a spin loop.
 pub fn pause(spins: u32) {
     coherence::pause(spins);

@@ -148,8 +148,7 @@ pub trait LendSlots: Producer {
 
     /// Number of slots [`lend`](Self::lend) can give at once, up to `wanted`.
     ///
-    /// Less than [`free_up_to`](Self::free_up_to) only for queues that lend a private buffer instead of their slots, or
-    /// that lend slots of one ring of several.
+    /// Less than [`free_up_to`](Self::free_up_to) only for queues that lend slots of one ring of several.
     fn lendable(&mut self, wanted: usize) -> usize {
         self.free_up_to(wanted)
     }
@@ -194,8 +193,8 @@ pub trait SingleProducer: LendSlots {
 
     /// Lends up to `n` free slots, to be filled in place and then committed.
     ///
-    /// The chunk has [`len`](WriteChunkUninit::len) slots: fewer than `n` if fewer are free, or if the queue lends a
-    /// smaller private buffer. With `n` = 0 the chunk is empty.
+    /// The chunk has [`len`](WriteChunkUninit::len) slots: fewer than `n` if fewer are free, or if the run of slots that
+    /// the queue can lend at once is shorter. With `n` = 0 the chunk is empty.
     ///
     /// # Errors
     ///
@@ -253,8 +252,9 @@ pub trait SingleProducer: LendSlots {
         let mut looks = Looks::default();
         let mut done = 0;
         loop {
-            // A short iterator needs no look for slots that it would not fill.
-            let wanted = items.size_hint().1.unwrap_or(usize::MAX);
+            // A short iterator needs no look for slots that it would not fill. Of a long one the consumer sees the first
+            // items before the last ones are made.
+            let wanted = items.size_hint().1.unwrap_or(usize::MAX).min(RUN);
             let chunk = match self.write_chunk_uninit(wanted) {
                 Ok(chunk) => chunk,
                 Err(error) if looks.again(error.is_busy()) => continue,
@@ -269,6 +269,9 @@ pub trait SingleProducer: LendSlots {
         }
     }
 }
+
+/// Items that [`push_iter`](SingleProducer::push_iter) publishes at once.
+const RUN: usize = 64;
 
 impl<P: LendSlots + ?Sized> SingleProducer for P {}
 
@@ -466,8 +469,8 @@ pub trait SingleConsumer: LendItems {
 
     /// Lends up to `n` items in place, to be read or taken and then committed.
     ///
-    /// The chunk has [`len`](ReadChunk::len) items: fewer than `n` if fewer are there, or if the queue lends a smaller
-    /// private buffer. With `n` = 0 the chunk is empty.
+    /// The chunk has [`len`](ReadChunk::len) items: fewer than `n` if fewer are there, or if the run of items that the
+    /// queue can lend at once is shorter. With `n` = 0 the chunk is empty.
     ///
     /// # Errors
     ///

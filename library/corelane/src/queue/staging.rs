@@ -16,14 +16,11 @@ use super::chunk::{LentItems, LentSlots};
 pub(crate) struct Staging<T>(Vec<T>);
 
 impl<T> Staging<T> {
-    /// Items that can be lent at once.
-    pub(crate) const SIZE: usize = 64;
-
     pub(crate) fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// Room for `n` items, at most [`SIZE`](Self::SIZE).
+    /// Room for `n` items.
     pub(crate) fn lend(&mut self, n: usize) -> LentSlots<'_, T> {
         self.0.reserve(n);
         (&mut self.0.spare_capacity_mut()[..n], &mut [])
@@ -35,10 +32,15 @@ impl<T> Staging<T> {
     ///
     /// The first `n` items have been written since they were lent.
     pub(crate) unsafe fn drain(&mut self, n: usize, mut put: impl FnMut(u64, T)) {
-        for (i, slot) in self.0.spare_capacity_mut()[..n].iter().enumerate() {
+        for (i, slot) in self.written(n).iter().enumerate() {
             // SAFETY: by the caller's contract the slot holds an item, and each is read once.
             put(i as u64, unsafe { slot.assume_init_read() });
         }
+    }
+
+    /// The first `n` slots.
+    pub(crate) fn written(&mut self, n: usize) -> &[MaybeUninit<T>] {
+        &self.0.spare_capacity_mut()[..n]
     }
 }
 
@@ -52,9 +54,6 @@ pub(crate) struct Staged<T> {
 }
 
 impl<T> Staged<T> {
-    /// Items that can be lent at once.
-    pub(crate) const SIZE: usize = 64;
-
     pub(crate) fn new() -> Self {
         Self { items: Vec::new(), start: 0 }
     }
@@ -67,10 +66,29 @@ impl<T> Staged<T> {
 
     /// Makes at least the `n` oldest items staged; `read(i)` copies the `i`th oldest out of its slot.
     pub(crate) fn stage(&mut self, n: usize, mut read: impl FnMut(u64) -> T) {
-        self.items.drain(..self.start);
-        self.start = 0;
-        for i in self.items.len()..n {
-            self.items.push(MaybeUninit::new(read(i as u64)));
+        self.close_up();
+        let staged = self.len();
+        self.items.extend((staged..n).map(|i| MaybeUninit::new(read(i as u64))));
+    }
+
+    /// Stages the `n` items behind the staged items, which `read` copies to the address that it is given.
+    ///
+    /// # Safety
+    ///
+    /// `read` writes `n` items, and doesn't panic.
+    pub(crate) unsafe fn stage_run(&mut self, n: usize, read: impl FnOnce(*mut T)) {
+        self.items.reserve(n);
+        read(self.items.spare_capacity_mut().as_mut_ptr().cast());
+        // SAFETY: there is room for `n` more, and elements need not be initialised.
+        unsafe { self.items.set_len(self.items.len() + n) };
+    }
+
+    /// Moves the staged items to the front of the buffer. Only if no more than half of it is staged: a reader that commits a
+    /// few items of a long chunk would move all others each time.
+    pub(crate) fn close_up(&mut self) {
+        if self.start >= self.len() {
+            self.items.drain(..self.start);
+            self.start = 0;
         }
     }
 

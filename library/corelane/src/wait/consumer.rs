@@ -295,7 +295,7 @@ unsafe impl<C: LendItems, B: Bells> LendItems for Consumer<C, B> {
 impl<C: LendItems, B: Bells> Consumer<C, B> {
     /// Waits until `n` items can be popped, and returns `n`. If all producers are gone and fewer items are left, returns their number.
     ///
-    /// A chunk may be shorter: some queues lend at most 64 items at a time.
+    /// A chunk of a list of rings may be shorter: it lies in one ring.
     ///
     /// If the producer waits for room for a number of items, and the consumer for another number, and both together are more than the
     /// capacity, they may wait for each other for ever.

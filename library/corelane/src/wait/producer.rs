@@ -319,7 +319,7 @@ impl<P: LendSlots, B: Bells> LendSlots for Producer<P, B> {
 impl<P: LendSlots, B: Bells> Producer<P, B> {
     /// Waits until `n` items can be pushed. A queue that is never full has room at once.
     ///
-    /// A chunk may be shorter: some queues lend at most 64 slots at a time.
+    /// A chunk of a list of nodes may be shorter: it has at most 1024 slots.
     ///
     /// If the producer waits for room for a number of items, and the consumer for another number, and both together are more than the
     /// capacity, they may wait for each other for ever.

@@ -61,7 +61,7 @@ pub enum Bug {
     LoadsWriteEarly,
     /// A batch moves at least one item, even if it is empty.
     ZeroIsOne,
-    /// A batch is not cut to the size of the private buffer.
+    /// A batch is longer than the private buffer.
     OverrunsBuffer,
     /// The producer takes slots for free until an item has been written into them.
     FirstLapUnguarded,
@@ -77,7 +77,7 @@ pub enum Bug {
     WaitsForConsumer,
 }
 
-/// Most items that a handle lends.
+/// Items in the private buffer of [`Bug::OverrunsBuffer`].
 const BUFFER: usize = 64;
 
 /// One of the two sides.
@@ -377,14 +377,10 @@ impl<T> LendSlots for Tx<T> {
         (&mut self.buffer[..n], &mut [])
     }
 
-    fn lendable(&mut self, wanted: usize) -> usize {
-        let most = if self.has(Bug::OverrunsBuffer) { usize::MAX } else { BUFFER };
-        self.free_slots(wanted).min(most)
-    }
-
     unsafe fn publish(&mut self, n: usize) {
         // The memory behind the buffer's end has other owners.
-        for (item, ahead) in self.buffer.drain(..n).zip(0..).take(BUFFER) {
+        let most = if self.has(Bug::OverrunsBuffer) { BUFFER } else { n };
+        for (item, ahead) in self.buffer.drain(..n).zip(0..).take(most) {
             // SAFETY: by the caller's contract the first `n` slots hold items.
             self.shared.put(self.write.wrapping_add(ahead), unsafe { item.assume_init() });
         }
@@ -535,7 +531,6 @@ unsafe impl<T> LendItems for Rx<T> {
     }
 
     fn lendable(&mut self, wanted: usize) -> usize {
-        let wanted = wanted.min(BUFFER);
         let write = self.shared.load_write();
         while self.buffer.len() < wanted && self.behind_buffer() != write {
             let Some(item) = self.shared.take(self.behind_buffer()) else { break };
