@@ -153,7 +153,7 @@ pub fn prefetch_to_write(address: *const u8) {
     unsafe {
         core::arch::asm!(
             "prefetchw [{}]",
-            in(reg) address,
+            in(reg) address.addr(),
             options(nostack, preserves_flags, nomem)
         );
     }
@@ -162,7 +162,7 @@ pub fn prefetch_to_write(address: *const u8) {
     unsafe {
         core::arch::asm!(
             "prfm pstl1keep, [{}]",
-            in(reg) address,
+            in(reg) address.addr(),
             options(nostack, preserves_flags, nomem)
         );
     }
