@@ -249,9 +249,16 @@ impl<T: Carried + ?Sized> Lane<T> {
     ///
     /// If the descriptor is none of a lane, or the lane is for other items.
     pub fn open(file: impl AsFd) -> Result<Self, Error> {
+        Self::map(Self::prepare(file.as_fd())?)
+    }
+
+    /// Opens the file of a lane anew. With what [`read`](Self::read) gives.
+    fn prepare(file: BorrowedFd<'_>) -> Result<(OwnedFd, Sizes, usize), Error> {
         // Before the file is opened anew: that could do something to a device.
-        file::sealed_len(file.as_fd())?;
-        Self::new(file::reopen(file.as_fd())?)
+        file::sealed_len(file)?;
+        let file = file::reopen(file)?;
+        let (sizes, there) = Self::read(file.as_fd())?;
+        Ok((file, sizes, there))
     }
 
     /// Opens a lane whose descriptor this process has inherited: see [`give`](Self::give). The descriptor is left as it is, but the
@@ -284,8 +291,7 @@ impl<T: Carried + ?Sized> Lane<T> {
         Ok((sizes, there))
     }
 
-    fn new(file: OwnedFd) -> Result<Self, Error> {
-        let (sizes, there) = Self::read(file.as_fd())?;
+    fn map((file, sizes, there): (OwnedFd, Sizes, usize)) -> Result<Self, Error> {
         let mapping = Arc::new(system("to map the lane", Mapping::new(file.as_fd(), there))?);
         let link = Arc::new(Link { mapping, file, seats: T::seats(sizes) });
         Ok(Self { link, sizes, items: PhantomData })
