@@ -26,7 +26,8 @@ use super::error::{Error, system};
 use super::{Carried, Lane};
 use crate::memory::Mutex;
 
-/// How long a client may take to ask, and to take what it is offered, and a process that listens at a path to begin.
+/// How long a client may take to ask, and to take what it is offered, and a process that listens at
+/// a path to begin.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Most clients that a listener waits for at a time. Each of them has a descriptor.
 const MOST: usize = 64;
@@ -37,7 +38,8 @@ const OFFERED: [u8; 1] = [1];
 const REFUSED: [u8; 1] = [0];
 /// What the client sends when it has opened the lane.
 const TAKEN: [u8; 1] = [2];
-/// What the process that listens answers: from now on the client has the lane. Both know it, or neither does.
+/// What the process that listens answers: the client has the lane. A client that doesn't hear it
+/// gives the lane up.
 const GIVEN: [u8; 1] = [2];
 
 /// A Unix socket at which other processes ask for lanes.
@@ -120,21 +122,24 @@ impl Listener {
         Ok(listener)
     }
 
-    /// Chooses which processes get lanes. Without this, those of the same user. It is asked as soon as a process connects, about one at a time.
+    /// Chooses which processes get lanes. Without this, those of the same user. It is asked as soon
+    /// as a process connects, about one process at a time.
     #[must_use]
     pub fn allow(mut self, allows: impl Fn(&Client) -> bool + Send + Sync + 'static) -> Self {
         self.allows = Box::new(allows);
         self
     }
 
-    /// Waits for a process that asks for a lane, and gives it this one. Returns when that process has opened it.
+    /// Waits for a process that asks for a lane, and gives it this one. Returns when that process has
+    /// opened it.
     ///
-    /// Processes that are not allowed to have it are told so at once. Nobody waits for one that is allowed and doesn't ask; one that asks has a
-    /// second to open the lane. Several threads may hand out lanes.
+    /// Processes that are not allowed to have it are told so as soon as they connect. One that is
+    /// allowed and doesn't ask keeps no other waiting. One that asks has a second to open the lane.
+    /// Several threads may hand out lanes.
     ///
     /// # Errors
     ///
-    /// If the system has no more descriptors.
+    /// If the system has no more descriptors, or can't send one.
     pub fn hand_out<T: Carried + ?Sized>(&self, lane: &Lane<T>) -> Result<Client, Error> {
         loop {
             let (stream, client) = self.next()?;
@@ -144,7 +149,7 @@ impl Listener {
         }
     }
 
-    /// The next client that asks. One thread waits for all, and for new ones; other threads wait for it.
+    /// The next client that asks. One thread waits for all clients, and other threads for that one.
     fn next(&self) -> Result<(UnixStream, Client), Error> {
         let mut silent = self.silent.lock();
         loop {
@@ -167,7 +172,7 @@ impl Listener {
         }
     }
 
-    /// Lets a client ask if it is allowed to have a lane. If there are too many, the oldest must go.
+    /// Lets a client ask if it is allowed to have a lane. If there are too many, the oldest goes.
     fn accept(&self, silent: &mut Vec<Silent>) -> Result<(), Error> {
         let stream = match self.socket.accept() {
             Ok((stream, _)) => stream,
@@ -409,7 +414,8 @@ fn receive(stream: &UnixStream) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Why a descriptor that was sent has not arrived. The system says only that it was cut off, so it is asked for another one.
+/// Why a descriptor that was sent has not arrived. The system says only that it was cut off, so it
+/// is asked for another one.
 fn cut_off(stream: &UnixStream) -> io::Error {
     match fcntl_dupfd_cloexec(stream, 0) {
         Err(error) => error.into(),

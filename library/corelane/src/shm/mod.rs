@@ -87,6 +87,7 @@ mod carried;
 mod error;
 mod file;
 mod header;
+mod limits;
 mod listener;
 mod many;
 mod tasks;
@@ -227,7 +228,8 @@ impl<T: Carried + ?Sized> Lane<T> {
     ///
     /// # Errors
     ///
-    /// If the capacity is 0 or too large, or if the system has no memory files.
+    /// [`Limit`](Error::Limit) if a limit leaves too little memory. If the capacity is 0 or too large,
+    /// or if the system has no memory files.
     pub fn create(capacity: usize) -> Result<Self, Error> {
         Self::of(Sizes { capacity, longest: 0 })
     }

@@ -5,6 +5,7 @@ mod broadcast;
 mod calls;
 mod listener;
 mod many;
+mod memory;
 mod records;
 mod tasks;
 
@@ -80,6 +81,9 @@ fn child() {
     if role.contains("listener") {
         return listener::child(&role, &numbers);
     }
+    if role.contains("memory") {
+        return memory::child(&role, &numbers);
+    }
     let lanes: Vec<_> = numbers
         .split(',')
         .map(|number| Lane::<Tick>::open_number(number.parse().unwrap()).unwrap())
@@ -134,7 +138,8 @@ fn child() {
     }
 }
 
-/// From now on this thread gets a signal after each of so many microseconds, and its calls of the system are interrupted.
+/// From now on this thread gets a signal after each of so many microseconds, which interrupts its
+/// calls of the system.
 fn signals(often: u64) {
     extern "C" fn ignore(_: libc::c_int) {}
     // SAFETY: the handler does nothing. No flags: the system starts no call again.
