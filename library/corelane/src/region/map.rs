@@ -5,6 +5,7 @@ use core::ptr::{self, NonNull};
 
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use rustix::process::{Resource, getrlimit};
 
 use crate::queue::Backing;
 
@@ -38,6 +39,10 @@ pub(super) fn huge_pages(size: usize) -> Option<Mapping> {
 /// A child process gets a copy of the bytes before the tail, as of any private memory. It gets no tail, since it would
 /// share the tail with its parent.
 pub(super) fn mirrored(size: usize, tail: usize) -> Option<Mapping> {
+    // The system would end the process by a signal.
+    if getrlimit(Resource::Fsize).current.is_some_and(|most| most < tail as u64) {
+        return None;
+    }
     let file = memfd_create("corelane", MemfdFlags::CLOEXEC).ok()?;
     ftruncate(&file, tail as u64).ok()?;
     let total = size + tail;

@@ -23,6 +23,15 @@ pub enum Error {
         /// Why it was refused.
         source: io::Error,
     },
+    /// A limit leaves less memory than the lane needs.
+    Limit {
+        /// Which limit.
+        limit: &'static str,
+        /// Bytes that the lane needs.
+        needed: u64,
+        /// Bytes that the limit leaves.
+        left: u64,
+    },
     /// The descriptor is none of a lane.
     NotALane,
     /// The lane was made for something else.
@@ -49,6 +58,11 @@ impl fmt::Display for Error {
         match self {
             Self::Capacity(error) => error.fmt(f),
             Self::System { call, source } => write!(f, "the system refused {call}: {source}"),
+            Self::Limit { limit, needed, left } => write!(
+                f,
+                "the lane needs {needed} bytes, and {limit} leaves {left}; raise the limit, or make \
+                 a smaller lane",
+            ),
             Self::NotALane => f.write_str(
                 "the descriptor is not that of a lane; pass the one that Lane::create or Lane::give gave",
             ),

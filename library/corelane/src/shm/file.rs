@@ -7,28 +7,29 @@ use rustix::fs::{
     FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags, fallocate, fcntl_add_seals,
     fcntl_get_seals, fstat, memfd_create, open,
 };
-use rustix::system::sysinfo;
+use rustix::io::retry_on_intr;
 
 use super::error::{Error, system};
-use crate::CapacityError;
+use super::limits;
 
 /// Nobody can make the file shorter or longer, or take this back.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
+/// Bytes for which the system looks at once. On some systems a signal undoes them, and between
+/// signals that come again and again there is time for so many.
+const PIECE: usize = 256 << 10;
+
 /// A new file of `len` bytes, which are zeros.
 pub(super) fn create(len: usize) -> Result<OwnedFd, Error> {
-    // The system would end other processes to find so much.
-    let system_has = sysinfo();
-    if (len as u64) / u64::from(system_has.mem_unit.max(1)) > system_has.totalram as u64 {
-        return Err(CapacityError::OutOfMemory { bytes: len }.into());
-    }
+    limits::check(len as u64)?;
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = system("a memory file (memfd_create)", memfd_create("corelane", flags))?;
     // Now, and not when it is touched, the system says if there is no memory.
-    system(
-        "memory for the lane (fallocate)",
-        fallocate(&file, FallocateFlags::empty(), 0, len as u64),
-    )?;
+    for from in (0..len).step_by(PIECE) {
+        let piece = PIECE.min(len - from) as u64;
+        let fill = || fallocate(&file, FallocateFlags::empty(), from as u64, piece);
+        system("memory for the lane (fallocate)", retry_on_intr(fill))?;
+    }
     system("to seal the lane", fcntl_add_seals(&file, SEALS))?;
     Ok(file)
 }

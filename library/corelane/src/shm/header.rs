@@ -12,7 +12,7 @@ use core::mem::size_of;
 use std::os::fd::BorrowedFd;
 
 use super::carried::{Carried, Sizes};
-use super::error::{Error, QUEUE};
+use super::error::{Error, QUEUE, system};
 use crate::memory::{AtomicU32, AtomicU64, Ordering};
 use crate::pad::Padded;
 
@@ -79,9 +79,9 @@ impl About {
     /// If the file is too short.
     pub(super) fn read(file: BorrowedFd<'_>) -> Result<Self, Error> {
         let mut bytes = [0; size_of::<[u64; WORDS]>()];
-        match rustix::io::pread(file, &mut bytes, 0) {
-            Ok(n) if n == bytes.len() => {}
-            _ => return Err(Error::NotALane),
+        let read = rustix::io::pread(file, &mut bytes, 0);
+        if system("the header of the lane (pread)", read)? != bytes.len() {
+            return Err(Error::NotALane);
         }
         let word = |i: usize| {
             let word = bytes[8 * i..][..8].try_into();

@@ -11,24 +11,36 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
+use rustix::io::{Errno, fcntl_dupfd_cloexec, retry_on_intr};
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+    self, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, recv, recvmsg,
+    sendmsg, socket_with,
 };
 use rustix::process::getuid;
+use rustix::time::Timespec;
 
 use super::error::{Error, system};
 use super::{Carried, Lane};
+use crate::memory::Mutex;
 
-/// How long a client may take to ask, and a process that listens at a path to begin.
+/// How long a client may take to ask, and to take what it is offered, and a process that listens at
+/// a path to begin.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Most clients that a listener waits for at a time. Each of them has a descriptor.
+const MOST: usize = 64;
 /// What a client sends to ask for a lane.
 const ASK: [u8; 1] = [1];
 /// What the process that listens answers: the descriptor comes with it, or not.
-const GIVEN: [u8; 1] = [1];
+const OFFERED: [u8; 1] = [1];
 const REFUSED: [u8; 1] = [0];
+/// What the client sends when it has opened the lane.
+const TAKEN: [u8; 1] = [2];
+/// What the process that listens answers: the client has the lane. A client that doesn't hear it
+/// gives the lane up.
+const GIVEN: [u8; 1] = [2];
 
 /// A Unix socket at which other processes ask for lanes.
 ///
@@ -55,6 +67,15 @@ pub struct Listener {
     /// Removed with the listener.
     path: Option<PathBuf>,
     allows: Box<dyn Fn(&Client) -> bool + Send + Sync>,
+    /// Those that are allowed and have not asked yet. The oldest is the first.
+    silent: Mutex<Vec<Silent>>,
+}
+
+/// A client that is allowed and has not asked yet.
+struct Silent {
+    stream: UnixStream,
+    client: Client,
+    until: Instant,
 }
 
 /// The process that asks, as it was when it connected.
@@ -78,7 +99,7 @@ impl Listener {
     /// If another process listens at this name.
     pub fn bind(name: &str) -> Result<Self, Error> {
         let bound = address(name).and_then(|address| UnixListener::bind_addr(&address));
-        Ok(Self::new(system("to listen at the name", bound)?, None))
+        Self::new(system("to listen at the name", bound)?, None)
     }
 
     /// Listens at a path, where it makes a socket. If a process that was killed has left one there, it takes its place.
@@ -89,50 +110,134 @@ impl Listener {
     pub fn bind_path(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let bound = bind_or_replace(path);
-        Ok(Self::new(system("to listen at the path", bound)?, Some(path.to_owned())))
+        Self::new(system("to listen at the path", bound)?, Some(path.to_owned()))
     }
 
-    fn new(socket: UnixListener, path: Option<PathBuf>) -> Self {
+    fn new(socket: UnixListener, path: Option<PathBuf>) -> Result<Self, Error> {
         let own = getuid().as_raw();
-        Self { socket, path, allows: Box::new(move |client| client.user == own) }
+        let allows = Box::new(move |client: &Client| client.user == own);
+        let listener = Self { socket, path, allows, silent: Mutex::new(Vec::new()) };
+        // Another process that has the socket may take a connection first.
+        system("to listen without waiting", listener.socket.set_nonblocking(true))?;
+        Ok(listener)
     }
 
-    /// Chooses which processes get lanes. Without this, those of the same user.
+    /// Chooses which processes get lanes. Without this, those of the same user. It is asked as soon
+    /// as a process connects, about one process at a time.
     #[must_use]
     pub fn allow(mut self, allows: impl Fn(&Client) -> bool + Send + Sync + 'static) -> Self {
         self.allows = Box::new(allows);
         self
     }
 
-    /// Waits for a process that asks for a lane, and gives it this one. Processes that are not allowed to have it are told so.
+    /// Waits for a process that asks for a lane, and gives it this one. Returns when that process has
+    /// opened it.
+    ///
+    /// Processes that are not allowed to have it are told so as soon as they connect. One that is
+    /// allowed and doesn't ask keeps no other waiting. One that asks has a second to open the lane.
+    /// Several threads may hand out lanes.
     ///
     /// # Errors
     ///
-    /// If the system has no more descriptors.
+    /// If the system has no more descriptors, or can't send one.
     pub fn hand_out<T: Carried + ?Sized>(&self, lane: &Lane<T>) -> Result<Client, Error> {
         loop {
-            let stream = match self.socket.accept() {
-                Ok((stream, _)) => stream,
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-                Err(source) => return Err(Error::System { call: "a connection", source }),
-            };
-            // What goes wrong with one client is no reason to stop.
-            if let Ok(Some(client)) = self.serve(&stream, lane.as_fd()) {
+            let (stream, client) = self.next()?;
+            if system("to send the lane", offer(&stream, lane.as_fd()))? {
                 return Ok(client);
             }
         }
     }
 
-    /// Gives a client the lane, if it asks and is allowed to have it.
-    fn serve(&self, mut stream: &UnixStream, lane: BorrowedFd<'_>) -> io::Result<Option<Client>> {
-        stream.set_read_timeout(Some(PATIENCE))?;
-        // A process that only looks whether somebody listens doesn't ask.
-        stream.read_exact(&mut [0])?;
-        let client = client(stream)?;
-        let is_allowed = (self.allows)(&client);
-        send(stream, is_allowed.then_some(lane))?;
-        Ok(is_allowed.then_some(client))
+    /// The next client that asks. One thread waits for all clients, and other threads for that one.
+    fn next(&self) -> Result<(UnixStream, Client), Error> {
+        let mut silent = self.silent.lock();
+        loop {
+            let streams = silent.iter().map(|client| client.stream.as_fd());
+            let mut ready: Vec<_> = streams.chain([self.socket.as_fd()]).map(input).collect();
+            let until = silent.first().map(|client| client.until);
+            system("to wait for clients (poll)", wait(&mut ready, until))?;
+            let asks = ready.iter().position(|file| !file.revents().is_empty());
+            match asks {
+                Some(at) if at < silent.len() => {
+                    let Silent { stream, client, .. } = silent.remove(at);
+                    // It may have gone.
+                    if has_sent(&stream) {
+                        return Ok((stream, client));
+                    }
+                }
+                Some(_) => self.accept(&mut silent)?,
+                None => silent.retain(|client| client.until > Instant::now()),
+            }
+        }
     }
+
+    /// Lets a client ask if it is allowed to have a lane. If there are too many, the oldest goes.
+    fn accept(&self, silent: &mut Vec<Silent>) -> Result<(), Error> {
+        let stream = match self.socket.accept() {
+            Ok((stream, _)) => stream,
+            Err(error) if is_over(&error) => return Ok(()),
+            Err(source) => return Err(Error::System { call: "a connection", source }),
+        };
+        let client = system("the user of a process that asks", client(&stream))?;
+        if !(self.allows)(&client) {
+            // Without a wait: what goes wrong with one client is no reason to stop.
+            let _ = send(&stream, REFUSED, None);
+            return Ok(());
+        }
+        if silent.len() == MOST {
+            silent.remove(0);
+        }
+        silent.push(Silent { stream, client, until: Instant::now() + PATIENCE });
+        Ok(())
+    }
+}
+
+/// Whether another process has taken the connection, or its client has gone.
+fn is_over(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionAborted)
+}
+
+/// Offers a client the lane. Whether it has taken it.
+///
+/// # Errors
+///
+/// If the system can't send the descriptor. A client that has gone is no error.
+fn offer(stream: &UnixStream, lane: BorrowedFd<'_>) -> io::Result<bool> {
+    let sent = send(stream, OFFERED, Some(lane));
+    match sent {
+        Ok(()) => {}
+        Err(Errno::PIPE | Errno::CONNRESET) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    }
+    let mut ready = [input(stream.as_fd())];
+    let until = Instant::now() + PATIENCE;
+    while ready[0].revents().is_empty() && Instant::now() < until {
+        wait(&mut ready, Some(until))?;
+    }
+    Ok(has_sent(stream) && send(stream, GIVEN, None).is_ok())
+}
+
+fn input(file: BorrowedFd<'_>) -> PollFd<'_> {
+    PollFd::from_borrowed_fd(file, PollFlags::IN)
+}
+
+/// Waits until one of them has something to read, or until then. May end sooner.
+fn wait(files: &mut [PollFd<'_>], until: Option<Instant>) -> io::Result<()> {
+    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+    let left = left.map(|left| Timespec {
+        tv_sec: left.as_secs() as i64,
+        tv_nsec: left.subsec_nanos().into(),
+    });
+    match poll(files, left.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether a byte of the client is there. It is read.
+fn has_sent(stream: &UnixStream) -> bool {
+    matches!(recv(stream, &mut [0_u8; 1], RecvFlags::DONTWAIT), Ok((1, _)))
 }
 
 impl<T: Carried + ?Sized> Lane<T> {
@@ -144,9 +249,8 @@ impl<T: Carried + ?Sized> Lane<T> {
     ///
     /// [`Refused`](Error::Refused) if the process gives this one no lane, or is of another user, or as [`open`](Self::open). If no process listens there.
     pub fn connect(name: &str) -> Result<Self, Error> {
-        let stream = address(name).and_then(|address| UnixStream::connect_addr(&address));
-        let stream =
-            system("to connect to the name; start the process that listens there", stream)?;
+        let address = system("the name", address(name))?;
+        let stream = connect(|| UnixStream::connect_addr(&address))?;
         let user = system("the user of the process that listens", client(&stream))?.user;
         if user != getuid().as_raw() && user != 0 {
             return Err(Error::Refused);
@@ -161,14 +265,37 @@ impl<T: Carried + ?Sized> Lane<T> {
     ///
     /// As [`connect`](Self::connect).
     pub fn connect_path(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let stream = UnixStream::connect(path);
-        Self::ask(&system("to connect to the path; start the process that listens there", stream)?)
+        Self::ask(&connect(|| UnixStream::connect(&path))?)
     }
 
     fn ask(mut stream: &UnixStream) -> Result<Self, Error> {
-        let file = stream.write_all(&ASK).and_then(|()| receive(stream));
-        let file = system("a lane from the process that listens", file)?;
-        Self::open(file.ok_or(Error::Refused)?)
+        const LANE: &str = "a lane from the process that listens";
+        let asked = stream.write_all(&ASK);
+        match asked {
+            // Perhaps it has refused already.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            asked => system(LANE, asked)?,
+        }
+        let file = system(LANE, receive(stream))?.ok_or(Error::Refused)?;
+        let opened = Self::prepare(file.as_fd())?;
+        // Before it is mapped, which takes its time.
+        let taken = stream.write_all(&TAKEN).and_then(|()| stream.read_exact(&mut [0]));
+        system("a lane from the process that listens; it doesn't wait for long", taken)?;
+        Self::map(opened)
+    }
+}
+
+/// Connects, also if signals come.
+fn connect(to: impl Fn() -> io::Result<UnixStream>) -> Result<UnixStream, Error> {
+    use io::ErrorKind::{ConnectionRefused, Interrupted, NotFound};
+    loop {
+        let connected = to();
+        let call = match connected.as_ref().map_err(io::Error::kind) {
+            Err(Interrupted) => continue,
+            Err(ConnectionRefused | NotFound) => "to connect; start the process that listens there",
+            _ => "to connect to the process that listens",
+        };
+        return system(call, connected);
     }
 }
 
@@ -196,7 +323,11 @@ fn bind_or_replace(path: &Path) -> io::Result<UnixListener> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = File::open(directory.unwrap_or(Path::new(".")))?;
     let begin = Instant::now();
-    while flock(&directory, FlockOperation::NonBlockingLockExclusive).is_err() {
+    while let Err(error) = flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+        match error {
+            Errno::WOULDBLOCK | Errno::INTR => {}
+            error => return Err(error.into()),
+        }
         // Any process that may read the directory may hold its lock.
         if begin.elapsed() > PATIENCE {
             return Err(io::ErrorKind::AddrInUse.into());
@@ -207,13 +338,22 @@ fn bind_or_replace(path: &Path) -> io::Result<UnixListener> {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
         bound => return bound,
     }
-    match UnixStream::connect(path) {
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+    match knock(path) {
+        // It listens, perhaps to more than it can answer.
+        Ok(()) | Err(Errno::AGAIN) => Err(io::ErrorKind::AddrInUse.into()),
+        Err(Errno::CONNREFUSED) => {
             fs::remove_file(path)?;
             UnixListener::bind(path)
         }
-        _ => Err(io::ErrorKind::AddrInUse.into()),
+        Err(error) => Err(error.into()),
     }
+}
+
+/// Looks whether a process listens, without waiting for it.
+fn knock(path: &Path) -> Result<(), Errno> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    net::connect(&socket, &SocketAddrUnix::new(path)?)
 }
 
 /// The process on the other side. Not by `rustix`, which takes process 0 of another namespace for an error.
@@ -239,37 +379,46 @@ fn client(stream: &UnixStream) -> io::Result<Client> {
     }
 }
 
-/// Sends a descriptor, or that there is none.
-fn send(stream: &UnixStream, file: Option<BorrowedFd<'_>>) -> io::Result<()> {
+/// Sends an answer, and a descriptor with it. Never waits: a client has read what came before.
+fn send(stream: &UnixStream, answer: [u8; 1], file: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     let files: &[BorrowedFd<'_>] = file.as_slice();
     if file.is_some() {
         control.push(SendAncillaryMessage::ScmRights(files));
     }
-    let answer = if file.is_some() { GIVEN } else { REFUSED };
     // Without a signal if the other process has gone.
-    sendmsg(stream, &[IoSlice::new(&answer)], &mut control, SendFlags::NOSIGNAL)?;
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    sendmsg(stream, &[IoSlice::new(&answer)], &mut control, flags)?;
     Ok(())
 }
 
-/// Receives a descriptor. `None` if there is none.
+/// Receives a descriptor. `None` if the process that listens refuses.
 fn receive(stream: &UnixStream) -> io::Result<Option<OwnedFd>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut answer = REFUSED;
     let mut answers = [IoSliceMut::new(&mut answer)];
-    let received = loop {
-        match recvmsg(stream, &mut answers, &mut control, RecvFlags::CMSG_CLOEXEC) {
-            Err(Errno::INTR) => {}
-            received => break received?,
-        }
-    };
+    let received =
+        retry_on_intr(|| recvmsg(stream, &mut answers, &mut control, RecvFlags::CMSG_CLOEXEC))?;
     if received.bytes == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    Ok(control.drain().find_map(|message| match message {
+    let file = control.drain().find_map(|message| match message {
         RecvAncillaryMessage::ScmRights(mut files) => files.next(),
         _ => None,
-    }))
+    });
+    match file {
+        None if answer != REFUSED => Err(cut_off(stream)),
+        file => Ok(file),
+    }
+}
+
+/// Why a descriptor that was sent has not arrived. The system says only that it was cut off, so it
+/// is asked for another one.
+fn cut_off(stream: &UnixStream) -> io::Error {
+    match fcntl_dupfd_cloexec(stream, 0) {
+        Err(error) => error.into(),
+        Ok(_) => io::Error::other("its descriptor has not arrived; allow this process to have it"),
+    }
 }

@@ -87,6 +87,7 @@ mod carried;
 mod error;
 mod file;
 mod header;
+mod limits;
 mod listener;
 mod many;
 mod tasks;
@@ -227,7 +228,8 @@ impl<T: Carried + ?Sized> Lane<T> {
     ///
     /// # Errors
     ///
-    /// If the capacity is 0 or too large, or if the system has no memory files.
+    /// [`Limit`](Error::Limit) if a limit leaves too little memory. If the capacity is 0 or too large,
+    /// or if the system has no memory files.
     pub fn create(capacity: usize) -> Result<Self, Error> {
         Self::of(Sizes { capacity, longest: 0 })
     }
@@ -249,9 +251,16 @@ impl<T: Carried + ?Sized> Lane<T> {
     ///
     /// If the descriptor is none of a lane, or the lane is for other items.
     pub fn open(file: impl AsFd) -> Result<Self, Error> {
+        Self::map(Self::prepare(file.as_fd())?)
+    }
+
+    /// Opens the file of a lane anew. With what [`read`](Self::read) gives.
+    fn prepare(file: BorrowedFd<'_>) -> Result<(OwnedFd, Sizes, usize), Error> {
         // Before the file is opened anew: that could do something to a device.
-        file::sealed_len(file.as_fd())?;
-        Self::new(file::reopen(file.as_fd())?)
+        file::sealed_len(file)?;
+        let file = file::reopen(file)?;
+        let (sizes, there) = Self::read(file.as_fd())?;
+        Ok((file, sizes, there))
     }
 
     /// Opens a lane whose descriptor this process has inherited: see [`give`](Self::give). The descriptor is left as it is, but the
@@ -284,8 +293,7 @@ impl<T: Carried + ?Sized> Lane<T> {
         Ok((sizes, there))
     }
 
-    fn new(file: OwnedFd) -> Result<Self, Error> {
-        let (sizes, there) = Self::read(file.as_fd())?;
+    fn map((file, sizes, there): (OwnedFd, Sizes, usize)) -> Result<Self, Error> {
         let mapping = Arc::new(system("to map the lane", Mapping::new(file.as_fd(), there))?);
         let link = Arc::new(Link { mapping, file, seats: T::seats(sizes) });
         Ok(Self { link, sizes, items: PhantomData })

@@ -3,7 +3,9 @@
 
 mod broadcast;
 mod calls;
+mod listener;
 mod many;
+mod memory;
 mod records;
 mod tasks;
 
@@ -45,12 +47,18 @@ const LANES: &str = "CORELANE_TEST_LANES";
 
 /// Runs a role in a process of its own, which has these lanes.
 fn spawn<T: Carried + ?Sized>(role: &str, lanes: &[&Lane<T>]) -> Child {
-    let mut child = Command::new(std::env::current_exe().unwrap());
+    let mut child = program(role, "");
     let numbers: Vec<_> =
         lanes.iter().map(|lane| lane.give(&mut child).unwrap().to_string()).collect();
+    child.env(LANES, numbers.join(",")).spawn().unwrap()
+}
+
+/// A role for a process of its own, and what it gets in place of lanes.
+fn program(role: &str, lanes: &str) -> Command {
+    let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "child", "--nocapture", "--quiet"]);
-    child.env(ROLE, role).env(LANES, numbers.join(","));
-    child.stdout(std::process::Stdio::null()).spawn().unwrap()
+    child.env(ROLE, role).env(LANES, lanes).stdout(std::process::Stdio::null());
+    child
 }
 
 /// Not a test by itself: the program of the other processes.
@@ -69,6 +77,12 @@ fn child() {
     }
     if role.contains("records") {
         return records::child(&role, &numbers);
+    }
+    if role.contains("listener") {
+        return listener::child(&role, &numbers);
+    }
+    if role.contains("memory") {
+        return memory::child(&role, &numbers);
     }
     let lanes: Vec<_> = numbers
         .split(',')
@@ -112,14 +126,7 @@ fn child() {
             }
         }
         "pop with signals" => {
-            extern "C" fn ignore(_: libc::c_int) {}
-            // SAFETY: the handler does nothing; the timer is this process's.
-            unsafe {
-                libc::signal(libc::SIGALRM, ignore as *const () as libc::sighandler_t);
-                let often = libc::timeval { tv_sec: 0, tv_usec: 5000 };
-                let timer = libc::itimerval { it_interval: often, it_value: often };
-                libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut());
-            }
+            signals(5000);
             let mut rx = lanes[0].consumer().unwrap().strategy(Strategy::Sleep);
             assert!(rx.wait_for_peer(Duration::from_secs(10)));
             let _ready = lanes[1].producer().unwrap();
@@ -129,6 +136,40 @@ fn child() {
         "leave" => drop(lanes[0].producer().unwrap()),
         other => panic!("no role {other}"),
     }
+}
+
+/// From now on this thread gets a signal after each of so many microseconds, which interrupts its
+/// calls of the system.
+fn signals(often: u64) {
+    extern "C" fn ignore(_: libc::c_int) {}
+    // SAFETY: the handler does nothing. No flags: the system starts no call again.
+    let this = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = ignore as *const () as libc::sighandler_t;
+        libc::sigaction(libc::SIGALRM, &action, std::ptr::null_mut());
+        libc::pthread_self()
+    };
+    thread::spawn(move || {
+        loop {
+            thread::sleep(Duration::from_micros(often));
+            // SAFETY: the thread is that of the role, which ends with the process.
+            unsafe { libc::pthread_kill(this, libc::SIGALRM) };
+        }
+    });
+}
+
+/// Does something while the system allows this process no more than so much.
+fn with_limit<R>(what: libc::__rlimit_resource_t, limit: u64, work: impl FnOnce() -> R) -> R {
+    let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the calls read and write these limits only.
+    unsafe {
+        assert_eq!(libc::getrlimit(what, &mut before), 0);
+        assert_eq!(libc::setrlimit(what, &libc::rlimit { rlim_cur: limit, ..before }), 0);
+    }
+    let done = work();
+    // SAFETY: as above.
+    unsafe { assert_eq!(libc::setrlimit(what, &before), 0) };
+    done
 }
 
 fn lane(capacity: usize) -> Lane<Tick> {
