@@ -17,9 +17,13 @@ pub(crate) fn refill() {
     LEFT.set(Some(STEPS));
 }
 
-/// The thread runs no more tasks.
-pub(crate) fn end() {
-    LEFT.set(None);
+/// The steps that are left, to be restored when what the calling task blocks for is done.
+pub(crate) fn left() -> Option<u32> {
+    LEFT.get()
+}
+
+pub(crate) fn restore(left: Option<u32>) {
+    LEFT.set(left);
 }
 
 /// Takes a step. Whether there was one.

@@ -1,6 +1,7 @@
 //! Where a task runs when it is woken.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use corelane::wait::Closed;
@@ -34,25 +35,21 @@ pub(crate) fn schedule(runnable: Runnable) {
 /// Drops a task that nobody runs any more. That may wake another one, and so on: they are dropped one after the other, so that the stack doesn't grow.
 fn cancel(pushed: Result<(), Closed<Runnable>>) {
     thread_local! {
-        /// While the thread drops one, the next ones.
-        static NEXT: RefCell<Option<Vec<Runnable>>> = const { RefCell::new(None) };
+        /// While the thread drops one, the next ones. It has no destructor, so it works also while the thread ends.
+        static NEXT: Cell<Option<NonNull<RefCell<Vec<Runnable>>>>> = const { Cell::new(None) };
     }
     let Err(Closed(runnable)) = pushed else { return };
-    let mut runnable = Some(runnable);
-    let is_outermost = NEXT.try_with(|next| {
-        let next = &mut *next.borrow_mut();
-        match next {
-            Some(next) => next.extend(runnable.take()),
-            None => *next = Some(Vec::new()),
-        }
-        runnable.is_some()
-    });
-    if !is_outermost.unwrap_or(false) {
+    if let Some(next) = NEXT.get() {
+        // SAFETY: the outermost call has set it, and takes it back before it returns. To drop a task doesn't panic.
+        unsafe { next.as_ref() }.borrow_mut().push(runnable);
         return;
     }
-    while let Some(first) = runnable {
-        drop(first);
-        runnable = NEXT.with_borrow_mut(|next| next.as_mut().and_then(Vec::pop));
+    let next = RefCell::default();
+    NEXT.set(Some(NonNull::from(&next)));
+    let mut first = Some(runnable);
+    while let Some(runnable) = first {
+        drop(runnable);
+        first = next.borrow_mut().pop();
     }
     NEXT.set(None);
 }

@@ -4,22 +4,35 @@ use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::{fmt, thread};
+use std::{fmt, mem};
 
 use async_task::{FallibleTask, Task};
 
 use crate::home::Home;
+use crate::panics::Outcome;
 
 /// A task's result, to be awaited. Dropped, it lets the task go on.
 #[must_use = "a task goes on without its handle; `drop` says that this is meant"]
 pub struct JoinHandle<T> {
-    /// `None` when it was cancelled.
-    task: Option<FallibleTask<thread::Result<T>, Home>>,
+    /// If there is no task, why.
+    task: Result<FallibleTask<Outcome<T>, Home>, NoTask>,
+}
+
+/// Why there is no task. Other than a [`JoinError`] it may be shared.
+#[derive(Clone, Copy)]
+pub(crate) enum NoTask {
+    Cancelled,
+    NoThread,
 }
 
 impl<T> JoinHandle<T> {
-    pub(crate) fn new(task: Task<thread::Result<T>, Home>) -> Self {
-        Self { task: Some(task.fallible()) }
+    pub(crate) fn new(task: Task<Outcome<T>, Home>) -> Self {
+        Self { task: Ok(task.fallible()) }
+    }
+
+    /// That of a task which never was.
+    pub(crate) fn without_task(why: NoTask) -> Self {
+        Self { task: Err(why) }
     }
 
     /// Cancels the task, and waits until it has stopped: afterwards it doesn't run, and its future is dropped. Returns its output if it was done before. A call of
@@ -29,18 +42,21 @@ impl<T> JoinHandle<T> {
     ///
     /// As those of awaiting it.
     pub async fn cancel(mut self) -> Result<T, JoinError> {
-        let task = self.task.take().expect("only this takes it");
-        done(task.cancel().await)
+        done(self.take()?.cancel().await)
     }
 
     /// Whether the task is done.
     pub fn is_finished(&self) -> bool {
-        self.task.as_ref().is_none_or(FallibleTask::is_finished)
+        self.task.as_ref().map_or(true, FallibleTask::is_finished)
+    }
+
+    fn take(&mut self) -> Result<FallibleTask<Outcome<T>, Home>, NoTask> {
+        mem::replace(&mut self.task, Err(NoTask::Cancelled))
     }
 }
 
-fn done<T>(output: Option<thread::Result<T>>) -> Result<T, JoinError> {
-    match output {
+fn done<T>(outcome: Option<Outcome<T>>) -> Result<T, JoinError> {
+    match outcome.map(Outcome::into_result) {
         Some(Ok(output)) => Ok(output),
         Some(Err(panic)) => Err(JoinError::Panicked(panic)),
         None => Err(JoinError::Cancelled),
@@ -51,14 +67,16 @@ impl<T> Future for JoinHandle<T> {
     type Output = Result<T, JoinError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let task = self.task.as_mut().expect("only `cancel` takes it");
-        Pin::new(task).poll(context).map(done)
+        match &mut self.task {
+            Ok(task) => Pin::new(task).poll(context).map(done),
+            Err(why) => Poll::Ready(Err((*why).into())),
+        }
     }
 }
 
 impl<T> Drop for JoinHandle<T> {
     fn drop(&mut self) {
-        if let Some(task) = self.task.take() {
+        if let Ok(task) = self.take() {
             task.detach();
         }
     }
@@ -76,6 +94,17 @@ pub enum JoinError {
     Cancelled,
     /// It panicked, with this.
     Panicked(Box<dyn Any + Send>),
+    /// The system refuses a thread, and there is none for [calls that block](crate::spawn_blocking).
+    NoThread,
+}
+
+impl From<NoTask> for JoinError {
+    fn from(why: NoTask) -> Self {
+        match why {
+            NoTask::Cancelled => Self::Cancelled,
+            NoTask::NoThread => Self::NoThread,
+        }
+    }
 }
 
 impl fmt::Debug for JoinError {
@@ -83,6 +112,7 @@ impl fmt::Debug for JoinError {
         f.write_str(match self {
             Self::Cancelled => "Cancelled",
             Self::Panicked(_) => "Panicked(..)",
+            Self::NoThread => "NoThread",
         })
     }
 }
@@ -91,6 +121,7 @@ impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let panic = match self {
             Self::Cancelled => return f.write_str("the task was cancelled"),
+            Self::NoThread => return f.write_str("the system refuses a thread"),
             Self::Panicked(panic) => panic,
         };
         let text = panic.downcast_ref::<&str>().copied();

@@ -31,15 +31,19 @@
 //! # What holds
 //!
 //! - A task that wakes itself goes behind all others of its worker.
-//! - A panic ends only its task: awaiting the handle says [`JoinError::Panicked`]. Only a destructor that panics while its task is cancelled ends the process.
+//! - A panic ends only its task: awaiting the handle says [`JoinError::Panicked`]. So does a panic of the future's destructor, unless the task is cancelled.
 //! - Tasks wait in the queue of the worker on which they were woken. Other workers steal them when they have nothing else, also while that worker runs a long task.
 //! - A task that waits is cancelled, and its future dropped, at the end of its executor.
+//! - All of it works in destructors of thread-local values, and an executor may be one.
 
+mod blocking;
 mod budget;
 mod home;
 mod join;
 mod lane;
 mod local;
+mod panics;
+mod reactor;
 #[cfg(unix)]
 mod socket;
 mod spawned;
@@ -50,11 +54,13 @@ use std::fmt;
 use std::future::Future;
 use std::io::Result;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use corelane::steal::pool::{Counts, Options, Pool};
 use corelane::wait::Strategy;
 
 pub use async_io as io;
+pub use blocking::spawn_blocking;
 pub use budget::{step, yield_now};
 pub use corelane::steal::pool;
 pub use join::{JoinError, JoinHandle};
@@ -63,16 +69,19 @@ pub use local::spawn_local;
 pub use socket::Socket;
 
 use home::Runnable;
+use join::NoTask;
 use lane::Lane;
 use spawned::Seat;
 use watch::Watch;
 
-/// Worker threads that run tasks. Dropped, it [ends](Self::shutdown).
+/// Worker threads that run tasks. Dropped, it [ends](Self::shutdown). A forked process has none of the threads: there, to drop it does nothing, and no task runs.
 pub struct Executor {
     /// `None` when it has ended.
     pool: Option<Pool<Runnable>>,
     /// One for each worker, and one for all other threads.
     lanes: Arc<[Arc<Lane>]>,
+    /// Workers that are in `block_on` of this executor.
+    blocked: AtomicUsize,
 }
 
 impl Default for Executor {
@@ -91,7 +100,7 @@ impl Executor {
     ///
     /// # Errors
     ///
-    /// If the system refuses a thread, or there is no memory.
+    /// If the system refuses a thread, or descriptors for its events, or there is no memory. `Unsupported` in a process that was forked from one with an executor.
     pub fn new(workers: usize) -> Result<Self> {
         // A worker that sleeps waits for the system's events, so it does that at once.
         Self::with(Options::new(workers).strategy(Strategy::Sleep))
@@ -104,6 +113,7 @@ impl Executor {
     ///
     /// As [`new`](Self::new).
     pub fn with(options: Options) -> Result<Self> {
+        reactor::start()?;
         let options = options.order(pool::Order::Fifo);
         let workers = options.workers();
         let lanes = Arc::new(worker::Lanes::new());
@@ -120,7 +130,7 @@ impl Executor {
         let all: Arc<[_]> =
             (0..=workers).map(|_| Lane::new(Arc::clone(&handle), Arc::clone(&watch))).collect();
         lanes.set(Arc::clone(&all)).ok().expect("nobody else sets it");
-        Ok(Self { pool: Some(pool), lanes: all })
+        Ok(Self { pool: Some(pool), lanes: all, blocked: AtomicUsize::new(0) })
     }
 
     fn outside(&self) -> &Arc<Lane> {
@@ -142,10 +152,21 @@ impl Executor {
         }
     }
 
-    /// Runs a future on the calling thread until it is ready. What it [spawns](spawn) runs on the workers.
+    /// Runs a future on the calling thread until it is ready. What it [spawns](spawn) runs on the workers. Within another `block_on`, of any executor, the [tasks of this thread](spawn_local) run, too.
+    ///
+    /// # Panics
+    ///
+    /// In a task of this executor, if all other workers are in its `block_on` already, or there are none: nobody would run what the future waits for.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-        let _entered = worker::enter(self.outside());
-        local::block_on(future)
+        let _blocked = worker::is_at_work(self.outside()).then(|| self.block_worker());
+        local::block_on(self.outside(), future)
+    }
+
+    fn block_worker(&self) -> Blocked<'_> {
+        let others = self.blocked.fetch_add(1, Ordering::Relaxed);
+        let blocked = Blocked(&self.blocked);
+        assert!(others + 1 < self.workers(), "`block_on` would leave no worker of its executor");
+        blocked
     }
 
     /// Number of workers.
@@ -173,12 +194,14 @@ impl Executor {
     }
 
     fn end(&mut self) {
-        if let Some(pool) = self.pool.take() {
+        // A forked process has none of the workers.
+        if let Some(pool) = self.pool.take().filter(|_| !reactor::is_of_parent()) {
             // Destructors may spawn tasks.
-            let _entered = worker::enter(self.outside());
-            pool.cancel();
-            self.lanes.iter().for_each(|lane| lane.tasks().wake_all());
-            self.outside().watch().end();
+            worker::enter(self.outside(), None, || {
+                pool.cancel();
+                self.lanes.iter().for_each(|lane| lane.tasks().wake_all());
+                self.outside().watch().end();
+            });
         }
     }
 }
@@ -195,7 +218,16 @@ impl fmt::Debug for Executor {
     }
 }
 
-/// Spawns a task on the executor of the calling thread: that of its task, or of its `block_on`.
+/// A worker is in `block_on`.
+struct Blocked<'a>(&'a AtomicUsize);
+
+impl Drop for Blocked<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Spawns a task on the executor of the calling thread: that of its task, or of its `block_on`. A worker whose executor has ended cancels it: destructors of thread-local values may spawn.
 ///
 /// # Panics
 ///
@@ -204,18 +236,9 @@ pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
-    worker::lane()
-        .expect("the thread runs no task of an executor, and is not in `block_on`")
-        .spawn(future)
-}
-
-/// Runs a call that blocks on a thread of its own, of which there are up to 500, for all executors together. To cancel it lets a call that has begun go on.
-///
-/// # Panics
-///
-/// If the thread belongs to no executor.
-pub fn spawn_blocking<T: Send + 'static>(
-    call: impl FnOnce() -> T + Send + 'static,
-) -> JoinHandle<T> {
-    spawn(blocking::unblock(call))
+    match worker::lane() {
+        Some(lane) => lane.spawn(future),
+        None if worker::has_ended() => JoinHandle::without_task(NoTask::Cancelled),
+        None => panic!("the thread runs no task of an executor, and is not in `block_on`"),
+    }
 }

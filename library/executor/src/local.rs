@@ -1,42 +1,35 @@
 //! Tasks of one thread.
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::mem;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 
 use async_task::Builder;
 
 use crate::home::{Home, Runnable, schedule};
 use crate::join::JoinHandle;
+use crate::lane::Lane;
 use crate::spawned::{Seat, Spawned, Tasks};
+use crate::{budget, worker};
 
 /// A thread in `block_on`, and its tasks.
-#[derive(Default)]
 pub(crate) struct Here {
-    queue: Mutex<Queue>,
+    thread: Thread,
+    /// The future was woken.
+    is_woken: AtomicBool,
+    /// Tasks that can run. Any thread may wake one.
+    runnables: Mutex<VecDeque<Runnable>>,
     tasks: Tasks,
-}
-
-/// Tasks that can run. Any thread may wake one.
-#[derive(Default)]
-struct Queue {
-    runnables: VecDeque<Runnable>,
-    waker: Option<Waker>,
-}
-
-thread_local! {
-    /// That of each `block_on` in which the thread is.
-    static HERE: RefCell<Vec<Arc<Here>>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Seat for Here {
     fn current() -> Arc<Self> {
-        let here = HERE.with_borrow(|all| all.last().cloned());
-        here.expect("`spawn_local` is for threads in `block_on`")
+        worker::here().expect("`spawn_local` is for threads in `block_on`")
     }
 
     fn tasks(&self) -> &Tasks {
@@ -44,19 +37,56 @@ impl Seat for Here {
     }
 }
 
+impl Wake for Here {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        // Release ↔ Acquire in `block_on`: what the future is woken for.
+        self.is_woken.swap(true, Ordering::Release);
+        // Also if it was woken before: the thread may sleep in an inner `block_on`, which doesn't poll this future.
+        self.thread.unpark();
+    }
+}
+
+/// Tasks that run one after the other before the future of `block_on` is polled again.
+const AT_ONCE: usize = 64;
+
 impl Here {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    fn new() -> Self {
+        Self {
+            thread: thread::current(),
+            is_woken: AtomicBool::new(true),
+            runnables: Mutex::default(),
+            tasks: Tasks::default(),
+        }
+    }
+
+    fn runnables(&self) -> MutexGuard<'_, VecDeque<Runnable>> {
+        self.runnables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn schedule(&self, runnable: Runnable) {
-        let mut queue = self.queue();
-        queue.runnables.push_back(runnable);
-        let waker = queue.waker.take();
-        drop(queue);
-        if let Some(waker) = waker {
-            waker.wake();
+        self.runnables().push_back(runnable);
+        self.thread.unpark();
+    }
+
+    /// Whether tasks can run.
+    pub(crate) fn has_some(&self) -> bool {
+        !self.runnables().is_empty()
+    }
+
+    /// Runs some tasks, if there are any that can run. Whether there were.
+    pub(crate) fn run_some(&self) -> bool {
+        for done in 0..AT_ONCE {
+            // Without the lock.
+            let runnable = self.runnables().pop_front();
+            let Some(runnable) = runnable else { return done > 0 };
+            budget::refill();
+            runnable.run();
         }
+        true
     }
 }
 
@@ -75,51 +105,51 @@ where
     JoinHandle::new(task)
 }
 
-/// Tasks that run one after the other before the future of `block_on` is polled again.
-const AT_ONCE: usize = 64;
-
-/// Runs a future, and the tasks that are spawned for this thread meanwhile.
-pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
-    let here = Arc::new(Here::default());
-    HERE.with_borrow_mut(|all| all.push(Arc::clone(&here)));
-    let _leave = Leave;
-    let mut future = pin!(future);
-    futures_lite::future::block_on(poll_fn(|context| {
-        here.queue().waker = Some(context.waker().clone());
-        crate::budget::refill();
-        if let Poll::Ready(output) = future.as_mut().poll(context) {
-            return Poll::Ready(output);
+/// Runs a future, and the tasks that are spawned for this thread meanwhile. Tasks of an outer `block_on` run, too: the future may wait for them.
+pub(crate) fn block_on<F: Future>(lane: &Arc<Lane>, future: F) -> F::Output {
+    let here = Arc::new(Here::new());
+    worker::enter(lane, Some(&here), || {
+        let _leave = Leave { here: &here, steps: budget::left() };
+        let waker = Waker::from(Arc::clone(&here));
+        let mut context = Context::from_waker(&waker);
+        let mut future = pin!(future);
+        loop {
+            // Acquire ↔ Release in `wake_by_ref`.
+            if here.is_woken.swap(false, Ordering::Acquire) {
+                budget::refill();
+                if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+                    return output;
+                }
+            }
+            // A poll may have parked the thread itself, and so have taken what `unpark` has left. Then the future's wake, or the task, is seen here.
+            if !worker::run_here() && !here.is_woken.load(Ordering::Relaxed) {
+                thread::park();
+            }
         }
-        for _ in 0..AT_ONCE {
-            let Some(runnable) = here.queue().runnables.pop_front() else { return Poll::Pending };
-            crate::budget::refill();
-            runnable.run();
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    }))
+    })
 }
 
 /// The thread leaves `block_on`: its tasks are cancelled.
-struct Leave;
+struct Leave<'a> {
+    here: &'a Here,
+    /// Those of the task that has called `block_on`.
+    steps: Option<u32>,
+}
 
-impl Drop for Leave {
+impl Drop for Leave<'_> {
     fn drop(&mut self) {
-        crate::budget::end();
-        let here = HERE.with_borrow(|all| all.last().cloned()).expect("it has entered");
-        // A future that is dropped may wake others.
+        budget::restore(self.steps);
+        // A future that is dropped may wake others. Destructors may spawn tasks.
         loop {
-            here.tasks.wake_all();
-            let runnables = mem::take(&mut here.queue().runnables);
+            self.here.tasks.wake_all();
+            let runnables = mem::take(&mut *self.here.runnables());
             if runnables.is_empty() {
                 // Another thread may be about to push one that it has woken.
-                if here.tasks.len() == 0 {
+                if self.here.tasks.len() == 0 {
                     break;
                 }
-                std::thread::yield_now();
+                thread::yield_now();
             }
         }
-        // Not before: destructors may spawn tasks.
-        HERE.with_borrow_mut(Vec::pop);
     }
 }

@@ -5,9 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::thread;
 
 use slab::Slab;
+
+use crate::panics::{Outcome, quietly};
 
 /// The wakers of tasks that have waited, and are not done: the end of their executor cancels them. Those that never waited are in a queue, or done.
 #[derive(Default)]
@@ -37,28 +38,37 @@ impl Tasks {
     }
 }
 
-/// The future of a task. Its panic is its result.
+/// The future of a task. Its panic is its result, also that of its destructor, unless the task is cancelled.
 pub(crate) struct Spawned<F, S: Seat> {
-    future: F,
+    /// `None` when it has ended.
+    future: Option<F>,
     /// Where its waker is, and its key there. `None` if it has not waited yet.
     listed: Option<(Arc<S>, usize)>,
 }
 
 impl<F, S: Seat> Spawned<F, S> {
     pub(crate) fn new(future: F) -> Self {
-        Self { future, listed: None }
+        Self { future: Some(future), listed: None }
     }
 }
 
 impl<F: Future, S: Seat> Future for Spawned<F, S> {
-    type Output = thread::Result<F::Output>;
+    type Output = Outcome<F::Output>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         // SAFETY: the future is pinned as the whole is, and never moved. `listed` need not be pinned.
         let Self { future, listed } = unsafe { self.get_unchecked_mut() };
         // SAFETY: as above.
-        let future = unsafe { Pin::new_unchecked(future) };
-        match catch_unwind(AssertUnwindSafe(|| future.poll(context))) {
+        let mut future = unsafe { Pin::new_unchecked(future) };
+        let poll = || {
+            let running = future.as_mut().as_pin_mut().expect("it has not ended");
+            running.poll(context).map(|output| {
+                let outcome = Outcome::new(Ok(output));
+                future.set(None);
+                outcome
+            })
+        };
+        match catch_unwind(AssertUnwindSafe(poll)) {
             Ok(Poll::Pending) => {
                 listed.get_or_insert_with(|| {
                     let seat = S::current();
@@ -67,8 +77,8 @@ impl<F: Future, S: Seat> Future for Spawned<F, S> {
                 });
                 Poll::Pending
             }
-            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
-            Err(panic) => Poll::Ready(Err(panic)),
+            Ok(ready) => ready,
+            Err(panic) => Poll::Ready(Outcome::new(Err(panic))),
         }
     }
 }
@@ -79,6 +89,9 @@ impl<F, S: Seat> Drop for Spawned<F, S> {
             let waker = seat.tasks().lock().try_remove(key);
             // Without the lock.
             drop(waker);
+        }
+        if self.future.is_some() {
+            quietly(|| self.future = None);
         }
     }
 }

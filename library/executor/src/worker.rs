@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
+use std::iter;
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
@@ -10,17 +11,22 @@ use corelane::steal::pool::{Local, Work};
 
 use crate::home::Runnable;
 use crate::lane::Lane;
+use crate::local::Here;
 use crate::spawned::Seat;
 
 /// What the calling thread does.
 #[derive(Clone, Copy)]
 enum Place {
-    /// It is no worker, or its task blocks it.
+    /// It belongs to no executor.
     Elsewhere,
+    /// It is in `block_on`, or ends an executor.
+    Entered(NonNull<Frame>),
     /// It is a worker that runs no task: it handles the system's events, which wake tasks.
-    Between,
+    Between(NonNull<RefCell<Option<Woken>>>),
     /// It is a worker that runs a task.
     AtWork(AtWork),
+    /// It was a worker, and ends as its executor has.
+    Ended,
 }
 
 #[derive(Clone, Copy)]
@@ -30,18 +36,24 @@ pub(crate) struct AtWork {
 }
 
 /// A worker between its tasks, and the tasks that were woken meanwhile.
-struct Woken {
+pub(crate) struct Woken {
     lane: Arc<Lane>,
     tasks: Vec<Runnable>,
     /// Has the worker polled again.
     waker: Waker,
 }
 
+/// A thread in `block_on`, or one that ends an executor.
+pub(crate) struct Frame {
+    lane: Arc<Lane>,
+    /// The tasks of this thread. `None` if it is not in `block_on`.
+    here: Option<Arc<Here>>,
+    before: Place,
+}
+
 thread_local! {
+    /// What it refers to is in the stack of the thread. So it needs no destructor, and works also while the thread ends.
     static PLACE: Cell<Place> = const { Cell::new(Place::Elsewhere) };
-    static WOKEN: RefCell<Option<Woken>> = const { RefCell::new(None) };
-    /// The executors of which this thread is in `block_on`.
-    static ENTERED: RefCell<Vec<Arc<Lane>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Restores what was before, also when a task panics.
@@ -58,11 +70,14 @@ pub(crate) type Lanes = OnceLock<Arc<[Arc<Lane>]>>;
 
 /// Runs a worker on the calling thread, and handles the system's events when it has nothing to do.
 pub(crate) fn drive(mut work: Work<'_, Runnable>, lanes: &Lanes) {
-    let _before = Restore(PLACE.replace(Place::Between));
+    let woken = RefCell::new(None);
+    let _end = Restore(Place::Ended);
+    PLACE.set(Place::Between(NonNull::from(&woken)));
     let lane = |work: &Work<'_, Runnable>| lanes.get().map(|lanes| &lanes[work.worker()]);
     async_io::block_on(poll_fn(|context| {
         if let Some(lane) = lane(&work) {
-            take_woken(lane, context.waker()).into_iter().for_each(|task| work.push(task));
+            let tasks = take_woken(&woken, lane, context.waker());
+            tasks.into_iter().for_each(|task| work.push(task));
         }
         work.poll(context)
     }));
@@ -71,30 +86,29 @@ pub(crate) fn drive(mut work: Work<'_, Runnable>, lanes: &Lanes) {
     lanes.get().into_iter().flat_map(|lanes| lanes.iter()).for_each(|lane| lane.tasks().wake_all());
     // Nobody runs these: they are cancelled, which may wake others.
     loop {
-        let tasks = take_woken(lane, Waker::noop());
+        let tasks = take_woken(&woken, lane, Waker::noop());
         if tasks.is_empty() {
             break;
         }
         drop(tasks);
     }
-    WOKEN.set(None);
 }
 
 /// Takes the tasks that were woken between polls. From now on `waker` is woken for further ones.
-fn take_woken(lane: &Arc<Lane>, waker: &Waker) -> Vec<Runnable> {
-    WOKEN.with_borrow_mut(|woken| match woken {
+fn take_woken(woken: &RefCell<Option<Woken>>, lane: &Arc<Lane>, waker: &Waker) -> Vec<Runnable> {
+    match &mut *woken.borrow_mut() {
         Some(woken) => {
             if !woken.waker.will_wake(waker) {
                 woken.waker = waker.clone();
             }
             std::mem::take(&mut woken.tasks)
         }
-        None => {
+        none => {
             let (lane, waker) = (Arc::clone(lane), waker.clone());
-            *woken = Some(Woken { lane, tasks: Vec::new(), waker });
+            *none = Some(Woken { lane, tasks: Vec::new(), waker });
             Vec::new()
         }
-    })
+    }
 }
 
 /// Runs a task on its worker: what the task wakes and spawns meanwhile goes to this worker.
@@ -109,29 +123,35 @@ pub(crate) fn run(local: &mut Local<Runnable>, lane: &Arc<Lane>, runnable: Runna
 
 /// The calling thread's worker, if it is one of this lane's executor.
 pub(crate) fn of(lane: &Lane) -> Option<Worker> {
-    match PLACE.try_with(Cell::get) {
-        Ok(Place::AtWork(at_work)) => {
+    match PLACE.get() {
+        Place::AtWork(at_work) => {
             // SAFETY: `run` has set it, and takes it back before it returns. Until then the lane is alive.
             let own = unsafe { at_work.lane.as_ref() };
             own.is_of_same_executor(lane).then_some(Worker::AtWork(at_work))
         }
-        Ok(Place::Between) => WOKEN.with_borrow(|woken| {
-            let is_same = woken.as_ref()?.lane.is_of_same_executor(lane);
-            is_same.then_some(Worker::Between)
-        }),
-        Ok(Place::Elsewhere) | Err(_) => None,
+        Place::Between(woken) => {
+            // SAFETY: `drive` has set it, and takes it back before it returns.
+            let is_same =
+                unsafe { woken.as_ref() }.borrow().as_ref()?.lane.is_of_same_executor(lane);
+            is_same.then_some(Worker::Between(woken))
+        }
+        Place::Elsewhere | Place::Entered(_) | Place::Ended => None,
     }
 }
 
 /// The calling thread's worker.
 pub(crate) enum Worker {
     AtWork(AtWork),
-    Between,
+    Between(NonNull<RefCell<Option<Woken>>>),
 }
 
 impl Worker {
     pub(crate) fn push(self, runnable: Runnable) {
-        let Self::AtWork(at_work) = self else { return push_woken(runnable) };
+        let at_work = match self {
+            Self::AtWork(at_work) => at_work,
+            // SAFETY: as in `of`.
+            Self::Between(woken) => return push_woken(unsafe { woken.as_ref() }, runnable),
+        };
         // SAFETY: as in `of`. `run` has the only reference to the worker and doesn't use it meanwhile, and pushing runs no code of others.
         let is_hidden = unsafe { (*at_work.local.as_ptr()).push_last(runnable) };
         if is_hidden {
@@ -141,12 +161,13 @@ impl Worker {
     }
 }
 
-fn push_woken(runnable: Runnable) {
-    let first = WOKEN.with_borrow_mut(|woken| {
-        let woken = woken.as_mut().expect("it is there while the place is `Between`");
+fn push_woken(woken: &RefCell<Option<Woken>>, runnable: Runnable) {
+    let first = {
+        let woken = &mut *woken.borrow_mut();
+        let woken = woken.as_mut().expect("`of` has seen it");
         woken.tasks.push(runnable);
         (woken.tasks.len() == 1).then(|| woken.waker.clone())
-    });
+    };
     if let Some(waker) = first {
         waker.wake();
     }
@@ -160,24 +181,67 @@ pub(crate) fn lane() -> Option<Arc<Lane>> {
             Arc::increment_strong_count(lane.as_ptr());
             Some(Arc::from_raw(lane.as_ptr()))
         },
-        Place::Between => WOKEN.with_borrow(|woken| Some(Arc::clone(&woken.as_ref()?.lane))),
-        Place::Elsewhere => ENTERED.with_borrow(|entered| entered.last().cloned()),
+        Place::Between(woken) => {
+            // SAFETY: as in `of`.
+            let woken = unsafe { woken.as_ref() }.borrow();
+            woken.as_ref().map(|woken| Arc::clone(&woken.lane))
+        }
+        // SAFETY: as in `frames`.
+        Place::Entered(frame) => Some(Arc::clone(&unsafe { frame.as_ref() }.lane)),
+        Place::Elsewhere | Place::Ended => None,
     }
 }
 
-/// Until it is dropped, the calling thread belongs to an executor, and is no worker: a worker that blocks runs no tasks.
-pub(crate) struct Entered {
-    _before: Restore,
+/// Whether the calling thread was a worker, and ends.
+pub(crate) fn has_ended() -> bool {
+    matches!(PLACE.get(), Place::Ended)
 }
 
-pub(crate) fn enter(lane: &Arc<Lane>) -> Entered {
-    ENTERED.with_borrow_mut(|entered| entered.push(Arc::clone(lane)));
-    Entered { _before: Restore(PLACE.replace(Place::Elsewhere)) }
+/// Calls `call`. Meanwhile the calling thread belongs to an executor, and is no worker: a worker that blocks runs no tasks.
+pub(crate) fn enter<R>(lane: &Arc<Lane>, here: Option<&Arc<Here>>, call: impl FnOnce() -> R) -> R {
+    let frame = Frame { lane: Arc::clone(lane), here: here.cloned(), before: PLACE.get() };
+    let _before = Restore(frame.before);
+    PLACE.set(Place::Entered(NonNull::from(&frame)));
+    call()
 }
 
-impl Drop for Entered {
-    fn drop(&mut self) {
-        let left = ENTERED.with_borrow_mut(Vec::pop);
-        drop(left);
+/// Those in which the calling thread is, the innermost first.
+fn frames<'a>() -> impl Iterator<Item = &'a Frame> {
+    let frame = |place| match place {
+        // SAFETY: `enter` has set it, and takes it back before it returns. Callers don't keep it.
+        Place::Entered(frame) => Some(unsafe { frame.as_ref() }),
+        _ => None,
+    };
+    iter::successors(frame(PLACE.get()), move |inner: &&Frame| frame(inner.before))
+}
+
+/// The tasks of the calling thread, if it is in `block_on`.
+pub(crate) fn here() -> Option<Arc<Here>> {
+    frames().find_map(|frame| frame.here.clone())
+}
+
+/// Runs some of the tasks of the calling thread, also those of each outer `block_on`, as a part of that. Whether there were any.
+pub(crate) fn run_here() -> bool {
+    let mut ran = false;
+    for Frame { lane, here, .. } in frames() {
+        if let Some(here) = here
+            && here.has_some()
+        {
+            ran |= enter(lane, Some(here), || here.run_some());
+        }
     }
+    ran
+}
+
+/// Whether the calling thread is a worker of this lane's executor, and not in its `block_on` yet.
+pub(crate) fn is_at_work(lane: &Lane) -> bool {
+    let mut place = PLACE.get();
+    for frame in frames() {
+        if frame.here.is_some() && frame.lane.is_of_same_executor(lane) {
+            return false;
+        }
+        place = frame.before;
+    }
+    // SAFETY: as in `of`.
+    matches!(place, Place::AtWork(at_work) if unsafe { at_work.lane.as_ref() }.is_of_same_executor(lane))
 }

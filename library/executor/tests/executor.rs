@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::future::{Future, pending};
 use std::net::{TcpListener, TcpStream};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -10,7 +11,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use corelane_executor::io::{Async, Timer};
-use corelane_executor::{Executor, JoinError, spawn, spawn_blocking, spawn_local, step, yield_now};
+use corelane_executor::{
+    Executor, JoinError, JoinHandle, spawn, spawn_blocking, spawn_local, step, yield_now,
+};
 use futures_lite::{AsyncReadExt, AsyncWriteExt};
 
 fn executor(workers: usize) -> Executor {
@@ -34,6 +37,12 @@ fn tasks_spawn_tasks() {
         assert_eq!(executor.block_on(async { spawn(count(12)).await.unwrap() }), 1 << 12);
         assert_eq!(executor.waiting(), 0);
     }
+}
+
+#[test]
+fn a_handle_may_be_shared() {
+    fn check<T: Send + Sync + UnwindSafe + RefUnwindSafe>() {}
+    check::<JoinHandle<Cell<u8>>>();
 }
 
 #[test]
@@ -287,6 +296,7 @@ fn tasks_end_in_all_ways() {
                     Ok(()) => done += 1,
                     Err(JoinError::Cancelled) => cancelled += 1,
                     Err(JoinError::Panicked(_)) => panicked += 1,
+                    Err(JoinError::NoThread) => panic!("there are threads"),
                 }
             }
         }

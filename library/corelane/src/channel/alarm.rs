@@ -31,17 +31,34 @@ fn alarms() -> MutexGuard<'static, Alarms> {
     ALARMS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl Alarms {
+    /// Starts the thread, if there is none. `false` if the system refuses it.
+    fn has_thread(&mut self) -> bool {
+        let process = std::process::id();
+        if self.process != process {
+            let thread = std::thread::Builder::new().name("corelane-alarm".into());
+            if thread.spawn(run).is_err() {
+                return false;
+            }
+            self.process = process;
+        }
+        true
+    }
+}
+
 impl Alarm {
     pub(super) fn new(due: Instant, waker: &Waker) -> Self {
         let mut alarms = alarms();
         let key = (due, alarms.next);
         alarms.next += 1;
         alarms.set.insert(key, waker.clone());
-        if alarms.process != std::process::id() {
-            std::thread::spawn(run);
-            alarms.process = std::process::id();
+        let has_thread = alarms.has_thread();
+        drop(alarms);
+        match has_thread {
+            true => CHANGED.notify_one(),
+            // The task looks at the time itself, again and again.
+            false => waker.wake_by_ref(),
         }
-        CHANGED.notify_one();
         Self { key }
     }
 }
@@ -64,7 +81,9 @@ fn run() {
             drop(alarms);
             for waker in due.into_values() {
                 // What a waker does wrong must not stop the others.
-                drop(catch_unwind(AssertUnwindSafe(|| waker.wake())));
+                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+                    mem::forget(payload); // it may panic when it is dropped
+                }
             }
             alarms = self::alarms();
             continue;

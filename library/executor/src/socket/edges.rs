@@ -3,7 +3,6 @@
 use std::io::Result;
 use std::mem;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
@@ -15,6 +14,8 @@ use rustix::net::{AddressFamily, SocketType, sockopt};
 use slab::Slab;
 
 use super::Direction;
+use crate::panics::quietly;
+use crate::reactor;
 
 /// Events that are taken at once.
 const EVENTS: usize = 1024;
@@ -120,9 +121,7 @@ impl Waiting {
     fn wake(self) {
         for waker in self.first.into_iter().chain(self.others) {
             // As in async-io: a waker that panics keeps none from being woken.
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-                mem::forget(payload); // it may panic when it is dropped
-            }
+            quietly(|| waker.wake());
         }
     }
 }
@@ -208,7 +207,10 @@ impl Edges {
     }
 
     fn remove(&self, socket: BorrowedFd<'_>, source: &Source) {
-        _ = epoll::delete(&self.epoll, socket);
+        // A forked process has the same `epoll`, in which the socket is its parent's.
+        if !reactor::is_of_parent() {
+            _ = epoll::delete(&self.epoll, socket);
+        }
         let removed = lock(&self.sources).remove(place(source.data));
         drop(removed);
     }

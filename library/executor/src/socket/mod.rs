@@ -23,7 +23,7 @@ use std::task::{Context, Poll, ready};
 use async_io::Async;
 use futures_lite::{AsyncRead, AsyncWrite};
 
-use crate::budget;
+use crate::{budget, reactor};
 
 /// A socket that is registered with the system once, where [`Async`] registers before each wait. For connections with much traffic: with many events at once each message saves two calls of the system.
 ///
@@ -54,7 +54,7 @@ use crate::budget;
 /// `Write` must do one call of the system each, and keep no bytes themselves.
 ///
 /// On Linux the system reports each event once (edge-triggered, by `epoll`). Elsewhere it is asked before each wait, as by [`Async`]. Events reach the socket by async-io's reactor, so it works wherever
-/// [`Async`] does, not only on this executor. Any number of tasks may use one socket, but where it is asked before each wait, tasks that wait for the same keep waking each other. A process that was forked must not drop its parent's sockets.
+/// [`Async`] does, not only on this executor. Any number of tasks may use one socket, but where it is asked before each wait, tasks that wait for the same keep waking each other. A process that was forked may drop its parent's sockets, but not use them, and has none of its own.
 ///
 /// On this executor each read and write is a [step](crate::step): a task whose sockets always have more lets others run after 128 of them. Then a read or write is pending, although there are bytes.
 pub struct Socket<T: AsFd> {
@@ -86,8 +86,9 @@ impl<T: AsFd> Socket<T> {
     /// # Errors
     ///
     /// `PermissionDenied` if the system can't wait for it, as for a file; `AlreadyExists` if the same descriptor is in another `Socket`; or if there are no more descriptors, or registrations
-    /// (`max_user_watches`). The socket is closed then.
+    /// (`max_user_watches`), or the system refuses async-io its thread; `Unsupported` in a process that was forked from one with an executor. The socket is closed then.
     pub fn new(socket: T) -> Result<Self> {
+        reactor::start()?;
         Ok(Self { registered: Registered::new(socket)? })
     }
 
@@ -213,6 +214,7 @@ impl Socket<TcpStream> {
     ///
     /// Those of the system.
     pub async fn connect(address: impl Into<SocketAddr>) -> Result<Self> {
+        reactor::start()?;
         Self::new(Async::<TcpStream>::connect(address).await?.into_inner()?)
     }
 }

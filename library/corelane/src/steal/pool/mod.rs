@@ -64,11 +64,11 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
-use core::fmt;
 use core::task::{Context, Poll};
+use core::{fmt, mem};
 use std::panic::resume_unwind;
 use std::thread::{self, JoinHandle};
-use std::{format, io};
+use std::{format, io, process};
 
 pub use crew::Local;
 pub use victims::Policy;
@@ -300,10 +300,12 @@ impl<T> fmt::Debug for Work<'_, T> {
     }
 }
 
-/// Worker threads that take tasks from outside, too. Dropped, it [finishes](Self::finish), but for the panic.
+/// Worker threads that take tasks from outside, too. Dropped, it [finishes](Self::finish), but for the panic. A forked process has none of the threads: there, its end does nothing, and drops no task.
 pub struct Pool<T> {
     crew: Arc<Crew<T>>,
     threads: Vec<JoinHandle<()>>,
+    /// The process whose threads they are.
+    process: u32,
 }
 
 impl<T: Send + 'static> Pool<T> {
@@ -331,7 +333,7 @@ impl<T: Send + 'static> Pool<T> {
         drive: impl Fn(Work<'_, T>) + Send + Sync + 'static,
     ) -> io::Result<Self> {
         let (crew, locals) = Crew::new(&options)?;
-        let mut pool = Self { crew, threads: Vec::new() };
+        let mut pool = Self { crew, threads: Vec::new(), process: process::id() };
         let run = Arc::new((run, drive));
         for local in locals {
             let run = Arc::clone(&run);
@@ -403,6 +405,9 @@ impl<T> Pool<T> {
     }
 
     fn end(&mut self, end: fn(&Crew<T>)) {
+        if self.process != process::id() {
+            return mem::forget(mem::take(&mut self.threads));
+        }
         end(&self.crew);
         let own = thread::current().id();
         // A task of the pool may own it: then nobody waits for the workers, which may wait for that task.
