@@ -4,6 +4,7 @@ use core::ffi::c_void;
 use core::ptr::{self, NonNull};
 
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use rustix::process::{Resource, getrlimit};
 
@@ -25,7 +26,15 @@ pub(super) fn huge_pages(size: usize) -> Option<Mapping> {
         unsafe { mmap_anonymous(ptr::null_mut(), len, READ_WRITE, flags) }
     };
     if let Ok(base) = map(MapFlags::PRIVATE | MapFlags::HUGETLB) {
-        return Some((NonNull::new(base.cast())?, len, Backing::HugePages));
+        // Now, and not by a signal when they are touched, the system says if a control group may
+        // have no more of them. Before Linux 5.14 it can't say.
+        // SAFETY: the mapping has just been made with this length, and holds zeros.
+        let found = unsafe { madvise(base, len, Advice::LinuxPopulateWrite) };
+        if matches!(found, Ok(()) | Err(Errno::INVAL)) {
+            return Some((NonNull::new(base.cast())?, len, Backing::HugePages));
+        }
+        // SAFETY: as above, and nothing refers to it.
+        let _ = unsafe { munmap(base, len) };
     }
     let base = map(MapFlags::PRIVATE).ok()?;
     // SAFETY: the mapping has just been made with this length; the advice changes no content.

@@ -35,6 +35,14 @@ pub(super) fn child(role: &str, group: &str) {
             fs::write(Path::new(group).join("cgroup.procs"), "0").unwrap();
             refused("control group");
         }
+        "memory of huge pages beyond the limit of a group" => {
+            fs::write(Path::new(group).join("cgroup.procs"), "0").unwrap();
+            let config = Config::new(4096).memory(Memory::HugePages);
+            let (mut tx, mut rx) = corelane::lamport::queue_with::<u64>(config).unwrap();
+            tx.try_push(7).unwrap();
+            assert_eq!(rx.try_pop(), Ok(7));
+            assert_eq!(tx.backing(), Backing::TransparentHugePages);
+        }
         "memory with signals" => {
             signals(1000);
             create(64 * MIB).unwrap();
@@ -59,11 +67,13 @@ struct Group(PathBuf);
 
 impl Group {
     /// In the hierarchy of which this is the root. `None` if this process may make none there.
-    fn new(root: &str, limit: &str) -> Option<Self> {
-        let group = Path::new(root).join(format!("corelane-test-{}", std::process::id()));
-        fs::create_dir(&group).ok()?;
-        let group = Self(group);
-        fs::write(group.0.join(limit), (32 * MIB).to_string()).ok()?;
+    fn new(root: &str, limit: &str, bytes: usize) -> Option<Self> {
+        let name = format!("corelane-test-{}-{limit}", std::process::id());
+        let group = Self(Path::new(root).join(name));
+        fs::create_dir(&group.0).ok()?;
+        let limit = group.0.join(limit);
+        // Otherwise it is a plain directory.
+        limit.exists().then(|| fs::write(limit, bytes.to_string()).ok()).flatten()?;
         Some(group)
     }
 }
@@ -76,12 +86,29 @@ impl Drop for Group {
 
 #[test]
 fn memory_beyond_limit_of_a_group() {
-    let first = || Group::new("/sys/fs/cgroup/memory", "memory.limit_in_bytes");
-    let second = || Group::new("/sys/fs/cgroup", "memory.max");
+    let first = || Group::new("/sys/fs/cgroup/memory", "memory.limit_in_bytes", 32 * MIB);
+    let second = || Group::new("/sys/fs/cgroup", "memory.max", 32 * MIB);
     // Into swap a group can go beyond its limit.
     match first().or_else(second).filter(|_| rustix::system::sysinfo().freeswap == 0) {
         Some(group) => run("memory beyond the limit of a group", group.0.to_str().unwrap()),
         None => eprintln!("left out: this process can't limit the memory of another one"),
+    }
+}
+
+/// Where the system has huge pages, and groups with a limit of them.
+#[test]
+fn huge_pages_beyond_limit_of_a_group() {
+    let memory = fs::read_to_string("/proc/meminfo").unwrap();
+    let free = memory.lines().find_map(|line| line.strip_prefix("HugePages_Free:"));
+    let has_none = free.is_none_or(|free| free.trim() == "0");
+    let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
+    let group = roots.iter().find_map(|root| Group::new(root, "hugetlb.2MB.max", 0));
+    match group.filter(|_| !has_none) {
+        Some(group) => {
+            let group = group.0.to_str().unwrap();
+            run("memory of huge pages beyond the limit of a group", group);
+        }
+        None => eprintln!("left out: no huge pages that can be limited"),
     }
 }
 
