@@ -313,6 +313,40 @@ fn a_dropped_future_wakes_another_waiter() {
     }
 }
 
+/// Many waits that are given up in another order than they came take about as long as in the same order.
+#[test]
+fn quadratic_leave() {
+    const WAITS: usize = 100_000;
+    fn time_of<W>(wait: impl FnMut() -> W, is_shuffled: bool) -> Duration {
+        let mut waits: Vec<_> = std::iter::repeat_with(wait).map(Some).take(WAITS).collect();
+        let begin = Instant::now();
+        for i in 0..WAITS {
+            // A prime number: each place comes once.
+            let place = if is_shuffled { i * 61_981 % WAITS } else { i };
+            drop(waits[place].take().expect("it comes once"));
+        }
+        begin.elapsed()
+    }
+    fn check<W>(mut wait: impl FnMut() -> W) {
+        let in_order = time_of(&mut wait, false);
+        assert!(in_order < Duration::from_secs(5), "{in_order:?}");
+        let shuffled = time_of(&mut wait, true);
+        let most = 10 * in_order + Duration::from_millis(300);
+        assert!(shuffled < most, "{shuffled:?}, and in order {in_order:?}");
+    }
+    fn asleep<F: Future + Unpin>(mut future: F) -> F {
+        let woken = Arc::new(Woken::default());
+        assert!(sleeps(&mut future, &woken));
+        future
+    }
+    for capacity in [0, 1] {
+        let (tx, rx) = bounded::<u8>(capacity);
+        check(|| asleep(rx.recv_async()));
+        (0..capacity).for_each(|_| tx.send(0).unwrap());
+        check(|| asleep(tx.send_async(1)));
+    }
+}
+
 #[test]
 fn futures_that_own_their_handles() {
     let [sum, ..] = on_each_executor(|| {

@@ -273,9 +273,7 @@ impl<T> RecvWait<T> {
         let common = receiver.common();
         self.sleep.end(&common.items);
         if let (Some(meeting), Some(waiting)) = (common.kind.meeting(), self.waiting.take()) {
-            if let Some(message) = meeting.cancel_recv(waiting) {
-                meeting.leave(message);
-            }
+            meeting.give_up_recv(waiting);
         }
     }
 }
