@@ -6,7 +6,7 @@ use core::cell::Cell;
 use core::fmt;
 use core::future::{Future, poll_fn};
 use core::marker::PhantomData;
-use core::task::{Poll, Waker};
+use core::task::{Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
 use super::access::Access;
@@ -23,6 +23,7 @@ use crate::memory::{Parker, pause};
 use crate::random::Random;
 use crate::unwind::call_each;
 use crate::wait::bell::{Bell, Entry};
+use crate::wait::budget::{Budget, count_step};
 use crate::wait::thread::OwnLooks;
 
 /// A list of send and receive operations, of which one is done: the first one that would not wait.
@@ -191,8 +192,12 @@ impl<'a> Select<'a> {
     /// The future stays on its thread, as the select does. A task that moves takes `recv_async` of each channel instead, and the
     /// `select!` of its runtime.
     pub fn ready_async(&mut self) -> impl Future<Output = usize> + use<'_, 'a> {
-        let (mut sleepers, mut alarm) = (None, None);
+        let (mut sleepers, mut alarm, mut budget) = (None, None, Budget::default());
         poll_fn(move |context| {
+            let is_first = sleepers.is_none();
+            if is_first {
+                ready!(budget.poll_step(context.waker()));
+            }
             drop((sleepers.take(), alarm.take()));
             let mut found = self.look(is_ready);
             if found.is_none() {
@@ -207,6 +212,7 @@ impl<'a> Select<'a> {
             match found {
                 Some((index, ..)) => {
                     drop((sleepers.take(), alarm.take()));
+                    count_step(is_first);
                     Poll::Ready(index)
                 }
                 None => Poll::Pending,

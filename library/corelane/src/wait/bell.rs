@@ -16,6 +16,7 @@ use alloc::collections::BTreeMap;
 use core::task::{Poll, Waker};
 use core::{fmt, iter, mem};
 
+use super::budget::Budget;
 use crate::memory::{AtomicU64, Barrier, Mutex, Ordering, fence, limit};
 use crate::pad::Padded;
 use crate::unwind::call_each;
@@ -338,6 +339,12 @@ impl<'a> Wait<'a> {
         self.sleep.is_awake()
     }
 
+    /// Before the first look of a future: see [`Budget`].
+    #[inline(always)]
+    pub(super) fn poll_step(&mut self, waker: &Waker) -> Poll<()> {
+        self.sleep.poll_step(waker)
+    }
+
     /// As [`poll`](Self::poll), for the future of a task.
     pub(super) fn poll_task<R>(&mut self, waker: &Waker, look: impl FnMut() -> Look<R>) -> Poll<R> {
         self.sleep.poll_task(self.bell, waker, look)
@@ -358,6 +365,7 @@ pub(crate) struct Sleep {
     sleeper: Option<u64>,
     /// Whether it was woken, and has neither found anything nor announced itself anew. Then the ring is not used yet.
     is_woken: bool,
+    budget: Budget,
 }
 
 impl Sleep {
@@ -365,6 +373,12 @@ impl Sleep {
     #[inline(always)]
     pub(crate) fn is_awake(&self) -> bool {
         self.sleeper.is_none() && !self.is_woken
+    }
+
+    /// Before the first look of a future: see [`Budget`].
+    #[inline(always)]
+    pub(crate) fn poll_step(&mut self, waker: &Waker) -> Poll<()> {
+        self.budget.poll_step(waker)
     }
 
     /// As [`poll`](Self::poll), for the future of a task.
