@@ -1,6 +1,7 @@
 //! What all handles of a channel share besides the queue.
 
 use alloc::collections::BTreeMap;
+use core::iter;
 
 use super::lane::{Item, Kind, Rx, Tx};
 use super::rendezvous::{Rendezvous, Waiting};
@@ -150,7 +151,7 @@ impl<T> Common<T> {
         // Without the fence, such a message stays until the channel is dropped.
         let _ = self.items.heavy_fence();
         let partners = self.kind.meeting().map(Rendezvous::close);
-        let sleepers = self.items.take_all().chain(self.room.take_all());
+        let sleepers = [&self.items, &self.room].into_iter().flat_map(Bell::take_all);
         wake_each(partners.into_iter().flatten().chain(sleepers));
     }
 
@@ -168,7 +169,8 @@ impl<T> Common<T> {
         // Release ↔ the fence of the last one's ring, and Acquire in `has_ended`: the messages.
         if self.senders.fetch_add(1_u64.wrapping_neg(), Ordering::Release) == 1 {
             let partners = self.kind.meeting().map(Rendezvous::close);
-            wake_each(partners.into_iter().flatten().chain(self.items.take_all()));
+            let sleepers = iter::once(&self.items).flat_map(Bell::take_all);
+            wake_each(partners.into_iter().flatten().chain(sleepers));
         }
     }
 

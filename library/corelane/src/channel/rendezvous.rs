@@ -5,8 +5,8 @@
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
-use core::mem;
 use core::task::Waker;
+use core::{iter, mem};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Instant;
 
@@ -425,13 +425,14 @@ impl<T> Rendezvous<T> {
 
     /// No more messages. Returns all that wait: the caller wakes them.
     #[must_use]
-    pub(super) fn close(&self) -> impl Iterator<Item = Waker> + use<T> {
+    pub(super) fn close(&self) -> impl Iterator<Item = Waker> + use<'_, T> {
         let mut lists = self.lists.lock();
         lists.is_closed = true;
         let entries = lists.senders.values().chain(lists.receivers.values());
         let all: Vec<_> = entries.map(|entry| entry.waiting.party.clone()).collect();
         drop(lists);
-        all.into_iter().map(|party| party.waker()).chain(self.arrivals.take_all())
+        let arrivals = iter::once(&self.arrivals).flat_map(Bell::take_all);
+        all.into_iter().map(|party| party.waker()).chain(arrivals)
     }
 }
 
