@@ -264,7 +264,7 @@ fn a_destructor_may_panic() {
 /// Two messages whose destructors panic: when the last receiver goes, when both sides are gone, and while the thread unwinds.
 #[test]
 fn drop_panics_mid_batch() {
-    struct Bad(Counted, &'static str);
+    struct Bad(#[expect(dead_code, reason = "is dropped")] Counted, &'static str);
     impl Drop for Bad {
         fn drop(&mut self) {
             if !self.1.is_empty() {

@@ -424,7 +424,6 @@ impl<T> Rendezvous<T> {
     }
 
     /// No more messages. Returns all that wait: the caller wakes them.
-    #[must_use]
     pub(super) fn close(&self) -> impl Iterator<Item = Waker> + use<'_, T> {
         let mut lists = self.lists.lock();
         lists.is_closed = true;

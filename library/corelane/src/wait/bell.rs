@@ -142,7 +142,6 @@ impl Bell {
     }
 
     /// As [`ring_for_all`](Self::ring_for_all), but the caller wakes them.
-    #[must_use]
     pub(crate) fn take_all(&self) -> impl Iterator<Item = Waker> + use<> {
         let mut all = BTreeMap::new();
         if self.has_sleepers() {
